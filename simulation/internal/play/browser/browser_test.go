@@ -225,3 +225,28 @@ func TestDrag(t *testing.T) {
 	assert.Equal(t, "D", added[0].Server)
 	assert.Empty(t, c.problems)
 }
+
+// The other locks are played under the same faults, and one of them can be chosen.
+func TestOtherLocks(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c := newChromium(t)
+	files, err := browser.Build(t.Context(), io.Discard)
+	require.NoError(t, err)
+	server := httptest.NewServer(files)
+	t.Cleanup(server.Close)
+	c.open(server.URL+"/#"+url.Values{"base": {"S4"}, "design": {"redlock"}, "seed": {"2"}}.Encode(), 1400, false)
+	const finished = `document.querySelectorAll("#others li").length > 5 && [...document.querySelectorAll("#others li")].every((li) => li.className)`
+	c.until(finished)
+	c.picture("others")
+	var found [][2]string
+	require.NoError(t, json.Unmarshal([]byte(c.eval(`[...document.querySelectorAll("#others li")].map((li) => [li.children[0].textContent, li.children[1].textContent])`)), &found))
+	for _, row := range found {
+		run, err := play.Play(play.Setup{Base: "S4", Design: row[0], Seed: 2})
+		require.NoError(t, err)
+		assert.Equal(t, play.Found(run.Result), row[1], row[0])
+	}
+	assert.Contains(t, found, [2]string{"monitor", "none"})
+	c.eval(`[...document.querySelectorAll("#others button")].find((b) => b.textContent === "monitor").click()`)
+	c.until(`document.querySelector("#verdict").textContent === "Nothing is violated" && location.hash.includes("design=monitor")`)
+	assert.Empty(t, c.problems)
+}

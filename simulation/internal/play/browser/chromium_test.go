@@ -44,6 +44,9 @@ func newChromium(t *testing.T) *chromium {
 	require.NoError(t, err)
 	cmd := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir())
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
+	// Wait waits for every process that has this pipe, so that none of them writes into the profile
+	// while it is removed.
+	cmd.Stderr, cmd.WaitDelay = &bytes.Buffer{}, time.Minute
 	require.NoError(t, cmd.Start())
 	require.NoError(t, theirIn.Close())
 	require.NoError(t, theirOut.Close())

@@ -15,6 +15,8 @@ let drawing = null;
 let step = 0; // the event that is looked at
 let spot = null; // the lane and the moment that were pointed at
 let drag = null; // the fault that is dragged
+let asking = 0; // the runs that have been asked for and have no answer yet
+let comparing = 0; // the timer before the other locks are played
 let shown = ""; // the story and the lock that the timeline shows
 
 const ms = 1e6;
@@ -69,15 +71,41 @@ function choose(change) {
 
 async function play() {
   main.classList.add("stale");
+  clearTimeout(comparing);
+  asking++;
   try {
     run = await engine.ask({ do: "run", ...choice });
     main.classList.remove("stale");
     showError("");
     showVerdict();
     if (!drag) showRun(); // a timeline that changes under the pointer can't be aimed at
+    comparing = setTimeout(compare, 300);
   } catch (error) {
-    if (error instanceof Superseded) return;
-    showError(error.message);
+    if (!(error instanceof Superseded)) showError(error.message);
+  } finally {
+    asking--;
+  }
+}
+
+// compare plays the same faults with the other locks, one after the other. Every newer run ends it.
+async function compare() {
+  if (asking || drag) return; // it would take the place of that run
+  const [of, others] = [run, designs().filter((d) => d.group !== "flaws")];
+  const rows = others.map((d) => {
+    const verdict = element("span", {}, "…");
+    return { name: d.name, verdict, item: element("li", {}, element("button", { type: "button", "aria-pressed": String(d.name === run.design), onclick: () => choose({ design: d.name }) }, d.name), verdict) };
+  });
+  $("others").replaceChildren(...rows.map((row) => row.item));
+  for (const { name, verdict, item } of rows) {
+    try {
+      const other = name === of.design ? of : await engine.ask({ do: "run", ...choice, design: name });
+      if (run !== of) return;
+      verdict.textContent = other.verdict;
+      item.className = other.verdict === "none" ? "good" : "bad";
+    } catch (error) {
+      if (error instanceof Superseded) return;
+      verdict.textContent = error.message; // such as a replica that this lock doesn't have
+    }
   }
 }
 

@@ -107,6 +107,11 @@ var policy = map[string][]string{
 	// How designs withstand faults, in figures.
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
 
+	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
+	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/scenarios", "simulation/internal/timeline"},
+
+	"simulation/internal/play/browser": {"simulation/internal/timeline/palette"},
+
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
 	"simulation/internal/mutants/detector": {"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
@@ -121,7 +126,7 @@ var policy = map[string][]string{
 	"simulation/cmd/redlocksim": {"simulation/internal/command"},
 	"simulation/testbed":        {"simulation/designs", "simulation/internal/command"},
 	"simulation/internal/command": {
-		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/wrap",
+		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
 		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
 	},
@@ -177,6 +182,29 @@ func TestImportersOfTheLockGetLittle(t *testing.T) {
 		case "github.com/alicebob/miniredis/v2", "go.uber.org/goleak":
 			t.Errorf("importers of quorum or instance get %s", m)
 		}
+	}
+}
+
+// The simulation also runs in a browser, where every package is downloaded: it must not get those
+// of tests, of servers and of the network.
+func TestTheSimulationIsLight(t *testing.T) {
+	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template"}
+	deps := func(pkg string) (found []string) {
+		var stderr bytes.Buffer
+		list := exec.Command("go", "list", "-deps", "./"+pkg)
+		list.Dir, list.Stderr = "..", &stderr
+		out, err := list.Output()
+		require.NoError(t, err, stderr.String())
+		for name := range strings.FieldsSeq(string(out)) {
+			if slices.ContainsFunc(heavy, func(h string) bool { return strings.Contains(name, h) }) {
+				found = append(found, name)
+			}
+		}
+		return found
+	}
+	require.NotEmpty(t, deps("quorum/quorumtest/contract"), "it runs testify's assertions: the test can't see what it looks for")
+	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline"} {
+		require.Empty(t, deps(pkg), "users of %s get these", pkg)
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
@@ -183,3 +185,25 @@ func TestConsole(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no room") }
+
+// A run with a schedule on the command line is the run with the same schedule in a file, and the
+// output has the hash of its trace.
+func TestRunWithSchedule(t *testing.T) {
+	const faults = `[{"kind": "crash", "process": "c1", "op": "write", "nth": 1}]`
+	path := filepath.Join(t.TempDir(), "faults.json")
+	require.NoError(t, os.WriteFile(path, []byte(faults), 0o600))
+	inFile, _ := does(t, exitOK, "run", "S1", "-schedule", path)
+	inline, _ := does(t, exitOK, "run", "S1", "-schedule", faults)
+	assert.Equal(t, inFile, inline)
+	run, err := play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}}})
+	require.NoError(t, err)
+	assert.Contains(t, inline, "\ntrace: sha256 "+run.Result.Log.Digest()+"\n")
+	arguments, err := play.Setup{Base: "S1", Schedule: run.Schedule}.Arguments()
+	require.NoError(t, err)
+	again, _ := does(t, exitOK, words(t, start+" "+arguments)...)
+	assert.Equal(t, inFile, again, "the arguments play the run again")
+	own, _ := does(t, exitOK, "run", "S1")
+	assert.NotEqual(t, inFile, own)
+	_, errs := does(t, exitUsage, "run", "S1", "-schedule", "[}")
+	assert.Contains(t, errs, "the schedule can't be read")
+}

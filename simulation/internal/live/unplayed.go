@@ -31,7 +31,7 @@ func Unplayed() map[string]string {
 		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,
 		"S34": several, "S34b": several, "S34c": several, "S34d": several,
 		"S35": "a live client takes a lock by one key; the places of the counting semaphore are keys of their own",
-		"X3": timing, "X4": timing,
+		"X3":  timing, "X4": timing,
 		"X5": "a live client has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
 	}
 }

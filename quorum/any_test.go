@@ -121,13 +121,16 @@ func TestAnyKeepsOneKey(t *testing.T) {
 				require.NoError(f.t, err)
 				leases = append(leases, lease)
 			}
-			time.AfterFunc(time.Second, func() {
-				for _, lease := range leases {
-					go func() { assert.NoError(f.t, lease.Release(f.ctx)) }()
-				}
-			})
+			var released sync.WaitGroup
+			for _, lease := range leases {
+				released.Go(func() {
+					time.Sleep(time.Second)
+					assert.NoError(f.t, lease.Release(f.ctx))
+				})
+			}
 			lease, err := f.AcquireAny(f.ctx, "a", "b", "c")
 			require.NoError(f.t, err)
+			released.Wait()
 			require.NoError(f.t, f.Settle(f.ctx))
 			for _, key := range []string{"a", "b", "c"} {
 				found, err := f.Inspect(f.ctx, key)

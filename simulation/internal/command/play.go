@@ -71,7 +71,9 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	case <-ctx.Done():
 	}
 	err := server.Close()
-	<-ended // it is http.ErrServerClosed
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }
 

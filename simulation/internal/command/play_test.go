@@ -42,7 +42,7 @@ func TestPlayServesThePage(t *testing.T) {
 	}
 	interrupt()
 	assert.Equal(t, exitOK, <-code)
-	_, err = http.Get(address) //nolint:noctx // nobody answers
+	_, err = http.Get(address) //nolint:noctx,bodyclose // nobody answers
 	require.Error(t, err)
 }
 

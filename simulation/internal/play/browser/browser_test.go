@@ -53,18 +53,18 @@ func TestFilesAreComplete(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	files := browser.Files{"index.html": []byte("<p>"), "engine.wasm": {0}}
-	get := func(method, path string) *http.Response {
+	get := func(method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		files.ServeHTTP(w, httptest.NewRequest(method, path, http.NoBody))
-		return w.Result()
+		return w
 	}
 	r := get(http.MethodGet, "/")
-	assert.Equal(t, http.StatusOK, r.StatusCode)
-	assert.Equal(t, "text/html; charset=utf-8", r.Header.Get("Content-Type"))
-	assert.Contains(t, r.Header.Get("Content-Security-Policy"), "default-src 'none'")
-	assert.Equal(t, "application/wasm", get(http.MethodHead, "/engine.wasm").Header.Get("Content-Type"))
-	assert.Equal(t, http.StatusNotFound, get(http.MethodGet, "/../browser.go").StatusCode)
-	assert.Equal(t, http.StatusMethodNotAllowed, get(http.MethodPost, "/").StatusCode)
+	assert.Equal(t, http.StatusOK, r.Code)
+	assert.Equal(t, "text/html; charset=utf-8", r.Header().Get("Content-Type"))
+	assert.Contains(t, r.Header().Get("Content-Security-Policy"), "default-src 'none'")
+	assert.Equal(t, "application/wasm", get(http.MethodHead, "/engine.wasm").Header().Get("Content-Type"))
+	assert.Equal(t, http.StatusNotFound, get(http.MethodGet, "/../browser.go").Code)
+	assert.Equal(t, http.StatusMethodNotAllowed, get(http.MethodPost, "/").Code)
 }
 
 func TestBuildWithoutGo(t *testing.T) {

@@ -67,7 +67,11 @@ func TestFailedExtendToIsNotMaxLife(t *testing.T) {
 // holder counts on it, and no lease exceeds MaxLife.
 func TestExtendToKeepsItsPromises(t *testing.T) {
 	checked, resumed := 0, 0
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if raced {
+		seeds = 40
+	}
+	for seed := range seeds {
 		play(t, 3, func(f *fixture) {
 			random := rand.New(rand.NewPCG(seed, 2))
 			lease := f.acquire("k")
@@ -77,18 +81,19 @@ func TestExtendToKeepsItsPromises(t *testing.T) {
 			}
 			synctest.Wait()
 			var mu sync.Mutex
+			fates := rand.New(rand.NewPCG(seed, 3)) // on any goroutine
 			f.each(func(s *quorumtest.Server) {
 				s.SetFate(func(cmd wire.Request) (fate quorumtest.Fate) {
 					mu.Lock()
 					defer mu.Unlock()
 					if cmd.Op == wire.Extend || cmd.Op == wire.Restore {
-						switch random.IntN(8) {
+						switch fates.IntN(8) {
 						case 0, 1:
-							fate.Before = time.Duration(random.IntN(12_000)) * ms
+							fate.Before = time.Duration(fates.IntN(12_000)) * ms
 						case 2:
 							fate.End = quorumtest.LoseReply
 						case 3:
-							fate.Before, fate.After = time.Duration(random.IntN(90))*ms, time.Duration(random.IntN(90))*ms
+							fate.Before, fate.After = time.Duration(fates.IntN(90))*ms, time.Duration(fates.IntN(90))*ms
 						}
 					}
 					return fate
@@ -156,6 +161,6 @@ func TestExtendToKeepsItsPromises(t *testing.T) {
 		})
 	}
 	t.Log(checked, resumed)
-	require.Greater(t, checked, 5000)
-	require.Greater(t, resumed, 100)
+	require.Greater(t, checked, 50*int(seeds))
+	require.Greater(t, resumed, int(seeds)/3)
 }

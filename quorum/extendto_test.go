@@ -179,7 +179,11 @@ func TestLateShorterExtension(t *testing.T) {
 // long as the holder counts on it.
 func TestAQuorumKeepsWhatIsPromised(t *testing.T) {
 	late := 0
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if raced {
+		seeds = 40
+	}
+	for seed := range seeds {
 		play(t, 3, func(f *fixture) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			lease := f.acquire("k")
@@ -217,5 +221,5 @@ func TestAQuorumKeepsWhatIsPromised(t *testing.T) {
 			_ = lease.Release(f.ctx)
 		}, withMaxTTL(30*time.Second))
 	}
-	assert.Greater(t, late, 1000)
+	assert.Greater(t, late, 5*int(seeds))
 }

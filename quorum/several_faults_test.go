@@ -23,7 +23,11 @@ import (
 // Overlapping sets and single keys, in several processes with several goroutines each, with
 // cancellations, hung servers, lost requests and answers.
 func TestSeveralStress(t *testing.T) {
-	for seed := range uint64(5) {
+	seeds := uint64(5)
+	if raced {
+		seeds = 2
+	}
+	for seed := range seeds {
 		for _, n := range []int{1, 3, 5} {
 			t.Run(fmt.Sprintf("%d servers, seed %d", n, seed), func(t *testing.T) {
 				run := playNotifying

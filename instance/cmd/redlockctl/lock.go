@@ -208,7 +208,7 @@ func (j *job) watch(cmd *exec.Cmd, p process) (ends bool) {
 // period; and none if its deadline has passed, because another client may have the lock.
 func (j *job) end(cmd *exec.Cmd, p process) (how string) {
 	live := j.lease.Err() == nil
-	//guard:command-has-one-grace-period  a command that ignores SIGTERM is killed when its grace period is over, also if the lease is extended meanwhile
+	//guard:command-has-one-grace-period  a command that ignores SIGTERM is killed after its grace period, also if the lease is extended
 	until := time.Now().Add(j.grace - j.margin)
 	left := func() time.Duration {
 		left := time.Until(until)

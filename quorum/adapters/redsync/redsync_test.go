@@ -353,8 +353,8 @@ func TestWaits(t *testing.T) {
 		_, err = holder.Unlock()
 		require.NoError(t, err)
 		require.NoError(t, <-locked)
-		// At once, or after one pause if it asked before all servers had the delete.
-		require.LessOrEqual(t, w.since()-at, 250*ms)
+		// At once, or after a pause if it asked before all servers had the delete.
+		require.LessOrEqual(t, w.since()-at, time.Second)
 		_, err = waiter.Unlock()
 		require.NoError(t, err)
 	})

@@ -301,7 +301,7 @@ func (r *record) apply(w *world) {
 	}
 	switch r.kind {
 	case Asked:
-		h.askedAt = now
+		h.askedAt, e.Permits = now, w.cfg.Permits
 		if w.check.asked == nil {
 			w.check.asked = map[string]bool{}
 		}

@@ -25,6 +25,13 @@ export class Engine {
     });
   }
 
+  // stop ends the worker. What was asked for is superseded.
+  stop() {
+    this.#next?.reject(new Superseded());
+    this.#next = null;
+    if (this.#worker) this.#restart(new Superseded());
+  }
+
   #send() {
     if (!this.#worker) this.#start();
     if (!this.#ready || this.#busy || !this.#next) return;

@@ -25,6 +25,7 @@ type chromium struct {
 	n       int
 	// problems are exceptions, errors in the console, and what the policy has blocked.
 	problems []string
+	listen   func(method string, params json.RawMessage) // nil: nobody
 }
 
 // newChromium starts a browser, which ends with the test. With REDLOCK_REQUIRE_CHROMIUM=1 a missing
@@ -103,6 +104,9 @@ func (c *chromium) call(method string, params, result any) {
 		}
 		require.NoError(c.t, json.Unmarshal(bytes.TrimSuffix(text, []byte{0}), &message))
 		if message.Method != "" {
+			if c.listen != nil {
+				c.listen(message.Method, message.Params)
+			}
 			c.notice(message.Method, message.Params)
 			continue
 		}
@@ -187,4 +191,28 @@ func (c *chromium) picture(name string) {
 	data, err := base64.StdEncoding.DecodeString(out.Data)
 	require.NoError(c.t, err)
 	require.NoError(c.t, os.WriteFile(folder+"/"+name+".png", data, 0o600))
+}
+
+// await does something, and waits for an event of the browser whose parameters have a text.
+func (c *chromium) await(method, text string, do func()) {
+	c.t.Helper()
+	seen := false
+	c.listen = func(event string, params json.RawMessage) {
+		seen = seen || event == method && bytes.Contains(params, []byte(text))
+	}
+	do()
+	for !seen {
+		c.eval(`new Promise((resolve) => requestAnimationFrame(resolve))`)
+	}
+	c.listen = nil
+}
+
+// runCommand runs a line of a shell in the module's folder. A failure of the run, such as a
+// violation, is no failure here.
+func runCommand(t *testing.T, line string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+	cmd.Dir = "../../../.."
+	out, _ := cmd.CombinedOutput() // the caller looks at it
+	return string(out)
 }

@@ -167,8 +167,8 @@ func (c *chromium) until(condition string) {
 	})`, condition))
 }
 
-// open opens an address, at a width in pixels.
-func (c *chromium) open(address string, width int, dark bool) {
+// look sets the width in pixels, and the theme.
+func (c *chromium) look(width int, dark bool) {
 	c.t.Helper()
 	scheme := "light"
 	if dark {
@@ -176,6 +176,12 @@ func (c *chromium) open(address string, width int, dark bool) {
 	}
 	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// open opens an address, at a width in pixels.
+func (c *chromium) open(address string, width int, dark bool) {
+	c.t.Helper()
+	c.look(width, dark)
 	c.call("Page.navigate", map[string]any{"url": address}, nil)
 	c.until(`document.readyState === "complete" && document.querySelector("#timeline svg") && !document.querySelector("main").classList.contains("stale")`)
 }

@@ -109,7 +109,6 @@ func TestPage(t *testing.T) {
 	c.open(base, 1400, false)
 	shown(hash(play.Setup{Base: "S1", Design: "default"}))
 	assert.Equal(t, "Violated: lost update, stale write, two holders", c.text(`document.querySelector("#verdict").textContent`))
-	c.picture("wide")
 
 	// Another lock.
 	c.eval(`(() => { const d = document.querySelector("#design"); d.value = "token-admit"; d.dispatchEvent(new Event("change")) })()`)
@@ -141,7 +140,6 @@ func TestPage(t *testing.T) {
 	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	c.open(address, 390, true)
 	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: shorter}))
-	c.picture("phone")
 	assert.Equal(t, "true", c.eval(`document.documentElement.scrollWidth <= 390`), "the page is wider than the screen")
 
 	// Of many changes in a row, the last one counts.
@@ -151,7 +149,6 @@ func TestPage(t *testing.T) {
 	// What can't be played is said.
 	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	c.open(base+"#"+url.Values{"base": {"S4"}, "design": {"redlock"}}.Encode(), 1400, true)
-	c.picture("dark")
 	c.eval(`location.hash = "base=S99"`)
 	c.until(`document.querySelector("#error").textContent.includes('no scenario "S99"')`)
 
@@ -205,7 +202,6 @@ func TestDrag(t *testing.T) {
 		c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "modifiers": modifiers}, nil)
 	}
 
-	c.picture("handles")
 	pull(".grip", -30)
 	moved := schedule(`s[0].at_ns < 1004500000`)
 	assert.Equal(t, 12*time.Second, moved[0].For)
@@ -247,7 +243,6 @@ func TestOtherLocks(t *testing.T) {
 	c.eval(`document.querySelector("#all summary").click()`)
 	const finished = `document.querySelectorAll("#others li").length > 5 && [...document.querySelectorAll("#others li")].every((li) => li.className)`
 	c.until(finished)
-	c.picture("others")
 	var found [][2]string
 	require.NoError(t, json.Unmarshal([]byte(c.eval(`[...document.querySelectorAll("#others li")].map((li) => [li.children[0].textContent, li.children[1].textContent])`)), &found))
 	for _, row := range found {

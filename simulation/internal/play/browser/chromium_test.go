@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -184,19 +183,6 @@ func (c *chromium) open(address string, width int, dark bool) {
 	c.look(width, dark)
 	c.call("Page.navigate", map[string]any{"url": address}, nil)
 	c.until(`document.readyState === "complete" && document.querySelector("#timeline svg") && !document.querySelector("main").classList.contains("stale")`)
-}
-
-// picture saves a picture of the page into the folder REDLOCK_PICTURES, for people.
-func (c *chromium) picture(name string) {
-	folder := os.Getenv("REDLOCK_PICTURES")
-	if folder == "" {
-		return
-	}
-	var out struct{ Data string }
-	c.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &out)
-	data, err := base64.StdEncoding.DecodeString(out.Data)
-	require.NoError(c.t, err)
-	require.NoError(c.t, os.WriteFile(folder+"/"+name+".png", data, 0o600))
 }
 
 // await does something, and waits for an event of the browser whose parameters have a text.

@@ -70,7 +70,7 @@ export const tour = [
   { title: "How long is too long?", state: { base: "S1", design: "default", schedule: pause(6e9) },
     text: "The same pause, but of 6 seconds: the lease outlives it, and nothing is violated. Drag the end of the striped bar to the right until it breaks. Each change is a new run of the library’s real code. The list below the timeline has every event in words." },
   { title: "A token at the resource", state: { base: "S1", design: "token-admit" },
-    text: "12 seconds again, but each lease has a number, and the resource refuses a number below one that it has seen. The late write has a cross: refused. Look at “Side by side”: no other lock survives this, so this isn’t about Redlock. It is Kleppmann’s main argument, and antirez agrees about the pause." },
+    text: "12 seconds again, but each lease has a number, and the resource refuses a number below one that it has seen. The late write has a cross: refused. Look at “Side by side”: one Redis, Redlock and this library without the token all break, so this isn’t about Redlock. It is Kleppmann’s main argument, and antirez agrees about the pause." },
   { title: "A pause before the replies", state: { base: "S3", design: "default" },
     text: "Kleppmann’s other pause hits c1 while the servers’ replies are in flight. Here antirez is right: c1 looks at the clock again after the replies, sees that too much time has passed, and gives up." },
   { title: "A clock that jumps", state: { base: "S4", design: "redlock" },

@@ -3,6 +3,7 @@
 import { shape } from "./words.js";
 
 const row = 9;
+const stops = ["pause", "suspend", "reboot"]; // of clients
 
 // small returns the drawing on the axis of another run, so that equal moments are below each other.
 export function small(picture, axis, label) {
@@ -29,7 +30,7 @@ export function small(picture, axis, label) {
   const rowOf = (who, key) => top.get(`${who.split(".")[0]} ${key}`);
   const under = (y) => (y === undefined ? y : y + row);
   return shape("svg", { role: "img", "aria-label": label, viewBox: `-6 0 ${width + 12} ${height}`, preserveAspectRatio: "none", class: "small" },
-    ...picture.spans.filter((s) => top.size && axis.shows(s.from, s.until)).flatMap((s) => {
+    ...picture.spans.filter((s) => stops.includes(s.kind) && axis.shows(s.from, s.until)).flatMap((s) => {
       const first = [...top].find(([name]) => name.startsWith(`${s.lane} `));
       return first ? [shape("rect", { class: "halt", x: axis.x(s.from), y: first[1] - 3, width: Math.max(3, axis.x(s.until) - axis.x(s.from)), height: 3 })] : [];
     }),

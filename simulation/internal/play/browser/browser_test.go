@@ -56,6 +56,7 @@ func TestFilesAreComplete(t *testing.T) {
 	}
 	assert.Greater(t, seen, 8)
 	assert.NotRegexp(t, `<script>|<style|style=|onclick`, page)
+	assert.NotRegexp(t, `transition|animation|@keyframes|scroll-behavior`, string(files["style.css"]), "nothing moves on its own")
 
 	folder := filepath.Join(t.TempDir(), "deep", "er")
 	require.NoError(t, files.Write(folder))

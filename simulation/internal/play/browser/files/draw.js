@@ -17,6 +17,7 @@ export class Drawing {
   #series = new Map(); // each process's number
   #cursor;
   #handles = shape("g");
+  #names = shape("g");
 
   // An axis of another drawing keeps every moment where it was.
   constructor(picture, label, schedule, axis = new Axis(picture.axis)) {
@@ -36,12 +37,29 @@ export class Drawing {
     this.#cursor = shape("line", { class: "cursor", y1: top - 8, y2: y });
     this.svg = shape("svg", { role: "group", "aria-label": label, width, height: y + 8, viewBox: `0 0 ${width} ${y + 8}` });
     this.svg.append(shape("g", { "aria-hidden": "true" }, this.#pattern(), ...this.#ground(width), ...this.#overlaps(), ...this.#messages(), ...this.#spans(),
-      ...this.#beliefs(), ...this.#keys(), ...this.#marks(), ...this.#accesses(), ...this.#violations(), this.#cursor), this.#handles);
+      ...this.#beliefs(), ...this.#keys(), ...this.#marks(), ...this.#accesses(), ...this.#violations(), this.#cursor), this.#handles, this.#names);
+    this.#names.setAttribute("aria-hidden", "true");
+    this.#nameLanes();
     this.grips(schedule);
   }
 
   get axis() {
     return this.#axis;
+  }
+
+  // scrolled keeps the lanes' names in sight.
+  scrolled(left) {
+    this.#names.setAttribute("transform", `translate(${left})`);
+  }
+
+  #nameLanes() {
+    this.#names.append(shape("rect", { class: "names", y: top - 8, width: gutter - 16, height: this.bottom - top + 8 }));
+    for (const [name, lane] of this.#lanes) {
+      this.#names.append(shape("text", { class: `name ${this.#class(name)}`, x: 10, y: lane.line + 5 }, name));
+      for (const y of lane.rows.values()) {
+        this.#names.append(shape("text", { class: "small", x: 10, y: y + 13 }, "believes"), shape("text", { class: "small", x: 10, y: y + bar + 13 }, "true on"));
+      }
+    }
   }
 
   // begins is when a fault happens: undefined if it happens at an operation that never came.
@@ -123,10 +141,6 @@ export class Drawing {
     for (const [name, lane] of this.#lanes) {
       if (n++ % 2 === 0) out.push(shape("rect", { class: "lane", y: lane.y, width, height: lane.height }));
       out.push(shape("line", { class: "line", x1: gutter - 6, x2: width - 20, y1: lane.line, y2: lane.line }));
-      out.push(shape("text", { class: `name ${this.#class(name)}`, x: 10, y: lane.line + 5 }, name));
-      for (const y of lane.rows.values()) {
-        out.push(shape("text", { class: "small", x: 10, y: y + 13 }, "believes"), shape("text", { class: "small", x: 10, y: y + bar + 13 }, "true on"));
-      }
     }
     const axis = this.#axis.parts;
     axis.forEach((part, i) => {

@@ -109,7 +109,8 @@ async function compare() {
   const add = (parent, names, drawn) => {
     $(parent).replaceChildren(...names.map((name) => {
       const verdict = element("span", {}, "…");
-      const title = list.find((d) => d.name === name)?.title;
+      const group = all.designs.find((d) => d.name === name)?.group;
+      const title = `${group ? `${group}: ` : ""}${list.find((d) => d.name === name).title}`;
       const item = element("li", {}, element("button", { type: "button", "aria-pressed": String(name === of.design), title, onclick: () => choose({ design: name }) }, name), ...(drawn ? [element("small", {}, title)] : []), verdict);
       rows.push({ name, verdict, item, drawn });
       return item;
@@ -189,15 +190,22 @@ function showRun() {
   $("steps").replaceChildren(...(scenario()?.steps ?? []).map((text) => element("li", {}, text)));
   $("command").textContent = `go run ./simulation/cmd/redlocksim ${run.arguments}`;
   $("hash").textContent = run.hash;
+  for (const item of $("side").children) { // they are of another run; compare comes soon
+    item.className = "";
+    item.querySelector("span").textContent = "…";
+    item.querySelector("svg")?.remove();
+  }
   const left = $("timeline").scrollLeft;
   showDrawing();
   $("events").replaceChildren(...run.picture.steps.map((s, i) => element("li", { class: s.alarm ? "alarm" : s.fault ? "fault" : "" },
     element("button", { type: "button", onclick: () => look(i, true) }, element("time", {}, clock(s.at)), element("span", {}, s.text)))));
   showFaults();
-  const first = run.picture.steps.findIndex((s) => s.alarm);
+  const refused = run.picture.accesses.find((a) => a.refused);
+  const first = run.picture.steps.findIndex((s) => s.alarm || s.at === refused?.at); // what matters most
   const same = shown === `${run.base} ${run.design}`;
+  const began = shown.startsWith(`${run.base} `) ? step : 0;
   shown = `${run.base} ${run.design}`;
-  look(first < 0 ? Math.min(step, run.picture.steps.length - 1) : first, false);
+  look(first < 0 ? Math.min(began, run.picture.steps.length - 1) : first, false);
   if (same) $("timeline").scrollLeft = left; // what the reader works at stays in sight
 }
 
@@ -209,6 +217,7 @@ function showDrawing(axis) {
   const left = $("timeline").scrollLeft;
   $("timeline").replaceChildren(drawing.svg);
   $("timeline").scrollLeft = left;
+  drawing.scrolled($("timeline").scrollLeft);
   if (focus) drawing.svg.querySelector(`[data-fault="${focus}"]`)?.focus({ preventScroll: true });
 }
 
@@ -566,6 +575,7 @@ async function start() {
   $("open").onchange = openFile;
   $("events").onkeydown = keys;
   $("timeline").onkeydown = keys;
+  $("timeline").onscroll = () => drawing?.scrolled($("timeline").scrollLeft);
   $("timeline").onpointerdown = press;
   $("timeline").onpointermove = move;
   $("timeline").onpointerup = $("timeline").onpointercancel = drop;

@@ -210,6 +210,29 @@ func TestDrag(t *testing.T) {
 	stretched := schedule(`s[0].for_ns < 12000000000`)
 	assert.Equal(t, moved[0].At, stretched[0].At)
 
+	// Escape ends a drag: the fault is where it was.
+	begin := func(selector string) (x, y float64) {
+		t.Helper()
+		var at struct{ X, Y float64 }
+		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = document.querySelector("`+selector+`").getBoundingClientRect(); return { X: b.x + Math.min(4, b.width / 2), Y: b.y + b.height / 2 } })()`)), &at))
+		return at.X, at.Y
+	}
+	for _, from := range []string{".grip", "#palette [data-kind=crash]"} {
+		x, y := begin(from)
+		_, lane := begin(".grip")
+		mouse := func(kind string, x, y float64) {
+			c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+		}
+		mouse("mousePressed", x, y)
+		mouse("mouseMoved", x+30, lane)
+		mouse("mouseMoved", x+60, lane)
+		before := c.text(`document.querySelector("#hash").textContent`)
+		key("Escape", 0)
+		mouse("mouseMoved", x+90, lane)
+		mouse("mouseReleased", x+90, lane)
+		assert.Equal(t, stretched, schedule(`s[0].for_ns === `+strconv.FormatInt(int64(stretched[0].For), 10)), from)
+		assert.Equal(t, before, c.text(`document.querySelector("#hash").textContent`), from)
+	}
 	c.eval(`document.querySelector(".handle").focus()`)
 	key("ArrowRight", 0)
 	later := schedule(`s[0].at_ns > ` + strconv.FormatInt(int64(stretched[0].At), 10))

@@ -132,6 +132,20 @@ func TestTour(t *testing.T) {
 	assert.Empty(t, c.problems)
 }
 
+// What an address names beyond the page's chapters and steps is left out.
+func TestAddressOfNoPlace(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c, base := opened(t)
+	for _, nowhere := range []string{"#tour=10", "#tour=-1", "#tour=x", "#chapter=0-nothing", "#schedule=%5B", "#seed=1e3", ""} {
+		c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
+		c.open(base+nowhere, 1400, false)
+		c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
+		assert.Equal(t, "true", c.eval(`document.querySelector("#tour").hidden && document.querySelector("#chapter").hidden`), nowhere)
+		assert.Equal(t, strconv.FormatBool(nowhere != "#schedule=%5B"), c.eval(`document.querySelector("#error").hidden`), nowhere)
+	}
+	assert.Empty(t, c.problems)
+}
+
 // The command that the page shows plays the same run in a shell.
 func TestShownCommand(t *testing.T) {
 	t.Parallel() // it waits for the compiler
@@ -185,11 +199,6 @@ func TestPalette(t *testing.T) {
 	mouse("mouseMoved", fromX, fromY+20)
 	mouse("mouseMoved", toX, lane("C"))
 	c.until(settled + `document.querySelectorAll("#timeline .violation").length > 0`) // before the button is released
-	broken := c.state()
-	require.Len(t, broken.Schedule, 3)
-	assert.Equal(t, simulation.Step, broken.Schedule[2].Kind)
-	assert.Equal(t, "C", broken.Schedule[2].Server)
-	assert.Contains(t, played(t, broken).Result.Kinds(), simulation.TwoHolders)
 	mouse("mouseMoved", fromX, fromY)
 	c.until(settled + `document.querySelectorAll("#timeline .violation").length === 0`)
 	mouse("mouseReleased", fromX, fromY)
@@ -202,7 +211,10 @@ func TestPalette(t *testing.T) {
 	mouse("mouseReleased", toX, lane("C"))
 	c.until(settled + `document.querySelectorAll("#faults li").length === 3`)
 	put := c.state()
-	assert.Equal(t, broken, put)
+	require.Len(t, put.Schedule, 3)
+	assert.Equal(t, simulation.Step, put.Schedule[2].Kind)
+	assert.Equal(t, "C", put.Schedule[2].Server)
+	assert.Contains(t, played(t, put).Result.Kinds(), simulation.TwoHolders)
 	c.shows(played(t, put))
 	c.eval(`(() => { const k = document.querySelector("[name=kind-2]"); k.value = "hang"; k.dispatchEvent(new Event("change")) })()`)
 	c.until(settled + `location.hash.includes("hang")`)
@@ -226,7 +238,7 @@ func TestChallenge(t *testing.T) {
 	c, base := opened(t)
 	c.open(base+"#base=slow&design=redlock&seed=0&schedule=[]", 1400, false)
 	c.shows(played(t, c.state()))
-	c.eval(`document.querySelector("#challenge-go").click()`)
+	c.eval(`(() => { const b = document.querySelector("#challenge-go"); b.focus(); b.click() })()`)
 	c.until(`document.querySelector("#challenge-found").textContent.includes("That run is shown above")`)
 	c.until(`document.activeElement.id === "challenge-go"`)
 	found := c.state()
@@ -246,6 +258,13 @@ func TestChallenge(t *testing.T) {
 	c.eval(`document.querySelector("#challenge-stop").click()`)
 	c.until(`document.querySelector("#challenge-found").textContent === "Cancelled."`)
 	assert.Equal(t, found.Seed, c.state().Seed, "the run has stayed")
+
+	// Another lock ends the search.
+	c.eval(`document.querySelector("#challenge-go").click()`)
+	c.until(`/^\d\d+ runs/.test(document.querySelector("#challenge-count").textContent)`)
+	c.eval(`(() => { const d = document.querySelector("#design"); d.value = "default"; d.dispatchEvent(new Event("change")) })()`)
+	c.until(`document.querySelector("#challenge-stop").hidden`)
+	c.shows(played(t, c.state()))
 	assert.Empty(t, c.problems)
 }
 

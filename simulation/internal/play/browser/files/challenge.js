@@ -6,6 +6,7 @@ const runs = 5; // of a request
 
 export class Challenge {
   #engine = null;
+  #lock = "";
 
   get running() {
     return this.#engine !== null;
@@ -15,6 +16,7 @@ export class Challenge {
   // number of runs that it took, or null if stop was called. counted gets the number of runs so far.
   async search({ base, design, kinds, most, seed }, counted) {
     this.stop();
+    this.#lock = `${base} ${design}`;
     const engine = (this.#engine = new Engine());
     try {
       let [played, next] = [0, seed];
@@ -44,6 +46,11 @@ export class Challenge {
     } finally {
       if (this.#engine === engine) this.stop();
     }
+  }
+
+  // about ends a search that is about another story or another lock.
+  about({ base, design }) {
+    if (this.running && this.#lock !== `${base} ${design}`) this.stop();
   }
 
   // stop ends the worker, whatever it does.

@@ -91,8 +91,9 @@ export class Drawing {
     return known ?? this.#picture.lanes.find((l) => l.kind === kind)?.name;
   }
 
-  // grips draws the faults, to be moved, stretched and removed.
+  // grips draws the faults, to be moved, stretched and removed. A fault that has the focus keeps it.
   grips(schedule) {
+    const focus = this.#handles.contains(document.activeElement) ? document.activeElement.dataset.fault : undefined;
     this.#handles.replaceChildren(...schedule.flatMap((fault, i) => {
       const [from, lane] = [this.begins(fault), this.#lanes.get(this.#laneOf(fault))];
       if (from === undefined || !lane) return [];
@@ -107,6 +108,7 @@ export class Drawing {
       if (length) handle.append(shape("rect", { class: "grip-end", x: x + width - 5, y: lane.line - 13, width: 10, height: 26, rx: 3 }));
       return [handle];
     }));
+    if (focus !== undefined) this.#handles.querySelector(`[data-fault="${focus}"]`)?.focus({ preventScroll: true });
   }
 
   // show moves the cursor to a moment, and returns its place.

@@ -71,14 +71,18 @@ function designs() {
   return s ? s.designs.map((d) => ({ name: d.design, title: d.title })) : all.designs;
 }
 
-// choose changes the choice and plays it.
+// choose changes the choice and plays it. During a drag the rest of the page waits: browsers allow
+// only some changes of the address in a second.
 function choose(change) {
   choice = { ...choice, ...change };
   if (!designs().some((d) => d.name === choice.design)) {
     choice.design = designs().some((d) => d.name === "default") ? "default" : designs()[0].name;
   }
-  showChoice();
-  writeAddress();
+  challenge.about(choice);
+  if (!drag) {
+    showChoice();
+    writeAddress();
+  }
   return play();
 }
 
@@ -134,9 +138,14 @@ async function compare() {
   }
 }
 
-function showError(text) {
+// showNotice says what couldn't be read; something else is played instead.
+function showNotice(text) {
   $("error").textContent = text;
   $("error").hidden = !text;
+}
+
+function showError(text) {
+  showNotice(text);
   if (text) {
     $("verdict").textContent = "This can’t be played";
     $("verdict").className = "";
@@ -399,6 +408,7 @@ function move(event) {
 // drop ends a drag. If it was cancelled, the faults are as before.
 function drop(event) {
   if (!drag) return;
+  if (drag.kind) return put(event);
   const { moved, before } = drag;
   const cancelled = event.type !== "pointerup";
   drag = null;
@@ -410,7 +420,7 @@ function drop(event) {
 function take(event, name) {
   if (!run || event.button !== 0 || event.pointerType === "touch" || drag) return;
   delete event.currentTarget.dataset.carried;
-  drag = { kind: name, from: [event.clientX, event.clientY], before: choice.schedule, schedule: run.schedule, axis: drawing.axis, moved: false, over: undefined };
+  drag = { kind: name, button: event.currentTarget, from: [event.clientX, event.clientY], before: choice.schedule, schedule: run.schedule, axis: drawing.axis, moved: false, over: undefined };
   event.currentTarget.setPointerCapture(event.pointerId);
 }
 
@@ -429,16 +439,21 @@ function carry(event) {
 // put ends a drag from the palette. Outside the lanes nothing has happened.
 function put(event) {
   if (!drag?.kind) return;
-  const { moved, over, before } = drag;
+  const { moved, over, before, button } = drag;
   drag = null;
   document.body.classList.remove("carrying");
-  if (moved) event.currentTarget.dataset.carried = "yes"; // a click follows
+  if (moved) button.dataset.carried = "yes"; // a click follows
   if (moved && (over || choice.schedule !== before)) choose(over && event.type === "pointerup" ? {} : { schedule: before });
+}
+
+// escape cancels a drag.
+function escape(event) {
+  if (event.key !== "Escape" || !drag) return;
+  drop(event);
 }
 
 // grip moves, stretches or removes the fault that has the focus.
 function grip(event) {
-  if (drag && event.key === "Escape") return drop(event);
   const i = Number(event.target.closest(".handle").dataset.fault);
   const by = { ArrowRight: 6, ArrowLeft: -6 }[event.key];
   if (event.key === "Delete" || event.key === "Backspace") choose({ schedule: run.schedule.filter((_, n) => n !== i) });
@@ -485,9 +500,10 @@ const say = (text) => ($("challenge-found").textContent = text);
 const faults = (n) => (n === 1 ? "1 fault" : `${n} faults`);
 
 function searching(on) {
-  $("challenge-go").hidden = on;
-  $("challenge-stop").hidden = !on;
-  $(on ? "challenge-stop" : "challenge-go").focus({ preventScroll: true });
+  const [shown, hidden] = on ? ["challenge-stop", "challenge-go"] : ["challenge-go", "challenge-stop"];
+  const focus = document.activeElement === $(hidden);
+  [$(shown).hidden, $(hidden).hidden] = [false, true];
+  if (focus) $(shown).focus({ preventScroll: true });
 }
 
 // record saves the run as a replay file.
@@ -575,6 +591,7 @@ async function start() {
   $("open").onchange = openFile;
   $("events").onkeydown = keys;
   $("timeline").onkeydown = keys;
+  document.onkeydown = escape;
   $("timeline").onscroll = () => drawing?.scrolled($("timeline").scrollLeft);
   $("timeline").onpointerdown = press;
   $("timeline").onpointermove = move;
@@ -582,13 +599,13 @@ async function start() {
   window.onhashchange = () => {
     const before = place;
     const notice = readAddress();
-    choose({}).then(() => notice && showError(notice));
+    choose({}).then(() => notice && showNotice(notice));
     // The reader has followed a link to it.
     if (place.tour && place.tour !== before.tour) $("tour-title").focus();
     else if (place.chapter && place.chapter !== before.chapter) $("chapter-title").focus();
   };
   await choose({});
-  if (notice) showError(notice);
+  if (notice) showNotice(notice);
 }
 
 start();

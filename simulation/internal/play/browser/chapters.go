@@ -118,7 +118,7 @@ func (c *Chapter) read(section string) {
 		if m[3] != "" {
 			run.Seed = m[3]
 		}
-		if !slices.Contains(c.Runs, run) {
+		if !slices.ContainsFunc(c.Runs, func(r ChapterRun) bool { return r.Base == run.Base && r.Design == run.Design }) {
 			c.Runs = append(c.Runs, run)
 		}
 	}

@@ -87,9 +87,9 @@ func TestEveryChapter(t *testing.T) {
 			require.NoError(t, run.Unexpected)
 			c.eval(`document.querySelectorAll("#chapter-text .tools a")[` + strconv.Itoa(n) + `].click()`)
 			c.shows(run)
-			assert.Equal(t, strconv.Quote(r.Base+" with "+r.Design), c.eval(`document.querySelector("#chapter-text [aria-current]").textContent`))
+			assert.Equal(t, strconv.Itoa(n), c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].findIndex((a) => a.ariaCurrent)`))
 		}
-		c.eval(`document.querySelector("#now-you").click()`)
+		c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].find((a) => a.textContent.includes("guard on")).click()`)
 		guard := c.state()
 		assert.Equal(t, "token-admit", guard.Design, chapter.ID)
 		c.shows(played(t, guard))

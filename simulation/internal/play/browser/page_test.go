@@ -90,6 +90,7 @@ func TestEveryChapter(t *testing.T) {
 			assert.Equal(t, strconv.Itoa(n), c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].findIndex((a) => a.ariaCurrent)`))
 		}
 		c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].find((a) => a.textContent.includes("guard on")).click()`)
+		assert.Equal(t, "true", c.eval(`performance.getEntriesByType("resource").every((r) => r.name.startsWith(location.origin + "/") || r.name.startsWith("blob:"))`), "nothing is from elsewhere")
 		guard := c.state()
 		assert.Equal(t, "token-admit", guard.Design, chapter.ID)
 		c.shows(played(t, guard))

@@ -1,0 +1,339 @@
+package machine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// World is a small world, in which every state can be reached and looked at.
+type World struct {
+	Name            string
+	Servers, Rounds int
+	// Tokens is the largest token, and Ticks how much time passes.
+	Tokens, Ticks int64
+	Restarts      int
+	// Waits: servers in a new run wait, leases end before their keys, and clocks show the time
+	// that passed, to within Ahead.
+	Waits bool
+	Ahead int64
+	// Reserved is how many tokens a grant may reserve, and Skipped how many it may leave out.
+	Reserved, Skipped int64
+	// Wasted allows counters that rise for nothing, and Restored leases that are restored.
+	Wasted, Restored bool
+}
+
+// Worlds are the small worlds of the tests.
+func Worlds() []World {
+	return []World{
+		{Name: "two", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Reserved: 1, Skipped: 2},
+		{Name: "two rounds, older data", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Restarts: 1, Skipped: 1, Wasted: true, Restored: true},
+		{Name: "two rounds, clocks and waits", Servers: 3, Rounds: 2, Tokens: 4, Ticks: 2, Ahead: 1, Restarts: 1, Waits: true},
+		{Name: "three rounds, no time", Servers: 3, Rounds: 3, Tokens: 3, Ahead: 9},
+	}
+}
+
+// Found is what an exploration found.
+type Found struct {
+	States, Steps int
+	// Won is how many states have two rounds that were won.
+	Won int
+}
+
+// ErrExploration says that a state breaks the claim. The text has the shortest way to it.
+var ErrExploration = errors.New("machine: a state breaks the claim")
+
+// Explore looks at every state of a world, breadth first, and checks the claim in each: tokens
+// rise, and, if the world waits, no two leases are valid at once.
+func (w World) Explore() (Found, error) { return w.explore(w.start()) }
+
+func (w World) start() *Machine {
+	m := &Machine{
+		Quorum: w.Servers/2 + 1, Ahead: w.Ahead, waits: w.Waits,
+		Servers: make([]Server, w.Servers), Rounds: make([]Round, w.Rounds), rules: rules(),
+	}
+	for i := range m.Servers {
+		m.Servers[i] = Server{Instance: i, Run: 1}
+	}
+	if w.Waits {
+		m.rules = append(m.rules, waiting()...)
+	}
+	return m
+}
+
+type node struct {
+	m    *Machine
+	from int
+	by   Step
+}
+
+func (w World) explore(start *Machine) (Found, error) {
+	k := keyer{columns: make([][]byte, len(start.Servers))}
+	seen := map[string]struct{}{string(k.of(start)): {}}
+	queue := []node{{m: start}}
+	var found Found
+	next := start.clone()
+	for at := 0; at < len(queue); at++ {
+		m := queue[at].m
+		for st := range w.steps(m) {
+			if m.broken(&st) != nil {
+				continue
+			}
+			found.Steps++
+			next.become(m)
+			next.carryOut(&st)
+			key := k.of(next)
+			if _, known := seen[string(key)]; known {
+				continue
+			}
+			seen[string(key)] = struct{}{}
+			st.Votes = slices.Clone(st.Votes)
+			queue = append(queue, node{next.clone(), at, st})
+			if err := next.claim(&st); err != nil {
+				return found, fmt.Errorf("%w: %w, after:\n%s", ErrExploration, err, way(queue, len(queue)-1))
+			}
+			if st.Kind == Win && next.won() == w.Rounds {
+				found.Won++
+			}
+		}
+		queue[at].m = nil
+	}
+	found.States = len(queue)
+	return found, nil
+}
+
+// claim is checked in each state.
+func (m *Machine) claim(st *Step) error {
+	if st.Kind != Win {
+		return nil // no other step makes it false
+	}
+	valid := 0
+	for i := range m.Rounds {
+		if m.Rounds[i].Valid {
+			valid++
+		}
+	}
+	if m.waits && valid > 1 {
+		return fmt.Errorf("%w: %d leases are valid", ErrBroken, valid)
+	}
+	return m.Check(st.Round)
+}
+
+func (m *Machine) won() int {
+	n := 0
+	for i := range m.Rounds {
+		if m.Rounds[i].Won {
+			n++
+		}
+	}
+	return n
+}
+
+func way(queue []node, i int) string {
+	var steps []string
+	for ; i > 0; i = queue[i].from {
+		steps = append(steps, fmt.Sprintf("  %+v", queue[i].by))
+	}
+	slices.Reverse(steps)
+	return strings.Join(steps, "\n")
+}
+
+// steps are the transitions to try. Many break a rule, so that a missing rule is noticed.
+func (w World) steps(m *Machine) func(yield func(Step) bool) {
+	return func(yield func(Step) bool) {
+		restarts := 0
+		for i := range m.Servers {
+			restarts += m.Servers[i].Run - 1
+		}
+		for server := range m.Servers {
+			s := &m.Servers[server]
+			if !w.server(m, server, yield) {
+				return
+			}
+			if s.Holder != 0 && !yield(Step{Kind: Delete, Server: server}) {
+				return
+			}
+			if w.Wasted && s.Counter < w.Tokens && !yield(Step{Kind: Stray, Server: server, Last: s.Counter + 1}) {
+				return
+			}
+			if restarts >= w.Restarts {
+				continue
+			}
+			for counter := range s.Counter + 1 {
+				for holder := range len(m.Rounds) + 1 {
+					if holder != 0 && !m.Rounds[holder-1].voted(server) {
+						continue // older data has values that were there
+					}
+					if !yield(Step{Kind: Restart, Server: server, Last: counter, Other: holder}) {
+						return
+					}
+				}
+			}
+		}
+		for i := range m.Rounds {
+			if !w.win(m, i+1, yield) || m.Rounds[i].Valid && w.Waits && !yield(Step{Kind: End, Round: i + 1}) {
+				return
+			}
+		}
+		if m.Now < w.Ticks {
+			yield(Step{Kind: Tick})
+		}
+	}
+}
+
+// has reports whether a vote of the round has the token, so that it may be the round's.
+func (r *Round) has(token int64) bool {
+	return slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Last == token })
+}
+
+func (r *Round) voted(server int) bool {
+	return slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Server == server })
+}
+
+// server are the steps of one server for the rounds.
+func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
+	s := &m.Servers[server]
+	clocks := []int64{m.Now}
+	for off := int64(1); w.Waits && off <= w.Ahead; off++ {
+		clocks = append(clocks, m.Now+off)
+	}
+	for i := range m.Rounds {
+		r := &m.Rounds[i]
+		for _, clock := range clocks {
+			step := Step{Server: server, Round: i + 1, Clock: clock, Named: s.Run}
+			// A round asks each server once, in order: another order of rounds is the same
+			// with other names.
+			if !r.voted(server) && !r.Won && (i == 0 || len(m.Rounds[i-1].Votes) > 0) {
+				least := s.Counter
+				if s.first(&step) {
+					least = max(least, clock)
+				}
+				// The first of these is too low.
+				for step.First = max(1, least); step.First <= min(w.Tokens, least+1+w.Skipped); step.First++ {
+					for step.Last = step.First; step.Last <= min(w.Tokens, step.First+w.Reserved); step.Last++ {
+						if step.Kind = Grant; !yield(step) {
+							return false
+						}
+					}
+				}
+			}
+			if len(r.Votes) == 0 {
+				continue
+			}
+			for step.Last = s.Counter + 1; step.Last <= w.Tokens; step.Last++ {
+				if step.Kind = Raise; r.Won || !r.has(step.Last) {
+					continue
+				}
+				if !yield(step) {
+					return false
+				}
+			}
+			if step.Kind, step.Last = Restore, r.First; w.Restored && r.Won && !yield(step) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// win are the ways to win a round.
+func (w World) win(m *Machine, number int, yield func(Step) bool) bool {
+	r := &m.Rounds[number-1]
+	if r.Won {
+		return true
+	}
+	var buffer [8]int
+	for set := 1; set < 1<<len(r.Votes); set++ {
+		votes := buffer[:0]
+		for i := range r.Votes {
+			if set>>i&1 != 0 {
+				votes = append(votes, i)
+			}
+		}
+		for last := int64(1); last <= w.Tokens; last++ {
+			if !r.has(last) {
+				continue
+			}
+			for first := max(1, last-w.Reserved); first <= last; first++ {
+				if !yield(Step{Kind: Win, Round: number, First: first, Last: last, Votes: votes}) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (m *Machine) clone() *Machine {
+	var c Machine
+	c.become(m)
+	return &c
+}
+
+// become makes the machine a copy, in its own memory.
+func (m *Machine) become(o *Machine) {
+	servers, rounds := m.Servers[:0], slices.Grow(m.Rounds[:0], len(o.Rounds))[:len(o.Rounds)]
+	*m = *o
+	m.Servers, m.Rounds = append(servers, o.Servers...), rounds
+	for i := range rounds {
+		votes := rounds[i].Votes[:0]
+		rounds[i] = o.Rounds[i]
+		rounds[i].Votes = append(votes, o.Rounds[i].Votes...)
+	}
+}
+
+// keyer writes states in a few bytes: without what no rule and no claim looks at any more, and
+// the same for states that differ only in the servers' names.
+type keyer struct {
+	columns [][]byte
+	key     []byte
+}
+
+func (k *keyer) of(m *Machine) []byte {
+	for server := range m.Servers {
+		s := &m.Servers[server]
+		b := append(k.columns[server][:0], byte(s.Counter), byte(s.Holder), byte(s.Run-s.Counted), byte(s.Age))
+		if m.waits {
+			b = append(b, byte(s.Since), byte(s.Run))
+		}
+		for i := range m.Rounds {
+			r := &m.Rounds[i]
+			j := slices.IndexFunc(r.Votes, func(v Vote) bool { return v.Server == server })
+			if j < 0 {
+				b = append(b, 0)
+				continue
+			}
+			v := &r.Votes[j]
+			switch {
+			case r.Won && !v.Settled:
+				b = append(b, 1)
+			case r.Won && m.waits && r.Valid:
+				b = append(b, 2, byte(v.At), byte(v.Age), byte(v.Run))
+			case r.Won:
+				b = append(b, 3, byte(v.At), byte(v.Age))
+			default:
+				b = append(b, 4|bit(v.Run == s.Run)<<3|bit(v.Gone && m.waits)<<4, byte(v.At), byte(v.Age), byte(v.First), byte(v.Last), byte(v.Has))
+			}
+		}
+		k.columns[server] = b
+	}
+	slices.SortFunc(k.columns, bytes.Compare)
+	k.key = append(k.key[:0], byte(m.Now))
+	for i := range m.Rounds {
+		r := &m.Rounds[i]
+		k.key = append(k.key, byte(r.First), byte(r.Last), bit(r.Valid && m.waits))
+	}
+	for _, column := range k.columns {
+		k.key = append(k.key, column...)
+	}
+	return k.key
+}
+
+func bit(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -293,6 +294,13 @@ func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *sim
 		}
 		return nil
 	case e.Op == "restore" && granted && ch.To != 0:
+		// Elections and jobs use leases that no event tells of. Only a lease is restored.
+		if !l.Rounds[number-1].Won {
+			l.of[number-1].last = ch.To
+			if err := c.win(l, number, ch.To, cmp.Or(l.Quorum, len(l.instances)/2+1)); err != nil {
+				return err
+			}
+		}
 		step.Kind = Restore
 		return c.do(l, step)
 	case e.Op == "restore" && granted, e.Op == "acquire" && granted:
@@ -321,7 +329,7 @@ func (c *comparison) acquired(e *simulation.Event) error {
 	before := of.last
 	of.last = e.Token
 	if !r.Won {
-		return c.win(l, number, e)
+		return c.win(l, number, e.Token, e.Change.Quorum)
 	}
 	c.counts.Handed++
 	if e.Token <= before || int64(e.Token) > r.Last {
@@ -331,10 +339,10 @@ func (c *comparison) acquired(e *simulation.Event) error {
 }
 
 // win finds the tokens of a round, as package settlement does: the largest that a quorum has.
-func (c *comparison) win(l *lock, number int, e *simulation.Event) error {
-	l.Quorum = e.Change.Quorum
+func (c *comparison) win(l *lock, number int, first fencing.Token, quorum int) error {
+	l.Quorum = quorum
 	of, r := &l.of[number-1], &l.Rounds[number-1]
-	best := Step{Kind: Win, Round: number, First: int64(e.Token)}
+	best := Step{Kind: Win, Round: number, First: int64(first)}
 	for _, candidate := range r.Votes {
 		st := best
 		st.Last, st.Votes = candidate.Last, nil

@@ -12,7 +12,7 @@ func (s *server) changeOf(c *call, database int) *Change {
 	}
 	change := &Change{
 		Value: cmd.Value, Instance: c.placeName(), Replace: cmd.Replace, Named: string(cmd.Run),
-		To: cmd.Fence.Token, Ahead: cmd.Fence.Ahead,
+		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
 		Run: [2]string{s.id, s.replID}, Clock: s.clock().UnixMicro(),
 		Locks: make([]LockChange, 1+len(cmd.Also)),
 	}

@@ -92,6 +92,7 @@ var policy = map[string][]string{
 	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs"},
 
 	// It knows nothing of the tasks that it runs.
+	"simulation/internal/machine":  {"fencing", "simulation"},
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
 	"simulation/internal/wrap": {},
 

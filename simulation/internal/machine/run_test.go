@@ -1,7 +1,6 @@
 package machine_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,7 +45,13 @@ func (s *sum) assertComplete(t *testing.T) {
 	assert.Positive(t, s.counts.Handed)
 }
 
-func TestScenariosAreRunsOfTheMachine(t *testing.T) {
+// The real code is compared with the machine, step by step.
+func TestRunsOfTheMachine(t *testing.T) {
+	t.Run("scenarios", scenariosAreRuns)
+	t.Run("random", randomRunsAreRuns)
+}
+
+func scenariosAreRuns(t *testing.T) {
 	total := sum{counts: machine.Counts{Steps: map[machine.Kind]int{}}}
 	for _, s := range append(scenarios.All(), scenarios.ForMutants()...) {
 		for _, d := range s.Designs() {
@@ -57,7 +62,7 @@ func TestScenariosAreRunsOfTheMachine(t *testing.T) {
 				r, err := s.Play(seed, d)
 				require.NoError(t, err)
 				counts, err := machine.Compare(r.Log)
-				assert.NoError(t, err, "%s with %s, seed %d", s.ID, d.Name, seed)
+				require.NoError(t, err, "%s with %s, seed %d", s.ID, d.Name, seed)
 				total.add(counts)
 			}
 		}
@@ -67,7 +72,7 @@ func TestScenariosAreRunsOfTheMachine(t *testing.T) {
 
 // Random schedules with faults of all kinds, also those that break the library's assumptions:
 // then two clients may have the lock, but each step is one of the machine's.
-func TestRandomRunsAreRunsOfTheMachine(t *testing.T) {
+func randomRunsAreRuns(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {
 		seeds = 5
@@ -85,11 +90,10 @@ func TestRandomRunsAreRunsOfTheMachine(t *testing.T) {
 				r, err := registry.Play(setup)
 				require.NoError(t, err)
 				counts, err := machine.Compare(r.Log)
-				assert.NoError(t, err, "%s with %s, seed %d: %v", w.Name, name, seed, setup.Schedule)
+				require.NoError(t, err, "%s with %s, seed %d: %v", w.Name, name, seed, setup.Schedule)
 				total.add(counts)
 			}
 		}
 	}
 	total.assertComplete(t)
-	_ = slices.Clone[[]int]
 }

@@ -12,13 +12,14 @@ import (
 type World struct {
 	Name            string
 	Servers, Rounds int
-	// Tokens is the largest token, and Ticks how much time passes.
-	Tokens, Ticks int64
-	Restarts      int
-	// Waits: servers in a new run wait, leases end before their keys, and clocks show the time
-	// that passed, to within Ahead.
-	Waits bool
-	Ahead int64
+	Tokens          int64 // the largest token
+	Restarts        int
+	// Waits: servers in a new run wait, leases end before their keys, and clocks show the time, or
+	// up to Skew more. MaxTTL, which is twice Ahead, may pass after a restart.
+	Waits       bool
+	Ahead, Skew int64
+	// Offset is how far the last server's clock is ahead of the others, always.
+	Offset int64
 	// Reserved is how many tokens a grant may reserve, and Skipped how many it may leave out.
 	Reserved, Skipped int64
 	// Wasted allows counters that rise for nothing, and Restored leases that are restored.
@@ -28,10 +29,10 @@ type World struct {
 // Worlds are the small worlds of the tests.
 func Worlds() []World {
 	return []World{
-		{Name: "two", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Reserved: 1, Skipped: 2},
-		{Name: "two rounds, older data", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Restarts: 1, Skipped: 1, Wasted: true, Restored: true},
-		{Name: "two rounds, clocks and waits", Servers: 3, Rounds: 2, Tokens: 4, Ticks: 2, Ahead: 1, Restarts: 1, Waits: true},
-		{Name: "three rounds, no time", Servers: 3, Rounds: 3, Tokens: 3, Ahead: 9},
+		{Name: "three rounds", Servers: 3, Rounds: 3, Tokens: 3, Ahead: 9},
+		{Name: "reserved and wasted tokens, restored leases", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Reserved: 1, Skipped: 1, Wasted: true, Restored: true},
+		{Name: "a restart with older data", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Restarts: 1},
+		{Name: "a restart, clocks and waits", Servers: 3, Rounds: 2, Tokens: 6, Ahead: 1, Skew: 1, Offset: 1, Restarts: 1, Waits: true},
 	}
 }
 
@@ -70,7 +71,7 @@ type node struct {
 }
 
 func (w World) explore(start *Machine) (Found, error) {
-	k := keyer{columns: make([][]byte, len(start.Servers))}
+	k := keyer{columns: make([][]byte, len(start.Servers)), odd: w.Offset != 0}
 	seen := map[string]struct{}{string(k.of(start)): {}}
 	queue := []node{{m: start}}
 	var found Found
@@ -155,8 +156,10 @@ func (w World) steps(m *Machine) func(yield func(Step) bool) {
 			if s.Holder != 0 && !yield(Step{Kind: Delete, Server: server}) {
 				return
 			}
-			if w.Wasted && s.Counter < w.Tokens && !yield(Step{Kind: Stray, Server: server, Last: s.Counter + 1}) {
-				return
+			for counter := s.Counter - 1; w.Wasted && counter <= min(w.Tokens, s.Counter+1); counter++ {
+				if counter >= 0 && !yield(Step{Kind: Stray, Server: server, Last: counter}) {
+					return
+				}
 			}
 			if restarts >= w.Restarts {
 				continue
@@ -177,8 +180,8 @@ func (w World) steps(m *Machine) func(yield func(Step) bool) {
 				return
 			}
 		}
-		if m.Now < w.Ticks {
-			yield(Step{Kind: Tick})
+		if w.Waits && restarts > 0 && m.Now == 0 {
+			yield(Step{Kind: Tick, Last: 2 * w.Ahead})
 		}
 	}
 }
@@ -195,14 +198,17 @@ func (r *Round) voted(server int) bool {
 // server are the steps of one server for the rounds.
 func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 	s := &m.Servers[server]
-	clocks := []int64{m.Now}
-	for off := int64(1); w.Waits && off <= w.Ahead; off++ {
-		clocks = append(clocks, m.Now+off)
-	}
 	for i := range m.Rounds {
 		r := &m.Rounds[i]
-		for _, clock := range clocks {
+		earliest := m.Now
+		if server == len(m.Servers)-1 {
+			earliest += w.Offset
+		}
+		for clock := earliest; clock <= earliest+w.Skew; clock++ {
 			step := Step{Server: server, Round: i + 1, Clock: clock, Named: s.Run}
+			if clock < earliest+w.Skew && !s.first(&step) {
+				continue // the latest clock allows the most
+			}
 			// A round asks each server once, in order: another order of rounds is the same
 			// with other names.
 			if !r.voted(server) && !r.Won && (i == 0 || len(m.Rounds[i-1].Votes) > 0) {
@@ -219,7 +225,7 @@ func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 					}
 				}
 			}
-			if len(r.Votes) == 0 {
+			if len(r.Votes) == 0 || clock < earliest+w.Skew {
 				continue
 			}
 			for step.Last = s.Counter + 1; step.Last <= w.Tokens; step.Last++ {
@@ -230,8 +236,10 @@ func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 					return false
 				}
 			}
-			if step.Kind, step.Last = Restore, r.First; w.Restored && r.Won && !yield(step) {
-				return false
+			for _, v := range r.Votes {
+				if step.Kind, step.Last = Restore, v.Last; w.Restored && !yield(step) {
+					return false
+				}
 			}
 		}
 	}
@@ -287,6 +295,7 @@ func (m *Machine) become(o *Machine) {
 // keyer writes states in a few bytes: without what no rule and no claim looks at any more, and
 // the same for states that differ only in the servers' names.
 type keyer struct {
+	odd     bool // the last server is unlike the others
 	columns [][]byte
 	key     []byte
 }
@@ -319,7 +328,8 @@ func (k *keyer) of(m *Machine) []byte {
 		}
 		k.columns[server] = b
 	}
-	slices.SortFunc(k.columns, bytes.Compare)
+	alike := k.columns[:len(k.columns)-int(bit(k.odd))]
+	slices.SortFunc(alike, bytes.Compare)
 	k.key = append(k.key[:0], byte(m.Now))
 	for i := range m.Rounds {
 		r := &m.Rounds[i]

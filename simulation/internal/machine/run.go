@@ -31,8 +31,14 @@ func Check(log simulation.Log) error {
 }
 
 // Compare is Check, and says what the run had.
-func Compare(log simulation.Log) (Counts, error) {
+func Compare(log simulation.Log) (Counts, error) { return compare(log, runRules) }
+
+// runRules are shared: nothing changes them.
+var runRules = rules()
+
+func compare(log simulation.Log, rules []rule) (Counts, error) {
 	c := comparison{
+		rules: rules,
 		locks: map[string]*lock{}, suffered: map[string]int{}, asked: map[call][]reply{},
 		counts: Counts{Steps: map[Kind]int{}},
 	}
@@ -48,6 +54,7 @@ func Compare(log simulation.Log) (Counts, error) {
 
 // comparison is a comparison up to some event.
 type comparison struct {
+	rules    []rule
 	event    int
 	locks    map[string]*lock // by key
 	suffered map[string]int   // by server: the event of its last fault
@@ -148,14 +155,11 @@ func (c *comparison) split(name string) {
 func (c *comparison) lock(key string) *lock {
 	l := c.locks[key]
 	if l == nil {
-		l = &lock{Machine: Machine{rules: runRules}, servers: map[place]int{}, instances: map[string]int{}, rounds: map[string]int{}, named: map[string]int{}}
+		l = &lock{Machine: Machine{rules: c.rules}, servers: map[place]int{}, instances: map[string]int{}, rounds: map[string]int{}, named: map[string]int{}}
 		c.locks[key] = l
 	}
 	return l
 }
-
-// runRules are shared: nothing changes them.
-var runRules = rules()
 
 // server is the number of a server.
 func (l *lock) server(at place) int {

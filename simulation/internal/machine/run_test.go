@@ -74,7 +74,7 @@ func scenariosAreRuns(t *testing.T) {
 // then two clients may have the lock, but each step is one of the machine's.
 func randomRunsAreRuns(t *testing.T) {
 	seeds := uint64(30)
-	if testing.Short() {
+	if testing.Short() || machine.Raced {
 		seeds = 5
 	}
 	total := sum{counts: machine.Counts{Steps: map[machine.Kind]int{}}}

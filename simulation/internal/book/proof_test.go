@@ -56,7 +56,7 @@ func TestEveryGroupOfMutantsBelongsToAPromise(t *testing.T) {
 	text, err := os.ReadFile("proof.md")
 	require.NoError(t, err)
 	for _, group := range mutants.Groups() {
-		anchor := strings.ToLower(regexp.MustCompile(`[^A-Za-z ]`).ReplaceAllString(group.Title, ""))
+		anchor := strings.ToLower(regexp.MustCompile(`[^A-Za-z -]`).ReplaceAllString(group.Title, ""))
 		link := "(reference/lines.md#" + strings.ReplaceAll(anchor, " ", "-") + ")"
 		assert.Equal(t, 1, strings.Count(string(text), link), "%s: want one link %s", group.Title, link)
 	}

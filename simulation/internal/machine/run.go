@@ -87,7 +87,7 @@ type lock struct {
 // round is what the machine doesn't know of a round.
 type round struct {
 	process string
-	heard   []bool // by vote: the process has the reply, of the raise if there was one
+	told   []bool // by vote: the process has the reply, of the raise if there was one
 	raised  []fencing.Token
 	last    fencing.Token // of its latest lease
 }
@@ -116,7 +116,7 @@ func (c *comparison) take(e *simulation.Event) error {
 		for _, r := range c.asked[id] {
 			of := &r.l.of[r.round]
 			if of.raised[r.vote] = max(of.raised[r.vote], r.raised); r.raised == 0 {
-				of.heard[r.vote] = true
+				of.told[r.vote] = true
 			}
 		}
 		delete(c.asked, id)
@@ -283,8 +283,8 @@ func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *sim
 			return err
 		}
 		of = &l.of[number-1] // l.round may have moved it
-		of.heard, of.raised = append(of.heard, false), append(of.raised, 0)
-		c.asked[id] = append(c.asked[id], reply{l: l, round: number - 1, vote: len(of.heard) - 1})
+		of.told, of.raised = append(of.told, false), append(of.raised, 0)
+		c.asked[id] = append(c.asked[id], reply{l: l, round: number - 1, vote: len(of.told) - 1})
 		return nil
 	case e.Op == "raise" && granted:
 		step.Kind = Raise
@@ -351,7 +351,7 @@ func (c *comparison) win(l *lock, number int, first fencing.Token, quorum int) e
 		st := best
 		st.Last, st.Votes = candidate.Last, nil
 		for i, v := range r.Votes {
-			knows := of.heard[i] && (v.Last == st.Last || int64(of.raised[i]) >= st.Last)
+			knows := of.told[i] && (v.Last == st.Last || int64(of.raised[i]) >= st.Last)
 			if knows && v.Last <= st.Last && v.First <= st.First && v.Has >= st.Last {
 				st.Votes = append(st.Votes, i)
 			}

@@ -140,18 +140,3 @@ func TestRequestThatIsCarriedOutTwice(t *testing.T) {
 	assert.Empty(t, r.Kinds())
 	require.NoError(t, Check(r.Log))
 }
-
-// Clients with different sets of servers have quorums that share no server.
-func TestSetsDiffer(t *testing.T) {
-	s, err := scenarios.ByID("S14")
-	require.NoError(t, err)
-	d, err := s.Design("sets-differ")
-	require.NoError(t, err)
-	cfg, schedule := s.Setting(d)
-	cfg.Quorum.Fencing = quorum.On
-	r, err := simulation.Run(0, cfg, schedule, s.Work)
-	require.NoError(t, err)
-	err = Check(r.Log)
-	require.ErrorIs(t, err, ErrBroken)
-	assert.ErrorContains(t, err, "share no instance")
-}

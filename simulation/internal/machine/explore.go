@@ -167,6 +167,11 @@ func (w World) steps(m *Machine) func(yield func(Step) bool) {
 				if counter >= 0 && !yield(Step{Kind: Stray, Server: server, Last: counter}) {
 					return
 				}
+				for i := range m.Rounds {
+					if r := &m.Rounds[i]; counter >= 0 && s.Holder == 0 && !r.Won && !r.voted(server) && !yield(Step{Kind: Stray, Server: server, Round: i + 1, Last: counter}) {
+						return
+					}
+				}
 			}
 			if restarts >= w.Restarts {
 				continue

@@ -87,7 +87,7 @@ type lock struct {
 // round is what the machine doesn't know of a round.
 type round struct {
 	process string
-	told   []bool // by vote: the process has the reply, of the raise if there was one
+	told    []bool // by vote: the process has the reply, of the raise if there was one
 	raised  []fencing.Token
 	last    fencing.Token // of its latest lease
 }

@@ -2,18 +2,20 @@ package command
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// registry returns the names for explore, exhaust, shrink and replay: the explorations,
-// the scenarios' workloads by ID, and the designs.
+// registry returns the names for explore, exhaust, orders, shrink and replay: the explorations,
+// the worlds of package orders, the scenarios' workloads by ID, and the designs.
 func registry() search.Registry {
-	r := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
+	r := search.Registry{Workloads: slices.Concat(search.Workloads(), orders.Worlds()), Designs: designs.All()}
 	for _, s := range scenarios.All() {
 		r.Workloads = append(r.Workloads, workload(s))
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,12 +22,12 @@ import (
 
 func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	s := searching{registry: registry(), stdout: stdout, progress: newProgress(stderr)}
-	var world, state, schedule string
+	var world, state, schedule, format string
 	var clients, servers int
 	var pairs bool
 	var choices numbers
 	flags := flag.NewFlagSet("orders", flag.ContinueOnError)
-	flags.StringVar(&world, "world", "try", "what the clients do: "+worldNames())
+	flags.StringVar(&world, "world", "try", "what the clients do, one or several `names`: "+strings.Join(worldNames(), ", ")+", or all")
 	flags.IntVar(&clients, "clients", 2, "the number of clients, 1 to 8")
 	flags.IntVar(&servers, "servers", 3, "the number of servers, 1 to 9")
 	flags.StringVar(&s.design, "design", "default", "the `name` of the lock design, see list")
@@ -36,30 +37,34 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	flags.IntVar(&s.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&s.out, "out", ".", "the `folder` for replay files")
 	flags.StringVar(&state, "state", "", "keep what was done in this `file`, and go on from there")
+	flags.StringVar(&format, "format", "text", "the `form` of the report: text or json")
 	flags.Var(&choices, "choices", "play only the order of these `numbers`, and print its events: which of the possible events is next, the longest possible one being 0")
 	flags.StringVar(&schedule, "schedule", "", "with -choices, the faults in this `file`, or a JSON list of faults")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if err := errors.Join(within("-clients", clients, 1, 8), within("-servers", servers, 1, 9)); err != nil {
-		return usageError{err}
+	if err := cmp.Or(within("-clients", clients, 1, 8), within("-servers", servers, 1, 9), oneOf("-format", format, "text", "json")); err != nil {
+		return err
 	}
 	plan := orders.Plan{
-		Setup: search.Setup{Workload: world, Design: s.design, Changes: search.Changes{Servers: &servers, Processes: &clients}},
-		Pairs: pairs,
+		Worlds: commas(world), Design: s.design, Changes: search.Changes{Servers: &servers, Processes: &clients}, Faults: s.kinds(), Pairs: pairs,
 	}
-	switch {
-	case s.faults == "all":
+	if s.faults == "all" {
 		plan.Faults = orders.Kinds()
-	default:
-		plan.Faults = s.kinds()
+	}
+	if world == "all" {
+		plan.Worlds = worldNames()
 	}
 	if choices != nil {
-		return playChoices(plan.Setup, choices, schedule, stdout)
+		return playChoices(search.Setup{Workload: world, Design: s.design, Changes: plan.Changes}, choices, schedule, stdout)
 	}
 	switch {
 	case schedule != "":
 		return usageError{errors.New("-schedule is for one order: give its -choices, too")}
+	case s.limit < 0:
+		return usageError{fmt.Errorf("-budget is %v, want 0 or more", s.limit)}
+	case len(plan.Worlds) == 0:
+		return usageError{fmt.Errorf("-world is %q, want one of %v, or all", world, worldNames())}
 	case pairs && len(plan.Faults) == 0:
 		return usageError{errors.New("-pairs without -faults: name the kinds, or all")}
 	}
@@ -73,18 +78,31 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if walks, err = loadWalks(state, plan, walks); err != nil {
 		return usageError{err}
 	}
-	return s.walk(ctx, plan, walks, state)
+	if err := s.walk(ctx, plan, walks, state); err != nil {
+		return err
+	}
+	if format == "json" {
+		return printRecord(stdout, plan, walks)
+	}
+	return s.printWalks(ctx, plan, walks, state)
 }
 
-func worldNames() string {
+func worldNames() []string {
 	var names []string
 	for _, w := range orders.Worlds() {
 		names = append(names, w.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
-// walk plays all walks and prints what they found.
+// printRecord prints the table as data.
+func printRecord(out io.Writer, plan orders.Plan, walks []orders.Walk) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(orders.Record{Plan: plan, Version: version(), Rows: orders.Table(walks)})
+}
+
+// walk plays all walks.
 func (s *searching) walk(ctx context.Context, plan orders.Plan, walks []orders.Walk, state string) error {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if s.limit > 0 {
@@ -100,10 +118,7 @@ func (s *searching) walk(ctx context.Context, plan orders.Plan, walks []orders.W
 		}
 	}})
 	s.progress.clear()
-	if err := errors.Join(err, failed, saveWalks(state, plan, walks)); err != nil {
-		return err
-	}
-	return s.printWalks(ctx, plan, walks, state)
+	return errors.Join(err, failed, saveWalks(state, plan, walks))
 }
 
 // walks shows how far the walks are.
@@ -123,11 +138,13 @@ func (p *progress) walks(walks []orders.Walk, gone time.Duration) {
 // printWalks writes the report.
 func (s *searching) printWalks(ctx context.Context, plan orders.Plan, walks []orders.Walk, state string) error {
 	out := s.stdout
-	world, err := s.registry.Workload(plan.Workload)
-	if err != nil {
-		return err
+	for _, name := range plan.Worlds {
+		world, err := s.registry.Workload(name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s with %s: %s and %s; %s\n", name, plan.Design, count(*plan.Changes.Processes, "client"), count(*plan.Changes.Servers, "server"), world.Title)
 	}
-	fmt.Fprintf(out, "%s with %s: %s and %s; %s\n", plan.Workload, plan.Design, count(*plan.Changes.Processes, "client"), count(*plan.Changes.Servers, "server"), world.Title)
 	total, open := printTable(out, walks)
 	switch {
 	case open == 0:
@@ -161,7 +178,7 @@ func (s *searching) printWalks(ctx context.Context, plan orders.Plan, walks []or
 		return nil
 	case broken == 0:
 		return fmt.Errorf("%s found: assumptions are broken, no promise is", count(len(kinds), "kind of violation was"))
-	case s.promises(plan.Workload):
+	case s.promises(plan.Worlds[0]):
 		return errors.New("a PROMISE is broken, a bug of the library")
 	}
 	return fmt.Errorf("violations without a broken assumption: %s does not keep all of the library's promises", s.design)
@@ -169,7 +186,7 @@ func (s *searching) printWalks(ctx context.Context, plan orders.Plan, walks []or
 
 // printTable lists the walks by the kinds of their faults.
 func printTable(out io.Writer, walks []orders.Walk) (total uint64, open int) {
-	fmt.Fprintf(out, "%-34s %6s %10s %9s  %s\n", "faults", "walks", "orders", "seconds", "found")
+	fmt.Fprintf(out, "%-9s %-34s %6s %10s %9s  %s\n", "world", "faults", "walks", "orders", "seconds", "found")
 	for _, row := range orders.Table(walks) {
 		found := "nothing"
 		if len(row.Found) > 0 {
@@ -178,7 +195,7 @@ func printTable(out io.Writer, walks []orders.Walk) (total uint64, open int) {
 		if row.Open > 0 {
 			found += fmt.Sprintf(" (%s not finished)", count(row.Open, "walk"))
 		}
-		fmt.Fprintf(out, "%-34s %6d %10d %9.1f  %s\n", row.Faults, row.Walks, row.Runs, row.Took.Seconds(), found)
+		fmt.Fprintf(out, "%-9s %-34s %6d %10d %9.1f  %s\n", row.World, row.Faults, row.Walks, row.Runs, row.Took.Seconds(), found)
 		total, open = total+row.Runs, open+row.Open
 	}
 	return total, open
@@ -244,7 +261,7 @@ func loadWalks(path string, plan orders.Plan, walks []orders.Walk) ([]orders.Wal
 		same = same && reflect.DeepEqual(f.Walks[i].Setup, walks[i].Setup)
 	}
 	if !same || !reflect.DeepEqual(f.Plan, plan) {
-		return nil, fmt.Errorf("-state: %s is about %s with %s and other faults, clients or servers; name another file, or give the same flags", path, f.Plan.Workload, f.Plan.Design)
+		return nil, fmt.Errorf("-state: %s is about %v with %s, and about other worlds, faults, clients or servers than these flags; name another file, or give the same flags", path, f.Plan.Worlds, f.Plan.Design)
 	}
 	return f.Walks, nil
 }

@@ -26,8 +26,9 @@ var checks = []check{
 
 // Plan says what is walked through.
 type Plan struct {
-	// Setup is the world. Its Schedule and its Choices don't matter.
-	search.Setup
+	Worlds  []string       `json:"worlds"`
+	Design  string         `json:"design"`
+	Changes search.Changes `json:"changes"`
 	// Faults are the kinds of faults of which a run has one, at any moment; with Pairs it has
 	// two. There is also a walk without any.
 	Faults []simulation.Kind `json:"faults,omitempty"`
@@ -60,15 +61,22 @@ type Finding struct {
 //
 // All errors are search.ErrSetup.
 func (p Plan) Walks(r search.Registry) ([]Walk, error) {
-	s := p.Setup
-	s.Schedule, s.Choices = given(s.Workload), nil
-	w, err := r.Workload(s.Workload)
-	switch {
-	case err != nil:
-		return nil, err
-	case w.From == 0:
-		return nil, fmt.Errorf("%w: %q is no world whose orders can be walked through; there are: %s", search.ErrSetup, s.Workload, strings.Join(names(), ", "))
+	var all []Walk
+	for _, name := range p.Worlds {
+		if !slices.Contains(names(), name) {
+			return nil, fmt.Errorf("%w: there is no world %q; there are: %s", search.ErrSetup, name, strings.Join(names(), ", "))
+		}
+		walks, err := p.walks(r, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, walks...)
 	}
+	return all, nil
+}
+
+func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
+	s := search.Setup{Workload: world, Design: p.Design, Changes: p.Changes, Schedule: given(world)}
 	if _, err := r.PlayOrder(s, &simulation.Order{}); err != nil {
 		return nil, err
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Row is the walks with faults of one kind.
+// Row is the walks in one world with faults of one kind.
 type Row struct {
+	World  string        `json:"world"`
 	Faults string        `json:"faults"`
 	Walks  int           `json:"walks"`
 	Open   int           `json:"open,omitempty"` // that aren't over
@@ -20,16 +21,23 @@ type Row struct {
 	Found  []string      `json:"found,omitempty"`
 }
 
-// Table sums up walks by the kinds of their faults, in the order of the walks.
+// Record is what docs/testdata/orders.json keeps of walks.
+type Record struct {
+	Plan    Plan   `json:"plan"`
+	Version string `json:"version"`
+	Rows    []Row  `json:"rows"`
+}
+
+// Table sums up walks by world and by the kinds of their faults, in the order of the walks.
 func Table(walks []Walk) []Row {
 	var rows []Row
 	for i := range walks {
 		w := &walks[i]
 		name := w.faults()
-		at := slices.IndexFunc(rows, func(r Row) bool { return r.Faults == name })
+		at := slices.IndexFunc(rows, func(r Row) bool { return r.World == w.Setup.Workload && r.Faults == name })
 		if at < 0 {
 			at = len(rows)
-			rows = append(rows, Row{Faults: name})
+			rows = append(rows, Row{World: w.Setup.Workload, Faults: name})
 		}
 		r := &rows[at]
 		r.Walks++
@@ -83,7 +91,7 @@ func Causes(walks []Walk) []Finding {
 	at := map[string]int{}
 	for i := range walks {
 		for _, f := range walks[i].Found {
-			what := string(f.Kind) + " " + walks[i].faults()
+			what := string(f.Kind) + " " + walks[i].Setup.Workload + " " + walks[i].faults()
 			if first, known := at[what]; known {
 				all[first].Runs += f.Runs
 				continue

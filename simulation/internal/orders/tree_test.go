@@ -25,7 +25,7 @@ func registry() search.Registry {
 // small is the plan of a world with few clients and servers.
 func small(world, design string, clients, servers int, kinds ...simulation.Kind) Plan {
 	changes := search.Changes{Servers: &servers, Processes: &clients}
-	return Plan{Setup: search.Setup{Workload: world, Design: design, Changes: changes}, Faults: kinds}
+	return Plan{Worlds: []string{world}, Design: design, Changes: changes, Faults: kinds}
 }
 
 // seen is what every process and every server saw in a run, each on its own, and what was found.
@@ -135,8 +135,8 @@ func TestReductionLosesNothing(t *testing.T) {
 				continue
 			}
 			reduced, runs, ended := walkThrough(t, w, most())
-			require.True(t, ended, "%s with %v: the reduction plays more than all orders", p.Workload, w.Setup.Schedule)
-			require.Equal(t, all, reduced, "%s with %v: %d orders, reduced to %d", p.Workload, w.Setup.Schedule, played, runs)
+			require.True(t, ended, "%s with %v: the reduction plays more than all orders", p.Worlds, w.Setup.Schedule)
+			require.Equal(t, all, reduced, "%s with %v: %d orders, reduced to %d", p.Worlds, w.Setup.Schedule, played, runs)
 			compared[w.faults()] = true
 			saved += played - runs
 		}

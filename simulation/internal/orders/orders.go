@@ -39,7 +39,7 @@ type Plan struct {
 type Walk struct {
 	Setup search.Setup `json:"setup"`
 	Tree  Tree         `json:"tree"`
-	// Found is what the checks found, each kind of violation once.
+	// Found is what the checks found, each kind of violation once for each broken assumption.
 	Found []Finding `json:"found,omitempty"`
 	// Outcomes counts the runs by what clients got.
 	Outcomes map[string]uint64 `json:"outcomes,omitempty"`
@@ -50,6 +50,8 @@ type Walk struct {
 // Finding is a kind of violation in the runs of a walk.
 type Finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
+	// Assumption is the one that the check saw broken, 0 if it saw none.
+	Assumption int `json:"assumption,omitempty"`
 	// Runs is how many runs showed it. Setup is the first of them, and First its number, from 1.
 	Runs  uint64       `json:"runs"`
 	First uint64       `json:"first"`
@@ -137,26 +139,27 @@ func (w *Walk) take(r simulation.Result, order *simulation.Order) {
 		w.Outcomes = map[string]uint64{}
 	}
 	w.Outcomes[outcome(r)]++
-	seen := map[simulation.ViolationKind]bool{}
+	var violations []simulation.Violation
 	for _, check := range checks {
-		for _, v := range check(w.Setup, r) {
-			if seen[v.Kind] {
-				continue
-			}
-			seen[v.Kind] = true
-			at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == v.Kind })
-			if at < 0 {
-				at = len(w.Found)
-				s := w.Setup
-				s.Choices = order.Choices()
-				if s.Choices == nil {
-					s.Choices = []int{0} // none would mean a random order
-				}
-				text, _, _ := strings.Cut(v.Text, "\n") // below it are stacks
-				w.Found = append(w.Found, Finding{Kind: v.Kind, First: w.Tree.Runs, Setup: s, Text: text})
-			}
-			w.Found[at].Runs++
+		violations = append(violations, check(w.Setup, r)...)
+	}
+	for i, v := range violations {
+		same := func(o simulation.Violation) bool { return o.Kind == v.Kind && o.Assumption == v.Assumption }
+		if slices.ContainsFunc(violations[:i], same) {
+			continue
 		}
+		at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == v.Kind && f.Assumption == v.Assumption })
+		if at < 0 {
+			at = len(w.Found)
+			s := w.Setup
+			s.Choices = order.Choices()
+			if s.Choices == nil {
+				s.Choices = []int{0} // none would mean a random order
+			}
+			text, _, _ := strings.Cut(v.Text, "\n") // below it are stacks
+			w.Found = append(w.Found, Finding{Kind: v.Kind, Assumption: v.Assumption, First: w.Tree.Runs, Setup: s, Text: text})
+		}
+		w.Found[at].Runs++
 	}
 }
 

@@ -46,12 +46,20 @@ func Table(walks []Walk) []Row {
 		}
 		r.Runs, r.Cut, r.Took = r.Runs+w.Tree.Runs, r.Cut+w.Tree.Cut, r.Took+w.Took
 		for _, f := range w.Found {
-			if !slices.Contains(r.Found, string(f.Kind)) {
-				r.Found = append(r.Found, string(f.Kind))
+			if words := f.String(); !slices.Contains(r.Found, words) {
+				r.Found = append(r.Found, words)
 			}
 		}
 	}
 	return rows
+}
+
+// String is the kind of violation, and the assumption that was broken.
+func (f Finding) String() string {
+	if f.Assumption == 0 {
+		return string(f.Kind)
+	}
+	return fmt.Sprintf("%s (assumption %d)", f.Kind, f.Assumption)
 }
 
 // faults names the kinds of the walk's faults.
@@ -91,7 +99,7 @@ func Causes(walks []Walk) []Finding {
 	at := map[string]int{}
 	for i := range walks {
 		for _, f := range walks[i].Found {
-			what := string(f.Kind) + " " + walks[i].Setup.Workload + " " + walks[i].faults()
+			what := f.String() + " " + walks[i].Setup.Workload + " " + walks[i].faults()
 			if first, known := at[what]; known {
 				all[first].Runs += f.Runs
 				continue

@@ -38,7 +38,7 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	flags.StringVar(&s.out, "out", ".", "the `folder` for replay files")
 	flags.StringVar(&state, "state", "", "keep what was done in this `file`, and go on from there")
 	flags.StringVar(&format, "format", "text", "the `form` of the report: text or json")
-	flags.Var(&choices, "choices", "play only the order of these `numbers`, and print its events: which of the possible events is next, the longest possible one being 0")
+	flags.Var(&choices, "choices", "play only the order of these `numbers`, and print its events: which of the possible events is next, by its number, 0 being the one that was caused first")
 	flags.StringVar(&schedule, "schedule", "", "with -choices, the faults in this `file`, or a JSON list of faults")
 	if err := parse(flags, args, stderr); err != nil {
 		return err

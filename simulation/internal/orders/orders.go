@@ -133,6 +133,53 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 	return nil
 }
 
+// Search says how many runs it takes until a kind of violation is found: in the walks, one after
+// the other, and in random orders of the same worlds with the same faults. 0: it isn't found in most
+// runs.
+func (p Plan) Search(r search.Registry, kind simulation.ViolationKind, most uint64) (walked, drawn uint64, err error) {
+	walks, err := p.Walks(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	shows := func(w *Walk, result simulation.Result) bool {
+		for _, check := range checks {
+			if slices.ContainsFunc(check(w.Setup, result), func(v simulation.Violation) bool { return v.Kind == kind }) {
+				return true
+			}
+		}
+		return false
+	}
+	runs, found := uint64(0), false
+	for i := 0; i < len(walks) && !found && runs < most; {
+		w := &walks[i]
+		_, err := w.Tree.next(func(o *simulation.Order) error {
+			result, err := r.PlayOrder(w.Setup, o)
+			found = err == nil && shows(w, result)
+			return err
+		}, &simulation.Order{})
+		if err != nil {
+			return 0, 0, err
+		}
+		if runs++; w.Tree.Over {
+			i++
+		}
+	}
+	if found {
+		walked = runs
+	}
+	for seed := range most {
+		w := &walks[seed%uint64(len(walks))]
+		result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		if err != nil {
+			return 0, 0, err
+		}
+		if shows(w, result) {
+			return walked, seed + 1, nil
+		}
+	}
+	return walked, 0, nil
+}
+
 // take checks a run.
 func (w *Walk) take(r simulation.Result, order *simulation.Order) {
 	if w.Outcomes == nil {

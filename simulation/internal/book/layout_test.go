@@ -100,7 +100,7 @@ var policy = map[string][]string{
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/internal/orders": {"quorum", "simulation", "simulation/internal/farm", "simulation/search"},
+	"simulation/internal/orders": {"quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search"},
 	"simulation/search":          {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.

@@ -123,6 +123,9 @@ func most() uint64 {
 // In worlds that are small enough to play every order, what processes and servers see is the same
 // with the reduction and without.
 func TestReductionLosesNothing(t *testing.T) {
+	if raced {
+		t.Skip("the runs are the same with the race detector, and take ten times as long")
+	}
 	compared, saved := map[string]bool{}, uint64(0)
 	for _, p := range smallPlans() {
 		walks, err := p.Walks(registry())
@@ -182,6 +185,9 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 // Random orders of worlds that are too large to play without the reduction show nothing that the
 // walk doesn't.
 func TestRandomOrdersAreAmongAll(t *testing.T) {
+	if raced {
+		t.Skip("the runs are the same with the race detector, and take ten times as long")
+	}
 	walks, err := small("try", "default", 2, 3).Walks(registry())
 	require.NoError(t, err)
 	all, runs, ended := walkThrough(t, walks[0], 5000)

@@ -1,0 +1,6 @@
+//go:build race
+
+package orders
+
+// raced: the race detector makes runs many times slower.
+const raced = true

@@ -96,8 +96,9 @@ var policy = map[string][]string{
 	"simulation/internal/wrap": {},
 
 	// The second judge knows nothing of the first: it takes plain data.
-	"simulation/search/judge": {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/search":       {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/search/judge"},
+	"simulation/search/judge":   {"fencing", "github.com/anishathalye/porcupine"},
+	"simulation/search":         {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation"},
+	"simulation/search/history": {"fencing", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},
@@ -108,7 +109,7 @@ var policy = map[string][]string{
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
-	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/scenarios", "simulation/internal/timeline"},
+	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"},
 
 	"simulation/internal/play/browser": {"simulation/internal/timeline/palette"},
 
@@ -128,7 +129,7 @@ var policy = map[string][]string{
 	"simulation/internal/command": {
 		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says
@@ -188,7 +189,7 @@ func TestImportersOfTheLockGetLittle(t *testing.T) {
 // The simulation also runs in a browser, where every package is downloaded: it must not get those
 // of tests, of servers and of the network.
 func TestTheSimulationIsLight(t *testing.T) {
-	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template"}
+	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template", "os/exec", "porcupine"}
 	deps := func(pkg string) (found []string) {
 		var stderr bytes.Buffer
 		list := exec.Command("go", "list", "-deps", "./"+pkg)
@@ -203,7 +204,7 @@ func TestTheSimulationIsLight(t *testing.T) {
 		return found
 	}
 	require.NotEmpty(t, deps("quorum/quorumtest/contract"), "it runs testify's assertions: the test can't see what it looks for")
-	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline"} {
+	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"} {
 		require.Empty(t, deps(pkg), "users of %s get these", pkg)
 	}
 }

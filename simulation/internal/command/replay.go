@@ -10,6 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -91,7 +92,7 @@ func secondOpinion(out io.Writer, page *outfile, r simulation.Result) error {
 	if page == nil {
 		return nil
 	}
-	operations := search.Operations(r)
+	operations := history.Of(r)
 	verdict, err := judge.Check(operations, judging)
 	if err != nil {
 		return err

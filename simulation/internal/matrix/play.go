@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -148,9 +147,9 @@ type Pool struct {
 	// Workers is the number of worker processes. 0: this process plays. The result doesn't
 	// depend on it.
 	Workers int
-	// Command makes the command of a worker process, which must call Serve. Needed if
-	// there are workers.
-	Command func() *exec.Cmd
+	// Command makes the command of a worker process with exec.CommandContext. The process
+	// must call Serve. Needed if there are workers.
+	Command func(ctx context.Context) farm.Command
 	// Progress, if set, is called with the number of finished runs, and of all runs. Calls
 	// don't overlap.
 	Progress func(runs, of int)

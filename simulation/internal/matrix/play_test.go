@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -136,7 +137,7 @@ func TestWorkersThatFail(t *testing.T) {
 	require.ErrorContains(t, err, "exit status 7")
 	require.ErrorContains(t, err, "out of order")
 
-	_, err = Play(t.Context(), p, Pool{Workers: 1, Command: func() *exec.Cmd { return exec.Command("/nowhere/at/all") }})
+	_, err = Play(t.Context(), p, Pool{Workers: 1, Command: func(ctx context.Context) farm.Command { return exec.CommandContext(ctx, "/nowhere/at/all") }})
 	require.ErrorContains(t, err, "no worker could be started")
 }
 
@@ -144,11 +145,11 @@ func TestWorkersThatFail(t *testing.T) {
 func TestWorkersThatAreKilled(t *testing.T) {
 	p := Plan{Designs: []string{"redlock"}, Faults: []string{"slow"}, Seeds: 2}
 	started := 0
-	r, err := Play(t.Context(), p, Pool{Workers: 1, Command: func() *exec.Cmd {
+	r, err := Play(t.Context(), p, Pool{Workers: 1, Command: func(ctx context.Context) farm.Command {
 		if started++; started == 1 {
-			return process(asDying)()
+			return process(asDying)(ctx)
 		}
-		return process(asWorker)()
+		return process(asWorker)(ctx)
 	}})
 	require.NoError(t, err)
 	assert.True(t, r.Ended)

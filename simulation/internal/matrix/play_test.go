@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
@@ -64,7 +65,7 @@ func TestWhatBreaksIsFound(t *testing.T) {
 // assertFirst plays a cell's first seed with a violation again, and the seeds before it.
 func assertFirst(t *testing.T, fault, name string, cell report.Cell) {
 	t.Helper()
-	f, err := ByName(fault)
+	f, err := cells.ByName(fault)
 	require.NoError(t, err)
 	for seed := range cell.Seed + 1 {
 		r, err := f.Play(seed, design(t, name))
@@ -184,7 +185,7 @@ func TestBadPlans(t *testing.T) {
 	} {
 		_, err := Play(t.Context(), p, good)
 		require.ErrorContains(t, err, says)
-		known := errors.Is(err, ErrPlan) || errors.Is(err, ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, scenarios.ErrUnknown)
+		known := errors.Is(err, ErrPlan) || errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, scenarios.ErrUnknown)
 		require.True(t, known, "%v", err)
 	}
 	_, err := Play(t.Context(), Plan{}, Pool{Workers: -1})
@@ -213,7 +214,7 @@ func TestVerdictTable(t *testing.T) {
 		rows[id] = line
 	}
 	column := func(id, name string) string {
-		for i, d := range Rows() {
+		for i, d := range cells.Rows() {
 			if d.Name == name {
 				return rows[id][6+2*i : 7+2*i]
 			}

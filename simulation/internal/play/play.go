@@ -11,7 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -58,7 +58,7 @@ func Play(setup Setup) (run Run, err error) {
 	var own base
 	check := func(simulation.Result) error { return nil }
 	s, noScenario := scenarios.ByID(setup.Base)
-	f, noFault := matrix.ByName(setup.Base)
+	f, noFault := cells.ByName(setup.Base)
 	run.Seed = setup.Seed
 	switch {
 	case noScenario == nil:
@@ -76,7 +76,7 @@ func Play(setup Setup) (run Run, err error) {
 			return run, err
 		}
 		run.Expected = anything
-		if want, ok := matrix.ExpectationOf(f.Name, run.Design.Name); ok {
+		if want, ok := cells.ExpectationOf(f.Name, run.Design.Name); ok {
 			run.Expected = want.String()
 			check = func(r simulation.Result) error { return want.Check(r, run.Design) }
 		}

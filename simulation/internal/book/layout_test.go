@@ -190,7 +190,7 @@ func TestImportersOfTheLockGetLittle(t *testing.T) {
 // The simulation also runs in a browser, where every package is downloaded: it must not get those
 // of tests, of servers and of the network.
 func TestTheSimulationIsLight(t *testing.T) {
-	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template", "os/exec", "porcupine"}
+	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template", "os/exec", "porcupine", "regexp"}
 	deps := func(pkg string) (found []string) {
 		var stderr bytes.Buffer
 		list := exec.Command("go", "list", "-deps", "./"+pkg)

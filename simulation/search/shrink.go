@@ -29,7 +29,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 	if err != nil {
 		return Shrunk{}, err
 	}
-	sh := &shrinker{ctx: ctx, registry: r, kind: kind, best: s}
+	sh := &shrinker{ctx: ctx, best: s}
 	result, err := r.playContext(ctx, s)
 	switch {
 	case ctx.Err() != nil:
@@ -40,7 +40,12 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 	if sh.runs = 1; !slices.Contains(result.Kinds(), kind) {
 		return Shrunk{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
 	}
-	sh.observed = observed(result, kind)
+	saw := observed(result, kind)
+	sh.shows = func(s Setup) bool {
+		result, err := r.playContext(ctx, s)
+		// A run that is too small for its schedule is an error.
+		return err == nil && slices.Contains(result.Kinds(), kind) && observed(result, kind) == saw
+	}
 	sh.smaller(p)
 	// Numbers are shrunk once: the smallest one is then rounded up, so that a second time
 	// would begin from the start.
@@ -50,15 +55,25 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 	return Shrunk{Setup: sh.best, Runs: sh.runs}, nil
 }
 
+// ShrinkSchedule makes a schedule smaller while shows reports true for it: fewer faults, shorter
+// faults, and rounder numbers. It returns the number of calls of shows, too. shows must be
+// deterministic, and true for the schedule. When ctx ends, ShrinkSchedule returns the smallest
+// schedule found so far.
+func ShrinkSchedule(ctx context.Context, schedule simulation.Schedule, shows func(simulation.Schedule) bool) (simulation.Schedule, int) {
+	sh := &shrinker{ctx: ctx, best: Setup{Schedule: schedule}, shows: func(s Setup) bool { return shows(s.Schedule) }}
+	sh.fewerFaults()
+	sh.simplerFaults()
+	sh.fewerFaults()
+	return sh.best.Schedule, sh.runs
+}
+
 // shrinker holds the smallest Setup so far.
 type shrinker struct {
-	ctx      context.Context
-	registry Registry
-	kind     simulation.ViolationKind
-	observed int // the assumption that the checks see broken, in the smaller Setup as well
-	best     Setup
-	runs     int
-	steps    int // successful tries
+	ctx   context.Context
+	shows func(Setup) bool // reports whether a smaller Setup still shows the violation
+	best  Setup
+	runs  int
+	steps int // successful tries
 }
 
 // try makes a Setup the best one if it shows the violation too.
@@ -67,9 +82,8 @@ func (s *shrinker) try(setup Setup) bool {
 		return false
 	}
 	s.runs++
-	result, err := s.registry.playContext(s.ctx, setup)
-	if err != nil || !slices.Contains(result.Kinds(), s.kind) || observed(result, s.kind) != s.observed {
-		return false // a run that is too small for its schedule is an error
+	if !s.shows(setup) {
+		return false
 	}
 	s.best = setup
 	s.steps++

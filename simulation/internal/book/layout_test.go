@@ -110,7 +110,7 @@ var policy = map[string][]string{
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
-	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/internal/play", "simulation/search"},
+	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"},
 
 	"simulation/internal/play/browser": {"simulation/internal/timeline/palette"},
 

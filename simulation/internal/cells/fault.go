@@ -183,9 +183,7 @@ func ByName(name string) (Fault, error) {
 // Setting gives the configuration and the schedule of a seed, for a design. Designs with the
 // same number of replicas get the same schedule.
 func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simulation.Schedule) {
-	cfg := base()
-	cfg.Persistence = f.persistence
-	cfg = d.Configure(cfg)
+	cfg := d.Configure(f.Base())
 	schedule := simulation.Draw(seed, cfg, f.kinds, most, span)
 	for i := range schedule {
 		if f.shape != nil {
@@ -194,6 +192,16 @@ func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simula
 	}
 	return cfg, append(schedule, behind(schedule, cfg)...)
 }
+
+// Base gives the configuration before a design changes it.
+func (f Fault) Base() simulation.Config {
+	cfg := base()
+	cfg.Persistence = f.persistence
+	return cfg
+}
+
+// Work gives what the clients of a run do.
+func (f Fault) Work(cfg simulation.Config) simulation.Workload { return work(cfg) }
 
 // PlaySchedule plays one run of the same clients with another schedule.
 func (f Fault) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
@@ -296,8 +304,10 @@ func beforeWrites(f *simulation.Fault) {
 	}
 }
 
-// Rows are the default designs of the matrix: all but the flaws, which have scenarios of
-// their own, and registered designs.
+// Rows are the designs with an expectation for each column: all but the flaws, which have
+// scenarios of their own, semaphores, and registered designs.
 func Rows() []designs.Design {
-	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group == designs.Flaws || d.Group == designs.Yours })
+	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool {
+		return slices.Contains([]designs.Group{designs.Flaws, designs.Semaphores, designs.Yours}, d.Group)
+	})
 }

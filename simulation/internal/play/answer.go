@@ -29,15 +29,22 @@ const (
 
 // request is a request of Answer.
 type request struct {
-	// Do is "list" or "run".
+	// Do is "list", "run", "search", "shrink", "record" or "open".
 	Do string `json:"do"`
-	// The rest is for "run", see Setup. A schedule of null is the base's own.
-	Base     string          `json:"base"`
-	Design   string          `json:"design"`
-	Seed     seed            `json:"seed"`
-	Schedule json.RawMessage `json:"schedule"`
+	// These are a Setup. A schedule of null is the base's own.
+	Base   string          `json:"base"`
+	Design string          `json:"design"`
+	Seed   seed            `json:"seed"`
+	Faults json.RawMessage `json:"schedule"`
 	// Drawing asks for the timeline as SVG, too.
 	Drawing bool `json:"drawing"`
+	// These are for "search": the kinds of faults (empty: all), the largest number of them in a
+	// run, and the number of runs. The seed is the first run's.
+	Kinds []simulation.Kind `json:"kinds"`
+	Most  int               `json:"most"`
+	Count int               `json:"count"`
+	// File is for "open": a replay file's text.
+	File string `json:"file"`
 }
 
 // seed is a seed as text, because whole numbers of JavaScript end at 2^53.
@@ -61,10 +68,16 @@ func (s *seed) UnmarshalJSON(raw []byte) error {
 //
 //	{"do": "list"}
 //	{"do": "run", "base": "S1", "design": "default", "seed": "7", "schedule": [...], "drawing": true}
+//	{"do": "search", "base": "S1", "design": "default", "seed": "0", "kinds": ["pause"], "most": 4, "count": 10}
+//	{"do": "shrink", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
+//	{"do": "record", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
+//	{"do": "open", "file": "..."}
 //
 // The answer to "list" is all scenarios, designs, faults of the matrix and kinds of faults. The
-// answer to "run" is the result with the timeline.Picture. Schedules are those of simulation.ReadSchedule; without one, the base's
-// own is played. If something is wrong, the answer is {"error": "..."}.
+// answer to "run" is the result with the timeline.Picture. "search" plays random schedules until one
+// breaks the lock, "shrink" makes such a schedule smaller, "record" writes a replay file, and "open"
+// reads one. Schedules are those of simulation.ReadSchedule; without one, the base's own is played.
+// If something is wrong, the answer is {"error": "..."}.
 //
 // The answer depends only on the request, and is the same on every machine.
 func Answer(text []byte) []byte {
@@ -97,8 +110,16 @@ func answered(text []byte) (any, error) {
 		return everything(), nil
 	case "run":
 		return r.run()
+	case "search":
+		return r.search()
+	case "shrink":
+		return r.shrink()
+	case "record":
+		return r.record()
+	case "open":
+		return r.open()
 	}
-	return nil, fmt.Errorf("%w: do is %q, want list or run", ErrRequest, r.Do)
+	return nil, fmt.Errorf("%w: do is %q, want list, run, search, shrink, record or open", ErrRequest, r.Do)
 }
 
 // runAnswer is a run as data.
@@ -129,17 +150,27 @@ type runAnswer struct {
 	Drawing   string           `json:"drawing,omitempty"`
 }
 
-func (r request) run() (runAnswer, error) {
-	setup := Setup{Base: r.Base, Design: r.Design, Seed: uint64(r.Seed)}
-	if len(r.Schedule) > 0 && string(r.Schedule) != "null" {
-		var err error
-		if setup.Schedule, err = simulation.ReadSchedule(r.Schedule); err != nil {
-			return runAnswer{}, err
-		}
-		if n := len(setup.Schedule); n > maxFaults {
-			return runAnswer{}, fmt.Errorf("%w: the schedule has %d faults, want at most %d", ErrRequest, n, maxFaults)
-		}
+// schedule reads the schedule. It is nil without one.
+func (r request) schedule() (simulation.Schedule, error) {
+	if len(r.Faults) == 0 || string(r.Faults) == "null" {
+		return nil, nil
 	}
+	schedule, err := simulation.ReadSchedule(r.Faults)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(schedule); n > maxFaults {
+		return nil, fmt.Errorf("%w: the schedule has %d faults, want at most %d", ErrRequest, n, maxFaults)
+	}
+	return schedule, nil
+}
+
+func (r request) run() (runAnswer, error) {
+	schedule, err := r.schedule()
+	if err != nil {
+		return runAnswer{}, err
+	}
+	setup := Setup{Base: r.Base, Design: r.Design, Seed: uint64(r.Seed), Schedule: schedule}
 	run, err := Play(setup)
 	if err != nil {
 		return runAnswer{}, err

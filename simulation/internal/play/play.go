@@ -52,46 +52,66 @@ type base interface {
 // anything is the expectation if there is none.
 const anything = "anything"
 
+// place is where a run is played: a base with a design.
+type place struct {
+	own                base
+	name, title, words string
+	design             designs.Design
+	// expected is the expected result in words, and check compares.
+	expected string
+	check    func(simulation.Result) error
+	// setting is the configuration and the base's own faults for a seed.
+	setting func(seed uint64) (simulation.Config, simulation.Schedule)
+}
+
+// placeOf looks up a base and a design. Errors name an unknown one with those that exist.
+func placeOf(name, design string) (p place, err error) {
+	s, noScenario := scenarios.ByID(name)
+	f, noFault := cells.ByName(name)
+	p.expected, p.check = anything, func(simulation.Result) error { return nil }
+	switch {
+	case noScenario == nil:
+		p.own, p.name, p.title, p.words = s, s.ID, s.Title, strings.Join(s.Steps, "; ")
+		if p.design, p.expected, err = ofScenario(s, design); err != nil {
+			return p, err
+		}
+		if p.expected != anything {
+			p.check = func(r simulation.Result) error { return s.Check(r, p.design) }
+		}
+		p.setting = func(uint64) (simulation.Config, simulation.Schedule) { return s.Setting(p.design) }
+	case noFault == nil:
+		p.own, p.name, p.title, p.words = f, f.Name, f.Title, f.Title
+		if p.design, err = designs.ByName(cmp.Or(design, "default")); err != nil {
+			return p, err
+		}
+		if want, ok := cells.ExpectationOf(f.Name, p.design.Name); ok {
+			p.expected = want.String()
+			p.check = func(r simulation.Result) error { return want.Check(r, p.design) }
+		}
+		p.setting = func(seed uint64) (simulation.Config, simulation.Schedule) { return f.Setting(seed, p.design) }
+	default:
+		return p, errors.Join(noScenario, noFault)
+	}
+	return p, nil
+}
+
 // Play plays a run. Errors Are simulation.ErrConfig, or name an unknown base or design with those
 // that exist.
 func Play(setup Setup) (run Run, err error) {
-	var own base
-	check := func(simulation.Result) error { return nil }
-	s, noScenario := scenarios.ByID(setup.Base)
-	f, noFault := cells.ByName(setup.Base)
-	run.Seed = setup.Seed
-	switch {
-	case noScenario == nil:
-		own, run.Name, run.Title, run.Words = s, s.ID, s.Title, strings.Join(s.Steps, "; ")
-		if run.Design, run.Expected, err = ofScenario(s, setup.Design); err != nil {
-			return run, err
-		}
-		if run.Expected != anything {
-			check = func(r simulation.Result) error { return s.Check(r, run.Design) }
-		}
-		_, run.Schedule = s.Setting(run.Design)
-	case noFault == nil:
-		own, run.Name, run.Title, run.Words = f, f.Name, f.Title, f.Title
-		if run.Design, err = designs.ByName(cmp.Or(setup.Design, "default")); err != nil {
-			return run, err
-		}
-		run.Expected = anything
-		if want, ok := cells.ExpectationOf(f.Name, run.Design.Name); ok {
-			run.Expected = want.String()
-			check = func(r simulation.Result) error { return want.Check(r, run.Design) }
-		}
-		_, run.Schedule = f.Setting(run.Seed, run.Design)
-	default:
-		return run, errors.Join(noScenario, noFault)
+	p, err := placeOf(setup.Base, setup.Design)
+	run = Run{Name: p.name, Title: p.title, Words: p.words, Design: p.design, Seed: setup.Seed, Expected: p.expected}
+	if err != nil {
+		return run, err
 	}
 	if setup.Schedule != nil {
 		run.Schedule, run.Expected = slices.Clone(setup.Schedule), anything
-		run.Result, err = own.PlaySchedule(run.Seed, run.Design, run.Schedule)
+		run.Result, err = p.own.PlaySchedule(run.Seed, run.Design, run.Schedule)
 		return run, err
 	}
-	run.Result, err = own.Play(run.Seed, run.Design)
+	_, run.Schedule = p.setting(run.Seed)
+	run.Result, err = p.own.Play(run.Seed, run.Design)
 	if err == nil {
-		run.Unexpected = check(run.Result)
+		run.Unexpected = p.check(run.Result)
 	}
 	return run, err
 }

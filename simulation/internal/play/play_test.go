@@ -228,6 +228,7 @@ func TestAnswerToRunWithSchedule(t *testing.T) {
 func TestAnswersHaveNoNull(t *testing.T) {
 	for _, request := range []string{
 		`{"do": "list"}`, `{"do": "run", "base": "S1", "seed": "0", "schedule": []}`, `{"do": "run", "base": "S1", "seed": "0"}`,
+		`{"do": "search", "base": "S1", "seed": "0", "most": 1, "count": 1}`, `{"do": "shrink", "base": "S1", "seed": "0", "schedule": [{"kind": "pause", "process": "c1", "for": "12s", "op": "write", "nth": 1}]}`,
 		`{"do": "run", "base": "slow", "design": "setnx", "seed": "0"}`, `{"do": "run", "base": "S4", "design": "redlock", "seed": "1"}`,
 	} {
 		answer := string(play.Answer([]byte(request)))
@@ -259,7 +260,7 @@ func TestAnswerToNonsense(t *testing.T) {
 		``:                                       "bad request",
 		`[]`:                                     "bad request",
 		`{"do": "list"} x`:                       "something follows it",
-		`{"do": "sing"}`:                         `do is "sing", want list or run`,
+		`{"do": "sing"}`:                         `do is "sing", want list, run, search, shrink, record or open`,
 		`{"do": "run", "colour": 1}`:             `unknown field "colour"`,
 		`{"do": "run", "base": "S1", "seed": 1}`: `seed is 1, want a whole number in quotes`,
 		`{"do": "run", "base": "S1", "seed": "-1"}`:                                        `seed is "-1", want a whole number in quotes`,

@@ -54,6 +54,9 @@ func Build(ctx context.Context, progress io.Writer) (Files, error) {
 	if files["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(root), "lib", "wasm", "wasm_exec.js")); err != nil {
 		return nil, fmt.Errorf("the Go toolchain has no support of WebAssembly: %w", err)
 	}
+	if files["chapters.json"], err = chapters(ctx, goCommand); err != nil {
+		return nil, err
+	}
 	folder, err := os.MkdirTemp("", "redlocksim-play-*")
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,27 +24,39 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
 )
 
+var build = sync.OnceValues(func() (browser.Files, error) { return browser.Build(context.Background(), io.Discard) })
+
+// built returns the page's files, which are built once.
+func built(t *testing.T) browser.Files {
+	t.Helper()
+	files, err := build()
+	require.NoError(t, err)
+	return files
+}
+
 // The page has what it names, nothing is from elsewhere, and no script or style is in its text.
 func TestFilesAreComplete(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	files, err := browser.Build(t.Context(), io.Discard)
-	require.NoError(t, err)
+	files := built(t)
 	page := string(files["index.html"])
 	assert.Contains(t, page, browser.Policy)
 	names := regexp.MustCompile(`(?:src|href|from|importScripts\(|fetch\(|new URL\()[=( ]?"([^"]+)"`)
 	seen := 0
 	for name, text := range files {
-		if strings.HasSuffix(name, ".wasm") || name == "wasm_exec.js" {
+		if strings.HasSuffix(name, ".wasm") || name == "wasm_exec.js" || name == "chapters.json" { // which links to the debate's sources
 			continue
 		}
 		assert.NotRegexp(t, `https?://`, strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", ""), name)
 		for _, found := range names.FindAllStringSubmatch(string(text), -1) {
-			seen++
-			assert.Contains(t, files, strings.TrimPrefix(found[1], "./"), "%s names it", name)
+			if named := strings.TrimPrefix(found[1], "./"); !strings.HasPrefix(named, "#") {
+				seen++
+				assert.NotEmpty(t, files[named], "%s names %s", name, named)
+			}
 		}
 	}
 	assert.Greater(t, seen, 8)
 	assert.NotRegexp(t, `<script>|<style|style=|onclick`, page)
+	assert.NotRegexp(t, `transition|animation|@keyframes|scroll-behavior`, string(files["style.css"]), "nothing moves on its own")
 
 	folder := filepath.Join(t.TempDir(), "deep", "er")
 	require.NoError(t, files.Write(folder))
@@ -78,8 +92,7 @@ func TestBuildWithoutGo(t *testing.T) {
 func TestPage(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c := newChromium(t)
-	files, err := browser.Build(t.Context(), io.Discard)
-	require.NoError(t, err)
+	files := built(t)
 	server := httptest.NewServer(http.StripPrefix("/some/folder", files))
 	t.Cleanup(server.Close)
 	base := server.URL + "/some/folder/"
@@ -97,7 +110,6 @@ func TestPage(t *testing.T) {
 	c.open(base, 1400, false)
 	shown(hash(play.Setup{Base: "S1", Design: "default"}))
 	assert.Equal(t, "Violated: lost update, stale write, two holders", c.text(`document.querySelector("#verdict").textContent`))
-	c.picture("wide")
 
 	// Another lock.
 	c.eval(`(() => { const d = document.querySelector("#design"); d.value = "token-admit"; d.dispatchEvent(new Event("change")) })()`)
@@ -121,7 +133,7 @@ func TestPage(t *testing.T) {
 	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: simulation.Schedule{}}))
 
 	// Every kind of fault can be added.
-	c.eval(`(async () => { for (const o of document.querySelectorAll("#kind option")) { document.querySelector("#kind").value = o.value; document.querySelector("#add").click(); await new Promise((done) => { const w = new MutationObserver(() => { if (!document.querySelector("main").classList.contains("stale")) { w.disconnect(); done() } }); w.observe(document.querySelector("main"), { attributes: true }) }) } })()`)
+	c.eval(`(async () => { for (const b of document.querySelectorAll("#palette button")) { b.click(); await new Promise((done) => { const w = new MutationObserver(() => { if (!document.querySelector("main").classList.contains("stale")) { w.disconnect(); done() } }); w.observe(document.querySelector("main"), { attributes: true }) }) } })()`)
 	assert.Equal(t, "true", c.eval(`document.querySelector("#error").hidden`), "%s", c.eval(`document.querySelector("#error").textContent`))
 	assert.Equal(t, "22", c.eval(`document.querySelectorAll("#faults li").length`))
 
@@ -129,7 +141,6 @@ func TestPage(t *testing.T) {
 	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	c.open(address, 390, true)
 	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: shorter}))
-	c.picture("phone")
 	assert.Equal(t, "true", c.eval(`document.documentElement.scrollWidth <= 390`), "the page is wider than the screen")
 
 	// Of many changes in a row, the last one counts.
@@ -139,7 +150,6 @@ func TestPage(t *testing.T) {
 	// What can't be played is said.
 	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	c.open(base+"#"+url.Values{"base": {"S4"}, "design": {"redlock"}}.Encode(), 1400, true)
-	c.picture("dark")
 	c.eval(`location.hash = "base=S99"`)
 	c.until(`document.querySelector("#error").textContent.includes('no scenario "S99"')`)
 
@@ -157,8 +167,7 @@ func TestPage(t *testing.T) {
 func TestDrag(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c := newChromium(t)
-	files, err := browser.Build(t.Context(), io.Discard)
-	require.NoError(t, err)
+	files := built(t)
 	server := httptest.NewServer(files)
 	t.Cleanup(server.Close)
 	faults := `[{"kind":"pause","at_ns":1004500000,"process":"c1","for_ns":12000000000}]`
@@ -194,7 +203,6 @@ func TestDrag(t *testing.T) {
 		c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "modifiers": modifiers}, nil)
 	}
 
-	c.picture("handles")
 	pull(".grip", -30)
 	moved := schedule(`s[0].at_ns < 1004500000`)
 	assert.Equal(t, 12*time.Second, moved[0].For)
@@ -202,6 +210,29 @@ func TestDrag(t *testing.T) {
 	stretched := schedule(`s[0].for_ns < 12000000000`)
 	assert.Equal(t, moved[0].At, stretched[0].At)
 
+	// Escape ends a drag: the fault is where it was.
+	begin := func(selector string) (x, y float64) {
+		t.Helper()
+		var at struct{ X, Y float64 }
+		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = document.querySelector("`+selector+`").getBoundingClientRect(); return { X: b.x + Math.min(4, b.width / 2), Y: b.y + b.height / 2 } })()`)), &at))
+		return at.X, at.Y
+	}
+	for _, from := range []string{".grip", "#palette [data-kind=crash]"} {
+		x, y := begin(from)
+		_, lane := begin(".grip")
+		mouse := func(kind string, x, y float64) {
+			c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+		}
+		mouse("mousePressed", x, y)
+		mouse("mouseMoved", x+30, lane)
+		mouse("mouseMoved", x+60, lane)
+		before := c.text(`document.querySelector("#hash").textContent`)
+		key("Escape", 0)
+		mouse("mouseMoved", x+90, lane)
+		mouse("mouseReleased", x+90, lane)
+		assert.Equal(t, stretched, schedule(`s[0].for_ns === `+strconv.FormatInt(int64(stretched[0].For), 10)), from)
+		assert.Equal(t, before, c.text(`document.querySelector("#hash").textContent`), from)
+	}
 	c.eval(`document.querySelector(".handle").focus()`)
 	key("ArrowRight", 0)
 	later := schedule(`s[0].at_ns > ` + strconv.FormatInt(int64(stretched[0].At), 10))
@@ -213,13 +244,12 @@ func TestDrag(t *testing.T) {
 	assert.Empty(t, schedule(`s.length === 0`))
 
 	// A new fault comes to the lane and the moment that were clicked.
-	c.eval(`(() => { const k = document.querySelector("#kind"); k.value = "hang" })()`)
 	var at struct{ X, Y float64 }
 	require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = [...document.querySelectorAll("#timeline .name")].find((e) => e.textContent === "D").getBoundingClientRect(); return { X: b.x + 110, Y: b.y + b.height / 2 } })()`)), &at))
 	for _, kind := range []string{"mousePressed", "mouseReleased"} {
 		c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
 	}
-	c.eval(`document.querySelector("#add").click()`)
+	c.eval(`document.querySelector("#palette [data-kind=hang]").click()`)
 	added := schedule(`s.length === 1`)
 	assert.Equal(t, simulation.Hang, added[0].Kind)
 	assert.Equal(t, "D", added[0].Server)
@@ -230,14 +260,13 @@ func TestDrag(t *testing.T) {
 func TestOtherLocks(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c := newChromium(t)
-	files, err := browser.Build(t.Context(), io.Discard)
-	require.NoError(t, err)
+	files := built(t)
 	server := httptest.NewServer(files)
 	t.Cleanup(server.Close)
 	c.open(server.URL+"/#"+url.Values{"base": {"S4"}, "design": {"redlock"}, "seed": {"2"}}.Encode(), 1400, false)
+	c.eval(`document.querySelector("#all summary").click()`)
 	const finished = `document.querySelectorAll("#others li").length > 5 && [...document.querySelectorAll("#others li")].every((li) => li.className)`
 	c.until(finished)
-	c.picture("others")
 	var found [][2]string
 	require.NoError(t, json.Unmarshal([]byte(c.eval(`[...document.querySelectorAll("#others li")].map((li) => [li.children[0].textContent, li.children[1].textContent])`)), &found))
 	for _, row := range found {

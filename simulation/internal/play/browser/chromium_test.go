@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,6 +24,7 @@ type chromium struct {
 	n       int
 	// problems are exceptions, errors in the console, and what the policy has blocked.
 	problems []string
+	listen   func(method string, params json.RawMessage) // nil: nobody
 }
 
 // newChromium starts a browser, which ends with the test. With REDLOCK_REQUIRE_CHROMIUM=1 a missing
@@ -103,6 +103,9 @@ func (c *chromium) call(method string, params, result any) {
 		}
 		require.NoError(c.t, json.Unmarshal(bytes.TrimSuffix(text, []byte{0}), &message))
 		if message.Method != "" {
+			if c.listen != nil {
+				c.listen(message.Method, message.Params)
+			}
 			c.notice(message.Method, message.Params)
 			continue
 		}
@@ -163,8 +166,8 @@ func (c *chromium) until(condition string) {
 	})`, condition))
 }
 
-// open opens an address, at a width in pixels.
-func (c *chromium) open(address string, width int, dark bool) {
+// look sets the width in pixels, and the theme.
+func (c *chromium) look(width int, dark bool) {
 	c.t.Helper()
 	scheme := "light"
 	if dark {
@@ -172,19 +175,36 @@ func (c *chromium) open(address string, width int, dark bool) {
 	}
 	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// open opens an address, at a width in pixels.
+func (c *chromium) open(address string, width int, dark bool) {
+	c.t.Helper()
+	c.look(width, dark)
 	c.call("Page.navigate", map[string]any{"url": address}, nil)
 	c.until(`document.readyState === "complete" && document.querySelector("#timeline svg") && !document.querySelector("main").classList.contains("stale")`)
 }
 
-// picture saves a picture of the page into the folder REDLOCK_PICTURES, for people.
-func (c *chromium) picture(name string) {
-	folder := os.Getenv("REDLOCK_PICTURES")
-	if folder == "" {
-		return
+// await does something, and waits for an event of the browser whose parameters have a text.
+func (c *chromium) await(method, text string, do func()) {
+	c.t.Helper()
+	seen := false
+	c.listen = func(event string, params json.RawMessage) {
+		seen = seen || event == method && bytes.Contains(params, []byte(text))
 	}
-	var out struct{ Data string }
-	c.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &out)
-	data, err := base64.StdEncoding.DecodeString(out.Data)
-	require.NoError(c.t, err)
-	require.NoError(c.t, os.WriteFile(folder+"/"+name+".png", data, 0o600))
+	do()
+	for !seen {
+		c.eval(`new Promise((resolve) => requestAnimationFrame(resolve))`)
+	}
+	c.listen = nil
+}
+
+// runCommand runs a line of a shell in the module's folder. A failure of the run, such as a
+// violation, is no failure here.
+func runCommand(t *testing.T, line string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+	cmd.Dir = "../../../.."
+	out, _ := cmd.CombinedOutput() // the caller looks at it
+	return string(out)
 }

@@ -1,5 +1,5 @@
-// Draws a run's picture. The axis has the engine's scale: busy periods are even, and the quiet time
-// between two of them is shortened.
+// Draws a run's picture.
+import { Axis } from "./axis.js";
 import { clock, length as duration, shape } from "./words.js";
 
 const gutter = 92;
@@ -8,15 +8,21 @@ const bar = 20;
 const never = -1;
 const watching = ["probe", "tick", "time", "ping"];
 
-// Drawing is one picture as SVG. Its cursor shows a moment.
+// Drawing is one picture as SVG. Its cursor shows a moment. Screen readers get only the faults:
+// the page has the events in words.
 export class Drawing {
   #picture;
+  #axis;
   #lanes = new Map(); // each lane's line, and the rows of its keys
   #series = new Map(); // each process's number
   #cursor;
+  #handles = shape("g");
+  #names = shape("g");
 
-  constructor(picture, label, schedule) {
+  // An axis of another drawing keeps every moment where it was.
+  constructor(picture, label, schedule, axis = new Axis(picture.axis)) {
     this.#picture = picture;
+    this.#axis = axis;
     let y = top;
     for (const lane of picture.lanes) {
       if (lane.kind === "process") this.#series.set(lane.name, this.#series.size % 6);
@@ -25,12 +31,35 @@ export class Drawing {
       this.#lanes.set(lane.name, { y, line: y + 20, height, rows, kind: lane.kind });
       y += height;
     }
-    const width = gutter + Math.max(picture.width, 200) + 40;
+    const last = axis.parts.at(-1);
+    const width = gutter + Math.max(last.x + last.width, 200) + 40;
     this.bottom = y;
     this.#cursor = shape("line", { class: "cursor", y1: top - 8, y2: y });
-    this.svg = shape("svg", { role: "img", "aria-label": label, width, height: y + 8, viewBox: `0 0 ${width} ${y + 8}` });
-    this.svg.append(this.#pattern(), ...this.#ground(width), ...this.#overlaps(), ...this.#messages(), ...this.#spans(),
-      ...this.#beliefs(), ...this.#keys(), ...this.#marks(), ...this.#accesses(), ...this.#violations(), this.#cursor, ...this.#handles(schedule));
+    this.svg = shape("svg", { role: "group", "aria-label": label, width, height: y + 8, viewBox: `0 0 ${width} ${y + 8}` });
+    this.svg.append(shape("g", { "aria-hidden": "true" }, this.#pattern(), ...this.#ground(width), ...this.#overlaps(), ...this.#messages(), ...this.#spans(),
+      ...this.#beliefs(), ...this.#keys(), ...this.#marks(), ...this.#accesses(), ...this.#violations(), this.#cursor), this.#handles, this.#names);
+    this.#names.setAttribute("aria-hidden", "true");
+    this.#nameLanes();
+    this.grips(schedule);
+  }
+
+  get axis() {
+    return this.#axis;
+  }
+
+  // scrolled keeps the lanes' names in sight.
+  scrolled(left) {
+    this.#names.setAttribute("transform", `translate(${left})`);
+  }
+
+  #nameLanes() {
+    this.#names.append(shape("rect", { class: "names", y: top - 8, width: gutter - 16, height: this.bottom - top + 8 }));
+    for (const [name, lane] of this.#lanes) {
+      this.#names.append(shape("text", { class: `name ${this.#class(name)}`, x: 10, y: lane.line + 5 }, name));
+      for (const y of lane.rows.values()) {
+        this.#names.append(shape("text", { class: "small", x: 10, y: y + 13 }, "believes"), shape("text", { class: "small", x: 10, y: y + bar + 13 }, "true on"));
+      }
+    }
   }
 
   // begins is when a fault happens: undefined if it happens at an operation that never came.
@@ -39,22 +68,9 @@ export class Drawing {
     return this.#picture.spans.find((s) => s.kind === fault.kind && s.lane === this.#laneOf(fault) && s.from >= (fault.at_ns ?? 0))?.from;
   }
 
-  // at is the moment at a place. Beyond the axis a pixel is 10 ms.
+  // at is the moment at a place.
   at(x) {
-    const axis = this.#picture.axis;
-    const beyond = 1e7;
-    x -= gutter;
-    let before = null;
-    for (const part of axis) {
-      if (x < part.x) {
-        if (!before) return Math.max(0, part.from - (part.x - x) * beyond);
-        const left = before.x + before.width;
-        return before.until + ((x - left) / (part.x - left)) * (part.from - before.until);
-      }
-      if (x <= part.x + part.width && part.until > part.from) return part.from + ((x - part.x) / part.width) * (part.until - part.from);
-      before = part.until > part.from ? part : { ...part, width: 0 };
-    }
-    return before.until + (x - before.x - before.width) * beyond;
+    return this.#axis.at(x - gutter);
   }
 
   // later is a moment so many pixels later, to 10 µs.
@@ -75,9 +91,10 @@ export class Drawing {
     return known ?? this.#picture.lanes.find((l) => l.kind === kind)?.name;
   }
 
-  // handles are the faults, to be moved, stretched and removed.
-  #handles(schedule) {
-    return schedule.flatMap((fault, i) => {
+  // grips draws the faults, to be moved, stretched and removed. A fault that has the focus keeps it.
+  grips(schedule) {
+    const focus = this.#handles.contains(document.activeElement) ? document.activeElement.dataset.fault : undefined;
+    this.#handles.replaceChildren(...schedule.flatMap((fault, i) => {
       const [from, lane] = [this.begins(fault), this.#lanes.get(this.#laneOf(fault))];
       if (from === undefined || !lane) return [];
       const length = fault.for_ns ?? 0;
@@ -90,7 +107,8 @@ export class Drawing {
         shape("title", {}, words), shape("rect", { class: "grip", x, y: lane.line - 13, width, height: 26, rx: 3 }));
       if (length) handle.append(shape("rect", { class: "grip-end", x: x + width - 5, y: lane.line - 13, width: 10, height: 26, rx: 3 }));
       return [handle];
-    });
+    }));
+    if (focus !== undefined) this.#handles.querySelector(`[data-fault="${focus}"]`)?.focus({ preventScroll: true });
   }
 
   // show moves the cursor to a moment, and returns its place.
@@ -103,26 +121,11 @@ export class Drawing {
 
   // x is where a moment is drawn.
   #x(at) {
-    const axis = this.#picture.axis;
-    let before = null;
-    for (const part of axis) {
-      if (at < part.from) {
-        if (!before) return gutter + part.x;
-        const left = before.x + before.width;
-        return gutter + left + ((at - before.until) / (part.from - before.until)) * (part.x - left);
-      }
-      if (at <= part.until) {
-        return gutter + part.x + (part.until > part.from ? ((at - part.from) / (part.until - part.from)) * part.width : 0);
-      }
-      before = part;
-    }
-    return gutter + before.x + before.width;
+    return gutter + this.#axis.x(at);
   }
 
-  // shows says whether a part of a period is on the axis.
-  #shows(from, until = from) {
-    const axis = this.#picture.axis;
-    return until >= axis[0].from && from <= axis[axis.length - 1].until;
+  #shows(from, until) {
+    return this.#axis.shows(from, until);
   }
 
   #class(process) {
@@ -140,12 +143,8 @@ export class Drawing {
     for (const [name, lane] of this.#lanes) {
       if (n++ % 2 === 0) out.push(shape("rect", { class: "lane", y: lane.y, width, height: lane.height }));
       out.push(shape("line", { class: "line", x1: gutter - 6, x2: width - 20, y1: lane.line, y2: lane.line }));
-      out.push(shape("text", { class: `name ${this.#class(name)}`, x: 10, y: lane.line + 5 }, name));
-      for (const y of lane.rows.values()) {
-        out.push(shape("text", { class: "small", x: 10, y: y + 13 }, "believes"), shape("text", { class: "small", x: 10, y: y + bar + 13 }, "true on"));
-      }
     }
-    const axis = this.#picture.axis;
+    const axis = this.#axis.parts;
     axis.forEach((part, i) => {
       const x = gutter + part.x;
       out.push(shape("text", { class: "small", x, y: 16 }, clock(part.from)), shape("line", { class: "grid", x1: x, x2: x, y1: 20, y2: this.bottom }));

@@ -25,6 +25,13 @@ export class Engine {
     });
   }
 
+  // stop ends the worker. What was asked for is superseded.
+  stop() {
+    this.#next?.reject(new Superseded());
+    this.#next = null;
+    if (this.#worker) this.#restart(new Superseded());
+  }
+
   #send() {
     if (!this.#worker) this.#start();
     if (!this.#ready || this.#busy || !this.#next) return;
@@ -34,10 +41,11 @@ export class Engine {
 
   #start() {
     const worker = new Worker(new URL("worker.js", import.meta.url));
-    worker.onmessage = ({ data }) => this.#receive(data);
+    // A worker that was ended may still have sent something.
+    worker.onmessage = ({ data }) => this.#worker === worker && this.#receive(data);
     worker.onerror = (event) => {
       event.preventDefault();
-      this.#fail(new Error(`The run has ended the engine: ${event.message}`));
+      if (this.#worker === worker) this.#fail(new Error(`The run has ended the engine: ${event.message}`));
     };
     this.#worker = worker;
   }

@@ -2,32 +2,47 @@
 // choice, so that it can be sent.
 import { Engine, Superseded } from "./engine.js";
 import { Drawing } from "./draw.js";
+import { addressOf, chapterNodes, contents, tour } from "./prose.js";
+import { Challenge } from "./challenge.js";
+import { save, textOf } from "./files.js";
+import { small } from "./small.js";
 import { clock, element } from "./words.js";
 
 const engine = new Engine();
+const challenge = new Challenge();
 const $ = (id) => document.getElementById(id);
 const main = document.querySelector("main");
 
 let all = null; // the engine's lists
+let chapters = [];
 let choice = { base: "S1", design: "default", seed: "0", schedule: null }; // a schedule of null is the story's own
+let place = { chapter: "", tour: 0 }; // the chapter's ID, and the step of the tour from 1 on
 let run = null; // the newest answer
 let drawing = null;
 let step = 0; // the event that is looked at
 let spot = null; // the lane and the moment that were pointed at
-let drag = null; // the fault that is dragged
+let drag = null; // the fault that is dragged, on the timeline or from the palette
 let asking = 0; // the runs that have been asked for and have no answer yet
 let comparing = 0; // the timer before the other locks are played
+let placed = ""; // what showPlace shows
 let shown = ""; // the story and the lock that the timeline shows
 
 const ms = 1e6;
 const resource = "resource";
 const ways = [["", "both ways"], ["request", "requests"], ["reply", "replies"]];
 const keeps = [["", "nothing"], ["second", "all but the last second"], ["all", "all"]];
+const compared = ["setpx-cad", "redlock", "default", "token-admit"]; // side by side
 const operations = ["", "acquire", "extend", "release", "read", "write"];
 
-// readAddress takes the choice from the address.
+// readAddress takes the choice from the address. It returns a notice if something in it can't be read.
 function readAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
+  const step = Number(words.get("tour") ?? 0);
+  place = { chapter: words.get("chapter") ?? "", tour: Number.isInteger(step) && step >= 1 && step <= tour.length ? step : 0 };
+  if (place.tour && !words.has("base")) {
+    choice = { seed: "0", schedule: null, ...tour[place.tour - 1].state };
+    return "";
+  }
   let schedule = null;
   if (words.has("schedule")) {
     try {
@@ -45,9 +60,7 @@ function readAddress() {
 
 // writeAddress makes the address that of the choice.
 function writeAddress() {
-  const words = new URLSearchParams({ base: choice.base, design: choice.design, seed: choice.seed });
-  if (choice.schedule) words.set("schedule", JSON.stringify(choice.schedule));
-  history.replaceState(null, "", `#${words}`);
+  history.replaceState(null, "", addressOf({ chapter: place.chapter, tour: place.tour || "", ...choice }));
 }
 
 const scenario = () => all.scenarios.find((s) => s.id.toLowerCase() === choice.base.toLowerCase());
@@ -58,14 +71,18 @@ function designs() {
   return s ? s.designs.map((d) => ({ name: d.design, title: d.title })) : all.designs;
 }
 
-// choose changes the choice and plays it.
+// choose changes the choice and plays it. During a drag the rest of the page waits: browsers allow
+// only some changes of the address in a second.
 function choose(change) {
   choice = { ...choice, ...change };
   if (!designs().some((d) => d.name === choice.design)) {
     choice.design = designs().some((d) => d.name === "default") ? "default" : designs()[0].name;
   }
-  showChoice();
-  writeAddress();
+  challenge.about(choice);
+  if (!drag) {
+    showChoice();
+    writeAddress();
+  }
   return play();
 }
 
@@ -78,7 +95,8 @@ async function play() {
     main.classList.remove("stale");
     showError("");
     showVerdict();
-    if (!drag) showRun(); // a timeline that changes under the pointer can't be aimed at
+    if (!drag) showRun();
+    else showDrawing(drag.axis); // with another axis the timeline couldn't be aimed at
     comparing = setTimeout(compare, 300);
   } catch (error) {
     if (!(error instanceof Superseded)) showError(error.message);
@@ -90,17 +108,28 @@ async function play() {
 // compare plays the same faults with the other locks, one after the other. Every newer run ends it.
 async function compare() {
   if (asking || drag) return; // it would take the place of that run
-  const [of, others] = [run, designs().filter((d) => d.group !== "flaws")];
-  const rows = others.map((d) => {
-    const verdict = element("span", {}, "…");
-    return { name: d.name, verdict, item: element("li", {}, element("button", { type: "button", "aria-pressed": String(d.name === run.design), onclick: () => choose({ design: d.name }) }, d.name), verdict) };
-  });
-  $("others").replaceChildren(...rows.map((row) => row.item));
-  for (const { name, verdict, item } of rows) {
+  const [of, axis, list] = [run, drawing.axis, designs().filter((d) => d.group !== "flaws")];
+  const rows = [];
+  const add = (parent, names, drawn) => {
+    $(parent).replaceChildren(...names.map((name) => {
+      const verdict = element("span", {}, "…");
+      const group = all.designs.find((d) => d.name === name)?.group;
+      const title = `${group ? `${group}: ` : ""}${list.find((d) => d.name === name).title}`;
+      const item = element("li", {}, element("button", { type: "button", "aria-pressed": String(name === of.design), title, onclick: () => choose({ design: name }) }, name), ...(drawn ? [element("small", {}, title)] : []), verdict);
+      rows.push({ name, verdict, item, drawn });
+      return item;
+    }));
+  };
+  add("side", compared.filter((name) => list.some((d) => d.name === name)), true);
+  add("others", $("all").open ? list.map((d) => d.name) : [], false);
+  const answers = new Map([[of.design, of]]);
+  for (const { name, verdict, item, drawn } of rows) {
     try {
-      const other = name === of.design ? of : await engine.ask({ do: "run", ...choice, design: name });
+      if (!answers.has(name)) answers.set(name, await engine.ask({ do: "run", ...choice, design: name }));
       if (run !== of) return;
+      const other = answers.get(name);
       verdict.textContent = other.verdict;
+      if (drawn) item.append(small(other.picture, axis, `${name}: ${other.verdict === "none" ? "nothing is violated" : other.verdict}. ${other.picture.summary.join(" ")}`));
       item.className = other.verdict === "none" ? "good" : "bad";
     } catch (error) {
       if (error instanceof Superseded) return;
@@ -109,9 +138,14 @@ async function compare() {
   }
 }
 
-function showError(text) {
+// showNotice says what couldn't be read; something else is played instead.
+function showNotice(text) {
   $("error").textContent = text;
   $("error").hidden = !text;
+}
+
+function showError(text) {
+  showNotice(text);
   if (text) {
     $("verdict").textContent = "This can’t be played";
     $("verdict").className = "";
@@ -125,6 +159,34 @@ function showChoice() {
   $("design").value = choice.design;
   $("seed").value = choice.seed;
   $("reset").disabled = choice.schedule === null;
+  showPlace();
+}
+
+// showPlace shows the chapter, or the step of the tour.
+function showPlace() {
+  const key = JSON.stringify([place, { ...choice, schedule: choice.schedule !== null }]);
+  if (key === placed) return;
+  placed = key;
+  const chapter = chapters.find((c) => c.id === place.chapter);
+  $("chapters").replaceChildren(...contents(chapters, place.chapter));
+  $("chapter").hidden = !chapter;
+  if (chapter) {
+    $("chapter-title").textContent = chapter.title;
+    const guarded = (base) => (all.scenarios.find((s) => s.id === base)?.designs.map((d) => d.design) ?? all.designs.map((d) => d.name)).includes("token-admit");
+    const focus = document.activeElement?.closest("#chapter-text")?.contains(document.activeElement) && document.activeElement.textContent;
+    $("chapter-text").replaceChildren(...chapterNodes(chapter, choice, guarded));
+    if (focus) [...$("chapter-text").querySelectorAll("a")].find((a) => a.textContent === focus)?.focus({ preventScroll: true });
+  }
+  const step = tour[place.tour - 1];
+  $("tour").hidden = !step;
+  if (step) {
+    $("tour-title").textContent = `Tour, step ${place.tour} of ${tour.length}: ${step.title}`;
+    $("tour-text").textContent = step.text;
+    $("tour-back").hidden = place.tour === 1;
+    $("tour-next").hidden = place.tour === tour.length;
+    $("tour-back").href = `#tour=${place.tour - 1}`;
+    $("tour-next").href = `#tour=${place.tour + 1}`;
+  }
 }
 
 function showVerdict() {
@@ -137,20 +199,35 @@ function showRun() {
   $("steps").replaceChildren(...(scenario()?.steps ?? []).map((text) => element("li", {}, text)));
   $("command").textContent = `go run ./simulation/cmd/redlocksim ${run.arguments}`;
   $("hash").textContent = run.hash;
-  drawing = new Drawing(run.picture, `Timeline of ${run.base} with ${run.design}, ${run.verdict === "none" ? "no violation" : run.verdict}`, run.schedule);
+  for (const item of $("side").children) { // they are of another run; compare comes soon
+    item.className = "";
+    item.querySelector("span").textContent = "…";
+    item.querySelector("svg")?.remove();
+  }
+  const left = $("timeline").scrollLeft;
+  showDrawing();
+  $("events").replaceChildren(...run.picture.steps.map((s, i) => element("li", { class: s.alarm ? "alarm" : s.fault ? "fault" : "" },
+    element("button", { type: "button", onclick: () => look(i, true) }, element("time", {}, clock(s.at)), element("span", {}, s.text)))));
+  showFaults();
+  const refused = run.picture.accesses.find((a) => a.refused);
+  const first = run.picture.steps.findIndex((s) => s.alarm || s.at === refused?.at); // what matters most
+  const same = shown === `${run.base} ${run.design}`;
+  const began = shown.startsWith(`${run.base} `) ? step : 0;
+  shown = `${run.base} ${run.design}`;
+  look(first < 0 ? Math.min(began, run.picture.steps.length - 1) : first, false);
+  if (same) $("timeline").scrollLeft = left; // what the reader works at stays in sight
+}
+
+// showDrawing draws the timeline anew. During a drag it has the faults as they are now, which may be
+// newer than the run.
+function showDrawing(axis) {
+  drawing = new Drawing(run.picture, `Timeline of ${run.base} with ${run.design}, ${run.verdict === "none" ? "no violation" : run.verdict}`, (drag && choice.schedule) ?? run.schedule, axis);
   const focus = document.activeElement?.closest(".handle")?.dataset.fault;
   const left = $("timeline").scrollLeft;
   $("timeline").replaceChildren(drawing.svg);
   $("timeline").scrollLeft = left;
+  drawing.scrolled($("timeline").scrollLeft);
   if (focus) drawing.svg.querySelector(`[data-fault="${focus}"]`)?.focus({ preventScroll: true });
-  $("events").replaceChildren(...run.picture.steps.map((s, i) => element("li", { class: s.alarm ? "alarm" : s.fault ? "fault" : "" },
-    element("button", { type: "button", onclick: () => look(i, true) }, element("time", {}, clock(s.at)), element("span", {}, s.text)))));
-  showFaults();
-  const first = run.picture.steps.findIndex((s) => s.alarm);
-  const same = shown === `${run.base} ${run.design}`;
-  shown = `${run.base} ${run.design}`;
-  look(first < 0 ? Math.min(step, run.picture.steps.length - 1) : first, false);
-  if (same) $("timeline").scrollLeft = left; // what the reader works at stays in sight
 }
 
 // look shows one event: in the list, in the timeline and at the servers.
@@ -183,7 +260,7 @@ function showState(at) {
     const keys = picture.keys.filter((k) => k.server === lane.name && within(k));
     const state = troubles.length ? troubles.join(", ") : "up";
     const rows = keys.length ? keys.map((k) => [k.key, k.process, k.open ? "after the end" : clock(k.until)]) : [["–", "–", "–"]];
-    return rows.map((row, i) => element("tr", {}, element("th", { scope: "row" }, i ? "" : lane.name), element("td", {}, i ? "" : state), ...row.map((text) => element("td", {}, text))));
+    return rows.map((row, i) => element("tr", {}, i ? element("td") : element("th", { scope: "row" }, lane.name), element("td", {}, i ? "" : state), ...row.map((text) => element("td", {}, text))));
   }));
 }
 
@@ -228,7 +305,9 @@ function faultRow(fault, i, processes, servers) {
   };
   const anyProcess = [["*", "every client"], ...processes.map((p) => [p, p])];
   const anyServer = [["*", "every server"], ...servers.map((s) => [s, s]), ...(kind.where === "link" ? [[resource, resource]] : [])];
-  const fields = [element("strong", {}, `${fault.kind}: ${fault.process ?? ""}${fault.process && fault.server ? " – " : ""}${fault.server ?? ""} ${kind.title}`)];
+  const fields = [element("strong", {}, `${fault.process ?? ""}${fault.process && fault.server ? " – " : ""}${fault.server ?? ""} ${kind.title}`),
+    field("kind", element("select", { name: `kind-${i}`, onchange: (event) => choose({ schedule: run.schedule.with(i, ofKind(event.target.value, fault)) }) },
+      ...all.kinds.map((k) => element("option", { value: k.kind, selected: k.kind === fault.kind }, k.kind))))];
   if (kind.where === "either") {
     const node = element("select", { name: `who-${i}`, onchange: () => change(i, servers.includes(node.value) ? { server: node.value, process: "" } : { process: node.value, server: "" }) },
       ...known([...processes, ...servers].map((n) => [n, n]), fault.process || fault.server).map(([value, text]) => element("option", { value, selected: value === (fault.process || fault.server) }, text)));
@@ -256,75 +335,125 @@ function faultRow(fault, i, processes, servers) {
   return element("li", {}, ...fields);
 }
 
-// add puts a new fault at the moment that is looked at, on the lane that was pointed at.
-function add() {
-  if (!run) return;
-  const kind = all.kinds.find((k) => k.kind === $("kind").value);
-  const fault = { ...kind.example, at_ns: Math.round(spot?.at ?? run.picture.steps[step]?.at ?? 1e9) };
-  const [processes, servers] = [names("process"), names("server")];
-  const onServer = servers.includes(spot?.lane);
-  if (kind.where === "process" || kind.where === "link" || (kind.where === "either" && !onServer)) fault.process = processes.includes(spot?.lane) ? spot.lane : processes[0];
-  if (kind.where === "server" || kind.where === "link" || (kind.where === "either" && onServer)) fault.server = onServer ? spot.lane : servers[0];
-  choose({ schedule: [...run.schedule, fault] });
+// ofKind is a fault of a kind at the moment of another one, and of the same client or server if the
+// kind can hit it.
+function ofKind(name, { at_ns, process, server }) {
+  const kind = all.kinds.find((k) => k.kind === name);
+  const fault = { ...kind.example, at_ns };
+  const onServer = server && server !== resource && !(process && kind.where === "either");
+  if (kind.where === "process" || kind.where === "link" || (kind.where === "either" && !onServer)) fault.process = process || names("process")[0];
+  if (kind.where === "server" || kind.where === "link" || (kind.where === "either" && onServer)) fault.server = onServer || (server && kind.where === "link") ? server : names("server")[0];
+  return fault;
+}
+
+// newFault is a fault of a kind at a lane and a moment.
+function newFault(name, { lane, at }) {
+  const isServer = names("server").includes(lane) || lane === resource;
+  return ofKind(name, { at_ns: Math.round(Math.max(0, at) / 1e4) * 1e4, process: names("process").includes(lane) ? lane : "", server: isServer ? lane : "" });
+}
+
+// add puts a new fault at the lane and the moment that were pointed at, or at the event that is
+// looked at.
+function add(name) {
+  if (run) choose({ schedule: [...run.schedule, newFault(name, spot ?? { lane: "", at: run.picture.steps[step]?.at ?? 1e9 })] });
 }
 
 // dragged is a schedule with a fault moved or stretched by some pixels. A fault at an operation
 // doesn't move.
 function dragged(schedule, i, pixels, stretch) {
   const fault = { ...schedule[i] };
-  const from = drawing.begins(fault);
+  const from = (drag?.start ?? drawing).begins(fault);
   if (stretch && fault.for_ns) fault.for_ns = Math.max(1e4, drawing.later(from + fault.for_ns, pixels) - from);
   else if (!stretch && !fault.nth) fault.at_ns = drawing.later(from, pixels);
   return schedule.with(i, fault);
+}
+
+// placeOf is the lane and the moment below the pointer, undefined outside the lanes.
+function placeOf(event) {
+  const [box, svg] = [$("timeline").getBoundingClientRect(), drawing.svg.getBoundingClientRect()];
+  const lane = drawing.laneAt(event.clientY - svg.top);
+  if (!lane || event.clientX < box.left || event.clientX > box.right) return undefined;
+  return { lane, at: Math.max(0, drawing.at(event.clientX - svg.left)) };
 }
 
 // press begins to drag a fault, or moves the cursor to the place.
 function press(event) {
   const handle = event.target.closest(".handle");
   if (!run || event.button !== 0 || drag) return;
-  const box = drawing.svg.getBoundingClientRect();
   if (!handle) {
-    spot = { lane: drawing.laneAt(event.clientY - box.top), at: Math.max(0, drawing.at(event.clientX - box.left)) };
+    const at = placeOf(event);
+    if (!at) return;
+    spot = at;
     drawing.show(spot.at);
     showState(spot.at);
     return;
   }
   handle.focus({ preventScroll: true });
-  drag = { i: Number(handle.dataset.fault), stretch: event.target.classList.contains("grip-end"), from: event.clientX, before: choice.schedule, schedule: run.schedule, handle, moved: false };
+  const scrolled = $("timeline").scrollLeft;
+  drag = { i: Number(handle.dataset.fault), stretch: event.target.classList.contains("grip-end"), from: event.clientX, before: choice.schedule, schedule: run.schedule, axis: drawing.axis, start: drawing, scrolled, moved: false };
   $("timeline").setPointerCapture(event.pointerId);
   event.preventDefault();
 }
 
 function move(event) {
-  if (!drag) return;
-  const by = event.clientX - drag.from;
+  if (!drag || drag.kind) return;
+  const by = event.clientX - drag.from + $("timeline").scrollLeft - drag.scrolled;
   if (Math.abs(by) < 3 && !drag.moved) return;
+  if (drag.schedule[drag.i].nth && !drag.stretch) return;
   drag.moved = true;
-  const grip = drag.handle.querySelector(".grip");
-  if (drag.stretch) {
-    drag.width ??= grip.width.baseVal.value;
-    grip.setAttribute("width", Math.max(4, drag.width + by));
-    drag.handle.querySelector(".grip-end").setAttribute("transform", `translate(${Math.max(4 - drag.width, by)})`);
-  } else if (!drag.schedule[drag.i].nth) {
-    drag.handle.setAttribute("transform", `translate(${by})`);
-  } else {
-    return;
-  }
   choose({ schedule: dragged(drag.schedule, drag.i, by, drag.stretch) });
+  drawing.grips(choice.schedule); // the fault is at the pointer before its run has ended
 }
 
 // drop ends a drag. If it was cancelled, the faults are as before.
 function drop(event) {
   if (!drag) return;
+  if (drag.kind) return put(event);
   const { moved, before } = drag;
   const cancelled = event.type !== "pointerup";
   drag = null;
   if (moved) choose(cancelled ? { schedule: before } : {});
 }
 
+// take begins to drag a new fault from the palette. By touch a fault is pressed instead, because
+// such a drag scrolls the page.
+function take(event, name) {
+  if (!run || event.button !== 0 || event.pointerType === "touch" || drag) return;
+  delete event.currentTarget.dataset.carried;
+  drag = { kind: name, button: event.currentTarget, from: [event.clientX, event.clientY], before: choice.schedule, schedule: run.schedule, axis: drawing.axis, moved: false, over: undefined };
+  event.currentTarget.setPointerCapture(event.pointerId);
+}
+
+function carry(event) {
+  if (!drag?.kind) return;
+  drag.moved ||= Math.hypot(event.clientX - drag.from[0], event.clientY - drag.from[1]) > 4;
+  if (!drag.moved) return;
+  document.body.classList.add("carrying");
+  const over = placeOf(event);
+  if (!over && !drag.over) return;
+  drag.over = over;
+  choose({ schedule: over ? [...drag.schedule, newFault(drag.kind, over)] : drag.before });
+  drawing.grips(choice.schedule ?? drag.schedule);
+}
+
+// put ends a drag from the palette. Outside the lanes nothing has happened.
+function put(event) {
+  if (!drag?.kind) return;
+  const { moved, over, before, button } = drag;
+  drag = null;
+  document.body.classList.remove("carrying");
+  if (moved) button.dataset.carried = "yes"; // a click follows
+  if (moved && (over || choice.schedule !== before)) choose(over && event.type === "pointerup" ? {} : { schedule: before });
+}
+
+// escape cancels a drag.
+function escape(event) {
+  if (event.key !== "Escape" || !drag) return;
+  drop(event);
+}
+
 // grip moves, stretches or removes the fault that has the focus.
 function grip(event) {
-  if (drag && event.key === "Escape") return drop(event);
   const i = Number(event.target.closest(".handle").dataset.fault);
   const by = { ArrowRight: 6, ArrowLeft: -6 }[event.key];
   if (event.key === "Delete" || event.key === "Backspace") choose({ schedule: run.schedule.filter((_, n) => n !== i) });
@@ -342,10 +471,96 @@ function keys(event) {
   look(Math.max(0, Math.min(run.picture.steps.length - 1, step + by)), event.currentTarget === $("events"));
 }
 
+// find searches for faults that break the lock, makes them fewer, and shows that run.
+async function find(event) {
+  event.preventDefault();
+  if (!run || challenge.running || !$("challenge-most").reportValidity()) return;
+  const { base, design } = choice;
+  const seed = String((BigInt(choice.seed) + 1n) % (1n << 64n)); // a second search finds another one
+  const kind = $("challenge-kind").value;
+  const count = (n) => ($("challenge-count").textContent = `${n} runs.`);
+  searching(true);
+  $("challenge-found").textContent = "";
+  try {
+    const found = await challenge.search({ base, design, seed, kinds: kind ? [kind] : [], most: $("challenge-most").valueAsNumber }, count);
+    if (!found) return say("Cancelled.");
+    say(`It breaks: ${found.verdict}. Making ${faults(found.schedule.length)} fewer …`);
+    const less = await challenge.shrink({ base, design, ...found });
+    if (!less) say(`Cancelled; these are all ${faults(found.schedule.length)}.`);
+    else say(`It breaks: ${less.kind}, by ${faults(less.schedule.length)} of ${found.schedule.length}, after ${less.runs} more runs. That run is shown above.`);
+    await choose({ base, design, seed: found.seed, schedule: less?.schedule ?? found.schedule });
+  } catch (error) {
+    say(error.message);
+  } finally {
+    searching(false);
+  }
+}
+
+const say = (text) => ($("challenge-found").textContent = text);
+const faults = (n) => (n === 1 ? "1 fault" : `${n} faults`);
+
+function searching(on) {
+  const [shown, hidden] = on ? ["challenge-stop", "challenge-go"] : ["challenge-go", "challenge-stop"];
+  const focus = document.activeElement === $(hidden);
+  [$(shown).hidden, $(hidden).hidden] = [false, true];
+  if (focus) $(shown).focus({ preventScroll: true });
+}
+
+// record saves the run as a replay file.
+async function record() {
+  asking++;
+  try {
+    const file = await engine.ask({ do: "record", ...choice });
+    save(file.name, file.text);
+    $("file-note").textContent = `Saved ${file.name}. In a terminal: go run ./simulation/cmd/redlocksim replay ${file.name}`;
+  } catch (error) {
+    if (!(error instanceof Superseded)) $("file-note").textContent = error.message;
+  } finally {
+    asking--;
+  }
+}
+
+// openFile plays the run of a replay file. Of a file that can't be played it says why, and the page
+// stays as it is.
+async function openFile() {
+  const file = $("open").files[0];
+  if (!file) return;
+  clearTimeout(comparing);
+  asking++;
+  try {
+    const { base, design, seed, schedule, hash } = await engine.ask({ do: "open", file: await textOf(file) });
+    place = { chapter: "", tour: 0 };
+    await choose({ base, design, seed, schedule });
+    $("file-note").textContent = run.hash === hash ? `This is the run of ${file.name}, with the same trace.` : `${file.name} was recorded with other code: the trace differs.`;
+  } catch (error) {
+    if (!(error instanceof Superseded)) $("file-note").textContent = error.message;
+  }
+  asking--;
+  $("open").value = ""; // the same file can be opened again
+}
+
+async function loadChapters() {
+  const response = await fetch("chapters.json");
+  if (!response.ok) throw new Error(`The chapters can't be loaded: chapters.json: ${response.status}`);
+  return response.json();
+}
+
+// paletteItem is a kind of fault that can be dragged, or pressed.
+function paletteItem({ kind, title }) {
+  return element("li", {}, element("button", {
+    type: "button", title, "aria-label": `Add ${kind}: ${title}`, "data-kind": kind,
+    onpointerdown: (event) => take(event, kind), onpointermove: carry, onpointerup: put, onpointercancel: put,
+    onclick: (event) => {
+      if (event.currentTarget.dataset.carried) delete event.currentTarget.dataset.carried;
+      else add(kind);
+    },
+  }, kind));
+}
+
 async function start() {
   const notice = readAddress();
   try {
-    all = await engine.ask({ do: "list" });
+    [all, chapters] = await Promise.all([engine.ask({ do: "list" }), loadChapters()]);
   } catch (error) {
     showError(error.message);
     return;
@@ -353,25 +568,44 @@ async function start() {
   $("base").replaceChildren(
     element("optgroup", { label: "stories" }, ...all.scenarios.map((s) => element("option", { value: s.id }, `${s.id}: ${s.title}`))),
     element("optgroup", { label: "random faults" }, ...all.faults.map((f) => element("option", { value: f.name }, `${f.name}: ${f.title}`))));
-  $("kind").replaceChildren(...all.kinds.map((k) => element("option", { value: k.kind }, `${k.kind}: ${k.title}`)));
-  for (const id of ["base", "design", "seed", "kind", "add"]) $(id).disabled = false;
-  $("base").onchange = () => choose({ base: $("base").value, schedule: null });
+  $("palette").replaceChildren(...all.kinds.map(paletteItem));
+  $("challenge-kind").append(...all.kinds.map((k) => element("option", { value: k.kind }, `${k.kind}: ${k.title}`)));
+  for (const id of ["base", "design", "seed", "clear", "challenge-kind", "challenge-most", "challenge-go", "save", "open"]) $(id).disabled = false;
+  $("base").onchange = () => {
+    place = { chapter: "", tour: 0 };
+    choose({ base: $("base").value, schedule: null });
+  };
   $("design").onchange = () => choose({ design: $("design").value });
   $("seed").onchange = () => $("seed").reportValidity() && choose({ seed: $("seed").value || "0" });
   $("choice").onsubmit = (event) => event.preventDefault();
-  $("add").onclick = add;
   $("reset").onclick = () => choose({ schedule: null });
+  $("clear").onclick = () => choose({ schedule: [] });
+  $("tour-end").onclick = () => {
+    place = { chapter: place.chapter, tour: 0 };
+    choose({});
+  };
+  $("all").ontoggle = () => run && compare();
+  $("challenge").onsubmit = find;
+  $("challenge-stop").onclick = () => challenge.stop();
+  $("save").onclick = record;
+  $("open").onchange = openFile;
   $("events").onkeydown = keys;
   $("timeline").onkeydown = keys;
+  document.onkeydown = escape;
+  $("timeline").onscroll = () => drawing?.scrolled($("timeline").scrollLeft);
   $("timeline").onpointerdown = press;
   $("timeline").onpointermove = move;
   $("timeline").onpointerup = $("timeline").onpointercancel = drop;
   window.onhashchange = () => {
+    const before = place;
     const notice = readAddress();
-    choose({}).then(() => notice && showError(notice));
+    choose({}).then(() => notice && showNotice(notice));
+    // The reader has followed a link to it.
+    if (place.tour && place.tour !== before.tour) $("tour-title").focus();
+    else if (place.chapter && place.chapter !== before.chapter) $("chapter-title").focus();
   };
   await choose({});
-  if (notice) showError(notice);
+  if (notice) showNotice(notice);
 }
 
 start();

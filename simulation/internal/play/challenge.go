@@ -1,0 +1,177 @@
+package play
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+const (
+	// maxRuns bounds the runs of one request to search, so that a page can count them and end
+	// the search. maxDrawn bounds the faults of a run.
+	maxRuns  = 1_000
+	maxDrawn = 1_000
+	// drawnSpan is the time within which the faults of a search begin.
+	drawnSpan = 12 * time.Second
+)
+
+// searchAnswer is the result of some runs with random faults.
+type searchAnswer struct {
+	Runs uint64 `json:"runs"`
+	// Next is the seed at which the search continues.
+	Next uint64 `json:"next,string"`
+	// Found says that the last of the runs violates something. Then the rest is that run: its
+	// seed, its schedule and its verdict.
+	Found    bool                `json:"found"`
+	Seed     uint64              `json:"seed,string"`
+	Schedule simulation.Schedule `json:"schedule"`
+	Verdict  string              `json:"verdict"`
+}
+
+// harm returns the kinds of violations of a run that break a design. That nobody gets the lock is
+// none of them: under enough faults no lock can be had. If the resource checks tokens, the data has
+// to be damaged: a second holder whose writes are refused does no harm.
+func harm(r simulation.Result, d designs.Design) []simulation.ViolationKind {
+	harmless := []simulation.ViolationKind{simulation.NoProgress, simulation.NeverFree}
+	if d.Fenced() {
+		harmless = append(harmless, simulation.TwoHolders, simulation.Overvalued)
+	}
+	return slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return slices.Contains(harmless, k) })
+}
+
+// search plays a base with random faults, from seed to seed, until one of the runs does harm.
+func (r request) search() (searchAnswer, error) {
+	at, err := placeOf(r.Base, r.Design)
+	if err != nil {
+		return searchAnswer{}, err
+	}
+	kinds := r.Kinds
+	if len(kinds) == 0 {
+		kinds = simulation.Kinds()
+	}
+	for _, k := range kinds {
+		if !slices.Contains(simulation.Kinds(), k) {
+			return searchAnswer{}, fmt.Errorf("%w: there is no fault %.30q; there are %v", ErrRequest, k, simulation.Kinds())
+		}
+	}
+	switch {
+	case r.Most < 1 || r.Most > maxDrawn:
+		return searchAnswer{}, fmt.Errorf("%w: most is %d faults, want 1 to %d", ErrRequest, r.Most, maxDrawn)
+	case r.Count < 1 || r.Count > maxRuns:
+		return searchAnswer{}, fmt.Errorf("%w: count is %d runs, want 1 to %d", ErrRequest, r.Count, maxRuns)
+	case uint64(r.Seed) > math.MaxUint64-uint64(r.Count):
+		return searchAnswer{}, fmt.Errorf("%w: the seeds end at %d; begin at a smaller one", ErrRequest, uint64(math.MaxUint64))
+	}
+	answer := searchAnswer{Next: uint64(r.Seed), Schedule: simulation.Schedule{}, Verdict: "none"}
+	for range r.Count {
+		seed := answer.Next
+		cfg, _ := at.setting(seed)
+		schedule := simulation.Draw(seed, cfg, kinds, r.Most, drawnSpan)
+		result, err := at.own.PlaySchedule(seed, at.design, schedule)
+		if err != nil {
+			return answer, err
+		}
+		answer.Runs++
+		answer.Next++
+		if len(harm(result, at.design)) > 0 {
+			answer.Found, answer.Seed, answer.Schedule, answer.Verdict = true, seed, schedule, Found(result)
+			break
+		}
+	}
+	return answer, nil
+}
+
+// shrinkAnswer is a smaller schedule that does the same harm.
+type shrinkAnswer struct {
+	Schedule simulation.Schedule `json:"schedule"`
+	// Kind is the kind of violation that it has kept, and Runs how many runs it took.
+	Kind simulation.ViolationKind `json:"kind"`
+	Runs int                      `json:"runs"`
+}
+
+// shrink makes a schedule smaller while it still does harm of the same kind.
+func (r request) shrink() (shrinkAnswer, error) {
+	at, err := placeOf(r.Base, r.Design)
+	if err != nil {
+		return shrinkAnswer{}, err
+	}
+	schedule, err := r.schedule()
+	if err != nil {
+		return shrinkAnswer{}, err
+	}
+	play := func(s simulation.Schedule) ([]simulation.ViolationKind, error) {
+		result, err := at.own.PlaySchedule(uint64(r.Seed), at.design, s)
+		return harm(result, at.design), err
+	}
+	kinds, err := play(schedule)
+	if err != nil {
+		return shrinkAnswer{}, err
+	}
+	if len(kinds) == 0 {
+		return shrinkAnswer{}, fmt.Errorf("%w: the schedule violates nothing, so that there is nothing to keep", ErrRequest)
+	}
+	answer := shrinkAnswer{Kind: kinds[0]}
+	answer.Schedule, answer.Runs = search.ShrinkSchedule(context.Background(), schedule, func(s simulation.Schedule) bool {
+		kinds, err := play(s)
+		return err == nil && slices.Contains(kinds, answer.Kind)
+	})
+	answer.Runs++
+	answer.Schedule = append(simulation.Schedule{}, answer.Schedule...) // a list, not null
+	return answer, nil
+}
+
+// fileAnswer is a replay file, and the name under which a browser may save it.
+type fileAnswer struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// record makes a replay file of a run, which the command replay plays again.
+func (r request) record() (fileAnswer, error) {
+	schedule, err := r.schedule()
+	if err != nil {
+		return fileAnswer{}, err
+	}
+	at, err := placeOf(r.Base, r.Design)
+	if err != nil {
+		return fileAnswer{}, err
+	}
+	if schedule == nil {
+		_, schedule = at.setting(uint64(r.Seed))
+	}
+	file, err := search.Record(Registry(), search.Setup{Workload: at.name, Design: at.design.Name, Seed: uint64(r.Seed), Schedule: schedule}, "")
+	if err != nil {
+		return fileAnswer{}, err
+	}
+	text, err := file.Encode()
+	return fileAnswer{Name: "redlock-" + at.name + "-" + at.design.Name + "-" + strconv.FormatUint(file.Seed, 10) + ".json", Text: string(text)}, err
+}
+
+// openAnswer is the run of a replay file.
+type openAnswer struct {
+	Base     string              `json:"base"`
+	Design   string              `json:"design"`
+	Seed     uint64              `json:"seed,string"`
+	Schedule simulation.Schedule `json:"schedule"`
+	// Hash is the recorded trace's. Another one means that the code has changed since.
+	Hash string `json:"hash"`
+}
+
+// open reads a replay file.
+func (r request) open() (openAnswer, error) {
+	file, err := search.Decode(Registry(), []byte(r.File))
+	if err != nil {
+		return openAnswer{}, err
+	}
+	if file.Changes != (search.Changes{}) {
+		return openAnswer{}, fmt.Errorf("%w: the file changes the number of servers, clients or rounds, which this can't play; use redlocksim replay", ErrRequest)
+	}
+	return openAnswer{Base: file.Workload, Design: file.Design, Seed: file.Seed, Schedule: append(simulation.Schedule{}, file.Schedule...), Hash: file.Digest}, nil
+}

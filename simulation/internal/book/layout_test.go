@@ -112,7 +112,7 @@ var policy = map[string][]string{
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
 	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"},
 
-	"simulation/internal/play/browser": {"simulation/internal/timeline/palette"},
+	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/timeline/palette"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},

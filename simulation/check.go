@@ -311,6 +311,7 @@ func (r *record) apply(w *world) {
 			w.count(leaseResumed)
 		}
 		w.check.quarantined(r.p)
+		e.Change = &Change{Value: h.value, Quorum: h.quorum}
 		w.check.acquired(h, r)
 	case Refused:
 		w.check.quarantined(r.p)

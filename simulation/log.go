@@ -59,6 +59,7 @@ type Event struct {
 
 	Fault     *Fault
 	Violation *Violation
+	Change    *Change // of Voted, Answered and Acquired; nil if it is about no lock
 }
 
 // KeyState is a key on a server: its expiry in true time if nothing changes, or Gone, or

@@ -206,7 +206,9 @@ func (s *server) run(r *request) wire.Vote {
 		if s.demoted || !data.Usual(c.cmd, now) {
 			return wire.Vote{Err: other, Unsent: true}
 		}
+		change := s.changeOf(c, db)
 		set := data.Spill(c.cmd, now)
+		e.Change = s.changed(change, wire.Vote{})
 		s.append(entry{database: db, repeat: func(d database) { d.Spill(c.cmd, now) }}, c.link())
 		if set {
 			s.show(e, db, c.cmd.Key)
@@ -217,6 +219,7 @@ func (s *server) run(r *request) wire.Vote {
 		s.answered(Answered, c, c.cmd.Op.String(), "failed replica")
 		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
+	change := s.changeOf(c, db)
 	if w.cfg.Forgetful && c.cmd.Op == wire.Acquire {
 		for _, key := range append([]string{c.cmd.Key}, c.cmd.Also...) {
 			data.Keys.Delete(key, now)
@@ -229,7 +232,7 @@ func (s *server) run(r *request) wire.Vote {
 	vote := data.RunFor(c.waiter, c.cmd, now)
 	granted := vote.Outcome == wire.Granted
 	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
-	e.Token = vote.Token
+	e.Token, e.Change = vote.Token, s.changed(change, vote)
 	// Of several keys some may be extended or released although the others are gone.
 	some := len(c.cmd.Also) > 0 && (c.cmd.Op == wire.Extend || c.cmd.Op == wire.Release)
 	if granted && changes(c.cmd.Op) || some {

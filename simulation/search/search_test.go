@@ -281,12 +281,12 @@ func TestBadSpaces(t *testing.T) {
 	}
 	negative, many := -1, 100
 	for says, change := range map[string]func(*search.Space, *search.Options){
-		`no workload "sing"; there are: crowd, kills`: func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
-		`no design "x"; there are: default`:           func(s *search.Space, _ *search.Options) { s.Design = "x" },
-		`How is ""`:                                   func(s *search.Space, _ *search.Options) { s.How = "" },
-		`no fault "rain"`:                             func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
-		"at most 2000 faults":                         func(s *search.Space, _ *search.Options) { s.Most = 2000 },
-		"a span of -1ns":                              func(s *search.Space, _ *search.Options) { s.Span = -1 },
+		`no workload "sing"; there are: crowd, kills`:   func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
+		`no design "x"; there are: any-of-two, default`: func(s *search.Space, _ *search.Options) { s.Design = "x" },
+		`How is ""`:           func(s *search.Space, _ *search.Options) { s.How = "" },
+		`no fault "rain"`:     func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
+		"at most 2000 faults": func(s *search.Space, _ *search.Options) { s.Most = 2000 },
+		"a span of -1ns":      func(s *search.Space, _ *search.Options) { s.Span = -1 },
 		"cover none of the faults [evict split-brain]": func(s *search.Space, _ *search.Options) {
 			s.Within, s.Faults = true, []simulation.Kind{simulation.Evict, simulation.SplitBrain}
 		},

@@ -12,6 +12,38 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
+// ShrinkSchedule asks only its caller. It leaves out what isn't needed, and makes the rest shorter.
+func TestShrinkSchedule(t *testing.T) {
+	many := simulation.Schedule{
+		{Kind: simulation.Crash, Process: "c1", At: time.Second}, {Kind: simulation.Hang, Server: "A", At: 1234567 * time.Microsecond, For: 9 * time.Second},
+		{Kind: simulation.Flush, Server: "B", At: 2 * time.Second}, {Kind: simulation.Pause, Process: "c2", At: 3 * time.Second, For: time.Second},
+	}
+	calls := 0
+	hangs := func(s simulation.Schedule) bool {
+		calls++
+		for _, f := range s {
+			if f.Kind == simulation.Hang && f.For >= 4*time.Second && f.At > time.Second {
+				return true
+			}
+		}
+		return false
+	}
+	small, runs := search.ShrinkSchedule(t.Context(), many, hangs)
+	assert.Equal(t, calls, runs)
+	require.Len(t, small, 1)
+	assert.Equal(t, simulation.Hang, small[0].Kind)
+	assert.True(t, hangs(small))
+	assert.Equal(t, 5*time.Second, small[0].For, "shorter, and round")
+	assert.Len(t, many, 4, "the caller's schedule is unchanged")
+	assert.Equal(t, 9*time.Second, many[1].For)
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	same, runs := search.ShrinkSchedule(ended, many, hangs)
+	assert.Equal(t, many, same)
+	assert.Zero(t, runs)
+}
+
 // Many faults at once break a lock without a guard before the resource. Shrinking leaves one or
 // two, with round numbers, that still break it.
 func TestShrinkToOneOrTwoFaults(t *testing.T) {

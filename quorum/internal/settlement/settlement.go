@@ -64,6 +64,17 @@
 // although B may have been granted k there meanwhile. That is the same for one key, and does no
 // harm to the order: B's grant came after A's.
 //
+// # What case 1 requires
+//
+// Case 1 also requires that a server carries out no Acquire twice. If a copy arrives after A's key
+// was lost, and after a later holder had its turn, it sets A's value again, and a raise that is
+// still under way counts: both rounds may then have one token. No TCP connection repeats a
+// request, and clients don't, but a proxy might.
+//
+// Package simulation/internal/machine has this argument as an abstract machine, looks at all states
+// of small ones, and compares simulated runs of this library with it. docs/models/token.pml is a
+// model for Spin.
+//
 // # What case 2 requires
 //
 // Case 2 also requires:

@@ -16,7 +16,7 @@ type mutant struct {
 	Edits []edit
 	// Detector is expected to catch it.
 	Detector Detector
-	// Also are scenarios and searches that must each catch it as well.
+	// Also are detectors that must each catch it as well.
 	Also []Detector
 }
 

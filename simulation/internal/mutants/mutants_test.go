@@ -108,14 +108,13 @@ func TestDetectors(t *testing.T) {
 	}
 	tests := map[string][]string{} // by package, which many mutants have in common
 	for _, m := range All() {
-		for i, j := range append([]Detector{m.Detector}, m.Also...) {
+		for _, j := range append([]Detector{m.Detector}, m.Also...) {
 			switch {
 			case j.Scenario != "":
 				assert.Contains(t, stories, j.Scenario, m.Name)
 			case j.Search != "":
 				assert.Contains(t, searches, j.Search, m.Name)
 			default:
-				assert.Zero(t, i, "%s: Also holds only scenarios and searches", m.Name)
 				assert.DirExists(t, filepath.Join("../../..", j.Package), m.Name)
 				if tests[j.Package] == nil {
 					tests[j.Package] = testsIn(t, filepath.Join("../../..", j.Package))

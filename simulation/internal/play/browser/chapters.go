@@ -62,9 +62,9 @@ var (
 )
 
 // Chapters reads the arguments from the text of docs/debate.md: those of its table of contents, in
-// that order. A section's claims are its paragraphs before the first that begins with "**Verdict";
-// the verdict ends where something other than prose follows. Its runs are the commands that it
-// shows. The error Is ErrDebate if an argument lacks one of these.
+// that order. A section begins with its claims, and the verdict begins with "**Verdict"; each ends
+// where something other than prose follows. The runs are the commands that the section shows. The
+// error Is ErrDebate if an argument lacks one of these.
 func Chapters(text string) ([]Chapter, error) {
 	sections := map[string]string{}
 	at := heading.FindAllStringSubmatchIndex(text, -1)
@@ -118,11 +118,11 @@ func (c *Chapter) read(section string) {
 		if m[3] != "" {
 			run.Seed = m[3]
 		}
-		if !slices.Contains(c.Runs, run) {
+		if !slices.ContainsFunc(c.Runs, func(r ChapterRun) bool { return r.Base == run.Base && r.Design == run.Design }) {
 			c.Runs = append(c.Runs, run)
 		}
 	}
-	inCode, inVerdict := false, false
+	inCode, inClaims, inVerdict := false, true, false
 	for _, paragraph := range strings.Split(section, "\n\n") {
 		fences := strings.Count(paragraph, "```")
 		prose := !inCode && !notProse.MatchString(paragraph)
@@ -132,10 +132,11 @@ func (c *Chapter) read(section string) {
 		case inVerdict && !prose:
 			return
 		case !prose:
+			inClaims = false
 		case verdict || inVerdict:
 			inVerdict = true
 			c.Verdict = append(c.Verdict, blocks(paragraph)...)
-		default:
+		case inClaims:
 			c.Claims = append(c.Claims, blocks(paragraph)...)
 		}
 	}

@@ -59,6 +59,8 @@ func TestChapters(t *testing.T) {
 	assert.Contains(t, chapters[1].Verdict[1].Spans[2].Href, "https://fpj.systems/")
 	assert.True(t, chapters[1].Verdict[1].Item)
 	assert.Equal(t, []browser.ChapterRun{{"S4", "redlock", "1"}, {"S4", "monitor", "1"}}, chapters[4].Runs)
+	assert.Len(t, chapters[5].Claims, 3, "what follows the run isn't what they say")
+	assert.Equal(t, []browser.ChapterRun{{"S6c", "redlock", "1"}}, chapters[5].Runs, "the section plays it twice")
 }
 
 // A change of the page's form is an error, not an empty chapter.

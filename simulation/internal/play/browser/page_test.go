@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -87,9 +88,10 @@ func TestEveryChapter(t *testing.T) {
 			require.NoError(t, run.Unexpected)
 			c.eval(`document.querySelectorAll("#chapter-text .tools a")[` + strconv.Itoa(n) + `].click()`)
 			c.shows(run)
-			assert.Equal(t, strconv.Quote(r.Base+" with "+r.Design), c.eval(`document.querySelector("#chapter-text [aria-current]").textContent`))
+			assert.Equal(t, strconv.Itoa(n), c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].findIndex((a) => a.ariaCurrent)`))
 		}
-		c.eval(`document.querySelector("#now-you").click()`)
+		c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].find((a) => a.textContent.includes("guard on")).click()`)
+		assert.Equal(t, "true", c.eval(`performance.getEntriesByType("resource").every((r) => r.name.startsWith(location.origin + "/") || r.name.startsWith("blob:"))`), "nothing is from elsewhere")
 		guard := c.state()
 		assert.Equal(t, "token-admit", guard.Design, chapter.ID)
 		c.shows(played(t, guard))
@@ -325,5 +327,35 @@ func TestReplayFiles(t *testing.T) {
 	other, err := file.Encode()
 	require.NoError(t, err)
 	assert.Equal(t, "other.json was recorded with other code: the trace differs.", open("other.json", string(other)))
+	assert.Empty(t, c.problems)
+}
+
+// What the tour asks for works: a pause that is stretched breaks the run, and shortened repairs it.
+func TestTourDrag(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c, base := opened(t)
+	c.open(base+"#tour=3", 1400, false)
+	c.shows(played(t, c.state()))
+	c.eval(`document.querySelector("#timeline").scrollIntoView({ block: "center" })`)
+	pull := func(to string) {
+		t.Helper()
+		var at struct{ X, Y, To float64 }
+		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = document.querySelector(".grip-end").getBoundingClientRect(); return { X: b.x + b.width / 2, Y: b.y + b.height / 2, To: `+to+` } })()`)), &at))
+		c.call("Input.dispatchMouseEvent", map[string]any{"type": "mousePressed", "x": at.X, "y": at.Y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+		for i := range 10 {
+			c.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at.X + (at.To-at.X)*float64(i+1)/10, "y": at.Y, "button": "left", "buttons": 1}, nil)
+		}
+		c.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "x": at.To, "y": at.Y, "button": "left", "clickCount": 1}, nil)
+	}
+	// Behind c2's write.
+	pull(`[...document.querySelectorAll("#timeline .access.write")].at(-1).getBoundingClientRect().right + 20`)
+	c.until(`document.querySelector("#verdict").textContent.startsWith("Violated") && !document.querySelector("main").classList.contains("stale") && location.hash.includes("tour=3")`)
+	longer := c.state()
+	assert.Greater(t, longer.Schedule[0].For, 10*time.Second)
+	c.shows(played(t, longer))
+	pull(`document.querySelector("#timeline .grip").getBoundingClientRect().left + 40`)
+	c.until(`document.querySelector("#verdict").textContent === "Nothing is violated" && !document.querySelector("main").classList.contains("stale")`)
+	c.shows(played(t, c.state()))
+	assert.Less(t, c.state().Schedule[0].For, 10*time.Second)
 	assert.Empty(t, c.problems)
 }

@@ -41,15 +41,16 @@ export function contents(chapters, current) {
     element("a", { href: addressOf(stateOf(c, c.runs[0])), "aria-current": c.id === current ? "true" : null }, c.title)));
 }
 
-// chapterNodes shows a chapter: the argument, the verdict, its runs, and an invitation. guarded says whether
-// a story can be played with a token at the resource.
+// chapterNodes shows a chapter: the argument, the verdict, its runs, and an invitation. guarded says
+// whether a story can be played with a token at the resource.
 export function chapterNodes(chapter, choice, guarded) {
-  const runs = chapter.runs.map((run) => {
+  const link = (run, text) => {
     const here = choice.base === run.base && choice.design === run.design && choice.seed === run.seed && !choice.schedule;
-    return element("a", { class: "button", href: addressOf(stateOf(chapter, run)), "aria-current": here ? "true" : null }, `${run.base} with ${run.design}`);
-  });
+    return element("a", { class: "button", href: addressOf(stateOf(chapter, run)), "aria-current": here ? "true" : null }, text);
+  };
+  const runs = chapter.runs.map((run) => link(run, `${run.base} with ${run.design}`));
   const guard = chapter.runs.find((run) => guarded(run.base));
-  const challenge = guard && element("a", { class: "button", id: "now-you", href: addressOf({ ...stateOf(chapter, guard), design: "token-admit" }) }, "Can you break it with the guard on?");
+  const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the guard on?");
   return [
     element("p", {}, element("strong", {}, "Who is right: "), `${chapter.right}.`),
     element("div", { class: "sides" },

@@ -1,0 +1,4 @@
+package machine
+
+// Raced says that the race detector is on.
+const Raced = raced

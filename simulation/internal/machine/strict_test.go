@@ -1,0 +1,142 @@
+package machine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// A machine that allows less than the library does is noticed: some run is none of its runs.
+func TestStricterMachines(t *testing.T) {
+	var logs []simulation.Log
+	for _, id := range []string{"S7e", "S8", "S17", "S22", "S26", "X5"} {
+		s, err := scenarios.ByID(id)
+		require.NoError(t, err)
+		for _, name := range []string{"default", "token-admit"} {
+			d, err := s.Design(name)
+			require.NoError(t, err)
+			r, err := s.Play(0, d)
+			require.NoError(t, err)
+			logs = append(logs, r.Log)
+		}
+	}
+	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
+	for _, w := range registry.Workloads {
+		d, err := registry.Design(w, "default")
+		require.NoError(t, err)
+		cfg := d.Configure(w.Base)
+		for seed := range uint64(6) {
+			r, err := registry.Play(search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: simulation.Draw(seed, cfg, simulation.Kinds(), 6, w.Span)})
+			require.NoError(t, err)
+			logs = append(logs, r.Log)
+		}
+	}
+	for name, stricter := range map[string]rule{
+		"counters leave no token out":       {Grant, "", func(_ *Machine, s *Server, _ *Round, st *Step) bool { return st.First == s.Counter+1 }},
+		"no tokens are reserved":            {Grant, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.First == st.Last }},
+		"a grant is no more than the clock": {Grant, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Last <= st.Clock }},
+		"all servers must agree":            {Win, "", func(m *Machine, _ *Server, r *Round, st *Step) bool { return len(st.Votes) == len(m.Servers) }},
+		"no vote needs a raise": {Win, "", func(_ *Machine, _ *Server, r *Round, st *Step) bool {
+			return r.all(st, func(v *Vote) bool { return v.Last == st.Last })
+		}},
+		"a raise is for rounds that aren't won":  {Raise, "", func(_ *Machine, _ *Server, r *Round, _ *Step) bool { return !r.Won }},
+		"a lease is restored where it was voted": {Restore, "", func(_ *Machine, _ *Server, r *Round, st *Step) bool { return r.voted(st.Server) }},
+		"a restart loses nothing":                {Restart, "", func(_ *Machine, s *Server, _ *Round, st *Step) bool { return st.Last == s.Counter }},
+		"a restart loses all":                    {Restart, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Last == 0 }},
+		"counters are never lost within a run":   {Lose, "", func(*Machine, *Server, *Round, *Step) bool { return false }},
+		"counters never rise for nothing":        {Stray, "", func(*Machine, *Server, *Round, *Step) bool { return false }},
+		"keys of leases don't go":                {Delete, "", func(m *Machine, s *Server, _ *Round, _ *Step) bool { return !m.Rounds[s.Holder-1].Valid }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var found error
+			for _, log := range logs {
+				if _, err := compare(log, append(rules(), stricter)); err != nil {
+					found = err
+					break
+				}
+			}
+			require.ErrorIs(t, found, ErrRun)
+			require.ErrorIs(t, found, ErrNoStep)
+			assert.ErrorContains(t, found, string(stricter.kind))
+		})
+	}
+	for _, log := range logs {
+		require.NoError(t, Check(log))
+	}
+}
+
+// The first event that is no step is named.
+func TestFirstEvent(t *testing.T) {
+	s, err := scenarios.ByID("S22")
+	require.NoError(t, err)
+	d, err := s.Design("default")
+	require.NoError(t, err)
+	r, err := s.Play(0, d)
+	require.NoError(t, err)
+	require.NoError(t, Check(r.Log))
+	changed := 0
+	for e := range r.Log.All() {
+		if e.Kind == simulation.Voted && e.Op == "acquire" && e.Words == "granted" {
+			changed++
+			e.Change.Locks[0].After.Counter++
+			err := Check(r.Log)
+			require.ErrorIs(t, err, ErrRun)
+			assert.ErrorContains(t, err, "acquire "+e.Process+"#", "it has the event's line")
+			assert.ErrorContains(t, err, "the counter of \"k\" is ")
+			e.Change.Locks[0].After.Counter--
+		}
+	}
+	assert.Positive(t, changed)
+}
+
+// A request that is carried out twice can set the key again for a round that lost it, so that a raise
+// counts: two leases have one token. No TCP connection repeats a request, and the library doesn't;
+// a proxy might.
+func TestRequestThatIsCarriedOutTwice(t *testing.T) {
+	const ms = time.Millisecond
+	cfg := simulation.Config{Servers: 3, LatencyMin: ms, LatencyMax: ms}
+	cfg.Quorum.Cohorts, cfg.Quorum.Notifications = quorum.Off, quorum.Off
+	at := func(d time.Duration) time.Duration { return 3*time.Second + d }
+	schedule := simulation.Schedule{
+		// A round of c2 that only B grants, so that its counter is ahead.
+		{Kind: simulation.Cut, Process: "c2", Server: "A", At: at(-time.Second - 5*ms), For: 500 * ms},
+		{Kind: simulation.Cut, Process: "c2", Server: "C", At: at(-time.Second - 5*ms), For: 500 * ms},
+		{Kind: simulation.Cut, Process: "c1", Server: "C", At: at(-5 * ms), For: time.Second},
+		{Kind: simulation.Duplicate, Process: "c1", Server: "A", Op: "acquire", Nth: 1, By: 30 * ms},
+		{Kind: simulation.Delay, Process: "c1", Server: "A", Op: "raise", Nth: 1, By: 50 * ms},
+		{Kind: simulation.Evict, Server: "A", Key: "k", At: at(10 * ms)},
+	}
+	take := func(c *simulation.Client, until time.Duration, hold time.Duration) {
+		c.SleepUntil(until)
+		if lease, err := c.TryAcquire("k"); err == nil {
+			c.Sleep(hold)
+			_ = c.Release(lease)
+		}
+	}
+	work := func(c *simulation.Client) {
+		if c.Name == "c1" {
+			take(c, at(0), time.Second)
+			return
+		}
+		take(c, time.Second, ms)
+		take(c, at(-time.Second), ms)
+		take(c, at(15*ms), 2*ms)
+	}
+	r, err := simulation.Run(1, cfg, schedule, work)
+	require.NoError(t, err)
+	assert.Equal(t, []simulation.ViolationKind{simulation.TokenOrder}, r.Kinds())
+	require.ErrorIs(t, Check(r.Log), ErrBroken)
+	r, err = simulation.Run(1, cfg, slices.DeleteFunc(schedule, func(f simulation.Fault) bool { return f.Kind == simulation.Duplicate }), work)
+	require.NoError(t, err)
+	assert.Empty(t, r.Kinds())
+	require.NoError(t, Check(r.Log))
+}

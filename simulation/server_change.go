@@ -1,0 +1,48 @@
+package simulation
+
+import (
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// changeOf is the Change of a request that is about to be carried out, nil if it is about no lock.
+func (s *server) changeOf(c *call, database int) *Change {
+	cmd := &c.cmd
+	if cmd.Op > wire.Release {
+		return nil
+	}
+	change := &Change{
+		Value: cmd.Value, Instance: c.placeName(), Replace: cmd.Replace, Named: string(cmd.Run),
+		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
+		Run: [2]string{s.id, s.replID}, Clock: s.clock().UnixMicro(),
+		Locks: make([]LockChange, 1+len(cmd.Also)),
+	}
+	for i := range change.Locks {
+		key := cmd.Key
+		if i > 0 {
+			key = cmd.Also[i-1]
+		}
+		change.Locks[i] = LockChange{Key: key, Database: database, Before: s.lock(database, key)}
+	}
+	return change
+}
+
+// changed completes the Change of a request.
+func (s *server) changed(change *Change, vote wire.Vote) *Change {
+	if change == nil {
+		return nil
+	}
+	if vote.Outcome == wire.Granted && vote.Token != 0 {
+		change.First = vote.First()
+	}
+	for i := range change.Locks {
+		change.Locks[i].After = s.lock(change.Locks[i].Database, change.Locks[i].Key)
+	}
+	return change
+}
+
+func (s *server) lock(database int, key string) (state LockState) {
+	now := s.clock()
+	state.Value, _, _ = s.data[database].Keys.Get(key, now)
+	state.Counter, _, _ = s.data[database].Counters.Get(key, now)
+	return state
+}

@@ -118,7 +118,7 @@ func TestFigures(t *testing.T) {
 	assert.Less(t, len(files["engine.wasm.gz"])+page.Gzip, largestPage)
 	file := os.Getenv("REDLOCK_FIGURES")
 	if file == "" {
-		t.Skip("REDLOCK_FIGURES isn't set: nothing is recorded")
+		return
 	}
 
 	engine := sizeOf(t, "the engine", unzipped(t, files["engine.wasm.gz"]))

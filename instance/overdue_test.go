@@ -66,7 +66,8 @@ func TestFaultyInstanceCostsNothing(t *testing.T) {
 			// the Probe; and a few for each batch in flight.
 			require.LessOrEqual(t, most-before, 5*128)
 			require.LessOrEqual(t, conns, 8)
-			require.Less(t, worst, time.Second, "twice the timeout, and what a busy machine adds")
+			require.Positive(t, cycles)
+			require.Less(t, worst, 10*time.Second, "a second is twice the timeout and the rest; this is about waiting for a TTL")
 			for i, s := range servers {
 				if i != 2 {
 					require.Eventually(t, func() bool { return locksOn(s) == 0 }, 5*time.Second, time.Millisecond, "instance %d", i)
@@ -79,7 +80,6 @@ func TestFaultyInstanceCostsNothing(t *testing.T) {
 			// still come.
 			require.Eventually(t, func() bool { return locksOn(faulty) == 0 }, 5*time.Second, time.Millisecond)
 			t.Logf("no lock is left there after %v", time.Since(well))
-			require.Less(t, time.Since(well), 2*time.Second, "its pending deletes")
 			require.Eventually(t, func() bool {
 				lease, err := locks.TryAcquire(t.Context(), "again")
 				if err != nil {

@@ -455,7 +455,11 @@ func TestAnyWithSlowServers(t *testing.T) {
 
 // Goroutines of several processes on slots: never more holders than slots, and all get in.
 func TestAnyStress(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if raced {
+		seeds = 8
+	}
+	for seed := range seeds {
 		playNotifying(t, 3, func(f *fixture) {
 			f.warm()
 			f.travel(ms)

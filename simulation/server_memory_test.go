@@ -11,7 +11,7 @@ import (
 func TestMemoryIsFlat(t *testing.T) {
 	n := uint64(80)
 	if raced {
-		n = 10
+		n = 5
 	}
 	if long {
 		n = 50_000
@@ -30,9 +30,10 @@ func TestMemoryIsFlat(t *testing.T) {
 		runtime.ReadMemStats(&stats)
 		return int(stats.HeapAlloc), runtime.NumGoroutine()
 	}
-	heap(0, 20)
-	once, before := heap(20, 20+n)
-	twice, after := heap(20+n, 20+2*n)
+	warm := min(n, 20)
+	heap(0, warm)
+	once, before := heap(warm, warm+n)
+	twice, after := heap(warm+n, warm+2*n)
 	assert.InDelta(t, once, twice, 512<<10, "the heap has grown by %d bytes in %d runs", twice-once, n)
 	assert.Equal(t, before, after, "goroutines")
 }

@@ -51,7 +51,7 @@ func TestRelay(t *testing.T) {
 		}
 		// The same faults have an effect if runs aren't compared.
 		for _, design := range []string{"unwatched", "hidden"} {
-			first(t, relayed(design, between...), simulation.TwoHolders, 16)
+			first(t, relayed(design, between...), simulation.TwoHolders, 32)
 		}
 	})
 	// With many kinds of faults, a server rarely fails over behind a proxy.

@@ -28,7 +28,7 @@ func TestTerms(t *testing.T) {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 	}
 	// The same faults harm a resource that accepts every term.
-	first(t, drawn("terms", "default", simulation.Pause), simulation.TwoHolders, 100)
+	first(t, drawn("terms", "default", simulation.Pause), simulation.TwoHolders, 140)
 }
 
 // No job is begun twice, however late, paused or rebooted the processes are.
@@ -39,7 +39,7 @@ func TestSlots(t *testing.T) {
 	), few())
 	assert.Empty(t, report.Kinds())
 	// Slots aren't safe if clocks differ by more than Skew.
-	first(t, drawn("slots", "default", simulation.Step), simulation.TwoHolders, 400)
+	first(t, drawn("slots", "default", simulation.Step), simulation.TwoHolders, 424)
 }
 
 // Leases on several keys, which overlap, stay exclusive on each of them, with tokens that rise,
@@ -54,7 +54,7 @@ func TestSets(t *testing.T) {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 	}
 	// Eviction of single keys is worse than these faults.
-	first(t, drawn("sets", "default", simulation.Evict), simulation.TwoHolders, 2000)
+	first(t, drawn("sets", "default", simulation.Evict), simulation.TwoHolders, 2352)
 }
 
 // AcquireAny on two keys never lets three in, whatever happens to clients, servers and the network.

@@ -46,8 +46,8 @@ func TestPlayServesThePage(t *testing.T) {
 	require.Error(t, err)
 }
 
+// It isn't parallel to TestPlayServesThePage, so that the engine is compiled once.
 func TestPlayWritesThePage(t *testing.T) {
-	t.Parallel() // it waits for the compiler
 	folder := filepath.Join(t.TempDir(), "new")
 	out, _ := does(t, exitOK, "play", "-out", folder)
 	assert.Contains(t, out, "the page: "+folder)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -198,11 +199,18 @@ func (r *runner) embeds(p *listed, folder string) (string, error) {
 		Files    map[string]string
 	}{map[string][]string{}, map[string]string{}}
 	for _, pattern := range p.EmbedPatterns {
-		if !slices.Contains(p.EmbedFiles, pattern) {
-			return "", fmt.Errorf("%w: %s embeds %s, which is not a single file", errNotRelinked, p.ImportPath, pattern)
+		var files []string
+		for _, file := range p.EmbedFiles {
+			if matches, err := path.Match(pattern, file); err == nil && matches {
+				files = append(files, file)
+				config.Files[file] = r.text(p, file)
+			}
 		}
-		config.Patterns[pattern] = []string{pattern}
-		config.Files[pattern] = r.text(p, pattern)
+		config.Patterns[pattern] = files
+	}
+	// A pattern that names a folder stands for the files below it.
+	if len(config.Files) < len(p.EmbedFiles) {
+		return "", fmt.Errorf("%w: %s embeds folders", errNotRelinked, p.ImportPath)
 	}
 	raw, err := json.Marshal(config)
 	if err != nil {

@@ -52,6 +52,24 @@ func TestRelink(t *testing.T) {
 	}
 }
 
+// The compiler gets the new text of an embedded file, also if a pattern names several files.
+func TestRelinkEmbeds(t *testing.T) {
+	p := listed{Dir: "/dir", EmbedPatterns: []string{"*.lua", "b.txt"}, EmbedFiles: []string{"a.lua", "b.txt", "c.lua"}}
+	r := &runner{replaced: map[string]string{filepath.Join("/dir", "c.lua"): "/new"}}
+	path, err := r.embeds(&p, t.TempDir())
+	require.NoError(t, err)
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.JSONEq(t, `{
+		"Patterns": {"*.lua": ["a.lua", "c.lua"], "b.txt": ["b.txt"]},
+		"Files": {"a.lua": "/dir/a.lua", "b.txt": "/dir/b.txt", "c.lua": "/new"}
+	}`, string(raw))
+
+	p.EmbedPatterns, p.EmbedFiles = append(p.EmbedPatterns, "folder"), append(p.EmbedFiles, "folder/d.lua")
+	_, err = r.embeds(&p, t.TempDir())
+	require.ErrorIs(t, err, errNotRelinked)
+}
+
 // The name and the message of a failed test are parsed from its output.
 func TestFailure(t *testing.T) {
 	for _, test := range []struct{ name, output, test, says string }{

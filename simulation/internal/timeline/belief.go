@@ -42,6 +42,7 @@ func (d *drawing) bar(from, until time.Duration, y float64, box, tip string, tex
 
 // beliefs draws, for each key of a process, what it believes, and below it what is true.
 func (d *drawing) beliefs(l *lane) {
+	truth := d.t.Truth()
 	for row, key := range l.rows {
 		top := l.line + 14 + 2*barRow*float64(row)
 		d.text(&d.front, margin, top+14, "s", "believes")
@@ -65,7 +66,7 @@ func (d *drawing) beliefs(l *lane) {
 					tip, full, name, short, "holds")
 			})
 		}
-		for _, s := range d.t.Truth() {
+		for _, s := range truth {
 			if s.Process == l.name && s.Key == key {
 				d.stretch(s, top+barRow)
 			}
@@ -74,7 +75,7 @@ func (d *drawing) beliefs(l *lane) {
 			if b.Process != l.name || b.Key != key {
 				continue
 			}
-			for _, gap := range d.t.gaps(b) {
+			for _, gap := range d.t.gaps(b, truth) {
 				if d.axis.x(gap.until)-d.axis.x(gap.from) > 1 {
 					tip := fmt.Sprintf("%s believes it, but it isn't so, %s to %s ms", b.Process, Clock(gap.from), Clock(gap.until))
 					d.bar(gap.from, gap.until, top+barRow, `class="no"`, tip)

@@ -112,7 +112,7 @@ func (t *Timeline) Picture() Picture {
 		}
 	}
 	for _, b := range t.Beliefs {
-		for _, gap := range t.gaps(b) {
+		for _, gap := range t.gaps(b, p.Truth) {
 			p.Mistaken = append(p.Mistaken, MistakenTime{b.who(), b.Key, b.Token, gap.from, gap.until})
 		}
 		name(b.Token)

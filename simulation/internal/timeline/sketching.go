@@ -328,6 +328,7 @@ func (s *sketching) color(process string) int {
 func (s *sketching) process(name string) {
 	s.y += 4
 	s.name(name, s.y+8)
+	truth := s.t.Truth()
 	for _, b := range s.t.Beliefs {
 		if b.Process != name || !s.warp.overlaps(b.From, b.Until) {
 			continue
@@ -337,7 +338,7 @@ func (s *sketching) process(name string) {
 			texts = append([]string{"holds the lock, token " + s.token(b.Token), "holds, token " + s.token(b.Token)}, texts...)
 		}
 		s.bar(fmt.Sprintf("b%d", s.color(name)), b.From, b.Until, s.y, 16, "k", texts...)
-		for _, gap := range s.t.gaps(b) {
+		for _, gap := range s.t.gaps(b, truth) {
 			if x1, x2 := s.warp.x(gap.from), s.warp.x(gap.until); x2-x1 > 3 {
 				s.box("un", x1, s.y, x2-x1, 16)
 			}

@@ -13,6 +13,7 @@ func (t *Timeline) Summary() []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	token := t.tokens()
+	truth := t.Truth()
 	for _, b := range t.Beliefs {
 		what := b.Key
 		if b.Token != 0 {
@@ -22,7 +23,7 @@ func (t *Timeline) Summary() []string {
 		end = cmp.Or(end, "the trace ends")
 		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.who(), what, Clock(b.From), Clock(b.Until), end)
 		wrong := time.Duration(0)
-		for _, gap := range t.gaps(b) {
+		for _, gap := range t.gaps(b, truth) {
 			wrong += gap.until - gap.from
 		}
 		if wrong > 0 {
@@ -51,24 +52,25 @@ func (t *Timeline) Summary() []string {
 	return out
 }
 
-// gaps returns the periods of a belief in which its holder had no quorum of servers. The
-// permits of a semaphore have keys of their own, so there is nothing to compare.
-func (t *Timeline) gaps(b belief) []period {
+// gaps returns the periods of a belief in which its holder had no quorum of servers, according
+// to Timeline.Truth. The permits of a semaphore have keys of their own, so there is nothing to
+// compare.
+func (t *Timeline) gaps(b belief, truth []keyPeriod) []period {
 	if t.Permits > 1 {
 		return nil
 	}
-	var gaps []period
+	var list []period
 	at := b.From
-	for _, s := range t.Truth() { // in the order of time
+	for _, s := range truth { // in the order of time
 		if s.Quorum && s.Process == b.Process && s.Key == b.Key && s.Until > at && s.From < b.Until {
 			if s.From > at {
-				gaps = append(gaps, period{at, s.From})
+				list = append(list, period{at, s.From})
 			}
 			at = max(at, s.Until)
 		}
 	}
 	if b.Until > at {
-		gaps = append(gaps, period{at, b.Until})
+		list = append(list, period{at, b.Until})
 	}
-	return gaps
+	return list
 }

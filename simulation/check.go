@@ -23,6 +23,7 @@ func Who(process string, goroutine int) string {
 type checker struct {
 	w        *world
 	holdings []*holding // in the order in which they were acquired
+	records  int        // so far
 	asked    map[string]bool
 
 	wanted         map[string]*wanted  // by key
@@ -56,6 +57,8 @@ type holding struct {
 	votesAt  int64 // the earliest true time of its votes
 	askedAt  int64 // true times
 	gotAt    int64
+	asked    int // the numbers of these records: several may be of one moment
+	got      int
 	void     bool  // it had expired already
 	endedAt  int64 // never, until its holder releases it
 	validity int64 // what the holder was told, and at what readings of its clocks
@@ -129,7 +132,7 @@ func (c *checker) keys() []string { return slices.Sorted(maps.Keys(c.asked)) }
 // acquired records a new lease.
 func (c *checker) acquired(h *holding, r *record) {
 	now := c.w.now.Load()
-	h.gotAt, h.endedAt, h.votesAt = now, never, h.askedAt
+	h.gotAt, h.got, h.endedAt, h.votesAt = now, c.records, never, h.askedAt
 	h.told(r.left(r.p))
 	// A process that stopped after the last clock reading may get an expired lease. The
 	// lease reports that, and the process holds nothing.
@@ -153,7 +156,7 @@ func (c *checker) acquired(h *holding, r *record) {
 		case h.token == 0:
 		case o.token == h.token:
 			c.violation(TokenOrder, "%v and %v have the same token for %q", o, h, h.key)
-		case o.gotAt <= h.askedAt && o.token > h.token:
+		case o.got < h.asked && o.token > h.token:
 			c.violation(TokenOrder, "%v got %q after %v with a smaller token", h, h.key, o)
 		}
 	}
@@ -218,7 +221,7 @@ func (c *checker) effect(a access, reg *register) {
 		if c.w.cfg.Permits > 1 {
 			break
 		}
-		if o.key == h.key && !o.void && o.gotAt <= a.sent {
+		if o.key == h.key && !o.void && o.got <= a.asOf {
 			found(TwoHolders, over, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
 			break
 		}
@@ -289,8 +292,12 @@ func (r *record) apply(w *world) {
 	if r.p.gone() {
 		return
 	}
+	w.check.records++
 	now, left := w.now.Load(), r.left(r.p)
 	h := r.holding
+	if r.kind != Noted && r.kind != Refused {
+		w.touch(touchesChecks)
+	}
 	if r.kind == Extended {
 		h = w.check.extended(r, now)
 	}
@@ -301,7 +308,7 @@ func (r *record) apply(w *world) {
 	}
 	switch r.kind {
 	case Asked:
-		h.askedAt, e.Permits = now, w.cfg.Permits
+		h.askedAt, h.asked, e.Permits = now, w.check.records, w.cfg.Permits
 		if w.check.asked == nil {
 			w.check.asked = map[string]bool{}
 		}

@@ -98,6 +98,9 @@ type Config struct {
 	// of the checks, which must notice.
 	Forgetful bool
 
+	// Order chooses the order of events. Default: it follows from latencies.
+	Order *Order `json:"-"`
+
 	// Horizon is the virtual time at which a run is aborted. Default 10 min after the
 	// start of the last fault.
 	Horizon time.Duration
@@ -161,6 +164,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
+	}
+	if c.Order != nil && (c.Processes >= maxOrderProcesses || c.Order.From < 0) {
+		return fmt.Errorf("%w: an Order with %d Processes and From %v, want fewer than %d, and 0 or more", ErrConfig, c.Processes, c.Order.From, maxOrderProcesses)
 	}
 	if err := c.validateScripts(); err != nil {
 		return err

@@ -62,6 +62,12 @@
 // one after the other in a random order, each when all goroutines of the process are
 // blocked.
 //
+// # Every order
+//
+// With Config.Order, the order of events isn't drawn but chosen: of the events that are due, any
+// may be next. Package simulation/internal/orders walks through all orders of a small world in this
+// way, and redlocksim orders is its command.
+//
 // # Time
 //
 // True time is the driver's. Each process has a monotonic and a wall clock, and each
@@ -113,7 +119,7 @@
 //	driver    the queue of events, the inbox of requests, and the loop
 //	world     the parts of one run
 //
-// Below them are plain values: log, schedule, config, locker, redis (a server's commands),
+// Below them are plain values: log, schedule, config, order, locker, redis (a server's commands),
 // random, and linear (clock arithmetic). They use none of the above.
 //
 // Parts use each other in both directions in five places:

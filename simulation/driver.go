@@ -19,7 +19,15 @@ func (w *world) drive(ctx context.Context) {
 			broken = true
 			continue
 		}
-		e, ok := w.next()
+		e, ok, ended := w.next()
+		if ended {
+			if broken {
+				return
+			}
+			w.end()
+			broken = true
+			continue
+		}
 		if ok && !broken {
 			why := ""
 			switch {
@@ -106,8 +114,11 @@ func (w *world) settle() {
 }
 
 // next removes the next live event from the queue. Events of a paused process are deferred
-// until it runs again.
-func (w *world) next() (event, bool) {
+// until it runs again. ended says that the run is to end, see Order.
+func (w *world) next() (e event, ok, ended bool) {
+	if w.chooses {
+		return w.choose()
+	}
 	for len(w.queue) > 0 {
 		e := w.queue.pop()
 		if !e.what.live() {
@@ -124,7 +135,18 @@ func (w *world) next() (event, bool) {
 			w.queue.push(e)
 			continue
 		}
-		return e, true
+		if e.message && w.stalledUntil > e.at {
+			e.at = w.stalledUntil
+			w.queue.push(e)
+			continue
+		}
+		if o := w.cfg.Order; o != nil && e.at >= int64(o.From) {
+			w.queue.push(e)
+			w.now.Store(int64(o.From))
+			w.chooses = true
+			return w.choose()
+		}
+		return e, true, false
 	}
-	return event{}, false
+	return event{}, false, false
 }

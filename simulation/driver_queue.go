@@ -26,6 +26,11 @@ type event struct {
 	n     uint64   // order of entry, the last resort
 	proc  *process // that it reaches, and whose pause defers it; nil: none
 	what  happening
+
+	message bool // on its way
+	fault   bool // of the Schedule, at a moment that is chosen, see Order
+	id      uint64
+	made    int // the step that caused it, see Order
 }
 
 // before is the order of the queue. Events of one moment have a seeded order. Equal times are
@@ -100,15 +105,25 @@ func (w *world) pushFrom(at, first int64, tie uint64, p *process, what happening
 	if at == never {
 		return
 	}
+	w.enter(event{at: at, first: first, tie: tie, proc: p, what: what})
+}
+
+// carry enters the arrival of a message.
+func (w *world) carry(at int64, tie uint64, p *process, what happening) {
+	w.enter(event{at: at, first: at, tie: tie, proc: p, what: what, message: true})
+}
+
+func (w *world) enter(e event) {
 	now := w.now.Load()
 	w.n++
-	w.queue.push(event{at: max(at, now), first: max(first, now), tie: tie, n: w.n, proc: p, what: what})
+	e.at, e.first, e.n, e.id, e.made = max(e.at, now), max(e.first, now), w.n, w.name(e.tie), w.step()
+	w.queue.push(e)
 }
 
 // ahead enters an event that comes before all others of its moment.
 func (w *world) ahead(at int64, what happening) {
 	w.n++
-	w.queue.push(event{at: max(at, w.now.Load()), first: -1, n: w.n, what: what})
+	w.queue.push(event{at: max(at, w.now.Load()), first: -1, n: w.n, what: what, id: w.name(uint64(at)), made: w.step()})
 }
 
 // schedule is ahead for an event that always has an effect.

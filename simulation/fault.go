@@ -26,7 +26,26 @@ func (w *world) plan(f Fault) {
 		w.ofClocks = append(w.ofClocks, f)
 		slices.SortStableFunc(w.ofClocks, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	}
+	if w.cfg.Order != nil && !f.onLinks() {
+		w.strikeWhenChosen(f)
+		return
+	}
 	w.strikeAt(int64(f.At), f, nil)
+}
+
+// strikeWhenChosen enters a fault whose moment is chosen.
+func (w *world) strikeWhenChosen(f Fault) {
+	at := max(int64(f.At), int64(w.cfg.Order.From))
+	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
+	w.enter(event{at: at, first: at, tie: draw(w.seed, tagOrder, 0), fault: true, what: moment{over, func() {
+		touches := f.touches(w)
+		w.touch(touches)
+		// What comes back at once hides what the fault would have come before.
+		if touches == touchesEverything || f.Kind.disables() {
+			w.cfg.Order.expand(w.step())
+		}
+		w.strike(f, nil)
+	}}})
 }
 
 // strikeAt enters a fault's moment. After all processes have ended, a fault only matters
@@ -40,6 +59,9 @@ func (w *world) strikeAt(at int64, f Fault, alone *process) {
 func (w *world) strike(f Fault, alone *process) {
 	servers := slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return !matches(f.Server, s.name) })
 	switch {
+	case f.Kind == Stall:
+		w.suffers(f, "", "")
+		w.stalledUntil = max(w.stalledUntil, w.now.Load()+int64(f.For))
 	case f.onLinks() || f.Kind == Proxy: // the messages look for the fault
 		w.suffers(f, f.Process, f.Server)
 		w.silence(f)
@@ -208,7 +230,7 @@ type byOperation struct {
 func (w *world) byOperation(c *call) {
 	for _, f := range w.byNth {
 		if !matches(f.Process, c.p.name) || f.Op != "" && f.Op != c.name || w.now.Load() < int64(f.At) ||
-			(f.Kind == Delay || f.Kind == Duplicate) && !matches(f.Server, c.placeName()) {
+			f.onLinks() && !matches(f.Server, c.placeName()) {
 			continue
 		}
 		if c.p == w.witness {
@@ -225,6 +247,9 @@ func (w *world) byOperation(c *call) {
 			continue
 		case Duplicate:
 			c.repeat, c.repeatBy = true, f.By
+			continue
+		case Lose:
+			c.loses, c.losesWay = true, f.Way
 			continue
 		}
 		f.strike(w, c.p)

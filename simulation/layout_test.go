@@ -22,14 +22,15 @@ var layout = map[string]string{
 	// Plain values.
 	"linear":   "",
 	"random":   "",
+	"order":    "random",
 	"redis":    "",
 	"locker":   "redis",
-	"config":   "locker redis",
+	"config":   "locker order redis",
 	"schedule": "config linear random redis",
 	"log":      "linear schedule",
 
 	// The engine.
-	"driver": values + " world process clock check",
+	"driver": values + " world process clock server check",
 	"world":  values + " driver process clock server resource check fault",
 	"run":    values + " driver world process clock check",
 
@@ -46,7 +47,7 @@ var layout = map[string]string{
 }
 
 const (
-	values = "linear random redis locker config schedule log"
+	values = "linear random order redis locker config schedule log"
 	engine = values + " driver world"
 )
 

@@ -31,6 +31,9 @@ type call struct {
 	// Only the driver uses what follows.
 	posted   bool
 	answered bool
+	ended    int           // the step that answered it, see Order
+	loses    bool          // a fault at this operation loses
+	losesWay Way           // its request, its reply, or both
 	repeat   bool          // its request arrives twice,
 	repeatBy time.Duration // the second copy so much later
 	delay    time.Duration // of its request, by a fault at this operation
@@ -131,7 +134,7 @@ func (c *call) tie(leg uint64) uint64 {
 func (c *call) send() {
 	w := c.p.w
 	if c.access != nil {
-		c.access.sent = w.now.Load()
+		c.access.asOf = w.check.records
 	}
 	w.message(Sent, c).Op = c.name
 	r := &c.request
@@ -143,13 +146,13 @@ func (c *call) send() {
 	at := w.now.Load() + int64(delay+c.delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
-		w.push(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
+		w.carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
 	}
 	if lost {
 		w.message(RequestLost, c)
 		return
 	}
-	w.push(at, c.tie(1), nil, r)
+	w.carry(at, c.tie(1), nil, r)
 }
 
 // answer wakes the caller.
@@ -157,7 +160,7 @@ func (c *call) answer(a *answer) {
 	if c.answered {
 		return
 	}
-	c.answered = true
+	c.answered, c.ended = true, c.p.w.step()
 	delete(c.p.calls, c)
 	c.deliver(a)
 }
@@ -181,7 +184,7 @@ func (c *call) abandon() {
 	if c.answered {
 		return
 	}
-	c.answered = true
+	c.answered, c.ended = true, c.p.w.step()
 	c.deliver(failed(ErrCrashed, false))
 }
 

@@ -39,6 +39,14 @@ func (w *world) concerns(f Fault, c *call, way Way) bool {
 		matches(f.Process, c.p.name) && matches(f.Server, c.placeName())
 }
 
+// latency draws a message's latency. If the order of events is chosen, there is none.
+func (w *world) latency(drawn uint64) time.Duration {
+	if w.chooses {
+		return 0
+	}
+	return time.Duration(between(drawn, int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
+}
+
 // passage returns a message's latency, and whether it is lost.
 func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 	about := tagRequest
@@ -48,7 +56,8 @@ func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
 	of := func(t tag, more uint64) uint64 {
 		return draw(w.seed, t, uint64(c.p.index), uint64(c.place+1), c.seq, more)
 	}
-	delay = time.Duration(between(of(about, 0), int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
+	delay = w.latency(of(about, 0))
+	lost = c.loses && (c.losesWay == Both || c.losesWay == way)
 	for _, f := range w.links {
 		if !w.concerns(f, c, way) {
 			continue
@@ -90,6 +99,7 @@ func (r *request) happen(w *world) {
 		w.message(RequestDuplicated, r.call)
 	}
 	if r.call.place == toResource {
+		w.touch(touchesResource | touchesChecks)
 		result := w.resource.apply(r.call)
 		r.reply(&answer{result: &result})
 		return
@@ -110,7 +120,7 @@ func (r *request) reply(a *answer) {
 		return
 	}
 	c.back.call, c.back.answer = c, a
-	w.push(w.now.Load()+int64(delay), c.tie(2), c.p, &c.back)
+	w.carry(w.now.Load()+int64(delay), c.tie(2), c.p, &c.back)
 }
 
 // reply is an answer on its way to the process.
@@ -126,6 +136,14 @@ func (r *reply) missed(w *world, at int64) {
 	if !r.call.p.gone() {
 		w.check.late(r, at)
 	}
+}
+
+// overSince is the step that answered the call, or ended its process.
+func (r *reply) overSince() int {
+	if r.call.answered {
+		return r.call.ended
+	}
+	return r.call.p.endedIn
 }
 
 func (r *reply) happen(w *world) {

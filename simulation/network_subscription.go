@@ -127,7 +127,7 @@ func (e *subscription) unsubscribe() {
 		}
 		m := e.message()
 		if delay, lost := w.passage(m, Requests); !lost {
-			w.push(w.now.Load()+int64(delay), m.tie(6), nil, moment{func() bool { return e.closed }, e.forget})
+			w.carry(w.now.Load()+int64(delay), m.tie(6), nil, moment{func() bool { return e.closed }, e.forget})
 		}
 	}})
 }
@@ -139,6 +139,7 @@ func (e *subscription) forget() {
 	if s == nil {
 		s = e.p.address(e.place)
 	}
+	s.w.touch(ofServer(s))
 	if s.subscriptions[e.address] == e {
 		delete(s.subscriptions, e.address)
 	}
@@ -153,7 +154,7 @@ func (e *subscription) breakNow() {
 // broken lets the process notice a broken connection after a while.
 func (e *subscription) broken(m *call, after time.Duration) {
 	w := e.p.w
-	w.push(w.now.Load()+int64(after), m.tie(6), e.p, moment{e.ended, func() {
+	w.carry(w.now.Load()+int64(after), m.tie(6), e.p, moment{e.ended, func() {
 		w.event(SubscriptionLost, e.p.name, w.places[e.place].name)
 		e.over, w.awake = true, true
 		delete(e.p.subscriptions, e.address)

@@ -34,6 +34,8 @@ type process struct {
 	dead  atomic.Bool
 	ended bool // its workload has returned, and its Coordinator is closed
 
+	endedIn int // the step in which it ended or crashed, see Order
+
 	timers  []*timer // including some that are over
 	sweepAt int
 
@@ -142,7 +144,7 @@ func (p *process) parts(hooks quorum.Hooks) Process {
 // end is the process's last operation.
 func (p *process) end() {
 	p.tell(opOrder{kind: isEnd}, func() {
-		p.ended = true
+		p.ended, p.endedIn = true, p.w.step()
 		p.w.event(Ended, p.name, "")
 	})
 }
@@ -200,6 +202,7 @@ func (p *process) crash() {
 	w.event(Crashed, p.name, "")
 	w.check.crashed(p)
 	p.dead.Store(true)
+	p.endedIn = w.step()
 	p.resumes.Store(0)
 	w.awake = true
 	// First, because waiters of the closed Coordinator must not begin another round.

@@ -20,10 +20,11 @@ func (c *Client) Send(to, text string, delay time.Duration) {
 		}
 		w.event(LetterSent, p.name, "").Words = to
 		about := draw(w.seed, tagLetter, uint64(p.index), uint64(p.incarnation), uint64(c.Goroutine), n)
-		takes := between(about, int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)) + int64(max(0, delay))
+		takes := int64(w.latency(about) + max(0, delay))
 		over := func() bool { return w.running()+w.reboots == 0 }
 		w.push(w.now.Load()+takes, about, nil, moment{over, func() {
-			if to := w.processes[index]; !to.gone() {
+			to := w.processes[index]
+			if w.touch(ofProcess(to)); !to.gone() {
 				to.letters = append(to.letters, text)
 			}
 		}})

@@ -23,6 +23,7 @@ const (
 	tagTurn
 	tagApart
 	tagLetter
+	tagOrder
 )
 
 // draw is the only source of randomness: a hash of the seed, the purpose and the subject.

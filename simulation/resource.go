@@ -45,7 +45,7 @@ type access struct {
 	value   int64
 	version uint64
 	number  uint64 // of a write among those of its lease
-	sent    int64  // true time
+	asOf    int    // the records before it was sent
 
 	goroutine int // of the process
 }

@@ -60,7 +60,8 @@ const (
 	// Cut loses, for For, all messages between Process and Server in Way. For Cut, Lose
 	// and Reorder, a For of 0 means to the end of the run.
 	Cut Kind = "cut"
-	// Lose is Cut for only PPM millionths of the messages.
+	// Lose is Cut for only PPM millionths of the messages, or, with Nth, for one request of
+	// the kind Op, or its reply (Way).
 	Lose Kind = "lose"
 	// Reorder delays each message between Process and Server in Way by a random time
 	// from 0 to By, so that messages overtake each other.
@@ -90,6 +91,9 @@ const (
 	// It loses its data and changes its replication ID. It keeps its run ID, and no
 	// connection breaks.
 	Demote Kind = "demote"
+	// Stall holds all messages back for For: those on their way, and those that are sent
+	// meanwhile, arrive afterwards. It isn't drawn (see Kinds).
+	Stall Kind = "stall"
 )
 
 // Way is a direction of messages. The zero Way is both.
@@ -110,7 +114,7 @@ type Fault struct {
 	At time.Duration `json:"at_ns,omitempty"`
 	// With Nth, the fault happens at Process's Nth operation (from 1) of the kind Op:
 	// before the operation takes effect (Pause, Suspend, Crash), or to the operation
-	// (Delay, Duplicate). Code between two operations takes no virtual time, so no At
+	// (Delay, Duplicate, Lose). Code between two operations takes no virtual time, so no At
 	// falls between a check of the lease and the next write, but Nth can.
 	Nth int `json:"nth,omitempty"`
 	// Op is the kind of operation that Nth counts: the name of a wire.Op, "read", "write",
@@ -180,7 +184,10 @@ func (f Fault) validate(processes, servers []string, replicas int) error {
 		process, server = f.Server == "", f.Process == ""
 	case Restart, Hang, Failover, Lag, Evict, Flush, Demote:
 		server = true
-	case Cut, Lose, Reorder, Reconnect, SplitBrain, Proxy, Switch:
+	case Stall:
+	case Lose:
+		process, server, byNth = true, true, true
+	case Cut, Reorder, Reconnect, SplitBrain, Proxy, Switch:
 		process, server = true, true
 	case Delay, Duplicate:
 		process, server, byNth = true, true, true

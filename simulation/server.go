@@ -103,6 +103,7 @@ func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load(
 func (s *server) receive(r *request) {
 	c := r.call
 	link := c.link()
+	s.w.touch(ofServer(s))
 	switch {
 	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
 		if !s.up {
@@ -115,6 +116,7 @@ func (s *server) receive(r *request) {
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
 		// It came on a connection to an earlier incarnation, which this one doesn't know.
+		s.w.touch(ofProcess(c.p))
 		link.lose(r.incarnation)
 		r.reply(failed(ErrReset, false))
 		return
@@ -128,6 +130,7 @@ func (s *server) receive(r *request) {
 		return
 	}
 	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again && !r.apart {
+		s.w.touch(ofProcess(c.p))
 		link.incarnation, link.wrote, link.to = s.incarnation, 0, s.apartFrom()
 	}
 	switch {

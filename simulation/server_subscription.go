@@ -42,7 +42,7 @@ func (s *server) sendNotifications() {
 		if delay, lost := w.passage(m, Replies); lost {
 			kind = NotificationLost
 		} else {
-			w.push(w.now.Load()+int64(delay), m.tie(6), p, moment{n.to.ended, func() {
+			w.carry(w.now.Load()+int64(delay), m.tie(6), p, moment{n.to.ended, func() {
 				w.event(Notified, p.name, w.places[n.to.place].name).Key = n.key
 				w.awake = true
 				n.to.receive(n.key)

@@ -35,6 +35,11 @@ type world struct {
 	drained []op // the inbox before, for its memory
 	orders  []opOrder
 
+	stalledUntil int64             // until then no message arrives
+	chooses      bool              // the order of events is chosen, see Order
+	orderEnded   bool              // its Choose has ended the run
+	named        map[uint64]uint64 // how many events with a tie there were, for Option.ID
+
 	logs    bool // servers keep logs, because something may read them
 	scripts map[string]Script
 	reboots int // processes that have crashed and will start again
@@ -67,6 +72,9 @@ type place struct {
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{seed: seed, cfg: cfg, work: work, awake: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
 	w.check.w = w
+	if cfg.Order != nil {
+		cfg.Order.Steps = cfg.Order.Steps[:0]
+	}
 	w.scripts = canonical(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
 		return f.Kind == Failover || f.Kind == SplitBrain || f.Kind == Flush || f.Kind == Restart && f.Keep != KeepNothing

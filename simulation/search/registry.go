@@ -28,6 +28,9 @@ type Workload struct {
 	Work func(cfg simulation.Config, rounds int) simulation.Workload
 	// Span is the time over which faults are drawn. Default 10 s.
 	Span time.Duration
+	// From, if it isn't 0, is the moment from which the order of events is chosen: by the
+	// Setup's Choices, or drawn from its seed (see simulation.Order).
+	From time.Duration
 	// Designs are used only with this workload.
 	Designs []Design
 	// Judge, if set, adds the workload's own checks of a run. It must be deterministic.

@@ -17,6 +17,9 @@ type Setup struct {
 	Changes  Changes             `json:"changes"`
 	Seed     uint64              `json:"seed"`
 	Schedule simulation.Schedule `json:"schedule"`
+	// Choices is the order of events, for a workload whose order is chosen (see
+	// simulation.Follow). Without it the order is drawn from the seed.
+	Choices []int `json:"choices,omitempty"`
 }
 
 // Changes makes a run smaller than its workload and its design make it. A nil field
@@ -86,8 +89,38 @@ func (r Registry) playContext(ctx context.Context, s Setup) (simulation.Result, 
 	return p.play(ctx, s)
 }
 
+// PlayOrder plays a Setup in the order that Choose of an Order says, whose From is the
+// workload's. The Setup's own Choices don't matter.
+//
+// All errors are ErrSetup.
+func (r Registry) PlayOrder(s Setup, order *simulation.Order) (simulation.Result, error) {
+	p, err := r.prepare(s)
+	if err != nil {
+		return simulation.Result{}, err
+	}
+	if p.workload.From == 0 {
+		return simulation.Result{}, fmt.Errorf("%w: the order of events can't be chosen in the workload %q", ErrSetup, s.Workload)
+	}
+	return p.playOrder(context.Background(), s, order)
+}
+
+func (p run) playOrder(ctx context.Context, s Setup, order *simulation.Order) (simulation.Result, error) {
+	order.From = p.workload.From
+	p.cfg.Order, p.workload.From = order, 0
+	s.Choices = nil
+	return p.play(ctx, s)
+}
+
 // play plays the prepared Setup, or one that differs only in its seed and schedule.
 func (p run) play(ctx context.Context, s Setup) (simulation.Result, error) {
+	switch {
+	case p.workload.From > 0 && s.Choices != nil:
+		return p.playOrder(ctx, s, &simulation.Order{Choose: simulation.Follow(s.Choices)})
+	case p.workload.From > 0:
+		return p.playOrder(ctx, s, &simulation.Order{Choose: simulation.DrawOrder(s.Seed)})
+	case s.Choices != nil:
+		return simulation.Result{}, fmt.Errorf("%w: it has choices, and the order of events can't be chosen in the workload %q", ErrSetup, s.Workload)
+	}
 	result, err := simulation.RunContext(ctx, s.Seed, p.cfg, s.Schedule, p.work)
 	if err != nil {
 		return simulation.Result{}, fmt.Errorf("%w: %w", ErrSetup, err)

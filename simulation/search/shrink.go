@@ -46,6 +46,12 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 		// A run that is too small for its schedule is an error.
 		return err == nil && slices.Contains(result.Kinds(), kind) && observed(result, kind) == saw
 	}
+	if p.workload.From > 0 && s.Choices == nil {
+		order := &simulation.Order{Choose: simulation.DrawOrder(s.Seed)}
+		if _, err := p.playOrder(ctx, s, order); err == nil {
+			sh.best.Choices = append(order.Choices(), 0)
+		}
+	}
 	sh.smaller(p)
 	// Numbers are shrunk once: the smallest one is then rounded up, so that a second time
 	// would begin from the start.
@@ -97,6 +103,7 @@ func (s *shrinker) smaller(p run) {
 		before = s.steps
 		s.fewerFaults()
 		s.smallerWorld(p)
+		s.fewerChoices()
 	}
 }
 
@@ -121,6 +128,29 @@ func (s *shrinker) fewerFaults() {
 			size = max(1, size/2)
 		}
 	}
+}
+
+// fewerChoices replaces choices by the first option: all of them, then halves, down to single
+// ones. It removes those at the end, because the first option is chosen after them anyway.
+func (s *shrinker) fewerChoices() {
+	other := func(c int) bool { return c != 0 }
+	for size := len(s.best.Choices); size > 0; size /= 2 {
+		for from := 0; from < len(s.best.Choices); from += size {
+			to := min(from+size, len(s.best.Choices))
+			if !slices.ContainsFunc(s.best.Choices[from:to], other) {
+				continue
+			}
+			simpler := s.best
+			simpler.Choices = slices.Clone(s.best.Choices)
+			clear(simpler.Choices[from:to])
+			s.try(simpler)
+		}
+	}
+	all := s.best.Choices
+	for len(all) > 1 && all[len(all)-1] == 0 {
+		all = all[:len(all)-1]
+	}
+	s.best.Choices = all
 }
 
 // smallerWorld removes clients and rounds.

@@ -99,9 +99,10 @@ var policy = map[string][]string{
 	"simulation/internal/wrap": {},
 
 	// The second judge knows nothing of the first: it takes plain data.
-	"simulation/search/judge":   {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/search":         {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation"},
-	"simulation/search/history": {"fencing", "simulation", "simulation/search/judge"},
+	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
+	"simulation/search":          {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation"},
+	"simulation/search/history":  {"fencing", "simulation", "simulation/search/judge"},
+	"simulation/internal/orders": {"quorum", "simulation", "simulation/internal/farm", "simulation/search"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},
@@ -133,7 +134,7 @@ var policy = map[string][]string{
 	"simulation/internal/command": {
 		"simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says

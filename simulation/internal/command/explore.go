@@ -315,6 +315,9 @@ func printSetup(out io.Writer, s search.Setup) {
 	for _, f := range s.Schedule {
 		fmt.Fprintf(out, "    %s\n", fault(f))
 	}
+	if s.Choices != nil {
+		fmt.Fprintf(out, "    order: -choices %s\n", (*numbers)(&s.Choices))
+	}
 }
 
 // fault describes a fault.

@@ -52,6 +52,7 @@ var commands = []command{
 	{"soak", "random faults on five real servers, with a guarded resource that must stay correct", runSoak},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
 	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
+	{"orders", "a small world in every order of its events: is there one that breaks a design?", runOrders},
 	{"replay", "run a replay file again and compare the result", runReplay},
 	{"shrink", "minimize a replay file's run, keeping its violation", runShrink},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},

@@ -1,18 +1,21 @@
 package command
 
 import (
+	"slices"
+
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// registry returns the names for explore, exhaust, shrink and replay: the explorations, and those
-// of play.Registry.
+// registry returns the names for explore, exhaust, orders, shrink and replay: the explorations,
+// the worlds of package orders, and those of play.Registry.
 func registry() search.Registry {
 	r := play.Registry()
-	r.Workloads = append(search.Workloads(), r.Workloads...)
+	r.Workloads = slices.Concat(search.Workloads(), orders.Worlds(), r.Workloads)
 	return r
 }
 

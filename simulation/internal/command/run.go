@@ -75,15 +75,13 @@ func playOne(name, design string, seed uint64, schedule string) (played, error) 
 	setup := play.Setup{Base: name, Design: design, Seed: seed}
 	words := "the faults of -schedule"
 	if schedule != "" {
-		text := []byte(schedule)
-		if !strings.HasPrefix(strings.TrimSpace(schedule), "[") {
-			words = "the faults of " + schedule
-			var err error
-			if text, err = os.ReadFile(schedule); err != nil {
-				return played{}, err
-			}
+		text, err := scheduleText(schedule)
+		if err != nil {
+			return played{}, err
 		}
-		var err error
+		if !isList(schedule) {
+			words = "the faults of " + schedule
+		}
 		if setup.Schedule, err = simulation.ReadSchedule(text); err != nil {
 			return played{}, err
 		}
@@ -94,6 +92,16 @@ func playOne(name, design string, seed uint64, schedule string) (played, error) 
 	}
 	return played{run}, err
 }
+
+// scheduleText is what -schedule names: a list itself, or the content of a file.
+func scheduleText(schedule string) ([]byte, error) {
+	if isList(schedule) {
+		return []byte(schedule), nil
+	}
+	return os.ReadFile(schedule)
+}
+
+func isList(schedule string) bool { return strings.HasPrefix(strings.TrimSpace(schedule), "[") }
 
 func (p played) heading() string {
 	return fmt.Sprintf("%s: %s · %s · seed %d", p.Name, p.Title, p.Design.Name, p.Seed)

@@ -1,0 +1,177 @@
+package simulation
+
+import (
+	"cmp"
+	"slices"
+)
+
+func ofProcess(p *process) uint64 { return 1 << p.index }
+
+func ofServer(s *server) uint64 { return 1 << (maxOrderProcesses + s.index) }
+
+// touch notes that the present step touches parts of the world.
+func (w *world) touch(parts uint64) {
+	if o := w.cfg.Order; o != nil && len(o.Steps) > 0 {
+		o.Steps[len(o.Steps)-1].Touched |= parts
+	}
+}
+
+// step is the number of the present step.
+func (w *world) step() int {
+	if w.cfg.Order == nil {
+		return -1
+	}
+	return len(w.cfg.Order.Steps) - 1
+}
+
+// unsaid is an event that can't happen any more. It is told at which step that was decided.
+type unsaid interface{ overSince() int }
+
+// choose removes the event that is chosen from the queue, which isn't in its usual order any
+// more. ended says that the run is to end.
+func (w *world) choose() (e event, ok, ended bool) {
+	o := w.cfg.Order
+	for !w.orderEnded {
+		if n := len(o.Steps); n > 0 && o.Steps[n-1].Touched == 0 {
+			o.Steps[n-1].Touched = touchesEverything // nothing is known of it
+		}
+		w.queue = slices.DeleteFunc(w.queue, func(e event) bool {
+			if e.what.live() {
+				return false
+			}
+			w.drop(e)
+			return true
+		})
+		due, fault, next := w.due()
+		if len(due) == 0 && next == never {
+			return event{}, false, false
+		}
+		at := 0
+		// What comes before all others of its moment is no choice.
+		forced := len(due) > 0 && w.queue[due[0]].first < 0
+		if forced {
+			due = due[:1]
+		}
+		s := OrderStep{Options: make([]Option, 0, len(due)+1)}
+		for _, i := range due {
+			s.Options = append(s.Options, Option{ID: w.queue[i].id, After: w.queue[i].made, Fault: w.queue[i].fault})
+		}
+		if !forced && fault && next != never {
+			s.Options = append(s.Options, Option{ID: TimePasses, After: len(o.Steps) - 1})
+			s.Expands = len(due) > 0
+		}
+		if o.Choose != nil {
+			if at = o.Choose(s.Options); at < 0 {
+				w.orderEnded = true
+				break
+			}
+			at = min(at, len(s.Options)-1)
+		}
+		s.Chosen = at
+		if s.Options[at].ID == TimePasses {
+			s.Touched = touchesEverything
+			o.Steps = append(o.Steps, s)
+			w.now.Store(next)
+			continue
+		}
+		e = w.queue[due[at]]
+		w.queue = slices.Delete(w.queue, due[at], due[at]+1)
+		switch {
+		case e.proc != nil:
+			s.Touched = ofProcess(e.proc)
+		case forced:
+			s.Touched = touchesEverything
+		}
+		o.Steps = append(o.Steps, s)
+		e.at = w.now.Load()
+		return e, true, false
+	}
+	return event{}, false, true
+}
+
+// due lists the events that can be next, in the order in which they were caused, and the moment
+// to which time can pass. waits says that it can pass although some are due, because these are
+// faults.
+func (w *world) due() (due []int, waits bool, next int64) {
+	now := w.now.Load()
+	next, waits = never, true
+	for i := range w.queue {
+		e := &w.queue[i]
+		if at := e.dueAt(w); at > now {
+			next = min(next, at)
+			continue
+		}
+		due = append(due, i)
+		waits = waits && e.fault
+	}
+	slices.SortFunc(due, func(a, b int) int {
+		a1, b1 := &w.queue[a], &w.queue[b]
+		return cmp.Or(cmp.Compare(min(a1.first, 0), min(b1.first, 0)), cmp.Compare(a1.n, b1.n))
+	})
+	return due, waits, next
+}
+
+// dueAt is when an event can happen: later if messages or its process are stopped.
+func (e *event) dueAt(w *world) int64 {
+	at := e.at
+	if e.message {
+		at = max(at, w.stalledUntil)
+	}
+	if e.proc != nil {
+		at = max(at, e.proc.pausedUntil)
+	}
+	return at
+}
+
+// drop drops an event that can't happen any more.
+func (w *world) drop(e event) {
+	if m, ok := e.what.(interface{ missed(w *world, at int64) }); ok {
+		m.missed(w, e.at)
+	}
+	if e.fault || e.dueAt(w) > w.now.Load() {
+		return // a fault would come after the end of all processes
+	}
+	step := w.step()
+	if u, ok := e.what.(unsaid); ok {
+		step = min(step, u.overSince())
+	}
+	w.cfg.Order.expand(step)
+}
+
+// name names an event for Option.ID. Events with one tie are caused by the same process.
+func (w *world) name(tie uint64) uint64 {
+	if w.cfg.Order == nil {
+		return 0
+	}
+	if w.named == nil {
+		w.named = map[uint64]uint64{}
+	}
+	w.named[tie]++
+	return draw(w.seed, tagOrder, tie, w.named[tie])
+}
+
+// disables reports whether faults of the kind keep events of a process from happening.
+func (k Kind) disables() bool {
+	return slices.Contains([]Kind{Pause, Suspend, Crash, Reboot}, k)
+}
+
+// touches are the parts of the world that a fault changes.
+func (f Fault) touches(w *world) (parts uint64) {
+	switch {
+	case f.Process != "" && slices.Contains([]Kind{Pause, Suspend, Crash, Reboot, Step, Rate}, f.Kind):
+		for _, p := range w.processes {
+			if matches(f.Process, p.name) {
+				parts |= ofProcess(p)
+			}
+		}
+		return parts | touchesChecks
+	case f.Server != "" && slices.Contains([]Kind{Step, Rate, Evict}, f.Kind):
+		for _, s := range w.servers {
+			if matches(f.Server, s.name) {
+				parts |= ofServer(s)
+			}
+		}
+		return parts | touchesChecks
+	}
+	return touchesEverything
+}

@@ -1,0 +1,148 @@
+package book_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/orders"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+func init() {
+	generators["orders"] = func([]string) (string, error) { return walkedOrders() }
+	generators["planted"] = func([]string) (string, error) { return planted() }
+}
+
+// ordersFile is how many orders of small worlds were played, and what was found: one record after
+// the other, of the commands that are on the page.
+//
+// That takes an hour, so a test can't repeat it.
+const ordersFile = "testdata/orders.json"
+
+func recordedOrders() (all []orders.Record, err error) {
+	file, err := os.Open(ordersFile)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	for decoder := json.NewDecoder(file); ; {
+		var r orders.Record
+		if err := decoder.Decode(&r); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+}
+
+// walkedOrders is the table of all records.
+func walkedOrders() (string, error) {
+	all, err := recordedOrders()
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	total, took, cut := uint64(0), time.Duration(0), uint64(0)
+	for _, r := range all {
+		for _, row := range r.Rows {
+			found, played := "nothing", fmt.Sprintf("all %s", thousands(row.Runs))
+			if len(row.Found) > 0 {
+				found = strings.Join(row.Found, ", ")
+			}
+			if row.Open > 0 {
+				played = fmt.Sprintf("%s, %d of %d walks finished", thousands(row.Runs), row.Walks-row.Open, row.Walks)
+			}
+			rows = append(rows, []string{"`" + row.World + "`", fmt.Sprintf("%d, %d", *r.Plan.Changes.Processes, *r.Plan.Changes.Servers), row.Faults, strconv.Itoa(row.Walks), played, found})
+			total, took, cut = total+row.Runs, took+row.Took, cut+row.Cut
+		}
+	}
+	text := table("world | clients, servers | fault | walks | orders | found", rows)
+	return text + fmt.Sprintf("\n%s runs in %v of one processor, and %s more that were cut off because they showed nothing new.",
+		thousands(total), took.Round(time.Second), thousands(cut)), nil
+}
+
+// flaws are designs with a flaw that fits into a small world, and what it takes to show it.
+var flaws = []struct {
+	design, world string
+	servers       int
+	fault         simulation.Kind // "": none
+	shows         simulation.ViolationKind
+}{
+	{"half-quorum", "try", 2, "", simulation.TwoHolders},
+	{"quorum-reachable", "try", 2, simulation.Lose, simulation.Overvalued},
+	{"setpx-del", "late", 1, "", simulation.TwoHolders},
+	{"no-elapsed-check", "try", 1, simulation.Pause, simulation.Overvalued},
+	{"late-start", "try", 1, simulation.Pause, simulation.Overvalued},
+	{"wall-clock", "try", 1, simulation.Step, simulation.Overvalued},
+	{"redlock", "try", 1, simulation.Restart, simulation.TwoHolders},
+}
+
+// planted is the table of how many runs it took to find flaws.
+func planted() (string, error) {
+	clients, r := 2, search.Registry{Workloads: orders.Worlds(), Designs: designs.All()}
+	var rows [][]string
+	for _, f := range flaws {
+		plan := orders.Plan{Worlds: []string{f.world}, Design: f.design, Changes: search.Changes{Servers: &f.servers, Processes: &clients}}
+		fault := "none"
+		if f.fault != "" {
+			plan.Faults, fault = []simulation.Kind{f.fault}, string(f.fault)
+		}
+		walked, drawn, err := plan.Search(r, f.shows, 5_000)
+		switch {
+		case err != nil:
+			return "", err
+		case walked == 0:
+			return "", fmt.Errorf("the walk doesn't show %q of %s in the world %q", f.shows, f.design, f.world)
+		}
+		random := strconv.FormatUint(drawn, 10)
+		if drawn == 0 {
+			random = "not in 5 000"
+		}
+		rows = append(rows, []string{"`" + f.design + "`", "`" + f.world + "`", strconv.Itoa(f.servers), fault, string(f.shows), strconv.FormatUint(walked, 10), random})
+	}
+	return table("design | world | servers | fault | found | runs of the walk | random runs", rows), nil
+}
+
+// thousands writes a number with spaces.
+func thousands(n uint64) string {
+	text := strconv.FormatUint(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + " " + text[i:]
+	}
+	return text
+}
+
+// In the recorded walks nothing was found without a broken assumption.
+func TestRecordedOrders(t *testing.T) {
+	all, err := recordedOrders()
+	require.NoError(t, err)
+	ended := map[string]bool{}
+	for _, r := range all {
+		require.Equal(t, "default", r.Plan.Design)
+		for _, row := range r.Rows {
+			require.Positive(t, row.Runs)
+			for _, found := range row.Found {
+				assert.True(t, strings.Contains(found, "(assumption ") || row.Faults == "step of a server's clock", "%s with %s: %s", row.World, row.Faults, found)
+			}
+			if row.Open == 0 {
+				ended[row.Faults] = true
+			}
+		}
+	}
+	for _, what := range []string{"none", "crash", "pause", "restart without data", "promotion without the last second", "lost request", "lost reply", "stall", "step of a client's clock"} {
+		assert.True(t, ended[what], "no walk with %q was finished in any world", what)
+	}
+}

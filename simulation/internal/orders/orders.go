@@ -1,0 +1,293 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/farm"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// check looks at the result of one run and returns what is wrong.
+type check func(search.Setup, simulation.Result) []simulation.Violation
+
+// checks are all checks of a run. The simulation's own have added their findings to its log.
+var checks = []check{
+	func(_ search.Setup, r simulation.Result) []simulation.Violation { return r.Log.Violations() },
+}
+
+// Plan says what is walked through.
+type Plan struct {
+	Worlds  []string       `json:"worlds"`
+	Design  string         `json:"design"`
+	Changes search.Changes `json:"changes"`
+	// Faults are the kinds of faults of which a run has one, at any moment; with Pairs it has
+	// two. There is also a walk without any.
+	Faults []simulation.Kind `json:"faults,omitempty"`
+	Pairs  bool              `json:"pairs,omitempty"`
+}
+
+// Walk is the walk through all orders with one choice of faults.
+type Walk struct {
+	Setup search.Setup `json:"setup"`
+	Tree  Tree         `json:"tree"`
+	// Found is what the checks found, each kind of violation once for each broken assumption.
+	Found []Finding `json:"found,omitempty"`
+	// Outcomes counts the runs by what clients got.
+	Outcomes map[string]uint64 `json:"outcomes,omitempty"`
+	// Took is the time that it took.
+	Took time.Duration `json:"took_ns"`
+}
+
+// Finding is a kind of violation in the runs of a walk.
+type Finding struct {
+	Kind simulation.ViolationKind `json:"kind"`
+	// Assumption is the one that the check saw broken, 0 if it saw none.
+	Assumption int `json:"assumption,omitempty"`
+	// Runs is how many runs showed it. Setup is the first of them, and First its number, from 1.
+	Runs  uint64       `json:"runs"`
+	First uint64       `json:"first"`
+	Setup search.Setup `json:"setup"`
+	Text  string       `json:"text"`
+}
+
+// Walks lists the walks of a plan.
+//
+// All errors are search.ErrSetup.
+func (p Plan) Walks(r search.Registry) ([]Walk, error) {
+	var all []Walk
+	for _, name := range p.Worlds {
+		if !slices.Contains(names(), name) {
+			return nil, fmt.Errorf("%w: there is no world %q; there are: %s", search.ErrSetup, name, strings.Join(names(), ", "))
+		}
+		walks, err := p.walks(r, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, walks...)
+	}
+	return all, nil
+}
+
+func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
+	s := search.Setup{Workload: world, Design: p.Design, Changes: p.Changes, Schedule: given(world)}
+	if _, err := r.PlayOrder(s, &simulation.Order{}); err != nil {
+		return nil, err
+	}
+	faults, err := singles(r, s, p.Faults)
+	if err != nil {
+		return nil, err
+	}
+	walks := []Walk{{Setup: s}}
+	with := func(faults ...simulation.Fault) {
+		s := s
+		s.Schedule = slices.Concat(s.Schedule, faults)
+		walks = append(walks, Walk{Setup: s})
+	}
+	for i, f := range faults {
+		if !p.Pairs {
+			with(f)
+			continue
+		}
+		for _, g := range faults[:i] {
+			with(g, f)
+		}
+	}
+	return walks, nil
+}
+
+func names() []string {
+	var names []string
+	for _, w := range Worlds() {
+		names = append(names, w.Name)
+	}
+	return names
+}
+
+// Play goes on with a walk for some time, or to its end.
+func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration) error {
+	began := time.Now()
+	defer func() { w.Took += time.Since(began) }()
+	order := &simulation.Order{}
+	for !w.Tree.Over && ctx.Err() == nil && time.Since(began) < budget {
+		var result simulation.Result
+		complete, err := w.Tree.next(func(o *simulation.Order) (err error) {
+			result, err = r.PlayOrder(w.Setup, o)
+			return err
+		}, order)
+		if err != nil {
+			return err
+		}
+		if complete {
+			w.take(result, order)
+		}
+	}
+	return nil
+}
+
+// Search says how many runs it takes until a kind of violation is found: in the walks, one after
+// the other, and in random orders of the same worlds with the same faults. 0: it isn't found in most
+// runs.
+func (p Plan) Search(r search.Registry, kind simulation.ViolationKind, most uint64) (walked, drawn uint64, err error) {
+	walks, err := p.Walks(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	shows := func(w *Walk, result simulation.Result) bool {
+		for _, check := range checks {
+			if slices.ContainsFunc(check(w.Setup, result), func(v simulation.Violation) bool { return v.Kind == kind }) {
+				return true
+			}
+		}
+		return false
+	}
+	runs, found := uint64(0), false
+	for i := 0; i < len(walks) && !found && runs < most; {
+		w := &walks[i]
+		_, err := w.Tree.next(func(o *simulation.Order) error {
+			result, err := r.PlayOrder(w.Setup, o)
+			found = err == nil && shows(w, result)
+			return err
+		}, &simulation.Order{})
+		if err != nil {
+			return 0, 0, err
+		}
+		if runs++; w.Tree.Over {
+			i++
+		}
+	}
+	if found {
+		walked = runs
+	}
+	for seed := range most {
+		w := &walks[seed%uint64(len(walks))]
+		result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		if err != nil {
+			return 0, 0, err
+		}
+		if shows(w, result) {
+			return walked, seed + 1, nil
+		}
+	}
+	return walked, 0, nil
+}
+
+// take checks a run.
+func (w *Walk) take(r simulation.Result, order *simulation.Order) {
+	if w.Outcomes == nil {
+		w.Outcomes = map[string]uint64{}
+	}
+	w.Outcomes[outcome(r)]++
+	var violations []simulation.Violation
+	for _, check := range checks {
+		violations = append(violations, check(w.Setup, r)...)
+	}
+	for i, v := range violations {
+		same := func(o simulation.Violation) bool { return o.Kind == v.Kind && o.Assumption == v.Assumption }
+		if slices.ContainsFunc(violations[:i], same) {
+			continue
+		}
+		at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == v.Kind && f.Assumption == v.Assumption })
+		if at < 0 {
+			at = len(w.Found)
+			s := w.Setup
+			s.Choices = order.Choices()
+			if s.Choices == nil {
+				s.Choices = []int{0} // none would mean a random order
+			}
+			text, _, _ := strings.Cut(v.Text, "\n") // below it are stacks
+			w.Found = append(w.Found, Finding{Kind: v.Kind, Assumption: v.Assumption, First: w.Tree.Runs, Setup: s, Text: text})
+		}
+		w.Found[at].Runs++
+	}
+}
+
+// outcome says what the clients got, in the order of their names.
+func outcome(r simulation.Result) string {
+	var got []string
+	for e := range r.Log.All() {
+		if e.At >= from && slices.Contains([]simulation.EventKind{simulation.Acquired, simulation.Refused, simulation.Extended, simulation.HandedOff, simulation.Crashed}, e.Kind) {
+			got = append(got, strings.TrimSpace(e.Process+" "+e.Kind.String()+" "+e.Key))
+		}
+	}
+	slices.Sort(got)
+	return strings.Join(got, ", ")
+}
+
+// Options says how walks are played.
+type Options struct {
+	// Workers is the number of worker processes. 0: this process plays.
+	Workers int
+	// Command makes the command of a worker process with exec.CommandContext. The process
+	// must call Serve. Needed if there are workers.
+	Command func(ctx context.Context) farm.Command
+	// Progress, if set, is called now and then with all walks.
+	Progress func([]Walk)
+	// Slice is how long a walk is played before the next one has its turn. Default 3 s.
+	Slice time.Duration
+}
+
+// slice is a job of a worker: to go on with a walk.
+type slice struct {
+	Walk   Walk          `json:"walk"`
+	Budget time.Duration `json:"budget_ns"`
+}
+
+// Play plays walks until all are over or ctx ends, which is no error. It changes the walks.
+func Play(ctx context.Context, r search.Registry, walks []Walk, o Options) error {
+	if o.Slice <= 0 {
+		o.Slice = 3 * time.Second
+	}
+	workers := farm.Farm[struct{}, slice, Walk]{Workers: o.Workers, Command: o.Command, Player: player(ctx, r)}
+	if err := workers.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", search.ErrSetup, err)
+	}
+	for ctx.Err() == nil && slices.ContainsFunc(walks, func(w Walk) bool { return !w.Tree.Over }) {
+		var died error
+		err := workers.Run(ctx, jobs(walks, o.Slice), func(done farm.Done[slice, Walk]) {
+			if done.Death != "" {
+				died = fmt.Errorf("orders: a worker process died in the walk with %v: %s", done.What.Walk.Setup.Schedule, done.Death)
+				return
+			}
+			walks[done.From] = done.Result
+			if o.Progress != nil {
+				o.Progress(walks)
+			}
+		})
+		if err := errors.Join(err, died); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func jobs(walks []Walk, budget time.Duration) iter.Seq[farm.Job[slice]] {
+	return func(yield func(farm.Job[slice]) bool) {
+		for i, w := range walks {
+			if !w.Tree.Over && !yield(farm.Job[slice]{What: slice{w, budget}, From: uint64(i), To: uint64(i) + 1}) {
+				return
+			}
+		}
+	}
+}
+
+func player(ctx context.Context, r search.Registry) farm.Player[slice, Walk] {
+	return func(s slice, _ uint64, sum *Walk) error {
+		*sum = s.Walk
+		return sum.Play(ctx, r, s.Budget)
+	}
+}
+
+// Serve is a worker process, see Options.Command.
+func Serve(r search.Registry, in io.Reader, out io.Writer) error {
+	return farm.Serve(in, out, func(struct{}) (farm.Player[slice, Walk], error) {
+		return player(context.Background(), r), nil
+	})
+}

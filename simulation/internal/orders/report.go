@@ -1,0 +1,129 @@
+package orders
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Row is the walks in one world with faults of one kind.
+type Row struct {
+	World  string        `json:"world"`
+	Faults string        `json:"faults"`
+	Walks  int           `json:"walks"`
+	Open   int           `json:"open,omitempty"` // that aren't over
+	Runs   uint64        `json:"orders"`
+	Cut    uint64        `json:"cut"`
+	Took   time.Duration `json:"took_ns"`
+	Found  []string      `json:"found,omitempty"`
+}
+
+// Record is what docs/testdata/orders.json keeps of walks.
+type Record struct {
+	Plan    Plan   `json:"plan"`
+	Version string `json:"version"`
+	Rows    []Row  `json:"rows"`
+}
+
+// Table sums up walks by world and by the kinds of their faults, in the order of the walks.
+func Table(walks []Walk) []Row {
+	var rows []Row
+	for i := range walks {
+		w := &walks[i]
+		name := w.faults()
+		at := slices.IndexFunc(rows, func(r Row) bool { return r.World == w.Setup.Workload && r.Faults == name })
+		if at < 0 {
+			at = len(rows)
+			rows = append(rows, Row{World: w.Setup.Workload, Faults: name})
+		}
+		r := &rows[at]
+		r.Walks++
+		if !w.Tree.Over {
+			r.Open++
+		}
+		r.Runs, r.Cut, r.Took = r.Runs+w.Tree.Runs, r.Cut+w.Tree.Cut, r.Took+w.Took
+		for _, f := range w.Found {
+			if words := f.String(); !slices.Contains(r.Found, words) {
+				r.Found = append(r.Found, words)
+			}
+		}
+	}
+	return rows
+}
+
+// String is the kind of violation, and the assumption that was broken.
+func (f Finding) String() string {
+	if f.Assumption == 0 {
+		return string(f.Kind)
+	}
+	return fmt.Sprintf("%s (assumption %d)", f.Kind, f.Assumption)
+}
+
+// faults names the kinds of the walk's faults.
+func (w *Walk) faults() string {
+	var names []string
+	for _, f := range w.Setup.Schedule[len(given(w.Setup.Workload)):] {
+		names = append(names, name(f))
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, " + ")
+}
+
+// name names a kind of fault.
+func name(f simulation.Fault) string {
+	switch {
+	case f.Kind == simulation.Step && f.Server != "":
+		return "step of a server's clock"
+	case f.Kind == simulation.Step:
+		return "step of a client's clock"
+	case f.Kind == simulation.Restart && f.Keep == simulation.KeepNothing:
+		return "restart without data"
+	case f.Kind == simulation.Restart:
+		return "restart with all data"
+	case f.Kind == simulation.Failover:
+		return "promotion without the last second"
+	case f.Kind == simulation.Lose:
+		return "lost " + string(f.Way)
+	}
+	return string(f.Kind)
+}
+
+// Causes lists the kinds of violations by the kinds of faults, each with its first run.
+func Causes(walks []Walk) []Finding {
+	var all []Finding
+	at := map[string]int{}
+	for i := range walks {
+		for _, f := range walks[i].Found {
+			what := f.String() + " " + walks[i].Setup.Workload + " " + walks[i].faults()
+			if first, known := at[what]; known {
+				all[first].Runs += f.Runs
+				continue
+			}
+			at[what] = len(all)
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Coverage says what the walks of a plan cover once they are over.
+func Coverage(p Plan, runs uint64) string {
+	words := fmt.Sprintf("%d clients and %d servers", *p.Changes.Processes, *p.Changes.Servers)
+	if len(p.Faults) > 0 {
+		kinds := make([]string, len(p.Faults))
+		for i, k := range p.Faults {
+			kinds[i] = string(k)
+		}
+		n := "one"
+		if p.Pairs {
+			n = "two"
+		}
+		words += fmt.Sprintf(", without a fault, and with %s at every moment, of the kinds %s", n, strings.Join(kinds, ", "))
+	}
+	return fmt.Sprintf("%s: %d runs", words, runs)
+}

@@ -1,0 +1,255 @@
+package orders
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// Tree is a walk through all orders of one world, depth first. It is plain data: the state
+// between two runs.
+type Tree struct {
+	// Nodes is the last run: its events, with what is still to be tried in place of each.
+	Nodes []node `json:"nodes,omitempty"`
+	// Runs counts the runs to their end. Cut counts those that were cut off because every order
+	// in which they can go on was played before.
+	Runs uint64 `json:"runs"`
+	Cut  uint64 `json:"cut"`
+	// Over says that all orders were played.
+	Over bool `json:"over,omitempty"`
+
+	// Full tries every event at every step, and so plays orders that only differ in what makes
+	// no difference. It is for tests of the reduction.
+	Full bool `json:"full,omitempty"`
+	// Mistakes for tests, which must notice them: another relation, and no expansion.
+	independent func(a, b uint64) bool
+	narrow      bool
+}
+
+// node is one step of the last run.
+type node struct {
+	event
+	Todo   []uint64 `json:"todo,omitempty"`   // to be tried in its place
+	Done   []event  `json:"done,omitempty"`   // that were tried in its place
+	Asleep []event  `json:"asleep,omitempty"` // no use trying them here, see package orders
+}
+
+// event is an event that was played, with the parts of the world that it touched.
+type event struct {
+	ID      uint64 `json:"id"`
+	Touched uint64 `json:"touched,omitempty"`
+}
+
+// errChanged says that a run didn't go as an earlier one: the code, or the world, isn't the same.
+var errChanged = errors.New("orders: a run differs from an earlier one with the same beginning")
+
+// apart reports whether two events that follow each other can be exchanged. They can if they
+// touch no common part of the world; that one causes the other is looked up elsewhere.
+func (t *Tree) apart(a, b uint64) bool {
+	if t.independent != nil {
+		return t.independent(a, b)
+	}
+	// Two events are exchanged only if they touch no common part of the world.
+	return a&b == 0
+}
+
+// next plays the next run. play must play it in the order that the Order says. complete is false
+// if the run was cut off, because nothing new can follow.
+func (t *Tree) next(play func(*simulation.Order) error, order *simulation.Order) (complete bool, err error) {
+	changed, cut := false, false
+	known := len(t.Nodes)
+	depth := 0
+	order.Choose = func(options []simulation.Option) int {
+		d := depth
+		depth++
+		if d < known {
+			at := slices.IndexFunc(options, func(o simulation.Option) bool { return o.ID == t.Nodes[d].ID })
+			changed = changed || at < 0
+			return at
+		}
+		asleep := t.asleep(d, order.Steps)
+		at := slices.IndexFunc(options, func(o simulation.Option) bool { return !has(asleep, o.ID) })
+		if at < 0 {
+			cut = true
+			return -1
+		}
+		t.Nodes = append(t.Nodes, node{event: event{ID: options[at].ID}, Asleep: asleep})
+		return at
+	}
+	if err := play(order); err != nil {
+		return false, err
+	}
+	if changed || depth < known {
+		return false, fmt.Errorf("%w (at its step %d of %d)", errChanged, depth, known)
+	}
+	steps := order.Steps
+	// The last known event is new: it has replaced another one.
+	fresh := max(0, known-1)
+	for i := fresh; i < len(t.Nodes); i++ {
+		t.Nodes[i].Touched = steps[i].Touched
+	}
+	t.plan(steps[:len(t.Nodes)], fresh)
+	if cut {
+		t.Cut++
+	} else {
+		t.Runs++
+	}
+	t.advance()
+	return !cut, nil
+}
+
+// asleep is what need not be tried at depth d: events that were tried before, further up, and
+// with which nothing since then has a common part.
+func (t *Tree) asleep(d int, steps []simulation.OrderStep) []event {
+	if d == 0 || t.Full {
+		return nil
+	}
+	before, now := &t.Nodes[d-1], steps[d-1].Touched
+	var asleep []event
+	for _, e := range slices.Concat(before.Asleep, before.Done) {
+		if t.apart(e.Touched, now) {
+			asleep = append(asleep, e)
+		}
+	}
+	return asleep
+}
+
+func has(events []event, id uint64) bool {
+	return slices.ContainsFunc(events, func(e event) bool { return e.ID == id })
+}
+
+// plan adds what has to be tried because of the run, of which the steps from fresh on are new.
+func (t *Tree) plan(steps []simulation.OrderStep, fresh int) {
+	if t.Full {
+		for i := fresh; i < len(steps); i++ {
+			t.expand(i, steps[i].Options)
+		}
+		return
+	}
+	before := make([]set, len(steps)) // by step: those that have to come before it
+	for j := range steps {
+		before[j] = newSet(len(steps))
+		cause := chosen(&steps[j]).After
+		for i := j - 1; i >= 0; i-- {
+			switch {
+			case before[j].has(i):
+				continue
+			case i == cause || passes(&steps[i]) || passes(&steps[j]) && !chosen(&steps[i]).Fault:
+			case t.apart(steps[i].Touched, steps[j].Touched):
+				continue
+			case j >= fresh: // the others were reversed before
+				t.reverse(steps, before, i, j)
+			}
+			before[j].addAll(before[i])
+			before[j].add(i)
+		}
+	}
+	for i := range steps {
+		// Where an event has kept others from happening, all others are tried in its place.
+		if steps[i].Expands && !t.narrow {
+			t.expand(i, steps[i].Options)
+		}
+	}
+}
+
+func chosen(s *simulation.OrderStep) simulation.Option { return s.Options[s.Chosen] }
+
+// passes reports whether time passes in the step. All else that was due has come before it, except
+// for faults. What comes after it could not come earlier, except for faults, for which the step
+// expands.
+func passes(s *simulation.OrderStep) bool { return chosen(s).ID == simulation.TimePasses }
+
+// reverse makes sure that step j comes before step i in some run: with what has to come before
+// it, and doesn't need step i. It is enough if one of the events with which such a run can go on
+// at step i is tried there.
+func (t *Tree) reverse(steps []simulation.OrderStep, before []set, i, j int) {
+	n := &t.Nodes[i]
+	var first uint64
+	others := newSet(len(steps))
+	for k := i + 1; k <= j; k++ {
+		if k != j && before[k].has(i) {
+			continue
+		}
+		if !before[k].meets(others) {
+			id := chosen(&steps[k]).ID
+			if slices.Contains(n.Todo, id) || has(n.Done, id) || has(n.Asleep, id) {
+				return
+			}
+			if first == 0 {
+				first = id
+			}
+		}
+		others.add(k)
+	}
+	if !slices.ContainsFunc(steps[i].Options, func(o simulation.Option) bool { return o.ID == first }) {
+		t.expand(i, steps[i].Options) // it could not happen there
+		return
+	}
+	n.Todo = append(n.Todo, first)
+}
+
+// expand tries all events in place of step i.
+func (t *Tree) expand(i int, options []simulation.Option) {
+	n := &t.Nodes[i]
+	for _, o := range options {
+		if o.ID != n.ID && !slices.Contains(n.Todo, o.ID) && !has(n.Done, o.ID) && !has(n.Asleep, o.ID) {
+			n.Todo = append(n.Todo, o.ID)
+		}
+	}
+}
+
+// advance goes to the next thing to try.
+func (t *Tree) advance() {
+	for len(t.Nodes) > 0 {
+		n := &t.Nodes[len(t.Nodes)-1]
+		if len(n.Todo) > 0 {
+			n.Done = append(n.Done, n.event)
+			n.event = event{ID: n.Todo[0]}
+			n.Todo = n.Todo[1:]
+			return
+		}
+		t.Nodes = t.Nodes[:len(t.Nodes)-1]
+	}
+	t.Over = true
+}
+
+// Part estimates which part of the walk is done, from 0 to 1. What has to be tried becomes known
+// on the way, so that it may go back.
+func (t *Tree) Part() float64 {
+	if t.Over {
+		return 1
+	}
+	done, share := 0.0, 1.0
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		all := float64(len(n.Done) + 1 + len(n.Todo))
+		done += share * float64(len(n.Done)) / all
+		share /= all
+	}
+	return done
+}
+
+// set is a set of step numbers.
+type set []uint64
+
+func newSet(n int) set { return make(set, (n+63)/64) }
+
+func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+
+func (s set) addAll(o set) {
+	for i := range o {
+		s[i] |= o[i]
+	}
+}
+
+func (s set) meets(o set) bool {
+	for i := range o {
+		if s[i]&o[i] != 0 {
+			return true
+		}
+	}
+	return false
+}

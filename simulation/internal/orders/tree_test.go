@@ -1,0 +1,242 @@
+package orders
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+func registry() search.Registry {
+	return search.Registry{Workloads: Worlds(), Designs: designs.All()}
+}
+
+// small is the plan of a world with few clients and servers.
+func small(world, design string, clients, servers int, kinds ...simulation.Kind) Plan {
+	changes := search.Changes{Servers: &servers, Processes: &clients}
+	return Plan{Worlds: []string{world}, Design: design, Changes: changes, Faults: kinds}
+}
+
+// seen is what every process and every server saw in a run, each on its own, and what was found.
+// Two runs that are the same up to the order of independent events have the same.
+func seen(r simulation.Result) string {
+	parts := map[string][]string{}
+	for e := range r.Log.All() {
+		if e.Kind == simulation.Counted || e.At < from {
+			continue
+		}
+		at := e.Process
+		switch e.Kind {
+		case simulation.Voted, simulation.Answered, simulation.KeyChanged, simulation.Back:
+			at = e.Place
+		case simulation.RequestLost, simulation.ReplyLost, simulation.Ignored, simulation.Found:
+			continue
+		}
+		words := fmt.Sprint(e.At, e.Kind, e.Process, e.Place, e.N, e.Op, e.Key, e.Token, e.Validity, e.Words, e.Keys)
+		parts[at] = append(parts[at], words)
+	}
+	var b strings.Builder
+	for _, at := range slices.Sorted(maps.Keys(parts)) {
+		fmt.Fprintf(&b, "%s: %s\n", at, strings.Join(parts[at], "; "))
+	}
+	fmt.Fprintln(&b, r.Kinds())
+	return b.String()
+}
+
+// walkThrough plays a walk to its end and returns what was seen. Runs in which a fault came after
+// the end of all processes don't count. It returns false if there are more than most runs.
+func walkThrough(t *testing.T, w Walk, most uint64) (all map[string]bool, runs uint64, ended bool) {
+	t.Helper()
+	all = map[string]bool{}
+	order := &simulation.Order{}
+	for !w.Tree.Over {
+		if w.Tree.Runs+w.Tree.Cut >= most {
+			return nil, 0, false
+		}
+		var result simulation.Result
+		complete, err := w.Tree.next(func(o *simulation.Order) (err error) {
+			result, err = registry().PlayOrder(w.Setup, o)
+			return err
+		}, order)
+		require.NoError(t, err)
+		if complete && (w.Setup.Schedule == nil || suffered(result, w.Setup.Schedule[0])) {
+			all[seen(result)] = true
+		}
+	}
+	return all, w.Tree.Runs, true
+}
+
+// suffered reports whether a fault happened. Of the loss of a message the log has only the message.
+func suffered(r simulation.Result, f simulation.Fault) bool {
+	for e := range r.Log.All() {
+		if e.Kind == simulation.Suffered && e.Fault.Kind == f.Kind {
+			return true
+		}
+	}
+	return f.Kind == simulation.Lose
+}
+
+// smallPlans are plans of which enough walks end without the reduction.
+func smallPlans() []Plan {
+	if long() {
+		return []Plan{
+			small("try", "default", 2, 1, Kinds()...),
+			small("try", "default", 1, 2, Kinds()...),
+			small("try", "default", 1, 3, simulation.Lose),
+			small("release", "default", 2, 1, Kinds()...),
+			small("extend", "default", 2, 1, Kinds()...),
+			small("late", "default", 2, 1, Kinds()...),
+			small("keys", "default", 2, 1, simulation.Lose, simulation.Crash),
+		}
+	}
+	return []Plan{
+		small("try", "default", 1, 2, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Lose, simulation.Stall),
+		small("try", "default", 1, 3),
+		small("try", "default", 2, 1, simulation.Crash, simulation.Lose),
+		small("release", "default", 2, 1, simulation.Lose),
+		small("extend", "default", 2, 1, simulation.Lose),
+		small("late", "default", 2, 1, simulation.Crash),
+	}
+}
+
+func long() bool { return os.Getenv("REDLOCK_LONG") != "" }
+
+// most bounds the runs of a walk without the reduction. Longer ones aren't compared.
+func most() uint64 {
+	if long() {
+		return 50_000
+	}
+	return 600
+}
+
+// In worlds that are small enough to play every order, what processes and servers see is the same
+// with the reduction and without.
+func TestReductionLosesNothing(t *testing.T) {
+	compared, saved := map[string]bool{}, uint64(0)
+	for _, p := range smallPlans() {
+		walks, err := p.Walks(registry())
+		require.NoError(t, err)
+		for _, w := range walks {
+			full := w
+			full.Tree.Full = true
+			all, played, ended := walkThrough(t, full, most())
+			if !ended {
+				continue
+			}
+			reduced, runs, ended := walkThrough(t, w, most())
+			require.True(t, ended, "%s with %v: the reduction plays more than all orders", p.Worlds, w.Setup.Schedule)
+			require.Equal(t, all, reduced, "%s with %v: %d orders, reduced to %d", p.Worlds, w.Setup.Schedule, played, runs)
+			compared[w.faults()] = true
+			saved += played - runs
+		}
+	}
+	for _, what := range []string{"none", "crash", "step of a server's clock", "restart without data", "promotion without the last second", "lost reply", "stall"} {
+		assert.True(t, compared[what], "no world with %q was small enough to compare", what)
+	}
+	assert.Greater(t, saved, uint64(1000), "the reduction saved hardly anything")
+}
+
+// A reduction with a mistake is noticed by the comparison.
+func TestWrongReductionIsNoticed(t *testing.T) {
+	const clients, servers = 1<<32 - 1, 0x3ffffff << 32
+	for name, c := range map[string]struct {
+		plan  Plan
+		walk  int
+		wrong func(*Tree)
+	}{
+		"deliveries to one server are independent": {small("extend", "default", 2, 1), 0, func(t *Tree) {
+			t.independent = func(a, b uint64) bool { return a&b&^servers == 0 }
+		}},
+		"replies to one client are independent": {small("try", "default", 1, 3), 0, func(t *Tree) {
+			t.independent = func(a, b uint64) bool { return a&b&^clients == 0 }
+		}},
+		"a crash is like any other event":   {small("try", "default", 1, 2, simulation.Crash), 1, func(t *Tree) { t.narrow = true }},
+		"a restart is like any other event": {small("try", "default", 1, 2, simulation.Restart), 1, func(t *Tree) { t.narrow = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			walks, err := c.plan.Walks(registry())
+			require.NoError(t, err)
+			wrong, full := walks[c.walk], walks[c.walk]
+			full.Tree.Full = true
+			c.wrong(&wrong.Tree)
+			all, _, ended := walkThrough(t, full, 2000)
+			require.True(t, ended)
+			some, _, ended := walkThrough(t, wrong, 2000)
+			require.True(t, ended)
+			assert.Less(t, len(some), len(all))
+		})
+	}
+}
+
+// Random orders of worlds that are too large to play without the reduction show nothing that the
+// walk doesn't.
+func TestRandomOrdersAreAmongAll(t *testing.T) {
+	walks, err := small("try", "default", 2, 3).Walks(registry())
+	require.NoError(t, err)
+	all, runs, ended := walkThrough(t, walks[0], 5000)
+	require.True(t, ended)
+	require.Greater(t, runs, uint64(1000))
+	drawn := map[string]bool{}
+	for seed := range uint64(500) {
+		result, err := registry().PlayOrder(walks[0].Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		require.NoError(t, err)
+		drawn[seen(result)] = true
+		require.True(t, all[seen(result)], "seed %d shows what no order of the walk shows:\n%s", seed, seen(result))
+	}
+	require.Greater(t, len(drawn), 100)
+}
+
+// A walk that is stopped, written and read again goes on as if it had not been stopped, and worker
+// processes and slices make no difference.
+func TestWalkGoesOn(t *testing.T) {
+	plan := small("try", "default", 2, 2)
+	at := func() Walk {
+		walks, err := plan.Walks(registry())
+		require.NoError(t, err)
+		return walks[0]
+	}
+	whole, pieces := at(), at()
+	require.NoError(t, whole.Play(t.Context(), registry(), time.Hour))
+	require.True(t, whole.Tree.Over)
+	slices := 0
+	for ; !pieces.Tree.Over; slices++ {
+		require.NoError(t, pieces.Play(t.Context(), registry(), 5*time.Millisecond))
+		text, err := json.Marshal(pieces)
+		require.NoError(t, err)
+		pieces = Walk{}
+		require.NoError(t, json.Unmarshal(text, &pieces))
+	}
+	require.Greater(t, slices, 1)
+	whole.Took, pieces.Took = 0, 0
+	assert.Equal(t, whole.Outcomes, pieces.Outcomes)
+	assert.Equal(t, whole.Tree.Runs, pieces.Tree.Runs)
+}
+
+// A design with a flaw that fits into the world is found, and its order can be shrunk and played
+// again.
+func TestFlawIsFound(t *testing.T) {
+	r := registry()
+	walks, err := small("try", "half-quorum", 2, 2).Walks(r)
+	require.NoError(t, err)
+	w := walks[0]
+	require.NoError(t, w.Play(t.Context(), r, time.Hour))
+	at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == simulation.TwoHolders })
+	require.GreaterOrEqual(t, at, 0)
+	shrunk, err := search.Shrink(t.Context(), r, w.Found[at].Setup, simulation.TwoHolders)
+	require.NoError(t, err)
+	played, err := r.Play(shrunk.Setup)
+	require.NoError(t, err)
+	assert.Contains(t, played.Kinds(), simulation.TwoHolders)
+	assert.LessOrEqual(t, len(shrunk.Setup.Choices), len(w.Found[at].Setup.Choices))
+}

@@ -1,0 +1,167 @@
+package orders
+
+import (
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// from is the moment from which the order of events is chosen. It is no whole second, so that a
+// disk that is synced once a second loses what was written since.
+const from = 1500 * time.Millisecond
+
+// quiet is how long a client waits until all messages have arrived. It is longer than the
+// timeout of a request.
+const quiet = 150 * time.Millisecond
+
+// expired is longer than a lease, and as long as the pauses (see singles).
+const expired = 15 * time.Second
+
+// Worlds are the worlds whose orders can be walked through, as workloads, the default first. In
+// each, every client knows the servers before the order of events is chosen.
+func Worlds() []search.Workload {
+	return []search.Workload{
+		world("try", "each client tries once to acquire the same lock", func(c *simulation.Client) {
+			warm(c, "warm")
+			_, _ = c.TryAcquire("k")
+			c.Sleep(quiet)
+		}),
+		world("release", "each client tries once to acquire the same lock, and releases it at once", func(c *simulation.Client) {
+			warm(c, "warm")
+			if lease, err := c.TryAcquire("k"); err == nil {
+				_ = c.Release(lease) // a delete that fails is repeated
+			}
+			c.Sleep(quiet)
+		}),
+		world("again", "each client tries twice to acquire the same lock, and releases it at once", func(c *simulation.Client) {
+			warm(c, "warm")
+			for range 2 {
+				if lease, err := c.TryAcquire("k"); err == nil {
+					_ = c.Release(lease)
+				}
+			}
+			c.Sleep(quiet)
+		}),
+		world("stages", "each client tries once, and one server's counter is behind, so that tokens are settled in a second stage", func(c *simulation.Client) {
+			if c.Index == 0 {
+				c.SleepUntil(behindFrom + 100*time.Millisecond)
+			}
+			warm(c, "k")
+			_, _ = c.TryAcquire("k")
+			c.Sleep(quiet)
+		}),
+		world("extend", "one client extends its lease, and the others try once", func(c *simulation.Client) {
+			if c.Index > 0 {
+				warm(c, "warm")
+				_, _ = c.TryAcquire("k")
+				c.Sleep(quiet)
+				return
+			}
+			lease, err := c.TryAcquire("k")
+			c.SleepUntil(from)
+			if err == nil {
+				_ = c.Extend(lease) // the log has its outcome
+			}
+			c.Sleep(quiet)
+		}),
+		world("late", "a client's lease has expired: it extends it, and the others try once", func(c *simulation.Client) {
+			if c.Index > 0 {
+				warm(c, "warm")
+				c.SleepUntil(from + expired)
+				_, _ = c.TryAcquire("k")
+				c.Sleep(quiet)
+				return
+			}
+			warm(c, "warm")
+			lease, err := c.TryAcquire("k")
+			c.SleepUntil(from + expired)
+			if err == nil {
+				_ = c.Extend(lease) // the log has its outcome
+			}
+			c.Sleep(quiet)
+		}),
+		world("hand-off", "one client hands its lease off to another, which has tried before, and resumes it", func(c *simulation.Client) {
+			if c.Index > 0 {
+				warm(c, "warm")
+				_, _ = c.TryAcquire("k")
+				c.Sleep(quiet)
+				if text, ok := c.Letter(); ok {
+					resume(c, text)
+				}
+				c.Sleep(quiet)
+				return
+			}
+			lease, err := c.TryAcquire("k")
+			c.SleepUntil(from)
+			if err == nil {
+				handOff(c, lease, "c2")
+			}
+			_, _ = c.TryAcquire("k")
+			c.Sleep(3 * quiet)
+		}),
+		world("keys", "each client tries once to acquire the same two locks in one lease", func(c *simulation.Client) {
+			warm(c, "warm")
+			_, _ = c.TryAcquireAll("k", "l")
+			c.Sleep(quiet)
+		}),
+	}
+}
+
+// world is a small world of three servers and two clients.
+func world(name, title string, work simulation.Workload) search.Workload {
+	return search.Workload{
+		Name: name, Title: title, From: from, Span: quiet,
+		Base: simulation.Config{Servers: 3, Processes: 2, Progress: -1},
+		Work: func(simulation.Config, int) simulation.Workload { return work },
+	}
+}
+
+// warm makes a client known to the servers, one client after the other. It returns at the moment
+// from which the order of events is chosen.
+func warm(c *simulation.Client, key string) {
+	c.SleepUntil(time.Duration(c.Index) * 20 * time.Millisecond)
+	if lease, err := c.TryAcquire(key); err == nil {
+		_ = c.Release(lease)
+	}
+	c.SleepUntil(from)
+}
+
+// behindFrom and behindFor are when one server isn't reached in the world "stages".
+const (
+	behindFrom = 400 * time.Millisecond
+	behindFor  = 500 * time.Millisecond
+)
+
+// given are the faults that belong to a world.
+func given(world string) simulation.Schedule {
+	if world != "stages" {
+		return nil
+	}
+	return simulation.Schedule{{Kind: simulation.Cut, Process: simulation.Any, Server: "A", At: behindFrom, For: behindFor}}
+}
+
+// handOff sends a lease to another client.
+func handOff(c *simulation.Client, lease simulation.Lease, to string) {
+	handle, err := c.HandOff(lease)
+	if err != nil {
+		return // the log has the error
+	}
+	text, err := handle.Text()
+	if err != nil {
+		c.Note("a handle that can't be written")
+		return
+	}
+	c.Send(to, text, 0)
+}
+
+// resume resumes a lease that was handed off.
+func resume(c *simulation.Client, text string) {
+	handle, err := quorum.ParseHandle(text)
+	if err != nil {
+		c.Note("a letter that is no handle")
+		return
+	}
+	_, _ = c.Resume(handle) // the log has its outcome
+}

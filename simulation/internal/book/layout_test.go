@@ -102,7 +102,7 @@ var policy = map[string][]string{
 	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
 	"simulation/search":          {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation"},
 	"simulation/search/history":  {"fencing", "simulation", "simulation/search/judge"},
-	"simulation/internal/orders": {"quorum", "simulation", "simulation/internal/farm", "simulation/search"},
+	"simulation/internal/orders": {"quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},

@@ -15,14 +15,6 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// check looks at the result of one run and returns what is wrong.
-type check func(search.Setup, simulation.Result) []simulation.Violation
-
-// checks are all checks of a run. The simulation's own have added their findings to its log.
-var checks = []check{
-	func(_ search.Setup, r simulation.Result) []simulation.Violation { return r.Log.Violations() },
-}
-
 // Plan says what is walked through.
 type Plan struct {
 	Worlds  []string       `json:"worlds"`
@@ -140,20 +132,13 @@ func (p Plan) Search(r search.Registry, kind simulation.ViolationKind, most uint
 	if err != nil {
 		return 0, 0, err
 	}
-	shows := func(w *Walk, result simulation.Result) bool {
-		for _, check := range checks {
-			if slices.ContainsFunc(check(w.Setup, result), func(v simulation.Violation) bool { return v.Kind == kind }) {
-				return true
-			}
-		}
-		return false
-	}
+	shows := func(result simulation.Result) bool { return slices.Contains(result.Kinds(), kind) }
 	runs, found := uint64(0), false
 	for i := 0; i < len(walks) && !found && runs < most; {
 		w := &walks[i]
 		_, err := w.Tree.next(func(o *simulation.Order) error {
 			result, err := r.PlayOrder(w.Setup, o)
-			found = err == nil && shows(w, result)
+			found = err == nil && shows(result)
 			return err
 		}, &simulation.Order{})
 		if err != nil {
@@ -172,7 +157,7 @@ func (p Plan) Search(r search.Registry, kind simulation.ViolationKind, most uint
 		if err != nil {
 			return 0, 0, err
 		}
-		if shows(w, result) {
+		if shows(result) {
 			return walked, seed + 1, nil
 		}
 	}
@@ -185,10 +170,7 @@ func (w *Walk) take(r simulation.Result, order *simulation.Order) {
 		w.Outcomes = map[string]uint64{}
 	}
 	w.Outcomes[outcome(r)]++
-	var violations []simulation.Violation
-	for _, check := range checks {
-		violations = append(violations, check(w.Setup, r)...)
-	}
+	violations := r.Log.Violations()
 	for i, v := range violations {
 		same := func(o simulation.Violation) bool { return o.Kind == v.Kind && o.Assumption == v.Assumption }
 		if slices.ContainsFunc(violations[:i], same) {

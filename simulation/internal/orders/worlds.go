@@ -113,8 +113,9 @@ func Worlds() []search.Workload {
 func world(name, title string, work simulation.Workload) search.Workload {
 	return search.Workload{
 		Name: name, Title: title, From: from, Span: quiet,
-		Base: simulation.Config{Servers: 3, Processes: 2, Progress: -1},
-		Work: func(simulation.Config, int) simulation.Workload { return work },
+		Base:  simulation.Config{Servers: 3, Processes: 2, Progress: -1},
+		Work:  func(simulation.Config, int) simulation.Workload { return work },
+		Judge: compared,
 	}
 }
 

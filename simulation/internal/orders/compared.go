@@ -1,0 +1,28 @@
+package orders
+
+import (
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/machine"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// NoStep: the run isn't one of the abstract machine's.
+const NoStep simulation.ViolationKind = "no step of the machine"
+
+// compared compares a run with the abstract machine, and adds a violation if it isn't one of the
+// machine's. Only the library with its tokens is meant to be.
+func compared(s search.Setup, r simulation.Result) simulation.Result {
+	d, err := designs.ByName(s.Design)
+	if err != nil {
+		return r // a design of the registry's own
+	}
+	if cfg := d.Configure(simulation.Config{}); cfg.Locker != nil || cfg.Quorum.Fencing != quorum.On {
+		return r
+	}
+	if err := machine.Check(r.Log); err != nil {
+		return r.With(simulation.Violation{Kind: NoStep, At: r.Ended, Text: err.Error()})
+	}
+	return r
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -221,7 +222,7 @@ func Example_judge() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		verdict, err := judge.Check(search.Operations(result), time.Minute)
+		verdict, err := judge.Check(history.Of(result), time.Minute)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -30,7 +30,7 @@ func Register(d Design) error {
 	d.Title = cmp.Or(d.Title, d.Name)
 	d.Group = Yours
 	switch _, err := ByName(d.Name); {
-	case !validName.MatchString(d.Name):
+	case !validName(d.Name):
 		return fmt.Errorf("%w: the name %q, want letters, digits and dashes", ErrRegister, d.Name)
 	case err == nil:
 		return fmt.Errorf("%w: the name %q is taken", ErrRegister, d.Name)
@@ -50,4 +50,12 @@ func Registered() []Design {
 	return slices.Clone(registered.designs)
 }
 
-var validName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+// validName reports whether a name is words of small letters and digits, with dashes between.
+func validName(name string) bool {
+	for word := range strings.SplitSeq(name, "-") {
+		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+			return false
+		}
+	}
+	return true
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -67,7 +68,7 @@ func TestCrowdIsDeterministic(t *testing.T) {
 func TestOperationsOfACrowd(t *testing.T) {
 	r, err := registry().Play(search.Setup{Workload: workload("crowd").Name, Design: "unfenced", Seed: 1})
 	require.NoError(t, err)
-	operations := search.Operations(r)
+	operations := history.Of(r)
 	until, locks := map[string]time.Duration{}, map[string]int{}
 	for _, o := range operations {
 		if o.Kind == judge.Lock {

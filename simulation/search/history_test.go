@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -38,7 +38,7 @@ func TestTheJudgesAgree(t *testing.T) {
 			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, simulation.Kinds(), 6, 12e9)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
-			ops := search.Operations(r)
+			ops := history.Of(r)
 			verdict, err := judge.Check(ops, 0)
 			require.NoError(t, err)
 			compared++
@@ -104,7 +104,7 @@ func TestOperationsAreComplete(t *testing.T) {
 		s.Seed = seed
 		r, err := registry().Play(s)
 		require.NoError(t, err)
-		ops := search.Operations(r)
+		ops := history.Of(r)
 		of := map[judge.Kind]int{}
 		for _, o := range ops {
 			if o.Client != "observer" {

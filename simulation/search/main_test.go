@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,7 +35,9 @@ func TestMain(m *testing.M) {
 }
 
 // worker is the command of a worker process.
-func worker() *exec.Cmd { return exec.Command(os.Args[0], asWorker) }
+func worker(ctx context.Context) search.Command {
+	return exec.CommandContext(ctx, os.Args[0], asWorker)
+}
 
 // workload is one of the package's own.
 func workload(name string) search.Workload {

@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -106,7 +107,7 @@ func TestTheJudgesAgreeOnARelay(t *testing.T) {
 			s.Schedule = simulation.Draw(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, workload("relay").Span)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
-			ops := search.Operations(r)
+			ops := history.Of(r)
 			verdict, err := judge.Check(ops, 0)
 			require.NoError(t, err)
 			for question, answer := range map[simulation.ViolationKind]judge.Answer{simulation.TwoHolders: verdict.Exclusion, simulation.TokenOrder: verdict.Tokens} {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os/exec"
 	"slices"
 	"time"
 
@@ -21,15 +20,18 @@ type Options struct {
 	// Workers is the number of worker processes. 0: this process plays. The findings
 	// don't depend on it.
 	Workers int
-	// Command makes the command of a worker process, which must call Serve with a
-	// Registry like this one. Needed if there are workers.
-	Command func() *exec.Cmd
+	// Command makes the command of a worker process with exec.CommandContext. The process
+	// must call Serve with a Registry like this one. Needed if there are workers.
+	Command func(ctx context.Context) Command
 	// Progress, if set, is called after each range that has been played. Calls don't
 	// overlap.
 	Progress func(Batch)
 	// Patience bounds one run, in real time: its worker is killed then. Default 1 min.
 	Patience time.Duration
 }
+
+// Command is the command of a worker process: an *exec.Cmd.
+type Command = farm.Command
 
 // Report is what a search found.
 type Report struct {

@@ -138,11 +138,11 @@ func TestWorkersThatAreKilled(t *testing.T) {
 
 	// A worker that dies before it has played anything is replaced.
 	started := 0
-	once := func() *exec.Cmd {
+	once := func(ctx context.Context) search.Command {
 		if started++; started == 1 {
-			return exec.Command("false")
+			return exec.CommandContext(ctx, "false")
 		}
-		return worker()
+		return worker(ctx)
 	}
 	again, err := search.Search(t.Context(), registry(), space, search.Options{To: 70, Workers: 1, Command: once})
 	require.NoError(t, err)
@@ -170,9 +170,9 @@ func TestDeadlocksAreFound(t *testing.T) {
 }
 
 func TestWorkersThatCannotStart(t *testing.T) {
-	for says, command := range map[string]func() *exec.Cmd{
-		"no worker could be started": func() *exec.Cmd { return exec.Command("/nowhere/to/be/found") },
-		"before it played anything":  func() *exec.Cmd { return exec.Command("false") },
+	for says, command := range map[string]func(context.Context) search.Command{
+		"no worker could be started": func(ctx context.Context) search.Command { return exec.CommandContext(ctx, "/nowhere/to/be/found") },
+		"before it played anything":  func(ctx context.Context) search.Command { return exec.CommandContext(ctx, "false") },
 	} {
 		_, err := search.Search(t.Context(), registry(), draw("default"), search.Options{To: 100, Workers: 2, Command: command})
 		assert.ErrorContains(t, err, says)

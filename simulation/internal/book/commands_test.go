@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -180,7 +180,7 @@ func known(command, word string, flags *flag.FlagSet) error {
 	if f := flags.Lookup("design"); f != nil {
 		design = f.Value.String()
 	}
-	_, faultErr := matrix.ByName(word)
+	_, faultErr := cells.ByName(word)
 	switch command {
 	case "run", "exhaust":
 		s, err := scenarios.ByID(word)

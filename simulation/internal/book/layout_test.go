@@ -100,8 +100,9 @@ var policy = map[string][]string{
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
+	"simulation/search":          {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation"},
+	"simulation/search/history":  {"fencing", "simulation", "simulation/search/judge"},
 	"simulation/internal/orders": {"quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search"},
-	"simulation/search":          {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/search/judge"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},
@@ -109,12 +110,13 @@ var policy = map[string][]string{
 	"simulation/internal/report":           {"simulation", "simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
 
 	// How designs withstand faults, in figures.
-	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
+	"simulation/internal/cells":  {"quorum", "simulation", "simulation/designs"},
+	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
-	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"},
+	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"},
 
-	"simulation/internal/play/browser": {"simulation/internal/timeline/palette"},
+	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/timeline/palette"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
@@ -130,9 +132,9 @@ var policy = map[string][]string{
 	"simulation/cmd/redlocksim": {"simulation/internal/command"},
 	"simulation/testbed":        {"simulation/designs", "simulation/internal/command"},
 	"simulation/internal/command": {
-		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
+		"simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says
@@ -192,7 +194,7 @@ func TestImportersOfTheLockGetLittle(t *testing.T) {
 // The simulation also runs in a browser, where every package is downloaded: it must not get those
 // of tests, of servers and of the network.
 func TestTheSimulationIsLight(t *testing.T) {
-	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template"}
+	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template", "os/exec", "porcupine", "regexp"}
 	deps := func(pkg string) (found []string) {
 		var stderr bytes.Buffer
 		list := exec.Command("go", "list", "-deps", "./"+pkg)
@@ -207,7 +209,7 @@ func TestTheSimulationIsLight(t *testing.T) {
 		return found
 	}
 	require.NotEmpty(t, deps("quorum/quorumtest/contract"), "it runs testify's assertions: the test can't see what it looks for")
-	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline"} {
+	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/internal/play", "simulation/search"} {
 		require.Empty(t, deps(pkg), "users of %s get these", pkg)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
@@ -194,10 +195,10 @@ func reasons() (string, error) {
 	}
 	var rows [][]string
 	for _, f := range r.Matrix.Faults {
-		var order []matrix.Expectation
+		var order []cells.Expectation
 		by := map[string][]string{}
 		for _, d := range r.Matrix.Designs {
-			e, known := matrix.ExpectationOf(f.Name, d.Name)
+			e, known := cells.ExpectationOf(f.Name, d.Name)
 			if !known || !e.Broken {
 				continue
 			}

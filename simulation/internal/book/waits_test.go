@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 )
 
 func init() {
@@ -14,7 +14,7 @@ func init() {
 // waitTable plays the locks on a master with replicas under failovers.
 func waitTable() (string, error) {
 	const seeds = 300
-	fail, err := matrix.ByName("failover")
+	fail, err := cells.ByName("failover")
 	if err != nil {
 		return "", err
 	}

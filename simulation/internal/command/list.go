@@ -10,7 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
@@ -44,7 +44,7 @@ func runList(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		printDesign(stdout, d)
 		return nil
 	}
-	f, noFault := matrix.ByName(args[0])
+	f, noFault := cells.ByName(args[0])
 	if noFault == nil {
 		printFault(stdout, f)
 		return nil
@@ -78,7 +78,7 @@ func listAll(w io.Writer) {
 func listFaults(w io.Writer) {
 	fmt.Fprintln(w, "\nfaults, the columns of the matrix")
 	known := map[string]bool{}
-	for _, f := range matrix.Faults() {
+	for _, f := range cells.Faults() {
 		paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
 		kind, _, _ := strings.Cut(f.Name, "-")
 		known[kind] = true
@@ -93,7 +93,7 @@ func listFaults(w io.Writer) {
 }
 
 // printFault prints a fault and the expectation for each design.
-func printFault(w io.Writer, f matrix.Fault) {
+func printFault(w io.Writer, f cells.Fault) {
 	paragraph(w, f.Name+": ", f.Title)
 	fmt.Fprintln(w)
 	paragraph(w, "source: ", f.Source)
@@ -102,7 +102,7 @@ func printFault(w io.Writer, f matrix.Fault) {
 	}
 	fmt.Fprintln(w, "\nviolations are expected:")
 	for _, d := range designs.All() {
-		if want, ok := matrix.ExpectationOf(f.Name, d.Name); ok {
+		if want, ok := cells.ExpectationOf(f.Name, d.Name); ok {
 			paragraph(w, fmt.Sprintf("  %-17s ", d.Name), fmt.Sprintf("%v: %s", want.Often(), want.Why))
 		}
 	}

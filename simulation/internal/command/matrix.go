@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
@@ -99,7 +100,7 @@ func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 
 func fenced() []string {
 	var names []string
-	for _, d := range matrix.Rows() {
+	for _, d := range cells.Rows() {
 		if d.Fenced() {
 			names = append(names, d.Name)
 		}
@@ -173,7 +174,7 @@ func (f *matrixFlags) play(ctx context.Context, stderr io.Writer) (matrix.Result
 		Workers: f.workers, Command: startWorker(matrixWorker),
 		Progress: func(runs, of int) { p.runs(uint64(runs), uint64(of), "") },
 	})
-	if errors.Is(err, matrix.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {
+	if errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, matrix.ErrPlan) {
 		err = usageError{err}
 	}
 	return r, err

@@ -31,7 +31,7 @@ func TestPlayServesThePage(t *testing.T) {
 	address := regexp.MustCompile(`^http://127\.0\.0\.1:\d+/`).FindString(line)
 	require.NotEmpty(t, address, line)
 	go func() { _, _ = io.Copy(io.Discard, lines) }() // it ends when the command closes its end
-	for name, kind := range map[string]string{"": "text/html; charset=utf-8", "engine.wasm": "application/wasm"} {
+	for name, kind := range map[string]string{"": "text/html; charset=utf-8", "engine.wasm.gz": "application/gzip"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+name, http.NoBody)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
@@ -51,7 +51,7 @@ func TestPlayWritesThePage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	out, _ := does(t, exitOK, "play", "-out", folder)
 	assert.Contains(t, out, "the page: "+folder)
-	for _, name := range []string{"index.html", "engine.wasm", "wasm_exec.js", "worker.js"} {
+	for _, name := range []string{"index.html", "engine.wasm.gz", "wasm_exec.js", "worker.js"} {
 		info, err := os.Stat(filepath.Join(folder, name))
 		require.NoError(t, err)
 		assert.NotZero(t, info.Size(), name)

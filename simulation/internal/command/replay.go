@@ -10,6 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -96,7 +97,7 @@ func secondOpinion(out io.Writer, page *outfile, r simulation.Result) error {
 			return usageError{fmt.Errorf("-porcupine checks locks, with one holder at a time, and the run's design lets in %d: leave it out", e.Permits)}
 		}
 	}
-	operations := search.Operations(r)
+	operations := history.Of(r)
 	verdict, err := judge.Check(operations, judging)
 	if err != nil {
 		return err

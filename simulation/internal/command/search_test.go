@@ -17,6 +17,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/search"
+	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -260,7 +261,7 @@ func TestSearchWrongUsage(t *testing.T) {
 	}
 }
 
-// The judges agree on every design, as search.Operations says: porcupine finds what the
+// The judges agree on every design, as history.Of says: porcupine finds what the
 // simulation's checks find, except for stale writes under leases without tokens, and for unanswered
 // requests.
 func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
@@ -307,7 +308,7 @@ func agree(t *testing.T, r search.Registry, setup search.Setup) bool {
 	t.Helper()
 	result, err := r.Play(setup)
 	require.NoError(t, err)
-	operations := search.Operations(result)
+	operations := history.Of(result)
 	verdict, err := judge.Check(operations, 0)
 	require.NoError(t, err)
 	kinds := result.Kinds()

@@ -42,12 +42,12 @@ func runWorker(_ context.Context, args []string, stdout, stderr io.Writer) error
 }
 
 // startWorker returns a function that makes the command of a worker process: this program.
-func startWorker(what string) func() *exec.Cmd {
-	return func() *exec.Cmd {
+func startWorker(what string) func(context.Context) search.Command {
+	return func(ctx context.Context) search.Command {
 		self, err := os.Executable()
 		if err != nil {
 			self = os.Args[0]
 		}
-		return exec.Command(self, "worker", what)
+		return exec.CommandContext(ctx, self, "worker", what)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
-	"os/exec"
 	"sync"
 	"time"
 
@@ -42,14 +42,25 @@ type Player[W, R any] func(what W, n uint64, sum *R) error
 type Farm[G, W, R any] struct {
 	// Workers is the number of worker processes. 0: this process plays, with Player.
 	Workers int
-	// Command makes the command of a worker process.
-	Command func() *exec.Cmd
+	// Command makes the command of a worker process, which is killed when ctx ends:
+	// exec.CommandContext.
+	Command func(ctx context.Context) Command
 	// Greeting is sent to each worker before its first job.
 	Greeting G
 	Player   Player[W, R]
 	// Timeout is how long one run may take, in real time, before its worker counts as
 	// dead. Default 1 min.
 	Timeout time.Duration
+}
+
+// Command is the command of a worker process, an *exec.Cmd. It is an interface so that programs
+// without processes, such as a page's engine, don't get package os/exec.
+type Command interface {
+	StdinPipe() (io.WriteCloser, error)
+	StdoutPipe() (io.ReadCloser, error)
+	StderrPipe() (io.ReadCloser, error)
+	Start() error
+	Wait() error
 }
 
 // ErrPlayer is wrapped by the error for a job that a worker process cannot play.
@@ -207,7 +218,7 @@ func (f Farm[G, W, R]) start() (player[W, R], error) {
 	if timeout <= 0 {
 		timeout = time.Minute
 	}
-	return startProcess[W, R](f.Command(), f.Greeting, timeout)
+	return startProcess[W, R](f.Command, f.Greeting, timeout)
 }
 
 // here plays in this process. It stops between two runs.

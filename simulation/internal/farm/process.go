@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -76,26 +75,35 @@ const grace = 2 * time.Second
 
 // process plays in a worker process.
 type process[W, R any] struct {
-	cmd      *exec.Cmd
+	cmd      Command
+	kill     context.CancelFunc
 	in       io.WriteCloser
 	messages chan message[R] // closed when the process says no more
 	stderr   tail
+	silent   chan struct{} // closed when all of the standard error is in stderr
 	timeout  time.Duration
 }
 
-func startProcess[W, R any](cmd *exec.Cmd, greeting any, timeout time.Duration) (*process[W, R], error) {
-	p := &process[W, R]{cmd: cmd, messages: make(chan message[R]), timeout: timeout}
-	var out io.Reader
+func startProcess[W, R any](command func(context.Context) Command, greeting any, timeout time.Duration) (*process[W, R], error) {
+	ctx, kill := context.WithCancel(context.Background()) // it outlives the caller's, see grace
+	p := &process[W, R]{cmd: command(ctx), kill: kill, messages: make(chan message[R]), silent: make(chan struct{}), timeout: timeout}
+	var out, errs io.Reader
 	var err error
-	if p.in, err = cmd.StdinPipe(); err == nil {
-		if out, err = cmd.StdoutPipe(); err == nil {
-			cmd.Stderr = &p.stderr
-			err = cmd.Start()
+	if p.in, err = p.cmd.StdinPipe(); err == nil {
+		if out, err = p.cmd.StdoutPipe(); err == nil {
+			if errs, err = p.cmd.StderrPipe(); err == nil {
+				err = p.cmd.Start()
+			}
 		}
 	}
 	if err != nil {
+		kill()
 		return nil, fmt.Errorf("no worker could be started: %w", err)
 	}
+	go func() {
+		defer close(p.silent)
+		_, _ = io.Copy(&p.stderr, errs) // its end is the process's
+	}()
 	go func() {
 		defer close(p.messages)
 		for decoder := json.NewDecoder(out); ; {
@@ -141,7 +149,7 @@ func (p *process[W, R]) play(ctx context.Context, job Job[W]) (none R, err error
 			case !deadline.IsZero() && now.After(deadline):
 				return none, ctx.Err()
 			case now.Sub(last) > p.timeout:
-				_ = p.cmd.Process.Kill() // it fails if the process has ended
+				p.kill()
 				_ = p.end()
 				d.how = strings.TrimSpace(fmt.Sprintf("the run didn't end in %v\n%s", p.timeout, &p.stderr))
 				return none, &d
@@ -152,9 +160,11 @@ func (p *process[W, R]) play(ctx context.Context, job Job[W]) (none R, err error
 
 // end waits for the process, whose work is done or lost, and says how it ended.
 func (p *process[W, R]) end() string {
+	defer p.kill() // nothing is left to kill, but ctx has to end
 	for range p.messages {
 		continue
 	}
+	<-p.silent // Wait closes the pipe
 	how := "it ended without an error"
 	if err := p.cmd.Wait(); err != nil {
 		how = err.Error()
@@ -165,7 +175,7 @@ func (p *process[W, R]) end() string {
 // close lets the process end, and kills it if it doesn't.
 func (p *process[W, R]) close() {
 	_ = p.in.Close()
-	kill := time.AfterFunc(grace, func() { _ = p.cmd.Process.Kill() })
+	kill := time.AfterFunc(grace, p.kill)
 	defer kill.Stop()
 	_ = p.end() // how it ends doesn't matter any more
 }

@@ -3,35 +3,14 @@ package matrix
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 )
 
-// beliefs are the kinds of violations in what holders believe. A design whose resource
-// checks tokens does not promise what holders believe, only that the data stay correct.
-var beliefs = []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued}
-
-// harms reports whether a kind of violation counts in a cell. A lease with a validity beyond
-// its servers' keys is not counted there, because locks on one server have one in nearly
-// every run. Cell.Overvalued counts it for all designs.
-func harms(d designs.Design, kind simulation.ViolationKind) bool {
-	return kind != simulation.Overvalued && promised(d, kind)
-}
-
-// promised reports whether a violation breaks what a design promises.
-func promised(d designs.Design, kind simulation.ViolationKind) bool {
-	return !d.Fenced() || !slices.Contains(beliefs, kind)
-}
-
-// watches reports whether a design's clients monitor the servers' restarts and clocks.
-func watches(d designs.Design) bool {
-	return slices.Contains([]string{"monitor", "topup", "default", "token-write", "token-admit", "idempotent"}, d.Name)
-}
-
 func (t task) playCell(seed uint64, sum *tally) error {
-	f, err := ByName(t.A)
+	f, err := cells.ByName(t.A)
 	if err != nil {
 		return err
 	}
@@ -43,30 +22,11 @@ func (t task) playCell(seed uint64, sum *tally) error {
 	if err != nil {
 		return err
 	}
-	sum.run(seed, r, func(kind simulation.ViolationKind) bool { return harms(d, kind) })
-	if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return promised(d, kind) }) {
+	sum.run(seed, r, func(kind simulation.ViolationKind) bool { return cells.Harms(d, kind) })
+	if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return cells.Promised(d, kind) }) {
 		sum.Broken++
 	}
 	return nil
-}
-
-// unreached names the events that never happened and on which a 0 depends.
-func (f Fault) unreached(d designs.Design, counts map[string]int) []string {
-	needs := append([]string{"a lease was acquired"}, f.Needs...)
-	if d.Servers > 1 {
-		needs = append(needs, f.Voted...)
-	}
-	if watches(d) {
-		needs = append(needs, f.Watched...)
-	}
-	return slices.DeleteFunc(needs, func(need string) bool {
-		for one := range strings.SplitSeq(need, " or ") {
-			if counts[one] > 0 {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 // command repeats a run of a cell, with its timeline.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
@@ -63,7 +64,7 @@ func curveByID(id string) (curve, error) {
 			return c, nil
 		}
 	}
-	return curve{}, fmt.Errorf("%w: no curve %q", ErrUnknown, id)
+	return curve{}, fmt.Errorf("%w: no curve %q", cells.ErrUnknown, id)
 }
 
 // name is the name of a point within its curve.
@@ -79,7 +80,7 @@ func (c curve) point(name string) (point, error) {
 			}
 		}
 	}
-	return point{}, fmt.Errorf("%w: the curve %q has no point %q", ErrUnknown, c.id, name)
+	return point{}, fmt.Errorf("%w: the curve %q has no point %q", cells.ErrUnknown, c.id, name)
 }
 
 func (t task) playCurve(seed uint64, sum *tally) error {

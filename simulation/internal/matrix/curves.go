@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -34,7 +35,7 @@ func played(design string, seed uint64, cfg simulation.Config, s simulation.Sche
 	if err != nil {
 		return outcome{}, fmt.Errorf("matrix: %w", err)
 	}
-	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return promised(d, k) })}, nil
+	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return cells.Promised(d, k) })}, nil
 }
 
 // yours is a series for each design that was registered.
@@ -46,16 +47,6 @@ func yours(xs []float64, play func(design string) playing) []series {
 	return all
 }
 
-// look lets clients that monitor the servers see them.
-func look(c *simulation.Client) {
-	if c.Coordinator == nil {
-		return
-	}
-	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
-		c.Note("verify failed")
-	}
-}
-
 // pauses: the holder is stopped between the check of its lease and its write, at a random
 // moment of the lease.
 func pauses() curve {
@@ -64,7 +55,7 @@ func pauses() curve {
 		return func(x float64, seed uint64) (outcome, error) {
 			pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: time.Duration(x * float64(ttl))}
 			return played(design, seed, world(), simulation.Schedule{pause}, func(c *simulation.Client) {
-				look(c)
+				cells.Look(c)
 				if c.Index == 1 {
 					c.SleepUntil(begins + next)
 					if lease, err := c.TryAcquire(key); err == nil {
@@ -166,7 +157,7 @@ func losing(design string, granted int, fault simulation.Fault) playing {
 			}
 		}
 		return played(design, seed, world(), s, func(c *simulation.Client) {
-			look(c)
+			cells.Look(c)
 			c.SleepUntil(time.Second + time.Duration(c.Index)*2*time.Second)
 			if lease, err := c.TryAcquire(key); err == nil {
 				c.Sleep(5 * time.Second)

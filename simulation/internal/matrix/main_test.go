@@ -1,12 +1,15 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/simulation/internal/farm"
 )
 
 // asWorker makes the test binary a worker process, asDying a worker that dies with its first task.
@@ -30,8 +33,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func process(arg string) func() *exec.Cmd {
-	return func() *exec.Cmd { return exec.Command(os.Args[0], arg) }
+func process(arg string) func(context.Context) farm.Command {
+	return func(ctx context.Context) farm.Command { return exec.CommandContext(ctx, os.Args[0], arg) }
 }
 
 // few is a number of seeds for which a test has time.

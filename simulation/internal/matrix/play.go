@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -33,11 +33,11 @@ type Plan struct {
 func DefaultPlan() Plan {
 	p := Plan{Listed: true, Seeds: 50, ScenarioSeeds: 3, CurveSeeds: 60}
 	for _, d := range designs.All() {
-		if len(expectedOf(d.Name)) > 0 {
+		if len(cells.ExpectedOf(d.Name)) > 0 {
 			p.Designs = append(p.Designs, d.Name)
 		}
 	}
-	for _, f := range Faults() {
+	for _, f := range cells.Faults() {
 		p.Faults = append(p.Faults, f.Name)
 	}
 	return p
@@ -65,7 +65,7 @@ func (p Plan) validate() error {
 		}
 	}
 	for _, name := range p.Faults {
-		if _, err := ByName(name); err != nil {
+		if _, err := cells.ByName(name); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (p Plan) jobs() []job {
 	}
 	for _, f := range p.Faults {
 		for _, d := range p.Designs {
-			if _, listed := ExpectationOf(f, d); listed || !p.Listed {
+			if _, listed := cells.ExpectationOf(f, d); listed || !p.Listed {
 				add(ofCell, f, d, p.Seeds)
 			}
 		}
@@ -148,9 +148,9 @@ type Pool struct {
 	// Workers is the number of worker processes. 0: this process plays. The result doesn't
 	// depend on it.
 	Workers int
-	// Command makes the command of a worker process, which must call Serve. Needed if
-	// there are workers.
-	Command func() *exec.Cmd
+	// Command makes the command of a worker process with exec.CommandContext. The process
+	// must call Serve. Needed if there are workers.
+	Command func(ctx context.Context) farm.Command
 	// Progress, if set, is called with the number of finished runs, and of all runs. Calls
 	// don't overlap.
 	Progress func(runs, of int)
@@ -159,7 +159,7 @@ type Pool struct {
 // Play plays a Plan. When ctx ends, it stops and returns the result so far, without an
 // error. The result of a whole Plan depends only on the Plan.
 //
-// Errors are ErrPlan, ErrUnknown, designs.ErrUnknown, scenarios.ErrUnknown, and those of
+// Errors are ErrPlan, cells.ErrUnknown, designs.ErrUnknown, scenarios.ErrUnknown, and those of
 // workers that could not be started or died.
 func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 	workers := farm.Farm[struct{}, task, tally]{Workers: pool.Workers, Command: pool.Command, Player: task.play}

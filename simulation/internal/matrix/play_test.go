@@ -15,6 +15,8 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -63,7 +65,7 @@ func TestWhatBreaksIsFound(t *testing.T) {
 // assertFirst plays a cell's first seed with a violation again, and the seeds before it.
 func assertFirst(t *testing.T, fault, name string, cell report.Cell) {
 	t.Helper()
-	f, err := ByName(fault)
+	f, err := cells.ByName(fault)
 	require.NoError(t, err)
 	for seed := range cell.Seed + 1 {
 		r, err := f.Play(seed, design(t, name))
@@ -136,7 +138,7 @@ func TestWorkersThatFail(t *testing.T) {
 	require.ErrorContains(t, err, "exit status 7")
 	require.ErrorContains(t, err, "out of order")
 
-	_, err = Play(t.Context(), p, Pool{Workers: 1, Command: func() *exec.Cmd { return exec.Command("/nowhere/at/all") }})
+	_, err = Play(t.Context(), p, Pool{Workers: 1, Command: func(ctx context.Context) farm.Command { return exec.CommandContext(ctx, "/nowhere/at/all") }})
 	require.ErrorContains(t, err, "no worker could be started")
 }
 
@@ -144,11 +146,11 @@ func TestWorkersThatFail(t *testing.T) {
 func TestWorkersThatAreKilled(t *testing.T) {
 	p := Plan{Designs: []string{"redlock"}, Faults: []string{"slow"}, Seeds: 2}
 	started := 0
-	r, err := Play(t.Context(), p, Pool{Workers: 1, Command: func() *exec.Cmd {
+	r, err := Play(t.Context(), p, Pool{Workers: 1, Command: func(ctx context.Context) farm.Command {
 		if started++; started == 1 {
-			return process(asDying)()
+			return process(asDying)(ctx)
 		}
-		return process(asWorker)()
+		return process(asWorker)(ctx)
 	}})
 	require.NoError(t, err)
 	assert.True(t, r.Ended)
@@ -183,7 +185,7 @@ func TestBadPlans(t *testing.T) {
 	} {
 		_, err := Play(t.Context(), p, good)
 		require.ErrorContains(t, err, says)
-		known := errors.Is(err, ErrPlan) || errors.Is(err, ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, scenarios.ErrUnknown)
+		known := errors.Is(err, ErrPlan) || errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, scenarios.ErrUnknown)
 		require.True(t, known, "%v", err)
 	}
 	_, err := Play(t.Context(), Plan{}, Pool{Workers: -1})
@@ -212,7 +214,7 @@ func TestVerdictTable(t *testing.T) {
 		rows[id] = line
 	}
 	column := func(id, name string) string {
-		for i, d := range Rows() {
+		for i, d := range cells.Rows() {
 			if d.Name == name {
 				return rows[id][6+2*i : 7+2*i]
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -16,7 +17,7 @@ import (
 func (r Result) Matrix() report.Matrix {
 	var m report.Matrix
 	for _, name := range r.Plan.Faults {
-		f, _ := ByName(name) // the plan was checked
+		f, _ := cells.ByName(name) // the plan was checked
 		m.Faults = append(m.Faults, report.Axis{Name: f.Name, Title: f.Title, Source: f.Source})
 	}
 	for _, name := range r.Plan.Designs {
@@ -44,11 +45,11 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 		Runs: sum.Runs, Violated: sum.Violated.Runs, Overvalued: sum.Overvalued, Kinds: map[string]int{}, First: map[string]uint64{},
 		Unexpected: r.check(fault, d) != nil,
 	}
-	if want, ok := ExpectationOf(fault, d.Name); ok {
+	if want, ok := cells.ExpectationOf(fault, d.Name); ok {
 		c.Expected = want.String()
 	}
 	for kind, f := range sum.Kinds {
-		if harms(d, kind) {
+		if cells.Harms(d, kind) {
 			c.Kinds[string(kind)], c.First[string(kind)] = f.Runs, f.First
 		}
 	}
@@ -57,21 +58,21 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 		c.Command = command(fault, d.Name, c.Seed)
 		return c
 	}
-	f, _ := ByName(fault)
-	c.Unreached = f.unreached(d, sum.Counts)
+	f, _ := cells.ByName(fault)
+	c.Unreached = f.Unreached(d, sum.Counts)
 	return c
 }
 
 // check says what is unexpected in a cell.
 func (r Result) check(fault string, d designs.Design) error {
-	want, ok := ExpectationOf(fault, d.Name)
+	want, ok := cells.ExpectationOf(fault, d.Name)
 	sum := r.of(ofCell, fault, d.Name)
 	if !ok || sum.Runs == 0 {
 		return nil
 	}
 	for _, kind := range slices.Sorted(maps.Keys(sum.Kinds)) {
 		f := sum.Kinds[kind]
-		if promised(d, kind) && !want.Allows(kind) {
+		if cells.Promised(d, kind) && !want.Allows(kind) {
 			return fmt.Errorf("%s under %q: %s in %d of %d runs, first with seed %d, and it was not expected, because %s", d.Name, fault, kind, f.Runs, sum.Runs, f.First, want.Why)
 		}
 	}
@@ -168,7 +169,7 @@ func (r Result) Unexpected() []error {
 // these with one.
 func (r Result) Safe() (runs, violated int) {
 	for t, sum := range r.sums {
-		if want, ok := ExpectationOf(t.A, t.B); t.Part == ofCell && ok && !want.Broken {
+		if want, ok := cells.ExpectationOf(t.A, t.B); t.Part == ofCell && ok && !want.Broken {
 			runs += sum.Runs
 			violated += sum.Broken
 		}
@@ -186,7 +187,7 @@ func (r Result) NeverReached() []string {
 			}
 		}
 	}
-	if len(reached) == 0 || len(r.Plan.Faults) != len(Faults()) {
+	if len(reached) == 0 || len(r.Plan.Faults) != len(cells.Faults()) {
 		return nil
 	}
 	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return reached[what] > 0 })

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/farm"
 )
 
@@ -134,7 +135,7 @@ func (t task) play(seed uint64, sum *tally) error {
 	case ofCurve:
 		return t.playCurve(seed, sum)
 	}
-	return fmt.Errorf("%w: no part %q", ErrUnknown, t.Part)
+	return fmt.Errorf("%w: no part %q", cells.ErrUnknown, t.Part)
 }
 
 // Serve is a worker process: it plays what it reads from in, and writes to out, until in

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
@@ -19,7 +20,7 @@ func (r Result) VerdictTable(w io.Writer) error {
 		rows[row.Scenario+"/"+row.Design] = row
 	}
 	b := bufio.NewWriter(w)
-	columns := Rows()
+	columns := cells.Rows()
 	head(b, columns)
 	for _, s := range r.Plan.scenarios() {
 		line := fmt.Sprintf("%-5s", s.ID)

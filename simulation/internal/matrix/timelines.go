@@ -7,6 +7,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -101,7 +102,7 @@ func (r Result) shownCells() (first, others []func(*Timelines) error) {
 		return slices.ContainsFunc(list, func(c report.Choice) bool { return c.Name == name })
 	}
 	for _, name := range r.Plan.Faults {
-		f, err := ByName(name)
+		f, err := cells.ByName(name)
 		if err != nil {
 			continue // the plan was checked
 		}
@@ -122,14 +123,14 @@ func (r Result) shownCells() (first, others []func(*Timelines) error) {
 	return first, others
 }
 
-func (t *Timelines) cell(f Fault, d designs.Design, seed uint64) error {
+func (t *Timelines) cell(f cells.Fault, d designs.Design, seed uint64) error {
 	result, err := f.Play(seed, d)
 	if err != nil {
 		return err
 	}
 	run := t.add(f.Name, f.Title, d, seed, "", result.Log)
 	for _, kind := range result.Kinds() {
-		if promised(d, kind) {
+		if cells.Promised(d, kind) {
 			run.Kinds = append(run.Kinds, string(kind))
 		}
 	}

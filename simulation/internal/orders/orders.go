@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -208,9 +207,9 @@ func outcome(r simulation.Result) string {
 type Options struct {
 	// Workers is the number of worker processes. 0: this process plays.
 	Workers int
-	// Command makes the command of a worker process, which must call Serve. Needed if there
-	// are workers.
-	Command func() *exec.Cmd
+	// Command makes the command of a worker process with exec.CommandContext. The process
+	// must call Serve. Needed if there are workers.
+	Command func(ctx context.Context) farm.Command
 	// Progress, if set, is called now and then with all walks.
 	Progress func([]Walk)
 	// Slice is how long a walk is played before the next one has its turn. Default 3 s.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
@@ -257,7 +257,7 @@ func everything() listAnswer {
 		}
 		all.Scenarios = append(all.Scenarios, a)
 	}
-	for _, f := range matrix.Faults() {
+	for _, f := range cells.Faults() {
 		all.Faults = append(all.Faults, faultAnswer{f.Name, f.Title, f.Source})
 	}
 	for _, d := range designs.All() {

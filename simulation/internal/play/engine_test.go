@@ -70,7 +70,7 @@ func goroot(t *testing.T) string {
 func buildEngine(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "engine.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./engine")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", path, "./engine")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

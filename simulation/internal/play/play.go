@@ -11,7 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -67,7 +67,7 @@ type place struct {
 // placeOf looks up a base and a design. Errors name an unknown one with those that exist.
 func placeOf(name, design string) (p place, err error) {
 	s, noScenario := scenarios.ByID(name)
-	f, noFault := matrix.ByName(name)
+	f, noFault := cells.ByName(name)
 	p.expected, p.check = anything, func(simulation.Result) error { return nil }
 	switch {
 	case noScenario == nil:
@@ -84,7 +84,7 @@ func placeOf(name, design string) (p place, err error) {
 		if p.design, err = designs.ByName(cmp.Or(design, "default")); err != nil {
 			return p, err
 		}
-		if want, ok := matrix.ExpectationOf(f.Name, p.design.Name); ok {
+		if want, ok := cells.ExpectationOf(f.Name, p.design.Name); ok {
 			p.expected = want.String()
 			p.check = func(r simulation.Result) error { return want.Check(r, p.design) }
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -17,7 +17,7 @@ func Registry() search.Registry {
 	for _, s := range scenarios.All() {
 		r.Workloads = append(r.Workloads, workload(s))
 	}
-	for _, f := range matrix.Faults() {
+	for _, f := range cells.Faults() {
 		r.Workloads = append(r.Workloads, search.Workload{Name: f.Name, Title: f.Title, Base: f.Base(), Work: func(cfg simulation.Config, _ int) simulation.Workload { return f.Work(cfg) }})
 	}
 	return r

@@ -4,8 +4,10 @@ package browser
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +17,11 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
@@ -63,14 +68,58 @@ func Build(ctx context.Context, progress io.Writer) (Files, error) {
 	}
 	defer os.RemoveAll(folder)
 	built := filepath.Join(folder, "engine.wasm")
-	build := exec.CommandContext(ctx, goCommand, "build", "-trimpath", "-ldflags=-s -w", "-o", built, engine)
+	// Inlined functions would make the download an eighth larger, and the first run slower: more has
+	// to be compiled for it.
+	build := exec.CommandContext(ctx, goCommand, "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", built, engine)
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	_, _ = fmt.Fprintln(progress, "building the page's engine; the first time this takes half a minute") // nothing depends on it
 	if _, err := output(build); err != nil {
 		return nil, fmt.Errorf("the page's engine can't be built; run this in a checkout of the library, or in a module that requires it: %w", err)
 	}
-	files["engine.wasm"], err = os.ReadFile(built)
+	program, err := os.ReadFile(built)
+	if err != nil {
+		return nil, err
+	}
+	files["engine.wasm.gz"], err = compressed(program)
 	return files, err
+}
+
+// compressed is data in the form of gzip, which browsers decompress.
+func compressed(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// first are the requests that the page makes when it is opened without a choice in its address.
+var first = []string{
+	`{"do":"list"}`,
+	`{"do":"run","base":"S1","design":"default","seed":"0","schedule":null}`,
+}
+
+// prepared is the answers to the first requests by the requests' texts.
+func prepared() ([]byte, error) {
+	answers := map[string]json.RawMessage{}
+	if len(designs.Registered()) > 0 {
+		return compressed([]byte("{}")) // the engine doesn't have them, so that its answers are others
+	}
+	for _, request := range first {
+		answers[request] = play.Answer([]byte(request))
+	}
+	text, err := json.Marshal(answers)
+	if err != nil {
+		return nil, err
+	}
+	return compressed(text)
 }
 
 // static returns the files that need no toolchain.
@@ -85,7 +134,20 @@ func static() (Files, error) {
 			return nil, err
 		}
 	}
-	files["index.html"] = bytes.ReplaceAll(files["index.html"], []byte("{{policy}}"), []byte(Policy))
+	if files["prepared.json.gz"], err = prepared(); err != nil {
+		return nil, err
+	}
+	var modules strings.Builder // which the page's script imports
+	for _, e := range entries {
+		if name := e.Name(); path.Ext(name) == ".js" && !slices.Contains([]string{"page.js", "worker.js"}, name) {
+			fmt.Fprintf(&modules, "<link rel=\"modulepreload\" href=\"%s\">\n", name)
+		}
+	}
+	page := string(files["index.html"])
+	for _, part := range [][2]string{{"{{policy}}", Policy}, {"{{modules}}", modules.String()}} {
+		page = strings.ReplaceAll(page, part[0], part[1])
+	}
+	files["index.html"] = []byte(page)
 	return files, nil
 }
 
@@ -151,8 +213,8 @@ func typeOf(name string) string {
 		return "text/javascript; charset=utf-8"
 	case ".svg":
 		return "image/svg+xml"
-	case ".wasm":
-		return "application/wasm"
+	case ".gz":
+		return "application/gzip" // not an encoding: the page decompresses it
 	}
 	return "application/octet-stream"
 }

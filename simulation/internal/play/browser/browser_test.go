@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -40,10 +41,11 @@ func TestFilesAreComplete(t *testing.T) {
 	files := built(t)
 	page := string(files["index.html"])
 	assert.Contains(t, page, browser.Policy)
-	names := regexp.MustCompile(`(?:src|href|from|importScripts\(|fetch\(|new URL\()[=( ]?"([^"]+)"`)
+	assert.NotContains(t, page, "{{")
+	names := regexp.MustCompile(`(?:src|href|from|import|load\(|fetch\(|new URL\()[=( ]?"([^"]+)"`)
 	seen := 0
 	for name, text := range files {
-		if strings.HasSuffix(name, ".wasm") || name == "wasm_exec.js" || name == "chapters.json" { // which links to the debate's sources
+		if strings.HasSuffix(name, ".gz") || name == "wasm_exec.js" || name == "chapters.json" { // which links to the debate's sources
 			continue
 		}
 		assert.NotRegexp(t, `https?://`, strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", ""), name)
@@ -66,7 +68,7 @@ func TestFilesAreComplete(t *testing.T) {
 }
 
 func TestServe(t *testing.T) {
-	files := browser.Files{"index.html": []byte("<p>"), "engine.wasm": {0}}
+	files := browser.Files{"index.html": []byte("<p>"), "engine.wasm.gz": {0}}
 	get := func(method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		files.ServeHTTP(w, httptest.NewRequest(method, path, http.NoBody))
@@ -76,7 +78,7 @@ func TestServe(t *testing.T) {
 	assert.Equal(t, http.StatusOK, r.Code)
 	assert.Equal(t, "text/html; charset=utf-8", r.Header().Get("Content-Type"))
 	assert.Contains(t, r.Header().Get("Content-Security-Policy"), "default-src 'none'")
-	assert.Equal(t, "application/wasm", get(http.MethodHead, "/engine.wasm").Header().Get("Content-Type"))
+	assert.Equal(t, "application/gzip", get(http.MethodHead, "/engine.wasm.gz").Header().Get("Content-Type"))
 	assert.Equal(t, http.StatusNotFound, get(http.MethodGet, "/../browser.go").Code)
 	assert.Equal(t, http.StatusMethodNotAllowed, get(http.MethodPost, "/").Code)
 }
@@ -85,6 +87,42 @@ func TestBuildWithoutGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := browser.Build(t.Context(), io.Discard)
 	require.ErrorIs(t, err, browser.ErrNoToolchain)
+}
+
+// The first picture is in the page: it comes without the engine, and is the one of native code.
+// What isn't prepared needs the engine.
+func TestTheFirstPictureNeedsNoEngine(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c := newChromium(t)
+	files := maps.Clone(built(t))
+	delete(files, "engine.wasm.gz")
+	server := httptest.NewServer(files)
+	t.Cleanup(server.Close)
+	c.open(server.URL+"/", 1400, false)
+	run, err := play.Play(play.Setup{Base: "S1", Design: "default"})
+	require.NoError(t, err)
+	assert.Equal(t, run.Result.Log.Digest(), c.text(`document.querySelector("#hash").textContent`))
+	c.eval(`(() => { const s = document.querySelector("#seed"); s.value = 1; s.dispatchEvent(new Event("change")) })()`)
+	c.until(`document.querySelector("#error").textContent.includes("The engine can't be loaded: Error: engine.wasm.gz: 404")`)
+}
+
+// Some servers say of a .gz file that it is encoded. Then the browser decompresses it first.
+func TestTheServerMayNameTheEncoding(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c := newChromium(t)
+	files := built(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".gz") {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+		files.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	c.open(server.URL+"/#"+url.Values{"base": {"S1"}, "seed": {"1"}}.Encode(), 1400, false)
+	run, err := play.Play(play.Setup{Base: "S1", Design: "default", Seed: 1})
+	require.NoError(t, err)
+	c.until(`document.querySelector("#hash").textContent === "` + run.Result.Log.Digest() + `"`)
+	assert.Empty(t, c.problems)
 }
 
 // The page in a browser, below a folder of its host: it plays, a change of a fault plays again, the

@@ -1,4 +1,5 @@
-package search
+// Package history converts the log of a simulated run to the history that package judge judges.
+package history
 
 import (
 	"maps"
@@ -10,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// Operations is a run's history for package judge: locks with the moments at which clients
+// Of is a run's history for package judge: locks with the moments at which clients
 // requested, got and stopped believing in them; reads and writes with the moments of the
 // request and the reply. An executed request without a reply is Unknown, and refused
 // requests are omitted. An observer's Read of each resource comes at the end.
@@ -18,7 +19,7 @@ import (
 // Belief in a lease is measured in true time. For a client with faulty clocks (steps,
 // rates, suspensions) it is unknown: such a client counts as believing at the moments
 // when it learned a validity and when it sent a request.
-func Operations(r simulation.Result) []judge.Operation {
+func Of(r simulation.Result) []judge.Operation {
 	h := &history{faultyClocks: map[string]bool{}, calls: map[callID]*call{}, requested: map[requester]time.Duration{}, leases: map[int]*lease{}}
 	for e := range r.Log.All() {
 		h.prepare(e)

@@ -1,4 +1,4 @@
-package matrix
+package cells
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 )
 
 // ErrUnknown is wrapped by the error for a name that no fault has.
-var ErrUnknown = errors.New("matrix: unknown")
+var ErrUnknown = errors.New("cells: unknown")
 
 // Fault is a column: one fault that happens several times in a run, at random moments that
 // the seed determines.
@@ -218,7 +218,7 @@ func (f Fault) Play(seed uint64, d designs.Design) (simulation.Result, error) {
 func play(seed uint64, cfg simulation.Config, schedule simulation.Schedule) (simulation.Result, error) {
 	r, err := simulation.Run(seed, cfg, schedule, work(cfg))
 	if err != nil {
-		return r, fmt.Errorf("matrix: %w", err)
+		return r, fmt.Errorf("cells: %w", err)
 	}
 	return r, nil
 }

@@ -1,4 +1,4 @@
-package matrix
+package cells
 
 import (
 	"time"
@@ -6,6 +6,9 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
+
+// key is the lock's key.
+const key = "k"
 
 // rounds is how many times each client acquires the lock.
 const rounds = 3
@@ -42,10 +45,20 @@ func work(cfg simulation.Config) simulation.Workload {
 		if c.Index == 2 && c.Pick(rounds*abouts, 2) == 0 {
 			return // two clients only
 		}
-		look(c)
+		Look(c)
 		for n := range rounds {
 			round{c, n}.play(waits)
 		}
+	}
+}
+
+// Look lets clients that monitor the servers see them.
+func Look(c *simulation.Client) {
+	if c.Coordinator == nil {
+		return
+	}
+	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+		c.Note("verify failed")
 	}
 }
 

@@ -1,4 +1,4 @@
-package matrix
+package cells
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func (e Expectation) String() string { return fmt.Sprintf("%s, because %s", e.Of
 // Check says which violation of what a design promises was not expected in a run.
 func (e Expectation) Check(r simulation.Result, d designs.Design) error {
 	for _, kind := range r.Kinds() {
-		if promised(d, kind) && !e.Allows(kind) {
+		if Promised(d, kind) && !e.Allows(kind) {
 			return fmt.Errorf("%s was not expected: %v", kind, e)
 		}
 	}
@@ -72,8 +72,8 @@ func ExpectationOf(fault, design string) (Expectation, bool) {
 	return found, known
 }
 
-// expectedOf lists the faults for which a design has an expectation.
-func expectedOf(design string) []string {
+// ExpectedOf lists the faults for which a design has an expectation.
+func ExpectedOf(design string) []string {
 	var names []string
 	for _, f := range Faults() {
 		if _, ok := ExpectationOf(f.Name, design); ok {

@@ -8,68 +8,14 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 )
 
-// The rules name existing things, give reasons, and cover every cell of the default rows.
-func TestRulesAreSound(t *testing.T) {
-	for _, r := range rules {
-		assert.NotEmpty(t, r.Why)
-		assert.NotEmpty(t, r.designs)
-		for _, name := range r.designs {
-			design(t, name)
-		}
-		for _, name := range r.faults {
-			_, err := ByName(name)
-			assert.NoError(t, err)
-		}
-		if r.Within > 0 {
-			assert.Positive(t, r.Within, r.Why)
-		}
-		if !r.Broken {
-			assert.Empty(t, r.Only, r.Why)
-		}
-	}
-	for _, f := range Faults() {
-		for _, d := range Rows() {
-			_, ok := ExpectationOf(f.Name, d.Name)
-			assert.True(t, ok, "%s / %s", d.Name, f.Name)
-		}
-		_, ok := ExpectationOf(f.Name, "textbook")
-		assert.False(t, ok)
-	}
-}
-
-// A column that breaks no design would prove nothing: each has a design that it surely breaks,
-// beside the same design without a feature.
-func TestEachColumnBites(t *testing.T) {
-	easy := map[string]bool{"setnx": true, "setpx-del": true, "setnx-expire": true}
-	without := map[string]string{
-		"crash": "what X1 breaks is setnx, more often", "restart-kept": "a server that keeps its data breaks no design",
-		"duplicate": "S10b breaks what it breaks", "reconnect": "S10b breaks what it breaks",
-	}
-	for _, f := range Faults() {
-		bites := false
-		for _, d := range designs.All() {
-			want, ok := ExpectationOf(f.Name, d.Name)
-			bites = bites || ok && want.Within > 0 && !easy[d.Name]
-		}
-		if without[f.Name] == "" {
-			assert.True(t, bites, f.Name)
-		}
-	}
-}
-
-func TestPromises(t *testing.T) {
-	for name, fenced := range map[string]bool{"setnx": false, "default": false, "token-write": true, "token-admit": true, "idempotent": true, "token-after": true} {
-		d := design(t, name)
-		assert.Equal(t, fenced, d.Fenced(), name)
-		assert.Equal(t, !fenced, promised(d, simulation.TwoHolders), name)
-		assert.Equal(t, !fenced, promised(d, simulation.Overvalued), name)
-		assert.False(t, harms(d, simulation.Overvalued), name)
-		for _, kind := range []simulation.ViolationKind{simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder, simulation.NeverFree, simulation.NoProgress, simulation.Stuck} {
-			assert.True(t, promised(d, kind), "%s: %s", name, kind)
-		}
-	}
+func design(t *testing.T, name string) designs.Design {
+	t.Helper()
+	d, err := designs.ByName(name)
+	require.NoError(t, err)
+	return d
 }
 
 // made is a result with one cell.
@@ -85,6 +31,12 @@ func made(fault, design string, runs int, kinds ...simulation.ViolationKind) Res
 		sums: map[task]tally{{Part: ofCell, A: fault, B: design}: sum},
 	}
 }
+
+// soon is the number of runs in which most cells must show a violation.
+var soon = func() int {
+	e, _ := cells.ExpectationOf("pause", "default")
+	return e.Within
+}()
 
 // Unexpected outcomes are found, and nothing else.
 func TestJudgement(t *testing.T) {
@@ -131,11 +83,11 @@ func TestJudgement(t *testing.T) {
 // A lease with too long a validity counts against the designs that promise its validity, and counts
 // in no cell.
 func TestOvervaluedCountsInNoCell(t *testing.T) {
-	f, err := ByName("rate")
+	f, err := cells.ByName("rate")
 	require.NoError(t, err)
 	for _, name := range []string{"setpx-cad", "redlock"} {
 		d := design(t, name)
-		assert.True(t, promised(d, simulation.Overvalued) && !harms(d, simulation.Overvalued), name)
+		assert.True(t, cells.Promised(d, simulation.Overvalued) && !cells.Harms(d, simulation.Overvalued), name)
 		p := Plan{Designs: []string{name}, Faults: []string{f.Name}, Seeds: 10}
 		r, err := Play(t.Context(), p, Pool{})
 		require.NoError(t, err)

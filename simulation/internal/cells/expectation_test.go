@@ -1,0 +1,72 @@
+package cells
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+)
+
+// The rules name existing things, give reasons, and cover every cell of the default rows.
+func TestRulesAreSound(t *testing.T) {
+	for _, r := range rules {
+		assert.NotEmpty(t, r.Why)
+		assert.NotEmpty(t, r.designs)
+		for _, name := range r.designs {
+			design(t, name)
+		}
+		for _, name := range r.faults {
+			_, err := ByName(name)
+			assert.NoError(t, err)
+		}
+		if r.Within > 0 {
+			assert.Positive(t, r.Within, r.Why)
+		}
+		if !r.Broken {
+			assert.Empty(t, r.Only, r.Why)
+		}
+	}
+	for _, f := range Faults() {
+		for _, d := range Rows() {
+			_, ok := ExpectationOf(f.Name, d.Name)
+			assert.True(t, ok, "%s / %s", d.Name, f.Name)
+		}
+		_, ok := ExpectationOf(f.Name, "textbook")
+		assert.False(t, ok)
+	}
+}
+
+// A column that breaks no design would prove nothing: each has a design that it surely breaks,
+// beside the same design without a feature.
+func TestEachColumnBites(t *testing.T) {
+	easy := map[string]bool{"setnx": true, "setpx-del": true, "setnx-expire": true}
+	without := map[string]string{
+		"crash": "what X1 breaks is setnx, more often", "restart-kept": "a server that keeps its data breaks no design",
+		"duplicate": "S10b breaks what it breaks", "reconnect": "S10b breaks what it breaks",
+	}
+	for _, f := range Faults() {
+		bites := false
+		for _, d := range designs.All() {
+			want, ok := ExpectationOf(f.Name, d.Name)
+			bites = bites || ok && want.Within > 0 && !easy[d.Name]
+		}
+		if without[f.Name] == "" {
+			assert.True(t, bites, f.Name)
+		}
+	}
+}
+
+func TestPromises(t *testing.T) {
+	for name, fenced := range map[string]bool{"setnx": false, "default": false, "token-write": true, "token-admit": true, "idempotent": true, "token-after": true} {
+		d := design(t, name)
+		assert.Equal(t, fenced, d.Fenced(), name)
+		assert.Equal(t, !fenced, Promised(d, simulation.TwoHolders), name)
+		assert.Equal(t, !fenced, Promised(d, simulation.Overvalued), name)
+		assert.False(t, Harms(d, simulation.Overvalued), name)
+		for _, kind := range []simulation.ViolationKind{simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder, simulation.NeverFree, simulation.NoProgress, simulation.Stuck} {
+			assert.True(t, Promised(d, kind), "%s: %s", name, kind)
+		}
+	}
+}

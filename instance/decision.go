@@ -31,7 +31,7 @@ type decision struct {
 	failure string // an error as a script returns it, empty if there is none
 	writes  []write
 	freed   bool  // a lock that a transaction had set is deleted
-	lifted  int64 // the token that the counter is raised to, 0 if it isn't
+	lifted  int64 // the token that the counter has then at least, 0 if the request asks for none
 }
 
 // write is one command and the reply that it gets if it does what it is for.
@@ -328,8 +328,9 @@ func (s *step) lift(f *found) (d decision, left int64) {
 	}
 	d.result.outcome = scriptGranted
 	token := int64(s.token)
-	//guard:decision-lift-bounded  no decision lifts a counter further ahead of the clock than the client allows
-	if held < token && token > f.clock+s.ahead {
+	d.lifted = token
+	//guard:decision-lift-bounded  no decision settles a token that is further ahead of the clock than the client allows
+	if token > f.clock+s.ahead {
 		return decision{failure: fmt.Sprintf("%s %d %d", badCounter, token, f.clock)}, 0
 	}
 	left = f.counter.ttl
@@ -339,7 +340,7 @@ func (s *step) lift(f *found) (d decision, left int64) {
 	}
 	//guard:decision-only-lifts  a decision never lowers a counter
 	if held < token {
-		d.writes, d.lifted = append(d.writes, s.add(token, held)), token
+		d.writes = append(d.writes, s.add(token, held))
 	}
 	if stale {
 		d.writes = append(d.writes, write{[]any{"PEXPIRE", s.counter, left}, ":1"})

@@ -219,8 +219,8 @@ func (d *Data) checkSet(cmd wire.Request, now time.Time) error {
 	return &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: r.Set}
 }
 
-// lift raises the counter to the request's token. It never lowers the counter, and never
-// raises it further ahead of the clock than the request allows.
+// lift raises the counter to the request's token. It never lowers the counter, and fails if
+// the token is further ahead of the clock than the request allows.
 //
 // The record stays, except that a Restore writes its set where there is none: only Acquire
 // may take a resource over for another set. Only Acquire writes the run, because the run
@@ -228,7 +228,7 @@ func (d *Data) checkSet(cmd wire.Request, now time.Time) error {
 // that.
 func (d *Data) lift(cmd wire.Request, now time.Time) error {
 	token, _, _ := d.Counters.Get(cmd.Key, now)
-	if token < cmd.Fence.Token && cmd.Fence.Token > most(cmd, now) {
+	if cmd.Fence.Token > most(cmd, now) {
 		return &wire.CounterError{Token: cmd.Fence.Token, Clock: now, Most: cmd.Fence.Ahead}
 	}
 	d.Counters.Put(cmd.Key, max(token, cmd.Fence.Token), now.Add(cmd.Fence.TTL))

@@ -30,7 +30,7 @@ const (
 	//
 	// Granted: the key holds the value, and the counter is at least the token. Refused:
 	// the key is gone or holds another value; nothing was changed. Failed, and nothing was
-	// changed: the counter would be further ahead of the server's clock than Fence.Ahead.
+	// changed: the token is further ahead of the server's clock than Fence.Ahead.
 	Raise
 
 	// Extend sets the key's remaining time to the TTL if it holds the value.

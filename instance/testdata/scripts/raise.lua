@@ -46,8 +46,10 @@ local function tokenin(counter)
   end
   return tonumber(text)
 end
--- lift raises a counter to a token if it is lower, but no more than ahead microseconds above
--- the clock (see most in counter.lua). It returns an error, or nothing. The text beside the
+-- lift raises a counter to a token if it is lower. It fails if the token is more than ahead
+-- microseconds above the clock (see most in counter.lua), also where the counter is there
+-- already: it may be one that a grant in vain has left (transaction.go), or the clock was set
+-- back. It returns an error, or nothing. The text beside the
 -- counter stays, because this is no grant: if the counter is older than this run of the
 -- server, the next grant must still see that.
 --
@@ -57,8 +59,8 @@ local function lift(counter, key, token, quarter, ahead)
   local held, failure = tokenin(counter)
   if failure then return failure end
   local clock = now[1] * 1000000 + now[2]
-  --guard:lift-bounded  no raise or restore takes a counter further ahead of the clock than the client allows
-  if held < tonumber(token) and tonumber(token) > clock + ahead then
+  --guard:lift-bounded  no raise or restore settles a token that is further ahead of the clock than the client allows
+  if tonumber(token) > clock + ahead then
     return redis.error_reply(string.format('REDLOCKCOUNTER %s %.0f', token, clock))
   end
   local left = redis.call('PTTL', counter)

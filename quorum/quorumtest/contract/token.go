@@ -270,9 +270,10 @@ func checkLiftAhead(c *check) {
 		c.granted(lift(now + 15*minute))
 		require.Equal(c.t, now+15*minute, c.do(c.look(name)).Token)
 
-		// A counter that is there already isn't lifted.
+		// Nor does a counter count for such a token that is there already.
 		c.granted(test.lift(name, "v", now+30*minute))
-		c.granted(lift(now + 29*minute))
+		c.tooFar(lift(now+29*minute), now+29*minute)
+		c.granted(lift(now + 16*minute))
 		require.Equal(c.t, now+30*minute, c.do(c.look(name)).Token)
 	}
 }

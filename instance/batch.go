@@ -354,7 +354,7 @@ func (b *batch) addSingle(c *call) {
 		}
 		switch {
 		case req.Fence.On:
-			b.addLock(acquireScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &c.token, &req.Value, replaced)
+			b.addLock(acquireScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &c.token, &c.made, &req.Value, replaced)
 		case req.Replace != "" || req.Run != "":
 			b.addLock(acquireBareScript, c, 1, run, &c.ttl, &req.Value, replaced)
 		default:
@@ -471,6 +471,7 @@ func (r *Redis) setText(set wire.Set) *setText {
 		return last
 	}
 	text := &setText{set: set, text: set.String()}
+	text.unvouched = []byte(text.text + " 0/0 ")
 	r.set.Store(text)
 	return text
 }
@@ -517,7 +518,7 @@ func (b *batch) read(a *command, err error) {
 			c.malformed(&a.reply)
 		}
 		if c.req.Op == wire.Acquire {
-			b.pipe.r.warm.note(c.warmth, c.vote.Outcome == wire.Granted)
+			b.pipe.r.scriptDecided(c)
 		}
 	}
 }

@@ -50,7 +50,14 @@ type call struct {
 	// transactional: it is part of its batch's transaction.
 	transactional bool
 	grant         *grant // in a transaction
-	warmth        uint64 // of an acquisition, see warm.hash
+	warmth        uint64 // of an acquisition, see warm.hash; 0 where no transaction asks for a lock
+	unknown       bool   // a transaction could ask for it, but this client doesn't know the lock
+	guessed       bool   // and does so by a guess, see starts
+	made          int64  // 1 if it made the counter
+	start         *start // and the arguments of that
+	before        uint64 // the counter before the grant
+	life          int64  // the TTL of what it makes, in milliseconds
+	unvouched     bytesArg
 
 	watched bool // its batch is a watched transaction
 	alone   bool // it shares no transaction with others
@@ -104,7 +111,7 @@ func (r *Redis) newCall(req wire.Request) *call {
 	c.quarter = (req.Fence.TTL.Milliseconds() + 3) / 4
 	c.token = uint64(req.Fence.Token)
 	c.reserve, c.ahead = int64(req.Fence.Reserve), req.Fence.Ahead.Microseconds()
-	if req.Op == wire.Acquire {
+	if req.Op == wire.Acquire && req.Run != "" && r.transactions.Load() {
 		c.warmth = r.warm.hash(&c.req)
 	}
 	return c
@@ -112,7 +119,7 @@ func (r *Redis) newCall(req wire.Request) *call {
 
 // recycle keeps a call for reuse. Nothing may refer to it any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant}
+	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant, start: c.start}
 	r.calls.Put(c)
 }
 

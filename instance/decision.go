@@ -20,9 +20,11 @@ import (
 // head of acquire.lua for the same reasons. A test compares the two on a real server, on
 // states drawn at random, with the same clock: TestDecisionsAreThoseOfTheScripts.
 //
-// One thing differs. A script sets a counter; a decision adds to it. On the server that was
-// read, that is the same. If a proxy has changed the server underneath, which is noticed
-// only afterwards, the counter there is raised for nothing. It is never lowered.
+// Two things differ. A decision takes nothing back that a transaction made (undo.lua): no
+// transaction makes a counter where it would be made by a decision. And a script sets a
+// counter; a decision adds to it. On the server that was read, that is the same. If a proxy
+// has changed the server underneath, which is noticed only afterwards, the counter there is
+// raised for nothing. It is never lowered.
 
 // decision is a script's reply (a result, or the text of an error) and the writes that go
 // with it.

@@ -19,7 +19,7 @@ var (
 	releaseScript = newScript("release notify release_notify")
 	extendScript  = newScript("now run extend")
 
-	acquireScript     = newScript("now run answer counter acquire")
+	acquireScript     = newScript("now undo run answer counter acquire")
 	acquireBareScript = newScript("now run answer acquire")
 	raiseScript       = newScript("now run answer token lift raise")
 	restoreScript     = newScript("now run answer token lift restore")

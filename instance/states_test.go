@@ -236,15 +236,15 @@ func TestProbeSentinel(t *testing.T) {
 func TestProbeAnswers(t *testing.T) {
 	bulk := func(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 	base := map[string]string{
-		"INFO server":                        bulk("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.1\r\nrun_id:abc\r\nuptime_in_seconds:61\r\n"),
-		"INFO replication":                   bulk("# Replication\r\nrole:master\r\nmaster_replid:def\r\nmaster_replid2:0000\r\n"),
-		"INFO memory":                        bulk("# Memory\r\nmaxmemory_policy:noeviction\r\n"),
-		"INFO persistence":                   bulk("# Persistence\r\nloading:0\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"),
-		"CONFIG GET appendfsync":             "*2\r\n" + bulk("appendfsync") + bulk("always"),
-		"CONFIG GET save":                    "*2\r\n" + bulk("save") + bulk(""),
-		"TIME":                               "*2\r\n" + bulk("1700000000") + bulk("5"),
-		"mark":                               "abc/def@42 7000000",
-		"COMMAND INFO delex delifeq cad cas": "*4\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
+		"INFO server":            bulk("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.1\r\nrun_id:abc\r\nuptime_in_seconds:61\r\n"),
+		"INFO replication":       bulk("# Replication\r\nrole:master\r\nmaster_replid:def\r\nmaster_replid2:0000\r\n"),
+		"INFO memory":            bulk("# Memory\r\nmaxmemory_policy:noeviction\r\n"),
+		"INFO persistence":       bulk("# Persistence\r\nloading:0\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"),
+		"CONFIG GET appendfsync": "*2\r\n" + bulk("appendfsync") + bulk("always"),
+		"CONFIG GET save":        "*2\r\n" + bulk("save") + bulk(""),
+		"TIME":                   "*2\r\n" + bulk("1700000000") + bulk("5"),
+		"mark":                   "abc/def@42 7000000",
+		"COMMAND INFO delex delifeq cad cas pexpire": "*5\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n*2\r\n" + bulk("pexpire") + ":-3\r\n",
 	}
 	with := func(key, value string) map[string]string {
 		m := make(map[string]string)
@@ -285,12 +285,12 @@ func TestProbeAnswers(t *testing.T) {
 		"INFO server": {bulk("redis_version:6.0.0\r\nuptime_in_seconds:x\r\n"), func(id wire.Identity) bool {
 			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
 		}},
-		"INFO replication":                   {bulk(""), func(id wire.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
-		"mark":                               {"-ERR unknown command 'EVAL'\r\n", func(id wire.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
-		"INFO memory":                        {"-ERR no\r\n", func(id wire.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
-		"CONFIG GET appendfsync":             {"*0\r\n", func(id wire.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
-		"TIME":                               {"-NOPERM no\r\n", func(id wire.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
-		"COMMAND INFO delex delifeq cad cas": {"*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id wire.Identity) bool { return id.Dialect == "lua" }},
+		"INFO replication":       {bulk(""), func(id wire.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
+		"mark":                   {"-ERR unknown command 'EVAL'\r\n", func(id wire.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
+		"INFO memory":            {"-ERR no\r\n", func(id wire.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
+		"CONFIG GET appendfsync": {"*0\r\n", func(id wire.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
+		"TIME":                   {"-NOPERM no\r\n", func(id wire.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
+		"COMMAND INFO delex delifeq cad cas pexpire": {"*5\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id wire.Identity) bool { return id.Dialect == "lua" }},
 	} {
 		id, err := probe(t, with(key, test.answer))
 		require.NoError(t, err, key)

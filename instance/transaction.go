@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 )
 
 // A usual grant takes no script. All locks of a batch for which nothing unusual is expected
-// (see warm) are asked for in one transaction:
+// (see warm), and those that are probably new (start.go), are asked for in one transaction:
 //
 //	MULTI
 //	ECHO nonce
@@ -30,12 +31,14 @@ import (
 //
 //   - the server is in the run that the request names (see run.lua), and
 //   - the text is the one that a grant would write (see counter.lua), so the set of
-//     instances and the run are right, and both keys live long enough.
+//     instances and the run are right, and both keys live long enough; or the transaction has
+//     just made the counter and a text (start.go).
 //
 // Then the lock is refused if SET was not done. It is granted if SET was done, and INCR gave
 // a token: a number above lostBelow, which no lost counter reaches, and no further ahead of
-// the clock than the client allows. In both cases acquire.lua would have found the same, and
-// in the second it would have done the same: set the key, and counted by one. So the four
+// the clock than the client allows; and above the clock, if it is the first one. In both cases
+// acquire.lua would have found the same. In the second it would have done the same: set the
+// key, and counted by one, or started the counter where the request says. So the four
 // properties that the proof of the tokens' order needs hold here too.
 //
 // A refusal does not say for how long the lock is held, as a script does. The next request
@@ -44,13 +47,15 @@ import (
 // If a transaction finds anything else (another run, set or period, a lost counter),
 // acquire.lua decides, in a second exchange. The request then names its own value as the one
 // to replace, because SET may have been done. Before that script has answered, the transaction
-// has left at most two things. The counter is higher by one, which does no harm, because a
-// server does fewer transactions than one in a microsecond, and so doesn't overtake the clock.
-// And the key is set, to a value that no lease has. The script deletes it if it doesn't grant
-// the lock. If the script does nothing, because the server is in another run, or if it never
-// arrives, the vote isn't Unsent, and quorum deletes the key (call.keySet). If the script
-// arrives after that delete, it finds the key gone and sets nothing. So of a request's two
-// commands only one ever sets the key, as quorum assumes (package presence).
+// has left at most three things. A counter that was there is higher by one, which does no harm,
+// because a server does fewer transactions than one in a microsecond, and so doesn't overtake
+// the clock. A counter that was not there is made, with a text that vouches for nothing
+// (start.go has what becomes of them). And the key is set, to a value that no lease has. The
+// script deletes it if it doesn't grant the lock. If the script does nothing, because the
+// server is in another run, or if it never arrives, the vote isn't Unsent, and quorum deletes
+// the key (call.keySet). If the script arrives after that delete, it finds the key gone and
+// sets nothing. So of a request's two commands only one ever sets the key, as quorum assumes
+// (package presence).
 //
 // A transaction that the server aborts has done nothing.
 
@@ -59,9 +64,19 @@ const lostBelow = 1e14
 
 // transactional reports whether a call is to be part of a transaction.
 func (r *Redis) transactional(c *call) bool {
-	req := &c.req
-	return req.Op == wire.Acquire && req.Run != "" && req.Replace == "" && req.Fence.Reserve == 0 &&
-		!c.byScript && r.transactions.Load() && r.warm.has(c.warmth)
+	if c.byScript {
+		return false
+	}
+	c.unknown, c.guessed = false, false
+	switch req := &c.req; {
+	case c.warmth == 0 || req.Replace != "" || req.Fence.Reserve > 0 || !r.transactions.Load():
+		return false
+	case r.warm.has(c.warmth):
+		return true
+	}
+	c.unknown = !r.warm.has(byScript(c.warmth)) && r.starts.can(&c.req, r.noScripts.Load())
+	c.guessed = c.unknown && r.starts.guess(c, r.pipe.took)
+	return c.guessed
 }
 
 // transaction is the commands of a transaction that are the same for any locks. They are
@@ -166,6 +181,10 @@ func (b *batch) addTransaction() {
 			c.counterKey()
 			commands++
 		}
+		if c.starts() {
+			c.prepareStart(b.pipe.r.setText(c.req.Fence.Set))
+			commands += len(c.start)
+		}
 	}
 	t.nonce.b = strconv.AppendUint(t.nonce.b[:0], b.pipe.r.nonce.Add(1), 10)
 	p := appendHead(t.exec.prefix[:0], commands, t.nonce.b)
@@ -185,6 +204,11 @@ func (b *batch) appendTransaction(cmds []redis.Cmder, name any) []redis.Cmder {
 	}
 	cmds = append(cmds, redis.NewRawWriteToCmd(&neverEnds, queuedReplies{batch: b}, t.keys...))
 	for _, c := range b.grants {
+		if c.starts() {
+			for _, cmd := range c.start {
+				cmds = append(cmds, again(cmd))
+			}
+		}
 		cmds = append(cmds, again(c.grant.set))
 		if c.req.Fence.On {
 			cmds = append(cmds, again(c.grant.incr))
@@ -219,6 +243,9 @@ func (b *batch) readTransaction() {
 	t.texts = texts
 	locks := p // where the locks' replies begin
 	for _, c := range b.grants {
+		if c.starts() {
+			p.made()
+		}
 		p.set()
 		if c.req.Fence.On {
 			p.counted()
@@ -237,6 +264,15 @@ func (b *batch) readTransaction() {
 		usual.of(c, now, info, mark)
 		var text []byte
 		var token int64
+		var made made
+		if c.starts() {
+			if made = locks.made(); made.bad {
+				b.pipe.r.starts.refused(&c.req.Run)
+			}
+			if made.both {
+				c.made = 1
+			}
+		}
 		c.keySet = locks.set()
 		if c.req.Fence.On {
 			text, texts = texts[0], texts[1:]
@@ -250,12 +286,16 @@ func (b *batch) readTransaction() {
 		//guard:run-is-compared-transaction  a vote by a transaction counts only in the run that the request names
 		case !usual.inRun:
 			c.decideByScript()
-		//guard:text-is-compared  a transaction grants only beside the text that the grant would write
-		case c.req.Fence.On && !bytes.Equal(text, usual.text):
+		//guard:made-in-time  a counter that a transaction has just made gives only a token above the clock
+		//guard:made-is-undone  what a transaction made without granting the lock is taken back
+		case made.both && (!made.kept || !c.keySet || token <= now.UnixMicro()):
+			c.decideByScript()
+		//guard:text-is-compared  a transaction grants only beside the text that the grant would write, or that it has made
+		case c.req.Fence.On && !made.both && !bytes.Equal(text, usual.text):
 			c.decideByScript()
 		//guard:held-is-not-granted  a transaction grants only a lock whose key it has set
 		case !c.keySet:
-			b.pipe.r.warm.note(c.warmth, false) // the next try's script tells for how long
+			b.pipe.r.guessedWrong(c) // the next try's script tells for how long
 		//guard:lost-counter-grants-nothing  a transaction grants nothing from a counter that was lost
 		case c.req.Fence.On && token < lostBelow:
 			c.decideByScript()
@@ -264,6 +304,10 @@ func (b *batch) readTransaction() {
 			c.decideByScript()
 		default:
 			c.vote.Outcome, c.vote.Token = wire.Granted, fencing.Token(token)
+			if c.guessed {
+				b.pipe.r.starts.note(true)
+				b.pipe.r.warm.note(c.warmth, !made.both) // beside the text that it made the next grant takes a script
+			}
 		}
 	}
 }
@@ -273,8 +317,11 @@ func (b *batch) readTransaction() {
 func (b *batch) forgetFailed() {
 	r, t := b.pipe.r, b.transaction
 	for _, c := range b.grants {
-		if c.vote.Outcome == wire.Failed {
-			r.warm.note(c.warmth, false)
+		if c.vote.Outcome == wire.Failed && !c.resend {
+			r.guessedWrong(c)
+			if c.starts() && t.why != "" {
+				r.starts.refused(&c.req.Run)
+			}
 		}
 	}
 	if _, bad := t.began.failure(); bad && len(t.exec.reply.raw) == 0 {
@@ -285,7 +332,25 @@ func (b *batch) forgetFailed() {
 // decideByScript has a script decide what a transaction didn't grant.
 func (c *call) decideByScript() {
 	c.byScript, c.resend = true, true
-	c.in.pipe.r.warm.note(c.warmth, false)
+	c.in.pipe.r.guessedWrong(c)
+}
+
+// guessedWrong has a script ask for the lock the next time.
+func (r *Redis) guessedWrong(c *call) {
+	r.warm.note(c.warmth, false)
+	if c.guessed {
+		r.starts.note(false)
+	}
+}
+
+// scriptDecided takes in the vote of a script.
+func (r *Redis) scriptDecided(c *call) {
+	granted := c.vote.Outcome == wire.Granted
+	r.warm.note(c.warmth, granted)
+	if c.unknown && !c.byScript {
+		// As a transaction would have done it.
+		r.starts.note(granted && (!c.req.Fence.On || c.vote.Token == c.req.Fence.Token))
+	}
 }
 
 // set reads the reply to SET: whether it was done.
@@ -364,9 +429,18 @@ func (b *batch) readAborted(text string) bool {
 	case ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, wire.ErrNotMaster:
 		// The server does nothing for now. No Probe need follow when that is over.
 	default:
-		// Perhaps the user lacks a right that the script doesn't need. The next Probe tries
-		// again.
-		b.pipe.r.transactions.Store(false)
+		// Perhaps the user lacks a right that the script doesn't need. If a counter was to be
+		// made, that may be the right to that, and the other locks are tried again without.
+		if first := slices.IndexFunc(b.grants, (*call).starts); first >= 0 {
+			b.pipe.r.starts.refused(&b.grants[first].req.Run)
+			for _, c := range b.grants {
+				if c.resend = true; c.starts() {
+					c.decideByScript()
+				}
+			}
+			return true
+		}
+		b.pipe.r.transactions.Store(false) // the next Probe tries again
 	}
 	for _, c := range b.grants {
 		c.decideByScript()

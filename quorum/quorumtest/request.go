@@ -122,7 +122,7 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 	}
 	held, expires, exists := d.Keys.Get(cmd.Key, now)
 	if exists && d.Usual(cmd, now) {
-		d.spill(cmd, now)
+		d.spill(cmd, now, false)
 	}
 	replaces := exists && cmd.Replace != "" && held == cmd.Replace
 	if exists && !replaces {
@@ -142,13 +142,23 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 // Usual reports whether package instance may ask for a lock by a transaction (see its
 // transaction.go), whose writes don't depend on what the server finds. A Server and the
 // simulated servers then do the same, as the worst case: where the lock is held or the server
-// is in another run, the counter rises for nothing, and in another run the key is set.
+// is in another run, the counter rises or is made for nothing, and in another run the key is
+// set.
 func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
 	if cmd.Op != wire.Acquire || cmd.Run == "" || cmd.Replace != "" || cmd.Fence.Reserve > 0 {
 		return false
 	}
 	r, _, _ := d.Records.Get(cmd.Key, now)
-	return !cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run
+	return !cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run || d.Makes(cmd, now)
+}
+
+// Makes reports whether a transaction may make the lock's counter (start.go in package
+// instance), and a record beside it that has no run. Run does so only where that is for nothing:
+// a counter that it grants from has a record with the run, as a script writes it.
+func (d *Data) Makes(cmd wire.Request, now time.Time) bool {
+	_, _, counted := d.Counters.Get(cmd.Key, now)
+	_, _, recorded := d.Records.Get(cmd.Key, now)
+	return cmd.Op == wire.Acquire && cmd.Fence.On && cmd.Fence.Token > 0 && cmd.Run != "" && cmd.Replace == "" && cmd.Fence.Reserve == 0 && !counted && !recorded
 }
 
 // Spill executes on a server in another run what a transaction does there. It reports
@@ -157,7 +167,7 @@ func (d *Data) Spill(cmd wire.Request, now time.Time) (set bool) {
 	if !d.Usual(cmd, now) {
 		return false
 	}
-	d.spill(cmd, now)
+	d.spill(cmd, now, true)
 	if _, _, exists := d.Keys.Get(cmd.Key, now); exists {
 		return false
 	}
@@ -165,9 +175,17 @@ func (d *Data) Spill(cmd wire.Request, now time.Time) (set bool) {
 	return true
 }
 
-// spill counts for nothing. A counter that was lost stays lost: package instance knows it by
-// its few digits.
-func (d *Data) spill(cmd wire.Request, now time.Time) {
+// spill counts for nothing, or makes a counter. One that was lost stays lost otherwise: package
+// instance knows it by its few digits. The record that was made with the counter stays if no
+// script follows that takes it back.
+func (d *Data) spill(cmd wire.Request, now time.Time, stays bool) {
+	if d.Makes(cmd, now) {
+		d.Counters.Put(cmd.Key, cmd.Fence.Token, now.Add(cmd.Fence.TTL))
+		if stays {
+			d.Records.Put(cmd.Key, Record{Set: cmd.Fence.Set.String()}, now.Add(cmd.Fence.TTL))
+		}
+		return
+	}
 	if token, expires, known := d.Counters.Get(cmd.Key, now); known && cmd.Fence.On {
 		d.Counters.Put(cmd.Key, token+1, expires)
 	}

@@ -1,5 +1,17 @@
 -- now is the server's clock: seconds, and microseconds of the second.
 local now = redis.call('TIME')
+-- A transaction of the same request may have made the counter and the text (start.go), and not
+-- granted the lock. This takes back what still is as the transaction left it, in whatever run
+-- the server is. Then the script goes on as if there had been no transaction.
+--guard:undone-if-made  only a counter that the same request has made is taken back
+local made = ARGV[9] == '1'
+--guard:undone-if-unchanged  a counter from which a token was given since isn't taken back
+if made and redis.pcall('GET', KEYS[3]) == ARGV[5] .. ' 0/0 ' then
+  redis.call('DEL', KEYS[3])
+  -- Another holder may have raised or restored the counter, which leaves the text as it is.
+  --guard:undone-while-held  a counter on which another holder may rely isn't taken back
+  if redis.pcall('GET', KEYS[1]) == ARGV[10] then redis.call('DEL', KEYS[2]) end
+end
 -- Only the server that the client knows does anything, in the run that the client knows, and
 -- no replica does, writable or not: a master's replication ID is its own from its start or
 -- its promotion on. The script compares it, because only that is one step with what the
@@ -49,15 +61,17 @@ end
 -- the client knew it, with the epoch (see run.lua). If the client knew none, the run in the
 -- text stays. The quarter is a fourth of the time, in milliseconds, for which a counter
 -- outlives its last grant. The period is the server's clock divided by the quarter. 0/0 is
--- no period: the text is from a Restore.
+-- no period: the text is from a Restore, or from a transaction that made the counter (start.go),
+-- and vouches for nothing.
 --
 -- A grant that finds the text that it would write writes only the counter. That is nearly
 -- every grant, and takes no script (transaction.go). The first grant in each period finds
 -- another text: it writes both keys anew with a TTL of six quarters. A period is one
 -- quarter long, so every grant leaves both keys at least five: the four that were promised,
 -- and one for the run time of a script, because the server dates its writes by the script's
--- start. The period and the TTLs follow the same clock, so its jumps do no harm. Only a
--- grant ever shortens the TTL of either key.
+-- start. A transaction that makes both keys gives them six quarters, too. The period and the
+-- TTLs follow the same clock, so its jumps do no harm. Only a grant ever shortens the TTL of
+-- either key.
 --
 -- most is what a grant may count up to: as far ahead of the clock as the client allows, and
 -- no further than Lua's numbers are exact, 2^53-1. The tokens' order depends on it, because
@@ -108,7 +122,8 @@ end
 --
 -- A counter below 10^14 was lost. Every other one started from a clock, in microseconds, and
 -- these passed 10^14 in March 1973. It may have been counted since it was lost, by a
--- transaction that granted nothing (transaction.go), so 1 is not the only sign.
+-- transaction that granted nothing (transaction.go), so 1 is not the only sign. One that a
+-- transaction made anew looks as if it was not lost, but its text names no run.
 --
 -- Reserved tokens are below the clock, so that they never lift a counter above it, however
 -- fast they are used.
@@ -166,9 +181,9 @@ end
 -- in the same step.
 -- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
 -- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
--- microseconds the counter may be ahead of the clock, how many tokens to reserve, and where a
--- counter that starts from the clock should start; then value, and replaced value or ''. The
--- replaced value is the value itself if a transaction has set the key, but did not grant the
+-- microseconds the counter may be ahead of the clock, how many tokens to reserve, where a
+-- counter that starts from the clock should start, and 1 if a transaction made the counter for
+-- this request (undo.lua); then value, and replaced value or ''. The replaced value is the value itself if a transaction has set the key, but did not grant the
 -- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
 -- Package quorum counts on that: it takes a delete that found the value as a sign that the
 -- request can't set the key any more.
@@ -189,7 +204,8 @@ end
 -- or its number can't be used, the key is not set, and what a transaction set is deleted.
 --
 -- A request that is refused or fails changes nothing that matters. The set is compared
--- before the first write. A counter that was raised for nothing does no harm.
+-- before the first write. A counter that was raised for nothing does no harm. What a
+-- transaction made for this request is taken back first: start.go has why that may be done.
 local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
 local held = redis.pcall('GET', KEYS[1])
 -- A key of another type is held, too.

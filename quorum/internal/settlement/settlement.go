@@ -25,14 +25,16 @@
 //  1. When A was settled on s, s's clock showed at least T_A - Ahead, where Ahead is half of
 //     MaxTTL (Config.ahead). s refuses a grant and a raise beyond that: most in counter.lua
 //     bounds every grant by a script, transaction.go every other one, and lift.lua every
-//     raise.
+//     raise, whatever counter it finds.
 //  2. B asked s for a vote at least MaxTTL later. No client asks a server that was restarted
 //     or replaced before that (quarantine.State.Identify), and a vote counts only from the run
 //     of the server that the request named (standing.counts).
 //  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
 //     was in another run, or the counter was lost, the first grant in a run raises it to the
 //     clock, or above it to where the request says (count in counter.lua; see Request.Run and
-//     Fence.Token). In both cases a transaction grants nothing.
+//     Fence.Token). In both cases a transaction grants nothing, unless it makes the counter
+//     itself, above the clock of the same step. It writes no run beside the counter, so the next
+//     grant starts from the clock again (start.go in package instance).
 //
 // The assumption: the difference between s's clock at A and the clock of s, or of the server in
 // its place, at B is the time that passed, to within half of MaxTTL. At least MaxTTL has passed,
@@ -46,7 +48,8 @@
 //
 // Case 2 also requires:
 //   - Servers show their runs, and RestartQuarantine is on. A client that doesn't know a run
-//     names none, and the server goes on from the counter that it has.
+//     names none, and the server goes on from the counter that it has. That may be one that a
+//     late transaction of another client made behind the clock.
 //   - The client that asks s knows that it has to wait: it has seen the earlier run, or the mark
 //     on s is young, or s shows its uptime. A client that starts after a failover to a replica
 //     that has been up for long knows none of these. Nor does a client wait for a server that

@@ -471,7 +471,7 @@ func (r *Redis) setText(set wire.Set) *setText {
 		return last
 	}
 	text := &setText{set: set, text: set.String()}
-	text.unvouched = []byte(text.text + " 0/0 ")
+	text.unvouched = []byte(text.text + " 0/0 ?")
 	r.set.Store(text)
 	return text
 }

@@ -310,7 +310,7 @@ func TestPeriodsEnd(t *testing.T) {
 		var text *redis.StringCmd
 		_, err := r.Client().TxPipelined(ctx, func(tx redis.Pipeliner) error {
 			tx.Del(ctx, "k")
-			token = tx.Eval(ctx, acquireScript.source, []string{"k", CounterKey("k"), SetKey("k")}, 1, "", 1000, quarter, "set", ahead.Microseconds(), 0, 0, "v", "")
+			token = tx.Eval(ctx, acquireScript.source, []string{"k", CounterKey("k"), SetKey("k")}, 1, "", 1000, quarter, "set", ahead.Microseconds(), 0, 0, 0, "v", "")
 			counter, set, text = tx.PTTL(ctx, CounterKey("k")), tx.PTTL(ctx, SetKey("k")), tx.Get(ctx, SetKey("k"))
 			return nil
 		})

@@ -269,8 +269,8 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 	//guard:decision-bounded  no decision takes a counter further ahead of the clock than the client allows
 	most := min(f.clock+s.ahead, int64(fencing.MaxToken))
 	token = counted
-	//guard:decision-from-clock  a decision goes on from the clock if the counter was lost or is of another run
-	if counted < lostBelow || s.req.Run != "" && string(s.req.Run) != known {
+	//guard:decision-from-clock  a decision goes on from the clock if the counter was lost, or is of another run or of a transaction that made it
+	if counted < lostBelow || s.req.Run != "" && string(s.req.Run) != known || known == "?" {
 		token = max(counted, f.clock+1)
 		//guard:decision-start-bounded  no decision starts a counter further ahead of the clock than the client allows
 		if start := int64(s.token); start <= most {
@@ -289,7 +289,7 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 	token += spare
 	written := fmt.Sprintf("%s %d/%d %s", s.set, s.quarter, f.clock/(s.quarter*1000), s.req.Run)
 	//guard:decision-keeps-run  a decision for a client that doesn't know the run keeps the one that others wrote
-	if s.req.Run == "" {
+	if s.req.Run == "" && known != "?" {
 		written += known
 	}
 	writes = []write{s.add(token, before)}
@@ -385,7 +385,8 @@ func (s *step) restore(f *found) decision {
 		if d, left = s.lift(f); d.failure != "" {
 			return d
 		}
-		if !f.text.exists {
+		//guard:decision-restored-is-kept  a counter on which a lease relies that a decision restored isn't taken back
+		if !f.text.exists || f.text.holds(s.set+" 0/0 ?") {
 			d.writes = append(d.writes, write{[]any{"SET", s.text, s.set + " 0/0 ", "PX", left}, "+OK"})
 		}
 	}

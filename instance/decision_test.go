@@ -181,7 +181,7 @@ func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
 			return fmt.Sprintf("%s %d/%d %s", set, quarter, period, run)
 		}
 		c.put(SetKey, "-", "list", "", "x", strings.Repeat("y", 600), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, string(req.Run)), beside(mine, period, string(req.Run)), beside(mine, period, string(req.Run)),
-			beside(mine, period-1, c.run), beside(mine, period, "earlier"), beside(mine, 0, ""), beside(older, period, c.run), beside(newer, period, c.run), beside(other, period, c.run))
+			beside(mine, period-1, c.run), beside(mine, period, "earlier"), beside(mine, 0, ""), mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", other.String()+" 0/0 ?", beside(older, period, c.run), beside(newer, period, c.run), beside(other, period, c.run))
 		mark := c.one("-", "x", "list", "p/"+c.run+"@17 17 @@", "p/"+c.run+"@17 17 @@", "p/"+c.run+"@18 17 @@", "p/"+strings.Repeat("f", 40)+"@17 17 @@")
 		switch c.must("DEL", "mark"); mark {
 		case "-":
@@ -214,7 +214,7 @@ func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
 			script = acquireScript
 			args = append(args, num(s.ttl))
 			if req.Fence.On {
-				args = append(args, num(quarter), mine.String(), num(s.ahead), num(s.reserve), req.Fence.Token.String())
+				args = append(args, num(quarter), mine.String(), num(s.ahead), num(s.reserve), req.Fence.Token.String(), "0")
 			} else {
 				script, n = acquireBareScript, 1
 			}

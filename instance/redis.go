@@ -48,7 +48,7 @@ var _ wire.Instance = (*Redis)(nil)
 type setText struct {
 	set       wire.Set
 	text      string
-	unvouched []byte // beside a counter, without a period and a run, see restore.lua
+	unvouched []byte // beside a counter that a transaction made, see start.go
 }
 
 // New makes an instance of a client, which the caller keeps and closes. It does no I/O and

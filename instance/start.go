@@ -13,8 +13,8 @@ import (
 // which starts where the request says (wire.Fence.Token). These commands come before the usual
 // SET and INCR:
 //
-//	MSETNX counter token-1 text "set 0/0 "   both or, if one of them exists, none
-//	PEXPIRE counter ttl NX                   NX: a key that was there keeps its TTL
+//	MSETNX counter token-1 text "set 0/0 ?"   both or, if one of them exists, none
+//	PEXPIRE counter ttl NX                    NX: a key that was there keeps its TTL
 //	PEXPIRE text ttl NX
 //
 // The lock is granted with the token if all of this was done, and the token is above the clock
@@ -22,10 +22,10 @@ import (
 // token. If MSETNX did nothing, the transaction is the usual one. In any other case
 // acquire.lua decides.
 //
-// What this may leave is what a Restore may leave (restore.lua): a counter, and a text that
-// names the set but no run. Such a text vouches for nothing. The next grant takes acquire.lua,
-// because the text isn't the one that a transaction expects, and goes on from the clock, or
-// from the counter if that is larger. Hence tokens rise whatever becomes of the transaction:
+// The text names the set, but no run, so it vouches for nothing, like that of a Restore. The
+// next grant takes acquire.lua, because this isn't the text that a transaction expects, and
+// goes on from the clock, or from the counter if that is larger. Hence tokens rise whatever
+// becomes of the transaction:
 //
 //   - It comes late: then the token is behind the clock. It is not granted, and no grant goes
 //     on from the counter without a look at the clock. The same is true of a transaction that
@@ -38,17 +38,19 @@ import (
 //     or restore settles one beyond the bound (lift.lua).
 //   - Another set of instances: if it locked before, MSETNX does nothing. If it comes later, it
 //     is refused, as after every grant.
-//   - An older version of this library: its scripts treat the text as that of a Restore.
-//   - A client to which the server doesn't show its run goes on from what it finds, as ever: also
-//     from a counter that came late after the real one was lost.
+//   - A client with an older version of this library treats the text as that of a Restore. If it
+//     also names no run, it goes on from what it finds: also from a counter that came late after
+//     the real one was lost.
 //
 // acquire.lua first takes back what was made in vain (undo.lua): the text, so that a request
 // that was not granted keeps no other set out; and the counter, so that one that is too far
-// ahead doesn't block the lock. It deletes the counter only while the lock's key has the
-// request's value. Since the transaction set that value, no grant, raise or restore of
-// anybody else can have succeeded here, so nobody relies on the counter. If the key is gone or
-// another holder's, the counter stays, without a text. If the script never comes, both stay
-// until they expire. A server that has no Lua gets no such transaction.
+// ahead doesn't block the lock. Nobody relies on the counter that it deletes. The lock's key has
+// the request's value, so since the transaction set it, no other value was granted, raised or
+// restored here. The text is unchanged, so neither was the request's own value: it has not been
+// granted here, so it is not raised, and restore.lua writes the text anew, because a late script
+// may come after the restore. If the key is gone or another holder's, the counter stays, without
+// a text. If the script never comes, both stay until they expire. A server that has no Lua gets
+// no such transaction.
 
 // starts says for which locks a transaction makes counters, or asks for a lock without fencing.
 // It guesses, for locks of which this client knows nothing yet (see warm). A lock for each job

@@ -63,7 +63,7 @@ func (u *usual) together(reqs ...wire.Request) map[string]wire.Vote {
 }
 
 // unvouched is the text that a transaction writes beside a counter that it makes.
-var unvouched = set1.String() + " 0/0 "
+var unvouched = set1.String() + " 0/0 ?"
 
 // TestNewLockTakesNoScript: a transaction makes its counter, where a script would. The next
 // grant takes the script, and the one after it is the usual one.
@@ -106,8 +106,11 @@ func TestNewLocksTravelTogether(t *testing.T) {
 // TestLateStart: no token is behind the clock, even if no script follows the transaction, and if
 // the lock is restored in between.
 func TestLateStart(t *testing.T) {
-	for name, test := range map[string]struct{ follows, restored bool }{
-		"a script follows": {true, false}, "no script follows": {false, false}, "no script follows, restored": {false, true},
+	for name, test := range map[string]struct{ follows, restored, runless bool }{
+		"a script follows":              {true, false, false},
+		"no script follows":             {false, false, false},
+		"no script follows, restored":   {false, true, false},
+		"no script follows, run hidden": {false, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			usually(t, func(u *usual) {
@@ -125,8 +128,13 @@ func TestLateStart(t *testing.T) {
 					granted(t, u.r.Do(within(t), restore))
 					u.ask("DEL", "late")
 				}
+				if test.runless {
+					u.run = ""
+				}
 				before := u.now()
-				require.Greater(t, int64(u.grant("late").Token), before)
+				last := u.grant("late").Token
+				require.Greater(t, int64(last), before)
+				require.Equal(t, last+1, u.grant("late").Token, "it goes on")
 			})
 		})
 	}
@@ -233,16 +241,18 @@ func TestStartInAnotherRun(t *testing.T) {
 // counter that is ahead of the clock goes on.
 func TestUndo(t *testing.T) {
 	for name, test := range map[string]struct {
-		text   string // empty: the one of a grant
-		theirs bool   // the key has another value
-		made   int64
-		undone bool
+		text     string // empty: the one of a grant
+		theirs   bool   // the key has another value
+		made     int64
+		restored bool
+		undone   bool
 	}{
-		"as it was left":         {unvouched, false, 1, true},
-		"made by another client": {unvouched, false, 0, false},
-		"granted since":          {"", false, 1, false},
-		"of an older set":        {strings.Replace(unvouched, "@7", "@6", 1), false, 1, false},
-		"the key is another's":   {unvouched, true, 1, false},
+		"as it was left":         {unvouched, false, 1, false, true},
+		"made by another client": {unvouched, false, 0, false, false},
+		"granted since":          {"", false, 1, false, false},
+		"restored since":         {unvouched, false, 1, true, false},
+		"of an older set":        {strings.Replace(unvouched, "@7", "@6", 1), false, 1, false, false},
+		"the key is another's":   {unvouched, true, 1, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			usually(t, func(u *usual) {
@@ -254,6 +264,11 @@ func TestUndo(t *testing.T) {
 				u.ask("SET", CounterKey("k"), uint64(start), "KEEPTTL")
 				if test.text != "" {
 					u.ask("SET", SetKey("k"), test.text, "KEEPTTL")
+				}
+				if test.restored { // by the round that the request is of, which was won elsewhere
+					restore := req
+					restore.Op, restore.Fence.Token = wire.Restore, start-1
+					granted(t, u.r.Do(within(t), restore))
 				}
 				c := u.r.newCall(req)
 				c.byScript, c.keySet, c.made = true, true, test.made

@@ -251,7 +251,7 @@ func runOn(d database, c *call, now time.Time) wire.Vote {
 	made := d.Makes(c.cmd, now) && c.cmd.Fence.Token%64 == 0
 	vote := d.RunFor(c.waiter, c.cmd, now)
 	if r, expires, _ := d.Records.Get(c.cmd.Key, now); made && vote.Outcome == wire.Granted && vote.Token == c.cmd.Fence.Token {
-		r.Run = ""
+		r.Run = quorumtest.Unvouched
 		d.Records.Put(c.cmd.Key, r, expires)
 	}
 	return vote

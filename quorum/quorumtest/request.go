@@ -153,7 +153,7 @@ func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
 }
 
 // Makes reports whether a transaction may make the lock's counter (start.go in package
-// instance), and a record beside it that has no run. Run does so only where that is for nothing:
+// instance), and a record beside it that is Unvouched. Run does so only where that is for nothing:
 // a counter that it grants from has a record with the run, as a script writes it.
 func (d *Data) Makes(cmd wire.Request, now time.Time) bool {
 	_, _, counted := d.Counters.Get(cmd.Key, now)
@@ -182,7 +182,7 @@ func (d *Data) spill(cmd wire.Request, now time.Time, stays bool) {
 	if d.Makes(cmd, now) {
 		d.Counters.Put(cmd.Key, cmd.Fence.Token, now.Add(cmd.Fence.TTL))
 		if stays {
-			d.Records.Put(cmd.Key, Record{Set: cmd.Fence.Set.String()}, now.Add(cmd.Fence.TTL))
+			d.Records.Put(cmd.Key, Record{Set: cmd.Fence.Set.String(), Run: Unvouched}, now.Add(cmd.Fence.TTL))
 		}
 		return
 	}
@@ -197,7 +197,7 @@ func (d *Data) count(cmd wire.Request, now time.Time) (token fencing.Token, rese
 	r, _, _ := d.Records.Get(cmd.Key, now)
 	clock := fencing.Token(max(0, now.UnixMicro()))
 	token++
-	if !known || cmd.Run != "" && r.Run != cmd.Run {
+	if !known || cmd.Run != "" && r.Run != cmd.Run || r.Run == Unvouched {
 		// Above every token that the server gave before it lost its counter, or came back
 		// with an older one: see the proof in package quorum.
 		token = max(token, clock+1)
@@ -205,7 +205,7 @@ func (d *Data) count(cmd wire.Request, now time.Time) (token fencing.Token, rese
 			token = max(token, start)
 		}
 	}
-	if cmd.Run != "" {
+	if cmd.Run != "" || r.Run == Unvouched {
 		r.Run = cmd.Run
 	}
 	if token > most(cmd, now) {
@@ -253,6 +253,9 @@ func (d *Data) lift(cmd wire.Request, now time.Time) error {
 	r, _, known := d.Records.Get(cmd.Key, now)
 	if cmd.Op == wire.Restore && r.Set == "" && cmd.Fence.Set != (wire.Set{}) {
 		r.Set, known = cmd.Fence.Set.String(), true
+	}
+	if cmd.Op == wire.Restore && r == (Record{Set: cmd.Fence.Set.String(), Run: Unvouched}) {
+		r.Run = ""
 	}
 	if known {
 		d.Records.Put(cmd.Key, r, now.Add(cmd.Fence.TTL))

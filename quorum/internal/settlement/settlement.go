@@ -48,8 +48,7 @@
 //
 // Case 2 also requires:
 //   - Servers show their runs, and RestartQuarantine is on. A client that doesn't know a run
-//     names none, and the server goes on from the counter that it has. That may be one that a
-//     late transaction of another client made behind the clock.
+//     names none, and the server goes on from the counter that it has.
 //   - The client that asks s knows that it has to wait: it has seen the earlier run, or the mark
 //     on s is young, or s shows its uptime. A client that starts after a failover to a replica
 //     that has been up for long knows none of these. Nor does a client wait for a server that

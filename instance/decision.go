@@ -269,7 +269,7 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 	//guard:decision-bounded  no decision takes a counter further ahead of the clock than the client allows
 	most := min(f.clock+s.ahead, int64(fencing.MaxToken))
 	token = counted
-	//guard:decision-from-clock  a decision goes on from the clock if the counter was lost, or is of another run or of a transaction that made it
+	//guard:decision-from-clock  a decision goes on from the clock if the counter was lost, or is of another run, or newly made
 	if counted < lostBelow || s.req.Run != "" && string(s.req.Run) != known || known == "?" {
 		token = max(counted, f.clock+1)
 		//guard:decision-start-bounded  no decision starts a counter further ahead of the clock than the client allows

@@ -184,9 +184,10 @@ end
 -- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
 -- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
 -- microseconds the counter may be ahead of the clock, how many tokens to reserve, where a
--- counter that starts from the clock should start, and 1 if a transaction made the counter for
--- this request (undo.lua); then value, and replaced value or ''. The replaced value is the value itself if a transaction has set the key, but did not grant the
--- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
+-- counter that starts from the clock should start, and 1 if a transaction made the counter
+-- for this request (undo.lua); then value, and replaced value or ''. The replaced value is
+-- the value itself if a transaction has set the key, but did not grant the lock
+-- (transaction.go). If the key is gone then, it was deleted, and the request is refused.
 -- Package quorum counts on that: it takes a delete that found the value as a sign that the
 -- request can't set the key any more.
 -- The reply's ttl is the number of reserved tokens.

@@ -15,8 +15,10 @@
 //
 // Case 1: s kept its data. When A was settled on s, s's counter was at least T_A while the key
 // still had A's value: either A's vote there was T_A, or a raise found the value in place. B's
-// grant on s came after A's value had gone, and the counter only rises, so the first token of
-// B's vote on s is above T_A. F_B is no less than that. Clocks and pauses have no part in this.
+// grant on s came after A's value had gone, and the counter only rises (a script takes back one
+// that its own request made in vain, where nobody has relied on it: start.go in package
+// instance), so the first token of B's vote on s is above T_A. F_B is no less than that. Clocks
+// and pauses have no part in this.
 //
 // Case 2: s lost its data after A was settled on it, or came back with older data, after a
 // restart or because a replica took its place. This takes three steps, each enforced by some

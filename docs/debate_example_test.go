@@ -2,8 +2,8 @@ package docs_test
 
 import "fmt"
 
-// record is a resource that compares a value that isn't ordered, as antirez proposes:
-// whoever begins sets it, and a write counts only if it is still there.
+// record is a resource that compares an unordered value, as antirez proposes: each holder sets it
+// when it begins, and a write counts only if the value is still there.
 type record struct {
 	balance int
 	owner   string
@@ -22,7 +22,7 @@ func (r *record) write(value string, balance int) bool {
 	return true
 }
 
-// A value that is unique, and not ordered, in the two orders that a pause can make.
+// A unique value without an order, with A paused at two different moments.
 func Example_uniqueValue() {
 	// A is paused between its read and its write.
 	r := &record{balance: 100}
@@ -31,15 +31,15 @@ func Example_uniqueValue() {
 	fmt.Println("B:", r.write("B's", b+30))
 	fmt.Println("A, late:", r.write("A's", a+10), "balance", r.balance)
 
-	// A is paused before it begins, and its lease is over when it does.
+	// A is paused before it begins, and its lease has expired when it does.
 	r = &record{balance: 100}
 	b = r.begin("B's")
 	a = r.begin("A's")
-	fmt.Println("B, who holds the lock:", r.write("B's", b+30))
-	fmt.Println("A, whose lock is over:", r.write("A's", a+10), "balance", r.balance)
+	fmt.Println("B, the holder:", r.write("B's", b+30))
+	fmt.Println("A, whose lease expired:", r.write("A's", a+10), "balance", r.balance)
 	// Output:
 	// B: true
 	// A, late: false balance 130
-	// B, who holds the lock: false
-	// A, whose lock is over: true balance 110
+	// B, the holder: false
+	// A, whose lease expired: true balance 110
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// One server is enough for what only a real one shows: rights, TLS, persistence.
+// One server is enough for rights, TLS and persistence, which only a real server has.
 func TestLockOnARealServer(t *testing.T) {
 	server := instancetest.Start(t, instancetest.Config{}) // skips the test where there is no redis-server
 	servers, err := instance.OpenAll(instance.Config{}, "redis://"+server.Addr())
@@ -31,12 +31,12 @@ func TestLockOnARealServer(t *testing.T) {
 	locks, err := quorum.New(quorum.Config{}, servers.Instances()...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, locks.Close(context.Background())) }()
-	require.NoError(t, locks.Trust(t.Context())) // it has just been started, for this test
+	require.NoError(t, locks.Trust(t.Context())) // it was just started, for this test
 
 	require.NoError(t, rollOver(t.Context(), locks, "2026-01-31", func(context.Context, fencing.Token) error { return nil }))
 }
 
-// aclRule is the command that deploying.md gives to copy, in words.
+// aclRule is the command in deploying.md, in words.
 func aclRule(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("deploying.md")
@@ -46,10 +46,10 @@ func aclRule(t *testing.T) []string {
 	return strings.Fields(found[1])
 }
 
-// A user with the rights on the page, and no others, can do all that the library does,
-// and none of the rights can be left out without somebody noticing.
+// A user with exactly the rights on the page can do all that the library does, and without any one
+// of them something fails.
 func TestACLRule(t *testing.T) {
-	t.Parallel() // it waits for servers most of the time
+	t.Parallel() // it mostly waits for servers
 	server := instancetest.Start(t, instancetest.Config{})
 	rule := aclRule(t)
 	for i, word := range rule {
@@ -60,40 +60,39 @@ func TestACLRule(t *testing.T) {
 	server.MustAsk(rule...)
 	require.NoError(t, useLocks(t, server, "user-all", 10*time.Second))
 
-	// PING asks for a waiter's connection that was silent for long, LPUSH puts one that
-	// was called too late in front again: neither happens here.
-	spare := map[string]bool{"+ping": true, "+lpush": true}
+	// PING checks a subscription that was silent for long, and LPUSH puts a waiter that was
+	// notified too late in front again: neither happens here.
+	unused := map[string]bool{"+ping": true, "+lpush": true}
 	for i, right := range rule {
-		if !strings.HasPrefix(right, "+") && !strings.HasPrefix(right, "&") && !strings.HasPrefix(right, "~") || spare[right] {
+		if !strings.HasPrefix(right, "+") && !strings.HasPrefix(right, "&") && !strings.HasPrefix(right, "~") || unused[right] {
 			continue
 		}
 		user := fmt.Sprintf("user-%d", i)
-		server.MustAsk("SCRIPT", "FLUSH") // or nobody has to send one
-		server.MustAsk("FLUSHALL")        // what those before couldn't give back
+		server.MustAsk("SCRIPT", "FLUSH") // otherwise no client has to send a script
+		server.MustAsk("FLUSHALL")        // keys that earlier users couldn't delete
 		less := append([]string{"ACL", "SETUSER", user}, rule[3:i]...)
 		server.MustAsk(append(less, rule[i+1:]...)...)
-		require.Error(t, useLocks(t, server, user, time.Second), "nobody misses %s", right)
+		require.Error(t, useLocks(t, server, user, time.Second), "no operation needs %s", right)
 	}
 }
 
-// useLocks does as a user what the library can do, and says what it couldn't, or what
-// it was told that it can't.
+// useLocks uses the library's features as a user, and returns what failed or what a hook reported.
 func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	var told atomic.Pointer[error]
-	tell := func(err error) { told.CompareAndSwap(nil, &err) }
+	var reported atomic.Pointer[error]
+	note := func(err error) { reported.CompareAndSwap(nil, &err) }
 	clients := make([]*quorum.Coordinator, 2)
 	for i := range clients {
 		inst, err := instance.Open("redis://"+user+":CHANGE-ME@"+server.Addr(), instance.Config{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, inst.Close()) }()
-		// Who isn't called doesn't look by itself before the wait is over.
+		// A waiter without a notification doesn't poll before the wait is over.
 		terms := quorum.Terms{MaxWait: maxWait}
 		clients[i], err = quorum.New(quorum.Config{Terms: terms, InstanceTimeout: time.Second, BackoffMin: time.Hour, BackoffMax: time.Hour, Hooks: quorum.Hooks{
-			Unprotected:  func(e quorum.UnprotectedEvent) { tell(fmt.Errorf("hidden: %v", e.Hidden)) },
-			CannotNotify: func(e quorum.CannotNotifyEvent) { tell(e.Err) },
+			Unprotected:  func(e quorum.UnprotectedEvent) { note(fmt.Errorf("hidden: %v", e.Hidden)) },
+			CannotNotify: func(e quorum.CannotNotifyEvent) { note(e.Err) },
 		}}, inst)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, clients[i].Close(context.Background())) }()
@@ -108,12 +107,12 @@ func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait ti
 	if hidden := report.Instances[0].Identity.Hidden; len(hidden) > 0 {
 		return fmt.Errorf("hidden: %v", hidden)
 	}
-	line := func() string {
+	waiting := func() string {
 		return strings.TrimPrefix(server.MustAsk("LLEN", instance.WaitersKey("orders:42")), ":")
 	}
 	err = lockInTurns(ctx, clients[0], clients[1], "orders:42", func() error {
-		require.Eventually(t, func() bool { return told.Load() != nil || line() != "0" }, 10*time.Second, time.Millisecond)
-		if err := told.Load(); err != nil {
+		require.Eventually(t, func() bool { return reported.Load() != nil || waiting() != "0" }, 10*time.Second, time.Millisecond)
+		if err := reported.Load(); err != nil {
 			return *err
 		}
 		return nil
@@ -121,8 +120,8 @@ func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait ti
 		if err := clients[1].Settle(ctx); err != nil {
 			return err
 		}
-		if n := line(); n != "0" {
-			return fmt.Errorf("the line has %s waiters, and nobody waits", n)
+		if n := waiting(); n != "0" {
+			return fmt.Errorf("the queue has %s entries, and there is no waiter", n)
 		}
 		return nil
 	})
@@ -135,17 +134,17 @@ func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait ti
 	if _, err := clients[0].TryAcquire(ctx, "invoices:42"); err == nil {
 		return fmt.Errorf("another application's key was locked")
 	}
-	if err := told.Load(); err != nil {
+	if err := reported.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// lockInTurns has one client hold a lock that the other one waits for.
+// lockInTurns has one client hold a lock for which the other one waits.
 //
-// inLine waits until the other one stands in line, or never will; left says whether
-// the one who has given up stands there no more.
-func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key string, inLine, left func() error) error {
+// queued returns when the other one is in the wait queue, or can't be; left reports whether a
+// waiter that gave up is out of the queue.
+func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key string, queued, left func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lease, err := first.TryAcquire(ctx, key)
@@ -160,13 +159,13 @@ func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key str
 		return err
 	}
 	if found.Held() == nil {
-		return fmt.Errorf("nobody seems to hold %s", key)
+		return fmt.Errorf("%s seems to have no holder", key)
 	}
-	hasty, err := second.WithTerms(func(t *quorum.Terms) { t.MaxWait = 50 * time.Millisecond })
+	brief, err := second.WithTerms(func(t *quorum.Terms) { t.MaxWait = 50 * time.Millisecond })
 	if err != nil {
 		return err
 	}
-	if _, err := hasty.Acquire(ctx, key); !errors.Is(err, quorum.ErrExhausted) {
+	if _, err := brief.Acquire(ctx, key); !errors.Is(err, quorum.ErrExhausted) {
 		return err
 	}
 	if err := left(); err != nil {
@@ -180,7 +179,7 @@ func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key str
 		}
 		next <- err
 	}()
-	if err := inLine(); err != nil {
+	if err := queued(); err != nil {
 		cancel()
 		return errors.Join(err, <-next)
 	}
@@ -190,8 +189,7 @@ func lockInTurns(ctx context.Context, first, second *quorum.Coordinator, key str
 	return <-next
 }
 
-// shareLock has goroutines of one client take turns: whoever gets the lock takes tokens
-// for those that stand in line.
+// shareLock has goroutines of one client take turns: the holder reserves tokens for the waiters.
 func shareLock(ctx context.Context, c *quorum.Coordinator, key string) error {
 	var group errgroup.Group
 	for range 4 {

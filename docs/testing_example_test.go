@@ -26,8 +26,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// rollOver is the code under test in what follows: a job that must not run twice for
-// one day.
+// rollOver is the code under test: a job that must not run twice for one day.
 func rollOver(ctx context.Context, locks *quorum.Coordinator, day string, work func(context.Context, fencing.Token) error) error {
 	err := locks.Do(ctx, "roll-over/"+day, func(ctx context.Context, lease *quorum.Lease) error {
 		return work(ctx, lease.Token())
@@ -38,8 +37,8 @@ func rollOver(ctx context.Context, locks *quorum.Coordinator, day string, work f
 	return err
 }
 
-// locksInMemory are a Coordinator and its servers: no network, no process, and time
-// that a synctest bubble makes virtual.
+// locksInMemory makes a Coordinator and its servers: no network, no process, and in a synctest
+// bubble the time is virtual.
 func locksInMemory(t *testing.T) (*quorum.Coordinator, []*quorumtest.Server) {
 	t.Helper()
 	servers := make([]*quorumtest.Server, 3)
@@ -61,9 +60,9 @@ func TestRollOverSaysThatItLostTheLock(t *testing.T) {
 
 		err := rollOver(t.Context(), locks, "2026-01-31", func(ctx context.Context, _ fencing.Token) error {
 			for _, s := range servers {
-				s.FlushAll() // what an operator does on a bad day
+				s.FlushAll() // an operator's mistake
 			}
-			<-ctx.Done() // the keep-alive finds out, long before the TTL is over
+			<-ctx.Done() // keep-alive finds out, long before the TTL is over
 			return context.Cause(ctx)
 		})
 		require.ErrorIs(t, err, quorum.ErrLost)
@@ -89,8 +88,7 @@ func TestRollOverSurvivesAHungServer(t *testing.T) {
 	})
 }
 
-// lastWriter is a guard of somebody's own: a row in a map, in place of one in a
-// database.
+// lastWriter is the user's guard: a row in a map, in place of a row in a database.
 type lastWriter struct {
 	bound fencing.Bound
 	mu    sync.Mutex
@@ -98,7 +96,7 @@ type lastWriter struct {
 }
 
 func (g *lastWriter) Admit(ctx context.Context, resource string, t fencing.Token) error {
-	return g.Check(ctx, resource, t) // what it does to the mark is the same
+	return g.Check(ctx, resource, t) // its effect on the mark is the same
 }
 
 func (g *lastWriter) Check(ctx context.Context, resource string, t fencing.Token) error {
@@ -137,7 +135,7 @@ func TestOwnGuard(t *testing.T) {
 	})
 }
 
-// counted is an Instance of somebody's own: it wraps another one and counts.
+// counted is the user's Instance: it wraps another one and counts.
 type counted struct {
 	wire.Instance
 	commands atomic.Int64
@@ -166,7 +164,7 @@ func deposit(c *simulation.Client) {
 	_ = c.Release(lease)
 }
 
-// deposits is what makes it known by name, so that what is found can be kept in files.
+// deposits makes it known by name, so that findings can be kept in files.
 var deposits = search.Registry{
 	Workloads: []search.Workload{{Name: "deposit", Work: func(simulation.Config, int) simulation.Workload { return deposit }}},
 	Designs:   []search.Design{{Name: "lock", Apply: func(*simulation.Config) {}}},
@@ -176,7 +174,7 @@ var deposits = search.Registry{
 func Example_replay() {
 	found := search.Setup{Workload: "deposit", Design: "lock", Seed: 1, Schedule: simulation.Schedule{
 		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
-		{Kind: simulation.Restart, Server: "E", At: 5 * time.Second, For: time.Second}, // has nothing to do with it
+		{Kind: simulation.Restart, Server: "E", At: 5 * time.Second, For: time.Second}, // unrelated
 	}}
 	small, err := search.Shrink(context.Background(), deposits, found, simulation.LostUpdate)
 	if err != nil {
@@ -198,7 +196,7 @@ func Example_replay() {
 		log.Fatal(err)
 	}
 
-	// In a test: the bug is still there, or mended.
+	// In a test: the bug is still there, or fixed.
 	kept, err := search.Load(deposits, path)
 	if err != nil {
 		log.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/redquorum/redlock/drift"
 )
 
-// slowOf is Allowance.Of a second time, with numbers that can't overflow.
+// slowOf is a second implementation of Allowance.Of, with numbers that can't overflow.
 func slowOf(a drift.Allowance, ttl time.Duration) time.Duration {
 	if ttl <= 0 {
 		return a.Floor
@@ -25,7 +25,7 @@ func slowOf(a drift.Allowance, ttl time.Duration) time.Duration {
 	return clamp(part)
 }
 
-// slowValidity is Allowance.Validity a second time.
+// slowValidity is a second implementation of Allowance.Validity.
 func slowValidity(a drift.Allowance, ttl, elapsed time.Duration) time.Duration {
 	off := new(big.Int).Add(big.NewInt(int64(max(0, elapsed))), big.NewInt(int64(slowOf(a, ttl))))
 	return max(0, ttl) - clamp(off)
@@ -38,13 +38,13 @@ func clamp(n *big.Int) time.Duration {
 	return time.Duration(n.Int64())
 }
 
-// allowance makes a valid one out of any numbers.
+// allowance makes a valid Allowance from any numbers.
 func allowance(ppm, floor uint64) drift.Allowance {
 	return drift.Allowance{PPM: int64(ppm % 500_001), Floor: time.Duration(floor % uint64(time.Hour+1))}
 }
 
-// checkAllowance holds one calculation to the second implementation and to the
-// promises in the comments.
+// checkAllowance compares one calculation with the second implementation and the promises in the
+// comments.
 func checkAllowance(t *testing.T, a drift.Allowance, ttl, elapsed time.Duration) bool {
 	t.Helper()
 	of, validity := a.Of(ttl), a.Validity(ttl, elapsed)
@@ -62,8 +62,8 @@ func checkAllowance(t *testing.T, a drift.Allowance, ttl, elapsed time.Duration)
 }
 
 func TestAllowanceAgainstBigNumbers(t *testing.T) {
-	// Half of the numbers spread over all magnitudes: evenly drawn ones are
-	// nearly all longer than a century.
+	// Half of the numbers have random magnitudes, because most uniform ones are longer than a
+	// century.
 	err := quick.Check(func(ppm, floor uint64, ttl, elapsed int64, shift, shift2 uint8) bool {
 		a := allowance(ppm, floor)
 		return checkAllowance(t, a, time.Duration(ttl), time.Duration(elapsed)) &&
@@ -133,8 +133,8 @@ func TestAllowanceRisesWithTTL(t *testing.T) {
 		a := allowance(ppm, floor)
 		short := time.Duration(ttl>>1) >> (shift % 62)
 		long := short + time.Duration(uint64(more)>>2)
-		// A longer ttl has no smaller allowance, and no less validity either: half
-		// of what is added stays.
+		// A longer ttl never has a smaller allowance or less validity: half of the addition
+		// remains.
 		return a.Of(short) <= a.Of(long) && a.Validity(short, time.Duration(elapsed)) <= a.Validity(long, time.Duration(elapsed))
 	}, &quick.Config{MaxCount: 20_000})
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/drift"
 )
 
-// twoClocks is a Clock whose monotonic and wall parts move one without the other.
+// twoClocks is a Clock whose monotonic and wall parts move independently.
 type twoClocks struct {
 	mono time.Duration
 	wall time.Time
@@ -36,7 +36,7 @@ func (c *twoClocks) Since(t time.Time) time.Duration {
 	return c.mono - c.at
 }
 
-// move lets both clocks go on, each by its own amount.
+// move advances both clocks, each by its own amount.
 func (c *twoClocks) move(mono, wall time.Duration) {
 	c.mono += mono
 	c.wall = c.wall.Add(wall)
@@ -95,7 +95,7 @@ func TestReaderOnTheRealClock(t *testing.T) {
 	reader := drift.NewReader(machine{})
 	now := reader.Now()
 	require.Contains(t, time.Now().String(), "m=", "the machine's times have a monotonic reading")
-	// With one, Sub would compare that, and a suspended machine would go unseen.
+	// With a monotonic reading, Sub would compare that, and a suspension would go unnoticed.
 	assert.NotContains(t, now.Wall.String(), "m=")
 	assert.Equal(t, now.Wall.Round(0), now.Wall)
 	assert.GreaterOrEqual(t, now.Mono, time.Duration(0))

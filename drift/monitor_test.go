@@ -19,9 +19,9 @@ var epoch = time.Unix(1_700_000_000, 0)
 // moves only forward, by run.
 type server struct {
 	now   time.Duration // local monotonic time
-	rate  int64         // what it gains at present, in millionths
-	drift int64         // what it gained so far, in millionths of nanoseconds
-	steps time.Duration // what it was stepped by, all told
+	rate  int64         // its present gain, in millionths
+	drift int64         // its gain so far, in millionths of nanoseconds
+	steps time.Duration // the sum of its steps
 }
 
 func (s *server) run(d time.Duration) {
@@ -29,8 +29,7 @@ func (s *server) run(d time.Duration) {
 	s.drift += int64(d) * s.rate
 }
 
-// offset is what the server's clock is ahead of the local one, rounded down to
-// the nanosecond.
+// offset is how far the server's clock is ahead of the local one, rounded down to the nanosecond.
 func (s *server) offset() time.Duration {
 	drift := s.drift / 1_000_000
 	if s.drift%1_000_000 < 0 {
@@ -39,13 +38,13 @@ func (s *server) offset() time.Duration {
 	return time.Duration(drift) + s.steps
 }
 
-// read is what the server says when asked: whole microseconds, rounded down.
+// read is the server's answer: whole microseconds, rounded down.
 func (s *server) read() time.Time {
 	return epoch.Add(s.now + s.offset()).Truncate(time.Microsecond)
 }
 
-// ask makes an observation: the way there, a reading that is then so old already
-// (it may be older than the question), the way back.
+// ask makes an observation: the way there, a reading of that age (it may be older than the
+// question), the way back.
 func (s *server) ask(there, age, back time.Duration) drift.Observation {
 	var o drift.Observation
 	if age > there {
@@ -64,8 +63,8 @@ func (s *server) ask(there, age, back time.Duration) drift.Observation {
 	return o
 }
 
-// history makes random observations of a server that keeps within what a Monitor
-// believes: its rate wanders, answers take long, some are cached.
+// history makes random observations of a server within a Monitor's assumptions: its rate varies,
+// answers take long, some are cached.
 type history struct {
 	*rand.Rand
 	server
@@ -84,7 +83,7 @@ func (h *history) monitor() *drift.Monitor {
 	return &drift.Monitor{MaxRate: h.maxRate, Tolerance: h.tolerance}
 }
 
-// upTo draws a duration from 0 to bound: mostly short ones, often the ends.
+// upTo returns a random duration from 0 to bound: mostly short ones, often the ends.
 func (h *history) upTo(bound time.Duration) time.Duration {
 	switch h.IntN(6) {
 	case 0:
@@ -115,8 +114,8 @@ func (h *history) observe() drift.Observation {
 
 const histories = 4_000
 
-// No alarm without a cause, and bounds that hold the truth, whatever the
-// latencies, the rates and the observation times are.
+// Whatever the latencies, the rates and the times of observation: no alarm without a cause, and
+// bounds that contain the truth.
 func TestMonitorBelievesAGoodClock(t *testing.T) {
 	for seed := range uint64(histories) {
 		h := newHistory(seed)
@@ -135,7 +134,7 @@ func TestMonitorBelievesAGoodClock(t *testing.T) {
 			span := h.now - first
 			require.Equal(t, span >= time.Second, ok, "seed %d", seed)
 			if ok {
-				// Multiplied out, so that nothing is rounded.
+				// Multiplied out, so nothing is rounded.
 				require.LessOrEqual(t, low*int64(span), h.drift-firstDrift, "seed %d", seed)
 				require.GreaterOrEqual(t, high*int64(span), h.drift-firstDrift, "seed %d", seed)
 			}
@@ -152,8 +151,8 @@ func TestMonitorBelievesAGoodClock(t *testing.T) {
 	}
 }
 
-// Every step that is larger than what two observations leave open is noticed, at
-// the first one after it, with its sign, and not as a larger one than it was.
+// Every step larger than the uncertainty of two observations is noticed at the first one after it,
+// with its sign, and not as larger than it was.
 func TestMonitorNoticesEveryStep(t *testing.T) {
 	for seed := range uint64(histories) {
 		h := newHistory(seed)
@@ -167,14 +166,12 @@ func TestMonitorNoticesEveryStep(t *testing.T) {
 		require.False(t, jumped)
 		h.pause()
 		after := h.observe()
-		// What the two readings leave open: when each was taken, how old it was,
-		// what was rounded off it, and twice (for it may have gone either way) what
-		// the clock may have wandered from the one to the other.
+		// The uncertainty of the two readings: when each was taken, how old it was, its rounding,
+		// and twice (in either direction) the clock's drift between them.
 		open := before.Received - before.Sent + after.Received - after.Sent + 2*h.tolerance
 		wandered := open + after.Received - before.Received
 		bound := open + 2*time.Microsecond + 2*drift.Allowance{PPM: h.maxRate}.Of(wandered) + 5
-		// The step is put in now that it is known how large it has to be: the
-		// reading moves with it, and nothing else does.
+		// The step is added now that its size is known: it moves the reading, and nothing else.
 		step := bound + h.upTo(time.Hour)
 		if h.IntN(2) == 0 {
 			step = -step
@@ -189,9 +186,9 @@ func TestMonitorNoticesEveryStep(t *testing.T) {
 		require.GreaterOrEqual(t, jump.By.Abs(), step.Abs()-bound, "seed %d", seed)
 		require.Equal(t, after.Received-before.Received, jump.Within)
 
-		// From there it believes the clock as it is.
+		// From there it accepts the clock as it is.
 		_, _, ok := m.Rate()
-		require.False(t, ok, "the rate is counted anew")
+		require.False(t, ok, "the rate is counted again")
 		for range h.IntN(5) {
 			jump, jumped := m.Observe(h.observe())
 			require.False(t, jumped, "seed %d: %v", seed, jump)
@@ -201,8 +198,8 @@ func TestMonitorNoticesEveryStep(t *testing.T) {
 	}
 }
 
-// To the nanosecond: with answers that take no time and a rate that is exact, a
-// step passes unnoticed up to Tolerance and the microsecond that servers round by.
+// To the nanosecond: with instant answers and an exact rate, a step passes unnoticed up to
+// Tolerance and the microsecond by which servers round.
 func TestMonitorBoundIsExact(t *testing.T) {
 	const tolerance = 10 * time.Millisecond
 	cases := map[string]struct {
@@ -213,8 +210,8 @@ func TestMonitorBoundIsExact(t *testing.T) {
 		"at once":           {forward: tolerance + 1000, toBack: tolerance + 1000},
 		"slow to arrive":    {there: time.Second, forward: tolerance + 1000 + 1*time.Second, toBack: tolerance + 1000 + 1*time.Second},
 		"slow to come back": {back: time.Second, forward: tolerance + 1000 + 1*time.Second, toBack: tolerance + 1000 + 1*time.Second},
-		// Ten seconds (and what the answers take) at 1000 ppm, and what the older
-		// reading may have gained in Tolerance: 10 us.
+		// Ten seconds (and the time of the answers) at 1000 ppm, and what the older reading may
+		// have gained in Tolerance: 10 us.
 		"with a rate": {rate: 1000, forward: tolerance + 1000 + 10*time.Millisecond + 10*time.Microsecond, toBack: tolerance + 1000 + 10*time.Millisecond + 10*time.Microsecond},
 	}
 	for name, c := range cases {
@@ -240,9 +237,8 @@ func TestMonitorBoundIsExact(t *testing.T) {
 	}
 }
 
-// A clock that gains or loses more than MaxRate is noticed as soon as what it
-// went too far can't be put down to Tolerance, however often it is asked: small
-// excesses add up.
+// A clock that gains or loses more than MaxRate is noticed as soon as the excess is larger than
+// Tolerance, however often it is asked: small excesses add up.
 func TestMonitorNoticesASlew(t *testing.T) {
 	const maxRate, tolerance, latency = 5_000, 10 * time.Millisecond, time.Millisecond
 	for _, every := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second, 5 * time.Second} {
@@ -251,8 +247,8 @@ func TestMonitorNoticesASlew(t *testing.T) {
 				t.Run(fmt.Sprintf("%+d ppm every %v", sign*rate, every), func(t *testing.T) {
 					s := &server{rate: sign * rate}
 					m := &drift.Monitor{MaxRate: maxRate, Tolerance: tolerance}
-					// The excess has to make up for two latencies, the tolerance and
-					// its own drift; then the next observation shows it.
+					// The excess must exceed two latencies, the tolerance and its own drift; then
+					// the next observation shows it.
 					open := 2*latency + tolerance + time.Microsecond
 					open += open / 100
 					within := open*1_000_000/time.Duration(rate-maxRate) + 2*every + 2*latency
@@ -291,7 +287,7 @@ func TestMonitorAddsUpSmallSteps(t *testing.T) {
 	}
 }
 
-// With time, bounds that a slow answer left wide become narrow by quick ones.
+// With time, quick answers narrow the bounds that a slow answer left wide.
 func TestMonitorNarrowsItsBounds(t *testing.T) {
 	s := &server{rate: 40}
 	m := &drift.Monitor{MaxRate: 500}
@@ -314,14 +310,14 @@ func TestMonitorNarrowsItsBounds(t *testing.T) {
 	_, still, _ := m.Offset(now())
 	assert.Less(t, still, 3*time.Millisecond, "a slow answer doesn't widen them beyond their age")
 
-	// Bounds widen while nobody asks, and not just when the next answer comes.
+	// Bounds widen between observations, and not just at the next answer.
 	s.run(time.Hour)
 	_, later, _ := m.Offset(now())
 	assert.InDelta(t, time.Hour/2000, later-still, float64(time.Microsecond))
 	_, earlier, _ := m.Offset(drift.Instant{Mono: s.now - 2*time.Hour, Wall: epoch})
 	assert.Greater(t, earlier, still, "nor does it know the past better")
 
-	// And a day of asking shows the rate.
+	// A day of observations shows the rate.
 	for range 24 {
 		s.run(time.Hour)
 		m.Observe(s.ask(time.Millisecond, 0, time.Millisecond))
@@ -333,7 +329,7 @@ func TestMonitorNarrowsItsBounds(t *testing.T) {
 	assert.Less(t, high-low, int64(100))
 }
 
-// Its rate is asked for only when it says something.
+// The rate is known only after a meaningful time.
 func TestMonitorRateTakesASecond(t *testing.T) {
 	s := &server{}
 	m := &drift.Monitor{}
@@ -349,8 +345,8 @@ func TestMonitorRateTakesASecond(t *testing.T) {
 	assert.Equal(t, [2]int64{-2, 1}, [2]int64{low, high}, "the server's microsecond in a second, and the nanosecond that the second reading left of it, rounded outwards")
 }
 
-// A span that isn't a whole number of milliseconds must not make the bounds
-// narrower than the truth.
+// A span that isn't a whole number of milliseconds must not make the bounds narrower than the
+// truth.
 func TestMonitorRateIsRoundedOutwards(t *testing.T) {
 	for _, rate := range []int64{50_000, -50_000} {
 		s := &server{rate: rate}
@@ -366,8 +362,7 @@ func TestMonitorRateIsRoundedOutwards(t *testing.T) {
 	}
 }
 
-// The middle of bounds an odd number of nanoseconds apart is no more than the
-// larger half away from both.
+// With bounds an odd number of nanoseconds apart, the uncertainty is the larger half.
 func TestMonitorUncertaintyIsRoundedUp(t *testing.T) {
 	m := &drift.Monitor{}
 	m.Observe(drift.Observation{Sent: 0, Received: 1, Server: epoch})
@@ -401,8 +396,8 @@ func TestMonitorPassesOverWhatIsOld(t *testing.T) {
 			[]drift.Observation{at(12, 11, 11+step), at(13, 13, 13), at(14, 14, 14)}, []time.Duration{0, 0, 0},
 		},
 		"overlapping, before the first was received": {
-			// Nobody knows whether the answer from before the step came from before
-			// the first observation: it counts.
+			// It is unknown whether the answer from before the step was given before the first
+			// observation, so it counts.
 			[]drift.Observation{at(1, 2, 2+step), at(0, 5, 0)}, []time.Duration{0, -step},
 		},
 		"under way when a jump was noticed": {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stepped is what time.Now gives when mono has passed on the monotonic clock since t, and
-// wall on the wall clock. Package time has no way to say that, so the monotonic reading is
-// put in where a time.Time keeps it.
+// stepped is what time.Now returns when mono has passed on the monotonic clock since t, and wall on
+// the wall clock. Package time can't express that, so it sets the monotonic reading in the fields
+// of time.Time.
 func stepped(t *testing.T, from time.Time, mono, wall time.Duration) time.Time {
 	t.Helper()
 	type parts struct {
@@ -27,8 +27,8 @@ func stepped(t *testing.T, from time.Time, mono, wall time.Duration) time.Time {
 	return to
 }
 
-// The Reader of the machine's own clocks sees a step of the wall clock, and a suspension,
-// in which only the wall clock goes on.
+// The Reader of the machine's own clocks sees a step of the wall clock, and a suspension, in which
+// only the wall clock continues.
 func TestTheMachinesWallClockIsSeen(t *testing.T) {
 	r := SystemReader()
 	for name, c := range map[string]struct{ mono, wall, want time.Duration }{

@@ -80,3 +80,19 @@ func ExampleNewMemory() {
 	fmt.Println(errors.Is(err, fencing.ErrFull))
 	// Output: true
 }
+
+// A function deep inside finds the token in the context, and without one nothing is written.
+func ExampleFromContext() {
+	var guard fencing.Memory
+	save := func(ctx context.Context) error {
+		token, _ := fencing.FromContext(ctx)
+		return guard.Write(ctx, "report", token, func() error { return nil })
+	}
+
+	ctx := fencing.NewContext(context.Background(), 34) // as the contexts of leases are made
+	fmt.Println(save(ctx))
+	fmt.Println(errors.Is(save(context.Background()), fencing.ErrNoToken))
+	// Output:
+	// <nil>
+	// true
+}

@@ -12,9 +12,8 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// TestLargerTokenGoesFirst: a holder that writes back to back, from several
-// goroutines, cannot keep a later holder out: the end of the write that is under
-// way lets the later holder in.
+// TestLargerTokenGoesFirst: a holder that writes back to back, from several goroutines, cannot keep
+// a later holder out: when the current write ends, the later holder is next.
 func TestLargerTokenGoesFirst(t *testing.T) {
 	for _, admit := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -27,7 +26,7 @@ func TestLargerTokenGoesFirst(t *testing.T) {
 					}
 				}()
 			}
-			synctest.Wait() // one write is under way, two wait
+			synctest.Wait() // one write is in progress, two wait
 			began := time.Now()
 			short, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()

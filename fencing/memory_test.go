@@ -63,8 +63,8 @@ func TestWriteNil(t *testing.T) {
 	assert.Zero(t, m.Len(), "nothing was shown")
 }
 
-// TestWriteFails: the write's error comes back as it is, the mark stays, and the
-// resource is free again, after a panic too.
+// TestWriteFails: the write's error is returned unchanged, the mark stays, and the resource is free
+// again, also after a panic.
 func TestWriteFails(t *testing.T) {
 	var m fencing.Memory
 	ctx := t.Context()
@@ -149,14 +149,14 @@ func TestWritesExcludeEachOther(t *testing.T) {
 	assert.Positive(t, passed)
 }
 
-// TestCheckThenWriteHasAGap shows what Write closes: with Check and a separate
-// write, a holder of a larger token comes and goes in between.
+// TestCheckThenWriteHasAGap shows the gap that Write closes: with Check and a separate write, a
+// holder of a larger token can come and go in between.
 func TestCheckThenWriteHasAGap(t *testing.T) {
 	var m fencing.Memory
 	ctx, value := t.Context(), ""
 	require.NoError(t, m.Check(ctx, "r", 33))
 	require.NoError(t, m.Write(ctx, "r", 34, func() error { value = "34"; return nil }))
-	value = "33" // the write that the passed check stood for
+	value = "33" // the write after the check
 	assert.Equal(t, "33", value)
 	assert.ErrorIs(t, m.Check(ctx, "r", 33), fencing.ErrStale, "too late")
 }
@@ -200,8 +200,8 @@ func TestForgetWaitsForWrite(t *testing.T) {
 	})
 }
 
-// TestForgetGoesFirst: an operator need not wait for a gap between writes, and
-// the calls that waited are decided anew.
+// TestForgetGoesFirst: an operator need not wait for a gap between writes, and the waiting calls
+// are decided again.
 func TestForgetGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m fencing.Memory
@@ -225,8 +225,8 @@ func TestForgetGoesFirst(t *testing.T) {
 	})
 }
 
-// TestNoMarkForNobody: a call that gives up leaves no mark, also when the mark it
-// waited at was forgotten meanwhile.
+// TestNoMarkForNobody: a call that gives up leaves no mark, even if the mark that it waited for was
+// deleted meanwhile.
 func TestNoMarkForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m fencing.Memory
@@ -270,8 +270,8 @@ func TestLimit(t *testing.T) {
 	assert.Equal(t, 2, m.Len())
 }
 
-// TestRetention: a full Memory drops the mark that was shown longest ago, once
-// that is Retention ago, and none that is being written under.
+// TestRetention: a full Memory drops the mark that was shown longest ago, if that is at least
+// Retention ago, and none with a write in progress.
 func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t, fencing.MemoryConfig{Limit: 2, Retention: time.Hour})
@@ -301,8 +301,7 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// TestOneTokenCannotStopAll: a token from far ahead leaves no mark, and the next
-// holder passes.
+// TestOneTokenCannotStopAll: a token from far ahead leaves no mark, and the next holder passes.
 func TestOneTokenCannotStopAll(t *testing.T) {
 	var m fencing.Memory
 	ctx := t.Context()

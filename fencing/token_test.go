@@ -35,8 +35,8 @@ func TestParseTokenRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseToken: what is read is a token and has one spelling; what strconv
-// reads in that spelling is read.
+// FuzzParseToken: a parsed text is a token and has one spelling, and whatever strconv parses in
+// that spelling is parsed.
 func FuzzParseToken(f *testing.F) {
 	for _, s := range []string{"", "0", "1", "033", "9007199254740991", "9007199254740992", "+5", "5 "} {
 		f.Add(s)

@@ -12,17 +12,16 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// TestAnswers: what error answers mean, in the words of many servers and versions;
-// whether they say that nothing was done, if they answer a script, or if a script
-// handed them on; and that waiting doesn't help where it doesn't.
+// TestAnswers: what error answers mean, in the wording of many servers and versions; whether they
+// say that nothing was done, in answer to a script or passed on by one; and whether waiting helps.
 func TestAnswers(t *testing.T) {
 	const evalsha = "EVALSHA"
 	for _, c := range []struct {
 		text    string
 		kind    error
-		says    string // the answer as it is repeated, if not as it came
+		says    string // the answer in our error, if it differs
 		nothing bool   // to an EVALSHA
-		within  bool   // nothing, handed on by a script
+		within  bool   // nothing, passed on by a script
 	}{
 		{text: "NOREPLICAS Not enough good replicas to write.", kind: ErrMisconf, nothing: true, within: true},
 		{text: "READONLY You can't write against a read only replica.", kind: wire.ErrNotMaster, nothing: true, within: true},
@@ -68,7 +67,7 @@ func TestAnswers(t *testing.T) {
 		{text: "ERR Unknown Redis command called from script script: f_1, on @user_script:1.", kind: ErrCommand},
 		{text: "ERR Script attempted to access keys that do not hash to the same slot script: 9f, on @user_script:5.", kind: ErrCluster},
 
-		// A command that isn't there: rename-command, proxies.
+		// A command that doesn't exist: rename-command, proxies.
 		{text: "ERR unknown command 'EVALSHA', with args beginning with: '9f' '3' 'k' ", kind: ErrCommand, nothing: true},
 		{text: "ERR unknown command `evalsha`, with args beginning with: ", kind: ErrCommand, nothing: true},
 		{text: "ERR unknown command 'EVALSHA', with args beginning with: '9f' 'OOM x' 'script'", kind: ErrCommand, nothing: true},
@@ -77,7 +76,7 @@ func TestAnswers(t *testing.T) {
 		{text: "ERR Command is not available: 'EVALSHA'. See the docs", kind: ErrCommand, nothing: true},
 		{text: "ERR unknown command 'INCR'", kind: ErrCommand}, // by a script that had set the key
 
-		// Texts of a caller's choice are looked at by nobody.
+		// Texts that a caller chose don't count.
 		{text: "ERR no such thing as 'READONLY x'", kind: ErrServer},
 		{text: "ERR bad key ' -OOM NOPERM unauthenticated WRONGTYPE '", kind: ErrServer},
 		{text: "WRONGTYPE Operation against a key holding the wrong kind of value", kind: ErrWrongType},
@@ -108,25 +107,25 @@ func afterArgs(text string) string {
 	return after
 }
 
-// TestWhatWaitingCures: an error says of itself if waiting can't help.
+// TestWhatWaitingCures: an error says of itself whether waiting helps.
 func TestWhatWaitingCures(t *testing.T) {
-	for text, forGood := range map[string]bool{
+	for text, permanent := range map[string]bool{
 		"NOAUTH x": true, "WRONGPASS x": true, "NOPERM x": true, "ERR unknown command 'x'": true, "DENIED x": true,
 		"ERR DB index is out of range": true, "MOVED x": true, "WRONGTYPE x": true, "ERR ACL failure in script: x": true,
 		"READONLY x": false, "OOM x": false, "BUSY x": false, "LOADING x": false, "MISCONF x": false, "NOREPLICAS x": false,
 		"ERR max number of clients reached": false, "ERR x": false, "REDLOCKCOUNTER x": true,
 	} {
-		require.Equal(t, forGood, isPermanent(serverError(text)), text)
+		require.Equal(t, permanent, isPermanent(serverError(text)), text)
 	}
-	for e, forGood := range map[*handshakeError]bool{
+	for e, permanent := range map[*handshakeError]bool{
 		{kind: ErrNotRedis}: true, {kind: ErrProtected}: true, {kind: ErrMaxClients}: false,
 	} {
-		require.Equal(t, forGood, isPermanent(fmt.Errorf("dial: %w", e)), e.kind)
+		require.Equal(t, permanent, isPermanent(fmt.Errorf("dial: %w", e)), e.kind)
 	}
 }
 
-// TestRoles: INFO says in which mode a server runs, Redis and Valkey each in a field of
-// its own, and that counts for more than its role.
+// TestRoles: INFO says in which mode a server runs, Redis and Valkey each in its own field, and
+// that counts for more than its role.
 func TestRoles(t *testing.T) {
 	for mode, want := range map[string]string{
 		"redis_mode:standalone": wire.RoleMaster, "redis_mode:sentinel": wire.RoleSentinel, "redis_mode:cluster": wire.RoleCluster,
@@ -150,18 +149,18 @@ func TestRoles(t *testing.T) {
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// TestServersThatLackCommands: what is renamed away isn't waited for, nothing has to be
-// deleted where nothing was done, and waiters are told that they can't be called.
+// TestServersThatLackCommands: waiting doesn't bring back a renamed command, a request that did
+// nothing needs no delete, and waiters learn that they can't be notified.
 func TestServersThatLackCommands(t *testing.T) {
 	for lacking, c := range map[string]struct {
-		listens, enlists, acquires, releases bool
+		subscribes, enqueues, acquires, releases bool
 	}{
 		"EVALSHA":   {acquires: true, releases: true}, // as without Lua
-		"INCR":      {listens: true, enlists: true, releases: true},
-		"SUBSCRIBE": {enlists: true, acquires: true, releases: true},
-		"PUBLISH":   {enlists: true, acquires: true, releases: true},
-		"RPUSH":     {listens: true, acquires: true, releases: true},
-		"DEL":       {listens: true, enlists: true, acquires: true},
+		"INCR":      {subscribes: true, enqueues: true, releases: true},
+		"SUBSCRIBE": {enqueues: true, acquires: true, releases: true},
+		"PUBLISH":   {enqueues: true, acquires: true, releases: true},
+		"RPUSH":     {subscribes: true, acquires: true, releases: true},
+		"DEL":       {subscribes: true, enqueues: true, acquires: true},
 	} {
 		t.Run(lacking, func(t *testing.T) {
 			r, s := real(t, Config{}, "--rename-command", lacking, "")
@@ -173,8 +172,8 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.True(t, isPermanent(v.Err))
 				require.False(t, v.Unsent)
 			}
-			s.MustAsk("SET", "held", "somebody")
-			if v = enqueue(within(t), r, "held", "me"); c.enlists {
+			s.MustAsk("SET", "held", "another client")
+			if v = enqueue(within(t), r, "held", "me"); c.enqueues {
 				require.NoError(t, v.Err)
 			} else {
 				failed(t, v, ErrCommand)
@@ -188,7 +187,7 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.True(t, isPermanent(v.Err))
 			}
 			sub, err := r.Subscribe(within(t))
-			if c.listens {
+			if c.subscribes {
 				require.NoError(t, err)
 				require.NoError(t, sub.Close())
 				return

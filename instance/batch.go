@@ -266,9 +266,9 @@ func (b *batch) loads(s *script) bool {
 }
 
 // addList begins the command of a script that takes many locks.
-func (b *batch) addList(s *script, calls []*call, keys int) *command {
+func (b *batch) addList(s *script, calls []*call, locks, keys int) *command {
 	a := b.addScript(s, calls, keys)
-	p := appendHead(a.prefix[:0], listHead(s)+len(calls), a.nonce.b)
+	p := appendHead(a.prefix[:0], listHead(s)+locks, a.nonce.b)
 	a.prefix, a.reply.prefix = p, p
 	return a
 }
@@ -283,19 +283,20 @@ func appendHead(p []byte, n int, nonce []byte) []byte {
 
 func (b *batch) addExtends(calls []*call) {
 	first := calls[0]
-	a := b.addList(extendScript, calls, len(calls)+first.marks())
+	n := locksOf(calls)
+	a := b.addList(extendScript, calls, n, n+first.marks())
 	for _, c := range calls {
-		a.args = append(a.args, &c.req.Key)
+		a.args = c.appendKeys(a.args)
 	}
 	if first.marks() > 0 {
 		a.args = append(a.args, &b.pipe.r.markKey)
 	}
 	a.args = append(a.args, &a.nonce, (*string)(&first.req.Run))
 	for _, c := range calls {
-		a.args = append(a.args, &c.req.Value)
+		a.args = c.appendEach(a.args, &c.req.Value)
 	}
 	for _, c := range calls {
-		a.args = append(a.args, &c.ttl)
+		a.args = c.appendEach(a.args, &c.ttl)
 	}
 }
 
@@ -308,16 +309,20 @@ func (b *batch) addReleases(calls []*call) {
 			notify++
 		}
 	}
-	a := b.addList(releaseScript, calls, len(calls)+notify)
+	n := locksOf(calls)
+	a := b.addList(releaseScript, calls, n, n+locksOf(calls[:notify]))
 	for _, c := range calls {
-		a.args = append(a.args, &c.req.Key)
+		a.args = c.appendKeys(a.args)
 	}
 	for _, c := range calls[:notify] {
 		a.args = append(a.args, c.waitersKey())
+		for _, key := range c.req.Also {
+			a.args = append(a.args, WaitersKey(key))
+		}
 	}
 	a.args = append(a.args, &a.nonce)
 	for _, c := range calls {
-		a.args = append(a.args, &c.req.Value)
+		a.args = c.appendEach(a.args, &c.req.Value)
 	}
 }
 
@@ -348,13 +353,17 @@ func (b *batch) addSingle(c *call) {
 		a := b.addOne(dequeueScript, c, 2)
 		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address)
 	case wire.Acquire:
+		if c.several() {
+			b.addAcquireAll(c)
+			return
+		}
 		replaced := &req.Replace
 		if c.keySet {
 			replaced = &req.Value // by a transaction, which didn't grant the lock
 		}
 		switch {
 		case req.Fence.On:
-			b.addLock(acquireScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &c.token, &c.made, &req.Value, replaced)
+			b.addLock(acquireScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &c.token, &req.Value, replaced)
 		case req.Replace != "" || req.Run != "":
 			b.addLock(acquireBareScript, c, 1, run, &c.ttl, &req.Value, replaced)
 		default:
@@ -366,8 +375,16 @@ func (b *batch) addSingle(c *call) {
 			c.pttl.args = append(c.pttl.args, &req.Key)
 		}
 	case wire.Raise:
+		if c.several() {
+			b.addLiftAll(c)
+			return
+		}
 		b.addLock(raiseScript, c, 3, run, &req.Value, &c.token, &c.quarter, &c.ahead)
 	case wire.Restore:
+		if c.several() {
+			b.addLiftAll(c)
+			return
+		}
 		if req.Fence.On {
 			b.addLock(restoreScript, c, 3, run, &req.Value, &c.ttl, &c.token, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead)
 		} else {
@@ -424,7 +441,8 @@ func boolArg(on bool) string {
 // addExtend adds an extension in the server's dialect.
 func (b *batch) addExtend(c *call) {
 	dialect := Dialect(b.pipe.r.extend.Load())
-	if c.useScript || c.req.Run != "" {
+	//guard:several-extended-by-a-script  a lease on several keys isn't extended by a command for one of them
+	if c.useScript || c.req.Run != "" || c.several() {
 		dialect = DialectLua // which compares the run in the same step
 	}
 	switch dialect {
@@ -446,7 +464,8 @@ func (b *batch) addRelease(c *call) {
 	r := b.pipe.r
 	c.notifies = c.req.Notify && !c.cannotNotify && !r.cannotNotify.Load()
 	dialect := Dialect(r.release.Load())
-	if c.notifies || c.useScript {
+	//guard:several-released-by-a-script  a lease on several keys isn't released by a command for one of them
+	if c.notifies || c.useScript || c.several() {
 		dialect = DialectLua
 	}
 	switch dialect {
@@ -512,13 +531,14 @@ func (b *batch) read(a *command, err error) {
 	case a.script.list():
 		a.readList()
 	default:
-		if res, ok := decodeScript(a.reply.raw); ok && (res.outcome != scriptReplaced || a.script.replaces()) {
+		res, ok := decodeScript(a.reply.raw)
+		if ok && (res.outcome != scriptReplaced || a.script.replaces()) {
 			c.take(res)
 		} else {
 			c.malformed(&a.reply)
 		}
 		if c.req.Op == wire.Acquire {
-			b.pipe.r.scriptDecided(c)
+			b.pipe.r.scriptDecided(c, res.text == nil)
 		}
 	}
 }
@@ -576,6 +596,11 @@ func (b *batch) readError(a *command, text string) {
 		case noScript:
 			c.useEval = true
 		case noLua && r.watched(c):
+		case noLua && c.several():
+			// A delete must not look like one that never reached the server: then it would be
+			// tried again forever.
+			c.vote = wire.Vote{Unsent: c.req.Op != wire.Release, Err: errSeveral}
+			continue
 		case len(a.calls) > 1 && forbidden && a.script != nil:
 			c.ownCommand = true // one of the keys is forbidden, perhaps not this one
 		case c.notifies && forbidden:
@@ -633,9 +658,15 @@ func (c *call) readNative(a *command) {
 // readList reads a reply of extend.lua or release.lua.
 func (a *command) readList() {
 	l := list{parser: parser{rest: a.reply.raw}}
-	l.head(a.script, len(a.calls))
+	l.head(a.script, locksOf(a.calls))
 	for _, c := range a.calls {
-		c.take(l.next(a.script))
+		all := l.next(a.script)
+		for range c.req.Also {
+			one := l.next(a.script)
+			//guard:all-of-a-list  a lease on several keys counts as extended or released only if all of them were
+			all.outcome, all.token = min(all.outcome, one.outcome), max(all.token, one.token)
+		}
+		c.take(all)
 	}
 	if !l.end() {
 		for _, c := range a.calls {

@@ -16,8 +16,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// BenchmarkDo is an acquire and a release, with a timeout for each, as a round
-// of the Coordinator has it; without a run it is what naming the run costs less.
+// BenchmarkDo is an acquire and a release, each with a timeout, as in a round of the Coordinator.
+// The difference without a run is the cost of naming the run.
 func BenchmarkDo(b *testing.B) {
 	for _, kind := range []string{"fenced", "fenced without a run", "bare", "bare without a run"} {
 		b.Run(kind, func(b *testing.B) {
@@ -54,8 +54,8 @@ func serverTime(b *testing.B, s *instancetest.Server, locks int) func() {
 	return func() { b.ReportMetric(1e6*(spent()-before)/float64(b.N*locks), "server-us/lock") }
 }
 
-// BenchmarkDoUnbounded is the same without timeouts, and so without a goroutine
-// for each command: the difference is what heeding a cancellation costs.
+// BenchmarkDoUnbounded is the same without timeouts, and so without a goroutine for each command:
+// the difference is the cost of cancellation.
 func BenchmarkDoUnbounded(b *testing.B) {
 	s := instancetest.Start(b, instancetest.Config{Unix: true})
 	r := open(b, s.URL(), Config{})
@@ -70,8 +70,8 @@ func BenchmarkDoUnbounded(b *testing.B) {
 	}
 }
 
-// BenchmarkList is as many acquires and releases in one batch each: what the
-// scripts and the making of their lists take for one lock, without waiting for others.
+// BenchmarkList is as many acquires and releases in one batch each: the time per lock of the
+// scripts and of making their lists, without waiting for others.
 func BenchmarkList(b *testing.B) {
 	for _, name := range []string{"1", "16", "64", "1 without a run", "16 without a run", "64 without a run"} {
 		number, without, _ := strings.Cut(name, " ")
@@ -111,7 +111,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkPlainClient is what go-redis alone takes for two commands: the floor.
+// BenchmarkPlainClient is go-redis alone with two commands: the minimum.
 func BenchmarkPlainClient(b *testing.B) {
 	s := instancetest.Start(b, instancetest.Config{Unix: true})
 	client := redis.NewClient(Harden(&redis.Options{Network: "unix", Addr: s.Addr()}))

@@ -18,7 +18,7 @@ import (
 
 // How far a counter may be ahead of the server's clock.
 
-// tooFar checks for the failure of a command for which a counter would be too far ahead.
+// tooFar checks for a failure because a counter would be too far ahead.
 func tooFar(t testing.TB, v wire.Vote, token fencing.Token, permanent bool) *wire.CounterError {
 	t.Helper()
 	failed(t, v, wire.ErrCounter)
@@ -30,7 +30,7 @@ func tooFar(t testing.TB, v wire.Vote, token fencing.Token, permanent bool) *wir
 	return counter
 }
 
-// pastTheLast checks for the failure of a command that finds the clock past the last token.
+// pastTheLast checks for a failure because the clock is past the last token.
 func pastTheLast(t testing.TB, v wire.Vote) {
 	t.Helper()
 	failed(t, v, wire.ErrCounter)
@@ -42,9 +42,8 @@ func pastTheLast(t testing.TB, v wire.Vote) {
 	require.ErrorContains(t, v.Err, "set its clock right")
 }
 
-// TestCounterAheadOfTheClock: one that is a little ahead goes on, also in a new run, and
-// nothing is reserved. One that is further ahead than Ahead gives nothing, and is left as
-// it was found.
+// TestCounterAheadOfTheClock: a counter slightly ahead continues, also in a new run, and nothing is
+// reserved. A counter further ahead than Ahead gives nothing, and stays unchanged.
 func TestCounterAheadOfTheClock(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		at := func(d time.Duration) fencing.Token { return fencing.Token(time.Now().Add(d).UnixMicro()) }
@@ -83,7 +82,7 @@ func TestCounterAheadOfTheClock(t *testing.T) {
 	})
 }
 
-// TestRepairCommand: what the error tells the operator to enter works.
+// TestRepairCommand: the command in the error, which an operator enters, works.
 func TestRepairCommand(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	r := open(t, s.URL(), Config{})
@@ -115,8 +114,8 @@ func TestRepairCommand(t *testing.T) {
 	require.ErrorContains(t, err, "{resource}:redlock:set")
 }
 
-// TestLiftsAreBounded: no client lifts a counter further ahead of the server's clock than
-// its commands say, whatever token it brings.
+// TestLiftsAreBounded: no client raises a counter further ahead of the server's clock than its
+// commands allow, whatever token it brings.
 func TestLiftsAreBounded(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		at := func(d time.Duration) fencing.Token { return fencing.Token(time.Now().Add(d).UnixMicro()) }
@@ -155,7 +154,7 @@ func TestLiftsAreBounded(t *testing.T) {
 					}
 				}
 			}
-			// Nor does one count that is there already.
+			// Nor does one count that already has the token.
 			req := have(uint64(fencing.MaxToken - 1))
 			req.Fence.Token = fencing.MaxToken - 5
 			tooFar(t, r.Do(within(t), req), req.Fence.Token, true)
@@ -164,9 +163,9 @@ func TestLiftsAreBounded(t *testing.T) {
 	})
 }
 
-// TestServerClocksFarAhead: a counter that is lost on a server whose clock is hours ahead
-// starts there; it gives nothing more when the clock has been set back. With a clock past
-// the last token nothing can start.
+// TestServerClocksFarAhead: a lost counter on a server whose clock is hours ahead starts there, and
+// gives nothing more when the clock has been set back. With a clock past the last token no counter
+// can start.
 func TestServerClocksFarAhead(t *testing.T) {
 	r, m := mini(t, Config{})
 	g := &granter{t: t, r: r, ask: asker(t, r), run: string(runOf(t, r)), called: "one"}
@@ -189,13 +188,13 @@ func TestServerClocksFarAhead(t *testing.T) {
 			require.Nil(t, tokenIn(g.ask, "k"), "no counter is left that couldn't be counted from")
 		}
 		counted(g.ask, "k", old, set1.String(), "one")
-		require.EqualValues(t, old+1, g.token("one"), "a counter that is there goes on")
+		require.EqualValues(t, old+1, g.token("one"), "an existing counter continues")
 		g.in("two")
 		before := tokenIn(g.ask, "k")
 		pastTheLast(t, g.vote(g.request("two")))
 		require.Equal(t, before, tokenIn(g.ask, "k"))
 	}
-	// The last tokens that there are.
+	// The last tokens.
 	m.SetTime(time.UnixMicro(int64(fencing.MaxToken) - 5))
 	counted(g.ask, "k", uint64(fencing.MaxToken-1), set1.String(), "one")
 	require.Equal(t, fencing.MaxToken, g.token("one"))
@@ -204,7 +203,7 @@ func TestServerClocksFarAhead(t *testing.T) {
 	require.Equal(t, fencing.MaxToken+1, counter.Token)
 }
 
-// TestReservedTokens: as many as asked for, where the clock has ticked them already.
+// TestReservedTokens: as many as asked for, if the clock has already reached them.
 func TestReservedTokens(t *testing.T) {
 	r, m := mini(t, Config{})
 	ask := asker(t, r)
@@ -233,7 +232,7 @@ func TestReservedTokens(t *testing.T) {
 func TestCommandsOfOtherBoundsTravelApart(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		token := fencing.Token(time.Now().Add(30 * time.Minute).UnixMicro())
-		// Several times, as the first may be answered before the others are there.
+		// Several times, because the first may be answered before the others are queued.
 		for round := range 10 {
 			key := func(i int) string { return fmt.Sprintf("k%d-%d", round, i) }
 			for i := range 12 {

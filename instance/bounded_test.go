@@ -37,9 +37,9 @@ func clockOf(t testing.TB, r *instance.Redis) fencing.Token {
 	return fencing.Token(vote.Clock.UnixMicro())
 }
 
-// TestTokensRiseAtAnyRate: goroutines of one process follow each other as fast as a server
-// on the same machine answers, each in a round of its own that reserves as many tokens as it
-// can get. Then the server loses its data. Its clock is above all that it gave.
+// TestTokensRiseAtAnyRate: goroutines of one process take the lock as fast as a server on the same
+// machine answers, each in its own round, which reserves as many tokens as possible. Then the
+// server loses its data. Its clock is above all tokens that it gave.
 func TestTokensRiseAtAnyRate(t *testing.T) {
 	const (
 		maxTTL  = 100 * time.Millisecond
@@ -77,7 +77,7 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 			return err
 		}
 		if token := uint64(lease.Token()); token > last.Load() {
-			last.Store(token) // it has the lock, or had it when it read that
+			last.Store(token) // it has the lock, or had it when it read the token
 		}
 		_ = lease.Release(ctx) // on a busy machine it may have expired
 		return nil
@@ -112,9 +112,9 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 	require.NoError(t, lease.Release(ctx))
 }
 
-// TestPoisonedCounters: a counter that somebody set to the last token but one, on one server
-// of five, keeps nobody from locking and isn't spread. On all five Acquire fails at once, and
-// says by which command to repair that, which does.
+// TestPoisonedCounters: a counter set to the last token but one, on one server of five, prevents no
+// lock and isn't spread. On all five Acquire fails at once, and its error names a repair command
+// that works.
 func TestPoisonedCounters(t *testing.T) {
 	servers := instancetest.StartN(t, 5, instancetest.Config{})
 	urls := make([]string, len(servers))

@@ -50,11 +50,10 @@ type call struct {
 	// transactional: it is part of its batch's transaction.
 	transactional bool
 	grant         *grant // in a transaction
-	warmth        uint64 // of an acquisition, see warm.hash; 0 where no transaction asks for a lock
+	warmth        uint64 // of an acquisition, see warm.hash
 	unknown       bool   // a transaction could ask for it, but this client doesn't know the lock
 	guessed       bool   // and does so by a guess, see starts
-	made          int64  // 1 if it made the counter
-	start         *start // and the arguments of that
+	start         *start // and the commands and arguments of that
 	before        uint64 // the counter before the grant
 	life          int64  // the TTL of what it makes, in milliseconds
 	unvouched     bytesArg
@@ -111,7 +110,7 @@ func (r *Redis) newCall(req wire.Request) *call {
 	c.quarter = (req.Fence.TTL.Milliseconds() + 3) / 4
 	c.token = uint64(req.Fence.Token)
 	c.reserve, c.ahead = int64(req.Fence.Reserve), req.Fence.Ahead.Microseconds()
-	if req.Op == wire.Acquire && req.Run != "" && r.transactions.Load() {
+	if req.Op == wire.Acquire {
 		c.warmth = r.warm.hash(&c.req)
 	}
 	return c
@@ -121,6 +120,13 @@ func (r *Redis) newCall(req wire.Request) *call {
 func (r *Redis) recycle(c *call) {
 	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant, start: c.start}
 	r.calls.Put(c)
+}
+
+// takeInTheWay takes the number of the key in the way of a request for several.
+func (c *call) takeInTheWay(a result) {
+	if n := 1 + len(c.req.Also); c.several() && a.token >= 1 && a.token <= int64(n) {
+		c.vote.InTheWay = uint8(a.token)
+	}
 }
 
 // marks is the number of marks among the keys of the call's script: 1 if the run has an
@@ -195,6 +201,9 @@ func (c *call) take(a result) {
 	//guard:outcome-as-answered  only a script's grant is read as a grant
 	if a.outcome == scriptGranted || a.outcome == scriptReplaced {
 		c.vote.Outcome = wire.Granted
+		if c.several() {
+			c.vote.Keys = uint8(1 + len(c.req.Also))
+		}
 	}
 	switch c.req.Op {
 	case wire.Release, wire.Dequeue:
@@ -215,7 +224,9 @@ func (c *call) take(a result) {
 			}
 		case scriptRefused:
 			c.vote.Remaining = remaining(a.ttl)
+			c.takeInTheWay(a)
 		case scriptOtherSet:
+			c.takeInTheWay(a)
 			c.vote.Err = &wire.SetMismatchError{Mine: c.req.Fence.Set, Theirs: string(a.text)}
 		}
 	case wire.Look:

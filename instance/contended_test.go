@@ -30,29 +30,29 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// contention is several processes whose workers all want one lock, hold it for a
-// millisecond, give it back and want it again.
+// contention is several processes whose workers all want one lock, hold it for a millisecond,
+// release it and want it again.
 
 const (
-	contentionEnv  = "REDLOCK_CONTENTION" // marks a process of it; holds what it runs as JSON
+	contentionEnv  = "REDLOCK_CONTENTION" // marks one of its processes; holds its settings as JSON
 	contentionKey  = "contended"
 	contentionHold = time.Millisecond
 )
 
-// contender says what one process runs.
+// contender is the settings of one process.
 type contender struct {
 	URLs    []string
 	Workers int
 	Turns   int           // of each worker, 0 for no bound
 	Time    time.Duration // 0 for no bound
 	TTL     time.Duration // 0 for the default
-	Tell    bool          // it prints each turn when that has begun
+	Report  bool          // it prints each turn after it has begun
 }
 
-// busy is an InstanceTimeout for a machine that has more to do than this.
+// busy is an InstanceTimeout for a machine with other work.
 const busy = time.Second
 
-// share is what the workers of one process had.
+// share is the turns of one process's workers.
 type share struct {
 	Turns []int           // of each worker
 	Waits []time.Duration // for each turn
@@ -65,8 +65,8 @@ type held struct {
 	From, To int64
 }
 
-// contend runs workers in this process until they have had their turns, or the time is
-// over, or they are told to stop.
+// contend runs workers in this process until they have had their turns, the time is over, or stop
+// is closed.
 func contend(ctx context.Context, c contender, stop <-chan struct{}) (s share, err error) {
 	group, err := instance.OpenAll(instance.Config{}, c.URLs...)
 	if err != nil {
@@ -103,7 +103,7 @@ func contend(ctx context.Context, c contender, stop <-chan struct{}) (s share, e
 				}
 				turn := held{Token: lease.Token(), From: time.Now().UnixNano()}
 				waited := time.Since(began)
-				if c.Tell {
+				if c.Report {
 					fmt.Printf("turn %d %d\n", turn.Token, turn.From)
 				}
 				time.Sleep(contentionHold)
@@ -123,8 +123,7 @@ func contend(ctx context.Context, c contender, stop <-chan struct{}) (s share, e
 	return s, workers.Wait()
 }
 
-// TestContender is what each process of a contention runs. On its own it does
-// nothing.
+// TestContender is run by each process of a contention. On its own it does nothing.
 func TestContender(t *testing.T) {
 	task := os.Getenv(contentionEnv)
 	if task == "" {
@@ -176,7 +175,7 @@ func startContender(t testing.TB, c contender) *process {
 	return p
 }
 
-// expect reads up to a line that begins with the word, and gives what follows it.
+// expect reads up to a line that begins with the word, and returns the rest of it.
 func (p *process) expect(t testing.TB, word string) string {
 	t.Helper()
 	var seen strings.Builder
@@ -191,7 +190,7 @@ func (p *process) expect(t testing.TB, word string) string {
 	return ""
 }
 
-// result is what a contention came to.
+// result is the outcome of a contention.
 type result struct {
 	took     time.Duration
 	turns    []int // of each worker, the fewest first
@@ -210,7 +209,7 @@ func (r *result) String() string {
 		r.wait(50).Round(time.Microsecond), r.wait(99).Round(time.Microsecond), r.wait(100).Round(time.Microsecond), r.turns)
 }
 
-// runContention has so many processes contend; a single one is this process itself.
+// runContention runs this many contending processes; a single one is this process itself.
 func runContention(t testing.TB, servers []*instancetest.Server, processes int, c contender) *result {
 	t.Helper()
 	for _, s := range servers {
@@ -258,8 +257,8 @@ func runContention(t testing.TB, servers []*instancetest.Server, processes int, 
 
 var scriptCalls = regexp.MustCompile(`(?m)^cmdstat_evalsha:calls=(\d+)`)
 
-// commandsTo counts what the servers were asked for about locks: all of it is
-// scripts, but for a few at the start of each connection.
+// commandsTo counts the requests about locks to the servers: all are scripts, except for a few at
+// the start of each connection.
 func commandsTo(t testing.TB, servers []*instancetest.Server) (calls int) {
 	t.Helper()
 	for _, s := range servers {
@@ -272,9 +271,9 @@ func commandsTo(t testing.TB, servers []*instancetest.Server) (calls int) {
 	return calls
 }
 
-// Many who want one lock get it, and cost the servers less than a round and a release for
-// each turn. That the turns are shared out is tested in virtual time: here a process may
-// be stopped by the machine for as long as others take to have theirs.
+// Many workers that want one lock get it, with fewer commands than a round and a release for each
+// turn. Fairness is tested in virtual time: here the machine may stop a process for as long as
+// others need for their turns.
 func TestContention(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	for _, test := range []struct {
@@ -289,7 +288,7 @@ func TestContention(t *testing.T) {
 			t.Log(r)
 			require.Len(t, r.held, test.processes*test.workers*c.Turns)
 			for i, next := range r.held[1:] {
-				require.Greater(t, next.Token, r.held[i].Token, "two had one token")
+				require.Greater(t, next.Token, r.held[i].Token, "two turns had the same token")
 				require.GreaterOrEqual(t, next.From, r.held[i].To, "two had the lock, or their tokens are in the wrong order")
 			}
 			assert.Less(t, float64(r.commands)/float64(r.handoffs()), test.most)
@@ -297,11 +296,11 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// A process is killed whose workers pass the lock on among themselves. Another one goes on
-// when its key has run out, with larger tokens than any that the dead one gave.
+// A process is killed whose workers hand the lock to each other. Another process continues when its
+// key has expired, with larger tokens than any of the dead process.
 func TestDeadCohort(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	c := contender{Workers: 4, TTL: 4 * time.Second, Tell: true}
+	c := contender{Workers: 4, TTL: 4 * time.Second, Report: true}
 	for _, s := range instancetest.StartN(t, 5, instancetest.Config{}) {
 		c.URLs = append(c.URLs, s.URL())
 	}
@@ -334,7 +333,7 @@ func TestDeadCohort(t *testing.T) {
 	}
 	require.Error(t, dead.cmd.Wait(), "it was killed")
 	killed := time.Now().UnixNano()
-	for after := 0; after <= 100; { // the other one goes on
+	for after := 0; after <= 100; { // the other process continues
 		if read(other.expect(t, "turn")).From > killed {
 			after++
 		}
@@ -345,13 +344,13 @@ func TestDeadCohort(t *testing.T) {
 	require.NoError(t, other.cmd.Wait(), other.err.String())
 	slices.SortFunc(turns, func(a, b held) int { return cmp.Compare(a.Token, b.Token) })
 	for i, next := range turns[1:] {
-		require.Greater(t, next.Token, turns[i].Token, "two had one token")
+		require.Greater(t, next.Token, turns[i].Token, "two turns had the same token")
 		require.Greater(t, next.From, turns[i].From, "the tokens are in the wrong order")
 	}
 }
 
-// BenchmarkContended measures handing one lock, held for a millisecond, from one
-// to the next: 16 workers in one process, and in four. One operation is a second.
+// BenchmarkContended measures handing over one lock, held for a millisecond: 16 workers in one
+// process, and in four. One operation is a second.
 func BenchmarkContended(b *testing.B) {
 	for _, processes := range []int{1, 4} {
 		b.Run(fmt.Sprintf("processes=%d", processes), func(b *testing.B) {

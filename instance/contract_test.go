@@ -42,7 +42,7 @@ func (s subject) PutRun(key string, run wire.Run) {
 	}
 }
 
-// restartable is one whose server can be ended.
+// restartable is a subject whose server can be ended.
 type restartable struct{ subject }
 
 func (s restartable) Restart(keepData bool) {
@@ -52,12 +52,11 @@ func (s restartable) Restart(keepData bool) {
 	s.server.Restart()
 }
 
-// unhurried is a URL for the contract: how long an answer may take is for the contract to
-// say. A server on a busy machine takes longer for hundreds of commands at once than a
-// connection waits by default.
+// unhurried is a URL for the contract, which has its own timeouts. A server on a busy machine takes
+// longer for hundreds of commands at once than a connection waits by default.
 func unhurried(url string) string { return url + "?read_timeout=10s&write_timeout=10s" }
 
-// TestContract holds a real server to the contract, in each way to reach it.
+// TestContract checks the contract with a real server, in each way to reach it.
 func TestContract(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	for name, cfg := range map[string]struct {
@@ -70,7 +69,7 @@ func TestContract(t *testing.T) {
 		"durable": {server: instancetest.Config{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}}},
 		"without lua": {
 			server:  instancetest.Config{Args: append(instancetest.WithoutLua(), "--appendonly", "yes", "--appendfsync", "always")},
-			options: []contract.Option{contract.NotifiesNobody()},
+			options: []contract.Option{contract.NotifiesNobody(), contract.OneKeyAlone()},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +77,7 @@ func TestContract(t *testing.T) {
 			contract.Check(t, func(t *testing.T) wire.Instance {
 				sub := subject{open(t, unhurried(s.URL()), cfg.instance), t, s}
 				if name == "without lua" {
-					_, err := sub.Probe(within(t), wire.Known{}) // which tells what the server lacks
+					_, err := sub.Probe(within(t), wire.Known{}) // which finds out what the server lacks
 					require.NoError(t, err)
 				}
 				if name == "durable" || name == "without lua" {
@@ -90,7 +89,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestContractOfAnyClient holds a client of the caller's own to it, with RESP3.
+// TestContractOfAnyClient checks it with the caller's own client, with RESP3.
 func TestContractOfAnyClient(t *testing.T) {
 	t.Parallel()
 	checkAnyClient(t, instancetest.Config{})
@@ -99,7 +98,7 @@ func TestContractOfAnyClient(t *testing.T) {
 // TestContractOfAnyClientWithoutLua is the same on a server without Lua.
 func TestContractOfAnyClientWithoutLua(t *testing.T) {
 	t.Parallel()
-	checkAnyClient(t, instancetest.Config{Args: instancetest.WithoutLua()}, contract.NotifiesNobody())
+	checkAnyClient(t, instancetest.Config{Args: instancetest.WithoutLua()}, contract.NotifiesNobody(), contract.OneKeyAlone())
 }
 
 func checkAnyClient(t *testing.T, cfg instancetest.Config, options ...contract.Option) {
@@ -116,8 +115,8 @@ func checkAnyClient(t *testing.T, cfg instancetest.Config, options ...contract.O
 	}, options...)
 }
 
-// valkeyWithoutLua makes a server without scripts answer as Valkey does without its Lua module:
-// the commands are there, and the engine isn't.
+// valkeyWithoutLua makes a server without scripts answer as Valkey does without its Lua module: the
+// commands exist, and the engine doesn't.
 type valkeyWithoutLua struct {
 	net.Conn
 	from *bufio.Reader
@@ -151,7 +150,7 @@ func (v *valkeyWithoutLua) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestContractOfValkeyWithoutLua: the server lacks Lua, and its commands are there.
+// TestContractOfValkeyWithoutLua: the server has the commands, but no Lua.
 func TestContractOfValkeyWithoutLua(t *testing.T) {
 	t.Parallel()
 	s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
@@ -160,7 +159,7 @@ func TestContractOfValkeyWithoutLua(t *testing.T) {
 		t.Cleanup(func() { _ = client.Close() })
 		r, err := New(client, Config{})
 		require.NoError(t, err)
-		// Without a Probe, the first script tells.
+		// Without a Probe, the first script finds that out.
 		granted(t, r.Do(within(t), acquire(value(), "v")))
 		require.True(t, r.noScripts.Load())
 		id, err := r.Probe(within(t), wire.Known{})
@@ -168,11 +167,11 @@ func TestContractOfValkeyWithoutLua(t *testing.T) {
 		require.Equal(t, []string{lacksScripts}, id.Lacks)
 		require.Empty(t, id.Hidden)
 		return subject{r, t, s}
-	}, contract.NotifiesNobody())
+	}, contract.NotifiesNobody(), contract.OneKeyAlone())
 }
 
-// TestContractMiniredis holds an embedded server to it. Its clock for TTLs
-// stands still unless it is driven.
+// TestContractMiniredis checks it with an embedded server. Its clock for TTLs stands still unless
+// it is driven.
 func TestContractMiniredis(t *testing.T) {
 	t.Parallel()
 	contract.Check(t, func(t *testing.T) wire.Instance {
@@ -186,16 +185,15 @@ func TestContractMiniredis(t *testing.T) {
 	})
 }
 
-// clockwork gives a function that brings a miniredis's clock, by which it expires
-// keys, up to the real one. Called before each command, it is all that it takes
-// for keys to end in time.
+// clockwork returns a function that moves a miniredis's clock, by which keys expire, to the real
+// time. Called before each command, it makes keys expire in time.
 func clockwork(m *miniredis.Miniredis) func(peer *server.Peer) {
 	var mu sync.Mutex
 	last := time.Now()
 	var clients sync.Map // of *server.Peer
 	return func(peer *server.Peer) {
-		// A script's own commands come on a peer that has its state from birth.
-		// Within a script the miniredis is locked, and its time stands still.
+		// A script's own commands come on a peer that already has its state. Within a script the
+		// miniredis is locked, and its time stands still.
 		if _, known := clients.Load(peer); !known && peer.Ctx != nil {
 			return
 		}

@@ -17,41 +17,40 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// What the scripts make of a counter and of the text beside it, in every state that
-// they can be found in.
+// What the scripts do with a counter and the text beside it, in every state.
 
-// granter is a way to be granted a lock with a token: by a list, in place of the lease
-// before, or with tokens to spare.
+// granter is a way to get a token: by a list, by replacing the previous lease, or with reserved
+// tokens.
 type granter struct {
 	t   *testing.T
 	r   *Redis
 	ask func(...any) any
-	// replace is what is replaced, if it is by a Replace.
-	replace string
-	spare   int
-	last    fencing.Token // that was given
-	// run is the server's, and called what a test calls it: tests tell in which run a
-	// counter was granted from, and a server can't be in another one at will.
+	// replace is the value that a Replace replaces.
+	replace  string
+	reserved int
+	last     fencing.Token // that was given
+	// run is the server's, and called is its name in the test: tests say in which run a counter was
+	// last used, and a server can't change its run at will.
 	run, called string
 }
 
-// grants runs a test on both servers, for each way to be granted a lock.
+// grants runs a test on both servers, for each way to get a token.
 func grants(t *testing.T, test func(t *testing.T, g *granter, ask func(...any) any)) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		for name, g := range map[string]granter{
-			"acquire": {}, "replace": {replace: "old"}, "spare": {spare: 4}, "replace and spare": {replace: "old", spare: 127},
+			"acquire": {}, "replace": {replace: "old"}, "reserve": {reserved: 4}, "replace and reserve": {replace: "old", reserved: 127},
 		} {
 			t.Run(name, func(t *testing.T) {
 				ask("FLUSHALL")
 				g.t, g.r, g.ask, g.run = t, r, ask, string(runOf(t, r))
-				r.transactions.Store(false) // the script is what is tested
+				r.transactions.Store(false) // the test is about the script
 				test(t, &g, asker(t, r))
 			})
 		}
 	})
 }
 
-// in has the server be in the run of that name.
+// in puts the server into the run of that name.
 func (g *granter) in(name string) {
 	if g.ask("TYPE", SetKey("k")) != "string" {
 		g.called = name
@@ -69,7 +68,7 @@ func (g *granter) in(name string) {
 	}
 }
 
-// known is the name of the run that is known of the counter.
+// known is the name of the run recorded with the counter.
 func (g *granter) known() any {
 	if known := runIn(g.ask, "k"); known != g.run {
 		return known
@@ -77,12 +76,12 @@ func (g *granter) known() any {
 	return g.called
 }
 
-// command makes the key k what it takes, and gives the command that gets it, in the run
-// of that name; in none if it is empty.
+// request prepares the key k for the request, and returns it, naming the run; an empty name means
+// none.
 func (g *granter) request(run string) wire.Request {
 	g.ask("DEL", "k")
 	req := acquire("k", value())
-	req.Replace, req.Fence.Reserve = g.replace, g.spare
+	req.Replace, req.Fence.Reserve = g.replace, g.reserved
 	if run != "" {
 		g.in(run)
 		req.Run = wire.Run(g.run)
@@ -101,7 +100,7 @@ func (g *granter) vote(req wire.Request) wire.Vote {
 		require.Equal(g.t, g.replace != "", v.Replaced)
 		require.Equal(g.t, req.Value, g.ask("GET", "k"))
 		require.Equal(g.t, v.Token.String(), tokenIn(g.ask, "k"), "what was given is what is kept")
-		require.Equal(g.t, max(0, min(int64(g.spare), v.Clock.UnixMicro()-int64(v.Token)+int64(v.Reserved))), int64(v.Reserved), "as many as asked for, but none beyond the clock")
+		require.Equal(g.t, max(0, min(int64(g.reserved), v.Clock.UnixMicro()-int64(v.Token)+int64(v.Reserved))), int64(v.Reserved), "as many as asked for, but none beyond the clock")
 		g.last = v.Token
 	} else {
 		g.unchanged()
@@ -109,7 +108,7 @@ func (g *granter) vote(req wire.Request) wire.Vote {
 	return v
 }
 
-// unchanged checks that the lock is as it was before the command.
+// unchanged checks that the lock is as it was before the request.
 func (g *granter) unchanged() {
 	g.t.Helper()
 	if g.replace == "" {
@@ -119,17 +118,17 @@ func (g *granter) unchanged() {
 	}
 }
 
-// step is how many tokens it takes at a time.
-func (g *granter) step() fencing.Token { return 1 + fencing.Token(g.spare) }
+// step is how many tokens each grant takes.
+func (g *granter) step() fencing.Token { return 1 + fencing.Token(g.reserved) }
 
-// token is granted one in a run, or several, and gives the first of them.
+// token gets one or more tokens in a run, and returns the first.
 func (g *granter) token(run string) fencing.Token {
 	g.t.Helper()
 	v := granted(g.t, g.vote(g.request(run)))
 	return v.Token - fencing.Token(v.Reserved)
 }
 
-// fromClock is granted one in a run, and checks that it is the clock's.
+// fromClock gets a token in a run, and checks that it is the clock's.
 func (g *granter) fromClock(run string) {
 	g.t.Helper()
 	v := granted(g.t, g.vote(g.request(run)))
@@ -152,8 +151,7 @@ func TestCounterGoesOnInOneRun(t *testing.T) {
 	})
 }
 
-// TestCounterOfAnotherRun: it may be one that came back older than it was, so it goes
-// on from the clock, once.
+// TestCounterOfAnotherRun: it may be older than it was, so it continues from the clock, once.
 func TestCounterOfAnotherRun(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, before := range []string{"one", ""} {
@@ -163,7 +161,7 @@ func TestCounterOfAnotherRun(t *testing.T) {
 			next := g.last + 1
 			require.Equal(t, next, g.token("two"), "after a grant in this run")
 
-			// The grant before it was in this period.
+			// The previous grant was in this period.
 			g.fromClock("three")
 		}
 	})
@@ -197,7 +195,8 @@ func TestServerThatCameBackOlder(t *testing.T) {
 	require.Greater(t, g.token("after"), last)
 }
 
-// TestRunUnknownToTheClient: it goes on from what it finds, and leaves what others know.
+// TestRunUnknownToTheClient: the request continues from the counter it finds, and keeps the
+// recorded run.
 func TestRunUnknownToTheClient(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		counted(ask, "k", old, set1.String(), "one")
@@ -241,7 +240,7 @@ func TestLostParts(t *testing.T) {
 				if run != "" {
 					g.fromClock(run)
 				} else {
-					require.LessOrEqual(t, g.token(run), old+1+g.step(), "it goes on")
+					require.LessOrEqual(t, g.token(run), old+1+g.step(), "it continues")
 				}
 				for _, key := range []string{CounterKey("k"), SetKey("k")} {
 					require.InDelta(t, 5_400_000, ask("PTTL", key), 10_000, "they expire together")
@@ -253,8 +252,7 @@ func TestLostParts(t *testing.T) {
 	})
 }
 
-// TestCounterOutlivesItsGrants by the whole CounterTTL, and is given more once in a
-// quarter of it.
+// TestCounterOutlivesItsGrants by the whole CounterTTL, and is prolonged once in a quarter of it.
 func TestCounterOutlivesItsGrants(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		keys := []string{CounterKey("k"), SetKey("k")}
@@ -267,7 +265,7 @@ func TestCounterOutlivesItsGrants(t *testing.T) {
 		grant(4_000 * time.Second)
 		for _, key := range keys {
 			require.InDelta(t, most, ask("PTTL", key), 10_000)
-			ask("PEXPIRE", key, 4_500_000) // and so it could be within the period
+			ask("PEXPIRE", key, 4_500_000) // and so it may be within the period
 		}
 		before := ask("GET", SetKey("k"))
 		grant(4_000 * time.Second)
@@ -276,19 +274,19 @@ func TestCounterOutlivesItsGrants(t *testing.T) {
 				require.InDelta(t, 4_500_000, ask("PTTL", key), 10_000, "nothing but the counter was written")
 			}
 		}
-		// In the next one.
+		// In the next period.
 		ask("SET", SetKey("k"), set1.String()+" 1000000/1 run", "PX", 4_400_000)
 		grant(4_000 * time.Second)
 		for _, key := range keys {
 			require.InDelta(t, most, ask("PTTL", key), 10_000)
 		}
-		// Although it has the same number, as quarters of another length have.
+		// Although it has the same number, as in quarters of another length.
 		text := strings.Replace(ask("GET", SetKey("k")).(string), " 1000000/", " 999999/", 1)
 		ask("SET", SetKey("k"), text, "PX", 4_400_000)
 		grant(4_000 * time.Second)
 		require.InDelta(t, most, ask("PTTL", SetKey("k")), 10_000)
 		require.NotEqual(t, text, ask("GET", SetKey("k")))
-		// By a client that has them live for another time, each.
+		// A client with another CounterTTL.
 		for _, ttl := range []time.Duration{400 * time.Second, 4_000 * time.Second, 4_001 * time.Second} {
 			grant(ttl)
 			for _, key := range keys {
@@ -298,8 +296,7 @@ func TestCounterOutlivesItsGrants(t *testing.T) {
 	})
 }
 
-// TestPeriodsEnd: at whatever time of its period it comes, a grant leaves both keys all
-// that was promised.
+// TestPeriodsEnd: at any time of its period a grant leaves both keys for as long as promised.
 func TestPeriodsEnd(t *testing.T) {
 	r, _ := real(t, Config{})
 	ctx, texts := within(t), make(map[string]bool)
@@ -310,7 +307,7 @@ func TestPeriodsEnd(t *testing.T) {
 		var text *redis.StringCmd
 		_, err := r.Client().TxPipelined(ctx, func(tx redis.Pipeliner) error {
 			tx.Del(ctx, "k")
-			token = tx.Eval(ctx, acquireScript.source, []string{"k", CounterKey("k"), SetKey("k")}, 1, "", 1000, quarter, "set", ahead.Microseconds(), 0, 0, 0, "v", "")
+			token = tx.Eval(ctx, acquireScript.source, []string{"k", CounterKey("k"), SetKey("k")}, 1, "", 1000, quarter, "set", ahead.Microseconds(), 0, 0, "v", "")
 			counter, set, text = tx.PTTL(ctx, CounterKey("k")), tx.PTTL(ctx, SetKey("k")), tx.Get(ctx, SetKey("k"))
 			return nil
 		})
@@ -337,8 +334,8 @@ func TestQuarters(t *testing.T) {
 	}
 }
 
-// TestOtherSetIsTold before anything is written, and whether or not the lock is free.
-func TestOtherSetIsTold(t *testing.T) {
+// TestOtherSetIsReported before anything is written, and whether or not the lock is free.
+func TestOtherSetIsReported(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		counted(ask, "k", old, "other@1 N=3 Q=2", "one")
 		text := ask("GET", SetKey("k"))
@@ -377,7 +374,7 @@ func TestSupersedingSet(t *testing.T) {
 	})
 }
 
-// TestRefusedGrantChangesNothing, neither the counter nor what is beside it.
+// TestRefusedGrantChangesNothing, neither the counter nor the text beside it.
 func TestRefusedGrantChangesNothing(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, run := range []string{"one", "two", ""} {
@@ -394,8 +391,8 @@ func TestRefusedGrantChangesNothing(t *testing.T) {
 	})
 }
 
-// TestBadCounters meets counters that can't be counted on, after a grant of this period
-// and after one of an earlier time.
+// TestBadCounters meets unusable counters, after a grant of this period and after a grant of an
+// earlier time.
 func TestBadCounters(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, text := range []string{"x", "", "-1", "-9007199254740993", "1.5", "1e3", " 1", "9007199254740991", "9007199254740992", "9007199254740993", "9223372036854775807", "99999999999999999999", "0x10"} {
@@ -435,7 +432,7 @@ func TestBadCounters(t *testing.T) {
 	})
 }
 
-// TestBadTexts meets keys beside a counter that are none of this library's.
+// TestBadTexts meets keys beside a counter that don't come from this library.
 func TestBadTexts(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
 		for _, text := range []string{"", "x", set1.String(), set1.String() + " 1 run", set1.String() + " 1/ run", set1.String() + " 1/1", "/1/1 run"} {
@@ -461,8 +458,8 @@ func TestBadTexts(t *testing.T) {
 	})
 }
 
-// TestRightsThatEndWithinAGrant: one that can't be finished leaves nothing that a later
-// one would take for more than it is.
+// TestRightsThatEndWithinAGrant: an unfinished grant leaves nothing that a later grant would
+// misread.
 func TestRightsThatEndWithinAGrant(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	admin := asker(t, open(t, s.URL(), Config{}))
@@ -470,7 +467,7 @@ func TestRightsThatEndWithinAGrant(t *testing.T) {
 	for name, test := range map[string]struct {
 		rights string // of another user
 		have   string
-		want   any // in the counter, then
+		want   any // in the counter afterwards
 	}{
 		"may not count":              {"~* +@all -incr", oldText, oldText},
 		"may not count, lost":        {"~* +@all -incr", "", nil},
@@ -501,16 +498,16 @@ func TestRightsThatEndWithinAGrant(t *testing.T) {
 				require.Equal(t, test.want, tokenIn(admin, "k"))
 			}
 			if test.have != "" {
-				require.Equal(t, "one", runIn(admin, "k"), "nobody is told that it was lifted")
+				require.Equal(t, "one", runIn(admin, "k"), "no client was told of the raise")
 			}
 		})
 	}
 }
 
-// rights finds the parts of an ACL's rule, of which a selector is one.
+// rights finds the parts of an ACL's rule; a selector is one part.
 var rights = regexp.MustCompile(`\([^)]*\)|[^ ]+`)
 
-// TestRaiseIsNoGrant: it leaves what is known of the run as it is.
+// TestRaiseIsNoGrant: it leaves the recorded run as it is.
 func TestRaiseIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
@@ -533,11 +530,11 @@ func TestRaiseIsNoGrant(t *testing.T) {
 			req := acquire("k", "v")
 			req.Run = runOf(t, r)
 			v := granted(t, r.Do(ctx, req))
-			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this run")
+			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had no grant in this run")
 		}
-		// One that was lost starts where the raise puts it, until it is granted from.
+		// A lost counter starts where the raise puts it, until the next grant.
 		ask("FLUSHALL")
-		raise.Run = runOf(t, r) // the mark has gone, too
+		raise.Run = runOf(t, r) // the mark is lost, too
 		ask("SET", "k", "v")
 		granted(t, r.Do(ctx, raise))
 		require.Equal(t, (old + 9).String(), tokenIn(ask, "k"))
@@ -545,7 +542,7 @@ func TestRaiseIsNoGrant(t *testing.T) {
 	})
 }
 
-// TestRestoreIsNoGrant: it names the set if none is named, but never a run.
+// TestRestoreIsNoGrant: it records the set if there is none, but never a run.
 func TestRestoreIsNoGrant(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
@@ -563,7 +560,7 @@ func TestRestoreIsNoGrant(t *testing.T) {
 				ask("FLUSHALL")
 			}
 			text := ask("GET", SetKey("k"))
-			restore.Run = runOf(t, r) // the mark has gone, too
+			restore.Run = runOf(t, r) // the mark is lost, too
 			granted(t, r.Do(ctx, restore))
 			require.Equal(t, "v", ask("GET", "k"))
 			require.Equal(t, (old + 9).String(), tokenIn(ask, "k"))
@@ -578,12 +575,13 @@ func TestRestoreIsNoGrant(t *testing.T) {
 			req := acquire("k", "v")
 			req.Run = runOf(t, r)
 			v := granted(t, r.Do(ctx, req))
-			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had not been granted from in this run")
+			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had no grant in this run")
 		}
 	})
 }
 
-// TestLiftsKeepTheTime that the keys have, if it is enough: else they give more.
+// TestLiftsKeepTheTime: the keys keep their TTLs if these are long enough, and otherwise get a
+// longer one.
 func TestLiftsKeepTheTime(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		for _, op := range []wire.Op{wire.Raise, wire.Restore} {
@@ -591,8 +589,8 @@ func TestLiftsKeepTheTime(t *testing.T) {
 				for left, want := range map[int]int{
 					3_599_000:  5_400_000, // less than four quarters of the hour
 					4_000_000:  4_000_000,
-					77_000_000: 77_000_000, // a client that has them live longer
-					-1:         5_400_000,  // somebody has meddled
+					77_000_000: 77_000_000, // a client with a longer CounterTTL
+					-1:         5_400_000,  // somebody else changed it
 				} {
 					ask("FLUSHALL")
 					ask("SET", "k", "v")
@@ -618,7 +616,7 @@ func TestLiftsKeepTheTime(t *testing.T) {
 func TestExtensionsOfOtherRunsTravelApart(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		run := runOf(t, r)
-		// Several times, as the first may be answered before the others are there.
+		// Several times, because the first may be answered before the others are queued.
 		for range 20 {
 			var box ballotBox
 			runs := make(map[string]wire.Run)
@@ -631,8 +629,8 @@ func TestExtensionsOfOtherRunsTravelApart(t *testing.T) {
 				box.start(r, req, 10*time.Second)
 			}
 			for holder, v := range box.await(t, 13) {
-				// The error of another run closes the connection, so nothing is known of the
-				// requests behind it.
+				// The error about another run closes the connection, so the outcome of the requests
+				// behind it is unknown.
 				if holder != "look" && runs[holder] != run {
 					require.Equal(t, wire.Failed, v.Outcome)
 				}

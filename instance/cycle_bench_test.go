@@ -15,9 +15,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// BenchmarkCycle takes and releases a lock of each worker's own on five real
-// servers: what a whole lock costs, with everything on, with the bare SET NX PX, and
-// with all safety features off.
+// BenchmarkCycle: each worker takes and releases its own lock on five real servers. It measures a
+// whole lock with everything on, with the bare SET NX PX, and with all safety features off.
 func BenchmarkCycle(b *testing.B) {
 	servers := instancetest.StartN(b, 5, instancetest.Config{})
 	urls := make([]string, len(servers))

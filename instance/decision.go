@@ -20,11 +20,9 @@ import (
 // head of acquire.lua for the same reasons. A test compares the two on a real server, on
 // states drawn at random, with the same clock: TestDecisionsAreThoseOfTheScripts.
 //
-// Two things differ. A decision takes nothing back that a transaction made (undo.lua): no
-// transaction makes a counter where it would be made by a decision. And a script sets a
-// counter; a decision adds to it. On the server that was read, that is the same. If a proxy
-// has changed the server underneath, which is noticed only afterwards, the counter there is
-// raised for nothing. It is never lowered.
+// One thing differs. A script sets a counter; a decision adds to it. On the server that was
+// read, that is the same. If a proxy has changed the server underneath, which is noticed
+// only afterwards, the counter there is raised for nothing. It is never lowered.
 
 // decision is a script's reply (a result, or the text of an error) and the writes that go
 // with it.
@@ -189,6 +187,9 @@ func (s *step) acquire(f *found) decision {
 			return without(decision{failure: failure})
 		}
 		d.result.token, d.result.ttl, d.writes, d.lifted = token, spare, writes, token
+		if f.text.exists {
+			d.result.text = []byte{}
+		}
 	}
 	if held.exists && !held.holds(s.req.Value) {
 		d.result.outcome = scriptReplaced
@@ -385,8 +386,7 @@ func (s *step) restore(f *found) decision {
 		if d, left = s.lift(f); d.failure != "" {
 			return d
 		}
-		//guard:decision-restored-is-kept  a counter on which a lease relies that a decision restored isn't taken back
-		if !f.text.exists || f.text.holds(s.set+" 0/0 ?") {
+		if !f.text.exists {
 			d.writes = append(d.writes, write{[]any{"SET", s.text, s.set + " 0/0 ", "PX", left}, "+OK"})
 		}
 	}

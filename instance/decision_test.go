@@ -19,8 +19,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// comparison is one server on which scripts and decisions do the same to two sets of keys, at
-// the same clock.
+// comparison is one server on which scripts and decisions do the same to two sets of keys, at the
+// same clock.
 type comparison struct {
 	*testing.T
 	random *rand.Rand
@@ -81,7 +81,7 @@ func (c *comparison) now(s *script) string {
 	return strings.Replace(s.source, string(source), fmt.Sprintf("local now = {'%d', '%d'}\n", c.clock/1e6, c.clock%1e6), 1)
 }
 
-// script runs a script and returns what it answers.
+// script runs a script and returns its answer.
 func (c *comparison) script(s *script, keys, args []string) (any, string) {
 	words := []any{"EVAL", c.now(s), len(keys)}
 	for _, word := range append(keys, args...) {
@@ -107,8 +107,8 @@ func (c *comparison) apply(d decision) {
 	}
 }
 
-// put puts the same at a key of both sets: nothing, a value, or something of another type,
-// for a while or forever.
+// put sets the same at a key of both sets: nothing, a value, or another type, with or without a
+// TTL.
 func (c *comparison) put(suffix func(string) string, values ...string) {
 	value, ttl := c.one(values...), c.one("", "1000000", "77777777", "3700000", "22000000")
 	for _, key := range []string{"a", "b"} {
@@ -127,7 +127,7 @@ func (c *comparison) put(suffix func(string) string, values ...string) {
 	}
 }
 
-// same demands that both sets of keys hold the same for as long.
+// same demands that both sets of keys have the same values and TTLs.
 func (c *comparison) same(keys ...func(string) string) {
 	c.Helper()
 	for _, suffix := range keys {
@@ -146,8 +146,7 @@ func answered(reply any) result {
 	return result{outcome: list[1].(int64), text: []byte(text), ttl: list[3].(int64), token: list[4].(int64), clock: time.Unix(list[5].(int64), list[6].(int64)*1000)}
 }
 
-// TestDecisionsAreThoseOfTheScripts compares each decision with the script, on states that are
-// drawn at random.
+// TestDecisionsAreThoseOfTheScripts compares each decision with the script, on random states.
 func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
 	c := compare(t, 1)
 	own := func(key string) string { return key }
@@ -181,7 +180,7 @@ func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
 			return fmt.Sprintf("%s %d/%d %s", set, quarter, period, run)
 		}
 		c.put(SetKey, "-", "list", "", "x", strings.Repeat("y", 600), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, string(req.Run)), beside(mine, period, string(req.Run)), beside(mine, period, string(req.Run)),
-			beside(mine, period-1, c.run), beside(mine, period, "earlier"), beside(mine, 0, ""), mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", other.String()+" 0/0 ?", beside(older, period, c.run), beside(newer, period, c.run), beside(other, period, c.run))
+			beside(mine, period-1, c.run), beside(mine, period, "earlier"), beside(mine, 0, ""), mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", other.String()+" 0/0 ?", beside(older, period, c.run), beside(newer, period, c.run), beside(other, period, c.run))
 		mark := c.one("-", "x", "list", "p/"+c.run+"@17 17 @@", "p/"+c.run+"@17 17 @@", "p/"+c.run+"@18 17 @@", "p/"+strings.Repeat("f", 40)+"@17 17 @@")
 		switch c.must("DEL", "mark"); mark {
 		case "-":
@@ -214,7 +213,7 @@ func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
 			script = acquireScript
 			args = append(args, num(s.ttl))
 			if req.Fence.On {
-				args = append(args, num(quarter), mine.String(), num(s.ahead), num(s.reserve), req.Fence.Token.String(), "0")
+				args = append(args, num(quarter), mine.String(), num(s.ahead), num(s.reserve), req.Fence.Token.String())
 			} else {
 				script, n = acquireBareScript, 1
 			}

@@ -36,10 +36,9 @@ func (d Dialect) String() string {
 	return dialectNames[d]
 }
 
-// probed are the commands that tell the dialect, and PEXPIRE, which has options if it takes more
-// arguments than it needs (see start.go). Version numbers don't: servers in compatibility mode
-// have those of another server.
-var probed = [...]string{"delex", "delifeq", "cad", "cas", "pexpire"}
+// probed are the commands that tell the dialect. Version numbers don't: servers in
+// compatibility mode have those of another server.
+var probed = [...]string{"delex", "delifeq", "cad", "cas"}
 
 // detect chooses the dialect by which of the probed commands the server has.
 func detect(has [len(probed)]bool) Dialect {

@@ -23,13 +23,13 @@ import (
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// emulate starts a miniredis that has a dialect's commands, with the replies that
-// were seen on real servers, and counts the commands that it gets.
+// emulate starts a miniredis with a dialect's commands, with the replies seen on real servers, and
+// counts the commands that it gets.
 func emulate(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.Int64) {
 	t.Helper()
 	m := miniredis.RunT(t)
 	has := map[Dialect][]string{DialectRedis: {"delex"}, DialectValkey: {"delifeq"}, DialectTair: {"cad", "cas"}}[d]
-	var compare sync.Mutex // comparing and doing are one step
+	var compare sync.Mutex // comparing and changing are one step
 	counts := make(map[string]*atomic.Int64)
 	register := func(name string, f func(c *server.Peer, args []string)) {
 		n := new(atomic.Int64)
@@ -41,7 +41,7 @@ func emulate(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.
 			f(c, args)
 		}))
 	}
-	// holds tells what the key has to do with the value.
+	// holds reports whether the key exists and has the value.
 	holds := func(c *server.Peer, key, value string) (same, there, ok bool) {
 		if !m.Exists(key) {
 			return false, false, true
@@ -93,7 +93,7 @@ func emulate(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.
 		}
 		register("CAD", tair(func(_ *server.Peer, args []string) bool { return m.Del(args[0]) }))
 		register("CAS", tair(func(c *server.Peer, args []string) bool {
-			require.NoError(t, m.Set(args[0], args[2])) // which takes the time to live away
+			require.NoError(t, m.Set(args[0], args[2])) // which removes the TTL
 			if len(args) == 3 {
 				return true
 			}
@@ -109,7 +109,7 @@ func emulate(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.
 		tick(c)
 		switch {
 		case req == "DELEX":
-			require.Len(t, args, 3, "a bare DELEX deletes whatever is there")
+			require.Len(t, args, 3, "a bare DELEX deletes any value")
 			require.Equal(t, "IFEQ", args[1])
 			counts["DELEX"].Add(1)
 			if d != DialectRedis {
@@ -157,9 +157,8 @@ func emulate(t *testing.T, d Dialect) (*miniredis.Miniredis, map[string]*atomic.
 	return m, counts
 }
 
-// eachDialect runs a test on an embedded server for each dialect, and on the
-// real servers that the environment names. The commands of the dialect have
-// been detected.
+// eachDialect runs a test on an embedded server for each dialect, and on the real servers that the
+// environment names. The dialect's commands have been detected.
 func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) subject, used func(name string) int)) {
 	t.Helper()
 	for _, d := range []Dialect{DialectLua, DialectRedis, DialectValkey, DialectTair} {
@@ -211,7 +210,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 	}
 }
 
-// TestContractOfDialects holds every dialect to the contract.
+// TestContractOfDialects checks the contract for every dialect.
 func TestContractOfDialects(t *testing.T) {
 	t.Parallel()
 	eachDialect(t, func(t *testing.T, open func(t *testing.T) subject, _ func(string) int) {
@@ -233,10 +232,10 @@ func TestDialects(t *testing.T) {
 			mine, theirs := value(), value()
 			extend, release := request(wire.Extend, "k", mine), request(wire.Release, "k", mine)
 			extend.TTL, extend.Clock, release.Clock = time.Minute, clock, clock
-			told := func(v wire.Vote) { require.Equal(t, clock, !v.Clock.IsZero()) }
+			clocked := func(v wire.Vote) { require.Equal(t, clock, !v.Clock.IsZero()) }
 
-			told(refused(t, r.Do(ctx, extend)))
-			told(refused(t, r.Do(ctx, release)))
+			clocked(refused(t, r.Do(ctx, extend)))
+			clocked(refused(t, r.Do(ctx, release)))
 			require.Equal(t, int64(0), ask("EXISTS", "k"))
 			ask("SET", "k", theirs, "PX", 5000)
 			refused(t, r.Do(ctx, extend))
@@ -244,10 +243,10 @@ func TestDialects(t *testing.T) {
 			require.Equal(t, theirs, ask("GET", "k"))
 			require.InDelta(t, 4500, ask("PTTL", "k"), 500)
 			ask("SET", "k", mine, "PX", 5000)
-			told(granted(t, r.Do(ctx, extend)))
+			clocked(granted(t, r.Do(ctx, extend)))
 			require.InDelta(t, 60_000, ask("PTTL", "k"), 5000, "the new time, and one at all")
 			require.Equal(t, mine, ask("GET", "k"))
-			told(granted(t, r.Do(ctx, release)))
+			clocked(granted(t, r.Do(ctx, release)))
 			require.Equal(t, int64(0), ask("EXISTS", "k"))
 
 			ask("DEL", "list")
@@ -270,8 +269,8 @@ func TestDialects(t *testing.T) {
 	})
 }
 
-// TestWrongDialect is told a dialect that the server doesn't speak: the scripts
-// take over, in the same Do.
+// TestWrongDialect has a dialect that the server doesn't speak: the scripts take over, in the same
+// Do.
 func TestWrongDialect(t *testing.T) {
 	for _, d := range []Dialect{DialectRedis, DialectValkey, DialectTair} {
 		for refusal, kind := range map[string]string{"": "unknown", "NOPERM this user has no permissions": "forbidden"} {
@@ -319,7 +318,7 @@ func TestTairOutOfMemory(t *testing.T) {
 	require.Equal(t, "tair", r.spoken(), "it may have room again")
 }
 
-// TestWrongNativeReplies takes no other number for an answer.
+// TestWrongNativeReplies accepts no other number as an answer.
 func TestWrongNativeReplies(t *testing.T) {
 	for _, reply := range []string{":2\r\n", ":-2\r\n", ":x\r\n", "$1\r\n1\r\n", "*0\r\n"} {
 		f := startFake(t, func([]string) string { return reply })

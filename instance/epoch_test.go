@@ -26,15 +26,15 @@ func vouching(t *testing.T, name, addr, runID string) *instance.Redis {
 	return inst
 }
 
-// A name leads to S1, to S2, and back to S1. The client that used S2, and that has a lease
-// there, probes S1 first. Its last tick or probe of S2 is longer ago than MaxTTL, but its
-// last grant is a moment old: so it leaves S1's mark anew.
+// A name leads to S1, to S2, and back to S1. The client that used S2, and has a lease there, probes
+// S1 first. Its last tick or probe of S2 was more than MaxTTL ago, but its last grant is recent, so
+// it renews S1's mark.
 func TestAGrantIsEvidenceOfAVote(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	grantIsEvidence(t, func(c *quorum.Config) { c.ClockMonitor = quorum.Off })
 }
 
-// The same with the clock monitor on, at an interval that is longer than MaxTTL.
+// The same with the clock monitor on, at an interval longer than MaxTTL.
 func TestAGrantBetweenTicksIsEvidenceOfAVote(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	grantIsEvidence(t, func(c *quorum.Config) { c.ClockEvery = time.Minute })
@@ -53,7 +53,7 @@ func grantIsEvidence(t *testing.T, edit func(*quorum.Config)) {
 		_, _ = a.TryAcquire(t.Context(), "other")
 		_, err = a.TryAcquire(t.Context(), "other")
 		s.quarantined(err, switched)
-		time.Sleep(s.ttl + time.Second) // S2's quarantine is over; the probe of S2 is longer ago than MaxTTL
+		time.Sleep(s.ttl + time.Second) // S2's quarantine is over; its last probe is longer ago than MaxTTL
 		held, err := a.TryAcquire(t.Context(), "k")
 		require.NoError(t, err)
 
@@ -62,7 +62,7 @@ func grantIsEvidence(t *testing.T, edit func(*quorum.Config)) {
 		_, err = a.TryAcquire(t.Context(), "other")
 		s.holds(held)
 		require.Error(t, err)
-		_, err = a.Verify(t.Context()) // has probed S1, and is in quarantine itself
+		_, err = a.Verify(t.Context()) // has probed S1, and is quarantined itself
 		s.excluded(err, held)
 
 		_, err = starting(t, s.ttl, edit, named(t, "x", link.Addr())).TryAcquire(t.Context(), "k")
@@ -70,8 +70,8 @@ func grantIsEvidence(t *testing.T, edit func(*quorum.Config)) {
 	})
 }
 
-// noticeFlush has one client take a lock, and wants another one to notice that the server
-// was flushed then. On a machine that was too slow, the lease has ended by then.
+// noticeFlush has one client take a lock, flushes the server, and expects another client to notice.
+// On a slow machine, the lease has ended by then.
 func noticeFlush(s *story, server *instancetest.Server, a, b client) {
 	s.Helper()
 	held, err := a.Acquire(s.Context(), "k") // the mark has to age
@@ -84,8 +84,8 @@ func noticeFlush(s *story, server *instancetest.Server, a, b client) {
 	}
 }
 
-// A client starts while the server is a master that can't write (full, MISCONF, too few
-// replicas). It gets its epoch as soon as the server can, and notices a FLUSHALL.
+// A client starts while the server is a master that can't write (full, MISCONF, too few replicas).
+// It gets its epoch as soon as the server can, and notices a FLUSHALL.
 func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
 	t.Parallel()
 	patiently(t, 2*time.Second, func(story *story) {
@@ -102,8 +102,8 @@ func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
 	})
 }
 
-// A running client loses its epoch where the first replica comes while the server can't
-// write, and gets another one later.
+// A running client loses its epoch if the first replica comes while the server can't write, and
+// gets another one later.
 func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
 	t.Parallel()
 	patiently(t, 2*time.Second, func(story *story) {
@@ -128,8 +128,8 @@ func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
 	})
 }
 
-// VouchedRunID can stay in the settings: when its server has been up for a quarantine, it
-// vouches for nothing any more. A client that starts after a FLUSHALL waits.
+// VouchedRunID can stay in the settings: once its server has been up for a quarantine, it has no
+// effect. A client that starts after a FLUSHALL waits.
 func TestAVouchedRunIDEndsAfterAQuarantine(t *testing.T) {
 	t.Parallel()
 	patiently(t, 4*time.Second, func(story *story) {
@@ -148,14 +148,14 @@ func TestAVouchedRunIDEndsAfterAQuarantine(t *testing.T) {
 		s.MustAsk("FLUSHALL")
 		_, _ = a.TryAcquire(t.Context(), "other") // it finds out
 		_, err = a.TryAcquire(t.Context(), "other")
-		story.excluded(err, held) // the client that runs waits
+		story.excluded(err, held) // the running client waits
 		_, err = starting(t, story.ttl, nil, vouching(t, "x", s.Addr(), runID)).TryAcquire(t.Context(), "k")
 		story.excluded(err, held)
 	})
 }
 
-// The first replica costs a client nothing that saw the server within the last minute, also
-// where another client starts before its next command.
+// The first replica costs nothing to a client that saw the server within the last minute, even if
+// another client starts before its next request.
 func TestAClientThatStartsDoesNotEndTheEpochOfAFirstReplica(t *testing.T) {
 	t.Parallel()
 	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
@@ -172,8 +172,8 @@ func TestAClientThatStartsDoesNotEndTheEpochOfAFirstReplica(t *testing.T) {
 	a.release(t, l)
 }
 
-// The right to the mark is taken from a running client's account. It waits once and goes
-// on without an epoch, and has one again soon after the right was given back.
+// A running client's account loses the right to the mark. The client waits once and continues
+// without an epoch, and has one again soon after it gets the right back.
 func TestARightToTheMarkThatIsTakenAndGivenBack(t *testing.T) {
 	t.Parallel()
 	patiently(t, 2*time.Second, func(story *story) {
@@ -207,8 +207,8 @@ func TestARightToTheMarkThatIsTakenAndGivenBack(t *testing.T) {
 	})
 }
 
-// Clients without the right to the mark write another run beside the counters than others
-// do. Tokens rise all the same.
+// Clients without the right to the mark record another run with the counters than others do. Tokens
+// rise nevertheless.
 func TestTokensOfClientsWithAndWithoutAnEpoch(t *testing.T) {
 	t.Parallel()
 	s := instancetest.Start(t, instancetest.Config{})
@@ -225,7 +225,7 @@ func TestTokensOfClientsWithAndWithoutAnEpoch(t *testing.T) {
 	}
 	var token uint64
 	for i := range 200 {
-		// Not TryAcquire: on a busy machine the last lease's delete may still be on its way.
+		// Not TryAcquire: on a busy machine the last lease's delete may still be in flight.
 		l, err := both[i%2].Acquire(t.Context(), "k")
 		require.NoError(t, err)
 		require.Greater(t, uint64(l.Token()), token)

@@ -134,12 +134,27 @@ func counterError(text string, req *wire.Request) *wire.CounterError {
 		e.Repair = "set the clock of this server right, and those of the others"
 	case clock >= int64(fencing.MaxToken):
 		e.Repair = "set its clock right"
+	case len(req.Also) > 0:
+		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter of one of the keys; find it with %s: when nobody has held that lock for MaxTTL (%v), "+
+			"and no sooner, or tokens may fall, delete the counter and its :set on this server", counters(req), 2*req.Fence.Ahead)
 	default:
 		// MaxTTL, as for every lost counter: see quorum/internal/settlement.
 		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter: when nobody has held the lock for MaxTTL (%v), "+
 			"and no sooner, or tokens may fall, delete it on this server with %s", 2*req.Fence.Ahead, deletion(req.Key))
 	}
 	return e
+}
+
+// counters returns the command with which an operator reads the counters of several resources.
+func counters(req *wire.Request) string {
+	command := "redis-cli, at its prompt: MGET"
+	for _, key := range append([]string{req.Key}, req.Also...) {
+		command += fmt.Sprintf(" %q", CounterKey(key))
+	}
+	if len(command) > 500 {
+		return "redis-cli, MGET of the keys {resource}:redlock"
+	}
+	return command
 }
 
 // deletion returns the command with which an operator deletes a resource's counter.

@@ -13,8 +13,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// D and F know S1 under a name. The name leads F to S2, where it gets a lease, and back to
-// S1. F probes S1, and then D, which asked nothing meanwhile, asks for the same lock there.
+// D and F know S1 under a name. The name leads F to S2, where it gets a lease, and back to S1. F
+// probes S1, and then D, which sent nothing meanwhile, asks for the same lock there.
 func TestEvidenceOfVotes(t *testing.T) {
 	for _, kind := range []string{"control", "S1 can't write at F's first probe", "first replica, starter, restore"} {
 		t.Run(kind, func(t *testing.T) {

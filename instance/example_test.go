@@ -6,41 +6,18 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log"
 	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
 )
 
-// store stands for the resource that the lock protects.
-func store(_ context.Context, _ string, _ fencing.Token) error { return nil }
-
-// A lock on three servers, and a write that the lock protects.
-func Example() {
-	servers, err := instance.OpenAll(instance.Config{}, "redis://a:6379", "redis://b:6379", "redis://c:6379")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer servers.Close()
-	locks, err := quorum.New(quorum.Config{}, servers.Instances()...)
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = locks.Do(context.Background(), "orders:42", func(ctx context.Context, lease *quorum.Lease) error {
-		// ctx ends with the lease. The store refuses a smaller token than it has seen.
-		return store(ctx, "shipped", lease.Token())
-	})
-	log.Println(err) // the error says what each server did
-}
-
-// From URLs to a lock. The servers here run inside the process; a program has
-// URLs such as redis://user:password@host:6379/0.
+// Package redlock does this in one call; here the servers can have a Config. They run inside the
+// process; a program has URLs such as redis://user:password@host:6379/0.
 func ExampleOpenAll() {
 	cluster, err := embedded.Start(3)
 	if err != nil {
@@ -55,15 +32,14 @@ func ExampleOpenAll() {
 		fmt.Println(err) // says which URL, and never the password
 		return
 	}
-	defer servers.Close()
-	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: 5 * time.Second}}, servers.Instances()...)
+	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: 5 * time.Second}, CloseAlso: servers}, servers.Instances()...)
 	if err != nil {
-		fmt.Println(err)
+		fmt.Println(err, servers.Close())
 		return
 	}
-	defer locks.Close(ctx)
+	defer locks.Close(ctx) // and the servers' connections
 
-	// These have come up just now, and nobody has locked on them before.
+	// These were just started, and no lock was taken on them before.
 	if err := locks.Trust(ctx); err != nil {
 		fmt.Println(err)
 		return
@@ -80,7 +56,7 @@ func ExampleOpenAll() {
 	// released: <nil>
 }
 
-// What can't be an address is refused before anything is dialed.
+// Open refuses what can't be an address before dialing.
 func ExampleOpen() {
 	_, err := instance.Open("redis://:secret@host:6379?max_retries=3", instance.Config{})
 	fmt.Println(errors.Is(err, instance.ErrURL))
@@ -109,7 +85,7 @@ func ExampleOpen_tls() {
 	// true
 }
 
-// A client that is set up for a cache isn't fit for a lock; Harden sets it right.
+// A client configured as a cache doesn't suit a lock; Harden fixes it.
 func ExampleNew() {
 	options := &redis.Options{Addr: "redis.example:6379", MaxRetries: 3, ContextTimeoutEnabled: true}
 	client := redis.NewClient(options)

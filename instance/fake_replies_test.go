@@ -17,7 +17,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// every gives one command of each operation.
+// every returns one request of each operation.
 func every() []wire.Request {
 	cmds := []wire.Request{acquire("k", value())}
 	bare := acquire("k", value())
@@ -31,27 +31,27 @@ func every() []wire.Request {
 	return cmds
 }
 
-// TestGarbage gets answers to commands that no server gives. None is a vote,
-// and the connection that they came over is never used again.
+// TestGarbage gets answers that no server gives. None is a vote, and the connection is never used
+// again.
 func TestGarbage(t *testing.T) {
 	const script = "*7\r\n:7\r\n:1\r\n$0\r\n\r\n:0\r\n:5\r\n:1\r\n:1\r\n"
 	for name, reply := range map[string]string{
-		"another call's answer": script,
-		"nonsense":              "hello\r\n",
-		"http":                  "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
-		"a float":               ",1.5\r\n",
-		"a map":                 "%1\r\n+a\r\n+b\r\n",
-		"a huge text":           "$999999999\r\nx",
-		"a negative length":     "$-7\r\n",
-		"a huge array":          "*999999999\r\n",
-		"a nested array":        strings.Repeat("*1\r\n", 40_000),
-		"another status":        "+QUEUED\r\n",
-		"an attribute":          "|1\r\n+a\r\n+b\r\n+OK\r\n",
-		"a push":                ">1\r\n+hello\r\n",
-		"no line end":           "+OK\n",
-		"half an answer":        "*7\r\n$1" + hangUp,
-		"nothing":               hangUp,
-		"binary":                "\x16\x03\x01\x00\xff\r\n",
+		"another request's answer": script,
+		"nonsense":                 "hello\r\n",
+		"http":                     "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+		"a float":                  ",1.5\r\n",
+		"a map":                    "%1\r\n+a\r\n+b\r\n",
+		"a huge text":              "$999999999\r\nx",
+		"a negative length":        "$-7\r\n",
+		"a huge array":             "*999999999\r\n",
+		"a nested array":           strings.Repeat("*1\r\n", 40_000),
+		"another status":           "+QUEUED\r\n",
+		"an attribute":             "|1\r\n+a\r\n+b\r\n+OK\r\n",
+		"a push":                   ">1\r\n+hello\r\n",
+		"no line end":              "+OK\n",
+		"half an answer":           "*7\r\n$1" + hangUp,
+		"nothing":                  hangUp,
+		"binary":                   "\x16\x03\x01\x00\xff\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := startFake(t, func([]string) string { return reply })
@@ -70,8 +70,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestWrongAnswers gets answers of the right shape with a value in them that no
-// script gives.
+// TestWrongAnswers gets answers of the right shape with a value that no script returns.
 func TestWrongAnswers(t *testing.T) {
 	for name, reply := range map[string]func(args []string) string{
 		"outcome": func(args []string) string { return scriptReply(args, "4", "", 0, "5") },
@@ -95,14 +94,14 @@ func TestWrongAnswers(t *testing.T) {
 	failed(t, r.Do(within(t), acquire("k", value())), wire.ErrCounter)
 }
 
-// TestDuplicatedReplies sends each answer twice, together or the second one
-// later: no second one may become another command's vote.
+// TestDuplicatedReplies sends each answer twice, together or the second one later: a second answer
+// must never become another request's vote.
 func TestDuplicatedReplies(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
 			var last string
 			f := startFake(t, func(args []string) string {
-				// The lock is granted to the first alone.
+				// The lock is granted only to the first.
 				reply := scriptReply(args, "0", "", 5000, "0")
 				if last == "" {
 					reply = scriptReply(args, "1", "", 0, "41")
@@ -118,7 +117,7 @@ func TestDuplicatedReplies(t *testing.T) {
 			granted(t, r.Do(within(t), acquire("k", value())))
 			for range 20 {
 				v := r.Do(within(t), acquire("k", value()))
-				require.NotEqual(t, wire.Granted, v.Outcome, "a vote that was given to somebody else")
+				require.NotEqual(t, wire.Granted, v.Outcome, "a vote for another request")
 				if v.Outcome == wire.Failed {
 					require.ErrorIs(t, v.Err, ErrReply)
 				}
@@ -127,8 +126,8 @@ func TestDuplicatedReplies(t *testing.T) {
 	}
 }
 
-// TestNotRedis speaks to servers of other protocols: nothing was sent but the
-// greeting, so there is nothing to undo.
+// TestNotRedis connects to servers of other protocols: only the greeting was sent, so there is
+// nothing to undo.
 func TestNotRedis(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -178,15 +177,15 @@ func TestServerErrors(t *testing.T) {
 		"":                  ErrServer,
 		"DENIED Redis is running in protected mode":       ErrProtected,
 		"ERR SELECT is not allowed in cluster mode":       ErrCluster,
-		"ERR unknown command 'GETEX', with args ":         ErrCommand, // not what was sent
+		"ERR unknown command 'GETEX', with args ":         ErrCommand, // not the command that was sent
 		"ERR unknown command 'x', with args: 'READONLY '": ErrCommand,
 		"ERR DB index is out of range":                    ErrDatabase,
 	} {
 		answer.Store(&text)
 		for _, req := range every() {
 			v := failed(t, r.Do(within(t), req), kind)
-			// Only what sets the key, and what did nothing for sure, needs no delete:
-			// a script may have set it before another of its commands failed.
+			// Only a request that sets the key needs a delete, unless it certainly did nothing: a
+			// script may have set the key before another of its commands failed.
 			sets := req.Op == wire.Acquire || req.Op == wire.Restore
 			unsure := kind == ErrWrongType || kind == ErrServer || kind == ErrProtected || kind == ErrCommand || kind == ErrDatabase || strings.HasPrefix(text, "ERR SELECT")
 			require.Equal(t, sets && !unsure, v.Unsent, "%v: %s", req.Op, text)
@@ -211,7 +210,7 @@ func TestReadOnlyGivesUpTheConnection(t *testing.T) {
 	}
 }
 
-// TestMissingScript sends all again, once, with the script's text.
+// TestMissingScript sends everything again, once, with the script's text.
 func TestMissingScript(t *testing.T) {
 	f := startFake(t, func(args []string) string {
 		if args[0] == "EVALSHA" {

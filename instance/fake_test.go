@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a server that answers what a test wants.
+// fake is a server with the answers of a test.
 type fake struct {
 	addr string
 
@@ -23,8 +23,8 @@ type fake struct {
 	conns int
 }
 
-// startFake starts a server that answers each command with what answer gives,
-// as it goes over the wire; "" answers nothing, and hangUp closes.
+// startFake starts a server that answers each command with answer's result, in wire format; ""
+// answers nothing, and hangUp closes.
 func startFake(t testing.TB, answer func(args []string) string) *fake {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -130,8 +130,8 @@ func readCommand(rd *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// scriptReply is what a script for one lock answers to EVALSHA's or EVAL's arguments,
-// and in its own form what one for many locks answers for one.
+// scriptReply is a script's answer for one lock to EVALSHA's or EVAL's arguments; a script for many
+// locks gives it for one of them in its own form.
 func scriptReply(args []string, outcome, text string, ttl int, token string) string {
 	if list, ok := listReply(args, outcome); ok {
 		return list
@@ -154,7 +154,7 @@ func listReply(args []string, outcome string) (string, bool) {
 	return fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s:%s\r\n", listHead(script)+1, len(nonce), nonce, clock, outcome), true
 }
 
-// listOf is the script that a command runs, if that is for many locks.
+// listOf is the script that a command runs, if it is a script for many locks.
 func listOf(args []string) *script {
 	for _, s := range []*script{extendScript, releaseScript} {
 		if args[1] == s.sha || args[1] == s.source {

@@ -26,11 +26,10 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// A fleet is processes that increment one counter under one lock, on five real
-// servers, one of which is killed and restarted while another one is stopped and
-// continued. The counter is a file to which each increment appends a line: the
-// number, the token, and who. What two holders at once would do to it can be read
-// off afterwards.
+// A fleet is processes that increment one counter under one lock, on five real servers, one of
+// which is killed and restarted while another one is stopped and continued. The counter is a file
+// to which each increment appends a line: the number, the token, and the worker. It shows
+// afterwards whether there were two holders at once.
 
 const (
 	fleetEnv       = "REDLOCK_FLEET" // marks a worker process; holds its name
@@ -58,20 +57,20 @@ func TestFleetOfProcessesUnderFaults(t *testing.T) {
 		fleet[i] = startWorker(t, fmt.Sprintf("p%d", i), urls, ledger)
 	}
 	for _, w := range fleet {
-		w.expect("ready") // each has vouched for the new servers
+		w.expect("ready") // each trusts the new servers
 	}
 	for _, w := range fleet {
 		w.begin()
 	}
 
-	// The faults follow the work, not the clock: each comes after so much of it.
+	// The faults follow the work, not the clock: each comes after a share of the work.
 	total := fleetProcesses * fleetWorkers * fleetTurns
 	killed, stopped := servers[1], servers[3]
 	after := func(share int) { awaitLines(t, ledger, total*share/100) }
 	after(10)
 	killed.Kill()
 	after(25)
-	killed.Restart() // empty: it has forgotten its votes, and must not vote for a TTL
+	killed.Restart() // empty: it has lost its votes, and must not vote for a TTL
 	after(40)
 	stopped.Pause()
 	after(65)
@@ -82,32 +81,30 @@ func TestFleetOfProcessesUnderFaults(t *testing.T) {
 
 	checkLedger(t, ledger, total)
 	for _, s := range servers {
-		// The processes have ended, and their Close has delivered every pending
-		// delete.
-		keys := slices.DeleteFunc(keysOf(t, s), func(key string) bool { return isForgottenLine(t, s, key) })
-		// The one that came back empty has no counter before it votes again.
+		// The processes have ended, and Close has sent every pending delete.
+		keys := slices.DeleteFunc(keysOf(t, s), func(key string) bool { return isForgottenQueue(t, s, key) })
+		// The server that came back empty has no counter before it votes again.
 		require.Subset(t, []string{instance.CounterKey(fleetKey), instance.SetKey(fleetKey), instance.MarkKey(s.Addr())}, keys, "on %s", s.Addr())
 	}
 }
 
-// isForgottenLine reports whether the key is the line of those who wait, and nobody
-// waits. Whoever's request for a place had no answer in time has taken it for
-// refused, and it may have been carried out nevertheless, on the server that was
-// stopped or on a late one. Such a line holds up nobody, and must end on its own.
-func isForgottenLine(t *testing.T, s *instancetest.Server, key string) bool {
+// isForgottenQueue reports whether the key is a wait queue without waiters. A request for a
+// position that wasn't answered in time counts as refused, but a stopped or late server may have
+// carried it out. Such a queue delays nobody, and must expire on its own.
+func isForgottenQueue(t *testing.T, s *instancetest.Server, key string) bool {
 	t.Helper()
 	if key != instance.WaitersKey(fleetKey) {
 		return false
 	}
 	left, err := strconv.Atoi(strings.TrimPrefix(s.MustAsk("PTTL", key), ":"))
 	require.NoError(t, err)
-	require.Positive(t, left, "a line that never ends")
+	require.Positive(t, left, "a queue that never ends")
 	require.LessOrEqual(t, time.Duration(left)*time.Millisecond, time.Minute)
-	require.NotContains(t, s.MustAsk("CLIENT", "LIST", "TYPE", "pubsub"), " fd=", "somebody still listens")
+	require.NotContains(t, s.MustAsk("CLIENT", "LIST", "TYPE", "pubsub"), " fd=", "a subscription is left")
 	return true
 }
 
-// checkLedger reads off that no increment was lost and no token out of order.
+// checkLedger checks that no increment was lost and no token is out of order.
 func checkLedger(t *testing.T, ledger string, total int) {
 	t.Helper()
 	content, err := os.ReadFile(ledger)
@@ -220,8 +217,7 @@ func (w *worker) finish() {
 	require.NoError(w.t, w.cmd.Wait(), "process %s: %s%s", w.name, rest, w.errs.String())
 }
 
-// TestFleetWorker is what each process of the fleet runs. On its own it does
-// nothing.
+// TestFleetWorker is run by each process of the fleet. On its own it does nothing.
 func TestFleetWorker(t *testing.T) {
 	name := os.Getenv(fleetEnv)
 	if name == "" {
@@ -262,7 +258,7 @@ func TestFleetWorker(t *testing.T) {
 	require.NoError(t, workers.Wait())
 }
 
-// increment is the read-modify-write that the lock protects: nothing else does.
+// increment is the read-modify-write that only the lock protects.
 func increment(ledger string, token fencing.Token, who string) error {
 	content, err := os.ReadFile(ledger)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // Group is several instances that were opened together.
 type Group struct{ members []*Redis }
 
-// OpenAll opens an instance for each URL, as Open does, or none. Each gets its address as its
+// OpenAll opens an instance for each URL, as Open does, or none. With the zero Config, redlock.Open
+// also makes the Coordinator. Each gets its address as its
 // name. So cfg.Name must be empty, and so must cfg.VouchedRunID, which belongs to one server.
 //
 // The same address twice is an error, in any spelling and with any database, because one
@@ -53,7 +54,8 @@ func (g *Group) Instances() []wire.Instance {
 // Members returns the instances with their own type, in the order of the URLs.
 func (g *Group) Members() []*Redis { return slices.Clone(g.members) }
 
-// Close closes all clients and joins their errors. Close the Coordinator first.
+// Close closes all clients and joins their errors. Close the Coordinator first, or set
+// quorum.Config.CloseAlso to the group, and the Coordinator closes it.
 func (g *Group) Close() error {
 	var errs []error
 	for _, r := range g.members {

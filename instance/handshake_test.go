@@ -22,9 +22,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// startPeer starts a server that says something on each connection: first at once, then
-// after each thing that it is told, and after the last for as long as the connection
-// stands.
+// startPeer starts a server that sends text on each connection: first at once, then after each
+// message it reads, and after the last for as long as the connection stands.
 func startPeer(t testing.TB, say func(conn net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +58,7 @@ func startPeer(t testing.TB, say func(conn net.Conn)) string {
 	return l.Addr().String()
 }
 
-// pour writes a text over and over until nobody takes it.
+// pour writes a text over and over until the connection ends.
 func pour(conn net.Conn, first, text string) {
 	buf := make([]byte, 512)
 	if _, err := conn.Read(buf); err != nil {
@@ -76,8 +75,8 @@ func pour(conn net.Conn, first, text string) {
 	}
 }
 
-// TestHostileGreeting: what answers the greeting with as much as it can is given up
-// before it costs memory, nothing was sent, and nothing goes on behind it.
+// TestHostileGreeting: the client gives up a peer that answers the greeting with as much as it can
+// before that costs memory. Nothing was sent, and nothing keeps running.
 func TestHostileGreeting(t *testing.T) {
 	for name, p := range map[string]struct{ first, text string }{
 		"a text of 2 GB":            {"$2000000000\r\n", "x"},
@@ -110,9 +109,8 @@ func TestHostileGreeting(t *testing.T) {
 	}
 }
 
-// TestHostileGreetingEndsInTime: a peer that drips, or is silent, holds no goroutine
-// beyond the timeouts. The package's tests fail if one is left; here it ends while the
-// peer goes on.
+// TestHostileGreetingEndsInTime: a silent or very slow peer holds no goroutine beyond the timeouts.
+// The package's tests fail if one is left; here it ends while the peer continues.
 func TestHostileGreetingEndsInTime(t *testing.T) {
 	for name, drip := range map[string]string{"silent": "", "dripping": "+"} {
 		t.Run(name, func(t *testing.T) {
@@ -147,8 +145,7 @@ func TestHostileGreetingEndsInTime(t *testing.T) {
 	}
 }
 
-// TestRefusedAtTheDoor: a server that refuses the connection says why, and so does the
-// error.
+// TestRefusedAtTheDoor: if a server refuses the connection, our error has its reason.
 func TestRefusedAtTheDoor(t *testing.T) {
 	door := func(text string) string {
 		return "redis://" + startPeer(t, func(conn net.Conn) {
@@ -158,10 +155,10 @@ func TestRefusedAtTheDoor(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct {
-		url     string
-		kind    error
-		says    string
-		forGood bool
+		url       string
+		kind      error
+		says      string
+		permanent bool
 	}{
 		"protected mode": {door("-DENIED Redis is running in protected mode because no password is set. In this mode...\r\n"), ErrProtected, "requirepass", true},
 		"max clients":    {door("-ERR max number of clients reached\r\n"), ErrMaxClients, "raise its maxclients", false},
@@ -175,7 +172,7 @@ func TestRefusedAtTheDoor(t *testing.T) {
 				v := failed(t, r.Do(within(t), acquire("k", value())), c.kind)
 				require.True(t, v.Unsent)
 				require.ErrorContains(t, v.Err, c.says)
-				require.Equal(t, c.forGood, isPermanent(v.Err))
+				require.Equal(t, c.permanent, isPermanent(v.Err))
 			}
 			_, err := r.Probe(within(t), wire.Known{})
 			require.ErrorIs(t, err, c.kind)
@@ -216,7 +213,7 @@ func TestMaxClients(t *testing.T) {
 	}
 }
 
-// TestTheWrongPort: TLS to a plain port, and plain to one that speaks TLS, name the fix.
+// TestTheWrongPort: the errors for TLS to a plain port, and plain to a TLS port, name the fix.
 func TestTheWrongPort(t *testing.T) {
 	s, secured := secure(t, newAuthority(t), "127.0.0.1", inAnHour())
 	r := open(t, strings.Replace(secured, "rediss://", "redis://", 1), Config{})
@@ -226,8 +223,7 @@ func TestTheWrongPort(t *testing.T) {
 	require.ErrorIs(t, v.Err, ErrConnection)
 	require.False(t, isPermanent(v.Err), "a server that goes down does the same")
 
-	// Redis waits for the end of a line, and doesn't find one in a handshake; another
-	// server answers.
+	// Redis waits for the end of a line, which a handshake doesn't have; another server answers.
 	unchecked := Config{TLS: &tls.Config{InsecureSkipVerify: true}}
 	r = open(t, "rediss://"+s.Addr(), unchecked)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -253,14 +249,14 @@ func TestTheWrongPort(t *testing.T) {
 	require.ErrorContains(t, v.Err, "redis:// for this one")
 	require.True(t, isPermanent(v.Err))
 
-	// One that has answered once speaks TLS: then it hangs.
+	// A server that has answered once speaks TLS: then it hangs.
 	r = open(t, secured, unchecked)
 	granted(t, r.Do(within(t), acquire("k", value())))
 	require.NotContains(t, r.pipe.endedBy(ctx).Error(), "TLS")
 }
 
-// TestTheGreetingEnds: what is bounded is the greeting, and not the caller's own commands
-// over the same connections; and go-redis can still see if a connection was closed.
+// TestTheGreetingEnds: the bounds apply to the greeting, not to the caller's own commands over the
+// same connections; and go-redis can still see if a connection was closed.
 func TestTheGreetingEnds(t *testing.T) {
 	r, s := real(t, Config{})
 	long := strings.Repeat("x", 4*maxHandshake)
@@ -269,7 +265,7 @@ func TestTheGreetingEnds(t *testing.T) {
 		got, err := r.Client().Get(within(t), "long").Result()
 		require.NoError(t, err)
 		require.Equal(t, long, got)
-		for range 5000 { // each with an answer of its own
+		for range 5000 { // each with its own answer
 			require.NoError(t, r.Client().Ping(within(t)).Err())
 		}
 		s.MustAsk("CLIENT", "KILL", "TYPE", "normal")
@@ -315,7 +311,7 @@ func TestNothingIsSentOnAnOldConnection(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	// A request that needs such a connection says why it failed.
+	// A request that needs such a connection fails with the reason.
 	aged := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		time.Sleep(100 * time.Millisecond) // ten times ConnLife
 		return (&net.Dialer{}).DialContext(context.WithoutCancel(ctx), network, addr)
@@ -329,7 +325,7 @@ func TestNothingIsSentOnAnOldConnection(t *testing.T) {
 	require.Zero(t, open1(t, &redis.Options{Addr: s.Addr()}, Config{FixedAddress: true}).ConnLife())
 }
 
-// open1 opens an instance on a client with such options.
+// open1 opens an instance on a client with these options.
 func open1(t *testing.T, opt *redis.Options, cfg Config) *Redis {
 	t.Helper()
 	client := redis.NewClient(Harden(opt))
@@ -340,7 +336,7 @@ func open1(t *testing.T, opt *redis.Options, cfg Config) *Redis {
 	return r
 }
 
-// TestGreets tells go-redis's greeting from all else.
+// TestGreets recognizes go-redis's greeting.
 func TestGreets(t *testing.T) {
 	for text, want := range map[string]bool{
 		"*2\r\n$5\r\nhello\r\n$1\r\n2\r\n":                                     true,
@@ -361,7 +357,7 @@ func TestGreets(t *testing.T) {
 	}
 }
 
-// FuzzReplyBounds: however it is cut, what is taken is short, and nothing panics.
+// FuzzReplyBounds: however the input is cut, the accepted part is short, and nothing panics.
 func FuzzReplyBounds(f *testing.F) {
 	for _, seed := range []string{"+OK\r\n", "$5\r\nhello\r\n", "*2\r\n:1\r\n$-1\r\n", "$2000000000\r\n", "*1\r\n*1\r\n", "$" + strings.Repeat("0", 40) + "1\r\n", "\n\n$\n*\n", "%-1\r\n"} {
 		f.Add([]byte(seed), 3)
@@ -384,8 +380,8 @@ func FuzzReplyBounds(f *testing.F) {
 	})
 }
 
-// TestReplicaTimeout: how long WAIT waits leaves the answer time to come, so that
-// replicas that are missing don't look like a server that hangs.
+// TestReplicaTimeout: WAIT ends early enough for its answer to arrive, so that missing replicas
+// don't look like a server that hangs.
 func TestReplicaTimeout(t *testing.T) {
 	var waits atomic.Pointer[[]string]
 	f := startFake(t, func(args []string) string {
@@ -416,7 +412,7 @@ func TestReplicaTimeout(t *testing.T) {
 		require.Equal(t, []string{"WAIT", "2", c.want}, *waits.Load())
 	}
 
-	// Below the time that the calls have, for each.
+	// Below the remaining time of the calls, for each.
 	now := time.Now()
 	b := &batch{pipe: &pipe{r: &Redis{}}, began: now, calls: []*call{
 		{req: acquire("a", "v"), deadline: now.Add(30 * time.Millisecond)},

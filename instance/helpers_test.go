@@ -25,7 +25,7 @@ import (
 
 var set1 = wire.Set{Name: "prod", Version: 7, N: 5, Q: 3}
 
-// open opens an instance on a server for the test's time.
+// open opens an instance on a server until the test ends.
 func open(t testing.TB, url string, cfg Config) *Redis {
 	t.Helper()
 	r, err := Open(url, cfg)
@@ -46,11 +46,11 @@ func mini(t testing.TB, cfg Config) (*Redis, *miniredis.Miniredis) {
 	t.Helper()
 	m := miniredis.RunT(t)
 	m.Server().SetPreHook(func(peer *server.Peer, cmd string, args ...string) bool { return replicates(peer, cmd, args) })
-	// Large batches take it long on a busy machine.
+	// Large batches take it a long time on a busy machine.
 	return open(t, "redis://"+m.Addr()+"?read_timeout=30s", cfg), m
 }
 
-// replicates answers INFO replication for a miniredis, which doesn't know it.
+// replicates answers INFO replication for a miniredis, which doesn't have it.
 func replicates(peer *server.Peer, cmd string, args []string) bool {
 	if cmd != "INFO" || len(args) != 1 || !strings.EqualFold(args[0], "replication") {
 		return false
@@ -68,8 +68,8 @@ func runOf(t testing.TB, r *Redis) wire.Run {
 	return id.Run()
 }
 
-// both runs a test on a real server and on a miniredis. ask sends the server a
-// command past the instance.
+// both runs a test on a real server and on a miniredis. ask sends the server a command without the
+// instance.
 func both(t *testing.T, test func(t *testing.T, r *Redis, ask func(args ...any) any)) {
 	t.Helper()
 	t.Run("redis", func(t *testing.T) {
@@ -95,8 +95,8 @@ func asker(t testing.TB, r *Redis) func(args ...any) any {
 	}
 }
 
-// within gives a context for one command against a live server: far more time
-// than it takes, so that only a hang ends it.
+// within returns a context for one command against a live server: much longer than it takes, so
+// that only a hang ends it.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -111,7 +111,7 @@ func (r *Redis) Do(ctx context.Context, req wire.Request) wire.Vote {
 
 var values atomic.Uint64
 
-// value draws a value as the Coordinator does: another one each time.
+// value makes a new value each time, as the Coordinator does.
 func value() string { return fmt.Sprintf("%040x", values.Add(1)) }
 
 // ahead is how far a counter may be ahead of the clock.
@@ -140,8 +140,7 @@ func refused(t testing.TB, v wire.Vote) wire.Vote {
 	return v
 }
 
-// failed checks for a failed vote with an error that is of kind and says what
-// to do, in one line.
+// failed checks for a failed vote with an error of this kind that says what to do, in one line.
 func failed(t testing.TB, v wire.Vote, kind error) wire.Vote {
 	t.Helper()
 	require.Equal(t, wire.Failed, v.Outcome)
@@ -171,13 +170,12 @@ func partOf(ask func(...any) any, key string, part int) any {
 	return nil
 }
 
-// old is a token of 2017: of a counter that has never been lost, and has not been used for
-// long.
+// old is a token of 2017: of a counter that was never lost, but not used for long.
 const old fencing.Token = 1_500_000_000_000_041
 
 var oldText = old.String()
 
-// counted makes a counter, as one is after a grant a good while ago.
+// counted makes a counter as it is some time after a grant.
 func counted(ask func(...any) any, key string, token any, set, run string) {
 	if number, ok := token.(fencing.Token); ok {
 		token = uint64(number)

@@ -22,9 +22,8 @@ import (
 // slack is how much later than its context a Do may return on a busy machine.
 const slack = 500 * time.Millisecond
 
-// TestHungServer stops the server: every Do returns when its context ends,
-// whether a connection is there or must be made, and nothing that was not sent
-// is sent afterwards.
+// TestHungServer stops the server: every Do returns when its context ends, with or without a
+// connection, and unsent requests are never sent afterwards.
 func TestHungServer(t *testing.T) {
 	for name, warm := range map[string]bool{"connected": true, "connecting": false} {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +40,7 @@ func TestHungServer(t *testing.T) {
 				require.Less(t, time.Since(start), 40*time.Millisecond+slack, "%v", req.Op)
 				cancel()
 				failed(t, v, context.DeadlineExceeded)
-				// Sent only over the one connection that was there.
+				// Sent only over the one existing connection.
 				require.Equal(t, !warm || i > 0, v.Unsent, "%v: %v", req.Op, v.Err)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
@@ -51,7 +50,8 @@ func TestHungServer(t *testing.T) {
 			s.Resume()
 
 			if warm {
-				// The server runs what is in its socket: that is what pending deletes are for.
+				// The server carries out what is in its socket: that is why there are pending
+				// deletes.
 				require.Eventually(t, func() bool {
 					return r.Do(within(t), request(wire.Look, "hung", "")).Outcome == wire.Refused
 				}, 5*time.Second, time.Millisecond)
@@ -62,8 +62,8 @@ func TestHungServer(t *testing.T) {
 	}
 }
 
-// TestGivenUpConnecting gives calls up while their connection is greeting a hung
-// server: what was given up before it was sent isn't sent when the server wakes.
+// TestGivenUpConnecting gives calls up while their connection is greeting a hung server: they are
+// not sent when the server wakes up.
 func TestGivenUpConnecting(t *testing.T) {
 	r, s := real(t, Config{})
 	s.MustAsk("SCRIPT", "LOAD", acquireScript.source)
@@ -84,7 +84,7 @@ func TestGivenUpConnecting(t *testing.T) {
 	require.True(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
 	require.Less(t, time.Since(start), timeout+slack)
 	s.Resume()
-	// The greeting ends now; the connection is given up with the commands.
+	// The greeting ends now; the connection is closed with the commands.
 	require.Eventually(t, greeting(0), 5*time.Second, time.Millisecond)
 	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 }
@@ -104,8 +104,8 @@ func TestContextIsOver(t *testing.T) {
 	require.Zero(t, f.connections())
 }
 
-// TestHungForReadTimeout: where ReadTimeout is the shorter one it ends the wait, and the
-// error isn't a context's.
+// TestHungForReadTimeout: if ReadTimeout is shorter it ends the wait, and the error isn't a
+// context's.
 func TestHungForReadTimeout(t *testing.T) {
 	r, s := real(t, Config{})
 	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), ReadTimeout: 50 * time.Millisecond}))
@@ -125,7 +125,7 @@ func TestHungForReadTimeout(t *testing.T) {
 	require.NotNil(t, r)
 }
 
-// TestNobodyThere: nothing was sent where nobody listens.
+// TestNobodyThere: nothing was sent if no server listens.
 func TestNobodyThere(t *testing.T) {
 	addr, release, err := redisproc.Reserve()
 	require.NoError(t, err)
@@ -171,8 +171,8 @@ func TestClosed(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// TestNoConnectionToSpare waits for the client's only connection: for as long as
-// its PoolTimeout, or the context if that ends first.
+// TestNoConnectionToSpare waits for the client's only connection: for as long as its PoolTimeout,
+// or until the context ends.
 func TestNoConnectionToSpare(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	for name, test := range map[string]struct {
@@ -194,8 +194,7 @@ func TestNoConnectionToSpare(t *testing.T) {
 			v := failed(t, r.Do(ctx, acquire(name, "v")), test.kind)
 			require.True(t, v.Unsent)
 			require.NoError(t, conn.Close())
-			// Who gave up may still be about to notice, and has the connection for
-			// that long.
+			// A call that gave up may still be about to notice, and has the connection until then.
 			require.Eventually(t, func() bool {
 				v = r.Do(within(t), acquire(name, "v"))
 				return v.Outcome != wire.Failed
@@ -205,8 +204,8 @@ func TestNoConnectionToSpare(t *testing.T) {
 	}
 }
 
-// TestComesBack kills the server under load and starts it again: the instance is
-// back within a bounded time, although go-redis has stopped dialing.
+// TestComesBack kills the server under load and starts it again: the instance recovers within a
+// bounded time, although go-redis has stopped dialing.
 func TestComesBack(t *testing.T) {
 	r, s := real(t, Config{})
 	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
@@ -235,7 +234,7 @@ func TestComesBack(t *testing.T) {
 	require.Less(t, back, 3*time.Second)
 }
 
-// TestNothingIsLeftRunning gives up many calls at a hung server and then counts.
+// TestNothingIsLeftRunning gives up many calls at a hung server and then counts goroutines.
 func TestNothingIsLeftRunning(t *testing.T) {
 	_, s := real(t, Config{})
 	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), ReadTimeout: 100 * time.Millisecond}))

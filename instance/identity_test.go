@@ -26,7 +26,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// one is a newcomer that vouches for its server.
+// one is a newcomer that trusts its server.
 func one(t *testing.T, addr string, ttl time.Duration) client {
 	t.Helper()
 	c := newcomer(t, addr, ttl)
@@ -34,8 +34,8 @@ func one(t *testing.T, addr string, ttl time.Duration) client {
 	return c
 }
 
-// newcomer is a Coordinator of a client of its own on the one server at an address. A
-// majority of one shows whose vote counts without any luck.
+// newcomer is a Coordinator with its own client on the one server at an address. With a majority of
+// one the result doesn't depend on luck.
 func newcomer(t *testing.T, addr string, ttl time.Duration) client {
 	t.Helper()
 	bare := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: 200 * time.Millisecond, ConnMaxLifetime: 200 * time.Millisecond}))
@@ -49,8 +49,8 @@ func newcomer(t *testing.T, addr string, ttl time.Duration) client {
 	return client{c}
 }
 
-// A server is restarted without its data behind a proxy that keeps its clients'
-// connections. The holder's lease runs on, and nobody else gets one before it is over.
+// A server is restarted without its data behind a proxy that keeps its clients' connections. The
+// holder's lease stays valid, and no other client gets one before it ends.
 func TestRestartBehindAFrontend(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 2*time.Second, func(story *story) {
@@ -76,8 +76,7 @@ func TestRestartBehindAFrontend(t *testing.T) {
 	})
 }
 
-// The same server comes back with a snapshot: tokens go on above those that it gave
-// since.
+// The same server comes back with a snapshot: tokens continue above those that it gave since.
 func TestOlderCounterBehindAFrontend(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	s := instancetest.Start(t, instancetest.Config{})
@@ -102,9 +101,9 @@ func TestOlderCounterBehindAFrontend(t *testing.T) {
 	require.Greater(t, take(), last)
 }
 
-// An address is moved to another server while both run, and connections to the old one
-// live on: whichever of them a command reaches, one Coordinator has one lease on a key,
-// and it notices the other server although no connection breaks.
+// An address moves to another server while both run, and connections to the old one stay open.
+// Whichever server a request reaches, only one Coordinator has a lease on a key, and it notices the
+// other server although no connection breaks.
 func TestSwitchedAddress(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	servers := instancetest.StartN(t, 2, instancetest.Config{})
@@ -119,7 +118,7 @@ func TestSwitchedAddress(t *testing.T) {
 
 	deadline := time.Now().Add(time.Minute)
 	for round := 0; ; round++ {
-		require.True(t, time.Now().Before(deadline), "nobody noticed the other server")
+		require.True(t, time.Now().Before(deadline), "the other server went unnoticed")
 		var group sync.WaitGroup
 		leases := make(chan *quorum.Lease, 3)
 		quarantined := false
@@ -132,7 +131,7 @@ func TestSwitchedAddress(t *testing.T) {
 		}
 		group.Wait()
 		close(leases)
-		valid := 0 // at one moment: each is looked at before any is released
+		valid := 0 // at one moment: each is checked before any is released
 		var all []*quorum.Lease
 		for lease := range leases {
 			all = append(all, lease)
@@ -149,16 +148,16 @@ func TestSwitchedAddress(t *testing.T) {
 			break
 		}
 	}
-	// The lease that the old server knows isn't extended there any more: another
-	// client may have the new one's vote.
+	// The old server's lease isn't extended there any more: another client may have the new one's
+	// vote.
 	<-held.Done()
 	require.ErrorIs(t, held.Err(), quorum.ErrLost)
 	require.Equal(t, "$-1", servers[1].MustAsk("GET", "held"))
 }
 
-// An address is moved to a spare server that has been up for longer than a quarantine
-// lasts, and a client that has seen neither starts. The lease that rests on the first
-// server's vote runs on, and the client gets none before it is over.
+// An address moves to a spare server that has been up for longer than a quarantine, and a client
+// that has seen neither starts. The lease based on the first server's vote stays valid, and the
+// client gets none before it ends.
 func TestSpareServerBehindAnAddress(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 2*time.Second, func(s *story) {
@@ -185,13 +184,13 @@ func TestSpareServerBehindAnAddress(t *testing.T) {
 	})
 }
 
-// A replica that takes writes does nothing, although it has its master's replication ID.
+// A replica that accepts writes does nothing, although it has its master's replication ID.
 func TestWritableReplicaIsNotAsked(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--replica-read-only", "no", "--repl-diskless-sync-delay", "0"}})
 	master, replica := servers[0], servers[1]
 	replicate(t, replica, master)
-	// One name, so that both have the mark: only the role tells them apart.
+	// One name, so that both have the mark: only the role differs.
 	r, err := instance.Open(master.URL(), instance.Config{Name: "a"})
 	require.NoError(t, err)
 	defer r.Close()
@@ -219,7 +218,7 @@ func TestWritableReplicaIsNotAsked(t *testing.T) {
 	require.Equal(t, "$-1", replica.MustAsk("GET", "l"))
 }
 
-// replicate makes a server another's replica, and waits until it has its data.
+// replicate makes a server another's replica, and waits until it has the data.
 func replicate(t *testing.T, replica, master *instancetest.Server) {
 	t.Helper()
 	host, port, _ := strings.Cut(master.Addr(), ":")
@@ -229,8 +228,8 @@ func replicate(t *testing.T, replica, master *instancetest.Server) {
 	}, 2*time.Minute, 5*time.Millisecond)
 }
 
-// A master is demoted and promoted again without a restart, so that its run ID stays.
-// It lacks what was granted in between, and so doesn't vote for MaxTTL.
+// A master is demoted and promoted again without a restart, so its run ID stays. It lacks what was
+// granted in between, and so doesn't vote for MaxTTL.
 func TestDemotedAndPromotedAgain(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 2*time.Second, func(story *story) {
@@ -251,7 +250,7 @@ func TestDemotedAndPromotedAgain(t *testing.T) {
 		_, err = c.TryAcquire(t.Context(), "k")
 		story.quarantined(err, promoted)
 
-		// A client that begins now can't know when it was promoted.
+		// A client that starts now can't know when it was promoted.
 		group, err := instance.OpenAll(instance.Config{}, s.URL())
 		require.NoError(t, err)
 		defer group.Close()
@@ -271,7 +270,7 @@ func field(info, name string) string {
 	return value
 }
 
-// named is a client on an instance's name, over an address of its own.
+// named is a client for an instance's name, with its own address.
 func named(t *testing.T, name, addr string) *instance.Redis {
 	t.Helper()
 	bare := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: 200 * time.Millisecond, ConnMaxLifetime: 200 * time.Millisecond}))
@@ -282,7 +281,7 @@ func named(t *testing.T, name, addr string) *instance.Redis {
 	return inst
 }
 
-// knowing is a Coordinator that has asked its servers before, and waited until they vote.
+// knowing is a Coordinator that has identified its servers, and waited until they vote.
 func knowing(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts ...wire.Instance) client {
 	t.Helper()
 	c := starting(t, ttl, edit, insts...)
@@ -304,8 +303,8 @@ func starting(t *testing.T, ttl time.Duration, edit func(*quorum.Config), insts 
 	return client{c}
 }
 
-// A proxy turns to another server between two requests of one Probe. A client that knew
-// the first one doesn't take the mixture for the same server after a new replica.
+// A proxy turns to another server between two requests of one Probe. A client that knew the first
+// one doesn't take the mixture for the same server with a new replica.
 func TestAProbeOfTwoServersFails(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 2*time.Second, func(s *story) {
@@ -332,7 +331,7 @@ func TestAProbeOfTwoServersFails(t *testing.T) {
 		s.holds(held)
 		require.Error(t, err)
 
-		// Request by request either of them: nobody gets a second lease.
+		// Each request goes to either server: no client gets a second lease.
 		turns := func([]string) string { return []string{a, b}[rand.IntN(2)] }
 		front.route.Store(&turns)
 		for held.Validity() > 0 {
@@ -342,8 +341,8 @@ func TestAProbeOfTwoServersFails(t *testing.T) {
 	})
 }
 
-// A proxy answers with an error while its server is away. That isn't taken for a server
-// that hides its run: not by a client that starts, not by one that knows the server.
+// A proxy answers with an error while its server is away. Clients that start, and clients that know
+// the server, don't take that for a server that hides its run.
 func TestAProxysErrorHidesNothing(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	for name, starts := range map[string]bool{"a client that starts": true, "a running client": false} {
@@ -378,7 +377,7 @@ func TestAProxysErrorHidesNothing(t *testing.T) {
 	}
 }
 
-// The proxy's error meets the mark's script alone, and the name leads to a spare server.
+// The proxy's error hits only the mark's script, and the name leads to a spare server.
 func TestAProxysErrorHidesNoMark(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 2*time.Second, func(s *story) {
@@ -404,9 +403,9 @@ func TestAProxysErrorHidesNoMark(t *testing.T) {
 	})
 }
 
-// A name leads to another server and back. A client that used both leaves the mark on the
-// first one anew, and a client that was cut off meanwhile finds it so: the lease that rests
-// on the second server's vote runs on alone.
+// A name leads to another server and back. A client that used both renews the mark on the first
+// one, and a client that was cut off meanwhile finds the new mark. The lease based on the second
+// server's vote stays the only one.
 func TestACutOffClientFindsTheMarkLeftAnew(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 4*time.Second, func(s *story) {
@@ -438,8 +437,8 @@ func TestACutOffClientFindsTheMarkLeftAnew(t *testing.T) {
 	})
 }
 
-// Tokens rise although a name comes back to a server that has kept its run and an older
-// counter: the epoch is another one.
+// Tokens rise although a name returns to a server with the same run and an older counter: the epoch
+// differs.
 func TestTokensRiseWhereANameComesBack(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, time.Second, func(s *story) {
@@ -467,16 +466,16 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 		links[1].Cut()
 		links[2].Reopen()
 		time.Sleep(300 * time.Millisecond)
-		_, _ = c.Coordinator.Verify(t.Context()) // probes the server that came back
+		_, _ = c.Coordinator.Verify(t.Context()) // probes the server that returned
 		s.holds(first)                           // so the other server's vote is evidence
 		_ = first.Release(t.Context())
 		require.Greater(t, take().Token(), first.Token())
 	})
 }
 
-// A master is made the replica of a newer server by mistake, empties itself, fails to load,
-// and is promoted. Its own replica comes back at once, which clears what tells of the
-// promotion. The mark has gone with the data.
+// A master becomes the replica of a newer server by mistake, empties itself, fails to load, and is
+// promoted. Its own replica returns at once, which clears the trace of the promotion. The mark is
+// lost with the data.
 func TestDemotedEmptiedAndPromoted(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	quiet := func(cfg *quorum.Config) { cfg.ClockEvery = time.Minute }
@@ -504,8 +503,8 @@ func TestDemotedEmptiedAndPromoted(t *testing.T) {
 	})
 }
 
-// A first replica draws another replication ID. The epoch goes on, and no client loses a
-// vote; nor does a FLUSHALL go by unnoticed.
+// A first replica changes the replication ID. The epoch continues, and no client loses a vote; a
+// FLUSHALL is still noticed.
 func TestTheEpochGoesOnWithAReplica(t *testing.T) {
 	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
 	s := servers[0]
@@ -589,8 +588,8 @@ func newerMaster(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// router is a proxy that sends each request to the server that route names, as twemproxy
-// and Envoy do. Where route gives an error answer, the router answers itself.
+// router is a proxy that sends each request to the server that route names, as twemproxy and Envoy
+// do. If route returns an error answer, the router answers itself.
 type router struct {
 	listener net.Listener
 	route    atomic.Pointer[func(request []string) string]

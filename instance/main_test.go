@@ -10,12 +10,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Nothing may be left running when the tests are over: every abandoned call has
-// ended, with its connection. A dial to a server that was stopped ends with
-// DialTimeout, whatever became of its client; goleak alone waits for less.
+// No goroutine may be left after the tests: every abandoned call has ended, with its connection. A
+// dial to a stopped server ends with DialTimeout, whatever became of its client; goleak alone waits
+// for less.
 func TestMain(m *testing.M) {
-	// Parallel tests wait for leases and quarantines to end, most of the time: more of them
-	// can run at once than there are processors.
+	// Parallel tests mostly wait for leases and quarantines to end, so more of them can run at once
+	// than there are processors.
 	if !flags.Parsed() {
 		flags.Parse()
 	}

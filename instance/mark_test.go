@@ -15,7 +15,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// served is what a new client under a name is told.
+// served is what a new client under a name learns.
 func served(t *testing.T, url, name string) time.Duration {
 	t.Helper()
 	id, err := open(t, url, Config{Name: name}).Probe(within(t), wire.Known{})
@@ -24,8 +24,8 @@ func served(t *testing.T, url, name string) time.Duration {
 	return id.Served
 }
 
-// The mark is left by the first client of a name in a run of the server, and lasts for
-// that run, in its database.
+// The first client of a name in a run of the server leaves the mark, which lasts for that run, in
+// its database.
 func TestMark(t *testing.T) {
 	t.Run("by a script", func(t *testing.T) { checkMark(t) })
 	t.Run("without Lua", func(t *testing.T) { checkMark(t, instancetest.WithoutLua()...) })
@@ -68,7 +68,7 @@ func checkMark(t *testing.T, args ...string) {
 	}
 }
 
-// A mark that can't be kept is no reason for a Probe to fail: it says so.
+// A Probe doesn't fail if the mark can't be kept: it reports that.
 func TestMarkThatCannotBeKept(t *testing.T) {
 	t.Parallel() // it waits for a replica
 	s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0"}})
@@ -125,8 +125,8 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 	require.Equal(t, wire.RoleCluster, id.Role)
 }
 
-// An address leads to another server for a while. A client that saw both leaves the mark
-// on the first one anew, though it was never restarted.
+// An address leads to another server for a while. A client that saw both renews the mark on the
+// first one, though it was never restarted.
 func TestMarkOfAnAddressThatComesBack(t *testing.T) {
 	servers := instancetest.StartN(t, 2, instancetest.Config{})
 	link, err := redisproc.NewLink(servers[0].Addr())

@@ -25,7 +25,7 @@ import (
 
 // Coordinators over three servers, of which some have no Lua.
 
-// mixed is three servers, the first n of which have no Lua.
+// mixed starts three servers, the first n of which have no Lua.
 func mixed(t *testing.T, n int) []*instancetest.Server {
 	servers := make([]*instancetest.Server, 3)
 	for i := range servers {
@@ -38,9 +38,8 @@ func mixed(t *testing.T, n int) []*instancetest.Server {
 	return servers
 }
 
-// coordinator is a client of its own of the servers. If one has Lua, the wait queues are there.
-// between, if it isn't nil, is called right
-// before each EXEC of a watched transaction.
+// coordinator is a separate client of the servers. If one has Lua, the wait queues are there.
+// between, if not nil, is called right before each EXEC of a watched transaction.
 func coordinator(t *testing.T, servers []*instancetest.Server, without int, between func(i int)) client {
 	t.Helper()
 	cfg := quorum.Config{Terms: quorum.Terms{TTL: 3 * time.Second}, MaxTTL: 5 * time.Second, InstanceTimeout: time.Second}
@@ -91,7 +90,7 @@ func eachMix(t *testing.T, test func(t *testing.T, servers []*instancetest.Serve
 	}
 }
 
-// TestLeasesWithoutLua: acquire, extend, hand over, release; over a restart of a server.
+// TestLeasesWithoutLua: acquire, extend, hand over, release; across a restart of a server.
 func TestLeasesWithoutLua(t *testing.T) {
 	eachMix(t, func(t *testing.T, servers []*instancetest.Server, without int) {
 		c := coordinator(t, servers, without, nil)
@@ -125,7 +124,7 @@ func TestLeasesWithoutLua(t *testing.T) {
 			freed(s)
 		}
 
-		// One of the others is away, so that the one without Lua is needed.
+		// Another server is away, so the one without Lua is needed.
 		servers[2].Kill()
 		l, err := c.Acquire(t.Context(), "k")
 		require.NoError(t, err)
@@ -137,8 +136,8 @@ func TestLeasesWithoutLua(t *testing.T) {
 		servers[2].Restart()
 		trusted()
 
-		// A server without Lua is restarted during a lease. It doesn't count for that any more,
-		// and votes again later.
+		// A server without Lua restarts during a lease. It no longer counts for that lease, and
+		// votes again later.
 		l, err = c.Acquire(t.Context(), "k")
 		require.NoError(t, err)
 		rises(l)
@@ -154,8 +153,8 @@ func TestLeasesWithoutLua(t *testing.T) {
 	})
 }
 
-// TestContentionWithoutLua: two clients and their goroutines want one lock, while the counters
-// of the servers are changed between the exchanges of one of them. One holds it at a time.
+// TestContentionWithoutLua: two clients and their goroutines want one lock, while the servers'
+// counters change between the exchanges of one client. There is one holder at a time.
 func TestContentionWithoutLua(t *testing.T) {
 	eachMix(t, func(t *testing.T, servers []*instancetest.Server, without int) {
 		raw := make([]*redis.Client, len(servers))

@@ -26,13 +26,13 @@ func wake(key, value string) wire.Request {
 	return wire.Request{Op: wire.Release, Key: key, Value: value, Notify: true}
 }
 
-// subscribers counts the connections that listen to a channel.
+// subscribers counts the connections subscribed to a channel.
 func subscribers(t testing.TB, s *instancetest.Server) int {
 	t.Helper()
 	return strings.Count(s.MustAsk("CLIENT", "LIST", "TYPE", "pubsub"), " fd=")
 }
 
-func TestListen(t *testing.T) {
+func TestSubscribe(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(args ...any) any) {
 		ctx := within(t)
 		granted(t, r.Do(ctx, acquire("k", "v")))
@@ -52,9 +52,8 @@ func TestListen(t *testing.T) {
 	})
 }
 
-// The subscription is one connection, which is gone after Close and isn't made
-// anew when it is lost.
-func TestListenOwnsItsConnection(t *testing.T) {
+// The subscription is one connection, which is gone after Close and isn't replaced when it is lost.
+func TestSubscriptionOwnsItsConnection(t *testing.T) {
 	r, s := real(t, Config{})
 	e, err := r.Subscribe(within(t))
 	require.NoError(t, err)
@@ -80,7 +79,7 @@ func TestListenOwnsItsConnection(t *testing.T) {
 	require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, 10*time.Second, time.Millisecond)
 }
 
-func TestListenHeedsItsContext(t *testing.T) {
+func TestSubscribeHeedsItsContext(t *testing.T) {
 	r, s := real(t, Config{})
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
@@ -95,17 +94,17 @@ func TestListenHeedsItsContext(t *testing.T) {
 	require.ErrorIs(t, err, ErrConnection)
 }
 
-// A user who lacks a right that only waiters need locks and releases all the same.
+// A user who lacks a right that only waiters need can still lock and release.
 func TestUsersWithoutTheRightsToWait(t *testing.T) {
 	const locks = "+evalsha +eval +set +get +del +incr +incrby +pexpire +pttl +mget +time +ping +exists"
 	for name, test := range map[string]struct {
-		rights string
-		listen bool // Listen is refused, or else Enlist
+		rights    string
+		subscribe bool // Subscribe is refused, otherwise Enqueue
 	}{
 		"no channel":   {"resetchannels ~* +@all", true},
 		"no subscribe": {"&* ~* +@all -subscribe", true},
 		"no publish":   {"&* ~* +@all -publish", true},
-		"no line":      {"&* ~k ~{k}:redlock ~{k}:redlock:set +@all", false},
+		"no queue":     {"&* ~k ~{k}:redlock ~{k}:redlock:set +@all", false},
 		"no lists":     {"&* ~* +subscribe +publish " + locks, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +113,7 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 			r := open(t, "redis://limited:pw@"+s.Addr(), Config{})
 			ctx := within(t)
 			e, err := r.Subscribe(ctx)
-			if test.listen {
+			if test.subscribe {
 				require.ErrorIs(t, err, ErrPermission)
 				require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, 10*time.Second, time.Millisecond)
 			} else {
@@ -123,10 +122,10 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 			}
 			for range 3 {
 				granted(t, r.Do(ctx, acquire("k", "v")))
-				if !test.listen {
+				if !test.subscribe {
 					failed(t, enqueue(ctx, r, "k", e.Address()), ErrPermission)
 				}
-				s.MustAsk("RPUSH", WaitersKey("k"), "somebody")
+				s.MustAsk("RPUSH", WaitersKey("k"), "a waiter")
 				require.False(t, granted(t, r.Do(ctx, wake("k", "v"))).Notified)
 				refused(t, r.Do(ctx, wake("k", "v")))
 			}
@@ -134,12 +133,12 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 	}
 }
 
-// A Coordinator whose waiters can't be called has them poll, and tells it once.
+// A Coordinator whose waiters can't be notified has them poll, and reports it once.
 func TestWaitingWithoutTheRights(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	s.MustAsk("ACL", "SETUSER", "limited", "on", ">pw", "resetchannels", "~*", "+@all")
 	var mu sync.Mutex
-	var told []error
+	var reported []error
 	clients := make([]*quorum.Coordinator, 2)
 	for i := range clients {
 		r := open(t, "redis://limited:pw@"+s.Addr(), Config{})
@@ -147,7 +146,7 @@ func TestWaitingWithoutTheRights(t *testing.T) {
 		clients[i], err = quorum.New(quorum.Config{InstanceTimeout: time.Second, Hooks: quorum.Hooks{CannotNotify: func(e quorum.CannotNotifyEvent) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, e.Err)
+			reported = append(reported, e.Err)
 		}}}, r)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, clients[i].Close(within(t))) }()
@@ -166,11 +165,11 @@ func TestWaitingWithoutTheRights(t *testing.T) {
 		require.Eventually(t, func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return len(told) > 0
+			return len(reported) > 0
 		}, 10*time.Second, time.Millisecond)
 		require.NoError(t, lease.Release(within(t)))
 		group.Wait()
 	}
-	require.Len(t, told, 1)
-	require.ErrorIs(t, told[0], ErrPermission)
+	require.Len(t, reported, 1)
+	require.ErrorIs(t, reported[0], ErrPermission)
 }

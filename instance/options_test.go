@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// build makes a client of options that Harden has set right and edit has set
-// wrong.
+// build makes a client of options that Harden has fixed and edit has spoiled.
 func build(t *testing.T, edit func(opt *redis.Options)) *redis.Client {
 	t.Helper()
 	opt := Harden(&redis.Options{Addr: "127.0.0.1:1"})
@@ -68,7 +67,7 @@ func TestDefaultClientIsUnfit(t *testing.T) {
 	require.ErrorIs(t, err, ErrClientOptions)
 }
 
-// TestUnfitClients are those that aren't one master.
+// TestUnfitClients are clients of more than one master.
 func TestUnfitClients(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
@@ -96,11 +95,11 @@ func TestUnfitClients(t *testing.T) {
 	}
 }
 
-// TestHardenCopies, keeps what is set, and is idempotent.
+// TestHardenCopies, keeps settings, and is idempotent.
 func TestHardenCopies(t *testing.T) {
 	opt := &redis.Options{Addr: "h:1", ReadTimeout: 7 * time.Second, PoolSize: 3, Username: "u", Password: "p", TLSConfig: &tls.Config{}, MaxRetries: 5}
 	hard := Harden(opt)
-	require.Equal(t, 5, opt.MaxRetries, "the argument is left alone")
+	require.Equal(t, 5, opt.MaxRetries, "the argument is unchanged")
 	require.Equal(t, "h:1", hard.Addr)
 	require.Equal(t, 7*time.Second, hard.ReadTimeout)
 	require.Equal(t, defaultIOTimeout, hard.WriteTimeout)
@@ -112,7 +111,7 @@ func TestHardenCopies(t *testing.T) {
 		client := redis.NewClient(Harden(opt))
 		_, err := New(client, Config{Name: "x"})
 		require.NoError(t, err)
-		// What a client has made of options is taken, too.
+		// Options that a client has completed are accepted, too.
 		again := redis.NewClient(Harden(client.Options()))
 		_, err = New(again, Config{Name: "x"})
 		require.NoError(t, err)
@@ -136,11 +135,11 @@ func TestNewIsQuiet(t *testing.T) {
 	require.Same(t, client, r.Client())
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)
 	require.NoError(t, r.Close())
-	require.NoError(t, client.Close(), "it was still open: the caller's client is the caller's")
+	require.NoError(t, client.Close(), "it was still open: the caller closes its own client")
 }
 
-// TestOwnDialer: the caller's dialer is used, its errors come through, and its
-// failures are no connections.
+// TestOwnDialer: the caller's dialer is used, its errors are passed on, and its failures are not
+// connections.
 func TestOwnDialer(t *testing.T) {
 	mine := errors.New("no route today")
 	client := redis.NewClient(Harden(&redis.Options{MinIdleConns: 2, PoolSize: 4, Dialer: func(context.Context, string, string) (net.Conn, error) {

@@ -20,10 +20,10 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// TestSickInstanceCostsNothing has 128 workers lock on five servers of which one
-// hangs, is slow, or is gone: what it costs in goroutines, connections and time is
-// bounded, nothing stays behind, and it comes back on its own.
-func TestSickInstanceCostsNothing(t *testing.T) {
+// TestFaultyInstanceCostsNothing has 128 workers lock on five servers of which one hangs, is slow,
+// or is gone: the cost in goroutines, connections and time is bounded, nothing stays behind, and
+// the instance recovers on its own.
+func TestFaultyInstanceCostsNothing(t *testing.T) {
 	var slow atomic.Bool
 	for name, fault := range map[string]struct {
 		begin, end func(s *instancetest.Server)
@@ -62,8 +62,8 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 			most, worst, cycles := load(t, locks, 700*time.Millisecond)
 			conns := int(group.Members()[2].Client().PoolStats().TotalConns)
 			t.Logf("%d cycles, worst %v, %d goroutines more at most, %d connections", cycles, worst, most-before, conns)
-			// The workers themselves; while a connection is new, one for each vote that
-			// waits for the Probe; and a few for each batch under way.
+			// The workers themselves; while a connection is new, one for each vote that waits for
+			// the Probe; and a few for each batch in flight.
 			require.LessOrEqual(t, most-before, 5*128)
 			require.LessOrEqual(t, conns, 8)
 			require.Less(t, worst, time.Second, "twice the timeout, and what a busy machine adds")
@@ -75,8 +75,8 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 
 			fault.end(faulty)
 			well := time.Now()
-			// Not Settle: deletes that found nothing are kept for a TTL, in case their
-			// SET comes yet.
+			// Not Settle: deletes that found nothing are repeated for a TTL, because the SET may
+			// still come.
 			require.Eventually(t, func() bool { return locksOn(faulty) == 0 }, 5*time.Second, time.Millisecond)
 			t.Logf("no lock is left there after %v", time.Since(well))
 			require.Less(t, time.Since(well), 2*time.Second, "its pending deletes")
@@ -93,8 +93,8 @@ func TestSickInstanceCostsNothing(t *testing.T) {
 	}
 }
 
-// load has 128 workers lock for a while, and gives the most goroutines that were
-// seen, the longest cycle and their number.
+// load has 128 workers lock for a while, and returns the most goroutines seen, the longest cycle
+// and the number of cycles.
 func load(t *testing.T, locks *quorum.Coordinator, d time.Duration) (most int, worst time.Duration, cycles int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -111,8 +111,8 @@ func load(t *testing.T, locks *quorum.Coordinator, d time.Duration) (most int, w
 					t.Error(err)
 					return
 				}
-				// On a busy machine another one may be late besides. Its pending deletes
-				// arrive, which is looked at below.
+				// On a busy machine another server may be late, too. Its pending deletes arrive,
+				// which is checked below.
 				if err := lease.Release(t.Context()); err != nil && !errors.Is(err, quorum.ErrUnreachable) {
 					t.Error(err)
 				}

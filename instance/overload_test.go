@@ -26,7 +26,7 @@ import (
 
 // processor is the processor of a server that carries out one command after the other.
 type processor struct {
-	each time.Duration // what a command takes
+	each time.Duration // the time of a command
 	turn chan struct{} // not a Mutex, because waiting for one stops virtual time
 }
 
@@ -34,8 +34,8 @@ func newProcessor(each time.Duration) *processor {
 	return &processor{each: each, turn: make(chan struct{}, 1)}
 }
 
-// connect returns a connection on which the server reads commands as fast as it carries them
-// out. What is sent meanwhile waits, as in a socket's buffer.
+// connect returns a connection on which the server reads commands as fast as it carries them out.
+// Later commands wait, as in a socket's buffer.
 func (p *processor) connect(server net.Conn) net.Conn {
 	client, middle := net.Pipe()
 	sent := make(chan []byte, 1<<16)
@@ -53,8 +53,8 @@ func (p *processor) connect(server net.Conn) net.Conn {
 	go func() {
 		for chunk := range sent {
 			p.turn <- struct{}{}
-			// A value and a script's hash have 40 bytes: so one for each lock, and one for
-			// each command.
+			// A value and a script's hash have 40 bytes, so this counts each lock and each command
+			// once.
 			time.Sleep(p.each * time.Duration(bytes.Count(chunk, []byte("$40\r\n"))))
 			<-p.turn
 			_, _ = server.Write(chunk) // if it fails, so does the other direction
@@ -77,21 +77,21 @@ func (p *processor) connect(server net.Conn) net.Conn {
 	return client
 }
 
-// TestOverload holds leases on five servers, and asks for new ones at four times the rate
-// that the servers can serve, for two TTLs. No lease is lost, refused attempts get the
-// reason, and new locks are still acquired.
+// TestOverload holds leases on five servers, and asks for new ones at four times the rate that the
+// servers can serve, for two TTLs. No lease is lost, refused attempts get the reason, and new locks
+// are still acquired.
 //
-// Time is virtual: it passes only when every goroutine waits for it. So the speed of this
-// machine has no effect. Its load has one: it changes the order in which goroutines run at
-// one moment, and so which calls share a batch. The bounds are ratios within the run, each
-// a factor of 3 or more from what was seen on a busy machine, and from what is seen without
-// admission control: no extension in time, no attempt refused at once, 30 locks.
+// Time is virtual: it passes only when every goroutine waits for it. So the speed of this machine
+// has no effect. Its load has one: it changes the order of goroutines at one moment, and so which
+// calls share a batch. The bounds are ratios within the run, each a factor of 3 or more from the
+// values on a busy machine, and from the values without admission control: no extension in time, no
+// attempt refused at once, 30 locks.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const (
 			each     = 4 * time.Millisecond // 250 commands a second
-			capacity = 100                  // locks a second: two commands each, beside the extensions
+			capacity = 100                  // locks a second: two commands each, besides the extensions
 			leases   = 25
 			ttl      = 3 * time.Second
 		)

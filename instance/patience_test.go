@@ -21,12 +21,11 @@ type story struct {
 	ttl time.Duration
 }
 
-// tooLate is the panic value with which a story is given up.
+// tooLate is the panic value that ends a story.
 type tooLate struct{}
 
-// patiently tells a story. A busy machine may be too slow for it: a lease that must still be
-// valid, or a quarantine that must still last, is over. The story is then told again with
-// twice the TTL.
+// patiently runs a story. A busy machine may be too slow for it: a lease that must still be valid,
+// or a quarantine that must still last, has ended. Then the story is repeated with twice the TTL.
 func patiently(t *testing.T, ttl time.Duration, tell func(s *story)) {
 	t.Helper()
 	for range 6 {
@@ -55,15 +54,15 @@ func inTime(tell func()) (ok bool) {
 
 func (s *story) late() { panic(tooLate{}) }
 
-// holds wants a lease to be valid still.
+// holds demands that a lease is still valid.
 func (s *story) holds(held *quorum.Lease) {
 	if held.Validity() == 0 {
 		s.late()
 	}
 }
 
-// excluded wants that a client got no lease beside another one, because of a quarantine. The
-// client's result is from before.
+// excluded demands that a client got no second lease, because of a quarantine. The client's result
+// is from before.
 func (s *story) excluded(err error, held *quorum.Lease) {
 	s.Helper()
 	if err == nil {
@@ -73,7 +72,7 @@ func (s *story) excluded(err error, held *quorum.Lease) {
 	require.ErrorIs(s, err, quorum.ErrQuarantined)
 }
 
-// quarantined wants the error of a quarantine that began at a time or later.
+// quarantined demands the error of a quarantine that began no earlier than since.
 func (s *story) quarantined(err error, since time.Time) {
 	s.Helper()
 	if err == nil && time.Since(since) > s.ttl {
@@ -82,12 +81,12 @@ func (s *story) quarantined(err error, since time.Time) {
 	require.ErrorIs(s, err, quorum.ErrQuarantined)
 }
 
-// client is a Coordinator whose requests are repeated where the machine was too slow for them:
-// that says nothing about what the server would have answered.
+// client is a Coordinator whose requests are repeated if the machine was too slow: that says
+// nothing about the server's answer.
 type client struct{ *quorum.Coordinator }
 
-// slow reports whether a request failed because the machine was too slow, or because of a
-// request of the clock monitor's in the same batch.
+// slow reports whether a request failed because the machine was too slow, or because of a request
+// of the clock monitor in the same batch.
 func slow(err error) bool {
 	return errors.Is(err, quorum.ErrTimeout) || err != nil && (strings.Contains(err.Error(), "its address may lead to another server by now") ||
 		strings.Contains(err.Error(), "than a request beside this one was for"))
@@ -132,7 +131,7 @@ func (c client) Trust(ctx context.Context) error {
 }
 
 // release releases a lease. If that takes longer than the lease or a timeout, the key is gone
-// all the same.
+// nevertheless.
 func (c client) release(t *testing.T, lease *quorum.Lease) {
 	t.Helper()
 	if err := lease.Release(t.Context()); !slow(err) && !errors.Is(err, quorum.ErrNotHeld) {
@@ -141,9 +140,9 @@ func (c client) release(t *testing.T, lease *quorum.Lease) {
 	c.deleted(t.Context())
 }
 
-// notices asks for a lock until the server has answered in another run than the client knows,
-// and returns the error of the last try. Tries that were too slow, or that a proxy refused before
-// its server was there again, or whose transaction it took apart, don't count.
+// notices asks for a lock until the server has answered in another run than the client knows, and
+// returns the error of the last try. Tries that were too slow, or that a proxy refused before its
+// server was back, or whose transaction it took apart, don't count.
 func (c client) notices(t *testing.T, key string) (err error) {
 	t.Helper()
 	noticed := false

@@ -44,7 +44,6 @@ type pipe struct {
 	dialErr  error           // the last dial's, until redialAt; the queue is empty then
 	redialAt time.Time
 	rtt      time.Duration // what a small batch takes, at best
-	took     time.Duration // what the last batch took that was answered
 
 	timer     *time.Timer // for the deadlines in pending and inFlight
 	timerAt   time.Time   // when it fires, zero if it isn't set
@@ -304,12 +303,12 @@ func (p *pipe) learnLocked(b *batch, err error) {
 	switch {
 	case err == nil:
 		p.overdue, p.dialErr = false, nil
-		p.took = now.Sub(b.began)
 		if len(b.calls) <= 4 {
 			// A large batch takes most of its time for its own work. And of the small
 			// ones the fastest counts, because on a busy machine the mean is the
 			// machine's.
-			p.rtt = min(p.took, p.rtt+(p.took-p.rtt)/256)
+			took := now.Sub(b.began)
+			p.rtt = min(took, p.rtt+(took-p.rtt)/256)
 		}
 	case errors.Is(err, errAbandoned), errors.Is(err, redis.ErrClosed):
 	case isTimeout(err):

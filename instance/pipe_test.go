@@ -20,14 +20,14 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// ballotBox takes the votes on commands that were started, by their value.
+// ballotBox takes the votes on requests, by their values.
 type ballotBox struct {
 	mu    sync.Mutex
 	votes map[string][]wire.Vote
 	n     atomic.Int64
 }
 
-// slot is a Receiver for one command.
+// slot is a Receiver for one request.
 type slot struct {
 	box   *ballotBox
 	value string
@@ -43,12 +43,12 @@ func (s slot) Receive(vote wire.Vote) {
 	s.box.n.Add(1)
 }
 
-// start starts a command.
+// start sends a request.
 func (b *ballotBox) start(r *Redis, req wire.Request, timeout time.Duration) {
 	r.Send(req, timeout, slot{b, req.Value})
 }
 
-// await waits for n votes and demands that each command has one.
+// await waits for n votes and demands that each request has one.
 func (b *ballotBox) await(t *testing.T, n int) map[string]wire.Vote {
 	t.Helper()
 	require.Eventually(t, func() bool { return int(b.n.Load()) >= n }, 10*time.Second, time.Millisecond)
@@ -63,7 +63,7 @@ func (b *ballotBox) await(t *testing.T, n int) map[string]wire.Vote {
 	return one
 }
 
-// held is a fake server that answers nothing until it is let go.
+// held is a fake server that answers nothing until it is released.
 type held struct {
 	*fake
 	gate chan struct{}
@@ -79,7 +79,7 @@ func startHeld(t *testing.T, answer func(args []string) string) *held {
 
 func (h *held) release() { h.once.Do(func() { close(h.gate) }) }
 
-// many answers a script for many locks, by their values.
+// many is the answer to a script for many locks, by their values.
 func many(args []string, element func(value string) string) string {
 	script, nonce, clock := listOf(args), nonceOf(args), ""
 	values := args[4+keysOf(args):]
@@ -100,8 +100,8 @@ func keysOf(args []string) int {
 	return n
 }
 
-// TestWaitingCommandsTravelTogether: the first command goes alone and at once, and
-// those that come meanwhile are one batch: one command for all locks.
+// TestWaitingCommandsTravelTogether: the first command is sent alone and at once, and those that
+// come meanwhile are one batch: one command for all locks.
 func TestWaitingCommandsTravelTogether(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
 	r := open(t, "redis://"+f.addr, Config{})
@@ -111,7 +111,7 @@ func TestWaitingCommandsTravelTogether(t *testing.T) {
 	for i := range 50 {
 		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), 10*time.Second)
 	}
-	require.Len(t, f.commands(), 1, "nothing else goes out meanwhile")
+	require.Len(t, f.commands(), 1, "nothing else is sent meanwhile")
 	f.release()
 	for _, v := range box.await(t, 51) {
 		granted(t, v)
@@ -121,14 +121,14 @@ func TestWaitingCommandsTravelTogether(t *testing.T) {
 	require.Equal(t, 1, f.connections())
 }
 
-// TestLongTextsHurtNoOtherLock: whoever may write the keys of some locks can't fail a command
-// for another lock, though they go out together.
+// TestLongTextsHurtNoOtherLock: a client that may write the keys of some locks can't make a command
+// for another lock fail, though they share a batch.
 func TestLongTextsHurtNoOtherLock(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		var box ballotBox
 		cmds := []wire.Request{acquire("first", value())}
 		for i := range maxBatch - 4 {
-			key, text := fmt.Sprint("forged", i), strings.Repeat("A", 480)+" 1/1 r" // as long as one that is repeated may be
+			key, text := fmt.Sprint("forged", i), strings.Repeat("A", 480)+" 1/1 r" // the longest text that is repeated
 			switch i {
 			case 7:
 				text = strings.Repeat("A", 100<<10) + " 1/1 r"
@@ -142,7 +142,7 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 		look := request(wire.Look, "long", value())
 		cmds = append(cmds, look, acquire("last", value()))
 
-		// They wait as if as many batches as may be were under way.
+		// They wait as if the maximum number of batches were in flight.
 		r.pipe.mu.Lock()
 		r.pipe.starting = maxInFlight
 		r.pipe.mu.Unlock()
@@ -170,7 +170,7 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 	})
 }
 
-// TestListsAreBounded by maxBatch, and all of a longer line is sent.
+// TestListsAreBounded by maxBatch, and all of a longer queue is sent.
 func TestListsAreBounded(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
 	r := open(t, "redis://"+f.addr, Config{})
@@ -187,7 +187,7 @@ func TestListsAreBounded(t *testing.T) {
 	require.LessOrEqual(t, f.connections(), maxInFlight)
 }
 
-// TestNeighboursErrors: one lock's error is its own, whatever it travels with.
+// TestNeighboursErrors: an error concerns one lock, whatever else is in its batch.
 func TestNeighboursErrors(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ask("HSET", "{typed}:redlock", "token", "1")
@@ -195,7 +195,7 @@ func TestNeighboursErrors(t *testing.T) {
 		counted(ask, "other", 5, "other@1 N=5 Q=3", "")
 		ask("HSET", "{typed set}:redlock:set", "set", "1")
 		ask("SET", "{bad set}:redlock:set", "x")
-		// These are counted for as in this period, and prove to be lost or bad then.
+		// These count as granted in this period, and then prove to be lost or bad.
 		for _, key := range []string{"lost", "bad now", "typed now"} {
 			granted(t, r.Do(within(t), acquire(key, "before")))
 			ask("DEL", key, CounterKey(key))
@@ -210,7 +210,7 @@ func TestNeighboursErrors(t *testing.T) {
 			byKey[fmt.Sprint(req.Op, " ", req.Key)] = req.Value
 			box.start(r, req, 10*time.Second)
 		}
-		// The first goes alone; the others together.
+		// The first is sent alone; the others together.
 		for _, key := range []string{"first", "good", "typed", "bad", "other", "taken", "list", "typed set", "bad set", "lost", "bad now", "typed now", "better"} {
 			send(acquire(key, value()))
 		}
@@ -242,8 +242,8 @@ func TestNeighboursErrors(t *testing.T) {
 	})
 }
 
-// TestAnotherRunBesideOthers: the request for the other run did nothing. The connection is
-// closed then, so what became of the request behind it isn't known.
+// TestAnotherRunBesideOthers: the request for the other run did nothing. The connection is then
+// closed, so the outcome of the request behind it isn't known.
 func TestAnotherRunBesideOthers(t *testing.T) {
 	f := startHeld(t, func(args []string) string {
 		if args[0] == "EVALSHA" && args[1] == extendScript.sha {
@@ -269,13 +269,13 @@ func TestAnotherRunBesideOthers(t *testing.T) {
 	require.NotContains(t, behind.Err.Error(), otherRun, "that is for the client alone")
 }
 
-// TestSameLockTwiceInOneBatch: two that want one lock in one batch get it once, and each
-// release is told that its key was there.
+// TestSameLockTwiceInOneBatch: of two requests for one lock in one batch one gets it, and each
+// release learns that its key was there.
 func TestSameLockTwiceInOneBatch(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, _ func(...any) any) {
 		for range 20 {
 			var box ballotBox
-			box.start(r, request(wire.Look, "x", value()), 10*time.Second) // goes alone
+			box.start(r, request(wire.Look, "x", value()), 10*time.Second) // is sent alone
 			for range 10 {
 				box.start(r, acquire("k", value()), 10*time.Second)
 			}
@@ -306,8 +306,7 @@ func (c *countingReceiver) Receive(vote wire.Vote) {
 	c.all.Add(1)
 }
 
-// TestForbiddenKeyInAList: a key that the user may not touch costs only its own
-// lock.
+// TestForbiddenKeyInAList: a key that the user may not touch costs only its own lock.
 func TestForbiddenKeyInAList(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	s.MustAsk("ACL", "SETUSER", "some", "on", ">pw", "~mine:*", "~{mine:*", "+@all")
@@ -325,14 +324,13 @@ func TestForbiddenKeyInAList(t *testing.T) {
 	require.True(t, failed(t, votes[values["theirs"]], ErrPermission).Unsent)
 }
 
-// TestGivenUpBeforeItIsWritten: a command whose time ends while its batch waits
-// for a connection is never sent, its vote says so, and those that were to go with
-// it go without it.
+// TestGivenUpBeforeItIsWritten: a command whose time ends while its batch waits for a connection is
+// never sent, and its vote says so. The rest of the batch is sent without it.
 func TestGivenUpBeforeItIsWritten(t *testing.T) {
 	greeting := make(chan struct{})
 	var greeted atomic.Bool
 	s := instancetest.Start(t, instancetest.Config{})
-	s.MustAsk("SCRIPT", "LOAD", acquireScript.source) // or all would be sent twice
+	s.MustAsk("SCRIPT", "LOAD", acquireScript.source) // otherwise all would be sent twice
 	opt := Harden(nil)
 	dial := opt.Dialer
 	opt.Addr = s.Addr()
@@ -345,7 +343,7 @@ func TestGivenUpBeforeItIsWritten(t *testing.T) {
 	r := of(t, opt)
 	var box ballotBox
 	short, long := acquire("short", value()), acquire("long", value())
-	// Both in one batch, which is being dialed for.
+	// Both in one batch, which waits for its connection.
 	r.pipe.mu.Lock()
 	for _, req := range []wire.Request{short, long} {
 		c := r.newCall(req)
@@ -367,9 +365,9 @@ func TestGivenUpBeforeItIsWritten(t *testing.T) {
 	require.Equal(t, "$-1", strings.TrimSpace(s.MustAsk("GET", "short")), "it said that it never would be sent")
 }
 
-// TestHungServerCostsLittle starts far more commands at a server that hangs than it
-// may cost: goroutines and connections stay few, most votes fail at once, all in
-// time, and it is back with its first answer.
+// TestHungServerCostsLittle sends a hung server far more commands than it may cost: goroutines and
+// connections stay few, most votes fail at once, all in time, and the instance recovers with the
+// first answer.
 func TestHungServerCostsLittle(t *testing.T) {
 	r, s := real(t, Config{})
 	granted(t, r.Do(within(t), acquire("warm", value())))
@@ -443,8 +441,8 @@ func TestDeadServerIsNotDialedInAStorm(t *testing.T) {
 	require.Greater(t, votes.Load(), dials.Load())
 }
 
-// TestLateAnswerKeepsTheConnection: an answer that comes after its calls have timed
-// out is of no use, but no reason to dial either.
+// TestLateAnswerKeepsTheConnection: an answer after its calls have timed out is useless, but no
+// reason to dial.
 func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	r, s := real(t, Config{})
 	before := asker(t, r)("CLIENT", "ID")
@@ -460,7 +458,7 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 		return len(r.pipe.inFlight) == 1 && r.pipe.inFlight[0].written
 	}
 	require.Eventually(t, written, 10*time.Second, time.Millisecond)
-	// Its time is over once it has been sent, however long that took; its batch's isn't.
+	// Its time ended after it was sent, however long that took; its batch's time hasn't.
 	r.pipe.mu.Lock()
 	c.deadline = time.Now()
 	r.pipe.mu.Unlock()
@@ -473,8 +471,8 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	require.Equal(t, before, asker(t, r)("CLIENT", "ID"))
 }
 
-// TestLateCommandsAreLeftBehind: an acquisition or an extension that has waited for half of
-// its timeout isn't sent; what deletes is.
+// TestLateCommandsAreLeftBehind: an acquisition or an extension that has waited for half of its
+// timeout isn't sent; a delete is.
 func TestLateCommandsAreLeftBehind(t *testing.T) {
 	f := startHeld(t, answerAll)
 	r := open(t, "redis://"+f.addr, Config{})
@@ -487,7 +485,7 @@ func TestLateCommandsAreLeftBehind(t *testing.T) {
 	box.start(r, lock, timeout)
 	box.start(r, extend, timeout)
 	box.start(r, release, 10*time.Second)
-	time.Sleep(timeout/2 + 10*time.Millisecond) // a part of its time, for which nothing tells
+	time.Sleep(timeout/2 + 10*time.Millisecond) // a part of its time, without an event to wait for
 	f.release()
 	votes := box.await(t, 4)
 	granted(t, votes[release.Value])
@@ -499,22 +497,22 @@ func TestLateCommandsAreLeftBehind(t *testing.T) {
 	}
 }
 
-// TestIdleGoroutinesEnd, with an instance that nobody closes.
+// TestIdleGoroutinesEnd, with an instance that is never closed.
 func TestIdleGoroutinesEnd(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	opt := Harden(nil)
 	opt.Addr = s.Addr()
 	r := of(t, opt)
-	parked := func() int {
+	waiting := func() int {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()
 		return len(r.pipe.idle)
 	}
-	// On a busy machine it can have ended before this goroutine looks.
+	// On a busy machine it can have ended before this check.
 	require.Eventually(t, func() bool {
 		granted(t, r.Do(within(t), request(wire.Look, "x", "")))
-		return parked() == 1
+		return waiting() == 1
 	}, 5*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return parked() == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return waiting() == 0 }, 5*time.Second, time.Millisecond)
 	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
 }

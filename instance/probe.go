@@ -51,7 +51,7 @@ var questions = [...]question{
 	partFsync:       {[]any{"CONFIG", "GET", "appendfsync"}, isTable, "appendfsync"},
 	partSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
 	partTime:        {[]any{"TIME"}, isPair, "clock"},
-	partCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3], probed[4]}, isTable, "which commands it has"},
+	partCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3]}, isTable, "which commands it has"},
 	partMulti:       {[]any{"MULTI"}, nil, "transactions"},
 	partQueued:      {[]any{"INFO", "replication"}, nil, "transactions"},
 	partExec:        {[]any{"EXEC"}, nil, "transactions"},
@@ -147,16 +147,15 @@ func (r *Redis) identify(id *wire.Identity, replies []command, marked *markAnswe
 	}
 	p.clock()
 	p.mark()
-	dialect, options := p.commands()
-	if r.cfg.Dialect != DialectAuto {
-		dialect = r.cfg.Dialect
+	dialect := r.cfg.Dialect
+	if dialect == DialectAuto {
+		dialect = p.dialect()
 	}
 	if p.err != nil {
 		return p.err
 	}
 	r.cannotNotify.Store(marked != nil)
 	r.transactions.Store(p.transactions())
-	r.starts.options.Store(options)
 	r.setDialect(dialect)
 	id.Dialect = dialect.String()
 	if marked != nil && kindOf(marked.failure) != ErrCommand {
@@ -442,24 +441,23 @@ func (p *probe) transactions() bool {
 	return true
 }
 
-// commands reads which commands the server has, and whether PEXPIRE has options. In any doubt it
-// has none of them.
-func (p *probe) commands() (dialect Dialect, options bool) {
+// dialect reads which commands the server has. In any doubt it has none of them.
+func (p *probe) dialect() Dialect {
 	r, ok := p.reply(partCommands)
-	if !ok || r.array() != len(probed) {
-		return DialectLua, false
+	if !ok {
+		return DialectLua
+	}
+	if r.array() != len(probed) {
+		return DialectLua
 	}
 	var has [len(probed)]bool
 	for i := range has {
-		// An unknown command is null, or an empty array in some servers. Its arity is the
-		// second element, and below zero if there may be more arguments.
-		arity := parser{rest: r.rest}
-		options = arity.array() > 1 && len(arity.text()) > 0 && arity.integer() < 0 && !arity.bad
+		// An unknown command is null, or an empty array in some servers.
 		empty := strings.HasPrefix(string(r.rest), "*0\r\n")
 		has[i] = !r.skip(16) && !empty
 	}
 	if !r.end() {
-		return DialectLua, false
+		return DialectLua
 	}
-	return detect(has), options // of the last one
+	return detect(has)
 }

@@ -26,9 +26,9 @@ type replyFate struct {
 // passed lets a reply through.
 var passed = replyFate{Copies: 1}
 
-// proxy stands between a client and a server and decides the fate of each whole reply. A
-// duplicate is a well-formed reply to no command, and each later reply on the connection then
-// belongs to the command before.
+// proxy stands between a client and a server and decides the fate of each whole reply. A duplicate
+// is a well-formed reply to no command, and each later reply on the connection then belongs to the
+// previous command.
 type proxy struct {
 	relay  *relay.Relay
 	target string

@@ -15,7 +15,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// answerAll grants whatever a script is asked.
+// answerAll grants every request to a script.
 func answerAll(args []string) string {
 	switch {
 	case args[0] == "WAIT":
@@ -27,14 +27,14 @@ func answerAll(args []string) string {
 	}
 }
 
-// keepings are the commands that keep what is held, and a release.
+// keepings are the requests that keep leases, and a release.
 func keepings() []wire.Request {
 	raise, restore := request(wire.Raise, "k", value()), request(wire.Restore, "k", value())
 	raise.Fence.Token, restore.Fence.Token = 3, 3
 	return []wire.Request{request(wire.Release, "k", value()), request(wire.Extend, "k", value()), raise, restore}
 }
 
-// sentAs gives the value of the first lock that a command is about.
+// sentAs returns the value of a command's first lock.
 func sentAs(args []string) string {
 	i := slices.IndexFunc(args, func(arg string) bool { return len(arg) == 40 && arg != args[1] })
 	if i < 0 {
@@ -43,12 +43,12 @@ func sentAs(args []string) string {
 	return args[i]
 }
 
-// TestWhatIsHeldGoesFirst: a queue of acquisitions that takes several batches waits when
-// a lease is to be extended; a release waits only for what keeps leases.
+// TestWhatIsHeldGoesFirst: several batches of queued acquisitions wait while a lease is extended; a
+// release waits only for requests that keep leases.
 func TestWhatIsHeldGoesFirst(t *testing.T) {
 	f := startHeld(t, answerAll)
 	r := open(t, "redis://"+f.addr, Config{})
-	// As if as many batches as may be were under way.
+	// As if the maximum number of batches were in flight.
 	r.pipe.mu.Lock()
 	r.pipe.starting = maxInFlight
 	r.pipe.mu.Unlock()
@@ -59,7 +59,7 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 	}
 	held := keepings()
 	for range maxBatch {
-		// More than go out together: within an batch the order doesn't matter.
+		// More than fit into a batch: within a batch the order doesn't matter.
 		held = append([]wire.Request{request(wire.Release, "r", value())}, held...)
 	}
 	for _, req := range held {
@@ -80,7 +80,8 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 	require.Equal(t, releaseScript.sha, sent[3][1])
 }
 
-// TestWhatIsHeldIsLetWait for a server that is late, however many acquisitions do.
+// TestWhatIsHeldIsLetWait: requests for held leases may wait for a late server, however many
+// acquisitions do.
 func TestWhatIsHeldIsLetWait(t *testing.T) {
 	f := startHeld(t, answerAll)
 	r := open(t, "redis://"+f.addr, Config{})
@@ -110,8 +111,8 @@ func TestWhatIsHeldIsLetWait(t *testing.T) {
 	require.Equal(t, 10, refused)
 }
 
-// TestAcquisitionsLeaveAnExchange to what is held: with replicas to wait for, each may take
-// long, and all would be under way.
+// TestAcquisitionsLeaveAnExchange to held leases: with replicas to wait for, each exchange may take
+// long, and all could be in flight.
 func TestAcquisitionsLeaveAnExchange(t *testing.T) {
 	r := open(t, "redis://127.0.0.1:1", Config{Replicas: 1, ReplicaTimeout: time.Second})
 	p := &r.pipe
@@ -142,7 +143,7 @@ func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 	for i := range n {
 		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), time.Minute)
 	}
-	// The first one's batch may have ended meanwhile; its connection says nothing.
+	// The first batch may have ended meanwhile; its connection doesn't show that.
 	require.Eventually(t, func() bool {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()
@@ -155,8 +156,7 @@ func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 	require.LessOrEqual(t, f.connections(), maxInFlight)
 }
 
-// TestSentAgainKeepsItsPlace: calls that have to be sent again come before those of their
-// rank that have not been sent.
+// TestSentAgainKeepsItsPlace: calls that are sent again come before unsent calls of their rank.
 func TestSentAgainKeepsItsPlace(t *testing.T) {
 	made := func(op wire.Op, key string) *call { return &call{req: wire.Request{Op: op, Key: key}} }
 	var l callQueue
@@ -174,9 +174,9 @@ func TestSentAgainKeepsItsPlace(t *testing.T) {
 	require.Zero(t, l.len())
 }
 
-// TestFewScriptsInABatch: of many acquisitions that take a script each, some go out, and the
-// others wait, so that what keeps leases doesn't wait for long. Those that take no script don't
-// wait for them.
+// TestFewScriptsInABatch: of many acquisitions that each need a script, a few are sent, and the
+// others wait, so that requests that keep leases don't wait for long. Acquisitions without a script
+// don't wait for them.
 func TestFewScriptsInABatch(t *testing.T) {
 	var q callQueue
 	r := &Redis{}

@@ -77,7 +77,7 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// TestRestore puts leases back, and nothing else.
+// TestRestore restores leases, and nothing else.
 func TestRestore(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx, mine := within(t), value()
@@ -134,7 +134,7 @@ func TestAcquireWithoutFence(t *testing.T) {
 	})
 }
 
-// TestAnyValueIsAHolder looks at keys with values that no lock has.
+// TestAnyValueIsAHolder reads keys with values that no lock has.
 func TestAnyValueIsAHolder(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		for _, holder := range []string{"", "\r\n", "a\x00b", "*7\r\n$1\r\nx\r\n", string(make([]byte, 10_000)), "-ERR no", "\xff\xfe"} {
@@ -148,7 +148,7 @@ func TestAnyValueIsAHolder(t *testing.T) {
 	})
 }
 
-// TestWrongTypes meets keys and counters that are none of this library's.
+// TestWrongTypes meets keys and counters that don't come from this library.
 func TestWrongTypes(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)

@@ -21,7 +21,7 @@ func TestRemaining(t *testing.T) {
 	}
 }
 
-// TestSinkLimits bounds what an answer may take.
+// TestSinkLimits bounds the size of an answer.
 func TestSinkLimits(t *testing.T) {
 	s := &replyBuffer{limit: 10}
 	_, err := s.Write([]byte("$99"))
@@ -36,8 +36,7 @@ func TestSinkLimits(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// FuzzReplies: no answer, however broken, makes a decoder panic or read what
-// isn't there.
+// FuzzReplies: no answer, however broken, makes a decoder panic or read beyond its end.
 func FuzzReplies(f *testing.F) {
 	for _, seed := range []string{
 		"*7\r\n:7\r\n:1\r\n$-1\r\n:0\r\n:5\r\n:1\r\n:1\r\n",

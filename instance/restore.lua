@@ -5,8 +5,7 @@
 --
 -- A key that holds the value already keeps its TTL. The set's text is written only where
 -- there is none, and without a run: this is no vote on the set, and no statement about the
--- counter. The text of a transaction is written anew, so that a late script doesn't take the
--- counter back (undo.lua). The lock's key comes last, because everything before it may fail.
+-- counter. The lock's key comes last, because everything before it may fail.
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then return held end
 --guard:restore-compares  a lease isn't put back over another holder's key
@@ -19,8 +18,7 @@ if KEYS[3] then
   --guard:restore-has-token  a lease is put back with its token
   local failure = lift(KEYS[2], KEYS[3], ARGV[5], ARGV[6], ARGV[8])
   if failure then return failure end
-  --guard:restored-is-kept  a counter on which a restored lease relies isn't taken back
-  if not found or found == ARGV[7] .. ' 0/0 ?' then
+  if not found then
     redis.call('SET', KEYS[3], ARGV[7] .. ' 0/0 ', 'PX', redis.call('PTTL', KEYS[2]))
   end
 end

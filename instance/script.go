@@ -19,7 +19,7 @@ var (
 	releaseScript = newScript("release notify release_notify")
 	extendScript  = newScript("now run extend")
 
-	acquireScript     = newScript("now undo run answer counter acquire")
+	acquireScript     = newScript("now run answer counter acquire")
 	acquireBareScript = newScript("now run answer acquire")
 	raiseScript       = newScript("now run answer token lift raise")
 	restoreScript     = newScript("now run answer token lift restore")
@@ -28,6 +28,11 @@ var (
 	markScript        = newScript("now answer mark")
 	enqueueScript     = newScript("now answer enqueue")
 	dequeueScript     = newScript("now answer notify dequeue")
+
+	// For leases on several keys. Extensions and releases take the lists.
+	acquireAllScript     = newScript("now run answer token counter acquire_all")
+	acquireAllBareScript = newScript("now run answer acquire_all")
+	liftAllScript        = newScript("now run answer token lift lift_all")
 )
 
 // script is a script and the SHA-1 under which servers keep it. Calls point at the two
@@ -49,7 +54,9 @@ func newScript(names string) *script {
 }
 
 // replaces reports whether it may answer scriptReplaced.
-func (s *script) replaces() bool { return s == acquireScript || s == acquireBareScript }
+func (s *script) replaces() bool {
+	return s == acquireScript || s == acquireBareScript || s == acquireAllScript || s == acquireAllBareScript
+}
 
 // list reports whether it is for many locks.
 func (s *script) list() bool { return s == releaseScript || s == extendScript }

@@ -16,11 +16,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// The obligations that the proof of the tokens' order lays on the scripts, one
-// test each.
+// What the proof of the tokens' order demands of the scripts, one test each.
 
-// TestEachGrantCounts: a grant's token is above all earlier ones, in whatever
-// way the key became free.
+// TestEachGrantCounts: a grant's token is above all earlier ones, however the key became free.
 func TestEachGrantCounts(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
@@ -45,14 +43,14 @@ func TestEachGrantCounts(t *testing.T) {
 			last = v.Token
 			free(holder)
 		}
-		// What was refused counted nothing.
+		// A refused request counted nothing.
 		refused(t, r.Do(ctx, acquire("k", value())))
 		require.Equal(t, last, refused(t, r.Do(ctx, request(wire.Look, "k", ""))).Token)
 	})
 }
 
-// TestLostCounterStartsHigher: a counter that was lost starts above all that it
-// was, because the clock is ahead of it.
+// TestLostCounterStartsHigher: a lost counter starts above its old value, because the clock is
+// ahead of it.
 func TestLostCounterStartsHigher(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		ctx := within(t)
@@ -65,7 +63,7 @@ func TestLostCounterStartsHigher(t *testing.T) {
 			ask("DEL", "k", CounterKey("k"))
 		}
 		require.Less(t, int64(last), int64(fencing.MaxToken)/4, "there is room for centuries")
-		// One beside which no set is named, because it was made by a raise, is anybody's.
+		// A counter without a set, because a raise made it, is open to every set.
 		ask("DEL", SetKey("k"))
 		ask("SET", CounterKey("k"), fmt.Sprint(uint64(last)+7))
 		require.Equal(t, last+8, granted(t, r.Do(ctx, acquire("k", value()))).Token)
@@ -73,7 +71,7 @@ func TestLostCounterStartsHigher(t *testing.T) {
 	})
 }
 
-// TestConcurrentGrants lets many compete for one key: each token is given once.
+// TestConcurrentGrants has many clients compete for one key: each token is given once.
 func TestConcurrentGrants(t *testing.T) {
 	r, _ := real(t, Config{})
 	var mu sync.Mutex
@@ -103,8 +101,8 @@ func TestConcurrentGrants(t *testing.T) {
 	require.NotEmpty(t, seen)
 }
 
-// TestSets: an instance lets nobody in who has another idea of the set, but for
-// a higher version of the same name, and changes nothing for the others.
+// TestSets: an instance refuses clients with another set, except for a higher version of the same
+// name, and changes nothing for the others.
 func TestSets(t *testing.T) {
 	set := func(name string, version uint64, n, q int) wire.Set {
 		return wire.Set{Name: name, Version: version, N: n, Q: q, MaxTTL: 30 * time.Second}
@@ -165,7 +163,7 @@ func TestSets(t *testing.T) {
 			require.InDelta(t, 77_000, ask("PTTL", SetKey("k")), 1000)
 		}
 
-		// A higher version takes over only where the key is free.
+		// A higher version takes over only if the key is free.
 		ask("DEL", "k", CounterKey("k"), SetKey("k"))
 		granted(t, r.Do(ctx, acquire("k", value())))
 		higher := acquire("k", value())

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write testdata/scripts anew")
+var update = flag.Bool("update", false, "rewrite testdata/scripts")
 
-// TestScriptsAsSent compares each script, as a server gets it, with its file in
-// testdata/scripts. There a reader sees what a server runs, without the joins.
+// TestScriptsAsSent compares each script, as a server gets it, with its file in testdata/scripts,
+// which shows readers the whole script.
 func TestScriptsAsSent(t *testing.T) {
 	scripts := map[string]*script{
 		"acquire": acquireScript, "release": releaseScript,
@@ -20,6 +20,7 @@ func TestScriptsAsSent(t *testing.T) {
 		"raise":        raiseScript, "restore": restoreScript, "extend": extendScript,
 		"look": lookScript, "tick": tickScript, "mark": markScript,
 		"enqueue": enqueueScript, "dequeue": dequeueScript,
+		"acquire_all": acquireAllScript, "acquire_all_bare": acquireAllBareScript, "lift_all": liftAllScript,
 	}
 	folder := filepath.Join("testdata", "scripts")
 	if *update {

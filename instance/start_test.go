@@ -3,12 +3,13 @@
 package instance
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
@@ -106,11 +107,13 @@ func TestNewLocksTravelTogether(t *testing.T) {
 // TestLateStart: no token is behind the clock, even if no script follows the transaction, and if
 // the lock is restored in between.
 func TestLateStart(t *testing.T) {
-	for name, test := range map[string]struct{ follows, restored, runless bool }{
-		"a script follows":              {true, false, false},
-		"no script follows":             {false, false, false},
-		"no script follows, restored":   {false, true, false},
-		"no script follows, run hidden": {false, false, true},
+	for name, test := range map[string]struct{ follows, restored, runless, several bool }{
+		"a script follows":                            {true, false, false, false},
+		"no script follows":                           {false, false, false, false},
+		"no script follows, restored":                 {false, true, false, false},
+		"no script follows, run hidden":               {false, false, true, false},
+		"no script follows, several keys":             {false, false, false, true},
+		"no script follows, several keys, run hidden": {false, false, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			usually(t, func(u *usual) {
@@ -132,9 +135,20 @@ func TestLateStart(t *testing.T) {
 					u.run = ""
 				}
 				before := u.now()
-				last := u.grant("late").Token
+				next := func() fencing.Token {
+					req := u.acquire("late")
+					if test.several {
+						req.Also = []string{"later"}
+					}
+					token := granted(t, u.r.Do(within(t), req)).Token
+					req.Op = wire.Release
+					granted(t, u.r.Do(within(t), req))
+					return token
+				}
+				last := next()
 				require.Greater(t, int64(last), before)
-				require.Equal(t, last+1, u.grant("late").Token, "it goes on")
+				require.NotContains(t, u.ask("GET", SetKey("late")), "?")
+				require.Equal(t, last+1, next(), "it goes on")
 			})
 		})
 	}
@@ -185,106 +199,49 @@ func TestStartWhereThereIsACounter(t *testing.T) {
 	}
 }
 
-// TestHeldNewLock: the script tells for how long, and nothing keeps another set out afterwards.
-func TestHeldNewLock(t *testing.T) {
-	usually(t, func(u *usual) {
-		u.ask("SET", "new", "theirs", "PX", 60_000)
-		req := u.startsAt("new", 10*time.Second)
-		req.Fence.Set.Name = "another"
-		require.InDelta(t, time.Minute, refused(t, u.r.Do(within(t), req)).Remaining, float64(10*time.Second))
-		require.Equal(t, "theirs", u.ask("GET", "new"))
-		require.Nil(t, u.ask("GET", SetKey("new")))
-		require.Equal(t, req.Fence.Token.String(), tokenIn(u.ask, "new"), "the holder may rely on it")
-		u.ask("DEL", "new")
-		require.Greater(t, u.grant("new").Token, req.Fence.Token)
-	})
-}
-
-// TestStartTooFarAhead: the counter starts from the clock, and the lock is not blocked.
-func TestStartTooFarAhead(t *testing.T) {
-	usually(t, func(u *usual) {
-		req := u.startsAt("far", time.Hour)
-		req.Fence.Ahead = time.Minute
-		u.byTransaction(func() {
-			vote := granted(t, u.r.Do(within(t), req))
-			require.Equal(t, vote.Clock.UnixMicro()+1, int64(vote.Token))
-			require.Equal(t, vote.Token.String(), tokenIn(u.ask, "far"))
-		})
-	})
-	// Without the script the counter stays. It settles nothing.
-	usually(t, func(u *usual) {
-		req := u.startsAt("far", time.Hour)
-		req.Fence.Ahead = time.Minute
-		u.cannotRunScripts(func() { failed(t, u.r.Do(within(t), req), ErrPermission) })
-		u.ask("DEL", "far")
-		restore := request(wire.Restore, "far", value())
-		restore.Run, restore.Fence.Token, restore.Fence.Ahead = u.run, fencing.Token(u.now()+time.Hour.Microseconds()/2), time.Minute
-		failed(t, u.r.Do(within(t), restore), wire.ErrCounter)
-	})
-}
-
-// TestStartInAnotherRun grants nothing, and leaves nothing that keeps the server's own clients
-// out.
-func TestStartInAnotherRun(t *testing.T) {
-	usually(t, func(u *usual) {
-		req := u.startsAt("spilt", time.Second)
-		req.Run, req.Fence.Set.Name = "another", "staging"
-		require.False(t, failed(t, u.r.Do(within(t), req), wire.ErrOtherRun).Unsent)
-		require.Equal(t, req.Value, u.ask("GET", "spilt"))
-		require.Equal(t, int64(0), u.ask("EXISTS", CounterKey("spilt"), SetKey("spilt")))
-		granted(t, u.r.Do(within(t), request(wire.Release, "spilt", req.Value)))
-		u.grant("spilt")
-	})
-}
-
-// TestUndo: a script that follows a transaction takes back only what nobody can rely on. Another
-// counter that is ahead of the clock goes on.
-func TestUndo(t *testing.T) {
+// TestStartInVain leaves a counter and a text, for as long as after a grant. No token is smaller
+// afterwards, and no other set is let in.
+func TestStartInVain(t *testing.T) {
 	for name, test := range map[string]struct {
-		text     string // empty: the one of a grant
-		theirs   bool   // the key has another value
-		made     int64
-		restored bool
-		undone   bool
+		ahead time.Duration
+		meet  func(u *usual, req *wire.Request)
+		check func(u *usual, vote wire.Vote)
 	}{
-		"as it was left":         {unvouched, false, 1, false, true},
-		"made by another client": {unvouched, false, 0, false, false},
-		"granted since":          {"", false, 1, false, false},
-		"restored since":         {unvouched, false, 1, true, false},
-		"of an older set":        {strings.Replace(unvouched, "@7", "@6", 1), false, 1, false, false},
-		"the key is another's":   {unvouched, true, 1, false, false},
+		"held": {10 * time.Second, func(u *usual, _ *wire.Request) { u.ask("SET", "new", "theirs", "PX", 60_000) }, func(u *usual, vote wire.Vote) {
+			refused(u.T, vote)
+			require.Equal(u, "theirs", u.ask("GET", "new"))
+		}},
+		"in another run": {time.Second, func(_ *usual, req *wire.Request) { req.Run = "another" }, func(u *usual, vote wire.Vote) {
+			require.False(u, failed(u.T, vote, wire.ErrOtherRun).Unsent)
+			require.NotNil(u, u.ask("GET", "new"), "quorum deletes it")
+		}},
+		"too far ahead": {time.Hour, func(_ *usual, req *wire.Request) { req.Fence.Ahead = time.Minute }, func(u *usual, vote wire.Vote) {
+			require.True(u, failed(u.T, vote, wire.ErrCounter).Unsent)
+			require.Nil(u, u.ask("GET", "new"), "the script has deleted it")
+			restore := request(wire.Restore, "new", value())
+			restore.Run, restore.Fence.Token, restore.Fence.Ahead = u.run, fencing.Token(u.now()+time.Hour.Microseconds()/2), time.Minute
+			failed(u.T, u.r.Do(within(u.T), restore), wire.ErrCounter)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			usually(t, func(u *usual) {
-				req := u.acquire("k")
-				start := u.startsAt("k", 10*time.Second).Fence.Token
-				if u.ask("SET", "k", req.Value, "PX", 60_000); test.theirs {
-					u.ask("SET", "k", "theirs", "PX", 60_000)
+				req := u.startsAt("new", test.ahead)
+				test.meet(u, &req)
+				test.check(u, u.r.Do(within(t), req))
+				require.Equal(t, unvouched, u.ask("GET", SetKey("new")))
+				require.Equal(t, req.Fence.Token.String(), tokenIn(u.ask, "new"))
+				for _, key := range []string{CounterKey("new"), SetKey("new")} {
+					require.InDelta(t, 6*req.Fence.TTL.Milliseconds()/4, u.ask("PTTL", key), 10_000, key)
 				}
-				u.ask("SET", CounterKey("k"), uint64(start), "KEEPTTL")
-				if test.text != "" {
-					u.ask("SET", SetKey("k"), test.text, "KEEPTTL")
+				u.ask("DEL", "new")
+				other := u.acquire("new")
+				other.Fence.Set.Name = "another"
+				require.ErrorIs(t, u.r.Do(within(t), other).Err, wire.ErrSetMismatch)
+				if name == "too far ahead" { // until the clock has caught up
+					failed(t, u.r.Do(within(t), u.acquire("new")), wire.ErrCounter)
+					return
 				}
-				if test.restored { // by the round that the request is of, which was won elsewhere
-					restore := req
-					restore.Op, restore.Fence.Token = wire.Restore, start-1
-					granted(t, u.r.Do(within(t), restore))
-				}
-				c := u.r.newCall(req)
-				c.byScript, c.keySet, c.made = true, true, test.made
-				done := make(chan wire.Vote, 1)
-				u.r.send(c, 10*time.Second, wire.ReceiverFunc(func(v wire.Vote) { done <- v }))
-				vote := <-done
-				switch {
-				case test.theirs:
-					refused(t, vote)
-					require.Equal(t, start.String(), tokenIn(u.ask, "k"))
-					require.Nil(t, u.ask("GET", SetKey("k")))
-				case test.undone:
-					require.Equal(t, vote.Clock.UnixMicro()+1, int64(granted(t, vote).Token), "from the clock")
-				default:
-					require.Equal(t, start+1, granted(t, vote).Token, "it goes on")
-				}
+				require.Greater(t, u.grant("new").Token, req.Fence.Token)
 			})
 		})
 	}
@@ -339,7 +296,7 @@ func TestWrongGuessIsRemembered(t *testing.T) {
 				var vote wire.Vote
 				sent := u.sent(func() { vote = refused(t, u.r.Do(within(t), req)) })
 				require.Equal(t, i == 0, sent["exec"] == "1", i)
-				require.Equal(t, fence || i > 0, vote.Remaining > 0, i)
+				require.Equal(t, i > 0, vote.Remaining > 0, i)
 			}
 		})
 	}
@@ -366,54 +323,31 @@ func TestUserWithoutMSETNX(t *testing.T) {
 		// In another run the rights may be others.
 		req = u.startsAt("third", 10*time.Second)
 		req.Run = "another"
-		require.True(t, u.r.starts.can(&req, false))
+		require.True(t, u.r.starts.can(u.r.newCall(req)))
 	})
-}
-
-// TestServerWithoutOptions gets no transaction that makes a counter.
-func TestServerWithoutOptions(t *testing.T) {
-	usually(t, func(u *usual) {
-		require.True(t, u.r.starts.options.Load())
-		u.ask("ACL", "SETUSER", "default", "-command")
-		runOf(t, u.r)
-		req := u.startsAt("new", 10*time.Second)
-		require.Empty(t, u.sent(func() { granted(t, u.r.Do(within(t), req)) })["exec"])
-		u.r.starts.options.Store(true)
-		require.True(t, u.r.starts.can(&req, false))
-		require.False(t, u.r.starts.can(&req, true), "without Lua nothing could be taken back")
-	})
-	for arity, options := range map[string]bool{":3\r\n": false, ":-3\r\n": true, "$1\r\n3\r\n": false} {
-		null := "*-1\r\n"
-		p := &probe{id: &wire.Identity{}, replies: make([]command, len(questions))}
-		p.replies[partCommands].reply.raw = []byte("*5\r\n" + null + null + null + null + "*3\r\n" + bulk("pexpire") + arity + "*0\r\n")
-		dialect, got := p.commands()
-		require.Equal(t, options, got, arity)
-		require.Equal(t, DialectLua, dialect)
-	}
 }
 
 // TestStartIsChecked by the clock of the transaction itself, and by what the server did.
 func TestStartIsChecked(t *testing.T) {
 	for name, test := range map[string]struct {
 		late    time.Duration
-		replies string // of the start's commands, SET and INCR
+		replies string // to MSETNX, SET, INCR (%d), and PEXPIRE twice
 		granted bool
-		refused bool // no further ones are sent
 	}{
-		"as it should be":     {-time.Second, ":1\r\n:1\r\n:1\r\n+OK\r\n", true, false},
-		"at the clock":        {0, ":1\r\n:1\r\n:1\r\n+OK\r\n", false, false},
-		"held":                {-time.Second, ":1\r\n:1\r\n:1\r\n$-1\r\n", false, false},
-		"no TTL":              {-time.Second, ":1\r\n:0\r\n:1\r\n+OK\r\n", false, false},
-		"the text has none":   {-time.Second, ":1\r\n:1\r\n:0\r\n+OK\r\n", false, false},
-		"options not known":   {-time.Second, ":1\r\n-ERR Unsupported option NX\r\n-ERR Unsupported option NX\r\n+OK\r\n", false, true},
-		"MSETNX not known":    {-time.Second, "-ERR unknown command\r\n:0\r\n:0\r\n+OK\r\n", false, true},
-		"there was a counter": {-time.Second, ":0\r\n:0\r\n:0\r\n+OK\r\n", false, false},
+		"as it should be":     {-time.Second, ":1\r\n+OK\r\n:%d\r\n:1\r\n:1\r\n", true},
+		"at the clock":        {0, ":1\r\n+OK\r\n:%d\r\n:1\r\n:1\r\n", false},
+		"no TTL":              {-time.Second, ":1\r\n+OK\r\n:%d\r\n:0\r\n:1\r\n", false},
+		"the text has none":   {-time.Second, ":1\r\n+OK\r\n:%d\r\n:1\r\n:0\r\n", false},
+		"options not known":   {-time.Second, ":1\r\n+OK\r\n:%d\r\n-ERR Unsupported option NX\r\n-ERR Unsupported option NX\r\n", false},
+		"MSETNX not known":    {-time.Second, "-ERR unknown command\r\n+OK\r\n:%d\r\n:1\r\n:0\r\n", false},
+		"there was a counter": {-time.Second, ":0\r\n+OK\r\n:%d\r\n:0\r\n:0\r\n", false},
+		"it had no TTL":       {-time.Second, ":0\r\n+OK\r\n:%d\r\n:1\r\n:1\r\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			token := fencing.Token(1_800_000_000_000_000)
 			req := acquire("new", value())
 			req.Run, req.Fence.Token = "run", token
-			var nonce, made string
+			var nonce string
 			f := startFake(t, func(args []string) string {
 				switch args[0] {
 				case "MULTI":
@@ -423,26 +357,22 @@ func TestStartIsChecked(t *testing.T) {
 				case "EXEC":
 					clock := time.UnixMicro(int64(token)).Add(test.late)
 					return "*9\r\n" + bulk(nonce) + "*2\r\n" + bulk(fmt.Sprint(clock.Unix())) + bulk(fmt.Sprint(clock.Nanosecond()/1000)) +
-						bulk("role:master\r\nmaster_replid:run") + "*2\r\n$-1\r\n$-1\r\n" + test.replies + ":" + token.String() + "\r\n"
+						bulk("role:master\r\nmaster_replid:run") + "*2\r\n$-1\r\n$-1\r\n" + fmt.Sprintf(test.replies, token)
 				case "EVALSHA":
-					made = args[len(args)-3]
 					return "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
 				}
 				return "+QUEUED\r\n"
 			})
 			r := open(t, "redis://"+f.addr, Config{})
 			r.transactions.Store(true)
-			r.starts.options.Store(true)
 			r.starts.score.Store(1)
 			vote := r.Do(within(t), req)
-			require.Equal(t, test.refused, !r.starts.can(&req, false))
 			if test.granted {
 				require.Equal(t, token, granted(t, vote).Token)
 				require.EqualValues(t, 2, r.starts.score.Load())
 				return
 			}
-			require.Equal(t, name == "held", failed(t, vote, ErrOutOfMemory).Unsent)
-			require.Equal(t, strings.HasPrefix(test.replies, ":1"), made == "1", "the script is told")
+			require.False(t, failed(t, vote, ErrOutOfMemory).Unsent, "a script decides")
 			require.Negative(t, r.starts.score.Load())
 		})
 	}
@@ -466,7 +396,6 @@ func TestFailedStart(t *testing.T) {
 	})
 	r := open(t, "redis://"+f.addr, Config{})
 	r.transactions.Store(true)
-	r.starts.options.Store(true)
 	for i := range 3 {
 		r.starts.score.Store(1)
 		req := acquire(fmt.Sprint("k", i), value())
@@ -480,7 +409,7 @@ func TestNoGuessOnASlowLink(t *testing.T) {
 	usually(t, func(u *usual) {
 		for took, guess := range map[time.Duration]bool{time.Millisecond: true, 6 * time.Second: false} {
 			u.r.pipe.mu.Lock()
-			u.r.pipe.took = took
+			u.r.pipe.rtt = took
 			u.r.pipe.mu.Unlock()
 			req := u.startsAt(fmt.Sprint("after ", took), 10*time.Second)
 			sent := u.sent(func() {
@@ -493,17 +422,187 @@ func TestNoGuessOnASlowLink(t *testing.T) {
 	})
 }
 
-// TestOnlyTransactionsHash: a lock that no transaction asks for isn't looked up.
-func TestOnlyTransactionsHash(t *testing.T) {
+// transact executes what the instance sends for a new lock, past it, and returns the replies to
+// MSETNX, SET, INCR, and PEXPIRE twice.
+func (u *usual) transact(req wire.Request) []any {
+	u.Helper()
+	c, ctx := u.r.newCall(req), within(u)
+	p := u.r.Client().TxPipeline()
+	p.Do(ctx, "MSETNX", CounterKey(req.Key), c.token-1, SetKey(req.Key), req.Fence.Set.String()+" 0/0 ?")
+	p.Do(ctx, "SET", req.Key, req.Value, "NX", "PX", c.ttl)
+	p.Do(ctx, "INCR", CounterKey(req.Key))
+	p.Do(ctx, "PEXPIRE", CounterKey(req.Key), 6*c.quarter, "NX")
+	p.Do(ctx, "PEXPIRE", SetKey(req.Key), 6*c.quarter, "NX")
+	cmds, err := p.Exec(ctx)
+	if !errors.Is(err, redis.Nil) {
+		require.NoError(u, err)
+	}
+	replies := make([]any, len(cmds))
+	for i, cmd := range cmds {
+		replies[i] = cmd.(*redis.Cmd).Val()
+	}
+	return replies
+}
+
+// follow sends the script that follows a transaction.
+func (u *usual) follow(req wire.Request, keySet bool) wire.Vote {
+	c := u.r.newCall(req)
+	c.byScript, c.keySet = true, keySet
+	done := make(chan wire.Vote, 1)
+	u.r.send(c, 10*time.Second, wire.ReceiverFunc(func(v wire.Vote) { done <- v }))
+	return <-done
+}
+
+// TestStartTwice: a proxy repeats the transaction, after another holder's raise has come to rely
+// on the counter that the first one made.
+func TestStartTwice(t *testing.T) {
 	usually(t, func(u *usual) {
-		req := u.acquire("k")
-		require.NotZero(t, u.r.newCall(req).warmth)
-		u.r.transactions.Store(false)
-		require.Zero(t, u.r.newCall(req).warmth)
-		u.r.transactions.Store(true)
-		req.Run = ""
-		require.Zero(t, u.r.newCall(req).warmth)
-		u.r.warm.note(0, false)
-		require.False(t, u.r.warm.has(byScript(0)))
+		a := u.acquire("new")
+		granted(t, u.r.Do(within(t), a))
+		u.ask("DEL", CounterKey("new"), SetKey("new")) // evicted before the raise
+		x := u.startsAt("new", 10*time.Millisecond)
+		require.Equal(t, int64(1), u.transact(x)[0])
+		raise := request(wire.Raise, "new", a.Value)
+		raise.Run, raise.Fence.Token = u.run, fencing.Token(u.now()+5_000_000)
+		granted(t, u.r.Do(within(t), raise))
+		granted(t, u.r.Do(within(t), request(wire.Release, "new", a.Value)))
+		require.Equal(t, int64(0), u.transact(x)[0])
+		refused(t, u.follow(x, false))
+		u.ask("DEL", "new")
+		require.Greater(t, u.grant("new").Token, raise.Fence.Token)
 	})
+}
+
+// TestEveryCounterHasATTL: also one that INCR made, because the text was there without it, or
+// the server would not do MSETNX.
+func TestEveryCounterHasATTL(t *testing.T) {
+	for name, meet := range map[string]func(u *usual, req *wire.Request){
+		"the script is lost": func(u *usual, req *wire.Request) {
+			u.cannotRunScripts(func() { failed(u.T, u.r.Do(within(u.T), *req), ErrPermission) })
+		},
+		"held": func(u *usual, req *wire.Request) {
+			u.ask("SET", "k", "theirs", "PX", 60_000)
+			refused(u.T, u.r.Do(within(u.T), *req))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			usually(t, func(u *usual) {
+				u.ask("DEL", CounterKey("k"))
+				req := u.startsAt("k", 10*time.Second)
+				u.forget(req)
+				meet(u, &req)
+				require.Positive(t, u.ask("PTTL", CounterKey("k")))
+			})
+		})
+	}
+}
+
+// forget has the client know nothing of a lock.
+func (u *usual) forget(req wire.Request) {
+	hash := u.r.warm.hash(&req)
+	u.r.warm.forget(hash)
+	u.r.warm.forget(byScript(hash))
+}
+
+// TestStartWithoutTTL: a request whose counter would be gone at once takes the script, which
+// refuses it.
+func TestStartWithoutTTL(t *testing.T) {
+	usually(t, func(u *usual) {
+		for _, ttl := range []time.Duration{0, -time.Second} {
+			req := u.startsAt("new", 10*time.Second)
+			req.Fence.TTL = ttl
+			require.False(t, u.r.starts.can(u.r.newCall(req)))
+			require.Equal(t, wire.Failed, u.r.Do(within(t), req).Outcome)
+			require.Equal(t, int64(0), u.ask("EXISTS", "new", CounterKey("new"), SetKey("new")))
+		}
+	})
+}
+
+// TestNewToThisProcess: locks that are not new take no transaction in vain: neither those that
+// another process locked once before, nor those of an earlier run.
+func TestNewToThisProcess(t *testing.T) {
+	for name, before := range map[string]func(u *usual, key string){
+		"locked by another process": func(u *usual, key string) {
+			granted(u.T, u.r.Do(within(u.T), u.startsAt(key, time.Second)))
+			u.ask("DEL", key)
+		},
+		"locked in another run": func(u *usual, key string) { counted(u.ask, key, old, set1.String(), "earlier") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			usually(t, func(u *usual) {
+				second := open(t, u.s.URL(), Config{})
+				runOf(t, second)
+				second.starts.score.Store(mostStarts)
+				inVain := 0
+				for i := range 100 {
+					req := u.acquire(fmt.Sprint("job", i))
+					before(u, req.Key)
+					req.Fence.Token = fencing.Token(u.now() + 1_000_000)
+					if u.sent(func() { granted(t, second.Do(within(t), req)) })["exec"] == "1" {
+						inVain++
+					}
+				}
+				require.Equal(t, mostStarts/2, inVain, "until the guess has changed")
+			})
+		})
+	}
+}
+
+// TestForbiddenKey: a lock to whose key the user has no right takes away neither transactions nor
+// new locks' ones from others, with fencing or without.
+func TestForbiddenKey(t *testing.T) {
+	for _, fence := range []bool{true, false} {
+		usually(t, func(u *usual) {
+			u.ask("ACL", "SETUSER", "few", "on", ">x", "allkeys", "&*", "+@all", "resetkeys", "~app:*", "~{app:*", "~{redlock}:served:*")
+			r := open(t, "redis://few:x@"+u.s.Addr(), Config{})
+			run := runOf(t, r)
+			ask := func(key string) (wire.Vote, string) {
+				r.starts.score.Store(mostStarts)
+				req := u.startsAt(key, 10*time.Second)
+				if req.Run = run; !fence {
+					req.Fence = wire.Fence{}
+				}
+				var vote wire.Vote
+				sent := u.sent(func() { vote = r.Do(within(t), req) })
+				return vote, sent["exec"]
+			}
+			for i := range 3 {
+				vote, _ := ask("other")
+				failed(t, vote, ErrPermission)
+				vote, transactions := ask(fmt.Sprint("app:", i))
+				granted(t, vote)
+				require.Equal(t, "1", transactions)
+			}
+		})
+	}
+}
+
+// TestServerWithoutOptions: before Redis 7 PEXPIRE takes no NX. The server aborts one transaction,
+// and new locks take scripts from then on.
+func TestServerWithoutOptions(t *testing.T) {
+	transactions := 0
+	f := startFake(t, func(args []string) string {
+		switch args[0] {
+		case "MULTI":
+			transactions++
+			return "+OK\r\n"
+		case "PEXPIRE":
+			return "-ERR wrong number of arguments for 'pexpire' command\r\n"
+		case "EXEC":
+			return "-EXECABORT Transaction discarded because of previous errors.\r\n"
+		case "EVALSHA":
+			return "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+		}
+		return "+QUEUED\r\n"
+	})
+	r := open(t, "redis://"+f.addr, Config{})
+	r.transactions.Store(true)
+	for i := range 3 {
+		r.starts.score.Store(1)
+		req := acquire(fmt.Sprint("k", i), value())
+		req.Run, req.Fence.Token = "run", fencing.Token(time.Now().Add(time.Second).UnixMicro())
+		failed(t, r.Do(within(t), req), ErrOutOfMemory)
+	}
+	require.Equal(t, 1, transactions)
+	require.True(t, r.transactions.Load())
 }

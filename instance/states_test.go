@@ -37,7 +37,7 @@ func TestWrongPassword(t *testing.T) {
 
 func TestReplica(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	// By default a master waits for 5 s until it sends a replica what it has.
+	// By default a master waits for 5 s before it sends a replica its data.
 	_, s := real(t, Config{}, "--repl-diskless-sync-delay", "0")
 	replica := instancetest.Start(t, instancetest.Config{})
 	host, port, _ := net.SplitHostPort(s.Addr())
@@ -135,8 +135,7 @@ func TestClusterNode(t *testing.T) {
 	failed(t, r.Do(within(t), acquire("k", "v")), ErrCluster)
 }
 
-// TestLimitedUser may lock and nothing else: the locks work, and what can't be
-// asked is listed.
+// TestLimitedUser may lock and nothing else: the locks work, and the hidden facts are listed.
 func TestLimitedUser(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	s.MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+@scripting", "+@string", "+get", "+del", "+pexpire", "+pttl", "-info", "-command", "-config", "-time")
@@ -152,10 +151,10 @@ func TestLimitedUser(t *testing.T) {
 	bare := acquire("k", "v")
 	bare.Fence.On, bare.Clock = false, true
 	v := granted(t, r.Do(within(t), bare))
-	require.True(t, v.Clock.IsZero(), "not told")
+	require.True(t, v.Clock.IsZero(), "not reported")
 	failed(t, r.Do(within(t), wire.Request{Op: wire.Tick, Clock: true}), ErrPermission)
 
-	// One whose right ends within the script: the key may be there, and is.
+	// A user whose right ends within the script: the key may be set, and is.
 	s.MustAsk("ACL", "SETUSER", "halfway", "on", ">pw", "~*", "+@all", "-pexpire")
 	r = open(t, "redis://halfway:pw@"+s.Addr(), Config{})
 	granted(t, r.Do(within(t), acquire("half", "v")))
@@ -176,7 +175,7 @@ func TestLimitedUser(t *testing.T) {
 	require.Contains(t, strings.Join(id.Hidden, "\n"), "appendfsync: NOPERM")
 }
 
-// TestProbe reads a real server, in each way to keep data.
+// TestProbe reads a real server, with each kind of persistence.
 func TestProbe(t *testing.T) {
 	for want, args := range map[string][]string{
 		"none":         nil,
@@ -232,19 +231,19 @@ func TestProbeSentinel(t *testing.T) {
 	require.Equal(t, "sentinel", id.Role)
 }
 
-// TestProbeAnswers reads what servers tell that this machine doesn't have.
+// TestProbeAnswers reads answers of servers that this machine doesn't have.
 func TestProbeAnswers(t *testing.T) {
 	bulk := func(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 	base := map[string]string{
-		"INFO server":            bulk("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.1\r\nrun_id:abc\r\nuptime_in_seconds:61\r\n"),
-		"INFO replication":       bulk("# Replication\r\nrole:master\r\nmaster_replid:def\r\nmaster_replid2:0000\r\n"),
-		"INFO memory":            bulk("# Memory\r\nmaxmemory_policy:noeviction\r\n"),
-		"INFO persistence":       bulk("# Persistence\r\nloading:0\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"),
-		"CONFIG GET appendfsync": "*2\r\n" + bulk("appendfsync") + bulk("always"),
-		"CONFIG GET save":        "*2\r\n" + bulk("save") + bulk(""),
-		"TIME":                   "*2\r\n" + bulk("1700000000") + bulk("5"),
-		"mark":                   "abc/def@42 7000000",
-		"COMMAND INFO delex delifeq cad cas pexpire": "*5\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n*2\r\n" + bulk("pexpire") + ":-3\r\n",
+		"INFO server":                        bulk("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.0.1\r\nrun_id:abc\r\nuptime_in_seconds:61\r\n"),
+		"INFO replication":                   bulk("# Replication\r\nrole:master\r\nmaster_replid:def\r\nmaster_replid2:0000\r\n"),
+		"INFO memory":                        bulk("# Memory\r\nmaxmemory_policy:noeviction\r\n"),
+		"INFO persistence":                   bulk("# Persistence\r\nloading:0\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"),
+		"CONFIG GET appendfsync":             "*2\r\n" + bulk("appendfsync") + bulk("always"),
+		"CONFIG GET save":                    "*2\r\n" + bulk("save") + bulk(""),
+		"TIME":                               "*2\r\n" + bulk("1700000000") + bulk("5"),
+		"mark":                               "abc/def@42 7000000",
+		"COMMAND INFO delex delifeq cad cas": "*4\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
 	}
 	with := func(key, value string) map[string]string {
 		m := make(map[string]string)
@@ -285,12 +284,12 @@ func TestProbeAnswers(t *testing.T) {
 		"INFO server": {bulk("redis_version:6.0.0\r\nuptime_in_seconds:x\r\n"), func(id wire.Identity) bool {
 			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
 		}},
-		"INFO replication":       {bulk(""), func(id wire.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
-		"mark":                   {"-ERR unknown command 'EVAL'\r\n", func(id wire.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
-		"INFO memory":            {"-ERR no\r\n", func(id wire.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
-		"CONFIG GET appendfsync": {"*0\r\n", func(id wire.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
-		"TIME":                   {"-NOPERM no\r\n", func(id wire.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
-		"COMMAND INFO delex delifeq cad cas pexpire": {"*5\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id wire.Identity) bool { return id.Dialect == "lua" }},
+		"INFO replication":                   {bulk(""), func(id wire.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
+		"mark":                               {"-ERR unknown command 'EVAL'\r\n", func(id wire.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
+		"INFO memory":                        {"-ERR no\r\n", func(id wire.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
+		"CONFIG GET appendfsync":             {"*0\r\n", func(id wire.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
+		"TIME":                               {"-NOPERM no\r\n", func(id wire.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},
+		"COMMAND INFO delex delifeq cad cas": {"*4\r\n*0\r\n*0\r\n*0\r\n*0\r\n", func(id wire.Identity) bool { return id.Dialect == "lua" }},
 	} {
 		id, err := probe(t, with(key, test.answer))
 		require.NoError(t, err, key)
@@ -302,7 +301,7 @@ func TestProbeAnswers(t *testing.T) {
 		_, err := probe(t, with(key, answer))
 		require.ErrorIs(t, err, ErrLoading)
 	}
-	// What is told of one part hides nothing for good where a run hangs on it.
+	// One hidden answer doesn't hide for good what a run depends on.
 	away := "-ERR upstream failure\r\n"
 	for _, key := range []string{"INFO server", "INFO replication", "mark"} {
 		_, err := probe(t, with(key, away))
@@ -325,7 +324,7 @@ func TestProbeAnswers(t *testing.T) {
 	}
 }
 
-// TestPanickingHook: a hook of the caller's own that panics fails the vote.
+// TestPanickingHook: if a hook of the caller panics the vote fails.
 func TestPanickingHook(t *testing.T) {
 	r, _ := mini(t, Config{})
 	r.Client().AddHook(panicking{})
@@ -349,9 +348,8 @@ func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 	return func(context.Context, []redis.Cmder) error { panic("ouch") }
 }
 
-// TestUptimeIsNeverTooLong: the quarantine ends that much sooner, so a server must
-// not pass for older than it is. Redis's own count is: by what is left of the
-// second in which it started.
+// TestUptimeIsNeverTooLong: the uptime shortens the quarantine, so a server must not seem older
+// than it is. Redis's own count does, by the rest of the second in which it started.
 func TestUptimeIsNeverTooLong(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	r, s := real(t, Config{})
@@ -361,7 +359,7 @@ func TestUptimeIsNeverTooLong(t *testing.T) {
 	require.Eventually(t, func() bool {
 		id, err := r.Probe(within(t), wire.Known{})
 		if err != nil {
-			return false // a connection of the run before
+			return false // a connection of the previous run
 		}
 		if up := time.Since(before); id.Uptime > up {
 			t.Errorf("it says that it has been up for %v, but was started %v ago at most", id.Uptime, up)

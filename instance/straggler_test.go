@@ -19,8 +19,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// straggler is a network that delays one write that contains a text until arrive is called.
-// To the client the write succeeds, and the server gets it although the client hangs up.
+// straggler is a network that delays one write that contains a text until arrive is called. To the
+// client the write succeeds, and the server gets it although the client hangs up.
 type straggler struct {
 	net.Conn
 	text    string
@@ -43,9 +43,9 @@ func (s *straggler) Write(p []byte) (int, error) {
 
 func (s *straggler) Close() error { return nil } // the test's end closes it
 
-// TestLateScriptSetsNothing: a transaction has set the key but granted nothing, and the script
-// that is to decide arrives after the key was deleted. Package quorum takes a delete that
-// found the value as a sign that its request can't set the key any more.
+// TestLateScriptSetsNothing: a transaction has set the key but granted nothing, and the script that
+// decides arrives after the key was deleted. Package quorum takes a delete that found the value as
+// proof that its request can't set the key any more.
 func TestLateScriptSetsNothing(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	var armed atomic.Bool
@@ -77,5 +77,5 @@ func TestLateScriptSetsNothing(t *testing.T) {
 	require.Equal(t, req.Value, ask("GET", "k"), "the transaction has set it")
 	granted(t, r.Do(within(t), request(wire.Release, "k", req.Value)))
 	arrive()
-	require.Nil(t, ask("GET", "k"), "nobody would delete it")
+	require.Nil(t, ask("GET", "k"), "its key would never be deleted")
 }

@@ -59,8 +59,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// issue makes a certificate for a name, or for an address, that ends when it is
-// told to.
+// issue makes a certificate for a name or an address, valid until the given time.
 func (a *authority) issue(name string, until time.Time) (certPEM, keyPEM []byte) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -83,8 +82,7 @@ func (a *authority) issue(name string, until time.Time) (certPEM, keyPEM []byte)
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
-// secure starts a server that speaks TLS under a certificate of the CA's and gives
-// its URL.
+// secure starts a server that speaks TLS under a certificate of the CA's and returns its URL.
 func secure(t testing.TB, ca *authority, name string, until time.Time, args ...string) (*instancetest.Server, string) {
 	t.Helper()
 	plain := instancetest.Start(t, instancetest.Config{})
@@ -128,9 +126,9 @@ func TestTLS(t *testing.T) {
 	require.Equal(t, "master", id.Role)
 	require.Empty(t, id.Hidden)
 	granted(t, r.Do(within(t), request(wire.Release, "k", holder)))
-	require.Empty(t, own.ServerName, "the caller's settings are left alone")
+	require.Empty(t, own.ServerName, "the caller's settings are unchanged")
 
-	// Or with no check at all, by the URL's word or by the settings'.
+	// Or with no check at all, by the URL or by the settings.
 	for _, r := range []*Redis{
 		open(t, url+"?skip_verify=true", Config{}),
 		open(t, url+"?skip_verify=true", Config{TLS: &tls.Config{RootCAs: x509.NewCertPool()}}),
@@ -147,8 +145,8 @@ func TestTLS(t *testing.T) {
 	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 }
 
-// TestTLSRefused: what either side refuses was never sent, says so, and won't be
-// cured by waiting.
+// TestTLSRefused: a connection that either side refuses sent nothing, says so, and waiting doesn't
+// help.
 func TestTLSRefused(t *testing.T) {
 	ca := newAuthority(t)
 	s, url := secure(t, ca, "127.0.0.1", inAnHour())
@@ -165,15 +163,15 @@ func TestTLSRefused(t *testing.T) {
 		"another CA":                             {url, &tls.Config{RootCAs: newAuthority(t).pool()}, "unknown authority"},
 		"another host's certificate":             {misnamed, ours, "127.0.0.1"},
 		"an expired certificate":                 {expired, ours, "expired"},
-		// Up to TLS 1.2: in 1.3 the client has finished before it is refused, and
-		// may find the connection closed before it reads why.
+		// Up to TLS 1.2: in 1.3 the client finishes before it is refused, and may find the
+		// connection closed before it reads the reason.
 		"no certificate of the client's": {mutual, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS12}, "handshake failure"},
 		"a plain server":                 {"rediss://" + s.Addr(), ours, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.says == "" {
-				// Redis waits for the end of a line, which a handshake has or
-				// hasn't: the timeout or the answer ends it.
+				// Redis waits for the end of a line, which a handshake may or may not have: the
+				// timeout or the answer ends it.
 				r := open(t, test.url+"?dial_timeout=300ms", Config{TLS: test.tls})
 				v := r.Do(within(t), acquire("k", "v"))
 				require.Equal(t, wire.Failed, v.Outcome)
@@ -181,8 +179,8 @@ func TestTLSRefused(t *testing.T) {
 				require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
 				return
 			}
-			// A handshake is work, on a busy machine for longer than anybody would
-			// wait elsewhere: only the refusal may end it.
+			// On a busy machine a handshake takes longer than any caller would wait elsewhere: only
+			// the refusal may end it.
 			r := open(t, test.url+"?dial_timeout=10s", Config{TLS: test.tls})
 			for _, req := range every() {
 				v := failed(t, r.Do(within(t), req), ErrTLS)
@@ -213,9 +211,8 @@ func TestTLSRefused(t *testing.T) {
 	require.True(t, v.Unsent, "%v", v.Err)
 }
 
-// TestTLSHandshakeHangs: a server that takes the connection and says nothing
-// costs a command its context's time, and the connection DialTimeout's. A dialer
-// that is called with a context heeds it.
+// TestTLSHandshakeHangs: a server that accepts the connection and stays silent costs a command its
+// context's time, and the connection DialTimeout's. A dialer that gets a context obeys it.
 func TestTLSHandshakeHangs(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -241,7 +238,7 @@ func TestTLSHandshakeHangs(t *testing.T) {
 		select {
 		case <-ended:
 		case <-time.After(10 * time.Second):
-			t.Fatal("the handshake goes on")
+			t.Fatal("the handshake continues")
 		}
 	}
 
@@ -262,7 +259,7 @@ func TestTLSHandshakeHangs(t *testing.T) {
 	awaitEnd()
 }
 
-// TestBadTLSConfig is refused before anything is dialed.
+// TestBadTLSConfig is refused before dialing.
 func TestBadTLSConfig(t *testing.T) {
 	for says, test := range map[string]struct {
 		url string

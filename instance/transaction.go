@@ -69,13 +69,17 @@ func (r *Redis) transactional(c *call) bool {
 	}
 	c.unknown, c.guessed = false, false
 	switch req := &c.req; {
-	case c.warmth == 0 || req.Replace != "" || req.Fence.Reserve > 0 || !r.transactions.Load():
+	//guard:several-by-a-script  a lease on several keys isn't asked for by a transaction, which would set those that are free
+	case len(req.Also) > 0:
+		return false
+	case req.Op != wire.Acquire || req.Run == "" || req.Replace != "" || req.Fence.Reserve > 0 || !r.transactions.Load():
 		return false
 	case r.warm.has(c.warmth):
 		return true
 	}
-	c.unknown = !r.warm.has(byScript(c.warmth)) && r.starts.can(&c.req, r.noScripts.Load())
-	c.guessed = c.unknown && r.starts.guess(c, r.pipe.took)
+	c.unknown = !r.warm.has(byScript(c.warmth)) && r.starts.can(c)
+	// There must be time for the script after a wrong guess.
+	c.guessed = c.unknown && r.starts.score.Load() > 0 && (c.stale.IsZero() || time.Until(c.stale) > r.pipe.rtt)
 	return c.guessed
 }
 
@@ -137,19 +141,22 @@ type queuedReplies struct {
 	call  *call
 }
 
-func (q queuedReplies) Write(p []byte) (int, error) {
+func (q queuedReplies) Write(p []byte) (int, error) { return takeQueued(p, &q.transaction().why) }
+
+// takeQueued takes the reply to a command between MULTI and EXEC. why becomes the first error, for
+// which EXEC will be aborted.
+func takeQueued(reply []byte, why *string) (int, error) {
 	switch {
-	case string(p) == "\r\n" || isQueued(p):
-	case p[0] == '-':
-		// EXEC will be aborted.
-		if t := q.transaction(); t.why == "" {
-			t.why = string(p[1:])
+	case string(reply) == "\r\n" || isQueued(reply):
+	case reply[0] == '-':
+		if *why == "" {
+			*why = strings.TrimSpace(string(reply[1:]))
 		}
 	default:
 		//guard:not-queued-is-noticed  a transaction that the server doesn't know as one is noticed
-		return 0, fmt.Errorf("%w: a command in a transaction was answered with %.40q", ErrReply, p)
+		return 0, fmt.Errorf("%w: a command in a transaction was answered with %.40q", ErrReply, reply)
 	}
-	return len(p), nil
+	return len(reply), nil
 }
 
 func (q queuedReplies) transaction() *transaction {
@@ -183,7 +190,7 @@ func (b *batch) addTransaction() {
 		}
 		if c.starts() {
 			c.prepareStart(b.pipe.r.setText(c.req.Fence.Set))
-			commands += len(c.start)
+			commands += 3
 		}
 	}
 	t.nonce.b = strconv.AppendUint(t.nonce.b[:0], b.pipe.r.nonce.Add(1), 10)
@@ -205,13 +212,14 @@ func (b *batch) appendTransaction(cmds []redis.Cmder, name any) []redis.Cmder {
 	cmds = append(cmds, redis.NewRawWriteToCmd(&neverEnds, queuedReplies{batch: b}, t.keys...))
 	for _, c := range b.grants {
 		if c.starts() {
-			for _, cmd := range c.start {
-				cmds = append(cmds, again(cmd))
-			}
+			cmds = append(cmds, again(c.start.both))
 		}
 		cmds = append(cmds, again(c.grant.set))
 		if c.req.Fence.On {
 			cmds = append(cmds, again(c.grant.incr))
+		}
+		if c.starts() { // after INCR, which may have made a counter, too
+			cmds = append(cmds, again(c.start.counter), again(c.start.text))
 		}
 	}
 	return append(cmds, again(t.exec.cmd))
@@ -243,13 +251,7 @@ func (b *batch) readTransaction() {
 	t.texts = texts
 	locks := p // where the locks' replies begin
 	for _, c := range b.grants {
-		if c.starts() {
-			p.made()
-		}
-		p.set()
-		if c.req.Fence.On {
-			p.counted()
-		}
+		p.executed(c)
 	}
 	if !p.end() || len(texts) != len(t.keys)-1 {
 		for _, c := range b.grants {
@@ -263,21 +265,11 @@ func (b *batch) readTransaction() {
 	for _, c := range b.grants {
 		usual.of(c, now, info, mark)
 		var text []byte
-		var token int64
-		var made made
-		if c.starts() {
-			if made = locks.made(); made.bad {
-				b.pipe.r.starts.refused(&c.req.Run)
-			}
-			if made.both {
-				c.made = 1
-			}
-		}
-		c.keySet = locks.set()
 		if c.req.Fence.On {
 			text, texts = texts[0], texts[1:]
-			token = locks.counted()
 		}
+		set, token, made := locks.executed(c)
+		c.keySet = set
 		c.vote = wire.Vote{Outcome: wire.Refused}
 		if c.req.Clock {
 			c.vote.Clock = now
@@ -286,18 +278,17 @@ func (b *batch) readTransaction() {
 		//guard:run-is-compared-transaction  a vote by a transaction counts only in the run that the request names
 		case !usual.inRun:
 			c.decideByScript()
-		//guard:made-in-time  a counter that a transaction has just made gives only a token above the clock
-		//guard:made-is-undone  what a transaction made without granting the lock is taken back
-		case made.both && (!made.kept || !c.keySet || token <= now.UnixMicro()):
-			c.decideByScript()
 		//guard:text-is-compared  a transaction grants only beside the text that the grant would write, or that it has made
-		case c.req.Fence.On && !made.both && !bytes.Equal(text, usual.text):
+		case c.req.Fence.On && !made && !bytes.Equal(text, usual.text):
 			c.decideByScript()
 		//guard:held-is-not-granted  a transaction grants only a lock whose key it has set
 		case !c.keySet:
 			b.pipe.r.guessedWrong(c) // the next try's script tells for how long
 		//guard:lost-counter-grants-nothing  a transaction grants nothing from a counter that was lost
 		case c.req.Fence.On && token < lostBelow:
+			c.decideByScript()
+		//guard:made-in-time  a counter that a transaction has just made gives only a token above the clock
+		case made && token <= now.UnixMicro():
 			c.decideByScript()
 		//guard:transaction-bounded  a transaction grants no token that is further ahead of the clock than the client allows
 		case token > min(now.UnixMicro()+c.ahead, int64(fencing.MaxToken)):
@@ -306,7 +297,7 @@ func (b *batch) readTransaction() {
 			c.vote.Outcome, c.vote.Token = wire.Granted, fencing.Token(token)
 			if c.guessed {
 				b.pipe.r.starts.note(true)
-				b.pipe.r.warm.note(c.warmth, !made.both) // beside the text that it made the next grant takes a script
+				b.pipe.r.warm.note(c.warmth, !made) // beside the text that it made the next grant takes a script
 			}
 		}
 	}
@@ -319,7 +310,7 @@ func (b *batch) forgetFailed() {
 	for _, c := range b.grants {
 		if c.vote.Outcome == wire.Failed && !c.resend {
 			r.guessedWrong(c)
-			if c.starts() && t.why != "" {
+			if c.starts() && namesStart(t.why) {
 				r.starts.refused(&c.req.Run)
 			}
 		}
@@ -343,14 +334,41 @@ func (r *Redis) guessedWrong(c *call) {
 	}
 }
 
-// scriptDecided takes in the vote of a script.
-func (r *Redis) scriptDecided(c *call) {
+// scriptDecided takes in the vote of a script. isNew says whether it found no text beside the
+// lock's counter.
+func (r *Redis) scriptDecided(c *call, isNew bool) {
+	if c.several() {
+		return
+	}
 	granted := c.vote.Outcome == wire.Granted
 	r.warm.note(c.warmth, granted)
 	if c.unknown && !c.byScript {
-		// As a transaction would have done it.
-		r.starts.note(granted && (!c.req.Fence.On || c.vote.Token == c.req.Fence.Token))
+		r.starts.note(granted && isNew)
 	}
+}
+
+// executed reads the replies to the commands for one lock: whether SET was done, the counter
+// after INCR, and whether the counter was made, with a text, and both have a TTL.
+func (r *parser) executed(c *call) (set bool, token int64, made bool) {
+	done := func() bool {
+		if bytes.HasPrefix(r.rest, []byte("-")) {
+			c.in.pipe.r.starts.refused(&c.req.Run)
+		}
+		return r.counted() == 1
+	}
+	if c.starts() {
+		made = done()
+	}
+	set = r.set()
+	if c.req.Fence.On {
+		token = r.counted()
+	}
+	if c.starts() {
+		counter, text := done(), done()
+		//guard:made-is-told  a counter counts as made by a transaction only if the server says so
+		made = made && counter && text
+	}
+	return set, token, made
 }
 
 // set reads the reply to SET: whether it was done.
@@ -429,12 +447,16 @@ func (b *batch) readAborted(text string) bool {
 	case ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, wire.ErrNotMaster:
 		// The server does nothing for now. No Probe need follow when that is over.
 	default:
-		// Perhaps the user lacks a right that the script doesn't need. If a counter was to be
-		// made, that may be the right to that, and the other locks are tried again without.
-		if first := slices.IndexFunc(b.grants, (*call).starts); first >= 0 {
-			b.pipe.r.starts.refused(&b.grants[first].req.Run)
+		// Perhaps the user lacks a right that the script doesn't need.
+		reason := cmp.Or(b.transaction.why, why)
+		guessed := func(c *call) bool { return c.guessed }
+		if i := slices.IndexFunc(b.grants, guessed); i >= 0 && (namesStart(reason) || namesKey(reason)) {
+			// The other locks are tried again, without those of which nothing is known.
+			if namesStart(reason) {
+				b.pipe.r.starts.refused(&b.grants[i].req.Run)
+			}
 			for _, c := range b.grants {
-				if c.resend = true; c.starts() {
+				if c.resend = true; c.guessed {
 					c.decideByScript()
 				}
 			}
@@ -446,4 +468,15 @@ func (b *batch) readAborted(text string) bool {
 		c.decideByScript()
 	}
 	return true
+}
+
+// namesStart reports whether an error is about a command that makes a counter.
+func namesStart(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(text, "msetnx") || strings.Contains(text, "pexpire")
+}
+
+// namesKey reports whether an error says that the user has no right to a key.
+func namesKey(text string) bool {
+	return kindOf(text) == ErrPermission && strings.Contains(text, " key")
 }

@@ -32,13 +32,13 @@ func warmed(t *testing.T, r *Redis, key string, run wire.Run) wire.Request {
 	req.Run = run
 	granted(t, r.Do(within(t), req))
 	granted(t, r.Do(within(t), request(wire.Release, key, req.Value)))
-	require.True(t, !r.transactions.Load() || r.warm.has(r.warm.hash(&req)))
+	require.True(t, r.warm.has(r.warm.hash(&req)))
 	req.Value = value()
 	return req
 }
 
-// TestLongTextSpoilsOneTransaction: too long a text beside one lock's counter makes the reply
-// to a transaction too long, but only once: then a script says what is wrong.
+// TestLongTextSpoilsOneTransaction: a text beside one lock's counter makes the reply to a
+// transaction too long, but only once: then a script reports the fault.
 func TestLongTextSpoilsOneTransaction(t *testing.T) {
 	r, _ := real(t, Config{})
 	ask := asker(t, r)
@@ -52,7 +52,7 @@ func TestLongTextSpoilsOneTransaction(t *testing.T) {
 	granted(t, r.Do(within(t), good))
 }
 
-// TestTransactionsGoOn: a server whose memory was full for a while is sent transactions again,
+// TestTransactionsGoOn: after its memory was full for a while, a server gets transactions again,
 // without another Probe.
 func TestTransactionsGoOn(t *testing.T) {
 	r, _ := real(t, Config{})
@@ -67,8 +67,8 @@ func TestTransactionsGoOn(t *testing.T) {
 	require.True(t, r.transactional(r.newCall(warmed(t, r, "k", run))))
 }
 
-// TestTransactionsAreForbidden: a server that lacks one of the commands of a transaction, or a
-// user without the right to one, takes scripts, and no connection stays in a transaction.
+// TestTransactionsAreForbidden: a server without one of a transaction's commands, or a user without
+// the right to one, gets scripts, and no connection stays in a transaction.
 func TestTransactionsAreForbidden(t *testing.T) {
 	works := func(t *testing.T, r *Redis, probes bool) {
 		run := runOf(t, r)
@@ -95,8 +95,8 @@ func TestTransactionsAreForbidden(t *testing.T) {
 	}
 }
 
-// TestNoOpenTransaction: a server that refuses EXEC without saying that it aborted the
-// transaction may still have it open. Nothing else is sent on that connection.
+// TestNoOpenTransaction: a server that refuses EXEC without saying that it aborted the transaction
+// may still have it open. Nothing else is sent on that connection.
 func TestNoOpenTransaction(t *testing.T) {
 	f := startFake(t, func(args []string) string {
 		switch args[0] {

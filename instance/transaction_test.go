@@ -16,8 +16,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// usual is a server on which the lock "k" was granted in this run, so that the next grant is
-// by a transaction.
+// usual is a server on which the lock "k" was granted in this run, so that the next grant is by a
+// transaction.
 type usual struct {
 	*testing.T
 	r    *Redis
@@ -27,7 +27,7 @@ type usual struct {
 	last fencing.Token
 }
 
-// usually runs a test on a server for which everything is usual.
+// usually runs a test on such a server.
 func usually(t *testing.T, test func(u *usual)) {
 	r, s := real(t, Config{})
 	u := &usual{T: t, r: r, s: s, ask: asker(t, r), run: runOf(t, r)}
@@ -41,7 +41,7 @@ func (u *usual) acquire(key string) wire.Request {
 	return req
 }
 
-// grant is granted the lock, and releases it.
+// grant takes the lock, and releases it.
 func (u *usual) grant(key string) wire.Vote {
 	u.Helper()
 	req := u.acquire(key)
@@ -53,7 +53,7 @@ func (u *usual) grant(key string) wire.Vote {
 
 var calls = regexp.MustCompile(`cmdstat_(\w+):calls=(\d+)`)
 
-// sent is how often the server ran commands while f ran.
+// sent counts the commands that the server ran while f ran.
 func (u *usual) sent(f func()) map[string]string {
 	u.s.MustAsk("CONFIG", "RESETSTAT")
 	f()
@@ -64,7 +64,7 @@ func (u *usual) sent(f func()) map[string]string {
 	return sent
 }
 
-// byTransaction demands that f was begun with a transaction.
+// byTransaction demands that f began with a transaction.
 func (u *usual) byTransaction(f func()) {
 	u.Helper()
 	require.Equal(u, "1", u.sent(f)["exec"], "transactions")
@@ -120,7 +120,7 @@ func TestManyUsualGrantsTravelTogether(t *testing.T) {
 		reqs := make([]wire.Request, n)
 		send := func() {
 			u.r.pipe.mu.Lock()
-			u.r.pipe.starting += maxInFlight // as if so many batches were under way
+			u.r.pipe.starting += maxInFlight // as if the maximum number of batches were in flight
 			u.r.pipe.mu.Unlock()
 			for i := range n {
 				if i == n-1 {
@@ -173,8 +173,8 @@ func TestManyUsualGrantsTravelTogether(t *testing.T) {
 	})
 }
 
-// TestHeldLockIsRefusedByATransaction: the key stays as it is. The next try is told for how
-// long.
+// TestHeldLockIsRefusedByATransaction: the key stays as it is. The next refusal has its remaining
+// time.
 func TestHeldLockIsRefusedByATransaction(t *testing.T) {
 	usually(t, func(u *usual) {
 		u.ask("SET", "k", "theirs", "PX", 60_000)
@@ -240,7 +240,7 @@ func TestTransactionBesideAnotherText(t *testing.T) {
 	})
 }
 
-// TestTransactionOnALostCounter grants nothing, also if the counter was counted since.
+// TestTransactionOnALostCounter grants nothing, even if the counter was counted since.
 func TestTransactionOnALostCounter(t *testing.T) {
 	for _, since := range []any{nil, 0, 1, 41, int64(lostBelow) - 10} {
 		usually(t, func(u *usual) {
@@ -255,7 +255,7 @@ func TestTransactionOnALostCounter(t *testing.T) {
 			})
 		})
 	}
-	// A refused one counts a lost counter. The next grant sees that it was lost.
+	// A refused grant counts a lost counter. The next grant sees that it was lost.
 	usually(t, func(u *usual) {
 		u.ask("DEL", CounterKey("k"))
 		u.ask("SET", "k", "theirs")
@@ -266,7 +266,7 @@ func TestTransactionOnALostCounter(t *testing.T) {
 	})
 }
 
-// TestTransactionOnABadCounter: the script says what is wrong, and the lock is free.
+// TestTransactionOnABadCounter: the script reports the fault, and the lock is free.
 func TestTransactionOnABadCounter(t *testing.T) {
 	for _, counter := range []any{"x", "-5", "99999999999999999999", uint64(fencing.MaxToken), uint64(time.Now().Add(time.Hour).UnixMicro())} {
 		usually(t, func(u *usual) {
@@ -305,7 +305,7 @@ func TestTransactionInAnotherRun(t *testing.T) {
 	v := u.grant("k")
 	require.GreaterOrEqual(t, int64(v.Token), v.Clock.UnixMicro(), "from the clock")
 
-	// The mark is compared, too, and whether it is a master.
+	// The mark is compared, too, and the role of the server.
 	usually(t, func(u *usual) {
 		mark := u.ask("GET", MarkKey(u.r.Name())).(string)
 		epoch := u.run.Epoch()
@@ -330,7 +330,7 @@ func TestAbortedTransaction(t *testing.T) {
 		runOf(t, u.r)
 		u.byTransaction(func() { u.grant("k") })
 	})
-	// A user that may not do all that a transaction does.
+	// A user without one of a transaction's rights.
 	for _, right := range []string{"mget", "echo", "multi", "exec"} {
 		s := instancetest.Start(t, instancetest.Config{})
 		s.MustAsk("ACL", "SETUSER", "half", "on", ">pw", "~*", "&*", "+@all")
@@ -351,7 +351,7 @@ func TestAbortedTransaction(t *testing.T) {
 	}
 }
 
-// TestFailedTransaction: an error that isn't an abort may mean that all was done.
+// TestFailedTransaction: an error other than an abort may mean that all was done.
 func TestFailedTransaction(t *testing.T) {
 	usually(t, func(u *usual) {
 		f := startFake(t, func(args []string) string {
@@ -372,8 +372,8 @@ func TestFailedTransaction(t *testing.T) {
 	})
 }
 
-// TestScriptThatCannotFollow: a server that refuses the script has done nothing for it, but the
-// transaction before it has set the key.
+// TestScriptThatCannotFollow: the server refuses the script, which did nothing, but the transaction
+// before it has set the key.
 func TestScriptThatCannotFollow(t *testing.T) {
 	usually(t, func(u *usual) {
 		var nonce string
@@ -399,8 +399,8 @@ func TestScriptThatCannotFollow(t *testing.T) {
 	})
 }
 
-// TestSetOutsideATransaction: a server that refuses MULTI carries out what follows at once, and
-// the vote says so.
+// TestSetOutsideATransaction: a server that refuses MULTI carries out the next commands at once,
+// and the vote says so.
 func TestSetOutsideATransaction(t *testing.T) {
 	usually(t, func(u *usual) {
 		f := startFake(t, func(args []string) string {
@@ -422,8 +422,7 @@ func TestSetOutsideATransaction(t *testing.T) {
 	})
 }
 
-// TestWarmIsOfOneLock: locks share the slots of warm, and none is taken for
-// another one.
+// TestWarmIsOfOneLock: locks share the slots of warm, and none is taken for another one.
 func TestWarmIsOfOneLock(t *testing.T) {
 	var w warm
 	r, _ := mini(t, Config{})
@@ -441,7 +440,7 @@ func TestWarmIsOfOneLock(t *testing.T) {
 	}
 	w.note(w.hash(&req), true)
 	w.note(w.hash(&other), false)
-	require.True(t, w.has(w.hash(&req)), "another one's refusal isn't this one's")
+	require.True(t, w.has(w.hash(&req)), "another request's refusal")
 	other = req
 	other.Fence.Set.Version++
 	require.False(t, w.has(w.hash(&other)))

@@ -24,24 +24,23 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Clients whose replies are delayed, lost, duplicated or cut off at random never
-// hold the lock together, get tokens in the order in which they get the lock, and
-// leave no key behind.
+// The replies to clients are delayed, lost, duplicated or cut off at random. The clients never hold
+// the lock together, get tokens in the order of their turns, and leave no key behind.
 func TestUnreliableReplies(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	// Each has its turns, and all go on until enough replies were harmed to mean anything.
+	// Each has its turns, and all continue until enough replies were harmed to be significant.
 	const clients, workers, turns, enough = 3, 4, 12, 100
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	var calls, bad atomic.Uint64
-	var peaceful atomic.Bool // while the clients get to know the servers, and at the end
+	var peaceful atomic.Bool // while the clients identify the servers, and at the end
 	peaceful.Store(true)
 	fate := func() replyFate {
 		if peaceful.Load() {
 			return passed
 		}
-		// A stream of its own for each reply: the order in which goroutines ask
-		// doesn't change what the n-th gets.
+		// Each reply has its own random stream, so the order of goroutines doesn't change the n-th
+		// reply's fate.
 		r := rand.New(rand.NewPCG(seed, calls.Add(1)))
 		f := passed
 		switch n := r.IntN(1000); {
@@ -77,17 +76,17 @@ func TestUnreliableReplies(t *testing.T) {
 		defer func() { require.NoError(t, group.Close()) }()
 		c, err := quorum.New(quorum.Config{
 			Terms: quorum.Terms{TTL: 2 * time.Second},
-			// For so long a delete that found nothing is repeated.
+			// A delete that found nothing is repeated for this long.
 			MaxTTL: 2 * time.Second,
-			// Long enough for a machine that is busy with other tests: votes that
-			// time out are work for the next ones, too.
+			// Long enough for a machine that runs other tests: votes that time out make work for
+			// the next ones, too.
 			InstanceTimeout: 250 * time.Millisecond,
 			BackoffMax:      100 * time.Millisecond,
 			Owner:           fmt.Sprintf("client%d", i),
 			Hooks: quorum.Hooks{
 				ClockJumped: func(e quorum.ClockEvent) { t.Errorf("%s: %v, but no clock was touched", e.Instance, e.Jump) },
 				Quarantined: func(e quorum.QuarantineEvent) {
-					if !peaceful.Load() { // the servers are new, which Trust below is told
+					if !peaceful.Load() { // the servers are new, and Trust below says so
 						t.Errorf("%s: %v", e.Instance, e.Err)
 					}
 				},
@@ -104,10 +103,10 @@ func TestUnreliableReplies(t *testing.T) {
 	hold := func(lease *quorum.Lease) {
 		together := inside.Add(1)
 		before := highest.Swap(uint64(lease.Token()))
-		time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) // a section that others could get into
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) // a section that a second holder could enter
 		stillOne := inside.Add(-1) == 0
 		if lease.Err() != nil {
-			return // it ran out here: others may come in
+			return // it expired here: other clients may enter
 		}
 		won.Add(1)
 		assert.EqualValues(t, 1, together, "two holders at once")

@@ -46,8 +46,8 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// TestBadURLs says what is wrong and never repeats the password, wherever an
-// unescaped one has ended up.
+// TestBadURLs names the fault and never repeats the password, wherever an unescaped one has ended
+// up.
 func TestBadURLs(t *testing.T) {
 	const pw = "s3cr3t"
 	for rawURL, says := range map[string]string{
@@ -144,7 +144,7 @@ func TestOpenAll(t *testing.T) {
 	require.ErrorIs(t, err, ErrConfig)
 }
 
-// FuzzOpen: any text is an instance or an ErrURL, which repeats no password.
+// FuzzOpen: any text gives an instance or an ErrURL, which repeats no password.
 func FuzzOpen(f *testing.F) {
 	for _, seed := range []string{"redis://u:QQpwQQ@h:1/2?db=3", "rediss://:QQpwQQ@[::1]", "unix://:QQpwQQ@/a/b?db=1", "redis://:QQ/pwQQ@h", "redis://h?QQpwQQ", "redis://QQpwQQ#", "://", "redis://:%QQpwQQ@"} {
 		f.Add(seed)

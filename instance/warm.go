@@ -47,11 +47,7 @@ func (w *warm) has(hash uint64) bool {
 func byScript(hash uint64) uint64 { return ^hash }
 
 // note remembers whether a lock will probably be granted by a transaction, or takes a script.
-// It does nothing for a hash of 0.
 func (w *warm) note(hash uint64, usual bool) {
-	if hash == 0 {
-		return
-	}
 	other := byScript(hash)
 	if !usual {
 		hash, other = other, hash

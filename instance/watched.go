@@ -35,7 +35,7 @@ import (
 //
 //   - What the decision was made from was there at the step: the readings in the step are
 //     compared with it, and its run of the server with the one that the request names. The
-//     proof of the tokens' order (round.go in package quorum) rests on this comparison, and
+//     proof of the tokens' order (quorum/internal/settlement) rests on this comparison, and
 //     not on WATCH. If the two differ, or a write was not answered as expected, the vote is
 //     Failed, and no grant.
 //   - The clock that the decision was made by was read after the request was sent and before
@@ -101,15 +101,17 @@ const (
 var (
 	errNoScripts  = fmt.Errorf("%w (without Lua no process that waits is notified: all poll)", ErrCommand)
 	errContended  = fmt.Errorf("%w: other clients changed the lock's keys in each of %d tries", wire.ErrOverloaded, maxTries)
+	errSeveral    = fmt.Errorf("%w: a lease on several keys takes a script, and this server runs none; take the locks one by one, or use servers with Lua", ErrCommand)
 	errNotWatched = fmt.Errorf("%w: WATCH has no effect on this connection; connect to the server itself rather than to a proxy", ErrCommand)
 )
 
 // lacksScripts is what Verify tells of such a server.
-const lacksScripts = "it runs no scripts: an acquisition that isn't usual, an extension, and a release take two exchanges instead of one, and it notifies no process that waits: the wait queues are on the other servers, and without another one all poll"
+const lacksScripts = "it runs no scripts: an acquisition that isn't usual, an extension, and a release take two exchanges instead of one, and it notifies no process that waits: the wait queues are on the other servers, and without another one all poll; and it takes no part in leases on several keys"
 
 // watched reports whether a call is carried out by a watched transaction.
 func (r *Redis) watched(c *call) bool {
-	if !r.noScripts.Load() || c.transactional {
+	//guard:several-takes-a-script  a server without scripts doesn't decide about the first of several keys alone
+	if !r.noScripts.Load() || c.transactional || c.several() {
 		return false
 	}
 	switch c.req.Op {
@@ -154,19 +156,7 @@ type asked struct {
 // queuedOnly takes the replies to the commands between MULTI and EXEC.
 type queuedOnly struct{ why string }
 
-func (q *queuedOnly) Write(p []byte) (int, error) {
-	switch {
-	case string(p) == "\r\n" || isQueued(p):
-	case p[0] == '-':
-		if q.why == "" {
-			q.why = strings.TrimSpace(string(p[1:])) // EXEC will be aborted
-		}
-	default:
-		//guard:watched-not-queued-is-noticed  a watched transaction that the server doesn't know as one is noticed
-		return 0, fmt.Errorf("%w: a command in a transaction was answered with %.40q", ErrReply, p)
-	}
-	return len(p), nil
-}
+func (q *queuedOnly) Write(p []byte) (int, error) { return takeQueued(p, &q.why) }
 
 // readMark is the first argument of the first command of the first exchange.
 type readMark struct {
@@ -595,7 +585,7 @@ func (w *watched) judge(c *call, s *step, d *decision, first, second *found, rep
 	}
 	c.take(d.result)
 	if c.req.Op == wire.Acquire {
-		w.b.pipe.r.scriptDecided(c)
+		w.b.pipe.r.scriptDecided(c, d.result.text == nil)
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// luaLess is an instance on a server without Lua, and what a test does between the two
-// exchanges of its watched transactions.
+// luaLess is an instance on a server without Lua, and a test's actions between the two exchanges of
+// its watched transactions.
 type luaLess struct {
 	usual
 	between *between
@@ -38,7 +38,7 @@ func withoutLua(t *testing.T, cfg Config, args ...string) *luaLess {
 	return l
 }
 
-// between is a hook of go-redis's that a test gets in between with.
+// between is a go-redis hook that lets a test act between the exchanges.
 type between struct {
 	mu   sync.Mutex
 	ask  func(cmds []redis.Cmder) // before the first exchange
@@ -46,14 +46,14 @@ type between struct {
 	n    int                      // second exchanges
 }
 
-// execute does something before each second exchange.
+// execute calls exec before each second exchange.
 func (b *between) execute(exec func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.exec, b.n = exec, 0
 }
 
-// once does something before the first second exchange.
+// once calls exec only before the first second exchange.
 func (b *between) once(exec func()) {
 	var done atomic.Bool
 	b.execute(func() {
@@ -146,8 +146,8 @@ func TestUsualGrantWithoutLua(t *testing.T) {
 	sent := l.sent(func() { require.Equal(t, l.last+1, granted(t, l.r.Do(within(t), req)).Token) })
 	require.Equal(t, "1", sent["exec"])
 	require.Empty(t, sent["watch"])
-	// One that finds something unusual is decided by a watched one, and what it set is deleted
-	// or becomes the lock.
+	// If it finds anything unusual, a watched transaction decides, and the key that it set is
+	// deleted or becomes the lock.
 	granted(t, l.r.Do(within(t), request(wire.Release, "k", req.Value)))
 	l.ask("DEL", CounterKey("k"))
 	req = l.acquire("k")
@@ -165,7 +165,8 @@ func TestUsualGrantWithoutLua(t *testing.T) {
 	require.Nil(t, l.ask("GET", "k"))
 }
 
-// TestServerIsFoundToLackLua without a Probe, by the first request, and has it again after one.
+// TestServerIsFoundToLackLua without a Probe, by the first request; a Probe finds out when it has
+// Lua again.
 func TestServerIsFoundToLackLua(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
 	r := open(t, s.URL(), Config{})
@@ -182,7 +183,7 @@ func TestServerIsFoundToLackLua(t *testing.T) {
 	require.Positive(t, again.Served)
 	require.Equal(t, id.Run(), again.Run())
 
-	// A lacking right isn't a lacking command.
+	// A missing right isn't a missing command.
 	s = instancetest.Start(t, instancetest.Config{})
 	s.MustAsk("ACL", "SETUSER", "half", "on", ">pw", "~*", "&*", "+@all", "-evalsha", "-eval")
 	r = open(t, "redis://half:pw@"+s.Addr(), Config{})
@@ -198,8 +199,8 @@ func TestServerIsFoundToLackLua(t *testing.T) {
 	require.False(t, r.noScripts.Load())
 }
 
-// TestChangeBetweenWatchAndExec: whatever changes in between, the vote is true of the step, and
-// nobody else's key is touched.
+// TestChangeBetweenWatchAndExec: whatever changes in between, the vote is true of the step, and no
+// other client's key is touched.
 func TestChangeBetweenWatchAndExec(t *testing.T) {
 	mine := value()
 	cases := map[string]struct {
@@ -244,7 +245,7 @@ func TestChangeBetweenWatchAndExec(t *testing.T) {
 			},
 			tries: 2,
 		},
-		"the mark is written anew": {
+		"the mark is rewritten": {
 			req: func(l *luaLess) wire.Request { return l.acquire("k") },
 			change: func(l *luaLess) {
 				mark := l.ask("GET", MarkKey(l.r.Name())).(string)
@@ -372,7 +373,7 @@ func (l *luaLess) gone(key string) {
 }
 
 // TestDeleteBetween: a transaction has set the key, and a delete comes before the watched
-// transaction that decides. It sets the key no more: quorum takes the delete for its end.
+// transaction that decides. It no longer sets the key: quorum relies on the delete.
 func TestDeleteBetween(t *testing.T) {
 	l := withoutLua(t, Config{})
 	l.grant("k")
@@ -400,8 +401,8 @@ func TestContendedRequest(t *testing.T) {
 	granted(t, l.r.Do(within(t), l.acquire("k")))
 }
 
-// TestRunEndsBetween: the server draws another replication ID, which no key tells. The vote is
-// no grant, and says that the key may be set.
+// TestRunEndsBetween: the replication ID changes, which no key shows. The vote is no grant, and
+// says that the key may be set.
 func TestRunEndsBetween(t *testing.T) {
 	l := withoutLua(t, Config{}, "--enable-debug-command", "yes")
 	req := l.acquire("k")
@@ -410,8 +411,8 @@ func TestRunEndsBetween(t *testing.T) {
 	require.Equal(t, req.Value, l.ask("GET", "k"))
 }
 
-// TestWatchWithoutEffect: something between client and server lets WATCH through elsewhere. No
-// vote counts then, and no counter falls.
+// TestWatchWithoutEffect: something between client and server sends WATCH elsewhere. Then no vote
+// counts, and no counter falls.
 func TestWatchWithoutEffect(t *testing.T) {
 	for what, change := range map[string]func(l *luaLess){
 		"the lock":    func(l *luaLess) { l.ask("SET", "k", "theirs", "PX", 60_000) },
@@ -460,8 +461,8 @@ func TestHangBetween(t *testing.T) {
 	l.idle()
 }
 
-// TestAbandonedBetween: a request whose time is over before EXEC is never carried out, and says
-// so. Its connection, which is in a transaction, is closed.
+// TestAbandonedBetween: a request whose time ends before EXEC is never carried out, and says so.
+// Its connection, which is in a transaction, is closed.
 func TestAbandonedBetween(t *testing.T) {
 	l := withoutLua(t, Config{})
 	req := l.acquire("k")
@@ -475,7 +476,7 @@ func TestAbandonedBetween(t *testing.T) {
 	granted(t, l.r.Do(within(t), l.acquire("k")))
 }
 
-// TestPanicBetween: a hook of the caller's own panics between the two exchanges.
+// TestPanicBetween: a hook of the caller panics between the two exchanges.
 func TestPanicBetween(t *testing.T) {
 	l := withoutLua(t, Config{})
 	l.between.once(func() { panic("ouch") })
@@ -493,7 +494,7 @@ func TestAbortedWatchedTransaction(t *testing.T) {
 	l.s.MustAsk("CONFIG", "SET", "maxmemory", "0")
 	require.Nil(t, l.ask("GET", "k"))
 	l.idle()
-	// While its memory is full, the mark stays known.
+	// While the memory is full, the mark stays known.
 	l.s.MustAsk("CONFIG", "SET", "maxmemory", "1")
 	require.Equal(t, l.run, runOf(t, l.r))
 	fresh := open(t, l.s.URL(), Config{Name: "fresh"})
@@ -515,8 +516,8 @@ func TestAbortedWatchedTransaction(t *testing.T) {
 	}
 }
 
-// TestManyRequestsShareAWatch: many leases are extended by few transactions. If the key of one
-// changes in between, the others are extended all the same.
+// TestManyRequestsShareAWatch: few transactions extend many leases. If the key of one changes in
+// between, the others are extended nevertheless.
 func TestManyRequestsShareAWatch(t *testing.T) {
 	l := withoutLua(t, Config{})
 	const n = 100
@@ -543,7 +544,7 @@ func TestManyRequestsShareAWatch(t *testing.T) {
 	require.LessOrEqual(t, l.between.tries(), 1+maxWatched+n/maxWatched+1)
 }
 
-// TestTwoAcquisitionsOfOneLock: one is granted, and the other one is refused.
+// TestTwoAcquisitionsOfOneLock: one is granted, and the other is refused.
 func TestTwoAcquisitionsOfOneLock(t *testing.T) {
 	l := withoutLua(t, Config{})
 	for i := range 20 {
@@ -559,7 +560,7 @@ func TestTwoAcquisitionsOfOneLock(t *testing.T) {
 func (l *luaLess) together(reqs ...wire.Request) map[string]wire.Vote {
 	var box ballotBox
 	l.r.pipe.mu.Lock()
-	l.r.pipe.starting += maxInFlight // as if so many batches were under way
+	l.r.pipe.starting += maxInFlight // as if the maximum number of batches were in flight
 	l.r.pipe.mu.Unlock()
 	for i, req := range reqs {
 		if i == len(reqs)-1 {
@@ -632,11 +633,11 @@ func TestClockSetBackBetween(t *testing.T) {
 	}
 }
 
-// TestWatchedReplies: a server that doesn't know transactions carries nothing out, and only a
-// reply that says so makes a request be sent again.
+// TestWatchedReplies: a server without transactions carries nothing out, and a request is sent
+// again only after a reply that says so.
 func TestWatchedReplies(t *testing.T) {
 	for what, test := range map[string]struct {
-		answer func(name string) string // "": as a good server
+		answer func(name string) string // "": as from a good server
 		kind   error
 		unsent bool
 		last   string // the last command that it gets
@@ -705,7 +706,7 @@ func TestWatchedReplies(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreKept after transactions that ended, whatever came of them.
+// TestConnectionsAreKept after transactions that ended, whatever their outcome.
 func TestConnectionsAreKept(t *testing.T) {
 	l := withoutLua(t, Config{})
 	before := l.s.MustAsk("INFO", "stats")
@@ -722,7 +723,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		require.NoError(t, err)
 		return n
 	}
-	// Each MustAsk is a connection of its own.
+	// Each MustAsk opens a connection.
 	require.LessOrEqual(t, connections(l.s.MustAsk("INFO", "stats"))-connections(before), 3, "a transaction that ended leaves its connection fit for use")
 }
 
@@ -798,7 +799,7 @@ func TestRefusedDialWithoutLua(t *testing.T) {
 	require.True(t, failed(t, r.Do(within(t), acquire("k", "v")), ErrConnection).Unsent)
 }
 
-// TestTokensRiseWithoutLua: clients of one lock, each with connections of its own.
+// TestTokensRiseWithoutLua: clients of one lock, each with its own connections.
 func TestTokensRiseWithoutLua(t *testing.T) {
 	l := withoutLua(t, Config{})
 	const clients, turns = 6, 15

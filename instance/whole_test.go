@@ -22,54 +22,54 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Whole runs: a Coordinator on five real servers, some of which are in a state in
-// which they can't vote. Every error names the instance and what is wrong with it,
-// what can't get better isn't waited for, and nothing stays behind.
+// Whole runs: a Coordinator on five real servers, some in a state in which they can't vote. Every
+// error names the instance and its fault, Acquire doesn't wait for permanent faults, and nothing
+// stays behind.
 
-// whole is a Coordinator and the servers below it.
+// whole is a Coordinator and its servers.
 type whole struct {
 	*quorum.Coordinator
 	t       *testing.T
 	group   *instance.Group
 	servers []*instancetest.Server
 	urls    []string
-	heals   []func() // make the servers well again
+	heals   []func() // repair the servers
 }
 
 func (w *whole) heal(f func()) { w.heals = append(w.heals, f) }
 
-// serverFault is a state that a server can be in. prepare changes what its client is
-// told before it is made, or nothing; strike makes the server fall fault.
+// serverFault is a state of a server. prepare changes the client's settings before it is made, or
+// nothing; strike causes the fault.
 type serverFault struct {
-	server  instancetest.Config
-	prepare func(w *whole, i int)
-	strike  func(w *whole, i int)
-	kind    error
-	forGood bool // waiting doesn't cure it
-	alone   bool // it keeps a processor busy, which others feel
+	server    instancetest.Config
+	prepare   func(w *whole, i int)
+	strike    func(w *whole, i int)
+	kind      error
+	permanent bool // waiting doesn't help
+	alone     bool // it keeps a processor busy, which slows others
 }
 
 var serverFaults = map[string]serverFault{
 	"wrong password": {
 		server:  instancetest.Config{Password: "right"},
 		prepare: func(w *whole, i int) { w.urls[i] = "redis://:wrong@" + w.servers[i].Addr() },
-		kind:    instance.ErrAuth, forGood: true,
+		kind:    instance.ErrAuth, permanent: true,
 	},
 	"no password": {
 		server:  instancetest.Config{Password: "right"},
 		prepare: func(w *whole, i int) { w.urls[i] = "redis://" + w.servers[i].Addr() },
-		kind:    instance.ErrAuth, forGood: true,
+		kind:    instance.ErrAuth, permanent: true,
 	},
 	"no permission": {
 		prepare: func(w *whole, i int) {
 			w.servers[i].MustAsk("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+info", "+ping")
 			w.urls[i] = "redis://reader:pw@" + w.servers[i].Addr()
 		},
-		kind: instance.ErrPermission, forGood: true,
+		kind: instance.ErrPermission, permanent: true,
 	},
 	"not Redis": {
 		prepare: func(w *whole, i int) { w.urls[i] = "redis://" + startWebServer(w.t) },
-		kind:    instance.ErrNotRedis, forGood: true,
+		kind:    instance.ErrNotRedis, permanent: true,
 	},
 	"nobody there": {
 		strike: func(w *whole, i int) { w.servers[i].Kill(); w.heal(w.servers[i].Restart) },
@@ -77,7 +77,7 @@ var serverFaults = map[string]serverFault{
 	},
 	"closed client": {
 		strike: func(w *whole, i int) { require.NoError(w.t, w.group.Members()[i].Close()) },
-		kind:   instance.ErrClosed, forGood: true,
+		kind:   instance.ErrClosed, permanent: true,
 	},
 	"replica": {
 		strike: func(w *whole, i int) {
@@ -124,7 +124,7 @@ var serverFaults = map[string]serverFault{
 	},
 }
 
-// startWebServer answers everybody in another protocol.
+// startWebServer answers every client in another protocol.
 func startWebServer(t *testing.T) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -146,7 +146,7 @@ func startWebServer(t *testing.T) (addr string) {
 	return l.Addr().String()
 }
 
-// start makes five servers and a Coordinator that trusts those that it can ask.
+// start starts five servers and a Coordinator that trusts those that it can ask.
 func start(t *testing.T, fault serverFault, faulty int, cfg quorum.Config) *whole {
 	t.Helper()
 	w := &whole{t: t, servers: instancetest.StartN(t, 5, fault.server)}
@@ -163,7 +163,7 @@ func start(t *testing.T, fault serverFault, faulty int, cfg quorum.Config) *whol
 	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, w.urls...)
 	require.NoError(t, err)
 	w.group = group
-	// For so long a delete that found nothing is repeated, before all is settled.
+	// A delete that found nothing is repeated for this long, before all is settled.
 	cfg.MaxTTL = cmp.Or(cfg.TTL, 10*time.Second)
 	if fault.strike == nil { // every server answers, so that nothing waits for a timeout
 		cfg.InstanceTimeout = cmp.Or(cfg.InstanceTimeout, busy)
@@ -187,8 +187,8 @@ func start(t *testing.T, fault serverFault, faulty int, cfg quorum.Config) *whol
 	return w
 }
 
-// leavesNothing heals the servers, closes everything, and looks on every server for
-// keys and connections. That no goroutine stays behind is TestMain's concern.
+// leavesNothing heals the servers, closes everything, and looks on every server for keys and
+// connections. TestMain checks for goroutines.
 func (w *whole) leavesNothing(keys ...string) {
 	w.t.Helper()
 	for _, heal := range w.heals {
@@ -196,20 +196,20 @@ func (w *whole) leavesNothing(keys ...string) {
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
 	defer cancel()
-	// What can't be delivered for good is dropped with the key's life.
+	// A delete that can never be delivered is dropped when the key has expired.
 	require.NoError(w.t, w.Settle(ctx), "deletes are still pending")
 	require.NoError(w.t, w.Close(ctx))
 	require.NoError(w.t, w.group.Close())
 	for i, s := range w.servers {
 		require.Equal(w.t, ":0", s.MustAsk(append([]string{"EXISTS"}, keys...)...), "server %d has the lock's key", i)
 		require.Eventually(w.t, func() bool {
-			return strings.Count(s.MustAsk("CLIENT", "LIST", "TYPE", "normal"), "\n") == 1 // who asks
+			return strings.Count(s.MustAsk("CLIENT", "LIST", "TYPE", "normal"), "\n") == 1 // the connection of this command
 		}, 10*time.Second, 5*time.Millisecond, "server %d has connections left", i)
 	}
 }
 
-// requireBlame checks that the error names each of the first faulty instances, with
-// what is wrong, and none of the others.
+// requireBlame checks that the error names each of the first faulty instances, with its fault, and
+// none of the others.
 func (w *whole) requireBlame(err error, faulty int, kind error) {
 	w.t.Helper()
 	require.ErrorIs(w.t, err, kind)
@@ -235,8 +235,8 @@ func (w *whole) requireBlame(err error, faulty int, kind error) {
 	require.Positive(w.t, blamed)
 }
 
-// TestSickMinority: two of five servers in any state cost nothing.
-func TestSickMinority(t *testing.T) {
+// TestFaultyMinority: two of five servers in any state cost nothing.
+func TestFaultyMinority(t *testing.T) {
 	for name, fault := range serverFaults {
 		if fault.alone {
 			t.Run(name, func(t *testing.T) { faultyMinority(t, fault) })
@@ -256,8 +256,8 @@ func TestSickMinority(t *testing.T) {
 func faultyMinority(t *testing.T, fault serverFault) {
 	var decided atomic.Pointer[quorum.RoundEnd]
 	w := start(t, fault, 2, quorum.Config{
-		// The three that are well are all needed, on a machine that may be busy:
-		// they get the time for it, and two that hang must not cost it.
+		// The three good servers are all needed, on a machine that may be busy: they get the time
+		// for it, and two that hang must not cost it.
 		InstanceTimeout: 4 * time.Second,
 		Hooks:           quorum.Hooks{RoundDecided: func(_ context.Context, e quorum.RoundEnd) { decided.Store(&e) }},
 	})
@@ -284,9 +284,9 @@ func faultyMinority(t *testing.T, fault serverFault) {
 	w.leavesNothing("k")
 }
 
-// TestSickMajority: three of five say what is wrong with each of them. What waiting
-// can't cure isn't waited for.
-func TestSickMajority(t *testing.T) {
+// TestFaultyMajority: the error gives the fault of each of three faulty servers of five. Acquire
+// doesn't wait for permanent faults.
+func TestFaultyMajority(t *testing.T) {
 	for name, fault := range serverFaults {
 		if fault.alone {
 			t.Run(name, func(t *testing.T) { faultyMajority(t, fault) })
@@ -311,9 +311,9 @@ func faultyMajority(t *testing.T, fault serverFault) {
 
 	patient, err := w.WithTerms(func(t *quorum.Terms) { t.TTL = w.Terms().TTL; t.MaxTries = 1000 })
 	require.NoError(t, err)
-	// Another key: the first one's deletes may still be on their way to those
-	// that the first round didn't wait for.
-	if fault.forGood {
+	// Another key, because the first one's deletes may still be in flight to servers that the first
+	// round didn't wait for.
+	if fault.permanent {
 		began := time.Now()
 		_, err = patient.Acquire(t.Context(), "k2")
 		require.ErrorIs(t, err, quorum.ErrNoQuorum)
@@ -334,8 +334,8 @@ func faultyMajority(t *testing.T, fault serverFault) {
 	w.leavesNothing("k", "k2")
 }
 
-// TestCancelledAnywhere ends the caller's context before, during and after a round,
-// with a minority hung: whatever was set is deleted, and the error is the context's.
+// TestCancelledAnywhere ends the caller's context before, during and after a round, with a minority
+// hung: any key that was set is deleted, and the error is the context's.
 func TestCancelledAnywhere(t *testing.T) {
 	w := start(t, serverFaults["hung"], 2, quorum.Config{Terms: quorum.Terms{TTL: time.Second}})
 	var keys []string
@@ -364,8 +364,7 @@ func TestCancelledAnywhere(t *testing.T) {
 	w.leavesNothing(keys...)
 }
 
-// TestScriptsFlushedInBetween: servers that forget the scripts between any two
-// steps are told them again.
+// TestScriptsFlushedInBetween: servers lose the scripts between any two steps, and get them again.
 func TestScriptsFlushedInBetween(t *testing.T) {
 	w := start(t, serverFault{}, 0, quorum.Config{})
 	flush := func() {
@@ -388,10 +387,10 @@ func TestScriptsFlushedInBetween(t *testing.T) {
 	w.leavesNothing("k")
 }
 
-// TestLimitedUsersEverywhere: accounts that may lock and nothing else can lock. That
-// the quarantine is blind is told once an instance, and by Verify each time.
+// TestLimitedUsersEverywhere: accounts that may lock and nothing else can lock. That the quarantine
+// is blind is reported once per instance, and by Verify each time.
 func TestLimitedUsersEverywhere(t *testing.T) {
-	var told [5]atomic.Int32
+	var reported [5]atomic.Int32
 	names := make(map[string]int)
 	w := start(t, serverFault{prepare: func(w *whole, i int) {
 		w.servers[i].MustAsk("ACL", "SETUSER", "locker", "on", ">pw", "~*", "+evalsha", "+eval", "+set", "+get", "+del", "+incr", "+incrby", "+pexpire", "+pttl", "+mget", "+time", "+ping")
@@ -399,9 +398,9 @@ func TestLimitedUsersEverywhere(t *testing.T) {
 		names[w.servers[i].Addr()] = i
 	}}, 5, quorum.Config{
 		Hooks: quorum.Hooks{Unprotected: func(e quorum.UnprotectedEvent) {
-			told[names[e.Instance]].Add(1)
+			reported[names[e.Instance]].Add(1)
 			if len(e.Hidden) == 0 {
-				t.Errorf("%s: not told what is hidden", e.Instance)
+				t.Errorf("%s: hidden facts not reported", e.Instance)
 			}
 		}},
 	})
@@ -419,17 +418,17 @@ func TestLimitedUsersEverywhere(t *testing.T) {
 			return lease.Extend(ctx)
 		}))
 	}
-	for i := range told {
-		require.EqualValues(t, 1, told[i].Load(), "instance %d", i)
+	for i := range reported {
+		require.EqualValues(t, 1, reported[i].Load(), "instance %d", i)
 	}
 	require.ErrorIs(t, w.Trust(t.Context()), quorum.ErrHidden, "there is no run id to vouch for")
 	w.leavesNothing("k")
 }
 
-// TestEveryWayIn takes one lock over a port, a socket, with users, passwords and
-// databases, in one set.
+// TestEveryWayIn takes one lock over a port, a socket, with users, passwords and databases, in one
+// set.
 func TestEveryWayIn(t *testing.T) {
-	const odd = "p@ss/w#rd?:%" // every character that a URL gives a meaning to
+	const odd = "p@ss/w#rd?:%" // every character with a meaning in URLs
 	const escaped = "p%40ss%2Fw%23rd%3F%3A%25"
 	var servers []*instancetest.Server
 	var urls []string

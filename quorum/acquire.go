@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -19,7 +20,12 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 	if err := c.ready(ctx, wire.Acquire, key); err != nil {
 		return nil, err
 	}
-	lease, err := c.tryOnce(ctx, key, 1, &roundOptions{})
+	return c.tryAcquire(ctx, keys{key: key})
+}
+
+// tryAcquire is TryAcquire and TryAcquireAll.
+func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) {
+	lease, err := c.tryOnce(ctx, all.key, 1, &roundOptions{also: all.also})
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +46,12 @@ func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 	if err := c.ready(ctx, wire.Acquire, key); err != nil {
 		return nil, err
 	}
-	w := &wait{c: c, key: key, began: c.reader.Now(), ctx: ctx}
+	return c.acquire(ctx, keys{key: key})
+}
+
+// acquire is Acquire and AcquireAll.
+func (c *Coordinator) acquire(ctx context.Context, all keys) (*Lease, error) {
+	w := &wait{c: c, key: all.key, all: all, began: c.reader.Now(), ctx: ctx}
 	if c.terms.MaxWait > 0 {
 		bounded, cancel := c.clock.WithTimeout(ctx, c.terms.MaxWait)
 		defer cancel()
@@ -54,7 +65,8 @@ func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
 }
 
 // Do takes the lock, keeps it alive while work runs, and releases it. The context of work ends
-// with ctx or with the lease, whichever is first. Its cause says which.
+// with ctx or with the lease, whichever is first. Its cause says which. It carries the lease's
+// token (fencing.FromContext), as Lease.Context does.
 //
 // If the lock was not taken the error is Acquire's. Otherwise it is work's, joined with ErrLost
 // or ErrClosed if the lease was over before work had ended, or with Release's ErrNotHeld if its
@@ -65,6 +77,11 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 	if err != nil {
 		return err
 	}
+	return doUnder(ctx, lease, work)
+}
+
+// doUnder keeps the lease alive while work runs, and releases it.
+func doUnder(ctx context.Context, lease *Lease, work func(ctx context.Context, lease *Lease) error) error {
 	lease.KeepAlive()
 	released := false
 	release := func() error {
@@ -76,7 +93,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 			_ = release() // work panicked, and the caller must see that
 		}
 	}()
-	err = work(lease.Within(ctx), lease)
+	err := work(lease.Within(ctx), lease)
 	over := lease.Err()
 	if errors.Is(over, ErrReleased) || errors.Is(over, ErrHandedOff) {
 		released = true // by work
@@ -91,7 +108,7 @@ func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.
 }
 
 // ready makes the checks that are common to all calls.
-func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string) error {
+func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string, also ...string) error {
 	if err := ValidateKey(key); err != nil {
 		return err
 	}
@@ -99,11 +116,11 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string) error {
 		return fmt.Errorf("%w (%s %q)", ErrClosed, op, key)
 	}
 	if ctx.Err() != nil {
-		return &RoundError{Op: op, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q}
+		return &RoundError{Op: op, Key: key, Also: slices.Clone(also), Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q}
 	}
 	//guard:no-self-deadlock  a caller that asks for a lock that it has is told so
-	if op == wire.Acquire && c.heldUnder(ctx, key) {
-		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, key)
+	if held := c.heldUnder(ctx, key, also); op == wire.Acquire && held != "" {
+		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, held)
 	}
 	c.watch()
 	return nil

@@ -20,8 +20,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// dice is a Config.Random whose pauses are all drawn from one number, and whose
-// values differ.
+// dice is a Config.Random whose pauses all come from one number and whose values differ.
 type dice struct {
 	number uint64
 	values uint64
@@ -38,8 +37,8 @@ func (d *dice) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// rounds are the rounds that were tried for a key: when, and which servers got
-// their SET, in the order of time.
+// rounds lists the rounds tried for a key, in order of time, each with the servers that got its
+// SET.
 type triedRound struct {
 	at      time.Duration
 	value   string
@@ -122,7 +121,7 @@ func TestMaxWait(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.MaxWait = 3 * time.Second })
 }
 
-// MaxWait may end in the midst of the first round. Nobody's context has ended.
+// MaxWait may end during the first round. No context has ended then.
 func TestMaxWaitDuringARound(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -136,7 +135,7 @@ func TestMaxWaitDuringARound(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.MaxWait = 30 * ms })
 }
 
-// MaxWait bounds the local line as well.
+// MaxWait also bounds the wait in the local queue.
 func TestMaxWaitBehindALocalHolder(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -155,12 +154,12 @@ func TestMaxWaitBehindALocalHolder(t *testing.T) {
 		waiters.Wait()
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-		time.Sleep(time.Second) // it steps back for others
+		time.Sleep(time.Second) // the process steps back for others
 		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
 	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Second })
 }
 
-// requireWaitErrorIn is for other goroutines than the test's own.
+// requireWaitErrorIn can be called from goroutines other than the test's own.
 func requireWaitErrorIn(t *testing.T, err error) *quorum.WaitError {
 	var wait *quorum.WaitError
 	if !assert.ErrorAs(t, err, &wait) {
@@ -169,8 +168,7 @@ func requireWaitErrorIn(t *testing.T, err error) *quorum.WaitError {
 	return wait
 }
 
-// A context that ends while the lock is waited for: both errors match, the
-// context's and the last round's.
+// If a context ends during a wait, both errors match: the context's and the last round's.
 func TestContextEndsWhileWaiting(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -193,15 +191,14 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
 		f.requireNothingLeft()
 
-		// One that had ended before costs nothing.
+		// A context that has already ended costs nothing.
 		_, err = f.Acquire(reason, "k")
 		require.ErrorIs(f.t, err, context.Canceled)
 		require.ErrorIs(f.t, err, quorum.ErrInterrupted)
 	})
 }
 
-// Pauses are drawn evenly from zero to a bound that doubles from BackoffMin to
-// BackoffMax.
+// Pauses are uniform between zero and a bound that doubles from BackoffMin to BackoffMax.
 func TestPausesHaveFullJitter(t *testing.T) {
 	for name, test := range map[string]struct{ least, most time.Duration }{
 		"the defaults": {},
@@ -266,14 +263,13 @@ func TestPausesAreRandom(t *testing.T) {
 	})
 }
 
-// A refusal says how long the key lives, so that the lock is had when it is free,
-// and not after a pause.
+// A refusal says when the key expires, so the waiter tries then and not after a random pause.
 func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		f.occupy("k", 700*ms, 0, 1, 2)
 		f.occupy("k", time.Hour, 3, 4)
-		f.lag(ms, 3, 4) // the first three refusals decide, and tell the most
+		f.lag(ms, 3, 4) // the first three refusals decide
 		lease, err := f.Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
 		assert.LessOrEqual(f.t, f.elapsed(), 702*ms)
@@ -285,16 +281,15 @@ func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 	})
 }
 
-// The same after a round that was given up because the one instance that was asked
-// refused.
+// The same after a round that ended because the only instance asked refused.
 func TestExpiryIsAwaitedAfterAskingOneInstance(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		order := quorum.OrderFor(f.Coordinator, "k")
 		f.lag(ms, order[:3]...)
 		f.occupy("k", 700*ms, order[:3]...)
-		// Its holder extends once: the second round, after the split of the first,
-		// meets it again.
+		// The holder extends once, so the second round, after the first was split, is refused
+		// again.
 		time.AfterFunc(500*ms, func() { f.occupy("k", time.Second, order[:3]...) })
 		lease, err := f.Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
@@ -307,7 +302,7 @@ func TestExpiryIsAwaitedAfterAskingOneInstance(t *testing.T) {
 	})
 }
 
-// The same for instances that are in quarantine.
+// The same for instances in quarantine.
 func TestEndOfQuarantineIsAwaited(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) { s.SetIdentity(nil) })
@@ -321,20 +316,20 @@ func TestEndOfQuarantineIsAwaited(t *testing.T) {
 	})
 }
 
-// After a round that was split between clients the next one asks one instance
-// first, and goes on only if that grants.
+// After a round that was split between clients, the next round asks one instance first and
+// continues only if it grants.
 func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		order := quorum.OrderFor(f.Coordinator, "k")
 		require.ElementsMatch(f.t, []int{0, 1, 2, 3, 4}, order)
-		require.Equal(f.t, order, quorum.OrderFor(f.other(), "k"), "all clients ask the same one")
+		require.Equal(f.t, order, quorum.OrderFor(f.other(), "k"), "all clients ask the same instance")
 		name := func(i int) string { return f.servers[i].Name() }
 
-		// The first one refuses: the round is over. The one after it is full again,
-		// so that a stale key there blocks nobody.
+		// The first instance refuses, so the round ends. The round after it asks all, so a stale
+		// key there blocks nobody.
 		f.lag(ms)
-		f.lag(2*ms, order[:3]...) // so that the grants are in when it is lost
+		f.lag(2*ms, order[:3]...) // so that the grants are in before the round is lost
 		f.occupy("k", wire.NoExpiry, order[:3]...)
 		_, err := f.Acquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrExhausted)
@@ -350,8 +345,8 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
 		order := quorum.OrderFor(f.Coordinator, "k")
-		// The first one is down, the second grants: the round goes on with the
-		// others, and is lost again.
+		// The first instance is down and the second grants, so the round asks the others, and is
+		// lost again.
 		f.lag(ms)
 		f.lag(2*ms, order[2], order[4])
 		f.kill(order[0])
@@ -373,7 +368,7 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.MaxTries, cfg.Quorum = 2, 4 })
 }
 
-// A stale key on the instance that is asked first can't block forever.
+// A stale key on the instance that is asked first can't block the lock forever.
 func TestStaleKeyOnTheFirstInstanceDoesNotBlock(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -382,14 +377,14 @@ func TestStaleKeyOnTheFirstInstanceDoesNotBlock(t *testing.T) {
 		f.occupy("k", 2*time.Second, order[1:3]...)
 		lease, err := f.Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
-		assert.Less(f.t, f.elapsed(), 3100*ms, "two pauses after the others expired")
+		assert.Less(f.t, f.elapsed(), 3100*ms, "two pauses after the other keys expired")
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 	})
 }
 
-// Scenario S12: many clients at once, in lockstep, each with its own latencies to
-// each instance. All get their turn.
+// Scenario S12: many clients start in lockstep, each with its own latency to each instance. All of
+// them get the lock.
 func TestManyClientsAtOnceMakeProgress(t *testing.T) {
 	for _, clients := range []int{2, 5, 10, 20} {
 		play(t, 5, func(f *fixture) {
@@ -427,9 +422,9 @@ func TestManyClientsAtOnceMakeProgress(t *testing.T) {
 	}
 }
 
-// Goroutines of one process are served in the order in which they came.
+// Goroutines of one process get the lock in the order in which they asked.
 func TestLocalWaitersAreServedInOrder(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		first := f.acquire("k")
 		var mu sync.Mutex
 		var served []int
@@ -446,7 +441,7 @@ func TestLocalWaitersAreServedInOrder(t *testing.T) {
 				time.Sleep(10 * ms)
 				assert.NoError(f.t, lease.Release(f.ctx))
 			})
-			synctest.Wait() // it stands in line
+			synctest.Wait() // it waits in the queue
 		}
 		time.Sleep(time.Second)
 		require.NoError(f.t, first.Release(f.ctx))
@@ -456,14 +451,14 @@ func TestLocalWaitersAreServedInOrder(t *testing.T) {
 			assert.Equal(f.t, i, who)
 		}
 		assert.Len(f.t, served, 16)
-		assert.Equal(f.t, 160*ms, time.Since(released), "each is woken at once by the release before it")
+		assert.Equal(f.t, 160*ms, time.Since(released), "each is notified at once by the previous release")
 		f.requireNothingLeft()
 		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
 	})
 }
 
-// While a lease of this process is held nobody asks the instances about it; when
-// it runs out without a release the next one tries at once.
+// While a lease of this process is held, its waiters send nothing. If it expires without a release,
+// the next waiter tries at once.
 func TestLocalWaitersAskNobodyWhileTheLeaseIsHeld(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -481,8 +476,8 @@ func TestLocalWaitersAskNobodyWhileTheLeaseIsHeld(t *testing.T) {
 	})
 }
 
-// Only the first in line competes: a hundred waiters send no more than one does.
-func TestOnlyTheHeadOfTheLineSends(t *testing.T) {
+// Only the head of the queue sends requests: a hundred waiters send no more than one does.
+func TestOnlyTheHeadOfTheQueueSends(t *testing.T) {
 	sent := make(map[int]int)
 	for _, waiters := range []int{1, 100} {
 		play(t, 3, func(f *fixture) {
@@ -506,8 +501,7 @@ func TestOnlyTheHeadOfTheLineSends(t *testing.T) {
 	assert.Equal(t, sent[1], sent[100])
 }
 
-// A hundred waiters that are cancelled at once leave nothing: no goroutine, no
-// place in the line, no key.
+// A hundred waiters cancelled at once leave no goroutine, no queue entry and no key.
 func TestAHundredWaitersCancelledAtOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -537,18 +531,18 @@ func TestAHundredWaitersCancelledAtOnce(t *testing.T) {
 		assert.Equal(f.t, at, time.Now())
 		synctest.Wait()
 		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+5, "the runtime may have some of its own")
-		time.Sleep(3 * time.Second) // the other key isn't contested any more
+		time.Sleep(3 * time.Second) // nobody competes for the other key any more
 		assert.Equal(f.t, 1, quorum.QueuesOf(f.Coordinator), "the holder's")
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-		time.Sleep(time.Second) // it steps back for others
+		time.Sleep(time.Second) // the process steps back for others
 		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
 	})
 }
 
-// One who gives up in the midst of the line doesn't hold up the others.
-func TestLeavingTheLineLetsTheNextMoveUp(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+// A waiter that leaves the middle of the queue doesn't delay the others.
+func TestLeavingTheQueueLetsTheNextMoveUp(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
 		ctx, cancel := context.WithCancel(f.ctx)
 		var group sync.WaitGroup
@@ -574,7 +568,7 @@ func TestLeavingTheLineLetsTheNextMoveUp(t *testing.T) {
 		released := time.Now()
 		require.NoError(f.t, lease.Release(f.ctx))
 		group.Wait()
-		assert.Equal(f.t, released, got, "the wake-up wasn't lost with those who left")
+		assert.Equal(f.t, released, got, "the notification was not lost with the waiters that left")
 		f.requireNothingLeft()
 	})
 }
@@ -605,12 +599,12 @@ func TestCloseWhileWaiting(t *testing.T) {
 		require.ErrorIs(f.t, err, quorum.ErrClosed)
 		_, err = f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrClosed)
-		require.NoError(f.t, lease.Release(f.ctx), "what is held can still be released")
+		require.NoError(f.t, lease.Release(f.ctx), "a held lease can still be released")
 		f.requireNothingLeft()
 	})
 }
 
-// Close ends a round that is under way, too, and what it set is deleted.
+// Close also ends a round in progress, and its keys are deleted.
 func TestCloseDuringARound(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -623,13 +617,13 @@ func TestCloseDuringARound(t *testing.T) {
 	})
 }
 
-// permanentError says of itself that waiting doesn't cure it.
+// permanentError reports that waiting doesn't help.
 type permanentError struct{ permanent bool }
 
 func (permanentError) Error() string     { return "NOPERM this user may not set keys" }
 func (e permanentError) Permanent() bool { return e.permanent }
 
-// Waiting for instances that can't ever grant would be waiting for nothing.
+// Acquire doesn't wait for instances that can never grant.
 func TestHopelessFailuresReturnAtOnce(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -676,7 +670,7 @@ func TestHopelessFailuresReturnAtOnce(t *testing.T) {
 	}
 }
 
-// Failures that pass are waited out.
+// Acquire waits for failures to pass if they can.
 func TestPassingFailuresAreWaitedOut(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -716,17 +710,17 @@ func TestDo(t *testing.T) {
 			assert.ErrorIs(f.t, context.Cause(ctx), quorum.ErrLost)
 			return failed
 		}, []error{failed, quorum.ErrLost}, []error{context.Canceled}},
-		{"loses the lease and doesn't notice", func(f *fixture, _ context.Context, _ *quorum.Lease) error {
+		{"loses the lease without noticing", func(f *fixture, _ context.Context, _ *quorum.Lease) error {
 			f.hang(0, 1)
 			time.Sleep(30 * time.Second)
 			f.resume()
 			return nil
 		}, []error{quorum.ErrLost}, nil},
-		{"loses the keys just before it ends", func(f *fixture, _ context.Context, _ *quorum.Lease) error {
+		{"loses the keys just before the end", func(f *fixture, _ context.Context, _ *quorum.Lease) error {
 			f.each(func(s *quorumtest.Server) { s.Delete("k") })
 			return nil
 		}, []error{quorum.ErrNotHeld}, nil},
-		{"releases by itself", func(f *fixture, ctx context.Context, lease *quorum.Lease) error {
+		{"releases on its own", func(f *fixture, ctx context.Context, lease *quorum.Lease) error {
 			assert.NoError(f.t, lease.Release(ctx))
 			return nil
 		}, nil, nil},
@@ -736,7 +730,7 @@ func TestDo(t *testing.T) {
 		}, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			playCalls(t, 3, func(f *fixture) {
+			playNotifying(t, 3, func(f *fixture) {
 				type named struct{}
 				ctx := context.WithValue(f.ctx, named{}, "caller")
 				runs := 0
@@ -768,8 +762,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// The work's context ends with the caller's, and the lock is released all the
-// same.
+// The context passed to the function ends with the caller's context, and the lock is released
+// anyway.
 func TestDoUnderAContextThatEnds(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		ctx, cancel := context.WithTimeout(f.ctx, time.Second)
@@ -787,9 +781,9 @@ func TestDoUnderAContextThatEnds(t *testing.T) {
 	})
 }
 
-// A panic passes on, and so does a Goexit; the lock is released before.
+// A panic or a Goexit propagates, after the lock is released.
 func TestDoReleasesWhenWorkPanics(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		assert.PanicsWithValue(f.t, "broken", func() {
 			_ = f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error { panic("broken") })
 		})
@@ -816,12 +810,12 @@ func TestDoWithoutALock(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.MaxTries = 2 })
 }
 
-// The lock excludes, in real time as well, with many goroutines and clients.
+// The lock excludes in real time too, with many goroutines and clients.
 func TestExclusionInRealTime(t *testing.T) {
 	const clients, goroutines, times = 3, 5, 8
 	f := newFixture(t, 5, func(cfg *quorum.Config) { cfg.BackoffMax = 20 * ms })
 	witness := &tokenWitness{}
-	counter := 0 // guarded by the lock alone: the race detector would tell
+	counter := 0 // guarded by the lock alone: the race detector would notice
 	var group sync.WaitGroup
 	for range clients {
 		c := f.other()

@@ -47,7 +47,7 @@ func acquireAndRelease(b *testing.B, c *quorum.Coordinator, key string) {
 	}
 }
 
-// The cost of the protocol itself: a lock and its release without a network.
+// The cost of the protocol alone: acquire and release without a network.
 func BenchmarkTryAcquireRelease(b *testing.B) {
 	for name, override := range map[string]func(*quorum.Config){
 		"Defaults":   nil,
@@ -59,8 +59,8 @@ func BenchmarkTryAcquireRelease(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			c := benchCoordinator(b, override)
 			b.ReportAllocs()
-			// A key of its own for each, or a straggler's delete might come after
-			// the next round's SET.
+			// Each iteration uses its own key, so that no straggler's delete meets the next round's
+			// SET.
 			n := 0
 			for b.Loop() {
 				n++
@@ -81,7 +81,7 @@ func BenchmarkTryAcquireReleaseParallel(b *testing.B) {
 	})
 }
 
-// Many goroutines of one process want the same lock: the local line.
+// Many goroutines of one process want the same lock: the local queue.
 func BenchmarkAcquireReleaseContended(b *testing.B) {
 	c := benchCoordinator(b, nil)
 	b.ReportAllocs()

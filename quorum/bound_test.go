@@ -17,13 +17,13 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// now is the token that a server's clock shows.
+// now is the token that matches a server's clock.
 func now(s *quorumtest.Server) fencing.Token { return fencing.Token(s.Clock().UnixMicro()) }
 
 // micros is a time as a difference of tokens.
 func micros(d time.Duration) fencing.Token { return fencing.Token(d / time.Microsecond) }
 
-// Commands that count or lift say how far ahead of the clock that may be: half of MaxTTL.
+// Commands that count or raise say how far a counter may be ahead of the clock: half of MaxTTL.
 func TestCommandsBoundTheCounter(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -50,22 +50,22 @@ func TestCommandsBoundTheCounter(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.MaxTTL = 20 * time.Second })
 }
 
-// However fast tokens are given, they rise over a loss of all data. Here each round reserves
-// more than a hundred, and a few microseconds later its lease is released: a lease isn't
-// handed to a waiter that wants another TTL.
+// However fast tokens are used, they rise across a loss of all data. Here each round reserves more
+// than a hundred, and its lease is released microseconds later. A lease isn't handed to a waiter
+// that wants another TTL.
 func TestTokensRiseAtAnyRate(t *testing.T) {
 	const maxTTL = 20 * ms
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.lag(10 * time.Microsecond)
 		other, err := f.WithTerms(func(terms *quorum.Terms) { terms.TTL = maxTTL - ms })
 		require.NoError(f.t, err)
-		var crew sync.WaitGroup
+		var group sync.WaitGroup
 		var last fencing.Token
 		began, rounds, reserved := time.Now(), 0, 0
 		for i := range 8 {
 			c := []*quorum.Coordinator{f.Coordinator, other}[i%2]
-			crew.Go(func() {
+			group.Go(func() {
 				for range 100 {
 					lease, err := c.Acquire(f.ctx, "k")
 					if !assert.NoError(f.t, err) {
@@ -81,7 +81,7 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 				}
 			})
 		}
-		crew.Wait()
+		group.Wait()
 		require.Equal(f.t, 800, rounds)
 		require.Less(f.t, time.Since(began), 128*800*time.Microsecond, "the tokens asked for would be more than the clock ticks")
 		assert.Positive(f.t, reserved)
@@ -96,8 +96,8 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL, cfg.BackoffMin = maxTTL, maxTTL, ms })
 }
 
-// A counter that somebody else wrote, far ahead of the clock, costs that server's vote and
-// nothing else: the others aren't lifted along.
+// A foreign counter far ahead of the clock costs that server's vote and nothing else. The other
+// counters aren't raised to it.
 func TestPoisonedCounter(t *testing.T) {
 	for name, token := range map[string]fencing.Token{"the last": fencing.MaxToken, "before the last": fencing.MaxToken - 1, "tomorrow": micros(24 * time.Hour)} {
 		t.Run(name, func(t *testing.T) {
@@ -110,13 +110,13 @@ func TestPoisonedCounter(t *testing.T) {
 				}
 				f.servers[2].PutCounter("k", token, f.Set().String())
 				f.lag(ms)
-				f.lag(0, 2) // its vote is there when the others come
+				f.lag(0, 2) // its vote is in before the others
 				for range 3 {
 					last := f.cycle()
 					assert.Less(f.t, last, now(f.servers[0])+100)
 					time.Sleep(ms)
 				}
-				assert.Equal(f.t, token, f.servers[2].Counter("k"), "it is left as it was found")
+				assert.Equal(f.t, token, f.servers[2].Counter("k"), "its counter is unchanged")
 				for _, i := range []int{0, 1, 3, 4} {
 					assert.Less(f.t, f.servers[i].Counter("k"), now(f.servers[i])+100)
 				}
@@ -125,7 +125,7 @@ func TestPoisonedCounter(t *testing.T) {
 				assert.True(f.t, counter.Permanent())
 				assert.Equal(f.t, token+1, counter.Token)
 
-				// As an operator repairs it.
+				// The repair that an operator makes.
 				f.servers[2].FlushAll()
 				f.trust()
 				lease := f.acquire("k")
@@ -145,7 +145,7 @@ func TestPoisonedCounter(t *testing.T) {
 	}
 }
 
-// Where so many counters are poisoned that no quorum is left, Acquire says so at once.
+// If so many counters are poisoned that no quorum is left, Acquire fails at once.
 func TestAllCountersPoisoned(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -162,10 +162,10 @@ func TestAllCountersPoisoned(t *testing.T) {
 	}, bounded)
 }
 
-// bounded ends an Acquire that has no reason to end.
+// bounded limits an Acquire that would otherwise wait forever.
 func bounded(cfg *quorum.Config) { cfg.MaxWait = time.Minute }
 
-// Counters that the clocks catch up with soon are waited for, as quarantines are.
+// Acquire waits for counters that the clocks will soon reach, as it waits for quarantines.
 func TestCountersALittleTooFarAheadAreWaitedFor(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -180,7 +180,7 @@ func TestCountersALittleTooFarAheadAreWaitedFor(t *testing.T) {
 	}, bounded)
 }
 
-// A server whose clock is hours ahead starts a lost counter there. It costs its own vote.
+// A server whose clock is hours ahead starts a lost counter there. It costs only its own vote.
 func TestClockHoursAhead(t *testing.T) {
 	for name, first := range map[string]int{"it votes first": 1, "it votes last": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +203,8 @@ func TestClockHoursAhead(t *testing.T) {
 	}
 }
 
-// With so many servers down that it is needed, the round is lost, and its error names who
-// is ahead, until the others have caught up.
+// If so many servers are down that its vote is needed, the round is lost. The error names the
+// server that is ahead, until the others have caught up.
 func TestClockAheadIsNeeded(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.servers[1].StepClock(12 * time.Second)
@@ -224,8 +224,8 @@ func TestClockAheadIsNeeded(t *testing.T) {
 	}, bounded)
 }
 
-// A round that has its grants but no token goes on voting while somebody can help. One
-// that can't be won any more isn't waited for.
+// A round that has its grants but no token keeps counting votes while one can still help. If none
+// can, it ends.
 func TestRoundWaitsForATokenThatSuits(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) { s.StepClock(5 * time.Hour) }, 3)
@@ -249,7 +249,7 @@ func TestRoundWaitsForATokenThatSuits(t *testing.T) {
 	})
 }
 
-// With one instance there is nobody to differ from.
+// With one instance, no other counter can differ.
 func TestOneInstanceChoosesItsToken(t *testing.T) {
 	play(t, 1, func(f *fixture) {
 		f.servers[0].StepClock(5 * time.Hour)
@@ -272,10 +272,10 @@ func TestClockPastTheLastToken(t *testing.T) {
 	})
 }
 
-// Servers gave the tokens of a round in part beside each other: only those that are new on
-// all of them are the round's. More than that would be somebody else's.
+// Servers gave the tokens of a round that partly overlap. Only tokens new on all of them belong to
+// the round; others may belong to another holder.
 func TestReservedTokensAreNewOnAQuorum(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.lag(ms)
 		var mark atomic.Uint64 // their clocks, which are the same
@@ -285,14 +285,14 @@ func TestReservedTokensAreNewOnAQuorum(t *testing.T) {
 				if cmd.Op != wire.Acquire || cmd.Fence.Reserve == 0 || done {
 					return
 				}
-				// B may have given one to a round that the others know nothing of.
+				// B may have given one to a round unknown to the others.
 				done = true
 				mark.Store(uint64(now(s)))
 				s.PutCounter("k", now(s)-[]fencing.Token{5, 3, 5}[i], f.Set().String())
 			})
 		}
 		f.lag(2*ms, 2)
-		w := newCrew(f, f.Coordinator, 8)
+		w := newWorkers(f, f.Coordinator, 8)
 		lease := w.next()
 		top := fencing.Token(mark.Load())
 		require.Equal(f.t, top-2, lease.Token(), "B's first token")
@@ -313,10 +313,10 @@ func TestReservedTokensAreNewOnAQuorum(t *testing.T) {
 	})
 }
 
-// A straggler that reserved fewer than the round has doesn't stand for its tokens.
+// A straggler that reserved fewer tokens than the round has doesn't count for them.
 func TestStragglerThatReservedFewer(t *testing.T) {
 	var raises []quorum.Ballot
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		for i, s := range f.servers {
 			var done bool
@@ -334,8 +334,8 @@ func TestStragglerThatReservedFewer(t *testing.T) {
 				case cmd.Op == wire.Raise && i == 0:
 					s.Delete("k")
 				case cmd.Op == wire.Acquire && cmd.Fence.Reserve > 0 && !done:
-					// A, B and C settle on the tokens up to the clock; A is to be
-					// raised, which fails. D reserved fewer, and E is down.
+					// A, B and C settle on the tokens up to the clock. A has to be raised, which
+					// fails. D reserved fewer, and E is down.
 					done = true
 					s.PutCounter("k", now(s)-[]fencing.Token{6, 5, 5, 3, 5}[i], f.Set().String())
 					if i == 0 {
@@ -345,7 +345,7 @@ func TestStragglerThatReservedFewer(t *testing.T) {
 			})
 		}
 		f.kill(4)
-		w := newCrew(f, f.Coordinator, 8)
+		w := newWorkers(f, f.Coordinator, 8)
 		for range 7 {
 			w.next()
 			w.release()
@@ -353,7 +353,7 @@ func TestStragglerThatReservedFewer(t *testing.T) {
 		w.next()
 		w.release()
 		w.group.Wait()
-		require.Len(f.t, raises, 2, "D's vote was no help")
+		require.Len(f.t, raises, 2, "D's vote did not help")
 		assert.Equal(f.t, "D", raises[0].Instance)
 		assert.ErrorContains(f.t, raises[0].Vote.Err, "it granted the tokens")
 		assert.Equal(f.t, "A", raises[1].Instance)
@@ -369,10 +369,10 @@ func TestStragglerThatReservedFewer(t *testing.T) {
 }
 
 // A grant with more reserved tokens than were asked for is a failed vote.
-func TestGrantWithImpossibleSpareIsAFailedVote(t *testing.T) {
-	for _, spare := range []int{-1, 1, 1 << 40} {
+func TestGrantWithTooManyReservedTokensIsAFailedVote(t *testing.T) {
+	for _, reserved := range []int{-1, 1, 1 << 40} {
 		play(t, 3, func(f *fixture) {
-			c, err := quorum.New(quorum.Config{}, generous{f.servers[0], spare}, generous{f.servers[1], spare}, f.servers[2])
+			c, err := quorum.New(quorum.Config{}, generous{f.servers[0], reserved}, generous{f.servers[1], reserved}, f.servers[2])
 			require.NoError(f.t, err)
 			_, err = c.TryAcquire(f.ctx, "k")
 			require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
@@ -383,16 +383,16 @@ func TestGrantWithImpossibleSpareIsAFailedVote(t *testing.T) {
 	}
 }
 
-// generous is an instance that says it reserved so many tokens.
+// generous is an instance that reports so many reserved tokens.
 type generous struct {
 	*quorumtest.Server
-	spare int
+	reserved int
 }
 
 func (s generous) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	s.Server.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
 		if vote.Outcome == wire.Granted && cmd.Op == wire.Acquire {
-			vote.Reserved = s.spare
+			vote.Reserved = s.reserved
 		}
 		to.Receive(vote)
 	}))

@@ -17,13 +17,13 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Scenario S9b: three of five hang, their SETs sit in the socket buffers, and are
-// run with their full TTL when the servers wake up, though that is long after.
-func TestOwedDeletesReachServersThatWakeUp(t *testing.T) {
+// Scenario S9b: three of five hang with SETs in their socket buffers. They carry them out with the
+// full TTL when they wake up, long after.
+func TestPendingDeletesReachServersThatWakeUp(t *testing.T) {
 	for _, asleep := range []time.Duration{500 * ms, 3 * time.Second, 15 * time.Second, time.Minute} {
 		t.Run(asleep.String(), func(t *testing.T) {
 			play(t, 5, func(f *fixture) {
-				f.acquire("warm") // who hangs has been looked at before
+				f.acquire("warm") // the servers that hang have been identified before
 				synctest.Wait()
 				f.hang(0, 1, 2)
 				_, err := f.TryAcquire(f.ctx, "k")
@@ -57,7 +57,7 @@ func (f *fixture) requireGone(key string, limit time.Duration) {
 	require.Empty(f.t, there(), "%q is still there after %v", key, limit)
 }
 
-func TestALeaseThatWasReleasedWhileServersHungIsOwed(t *testing.T) {
+func TestReleaseWhileServersHangLeavesPendingDeletes(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
@@ -70,9 +70,8 @@ func TestALeaseThatWasReleasedWhileServersHungIsOwed(t *testing.T) {
 	})
 }
 
-// A SET that the network held up lands after its delete found nothing: the delete
-// is sent again.
-func TestASetThatArrivesLateIsChased(t *testing.T) {
+// A SET delayed by the network arrives after its delete found nothing. The delete is sent again.
+func TestASetThatArrivesLateIsDeleted(t *testing.T) {
 	for _, late := range []time.Duration{150 * ms, time.Second, 4 * time.Second} {
 		t.Run(late.String(), func(t *testing.T) {
 			play(t, 3, func(f *fixture) {
@@ -82,8 +81,8 @@ func TestASetThatArrivesLateIsChased(t *testing.T) {
 				require.ErrorIs(t, err, quorum.ErrTaken)
 				time.Sleep(late - f.elapsed())
 				_, _, there := f.servers[0].Get("k")
-				require.True(t, there, "it has landed")
-				// The pauses double, so the key stands no longer than it took to land.
+				require.True(t, there, "the SET has arrived")
+				// The pauses double, so the key lasts no longer than the SET was delayed.
 				deadline := time.Now().Add(late + 100*ms)
 				for {
 					if _, _, there = f.servers[0].Get("k"); !there || time.Now().After(deadline) {
@@ -91,23 +90,23 @@ func TestASetThatArrivesLateIsChased(t *testing.T) {
 					}
 					time.Sleep(ms)
 				}
-				assert.False(t, there, "chased down")
+				assert.False(t, there, "deleted")
 				require.NoError(t, f.Settle(f.ctx))
 			})
 		})
 	}
 }
 
-// Nothing there isn't the end of it while the SET may still come; but it is after
-// the longest time for which it could have lived.
-func TestTheChaseEnds(t *testing.T) {
+// A delete that finds nothing isn't final while the SET may still arrive. It is final once the
+// SET's key would have expired.
+func TestPendingDeletesEnd(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.occupy("k", time.Second, 1, 2)
 		f.servers[0].SetFate(only(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseRequest}))
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrTaken)
 		require.NoError(t, f.Settle(f.ctx))
-		assert.GreaterOrEqual(t, f.elapsed(), maxTTL, "it looked for a maximal TTL")
+		assert.GreaterOrEqual(t, f.elapsed(), maxTTL, "the cleanup retried for MaxTTL")
 		assert.Less(t, f.elapsed(), 3*maxTTL)
 		assert.Less(t, f.count(0, wire.Release), 20, "less and less often")
 		before := f.count(0, wire.Release)
@@ -116,8 +115,8 @@ func TestTheChaseEnds(t *testing.T) {
 	})
 }
 
-// A server that answers, but not to this, is asked again; what it could have is
-// over MaxTTL after it answered first, and not after the delete became pending.
+// A server that answers other requests gets the delete again. Its key can last until MaxTTL after
+// its first answer, not after the delete became pending.
 func TestPendingDeletesOutliveErrors(t *testing.T) {
 	for name, wake := range map[string]time.Duration{"at once": 0, "after a long sleep": time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +133,7 @@ func TestPendingDeletesOutliveErrors(t *testing.T) {
 				f.resume(0)
 				time.Sleep(3 * time.Second)
 				_, _, there := f.servers[0].Get("k")
-				require.True(t, there, "it was run when the server woke up, and can't be deleted yet")
+				require.True(t, there, "the SET was carried out when the server woke up, and its key can't be deleted yet")
 				f.servers[0].SetFate(nil)
 				f.requireGone("k", time.Second)
 				require.NoError(t, f.Settle(f.ctx))
@@ -166,8 +165,8 @@ func TestPendingDeletesOnAServerThatOnlyFailsAreDropped(t *testing.T) {
 	})
 }
 
-// One delete that the server won't carry out must not keep the others waiting.
-func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
+// A delete that the server refuses must not keep the others waiting.
+func TestAPendingDeleteThatFailsDoesNotBlockTheOthers(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.acquire("warm")
 		synctest.Wait()
@@ -185,7 +184,7 @@ func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
 			}
 			return quorumtest.Fate{}
 		})
-		// What was sent before the server woke up is lost with the connection.
+		// Requests sent before the server woke up are lost with the connection.
 		f.servers[0].Kill()
 		f.servers[0].Start(true)
 		f.vouch(0)
@@ -194,8 +193,8 @@ func TestADebtThatFailsDoesNotBlockTheOthers(t *testing.T) {
 	})
 }
 
-// An instance with more than MaxPendingDeletes isn't asked for votes. When it answers, the
-// deletes are sent, and it is asked again.
+// An instance with more than MaxPendingDeletes isn't asked for votes. When it answers, it gets the
+// deletes, and votes again.
 func TestTooManyPendingDeletesStopTheVotes(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.acquire("warm")
@@ -225,8 +224,8 @@ func TestTooManyPendingDeletesStopTheVotes(t *testing.T) {
 	}, func(c *quorum.Config) { c.MaxPendingDeletes = 4 })
 }
 
-// An instance that takes votes and can't delete is told by what its deletes fail with,
-// and not by the number of them: no waiting helps that.
+// If an instance takes votes but can't delete, the error is that of its deletes, not their number:
+// waiting doesn't help.
 func TestPendingDeletesThatCannotEndSayWhy(t *testing.T) {
 	for _, forGood := range []bool{true, false} {
 		play(t, 1, func(f *fixture) {
@@ -250,7 +249,7 @@ func TestPendingDeletesThatCannotEndSayWhy(t *testing.T) {
 			assert.Equal(f.t, !forGood, errors.Is(err, quorum.ErrExhausted))
 			assert.Equal(f.t, forGood, time.Since(began) == 0)
 
-			// What was answered since says nothing of what failed before.
+			// Later answers don't explain what failed before.
 			f.servers[0].SetFate(nil)
 			time.Sleep(10 * time.Second)
 			f.requireNothingLeft()
@@ -275,7 +274,7 @@ func (f *fixture) requireNothingOf(keys ...string) {
 	}
 }
 
-// Many pending deletes arrive soon after the server has answered once, several at a time.
+// Many pending deletes are sent soon after the server's first answer, several at a time.
 func TestManyPendingDeletesEndQuickly(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.acquire("warm")
@@ -310,8 +309,8 @@ func (f *fixture) leftBut(key string) []string {
 	return left
 }
 
-// Close makes one more attempt and then lets go.
-func TestCloseTriesToPayOnceMore(t *testing.T) {
+// Close tries once more and then gives up.
+func TestCloseTriesPendingDeletesOnceMore(t *testing.T) {
 	for _, awake := range []bool{true, false} {
 		t.Run(fmt.Sprintf("awake %v", awake), func(t *testing.T) {
 			play(t, 3, func(f *fixture) {
@@ -348,8 +347,7 @@ func TestCloseTriesToPayOnceMore(t *testing.T) {
 	}
 }
 
-// A release after Close becomes a pending delete as well, has its one try, and leaves no
-// goroutine.
+// A release after Close also becomes a pending delete. It is tried once and leaves no goroutine.
 func TestPendingDeletesAfterClose(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -363,9 +361,9 @@ func TestPendingDeletesAfterClose(t *testing.T) {
 	})
 }
 
-// Two SETs of one value may be on their way, the acquisition's and a
-// restoration's: the delete that finds one of them doesn't settle the other.
-func TestARestorationThatArrivesLateIsChased(t *testing.T) {
+// Two SETs of one value may be in flight, the acquisition's and a restoration's. A delete that
+// finds one doesn't settle the other.
+func TestARestorationThatArrivesLateIsDeleted(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.servers[4].SetFate(func(cmd wire.Request) quorumtest.Fate {
 			switch cmd.Op {
@@ -378,8 +376,8 @@ func TestARestorationThatArrivesLateIsChased(t *testing.T) {
 		})
 		lease := f.acquire("k")
 		time.Sleep(500 * ms)
-		require.NoError(t, lease.Extend(f.ctx)) // its restoration lands at 3.6 s
-		time.Sleep(2 * time.Second)             // the SET has landed
+		require.NoError(t, lease.Extend(f.ctx)) // its restoration arrives at 3.6 s
+		time.Sleep(2 * time.Second)             // the SET has arrived
 		require.NoError(t, lease.Release(f.ctx))
 		synctest.Wait()
 		_, _, there := f.servers[4].Get("k")
@@ -387,12 +385,12 @@ func TestARestorationThatArrivesLateIsChased(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		_, _, there = f.servers[4].Get("k")
-		assert.False(t, there, "the restoration has landed, and nobody deletes it")
+		assert.False(t, there, "the restoration has arrived, and its key isn't deleted")
 	})
 }
 
 // The same with the answer of a second restoration in between.
-func TestASetThatArrivesAfterARestorationIsChased(t *testing.T) {
+func TestASetThatArrivesAfterARestorationIsDeleted(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.servers[4].SetFate(only(wire.Acquire, quorumtest.Fate{Before: 3 * time.Second}))
 		lease := f.acquire("k")
@@ -403,12 +401,12 @@ func TestASetThatArrivesAfterARestorationIsChased(t *testing.T) {
 		require.NoError(t, lease.Release(f.ctx))
 		time.Sleep(6 * time.Second)
 		_, _, there := f.servers[4].Get("k")
-		assert.False(t, there, "the SET has landed, and nobody deletes it")
+		assert.False(t, there, "the SET has arrived, and its key isn't deleted")
 	})
 }
 
-// A connection that broke is no answer: the server may be hung behind what broke
-// it, and its SETs are still to come when it answers at last.
+// A broken connection is no answer. The server may be hung behind the network fault, with SETs that
+// it will carry out before it answers.
 func TestABrokenConnectionIsNoAnswer(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.occupy("k", time.Second, 1, 2)
@@ -440,15 +438,15 @@ func TestABrokenConnectionIsNoAnswer(t *testing.T) {
 		time.Sleep(time.Second)
 		then(quorumtest.Answer) // the deletes find nothing
 		time.Sleep(lands - f.elapsed() + ms)
-		require.NotEmpty(t, f.left(), "the SET has landed")
+		require.NotEmpty(t, f.left(), "the SET has arrived")
 		f.requireGone("k", 2*time.Second)
 		require.NoError(t, f.Settle(f.ctx))
 	})
 }
 
-// A proxy takes connections for a server that is away, and closes them. That is no answer
-// of the server, however long it goes on: the delete is still pending when the server is
-// back and carries out the SET that waited for it.
+// A proxy accepts connections for a server that is away, and closes them. However long that goes
+// on, it is no answer from the server: the delete is still pending when the server returns and
+// carries out the delayed SET.
 func TestAProxyThatClosesIsNoAnswer(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.acquire("warm")
@@ -474,8 +472,8 @@ func TestAProxyThatClosesIsNoAnswer(t *testing.T) {
 	})
 }
 
-// A delete that becomes pending during the last pass of a Close has its try, too.
-func TestWhatIsOwedDuringTheLastPassIsTried(t *testing.T) {
+// A delete that becomes pending during the last pass of Close is also tried.
+func TestPendingDeletesOfTheLastPassAreTried(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		first, second := f.acquire("first"), f.acquire("second")
 		synctest.Wait()

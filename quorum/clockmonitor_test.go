@@ -16,7 +16,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// jumps is a hook that remembers, and what it remembers.
+// jumps is a hook that records jumps.
 type jumps struct {
 	mu     sync.Mutex
 	events []quorum.ClockEvent
@@ -36,7 +36,7 @@ func (j *jumps) seen() []quorum.ClockEvent {
 	return append([]quorum.ClockEvent(nil), j.events...)
 }
 
-// warmUp makes a client known to the instances' clocks and lives.
+// warmUp lets a client learn the instances' clocks and runs.
 func (f *fixture) warmUp(c *quorum.Coordinator) {
 	f.t.Helper()
 	lease, err := c.TryAcquire(f.ctx, "warm")
@@ -49,8 +49,8 @@ func step(d time.Duration) func(*quorumtest.Server) {
 	return func(s *quorumtest.Server) { s.StepClock(d) }
 }
 
-// Scenario S4: C1 holds A, B and C; C's clock jumps 15 s, and its key is gone; C2,
-// cut off from A and B, asks C, D and E.
+// Scenario S4: C1 holds A, B and C. C's clock jumps 15 s, and its key expires. C2, cut off from A
+// and B, asks C, D and E.
 func TestAJumpDoesNotMakeASecondHolder(t *testing.T) {
 	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
 		t.Run(fmt.Sprintf("off %d", mode), func(t *testing.T) {
@@ -81,9 +81,9 @@ func TestAJumpDoesNotMakeASecondHolder(t *testing.T) {
 				}
 				require.NoError(t, other.Settle(f.ctx))
 				_, _, there := f.servers[2].Get("k")
-				assert.False(t, there, "the vote that told of the jump was granted, and is undone")
+				assert.False(t, there, "the vote that reported the jump was a grant, and is undone")
 
-				// It votes again when all that it may have forgotten is over.
+				// It votes again when every lease that it may have forgotten has expired.
 				time.Sleep(maxTTL)
 				f.servers[3].Kill()
 				f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 0)
@@ -94,8 +94,7 @@ func TestAJumpDoesNotMakeASecondHolder(t *testing.T) {
 	}
 }
 
-// A lease on all five is lost only with three jumps, and by then none of the three
-// votes.
+// A lease on all five is lost only after three jumps, and by then none of the three votes.
 func TestThreeJumpsOnAFullLease(t *testing.T) {
 	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
 		for n := 1; n <= 3; n++ {
@@ -121,51 +120,51 @@ func TestThreeJumpsOnAFullLease(t *testing.T) {
 }
 
 func TestAStepBackIsSeenToo(t *testing.T) {
-	var told jumps
+	var reported jumps
 	play(t, 3, func(f *fixture) {
 		time.Sleep(5 * time.Second) // not back behind the mark
 		f.warmUp(f.Coordinator)
 		f.servers[1].StepClock(-3 * time.Second)
 		f.acquire("k")
 		synctest.Wait()
-		events := told.seen()
+		events := reported.seen()
 		require.Len(t, events, 1)
 		assert.Equal(t, "B", events[0].Instance)
-		assert.InDelta(t, float64(-3*time.Second), float64(events[0].Jump.By), float64(40*ms), "at the least")
+		assert.InDelta(t, float64(-3*time.Second), float64(events[0].Jump.By), float64(40*ms), "at least")
 		report, err := f.Verify(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		require.NotNil(t, report.Instances[1].Quarantine)
 		assert.Equal(t, quorum.ClockJumped, report.Instances[1].Quarantine.Reason)
 		assert.Nil(t, report.Instances[0].Quarantine)
-	}, told.hook)
+	}, reported.hook)
 }
 
-// While no lock is taken the clocks are read now and then, or the jump could pass
-// for a difference of rates.
+// The clocks are read regularly even if no lock is taken. Otherwise a jump could look like a
+// difference in rates.
 func TestAJumpIsNoticedWhileIdle(t *testing.T) {
-	var told jumps
+	var reported jumps
 	play(t, 3, func(f *fixture) {
 		f.warmUp(f.Coordinator)
 		time.Sleep(time.Hour)
-		require.Empty(t, told.seen())
+		require.Empty(t, reported.seen())
 		f.each(step(100*ms), 0, 1)
 		time.Sleep(5 * time.Second) // half of MaxTTL
 		synctest.Wait()
-		events := told.seen()
+		events := reported.seen()
 		require.Len(t, events, 2)
 		for _, e := range events {
-			assert.InDelta(t, float64(100*ms), float64(e.Jump.By), float64(40*ms), "at the least")
+			assert.InDelta(t, float64(100*ms), float64(e.Jump.By), float64(40*ms), "at least")
 			assert.LessOrEqual(t, e.Jump.Within, 5*time.Second)
 		}
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 
-		// And it ends with the Coordinator.
+		// The monitor ends with the Coordinator.
 		require.NoError(t, f.Close(f.ctx))
 		before := len(f.servers[0].Log())
 		time.Sleep(time.Hour)
 		assert.Len(t, f.servers[0].Log(), before)
-	}, told.hook)
+	}, reported.hook)
 }
 
 func TestClockEverySaysHowOften(t *testing.T) {
@@ -188,10 +187,10 @@ func TestClockEverySaysHowOften(t *testing.T) {
 	}
 }
 
-// Slow and uneven answers widen the bounds; they are no jumps. Nor is a clock that
-// gains within the allowance for rates.
+// Slow and uneven answers widen the bounds; they are no jumps. Nor is a clock that gains within the
+// rate allowance.
 func TestSlowAnswersAreNoJumps(t *testing.T) {
-	var told jumps
+	var reported jumps
 	play(t, 3, func(f *fixture) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var mu sync.Mutex
@@ -211,28 +210,27 @@ func TestSlowAnswersAreNoJumps(t *testing.T) {
 			f.servers[0].StepClock(500 * time.Microsecond)
 			f.servers[1].StepClock(-500 * time.Microsecond)
 		}
-		assert.Empty(t, told.seen())
-	}, told.hook)
+		assert.Empty(t, reported.seen())
+	}, reported.hook)
 }
 
 func TestAClockThatRunsOffIsSeen(t *testing.T) {
-	var told jumps
+	var reported jumps
 	play(t, 3, func(f *fixture) {
 		f.warmUp(f.Coordinator)
 		for range 60 {
 			time.Sleep(time.Second)
 			f.servers[0].StepClock(80 * ms) // chrony's largest slew
 		}
-		events := told.seen()
+		events := reported.seen()
 		require.NotEmpty(t, events)
 		for _, e := range events {
 			assert.Equal(t, "A", e.Instance)
 		}
-	}, told.hook)
+	}, reported.hook)
 }
 
-// The quarantine for a jump ends by the monotonic clock alone, and Trust doesn't
-// lift it.
+// A quarantine for a jump ends by the monotonic clock alone. Trust doesn't lift it.
 func TestTrustDoesNotLiftAJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
@@ -251,26 +249,26 @@ func TestTrustDoesNotLiftAJump(t *testing.T) {
 	})
 }
 
-// This machine was suspended: every clock seems to have jumped. That costs a
-// maximal TTL, and errs to the safe side, for a wrong time source that stepped
-// this machine and the servers alike would look the same.
+// This machine was suspended, so every clock seems to have jumped. That costs one MaxTTL, on the
+// safe side: a wrong time source that stepped this machine and the servers alike would look the
+// same.
 func TestASuspensionLooksLikeAJumpOfAll(t *testing.T) {
-	var told jumps
+	var reported jumps
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
-		f := newFixture(t, 3, withSkew(clk), told.hook)
+		f := newFixture(t, 3, withSkew(clk), reported.hook)
 		f.warmUp(f.Coordinator)
 		clk.stepMono(-time.Minute)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		assert.Len(t, told.seen(), 3)
+		assert.Len(t, reported.seen(), 3)
 	})
 }
 
-// A lease on a bare quorum isn't extended by the word of a server whose clock can't
-// be relied on: it would count the new TTL too fast.
+// A lease on a bare quorum isn't extended by the vote of a server with an unreliable clock, whose
+// key would expire too early.
 func TestAnExtensionDoesNotCountAClockThatJumped(t *testing.T) {
 	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
 		t.Run(fmt.Sprintf("off %d", mode), func(t *testing.T) {

@@ -37,7 +37,7 @@ const briefTurns = 64
 
 // reserve is how many tokens a round reserves for local successors.
 func (w *wait) reserve() int {
-	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.queues.polls() {
+	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.queues.polls() || w.all.several() {
 		return 0
 	}
 	return w.waiter.successors()
@@ -82,7 +82,8 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 // waiter with these terms.
 func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
 	//guard:handover-not-extending  a lease that is being extended isn't handed over
-	if l.state.c.cfg.Cohorts == Off || l.extending != nil || terms.TTL != l.terms.TTL {
+	if l.state.c.cfg.Cohorts == Off || l.extending != nil || terms.TTL != l.terms.TTL ||
+		terms.Note != l.terms.Note { // which is in the value that both would share
 		return false
 	}
 	used := drift.Elapsed(l.start, now)

@@ -16,22 +16,22 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
-// crew is goroutines of one process that wait for "k" in turn. Each that gets it says
-// so, and releases it when it is told to.
-type crew struct {
+// workers are goroutines of one process that wait for "k" in turn. Each reports its lease and
+// releases it on request.
+type workers struct {
 	f      *fixture
 	group  sync.WaitGroup
 	leases chan *quorum.Lease
 	let    chan struct{}
 	errs   chan error
 	last   fencing.Token
-	holder *quorum.Lease // the last one, written by who has the lock
+	holder *quorum.Lease // the last one, written by the holder
 }
 
-// newCrew makes a crew whose line is known for short turns: somebody just had one.
-func newCrew(f *fixture, c *quorum.Coordinator, n int) *crew {
+// newWorkers makes workers in a queue that expects short turns, because one just ended.
+func newWorkers(f *fixture, c *quorum.Coordinator, n int) *workers {
 	f.t.Helper()
-	w := &crew{f: f, leases: make(chan *quorum.Lease, n), let: make(chan struct{}), errs: make(chan error, n)}
+	w := &workers{f: f, leases: make(chan *quorum.Lease, n), let: make(chan struct{}), errs: make(chan error, n)}
 	first, err := c.Acquire(f.ctx, "k")
 	require.NoError(f.t, err)
 	w.last = first.Token()
@@ -43,8 +43,8 @@ func newCrew(f *fixture, c *quorum.Coordinator, n int) *crew {
 	return w
 }
 
-// join has one more stand in line.
-func (w *crew) join(ctx context.Context, c *quorum.Coordinator) {
+// join adds a waiter to the queue.
+func (w *workers) join(ctx context.Context, c *quorum.Coordinator) {
 	w.group.Go(func() {
 		lease, err := c.Acquire(ctx, "k")
 		if err != nil {
@@ -52,7 +52,7 @@ func (w *crew) join(ctx context.Context, c *quorum.Coordinator) {
 			return
 		}
 		if w.holder != nil {
-			assert.Error(w.f.t, w.holder.Err(), "two have it")
+			assert.Error(w.f.t, w.holder.Err(), "two hold it")
 		}
 		w.holder = lease
 		w.leases <- lease
@@ -62,12 +62,12 @@ func (w *crew) join(ctx context.Context, c *quorum.Coordinator) {
 	synctest.Wait()
 }
 
-// next gives the lease of the one whose turn it is.
-func (w *crew) next() *quorum.Lease {
+// next returns the current holder's lease.
+func (w *workers) next() *quorum.Lease {
 	w.f.t.Helper()
 	select {
 	case lease := <-w.leases:
-		synctest.Wait() // the one behind is ready to follow
+		synctest.Wait() // the next waiter is ready for the hand-off
 		if token := lease.Token(); token != 0 {
 			require.Greater(w.f.t, token, w.last)
 			w.last = token
@@ -79,27 +79,27 @@ func (w *crew) next() *quorum.Lease {
 	}
 }
 
-// pass lets the holder release, and gives the next one's lease.
-func (w *crew) pass() *quorum.Lease {
+// pass lets the holder release, and returns the next holder's lease.
+func (w *workers) pass() *quorum.Lease {
 	w.f.t.Helper()
 	w.release()
 	return w.next()
 }
 
-func (w *crew) release() {
+func (w *workers) release() {
 	w.f.t.Helper()
 	w.let <- struct{}{}
 	require.NoError(w.f.t, <-w.errs)
 }
 
-// The lock passes from one to the next of a process without a word to the servers.
+// The lock passes between goroutines of a process without a request to the servers.
 func TestCohortPassesTheLockOn(t *testing.T) {
 	for name, fencing := range map[string]quorum.Switch{"with tokens": quorum.On, "without": quorum.Off} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.lag(ms)
-				w := newCrew(f, f.Coordinator, 8)
+				w := newWorkers(f, f.Coordinator, 8)
 				first := w.next()
 				before, at := f.sent("k"), time.Now()
 				value, deadline, last := first.Value(), first.Deadline(), first.Token()
@@ -107,9 +107,9 @@ func TestCohortPassesTheLockOn(t *testing.T) {
 				for range 7 {
 					time.Sleep(10 * ms)
 					lease := w.pass()
-					require.ErrorIs(f.t, context.Cause(within), quorum.ErrReleased, "two have it")
+					require.ErrorIs(f.t, context.Cause(within), quorum.ErrReleased, "two hold it")
 					require.Equal(f.t, value, lease.Value())
-					require.Equal(f.t, deadline, lease.Deadline(), "a pass adds no time")
+					require.Equal(f.t, deadline, lease.Deadline(), "a hand-off adds no time")
 					require.Len(f.t, lease.Votes(), 5)
 					if fencing == quorum.On {
 						require.Equal(f.t, last+1, lease.Token())
@@ -117,11 +117,11 @@ func TestCohortPassesTheLockOn(t *testing.T) {
 					last, within = lease.Token(), lease.Context()
 				}
 				assert.Equal(f.t, 70*ms, time.Since(at))
-				assert.Equal(f.t, before, f.sent("k"), "nobody is asked")
+				assert.Equal(f.t, before, f.sent("k"), "no server is asked")
 				w.release()
 				w.group.Wait()
 				f.requireNothingLeft()
-				assert.Equal(f.t, before+5, f.sent("k"), "the last one releases")
+				assert.Equal(f.t, before+5, f.sent("k"), "the last holder releases")
 				if fencing == quorum.On {
 					assert.Greater(f.t, f.acquire("k").Token(), last)
 				}
@@ -130,28 +130,28 @@ func TestCohortPassesTheLockOn(t *testing.T) {
 	}
 }
 
-// Whoever has the lock after a cohort has a larger token than any of it, whatever became
-// of that; also one that was refused, or lost its counters, in between.
+// The next holder after a cohort has a larger token than all of the cohort, whatever became of its
+// leases. That includes a holder that was refused, or lost its counters, in between.
 func TestCohortsTokensAreBelowTheNext(t *testing.T) {
-	for name, end := range map[string]func(f *fixture, w *crew){
-		"released": func(_ *fixture, w *crew) { w.release() },
-		"run out":  func(f *fixture, _ *crew) { time.Sleep(time.Until(f.began.Add(time.Hour))) },
-		"two lost": func(f *fixture, w *crew) {
+	for name, end := range map[string]func(f *fixture, w *workers){
+		"released": func(_ *fixture, w *workers) { w.release() },
+		"run out":  func(f *fixture, _ *workers) { time.Sleep(time.Until(f.began.Add(time.Hour))) },
+		"two lost": func(f *fixture, w *workers) {
 			w.release()
 			f.each(func(s *quorumtest.Server) { s.Restart(false) }, 0, 3)
 			f.vouch(0)
 			f.vouch(3)
 		},
-		"two behind": func(f *fixture, w *crew) {
+		"two behind": func(f *fixture, w *workers) {
 			w.release()
 			f.each(func(s *quorumtest.Server) { s.PutCounter("k", 1, f.Set().String()) }, 1, 2)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
-				f.travel(ms) // or the next one's keys could come before the first one's have gone
-				w := newCrew(f, f.Coordinator, 3)
+				f.travel(ms) // otherwise the keys of the next lease could arrive before the first lease's are deleted
+				w := newWorkers(f, f.Coordinator, 3)
 				w.next()
 				time.Sleep(10 * ms) // it is on all servers
 				w.pass()
@@ -175,7 +175,7 @@ func TestCohortsTokensAreBelowTheNext(t *testing.T) {
 	}
 }
 
-// What isn't passed on has a round of its own, with a value of its own.
+// A lease that isn't handed off ends, and the next waiter has a round and a value of its own.
 func TestWhatIsNotPassedOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(t *testing.T, f *fixture, lease *quorum.Lease)
@@ -189,11 +189,12 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 		}},
 		"held for long": {do: func(_ *testing.T, _ *fixture, lease *quorum.Lease) { time.Sleep(lease.Validity()/10 + time.Second) }},
 		"another TTL":   {next: func(terms *quorum.Terms) { terms.TTL = 5 * time.Minute }},
+		"another note":  {next: func(terms *quorum.Terms) { terms.Note = "another" }},
 		"more validity": {do: func(_ *testing.T, _ *fixture, _ *quorum.Lease) { time.Sleep(5 * time.Second) },
 			next: func(terms *quorum.Terms) { terms.MinValidity = 590 * time.Second }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				next := f.Coordinator
 				if c.next != nil {
@@ -201,7 +202,7 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 					next, err = f.WithTerms(c.next)
 					require.NoError(f.t, err)
 				}
-				w := newCrew(f, f.Coordinator, 1)
+				w := newWorkers(f, f.Coordinator, 1)
 				w.join(f.ctx, next)
 				w.join(f.ctx, next)
 				first := w.next()
@@ -223,15 +224,15 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// A lease that was passed on is over for who had it: it says nothing of the value, which
-// is another one's, and can do nothing to it.
+// A lease that was handed off is over for the previous holder. It reveals nothing of the value,
+// which is the successor's, and can't affect it.
 func TestPassedLeaseIsOver(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
-		w := newCrew(f, f.Coordinator, 2)
+		w := newWorkers(f, f.Coordinator, 2)
 		first := w.next()
 		second := w.pass()
-		require.Equal(f.t, first.Token()+1, second.Token(), "it was passed on")
+		require.Equal(f.t, first.Token()+1, second.Token(), "it was handed off")
 
 		assert.Zero(f.t, first.Validity())
 		require.ErrorIs(f.t, first.Err(), quorum.ErrReleased)
@@ -250,11 +251,11 @@ func TestPassedLeaseIsOver(t *testing.T) {
 	})
 }
 
-// Who gives up while the lock passes to it leaves it to the next.
-func TestCohortGoesOnWithoutWhoGaveUp(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// A waiter that leaves during the hand-off passes the lease on.
+func TestHandOffSkipsAWaiterThatGaveUp(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
-		w := newCrew(f, f.Coordinator, 1)
+		w := newWorkers(f, f.Coordinator, 1)
 		ctx, cancel := context.WithCancel(f.ctx)
 		w.join(ctx, f.Coordinator)
 		w.join(f.ctx, f.Coordinator)
@@ -270,12 +271,12 @@ func TestCohortGoesOnWithoutWhoGaveUp(t *testing.T) {
 	})
 }
 
-// Another process waits for twice as many turns as there are waiters here, at most; a
-// newcomer for a bounded number.
+// Another process waits at most twice as many turns as there are waiters here; a newcomer waits for
+// a bounded number.
 func TestCohortsLetOthersIn(t *testing.T) {
 	for name, c := range map[string]struct{ known bool }{"known": {true}, "a newcomer": {false}} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.lag(ms)
 				other := f.distant(137 * time.Microsecond)
@@ -284,7 +285,7 @@ func TestCohortsLetOthersIn(t *testing.T) {
 					require.NoError(f.t, err)
 					time.AfterFunc(50*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
 				}
-				// Each of four wants it again and again.
+				// Each of four goroutines wants the lock again and again.
 				ctx, cancel := context.WithCancel(f.ctx)
 				var group sync.WaitGroup
 				var turns atomic.Int64
@@ -310,13 +311,13 @@ func TestCohortsLetOthersIn(t *testing.T) {
 				assert.Less(f.t, time.Since(at), 1500*ms)
 				require.NoError(f.t, lease.Release(f.ctx))
 
-				// From now on it is known that others want it.
+				// From now on this process knows of other processes.
 				for range 3 {
 					at, before = time.Now(), turns.Load()
 					lease, err = other.Acquire(f.ctx, "k")
 					require.NoError(f.t, err)
 					f.t.Logf("after %d turns and %v", turns.Load()-before, time.Since(at))
-					assert.LessOrEqual(f.t, turns.Load()-before, int64(2*4), "nobody here has more than two turns meanwhile")
+					assert.LessOrEqual(f.t, turns.Load()-before, int64(2*4), "no process has more than two turns meanwhile")
 					require.NoError(f.t, lease.Release(f.ctx))
 				}
 				cancel()
@@ -327,14 +328,14 @@ func TestCohortsLetOthersIn(t *testing.T) {
 	}
 }
 
-// A round that takes tokens for others is settled with all of them.
-func TestSparesAreRaisedToo(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// A round that reserves tokens for waiters settles all of them.
+func TestReservedTokensAreRaisedToo(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		for i, s := range f.servers {
 			s.PutCounter("k", fencing.Token(100*i), f.Set().String())
 		}
-		w := newCrew(f, f.Coordinator, 4)
+		w := newWorkers(f, f.Coordinator, 4)
 		w.next()
 		w.pass()
 		w.pass()
@@ -353,32 +354,31 @@ func TestSparesAreRaisedToo(t *testing.T) {
 	})
 }
 
-// Who comes when the round is under way has no token set aside, and so a round of its
-// own.
-func TestSparesRunOut(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// A waiter that arrives during the round has no reserved token, and so needs its own round.
+func TestReservedTokensRunOut(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		other, taken := f.other(), make(chan *quorum.Lease, 1)
 		first := f.acquire("k")
-		synctest.Wait() // it has the key at the meeting place, too
-		w := &crew{f: f, leases: make(chan *quorum.Lease, 4), let: make(chan struct{}), errs: make(chan error, 4), last: first.Token()}
+		synctest.Wait() // it has the key on the queue server, too
+		w := &workers{f: f, leases: make(chan *quorum.Lease, 4), let: make(chan struct{}), errs: make(chan error, 4), last: first.Token()}
 		w.group.Go(func() {
 			lease, err := other.Acquire(f.ctx, "k")
 			assert.NoError(f.t, err)
 			taken <- lease
 		})
-		time.Sleep(10 * ms) // it stands in line
+		time.Sleep(10 * ms) // it waits in the queue
 		w.join(f.ctx, f.Coordinator)
-		f.travel(ms) // or who is called could ask before all keys are deleted
+		f.travel(ms) // otherwise the notified waiter could ask before all keys are deleted
 		require.NoError(f.t, first.Release(f.ctx))
-		theirs := <-taken // from here on it is known that others want it
+		theirs := <-taken // from here on the process knows of other processes
 		w.join(f.ctx, f.Coordinator)
-		time.Sleep(10 * ms) // what it asks has been answered
+		time.Sleep(10 * ms) // its request has been answered
 		f.travel(10 * ms)
 		released := make(chan error, 1)
 		go func() { released <- theirs.Release(f.ctx) }()
 		time.Sleep(15 * ms)
-		require.Empty(f.t, w.leases, "the round is under way")
+		require.Empty(f.t, w.leases, "the round is in progress")
 		for range 4 {
 			w.join(f.ctx, f.Coordinator)
 		}
@@ -389,10 +389,10 @@ func TestSparesRunOut(t *testing.T) {
 			values = append(values, w.pass().Value())
 		}
 		for _, value := range values[1:4] {
-			assert.Equal(f.t, values[0], value, "two stood in line when it was asked for, which is four turns")
+			assert.Equal(f.t, values[0], value, "two waited when the position was requested, which makes four turns")
 		}
 		assert.NotEqual(f.t, values[0], values[4])
-		assert.Equal(f.t, values[4], values[5], "which was for two as well")
+		assert.Equal(f.t, values[4], values[5], "the position was requested for two as well")
 		w.release()
 		w.group.Wait()
 		f.requireNothingLeft()

@@ -20,6 +20,8 @@ const (
 	maxKey = 1024
 	// maxOwner is the longest Config.Owner, in bytes.
 	maxOwner = 64
+	// maxNote is the longest Terms.Note, in bytes.
+	maxNote = 128
 )
 
 // Switch turns a feature on or off. The zero Switch is On: what keeps a lock safe has to be
@@ -64,6 +66,13 @@ type Terms struct {
 	// MaxLife bounds the time from the acquisition of a lease to its end, however it is
 	// extended: at least TTL. Default 0: no bound.
 	MaxLife time.Duration
+
+	// Note is a text about the lease that Inspect shows to others, such as what it is taken for:
+	// printable UTF-8, at most 128 bytes. It is part of the lock's value, as Config.Owner is. So
+	// the instances set both in one step, and a note can't change while the lease lasts. A lease
+	// is handed only to a local waiter with the same note. Keep secrets out of it: everybody who
+	// can read the keys sees it. Default: none.
+	Note string
 }
 
 // Config sets up a Coordinator. The zero Config is ready to use: every field has a default,
@@ -175,7 +184,7 @@ type Config struct {
 	// spaces, at most 64 bytes. Default: none.
 	Owner string
 
-	// processClock is the client's clock. Default: clock.New(), the machine's.
+	// Clock is the client's clock. Default: clock.New(), the machine's.
 	Clock clock.Clock
 
 	// Random is the source of values and delays. Reads must not fail, and need not be safe
@@ -184,6 +193,11 @@ type Config struct {
 
 	// Hooks are called when something happens. Default: none.
 	Hooks Hooks
+
+	// CloseAlso is closed by Coordinator.Close when nothing uses the instances any more, or
+	// Close's context has ended: their instance.Group, so that one Close closes all. Default:
+	// none, and whoever opened the instances closes them.
+	CloseAlso io.Closer
 }
 
 // complete fills in the defaults and checks every field, for n instances.
@@ -297,6 +311,9 @@ func (t Terms) validate(c Config) error {
 		return err
 	}
 	if err := c.covers(t.TTL); err != nil {
+		return err
+	}
+	if err := valid.Note(t.Note, maxNote); err != nil {
 		return err
 	}
 	if t.MinValidity < 0 || t.MaxTries < 0 || t.MaxWait < 0 || t.MaxLife < 0 {

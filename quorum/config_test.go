@@ -25,8 +25,7 @@ func bareServers(names ...string) []wire.Instance {
 	return instances
 }
 
-// Every bad value is refused, by a message that names the field and the value
-// and says what to do about it.
+// Every bad value is refused, with a message that names the field, the value and the fix.
 func TestConfigRefusesBadValues(t *testing.T) {
 	terms := func(terms quorum.Terms) quorum.Config { return quorum.Config{Terms: terms} }
 	for _, test := range []struct {
@@ -134,8 +133,8 @@ func TestConfigDefaults(t *testing.T) {
 	require.NoError(t, c.Close(t.Context()))
 }
 
-// The default timeout of an instance follows the TTL, between 50 and 500 ms,
-// and never eats more than half of it for a round of two stages.
+// The default InstanceTimeout follows the TTL, between 50 and 500 ms. A round of two stages never
+// takes more than half of the TTL.
 func TestConfigDefaultInstanceTimeout(t *testing.T) {
 	for ttl, want := range map[time.Duration]time.Duration{
 		100 * ms:         25 * ms,
@@ -182,7 +181,7 @@ func TestNewRefusesBadInstances(t *testing.T) {
 	assert.ErrorIs(t, err, quorum.ErrDuplicate)
 }
 
-// An even N is allowed, and needs one more grant than the odd one below.
+// An even N is allowed, and needs one grant more than the odd number below it.
 func TestNewWithEvenN(t *testing.T) {
 	play(t, 4, func(f *fixture) {
 		assert.Equal(f.t, wire.Set{N: 4, Q: 3, MaxTTL: 10 * time.Second}, f.Set())
@@ -248,7 +247,7 @@ func TestWithTerms(t *testing.T) {
 		_, err = f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
 
-		// Of a view as of the original.
+		// A view behaves like the original.
 		plain, err := view.WithTerms(func(t *quorum.Terms) { t.KeepAlive, t.MinValidity = false, time.Second })
 		require.NoError(f.t, err)
 		assert.Equal(f.t, quorum.Terms{TTL: time.Minute, MaxTries: 7, MaxLife: time.Hour, MinValidity: time.Second}, plain.Terms())
@@ -309,7 +308,7 @@ type connected struct {
 
 func (c connected) ConnLife() time.Duration { return c.life }
 
-// What a connection to a server before may still get comes off MaxTTL.
+// The lifetime of connections to a previous server comes off MaxTTL.
 func TestTermsLeaveTimeForOldConnections(t *testing.T) {
 	server := func(name string, life time.Duration) wire.Instance {
 		return connected{quorumtest.NewServer(name, nil), life}
@@ -352,8 +351,8 @@ func TestTermsLeaveTimeForOldConnections(t *testing.T) {
 	require.ErrorContains(t, err, "TTL is 12s")
 }
 
-// A client whose MaxTTL is shorter would count a server's votes before leases of the
-// others have expired that the server has forgotten. So it is refused, and told both.
+// A client with a shorter MaxTTL would count a server's votes before leases that it has forgotten
+// have expired. So the server refuses it and reports both values.
 func TestClientsAgreeOnMaxTTL(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -366,7 +365,7 @@ func TestClientsAgreeOnMaxTTL(t *testing.T) {
 		require.NoError(t, lease.Release(f.ctx))
 		require.NoError(t, f.Settle(f.ctx))
 
-		// A higher version takes over, and then the others are refused.
+		// A higher version takes over, and then the servers refuse the others.
 		next := f.other(func(cfg *quorum.Config) { cfg.MaxTTL, cfg.Set.Version = time.Minute, 1 })
 		lease, err = next.TryAcquire(f.ctx, "k")
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -46,6 +47,7 @@ type core struct {
 	admission     *admission.Limiter
 	keeper        *leaseKeeper
 	watching      sync.Once
+	closeAlso     func() error // closes Config.CloseAlso, once
 	waitReported  atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
 }
 
@@ -88,6 +90,12 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		random:     &random.Source{Reader: cfg.Random},
 		background: background.New(),
 		admission:  admission.New(cfg.InstanceTimeout, cfg.MaxInFlight),
+		closeAlso: sync.OnceValue(func() error {
+			if cfg.CloseAlso == nil {
+				return nil
+			}
+			return cfg.CloseAlso.Close()
+		}),
 	}
 	for _, inst := range instances {
 		c.connLife = max(c.connLife, inst.ConnLife())
@@ -172,14 +180,21 @@ func (c *Coordinator) Config() Config {
 // longer than ctx. It releases no leases, because their holders may still be at work:
 // release them before.
 //
-// It closes none of the instances: whoever opened them does. A second Close waits like the
-// first.
+// Then it closes Config.CloseAlso, which package redlock sets to the instances. Otherwise it closes
+// none of the instances: whoever opened them does. A second Close waits like the first, and returns
+// the same error of CloseAlso.
 func (c *Coordinator) Close(ctx context.Context) error {
 	c.background.Close()
-	if err := c.background.Wait(ctx); err != nil {
-		return fmt.Errorf("quorum: closing: instances are still being waited for: %w", causeOf(ctx))
+	//guard:instances-close-last  the instances are closed after the last deletes were sent
+	err := c.background.Wait(ctx)
+	if err != nil {
+		err = fmt.Errorf("quorum: closing: instances are still being waited for: %w", causeOf(ctx))
 	}
-	return nil
+	// Also if ctx has ended: what is under way then fails, and nothing stays open.
+	if also := c.closeAlso(); also != nil {
+		return errors.Join(err, also)
+	}
+	return err
 }
 
 // Settle waits until nothing is under way: no late vote, no pending delete, and no lease that

@@ -15,7 +15,8 @@
 // # What is guaranteed
 //
 //  1. Mutual exclusion. While a lease has validity left, no other client of the same
-//     instances has a valid lease on the same key, if the assumptions below hold.
+//     instances has a valid lease on the same key, if the assumptions below hold. A lease on
+//     several keys (AcquireAll) is one on each of them.
 //  2. Order. Each new lease on a key gets a larger Token than every earlier one. Clocks and
 //     pauses cannot change that, as long as one server common to both majorities keeps its
 //     data. If none does, the servers' clocks must agree to within half of MaxTTL
@@ -83,8 +84,8 @@
 //     another fingerprint is refused (ErrSetMismatch). The fingerprint does not name the
 //     servers: a client that lists the same number of other servers goes unnoticed. So does
 //     any difference with Fencing Off.
-//  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL. They also
-//     refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
+//  6. No lease is longer than MaxTTL. New, WithTerms, Resume and ExtendTo refuse a longer TTL. They
+//     also refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
 //     server after its address has moved (Instance.ConnLife). A program that locks the same
 //     keys without this library goes unnoticed.
 //  7. No other program writes the lock's keys ("key", "{key}:redlock" and

@@ -16,7 +16,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// twice takes a lock and gives it back, twice: the first may find out what has happened.
+// twice takes and releases a lock twice. The first try may find out what has happened.
 func twice(f *fixture, c *quorum.Coordinator, key string) (err error) {
 	for range 2 {
 		var l *quorum.Lease
@@ -28,9 +28,9 @@ func twice(f *fixture, c *quorum.Coordinator, key string) (err error) {
 	return err
 }
 
-// path is one client's way to a name: to one server of several, or cut.
+// path is one client's way to a name. It leads to one server of several, or is cut.
 type path struct {
-	*quorumtest.Server // gives the name
+	*quorumtest.Server // provides the name
 	to                 atomic.Pointer[quorumtest.Server]
 	cut                atomic.Bool
 }
@@ -72,10 +72,10 @@ func forAll(all []*path, do func(*path)) {
 	}
 }
 
-// All settings are the defaults (MaxTTL 30 s, the monitor ticks every 10 s). A name leads
-// from S2 to S1 and back to S2 for a moment between two ticks of A: B leaves S1's mark anew
-// then. A gets a lease from S2 right before its next tick, and then the name leads to S1
-// again. A's lease is younger than S1's mark, so A leaves that anew.
+// All settings are the defaults (MaxTTL 30 s, the monitor ticks every 10 s). A name leads from S2
+// to S1 and briefly back to S2 between two ticks of A, and B renews S1's mark. A gets a lease from
+// S2 right before its next tick, and then the name leads to S1 again. A's lease is younger than
+// S1's mark, so A renews that mark.
 func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.MaxTTL = 30 * time.Second; cfg.TTL = 30 * time.Second })
@@ -115,7 +115,7 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 		_, err := b.Verify(f.ctx)
 		require.NoError(t, err)
 		time.Sleep(100 * ms)
-		pb.to.Store(s1) // the name leads to S1, and A asks nothing meanwhile
+		pb.to.Store(s1) // the name leads to S1; A sends nothing meanwhile
 		_, _ = b.Verify(f.ctx)
 		began := time.Now()
 		// and back to S2
@@ -134,8 +134,8 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 	})
 }
 
-// S1 has an older counter of the same run. Its name led elsewhere meanwhile, so that the
-// epoch is another one, and tokens rise.
+// S1 has an older counter of the same run. Its name led elsewhere meanwhile, so the epoch differs,
+// and tokens rise.
 func TestTokensRiseWhereANameComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
@@ -167,9 +167,8 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 	})
 }
 
-// A client's machine was suspended overnight, while all servers were restarted one after
-// the other. Its leases ended long ago, so it leaves no mark anew in the morning, though
-// its monotonic clock stood still.
+// A client's machine was suspended overnight, and every server was restarted meanwhile. Its leases
+// ended long ago, so it renews no mark in the morning, though its monotonic clock stood still.
 func TestASuspendedClientLeavesNoMarkAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 3)
@@ -200,15 +199,14 @@ func TestASuspendedClientLeavesNoMarkAnew(t *testing.T) {
 			_, err = z.TryAcquire(f.ctx, "z")
 			require.Error(t, err)
 		}
-		assert.NoError(t, twice(f, f.Coordinator, "k"), "everybody else goes on")
+		assert.NoError(t, twice(f, f.Coordinator, "k"), "all other clients continue")
 		time.Sleep(2 * maxTTL)
 		assert.NoError(t, held.Err())
 	})
 }
 
-// The name led a client that starts to a replica, or to a spare server, for a moment: a
-// wrong line in its hosts file. No server had a vote there, so that nobody else waits when the
-// line is right.
+// A wrong line in a hosts file led a starting client briefly to a replica or a spare server. No
+// server had a vote there, so no other client waits after the fix.
 func TestAWrongAddressAtTheStart(t *testing.T) {
 	for name, edit := range map[string]func(*wire.Identity){
 		"a replica":      func(id *wire.Identity) { id.Role = "slave" },
@@ -230,11 +228,11 @@ func TestAWrongAddressAtTheStart(t *testing.T) {
 				_, err := z.Verify(f.ctx)
 				require.Error(t, err)
 				for _, s := range wrong {
-					require.Empty(t, s.Log(), "it was asked for nothing")
+					require.Empty(t, s.Log(), "it received no request")
 				}
 				forAll(pz, func(p *path) { p.to.Store(f.servers[p.index()]) })
 				_, _ = z.Verify(f.ctx)
-				assert.NoError(t, twice(f, f.Coordinator, "k"), "everybody else goes on")
+				assert.NoError(t, twice(f, f.Coordinator, "k"), "all other clients continue")
 			})
 		})
 	}
@@ -242,7 +240,7 @@ func TestAWrongAddressAtTheStart(t *testing.T) {
 
 func (p *path) index() int { return int(p.Server.Name()[0] - 'A') }
 
-// The first replica costs a client nothing that saw the server within the last minute.
+// The first replica costs nothing to a client that saw the server within the last minute.
 func TestAFirstReplicaWithinTheLastMinute(t *testing.T) {
 	for name, c := range map[string]struct {
 		away    time.Duration
@@ -274,8 +272,8 @@ func TestAFirstReplicaWithinTheLastMinute(t *testing.T) {
 	}
 }
 
-// All servers' clocks were an hour ahead, and are set right. Clients that run wait once, as
-// the monitor has it, and not once more when a client starts minutes later.
+// All servers' clocks were an hour ahead, and are corrected. Running clients wait once, because of
+// the monitor, and not again when a client starts minutes later.
 func TestAClientThatStartsAfterAClockWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 3)
@@ -285,13 +283,13 @@ func TestAClientThatStartsAfterAClockWasSetBack(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		require.NoError(t, f.acquire("l").Release(f.ctx), "the monitor's quarantine is over")
 		_, _ = f.other().Verify(f.ctx)
-		assert.NoError(t, twice(f, f.Coordinator, "m"), "everybody else goes on")
+		assert.NoError(t, twice(f, f.Coordinator, "m"), "all other clients continue")
 	})
 }
 
-// One client's resolver gives a name's two servers by turns (a wrong second A record in its
-// hosts file). The others reach the first server only, and go on: no spare server ever had
-// a vote.
+// One client's resolver alternates between two servers for a name (a wrong second A record in its
+// hosts file). The others reach only the first server, and continue: no spare server ever had a
+// vote.
 func TestOneClientThatAlternates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 3)
@@ -319,8 +317,8 @@ func TestOneClientThatAlternates(t *testing.T) {
 	})
 }
 
-// A rolling restart under many clients, some cut off for a while, leaves one mark a
-// server, and nobody waits for a majority.
+// A rolling restart under many clients, some cut off for a while, leaves one mark per server, and
+// no client waits for a majority.
 func TestRollingRestartsLeaveOneMarkEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 5)

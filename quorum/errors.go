@@ -121,8 +121,9 @@ func (e *InstanceError) Unwrap() error { return e.Err }
 type RoundError struct {
 	// Op is what the round was for: Acquire, Extend, Release or Look.
 	Op wire.Op
-	// Key is the resource.
-	Key string
+	// Key is the resource, and Also are the others of a round for several.
+	Key  string
+	Also []string
 	// Verdict says how the round ended: one of this package's errors.
 	Verdict error
 	// Cause is the cause of the caller's context, if that ended the round.
@@ -161,8 +162,9 @@ var ErrPending = errors.New("quorum: no answer yet when the round was decided")
 // ErrInterrupted or ErrClosed), to the context's error and cause, and to the last round's
 // error.
 type WaitError struct {
-	// Key is the resource.
-	Key string
+	// Key is the resource, and Also are the others of an AcquireAll.
+	Key  string
+	Also []string
 	// Tries is how many tries there were (see Terms.MaxTries), and Waited how long they took.
 	// Without MaxTries only the first of several looks in a row at a lock of this process is
 	// counted.
@@ -177,7 +179,7 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	text := fmt.Sprintf("%v (%q: %d tries in %v)", e.Verdict, e.Key, e.Tries, e.Waited.Round(time.Millisecond))
+	text := fmt.Sprintf("%v (%v: %d tries in %v)", e.Verdict, keys{e.Key, e.Also}, e.Tries, e.Waited.Round(time.Millisecond))
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
@@ -215,12 +217,12 @@ func permanent(err error) bool {
 	if errors.As(err, &own) {
 		return own.Permanent()
 	}
-	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrCounter)
+	return errors.Is(err, ErrSetMismatch) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrCounter) || errors.Is(err, ErrConfig)
 }
 
 func (e *RoundError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v (%s %q", e.Verdict, e.Op, e.Key)
+	fmt.Fprintf(&b, "%v (%s %v", e.Verdict, e.Op, keys{e.Key, e.Also})
 	switch {
 	case len(e.Votes) > 0:
 		t := count(e.Votes)

@@ -73,8 +73,8 @@ func TestRoundErrorWording(t *testing.T) {
 	assert.EqualError(t, inst, "c: extend: quorumtest: connection refused")
 }
 
-// An instance whose vote was not needed has not failed; and the votes of a round that
-// was cut short were waited for.
+// An instance whose vote was not needed has not failed, and a round that was cut short had votes
+// that it still needed.
 func TestPendingVotesAreNoFailures(t *testing.T) {
 	votes := []quorum.Ballot{
 		{Instance: "a", Vote: wire.Vote{Outcome: wire.Refused}},
@@ -91,7 +91,7 @@ func TestPendingVotesAreNoFailures(t *testing.T) {
 	}
 }
 
-// A round that found the same token on no quorum says what the raises failed with.
+// A round whose token no quorum confirmed reports the errors of the raises.
 func TestTokenRaceShowsTheRaises(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -122,7 +122,7 @@ func TestTokenRaceShowsTheRaises(t *testing.T) {
 		assert.NotEmpty(f.t, round.Raises)
 		f.requireNothingLeft()
 
-		// And no waiting helps, if none helps the raises.
+		// If nothing helps the raises, waiting doesn't either.
 		f.counters(10, 30, 20)
 		_, err = f.Acquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
@@ -136,7 +136,7 @@ func TestTokenRaceShowsTheRaises(t *testing.T) {
 	assert.EqualError(t, err, quorum.ErrTokenRace.Error()+` (acquire "k": 1 granted, 0 refused, 0 failed; quorum is 1 of 1); a: raise: its key was gone`)
 }
 
-// Clients that disagree on the set aren't told that the lock is taken.
+// Clients that disagree on the set get an error other than ErrTaken.
 func TestOtherSetIsNoLockThatIsTaken(t *testing.T) {
 	theirs := wire.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String()
 	for name, c := range map[string]struct {
@@ -188,8 +188,8 @@ func TestWaitErrorText(t *testing.T) {
 	assert.EqualError(t, bare, `quorum: gave up waiting for the lock ("k": 0 tries in 0s)`)
 }
 
-// The caller's end shows with its cause, in a round as in a wait; and "canceled"
-// never means anything else.
+// The cause of the caller's context is in the error, in a round as in a wait. "canceled" never
+// means anything else.
 func TestTheCallersCauseIsVisible(t *testing.T) {
 	why := errors.New("the request was aborted")
 	play(t, 5, func(f *fixture) {
@@ -218,15 +218,15 @@ func TestTheCallersCauseIsVisible(t *testing.T) {
 			assert.ErrorContains(t, err, why.Error(), name)
 		}
 
-		// A deadline of the caller's.
+		// A deadline of the caller's context.
 		ctx, cancel := context.WithTimeout(f.ctx, 250*ms)
 		defer cancel()
 		_, err := f.Acquire(ctx, "k")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, quorum.ErrInterrupted)
-		require.ErrorIs(t, err, wire.ErrTimeout, "and why it had to wait is there as well")
+		require.ErrorIs(t, err, wire.ErrTimeout, "and the reason for the wait is there as well")
 
-		// And an instance's is none.
+		// An instance's timeout is none.
 		_, err = f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, wire.ErrTimeout)
 		assert.NotErrorIs(t, err, context.DeadlineExceeded)
@@ -234,7 +234,7 @@ func TestTheCallersCauseIsVisible(t *testing.T) {
 	})
 }
 
-// breaker is an instance that breaks the contract of errors.
+// breaker is an instance that breaks the contract on errors.
 type breaker struct {
 	*quorumtest.Server
 	err error

@@ -15,8 +15,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// readonly is a path whose server can't keep a mark for a moment (OOM, MISCONF, NOREPLICAS):
-// instance.probe.mark then gives Served 0 and no epoch.
+// readonly is a path whose server briefly can't keep a mark (OOM, MISCONF, NOREPLICAS):
+// instance.probe.mark then returns Served 0 and no epoch.
 type readonly struct {
 	*path
 	on atomic.Bool
@@ -44,8 +44,8 @@ type comingBack struct {
 	lease, fresh *quorum.Lease
 }
 
-// back: D and F know S1. The name leads F to S2, and D asks nothing meanwhile. F gets a
-// lease on k from S2, for 30 s. Then the name leads to S1 again.
+// back: D and F know S1. The name leads F to S2, and D sends nothing meanwhile. F gets a lease on k
+// from S2, for 30 s. Then the name leads to S1 again.
 func back(t *testing.T) *comingBack {
 	a := &comingBack{fixture: newFixture(t, 1, func(cfg *quorum.Config) {
 		cfg.MaxTTL, cfg.TTL, cfg.ClockMonitor = 30*time.Second, 30*time.Second, quorum.Off
@@ -89,7 +89,7 @@ func (a *comingBack) find() { // F finds out that its name leads to S1
 
 func (a *comingBack) rival(c *quorum.Coordinator) {
 	a.t.Helper()
-	for range 2 { // the first may find out
+	for range 2 { // the first try may find out
 		second, err := c.TryAcquire(a.ctx, "k")
 		if err == nil {
 			assert.Zero(a.t, a.lease.Validity(), "two leases at once; tokens %v and %v (falls: %v)", a.lease.Token(), second.Token(), second.Token() <= a.lease.Token())
@@ -100,8 +100,8 @@ func (a *comingBack) rival(c *quorum.Coordinator) {
 	}
 }
 
-// An epoch that a first replica replaced doesn't come back if a client had votes of another
-// server meanwhile, whichever client probes first.
+// If a client had votes of another server, an epoch that a first replica replaced doesn't come
+// back, whichever client probes first.
 func TestAnEpochThatComesBackForgetsNoEvidence(t *testing.T) {
 	for name, c := range map[string]struct{ attach, start, dFirst bool }{
 		"control: nothing":                    {},
@@ -131,8 +131,8 @@ func TestAnEpochThatComesBackForgetsNoEvidence(t *testing.T) {
 	}
 }
 
-// F's first probe of S1 can't leave a mark, so the second one still tells of S2.
-func TestEvidenceIsToldUntilAMarkIsKept(t *testing.T) {
+// F's first probe of S1 can't leave a mark, so the second one still reports S2.
+func TestEvidenceIsReportedUntilAMarkIsKept(t *testing.T) {
 	for name, ro := range map[string]bool{"control": false, "S1 couldn't write for a moment": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestEvidenceIsToldUntilAMarkIsKept(t *testing.T) {
 	}
 }
 
-// A client that got no epoch asks for it again, also without the clock monitor.
+// A client without an epoch asks for one again, also without the clock monitor.
 func TestAnEpochIsAskedForWithoutTheMonitor(t *testing.T) {
 	for name, monitor := range map[string]quorum.Switch{"control: on": quorum.On, "off": quorum.Off} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestAnEpochIsAskedForWithoutTheMonitor(t *testing.T) {
 	}
 }
 
-// A replica had no vote, so that nobody waits when the name leads to the master.
+// A replica had no vote, so no client waits when the name leads to the master.
 func TestAReplicaIsNoEvidence(t *testing.T) {
 	for name, edit := range map[string]func(*wire.Identity){
 		"up for a moment": func(id *wire.Identity) { id.Role = "slave" },
@@ -203,13 +203,13 @@ func TestAReplicaIsNoEvidence(t *testing.T) {
 				time.Sleep(time.Second)
 				forAll(pz, func(p *path) { p.to.Store(f.servers[p.index()]) })
 				_, _ = z.Verify(f.ctx)
-				assert.NoError(t, twice(f, f.Coordinator, "k"), "everybody else goes on")
+				assert.NoError(t, twice(f, f.Coordinator, "k"), "all other clients continue")
 			})
 		})
 	}
 }
 
-// The same for a client that runs, and for a duplicate: all names lead to one server.
+// The same for a running client, and for a duplicate: all names lead to one server.
 func TestADuplicateIsNoEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 3)
@@ -225,7 +225,7 @@ func TestADuplicateIsNoEvidence(t *testing.T) {
 		require.NoError(t, twice(f, f.Coordinator, "k"))
 		forAll(pz, func(p *path) { p.to.Store(f.servers[p.index()]) })
 		_, _ = z.Verify(f.ctx)
-		assert.NoError(t, twice(f, f.Coordinator, "k"), "everybody else goes on")
+		assert.NoError(t, twice(f, f.Coordinator, "k"), "all other clients continue")
 	})
 }
 
@@ -265,12 +265,12 @@ func TestTheFirstEpochOfARunningClient(t *testing.T) {
 	}
 }
 
-// Servers hide their run IDs and tell their replication IDs. A client that finds another
-// server waits for a whole quarantine.
+// Servers hide their run IDs and show their replication IDs. A client that finds another server
+// waits for a full quarantine.
 func TestAnotherServerThatHidesItsRunID(t *testing.T) {
 	for name, hide := range map[string]func(*wire.Identity){
-		"control: told": nil,
-		"hidden":        func(id *wire.Identity) { id.RunID = "" },
+		"control: shown": nil,
+		"hidden":         func(id *wire.Identity) { id.RunID = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -283,7 +283,7 @@ func TestAnotherServerThatHidesItsRunID(t *testing.T) {
 					s.SetIdentity(hide)
 				}
 				time.Sleep(time.Minute)
-				for _, s := range []*quorumtest.Server{s1, s2} { // the name has led to S2, too, long ago
+				for _, s := range []*quorumtest.Server{s1, s2} { // the name led to S2, too, long ago
 					_, _ = f.newCoordinatorOn(f.cfg, []wire.Instance{newPath(s)}).Verify(f.ctx)
 					time.Sleep(time.Second)
 				}
@@ -297,7 +297,7 @@ func TestAnotherServerThatHidesItsRunID(t *testing.T) {
 				held, err := g.TryAcquire(f.ctx, "k") // on S1
 				require.NoError(t, err)
 				time.Sleep(time.Second)
-				pd.to.Store(s2) // the name moves; D sees that it is another server
+				pd.to.Store(s2) // the name moves; D sees another server
 				for range 2 {
 					second, err := d.TryAcquire(f.ctx, "k")
 					if err == nil {
@@ -311,8 +311,8 @@ func TestAnotherServerThatHidesItsRunID(t *testing.T) {
 	}
 }
 
-// Hosts with a wrong line in their hosts files are set right one after the other. Their
-// clients took no lock there, so nobody else waits.
+// Wrong lines in hosts files are corrected one host after the other. The clients there took no
+// lock, so no other client waits.
 func TestIdleClientsAreNoEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 3)

@@ -24,23 +24,23 @@ func newExample(n int, cfg quorum.Config) (*quorum.Coordinator, []*quorumtest.Se
 	if err != nil {
 		panic(err)
 	}
-	// These have just been set up and never gave a lock out: they need not wait.
+	// These were just set up and never granted a lock, so they need not wait.
 	if err := c.Trust(context.Background()); err != nil {
 		panic(err)
 	}
 	return c, servers
 }
 
-// The usual way: the lock is taken, kept while the work goes on, and given back.
+// The usual way: take the lock, keep it while the work runs, and release it.
 func ExampleCoordinator_Do() {
 	c, _ := newExample(5, quorum.Config{})
 	ctx := context.Background()
 	defer c.Close(ctx) //nolint:errcheck // an example
 
 	err := c.Do(ctx, "orders/42", func(ctx context.Context, lease *quorum.Lease) error {
-		// ctx ends when the lock is lost. A process that is paused learns that
-		// too late; so whatever is written should carry lease.Token(), and the
-		// resource refuse a smaller one than it has seen.
+		// ctx ends when the lock is lost. A paused process learns that too late, so every write
+		// should carry lease.Token(), and the resource should refuse a token smaller than the
+		// largest it has seen.
 		fmt.Println("held:", ctx.Err() == nil, lease.Token() > 0)
 		return nil
 	})
@@ -48,6 +48,50 @@ func ExampleCoordinator_Do() {
 	// Output:
 	// held: true true
 	// error: <nil>
+}
+
+// A transfer needs both accounts, and another one may name them the other way round.
+func ExampleCoordinator_DoAll() {
+	c, _ := newExample(5, quorum.Config{})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+
+	transfer := func(from, to string) error {
+		return c.DoAll(ctx, []string{"account/" + from, "account/" + to}, func(ctx context.Context, lease *quorum.Lease) error {
+			// One token for both accounts, larger than all that either has seen.
+			fmt.Println(lease.Keys(), lease.Token() > 0)
+			return nil
+		})
+	}
+	fmt.Println(transfer("anna", "ben"), transfer("ben", "anna"))
+	fmt.Println(transfer("anna", "anna"))
+	// Output:
+	// [account/anna account/ben] true
+	// [account/anna account/ben] true
+	// <nil> <nil>
+	// quorum: bad configuration: the key "account/anna" is given twice; give each key once
+}
+
+// Two keys let two in.
+func ExampleCoordinator_TryAcquireAny() {
+	c, _ := newExample(5, quorum.Config{})
+	ctx := context.Background()
+	defer c.Close(ctx) //nolint:errcheck // an example
+
+	places := []string{"export/1", "export/2"}
+	for range 3 {
+		lease, err := c.TryAcquireAny(ctx, places...)
+		if err != nil {
+			fmt.Println("full:", errors.Is(err, quorum.ErrTaken))
+			continue
+		}
+		defer lease.Release(ctx) //nolint:errcheck // an example
+		fmt.Println("in:", lease.Key() != "")
+	}
+	// Output:
+	// in: true
+	// in: true
+	// full: true
 }
 
 func ExampleCoordinator_TryAcquire() {
@@ -72,7 +116,7 @@ func ExampleCoordinator_TryAcquire() {
 	// after the release: quorum: lease was released
 }
 
-// An error says which instance had what to do with it.
+// An error says what happened on each instance.
 func ExampleRoundError_instances() {
 	c, servers := newExample(3, quorum.Config{})
 	ctx := context.Background()
@@ -94,7 +138,7 @@ func ExampleRoundError_instances() {
 	// B quorumtest: connection refused
 }
 
-// A lock that one process takes and another gives back.
+// One process takes a lock and another one releases it.
 func ExampleCoordinator_Resume() {
 	c, _ := newExample(3, quorum.Config{})
 	ctx := context.Background()
@@ -155,7 +199,12 @@ func ExampleCoordinator_Inspect() {
 	ctx := context.Background()
 	defer c.Close(ctx) //nolint:errcheck // an example
 
-	if _, err := c.TryAcquire(ctx, "k"); err != nil {
+	noted, err := c.WithTerms(func(terms *quorum.Terms) { terms.Note = "import of 12:00" })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := noted.TryAcquire(ctx, "k"); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -166,7 +215,7 @@ func ExampleCoordinator_Inspect() {
 		return
 	}
 	if held := found.Held(); held != nil {
-		fmt.Println(held.Owner, held.Instances, held.Remaining > 9*time.Second)
+		fmt.Printf("%s (%s) %v %v\n", held.Owner, held.Note, held.Instances, held.Remaining > 9*time.Second)
 	}
-	// Output: worker-7 [A B C] true
+	// Output: worker-7 (import of 12:00) [A B C] true
 }

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -10,15 +11,16 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Extend gives the lease a new TTL from now. It needs a quorum of instances that are not in
+// Extend gives the lease its TTL (Terms.TTL) from now on. It needs a quorum of instances that are not in
 // quarantine and on which the key is still the lease's. It also restores the lease on instances
 // that lack it (after a restart, after a late grant, or after another client's key expired).
 // These never count towards the quorum: otherwise an expired lease could be revived under an
 // old token.
 //
 // The new validity counts from just before the extension was sent. If the extension isn't won,
-// or Terms.MaxLife leaves nothing to gain, the error Is ErrNotExtended and the old deadline
-// stands. In the first case another try may succeed. If so many instances say that the key is
+// Terms.MaxLife leaves nothing to gain, or the lease lasts for longer than that already (see
+// ExtendTo), the error Is ErrNotExtended and the old deadline stands. In the first case another
+// try may succeed. If so many instances say that the key is
 // not the lease's that no quorum can have it, the lease ends at once, and the error Is ErrLost.
 // After the deadline the error is ErrExpired, and no instance is asked. Other errors:
 // ErrReleased, ErrHandedOff and ErrClosed if that ended the lease, ErrConfig for a nil lease,
@@ -28,7 +30,36 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if l == nil {
 		return errNoLease
 	}
-	if _, more := l.nextTTL(); !more && l.Validity() > 0 {
+	return l.extendTo(ctx, l.terms.TTL)
+}
+
+// ExtendTo is Extend with another TTL than Terms.TTL, once: whole milliseconds, with the range of
+// Terms.TTL, so at most MaxTTL less the time for which an instance's connections stay open
+// (Instance.ConnLife). Terms.MaxLife may cut it. Later extensions by Extend and KeepAlive have
+// Terms.TTL again.
+//
+// An instance that left an extension of this lease unanswered doesn't count for later ones with a
+// longer TTL: the first may still arrive there, and would shorten the key. If that leaves no quorum,
+// the lease can be extended to that shorter TTL only.
+//
+// No extension shortens a lease: if it lasts for longer than ttl already, the error Is
+// ErrNotExtended and the old deadline stands. For a ttl outside of the range the error is
+// ErrConfig. In both cases no instance is asked. Other errors are those of Extend.
+func (l *Lease) ExtendTo(ctx context.Context, ttl time.Duration) error {
+	if l == nil {
+		return errNoLease
+	}
+	terms := *l.terms
+	terms.TTL, terms.MaxLife = ttl, 0 // which cuts it
+	//guard:extension-covered  no extension is longer than MaxTTL
+	if err := l.state.c.validate(terms); err != nil {
+		return fmt.Errorf("ExtendTo: %w", err)
+	}
+	return l.extendTo(ctx, ttl)
+}
+
+func (l *Lease) extendTo(ctx context.Context, full time.Duration) error {
+	if _, more := l.nextTTL(full); !more && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
 	if err := l.enterExtension(ctx); err != nil {
@@ -39,8 +70,11 @@ func (l *Lease) Extend(ctx context.Context) error {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
 	decided := make(chan *extension, 1)
-	e, err := l.newExtension(ctx, l.state.c.cfg.InstanceTimeout, decided)
+	e, err := l.newExtension(ctx, full, l.state.c.cfg.InstanceTimeout, decided)
 	if e == nil {
+		if left, length := l.Validity(), l.state.c.cfg.Drift.Validity(full, 0); err == nil && length < left {
+			err = l.extendError(fmt.Errorf("%w: a TTL of %v is a validity of %v, and it has one of %v; no extension shortens a lease", ErrNotExtended, full, length, left), nil, nil)
+		}
 		return err
 	}
 	l.state.c.send(e)
@@ -60,6 +94,7 @@ type extension struct {
 	lease   *Lease
 	cmd     wire.Request
 	length  time.Duration // the validity that it gives, from start on
+	capped  bool          // Terms.MaxLife has cut it
 	start   drift.Instant
 	timeout time.Duration     // of each request
 	decided chan<- *extension // gets the extension; has room for it
@@ -73,15 +108,15 @@ type extensionBuffer struct {
 	partBuffer   [usual]part
 }
 
-// newExtension makes an extension, while no other one is under way, because MaxLife leaves less
-// with time. timeout bounds each request to each instance. It returns none, and perhaps an error,
-// if none is to be sent.
-func (l *Lease) newExtension(ctx context.Context, timeout time.Duration, decided chan<- *extension) (*extension, error) {
+// newExtension makes an extension to full, while no other one is under way, because MaxLife leaves
+// less with time. timeout bounds each request to each instance. It returns none, and perhaps an
+// error, if none is to be sent.
+func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, decided chan<- *extension) (*extension, error) {
 	c := l.state.c
 	left := l.Validity()
 	// Capped for Extend, too: a short extension by KeepAlive that arrives late must not leave the
 	// key with less time than a longer one promised.
-	ttl, _ := l.nextTTL()
+	ttl, _ := l.nextTTL(full)
 	length := c.cfg.Drift.Validity(ttl, 0)
 	switch {
 	//guard:expired-not-extended  a lease that has expired is not extended
@@ -94,13 +129,14 @@ func (l *Lease) newExtension(ctx context.Context, timeout time.Duration, decided
 		return nil, nil
 	}
 	if c.cfg.Hooks.RoundStarted != nil {
-		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Try: 1})
+		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1})
 	}
-	e := &extensionBuffer{extension: extension{lease: l, length: length, timeout: timeout, decided: decided}}
+	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: ttl < full, timeout: timeout, decided: decided}}
 	n := len(c.members)
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
-	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Value: e.state.value, TTL: ttl}
+	//guard:extension-of-all  an instance counts for an extension only with all keys of the lease
+	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: ttl}
 	return &e.extension, nil
 }
 
@@ -147,6 +183,9 @@ func (e *extension) firstRequest(i int) (*wire.Request, use, wire.Outcome) {
 func (e *extension) answered(i int, second bool, ballot Ballot) {
 	if !second {
 		e.state.note(i, wire.Extend, ballot.Vote)
+		if ballot.Vote.Outcome == wire.Failed && !ballot.Vote.Unsent {
+			e.state.noteLate(i, e.cmd.TTL)
+		}
 		return
 	}
 	e.state.note(i, wire.Restore, ballot.Vote)
@@ -155,7 +194,15 @@ func (e *extension) answered(i int, second bool, ballot Ballot) {
 	}
 }
 
-func (e *extension) count(_ int, vote *wire.Vote) {
+// count takes in a vote. An instance keeps the key for what it granted only if nothing shortens it:
+// an extension sets the TTL at its arrival. If an earlier one has no answer and a shorter TTL (see
+// Lease.ExtendTo), it may arrive after this one, when the instance has hung. With an equal or a
+// longer TTL the key only lives longer.
+func (e *extension) count(i int, vote *wire.Vote) {
+	//guard:late-shorter-extension  an instance at which a shorter extension may still arrive doesn't count for a longer one
+	if late := e.state.shorter(i, e.cmd.TTL); late > 0 && vote.Outcome == wire.Granted {
+		*vote = wire.Vote{Err: fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.cmd.TTL)}
+	}
 	verdict := e.tally.Count(vote.Outcome)
 	if e.verdict == majority.Pending && verdict != majority.Pending {
 		e.verdict = verdict
@@ -177,7 +224,8 @@ func (e *extension) secondRequest(i int) *wire.Request {
 		return nil
 	}
 	return &wire.Request{
-		Op: wire.Restore, Key: e.state.key, Value: e.state.value, TTL: e.cmd.TTL,
+		//guard:restore-of-all  a lease on several keys is put back with all of them
+		Op: wire.Restore, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: e.cmd.TTL,
 		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
 	}
 }
@@ -187,7 +235,7 @@ func (e *extension) conclude(ctx context.Context, err error) error {
 	l, hooks := e.lease, &e.state.c.cfg.Hooks
 	if hooks.RoundDecided != nil {
 		took := drift.Elapsed(e.start, e.state.c.reader.Now())
-		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.state.key, Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
+		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
 	}
 	if err == nil && hooks.Extended != nil {
 		hooks.Extended(ctx, l.event(nil))
@@ -236,10 +284,10 @@ func (e *extension) prolong() error {
 		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
 	}
 	//guard:extension-from-send  the new validity counts from before the extension was sent
-	l.start, l.length = start, length
+	l.start, l.length, l.capped = start, length, l.capped || e.capped
 	return nil
 }
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	return &RoundError{Op: wire.Extend, Key: l.Key(), Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
+	return &RoundError{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
 }

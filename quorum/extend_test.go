@@ -19,7 +19,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// only gives commands with this operation a fate, and lets all others pass.
+// only applies a fate to requests with this operation.
 func only(op wire.Op, fate quorumtest.Fate) func(wire.Request) quorumtest.Fate {
 	return func(cmd wire.Request) quorumtest.Fate {
 		if cmd.Op == op {
@@ -29,7 +29,7 @@ func only(op wire.Op, fate quorumtest.Fate) func(wire.Request) quorumtest.Fate {
 	}
 }
 
-// count counts an operation in the log of server i.
+// count counts the requests with an operation in server i's log.
 func (f *fixture) count(i int, op wire.Op) int {
 	n := 0
 	for _, did := range f.ops(i) {
@@ -40,7 +40,7 @@ func (f *fixture) count(i int, op wire.Op) int {
 	return n
 }
 
-// remaining is how long server i's key has to live.
+// remaining is the remaining TTL of server i's key.
 func (f *fixture) remaining(i int, key string) time.Duration {
 	_, left, _ := f.servers[i].Get(key)
 	return left
@@ -65,8 +65,8 @@ func TestExtendGivesANewTTLFromBeforeTheSend(t *testing.T) {
 	})
 }
 
-// All 2^5 masks of instances that fail to extend: it is won exactly with a quorum,
-// else the old deadline stands, and nothing is released.
+// All 2^5 sets of instances that fail to extend. The extension succeeds exactly with a quorum.
+// Otherwise the old deadline stands and nothing is released.
 func TestExtendNeedsAQuorumOfTheOldOnes(t *testing.T) {
 	for name, fate := range map[string]quorumtest.Fate{
 		"unanswered": {End: quorumtest.LoseReply}, "lost": {End: quorumtest.LoseRequest}, "refused": {End: quorumtest.Refuse},
@@ -101,7 +101,7 @@ func TestExtendNeedsAQuorumOfTheOldOnes(t *testing.T) {
 						for i := range f.servers {
 							assert.Zero(t, f.count(i, wire.Release), "scenario S11e")
 						}
-						// And another try may win.
+						// Another try may succeed.
 						f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
 						require.NoError(t, lease.Extend(f.ctx))
 						assert.True(t, lease.Deadline().After(before))
@@ -126,8 +126,8 @@ func TestFailedExtendLeavesTheLeaseUntilItsDeadline(t *testing.T) {
 	})
 }
 
-// So many instances say "not yours" that no quorum can have it: the lease ends
-// now, and not at its deadline.
+// If so many instances say "not yours" that no quorum can hold it, the lease ends at once and not
+// at its deadline.
 func TestExtendEndsALeaseThatIsCertainlyLost(t *testing.T) {
 	for name, lose := range map[string]func(s *quorumtest.Server){
 		"deleted":    func(s *quorumtest.Server) { s.Delete("k") },
@@ -156,14 +156,14 @@ func TestExtendEndsALeaseThatIsCertainlyLost(t *testing.T) {
 					assert.ErrorIs(t, lease.Err(), quorum.ErrLost)
 					assert.Zero(t, lease.Validity())
 					assert.Equal(t, time.Second, f.elapsed(), "at once")
-					require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrLost, "and for good")
+					require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrLost, "and permanently")
 				})
 			})
 		}
 	}
 }
 
-// Unanswered is not "not yours": with them the loss isn't certain.
+// No answer is not "not yours", so the loss isn't certain.
 func TestExtendDoesNotTakeSilenceForLoss(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -196,15 +196,15 @@ func TestPastTheDeadlineNobodyIsAsked(t *testing.T) {
 	})
 }
 
-// Scenario S11a: another client held the lock in between. An extension that puts
-// keys where none are would give two holders of one token.
+// Scenario S11a: another client held the lock in between. An extension that set missing keys would
+// give two holders of one token.
 func TestExtendNeverRevives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
 		f := newFixture(t, 5, withSkew(clk))
 		lease := f.acquire("k")
 		synctest.Wait()
-		// Both of the first client's clocks stand still: it alone can't know.
+		// Both clocks of the first client stand still, so it can't know.
 		time.Sleep(10 * time.Second)
 		clk.stepWall(-10 * time.Second)
 		clk.stepMono(-10 * time.Second)
@@ -225,7 +225,7 @@ func TestExtendNeverRevives(t *testing.T) {
 	})
 }
 
-// Replies that come after the old deadline find the lease over.
+// Replies that come after the old deadline find the lease expired.
 func TestRepliesAfterTheDeadlineDoNotRevive(t *testing.T) {
 	for _, watched := range []bool{false, true} {
 		t.Run(fmt.Sprintf("watched %v", watched), func(t *testing.T) {
@@ -248,9 +248,8 @@ func TestRepliesAfterTheDeadlineDoNotRevive(t *testing.T) {
 	}
 }
 
-// A keeper that nears the end of the life that it may give asks for less and
-// less. What the holder was promised by an extension of its own must stand, also
-// when the two meet.
+// A keeper near MaxLife asks for shorter and shorter TTLs. What the holder's own extension promised
+// must stand, also when the two meet.
 func TestExtendNeverShortens(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -276,7 +275,7 @@ func TestExtendNeverShortens(t *testing.T) {
 	})
 }
 
-// MaxLife bounds a holder's own extensions as it does the keeper's.
+// MaxLife bounds the holder's own extensions as well as the keeper's.
 func TestExtendKeepsToMaxLife(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -297,7 +296,7 @@ func TestExtendKeepsToMaxLife(t *testing.T) {
 	}, func(c *quorum.Config) { c.MaxLife = 12 * time.Second })
 }
 
-// restorable are the ways in which an instance can lack a lease that others have.
+// restorable lists the ways in which an instance can lack a lease that others have.
 var restorable = map[string]struct{ before, after func(f *fixture, i int) }{
 	"restarted empty": {nil, func(f *fixture, i int) { f.servers[i].Restart(false) }},
 	"flushed":         {nil, func(f *fixture, i int) { f.servers[i].FlushAll() }},
@@ -310,7 +309,7 @@ var restorable = map[string]struct{ before, after func(f *fixture, i int) }{
 		func(f *fixture, i int) { f.servers[i].EndWith(quorumtest.LoseRequest) },
 		func(f *fixture, i int) { f.servers[i].SetFate(nil) },
 	},
-	"was somebody else's": {
+	"had another client's key": {
 		func(f *fixture, i int) { f.servers[i].Put("k", strangers, time.Second) },
 		func(*fixture, int) {},
 	},
@@ -341,7 +340,7 @@ func TestExtendPutsTheLeaseBack(t *testing.T) {
 					assert.Equal(t, f.Set().String(), s.Record("k").Set)
 				}
 
-				// Once is enough.
+				// One restoration is enough.
 				time.Sleep(time.Second)
 				require.NoError(t, lease.Extend(f.ctx))
 				synctest.Wait()
@@ -355,7 +354,7 @@ func TestExtendPutsTheLeaseBack(t *testing.T) {
 	}
 }
 
-func TestExtendDoesNotPutItBackOverSomebodyElsesKey(t *testing.T) {
+func TestExtendDoesNotReplaceAnotherClientsKey(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.occupy("k", wire.NoExpiry, 4)
 		lease := f.acquire("k")
@@ -368,9 +367,8 @@ func TestExtendDoesNotPutItBackOverSomebodyElsesKey(t *testing.T) {
 	})
 }
 
-// Two still have it and three could be given it again: five keys would stand, and
-// yet the lease is lost, for between the loss and now another client may have
-// held the three.
+// Two still have the lease, and three could get it again, which makes five keys. It is lost
+// nevertheless, because another client may have held the three in between.
 func TestRestoredInstancesDoNotCount(t *testing.T) {
 	for name, c := range restorable {
 		if c.before != nil {
@@ -413,8 +411,7 @@ func TestNothingIsPutBackByAnExtensionThatFailed(t *testing.T) {
 	})
 }
 
-// Scenario S11d: whatever the moment at which a release meets a renewal, nothing
-// is put back behind it.
+// Scenario S11d: whenever a release meets a renewal, no key comes back after it.
 func TestNothingIsPutBackAfterARelease(t *testing.T) {
 	for at := range 30 {
 		t.Run(fmt.Sprintf("released after %d ms", at), func(t *testing.T) {
@@ -430,7 +427,7 @@ func TestNothingIsPutBackAfterARelease(t *testing.T) {
 				both.Go(func() {
 					err := lease.Extend(f.ctx)
 					if err != nil {
-						assert.ErrorIs(t, err, quorum.ErrReleased, "not lost: its own holder gave it back")
+						assert.ErrorIs(t, err, quorum.ErrReleased, "not lost: its own holder released it")
 					}
 				})
 				both.Go(func() {
@@ -471,7 +468,7 @@ func TestExtendIsCancelledByItsContext(t *testing.T) {
 		assert.NoError(t, lease.Err())
 		synctest.Wait()
 
-		// One that has ended before asks nobody.
+		// If the context has already ended, nothing is sent.
 		asked := f.count(0, wire.Extend)
 		require.ErrorIs(t, lease.Extend(ctx), quorum.ErrInterrupted)
 		require.NoError(t, f.Settle(f.ctx))
@@ -514,7 +511,7 @@ func TestConcurrentExtensionsTakeTurns(t *testing.T) {
 		assert.Equal(t, fullValidity-10*ms, lease.Validity())
 		f.requireInOrder(wire.Extend, 10*ms)
 
-		// Who stands in line can leave it.
+		// A caller that waits in the queue can leave it.
 		ctx, cancel := context.WithTimeout(f.ctx, 2*ms)
 		defer cancel()
 		all.Go(func() { assert.NoError(t, lease.Extend(f.ctx)) })
@@ -524,8 +521,7 @@ func TestConcurrentExtensionsTakeTurns(t *testing.T) {
 	})
 }
 
-// requireInOrder demands that each server carried out the operation with at least
-// gap between two of them.
+// requireInOrder demands that each server carried out these requests at least gap apart.
 func (f *fixture) requireInOrder(op wire.Op, gap time.Duration) {
 	f.t.Helper()
 	for i := range f.servers {
@@ -542,8 +538,8 @@ func (f *fixture) requireInOrder(op wire.Op, gap time.Duration) {
 	}
 }
 
-// A straggler of the acquisition is on its way when the extension is sent: the
-// extension follows it, on that instance, and finds the key.
+// A straggler of the acquisition is in flight when the extension is sent. On that instance the
+// extension is sent after it, and finds the key.
 func TestExtendFollowsTheStraggler(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.servers[4].SetFate(only(wire.Acquire, quorumtest.Fate{Before: 50 * ms}))
@@ -591,8 +587,8 @@ func TestExtendTellsHooks(t *testing.T) {
 	})
 }
 
-// Released between the look at the deadline and the first command: the error must
-// not speak of a loss that never was.
+// A release comes between the check of the deadline and the first request. The error must not
+// report a loss that never happened.
 func TestExtendThatMeetsAReleaseSaysSo(t *testing.T) {
 	var during func()
 	play(t, 5, func(f *fixture) {
@@ -613,9 +609,9 @@ func TestExtendThatMeetsAReleaseSaysSo(t *testing.T) {
 	})
 }
 
-// The deletes of a release are lost on three, and so an extension that is a moment
-// late wins there. It must not put the key back on the two that have deleted it:
-// these have nothing pending, and nobody would delete it again.
+// The deletes of a release are lost on three servers, and so an extension slightly later succeeds
+// there. It must not restore the key on the two that deleted it: these have no pending delete, so
+// the key would stay.
 func TestALateExtensionPutsNothingBack(t *testing.T) {
 	var during func()
 	play(t, 5, func(f *fixture) {
@@ -641,8 +637,7 @@ func TestALateExtensionPutsNothingBack(t *testing.T) {
 	})
 }
 
-// A holder that extends more often than a hung instance can time out must not
-// pile up commands for it.
+// A holder that extends more often than a hung instance times out must not pile up requests for it.
 func TestExtensionsDoNotPileUpBeforeAHungInstance(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -680,8 +675,8 @@ func (s immediateServer) Send(req wire.Request, _ time.Duration, to wire.Receive
 	to.Receive(s.server.Do(context.Background(), req))
 }
 
-// A release that is queued while an extension restores the lease keeps it from being
-// restored on further instances.
+// A release queued while an extension restores the lease keeps it from being restored on further
+// instances.
 func TestNothingIsRestoredAfterAReleaseMeanwhile(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		instances := make([]wire.Instance, len(f.servers))

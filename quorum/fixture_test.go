@@ -22,34 +22,33 @@ const ms = time.Millisecond
 
 // fixture is a Coordinator on servers in memory, in a bubble of virtual time.
 //
-// The servers are named A, B, C, ... and may vote from the start: somebody
-// vouches for their first life. After a Restart they are in quarantine like any
-// other; vouch lifts it.
+// The servers are named A, B, C, ... and may vote from the start, because their first run is
+// trusted. After a Restart they are in quarantine like any other server; vouch lifts it.
 type fixture struct {
 	*quorum.Coordinator
-	t       *testing.T
-	ctx     context.Context // without an end
-	cfg     quorum.Config   // as it was given to New
-	servers []*quorumtest.Server
-	clients []*quorum.Coordinator // the fixture's own and the others
-	calls   bool                  // the servers call those who wait
-	began   time.Time
+	t        *testing.T
+	ctx      context.Context // never ends
+	cfg      quorum.Config   // as it was given to New
+	servers  []*quorumtest.Server
+	clients  []*quorum.Coordinator // the fixture's own and the others
+	notifies bool                  // the servers notify waiters
+	began    time.Time
 }
 
-// play runs a test with n servers in a bubble. At the end the Coordinators are closed,
-// and the bubble fails the test if a goroutine is left.
+// play runs a test with n servers in a bubble. At the end it closes the Coordinators, and the
+// bubble fails the test if a goroutine is left.
 func play(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newFixture(t, n, overrides...)) })
 }
 
-// playCalls is play with servers that call those who wait for a lock.
-func playCalls(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
+// playNotifying is play with servers that notify waiters.
+func playNotifying(t *testing.T, n int, test func(f *fixture), overrides ...func(*quorum.Config)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, fixture{calls: true}, overrides...)) })
+	synctest.Test(t, func(t *testing.T) { test(makeFixture(t, n, fixture{notifies: true}, overrides...)) })
 }
 
-// newFixture is what play does, inside a bubble that is there already.
+// newFixture does what play does, inside an existing bubble.
 func newFixture(t *testing.T, n int, overrides ...func(*quorum.Config)) *fixture {
 	t.Helper()
 	return makeFixture(t, n, fixture{}, overrides...)
@@ -70,7 +69,7 @@ func makeFixture(t *testing.T, n int, kind fixture, overrides ...func(*quorum.Co
 		f.cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {} // not to the log
 	}
 	if f.cfg.MaxTTL == 0 {
-		// As short as can be, and so are the quarantines.
+		// As short as possible, and so are the quarantines.
 		f.cfg.MaxTTL = cmp.Or(f.cfg.TTL, 10*time.Second)
 	}
 	f.Coordinator = f.newCoordinator(f.cfg)
@@ -95,8 +94,8 @@ func (f *fixture) newCoordinatorOn(cfg quorum.Config, instances []wire.Instance)
 	return c
 }
 
-// other is another client of the same servers, with the fixture's Config as it
-// was before the overrides given here.
+// other is another client of the same servers, with the fixture's Config before its overrides, plus
+// the overrides given here.
 func (f *fixture) other(overrides ...func(*quorum.Config)) *quorum.Coordinator {
 	f.t.Helper()
 	cfg := f.cfg
@@ -106,12 +105,11 @@ func (f *fixture) other(overrides ...func(*quorum.Config)) *quorum.Coordinator {
 	return f.newCoordinator(cfg)
 }
 
-// distant is another client whose commands to servers that call take d longer to arrive.
+// distant is another client whose requests to notifying servers take d longer to arrive.
 //
-// All servers see the commands of two clients in the same order, unless the commands
-// arrive at the same moment: then each server sees the one whose goroutine runs first.
-// Where all times are multiples of a millisecond that happens often. It doesn't happen
-// if d is an odd number of microseconds.
+// All servers see the requests of two clients in the same order, unless the requests arrive at the
+// same moment. Then each server takes the one whose goroutine runs first. That happens often if all
+// times are multiples of a millisecond. It doesn't if d is an odd number of microseconds.
 func (f *fixture) distant(d time.Duration) *quorum.Coordinator {
 	f.t.Helper()
 	instances := make([]wire.Instance, len(f.servers))
@@ -144,15 +142,15 @@ func (s distantServer) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Rec
 func (f *fixture) instances() []wire.Instance {
 	instances := make([]wire.Instance, len(f.servers))
 	for i, s := range f.servers {
-		if instances[i] = s; f.calls {
+		if instances[i] = s; f.notifies {
 			instances[i] = quorumtest.NotifyingServer{Server: s}
 		}
 	}
 	return instances
 }
 
-// vouch makes servers say that their present run has all the votes ever given: to a
-// client that hasn't seen another one.
+// vouch makes servers say that no vote was ever given outside their present run, to a client that
+// knows no other run.
 func (f *fixture) vouch(which ...int) {
 	for _, i := range which {
 		run := f.servers[i].RunID()
@@ -160,14 +158,14 @@ func (f *fixture) vouch(which ...int) {
 	}
 }
 
-// recognize has the servers asked who they are. The first round after a restart names
-// runs that are over, and has no votes.
+// recognize has the servers identified. The first round after a restart names runs that are over,
+// and gets no votes.
 func (f *fixture) recognize() { _, _ = f.Verify(f.ctx) } // servers may be down
 
-// trust vouches for the servers' present runs, to a client that has seen others, too.
+// trust vouches for the servers' present runs, also to a client that knows others.
 func (f *fixture) trust() { _ = f.Trust(f.ctx) } // servers may be down
 
-// each does something to the servers with these numbers, or to all.
+// each applies do to the servers with these numbers, or to all.
 func (f *fixture) each(do func(s *quorumtest.Server), which ...int) {
 	if len(which) == 0 {
 		for i := range f.servers {
@@ -183,12 +181,12 @@ func (f *fixture) hang(which ...int)   { f.each((*quorumtest.Server).Hang, which
 func (f *fixture) resume(which ...int) { f.each((*quorumtest.Server).Resume, which...) }
 func (f *fixture) kill(which ...int)   { f.each((*quorumtest.Server).Kill, which...) }
 
-// occupy puts somebody else's key on servers.
+// occupy puts another client's key on servers.
 func (f *fixture) occupy(key string, ttl time.Duration, which ...int) {
 	f.each(func(s *quorumtest.Server) { s.Put(key, strangers, ttl) }, which...)
 }
 
-const strangers = "somebody else's"
+const strangers = "another client's"
 
 // acquire takes the lock, which must be free.
 func (f *fixture) acquire(key string) *quorum.Lease {
@@ -201,7 +199,7 @@ func (f *fixture) acquire(key string) *quorum.Lease {
 // elapsed is the virtual time since the fixture was made.
 func (f *fixture) elapsed() time.Duration { return time.Since(f.began) }
 
-// log is what a server has carried out, without the clock monitor's ticks.
+// log is what a server has carried out, without the clock monitor's requests.
 func (f *fixture) log(i int) []quorumtest.Entry {
 	return slices.DeleteFunc(f.servers[i].Log(), func(e quorumtest.Entry) bool { return e.Request.Op == wire.Tick })
 }
@@ -215,11 +213,10 @@ func (f *fixture) ops(i int) []wire.Op {
 	return ops
 }
 
-// requireNothingLeft demands that no key of ours is on any server within a
-// second: long before the shortest default TTL, so that it was deleted and
-// didn't just expire. Then it lets all clients settle and looks again. Servers
-// that hang or are down are looked into all the same: resume or start them
-// before, if their pending deletes are to arrive. Keys of strangers may stay.
+// requireNothingLeft demands that within a second no key of ours is on any server. A second is less
+// than the shortest default TTL, so the keys were deleted and didn't just expire. Then it lets all
+// clients settle and checks again. It also checks servers that hang or are down: resume or start
+// them first, so that their pending deletes arrive. Keys of strangers may stay.
 func (f *fixture) requireNothingLeft() {
 	f.t.Helper()
 	f.requireNothingLeftWithin(time.Second)
@@ -242,8 +239,7 @@ func (f *fixture) requireNothingLeftWithin(limit time.Duration) {
 	require.Empty(f.t, f.left(), "left behind after the clients had settled")
 }
 
-// quiesce lets every goroutine do what it can do at this moment. In real time
-// nobody knows when that is.
+// quiesce lets every goroutine finish what it can do now. In real time that can't be known.
 func (f *fixture) quiesce() {
 	if f.began.Year() == 2000 { // where every bubble begins
 		synctest.Wait()
@@ -252,7 +248,7 @@ func (f *fixture) quiesce() {
 
 func (f *fixture) clean() bool { return len(f.left()) == 0 }
 
-// left lists the keys that are not strangers', as "A: key".
+// left lists all keys but strangers', as "A: key".
 func (f *fixture) left() []string {
 	var left []string
 	for _, s := range f.servers {
@@ -265,8 +261,8 @@ func (f *fixture) left() []string {
 	return left
 }
 
-// skewedClock is a clock whose wall and monotonic readings can be set apart from
-// true time. Timers run on true time.
+// skewedClock is a clock whose wall and monotonic readings can deviate from true time. Timers run
+// on true time.
 type skewedClock struct {
 	clock.Clock
 	epoch time.Time
@@ -280,8 +276,8 @@ func newSkewedClock() *skewedClock {
 	return &skewedClock{Clock: c, epoch: c.Now().Round(0)}
 }
 
-// stepWall steps the wall clock; stepMono makes the monotonic one lose (or gain)
-// time, as a suspended machine does.
+// stepWall steps the wall clock; stepMono makes the monotonic clock lose (or gain) time, as on a
+// suspended machine.
 func (c *skewedClock) stepWall(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

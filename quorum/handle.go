@@ -67,10 +67,14 @@ func (h Handle) Deadline() time.Time { return h.deadline }
 //
 // Errors: ErrInterrupted with ctx's error, after which the lease is still held here; the
 // reason if the lease was over before (ErrExpired, ErrLost, ErrReleased, ErrHandedOff,
-// ErrClosed); ErrConfig for a nil lease.
+// ErrClosed); ErrConfig for a nil lease, and for a lease on several keys.
 func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if l == nil {
 		return Handle{}, errNoLease
+	}
+	//guard:several-not-handed-off  a lease on several keys isn't handed off as one on the first of them
+	if l.state.several() {
+		return Handle{}, fmt.Errorf("%w: a lease on several keys (%v) can't be handed off; release it", ErrConfig, l.state.keys)
 	}
 	//guard:handoff-after-extension  a lease is handed off only after an extension under way has ended
 	if err := l.enterExtension(ctx); err != nil {
@@ -165,7 +169,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	if err := c.ready(ctx, wire.Release, handle.key); err != nil {
 		return err
 	}
-	state := newValueState(c.core, handle.key, *handle.value)
+	state := newValueState(c.core, keys{key: handle.key}, *handle.value)
 	for i := range state.slots {
 		state.slots[i].presence.There = true // as far as is known; an instance without it will say so
 	}
@@ -298,8 +302,9 @@ func (h Handle) validate() error {
 	if h.maxLife < 0 || h.lived < 0 || h.lived > math.MaxInt64/4 || h.maxLife > math.MaxInt64/4 {
 		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.lived, h.maxLife)
 	}
-	random, owner, owned := strings.Cut(*h.value, ":")
-	if len(random) != 40 || owned != (owner != "") || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, maxOwner) != nil {
+	random, owner, note := readValue(*h.value)
+	if len(random) != 40 || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, maxOwner) != nil || valid.Note(note, maxNote) != nil ||
+		*h.value != writeValue(random, owner, note) {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}
 	if h.deadline.IsZero() || h.sent.IsZero() {

@@ -20,8 +20,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// goodText is a handle's text. The form is what other processes read: it mustn't change
-// without a new version.
+// goodText is a handle's text. Other processes read this format, so it mustn't change without a new
+// version.
 const goodText = `{"redlock_handle":2,"key":"orders/42","value":"00112233445566778899aabbccddeeff00112233:worker-7",` +
 	`"token":33,"ttl_ns":10000000000,"deadline":"2030-01-02T03:04:05.000000678Z","set":"main@2 N=5 Q=3 MaxTTL=30s",` +
 	`"max_life_ns":60000000000,"lived_ns":4000000000,"sent":"2030-01-02T03:04:01Z"}`
@@ -48,8 +48,8 @@ func (f *fixture) handOff(lease *quorum.Lease) quorum.Handle {
 	return h
 }
 
-// requireNoValue demands that no server has a value that the client could have set; nil is
-// any client.
+// requireNoValue demands that no server has a value the client could have set; nil means any
+// client.
 func (f *fixture) requireNoValue(by *quorum.Coordinator, key string) {
 	f.t.Helper()
 	for _, s := range f.servers {
@@ -79,7 +79,7 @@ func TestHandleRoundTrips(t *testing.T) {
 	assert.Equal(t, h.Deadline().UnixNano(), parse(t, zoned).Deadline().UnixNano())
 }
 
-// Nothing but Text gives the secret away.
+// Nothing but Text reveals the secret.
 func TestHandleIsNotPrinted(t *testing.T) {
 	const secret = "00112233"
 	h := parse(t, goodText)
@@ -97,7 +97,7 @@ func TestHandleIsNotPrinted(t *testing.T) {
 	}
 	for _, in := range []any{h, &h, job{"a", h, h}, []quorum.Handle{h}, map[string]quorum.Handle{"a": h}} {
 		written, err := json.Marshal(in)
-		require.ErrorIs(t, err, quorum.ErrConfig, "a handle that is lost on the way must not go unnoticed")
+		require.ErrorIs(t, err, quorum.ErrConfig, "losing a handle on the way must be noticed")
 		assert.ErrorContains(t, err, "Handle.Text")
 		assert.Empty(t, written)
 	}
@@ -144,7 +144,9 @@ func TestHandleThatWasTamperedWithIsRefused(t *testing.T) {
 		"a long value":             {`"0011`, `"000011`},
 		"a value in capitals":      {`aabb`, `AABB`},
 		"a value that is a number": {`"00112233445566778899aabbccddeeff00112233:worker-7"`, `5`},
-		"an owner with spaces":     {`worker-7`, `worker 7`},
+		"no note after a space":    {`worker-7`, `worker-7 `},
+		"a note with a newline":    {`worker-7`, `worker-7 a\nb`},
+		"a long note":              {`worker-7`, `worker-7 ` + strings.Repeat("n", 129)},
 		"a long owner":             {`worker-7`, strings.Repeat("w", 65)},
 		"no owner after a colon":   {`:worker-7`, `:`},
 		"no token":                 {`"token":33,`, ``},
@@ -227,9 +229,9 @@ func FuzzParseHandle(f *testing.F) {
 	})
 }
 
-// The sender's lease is over at once, and everything about it says why.
+// The sender's lease ends at once, and each of its methods says why.
 func TestHandingOffEndsTheLease(t *testing.T) {
-	var told []error
+	var reported []error
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		lease.KeepAlive()
@@ -246,9 +248,9 @@ func TestHandingOffEndsTheLease(t *testing.T) {
 		require.ErrorIs(t, lease.Release(f.ctx), quorum.ErrHandedOff)
 		_, err := lease.HandOff(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrHandedOff)
-		require.Len(t, told, 1)
-		require.ErrorIs(t, told[0], quorum.ErrHandedOff)
-		// Nobody keeps it alive, and nobody deletes it.
+		require.Len(t, reported, 1)
+		require.ErrorIs(t, reported[0], quorum.ErrHandedOff)
+		// Nothing extends it, and nothing deletes it.
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Len(t, f.left(), 5)
 		time.Sleep(10 * time.Second)
@@ -258,7 +260,7 @@ func TestHandingOffEndsTheLease(t *testing.T) {
 			assert.NotContains(t, f.ops(i), wire.Release)
 		}
 	}, func(c *quorum.Config) {
-		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e.Err) }
+		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { reported = append(reported, e.Err) }
 		c.Hooks.Lost = func(e quorum.LeaseEvent) { t.Error("it isn't lost", e) }
 	})
 }
@@ -282,7 +284,7 @@ func TestWhatIsOverIsNotHandedOff(t *testing.T) {
 	})
 }
 
-// An extension under way is waited for; a caller that waits no longer keeps the lease.
+// HandOff waits for an extension in progress. If the caller stops waiting, it keeps the lease.
 func TestHandingOffWaitsForAnExtension(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -304,8 +306,8 @@ func TestHandingOffWaitsForAnExtension(t *testing.T) {
 	})
 }
 
-// Its promise where instances hang and the keeper is extending: some InstanceTimeouts, or the
-// context. A lease whose extension is undecided is still held.
+// HandOff's promise if instances hang and the keeper is extending: it takes a few InstanceTimeouts,
+// or until the context ends. A lease with an undecided extension is still held.
 func TestHandingOffWaitsForTheKeeper(t *testing.T) {
 	for hung, wants := range map[int]error{1: nil, 3: quorum.ErrInterrupted} {
 		for _, patient := range []bool{true, false} {
@@ -370,7 +372,7 @@ func TestResumeInAnotherProcess(t *testing.T) {
 			assert.Equal(t, resumed.Value(), held)
 		}
 
-		// And can do all that a lease can.
+		// It can do all that a lease can.
 		time.Sleep(9 * time.Second)
 		require.NoError(t, resumed.Extend(f.ctx))
 		assert.Equal(t, fullValidity, resumed.Validity())
@@ -385,8 +387,8 @@ func TestResumeInAnotherProcess(t *testing.T) {
 	})
 }
 
-// Whatever of the sender arrives late names its old value: it can't shorten, extend or
-// delete the receiver's lease.
+// Late requests of the sender name its old value, so they can't shorten, extend or delete the
+// receiver's lease.
 func TestNothingLateOfTheSenderHurtsTheReceiver(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -409,7 +411,7 @@ func TestNothingLateOfTheSenderHurtsTheReceiver(t *testing.T) {
 	})
 }
 
-// The handle works once: of two processes that got it one has the lease.
+// A handle works once: if two processes get it, one has the lease.
 func TestHandleWorksOnce(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		handle := f.handOff(f.acquire("k"))
@@ -425,7 +427,7 @@ func TestHandleWorksOnce(t *testing.T) {
 	})
 }
 
-// Within Do the lease can be handed off as well; Do leaves it alone then.
+// The lease can also be handed off within Do, which leaves it alone then.
 func TestHandingOffWithinDo(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		var handle quorum.Handle
@@ -441,8 +443,7 @@ func TestHandingOffWithinDo(t *testing.T) {
 	})
 }
 
-// MaxLife goes along: however often the lease is handed off, its life ends when it would
-// have ended.
+// MaxLife moves with the lease: however often it is handed off, it ends at the same time.
 func TestMaxLifeGoesAlong(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -459,7 +460,7 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 		assert.InDelta(t, 25*time.Second, f.elapsed(), float64(time.Second))
 		assert.LessOrEqual(t, f.elapsed(), 25*time.Second)
 
-		// A receiver that allows less has less.
+		// A receiver with a shorter MaxLife gets less.
 		lease = f.acquire("j")
 		time.Sleep(5 * time.Second)
 		handle = f.handOff(lease)
@@ -468,7 +469,7 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 		require.NoError(t, err)
 		assert.LessOrEqual(t, resumed.Validity(), 6*time.Second)
 
-		// What has reached it isn't resumed.
+		// A lease that has reached MaxLife isn't resumed.
 		lease = f.acquire("i")
 		time.Sleep(9 * time.Second)
 		require.NoError(t, lease.Extend(f.ctx))
@@ -477,7 +478,7 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 		_, err = brief.Resume(f.ctx, handle)
 		require.ErrorIs(t, err, quorum.ErrExpired)
 
-		// Nor is it if somebody wrote that it was sent in another millennium.
+		// Nor is it if its start is in another millennium.
 		sent := text(t, handle)
 		at := strings.LastIndex(sent, `"sent":"`) + len(`"sent":"`)
 		_, err = brief.Resume(f.ctx, parse(t, sent[:at]+"1066"+sent[at+4:]))
@@ -486,8 +487,8 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 	}, func(c *quorum.Config) { c.Terms.MaxLife = 25 * time.Second })
 }
 
-// A lease can't be taken over without its value, which takes a script. Where there are
-// neither tokens nor notifications, nothing else does.
+// Taking a lease over replaces its value, which takes a script. Without tokens and notifications
+// nothing else takes one.
 func TestResumeReplacesWithoutFencing(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -508,8 +509,7 @@ func TestResumeReplacesWithoutFencing(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.Fencing = quorum.Off })
 }
 
-// A lease on a bare majority comes back on all instances, and their counters with
-// it.
+// A lease on a bare majority is restored on all instances, and so are their counters.
 func TestResumeTopsUp(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.kill(3, 4)
@@ -561,14 +561,14 @@ func TestResumeOfWhatIsLost(t *testing.T) {
 					f.requireNoValue(other, "k")
 				}
 				if c.want == quorum.ErrExpired {
-					assert.Len(t, f.ops(4), asked, "nobody is asked")
+					assert.Len(t, f.ops(4), asked, "no server is asked")
 				}
 			})
 		})
 	}
 }
 
-// Too few answers to tell are no sign that the lease is lost.
+// Too few answers don't show that the lease is lost.
 func TestResumeTellsUnknownFromLost(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.occupy("k", time.Hour, 0)
@@ -584,8 +584,7 @@ func TestResumeTellsUnknownFromLost(t *testing.T) {
 	})
 }
 
-// A lease may be handed on for as long as its life lasts, though what is left of that is
-// no TTL that anybody would ask for.
+// A lease may be handed off until MaxLife, though the rest is shorter than any allowed TTL.
 func TestHandlesNearTheirMaxLife(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -644,7 +643,7 @@ func TestResumeRefusesWhatDoesNotFit(t *testing.T) {
 		require.ErrorIs(t, err, wire.ErrSetMismatch)
 		assert.ErrorContains(t, err, "other@0 N=5 Q=3")
 		require.NoError(t, f.Settle(f.ctx))
-		assert.Len(t, f.ops(0), asked, "nobody was asked")
+		assert.Len(t, f.ops(0), asked, "no server is asked")
 
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
@@ -657,8 +656,8 @@ func TestResumeRefusesWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// A handle with a forged token lifts no counter, on whatever instance: the next holder
-// goes on as if it had never been.
+// A handle with a forged token raises no counter on any instance: the next holder continues as if
+// it had never existed.
 func TestForgedTokenOfAHandle(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -702,8 +701,8 @@ func TestReleaseHandle(t *testing.T) {
 	})
 }
 
-// A SET of the sender that went unanswered arrives after the receiver has released the
-// lock. The sender deletes it.
+// A SET of the sender that went unanswered arrives after the receiver's release. The sender deletes
+// its key.
 func TestSenderDeletesItsStragglers(t *testing.T) {
 	// Several times, because a server that hung may answer in any order.
 	for range 10 {
@@ -738,8 +737,8 @@ func TestResumedLeaseIsKeptAlive(t *testing.T) {
 	})
 }
 
-// A lease that was handed to another process may be released there at any time:
-// nobody here waits for its validity to run out.
+// A lease that was handed to another process may be released there at any time, so no waiter here
+// relies on its validity.
 func TestWaitersDoNotTrustALeaseThatWasHandedOff(t *testing.T) {
 	for name, releaser := range map[string]func(f *fixture) *quorum.Coordinator{
 		"elsewhere": func(f *fixture) *quorum.Coordinator { return f.other() },

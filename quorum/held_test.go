@@ -18,8 +18,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// granter is an instance that grants everything at once and keeps nothing, so that a
-// benchmark measures the Coordinator alone.
+// granter is an instance that grants everything at once and keeps nothing, so that a benchmark
+// measures only the Coordinator.
 type granter struct {
 	name  string
 	token atomic.Uint64
@@ -43,7 +43,7 @@ func (g *granter) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
 	to.Receive(vote)
 }
 
-// Subscribe never has news: no other process waits.
+// Subscribe never notifies: no other process waits.
 func (g *granter) Subscribe(context.Context) (wire.Subscription, error) {
 	return &silence{g.name, make(chan struct{})}, nil
 }
@@ -74,7 +74,7 @@ func (s *silence) Close() error {
 	return nil
 }
 
-// granters is a Coordinator on five of them.
+// granters is a Coordinator on five granters.
 func granters(b testing.TB, cfg quorum.Config) *quorum.Coordinator {
 	b.Helper()
 	instances := make([]wire.Instance, 5)
@@ -108,8 +108,7 @@ func holdAsDo(lease *quorum.Lease) {
 	lease.Within(context.Background())
 }
 
-// A process may hold very many leases. Each takes less than 2 KB, and neither a goroutine nor a
-// timer.
+// A process may hold very many leases. Each takes less than 2 KB, and no goroutine or timer.
 func TestAHeldLeaseIsSmall(t *testing.T) {
 	const n, most = 5000, 2048
 	c := granters(t, quorum.Config{Terms: quorum.Terms{TTL: 30 * time.Second}})
@@ -131,8 +130,8 @@ func TestAHeldLeaseIsSmall(t *testing.T) {
 	}
 }
 
-// What each lease that is held costs: plain, kept alive, and as Do holds it, each
-// extended once. Try it with -benchtime 100000x.
+// The cost of each held lease: plain, kept alive, and as Do holds it, each extended once. Try it
+// with -benchtime 100000x.
 func BenchmarkHeldLease(b *testing.B) {
 	for _, kind := range []struct {
 		name string
@@ -172,7 +171,7 @@ func BenchmarkHeldLease(b *testing.B) {
 	}
 }
 
-// A lock that goes from one goroutine of a process to the next, with so many waiters.
+// A lock that goes from goroutine to goroutine of a process, with so many waiters.
 func BenchmarkHandOff(b *testing.B) {
 	for _, waiters := range []int{100, 10_000} {
 		b.Run(strconv.Itoa(waiters), func(b *testing.B) {
@@ -187,7 +186,7 @@ func BenchmarkHandOff(b *testing.B) {
 					return false
 				}
 				switch turns++; turns { // under the lock
-				case waiters: // each has had a turn, and waits for its next one
+				case waiters: // each has had a turn, and waits for its next turn
 					close(allWait)
 				case waiters + b.N:
 					close(over)

@@ -21,6 +21,12 @@ type Hooks struct {
 	// RoundDecided: the same round is won or lost. Instances that had not answered by then
 	// have ErrPending in its ballots.
 	RoundDecided func(ctx context.Context, e RoundEnd)
+	// WaitStarted: an Acquire enters this process's wait queue for the key, also if the lock is
+	// free and it doesn't wait for long. WaitEnded: it has left the queue, with a lease or
+	// without, and before Acquired. It follows each WaitStarted. An Acquire whose arguments are
+	// refused, and TryAcquire, don't enter a queue.
+	WaitStarted func(ctx context.Context, e WaitStart)
+	WaitEnded   func(ctx context.Context, e WaitEnd)
 	// Acquired: a caller gets a lease, by a round that was won, by Resume, or by the release
 	// of another goroutine (see Config.Cohorts).
 	Acquired func(ctx context.Context, e LeaseEvent)
@@ -52,15 +58,18 @@ type Hooks struct {
 type RoundStart struct {
 	Op  wire.Op
 	Key string
+	// Also are the other keys, of a round for several.
+	Also []string
 	// Try counts the rounds of one Acquire from 1.
 	Try int
 }
 
 // RoundEnd is the end of a round.
 type RoundEnd struct {
-	Op  wire.Op
-	Key string
-	Try int
+	Op   wire.Op
+	Key  string
+	Also []string
+	Try  int
 	// Started is the client's wall clock at the start, and Took the time to the decision.
 	Started time.Time
 	Took    time.Duration
@@ -74,9 +83,41 @@ type RoundEnd struct {
 	Err error
 }
 
+// WaitStart is the beginning of an Acquire.
+type WaitStart struct {
+	Key string
+	// Also are the other keys, of an AcquireAll or AcquireAny.
+	Also []string
+	// Waiters is how many goroutines are in the wait queue for Key, this one included.
+	Waiters int
+}
+
+// WaitEnd is the end of an Acquire.
+type WaitEnd struct {
+	Key  string
+	Also []string
+	// Started is the client's wall clock at the call of Acquire, and Waited the time since.
+	Started time.Time
+	Waited  time.Duration
+	// Tries is how many tries there were, as in WaitError: 0 if the lease was handed on by
+	// another goroutine of this process before the first one.
+	Tries int
+	// Here: a goroutine of this process had the lock, or waited for it before this one.
+	// Elsewhere: a round found that another client had the lock, or asked for it, too. Both are
+	// false if the lock was free, and both may be true after a longer wait.
+	Here, Elsewhere bool
+	// Token is the fencing token, if it ended with a lease.
+	Token fencing.Token
+	// Err is what Acquire returns, nil if it ended with a lease. A *WaitError says why it
+	// was given up.
+	Err error
+}
+
 // LeaseEvent is an event of a lease.
 type LeaseEvent struct {
-	Key      string
+	Key string
+	// Also are the other keys, of a lease on several.
+	Also     []string
 	Token    fencing.Token
 	Validity time.Duration
 	// Held is how long the lease had been held.
@@ -141,6 +182,8 @@ func (h Hooks) And(other Hooks) Hooks {
 	return Hooks{
 		RoundStarted: bothWithin(h.RoundStarted, other.RoundStarted),
 		RoundDecided: bothWithin(h.RoundDecided, other.RoundDecided),
+		WaitStarted:  bothWithin(h.WaitStarted, other.WaitStarted),
+		WaitEnded:    bothWithin(h.WaitEnded, other.WaitEnded),
 		Acquired:     bothWithin(h.Acquired, other.Acquired),
 		Extended:     bothWithin(h.Extended, other.Extended),
 		Released:     bothWithin(h.Released, other.Released),

@@ -21,8 +21,8 @@ import (
 
 type callerKey struct{}
 
-// hookLog is what the hooks were told, one line for each call. Those about
-// instances are called from several goroutines at once.
+// hookLog records the calls of hooks, one line for each. Hooks about instances run on several
+// goroutines at once.
 type hookLog struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -92,7 +92,7 @@ func playHooks(t *testing.T, n int, test func(f *fixture, h *hookLog, ctx contex
 func TestHooksOfALease(t *testing.T) {
 	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
 		f.lag(2 * ms)
-		lease, err := f.TryAcquire(ctx, "k") // who the servers are is asked first
+		lease, err := f.TryAcquire(ctx, "k") // the servers are identified first
 		require.NoError(f.t, err)
 		synctest.Wait()
 		require.Len(f.t, h.decided, 1)
@@ -159,7 +159,7 @@ func TestHooksOfLostRounds(t *testing.T) {
 		require.NoError(f.t, lease.Release(ctx))
 		h.take()
 
-		// Released tells what Release returned.
+		// Released gets what Release returned.
 		lease, err = f.TryAcquire(ctx, "k")
 		require.NoError(f.t, err)
 		h.take()
@@ -241,8 +241,8 @@ func TestHooksWithoutRandomness(t *testing.T) {
 	}, h.install, func(cfg *quorum.Config) { cfg.Random = iotest.ErrReader(errOOM) })
 }
 
-// Hooks that are not set cost nothing: in particular no copy of the ballots.
-// In a bubble, so that no timeout passes on a busy machine.
+// Hooks that are not set cost nothing, in particular no copy of the ballots. The test runs in a
+// bubble, so that no timeout passes on a busy machine.
 func TestUnsetHooksAllocateNothing(t *testing.T) {
 	synctest.Test(t, unsetHooksAllocateNothing)
 }
@@ -252,7 +252,7 @@ func unsetHooksAllocateNothing(t *testing.T) {
 		f := newFixture(t, 3, append(overrides, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })...)
 		f.warm()
 		const runs = 500
-		keys := make([]string, 0, runs+1) // a run must not meet the last one's stragglers
+		keys := make([]string, 0, runs+1) // a run must not meet stragglers of the previous one
 		for i := range runs + 1 {
 			keys = append(keys, fmt.Sprintf("k%04d", i))
 		}
@@ -278,13 +278,13 @@ func unsetHooksAllocateNothing(t *testing.T) {
 	copying := count(func(cfg *quorum.Config) {
 		cfg.Hooks = quorum.Hooks{RoundDecided: func(context.Context, quorum.RoundEnd) {}}
 	})
-	// Stragglers make the count waver a little.
+	// Stragglers change the count slightly.
 	assert.LessOrEqual(t, bare, empty+1)
 	assert.Less(t, bare, copying+0.5, "the copy of the ballots is made for the hook alone")
 }
 
-// A program that waits for its first lock says why, for how long, and how to skip that,
-// without any configuration; and once.
+// A program that waits for its first lock reports once, without configuration, why it waits, for
+// how long, and how to skip that.
 func TestFirstStartIsExplained(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })
@@ -308,8 +308,8 @@ func TestFirstStartIsExplained(t *testing.T) {
 	}
 }
 
-// With enough instances that may vote there is nothing to tell.
-func TestWaitForTheLockAloneIsNotTold(t *testing.T) {
+// With enough instances that may vote there is nothing to report.
+func TestWaitForTheLockAloneIsNotReported(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth, 0)
 		held := f.acquire("k")
@@ -323,15 +323,15 @@ func TestWaitForTheLockAloneIsNotTold(t *testing.T) {
 	})
 }
 
-// bug is a hook's, for the key "boom".
+// bug panics for the key "boom".
 func bug(key string) {
 	if key == "boom" {
 		panic("a hook's bug")
 	}
 }
 
-// A hook may panic in a handler whose server recovers. Its round isn't counted as under way
-// from then on: neither against MaxInFlight nor as the one whose time is taken.
+// A hook may panic in a handler whose server recovers. Then its round no longer counts as in
+// progress: neither against MaxInFlight nor in the measured round times.
 func TestPanickingHookLeavesNoRoundBehind(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		for range 20 {
@@ -347,12 +347,12 @@ func TestPanickingHookLeavesNoRoundBehind(t *testing.T) {
 		}
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
-		cfg.MaxInFlight = 24 // which lets 18 rounds be under way
+		cfg.MaxInFlight = 24 // which allows 18 rounds at once
 		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) { bug(e.Key) }
 	})
 }
 
-// A lease that was won, and that nobody is given because a hook panics, is released.
+// A lease that was won, but never returned because a hook panics, is released.
 func TestPanickingHookLeavesNoLeaseBehind(t *testing.T) {
 	for name, hooks := range map[string]quorum.Hooks{
 		"RoundDecided": {RoundDecided: func(_ context.Context, e quorum.RoundEnd) { bug(e.Key) }},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ type Inspection struct {
 	// errors of those that didn't answer.
 	Free   []string
 	Failed []Ballot
+	// Votes has every instance's answer, in the Coordinator's order. Vote.Token is its counter,
+	// and Vote.Holder the value that it has.
+	Votes []Ballot
 	// Token is the largest counter found: the token of the last lease, if its instances
 	// answered, or a larger one, because it reserved some for local successors, or because
 	// instances counted requests that they refused. 0 if there is none.
@@ -35,6 +39,11 @@ type Inspection struct {
 type Holder struct {
 	// Owner is the holder's Config.Owner, empty if it has none.
 	Owner string
+	// Key is the key that it has, in a RoundError of AcquireAll and TryAcquireAll: the first
+	// in the way.
+	Key string
+	// Note is the lease's Terms.Note, empty if it has none.
+	Note string
 	// Here says that it is a lease of this Coordinator (in a RoundError of Acquire).
 	Here bool
 	// Value is the lock's value.
@@ -60,15 +69,21 @@ func (i Inspection) Held() *Holder {
 // text says who has the lock, for an error.
 func (h *Holder) text() string {
 	var text string
+	if h.Key != "" {
+		text = fmt.Sprintf("%q is ", h.Key)
+	}
 	switch {
 	case h.Here && !h.Held:
 		return "other goroutines of this process wait for it before this one"
 	case h.Here:
-		text = "held by this process"
+		text += "held by this process"
 	case h.Owner != "":
-		text = fmt.Sprintf("held by %q", h.Owner)
+		text += fmt.Sprintf("held by %q", h.Owner)
 	default:
-		text = "held by another client"
+		text += "held by another client"
+	}
+	if h.Note != "" {
+		text += fmt.Sprintf(" (%q)", h.Note)
 	}
 	switch {
 	case h.Remaining == wire.NoExpiry:
@@ -80,11 +95,12 @@ func (h *Holder) text() string {
 }
 
 // holderIn is the holder of the lock, as far as refused votes show it; nil if none does.
-func holderIn(votes []Ballot, m majority.Majority) *Holder {
-	var h Holder
+func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
+	at := inTheWay(votes)
+	h := Holder{Key: keys.at(at)}
 	var times []time.Duration
 	for _, ballot := range votes {
-		if vote := ballot.Vote; vote.Outcome == wire.Refused && vote.Err == nil {
+		if vote := ballot.Vote; refusedFor(vote, at) {
 			h.Instances = append(h.Instances, ballot.Instance)
 			times = append(times, vote.Remaining)
 		}
@@ -124,7 +140,7 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
-	found := Inspection{Key: key, Quorum: m.Q}
+	found := Inspection{Key: key, Quorum: m.Q, Votes: ballots}
 	times := make(map[string][]time.Duration)
 	for _, ballot := range ballots {
 		vote := ballot.Vote
@@ -134,8 +150,8 @@ func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
 		case wire.Refused:
 			i := slices.IndexFunc(found.Holders, func(h Holder) bool { return h.Value == vote.Holder })
 			if i < 0 {
-				_, owner, _ := strings.Cut(vote.Holder, ":")
-				found.Holders = append(found.Holders, Holder{Owner: owner, Value: vote.Holder})
+				_, owner, note := readValue(vote.Holder)
+				found.Holders = append(found.Holders, Holder{Owner: owner, Note: note, Value: vote.Holder})
 				i = len(found.Holders) - 1
 			}
 			found.Holders[i].Instances = append(found.Holders[i].Instances, ballot.Instance)
@@ -167,7 +183,11 @@ func (i Inspection) String() string {
 		if h.Remaining == wire.NoExpiry {
 			left = "forever"
 		}
-		parts = append(parts, fmt.Sprintf("%s by %q on %s %s", kind, h.Owner, strings.Join(h.Instances, ", "), left))
+		holder := strconv.Quote(h.Owner)
+		if h.Note != "" {
+			holder += fmt.Sprintf(" (%q)", h.Note)
+		}
+		parts = append(parts, fmt.Sprintf("%s by %s on %s %s", kind, holder, strings.Join(h.Instances, ", "), left))
 	}
 	if len(i.Free) > 0 {
 		parts = append(parts, "free on "+strings.Join(i.Free, ", "))

@@ -25,6 +25,10 @@ func (f *fixture) inspect(key string) quorum.Inspection {
 func TestInspectAFreeLock(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		found := f.inspect("k")
+		require.Len(t, found.Votes, 5)
+		assert.Equal(t, "A", found.Votes[0].Instance)
+		assert.Equal(t, wire.Granted, found.Votes[0].Vote.Outcome)
+		found.Votes = nil
 		assert.Equal(t, quorum.Inspection{Key: "k", Quorum: 3, Free: []string{"A", "B", "C", "D", "E"}}, found)
 		assert.Nil(t, found.Held())
 		assert.Equal(t, `"k": free on A, B, C, D, E; tokens up to 0`, found.String())
@@ -39,13 +43,17 @@ func TestInspectAHeldLock(t *testing.T) {
 		found := f.inspect("k")
 		held := found.Held()
 		require.NotNil(t, held)
+		for _, ballot := range found.Votes {
+			assert.Equal(t, lease.Token(), ballot.Vote.Token, ballot.Instance)
+			assert.Equal(t, lease.Value(), ballot.Vote.Holder, ballot.Instance)
+		}
 		assert.Equal(t, quorum.Holder{
 			Owner: "worker-7", Value: lease.Value(), Instances: []string{"A", "B", "C", "D", "E"}, Remaining: 9 * time.Second, Held: true,
 		}, *held)
 		assert.Empty(t, found.Free)
 		assert.GreaterOrEqual(t, found.Token, lease.Token())
 		assert.Contains(t, found.String(), `"k": held by "worker-7" on A, B, C, D, E for 9s; tokens up to `)
-		assert.NotContains(t, found.String(), lease.Value(), "the value is a secret: who has it can release")
+		assert.NotContains(t, found.String(), lease.Value(), "the value is a secret: it allows a release")
 
 		// The counter outlives the lease.
 		require.NoError(t, lease.Release(f.ctx))
@@ -55,7 +63,7 @@ func TestInspectAHeldLock(t *testing.T) {
 	}, func(c *quorum.Config) { c.Owner = "worker-7" })
 }
 
-// How long it is held is how long it keeps a quorum: the third longest of five.
+// A key is held as long as it keeps a quorum: the third longest TTL of five.
 func TestInspectTellsHowLongAQuorumLasts(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		for i, left := range []time.Duration{5 * time.Second, 1 * time.Second, 4 * time.Second, 2 * time.Second, 3 * time.Second} {
@@ -69,7 +77,7 @@ func TestInspectTellsHowLongAQuorumLasts(t *testing.T) {
 		assert.Nil(t, found.Held())
 		require.Len(t, found.Holders, 1)
 		assert.Equal(t, []string{"A", "C"}, found.Holders[0].Instances)
-		assert.Equal(t, 1500*ms, found.Holders[0].Remaining, "with no quorum, how long the last one lives")
+		assert.Equal(t, 1500*ms, found.Holders[0].Remaining, "with no quorum, the TTL of the last key")
 	})
 }
 
@@ -82,7 +90,7 @@ func TestInspectASplit(t *testing.T) {
 		found := f.inspect("k")
 		assert.Nil(t, found.Held())
 		require.Len(t, found.Holders, 3)
-		assert.Equal(t, quorum.Holder{Owner: "bob", Value: "two:bob", Instances: []string{"B", "C"}, Remaining: 3 * time.Second}, found.Holders[0], "the one on most comes first")
+		assert.Equal(t, quorum.Holder{Owner: "bob", Value: "two:bob", Instances: []string{"B", "C"}, Remaining: 3 * time.Second}, found.Holders[0], "the value on most servers comes first")
 		assert.Equal(t, wire.NoExpiry, found.Holders[2].Remaining)
 		assert.Equal(t, []string{"E"}, found.Free)
 		assert.Contains(t, found.String(), `partly held by "bob" on B, C for 3s;`)
@@ -125,7 +133,7 @@ func TestInspectWithInstancesMissing(t *testing.T) {
 		assert.Len(t, round.Votes, 5)
 		assert.Nil(t, found.Held(), "two are no quorum")
 		require.Len(t, found.Holders, 1)
-		assert.Equal(t, lease.Value(), found.Holders[0].Value, "what was found is given all the same")
+		assert.Equal(t, lease.Value(), found.Holders[0].Value, "the findings are returned nevertheless")
 	})
 }
 
@@ -149,7 +157,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	})
 }
 
-// Who looks needs no vote: a server in quarantine tells what it has.
+// An inspection needs no vote, so a server in quarantine reports what it has.
 func TestInspectAsksServersInQuarantineToo(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth)
@@ -189,8 +197,8 @@ func TestInspectWithoutFencing(t *testing.T) {
 	}, func(c *quorum.Config) { c.Fencing = quorum.Off })
 }
 
-// A look whose caller has gone is under way until it is answered or times out, and Close
-// waits for it.
+// An inspection whose caller has left continues until it is answered or times out, and Close waits
+// for it.
 func TestCloseWaitsForALookThatWasGivenUp(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.hang()

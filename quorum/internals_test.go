@@ -2,7 +2,7 @@ package quorum
 
 import "github.com/redquorum/redlock/quorum/internal/rendezvous"
 
-// QueuesOf is how many keys a Coordinator needs to keep a wait queue for.
+// QueuesOf is the number of keys for which a Coordinator keeps a wait queue.
 func QueuesOf(c *Coordinator) int {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()

@@ -14,6 +14,9 @@ import (
 // Extensions of different leases that are due within 10 ms go out together, in one exchange with
 // each instance if they are not too many.
 //
+// Each extension is to Terms.TTL. After ExtendTo with a longer one the Coordinator sends none until
+// less than Terms.TTL is left.
+//
 // The extensions don't depend on the holder's progress: work that hangs forever keeps the lock
 // forever, unless MaxLife is set.
 func (l *Lease) KeepAlive() {
@@ -33,21 +36,22 @@ func (l *Lease) KeepAlive() {
 	}
 }
 
-// nextTTL is the TTL for the next extension, within Terms.MaxLife; more is false if that leaves
+// nextTTL is the TTL for an extension to full, within Terms.MaxLife; more is false if that leaves
 // nothing to gain.
-func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
-	ttl = l.terms.TTL
+func (l *Lease) nextTTL(full time.Duration) (ttl time.Duration, more bool) {
+	ttl = full
 	//guard:max-life  MaxLife bounds a lease that is kept alive
 	if l.terms.MaxLife == 0 {
 		return ttl, true
 	}
 	lived := drift.Elapsed(l.acquired, l.state.c.reader.Now())
 	ttl = min(ttl, l.terms.MaxLife-lived).Truncate(time.Millisecond)
-	if ttl == l.terms.TTL {
+	if ttl == full {
 		return ttl, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.capped = true
-	return ttl, ttl > 0 && l.state.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
+	more = ttl > 0 && l.state.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
+	l.capped = l.capped || !more
+	return ttl, more
 }

@@ -48,8 +48,8 @@ func TestKeepAliveExtendsBeforeAThirdIsUsedUp(t *testing.T) {
 	})
 }
 
-// A thousand leases that were taken at the same moment don't fall due together: neither
-// the first time, nor when their extensions have failed together.
+// A thousand leases taken at the same moment aren't extended at the same moment: neither the first
+// time, nor after failing together.
 func TestKeepAlivesAreSpread(t *testing.T) {
 	const leases = 1000
 	play(t, 1, func(f *fixture) {
@@ -73,7 +73,7 @@ func TestKeepAlivesAreSpread(t *testing.T) {
 		time.Sleep(fullValidity / 6)
 		most := perSlot(fullValidity / 6)
 		require.GreaterOrEqual(t, f.count(0, wire.Extend), leases)
-		assert.Less(t, most, 2*leases/20, "extensions in a twentieth of the time in which they are due")
+		assert.Less(t, most, 2*leases/20, "extensions in a twentieth of their interval")
 
 		f.servers[0].FailWith(quorumtest.ErrConnReset)
 		time.Sleep(fullValidity / 3)
@@ -86,8 +86,8 @@ func TestKeepAlivesAreSpread(t *testing.T) {
 	}, func(c *quorum.Config) { c.MaxInFlight = 2 * leases })
 }
 
-// Extensions that are due at about the same time are sent at the same moment, so that an instance
-// gets them in one exchange.
+// Extensions due at about the same time are sent at the same moment, so that an instance gets them
+// in one exchange.
 func TestExtensionsThatAreDueTogetherGoOutTogether(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		const n = 1000
@@ -110,8 +110,8 @@ func TestExtensionsThatAreDueTogetherGoOutTogether(t *testing.T) {
 	})
 }
 
-// Answers that come after InstanceTimeout count, while there is time: servers that are late
-// have extended the lease all the same.
+// Answers later than InstanceTimeout count while there is time, because a late server has extended
+// the lease all the same.
 func TestLateExtensionsCount(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -121,10 +121,10 @@ func TestLateExtensionsCount(t *testing.T) {
 		require.NoError(t, lease.Err())
 		require.Less(t, f.count(0, wire.Extend), 3*6+1, "each counted, and none was repeated")
 		f.each(func(s *quorumtest.Server) { s.Delay(nil, nil) })
-		time.Sleep(300 * ms) // an extension may be under way
+		time.Sleep(300 * ms) // an extension may be in progress
 		require.NoError(t, lease.Release(f.ctx))
 
-		// But who extends by hand is told after InstanceTimeout.
+		// But Extend returns after InstanceTimeout.
 		lease = f.acquire("by hand")
 		f.lag(300 * ms)
 		at := time.Now()
@@ -133,8 +133,8 @@ func TestLateExtensionsCount(t *testing.T) {
 	})
 }
 
-// An extension that failed isn't repeated while what it sent may be under way, except right
-// before the deadline: repeating adds to what the servers can't keep up with.
+// A failed extension isn't repeated while its requests may be in flight, except right before the
+// deadline: repeating adds load to servers that can't keep up.
 func TestFailedExtensionsAreNotRepeatedAtOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -152,7 +152,7 @@ func TestFailedExtensionsAreNotRepeatedAtOnce(t *testing.T) {
 				last, before = time.Now(), now
 			}
 		}
-		assert.Greater(t, before, 5, "it goes on trying")
+		assert.Greater(t, before, 5, "it keeps trying")
 		<-lease.Done()
 		assert.Greater(t, tries(), before, "until the end")
 	})
@@ -185,7 +185,7 @@ func TestKeepAliveGivesUpAtTheDeadlineAndNotAfter(t *testing.T) {
 	}
 }
 
-// A passing failure must not silence the keeper.
+// A passing failure must not stop the keeper.
 func TestKeepAliveOutlivesAnOutage(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -230,23 +230,23 @@ func TestKeepAliveKeepsToMaxLife(t *testing.T) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(2 * maxLife):
-			require.Fail(t, "it lives on")
+			require.Fail(t, "it is still valid")
 		}
 		assert.LessOrEqual(t, f.elapsed(), maxLife)
-		assert.Greater(t, f.elapsed(), maxLife-20*ms, "and uses it up, but for the drift allowance on the last bit")
+		assert.Greater(t, f.elapsed(), maxLife-20*ms, "and uses MaxLife up, except for the last drift allowance")
 		cause := context.Cause(ctx)
 		assert.ErrorIs(t, cause, quorum.ErrExpired)
 		assert.ErrorContains(t, cause, "MaxLife, 30s")
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Less(t, f.count(0, wire.Extend), 40)
 		time.Sleep(maxLife + ms - f.elapsed())
-		assert.Empty(t, f.left(), "nor do the keys live longer")
+		assert.Empty(t, f.left(), "nor do the keys last longer")
 	}, func(c *quorum.Config) { c.MaxLife = maxLife })
 }
 
-// The life is counted from the acquisition, also while the keeper has to stand in
-// line behind an extension of the holder's own.
-func TestMaxLifeCountsTheWaitInLine(t *testing.T) {
+// MaxLife counts from the acquisition, also while the keeper has to wait for the holder's own
+// extension.
+func TestMaxLifeCountsTheWaitInTheQueue(t *testing.T) {
 	const maxLife = 10 * time.Second
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -256,7 +256,7 @@ func TestMaxLifeCountsTheWaitInLine(t *testing.T) {
 		time.Sleep(fullValidity/3 - ms)
 		f.hang(0, 1, 2)
 		own.Go(func() { assert.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended) })
-		time.Sleep(50 * ms) // the keeper stands behind it now
+		time.Sleep(50 * ms) // the keeper waits for it now
 		synctest.Wait()
 		own.Wait()
 		f.resume(0, 1, 2)
@@ -307,8 +307,8 @@ func TestTermsKeepLeasesAlive(t *testing.T) {
 	}, func(c *quorum.Config) { c.Terms.KeepAlive = true })
 }
 
-// Scenario S19: a lease on a bare majority is one loss away from two holders. The
-// keeper puts it on all instances as soon as they are free.
+// Scenario S19: a lease on a bare majority is one loss away from two holders. The keeper sets it on
+// all instances as soon as they are free.
 func TestKeepAliveTopsUp(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		t.Run(fmt.Sprintf("kept %v", kept), func(t *testing.T) {
@@ -323,13 +323,13 @@ func TestKeepAliveTopsUp(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				f.servers[2].Delete("k")
 				second, err := f.other().TryAcquire(f.ctx, "k")
-				require.NoError(t, lease.Err(), "the first client believes in it")
+				require.NoError(t, lease.Err(), "the first client believes that it holds the lease")
 				if kept {
 					require.ErrorIs(t, err, quorum.ErrTaken)
 					assert.Len(t, lease.Instances(), 5)
 				} else {
-					require.NoError(t, err, "what the top-up is there for")
-					assert.Greater(t, second.Token(), lease.Token(), "and then the token still tells who is later")
+					require.NoError(t, err, "what the top-up is for")
+					assert.Greater(t, second.Token(), lease.Token(), "and then the token still tells which is later")
 				}
 			})
 		})
@@ -350,8 +350,8 @@ func TestLeasesThatAreKeptAliveShareOneGoroutine(t *testing.T) {
 			_ = leases[i].Done()
 		}
 		synctest.Wait()
-		// The number is no snapshot: on a busy machine the runtime may count a few that have
-		// ended, and some of its own.
+		// The number is no snapshot: on a busy machine the runtime may count a few goroutines that
+		// have ended, and some of its own.
 		assert.Less(t, runtime.NumGoroutine(), before+len(leases)/10)
 		time.Sleep(5 * fullValidity)
 		for _, l := range append(leases, lease) {
@@ -362,7 +362,7 @@ func TestLeasesThatAreKeptAliveShareOneGoroutine(t *testing.T) {
 	})
 }
 
-// A hook that takes long delays the end of no other lease.
+// A slow hook delays the end of no other lease.
 func TestASlowHookDelaysNoOtherEnd(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		slow, other := f.acquire("slow"), f.acquireAfter("k", time.Second)
@@ -393,7 +393,7 @@ func (c *hookedClock) Now() time.Time {
 	return c.skewedClock.Now()
 }
 
-// KeepAlive takes effect although it meets the first call of Done on another goroutine.
+// KeepAlive takes effect although it runs at the same time as the first Done.
 func TestKeepAliveBesideTheFirstDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := &hookedClock{skewedClock: newSkewedClock()}

@@ -63,11 +63,11 @@ func (k *leaseKeeper) extendEntered(leases []*Lease) {
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
 		left := l.Validity()
-		if _, more := l.nextTTL(); left <= 0 || !more {
+		if _, more := l.nextTTL(l.terms.TTL); left <= 0 || !more {
 			l.leaveExtension()
 			continue
 		}
-		e, err := l.newExtension(ctx, k.pace.Patience(left), decided)
+		e, err := l.newExtension(ctx, l.terms.TTL, k.pace.Patience(left), decided)
 		if e == nil {
 			k.extended(l, err)
 			continue

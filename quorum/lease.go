@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ func makeLease(c *Coordinator, detached context.Context, h *valueState, token fe
 	}
 }
 
-// Key is the resource.
+// Key is the resource, of several (AcquireAll) the first in ascending order.
 func (l *Lease) Key() string {
 	if l == nil {
 		return ""
@@ -71,12 +72,20 @@ func (l *Lease) Key() string {
 	return l.state.key
 }
 
+// Keys are all resources of the lease, in ascending order.
+func (l *Lease) Keys() []string {
+	if l == nil {
+		return nil
+	}
+	return slices.Collect(l.state.each())
+}
+
 // String names the lease, without its value.
 func (l *Lease) String() string {
 	if l == nil {
 		return "no lease"
 	}
-	return fmt.Sprintf("lease on %q, token %d, valid for %v", l.state.key, l.token, l.Validity())
+	return fmt.Sprintf("lease on %v, token %d, valid for %v", l.state.keys, l.token, l.Validity())
 }
 
 // Format prints String for every verb. Otherwise fmt would print the Coordinator, too.
@@ -87,11 +96,15 @@ func (l *Lease) LogValue() slog.Value {
 	if l == nil {
 		return slog.StringValue(l.String())
 	}
-	return slog.GroupValue(slog.String("key", l.state.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity()))
+	attrs := []slog.Attr{slog.String("key", l.state.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity())}
+	if l.state.several() {
+		attrs = append(attrs, slog.Any("also", l.state.also))
+	}
+	return slog.GroupValue(attrs...)
 }
 
-// Value is what the key is set to on the instances: 40 random hexadecimal digits, and ":" and
-// Config.Owner if there is one. Knowing it is enough to release the lease. It belongs to one
+// Value is what the key is set to on the instances: 40 random hexadecimal digits, ":" and
+// Config.Owner if there is one, and a space and Terms.Note if there is one. Knowing it is enough to release the lease. It belongs to one
 // acquisition, not to one holder: local successors (see Config.Cohorts) share it, while each
 // has a Token of its own. It is empty once the lease was handed to a successor.
 func (l *Lease) Value() string {
@@ -107,7 +120,7 @@ func (l *Lease) Value() string {
 	return l.state.value
 }
 
-// Token is the fencing token. It is larger than that of every earlier lease on the same key. It
+// Token is the fencing token. It is larger than that of every earlier lease on any of its keys. It
 // is 0 if Config.Fencing is Off.
 func (l *Lease) Token() fencing.Token {
 	if l == nil {
@@ -357,7 +370,7 @@ func (l *Lease) event(err error) LeaseEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return LeaseEvent{
-		Key: l.state.key, Token: l.token, Validity: l.leftLocked(), Err: err,
+		Key: l.state.key, Also: slices.Clone(l.state.also), Token: l.token, Validity: l.leftLocked(), Err: err,
 		Held: drift.Elapsed(l.acquired, l.state.c.reader.Now()),
 	}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// fullValidity is a fresh lease's on the default terms: 10 s less 1 % and 2 ms.
+// fullValidity is the validity of a new lease by default: 10 s less 1 % and 2 ms.
 const fullValidity = 9898 * ms
 
-// slow makes servers take the times to and from them.
+// slow makes requests and replies of servers take these times.
 func (f *fixture) slow(before, after time.Duration, which ...int) {
 	f.each(func(s *quorumtest.Server) {
 		s.Delay(func(wire.Request) time.Duration { return before }, func(wire.Request) time.Duration { return after })
@@ -44,8 +44,8 @@ func TestValidityIsTheTTLLessElapsedLessDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3, func(f *fixture) {
-				// The first round probes as well: two trips, and what they took is
-				// gone from the lease, on the way out and on the way back.
+				// The first round also probes: two round trips, and their time comes off the lease,
+				// in both directions.
 				f.slow(3*ms, 4*ms)
 				lease := f.acquire("k")
 				require.Equal(t, 14*ms, f.elapsed())
@@ -61,15 +61,14 @@ func TestValidityIsTheTTLLessElapsedLessDrift(t *testing.T) {
 				assert.Zero(t, lease.Validity())
 				assert.ErrorIs(t, lease.Err(), quorum.ErrExpired)
 				assert.ErrorIs(t, lease.Err(), quorum.ErrLost)
-				// And all that time before the keys expire.
+				// And all that before the keys expire.
 				assert.NotEmpty(t, f.left())
 			}, c.set)
 		})
 	}
 }
 
-// A suspended machine: its wall clock goes on, its monotonic one stood still
-// (scenario S15).
+// A suspended machine: its wall clock continues, its monotonic clock stood still (scenario S15).
 func TestSuspendEndsALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
@@ -129,8 +128,8 @@ func TestSuspendDuringTheRoundLosesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
 		f := newFixture(t, 3, withSkew(clk))
-		require.NoError(t, f.acquire("warm").Release(f.ctx)) // so that nobody has to be probed under the hook
-		f.slow(10*ms, 10*ms)                                 // or the other two may have granted before
+		require.NoError(t, f.acquire("warm").Release(f.ctx)) // so that no server is probed under the hook
+		f.slow(10*ms, 10*ms)                                 // otherwise the other two may have granted before
 		f.servers[0].OnCommand(func(cmd wire.Request) {
 			if cmd.Op == wire.Acquire {
 				clk.stepWall(12 * time.Second)
@@ -154,7 +153,7 @@ func TestDeadlineIsNeverInTheFutureOnceItIsOver(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Equal(t, f.began.Add(time.Second).UnixNano(), lease.Deadline().UnixNano(), "it stays")
 
-		// One that ran out ended at its deadline, though that is noticed later.
+		// An expired lease ended at its deadline, though that is noticed later.
 		late := f.acquire("k")
 		end := late.Deadline()
 		time.Sleep(time.Minute)
@@ -187,9 +186,9 @@ func (f *fixture) acquireAfter(key string, d time.Duration) *quorum.Lease {
 	return f.acquire(key)
 }
 
-// Settle waits for every goroutine but the clock's watcher: a lease that nobody
-// watches keeps none, and so Settle takes no time.
-func TestALeaseThatNobodyWatchesCostsNoGoroutine(t *testing.T) {
+// Settle waits for every goroutine but the keeper. A lease that isn't watched keeps none, so Settle
+// takes no time.
+func TestAnUnwatchedLeaseCostsNoGoroutine(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
@@ -200,7 +199,7 @@ func TestALeaseThatNobodyWatchesCostsNoGoroutine(t *testing.T) {
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Zero(t, time.Since(at))
 
-		// One that is watched does, until it ends.
+		// A watched lease keeps one until it ends.
 		left := lease.Validity()
 		lease.Done()
 		require.NoError(t, f.Settle(f.ctx))
@@ -213,7 +212,7 @@ func TestVotesGrowByTheStragglers(t *testing.T) {
 		f.slow(15*ms, 0, 3)
 		f.hang(4)
 		lease := f.acquire("k")
-		require.Zero(t, f.elapsed(), "the slow ones are not waited for")
+		require.Zero(t, f.elapsed(), "it doesn't wait for the slow ones")
 		assert.ErrorIs(t, lease.Votes()[3].Vote.Err, quorum.ErrPending)
 		assert.ErrorIs(t, lease.Votes()[4].Vote.Err, quorum.ErrPending)
 		assert.ElementsMatch(t, []string{"A", "B", "C"}, lease.Instances())
@@ -231,7 +230,7 @@ func TestVotesGrowByTheStragglers(t *testing.T) {
 		assert.ErrorIs(t, lease.Votes()[4].Vote.Err, wire.ErrTimeout, "a late failure changes nothing")
 		assert.NoError(t, lease.Err())
 
-		// What is given away is a copy.
+		// The caller gets a copy.
 		votes[0].Instance = "changed"
 		assert.Equal(t, "A", lease.Votes()[0].Instance)
 
@@ -257,8 +256,7 @@ func TestInstancesAreThoseThatHaveIt(t *testing.T) {
 	})
 }
 
-// Everything at once on one lease: for the race detector, and for what must hold
-// whichever order they come in.
+// All methods of one lease at once: for the race detector, and for what must hold in any order.
 func TestALeaseIsSafeForConcurrentUse(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		for round := range 20 {
@@ -298,7 +296,7 @@ func TestALeaseIsSafeForConcurrentUse(t *testing.T) {
 	})
 }
 
-// A lease that is printed or logged names itself, and nothing that it holds.
+// A printed or logged lease shows its name and none of its secrets.
 func TestLeaseIsPrintedByItsName(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -314,11 +312,12 @@ func TestLeaseIsPrintedByItsName(t *testing.T) {
 	})
 }
 
-// A nil lease is what Acquire gives with an error; to use it is a mistake, and no panic. It
-// says so wherever it can, and else has nothing.
+// Acquire returns a nil lease with an error. Using it is a mistake, but doesn't panic: methods
+// return an error if they can, and zero values otherwise.
 func TestNilLease(t *testing.T) {
 	var lease *quorum.Lease
 	args := map[reflect.Type]reflect.Value{
+		reflect.TypeFor[time.Duration]():   reflect.ValueOf(time.Second),
 		reflect.TypeFor[context.Context](): reflect.ValueOf(fencing.NewContext(t.Context(), 7)),
 	}
 	closed := func(done <-chan struct{}) bool {

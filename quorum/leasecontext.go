@@ -103,13 +103,22 @@ type heldKey struct {
 // Value is the parent's, except under heldKey while the lease lasts.
 func (c *leaseContext) Value(key any) any {
 	//guard:expired-is-not-held  a caller whose lease is over may ask for the lock again
-	if held, ok := key.(heldKey); ok && held.c == c.lease.state.c && held.key == c.lease.state.key && c.lease.leftNow() > 0 {
+	if held, ok := key.(heldKey); ok && held.c == c.lease.state.c && c.lease.state.has(held.key) && c.lease.leftNow() > 0 {
 		return c.lease
 	}
 	return c.Context.Value(key)
 }
 
-// heldUnder reports whether the context belongs to a lease on the key that isn't over.
-func (c *core) heldUnder(ctx context.Context, key string) bool {
-	return ctx.Value(heldKey{c, key}) != nil
+// heldUnder is the first of the keys that the context belongs to a lease on that isn't over, empty
+// if there is none.
+func (c *core) heldUnder(ctx context.Context, key string, also []string) string {
+	if ctx.Value(heldKey{c, key}) != nil {
+		return key
+	}
+	for _, key := range also {
+		if ctx.Value(heldKey{c, key}) != nil {
+			return key
+		}
+	}
+	return ""
 }

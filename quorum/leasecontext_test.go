@@ -44,8 +44,7 @@ func TestContextMovesWithAnExtension(t *testing.T) {
 	})
 }
 
-// No timer has fired yet when a machine runs on after a suspension; who asks
-// sees the end all the same.
+// After a suspension no timer has fired yet, but Err reports the end all the same.
 func TestErrSeesAPassedDeadlineBeforeAnyTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
@@ -54,7 +53,7 @@ func TestErrSeesAPassedDeadlineBeforeAnyTimer(t *testing.T) {
 		ctx := lease.Context()
 		child, cancel := context.WithCancel(ctx)
 		defer cancel()
-		synctest.Wait() // the watcher sleeps by now
+		synctest.Wait() // the keeper sleeps by now
 		require.NoError(t, ctx.Err())
 		clk.stepWall(time.Minute)
 		require.Error(t, ctx.Err(), "at once")
@@ -69,8 +68,8 @@ func TestErrSeesAPassedDeadlineBeforeAnyTimer(t *testing.T) {
 	})
 }
 
-// Who doesn't ask, but waits for Done, is told by the watcher: it looks at the
-// wall clock every now and then, not just at the monotonic deadline.
+// A holder that waits for Done learns of the end from the keeper, which checks the wall clock
+// regularly, not just the monotonic deadline.
 func TestWatcherSeesAWallClockThatJumped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
@@ -86,20 +85,20 @@ func TestWatcherSeesAWallClockThatJumped(t *testing.T) {
 func TestWithinEndsWithItsParent(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
-		gone := errors.New("the caller has gone")
+		gone := errors.New("the caller has returned")
 		parent, cancel := context.WithCancelCause(f.ctx)
 		ctx, sibling := lease.Within(parent), lease.Within(f.ctx)
 		cancel(gone)
 		<-ctx.Done()
 		assert.ErrorIs(t, ctx.Err(), context.Canceled)
 		assert.ErrorIs(t, context.Cause(ctx), gone)
-		assert.NoError(t, lease.Err(), "the lease goes on")
+		assert.NoError(t, lease.Err(), "the lease continues")
 		assert.NoError(t, sibling.Err())
 		assert.NoError(t, lease.Context().Err())
 
-		// A parent that ended before.
+		// A parent that has already ended.
 		assert.Error(t, lease.Within(parent).Err())
-		// A parent's deadline is kept, and comes first.
+		// A parent's earlier deadline is kept.
 		short, stop := context.WithTimeout(f.ctx, time.Second)
 		defer stop()
 		at, has := lease.Within(short).Deadline()
@@ -119,7 +118,7 @@ func TestWithinALeaseThatIsOver(t *testing.T) {
 			select {
 			case <-ctx.Done():
 			default:
-				t.Error("it should have ended at its birth")
+				t.Error("it should have ended at once")
 			}
 			assert.ErrorIs(t, context.Cause(ctx), quorum.ErrReleased)
 		}
@@ -136,7 +135,7 @@ func TestContextKeepsValuesAndNotTheEndOfTheCall(t *testing.T) {
 		cancel()
 		assert.Equal(t, "trace", lease.Context().Value(valueKey{}))
 		assert.NoError(t, lease.Context().Err(), "the call is over, the lease isn't")
-		assert.Equal(t, lease.Context(), lease.Context(), "each call gives the same one")
+		assert.Equal(t, lease.Context(), lease.Context(), "each call returns the same one")
 		within := lease.Within(context.WithValue(f.ctx, valueKey{}, "other"))
 		assert.Equal(t, "other", within.Value(valueKey{}))
 	})
@@ -157,8 +156,8 @@ func TestChildrenOfTheContextEndWithTheLease(t *testing.T) {
 	})
 }
 
-// A holder that serves requests makes a context for each; what has ended must be
-// forgotten, or a lease that lives long holds on to all of them.
+// A holder that serves requests makes a context for each. Ended contexts must be dropped, or a long
+// lease keeps all of them.
 func TestContextsThatEndedAreForgotten(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -174,13 +173,13 @@ func TestContextsThatEndedAreForgotten(t *testing.T) {
 		}
 		synctest.Wait()
 		require.NoError(t, lease.Err())
-		assert.LessOrEqual(t, quorum.ContextsOf(lease), 4*alive, "of those that ended none is kept for long")
+		assert.LessOrEqual(t, quorum.ContextsOf(lease), 4*alive, "none that has ended is kept for long")
 		require.NoError(t, lease.Release(f.ctx))
 	})
 }
 
-// The holder's contexts end before the first delete is sent, for from then on
-// somebody else can have the lock.
+// The holder's contexts end before the first delete is sent, because from then on another client
+// can have the lock.
 func TestContextEndsBeforeTheFirstDelete(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -56,5 +57,5 @@ func (l *Lease) releasedBefore() error {
 	if errors.Is(l.Err(), ErrHandedOff) {
 		verdict = ErrHandedOff
 	}
-	return &RoundError{Op: wire.Release, Key: l.Key(), Verdict: verdict, Quorum: l.state.c.majority.Q}
+	return &RoundError{Op: wire.Release, Key: l.Key(), Also: slices.Clone(l.state.also), Verdict: verdict, Quorum: l.state.c.majority.Q}
 }

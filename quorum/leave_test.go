@@ -14,7 +14,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// A lease that was left is over for its holder, and its keys live for the rest of the TTL.
+// A lease that was left is over for its holder, and its keys last for the rest of the TTL.
 func TestLeave(t *testing.T) {
 	var told []error
 	play(t, 5, func(f *fixture) {
@@ -52,7 +52,7 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// Leave says why a lease was over before. In no case is anything deleted afterwards.
+// Leave says why a lease had already ended. In no case is anything deleted afterwards.
 func TestLeaveOfALeaseThatIsOver(t *testing.T) {
 	require.ErrorIs(t, (*quorum.Lease)(nil).Leave(), quorum.ErrConfig)
 	for want, end := range map[error]func(f *fixture, lease *quorum.Lease){
@@ -73,7 +73,7 @@ func TestLeaveOfALeaseThatIsOver(t *testing.T) {
 				lease := f.acquire("k")
 				synctest.Wait()
 				end(f, lease)
-				synctest.Wait() // a release that is decided is still on its way to some
+				synctest.Wait() // a decided release is still in flight to some
 				left := f.left()
 				require.ErrorIs(t, lease.Leave(), want)
 				require.Error(t, lease.Release(f.ctx))
@@ -84,8 +84,8 @@ func TestLeaveOfALeaseThatIsOver(t *testing.T) {
 	}
 }
 
-// An extension that is under way when the lease is left doesn't bring it back, and puts no key
-// back on an instance that lacks it.
+// An extension in progress when the lease is left doesn't bring it back, and sets no key on an
+// instance that lacks it.
 func TestLeaveDuringAnExtension(t *testing.T) {
 	var during func()
 	play(t, 5, func(f *fixture) {
@@ -108,7 +108,7 @@ func TestLeaveDuringAnExtension(t *testing.T) {
 	})
 }
 
-// An instance that answers late has the key, too, for a TTL from when the request arrived.
+// An instance that answers late also has the key, for a TTL from the arrival of the request.
 func TestLeaveKeepsTheKeysOfLateInstances(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.acquire("warm")
@@ -132,7 +132,7 @@ func TestLeaveKeepsTheKeysOfLateInstances(t *testing.T) {
 	})
 }
 
-// A waiter of this process asks the instances at once, as one of another process would.
+// A waiter of this process asks the instances at once, as a waiter of another process would.
 func TestLeaveLetsWaitersAsk(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -170,7 +170,7 @@ func TestCloseAfterLeave(t *testing.T) {
 	})
 }
 
-// Of many calls that would end a lease only one does.
+// Of many concurrent calls that would end a lease only one does.
 func TestLeaveBesideAReleaseAndAHandOff(t *testing.T) {
 	for range 20 {
 		play(t, 3, func(f *fixture) {
@@ -199,7 +199,7 @@ func TestLeaveBesideAReleaseAndAHandOff(t *testing.T) {
 	}
 }
 
-// says is what was done, "" after an error.
+// says is what, or "" after an error.
 func says(what string, err error) string {
 	if err != nil {
 		return ""

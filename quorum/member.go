@@ -71,8 +71,9 @@ func newMember(c *core, inst wire.Instance, servers *registry.Registry, length t
 	}
 	m.turns = &turns.Queue{Owner: &m.mu, Reader: m.reader}
 	m.cleanup = cleanup.New(cleanup.Config{
-		Delete: func(key, value string) wire.Vote {
-			return m.ask(context.Background(), wire.Request{Op: wire.Release, Key: key, Value: value}).Vote
+		Delete: func(key string, also []string, value string) wire.Vote {
+			//guard:pending-delete-of-all  a pending delete is about all keys of the lease
+			return m.ask(context.Background(), wire.Request{Op: wire.Release, Key: key, Also: also, Value: value}).Vote
 		},
 		Permanent: permanent,
 		Clock:     c.clock, Reader: c.reader, Group: c.background,

@@ -18,8 +18,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// However many acquisitions an instance hasn't answered, a lease can be extended there, and
-// released.
+// However many acquisitions an instance hasn't answered, a lease can be extended and released
+// there.
 func TestAcquisitionsLeaveRoomForWhatIsHeld(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -34,26 +34,26 @@ func TestAcquisitionsLeaveRoomForWhatIsHeld(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, 6, f.count(2, wire.Acquire)-before, "acquisitions, of MaxInFlight 8")
 		assert.Equal(t, 1, f.count(2, wire.Extend))
-		go func() { _ = lease.Release(f.ctx) }() // behind the extension
+		go func() { _ = lease.Release(f.ctx) }() // queued behind the extension
 		time.Sleep(99 * ms)
 		synctest.Wait()
 		assert.Equal(t, 1, f.count(2, wire.Release)-1, "beside the warm-up's")
 	}, func(cfg *quorum.Config) { cfg.MaxInFlight = 8 })
 }
 
-// TryAcquire is told that nothing was asked, and why; Acquire waits, and has the lock when
-// there is time for it.
-func TestOverloadIsToldOrWaitedFor(t *testing.T) {
+// TryAcquire's error says that no instance was asked, and why. Acquire waits, and gets the lock
+// when there is capacity.
+func TestOverloadIsReportedOrWaitedOut(t *testing.T) {
 	var mu sync.Mutex
-	var told []error
+	var reported []error
 	play(t, 3, func(f *fixture) {
 		mu.Lock()
-		told = nil
+		reported = nil
 		mu.Unlock()
 		f.warm()
 		f.slow(20*ms, 20*ms)
 		var rounds sync.WaitGroup
-		for i := range 6 { // as many as MaxInFlight lets
+		for i := range 6 { // as many as MaxInFlight allows
 			rounds.Go(func() {
 				lease, err := f.TryAcquire(f.ctx, fmt.Sprint("k", i))
 				if assert.NoError(t, err) {
@@ -75,7 +75,7 @@ func TestOverloadIsToldOrWaitedFor(t *testing.T) {
 			assert.ErrorContains(t, err, says)
 		}
 		mu.Lock()
-		assert.ErrorIs(t, told[len(told)-1], wire.ErrOverloaded, "hooks are told as well")
+		assert.ErrorIs(t, reported[len(reported)-1], wire.ErrOverloaded, "hooks report it as well")
 		mu.Unlock()
 
 		lease, err := f.Acquire(f.ctx, "late")
@@ -84,7 +84,7 @@ func TestOverloadIsToldOrWaitedFor(t *testing.T) {
 		require.NoError(t, lease.Release(f.ctx))
 		rounds.Wait()
 		for i := range f.servers {
-			assert.Zero(t, f.count(i, wire.Enqueue), "and bothers no server meanwhile")
+			assert.Zero(t, f.count(i, wire.Enqueue), "and sends nothing meanwhile")
 		}
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
@@ -92,13 +92,13 @@ func TestOverloadIsToldOrWaitedFor(t *testing.T) {
 		cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, e.Err)
+			reported = append(reported, e.Err)
 		}
 	})
 }
 
-// With a majority that hangs, rounds are begun no faster than they end, and the lock is had
-// when the servers are back.
+// If a majority hangs, rounds begin no faster than they end, and the lock is acquired when the
+// servers are back.
 func TestRoundsAreNotPiledUpOnHungServers(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()

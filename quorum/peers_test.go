@@ -17,12 +17,12 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Each test here is a failure that another lock library was seen to have (its
-// name and version, as far as known, are with the test), played against this one.
+// Each test here repeats a failure seen in another lock library. The library and, as far as known,
+// its version are named.
 
-// redsync v4.13: with one of three servers stopped Lock took 10.0 s and failed,
-// Extend took 5.0 s and failed though a quorum had been extended. rslock and
-// node-redlock have no timeout for an instance at all.
+// redsync v4.13: with one of three servers stopped, Lock took 10.0 s and failed. Extend took 5.0 s
+// and failed though a quorum had extended. rslock and node-redlock have no timeout for an instance
+// at all.
 func TestStoppedServerDoesNotSlowTheLock(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -45,8 +45,8 @@ func TestStoppedServerDoesNotSlowTheLock(t *testing.T) {
 	})
 }
 
-// redsync v4: the caller's cancelled context stopped the rollback, the key stayed
-// for its TTL, and the error was not context.Canceled.
+// redsync v4: the caller's cancelled context stopped the rollback. The key stayed for its TTL, and
+// the error was not context.Canceled.
 func TestCancelledCallerLeavesNoKeys(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -62,13 +62,13 @@ func TestCancelledCallerLeavesNoKeys(t *testing.T) {
 	})
 }
 
-// redsync v4: the value is drawn once for all tries of a Lock, and a late rollback
-// of one try deletes the next one's key: two holders.
+// redsync v4: all tries of a Lock share one value, so a late rollback of one try deletes the next
+// try's key: two holders.
 func TestLateDeleteOfOneTryDoesNotFreeTheNext(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
-		// The first try is lost: A grants, B and C are taken for 20 ms. Its delete
-		// on A is carried out, but it is sent a second time a while later.
+		// The first try is lost: A grants, and B and C are taken for 20 ms. Its delete on A is
+		// carried out, but arrives a second time later.
 		f.occupy("k", 20*ms, 1, 2)
 		var first wire.Request
 		f.servers[0].OnCommand(func(cmd wire.Request) {
@@ -92,9 +92,8 @@ func TestLateDeleteOfOneTryDoesNotFreeTheNext(t *testing.T) {
 	})
 }
 
-// redsync v4, fail-fast: the rollback is abandoned as soon as a quorum says
-// "taken", and grants that come later are never undone: keys without an owner for
-// 7.8 s.
+// redsync v4, fail-fast: the rollback stops as soon as a quorum says "taken", and later grants are
+// never undone: keys without an owner for 7.8 s.
 func TestGrantAfterALostRoundIsRolledBack(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -107,8 +106,8 @@ func TestGrantAfterALostRoundIsRolledBack(t *testing.T) {
 	})
 }
 
-// redsync v4 leaves stray keys on healthy servers in 1.5 % of fail-fast cycles,
-// and two strays with one server down block the lock for a TTL.
+// redsync v4 leaves stray keys on healthy servers in 1.5 % of fail-fast cycles. Two strays with one
+// server down block the lock for a TTL.
 func TestNoStrayKeysAfterManyCycles(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -125,7 +124,7 @@ func TestNoStrayKeysAfterManyCycles(t *testing.T) {
 	})
 }
 
-// redsync v4, WithSetNXOnExtend: two mutexes that never were locked both extend.
+// redsync v4, WithSetNXOnExtend: two mutexes that were never locked both extend.
 func TestLeaseThatNeverWasCannotBeExtended(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -141,8 +140,8 @@ func TestLeaseThatNeverWasCannotBeExtended(t *testing.T) {
 	})
 }
 
-// redsync v4: an expired lock that somebody else held and gave back in between is
-// "extended". RedLock.net re-creates a missing key in an extension.
+// redsync v4: an expired lock is "extended" though another client held and released it in between.
+// RedLock.net re-creates a missing key in an extension.
 func TestExpiredLeaseIsNotRevived(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -154,13 +153,13 @@ func TestExpiredLeaseIsNotRevived(t *testing.T) {
 		synctest.Wait()
 		sent := len(f.log(0))
 		require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrExpired)
-		assert.Len(f.t, f.log(0), sent, "nobody is asked")
+		assert.Len(f.t, f.log(0), sent, "no server is asked")
 		assert.Zero(f.t, lease.Validity())
 		f.requireNothingLeftWithin(0)
 	})
 }
 
-// RedLock.net: the same with the keys gone early, while the lease seemed valid.
+// RedLock.net: the same, with keys that disappeared early while the lease seemed valid.
 func TestExtensionDoesNotRecreateALostMajority(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -178,13 +177,13 @@ func TestExtensionDoesNotRecreateALostMajority(t *testing.T) {
 	})
 }
 
-// redsync v4 accepts [A, A, B]: with B gone a lease still extends, A counted
-// twice. redlock-universal's five nodes are five databases of one server.
+// redsync v4 accepts [A, A, B]: with B gone a lease still extends, because A counts twice.
+// redlock-universal's five nodes are five databases of one server.
 func TestOneServerUnderTwoNamesCountsOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
-		// B is another way to A: it has A's run id.
-		life := f.servers[0].RunID()
-		f.servers[1].SetIdentity(func(id *wire.Identity) { id.RunID, id.Vouched = life, true })
+		// B is another path to A: it has A's run ID.
+		run := f.servers[0].RunID()
+		f.servers[1].SetIdentity(func(id *wire.Identity) { id.RunID, id.Vouched = run, true })
 		f.kill(2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
@@ -204,7 +203,7 @@ func TestNoInstancesIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, quorum.ErrConfig)
 }
 
-// redlock-universal accepts a quorum under the majority.
+// redlock-universal accepts a quorum below the majority.
 func TestQuorumUnderTheMajorityIsAnError(t *testing.T) {
 	for q := 1; q <= 2; q++ {
 		_, err := quorum.New(quorum.Config{Quorum: q}, bareServers("A", "B", "C", "D", "E")...)
@@ -265,8 +264,8 @@ func TestLongTTLDoesNotMeanALongTimeout(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Hour })
 }
 
-// redsync v4 never asks the remaining instances after a bare quorum: the loss of
-// one key then frees the lock.
+// redsync v4 never asks the remaining instances after a bare quorum, so the loss of one key frees
+// the lock.
 func TestLeaseSpreadsBeyondTheBareQuorum(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -290,14 +289,14 @@ func TestLeaseSpreadsBeyondTheBareQuorum(t *testing.T) {
 	})
 }
 
-// redsync v4: after a lost round with 3 of 5 stopped, all three wake up with the
-// dead key for its whole TTL.
+// redsync v4: after a lost round with 3 of 5 stopped, all three wake up with the abandoned key for
+// its whole TTL.
 func TestServersThatWakeUpHaveNoDeadKeys(t *testing.T) {
 	for _, asleep := range []time.Duration{200 * ms, 5 * time.Second, time.Minute} {
 		play(t, 5, func(f *fixture) {
 			f.warm()
 			f.hang(0, 2, 4)
-			_, err := f.Acquire(f.ctx, "k") // many rounds, many dead keys
+			_, err := f.Acquire(f.ctx, "k") // many rounds, many abandoned keys
 			require.ErrorIs(f.t, err, quorum.ErrExhausted)
 			f.resume()
 			f.requireNothingLeftWithin(time.Second)
@@ -305,8 +304,7 @@ func TestServersThatWakeUpHaveNoDeadKeys(t *testing.T) {
 	}
 }
 
-// redsync v4, fail-fast: 8 000 to 21 000 goroutines pile up in 2 s beside a slow
-// server.
+// redsync v4, fail-fast: 8 000 to 21 000 goroutines pile up in 2 s because of a slow server.
 func TestGoroutinesDoNotPileUpBesideASlowServer(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -342,8 +340,8 @@ func TestRefusedConnectionsCostNothing(t *testing.T) {
 	})
 }
 
-// rueidislock: with one key and four processes waiters lost their wake-up, one
-// for over four minutes; a stall of 100 ms put one to sleep forever.
+// rueidislock: with one key and four processes waiters missed their wake-up, one for over four
+// minutes; a stall of 100 ms left one asleep forever.
 func TestNoWaiterIsForgotten(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		var group sync.WaitGroup
@@ -398,8 +396,8 @@ func TestServerClocksThatAreAheadOrBehindDoNotMatter(t *testing.T) {
 	}
 }
 
-// rueidislock tells of a loss up to an interval late: the lock was gone at 2.0 s,
-// the context ended at 3.0 s.
+// rueidislock reports a loss up to an interval late: the lock was gone at 2.0 s, the context ended
+// at 3.0 s.
 func TestContextEndsBeforeTheKeysExpire(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -416,8 +414,8 @@ func TestContextEndsBeforeTheKeysExpire(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.KeepAlive = true })
 }
 
-// bsm/redislock: the token "job-1" takes the lock of "job-10", for values are
-// compared by a prefix.
+// bsm/redislock: the token "job-1" takes the lock of "job-10", because values are compared by
+// prefix.
 func TestValuesAreComparedWhole(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		same := func(owner string) *quorum.Coordinator {
@@ -441,7 +439,7 @@ func TestValuesAreComparedWhole(t *testing.T) {
 	})
 }
 
-// bsm/redislock: a TTL under a millisecond returns a lock that no key backs.
+// bsm/redislock: a TTL under a millisecond returns a lock without a key.
 func TestTTLUnderAMillisecondIsAnError(t *testing.T) {
 	for _, ttl := range []time.Duration{1, 999 * time.Microsecond, 1500 * time.Microsecond} {
 		_, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}}, bareServers("A")...)
@@ -461,7 +459,7 @@ func TestEachAcquireHasAllItsTries(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.MaxTries = 5 })
 }
 
-// node-redlock v5 doesn't look at the time that a round took.
+// node-redlock v5 ignores the time that a round took.
 func TestGrantsThatAreTooOldAreNoLease(t *testing.T) {
 	synctestClock(t, func(t *testing.T, c *skewedClock) {
 		f := newFixture(t, 3, withSkew(c))
@@ -471,19 +469,18 @@ func TestGrantsThatAreTooOldAreNoLease(t *testing.T) {
 	})
 }
 
-// node-redlock v5: with an even number of instances a vote of two against two
-// never settles.
+// node-redlock v5: with an even number of instances a vote of two against two never settles.
 func TestTwoAgainstTwoSettles(t *testing.T) {
 	play(t, 4, func(f *fixture) {
 		f.warm()
-		// Each client reaches its own two first.
+		// Each client reaches a different two first.
 		second := f.other()
 		for i, s := range f.servers {
 			s.Delay(func(cmd wire.Request) time.Duration {
 				switch {
 				case cmd.Op != wire.Acquire:
 					return 0
-				case (len(cmd.Value) > 40) == (i < 2): // the one with an owner is near A and B
+				case (len(cmd.Value) > 40) == (i < 2): // the client with an owner is near A and B
 					return ms
 				default:
 					return 3 * ms
@@ -520,9 +517,9 @@ func TestTwoAgainstTwoSettles(t *testing.T) {
 	})
 }
 
-// node-redlock v5: the release of an expired lock fails like one that could not
-// be carried out. Here it is told apart, and harms nobody.
-func TestReleaseOfAnExpiredLeaseIsTold(t *testing.T) {
+// node-redlock v5: releasing an expired lock gives the same error as a release that failed. Here
+// the errors differ, and no other holder is affected.
+func TestReleaseOfAnExpiredLeaseIsReported(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
 		time.Sleep(11 * time.Second)
@@ -571,8 +568,8 @@ func TestZeroHandleIsAnError(t *testing.T) {
 	})
 }
 
-// minio dsync: of many who add under the lock none is lost, and nobody ever sees
-// another's half-done work.
+// minio dsync: of many increments under the lock none is lost, and no goroutine sees another's
+// half-done work.
 func TestReadModifyWriteUnderTheLock(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		balance := 0
@@ -592,7 +589,7 @@ func TestReadModifyWriteUnderTheLock(t *testing.T) {
 						}
 						balance = seen + step
 						time.Sleep(ms)
-						assert.Equal(f.t, seen+step, balance, "somebody else was in between")
+						assert.Equal(f.t, seen+step, balance, "another goroutine was in between")
 						balance = seen + 1
 						return nil
 					})

@@ -18,11 +18,10 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// maxTTL is the fixture's MaxTTL with the drift allowance on it: how long a
-// quarantine lasts.
+// maxTTL is the fixture's MaxTTL plus the drift allowance: the length of a quarantine.
 const maxTTL = 10_102 * ms
 
-// identify changes what servers say of themselves, or all if none is named.
+// identify changes what servers report of themselves; without numbers, all servers.
 func (f *fixture) identify(edit func(*wire.Identity), which ...int) {
 	f.each(func(s *quorumtest.Server) { s.SetIdentity(edit) }, which...)
 }
@@ -52,7 +51,7 @@ func TestServersThatJustCameUpDoNotVote(t *testing.T) {
 		}
 		synctest.Wait()
 		for i := range f.servers {
-			assert.Empty(t, f.ops(i), "who may not vote isn't asked")
+			assert.Empty(t, f.ops(i), "an instance that may not vote isn't asked")
 		}
 
 		time.Sleep(maxTTL - 1)
@@ -80,7 +79,7 @@ func TestUptimeCountsTowardsTheQuarantine(t *testing.T) {
 	}
 }
 
-func TestWhoNeedsNoQuarantine(t *testing.T) {
+func TestServersThatNeedNoQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*wire.Identity)
 		free bool
@@ -97,7 +96,7 @@ func TestWhoNeedsNoQuarantine(t *testing.T) {
 		"up for long, never served":     {func(id *wire.Identity) { id.Uptime, id.Served = 100*time.Hour, 0 }, false},
 		"up for long, the rest hidden":  {func(id *wire.Identity) { id.Uptime, id.Served = 100*time.Hour, -1 }, true},
 		"served for longer than up":     {func(id *wire.Identity) { id.Uptime, id.Served = 0, time.Hour }, false},
-		"hidden: nothing is told":       {func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 }, true},
+		"hidden: nothing is shown":      {func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 }, true},
 		"uptime alone is hidden":        {func(id *wire.Identity) { id.Uptime = -1 }, false},
 		"uptime and mark are hidden":    {func(id *wire.Identity) { id.Uptime, id.Served = -1, -1 }, true},
 		"run ID alone is hidden":        {func(id *wire.Identity) { id.RunID = "" }, false},
@@ -118,9 +117,8 @@ func TestWhoNeedsNoQuarantine(t *testing.T) {
 	}
 }
 
-// Scenario S7: C1 holds A, B and C; C restarts without its data; C2 asks C, D and
-// E. Held or not, a second holder is what the quarantine is there for; without it
-// there is one.
+// Scenario S7: C1 holds A, B and C. C restarts without its data. C2 asks C, D and E. The quarantine
+// prevents a second holder, and without it there is one.
 func TestRestartedServerDoesNotMakeASecondHolder(t *testing.T) {
 	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
 		for _, known := range []bool{false, true} {
@@ -160,9 +158,9 @@ func TestRestartedServerDoesNotMakeASecondHolder(t *testing.T) {
 	}
 }
 
-// C1 holds A, B and C. The name C is moved to a spare server that has been up for days,
-// and C2, which starts then, asks C, D and E. It has never seen the first C, and nothing
-// that the second one says of itself is odd: only that no client has used the name for it.
+// C1 holds A, B and C. The name C moves to a spare server that has been up for days, and C2, which
+// starts then, asks C, D and E. C2 has never seen the first C, and nothing that the second reports
+// is odd, except that no client has used the name for it.
 func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.occupy("k", ms, 3, 4)
@@ -183,13 +181,13 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 			assert.ErrorContains(t, q, part)
 		}
 
-		// Who starts later waits for what is left.
+		// A client that starts later waits for the rest.
 		time.Sleep(4 * time.Second)
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		q = quarantineOf(t, err)
 		assert.Equal(t, maxTTL-4*time.Second, q.Remaining)
 		assert.ErrorContains(t, q, "used for this server for 4s only")
-		// The client that knew the server before notices, too, and leaves the mark anew.
+		// The client that knew the previous server also notices, and renews the mark.
 		time.Sleep(maxTTL + 2*time.Second)
 		second, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
@@ -198,19 +196,19 @@ func TestSpareServerDoesNotMakeASecondHolder(t *testing.T) {
 	})
 }
 
-// A promotion costs each client that starts one wait, and only if it starts soon after
-// the first client that found the server in its new run.
+// After a promotion each starting client waits once, and only if it starts soon after the first
+// client that found the server in its new run.
 func TestAPromotionIsWaitedForOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(func(id *wire.Identity) { id.Uptime = 100 * time.Hour })
 		f.each((*quorumtest.Server).Promote)
 		_, err := f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		time.Sleep(2 * maxTTL) // the running client notices later, and leaves the mark anew
+		time.Sleep(2 * maxTTL) // the running client notices later, and renews the mark
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(f.ctx))
-		// A replica that connects draws a new replication ID, too.
+		// A replica that connects also changes the replication ID.
 		f.each((*quorumtest.Server).Attach)
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
@@ -220,8 +218,8 @@ func TestAPromotionIsWaitedForOnce(t *testing.T) {
 	})
 }
 
-// The restart comes between the look at the server and the SET: the server sees that
-// it is asked in another run, and sets nothing.
+// The restart comes between the identification of the server and the SET. The server sees that the
+// request names another run, and sets nothing.
 func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.occupy("k", ms, 3, 4)
@@ -252,7 +250,7 @@ func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
 	})
 }
 
-// The same server goes on with a new connection.
+// The same server continues with a new connection.
 func TestAReconnectIsNoRestart(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		for range 3 {
@@ -265,8 +263,8 @@ func TestAReconnectIsNoRestart(t *testing.T) {
 	})
 }
 
-// A run id that changes is quarantined whatever else the server says: its uptime
-// may be a replica's, and its files another server's.
+// A changed run ID means a quarantine whatever else the server reports: its uptime may be a
+// replica's, and its files another server's.
 func TestAnotherRunIDIsQuarantined(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.acquire("warm")
@@ -283,8 +281,7 @@ func TestAnotherRunIDIsQuarantined(t *testing.T) {
 	})
 }
 
-// Only the client's monotonic clock ends a quarantine: a wall clock that is set
-// forward must not.
+// Only the client's monotonic clock ends a quarantine. A wall clock that is set forward must not.
 func TestQuarantineEndsByTheMonotonicClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
@@ -302,7 +299,7 @@ func TestQuarantineEndsByTheMonotonicClock(t *testing.T) {
 	})
 }
 
-func TestQuarantineIsToldOnce(t *testing.T) {
+func TestQuarantineIsReportedOnce(t *testing.T) {
 	var told []quorum.QuarantineEvent
 	var mu sync.Mutex
 	play(t, 3, func(f *fixture) {
@@ -312,7 +309,7 @@ func TestQuarantineIsToldOnce(t *testing.T) {
 		for range 5 {
 			_, err := f.TryAcquire(f.ctx, "k")
 			require.ErrorIs(t, err, quorum.ErrQuarantined)
-			f.each((*quorumtest.Server).Reconnect) // looked at anew, and nothing new seen
+			f.each((*quorumtest.Server).Reconnect) // identified again, with nothing new
 			time.Sleep(300 * ms)
 		}
 		_, err := f.Verify(f.ctx)
@@ -331,8 +328,7 @@ func TestQuarantineIsToldOnce(t *testing.T) {
 	})
 }
 
-// The watcher notices a restart while no lock is taken, and the quarantine counts
-// from there.
+// The monitor notices a restart while no lock is taken, and the quarantine starts then.
 func TestARestartIsNoticedWhileIdle(t *testing.T) {
 	var told atomic.Int32
 	play(t, 3, func(f *fixture) {
@@ -348,7 +344,7 @@ func TestARestartIsNoticedWhileIdle(t *testing.T) {
 	}, func(c *quorum.Config) { c.Hooks.Quarantined = func(quorum.QuarantineEvent) { told.Add(1) } })
 }
 
-func TestHiddenIdentityIsToldOnce(t *testing.T) {
+func TestHiddenIdentityIsReportedOnce(t *testing.T) {
 	var told []quorum.UnprotectedEvent
 	var mu sync.Mutex
 	play(t, 3, func(f *fixture) {
@@ -393,7 +389,7 @@ func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, 1, len(f.ops(0))/2+len(f.ops(1))/2, "only one was asked, and its key deleted")
 
-		// The third is enough with the one.
+		// The third and one of the two are enough.
 		f.servers[2].Start(true)
 		f.vouch(2)
 		lease := f.acquire("k")
@@ -401,8 +397,8 @@ func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
 		assert.Len(t, lease.Instances(), 2)
 		require.NoError(t, lease.Release(f.ctx))
 
-		// Healed when the second name is given a server of its own: it is asked anew
-		// who it is, as long as it is unfit.
+		// It ends when the second name leads to a server of its own: an unfit instance is
+		// identified again and again.
 		f.vouch(0, 1)
 		f.trust()
 		lease = f.acquire("k")
@@ -426,7 +422,7 @@ func TestTwoOfFiveThatAreOneServer(t *testing.T) {
 	})
 }
 
-// probes counts a server's probes, and can make them take a fate.
+// probes counts a server's probes, and can apply a fate to them.
 func probes(s *quorumtest.Server, fate func() quorumtest.Fate) *atomic.Int32 {
 	var n atomic.Int32
 	s.SetFate(func(cmd wire.Request) quorumtest.Fate {
@@ -464,7 +460,7 @@ func TestConcurrentRoundsShareAProbe(t *testing.T) {
 			})
 		}
 		all.Wait()
-		assert.LessOrEqual(t, n.Load(), int32(3), "a new connection asks again, for all")
+		assert.LessOrEqual(t, n.Load(), int32(3), "a new connection identifies the server again, for all")
 	})
 }
 
@@ -515,8 +511,8 @@ func TestAProbeThatFailsSaysWhy(t *testing.T) {
 	})
 }
 
-// Trust is for one run. A server that comes back after another one stood in its place
-// lacks that one's votes.
+// Trust is for one run. A server that returns after another one took its place lacks the votes
+// given there.
 func TestTrustEndsWithTheRun(t *testing.T) {
 	play(t, 1, func(f *fixture) {
 		say := func(run string) {
@@ -533,13 +529,13 @@ func TestTrustEndsWithTheRun(t *testing.T) {
 		lease = f.acquire("k")
 		say("first")
 		_, err = f.TryAcquire(f.ctx, "k2")
-		require.ErrorIs(t, err, quorum.ErrQuarantined, "it doesn't have what the second granted")
+		require.ErrorIs(t, err, quorum.ErrQuarantined, "it lacks what the second server granted")
 		_ = lease
 	})
 }
 
-// A server that told who it is, and after a restart doesn't, must not slip through
-// as one that never told.
+// A server that reported its run, and hides it after a restart, must not pass for a server that
+// never reported it.
 func TestARestartThatHidesItselfIsQuarantined(t *testing.T) {
 	for name, hide := range map[string]func(id *wire.Identity){
 		"all of it":                           func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 },
@@ -567,8 +563,8 @@ func TestARestartThatHidesItselfIsQuarantined(t *testing.T) {
 	}
 }
 
-// A server that hides its run is asked again who it is with each reading of its clock. It
-// may have hidden it for a moment only.
+// A server that hides its run is identified again at each reading of its clock, because it may have
+// hidden it only briefly.
 func TestAHiddenRunIsAskedForAgain(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })

@@ -18,12 +18,12 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// A waiter's hook that takes long doesn't keep anybody's Release.
+// A waiter's slow hook doesn't delay another goroutine's Release.
 func TestReleaseDoesNotWaitForAWaitersHook(t *testing.T) {
-	for name, cohorts := range map[string]quorum.Switch{"handed on": quorum.On, "one by one": quorum.Off} {
+	for name, cohorts := range map[string]quorum.Switch{"handed off": quorum.On, "one by one": quorum.Off} {
 		t.Run(name, func(t *testing.T) {
 			var slow atomic.Bool
-			playCalls(t, 3, func(f *fixture) {
+			playNotifying(t, 3, func(f *fixture) {
 				f.warm()
 				first := f.acquire("k")
 				slow.Store(true)
@@ -59,15 +59,14 @@ func TestReleaseDoesNotWaitForAWaitersHook(t *testing.T) {
 	}
 }
 
-// A waiter that is cancelled at the moment at which it is handed the lock hands it on,
-// or the lock is freed.
-func TestHandedToWhoHasGone(t *testing.T) {
+// If a waiter is cancelled just as it is handed the lock, it hands the lock on or frees it.
+func TestHandOffToACancelledWaiter(t *testing.T) {
 	for _, behind := range []int{0, 1} {
 		t.Run(fmt.Sprintf("%d behind", behind), func(t *testing.T) {
 			for range 50 { // which of two events a goroutine sees first is the scheduler's choice
-				playCalls(t, 3, func(f *fixture) {
+				playNotifying(t, 3, func(f *fixture) {
 					f.warm()
-					w := newCrew(f, f.Coordinator, 1)
+					w := newWorkers(f, f.Coordinator, 1)
 					ctx, cancel := context.WithCancel(f.ctx)
 					defer cancel()
 					gone := make(chan error, 1)
@@ -102,11 +101,11 @@ func TestHandedToWhoHasGone(t *testing.T) {
 	}
 }
 
-// Goroutines that do nothing under the lock follow each other without a round, like those
-// that hold it for long.
+// Goroutines that hold the lock only for a moment hand it off without a round, like those that hold
+// it for long.
 func TestMomentaryLeasesAreHandedOn(t *testing.T) {
 	var rounds atomic.Int64
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.lag(ms)
 		const workers, turns = 8, 500
@@ -131,8 +130,8 @@ func TestMomentaryLeasesAreHandedOn(t *testing.T) {
 	})
 }
 
-// Terms mean the same wherever the holder is: it takes as many tries and as long, and the
-// error is the same, but for who has the lock.
+// Terms mean the same wherever the holder is: the number of tries, the time and the error are the
+// same, except for the holder in the error.
 func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 	type outcome struct {
 		tries  int
@@ -142,7 +141,7 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 		"one try": {MaxTries: 1}, "two tries": {MaxTries: 2}, "seven tries": {MaxTries: 7},
 		"a time": {MaxWait: time.Second}, "both": {MaxTries: 3, MaxWait: time.Minute},
 	} {
-		for kind, play := range map[string]func(*testing.T, int, func(*fixture), ...func(*quorum.Config)){"calls": playCalls, "polls": play} {
+		for kind, play := range map[string]func(*testing.T, int, func(*fixture), ...func(*quorum.Config)){"calls": playNotifying, "polls": play} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				var outcomes []outcome
 				for _, where := range []string{"elsewhere", "here", "behind others", "behind others elsewhere"} {
@@ -211,7 +210,7 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 
 // A waiter with few tries gets the lock if it is released in time.
 func TestMaxTriesBehindALocalHolderThatReleases(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		lease := f.acquire("k")
 		time.AfterFunc(100*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
@@ -226,7 +225,7 @@ func TestMaxTriesBehindALocalHolderThatReleases(t *testing.T) {
 	})
 }
 
-// A waiter that never got to ask, behind one that finds no quorum, says so.
+// A waiter behind another one that finds no quorum reports that, though it never asked.
 func TestTriesBehindOneThatFindsNoQuorum(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -246,7 +245,7 @@ func TestTriesBehindOneThatFindsNoQuorum(t *testing.T) {
 	})
 }
 
-// Who has a lock, and asks for it again, would wait for itself.
+// A holder that asks for its own lock again would wait for itself.
 func TestHeldByCaller(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -284,14 +283,14 @@ func TestHeldByCaller(t *testing.T) {
 				token, _ = fencing.FromContext(a.Context())
 				assert.Equal(f.t, a.Token(), token)
 
-				// Of another Coordinator it says nothing.
+				// The context says nothing about another Coordinator.
 				_, err = other.TryAcquire(ctx, "a")
 				require.ErrorIs(f.t, err, quorum.ErrTaken)
 				after = ctx
 				return nil
 			})
 		}))
-		// The leases are over.
+		// The leases have ended.
 		lease, err := f.Acquire(context.WithoutCancel(after), "a")
 		require.NoError(f.t, err)
 		within := lease.Within(f.ctx)
@@ -304,8 +303,8 @@ func TestHeldByCaller(t *testing.T) {
 	})
 }
 
-// The answers to a round are lost, and so are its deletes: the next one isn't refused by
-// what the waiter itself has left behind.
+// The answers to a round are lost, and so are its deletes. The next round isn't refused because of
+// the waiter's own leftover keys.
 func TestRetryIsNotRefusedByItself(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -342,8 +341,8 @@ func TestRetryIsNotRefusedByItself(t *testing.T) {
 	})
 }
 
-// Where nobody is called, processes that want a lock without a delay of their own share it.
-// One may have many turns before it knows that there are others, so there are many.
+// Without notifications, processes that ask again at once share the lock. A process may have many
+// turns before it knows of others, so the test takes many turns.
 func TestPollingIsFair(t *testing.T) {
 	holds := []time.Duration{0, ms, 30 * ms, 300 * ms}
 	if raced { // the others without the race detector
@@ -399,7 +398,7 @@ func TestPollingIsFair(t *testing.T) {
 	}
 }
 
-// Wait queues are kept where processes can be notified, if there is such an instance.
+// Wait queues are kept on an instance that can notify, if there is one.
 func TestQueuesAreWhereProcessesCanBeNotified(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		queues := func() map[int]int {

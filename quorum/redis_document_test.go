@@ -16,8 +16,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// What follows is the Redis document "Distributed Locks with Redis", one test for
-// each of its sentences that says what an implementation does.
+// Each test here covers one sentence of the Redis document "Distributed Locks with Redis" that says
+// what an implementation does.
 
 // fiveMasters is the document's setting: five masters, a validity of 10 s.
 func fiveMasters(t *testing.T, test func(f *fixture), overrides ...func(*quorum.Config)) {
@@ -40,11 +40,11 @@ func TestDocumentMutualExclusion(t *testing.T) {
 	})
 }
 
-// Liveness A, free of deadlock: the lock can be had in the end, though the client
-// that locked the resource crashed or was partitioned.
+// Liveness A, deadlock free: the lock can always be acquired eventually, though the client that
+// locked the resource crashed or was partitioned.
 func TestDocumentDeadlockFree(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
-		f.acquire("k") // and is never heard of again
+		f.acquire("k") // the holder crashes
 		lease, err := f.other().Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
 		assert.InDelta(f.t, 10*time.Second, f.elapsed(), float64(5*ms))
@@ -109,8 +109,8 @@ func TestDocumentValuesAreUnique(t *testing.T) {
 	})
 }
 
-// Single instance: the key is removed only if the value stored is exactly the
-// expected one, so that a lock of another client isn't removed.
+// Single instance: the key is removed only if its value is exactly the expected one, so that
+// another client's lock stays.
 func TestDocumentDeletesOnlyItsOwn(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		lease := f.acquire("k")
@@ -128,12 +128,12 @@ func TestDocumentDeletesOnlyItsOwn(t *testing.T) {
 	})
 }
 
-// Redlock, step 1: the client gets the current time first.
+// Redlock, step 1: the client first gets the current time.
 func TestDocumentStep1TimeIsTakenFirst(t *testing.T) {
 	synctestClock(t, func(t *testing.T, c *skewedClock) {
 		f := newFixture(t, 5, withSkew(c))
 		f.warm()
-		// Time passes just as the first SET is about to be sent.
+		// Time passes just before the first SET is sent.
 		var once sync.Once
 		f.each(func(s *quorumtest.Server) {
 			s.OnCommand(func(wire.Request) {
@@ -178,7 +178,7 @@ func TestDocumentStep2SmallTimeout(t *testing.T) {
 	})
 }
 
-// Step 2: if an instance isn't available, the next one is talked to at once.
+// Step 2: if an instance isn't available, the client asks the next one at once.
 func TestDocumentStep2UnavailableInstanceDelaysNobody(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.lag(ms)
@@ -404,8 +404,8 @@ func TestDocumentExtensionWithinTheValidity(t *testing.T) {
 		lease := f.acquire("k")
 		f.lag(50 * ms)
 		time.Sleep(9898*ms - 20*ms)
-		// The keys live until 10 s, so all instances extend; but the answers come
-		// after the deadline, and what is over stays over.
+		// The keys last until 10 s, so all instances extend. But the answers come after the
+		// deadline, and an expired lease stays expired.
 		require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrLost)
 		assert.Zero(f.t, lease.Validity())
 		_ = lease.Release(f.ctx)
@@ -424,8 +424,8 @@ func TestDocumentExtensionsAreLimited(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.KeepAlive, cfg.MaxLife = true, time.Minute })
 }
 
-// Crash recovery: an instance that crashed without its data must stay out of the
-// voting for a bit more than the maximal TTL.
+// Crash recovery: an instance that crashed without its data must not vote for a bit more than the
+// maximal TTL.
 func TestDocumentDelayedRestart(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.kill(3, 4)
@@ -444,7 +444,7 @@ func TestDocumentDelayedRestart(t *testing.T) {
 	})
 }
 
-// vouchName vouches for a server's present life.
+// vouchName vouches for a server's present run.
 func (f *fixture) vouchName(s *quorumtest.Server) { f.vouch(int(s.Name()[0] - 'A')) }
 
 // Crash recovery: if a majority crashes, the system is unavailable for a TTL.
@@ -462,8 +462,8 @@ func TestDocumentDelayedRestartOfAMajority(t *testing.T) {
 	})
 }
 
-// Crash recovery: the document has a server come back at once that writes with fsync
-// always. Here it waits like any other, for a setting doesn't tell which disk it has.
+// Crash recovery: the document lets a server that writes with fsync always come back at once. Here
+// it waits like any other, because the setting doesn't tell which disk it has.
 func TestDocumentRestartWithFsyncAlways(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) { s.SetIdentity(func(id *wire.Identity) { id.Persistence = "aof always" }) })

@@ -62,7 +62,7 @@ func (l *Lease) handOverOrFree(ctx context.Context) error {
 // free deletes the keys. Then the first waiter of this process competes with others.
 func (l *Lease) free(ctx context.Context) error {
 	queues := l.state.c.queues
-	if queues.polls() || !queues.wanted(l) {
+	if queues.polls() || l.state.several() || !queues.wanted(l) {
 		err := l.state.releaseAll(ctx, nil)
 		queues.freed(l)
 		return err
@@ -96,13 +96,13 @@ func (c *core) discard(l *Lease) {
 // has answered.
 func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
 	d, at := newDeletion(h, context.WithoutCancel(ctx)), -1
-	d.notifier = h.c.notifiesAt(h.key)
+	d.notifyWaiters()
 	if notified != nil {
 		at = h.c.queueInstance(h.key)
 	}
 	d.report = func(i int, other bool) {
 		if other {
-			h.c.queues.letIn(h.key)
+			h.letIn(i)
 		}
 		if i == at {
 			notified()
@@ -121,6 +121,7 @@ func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
 type deletion struct {
 	poll
 	notifier         int                        // the instance that is to notify a waiter, -1: none
+	notifiers        []int                      // those that are to do so for the other keys
 	report           func(i int, notified bool) // called for every instance, before its answer is counted
 	quiet, notifying wire.Request               // what the instances are asked
 	over             bool                       // the outcome is certain; guarded by the poll's lock
@@ -143,8 +144,37 @@ func newDeletion(h *valueState, ctx context.Context) *deletion {
 	return &d.deletion
 }
 
+// notifyWaiters has the instances at which processes queue for the keys notify one for each key.
+func (d *deletion) notifyWaiters() {
+	c := d.state.c
+	d.notifier = c.notifiesAt(d.state.key)
+	for _, key := range d.state.also {
+		//guard:each-key-notifies  the release of several keys notifies a waiter for each of them
+		d.notifiers = append(d.notifiers, c.notifiesAt(key))
+	}
+}
+
+// letIn notes that an instance notified other processes. Where processes queue for several of the
+// keys, the answer doesn't say for which of them it did. Then this process's waiters don't step back.
+func (h *valueState) letIn(i int) {
+	if !h.several() {
+		h.c.queues.letIn(h.key)
+		return
+	}
+	notified, n := "", 0
+	for key := range h.each() {
+		if h.c.queueInstance(key) == i {
+			notified, n = key, n+1
+		}
+	}
+	if n == 1 {
+		h.c.queues.letIn(notified)
+	}
+}
+
 func (d *deletion) run() {
-	d.quiet = wire.Request{Op: wire.Release, Key: d.state.key, Value: d.state.value}
+	//guard:delete-all-keys  a release deletes all keys of a lease
+	d.quiet = wire.Request{Op: wire.Release, Key: d.state.key, Also: d.state.also, Value: d.state.value}
 	d.notifying = d.quiet
 	d.notifying.Notify = true
 	d.state.release()
@@ -158,7 +188,7 @@ func (d *deletion) firstRequest(i int) (*wire.Request, use, wire.Outcome) {
 		d.report(i, false)
 		return nil, uncounted, wire.Refused
 	}
-	if i == d.notifier {
+	if i == d.notifier || slices.Contains(d.notifiers, i) {
 		return &d.notifying, uncounted, wire.Failed
 	}
 	return &d.quiet, uncounted, wire.Failed
@@ -168,7 +198,7 @@ func (d *deletion) answered(i int, _ bool, ballot Ballot) {
 	h := d.state
 	if after := h.note(i, wire.Release, ballot.Vote); !after.Absent() {
 		//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
-		h.c.members[i].cleanup.Add(h.key, h.value, after)
+		h.c.members[i].cleanup.Add(h.key, h.also, h.value, after)
 	}
 	d.report(i, ballot.Vote.Notified)
 }
@@ -203,5 +233,5 @@ func (d *deletion) outcome() error {
 	if d.tally.RefusalsDecide() {
 		verdict = ErrNotHeld
 	}
-	return &RoundError{Op: wire.Release, Key: d.state.key, Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}
+	return &RoundError{Op: wire.Release, Key: d.state.key, Also: slices.Clone(d.state.also), Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// All 4^5 combinations of what a release can meet on five instances.
+// All 4^5 combinations of what a release can find on five instances.
 func TestReleaseTellsWhatItFound(t *testing.T) {
 	const (
 		held = iota
@@ -65,8 +65,8 @@ func TestReleaseTellsWhatItFound(t *testing.T) {
 					require.NotErrorIs(t, err, quorum.ErrNotHeld, state)
 					require.ErrorIs(t, err, quorumtest.ErrConnRefused, state)
 				default:
-					// No quorum has it, none certainly lacks it: too few answered to
-					// tell. An answer that is still out is no answer yet.
+					// No quorum has it, and none certainly lacks it: too few answered. A missing
+					// answer may still come.
 					require.ErrorIs(t, err, quorum.ErrUnreachable, state)
 				}
 				if err != nil {
@@ -109,7 +109,7 @@ func TestReleaseWorksForACancelledCaller(t *testing.T) {
 		assert.Equal(t, 20*ms, f.elapsed(), "it waits for what it reports")
 		f.requireNothingLeft()
 
-		// Cancelled while it is under way.
+		// Cancelled while it is in progress.
 		lease = f.acquire("k")
 		require.NoError(t, f.Settle(f.ctx))
 		ctx, cancel = context.WithCancel(f.ctx)
@@ -123,7 +123,7 @@ func TestReleaseAfterTheEndSaysThatItWasNotHeld(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		synctest.Wait()
-		// Over for the holder, but the keys still stand: nobody else had it.
+		// Over for the holder, but the keys are still there: no other client held it.
 		time.Sleep(fullValidity + ms)
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
@@ -182,8 +182,8 @@ func TestAHungMajorityDelaysAReleaseByATimeout(t *testing.T) {
 	})
 }
 
-// Scenario S9: on each instance the delete goes out after the SET has ended, or it
-// would find nothing, and the SET would leave a key that nobody owns.
+// Scenario S9: on each instance the delete is sent after the SET has ended. Otherwise it would find
+// nothing, and the SET would leave a key without an owner.
 func TestReleaseFollowsTheStragglers(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		for i, fate := range []quorumtest.Fate{3: {Before: 60 * ms}, 4: {Before: 20 * ms, After: 60 * ms}} {
@@ -191,7 +191,7 @@ func TestReleaseFollowsTheStragglers(t *testing.T) {
 		}
 		lease := f.acquire("k")
 		require.NoError(t, lease.Release(f.ctx))
-		assert.Zero(t, f.elapsed(), "a quorum had it: the stragglers are not waited for")
+		assert.Zero(t, f.elapsed(), "a quorum had it: it doesn't wait for stragglers")
 		require.NoError(t, f.Settle(f.ctx))
 		for i := range f.servers {
 			assert.Equal(t, []wire.Op{wire.Acquire, wire.Release}, f.ops(i), "server %d", i)
@@ -202,7 +202,7 @@ func TestReleaseFollowsTheStragglers(t *testing.T) {
 	})
 }
 
-// A SET that was refused left nothing, and nobody needs to be asked about it.
+// A refused SET left nothing, so no delete is needed there.
 func TestReleaseAsksOnlyWhereTheKeyMayBe(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.occupy("k", time.Minute, 1)

@@ -160,8 +160,13 @@ func (e *request) end(ballot Ballot) {
 	e.handler.replied(ballot)
 }
 
-// plausible turns a grant with impossible tokens into a failed vote.
+// plausible turns a grant with impossible tokens, or of other keys, into a failed vote.
 func (e *request) plausible(ballot Ballot) Ballot {
+	//guard:grant-of-all-keys  a grant of one key isn't taken for one of several
+	if n := len(e.cmd.Also); n > 0 && int(ballot.Vote.Keys) != 1+n {
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("%w: it granted %d keys of %d; the Instance doesn't know wire.Request.Also", ErrConfig, ballot.Vote.Keys, 1+n)}
+		return ballot
+	}
 	//guard:grant-has-token  a grant without a valid token is no grant
 	if e.cmd.Op != wire.Acquire || !e.cmd.Fence.On {
 		return ballot
@@ -170,7 +175,7 @@ func (e *request) plausible(ballot Ballot) Ballot {
 	case !vote.Token.Valid():
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
 	//guard:reserved-as-asked  a grant with more reserved tokens than were asked for is no grant
-	case vote.Reserved < 0 || vote.Reserved > e.cmd.Fence.Reserve || !firstOf(vote).Valid():
+	case vote.Reserved < 0 || vote.Reserved > e.cmd.Fence.Reserve || !vote.First().Valid():
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, e.cmd.Fence.Reserve)}
 	}
 	return ballot

@@ -19,7 +19,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// onOp gives the fate to the commands with the operation, and none to others.
+// onOp applies a fate to requests with the operation only.
 func onOp(op wire.Op, fate quorumtest.Fate) func(wire.Request) quorumtest.Fate {
 	return func(cmd wire.Request) quorumtest.Fate {
 		if cmd.Op == op {
@@ -29,9 +29,8 @@ func onOp(op wire.Op, fate quorumtest.Fate) func(wire.Request) quorumtest.Fate {
 	}
 }
 
-// Scenario S10: A and B grant, C and D carry the SET out but their replies are
-// lost, E is down. The round is lost, and C and D must be rolled back with the
-// others: a failed vote is an unknown one.
+// Scenario S10: A and B grant, C and D carry the SET out but their replies are lost, E is down. The
+// round is lost, and C and D must be rolled back with the others: a failed vote is an unknown one.
 func TestRollbackReachesInstancesWhoseReplyWasLost(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -54,8 +53,7 @@ func TestRollbackReachesInstancesWhoseReplyWasLost(t *testing.T) {
 	})
 }
 
-// The same with a won round: the release reaches every instance on which the key
-// may be.
+// The same after a round that was won: the release reaches every instance that may have the key.
 func TestReleaseReachesInstancesWhoseReplyWasLost(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -68,14 +66,14 @@ func TestReleaseReachesInstancesWhoseReplyWasLost(t *testing.T) {
 	})
 }
 
-// Wherever the caller's context ends, the error says so and nothing stays behind.
+// Whenever the caller's context ends, the error says so and no key stays behind.
 func TestInterruptedAtEachStep(t *testing.T) {
 	steps := []struct {
 		name    string
 		prepare func(f *fixture)
-		op      wire.Op // the command at which it ends; 0 is before the call
+		op      wire.Op // the request at which it ends; 0 is before the call
 		server  int
-		after   time.Duration // how long after that command was sent
+		after   time.Duration // how long after that request was sent
 		verdict error
 	}{
 		{name: "before the call", verdict: quorum.ErrInterrupted},
@@ -102,7 +100,7 @@ func TestInterruptedAtEachStep(t *testing.T) {
 			name: "while counters are raised", op: wire.Raise, server: 0, after: 15 * ms, verdict: quorum.ErrInterrupted,
 			prepare: spreadCounters,
 		}, {
-			// The round was decided before: what it found stays true.
+			// The round was decided before, so its result stands.
 			name: "as a lost round is rolled back", op: wire.Release, server: 4, verdict: quorum.ErrTaken,
 			prepare: func(f *fixture) {
 				f.occupy("k", time.Hour, 0, 1, 2)
@@ -186,11 +184,10 @@ func TestInterruptedAtEachStep(t *testing.T) {
 
 var errReason = errors.New("the user closed the window")
 
-// spreadCounters gives each instance another counter, so that a round has to
-// raise them.
+// spreadCounters gives each instance a different counter, so that a round has to raise them.
 func spreadCounters(f *fixture) {
 	for i, s := range f.servers {
-		// A's is the lowest: whoever else votes in time, it has to be raised.
+		// A's is the lowest, so it has to be raised whichever others vote in time.
 		s.PutCounter("k", 100*quorumToken(i+1), "")
 	}
 }
@@ -213,7 +210,7 @@ func (d *deadlineNow) Err() error {
 	}
 }
 
-// A caller that is cancelled returns at once: it doesn't wait for hung instances.
+// A cancelled caller returns at once, without waiting for hung instances.
 func TestInterruptedCallerReturnsAtOnce(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -229,11 +226,11 @@ func TestInterruptedCallerReturnsAtOnce(t *testing.T) {
 	})
 }
 
-// Scenario S9: a delete is sent only after the SET that it is to undo has ended.
+// Scenario S9: a delete is sent only after the SET that it undoes has ended.
 func TestDeleteNeverOvertakesItsSet(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
-		// E's SET travels 60 ms, its delete would take no time.
+		// E's SET takes 60 ms to arrive; its delete would take no time.
 		f.servers[4].SetFate(onOp(wire.Acquire, quorumtest.Fate{Before: 60 * ms}))
 		type sent struct {
 			op wire.Op
@@ -250,9 +247,9 @@ func TestDeleteNeverOvertakesItsSet(t *testing.T) {
 	})
 }
 
-// The same when the SET lands after its timeout, and even after the delete: the
-// ghost is found and deleted, long before its TTL is over.
-func TestSetThatLandsAfterItsDeleteIsDeletedToo(t *testing.T) {
+// The same when the SET arrives after its timeout, and even after the delete: the stray key is
+// found and deleted, long before its TTL is over.
+func TestSetThatArrivesAfterItsDeleteIsDeletedToo(t *testing.T) {
 	for _, late := range []time.Duration{101 * ms, 150 * ms, 500 * ms, 800 * ms} {
 		play(t, 5, func(f *fixture) {
 			f.warm()
@@ -270,8 +267,8 @@ func TestSetThatLandsAfterItsDeleteIsDeletedToo(t *testing.T) {
 	}
 }
 
-// Scenario S9b: three of five hang with a SET in their socket buffers and carry
-// it out when they wake up. No second passes before the lock can be had again.
+// Scenario S9b: three of five hang with a SET in their socket buffers and carry it out when they
+// wake up. The lock is available again within a second.
 func TestHungMajorityThatWakesUpIsCleanWithinASecond(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -290,8 +287,8 @@ func TestHungMajorityThatWakesUpIsCleanWithinASecond(t *testing.T) {
 	})
 }
 
-// Scenario S9m: no two rounds share a value, also not those of one Acquire, so
-// that a late delete can only hit the key of its own round.
+// Scenario S9m: no two rounds share a value, not even within one Acquire, so a late delete can only
+// hit the key of its own round.
 func TestEachRoundHasItsOwnValue(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -316,8 +313,8 @@ func TestEachRoundHasItsOwnValue(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.Owner = "me" })
 }
 
-// A delete of one round that is late by far can't harm the next one.
-func TestLateDeleteHitsNobodyElse(t *testing.T) {
+// A very late delete of one round can't harm the next one.
+func TestLateDeleteHitsNoOtherClient(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
 		// The deletes of the first lease take 80 ms to arrive.
@@ -326,7 +323,7 @@ func TestLateDeleteHitsNobodyElse(t *testing.T) {
 		released := make(chan error, 1)
 		go func() { released <- lease.Release(f.ctx) }()
 		time.Sleep(40 * ms)
-		// Meanwhile the keys go, and somebody else takes the lock.
+		// Meanwhile the keys disappear, and another client takes the lock.
 		f.each(func(s *quorumtest.Server) { s.Delete("k"); s.SetFate(nil) })
 		next := f.acquire("k")
 		require.ErrorIs(f.t, <-released, quorum.ErrNotHeld)
@@ -340,8 +337,7 @@ func TestLateDeleteHitsNobodyElse(t *testing.T) {
 	})
 }
 
-// Without randomness two rounds could share a value: nothing is sent, and no
-// waiting helps.
+// Without randomness two rounds could share a value. So nothing is sent, and waiting doesn't help.
 func TestWithoutRandomnessNothingIsSent(t *testing.T) {
 	broken := errors.New("no entropy")
 	for name, reader := range map[string]io.Reader{
@@ -370,8 +366,8 @@ type zeroes struct{}
 
 func (zeroes) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// Beside an instance that answers nothing, the goroutines that wait for it are
-// bounded, however many locks are taken.
+// If an instance answers nothing, the number of goroutines that wait for it is bounded, however
+// many locks are taken.
 func TestGoroutinesBesideAHungServerAreBounded(t *testing.T) {
 	const most = 32
 	play(t, 3, func(f *fixture) {
@@ -384,14 +380,14 @@ func TestGoroutinesBesideAHungServerAreBounded(t *testing.T) {
 			synctest.Wait()
 			now := runtime.NumGoroutine()
 			for range 3 {
-				// It is no snapshot: while the runtime moves what is left of dead
-				// goroutines from one list to another it counts them as well.
+				// It is no snapshot: while the runtime moves dead goroutines between its lists it
+				// counts them as well.
 				now = min(now, runtime.NumGoroutine())
 			}
 			peak = max(peak, now-before)
 		}
-		// One vote or delete each that is under way, each with a delete queued
-		// behind it, and the cleanup with the pending deletes.
+		// One vote or delete in flight each, with a delete queued behind it, and the cleanup with
+		// the pending deletes.
 		assert.LessOrEqual(f.t, peak, 2*most+20)
 		f.resume()
 		f.requireNothingLeft()

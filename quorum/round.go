@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -26,7 +27,8 @@ type round struct {
 	c   *core
 	cmd wire.Request
 
-	resumes bool // it resumes a lease that was handed off, see Handle
+	resumes bool   // it resumes a lease that was handed off, see Handle
+	order   string // the key in whose order instances are asked one by one
 
 	// Guarded by the poll's lock.
 	stage   stage
@@ -46,11 +48,12 @@ const (
 	lost
 )
 
-func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *round {
+func (c *core) newRound(ctx context.Context, keys keys, value string, terms Terms) *round {
 	r := &roundBuffer{round: round{
 		c: c,
 		cmd: wire.Request{
-			Op: wire.Acquire, Key: key, Value: value, TTL: terms.TTL,
+			//guard:all-keys-in-one  a lease on several keys is asked for in one request for all of them
+			Op: wire.Acquire, Key: keys.key, Also: keys.also, Value: value, TTL: terms.TTL,
 			//guard:set-is-sent  every grant names the set of instances, so that clients that disagree on it get no lock
 			Fence: wire.Fence{On: c.cfg.Fencing == On, TTL: c.cfg.CounterTTL, Set: c.cfg.Set, Ahead: c.cfg.ahead()}, Clock: c.cfg.Fencing == On,
 		},
@@ -59,7 +62,7 @@ func (c *core) newRound(ctx context.Context, key, value string, terms Terms) *ro
 	r.decided = make(chan struct{})
 	n := len(c.members)
 	// The lease keeps the state and the ballots for longer than the rest.
-	r.poll.init(newValueState(c, key, value), context.WithoutCancel(ctx), &r.round, make([]Ballot, n), buffer(r.partBuffer[:], n))
+	r.poll.init(newValueState(c, keys, value), context.WithoutCancel(ctx), &r.round, make([]Ballot, n), buffer(r.partBuffer[:], n))
 	return &r.round
 }
 
@@ -103,6 +106,8 @@ type roundOptions struct {
 	replace  string      // the value of an earlier round that may still be there, or of a handle
 	resumes  bool        // only instances that have that value count
 	tried    *valueState // tryOnce sets it: the round's value
+	also     []string    // the other keys, of a round for several
+	order    string      // the key in whose order instances are asked one by one, if it isn't the first
 }
 
 // tryOnce runs one round and returns the lease, or an error after the round's key was deleted
@@ -112,7 +117,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	asked := c.reader.Now()
 	sample, err := c.admission.Enter(asked)
 	if err != nil {
-		return nil, c.notAdmitted(ctx, key, try, asked, err)
+		return nil, c.notAdmitted(ctx, keys{key, opts.also}, try, asked, err)
 	}
 	left := false
 	defer func() {
@@ -122,18 +127,19 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 			c.admission.Leave(sample, false, false, asked)
 		}
 	}()
-	value, err := c.random.Value(c.cfg.Owner)
+	value, err := c.random.Value(signature(c.cfg.Owner, c.terms.Note))
 	if err != nil {
-		return nil, &RoundError{Op: wire.Acquire, Key: key, Verdict: err, Quorum: c.majority.Q}
+		return nil, &RoundError{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Verdict: err, Quorum: c.majority.Q}
 	}
 	if hooks.RoundStarted != nil {
-		hooks.RoundStarted(ctx, RoundStart{Op: wire.Acquire, Key: key, Try: try})
+		hooks.RoundStarted(ctx, RoundStart{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Try: try})
 	}
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	//guard:start-before-send  the validity counts from before the first SET
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
-	r := c.newRound(ctx, key, value, c.terms)
+	r := c.newRound(ctx, keys{key, opts.also}, value, c.terms)
+	r.order = cmp.Or(opts.order, key)
 	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
 	if r.cmd.Fence.On {
 		r.cmd.Fence.Token = serverclock.Start(len(c.members), c.clockOf, c.majority.Q, start, min(c.cfg.ahead(), c.cfg.InstanceTimeout)/2)
@@ -147,15 +153,15 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	c.admission.Leave(sample, verdict == nil, verdict == nil || verdict == ErrTaken, now)
 	left = true
 
-	end := RoundEnd{Op: wire.Acquire, Key: key, Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
+	end := RoundEnd{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
-		roundErr := &RoundError{Op: wire.Acquire, Key: key, Verdict: verdict, Quorum: c.majority.Q}
+		roundErr := &RoundError{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Verdict: verdict, Quorum: c.majority.Q}
 		roundErr.Votes, roundErr.Raises = r.decisive()
 		switch verdict {
 		case ErrInterrupted:
 			roundErr.Cause = causeOf(ctx)
 		case ErrTaken:
-			roundErr.Holder = holderIn(roundErr.Votes, c.majority)
+			roundErr.Holder = holderIn(roundErr.Votes, r.state.keys, c.majority)
 		}
 		//guard:rollback  a lost round deletes what it has set
 		r.rollBack(ctx)
@@ -188,13 +194,13 @@ func (c *core) withHook(lease *Lease, hook func()) {
 }
 
 // notAdmitted is the error of a round that was not admitted. It calls the hooks of any round.
-func (c *core) notAdmitted(ctx context.Context, key string, try int, asked drift.Instant, why error) *RoundError {
-	err := &RoundError{Op: wire.Acquire, Key: key, Verdict: why, Quorum: c.majority.Q}
+func (c *core) notAdmitted(ctx context.Context, keys keys, try int, asked drift.Instant, why error) *RoundError {
+	err := &RoundError{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Verdict: why, Quorum: c.majority.Q}
 	if started := c.cfg.Hooks.RoundStarted; started != nil {
-		started(ctx, RoundStart{Op: wire.Acquire, Key: key, Try: try})
+		started(ctx, RoundStart{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try})
 	}
 	if decided := c.cfg.Hooks.RoundDecided; decided != nil {
-		decided(ctx, RoundEnd{Op: wire.Acquire, Key: key, Try: try, Started: asked.Wall, Err: err})
+		decided(ctx, RoundEnd{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try, Started: asked.Wall, Err: err})
 	}
 	return err
 }
@@ -216,7 +222,7 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 // one answers. If a round was split between several clients, only one of them passes this, and
 // the next round isn't split again. done says that the answer decided the round.
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
-	for _, i := range rendezvous.Order(r.cmd.Key, len(r.c.members), r.c.instance) {
+	for _, i := range rendezvous.Order(r.order, len(r.c.members), r.c.instance) {
 		voted := make(chan struct{})
 		r.part(i).voted = voted
 		r.ask(i, drift.Instant{})
@@ -269,7 +275,8 @@ func (r *round) secondRequest(i int) *wire.Request {
 		return nil
 	}
 	return &wire.Request{
-		Op: wire.Raise, Key: r.cmd.Key, Value: r.cmd.Value,
+		//guard:raise-of-all  the counters of all keys of a lease are raised together
+		Op: wire.Raise, Key: r.cmd.Key, Also: r.cmd.Also, Value: r.cmd.Value,
 		Fence: wire.Fence{On: true, Token: r.tokens.Last, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
 	}
 }
@@ -348,9 +355,6 @@ func (r *round) blame(token fencing.Token) {
 		}
 	}
 }
-
-// firstOf is the first of a vote's tokens.
-func firstOf(vote *wire.Vote) fencing.Token { return vote.First() }
 
 // settle counts instance i for the token, as far as its vote decides it: the instance has the
 // token, can't have it, or has yet to be raised to it.
@@ -514,7 +518,7 @@ func (r *round) rollBack(ctx context.Context) {
 	// can.
 	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed, or cannot agree on a token, notifies no waiter
 	if !failed {
-		d.notifier = r.c.notifiesAt(r.cmd.Key)
+		d.notifyWaiters()
 	}
 	d.report = func(i int, _ bool) {
 		if waitFor[i] {

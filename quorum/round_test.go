@@ -18,16 +18,16 @@ import (
 
 var errOOM = errors.New("OOM command not allowed when used memory > 'maxmemory'")
 
-// ailment is one way in which an instance doesn't grant.
-type ailment struct {
+// fault is one way in which an instance doesn't grant.
+type fault struct {
 	name    string
 	strike  func(s *quorumtest.Server)
 	heal    func(s *quorumtest.Server)
-	verdict error // of a round that this ailment alone loses
+	verdict error // of a round that only this fault loses
 	err     error // of the instance; nil if it answers
 }
 
-var ailments = []ailment{
+var faults = []fault{
 	{
 		name:    "occupied",
 		strike:  func(s *quorumtest.Server) { s.Put("k", strangers, time.Hour) },
@@ -75,10 +75,10 @@ var ailments = []ailment{
 	},
 }
 
-// Every set of instances that are occupied, down, hung, ...: the right verdict,
-// the right error, and nothing left behind anywhere.
+// Every set of instances that are occupied, down, hung, ...: the right error, and no key left
+// behind.
 func TestEveryMask(t *testing.T) {
-	for _, a := range ailments {
+	for _, a := range faults {
 		t.Run(a.name, func(t *testing.T) {
 			for mask := uint(0); mask < 1<<5; mask++ {
 				t.Run(fmt.Sprintf("%05b", mask), func(t *testing.T) {
@@ -89,12 +89,12 @@ func TestEveryMask(t *testing.T) {
 	}
 }
 
-func playMask(f *fixture, a ailment, mask uint) {
-	sick := func(i int) bool { return mask>>i&1 == 1 }
-	require.NoError(f.t, f.acquire("warm-up").Release(f.ctx)) // who they are is known
+func playMask(f *fixture, a fault, mask uint) {
+	faulty := func(i int) bool { return mask>>i&1 == 1 }
+	require.NoError(f.t, f.acquire("warm-up").Release(f.ctx)) // the servers are identified
 	f.requireNothingLeft()
 	for i, s := range f.servers {
-		if sick(i) {
+		if faulty(i) {
 			a.strike(s)
 		}
 	}
@@ -105,22 +105,22 @@ func playMask(f *fixture, a ailment, mask uint) {
 		require.NoError(f.t, lease.Release(f.ctx))
 	} else {
 		require.Nil(f.t, lease)
-		requireRoundError(f.t, err, a, sick)
+		requireRoundError(f.t, err, a, faulty)
 	}
 	for i, s := range f.servers {
-		if sick(i) {
+		if faulty(i) {
 			a.heal(s)
 		}
 	}
 	f.requireNothingLeft()
 	for i, s := range f.servers {
 		value, _, _ := s.Get("k")
-		require.Equal(f.t, a.name == "occupied" && sick(i), value == strangers, "somebody else's key was touched")
+		require.Equal(f.t, a.name == "occupied" && faulty(i), value == strangers, "another client's key was touched")
 	}
 }
 
-// requireRoundError holds an error to what one ailment must give.
-func requireRoundError(t *testing.T, err error, a ailment, sick func(int) bool) {
+// requireRoundError checks the error of a round lost to one fault.
+func requireRoundError(t *testing.T, err error, a fault, faulty func(int) bool) {
 	t.Helper()
 	require.ErrorIs(t, err, a.verdict)
 	for _, other := range []error{quorum.ErrTaken, quorum.ErrNoQuorum, quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrInterrupted, quorum.ErrConfig, context.Canceled, context.DeadlineExceeded} {
@@ -150,13 +150,13 @@ func requireRoundError(t *testing.T, err error, a ailment, sick func(int) bool) 
 		switch {
 		case pending:
 			require.ErrorIs(t, one, quorum.ErrPending)
-		case sick(i) && a.err != nil:
+		case faulty(i) && a.err != nil:
 			blamed++
 			require.NotNil(t, one, "%s failed and isn't named", ballot.Instance)
 			require.ErrorIs(t, one, a.err)
 			require.Equal(t, wire.Acquire, one.Op)
 			require.Contains(t, err.Error(), ballot.Instance+": ")
-		case sick(i):
+		case faulty(i):
 			blamed++
 			require.Nil(t, one)
 			require.Equal(t, wire.Refused, ballot.Vote.Outcome)
@@ -172,9 +172,8 @@ func requireRoundError(t *testing.T, err error, a ailment, sick func(int) bool) 
 	}
 }
 
-// Every mixture of granting, occupied and failing instances that answer one
-// after the other: the verdict is the dumb one's, and it falls at the very moment
-// at which it is certain.
+// Every mixture of granting, occupied and failing instances that answer one after the other. The
+// result is that of a plain count, and comes at the moment it is certain.
 func TestEveryMixtureIsDecidedAtTheFirstMoment(t *testing.T) {
 	for code := range 243 {
 		for _, backwards := range []bool{false, true} {
@@ -252,15 +251,14 @@ func playMixture(t *testing.T, outcomes []wire.Outcome, backwards bool) {
 	})
 }
 
-// lag gives every command the time there and back.
+// lag delays every request and every reply by d.
 func (f *fixture) lag(d time.Duration, which ...int) {
 	f.each(func(s *quorumtest.Server) {
 		s.Delay(nil, func(wire.Request) time.Duration { return d })
 	}, which...)
 }
 
-// warm lets the Coordinator learn who the servers are, which costs a round trip
-// that the first lock alone pays.
+// warm lets the Coordinator identify the servers, which costs only the first lock a round trip.
 func (f *fixture) warm() {
 	f.t.Helper()
 	require.NoError(f.t, f.acquire("warm-up").Release(f.ctx))
@@ -268,8 +266,7 @@ func (f *fixture) warm() {
 	f.began = time.Now()
 }
 
-// While a quorum answers, hung instances cost nothing: not on acquire, not on
-// release.
+// While a quorum answers, hung instances delay neither acquire nor release.
 func TestHungMinorityCostsNothing(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -285,7 +282,7 @@ func TestHungMinorityCostsNothing(t *testing.T) {
 	})
 }
 
-// A round is lost as soon as it can't be won any more, whoever is still out.
+// A round is lost as soon as it can't be won any more, whichever instance hasn't answered.
 func TestLostRoundDoesNotWaitForHungInstances(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -300,7 +297,7 @@ func TestLostRoundDoesNotWaitForHungInstances(t *testing.T) {
 	})
 }
 
-// The rollback of a lost round waits for those that granted, and for no others.
+// The rollback of a lost round waits only for instances that granted.
 func TestRollbackWaitsForThoseThatGranted(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -311,13 +308,13 @@ func TestRollbackWaitsForThoseThatGranted(t *testing.T) {
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
 		assert.Equal(f.t, 3*ms, f.elapsed(), "2 ms for the refusals, 1 ms for the delete on A")
-		assert.Empty(f.t, f.left(), "the next round meets nothing of this one")
+		assert.Empty(f.t, f.left(), "the next round meets no leftover of this one")
 		f.resume()
 		f.requireNothingLeft()
 	})
 }
 
-// Without a quorum a round takes one InstanceTimeout, never the context's time.
+// Without a quorum a round takes one InstanceTimeout, never as long as the context.
 func TestHungMajorityCostsOneTimeout(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -334,7 +331,7 @@ func TestHungMajorityCostsOneTimeout(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.InstanceTimeout = 70 * ms })
 }
 
-// A quorum above the majority is waited for.
+// A round waits for a quorum above the majority.
 func TestHigherQuorum(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -352,8 +349,8 @@ func TestHigherQuorum(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.Quorum = 4 })
 }
 
-// The validity counts from before the SETs were sent, by the way there as well
-// as by the way back: the first SET may have been carried out at once.
+// Validity counts from before the SETs were sent, because the first SET may have been carried out
+// at once. So both directions count.
 func TestValidityCountsFromBeforeTheFirstSet(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -368,7 +365,7 @@ func TestValidityCountsFromBeforeTheFirstSet(t *testing.T) {
 	})
 }
 
-// clocksDuringRound steps the client's clocks while a round's SETs are out.
+// clocksDuringRound steps the client's clocks while a round's SETs are in flight.
 func clocksDuringRound(f *fixture, c *skewedClock, wall, mono time.Duration) (*quorum.Lease, error) {
 	f.warm()
 	f.lag(2 * ms)
@@ -376,8 +373,8 @@ func clocksDuringRound(f *fixture, c *skewedClock, wall, mono time.Duration) (*q
 	return f.TryAcquire(f.ctx, "k")
 }
 
-// A client that was paused after its SETs were carried out reads a quorum of
-// grants when it wakes up, and must not believe them.
+// A client paused after its SETs were carried out reads a quorum of grants when it wakes up, and
+// must not rely on them.
 func TestTimeThatPassedDuringTheRoundCounts(t *testing.T) {
 	for _, test := range []struct {
 		name       string
@@ -416,9 +413,8 @@ func TestTimeThatPassedDuringTheRoundCounts(t *testing.T) {
 	}
 }
 
-// Scenario S3 whole: the pause is so long that the keys have expired and another
-// client holds the lock when the first one reads its grants. Its rollback must
-// not touch the other's keys.
+// Scenario S3 in full: the pause is so long that the keys have expired and another client holds the
+// lock when the first client reads its grants. Its rollback must not touch the other's keys.
 func TestPausedClientGivesUpAndHarmsNobody(t *testing.T) {
 	synctestClock(t, func(t *testing.T, c *skewedClock) {
 		f := newFixture(t, 5, withSkew(c))
@@ -465,8 +461,8 @@ func TestRaisingCountsAgainstTheValidity(t *testing.T) {
 	})
 }
 
-// An instance that granted after the round was won has the lease and its token:
-// an extension has nothing to put back there.
+// An instance that granted after the round was won has the lease and its token, so an extension has
+// nothing to restore.
 func TestLateGrantNeedsNoRestore(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -484,8 +480,7 @@ func TestLateGrantNeedsNoRestore(t *testing.T) {
 	})
 }
 
-// What an instance fails with is told; what it would be with many instances
-// stays readable.
+// The error names what each instance failed with, and stays readable with many instances.
 func TestRoundErrorText(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -523,7 +518,7 @@ func ExampleRoundError() {
 	// true true
 }
 
-// An instance that fails at once ends no other's command.
+// A failure of one instance ends no other instance's request.
 func TestOneErrorCostsNoOtherVote(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.slow(5*ms, 5*ms)

@@ -17,14 +17,14 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// older lets a server come back with the counter of "k" that it had before that many
-// grants, as from a disk that is written once a second.
+// older restarts a server with the counter of "k" from that many grants ago, as from a disk that is
+// written once a second.
 func (f *fixture) older(s *quorumtest.Server, grants fencing.Token) {
 	s.PutCounter("k", s.Counter("k")-grants, f.Set().String())
 	s.Restart(true)
 }
 
-// cycle takes the lock and gives it back.
+// cycle takes and releases the lock.
 func (f *fixture) cycle() fencing.Token {
 	f.t.Helper()
 	lease := f.acquire("k")
@@ -33,8 +33,7 @@ func (f *fixture) cycle() fencing.Token {
 	return lease.Token()
 }
 
-// A command whose grant counts names the run in which the server is known, if it is;
-// the others don't.
+// A request whose grant counts names the server's run, if it is known; other requests don't.
 func TestCommandsNameTheRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		identity func(*wire.Identity)
@@ -75,8 +74,8 @@ func TestCommandsNameTheRun(t *testing.T) {
 	}
 }
 
-// All servers come back with the counters of a second ago. The record of the run is
-// as old as the counter, so the first grant starts from the clock.
+// All servers come back with the counters of a second ago. The recorded run is as old as the
+// counter, so the first grant starts from the clock.
 func TestTokensRiseThoughAllCountersComeBackOlder(t *testing.T) {
 	for name, c := range map[string]struct {
 		vouch bool
@@ -108,8 +107,8 @@ func TestTokensRiseThoughAllCountersComeBackOlder(t *testing.T) {
 	}
 }
 
-// What is left of the assumption: a server that hides its run goes on from the
-// counter that it came back with, and the user is told so.
+// The remaining assumption: a server that hides its run continues from the counter that it came
+// back with, and the report tells the user so.
 func TestTokensOfServersThatHideTheirRunsMayRepeat(t *testing.T) {
 	var told atomic.Int32
 	play(t, 3, func(f *fixture) {
@@ -122,8 +121,8 @@ func TestTokensOfServersThatHideTheirRunsMayRepeat(t *testing.T) {
 	}, func(c *quorum.Config) { c.Hooks.Unprotected = func(quorum.UnprotectedEvent) { told.Add(1) } })
 }
 
-// The servers are restarted under the command, with older counters. They see that it
-// names another run, and set nothing; so no token is given twice.
+// The servers restart while the request is in flight, with older counters. They see that it names
+// another run, and set nothing, so no token is given twice.
 func TestServersAreRestartedUnderTheCommand(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.cycle()
@@ -174,8 +173,8 @@ func TestAcquireOutlastsARestart(t *testing.T) {
 	})
 }
 
-// A promotion without a restart keeps the run ID. The server may lack what was granted
-// while it was a replica, so it is another run all the same.
+// A promotion without a restart keeps the run ID. The server may lack grants made while it was a
+// replica, so it counts as another run.
 func TestAPromotionIsAnotherRun(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.occupy("k", ms, 3, 4)
@@ -194,8 +193,8 @@ func TestAPromotionIsAnotherRun(t *testing.T) {
 	})
 }
 
-// A master's first replica, or a backup, gives it another replication ID, perhaps all
-// masters at one time. They have forgotten nothing, and go on voting.
+// A master's first replica, or a backup, changes its replication ID, perhaps on all masters at
+// once. They have lost nothing, and keep voting.
 func TestAReplicaThatConnectsCostsNoVote(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("held")
@@ -210,8 +209,8 @@ func TestAReplicaThatConnectsCostsNoVote(t *testing.T) {
 			assert.Less(t, f.elapsed(), 30*time.Second, "nobody waited for a quarantine")
 		}
 
-		// After a time in which the server could have been promoted, and have forgotten
-		// its former replication ID, nobody can tell.
+		// After a while the server could have been promoted and have dropped its previous
+		// replication ID, and nothing would show it.
 		f.kill()
 		time.Sleep(2 * time.Minute)
 		f.each(func(s *quorumtest.Server) {
@@ -224,8 +223,8 @@ func TestAReplicaThatConnectsCostsNoVote(t *testing.T) {
 	})
 }
 
-// A server that was seen as a replica has been promoted when it is a master again, also if
-// it has no second replication ID any more.
+// A server that was seen as a replica and is a master again has been promoted, even if it has no
+// second replication ID any more.
 func TestAReplicaThatIsAMasterAgainIsQuarantined(t *testing.T) {
 	play(t, 1, func(f *fixture) {
 		lease := f.acquire("k")
@@ -241,8 +240,8 @@ func TestAReplicaThatIsAMasterAgainIsQuarantined(t *testing.T) {
 	})
 }
 
-// A user loses the right to see the run while the client works. The server is asked again
-// who it is, and votes as one that hides it, after a quarantine.
+// A user loses the right to see the run while the client works. The server is identified again, and
+// votes as a server that hides its run, after a quarantine.
 func TestTheRunIsHiddenFromNowOn(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		require.NoError(t, f.acquire("k").Release(f.ctx))
@@ -266,9 +265,9 @@ func TestTheRunIsHiddenFromNowOn(t *testing.T) {
 	})
 }
 
-// Two servers answer under one name by turns: an address was switched, and connections
-// to the old one live on. Whatever the probe finds, neither has a vote, as another
-// client may have the other's.
+// Two servers answer under one name in turn: an address was switched, and connections to the old
+// one still exist. Whichever the probe finds, neither has a vote, because another client may have
+// the other's.
 func TestTwoServersUnderOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1)
@@ -299,8 +298,7 @@ func TestTwoServersUnderOneName(t *testing.T) {
 	})
 }
 
-// switched is two servers under one name: commands and probes reach the second one if
-// told so.
+// switched is two servers under one name: requests and probes reach the second one once switched.
 type switched struct {
 	*quorumtest.Server
 	second           *quorumtest.Server
@@ -322,8 +320,8 @@ func (s *switched) Send(cmd wire.Request, timeout time.Duration, to wire.Receive
 	s.Server.Send(cmd, timeout, to)
 }
 
-// A lease is not extended by a server that is in another run, though it has kept the key: nor
-// if a majority was restarted with all data, and ends at its deadline then.
+// A server in another run doesn't extend a lease, though it kept the key. The lease ends at its
+// deadline even if a majority was restarted with all data.
 func TestALeaseEndsIfAMajorityWasRestarted(t *testing.T) {
 	for name, do := range map[string]func(*quorumtest.Server){
 		"restarted": func(s *quorumtest.Server) { s.Restart(true) }, "promoted": (*quorumtest.Server).Promote,
@@ -351,7 +349,7 @@ func TestALeaseEndsIfAMajorityWasRestarted(t *testing.T) {
 	}
 }
 
-// The same where there is but one server, and where another one answers under its name.
+// The same with a single server, and with another server under its name.
 func TestExtensionsOfAnotherRun(t *testing.T) {
 	play(t, 1, func(f *fixture) {
 		lease := f.acquire("k")
@@ -379,8 +377,8 @@ func TestExtensionsOfAnotherRun(t *testing.T) {
 	})
 }
 
-// A probe finds another server while the answer of the first one is on its way. By then
-// somebody else may have the second one's vote, so the first one's doesn't count.
+// A probe finds another server while the first one's answer is in flight. By then another client
+// may have the second one's vote, so the first one's doesn't count.
 func TestGrantsOfAnEarlierRunDoNotCount(t *testing.T) {
 	for _, op := range []wire.Op{wire.Acquire, wire.Extend} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -417,7 +415,7 @@ func TestGrantsOfAnEarlierRunDoNotCount(t *testing.T) {
 	}
 }
 
-// tardy is a server whose first answer to a probe is long in coming to who asked.
+// tardy is a server whose first probe answer arrives late.
 type tardy struct {
 	*quorumtest.Server
 	asked atomic.Int32
@@ -431,8 +429,8 @@ func (s *tardy) Probe(ctx context.Context, before wire.Known) (wire.Identity, er
 	return id, err
 }
 
-// An answer that was given before a restart isn't taken in after one that was given
-// since: the run that has ended would be taken for the present one.
+// A probe answer from before a restart is ignored after a newer one. Otherwise the ended run would
+// be taken for the present one.
 func TestProbesDoNotOvertakeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1)
@@ -463,9 +461,9 @@ func TestProbesDoNotOvertakeEachOther(t *testing.T) {
 	})
 }
 
-// A tick that was sent while nobody knew the server shows nothing of the run that it was
-// in before: a server that was demoted and promoted meanwhile, and has given up its second
-// replication ID since, must not pass for one whose first replica came.
+// A tick sent before the server was identified says nothing about its earlier run. A server that
+// was demoted and promoted meanwhile, and has dropped its second replication ID since, must not
+// pass for one with a first replica.
 func TestATickInNoRunConfirmsNone(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		require.NoError(f.t, f.acquire("warm").Release(f.ctx))
@@ -479,7 +477,7 @@ func TestATickInNoRunConfirmsNone(t *testing.T) {
 		f.servers[2].SetFate(nil)
 		require.NoError(f.t, other.Settle(f.ctx))
 
-		// A can't be reached, and is a replica of an empty server for a moment.
+		// A can't be reached, and is briefly a replica of an empty server.
 		f.servers[0].EndWith(quorumtest.Refuse)
 		time.Sleep(5 * time.Second)
 		f.servers[0].FlushAll()

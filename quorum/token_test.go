@@ -54,8 +54,8 @@ func TestEqualCountersTakeOneRoundTrip(t *testing.T) {
 	})
 }
 
-// The counters of a new resource start at the same token on servers whose clocks differ, so
-// that none has to be raised.
+// The counters of a new resource start at the same token although the servers' clocks differ, so
+// none has to be raised.
 func TestNewCountersStartTogether(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		for i, s := range f.servers {
@@ -84,7 +84,7 @@ func TestNewCountersStartTogether(t *testing.T) {
 	})
 }
 
-// The one clock that is far ahead doesn't say where counters start.
+// A single clock far ahead doesn't decide where counters start.
 func TestNewCountersIgnoreAClockFarAhead(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.servers[4].StepClock(f.Config().MaxTTL / 3)
@@ -107,8 +107,8 @@ func TestNewCountersIgnoreAClockFarAhead(t *testing.T) {
 	})
 }
 
-// Unequal counters are raised to the largest of the quorum before the lock is
-// given out; one that answers later is raised as well, or left above.
+// Unequal counters are raised to the largest of the quorum before the lock is granted. A later
+// answer is raised as well, or stays above.
 func TestUnequalCountersAreRaised(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -131,14 +131,14 @@ func TestUnequalCountersAreRaised(t *testing.T) {
 		for i, want := range []int{31, 31, 31, 31, 91} {
 			assert.Equal(f.t, quorumToken(want), f.servers[i].Counter("k"), f.servers[i].Name())
 		}
-		assert.Equal(f.t, quorumToken(31), lease.Token(), "what came late changes nothing")
+		assert.Equal(f.t, quorumToken(31), lease.Token(), "late answers change nothing")
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 	})
 }
 
-// Scenario S22: the largest of the quorum's counters alone isn't unique. A round
-// that lost has left A a step ahead; {A,B} win, then {B,C}.
+// Scenario S22: the largest of the quorum's counters alone isn't unique. A lost round has left A a
+// step ahead; {A,B} win, then {B,C}.
 func TestTokensOfOverlappingQuorumsDiffer(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -160,8 +160,8 @@ func TestTokensOfOverlappingQuorumsDiffer(t *testing.T) {
 	})
 }
 
-// Raising counts only where the key is still this round's: here it is gone on two
-// of the three that granted, and the others are taken.
+// A raise counts only where the key is still this round's. Here two of the three that granted have
+// lost the key, and the others are taken.
 func TestRaiseThatFindsTheKeyGoneIsNoSuccess(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -178,20 +178,19 @@ func TestRaiseThatFindsTheKeyGoneIsNoSuccess(t *testing.T) {
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
 		require.NotErrorIs(f.t, err, quorum.ErrTaken)
-		assert.Equal(f.t, quorumToken(11), f.servers[0].Counter("k"), "a counter is not raised by who has lost the key")
+		assert.Equal(f.t, quorumToken(11), f.servers[0].Counter("k"), "a counter is not raised for a round that lost the key")
 		f.requireNothingLeft()
 	})
 }
 
-// A failed raise isn't the end while stragglers can make up for it.
+// A failed raise isn't final while stragglers can make up for it.
 func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
 	for straggler, want := range map[int]error{5: nil, 30: nil, 29: nil, 90: quorum.ErrTokenRace} {
 		t.Run(fmt.Sprint("its counter is ", straggler), func(t *testing.T) {
 			play(t, 5, func(f *fixture) {
 				f.warm()
-				// A, B and C vote 11, 21 and 31: the token is 31. A's raise finds
-				// the key gone. E is down. So all depends on D, which answers
-				// while the raises are under way.
+				// A, B and C vote 11, 21 and 31: the token is 31. A's raise finds no key. E is
+				// down. So all depends on D, which answers during the raises.
 				f.counters(10, 20, 30, quorumToken(straggler))
 				f.each(func(s *quorumtest.Server) {
 					s.Delay(nil, func(cmd wire.Request) time.Duration {
@@ -210,8 +209,8 @@ func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
 				})
 				lease, err := f.TryAcquire(f.ctx, "k")
 				if want != nil {
-					// Somebody may have had up to 90 on D before: this lease's 31
-					// isn't above it, so D can't stand for it.
+					// An earlier holder may have had up to 90 on D. This lease's 31 isn't above it,
+					// so D can't count for it.
 					require.ErrorIs(f.t, err, want)
 				} else {
 					require.NoError(f.t, err)
@@ -224,8 +223,8 @@ func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
 	}
 }
 
-// A counter that is missing starts from the server's clock, so that servers that
-// lost everything still give larger tokens.
+// A missing counter starts from the server's clock, so servers that lost everything still give
+// larger tokens.
 func TestTokensRiseThoughAllDataIsLost(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		var last fencing.Token
@@ -292,8 +291,7 @@ func TestGrantWithoutATokenIsAFailedVote(t *testing.T) {
 	}
 }
 
-// tokenWitness checks, from inside the lock, that tokens rise and that nobody
-// else is there.
+// tokenWitness checks, under the lock, that tokens rise and that there is no second holder.
 type tokenWitness struct {
 	mu     sync.Mutex
 	inside int
@@ -317,8 +315,8 @@ func (w *tokenWitness) leave() {
 	w.inside--
 }
 
-// trouble strikes a random minority, in a random way, now and then. If kills is
-// set it also restarts servers, with their data, and vouches for their lives.
+// trouble injects a random fault into a random minority now and then. If kills is set it also
+// restarts servers with their data, and vouches for their runs.
 func trouble(f *fixture, random *rand.Rand, kills bool, done <-chan struct{}) {
 	heal := func() {
 		f.each(func(s *quorumtest.Server) { s.Resume(); s.SetFate(nil) })
@@ -363,9 +361,8 @@ func trouble(f *fixture, random *rand.Rand, kills bool, done <-chan struct{}) {
 	}
 }
 
-// Many clients, one after the other and at once, with minorities in trouble and
-// now and then a server that comes back empty and has to sit out its quarantine:
-// tokens are unique and rise in the order in which the lock is had.
+// Many clients, in sequence and at once, with faults in minorities and servers that come back empty
+// and are quarantined: tokens are unique and rise in the order of the holders.
 func TestTokensRiseWhateverHappens(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -415,8 +412,7 @@ func TestTokensRiseWhateverHappens(t *testing.T) {
 	}
 }
 
-// loseData restarts one server without its data every few seconds. Nobody vouches
-// for it.
+// loseData restarts one server without its data every few seconds. Nothing vouches for its new run.
 func (f *fixture) loseData(random *rand.Rand, stop <-chan struct{}) {
 	for {
 		select {
@@ -430,8 +426,8 @@ func (f *fixture) loseData(random *rand.Rand, stop <-chan struct{}) {
 	}
 }
 
-// The repair of a counter: it is deleted by hand when nobody has held the lock for MaxTTL, on
-// one server or on all. Clocks may be apart by half of MaxTTL.
+// A counter is repaired by deleting it when nobody has held the lock for MaxTTL, on one server or
+// on all. Clocks may differ by half of MaxTTL.
 func TestTokensRiseAfterARepair(t *testing.T) {
 	for name, repair := range map[string]func(f *fixture){
 		"on all servers": func(f *fixture) { f.each(func(s *quorumtest.Server) { s.DeleteCounter("k") }) },
@@ -447,7 +443,7 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 			play(t, 3, func(f *fixture) {
 				f.servers[0].StepClock(5*time.Second - 10*ms)
 				f.servers[2].EndWith(quorumtest.Refuse)
-				lease := f.acquire("k") // its token is of A's clock, and B is raised to it
+				lease := f.acquire("k") // its token comes from A's clock, and B is raised to it
 				before := lease.Token()
 				require.NoError(t, lease.Release(f.ctx))
 				time.Sleep(10 * time.Second)
@@ -460,7 +456,7 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 	}
 }
 
-// An acquisition that was lost at any point leaves counters that only rose.
+// An acquisition lost at any point leaves counters that only rose.
 func TestCountersNeverFall(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()

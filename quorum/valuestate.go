@@ -4,13 +4,14 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/presence"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// valueState is one value under one key on all instances: what is known of it on each, and
+// valueState is one value under one key, or several, on all instances: what is known of it on each, and
 // the order of the requests about it.
 //
 // Order: requests to one instance about one value are sent one after the other, in the order
@@ -20,8 +21,9 @@ import (
 // A held lease keeps only this of its round, and the ballots. So it has what later requests and
 // deletes need, and not what only the decision needed.
 type valueState struct {
-	key, value string
-	c          *core
+	keys
+	value string
+	c     *core
 
 	mu       sync.Mutex
 	slots    []slot   // per instance
@@ -37,6 +39,7 @@ type slot struct {
 	unfinished int32  // how much work has not ended: that which has begun, and the queue
 	token      bool   // the counter there is known to have reached the token
 	presence   presence.State
+	mayCome    time.Duration // the shortest TTL of an extension without an answer, 0 if there is none
 }
 
 // work is something to be done about the value on one instance. It may take several
@@ -53,8 +56,8 @@ type stateBuffer struct {
 	slotBuffer [usual]slot
 }
 
-func newValueState(c *core, key, value string) *valueState {
-	h := &stateBuffer{valueState: valueState{key: key, value: value, c: c}}
+func newValueState(c *core, keys keys, value string) *valueState {
+	h := &stateBuffer{valueState: valueState{keys: keys, value: value, c: c}}
 	h.slots = buffer(h.slotBuffer[:], len(c.members))
 	return &h.valueState
 }
@@ -144,7 +147,12 @@ func (h *valueState) crowded(i int) bool {
 func (h *valueState) note(i int, op wire.Op, vote wire.Vote) presence.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.slots[i].presence = h.slots[i].presence.After(op, vote)
+	before := h.slots[i].presence
+	if h.several() {
+		h.slots[i].presence = before.AfterSeveral(op, vote)
+	} else {
+		h.slots[i].presence = before.After(op, vote)
+	}
 	return h.slots[i].presence
 }
 
@@ -152,6 +160,26 @@ func (h *valueState) presence(i int) presence.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.slots[i].presence
+}
+
+// noteLate notes that an extension to instance i may still arrive there, at any time.
+func (h *valueState) noteLate(i int, ttl time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := &h.slots[i]; s.mayCome == 0 || ttl < s.mayCome {
+		s.mayCome = ttl
+	}
+}
+
+// shorter is the TTL of an extension that may still arrive at instance i and would shorten one to
+// ttl; 0 if there is none.
+func (h *valueState) shorter(i int, ttl time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := &h.slots[i]; s.mayCome < ttl {
+		return s.mayCome
+	}
+	return 0
 }
 
 // settle notes that instance i's counter is at least the lease's token.
@@ -219,7 +247,7 @@ func (a *abandonment) begin(drift.Instant) {
 	h := a.state
 	//guard:sender-cleans-up  the sender deletes a key of its own that arrives after the hand-off
 	if known := h.presence(a.i); known.Unanswered > 0 && !known.There {
-		h.c.members[a.i].cleanup.Add(h.key, h.value, known)
+		h.c.members[a.i].cleanup.Add(h.key, h.also, h.value, known)
 	}
 	if a.missing.Add(-1) == 0 {
 		close(a.ended)

@@ -68,8 +68,8 @@ func TestVerifyBoundsTheRates(t *testing.T) {
 	})
 }
 
-// Each thing that can be wrong, on one instance of three: found by its error, named
-// by its instance, and the rest of the report is there.
+// Each possible fault, on one instance of three: found by its error, named by its instance, and the
+// rest of the report is complete.
 func TestVerifyFindsWhatIsWrong(t *testing.T) {
 	vouched := func(edit func(*wire.Identity)) func(f *fixture) {
 		return func(f *fixture) {
@@ -162,8 +162,8 @@ func TestVerifyNotes(t *testing.T) {
 	})
 }
 
-// Clocks that are certainly further apart than half of MaxTTL are noted: tokens lean on
-// them where counters are lost.
+// Verify reports clocks certainly more than half of MaxTTL apart, because tokens depend on them
+// when counters are lost.
 func TestVerifyNotesClocksApart(t *testing.T) {
 	for step, noted := range map[time.Duration]bool{0: false, 4 * time.Second: false, 6 * time.Second: true, -6 * time.Second: true, time.Hour: true} {
 		play(t, 3, func(f *fixture) {
@@ -190,12 +190,12 @@ func TestVerifyNotesClocksApart(t *testing.T) {
 		f.servers[1].SetIdentity(func(id *wire.Identity) { id.Clock, id.Vouched = time.Time{}, true })
 		report, err := f.Verify(f.ctx)
 		require.NoError(f.t, err)
-		assert.Empty(f.t, report.Notes, "a clock that isn't told")
+		assert.Empty(f.t, report.Notes, "a clock that isn't reported")
 	})
 }
 
-// A replica that takes writes loses them to its master's, so it doesn't vote, however
-// it answers. It may be promoted, and votes then; what can't be is said at once.
+// A replica that accepts writes loses them to its master's, so it doesn't vote, whatever it
+// answers. It may be promoted, and votes then. Permanent errors are returned at once.
 func TestOnlyMastersVote(t *testing.T) {
 	for role, forGood := range map[string]bool{"slave": false, wire.RoleSentinel: true, wire.RoleCluster: true, "arbiter": false} {
 		t.Run(role, func(t *testing.T) {
@@ -221,8 +221,8 @@ func TestOnlyMastersVote(t *testing.T) {
 	}
 }
 
-// A server on which clients can leave no mark votes, and the operator is told what isn't
-// noticed.
+// A server on which clients can leave no mark votes, and the report tells the operator what goes
+// unnoticed.
 func TestVerifyNotesThatNoMarkIsKept(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(func(id *wire.Identity) {
@@ -256,7 +256,7 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 			require.ErrorIs(t, err, want)
 		}
 		require.Len(t, report.Instances, 3)
-		assert.NotEmpty(t, report.Instances[1].Identity.RunID, "who answered is in it")
+		assert.NotEmpty(t, report.Instances[1].Identity.RunID, "the instance that answered is in it")
 
 		err = f.Trust(ctx)
 		for _, want := range []error{quorum.ErrInterrupted, context.Canceled, why} {
@@ -269,7 +269,7 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestTrustLiftsTheQuarantineOfThisLife(t *testing.T) {
+func TestTrustLiftsTheQuarantineOfThisRun(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth)
 		require.NoError(t, f.Trust(f.ctx))
@@ -284,7 +284,7 @@ func TestTrustLiftsTheQuarantineOfThisLife(t *testing.T) {
 		f.each(func(s *quorumtest.Server) { s.Restart(false) })
 		_, err = f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined, "a later restart is quarantined again")
-		// Another client hasn't heard of it.
+		// Another client doesn't know of it.
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 	})
@@ -322,8 +322,8 @@ func TestTrustSaysWhatItCouldNotDo(t *testing.T) {
 	})
 }
 
-// stoppingClock is a clock at whose reading in one function something else happens, once:
-// what happens to a process that is paused there.
+// stoppingClock runs stop once, when a given function reads it: what happens to a process that is
+// paused there.
 type stoppingClock struct {
 	clock.Clock
 	in   string
@@ -345,8 +345,8 @@ func (c stoppingClock) Now() time.Time {
 	}
 }
 
-// Between Trust's look at a server and what it makes of it, the server is restarted, and
-// another goroutine sees that: nobody has vouched for the new run.
+// Between Trust's probe of a server and its conclusion, the server restarts, and another goroutine
+// sees that. The new run isn't trusted.
 func TestTrustIsForTheRunThatItFound(t *testing.T) {
 	var f *fixture
 	var found error

@@ -19,25 +19,63 @@ import (
 // process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only the
 // first look at each lock is counted, so that no waiter wakes only to count.
 type wait struct {
-	c       *Coordinator
-	key     string
-	began   drift.Instant
-	ctx     context.Context // the caller's, bounded by Terms.MaxWait
-	waiter  waiter
-	server  int                  // the instance with the queue that the waiter is in, if there is a keeper
-	keeper  *subscription.Keeper // of the subscription there, nil if it is not used
-	tries   int
-	split   bool        // the last round was split between clients
-	last    *RoundError // of the last try
-	remains *valueState // the last round's value, which may still be on instances
+	c         *Coordinator
+	key       string // that it waits for: of several the first in the way
+	all       keys   // that it acquires
+	began     drift.Instant
+	ctx       context.Context // the caller's, bounded by Terms.MaxWait
+	waiter    waiter
+	server    int                  // the instance with the queue that the waiter is in, if there is a keeper
+	keeper    *subscription.Keeper // of the subscription there, nil if it is not used
+	tries     int
+	freedAt   int           // tries when the lock was last released to this waiter, see freed and pause
+	freedWhen time.Duration // and the monotonic clock
+	split     bool          // the last round was split between clients
+	last      *RoundError   // of the last try
+	remains   *valueState   // the last round's value, which may still be on instances
+
+	here, elsewhere bool // see WaitEnd
+	part            bool // of an AcquireAny, which calls the hooks of waits itself
 }
 
 // acquire waits in the queue of this process, and returns the lease.
 func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
-	w.waiter.key, w.waiter.c, w.waiter.ctx = w.key, w.c, w.ctx
-	w.c.queues.enter(&w.waiter)
-	defer func() { w.leave(lease != nil) }() // also if a hook panics
+	waiters := w.enter()
+	defer func() { // also if a hook panics
+		w.leave(lease != nil)
+		if w.c.cfg.Hooks.WaitEnded != nil && !w.part {
+			w.ended(caller, lease, err)
+		}
+	}()
+	if started := w.c.cfg.Hooks.WaitStarted; started != nil && !w.part {
+		started(caller, WaitStart{Key: w.all.key, Also: slices.Clone(w.all.also), Waiters: waiters})
+	}
 	return w.run(caller)
+}
+
+func (w *wait) enter() (waiters int) {
+	w.waiter = waiter{key: w.key, c: w.c, ctx: w.ctx, several: w.all.several()}
+	return w.c.queues.enter(&w.waiter)
+}
+
+// errPanicked is WaitEnd.Err if a hook panicked, so that Acquire returns nothing.
+var errPanicked = errors.New("quorum: a hook panicked")
+
+// ended calls Hooks.WaitEnded.
+func (w *wait) ended(caller context.Context, lease *Lease, err error) {
+	e := WaitEnd{
+		Key: w.all.key, Also: slices.Clone(w.all.also), Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
+		Tries: w.tries, Here: w.here, Elsewhere: w.elsewhere, Err: err,
+	}
+	if lease == nil {
+		if err == nil {
+			e.Err = errPanicked
+		}
+		w.c.cfg.Hooks.WaitEnded(caller, e)
+		return
+	}
+	e.Token = lease.token
+	w.c.withHook(lease, func() { w.c.cfg.Hooks.WaitEnded(caller, e) })
 }
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
@@ -62,10 +100,11 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return nil, w.gaveUp(caller)
 		}
 		w.last = err
+		w.elsewhere = w.elsewhere || errors.Is(err.Verdict, ErrTaken)
 		if errors.Is(err, ErrQuarantined) {
 			w.c.reportWaiting(w.ctx, w.key)
 		}
-		if w.hopeless(err) {
+		if err.hopeless(w.c.majority.Blocking()) {
 			return nil, err
 		}
 		if w.exhausted() {
@@ -78,6 +117,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		//guard:one-first  after a split round one instance is asked before the others
 		//guard:one-first-once  a full round follows one that asked one instance first, so that a stale key there can't block forever
 		w.split = !w.split && t.granted > 0 && t.refused > 0
+		w.follow(err)
 	}
 }
 
@@ -90,19 +130,21 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // a raise finds the new value and changes nothing, and a SET finds the key taken. And the old
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
-	opts.reserve = w.reserve()
+	opts.reserve, opts.also, opts.order = w.reserve(), w.all.also, w.key
 	// Replacing a value takes a script. A user that may run no scripts can still take locks
 	// without tokens and notifications.
 	scripts := w.c.cfg.Fencing == On || !w.c.queues.polls()
 	if w.remains != nil && scripts && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
-	lease, err := w.c.tryOnce(w.ctx, w.key, w.tries, &opts)
+	lease, err := w.c.tryOnce(w.ctx, w.all.key, w.tries, &opts)
 	if err != nil {
 		if opts.tried != nil { // it was admitted
 			w.remains = opts.tried
 		}
-		w.waiter.refused(err)
+		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
+			w.waiter.refused(err)
+		}
 	}
 	return lease, err
 }
@@ -115,7 +157,7 @@ func (w *wait) exhausted() bool {
 // turn waits until a round is due, and returns its options, or until the waiter is handed a
 // lease; ok is false when the wait is over.
 func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
-	if w.tries > 0 {
+	if w.tries > 0 && w.rests() {
 		if opts, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
 			return nil, opts, false
 		}
@@ -149,7 +191,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 			waited = false
 			continue
 		}
-		waited = true
+		waited, w.here = true, true
 		if due {
 			due = false
 			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
@@ -181,13 +223,17 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 
 // taken is the error of a look at a lock that this process has or waits for.
 func (w *wait) taken(holder *Lease) *RoundError {
-	err := &RoundError{Op: wire.Acquire, Key: w.key, Verdict: ErrTaken, Quorum: w.c.majority.Q}
+	err := &RoundError{Op: wire.Acquire, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
-		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Remaining: holder.Validity(), Held: true}
+		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Note: holder.terms.Note, Remaining: holder.Validity(), Held: true}
 	} else if lost := w.waiter.lastLost(); lost != nil {
 		*err = *lost // what the first waiter saw
 	} else {
 		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner}
+	}
+	err.Key, err.Also = w.all.key, w.all.also
+	if w.all.several() && err.Holder != nil {
+		err.Holder.Key = w.key
 	}
 	return err
 }
@@ -266,6 +312,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		case news.Handed != nil:
 			return roundOptions{}, true // for turn to take
 		case news.Notified:
+			w.freed()
 			// The release was sent to all instances before it notified, and only this process
 			// was notified: there is no need to ask one instance first.
 			return roundOptions{}, true
@@ -273,6 +320,19 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 			return roundOptions{oneFirst: w.split}, true
 		}
 		// The subscription was opened or lost.
+	}
+}
+
+// freed notes that a release notified the waiter, so that its next pauses are short.
+//
+// A notification may be about the waiter's own key, which it deleted after a lost round. Where
+// that goes on, as with a stale key on a quorum, most pauses must be long nevertheless.
+func (w *wait) freed() {
+	now := w.c.reader.Now().Mono
+	if w.freedAt == 0 || now-w.freedWhen > 4*w.c.cfg.BackoffMax {
+		//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
+		w.freedAt = w.tries
+		w.freedWhen = now
 	}
 }
 
@@ -343,7 +403,7 @@ func (w *wait) refusedThere(last *RoundError) bool {
 		return false
 	}
 	vote := last.Votes[w.server].Vote
-	return vote.Outcome == wire.Refused && vote.Err == nil
+	return vote.Outcome == wire.Refused && vote.Err == nil && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
 }
 
 // leave ends the wait. A lease that the waiter was handed meanwhile is released, and so handed
@@ -361,10 +421,14 @@ func (w *wait) leave(won bool) {
 // pause is how long to wait before the next round: full jitter under a bound that doubles, or
 // under the highest bound if the waiter expects a notification; but no longer than until a
 // quorum can be free.
+//
+// The bound starts low again when the lock was released to this waiter. If it loses that round,
+// it was as a rule too early on a server that has yet to get the delete, and no other
+// notification will come.
 func (w *wait) pause(last *RoundError, notified bool) time.Duration {
 	bound := w.c.cfg.BackoffMax
 	// BackoffMin<<shift may overflow, so BackoffMax is shifted.
-	if shift := max(w.tries-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
+	if shift := max(w.tries-w.freedAt-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
 		bound = w.c.cfg.BackoffMin << shift
 	}
 	pause := w.c.random.Jitter(bound)
@@ -407,26 +471,10 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Dur
 	return times[min(quorum, len(times))-1]
 }
 
-// hopeless reports whether so many instances failed permanently that no waiting helps.
-func (w *wait) hopeless(err *RoundError) bool {
-	n := 0
-	//guard:failed-raises-count  raises that fail for good are not waited for
-	for _, ballots := range [][]Ballot{err.Votes, err.Raises} {
-		for _, ballot := range ballots {
-			if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {
-				n++
-			}
-		}
-	}
-	//guard:overload-is-waited-for  Acquire waits when it wasn't admitted
-	unasked := len(err.Votes) == 0 && !errors.Is(err.Verdict, ErrTaken) && !errors.Is(err.Verdict, ErrOverloaded)
-	return n >= w.c.majority.Blocking() || unasked
-}
-
 // gaveUp says why the wait is over.
 func (w *wait) gaveUp(caller context.Context) error {
 	err := &WaitError{
-		Key: w.key, Tries: w.tries, Verdict: ErrExhausted,
+		Key: w.all.key, Also: slices.Clone(w.all.also), Tries: w.tries, Verdict: ErrExhausted,
 		Waited: drift.Elapsed(w.began, w.c.reader.Now()),
 	}
 	if w.last != nil {

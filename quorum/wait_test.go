@@ -31,8 +31,7 @@ func (d *sharedDice) Read(p []byte) (int, error) {
 	return d.dice.Read(p)
 }
 
-// patient is a Config whose waiters would sleep for most of an hour if nobody
-// called them.
+// patient is a Config whose waiters sleep for most of an hour without a notification.
 func patient(cfg *quorum.Config) {
 	cfg.BackoffMin, cfg.BackoffMax = time.Hour, time.Hour
 	cfg.Random = &sharedDice{dice: dice{number: uint64(50 * time.Minute)}}
@@ -40,12 +39,12 @@ func patient(cfg *quorum.Config) {
 	cfg.InstanceTimeout = 100 * ms
 }
 
-// meeting is the server at which those who wait for the key meet.
-func (f *fixture) meeting(key string) *quorumtest.Server {
+// queueServer is the server that has the key's wait queue.
+func (f *fixture) queueServer(key string) *quorumtest.Server {
 	return f.servers[quorum.OrderFor(f.Coordinator, key)[0]]
 }
 
-// sent counts the commands that all servers got about the key.
+// sent counts the requests about the key to all servers.
 func (f *fixture) sent(key string, ops ...wire.Op) int {
 	n := 0
 	for i := range f.servers {
@@ -58,20 +57,19 @@ func (f *fixture) sent(key string, ops ...wire.Op) int {
 	return n
 }
 
-// travel makes each command, and each answer, take the time. So commands that are
-// sent at the same time arrive at the same time: without it a waiter that is called
-// may be faster on the other servers than the release that called it, or have been
-// the first, where the waiters meet, to ask for what another one won, and then has
-// nobody to call it.
+// travel makes each request, and each answer, take the time d. So requests sent together arrive
+// together. Without it a notified waiter may reach the other servers before the release does. Or it
+// may have asked first on the queue server for a lock that another client won, and then no holder
+// knows to notify it.
 func (f *fixture) travel(d time.Duration) {
 	way := func(wire.Request) time.Duration { return d }
 	f.each(func(s *quorumtest.Server) { s.Delay(way, way) })
 }
 
-// A waiter of another process has the lock when it is released, not at its next
-// poll, and costs few commands.
-func TestReleaseCallsAWaiterOfAnotherProcess(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// A waiter of another process gets the lock when it is released, not at its next poll, and sends
+// few requests.
+func TestReleaseNotifiesAWaiterOfAnotherProcess(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		holder := f.other()
@@ -85,17 +83,17 @@ func TestReleaseCallsAWaiterOfAnotherProcess(t *testing.T) {
 		require.NoError(f.t, err)
 		assert.Equal(f.t, 3*ms, time.Since(released), "the release gets there, and one round trip")
 		synctest.Wait()
-		// A round that is refused, a place in the line, the release, the round.
+		// A round that is refused, a queue position, the release, the round.
 		assert.Equal(f.t, 5+1+5+5, f.sent("k")-before)
-		assert.Empty(f.t, f.meeting("k").Waiting("k"))
+		assert.Empty(f.t, f.queueServer("k").Waiting("k"))
 		require.NoError(f.t, next.Release(f.ctx))
 		f.requireNothingLeft()
 	}, patient)
 }
 
-// Calls go to one process at a time, in the order in which they came.
-func TestProcessesAreCalledInOrder(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// Processes are notified one at a time, in the order in which they came.
+func TestProcessesAreNotifiedInOrder(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		const clients = 8
@@ -118,27 +116,27 @@ func TestProcessesAreCalledInOrder(t *testing.T) {
 				time.Sleep(time.Second)
 				assert.NoError(f.t, lease.Release(f.ctx))
 			})
-			time.Sleep(10 * ms) // it stands in line
+			time.Sleep(10 * ms) // it waits in the queue
 		}
 		before = f.sent("k")
 		at := time.Now()
 		require.NoError(f.t, lease.Release(f.ctx))
 		group.Wait()
 		assert.Equal(f.t, []int{0, 1, 2, 3, 4, 5, 6, 7}, order)
-		// The release gets there, and one round trip of who is called.
+		// The release arrives, and the notified waiter needs one round trip.
 		assert.Equal(f.t, clients*(time.Second+3*ms)+2*ms, time.Since(at), "no time is lost")
 		synctest.Wait()
-		assert.Equal(f.t, 5+clients*10, f.sent("k")-before, "nobody asks who isn't called")
+		assert.Equal(f.t, 5+clients*10, f.sent("k")-before, "waiters ask only when notified")
 		f.requireNothingLeft()
 	}, patient)
 }
 
-// Workers of several processes that want the lock again and again have it equally
-// often, though each process knows first of its own releases.
+// Workers of several processes that want the lock again and again get it equally often, though each
+// process knows of its own releases first.
 func TestTurnsAreSharedOut(t *testing.T) {
 	for _, test := range []struct{ processes, workers int }{{1, 16}, {4, 4}, {4, 1}, {2, 8}} {
-		playCalls(t, 5, func(f *fixture) {
-			// Each command takes a while, another one on each server.
+		playNotifying(t, 5, func(f *fixture) {
+			// Each request takes a different time on each server.
 			f.each(func(s *quorumtest.Server) {
 				lag := time.Duration(100+10*int(s.Name()[0]-'A')) * time.Microsecond
 				s.Delay(func(wire.Request) time.Duration { return lag }, func(wire.Request) time.Duration { return lag })
@@ -185,8 +183,9 @@ func TestTurnsAreSharedOut(t *testing.T) {
 			f.t.Logf("%d processes of %d: %d handoffs, turns %v, longest wait %v, %.1f commands each",
 				test.processes, test.workers, all, turns, longest, float64(f.sent("k"))/float64(all))
 			assert.GreaterOrEqual(f.t, 2*turns[0], turns[len(turns)-1])
-			// At worst once: who comes when the other process knows of nobody, and has 128
-			// turns, and isn't called after them, as the key was free when it asked for a place.
+			// At worst once: a waiter comes when the other process knows of none, and waits for its
+			// 128 turns. It isn't notified after them, because the key was free when it asked for a
+			// position.
 			assert.Less(f.t, longest, 170*ms+500*ms)
 			assert.Less(f.t, float64(f.sent("k")), 13*float64(all), "commands")
 			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
@@ -195,10 +194,9 @@ func TestTurnsAreSharedOut(t *testing.T) {
 	}
 }
 
-// A call that is lost costs no more than the pause until the waiter looks by
-// itself.
-func TestLostCallCostsOnePause(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// A lost notification costs no more than the pause until the waiter polls on its own.
+func TestLostNotificationCostsOnePause(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
@@ -213,17 +211,46 @@ func TestLostCallCostsOnePause(t *testing.T) {
 	})
 }
 
-// A holder that lacks the key where the waiters meet, because somebody else's was
-// there first, calls nobody: that costs no more than a pause.
-func TestHolderWithoutTheKeyAtTheMeetingPlace(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// A waiter that is notified before all servers have the delete loses a round. No other
+// notification comes, so it tries again soon, however long it has waited.
+func TestNotifiedTooEarly(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		late := func(cmd wire.Request) time.Duration {
+			if cmd.Op == wire.Release {
+				return 20 * ms
+			}
+			return ms
+		}
+		for _, i := range quorum.OrderFor(f.Coordinator, "k")[1:] {
+			f.servers[i].Delay(late, func(wire.Request) time.Duration { return ms })
+		}
+		released := time.Now().Add(5 * time.Second)
+		time.AfterFunc(5*time.Second, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
+		next, err := f.Acquire(f.ctx, "k")
+		require.NoError(f.t, err)
+		assert.Less(f.t, time.Since(released), 70*ms)
+		require.NoError(f.t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Random = &sharedDice{dice: dice{number: uint64(499 * ms)}} // the longest pauses
+	})
+}
+
+// A holder without the key on the queue server, because another client's key was there first,
+// notifies nobody. That costs no more than a pause.
+func TestHolderWithoutTheKeyAtTheQueue(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		f.occupy("k", 50*ms, quorum.OrderFor(f.Coordinator, "k")[0])
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
 		time.Sleep(100 * ms)
-		_, _, there := f.meeting("k").Get("k")
+		_, _, there := f.queueServer("k").Get("k")
 		require.False(f.t, there)
 		released := time.Now().Add(4321 * ms)
 		time.AfterFunc(4321*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
@@ -236,9 +263,9 @@ func TestHolderWithoutTheKeyAtTheMeetingPlace(t *testing.T) {
 	})
 }
 
-// A holder that died calls nobody: its key's end is awaited.
+// A dead holder notifies nobody, so the waiter comes when its key expires.
 func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.occupy("k", 700*ms)
 		lease, err := f.Acquire(f.ctx, "k")
@@ -249,17 +276,17 @@ func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
 	}, patient)
 }
 
-// Where the connection for calls is lost the waiter takes its place again on a new
-// one; where the whole server is lost, at the next.
-func TestEarIsLost(t *testing.T) {
+// If the subscription's connection is lost, the waiter takes its position again on a new one; if
+// the whole server is lost, on the next server.
+func TestSubscriptionIsLost(t *testing.T) {
 	for name, lose := range map[string]func(f *fixture){
-		"the connection": func(f *fixture) { f.meeting("k").BreakSubscriptions() },
-		"both":           func(f *fixture) { f.meeting("k").Reconnect() },
-		// The address may lead to another server, to which the subscription doesn't go.
-		"the server's run": func(f *fixture) { f.meeting("k").Promote() },
+		"the connection": func(f *fixture) { f.queueServer("k").BreakSubscriptions() },
+		"both":           func(f *fixture) { f.queueServer("k").Reconnect() },
+		// The address may lead to another server, which the subscription doesn't reach.
+		"the server's run": func(f *fixture) { f.queueServer("k").Promote() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
 				lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -270,7 +297,7 @@ func TestEarIsLost(t *testing.T) {
 				next, err := f.Acquire(f.ctx, "k")
 				require.NoError(f.t, err)
 				assert.Equal(f.t, 3*ms, time.Since(released), "the release gets there, and one round trip")
-				_, ever := f.meeting("k").Subscriptions()
+				_, ever := f.queueServer("k").Subscriptions()
 				assert.Equal(f.t, 2, ever)
 				require.NoError(f.t, next.Release(f.ctx))
 				f.requireNothingLeft()
@@ -279,17 +306,16 @@ func TestEarIsLost(t *testing.T) {
 	}
 }
 
-// A server that is gone where the waiters meet costs one pause: then they meet at
-// the next one.
-func TestMeetingPlaceIsLost(t *testing.T) {
+// If the queue server is gone, that costs one pause. Then the queue is on the next server.
+func TestInstanceWithTheQueueIsLost(t *testing.T) {
 	for name, lose := range map[string]func(*quorumtest.Server){
 		"killed": (*quorumtest.Server).Kill, "hung": (*quorumtest.Server).Hang,
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 5, func(f *fixture) {
+			playNotifying(t, 5, func(f *fixture) {
 				f.warm()
 				f.travel(ms)
-				lost := f.meeting("k")
+				lost := f.queueServer("k")
 				holder := f.other()
 				for i := range 10 {
 					lease, err := holder.Acquire(f.ctx, "k")
@@ -307,7 +333,7 @@ func TestMeetingPlaceIsLost(t *testing.T) {
 						assert.Less(f.t, time.Since(released), 800*ms, "turn %d", i)
 					}
 					require.NoError(f.t, next.Release(f.ctx))
-					time.Sleep(30 * ms) // the other one need not be let in first
+					time.Sleep(30 * ms) // the other client need not be let in first
 				}
 				lost.Resume()
 				lost.Start(true)
@@ -318,13 +344,13 @@ func TestMeetingPlaceIsLost(t *testing.T) {
 	}
 }
 
-// The connection for calls is there while somebody waits, and for some seconds.
-func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+// A subscription's connection exists while there are waiters, and for some seconds.
+func TestSubscriptionIsClosedWhenNobodyWaits(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
-		meeting := f.meeting("k")
-		open, ever := meeting.Subscriptions()
-		require.Zero(f.t, open+ever, "nobody has waited yet")
+		at := f.queueServer("k")
+		open, ever := at.Subscriptions()
+		require.Zero(f.t, open+ever, "no waiter yet")
 		for range 3 {
 			lease, err := f.other().TryAcquire(f.ctx, "k")
 			require.NoError(f.t, err)
@@ -334,11 +360,11 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 			require.NoError(f.t, next.Release(f.ctx))
 		}
 		time.Sleep(5 * time.Second)
-		open, ever = meeting.Subscriptions()
+		open, ever = at.Subscriptions()
 		assert.Equal(f.t, 1, open)
 		assert.Equal(f.t, 1, ever)
 		time.Sleep(20 * time.Second)
-		open, _ = meeting.Subscriptions()
+		open, _ = at.Subscriptions()
 		assert.Zero(f.t, open)
 		for _, s := range f.servers {
 			open, _ := s.Subscriptions()
@@ -348,11 +374,11 @@ func TestEarIsClosedWhenNobodyWaits(t *testing.T) {
 	})
 }
 
-// Who may not listen polls, and it is told once.
+// A waiter without the right to subscribe polls, and the hook reports that once.
 func TestWaitersPollWithoutNotifications(t *testing.T) {
 	var mu sync.Mutex
 	told := map[string]int{}
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) { s.RefuseSubscriptions(permanentError{true}) })
 		for range 3 {
@@ -365,7 +391,7 @@ func TestWaitersPollWithoutNotifications(t *testing.T) {
 			assert.LessOrEqual(f.t, time.Since(released), 501*ms)
 			require.NoError(f.t, next.Release(f.ctx))
 		}
-		assert.Equal(f.t, map[string]int{f.meeting("k").Name(): 1}, told)
+		assert.Equal(f.t, map[string]int{f.queueServer("k").Name(): 1}, told)
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
 		cfg.TTL = time.Minute
@@ -378,9 +404,9 @@ func TestWaitersPollWithoutNotifications(t *testing.T) {
 	})
 }
 
-// With Notifications off nobody listens, and nothing is sent that polling doesn't need.
+// With Notifications off there is no subscription, and no request but those that polling needs.
 func TestNotificationsOff(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
@@ -401,10 +427,10 @@ func TestNotificationsOff(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.Notifications = quorum.Off })
 }
 
-// Waiters that are cancelled all at once leave no place in the line, and who was
-// called and has gone passes the call on.
-func TestCancelledWaitersPassTheCallOn(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// Waiters that are cancelled all at once leave no queue position, and a notified waiter that has
+// left passes the notification on.
+func TestCancelledWaitersPassTheNotificationOn(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -419,7 +445,7 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 				assert.ErrorIs(f.t, err, context.Canceled)
 			})
 		}
-		time.Sleep(10 * ms) // it stands in line
+		time.Sleep(10 * ms) // it waits in the queue
 		var waiting sync.WaitGroup
 		wait := func(c *quorum.Coordinator, got *time.Time) {
 			waiting.Go(func() {
@@ -432,15 +458,15 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		}
 		var secondGot, thirdGot time.Time
 		wait(second, &secondGot)
-		time.Sleep(10 * ms) // it stands in line
-		require.Len(f.t, f.meeting("k").Waiting("k"), 2)
+		time.Sleep(10 * ms) // it waits in the queue
+		require.Len(f.t, f.queueServer("k").Waiting("k"), 2)
 		cancel()
 		group.Wait()
 		time.Sleep(10 * ms)
-		require.Len(f.t, f.meeting("k").Waiting("k"), 1, "the hundred have withdrawn")
+		require.Len(f.t, f.queueServer("k").Waiting("k"), 1, "the hundred have withdrawn")
 		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+12)
 
-		// Now one that is cancelled when it has been called, by the second.
+		// Now a waiter that is cancelled after the second holder notified it.
 		ctx, cancel = context.WithCancel(f.ctx)
 		group.Go(func() {
 			_, err := first.Acquire(ctx, "k")
@@ -449,9 +475,9 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		time.Sleep(10 * ms)
 		wait(third, &thirdGot)
 		time.Sleep(10 * ms)
-		require.Len(f.t, f.meeting("k").Waiting("k"), 3)
+		require.Len(f.t, f.queueServer("k").Waiting("k"), 3)
 		tries := 0
-		f.meeting("k").OnCommand(func(cmd wire.Request) {
+		f.queueServer("k").OnCommand(func(cmd wire.Request) {
 			if cmd.Op != wire.Acquire || cmd.Key != "k" {
 				return
 			}
@@ -463,18 +489,17 @@ func TestCancelledWaitersPassTheCallOn(t *testing.T) {
 		require.NoError(f.t, lease.Release(f.ctx))
 		waiting.Wait()
 		group.Wait()
-		f.meeting("k").OnCommand(nil)
+		f.queueServer("k").OnCommand(nil)
 		assert.Equal(f.t, 3*ms, secondGot.Sub(at), "the release gets there, and one round trip")
-		// What the one that has gone had asked for is deleted first.
+		// The keys that the cancelled waiter asked for are deleted first.
 		assert.LessOrEqual(f.t, thirdGot.Sub(secondGot), 12*ms)
 		f.requireNothingLeft()
 	}, patient)
 }
 
-// A waiter that gives up right when the lock is released doesn't take the call
-// with it.
-func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+// A waiter that gives up just as the lock is released doesn't lose the notification.
+func TestNotificationOfAWaiterThatLeftIsPassedOn(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
 		lease, err := f.other().TryAcquire(f.ctx, "k")
@@ -486,7 +511,7 @@ func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
 			_, err := leaving.Acquire(ctx, "k")
 			assert.ErrorIs(f.t, err, context.Canceled)
 		})
-		time.Sleep(10 * ms) // it stands in line
+		time.Sleep(10 * ms) // it waits in the queue
 		var got time.Time
 		group.Go(func() {
 			lease, err := staying.Acquire(f.ctx, "k")
@@ -495,9 +520,9 @@ func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
 				assert.NoError(f.t, lease.Release(f.ctx))
 			}
 		})
-		time.Sleep(10 * ms) // it stands in line
+		time.Sleep(10 * ms) // it waits in the queue
 		// The withdrawal arrives after the release.
-		f.meeting("k").Delay(func(cmd wire.Request) time.Duration {
+		f.queueServer("k").Delay(func(cmd wire.Request) time.Duration {
 			if cmd.Op == wire.Dequeue {
 				return 50 * ms
 			}
@@ -513,10 +538,9 @@ func TestCallForWhoHasGoneIsPassedOn(t *testing.T) {
 	}, patient)
 }
 
-// A lock that can't be had although it is free where the waiters meet doesn't make
-// them spin.
-func TestFreeAtTheMeetingPlaceAloneIsNoReasonToSpin(t *testing.T) {
-	playCalls(t, 5, func(f *fixture) {
+// A lock that is free on the queue server alone, but can't be acquired, doesn't make waiters spin.
+func TestFreeAtTheQueueAloneIsNoReasonToSpin(t *testing.T) {
+	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		order := quorum.OrderFor(f.Coordinator, "k")
 		f.occupy("k", wire.NoExpiry, order[1:]...)
@@ -530,9 +554,9 @@ func TestFreeAtTheMeetingPlaceAloneIsNoReasonToSpin(t *testing.T) {
 	})
 }
 
-// Waiting leaves nothing behind when the Coordinator is closed.
-func TestCloseWhileListening(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+// Waiting leaves nothing behind after Close.
+func TestCloseWhileSubscribed(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.occupy("k", time.Hour)
 		var group sync.WaitGroup
@@ -548,20 +572,20 @@ func TestCloseWhileListening(t *testing.T) {
 		group.Wait()
 		assert.Equal(f.t, at, time.Now())
 		synctest.Wait()
-		open, _ := f.meeting("k").Subscriptions()
+		open, _ := f.queueServer("k").Subscriptions()
 		assert.Zero(f.t, open)
 	}, patient)
 }
 
-// While a server that would have to be listened to hangs, Close doesn't wait for it.
-func TestCloseWhileAnEarIsBeingOpened(t *testing.T) {
-	playCalls(t, 3, func(f *fixture) {
+// Close doesn't wait for a hung server to which it would have to subscribe.
+func TestCloseWhileSubscribing(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.occupy("k", time.Hour)
-		f.meeting("k").Hang()
+		f.queueServer("k").Hang()
 		go func() { _, _ = f.Acquire(f.ctx, "k") }()
-		time.Sleep(150 * ms) // it has been found silent by now
-		f.meeting("k").Resume()
+		time.Sleep(150 * ms) // it has timed out by now
+		f.queueServer("k").Resume()
 		f.each((*quorumtest.Server).Hang)
 		at := time.Now()
 		require.NoError(f.t, f.Close(f.ctx))
@@ -569,9 +593,9 @@ func TestCloseWhileAnEarIsBeingOpened(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.TTL, cfg.InstanceTimeout = time.Minute, 100*ms })
 }
 
-// Where servers cannot agree on a token, or a majority is down, processes that wait try again
-// after their pauses: those whose rounds are lost do not notify each other.
-func TestWaitersDoNotChaseEachOtherWhereAMajorityIsDown(t *testing.T) {
+// If servers cannot agree on a token, or a majority is down, waiting processes try again after
+// their pauses: those whose rounds are lost do not notify each other.
+func TestWaitersDoNotNotifyEachOtherWhereAMajorityIsDown(t *testing.T) {
 	kill := func(alive int) func(*fixture) {
 		return func(f *fixture) {
 			for i, s := range f.servers {
@@ -594,7 +618,7 @@ func TestWaitersDoNotChaseEachOtherWhereAMajorityIsDown(t *testing.T) {
 		}, quorum.ErrTokenRace},
 	} {
 		t.Run(name, func(t *testing.T) {
-			playCalls(t, 3, func(f *fixture) {
+			playNotifying(t, 3, func(f *fixture) {
 				f.slow(ms, ms)
 				time.Sleep(time.Hour)
 				if c.why == quorum.ErrTokenRace {

@@ -46,6 +46,8 @@ type waiter struct {
 	c   *Coordinator    // for a lease that is handed to it
 	ctx context.Context // the same
 
+	several bool // it wants several locks at once, and can't be handed the lease of one
+
 	wake     chan struct{} // nil until the goroutine waits
 	notified bool          // before that
 }
@@ -61,12 +63,14 @@ func newWaitQueues(cfg *Config, reader *drift.Reader, polls bool) *waitQueues {
 // polls reports whether processes can't notify each other.
 func (l *waitQueues) polls() bool { return l.rules.Polls }
 
-// enter puts a waiter at the end of its queue.
-func (l *waitQueues) enter(w *waiter) {
+// enter puts a waiter at the end of its queue, and returns how many are in it then.
+func (l *waitQueues) enter(w *waiter) (waiters int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.all = l
-	l.queueLocked(w.key).Enter(w)
+	q := l.queueLocked(w.key)
+	q.Enter(w)
+	return q.Waiting()
 }
 
 // lock locks the queues and returns the waiter's queue.
@@ -146,13 +150,21 @@ func (w *waiter) leave(won bool) (handed *Lease, withdraw position) {
 func (l *waitQueues) held(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queueLocked(lease.state.key)
-	q.Acquired(lease, lease.token, l.reader.Now().Mono)
-	q.lost = nil
+	now := l.reader.Now().Mono
+	l.heldLocked(lease.state.key, lease, now)
+	for _, key := range lease.state.also {
+		l.heldLocked(key, lease, now)
+	}
 	if len(l.queues) >= l.sweepAt {
 		l.sweepLocked()
 		l.sweepAt = max(sweepLeast, 2*len(l.queues))
 	}
+}
+
+func (l *waitQueues) heldLocked(key string, lease *Lease, now time.Duration) {
+	q := l.queueLocked(key)
+	q.Acquired(lease, lease.token, now)
+	q.lost = nil
 }
 
 // successors is how many waiters may get the lock without a round of their own if the first
@@ -168,12 +180,14 @@ func (w *waiter) successors() int {
 func (l *waitQueues) handOff(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queueOf(lease)
-	if q == nil {
+	q := l.queueOf(lease.state.key, lease)
+	//guard:several-not-handed-over  a lease on several keys isn't handed to a waiter for one of them
+	if q == nil || lease.state.several() {
 		return false
 	}
 	next, ok := q.Next(lease.brief())
-	if !ok {
+	//guard:several-not-handed-one  a waiter for several keys isn't handed the lease of one of them
+	if !ok || next.several {
 		return false
 	}
 	passed := lease.pass(next.c, next.ctx)
@@ -189,19 +203,51 @@ func (l *waitQueues) handOff(lease *Lease) bool {
 func (l *waitQueues) endTurn(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if q := l.queueOf(lease); q != nil && q.EndTurn(lease.brief()) {
+	l.endTurnLocked(lease.state.key, lease)
+	for _, key := range lease.state.also {
+		l.endTurnLocked(key, lease)
+	}
+}
+
+func (l *waitQueues) endTurnLocked(key string, lease *Lease) {
+	if q := l.queueOf(key, lease); q != nil && q.EndTurn(lease.brief()) {
 		q.Yield(l.reader.Now().Mono)
 	}
 }
 
-// freed notes that the lease is over, and notifies the first waiter.
+// freed notes that the lease is over, and notifies the first waiter for each of its keys.
 func (l *waitQueues) freed(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if q := l.queueOf(lease); q != nil {
-		q.Freed().notifyLocked()
-		l.dropLocked(lease.state.key, q)
+	l.freedLocked(lease.state.key, lease)
+	for _, key := range lease.state.also {
+		l.freedLocked(key, lease)
 	}
+}
+
+func (l *waitQueues) freedLocked(key string, lease *Lease) {
+	if q := l.queueOf(key, lease); q != nil {
+		q.Freed().notifyLocked()
+		l.dropLocked(key, q)
+	}
+}
+
+// waiting is how many goroutines of this process wait for the key.
+func (l *waitQueues) waiting(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.queues[key]; q != nil {
+		return q.Waiting()
+	}
+	return 0
+}
+
+// busy reports whether a goroutine of this process holds the key or waits for it.
+func (l *waitQueues) busy(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.queues[key]
+	return q != nil && (q.Holder() != nil || q.Waiting() > 0)
 }
 
 // wanted reports whether a goroutine of this process waits for the lease, or another process
@@ -209,7 +255,7 @@ func (l *waitQueues) freed(lease *Lease) {
 func (l *waitQueues) wanted(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queueOf(lease)
+	q := l.queueOf(lease.state.key, lease)
 	return q != nil && (q.Waiting() > 0 || q.Contested(l.nowFor(q)))
 }
 
@@ -285,9 +331,9 @@ func (l *waitQueues) nowFor(q *queue) time.Duration {
 	return l.reader.Now().Mono
 }
 
-// queueOf is the queue of a lease that is this process's last on its key, else nil.
-func (l *waitQueues) queueOf(lease *Lease) *queue {
-	if q := l.queues[lease.state.key]; q != nil && q.Holder() == lease {
+// queueOf is the queue for a key of a lease that is this process's last on it, else nil.
+func (l *waitQueues) queueOf(key string, lease *Lease) *queue {
+	if q := l.queues[key]; q != nil && q.Holder() == lease {
 		return q
 	}
 	return nil

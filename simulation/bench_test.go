@@ -13,10 +13,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// BenchmarkRun measures what a run costs: two clients that take the lock from five
-// instances, in three rounds and without any fault; a scenario; and three clients
-// that do all sorts of things under drawn faults. Its runs/s are by the processor's
-// time, not the wall's.
+// BenchmarkRun measures the cost of a run: two clients that take the lock from five instances, in
+// three rounds and without faults; a scenario; and three clients with mixed operations under random
+// faults. Its runs/s are by processor time, not wall time.
 func BenchmarkRun(b *testing.B) {
 	b.Run("Rounds", func(b *testing.B) {
 		benchmark(b, false, func(seed uint64) simulation.Result { return run3(b, seed, simulation.Config{}) })
@@ -40,8 +39,8 @@ func BenchmarkRun(b *testing.B) {
 	})
 }
 
-// run3 is two clients, five instances and three rounds: the first client has the
-// lock, the second gets it after it, then the first again.
+// run3 is two clients, five instances and three rounds: the first client has the lock, then the
+// second, then the first again.
 func run3(t testing.TB, seed uint64, cfg simulation.Config) simulation.Result {
 	r, err := simulation.Run(seed, cfg, nil, func(c *simulation.Client) {
 		for turn := c.Index; turn < 3; turn += 2 {
@@ -57,8 +56,8 @@ func run3(t testing.TB, seed uint64, cfg simulation.Config) simulation.Result {
 	return r
 }
 
-// processorTime is what this process has used of one processor's time: another
-// measure than the wall's on a machine that does other things too.
+// processorTime is the processor time of this process. It differs from wall time on a machine with
+// other work.
 func processorTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))

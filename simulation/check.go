@@ -37,6 +37,7 @@ type holding struct {
 	// goroutine is the number of the holder's goroutine in its process.
 	goroutine int
 	key       string
+	also      []string // the other keys, of a lease on several
 	token     fencing.Token
 	value     string
 	quorum    int
@@ -134,6 +135,7 @@ func (c *checker) acquired(h *holding, r *record) {
 	// lease reports that, and the process holds nothing.
 	over := r.over(r.p)
 	h.void = over
+	permits := max(1, c.w.cfg.Permits)
 	for _, o := range c.holdings {
 		if o.key != h.key {
 			continue
@@ -142,6 +144,9 @@ func (c *checker) acquired(h *holding, r *record) {
 			h.votesAt = min(h.votesAt, o.votesAt) // a hand-off within the process
 		}
 		if o.holds(now) && !over {
+			permits--
+		}
+		if o.holds(now) && !over && permits <= 0 {
 			c.violation(TwoHolders, "%v got %q while %v still had %v of it", h, h.key, o, time.Duration(o.left(now)))
 		}
 		switch {
@@ -210,6 +215,9 @@ func (c *checker) effect(a access, reg *register) {
 	// At the time of sending: no lock can prevent that a packet arrives after its
 	// holder's lease.
 	for _, o := range c.holdings[h.number:] {
+		if c.w.cfg.Permits > 1 {
+			break
+		}
 		if o.key == h.key && !o.void && o.gotAt <= a.sent {
 			found(TwoHolders, over, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
 			break

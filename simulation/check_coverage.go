@@ -94,7 +94,7 @@ func (c *checker) known(h *holding) {
 	if c.byValue == nil {
 		c.byValue = map[string]*holding{}
 	}
-	if c.byValue[h.value] != nil {
+	if before := c.byValue[h.value]; before != nil && before.key == h.key {
 		c.w.count(leaseHandedOver)
 	}
 	c.byValue[h.value] = h

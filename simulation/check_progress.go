@@ -31,6 +31,9 @@ func (c *checker) inVain(h *holding) {
 		l.since = h.askedAt
 	}
 	l.last = now
+	for _, key := range h.also {
+		l.since = max(l.since, c.hadUntil(key)) // it may have been in the way
+	}
 	since := max(l.since, c.hadUntil(h.key), h.p.hindered(now, patience, h.quorum))
 	c.w.count(progressChecked)
 	if now-since < patience {

@@ -47,7 +47,7 @@ func TestServersThatGrantEverythingAreFound(t *testing.T) {
 	}
 }
 
-// S2: nothing is wrong with the lock, and an update is lost all the same.
+// S2: the lock is right, and an update is lost nevertheless.
 func TestLostUpdateWithoutFaultOfTheLock(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Delay, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 90 * time.Second}}
 	work := byName(map[string]simulation.Workload{"c1": hold(0), "c2": func(c *simulation.Client) {
@@ -74,8 +74,8 @@ func TestValidityBeyondRealityIsFound(t *testing.T) {
 	play(t, cfg, rates(83_333), hold(0), simulation.Overvalued)
 }
 
-// All instances lose their data, and their clocks are set back, so that tokens
-// start again below those that were handed out.
+// All instances lose their data, and their clocks are set back, so tokens start again below earlier
+// ones.
 func TestTokensOutOfOrderAreFound(t *testing.T) {
 	schedule := simulation.Schedule{
 		{Kind: simulation.Step, Server: simulation.Any, At: 4 * time.Second, By: -time.Hour},
@@ -89,8 +89,8 @@ func TestTokensOutOfOrderAreFound(t *testing.T) {
 	}}), simulation.TokenOrder, simulation.StaleWrite)
 }
 
-// X1: a holder that crashes blocks the lock for a TTL, and nothing goes wrong,
-// wherever it crashes.
+// X1: a holder that crashes blocks the lock for a TTL, and nothing is violated, wherever it
+// crashes.
 func TestCrashAtEachOperation(t *testing.T) {
 	cfg := simulation.Config{Witness: true}
 	crashes, held := 0, 0
@@ -116,8 +116,8 @@ func TestCrashAtEachOperation(t *testing.T) {
 	assert.Less(t, held, 60)
 }
 
-// S4b: the holder crashes, and the clocks of the instances are set back, so that
-// its keys live on and on.
+// S4b: the holder crashes, and the clocks of the instances are set back, so its keys last on and
+// on.
 func TestNeverFreeIsFound(t *testing.T) {
 	schedule := simulation.Schedule{
 		{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1},
@@ -145,8 +145,7 @@ func TestEndlessWorkIsBrokenOff(t *testing.T) {
 	assert.Contains(t, r.Log.Violations()[0].Text, "not ended after 50 events")
 }
 
-// forEver blocks and can't be ended; the leak check of this package knows it by
-// its name.
+// forEver blocks and never ends; the leak check of this package ignores it by its name.
 func forEver() { <-make(chan struct{}) }
 
 func TestDeadlockIsFound(t *testing.T) {
@@ -185,7 +184,7 @@ func TestWhatCantBeSimulatedIsFound(t *testing.T) {
 	assert.Len(t, r.Log.Violations(), 3)
 }
 
-// A fault changes nothing of what was before it: other draws don't depend on it.
+// A fault changes nothing before it: other random values don't depend on it.
 func TestFaultsDontReshuffleTheRest(t *testing.T) {
 	plain := run(t, 7, contended(), nil, contend)
 	from := 3 * time.Second
@@ -204,7 +203,7 @@ func TestFaultsDontReshuffleTheRest(t *testing.T) {
 	}
 }
 
-// before is how many events were before the true time at.
+// before is the number of events before the true time at.
 func before(t *testing.T, log simulation.Log, at time.Duration) int {
 	t.Helper()
 	return slices.IndexFunc(slices.Concat(log...), func(e simulation.Event) bool { return e.At >= at })

@@ -17,8 +17,8 @@ import (
 
 const stoppedAtReading = "a process stopped at a reading of its clock"
 
-// holdInTurn is a workload of two processes that hold one lock in turn, without any resource:
-// what a process does to a resource after a pause no lock can prevent.
+// holdInTurn is a workload of two processes that hold one lock in turn, without a resource: no lock
+// can prevent what a process does to a resource after a pause.
 func holdInTurn(c *simulation.Client) {
 	c.Sleep(time.Duration(c.Index) * 50 * ms)
 	for range 2 {
@@ -44,8 +44,8 @@ func heldInTurn() simulation.Config {
 	return simulation.Config{Processes: 2, Witness: true, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second, MaxWait: 10 * time.Second}}}
 }
 
-// A pause at any reading of the clock, before it or after, for less than a lease and for
-// more, costs no lock its exclusion, and is the same on one processor and on several.
+// A pause before or after any reading of the clock, shorter or longer than a lease, never breaks
+// the lock's exclusion, and is the same on one processor and on several.
 func TestAPauseAtAnyReadingOfTheClock(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
@@ -78,7 +78,7 @@ func TestAPauseAtAnyReadingOfTheClock(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, one.Log.Digest(), two.Log.Digest(), "%+v: %s", f, difference(one.Log, two.Log))
 			require.Equal(t, 1, one.Log.Counts()[stoppedAtReading], "%+v", f)
-			if f.Frozen { // both clocks stand still: nobody can know
+			if f.Frozen { // both clocks stand still: the process can't know
 				continue
 			}
 			require.Empty(t, one.Log.Violations(), "%+v\n%s", f, one.Log)
@@ -86,18 +86,18 @@ func TestAPauseAtAnyReadingOfTheClock(t *testing.T) {
 	}
 }
 
-// reader is a Locker without a lock, for what a process sees of its clock.
+// reader is a Locker without a lock, to show what a process reads from its clock.
 type reader struct{ simulation.Locker }
 
 func (reader) Close(context.Context) error { return nil }
 
-// readers is the world for it.
+// readers is its Config.
 func readers() simulation.Config {
 	return simulation.Config{Processes: 2, Locker: func(simulation.Process) (simulation.Locker, error) { return reader{}, nil }}
 }
 
-// What a process that stops at a reading sees of its clocks, and when what it does after
-// it takes effect.
+// What a process that stops at a reading reads from its clocks, and when its next actions take
+// effect.
 func TestWhatAPauseAtAReadingDoes(t *testing.T) {
 	work := func(readings *[]time.Duration) simulation.Workload {
 		return func(c *simulation.Client) {
@@ -155,7 +155,7 @@ func TestWhatAPauseAtAReadingDoes(t *testing.T) {
 			r, err := simulation.Run(1, readers(), simulation.Schedule{f}, work(&readings))
 			require.NoError(t, err)
 			require.Empty(t, r.Log.Violations())
-			readings = readings[len(readings)-4:] // it is played twice: once to find the reading
+			readings = readings[len(readings)-4:] // it runs twice: once to find the reading
 			assert.Equal(t, one.shows, readings)
 			rest := r.Log.String()
 			for _, line := range one.trace {
@@ -169,7 +169,7 @@ func TestWhatAPauseAtAReadingDoes(t *testing.T) {
 	}
 }
 
-// What happens to a process's clocks, or to itself, while it stands at a reading.
+// What happens to a process's clocks, or to itself, while it stops at a reading.
 func TestFaultsDuringAPauseAtAReading(t *testing.T) {
 	at := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Nth: 2, For: time.Second}
 	play := func(t *testing.T, more ...simulation.Fault) (simulation.Result, []time.Duration) {
@@ -216,8 +216,8 @@ func TestFaultsDuringAPauseAtAReading(t *testing.T) {
 	})
 }
 
-// A process may hold a lock of its own while it reads the clock, for which others of its
-// goroutines wait: all of them stand, and all of them go on.
+// A process may hold its own mutex while it reads the clock, while others of its goroutines wait
+// for it: all of them stop, and all of them continue.
 func TestAPauseUnderAMutex(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		f := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Nth: 5, For: time.Second, Stale: stale}

@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// alone runs work in one process and demands that nothing goes wrong.
+// alone runs work in one process and demands that nothing is violated.
 func alone(t *testing.T, schedule simulation.Schedule, work simulation.Workload) simulation.Result {
 	t.Helper()
 	r := run(t, 1, simulation.Config{Processes: 1}, schedule, work)
@@ -20,11 +20,11 @@ func alone(t *testing.T, schedule simulation.Schedule, work simulation.Workload)
 	return r
 }
 
-// What a Reader of package drift reads of a process's clock, after each fault.
+// The readings of a drift.Reader on a process's clock, after each fault.
 func TestClocksOfAProcess(t *testing.T) {
 	cases := map[string]struct {
 		fault      simulation.Fault
-		mono, wall time.Duration // ten seconds of sleep later, that begin a second before the fault
+		mono, wall time.Duration // the passed time after ten seconds of sleep that begin a second before the fault
 		true       time.Duration
 	}{
 		"nothing":                   {simulation.Fault{Kind: simulation.Cut, Process: "c1", Server: "A", For: 1}, 10 * time.Second, 10 * time.Second, 10 * time.Second},

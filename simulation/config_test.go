@@ -13,7 +13,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// fill sets every field that is plain data to something that isn't its zero value.
+// fill sets every plain field to something other than its zero value.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -34,7 +34,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-// A Config that was written down is the same Config, whatever fields it gets.
+// A Config that is encoded and decoded is unchanged, whatever its fields.
 func TestConfigAsJSON(t *testing.T) {
 	var cfg simulation.Config
 	fill(reflect.ValueOf(&cfg).Elem())

@@ -9,8 +9,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// withdraw is somebody's own critical section: it takes 70 from an account that has
-// 100, if that many are left. It looks at its lease before it writes.
+// withdraw is the user's critical section: it takes 70 from an account that has 100, if that much
+// is left. It checks its lease before it writes.
 func withdraw(c *simulation.Client) {
 	lease, err := c.Acquire("account")
 	if err != nil {
@@ -28,10 +28,9 @@ func withdraw(c *simulation.Client) {
 	_ = c.Release(lease) // if it can't be released it expires
 }
 
-// A critical section of one's own, with a garbage collection at each of its
-// operations in turn, longer than a lease lasts. One of these 200 runs withdraws 140 from
-// an account of 100. With a guard at the account, which refuses the tokens of earlier
-// holders, none does.
+// The user's critical section, with a garbage collection longer than a lease at each of its
+// operations in turn. One of these 200 runs withdraws 140 from an account of 100. With a guard at
+// the account, which refuses the tokens of earlier holders, none does.
 func Example() {
 	explore := func(cfg simulation.Config) {
 		cfg.Quorum.MaxWait = time.Minute
@@ -56,8 +55,8 @@ func Example() {
 	// guard "admits": nothing went wrong
 }
 
-// One schedule by hand: the holder is paused between its look at the lease and its
-// write, for longer than the lease lasts.
+// A schedule written by hand: the holder is paused between its check of the lease and its write,
+// for longer than the lease lasts.
 func ExampleRun() {
 	schedule := simulation.Schedule{
 		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},

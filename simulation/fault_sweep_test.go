@@ -12,16 +12,16 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// guarded is what the library says that it guards against, with its quarantine
-// and its clock monitor: servers that restart without their data, replicas that
-// lag, clocks that jump, a network that does what it likes, and clients that die.
+// guarded lists the faults that the library guards against, with its quarantine and its clock
+// monitor: servers that restart without their data, replicas that lag, clocks that jump, an
+// unreliable network, and clients that crash.
 var guarded = []simulation.Kind{
 	simulation.Crash, simulation.Step, simulation.Restart, simulation.Hang, simulation.Failover,
 	simulation.Cut, simulation.Lose, simulation.Delay, simulation.Reorder, simulation.Duplicate, simulation.Reconnect, simulation.Reboot, simulation.Lag,
 }
 
-// sweep plays many drawn schedules of such faults, and counts the kinds of
-// violations and what else happened.
+// sweep runs many random schedules of such faults, and counts the kinds of violations and other
+// events.
 func sweep(t *testing.T, seeds uint64, cfg simulation.Config, kinds []simulation.Kind, more ...simulation.Fault) (violations map[simulation.ViolationKind]int, counts map[string]int) {
 	t.Helper()
 	violations, counts = map[simulation.ViolationKind]int{}, map[string]int{}
@@ -39,12 +39,12 @@ func sweep(t *testing.T, seeds uint64, cfg simulation.Config, kinds []simulation
 	return violations, counts
 }
 
-// swept is one of these.
+// swept is one of these runs.
 func swept(t *testing.T, seed uint64, cfg simulation.Config, kinds []simulation.Kind, more ...simulation.Fault) (simulation.Schedule, simulation.Result) {
 	t.Helper()
 	schedule := simulation.Draw(seed, cfg, kinds, 16, 10*time.Second)
 	schedule = slices.DeleteFunc(schedule, func(f simulation.Fault) bool {
-		// A write that is late or arrives twice is no lock's business.
+		// A lock doesn't protect against a write that is late or arrives twice.
 		return f.Server == simulation.Resource && cfg.Guard != simulation.GuardIdempotent
 	})
 	schedule = append(schedule, more...)
@@ -53,8 +53,8 @@ func swept(t *testing.T, seed uint64, cfg simulation.Config, kinds []simulation.
 	return schedule, r
 }
 
-// watchAndContend is a workload of clients that all want one lock, and have looked
-// at the instances before anything happens to these.
+// watchAndContend is a workload of clients that all want one lock, and verified the instances
+// before any fault.
 func watchAndContend(c *simulation.Client) {
 	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
 		c.Note("verify failed")
@@ -74,7 +74,7 @@ func watchAndContend(c *simulation.Client) {
 		if c.Valid(lease) {
 			update(c, lease)
 		}
-		_ = c.Release(lease) // the checks see what became of it
+		_ = c.Release(lease) // the checks see the outcome
 	}
 }
 
@@ -86,7 +86,7 @@ func TestNothingGoesWrongThatIsGuardedAgainst(t *testing.T) {
 		assert.Positive(t, counts[what], "%q never happened, so nothing is shown: %v", what, counts)
 	}
 
-	// The same without the guards: the faults do bite.
+	// The same without the guards: the faults have an effect.
 	cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 	for seed, bitten := uint64(0), false; !bitten; seed++ {
 		require.Less(t, seed, uint64(300), "no fault bites, so nothing is shown")
@@ -98,8 +98,8 @@ func TestNothingGoesWrongThatIsGuardedAgainst(t *testing.T) {
 	}
 }
 
-// Whatever happens to clients and clocks, a resource that knows tokens and
-// repetitions loses nothing.
+// Whatever happens to clients and clocks, a resource that checks tokens and repetitions loses
+// nothing.
 func TestNothingIsLostWithTheStrongestGuard(t *testing.T) {
 	cfg := simulation.Config{Processes: 3, Guard: simulation.GuardIdempotent, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
 	kinds := append([]simulation.Kind{simulation.Pause, simulation.Suspend, simulation.Rate}, guarded...)

@@ -17,7 +17,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// withRedis runs work in one process that has the servers' commands at hand.
+// withRedis runs work in one process that can use the servers' commands.
 func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) simulation.Reply)) simulation.Result {
 	t.Helper()
 	cfg.Processes = 1
@@ -42,7 +42,7 @@ func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simula
 	})
 }
 
-// WAIT answers when the replicas have what was written, or when the time is up.
+// WAIT answers when the replicas have the write, or when the time is up.
 func TestWaitForReplicas(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Replicas: 2, ReplicaLagMin: 10 * ms, ReplicaLagMax: 10 * ms}
 	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms, By: 200 * ms}}
@@ -83,8 +83,7 @@ func TestWaitForReplicas(t *testing.T) {
 	assert.Equal(t, 2, r.Log.Counts()["a WAIT fell short"])
 }
 
-// The replica that is promoted has what had reached it, and the one that
-// acknowledged need not be the one.
+// A promoted replica has the data that reached it, and need not be the one that acknowledged.
 func TestFailoverPromotesOneReplica(t *testing.T) {
 	for replica, want := range map[int]string{1: "new", 2: "old"} {
 		cfg := simulation.Config{Servers: 1, Replicas: 2}
@@ -106,8 +105,8 @@ func TestFailoverPromotesOneReplica(t *testing.T) {
 	}
 }
 
-// Semi-synchronous replication answers when a replica has the write, gives up
-// waiting when that takes too long, and begins again when one has caught up.
+// Semi-synchronous replication answers when a replica has the write, gives up waiting when that
+// takes too long, and begins again when a replica has caught up.
 func TestSemiSynchronousReplicationFallsBack(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Replicas: 1, ReplicaLagMin: 5 * ms, ReplicaLagMax: 5 * ms, SemiSync: 100 * ms}
 	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", At: time.Second, For: 2 * time.Second}}
@@ -132,7 +131,7 @@ func TestSemiSynchronousReplicationFallsBack(t *testing.T) {
 	assert.Contains(t, r.Log.String(), "A falls back")
 }
 
-// A grant that must be on a replica fails where it can't be, and is rolled back.
+// A grant that must be on a replica fails if it can't be, and is rolled back.
 func TestGrantsThatWaitForReplicas(t *testing.T) {
 	cfg := simulation.Config{Replicas: 1, WaitReplicas: 1, WaitTimeout: 30 * ms}
 	r := play(t, cfg, nil, hold(time.Second), none...)
@@ -153,7 +152,7 @@ func TestGrantsThatWaitForReplicas(t *testing.T) {
 	assert.Positive(t, r.Log.Counts()["a WAIT fell short"])
 }
 
-// oneVoteLost is c1 with A, B and C, then something that becomes of C, then c2.
+// oneVoteLost is c1 with A, B and C, then the fault on C, then c2.
 func oneVoteLost(fault simulation.Fault) (simulation.Schedule, simulation.Workload) {
 	schedule := simulation.Schedule{
 		{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
@@ -170,20 +169,20 @@ func oneVoteLost(fault simulation.Fault) (simulation.Schedule, simulation.Worklo
 	}})
 }
 
-// S26: a key that is dropped, or all of them, is a vote that is forgotten.
+// S26: a dropped key, or all of them, is a forgotten vote.
 func TestKeysThatAreDropped(t *testing.T) {
 	for _, kind := range []simulation.Kind{simulation.Evict, simulation.Flush} {
 		schedule, work := oneVoteLost(simulation.Fault{Kind: kind, Server: "C", At: at(100 * ms), Key: map[simulation.Kind]string{simulation.Evict: key}[kind]})
 		var want []simulation.ViolationKind
 		if kind == simulation.Evict {
-			want = append(want, simulation.TwoHolders) // the mark goes with all data, but not with one key
+			want = append(want, simulation.TwoHolders) // the mark is lost with all data, but not with one key
 		}
 		r := play(t, simulation.Config{}, schedule, work, want...)
 		assert.Contains(t, r.Log.String(), "C has key=k gone")
 		assert.Positive(t, r.Log.Counts()[map[simulation.Kind]string{simulation.Evict: "a key was evicted", simulation.Flush: "a server was flushed"}[kind]])
 	}
-	// The counter alone, or the record beside it: its next token begins by the clock,
-	// above all others.
+	// The counter alone, or the record beside it: the next token starts from the clock, above all
+	// others.
 	for _, key := range []string{"{k}", "{k}:set"} {
 		schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: key})
 		r := play(t, simulation.Config{}, schedule, work, none...)
@@ -194,10 +193,10 @@ func TestKeysThatAreDropped(t *testing.T) {
 	assert.Zero(t, r.Log.Counts()["a key was evicted"], "there is no such key")
 }
 
-// What servers keep of the counters over a restart or a failover, they keep of the
-// runs recorded beside them: where both are older, the next grant starts from the clock, and
-// where nothing was lost, too, since nobody can tell.
-func TestCountersOfAnotherLife(t *testing.T) {
+// Over a restart or a failover, servers keep or lose the recorded runs together with the counters.
+// If both are older, the next grant starts from the clock. If nothing was lost it does, too,
+// because that can't be known.
+func TestCountersOfAnotherRun(t *testing.T) {
 	const gone = 30 * time.Second // longer than any quarantine
 	for name, c := range map[string]struct {
 		cfg      simulation.Config
@@ -243,9 +242,9 @@ func TestCountersOfAnotherLife(t *testing.T) {
 	}
 }
 
-// A minority of servers whose clocks are hours ahead, and which have lost their counters,
-// start them from those clocks. The others don't follow, and tokens go on with theirs: so
-// nothing is amiss when all lose their data at the end, and the clocks are set right.
+// A minority of servers whose clocks are hours ahead, and which have lost their counters, start
+// them from those clocks. The others don't follow, and tokens continue with theirs. So nothing is
+// violated when all lose their data at the end, and the clocks are corrected.
 func TestClocksAheadDoNotSpread(t *testing.T) {
 	const ahead = 5 * time.Hour
 	schedule := simulation.Schedule{
@@ -281,7 +280,7 @@ func TestClocksAheadDoNotSpread(t *testing.T) {
 	}
 }
 
-// recordsDropped drops all servers' records.
+// recordsDropped drops the records of all servers.
 func recordsDropped() simulation.Schedule {
 	var schedule simulation.Schedule
 	for _, server := range "ABCDE" {
@@ -290,7 +289,7 @@ func recordsDropped() simulation.Schedule {
 	return schedule
 }
 
-// A write that arrives twice is carried out twice, unless the resource knows it.
+// A write that arrives twice is carried out twice, unless the resource recognizes it.
 func TestRequestsThatArriveTwice(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
 	inTurn := byName(map[string]simulation.Workload{"c1": hold(0), "c2": func(c *simulation.Client) {
@@ -322,13 +321,13 @@ func TestRequestsThatArriveTwice(t *testing.T) {
 	r := play(t, simulation.Config{Processes: 1, Guard: simulation.GuardIdempotent}, lost, again, none...)
 	assert.Equal(t, 1, r.Log.Counts()["the resource recognised a repeated write"])
 
-	// A SET NX that a proxy sends again after the release leaves a ghost, for a TTL.
+	// A SET NX that a proxy repeats after the release leaves a stray key, for a TTL.
 	ghost := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Any, Op: "acquire", Nth: 1, By: 3 * time.Second}}
 	play(t, simulation.Config{Witness: true}, ghost, hold(time.Second), none...)
 }
 
-// Connections that are cut fail what waits for an answer, and the next request opens
-// another one.
+// A cut connection fails the requests that wait for an answer, and the next request opens another
+// one.
 func TestConnectionsThatAreCut(t *testing.T) {
 	cfg := simulation.Config{Processes: 1, LatencyMin: ms, LatencyMax: ms}
 	cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
@@ -347,8 +346,8 @@ func TestConnectionsThatAreCut(t *testing.T) {
 	assert.Contains(t, r.Log.String(), "c1 is cut off A#1")
 }
 
-// A process that begins again knows nothing of its lease, and gets the lock when that
-// has run out; its values and tokens are others.
+// A restarted process knows nothing of its lease, and gets the lock when that has expired, with
+// another value and token.
 func TestProcessesThatBeginAgain(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Reboot, Process: "c1", Op: "write", Nth: 1, For: time.Second}}
 	lives := map[int]string{}
@@ -379,8 +378,8 @@ func TestMessagesThatOvertakeEachOther(t *testing.T) {
 	assert.Equal(t, 1, count(r, "c1", "write"))
 }
 
-// S9b, with a process that nobody deletes for: the majority has keys of a process
-// that has crashed, and the others find no progress, which one TTL explains.
+// S9b, with a process without a cleanup: the majority has keys of a crashed process, and the others
+// report no progress, which one TTL explains.
 func TestNoProgressIsFound(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "read", Nth: 1}}
 	work := byName(map[string]simulation.Workload{"c1": hold(0), "c2": func(c *simulation.Client) {
@@ -398,7 +397,7 @@ func TestNoProgressIsFound(t *testing.T) {
 	play(t, simulation.Config{}, schedule, work, none...)
 	play(t, simulation.Config{Progress: -1}, schedule, work, none...)
 
-	// Nobody is to blame while servers are down, or cut off, or while somebody has it.
+	// No progress isn't reported while servers are down or cut off, or while there is a holder.
 	for _, fault := range []simulation.Fault{
 		{Kind: simulation.Restart, Server: simulation.Any, At: at(0), For: 15 * time.Second},
 		{Kind: simulation.Hang, Server: simulation.Any, At: at(0), For: 15 * time.Second},
@@ -426,9 +425,11 @@ func acquireAndRelease(c *simulation.Client) {
 	}
 }
 
-// Whatever is counted is in the list of what can be, and what a thousand runs count is
-// most of it.
+// Everything counted is in the list of counters, and a thousand runs count most of the list.
 func TestCounters(t *testing.T) {
+	if raced {
+		t.Skip("these runs are played without the race detector")
+	}
 	all := simulation.Counters()
 	assert.True(t, slices.IsSorted(all))
 	assert.Equal(t, all, slices.Compact(slices.Clone(all)), "no name twice")
@@ -440,7 +441,7 @@ func TestCounters(t *testing.T) {
 			counted[name] += n
 		}
 	}
-	// The keys have gone between the votes and the raise to the largest of these.
+	// The keys disappear between the votes and the raise to the largest of these.
 	r := run(t, 1, simulation.Config{Processes: 1, LatencyMin: ms, LatencyMax: ms}, simulation.Schedule{
 		{Kind: simulation.Step, Server: "A", By: time.Second}, {Kind: simulation.Step, Server: "B", By: 2 * time.Second},
 		{Kind: simulation.Step, Server: "C", By: 3 * time.Second}, {Kind: simulation.Step, Server: "D", By: 4 * time.Second},
@@ -470,7 +471,7 @@ func TestCounters(t *testing.T) {
 		hold0(c)
 	})
 	counted["a server was asked in another run than its own"] += r.Log.Counts()["a server was asked in another run than its own"]
-	// These two are rare among the drawn schedules.
+	// These two are rare in random schedules.
 	for _, f := range []simulation.Fault{
 		{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
 		{Kind: simulation.Pause, Process: "c1", Op: "read", Nth: 1, For: 12 * time.Second},
@@ -483,7 +484,7 @@ func TestCounters(t *testing.T) {
 	}
 	missing := func() []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
-			// Errors that no acquisition ends with, commands that the workload doesn't send.
+			// Errors that no acquisition ends with, and commands that the workload doesn't send.
 			return counted[name] > 0 || name == "semi-synchronous replication fell back" ||
 				slices.ContainsFunc([]string{"no lease: ", "look ", "tick "}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 		})
@@ -499,8 +500,8 @@ func TestCounters(t *testing.T) {
 	assert.Empty(t, missing(), "never reached")
 }
 
-// A lease that is promised for too long is counted where nothing is demanded, and is a
-// violation where something is.
+// A lease with too long a validity is counted, and is a violation only if the design promises its
+// validity.
 func TestPromisedForTooLong(t *testing.T) {
 	slow := simulation.Config{Servers: 1, Processes: 1, LatencyMin: 5 * ms, LatencyMax: 5 * ms}
 	for servers := range 2 {

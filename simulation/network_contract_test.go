@@ -11,12 +11,11 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// movable is a clock that can be exchanged for each part of the contract.
+// movable is a clock that can be replaced for each part of the contract.
 type movable struct{ clock.Clock }
 
-// opened is an instance of a world of its own, with what the contract's check may
-// do to the server from behind. That is safe: while the check's goroutines run, the
-// driver stands.
+// opened is an instance in its own simulation, with what the contract's check may do directly to
+// the server. That is safe: while the check's goroutines run, the driver waits.
 type opened struct {
 	instance
 	server *server
@@ -39,8 +38,8 @@ func (o opened) Restart(keepData bool) {
 	}
 }
 
-// The simulated instance keeps the contract that every instance must keep, also
-// under latencies that reorder what is sent.
+// The simulated instance fulfills the contract of every instance, also under latencies that reorder
+// requests.
 func TestInstancePassesCheck(t *testing.T) {
 	for name, latency := range map[string][2]time.Duration{
 		"at once":   {0, time.Nanosecond},

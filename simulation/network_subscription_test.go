@@ -12,9 +12,9 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// relay is a world in which c1 holds the lock for ten seconds, and c2 waits for it
-// so patiently that only a call can bring it the lock soon. It gives the run, and how
-// long after the release c2 had it.
+// relay runs c1, which holds the lock for ten seconds, and c2, which waits for it and polls so
+// rarely that only a notification can bring it the lock soon. It returns the run, and how long
+// after the release c2 had it.
 func relay(t *testing.T, schedule simulation.Schedule) (r simulation.Result, after time.Duration) {
 	t.Helper()
 	cfg := simulation.Config{Witness: true, Quorum: quorum.Config{
@@ -27,7 +27,7 @@ func relay(t *testing.T, schedule simulation.Schedule) (r simulation.Result, aft
 			lease, err := c.Acquire("k")
 			require.NoError(t, err)
 			c.SleepUntil(10 * time.Second)
-			_ = c.Release(lease) // what became of it is in the trace
+			_ = c.Release(lease) // its outcome is in the trace
 			return
 		}
 		c.SleepUntil(time.Second)
@@ -46,10 +46,9 @@ func relay(t *testing.T, schedule simulation.Schedule) (r simulation.Result, aft
 
 const atOnce = 20 * ms // a few messages
 
-// Who waits is called when the lock is released; and where the call doesn't come, it
-// looks on its own.
-func TestWaitersAreCalled(t *testing.T) {
-	// Where they meet is a hash of the names'.
+// A waiter is notified when the lock is released; if the notification is lost, it polls on its own.
+func TestWaitersAreNotified(t *testing.T) {
+	// The queue server is a hash of the names.
 	r, after := relay(t, nil)
 	require.Empty(t, r.Log.Violations())
 	require.Less(t, after, atOnce)
@@ -93,8 +92,8 @@ func TestWaitersAreCalled(t *testing.T) {
 	}
 }
 
-// A silence of ten seconds is noticed by who listens.
-func TestEarsAreGivenUpAfterASilence(t *testing.T) {
+// A subscriber notices a silence of ten seconds.
+func TestSubscriptionsAreGivenUpAfterASilence(t *testing.T) {
 	for _, fault := range []simulation.Fault{
 		{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second, Way: simulation.Requests},
 		{Kind: simulation.Hang, Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second},
@@ -105,7 +104,7 @@ func TestEarsAreGivenUpAfterASilence(t *testing.T) {
 	}
 }
 
-// Calls to a process that has died wake nobody, and are not waited for.
+// Notifications to a dead process wake nothing, and no process waits for it.
 func TestDeadWaiters(t *testing.T) {
 	cfg := simulation.Config{Processes: 3, Witness: true, Quorum: quorum.Config{
 		Terms: quorum.Terms{TTL: 30 * time.Second, MaxWait: time.Minute}, BackoffMin: 4 * time.Second, BackoffMax: 4 * time.Second,
@@ -134,8 +133,8 @@ func TestDeadWaiters(t *testing.T) {
 	}
 }
 
-// Several goroutines of one process wait in one line, and the lock passes from each
-// to the next in one step, or without one.
+// Several goroutines of one process wait in one queue, and the lock passes from each to the next in
+// one step, or without one.
 func TestGo(t *testing.T) {
 	var order []string
 	take := func(c *simulation.Client) {
@@ -143,7 +142,7 @@ func TestGo(t *testing.T) {
 			c.Sleep(time.Duration(c.Goroutine) * ms)
 			lease, err := c.Acquire("k")
 			require.NoError(t, err)
-			order = append(order, fmt.Sprint(c.Goroutine)) // one at a time: they have the lock
+			order = append(order, fmt.Sprint(c.Goroutine)) // one at a time, under the lock
 			update(c, lease)
 			require.NoError(t, c.Release(lease))
 		}
@@ -171,7 +170,7 @@ func TestGo(t *testing.T) {
 	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
 }
 
-// A crash ends all goroutines, those that have only been asked for among them.
+// A crash ends all goroutines, including those that haven't started.
 func TestGoneBeforeItBegan(t *testing.T) {
 	r := run(t, 1, simulation.Config{Processes: 1}, simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "acquire", Nth: 1}}, func(c *simulation.Client) {
 		for range 3 {

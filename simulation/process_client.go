@@ -142,7 +142,7 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 // quorum is how many servers should have a lease, 0 if that is unknown.
 func (c *Client) quorum(lease Lease) int {
 	switch of := lease.(type) {
-	case *quorum.Lease:
+	case *quorum.Lease, *part:
 	case interface{ Quorum() int }:
 		return of.Quorum()
 	}
@@ -173,7 +173,7 @@ func (c *Client) Extend(lease Lease) error {
 	c.settle()
 	err := lease.Extend(c.ctx)
 	c.returned()
-	if _, told := lease.(*quorum.Lease); !told && err == nil { // a *quorum.Lease reports it by a hook
+	if !isLibrarys(lease) && err == nil { // a *quorum.Lease reports it by a hook
 		c.p.post(&record{kind: Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
 	}
 	return err
@@ -182,7 +182,13 @@ func (c *Client) Extend(lease Lease) error {
 // Release is Lease.Release.
 func (c *Client) Release(lease Lease) error {
 	c.settle()
-	c.record(&record{kind: Released, holding: c.holdings[lease]})
+	if of, several := lease.(*part); several {
+		for _, lease := range of.all {
+			c.record(&record{kind: Released, holding: c.holdings[lease]})
+		}
+	} else {
+		c.record(&record{kind: Released, holding: c.holdings[lease]})
+	}
 	err := lease.Release(c.ctx)
 	c.returned()
 	if err != nil {
@@ -254,6 +260,9 @@ func (c *Client) hooks() quorum.Hooks {
 		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Quarantined events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
 			c.p.post(&record{kind: Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
+			for _, key := range e.Also {
+				c.p.post(&record{kind: Extended, p: c.p, key: key, token: e.Token, belief: belief{validity: e.Validity}})
+			}
 		},
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
 			switch {

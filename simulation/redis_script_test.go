@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// talk plays one process that speaks to one server.
+// talk plays one process that talks to one server.
 func talk(t *testing.T, cfg simulation.Config, schedule simulation.Schedule, say func(c *simulation.Client, do func(args ...string) simulation.Reply)) simulation.Result {
 	t.Helper()
 	cfg.Servers, cfg.Processes = 1, 1
@@ -30,8 +30,7 @@ func talk(t *testing.T, cfg simulation.Config, schedule simulation.Schedule, say
 	})
 }
 
-// A script that isn't well known is given in Go, and is known by its text however that
-// is laid out.
+// A script that isn't well known is written in Go, and recognized by its text in any layout.
 func TestScripts(t *testing.T) {
 	const swap = `local was = redis.call('GETDEL', KEYS[1]); redis.call('SET', KEYS[2], was) return 1`
 	cfg := simulation.Config{Scripts: map[string]simulation.Script{
@@ -61,7 +60,7 @@ func TestScripts(t *testing.T) {
 	require.ErrorIs(t, err, simulation.ErrConfig)
 }
 
-// What a script or a transaction did is repeated from a server's log as one thing.
+// The effects of a script or a transaction are one entry in a server's log.
 func TestScriptsAndTransactionsArePersisted(t *testing.T) {
 	restart := simulation.Schedule{{Kind: simulation.Restart, Server: "A", At: time.Second, For: time.Second, Keep: simulation.KeepAll}}
 	r := talk(t, simulation.Config{Persistence: simulation.KeepAll}, restart, func(c *simulation.Client, do func(args ...string) simulation.Reply) {

@@ -13,8 +13,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// bare is the simplest design there is: SET NX PX on one server, compare-and-delete
-// for the release.
+// bare is the simplest design: SET NX PX on one server, and compare-and-delete for the release.
 type bare struct {
 	p   simulation.Process
 	ttl time.Duration
@@ -83,8 +82,8 @@ func bareConfig() simulation.Config {
 	}}
 }
 
-// A design of another kind is played like the library, and breaks where it should:
-// a server that is restarted empty is given out twice.
+// A design of another kind is played like the library, and breaks where it should: a server that
+// restarts empty grants the lock twice.
 func TestOtherLockers(t *testing.T) {
 	work := func(c *simulation.Client) {
 		lease, err := c.Acquire(key)
@@ -112,7 +111,7 @@ func TestOtherLockers(t *testing.T) {
 }
 
 // The library and Redis commands work on the same data.
-func TestDoorsLeadToTheSameData(t *testing.T) {
+func TestLibraryAndCommandsShareData(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Processes: 1}
 	var redis simulation.Redis
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
@@ -144,8 +143,8 @@ func TestDoorsLeadToTheSameData(t *testing.T) {
 	require.Empty(t, r.Log.Violations())
 }
 
-// A server that is listed twice, with another database, votes twice; the library
-// sees by the run id that it is one.
+// A server that is listed twice, with another database, votes twice. The library recognizes it by
+// its run ID.
 func TestAliases(t *testing.T) {
 	cfg := simulation.Config{Servers: 3, Processes: 1, Aliases: []simulation.Alias{{Name: "A'", Server: "A", Database: 1}, {Name: "A''", Server: "A", Database: 2}}}
 	work := func(c *simulation.Client) {
@@ -168,8 +167,8 @@ func TestAliases(t *testing.T) {
 	require.Empty(t, r.Log.Violations())
 }
 
-// A design that tries again forever, and doesn't look at its context, doesn't hang
-// the run when its process crashes.
+// A design that retries forever, and ignores its context, doesn't hang the run when its process
+// crashes.
 func TestLoopsOfACrashedProcessEnd(t *testing.T) {
 	cfg := bareConfig()
 	cfg.Processes = 1
@@ -192,7 +191,7 @@ func TestLoopsOfACrashedProcessEnd(t *testing.T) {
 	assert.Empty(t, r.Log.Violations())
 }
 
-// odd is a Locker that breaks its word.
+// odd is a Locker that breaks its contract.
 type odd struct {
 	simulation.Locker
 	lease simulation.Lease
@@ -205,7 +204,7 @@ type uncomparable struct {
 	_ []int
 }
 
-func TestLockersThatBreakTheirWordAreFound(t *testing.T) {
+func TestLockersThatBreakTheContractAreFound(t *testing.T) {
 	for want, lease := range map[string]simulation.Lease{
 		"neither a lease nor an error": nil,
 		"can't be compared":            uncomparable{bareLease: &bareLease{}},
@@ -219,7 +218,7 @@ func TestLockersThatBreakTheirWordAreFound(t *testing.T) {
 		require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
 		assert.Contains(t, r.Log.Violations()[0].Text, want)
 	}
-	// So is a workload that shows a lease which isn't its own.
+	// The same for a workload that uses a foreign lease.
 	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
 		lease, err := c.Coordinator.TryAcquire(c.Context(), key)
 		require.NoError(t, err)

@@ -17,9 +17,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// contend is a workload that uses most of the library: clients that wait for one
-// of two locks, on one to three goroutines each, read, write, extend and release, in an
-// order that the seed draws.
+// contend is a workload that uses most of the library: clients that wait for one of two locks, on
+// one to three goroutines each, read, write, extend and release, in a random order.
 func contend(c *simulation.Client) {
 	if c.Goroutine == 0 {
 		for range c.Pick(100, 3) {
@@ -53,10 +52,10 @@ func contend(c *simulation.Client) {
 	}
 }
 
-// get waits for the lock, in the library's way or by trying again and again.
+// get waits for the lock, by Acquire or by trying again and again.
 func get(c *simulation.Client, name string, polls bool) simulation.Lease {
 	if !polls {
-		lease, _ := c.Acquire(name) // no lease if there is an error, which is in the trace
+		lease, _ := c.Acquire(name) // if there is an error there is no lease, and the trace has the error
 		return lease
 	}
 	for range 20 {
@@ -68,10 +67,10 @@ func get(c *simulation.Client, name string, polls bool) simulation.Lease {
 	return nil
 }
 
-// unprotected says with which seeds the library runs without its quarantine.
+// unprotected reports for which seeds the library runs without its quarantine.
 func unprotected(seed uint64) bool { return seed%4 >= 2 }
 
-// contended is the world for it.
+// contended is its Config.
 func contended() simulation.Config {
 	return simulation.Config{
 		Processes: 3,
@@ -97,7 +96,7 @@ func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 // long says that tests of many runs take all of them.
 var long = os.Getenv("REDLOCK_LONG") != ""
 
-// some is how many of n seeds a test takes: all of them only if that is asked for.
+// some is how many of n seeds a test takes: all of them only with REDLOCK_LONG.
 func some(n uint64) uint64 {
 	if long {
 		return n
@@ -105,8 +104,8 @@ func some(n uint64) uint64 {
 	return n / 5
 }
 
-// few is some, and fewer with the race detector: a run is the same with it as without it,
-// and takes more than ten times as long.
+// few is some, and fewer with the race detector: a run is the same with it and without it, and
+// takes more than ten times as long.
 func few(n uint64) uint64 {
 	if raced && !long {
 		return n / 12
@@ -114,7 +113,7 @@ func few(n uint64) uint64 {
 	return some(n)
 }
 
-// runs is how many seeds the determinism of is tested.
+// runs is the number of seeds whose determinism is tested.
 func runs() uint64 {
 	switch {
 	case long:
@@ -126,7 +125,7 @@ func runs() uint64 {
 	}
 }
 
-// digests gives a digest of the runs of all seeds so far, each hundred seeds.
+// digests returns a digest of the runs of all seeds so far, each hundred seeds.
 func digests(t testing.TB, runs uint64) []string {
 	all := sha256.New()
 	var lines []string
@@ -140,11 +139,11 @@ func digests(t testing.TB, runs uint64) []string {
 	return lines
 }
 
-var rewrite = flag.Bool("update", false, "write testdata/digests.txt anew")
+var rewrite = flag.Bool("update", false, "rewrite testdata/digests.txt")
 
-// The traces of a thousand seeds are the same as when the file was written: on this
-// machine and on others, and with the race detector, which changes the scheduling of
-// goroutines more than anything else, as without.
+// The traces of a thousand seeds are the same as when the file was written: on this machine and on
+// others, without the race detector and with it, which changes the scheduling of goroutines more
+// than anything else.
 func TestTracesAreTheSameAsBefore(t *testing.T) {
 	const file = "testdata/digests.txt"
 	if *rewrite {
@@ -159,8 +158,8 @@ func TestTracesAreTheSameAsBefore(t *testing.T) {
 	}
 }
 
-// The same seed gives the same trace, byte for byte, on one processor and on
-// several, whatever else the machine does.
+// The same seed gives the same trace, byte for byte, on one processor and on several, whatever the
+// load of the machine.
 func TestSameSeedSameTrace(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
@@ -179,7 +178,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 			counts[what] += n
 		}
 	}
-	// What never happened was not shown to be the same twice.
+	// Events that never happened were not shown to be the same twice.
 	for _, what := range []string{
 		"a call timed out", "a reply came too late", "a request was lost", "a reply was lost", "a process was paused", "a process crashed",
 		"a lease was acquired", "a lease was extended", "a clock was seen to jump", "acquire refused", "raise granted", "release refused",
@@ -189,7 +188,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 }
 
-// half spares the double run some of the seeds.
+// half skips the second run for some of the seeds.
 func half(n uint64) uint64 {
 	switch {
 	case long:
@@ -201,7 +200,7 @@ func half(n uint64) uint64 {
 	}
 }
 
-// difference shows where two traces part.
+// difference shows where two traces diverge.
 func difference(a, b simulation.Log) string {
 	la, lb := strings.Split(a.String(), "\n"), strings.Split(b.String(), "\n")
 	for i := range min(len(la), len(lb)) {
@@ -214,8 +213,8 @@ func difference(a, b simulation.Log) string {
 	return fmt.Sprintf("one ends after %d lines, the other after %d", len(la), len(lb))
 }
 
-// Both clocks and all servers are right, no process is paused, and messages take
-// their time or get lost: then nothing may go wrong, with or without a guard.
+// Both clocks and all servers are correct, no process is paused, and messages are delayed or lost:
+// then nothing may be violated, with or without a guard.
 func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
 	for seed := range few(150) {
 		cfg := contended()

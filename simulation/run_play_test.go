@@ -15,15 +15,15 @@ const (
 	key = "k"
 )
 
-// seeds is how many seeds each scenario is played with: latencies and the order of
-// what happens at one moment differ, the verdict doesn't.
+// seeds is the number of seeds of each scenario: latencies and the order of simultaneous events
+// differ, the verdict doesn't.
 const seeds = 50
 
 // none is the verdict of a run in which the checks found nothing.
 var none []simulation.ViolationKind
 
-// play plays a scenario with all seeds and demands the same kinds of violations
-// in each run. It gives the last run.
+// play plays a scenario with all seeds and demands the same kinds of violations in each run. It
+// returns the last run.
 func play(t *testing.T, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload, want ...simulation.ViolationKind) simulation.Result {
 	t.Helper()
 	slices.Sort(want)
@@ -37,11 +37,11 @@ func play(t *testing.T, cfg simulation.Config, schedule simulation.Schedule, wor
 	return last
 }
 
-// byName gives each process a part of its own.
+// byName gives each process its own workload.
 func byName(parts map[string]simulation.Workload) simulation.Workload {
 	return func(c *simulation.Client) {
-		// Who watches before the fault can notice it. The second time finds the
-		// connections open, so that no vote has to be asked about anew.
+		// A client that verifies the servers before the fault can notice it. The second round uses
+		// open connections, so no vote needs another probe.
 		for range 2 {
 			if _, err := c.Coordinator.Verify(c.Context()); err != nil {
 				c.Note("verify failed")
@@ -60,19 +60,19 @@ func take(c *simulation.Client) simulation.Lease {
 	return lease
 }
 
-// update reads, adds one and writes, if the lease is valid at each look.
+// update reads, adds one and writes, if the lease is valid at each check.
 func update(c *simulation.Client, lease simulation.Lease) {
 	value, version, err := c.Read(lease)
 	if err != nil || !c.Valid(lease) {
 		return
 	}
-	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see what became of it
+	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see the outcome
 }
 
-// at counts from one second on: before that the processes look around.
+// at counts from one second on: before that the processes verify the servers.
 func at(d time.Duration) time.Duration { return time.Second + d }
 
-// count gives how many entries of the history are of this kind.
+// count returns the number of entries of this kind in the history.
 func count(r simulation.Result, process, what string) int {
 	n := 0
 	for _, e := range r.Log.History() {
@@ -83,9 +83,8 @@ func count(r simulation.Result, process, what string) int {
 	return n
 }
 
-// pauseAfterTheCheck is a run in which something goes wrong: the holder is paused
-// between its look at the lease and its write. It is scenario S1; the scenarios
-// themselves are in package scenarios.
+// pauseAfterTheCheck is a run with a violation: the holder is paused between its check of the lease
+// and its write. It is scenario S1; the scenarios themselves are in package scenarios.
 func pauseAfterTheCheck() (simulation.Schedule, simulation.Workload) {
 	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
 	return schedule, byName(map[string]simulation.Workload{

@@ -13,7 +13,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// What is added to a Result stands in the trace at its moment, in the order of time.
+// What With adds to a Result is in the trace at its moment, in the order of time.
 func TestWith(t *testing.T) {
 	before := run(t, 1, simulation.Config{}, nil, hold(0))
 	require.Empty(t, before.Log.Violations())
@@ -39,8 +39,8 @@ func TestWith(t *testing.T) {
 	assert.Equal(t, hex.EncodeToString(sum[:]), both.Log.Digest())
 }
 
-// A holder that acts after its lease, or undoes its own work, breaks assumption 1: no lock
-// can prevent that. Two clients that both hold the lock break a promise.
+// A holder that acts after its lease, or undoes its own work, breaks assumption 1: no lock can
+// prevent that. Two clients that both hold the lock break a promise.
 func TestAssumptionsThatChecksSee(t *testing.T) {
 	second := func(c *simulation.Client) {
 		c.SleepUntil(at(10_200 * ms))
@@ -79,7 +79,7 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 	}
 }
 
-// Goroutines of one process have names of their own in traces and in what checks say.
+// Goroutines of one process have their own names in traces and in the checks' texts.
 func TestWho(t *testing.T) {
 	assert.Equal(t, "c1", simulation.Who("c1", 0))
 	assert.Equal(t, "c1.2", simulation.Who("c1", 2))

@@ -48,7 +48,7 @@ func TestWatchdogShowsWhatSpins(t *testing.T) {
 	assert.Contains(t, out.String(), "seed 42: no step for 1ms")
 }
 
-// A command can play runs as a test can, and comes to the same.
+// A command can play runs as a test can, with the same outcome.
 func TestOutsideOfGoTest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a command")

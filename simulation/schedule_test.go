@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// A schedule that was written down is the same schedule.
+// A schedule that is encoded and decoded is unchanged.
 func TestScheduleAsJSON(t *testing.T) {
 	kinds := map[simulation.Kind]bool{}
 	for seed := range uint64(400) {

@@ -218,7 +218,9 @@ func (s *server) run(r *request) wire.Vote {
 		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
 	if w.cfg.Forgetful && c.cmd.Op == wire.Acquire {
-		data.Keys.Delete(c.cmd.Key, now)
+		for _, key := range append([]string{c.cmd.Key}, c.cmd.Also...) {
+			data.Keys.Delete(key, now)
+		}
 	}
 	if s.home != nil {
 		w.count(otherReached)
@@ -228,12 +230,17 @@ func (s *server) run(r *request) wire.Vote {
 	granted := vote.Outcome == wire.Granted
 	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
 	e.Token = vote.Token
-	if granted && changes(c.cmd.Op) {
+	// Of several keys some may be extended or released although the others are gone.
+	some := len(c.cmd.Also) > 0 && (c.cmd.Op == wire.Extend || c.cmd.Op == wire.Release)
+	if granted && changes(c.cmd.Op) || some {
 		if expires(c.cmd.Op) {
 			s.show(e, db, c.cmd.Key)
+			for _, key := range c.cmd.Also {
+				s.show(e, db, key)
+			}
 		}
 	}
-	if granted && changes(c.cmd.Op) || usual { // which counts even if it is refused
+	if granted && changes(c.cmd.Op) || usual || some { // which counts even if it is refused
 		s.append(entry{database: db, repeat: func(d database) { runOn(d, c, now) }}, c.link())
 	}
 	s.sendNotifications()
@@ -512,8 +519,11 @@ func (s *server) forgot(number int, h *holding, until int64) bool {
 }
 
 func (s *server) has(data database, now time.Time, h *holding, until int64) bool {
-	value, expires, ok := data.Keys.Get(h.key, now)
-	return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
+	hasKey := func(key string) bool {
+		value, expires, ok := data.Keys.Get(key, now)
+		return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
+	}
+	return hasKey(h.key) && !slices.ContainsFunc(h.also, func(key string) bool { return !hasKey(key) })
 }
 
 // answered logs a server's reply to a call.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A run leaves nothing behind: the heap is after 2N runs what it was after N.
+// A run leaves nothing behind: after 2N runs the heap is as large as after N.
 func TestMemoryIsFlat(t *testing.T) {
 	n := uint64(80)
 	if raced {
@@ -25,7 +25,7 @@ func TestMemoryIsFlat(t *testing.T) {
 			drawn(t, seed%2000)
 		}
 		runtime.GC()
-		runtime.GC() // what finalizers held
+		runtime.GC() // objects kept by finalizers
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
 		return int(stats.HeapAlloc), runtime.NumGoroutine()

@@ -14,8 +14,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// splitInTwo is a world in which A splits in two at 500, and c1 and c2 have only A in
-// common: c1 reaches B and C, and c2 D and E.
+// splitInTwo is a schedule in which A splits in two at 500, and c1 and c2 share only A: c1 reaches
+// B and C, and c2 D and E.
 func splitInTwo(length time.Duration) simulation.Schedule {
 	s := simulation.Schedule{{Kind: simulation.SplitBrain, Process: "c1", Server: "A", At: 500 * ms, For: length}}
 	for process, servers := range map[string]string{"c1": "DE", "c2": "BC"} {
@@ -27,7 +27,7 @@ func splitInTwo(length time.Duration) simulation.Schedule {
 	return s
 }
 
-// holdAndTry has c1 hold the lock for as long as that is possible, and c2 ask for it.
+// holdAndTry has c1 hold the lock for as long as possible, and c2 ask for it.
 func holdAndTry(c *simulation.Client) {
 	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
 		c.Note("verify failed")
@@ -79,7 +79,7 @@ func TestSplitBrain(t *testing.T) {
 		assert.Contains(t, after, "A extend c1#", "c1 reaches the new one")
 	})
 	t.Run("quarantine", func(t *testing.T) {
-		// It keeps c2 from A for a TTL. It can't know that the old one goes on.
+		// It keeps c2 from A for a TTL. It can't know that the old one continues.
 		r, trace := play(t, 5*time.Second, quorum.On)
 		assert.Contains(t, r.Kinds(), simulation.TwoHolders)
 		assert.Contains(t, trace, "c2 quarantines A")
@@ -94,8 +94,7 @@ func TestSplitBrain(t *testing.T) {
 	})
 }
 
-// Whatever goes wrong with servers beside it, the same seed gives the same run, and nothing
-// gets stuck.
+// Under any other faults of servers, the same seed gives the same run, and nothing gets stuck.
 func TestSplitBrainsAmongOtherFaults(t *testing.T) {
 	kinds := []simulation.Kind{simulation.SplitBrain, simulation.Hang, simulation.Restart, simulation.Failover, simulation.Reconnect, simulation.Lag, simulation.Crash, simulation.Reboot}
 	counts := map[string]int{}

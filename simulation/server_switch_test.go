@@ -19,8 +19,8 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// A client behind a proxy is told nothing of a restart: its next command is carried out by
-// the server in its new run. Without a proxy what was under way is refused.
+// A client behind a proxy doesn't notice a restart: the server carries out its next command in its
+// new run. Without a proxy, requests in flight are refused.
 func TestProxyKeepsConnections(t *testing.T) {
 	for _, proxied := range []bool{false, true} {
 		schedule := simulation.Schedule{
@@ -52,8 +52,8 @@ func TestProxyKeepsConnections(t *testing.T) {
 	})
 }
 
-// An address that has moved leads new connections to another server, and those that there
-// are to the one where they were, for as long as they live.
+// An address that has moved leads new connections to another server, while old ones stay with their
+// server until they end.
 func TestSwitchedAddress(t *testing.T) {
 	move := simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: "A", At: time.Second, For: 2 * time.Second}
 	cut := func(at time.Duration) simulation.Fault {
@@ -118,8 +118,8 @@ func TestSwitchedAddress(t *testing.T) {
 	})
 }
 
-// One Coordinator, whose commands reach two servers under one name, never has two leases,
-// and two Coordinators don't have one each.
+// One Coordinator whose commands reach two servers under one name never has two leases, and two
+// Coordinators don't have one each.
 func TestSwitchedAddressOfAQuorum(t *testing.T) {
 	apart := slices.DeleteFunc(splitInTwo(0), func(f simulation.Fault) bool { return f.Kind == simulation.SplitBrain })
 	schedule := append(apart,
@@ -140,10 +140,10 @@ func TestSwitchedAddressOfAQuorum(t *testing.T) {
 	}
 }
 
-// A client that still has connections to the old server can get a lease from it until they
-// end. As long as these and the lease together last no longer than the quarantine that
-// others keep for the new server, there is one holder. The library sees to that where its
-// instances say how long connections live.
+// A client that still has connections to the old server can get a lease from it until they end. If
+// these and the lease together last no longer than the quarantine that others keep for the new
+// server, there is one holder. The library ensures that if its instances say how long connections
+// last.
 func TestLeaseOverAnOldConnection(t *testing.T) {
 	const lives, ttl = 5 * time.Second, 10 * time.Second
 	schedule := append(slices.DeleteFunc(splitInTwo(0), func(f simulation.Fault) bool { return f.Kind == simulation.SplitBrain }),
@@ -184,8 +184,8 @@ func TestLeaseOverAnOldConnection(t *testing.T) {
 	assert.Contains(t, r.Kinds(), simulation.TwoHolders, "connections that nobody tells of")
 }
 
-// A master that was demoted and promoted again has kept its run ID and no data, and no
-// connection has broken.
+// A master that was demoted and promoted again has kept its run ID and no data, and no connection
+// has broken.
 func TestDemotion(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: simulation.Demote, Server: "A", At: time.Second, For: time.Second}}
 	var ids []wire.Identity
@@ -223,8 +223,8 @@ func TestDemotion(t *testing.T) {
 	assert.NotContains(t, r.Log.String(), "is cut off")
 }
 
-// Clients leave a mark on a server for each name and run of it, as they do on real ones:
-// see wire.Identity.Served.
+// Clients leave a mark on a server for each name and run, as on real servers: see
+// wire.Identity.Served.
 func TestMarks(t *testing.T) {
 	served := func(t *testing.T, schedule simulation.Schedule, probes map[time.Duration]time.Duration) {
 		t.Helper()
@@ -274,7 +274,7 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// Whatever goes wrong beside them, the same seed gives the same run, and nothing gets stuck.
+// Under any other faults, the same seed gives the same run, and nothing gets stuck.
 func TestFaultsBetweenAmongOthers(t *testing.T) {
 	kinds := []simulation.Kind{
 		simulation.Proxy, simulation.Switch, simulation.Demote, simulation.SplitBrain, simulation.Hang, simulation.Restart,
@@ -371,7 +371,7 @@ func TestHandOff(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(r.Log.String(), "c2 takes a letter"))
 }
 
-// A sender that goes on with what it has handed off is found out.
+// A sender that keeps using the lease that it handed off is found.
 func TestSenderThatGoesOn(t *testing.T) {
 	r, err := simulation.Run(1, simulation.Config{}, nil, handOver(func(c *simulation.Client, lease simulation.Lease, _ quorum.Handle) {
 		c.Sleep(500 * ms)
@@ -382,7 +382,7 @@ func TestSenderThatGoesOn(t *testing.T) {
 	assert.Contains(t, r.Kinds(), simulation.TwoHolders)
 }
 
-// stays is a lock that everybody has.
+// stays is a lock that everyone has.
 type stays struct{}
 
 func (stays) TryAcquire(context.Context, string) (simulation.Lease, error) { return stays{}, nil }

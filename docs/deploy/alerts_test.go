@@ -37,8 +37,8 @@ func rules(t *testing.T) []rulefmt.Rule {
 	return groups.Groups[0].Rules
 }
 
-// trouble is something that happens to three servers under a service that locks, and the
-// alerts that it must raise. No other may fire.
+// trouble is an incident on three servers under a service that locks, and the alerts that it must
+// raise. No other alert may fire.
 type trouble struct {
 	name   string
 	happen func(servers []*quorumtest.Server)
@@ -55,7 +55,7 @@ var troubles = []trouble{
 	{"two servers restart empty", func(s []*quorumtest.Server) { s[0].Restart(false); s[1].Restart(false) },
 		[]string{"RedlockMajorityInQuarantine", "RedlockReleaseNotHeld", "RedlockLeaseLost", "RedlockServerInQuarantine"}, false},
 	{"a clock is set forward", func(s []*quorumtest.Server) { s[2].StepClock(time.Hour) }, []string{"RedlockClockJumped", "RedlockServerInQuarantine"}, false},
-	{"somebody deletes the keys", func(s []*quorumtest.Server) {
+	{"the keys are deleted", func(s []*quorumtest.Server) {
 		for _, server := range s {
 			for _, key := range server.Keys() {
 				server.Delete(key)
@@ -80,9 +80,8 @@ var troubles = []trouble{
 	}, []string{"RedlockWaitersPoll"}, true},
 }
 
-// Every rule fires when it must, at its first event too, and at no other time. So there are
-// no metrics, labels or values in it that quorumotel doesn't have, as the exporter spells
-// them.
+// Every rule fires when it must, also at its first event, and at no other time. So it has only
+// metrics, labels and values of quorumotel, as the exporter spells them.
 func TestAlerts(t *testing.T) {
 	fired := map[string]bool{}
 	for _, trouble := range troubles {
@@ -94,7 +93,7 @@ func TestAlerts(t *testing.T) {
 					continue
 				}
 				fired[rule.Alert] = true
-				// Those that wait for the end of a quarantine try so seldom that their failed
+				// Clients that wait for the end of a quarantine try so rarely that their failed
 				// rounds may or may not reach the rule's share.
 				if trouble.name != "two servers restart empty" || rule.Alert != "RedlockRoundsFail" {
 					got = append(got, rule.Alert)
@@ -142,7 +141,7 @@ func watch(t *testing.T, trouble trouble) *scrapes {
 		other, err := quorum.New(quorum.Config{InstanceTimeout: 400 * time.Millisecond}, instances...)
 		require.NoError(t, err)
 
-		held, err := other.TryAcquire(t.Context(), "orders:42") // so that somebody waits for another process
+		held, err := other.TryAcquire(t.Context(), "orders:42") // so that a process waits for another
 		require.NoError(t, err)
 
 		ctx, cancel := context.WithCancel(t.Context())
@@ -161,7 +160,7 @@ func watch(t *testing.T, trouble trouble) *scrapes {
 				_ = locks.Do(ctx, "nightly", func(ctx context.Context, _ *quorum.Lease) error { return rest(ctx, time.Hour) })
 			}
 		})
-		service.Go(func() { // one that isn't kept alive, and so looks at its keys only at the end
+		service.Go(func() { // a lease that isn't extended, and finds out about its keys only at the end
 			for ctx.Err() == nil {
 				if lease, err := locks.Acquire(ctx, "report"); err == nil {
 					_ = rest(ctx, 5*time.Second)
@@ -192,7 +191,7 @@ func watch(t *testing.T, trouble trouble) *scrapes {
 	return data
 }
 
-// rest waits like work does that ends with its context.
+// rest waits as work does that ends with its context.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -215,7 +214,7 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// noPermission is an error that no waiting cures.
+// noPermission is an error that waiting doesn't help.
 type noPermission struct{}
 
 func (noPermission) Error() string   { return "NOPERM" }

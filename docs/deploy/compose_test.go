@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package deploy_test holds what docs/getting-started.md, docs/deploying.md and
-// docs/running.md give to copy to the schemas that it is for, and to real servers. It is
-// a module of its own, so that nobody who imports the lock gets what it needs.
+// Package deploy_test checks the files of docs/getting-started.md, docs/deploying.md and
+// docs/running.md against their schemas and with real servers. It is a separate module, so that
+// importers of the lock don't get its dependencies.
 package deploy_test
 
 import (
@@ -51,8 +51,8 @@ func TestCompose(t *testing.T) {
 	serve(t, serverArgs(t, p.Services["redis-a"].Command))
 }
 
-// serverArgs takes the server's name off a command line, and looks whether redisproc, which
-// adds a port, a directory and an address, leaves the rest alone.
+// serverArgs removes the server's name from a command line, and checks that redisproc, which adds a
+// port, a directory and an address, leaves the rest unchanged.
 func serverArgs(t *testing.T, words []string) []string {
 	t.Helper()
 	require.NotEmpty(t, words)
@@ -86,13 +86,13 @@ func serve(t *testing.T, args []string) {
 		assert.Equal(t, "aof everysec", in.Identity.Persistence)
 		assert.Empty(t, in.Identity.Hidden)
 	}
-	require.NoError(t, locks.Trust(t.Context())) // nothing was ever locked on them
+	require.NoError(t, locks.Trust(t.Context())) // no lock was ever taken on them
 	_, err = locks.Verify(t.Context())
 	require.NoError(t, err)
 	lease, err := locks.TryAcquire(t.Context(), "orders:42")
 	require.NoError(t, err)
 
-	// What is to be kept is kept, and yet the server is in quarantine. The others go on.
+	// The data is kept, and the server is in quarantine nevertheless. The others continue.
 	require.NoError(t, locks.Settle(t.Context())) // its vote may not have been waited for
 	counter := started[0].MustAsk("GET", "{orders:42}:redlock")
 	require.Regexp(t, `\d{16}`, counter)
@@ -107,7 +107,7 @@ func serve(t *testing.T, args []string) {
 	require.NoError(t, lease.Release(t.Context()))
 }
 
-// defaultsOf gives a Config with its defaults filled in.
+// defaultsOf returns a Config with its defaults filled in.
 func defaultsOf(t *testing.T, cfg quorum.Config) quorum.Config {
 	t.Helper()
 	locks, err := quorum.New(cfg, quorumtest.NewServer("A", nil))

@@ -25,7 +25,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// manifest is what kubernetes.yaml has.
+// manifest is the content of kubernetes.yaml.
 type manifest struct {
 	services []*core.Service
 	sets     []*apps.StatefulSet
@@ -70,7 +70,7 @@ func strictly[T any](t *testing.T, document []byte) *T {
 	return object
 }
 
-// The decoder refuses what a typing mistake makes.
+// The decoder refuses typing mistakes.
 func TestStrictly(t *testing.T) {
 	for _, wrong := range []string{"spec: {replica: 1}", "spec: {replicas: one}", "spec: {replicas: 1, replicas: 2}"} {
 		assert.Error(t, yaml.UnmarshalStrict([]byte(wrong), &apps.StatefulSet{}), wrong)
@@ -115,8 +115,8 @@ func TestKubernetes(t *testing.T) {
 		limit := c.Resources.Limits[core.ResourceMemory]
 		assert.Greater(t, limit.Value(), int64(2*256<<20)-1, "rewriting the append-only file takes memory, too")
 		require.NotNil(t, c.LivenessProbe)
-		// A drain goes on when the server is ready, and may only do so when it votes
-		// again for clients that noticed its restart as late as the clock monitor does.
+		// A drain continues when the server is ready, which must not be before it votes again, even
+		// for clients whose clock monitor notices the restart last.
 		defaults := defaultsOf(t, quorum.Config{})
 		assert.GreaterOrEqual(t, time.Duration(c.ReadinessProbe.InitialDelaySeconds)*time.Second, defaults.MaxTTL+defaults.ClockEvery)
 
@@ -129,8 +129,8 @@ func TestKubernetes(t *testing.T) {
 	assert.EqualValues(t, 1, m.budgets[0].Spec.MaxUnavailable.IntValue())
 }
 
-// What the ConfigMap has is what the servers start with, but for the directory, which is a
-// volume there.
+// The servers start with the settings of the ConfigMap, except for the directory, which is a volume
+// there.
 func TestKubernetesServers(t *testing.T) {
 	text := objects(t).configs[0].Data["redis.conf"]
 	var args []string

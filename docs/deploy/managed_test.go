@@ -17,7 +17,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// without makes a server that doesn't know some commands, as a hosted one answers.
+// without configures a server without some commands, which answers like a hosted one.
 func without(commands ...string) []string {
 	var args []string
 	for _, command := range commands {
@@ -26,7 +26,7 @@ func without(commands ...string) []string {
 	return args
 }
 
-// What the library does with servers that hide what hosted ones hide, as the table in
+// What the library does with servers that hide what hosted servers hide, as the table in
 // docs/deploying.md says.
 func TestManaged(t *testing.T) {
 	for _, kind := range []struct {

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scrapes is what a Prometheus server has after some scrapes of one process: a
-// storage.Queryable in memory.
+// scrapes is what a Prometheus server has after some scrapes of one process: a storage.Queryable in
+// memory.
 type scrapes struct {
 	series map[string]*series
 	from   time.Time
@@ -82,8 +82,8 @@ func (s *scrapes) put(l labels.Labels, at time.Time, value float64) {
 	one.samples = append(one.samples, sample{at.UnixMilli(), value})
 }
 
-// fires reports whether an alert with this expression would have fired: whether it had a
-// result for so long without a break.
+// fires reports whether an alert with this expression would have fired: whether it had a result for
+// that long without a break.
 func (s *scrapes) fires(t *testing.T, expr string, lasting, step time.Duration) bool {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: time.Minute})

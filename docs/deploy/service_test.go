@@ -59,7 +59,7 @@ func startService(t *testing.T, target string) *service {
 	return s
 }
 
-// lead has new connections lead to another server, and ends the others.
+// lead switches new connections to another server, and closes the others.
 func (s *service) lead(target string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +70,8 @@ func (s *service) lead(target string) {
 	s.open = nil
 }
 
-// One Service in front of three servers gives no lock twice, because it soon gives none at
-// all: the picture in docs/deploying.md says which errors show it.
+// One Service in front of three servers never gives a lock twice, because it soon gives none at
+// all: docs/deploying.md says which errors show that.
 func TestOneServiceInFront(t *testing.T) {
 	servers := instancetest.StartN(t, 3, instancetest.Config{})
 	addresses := make([]*service, 3)
@@ -94,7 +94,7 @@ func TestOneServiceInFront(t *testing.T) {
 	_, err = locks.TryAcquire(t.Context(), "orders:42")
 	require.ErrorIs(t, err, quorum.ErrDuplicate)
 
-	// They happen to lead to three, and all seems well.
+	// They happen to lead to three, and the fault doesn't show.
 	for i, address := range addresses {
 		address.lead(servers[i].Addr())
 	}
@@ -106,7 +106,7 @@ func TestOneServiceInFront(t *testing.T) {
 	lease, err := locks.TryAcquire(t.Context(), "orders:42")
 	require.NoError(t, err)
 
-	// New connections lead elsewhere: nothing is extended, and nobody else gets the lock.
+	// New connections lead elsewhere: nothing is extended, and no other client gets the lock.
 	for i, address := range addresses {
 		address.lead(servers[(i+1)%3].Addr())
 	}

@@ -25,16 +25,15 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 )
 
-// newcomer follows a page: it saves what the page says to save, enters what the page says
-// to enter, and compares what it sees with what the page shows.
+// newcomer follows a page: it saves files, enters commands, and compares their output with the
+// page.
 type newcomer struct {
 	t       *testing.T
 	dir     string
 	env     []string
 	servers map[string]*instancetest.Server // by the service's name
-	seen    string                          // what the last commands wrote
-	// compiling is how long the compiler took, which depends on the machine and on what
-	// else it does.
+	seen    string                          // output of the last commands
+	// compiling is the compiler's time, which depends on the machine and its load.
 	compiling time.Duration
 }
 
@@ -44,9 +43,9 @@ var (
 	numbers = regexp.MustCompile(`\d+(\.\d+)?`)
 )
 
-// A newcomer who does what docs/getting-started.md says, block by block, in an empty folder,
-// ends with a lock taken and a late write refused, in less than five minutes. The module is
-// the one of this checkout, as if it were published.
+// A newcomer follows docs/getting-started.md block by block, in an empty folder, and ends with a
+// lock taken and a late write refused, in less than five minutes. The module is this checkout, as
+// if it were published.
 func TestGettingStarted(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	began := time.Now()
@@ -73,9 +72,9 @@ func TestGettingStarted(t *testing.T) {
 	assert.Less(t, time.Since(began)-n.compiling, 5*time.Minute)
 }
 
-// likely is an output without what differs from one run to the next: numbers, what the go
-// command says of its downloads, why servers don't vote, which depends on how long they have
-// been up, and whether the last of them answered before the round was decided.
+// likely is an output without the parts that differ between runs: numbers, the go command's
+// downloads, why servers don't vote, which depends on their uptime, and whether the last of them
+// answered before the round was decided.
 func likely(text string) string {
 	text = strings.Join(strings.Fields(regexp.MustCompile(`(?m)^go: .*$`).ReplaceAllString(text, "")), " ")
 	text = regexp.MustCompile(`don't vote yet \((it came up|no client has used this name) .*?\); wait`).ReplaceAllString(text, "don't vote yet (WHY); wait")
@@ -93,7 +92,7 @@ func (n *newcomer) save(name, block string) {
 	require.NoError(n.t, os.WriteFile(filepath.Join(n.dir, name), []byte(block), 0o600))
 }
 
-// enter carries out commands. Those of docker act on servers without containers.
+// enter runs commands. Those of docker act on servers without containers.
 func (n *newcomer) enter(commands string) {
 	n.seen = ""
 	for line := range strings.Lines(commands) {
@@ -149,9 +148,8 @@ func (n *newcomer) compose(command string, arguments []string) {
 	}
 }
 
-// published makes a module proxy that has this checkout as the first version of the module,
-// and gives the environment of somebody who has never used Go here. All other modules come
-// from this machine's cache.
+// published makes a module proxy with this checkout as the first version of the module, and returns
+// the environment of a first-time Go user. All other modules come from this machine's cache.
 func published(t *testing.T) []string {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()

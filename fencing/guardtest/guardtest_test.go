@@ -96,8 +96,8 @@ func (f *flawed) raise(r string, t fencing.Token) {
 	f.marks[r] = t
 }
 
-// parked is true once a call has stood between its comparison and its write.
-var parked atomic.Bool
+// paused is true once a call has waited between its comparison and its write.
+var paused atomic.Bool
 
 // faults maps a fault to the subtest that must find it.
 var faults = map[string]struct {
@@ -205,10 +205,10 @@ var faults = map[string]struct {
 		if h := f.mark(r); t < h {
 			return &fencing.StaleError{Resource: r, Token: t, Highest: h}
 		}
-		// The very first call, whose token is 60 at most, stands in the gap until it has
-		// been overtaken. Every worker goes on to larger tokens, and nothing lowers the
-		// mark before this call does, so it does not wait forever.
-		if r == "concurrent" && parked.CompareAndSwap(false, true) {
+		// The very first call, whose token is 60 at most, waits in the gap until another call
+		// overtakes it. Every worker continues to larger tokens, and nothing lowers the mark before
+		// this call does, so it does not wait forever.
+		if r == "concurrent" && paused.CompareAndSwap(false, true) {
 			for f.mark(r) <= 60 {
 				runtime.Gosched()
 			}
@@ -218,8 +218,8 @@ var faults = map[string]struct {
 	}}},
 }
 
-// TestFaultsAreFound runs the contract on flawed guards, each in a process of its
-// own since it has to fail there, and wants the subtest named above to fail.
+// TestFaultsAreFound runs the contract on flawed guards, and requires the subtest named above to
+// fail. Each runs in its own process, because it has to fail there.
 func TestFaultsAreFound(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)

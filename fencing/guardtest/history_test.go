@@ -17,7 +17,7 @@ func refusedAt(tok, highest fencing.Token, begin, end int64) call {
 	return call{tok, begin, end, &fencing.StaleError{Resource: "r", Token: tok, Highest: highest}}
 }
 
-// TestJudge holds the judge to small histories whose verdict is plain.
+// TestJudge checks the judge with small histories with an obvious verdict.
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name    string

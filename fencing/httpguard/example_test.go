@@ -42,10 +42,10 @@ func Example() {
 		Guard:    &guard,
 		Resource: func(r *http.Request) string { return r.URL.Path },
 		Accept: func(r *http.Request, resource string, _ fencing.Token) error {
-			if resource != "/doc" { // the one that clients may write here
+			if resource != "/doc" { // the only resource that clients may write here
 				return httpguard.ErrUnknown
 			}
-			return nil // a real one looks at who the client is, too
+			return nil // a real one checks the client, too
 		},
 	}, handler)
 	if err != nil {

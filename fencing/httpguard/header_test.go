@@ -32,9 +32,8 @@ func TestHeaderOfNil(t *testing.T) {
 	assert.ErrorIs(t, err, fencing.ErrNoToken)
 }
 
-// FuzzHeader: whatever the values are, the answer is either a token, and then its
-// text is the one value, or one of the two errors; and a token that
-// SetHeader wrote is read back.
+// FuzzHeader: for any values, the answer is either a token, and then its text is the one value, or
+// one of the two errors; and a token that SetHeader wrote is read back.
 func FuzzHeader(f *testing.F) {
 	for _, s := range []string{"", "33", "33|34", "33|", "|", "0", " 33", "9007199254740991", "9007199254740992", "33,34", "٣"} {
 		f.Add(s, uint64(33))

@@ -23,13 +23,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is a guarded handler that records what reached it.
+// site is a guarded handler that records the requests that reached it.
 type site struct {
-	guard   fencing.Guard
-	http    http.Handler
-	reached int
-	token   fencing.Token // of the last request that reached the handler
-	told    []error       // what OnUnavailable was told
+	guard    fencing.Guard
+	http     http.Handler
+	reached  int
+	token    fencing.Token // of the last request that reached the handler
+	reported []error       // the errors that OnUnavailable got
 }
 
 func newSite(t *testing.T, g fencing.Guard, methods map[string]httpguard.Action) *site {
@@ -41,7 +41,7 @@ func configured(t *testing.T, c httpguard.Config) *site {
 	t.Helper()
 	s := &site{guard: c.Guard}
 	c.Resource = func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") }
-	c.OnUnavailable = func(_ *http.Request, err error) { s.told = append(s.told, err) }
+	c.OnUnavailable = func(_ *http.Request, err error) { s.reported = append(s.reported, err) }
 	if c.Accept == nil {
 		c.Accept = httpguard.AcceptAny
 	}
@@ -133,8 +133,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestMethods: actions and methods can be paired at will, and each calls the
-// method of the guard that it is named for.
+// TestMethods: any action can be paired with any method, and each calls the guard's method of that
+// name.
 func TestMethods(t *testing.T) {
 	rec := &recorder{}
 	s := newSite(t, rec, map[string]httpguard.Action{
@@ -204,8 +204,7 @@ func TestBadResource(t *testing.T) {
 	assert.Zero(t, s.reached)
 }
 
-// TestGuardUnavailable: the handler does not run, the client is not shown the
-// cause, the operator is.
+// TestGuardUnavailable: the handler does not run. The operator sees the cause; the client does not.
 func TestGuardUnavailable(t *testing.T) {
 	down := errors.New("dial tcp 10.0.0.7:6379: refused")
 	s := newSite(t, &recorder{err: down}, nil)
@@ -216,7 +215,7 @@ func TestGuardUnavailable(t *testing.T) {
 		assert.NotContains(t, w.Body.String(), "10.0.0.7")
 	}
 	assert.Zero(t, s.reached)
-	assert.Equal(t, []error{down, down}, s.told)
+	assert.Equal(t, []error{down, down}, s.reported)
 }
 
 func TestUnavailableWithoutHook(t *testing.T) {
@@ -238,8 +237,8 @@ func TestBareErrStale(t *testing.T) {
 	assert.Zero(t, problem(t, w).Highest)
 }
 
-// TestVary: no cache may answer a request with one token by what it kept for
-// another, or for none.
+// TestVary: a cache may not answer a request with one token from a response to another token, or to
+// none.
 func TestVary(t *testing.T) {
 	s := newSite(t, new(fencing.Memory), nil)
 	for _, w := range []*httptest.ResponseRecorder{s.do("GET", "/r"), s.do("GET", "/r", "2"), s.do("PUT", "/r", "1")} {
@@ -277,8 +276,8 @@ func TestConfig(t *testing.T) {
 		httpguard.Check.String(), httpguard.Admit.String(), httpguard.AdmitIfSent.String()}, " "))
 }
 
-// notMade is a guard that was not made by its package's New, and passing one that
-// lets everything pass.
+// notMade is a guard that was not made by its package's New, and passing is a guard that lets
+// everything pass.
 type notMade struct{ fencing.Guard }
 
 func (notMade) Check(context.Context, string, fencing.Token) error {
@@ -297,8 +296,8 @@ func TestMethodsAreCopied(t *testing.T) {
 	assert.Equal(t, http.StatusPreconditionRequired, s.do("PUT", "/r").Code)
 }
 
-// TestOnlyWhatIsAcceptedLeavesAMark: neither a scan of paths that are not there
-// nor a stranger fills the guard, and the holders of what is there are served.
+// TestOnlyWhatIsAcceptedLeavesAMark: neither a scan of missing paths nor a stranger fills the
+// guard, and the holders of existing resources are served.
 func TestOnlyWhatIsAcceptedLeavesAMark(t *testing.T) {
 	m, err := fencing.NewMemory(fencing.MemoryConfig{Limit: 1})
 	require.NoError(t, err)
@@ -330,15 +329,15 @@ func TestOnlyWhatIsAcceptedLeavesAMark(t *testing.T) {
 	assert.NotContains(t, problem(t, w).Detail, "real", "the error's text stays here")
 	assert.Zero(t, m.Len())
 	assert.Zero(t, s.reached)
-	assert.Empty(t, s.told)
+	assert.Empty(t, s.reported)
 
 	assert.Equal(t, http.StatusOK, request("GET", "/real", "7", "holder").Code)
 	assert.Equal(t, http.StatusConflict, request("PUT", "/real", "6", "holder").Code)
-	assert.Equal(t, http.StatusForbidden, request("PUT", "/real", "6", "stranger").Code, "a stranger is not told the mark")
+	assert.Equal(t, http.StatusForbidden, request("PUT", "/real", "6", "stranger").Code, "a stranger does not see the mark")
 	assert.Equal(t, http.StatusOK, s.do("GET", "/junk").Code, "without a token there is nothing to accept")
 }
 
-// TestAcceptCannotAnswer: nothing was shown, the client is not told why.
+// TestAcceptCannotAnswer: no token was shown, and the client does not see why.
 func TestAcceptCannotAnswer(t *testing.T) {
 	for _, cause := range []error{errors.New("10.0.0.7 is down"), fencing.ErrStale, fencing.ErrNoToken, &fencing.StaleError{Resource: "r", Token: 1, Highest: 2}} {
 		var m fencing.Memory
@@ -346,13 +345,13 @@ func TestAcceptCannotAnswer(t *testing.T) {
 		w := s.do("PUT", "/r", "1")
 		assert.Equal(t, http.StatusServiceUnavailable, w.Code, "%v", cause)
 		assert.NotContains(t, w.Body.String(), "10.0.0.7")
-		require.Len(t, s.told, 1)
-		assert.ErrorIs(t, s.told[0], cause)
+		require.Len(t, s.reported, 1)
+		assert.ErrorIs(t, s.reported[0], cause)
 		assert.Zero(t, m.Len()+s.reached)
 	}
 }
 
-// TestAcceptIsAskedBeforeTheGuard, and is not asked about what cannot be shown.
+// TestAcceptIsAskedBeforeTheGuard, and not about requests without a usable token.
 func TestAcceptIsAskedBeforeTheGuard(t *testing.T) {
 	rec := &recorder{}
 	s := configured(t, httpguard.Config{Guard: rec, Accept: func(_ *http.Request, resource string, tok fencing.Token) error {
@@ -368,8 +367,7 @@ func TestAcceptIsAskedBeforeTheGuard(t *testing.T) {
 	assert.Equal(t, []string{"Accept r 5", "Check r 5", "Accept r 6", "Admit r 6"}, rec.calls)
 }
 
-// TestTokenFromAhead: one request cannot lock every holder out, and the operator
-// is told.
+// TestTokenFromAhead: one request cannot lock every holder out, and the operator learns of it.
 func TestTokenFromAhead(t *testing.T) {
 	s := newSite(t, new(fencing.Memory), nil)
 	require.Equal(t, http.StatusOK, s.do("PUT", "/r", "33").Code)
@@ -382,12 +380,12 @@ func TestTokenFromAhead(t *testing.T) {
 		assert.Zero(t, p.Highest)
 	}
 	assert.Equal(t, http.StatusOK, s.do("PUT", "/r", "34").Code)
-	require.Len(t, s.told, 2)
-	assert.ErrorIs(t, s.told[0], fencing.ErrAhead)
+	require.Len(t, s.reported, 2)
+	assert.ErrorIs(t, s.reported[0], fencing.ErrAhead)
 }
 
-// TestHeaderDroppedByAProxy: a proxy takes out what the Connection header names. A
-// read passes as nobody's then, unless a token is demanded of readers.
+// TestHeaderDroppedByAProxy: a proxy removes the headers that the Connection header names. A read
+// then passes without a token, unless readers must send one.
 func TestHeaderDroppedByAProxy(t *testing.T) {
 	var m fencing.Memory
 	for _, c := range []struct {
@@ -431,8 +429,8 @@ func TestRequireToken(t *testing.T) {
 	assert.Equal(t, []string{"Admit r 5", "Check r 5", "Admit r 5", "Check r 5"}, rec.calls)
 }
 
-// TestRepair: a mark that is too large, but within the bound, is forgotten by the
-// operator, and the holders go on.
+// TestRepair: the operator deletes a mark that is too large, but within the bound, and the holders
+// continue.
 func TestRepair(t *testing.T) {
 	var m fencing.Memory
 	s := newSite(t, &m, nil)

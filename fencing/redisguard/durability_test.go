@@ -23,7 +23,7 @@ func TestMarksSurviveACrash(t *testing.T) {
 	assert.NoError(t, g.Check(t.Context(), "r", 34))
 }
 
-// TestMarksAreLostWithoutPersistence is why it asks for it.
+// TestMarksAreLostWithoutPersistence is the reason for that persistence.
 func TestMarksAreLostWithoutPersistence(t *testing.T) {
 	dir := t.TempDir()
 	first := startRedis(t, dir)
@@ -33,8 +33,7 @@ func TestMarksAreLostWithoutPersistence(t *testing.T) {
 	assert.NoError(t, newGuard(t, connect(t, second.addr)).Check(t.Context(), "r", 33))
 }
 
-// TestReplica: a replica may be behind, so no token passes on one, not even the
-// one that is its mark.
+// TestReplica: a replica may be behind, so it passes no token, not even its mark.
 func TestReplica(t *testing.T) {
 	ctx := t.Context()
 	master, replica := startRedis(t, t.TempDir(), "--repl-diskless-sync-delay", "0"), startRedis(t, t.TempDir())
@@ -50,8 +49,8 @@ func TestReplica(t *testing.T) {
 	}
 }
 
-// TestMemoryFull: a server without room refuses to raise a mark, and so the
-// token with it; a stale one is still told apart.
+// TestMemoryFull: a server without memory refuses to raise a mark, and so refuses the token; a
+// stale token still gets its own error.
 func TestMemoryFull(t *testing.T) {
 	ctx := t.Context()
 	c := connect(t, startRedis(t, t.TempDir(), "--maxmemory-policy", "noeviction").addr)
@@ -66,8 +65,8 @@ func TestMemoryFull(t *testing.T) {
 	assert.Zero(t, c.Exists(ctx, "data").Val())
 }
 
-// TestClusterSlots: keys with the resource as their hash tag lie beside the
-// mark; others are refused and nothing is changed.
+// TestClusterSlots: keys with the resource as their hash tag are in the mark's slot; others are
+// refused without a change.
 func TestClusterSlots(t *testing.T) {
 	ctx := t.Context()
 	c := connect(t, startRedis(t, t.TempDir(), "--cluster-enabled", "yes").addr)

@@ -15,7 +15,7 @@ import (
 // Stock is counted down by a script that runs in one step with the check of the
 // token.
 func ExampleGuard_Run() {
-	server, err := miniredis.Run() // in place of a server of yours
+	server, err := miniredis.Run() // stands in for your server
 	if err != nil {
 		fmt.Println(err)
 		return

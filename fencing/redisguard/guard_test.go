@@ -26,7 +26,7 @@ func newGuard(t *testing.T, c redisguard.Scripter) *redisguard.Guard {
 	return g
 }
 
-// bounded gives a guard without marks for the contract.
+// bounded returns a guard without marks for the contract.
 func bounded(t *testing.T, c *redis.Client, b fencing.Bound) *redisguard.Guard {
 	t.Helper()
 	require.NoError(t, c.FlushAll(t.Context()).Err())
@@ -96,8 +96,7 @@ func TestMarkIsKeptAsText(t *testing.T) {
 	})
 }
 
-// TestForeignMark: a mark that holds anything but a token stops all operations,
-// and stays as it is.
+// TestForeignMark: a mark that isn't a token stops all operations, and stays as it is.
 func TestForeignMark(t *testing.T) {
 	script, err := redisguard.NewScript("return redis.call('SET', KEYS[1], 'x')")
 	require.NoError(t, err)
@@ -227,8 +226,8 @@ func TestRetentionNeverShortens(t *testing.T) {
 	})
 }
 
-// TestForgetRepairs: a mark that no token can pass, or that is no mark at all, is
-// gone after Forget, and by the documented redis-cli commands.
+// TestForgetRepairs: Forget, and the documented redis-cli commands, delete a mark that no token can
+// pass, or that isn't a mark.
 func TestForgetRepairs(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
 		ctx, g := t.Context(), newGuard(t, c)
@@ -258,7 +257,7 @@ func TestForgetRepairs(t *testing.T) {
 	})
 }
 
-// TestNotMade: a Guard that New has not made answers with an error.
+// TestNotMade: a Guard that wasn't made by New returns an error.
 func TestNotMade(t *testing.T) {
 	for _, g := range []*redisguard.Guard{nil, new(redisguard.Guard)} {
 		assert.ErrorContains(t, g.Admit(t.Context(), "r", 1), "make it with New")
@@ -268,7 +267,7 @@ func TestNotMade(t *testing.T) {
 	}
 }
 
-// TestExpiredMark shows what a retention costs: the old token passes again.
+// TestExpiredMark shows the price of a retention: the old token passes again.
 func TestExpiredMark(t *testing.T) {
 	m := miniredis.RunT(t)
 	g, err := redisguard.New(redisguard.Config{Client: connect(t, m.Addr()), Retention: time.Hour})
@@ -280,8 +279,8 @@ func TestExpiredMark(t *testing.T) {
 	assert.NoError(t, g.Check(t.Context(), "r", 33))
 }
 
-// TestConcurrentSet: the data always ends with what the largest token wrote, and
-// no write of a smaller one is seen after it.
+// TestConcurrentSet: the data always ends with the largest token's write, and no write of a smaller
+// token appears after it.
 func TestConcurrentSet(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
 		ctx, g := t.Context(), newGuard(t, c)
@@ -312,14 +311,14 @@ func TestServerAway(t *testing.T) {
 	assert.Error(t, g.Check(t.Context(), "r", 5))
 }
 
-// TestPipelineIsAnError: a pipeline answers before the server has, and that must
-// not let a token pass.
+// TestPipelineIsAnError: a pipeline answers before the server has, and that must not let a token
+// pass.
 func TestPipelineIsAnError(t *testing.T) {
 	g := newGuard(t, connect(t, miniredis.RunT(t).Addr()).Pipeline())
 	assert.ErrorContains(t, g.Check(t.Context(), "r", 5), "pipeline")
 }
 
-// answer is a client that gives one reply to everything.
+// answer is a client that always gives the same reply.
 type answer struct {
 	reply any
 	err   error
@@ -336,7 +335,7 @@ func (a answer) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *re
 	return a.Eval(ctx, "", nil)
 }
 
-// TestStrangeReplies: nothing passes but an explicit 'passed'.
+// TestStrangeReplies: only an explicit 'passed' lets a token pass.
 func TestStrangeReplies(t *testing.T) {
 	for _, reply := range []any{
 		nil, "passed", int64(1), []any{}, []any{nil}, []any{int64(1)}, []any{"PASSED"}, []any{"stale"},
@@ -370,7 +369,7 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, "fence:{cart/7}", g.Key("cart/7"))
 }
 
-// TestPrefixes: no two prefixes that are taken give one key to two resources.
+// TestPrefixes: no two accepted prefixes give one key to two resources.
 func TestPrefixes(t *testing.T) {
 	keys := map[string]string{}
 	for _, prefix := range []string{"a", "a:", ":", "{a}", "{a}:", "{a}a", "{a:}", "fence:", "{fence:}"} {

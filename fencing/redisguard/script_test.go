@@ -18,7 +18,7 @@ func script(t *testing.T, body string) *redisguard.Script {
 	return s
 }
 
-// TestRunSeesItsOwnKeysAndArguments: as with EVAL, and nothing of the guard's.
+// TestRunSeesItsOwnKeysAndArguments: as with EVAL, and none of the guard's.
 func TestRunSeesItsOwnKeysAndArguments(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
 		ctx, g := t.Context(), newGuard(t, c)
@@ -64,8 +64,8 @@ func TestRunReplies(t *testing.T) {
 	})
 }
 
-// TestRunErrors: an error of the script comes as a *ScriptError, whatever it says,
-// and the script ran once.
+// TestRunErrors: an error of the script becomes a *ScriptError, whatever its text, and the script
+// ran once.
 func TestRunErrors(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
 		ctx, g := t.Context(), newGuard(t, c)
@@ -96,8 +96,8 @@ func TestRunErrors(t *testing.T) {
 	})
 }
 
-// TestBadLua: a body is compiled on its own, so none can end the function that it
-// runs in and go on outside the check. Nothing is changed.
+// TestBadLua: a body is compiled separately, so none can end the function that it runs in and
+// continue outside the check. Nothing is changed.
 func TestBadLua(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
 		ctx, g := t.Context(), newGuard(t, c)
@@ -121,7 +121,7 @@ func TestBadLua(t *testing.T) {
 	})
 }
 
-// TestAnyTextInABody: whatever bytes a body has, the server gets them.
+// TestAnyTextInABody: the server gets a body's exact bytes.
 func TestAnyTextInABody(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
 		ctx, g := t.Context(), newGuard(t, c)

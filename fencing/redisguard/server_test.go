@@ -51,7 +51,7 @@ func startRedis(t *testing.T, dir string, options ...string) *server {
 		}
 		t.Skip("no redis-server on the PATH")
 	}
-	for range 5 { // the port may be taken between the look and the start
+	for range 5 { // the port may be taken between the check and the start
 		s := &server{addr: freeAddr(t), log: new(bytes.Buffer), gone: make(chan struct{})}
 		_, port := splitAddr(t, s.addr)
 		s.cmd = exec.Command(binary, append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", ""}, options...)...)
@@ -69,7 +69,7 @@ func startRedis(t *testing.T, dir string, options ...string) *server {
 	return nil
 }
 
-// ready waits for the first answer, and says false if the process ends instead.
+// ready waits for the first answer, and returns false if the process ends instead.
 func (s *server) ready(t *testing.T) bool {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1})
@@ -90,7 +90,7 @@ func (s *server) ready(t *testing.T) bool {
 	}
 }
 
-// kill ends the process as a crash would, and waits until it has gone.
+// kill ends the process as a crash would, and waits until it is gone.
 func (s *server) kill() {
 	_ = s.cmd.Process.Signal(syscall.SIGKILL)
 	<-s.gone
@@ -101,7 +101,7 @@ func freeAddr(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
-	// A cluster node listens 10000 above its port.
+	// A cluster node also uses the port 10000 above its own.
 	if addr := l.Addr().(*net.TCPAddr); addr.Port > 55000 {
 		return freeAddr(t)
 	}

@@ -14,6 +14,8 @@ const (
 	PostgreSQL Dialect = iota + 1
 	// SQLite is SQLite 3.35 or later.
 	SQLite
+	// MySQL is MySQL 8.0 or later and MariaDB 10.5 or later, with InnoDB.
+	MySQL
 )
 
 // String returns the name of the dialect.
@@ -23,23 +25,38 @@ func (d Dialect) String() string {
 		return "PostgreSQL"
 	case SQLite:
 		return "SQLite"
+	case MySQL:
+		return "MySQL"
 	}
 	return fmt.Sprintf("Dialect(%d)", int(d))
 }
 
 func (d Dialect) validate() error {
-	if d != PostgreSQL && d != SQLite {
-		return fmt.Errorf("sqlguard: dialect is %v, want PostgreSQL or SQLite", d)
+	if d < PostgreSQL || d > MySQL {
+		return fmt.Errorf("sqlguard: dialect is %v, want PostgreSQL, SQLite or MySQL", d)
 	}
 	return nil
 }
 
-// arg is the placeholder of the n-th argument, from 1.
+// arg is the placeholder of the n-th argument, from 1. MySQL takes the arguments in the order of
+// their placeholders.
 func (d Dialect) arg(n int) string {
-	if d == SQLite {
+	switch d {
+	case SQLite:
 		return "?" + strconv.Itoa(n)
+	case MySQL:
+		return "?"
 	}
 	return "$" + strconv.Itoa(n)
+}
+
+// name is a resource's name as an argument. MySQL's column is of bytes, whatever the connection's
+// character set is.
+func (d Dialect) name(resource string) any {
+	if d == MySQL {
+		return []byte(resource)
+	}
+	return resource
 }
 
 // larger returns the function for the larger of two values.

@@ -1,7 +1,9 @@
 // Package sqlguard keeps the marks of a fencing.Guard in a database, beside the
 // data that they protect, so that the check and the write are one transaction. It
 // needs database/sql only and imports no driver. It works with PostgreSQL (9.5 or
-// later) and SQLite (3.35 or later).
+// later), SQLite (3.35 or later), and MySQL (8.0 or later) and MariaDB (10.5 or
+// later) with InnoDB. It is tested on MariaDB; for MySQL it relies on what the
+// manuals of both say.
 //
 // There are two ways to keep the marks.
 //
@@ -20,6 +22,9 @@
 //	... read and write in tx ...
 //	return tx.Commit()
 //
+// The transaction is a *sql.Tx or something else that is a Tx, such as a
+// transaction of pgx (PGX).
+//
 // A fence column (Table) keeps the mark in the row that it protects. There is no
 // second table and no second lock, and it works with any statement of your own:
 //
@@ -27,7 +32,9 @@
 //
 // Call fencing.Bound.Check first. If the statement changes no row, Table.Refusal
 // distinguishes a stale token from a missing row;
-// Table.UpdateTx does all three. Every statement that writes to the row must have
+// Table.UpdateTx does all three. In MySQL open the connection with
+// clientFoundRows=true for that, or a statement that finds the row and sets what is
+// there already counts as none; UpdateTx does not need it. Every statement that writes to the row must have
 // the condition, and a deleted row loses its mark: mark rows as deleted instead.
 //
 // # A new holder
@@ -45,12 +52,37 @@
 // savepoint calls CheckTx again after the rollback, and before Commit at the
 // latest. This does not concern Table.UpdateTx: the rollback undoes the write itself.
 //
+// # MySQL and MariaDB
+//
+// CheckTx must be the first statement of its transaction, or Admit come before the
+// transaction. At REPEATABLE READ, which is the default, the first SELECT fixes
+// what all later ones see. After a SELECT before the check, the transaction would
+// still see the data as they were before the last write of the holder before,
+// although its own token passes, and overwrite that.
+//
+// Statements such as CREATE, ALTER and TRUNCATE commit, and so end the check's
+// lock: let none come between CheckTx and Commit.
+//
+// Config.Table names the database ("app.fencing_marks"), because each connection
+// has one of its own choice. A temporary table of that name would hide it, from the
+// connection that made it: make none. CreateTable checks the engine and the key of
+// a table that is there. Connections need autocommit, which is on by default.
+//
+// A fence column must be a BIGINT: without strict mode MySQL cuts what doesn't fit,
+// in silence, so that lower tokens would pass. sql_mode has STRICT_TRANS_TABLES by default.
+//
+// The errors to run the whole transaction again for are 1213 (a deadlock), 1205 (a
+// lock that was waited for too long; it leaves the transaction open, so roll back),
+// and 1020 in MariaDB with innodb_snapshot_isolation, at REPEATABLE READ (a mark
+// that was raised since the snapshot). After a check, the connection's LAST_INSERT_ID
+// is the mark.
+//
 // # Repair
 //
 // A mark that is too large, or is no token at all, refuses every holder. Find out
 // who wrote it. Then, while no process that held an older lease runs (see
 // fencing.Guard.Forget), set the mark to the present holder's token or delete it.
-// In SQLite the table is main.fencing_marks:
+// In SQLite the table is main.fencing_marks, in MySQL the one that Config.Table names:
 //
 //	UPDATE public.fencing_marks SET token = 1767225600000042 WHERE resource = 'account/7';
 //	DELETE FROM public.fencing_marks WHERE resource = 'account/7';
@@ -61,7 +93,7 @@
 // # Isolation, locks and errors
 //
 // The statements are right at READ COMMITTED, REPEATABLE READ and SERIALIZABLE.
-// At the latter two PostgreSQL answers a mark that another transaction has
+// For MySQL see above. At the latter two PostgreSQL answers a mark that another transaction has
 // raised since this one's snapshot with a serialization failure (SQLSTATE 40001)
 // instead of a result. This package returns the errors of the database
 // as they are, wrapped: roll back and run the whole transaction again. The same goes for
@@ -84,7 +116,7 @@
 // # What the database must do
 //
 // Keep what it has committed: synchronous_commit on in PostgreSQL, synchronous FULL (the
-// default) in SQLite. A failover to an asynchronous replica can lose marks, but
+// default) in SQLite, innodb_flush_log_at_trx_commit 1 (the default) in MySQL. A failover to an asynchronous replica can lose marks, but
 // it loses the data of the same transactions with them. Never read marks
 // from a replica: a Guard's DB must be the primary.
 package sqlguard

@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script is a driver that answers with what a test has put in, and keeps what it
-// was asked.
+// script is a driver that gives a test's answers, and records the queries.
 type script struct {
 	queries  []string
 	args     [][]driver.NamedValue
 	rows     []any // of one column
 	err      error // of a statement
+	errAt    int   // of the one with this number, from 1; 0: of all
 	rowsErr  error // after the rows
 	affected driver.Result
 	commit   error
@@ -46,15 +46,22 @@ func (c scriptConn) asked(query string, args []driver.NamedValue) {
 
 func (c scriptConn) QueryContext(_ context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	c.asked(query, args)
-	if c.err != nil {
-		return nil, c.err
+	if err := c.failure(); err != nil {
+		return nil, err
 	}
 	return &scriptRows{rows: c.rows, err: c.rowsErr}, nil
 }
 
 func (c scriptConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	c.asked(query, args)
-	return c.affected, c.err
+	return c.affected, c.failure()
+}
+
+func (s *script) failure() error {
+	if s.errAt != 0 && s.errAt != len(s.queries) {
+		return nil
+	}
+	return s.err
 }
 
 type scriptTx struct{ *script }

@@ -22,7 +22,8 @@ type Config struct {
 	// digits and underscores and up to 63 bytes each; "" means "fencing_marks". It
 	// is quoted in statements, so the case of letters counts. Without a schema it
 	// is in "public" in PostgreSQL and in "main" in SQLite: search_path and
-	// temporary tables never decide which table has the marks.
+	// temporary tables never decide which table has the marks. MySQL needs
+	// "database.table".
 	Table string
 
 	// Bound limits the tokens that the guard accepts. The zero Bound is right for
@@ -61,7 +62,10 @@ func New(c Config) (*Guard, error) {
 		return nil, fmt.Errorf("sqlguard: Config.Bound: %w", err)
 	}
 	c.Table = cmp.Or(c.Table, defaultTable)
-	c.Table = c.Dialect.qualify(c.Table)
+	var err error
+	if c.Table, err = c.Dialect.qualify("Config.Table", c.Table); err != nil {
+		return nil, err
+	}
 	table, err := quoteTable(c.Dialect, "Config.Table", c.Table)
 	if err != nil {
 		return nil, err
@@ -77,6 +81,17 @@ func New(c Config) (*Guard, error) {
 	// is that a stale token writes the old value again.
 	upsert := "INSERT INTO " + table + " AS held (resource, token) VALUES (" + d.arg(1) + ", " + d.arg(2) + ")" +
 		" ON CONFLICT (resource) DO UPDATE SET token = " + d.larger() + "(held.token, excluded.token) RETURNING token"
+	if d == MySQL {
+		// MySQL has no RETURNING here. Its manual, and MariaDB's, say that the statement's reply has
+		// the argument of LAST_INSERT_ID, and so the mark, whether the row was inserted, changed or
+		// left as it was, and whatever the connection counts as an affected row. ON DUPLICATE KEY
+		// UPDATE reads the row as it is now, and not as the transaction's snapshot has it, and locks
+		// it until the end, at every isolation level. A driver or a trigger that hides the number
+		// leaves 0, which is no token: nothing passes.
+		//guard:mysql-mark-returned  the mark that decides in MySQL is the one that the statement left
+		upsert = "INSERT INTO " + table + " (resource, token) VALUES (?, LAST_INSERT_ID(?))" +
+			" ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(" + d.larger() + "(token, ?))"
+	}
 	remove := "DELETE FROM " + table + " WHERE resource = " + d.arg(1)
 	return &Guard{config: c, schema: schema, upsert: upsert, remove: remove}, nil
 }
@@ -116,7 +131,7 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("sqlguard: resource %q not forgotten: %w", resource, err)
 	}
-	result, err := g.config.DB.ExecContext(ctx, g.remove, resource)
+	result, err := g.config.DB.ExecContext(ctx, g.remove, g.config.Dialect.name(resource))
 	if err != nil {
 		return false, fmt.Errorf("sqlguard: forget resource %q: %w", resource, err)
 	}
@@ -129,7 +144,8 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 
 // CheckTx checks t inside a transaction of the caller's and locks the mark until
 // the transaction ends, so that what is written in it is one step with the
-// check. It should be the first statement. The refusals are those of
+// check. It should be the first statement, and must be in MySQL (see the package
+// documentation). The refusals are those of
 // fencing.Guard; after any error, roll back: PostgreSQL runs nothing more in a
 // transaction that failed, and a stale token's transaction holds the lock as well. The mark
 // is raised when the transaction commits, and not at all if it rolls back.
@@ -137,9 +153,9 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 // ROLLBACK TO SAVEPOINT undoes a CheckTx after the savepoint, both the mark and the
 // lock. Call CheckTx before the first SAVEPOINT, or once more
 // after the rollback.
-func (g *Guard) CheckTx(ctx context.Context, tx *sql.Tx, resource string, t fencing.Token) error {
-	if tx == nil {
-		return fmt.Errorf("sqlguard: the transaction for resource %q is nil; pass the one that writes", resource)
+func (g *Guard) CheckTx(ctx context.Context, tx Tx, resource string, t fencing.Token) error {
+	if err := checkTx(tx, fmt.Sprintf("resource %q", resource)); err != nil {
+		return err
 	}
 	if g == nil || g.upsert == "" {
 		return errNotMade
@@ -147,12 +163,7 @@ func (g *Guard) CheckTx(ctx context.Context, tx *sql.Tx, resource string, t fenc
 	return g.show(ctx, tx, resource, t)
 }
 
-// queryer is what *sql.DB and *sql.Tx share.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-func (g *Guard) show(ctx context.Context, q queryer, resource string, t fencing.Token) error {
+func (g *Guard) show(ctx context.Context, tx Tx, resource string, t fencing.Token) error {
 	//guard:sql-bounds-tokens  a guard in a database refuses a token that no server can have reached
 	if err := g.config.Bound.Check(resource, t); err != nil {
 		return err
@@ -160,7 +171,7 @@ func (g *Guard) show(ctx context.Context, q queryer, resource string, t fencing.
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sqlguard: token %d not shown to resource %q: %w", uint64(t), resource, err)
 	}
-	held, n, err := number(ctx, q, g.upsert, resource, int64(t))
+	held, n, err := g.raise(ctx, tx, resource, t)
 	switch {
 	case err != nil:
 		return fmt.Errorf("sqlguard: token %d for resource %q: %w", uint64(t), resource, err)
@@ -174,24 +185,15 @@ func (g *Guard) show(ctx context.Context, q queryer, resource string, t fencing.
 		ErrCorrupt, g.config.Table, n, resource, held.Int64, uint64(t))
 }
 
-// number runs a query for rows of one number, and returns the last number and the
-// number of rows. It reads to the end, as some drivers run a
-// statement that returns rows only as far as it is read.
-func number(ctx context.Context, q queryer, query string, args ...any) (last sql.NullInt64, n int, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
+// raise raises the mark, and returns it and the number of marks.
+func (g *Guard) raise(ctx context.Context, tx Tx, resource string, t fencing.Token) (mark sql.NullInt64, n int, err error) {
+	if g.config.Dialect != MySQL {
+		return number(ctx, tx, g.upsert, resource, int64(t))
+	}
+	result, err := tx.ExecContext(ctx, g.upsert, g.config.Dialect.name(resource), int64(t), int64(t))
 	if err != nil {
-		return last, 0, err
+		return mark, 0, err
 	}
-	defer func() {
-		if closed := rows.Close(); err == nil {
-			err = closed
-		}
-	}()
-	for rows.Next() {
-		if err := rows.Scan(&last); err != nil {
-			return last, n, err
-		}
-		n++
-	}
-	return last, n, rows.Err()
+	mark.Int64, err = result.LastInsertId()
+	return mark, 1, err
 }

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// maxIdentifier is the length to which PostgreSQL cuts names, silently.
+// maxIdentifier is the length to which PostgreSQL cuts names, silently. MySQL's are up to 64
+// bytes long.
 const maxIdentifier = 63
 
 // qualify puts the dialect's own schema in front of a table's name without one.
@@ -13,16 +14,19 @@ const maxIdentifier = 63
 // The connection's search_path resolves an unqualified name, and a temporary table
 // of that name precedes all others, in both dialects. Two
 // connections could then keep the marks of one resource in two tables, and a
-// stale token would pass in one of them.
-func (d Dialect) qualify(table string) string {
+// stale token would pass in one of them. MySQL has no schema of its own that every connection
+// can use, so there the name must have one.
+func (d Dialect) qualify(field, table string) (string, error) {
 	switch {
 	//guard:sql-one-table  all connections use the same table of marks
 	case strings.Contains(table, "."):
-		return table
+		return table, nil
 	case d == SQLite:
-		return "main." + table
+		return "main." + table, nil
+	case d == MySQL:
+		return "", fmt.Errorf("sqlguard: %s is %q, want database.table: in MySQL each connection has a database of its own choice", field, table)
 	}
-	return "public." + table
+	return "public." + table, nil
 }
 
 // quoteTable returns the quoted form of "table" or "schema.table".
@@ -56,7 +60,10 @@ func quote(d Dialect, field, name string) (string, error) {
 			return "", fmt.Errorf("sqlguard: %s has the name %q, want ASCII letters, digits and underscores, and no digit first", field, name)
 		}
 	}
-	if d == SQLite {
+	switch d {
+	case MySQL:
+		return "`" + name + "`", nil
+	case SQLite:
 		// SQLite reads "name" as a string literal if there is no such column.
 		//guard:sqlite-names-are-columns  a column that doesn't exist is an error in SQLite
 		return "[" + name + "]", nil

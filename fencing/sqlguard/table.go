@@ -69,6 +69,12 @@ func NewTable(c TableConfig) (*Table, error) {
 		return nil, fmt.Errorf("sqlguard: TableConfig.Key and Fence are both %q, want two columns", c.Key)
 	}
 	t.selectFence = "SELECT " + t.fence + " FROM " + t.name + " WHERE " + t.key + " = " + c.Dialect.arg(1)
+	if c.Dialect == MySQL {
+		// A plain SELECT reads the transaction's snapshot at REPEATABLE READ, the default, while
+		// the UPDATE compared with the row as it is. And UpdateTx needs the lock.
+		//guard:mysql-reads-the-row  a refusal in MySQL is judged by the row as it is, not by a snapshot
+		t.selectFence += " FOR UPDATE"
+	}
 	t.clearFence = "UPDATE " + t.name + " SET " + t.fence + " = NULL WHERE " + t.key + " = " + c.Dialect.arg(1)
 	return t, nil
 }
@@ -129,7 +135,7 @@ func (t *Table) Update(ctx context.Context, db *sql.DB, key any, tok fencing.Tok
 //   - wraps ErrCorrupt if the mark is above fencing.MaxToken.
 //
 // After any other error roll the transaction back.
-func (t *Table) UpdateTx(ctx context.Context, tx *sql.Tx, key any, tok fencing.Token, set map[string]any) error {
+func (t *Table) UpdateTx(ctx context.Context, tx Tx, key any, tok fencing.Token, set map[string]any) error {
 	if err := t.validate(tx, key, tok); err != nil {
 		return err
 	}
@@ -144,7 +150,8 @@ func (t *Table) UpdateTx(ctx context.Context, tx *sql.Tx, key any, tok fencing.T
 	if err != nil {
 		return fmt.Errorf("sqlguard: update of %s with token %d: %w", t.resource(key), uint64(tok), err)
 	}
-	switch n, err := result.RowsAffected(); {
+	n, err := result.RowsAffected()
+	switch {
 	case err != nil:
 		return fmt.Errorf("sqlguard: update of %s: the driver does not tell the number of rows: %w", t.resource(key), err)
 	case n == 1:
@@ -152,7 +159,21 @@ func (t *Table) UpdateTx(ctx context.Context, tx *sql.Tx, key any, tok fencing.T
 	case n > 1:
 		return fmt.Errorf("sqlguard: update of %s changed %d rows; roll back, and make column %s unique", t.resource(key), n, t.config.Key)
 	}
-	return t.Refusal(ctx, tx, key, tok)
+	mark, err := t.judge(ctx, tx, key, tok)
+	if err != nil {
+		return err
+	}
+	if t.config.Dialect != MySQL {
+		return t.passes(mark, key, tok)
+	}
+	// MySQL counts the rows that changed, unless the connection is opened with clientFoundRows. So
+	// the row may have been found, with all values there already, or have come in between. It
+	// passes, and is locked by now: the same statement finds it, whatever it counts.
+	//guard:mysql-unchanged-is-sure  an update in MySQL that changes nothing is repeated on the locked row
+	if _, err := tx.ExecContext(ctx, query, args...); err != nil {
+		return fmt.Errorf("sqlguard: update of %s with token %d: %w", t.resource(key), uint64(tok), err)
+	}
+	return nil
 }
 
 // Refusal says why a conditional UPDATE in tx changed no row: a
@@ -160,25 +181,39 @@ func (t *Table) UpdateTx(ctx context.Context, tx *sql.Tx, key any, tok fencing.T
 // sql.ErrNoRows if there is no such row, one that wraps ErrCorrupt if the mark is
 // above fencing.MaxToken, and another one if the row would pass by now, because
 // it came or changed in between: roll back and try again then. It never gives nil.
-func (t *Table) Refusal(ctx context.Context, tx *sql.Tx, key any, tok fencing.Token) error {
+func (t *Table) Refusal(ctx context.Context, tx Tx, key any, tok fencing.Token) error {
 	if err := t.validate(tx, key, tok); err != nil {
 		return err
 	}
+	mark, err := t.judge(ctx, tx, key, tok)
+	if err != nil {
+		return err
+	}
+	return t.passes(mark, key, tok)
+}
+
+// passes is the error for a row that was not updated and would be now.
+func (t *Table) passes(mark int64, key any, tok fencing.Token) error {
+	return fmt.Errorf("sqlguard: %s was not updated, but its mark is %d and token %d would pass now; try again", t.resource(key), mark, uint64(tok))
+}
+
+// judge reads a row's mark, and locks the row in MySQL. The error says why the token doesn't pass.
+func (t *Table) judge(ctx context.Context, tx Tx, key any, tok fencing.Token) (mark int64, err error) {
 	fence, n, err := number(ctx, tx, t.selectFence, key)
 	switch {
 	case err != nil:
-		return fmt.Errorf("sqlguard: mark of %s: %w", t.resource(key), err)
+		return 0, fmt.Errorf("sqlguard: mark of %s: %w", t.resource(key), err)
 	case n == 0:
-		return fmt.Errorf("sqlguard: %s: %w", t.resource(key), sql.ErrNoRows)
+		return 0, fmt.Errorf("sqlguard: %s: %w", t.resource(key), sql.ErrNoRows)
 	case n > 1:
-		return fmt.Errorf("sqlguard: %s is %d rows; make column %s unique", t.resource(key), n, t.config.Key)
+		return 0, fmt.Errorf("sqlguard: %s is %d rows; make column %s unique", t.resource(key), n, t.config.Key)
 	case fence.Int64 > int64(fencing.MaxToken):
-		return fmt.Errorf("%w: that of %s is %d, want at most %d; find out what writes it, then Forget it or set it by hand",
+		return 0, fmt.Errorf("%w: that of %s is %d, want at most %d; find out what writes it, then Forget it or set it by hand",
 			ErrCorrupt, t.resource(key), fence.Int64, uint64(fencing.MaxToken))
 	case fence.Int64 > int64(tok):
-		return &fencing.StaleError{Resource: t.resource(key), Token: tok, Highest: fencing.Token(fence.Int64)}
+		return 0, &fencing.StaleError{Resource: t.resource(key), Token: tok, Highest: fencing.Token(fence.Int64)}
 	}
-	return fmt.Errorf("sqlguard: %s was not updated, but its mark is %d and token %d would pass now; try again", t.resource(key), fence.Int64, uint64(tok))
+	return fence.Int64, nil
 }
 
 // Forget drops the mark of a row, by setting its column to NULL in a transaction
@@ -204,19 +239,28 @@ func (t *Table) Forget(ctx context.Context, db *sql.DB, key any) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("sqlguard: forget %s: the driver does not tell the number of rows: %w", t.resource(key), err)
 	}
-	return n > 0, nil
+	if n > 0 || t.config.Dialect != MySQL {
+		return n > 0, nil
+	}
+	// MySQL counts no row that had no mark.
+	_, found, err := number(ctx, db, t.selectFence, key)
+	if err != nil {
+		return false, fmt.Errorf("sqlguard: forget %s: %w", t.resource(key), err)
+	}
+	return found > 0, nil
 }
 
 // resource names a row in errors.
 func (t *Table) resource(key any) string { return fmt.Sprintf("%s/%v", t.config.Name, key) }
 
-func (t *Table) validate(tx *sql.Tx, key any, tok fencing.Token) error {
-	switch {
-	case t == nil || t.name == "":
+func (t *Table) validate(tx Tx, key any, tok fencing.Token) error {
+	if t == nil || t.name == "" {
 		return errNotMade
-	case tx == nil:
-		return fmt.Errorf("sqlguard: the transaction for %s is nil; pass the one that writes", t.resource(key))
-	case key == nil:
+	}
+	if err := checkTx(tx, t.resource(key)); err != nil {
+		return err
+	}
+	if key == nil {
 		return fmt.Errorf("sqlguard: the key for table %s is nil, which equals no row; pass the row's", t.config.Name)
 	}
 	//guard:sql-row-bounds-tokens  a row refuses a token that no server can have reached
@@ -227,13 +271,16 @@ func (t *Table) validate(tx *sql.Tx, key any, tok fencing.Token) error {
 	return err
 }
 
-// update returns the statement and its arguments: the token, the key, then the
-// values in the order of their columns' names, so that equal sets make equal
-// statements.
+// update returns the statement and its arguments. The values are in the order of their columns'
+// names, so that equal sets make equal statements.
 func (t *Table) update(key any, tok fencing.Token, set map[string]any) (string, []any, error) {
+	d := t.config.Dialect
 	// The cast keeps a database from taking the type from a narrower column.
-	token := "CAST(" + t.config.Dialect.arg(1) + " AS BIGINT)"
+	token, keyArg := "CAST("+d.arg(1)+" AS BIGINT)", d.arg(2)
 	args := []any{int64(tok), key}
+	if d == MySQL {
+		token, args = "CAST(? AS SIGNED)", args[:1]
+	}
 	sets := []string{t.fence + " = " + token}
 	for _, column := range slices.Sorted(maps.Keys(set)) {
 		name, err := t.column("column to set", column)
@@ -244,9 +291,12 @@ func (t *Table) update(key any, tok fencing.Token, set map[string]any) (string, 
 			return "", nil, fmt.Errorf("sqlguard: column %q of %s cannot be set: it is the key or the mark", column, t.config.Name)
 		}
 		args = append(args, set[column])
-		sets = append(sets, name+" = "+t.config.Dialect.arg(len(args)))
+		sets = append(sets, name+" = "+d.arg(len(args)))
+	}
+	if d == MySQL {
+		args = append(args, key, int64(tok))
 	}
 	return "UPDATE " + t.name + " SET " + strings.Join(sets, ", ") +
 		//guard:sql-row-refuses-lower  a row refuses a token below the largest that it has seen
-		" WHERE " + t.key + " = " + t.config.Dialect.arg(2) + " AND COALESCE(" + t.fence + ", 0) <= " + token, args, nil
+		" WHERE " + t.key + " = " + keyArg + " AND COALESCE(" + t.fence + ", 0) <= " + token, args, nil
 }

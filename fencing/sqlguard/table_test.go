@@ -13,7 +13,7 @@ import (
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
 
-// rows is a result that changed so many rows; a negative one does not know.
+// rows is a result that changed this many rows; a negative number means unknown.
 type rows int64
 
 func (rows) LastInsertId() (int64, error) { return 0, errors.New("no identifier") }
@@ -24,6 +24,12 @@ func (r rows) RowsAffected() (int64, error) {
 	}
 	return int64(r), nil
 }
+
+// result is MySQL's.
+type result struct{ affected, id int64 }
+
+func (r result) LastInsertId() (int64, error) { return r.id, nil }
+func (r result) RowsAffected() (int64, error) { return r.affected, nil }
 
 var errNotCounted = errors.New("not counted")
 
@@ -66,6 +72,72 @@ func TestUpdate(t *testing.T) {
 			assert.Len(t, c.s.args[0], 4)
 		})
 	}
+}
+
+// MySQL counts the rows that changed, or those that were found if the connection says so. An
+// update that counts none is judged by the row, and then repeated if it passes.
+func TestUpdateInMySQL(t *testing.T) {
+	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: sqlguard.MySQL, Name: "s.accounts", Key: "nr", Fence: "mark"})
+	require.NoError(t, err)
+	const update = "UPDATE `s`.`accounts` SET `mark` = CAST(? AS SIGNED), `balance` = ?, `owner` = ? WHERE `nr` = ? AND COALESCE(`mark`, 0) <= CAST(? AS SIGNED)"
+	const look = "SELECT `mark` FROM `s`.`accounts` WHERE `nr` = ? FOR UPDATE"
+	for _, c := range []struct {
+		name    string
+		s       script
+		want    error
+		says    string // "": it passes
+		queries []string
+	}{
+		{"changed", script{affected: rows(1)}, nil, "", []string{update}},
+		{"found and not changed", script{affected: rows(0), rows: []any{int64(33)}}, nil, "", []string{update, look, update}},
+		{"came in between", script{affected: rows(0), rows: []any{int64(32)}}, nil, "", []string{update, look, update}},
+		{"came without a mark", script{affected: rows(0), rows: []any{nil}}, nil, "", []string{update, look, update}},
+		{"stale", script{affected: rows(0), rows: []any{int64(34)}}, fencing.ErrStale, "34", []string{update, look}},
+		{"missing", script{affected: rows(0)}, sql.ErrNoRows, "s.accounts/7", []string{update, look}},
+		{"two rows", script{affected: rows(2)}, nil, "make column nr unique", []string{update}},
+		{"two rows, not changed", script{affected: rows(0), rows: []any{int64(33), int64(33)}}, nil, "make column nr unique", []string{update, look}},
+		{"not counted", script{affected: rows(-1)}, errNotCounted, "number of rows", []string{update}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := table.Update(t.Context(), openScript(t, &c.s), 7, 33, map[string]any{"owner": "x", "balance": 1})
+			if c.says == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, c.says)
+			}
+			if c.want != nil {
+				assert.ErrorIs(t, err, c.want)
+			}
+			assert.Equal(t, c.queries, c.s.queries)
+			for i, query := range c.queries {
+				if query != update {
+					continue
+				}
+				var args []any
+				for _, arg := range c.s.args[i] {
+					args = append(args, arg.Value)
+				}
+				assert.Equal(t, []any{int64(33), int64(1), "x", int64(7), int64(33)}, args)
+			}
+		})
+	}
+	// Forget counts a row without a mark.
+	for _, c := range []struct {
+		s    script
+		want bool
+	}{{script{affected: rows(1)}, true}, {script{affected: rows(0), rows: []any{nil}}, true}, {script{affected: rows(0)}, false}} {
+		known, err := table.Forget(t.Context(), openScript(t, &c.s), 7)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, known)
+	}
+	gone := &script{affected: rows(0), errAt: 2, err: errors.New("away")}
+	_, err = table.Forget(t.Context(), openScript(t, gone), 7)
+	assert.ErrorIs(t, err, gone.err)
+
+	// The repetition may fail, too.
+	s := &script{affected: rows(0), rows: []any{int64(33)}, errAt: 3, err: errors.New("away")}
+	assert.ErrorIs(t, table.Update(t.Context(), openScript(t, s), 7, 33, nil), s.err)
+	assert.Equal(t, "rollback", s.ended)
 }
 
 func TestUpdateRefuses(t *testing.T) {

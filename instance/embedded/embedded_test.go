@@ -50,7 +50,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// In a bubble hours pass in no time, for the servers as well.
+// In a bubble hours pass instantly, for the servers as well.
 func TestContractInVirtualTime(t *testing.T) {
 	contract.Check(t, func(t *testing.T) wire.Instance {
 		c := opened(t, StartPiped, 1)
@@ -166,8 +166,8 @@ func TestRestartForgets(t *testing.T) {
 	var id wire.Identity
 	require.Eventually(t, func() bool { id, err = inst.Probe(ctx, wire.Known{}); return err == nil }, 10*time.Second, time.Millisecond)
 	assert.Equal(t, s.RunID(), id.RunID)
-	assert.False(t, id.Vouched, "nobody vouches for a server that has forgotten")
-	assert.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome, "it has forgotten")
+	assert.False(t, id.Vouched, "no one vouches for a server that has lost its data")
+	assert.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome, "it has lost its data")
 
 	require.NoError(t, c.Close())
 	assert.ErrorIs(t, s.Start(), ErrClosed)
@@ -201,8 +201,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// Time stands still while a script runs: a key that it has read can be
-// written to, however long the script takes.
+// Time stands still while a script runs: a key that it has read can be written, however long the
+// script takes.
 func TestScriptSeesOneMoment(t *testing.T) {
 	c := opened(t, Start, 1)
 	client := c.clients[0]
@@ -286,8 +286,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// TestStopDuringAProbe stops a server again and again while it is being asked
-// which commands it has.
+// TestStopDuringAProbe stops a server again and again during probes.
 func TestStopDuringAProbe(t *testing.T) {
 	c := opened(t, Start, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -309,7 +308,7 @@ func TestStopDuringAProbe(t *testing.T) {
 	for range 50 {
 		for {
 			if _, err := c.Instances()[0].Probe(ctx, wire.Known{}); err == nil {
-				break // it is up, and the others are at it as well
+				break // it is up, and the other probes run as well
 			}
 			require.NoError(t, ctx.Err(), "it doesn't come back")
 		}

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestServerLivesAndDies runs a server through all that a test can do to it.
+// TestServerLivesAndDies does all that a test can do to a server.
 func TestServerLivesAndDies(t *testing.T) {
 	for _, unix := range []bool{false, true} {
 		s := instancetest.Start(t, instancetest.Config{Unix: unix, Password: "secret", Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
@@ -45,7 +45,7 @@ func TestServerLivesAndDies(t *testing.T) {
 	}
 }
 
-// TestStartN gives servers that are different ones.
+// TestStartN starts different servers.
 func TestStartN(t *testing.T) {
 	servers := instancetest.StartN(t, 3, instancetest.Config{})
 	for _, s := range servers {

@@ -17,7 +17,7 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 )
 
-// One of two candidates leads, and the other follows at once when it resigns or ends.
+// One of two candidates leads, and the other takes over at once when the first resigns or ends.
 func TestTwoCandidates(t *testing.T) {
 	play(t, func(w *world) {
 		a, b := w.client("a", election.Config{}), w.client("b", election.Config{})
@@ -58,8 +58,7 @@ func TestTwoCandidates(t *testing.T) {
 	})
 }
 
-// A leader that is cut off stops a margin before its lease ends. The next term begins after the
-// lease has ended.
+// A leader that is cut off stops a margin before its lease ends. The next term begins after that.
 func TestTheMargin(t *testing.T) {
 	for _, set := range []time.Duration{0, ms, 5 * time.Second} {
 		play(t, func(w *world) {
@@ -104,8 +103,8 @@ func TestTheMargin(t *testing.T) {
 	}
 }
 
-// A leader that was paused past its TTL, with all timers, learns at its first look that another
-// one leads, and a resource that checks terms refuses what it does without looking.
+// A leader paused past its TTL, with all timers, learns at its first check that another one leads.
+// A resource that checks terms refuses what it does without checking.
 func TestPausedLeader(t *testing.T) {
 	play(t, func(w *world) {
 		slow := &jumpingClock{Clock: clock.New()}
@@ -124,7 +123,7 @@ func TestPausedLeader(t *testing.T) {
 		first := runA.leads()
 		runB := w.start(b)
 		synctest.Wait()
-		a.cut.Store(true) // a process that is paused sends nothing
+		a.cut.Store(true) // a paused process sends nothing
 		second := runB.leads()
 		require.NoError(t, guard.Write(w.ctx, "r", second.term, func() error { return nil }))
 		close(paused)
@@ -138,7 +137,7 @@ func TestPausedLeader(t *testing.T) {
 	})
 }
 
-// After a suspension, before any timer fires, the first look says that the term is over.
+// After a suspension, before any timer fires, the first check says that the term is over.
 func TestSuspendedLeader(t *testing.T) {
 	play(t, func(w *world) {
 		c := &jumpingClock{Clock: clock.New()}
@@ -160,7 +159,7 @@ func TestSuspendedLeader(t *testing.T) {
 	})
 }
 
-// A term ends at once when the keys are gone on a majority, as soon as an extension finds that.
+// A term ends as soon as an extension finds that a majority lost the keys.
 func TestLostMajority(t *testing.T) {
 	play(t, func(w *world) {
 		a := w.client("a", election.Config{})
@@ -349,7 +348,7 @@ func TestALeaderResigns(t *testing.T) {
 	})
 }
 
-// A candidate that resigned pauses for as long as others may take to try, before it leads again.
+// A candidate that resigned waits for as long as others may need to try, before it leads again.
 func TestTheLastLeaderStepsBack(t *testing.T) {
 	play(t, func(w *world) {
 		a := w.client("a", election.Config{})

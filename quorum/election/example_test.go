@@ -22,7 +22,7 @@ func newExample(owner string) *quorum.Coordinator {
 	if err != nil {
 		panic(err)
 	}
-	// These have just been set up and never gave a lock out: they need not wait.
+	// These were just set up and never granted a lock, so they need not wait.
 	if err := locks.Trust(context.Background()); err != nil {
 		panic(err)
 	}
@@ -44,11 +44,11 @@ func Example() {
 		leader, err := e.Leader(ctx) // any process can ask
 		fmt.Println(leader.ID, "leads:", err == nil, term == e.Term())
 
-		// Work until ctx ends, and show the term to whatever you change. Here the process
-		// is told to end.
+		// Work until ctx ends, and send the term with every change. Here the process is told to
+		// end.
 		stop()
 		<-ctx.Done()
-		return nil // what was begun has stopped: now another candidate may lead
+		return nil // the work has stopped: now another candidate may lead
 	})
 	fmt.Println("ended:", err)
 	// Output:

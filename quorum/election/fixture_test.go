@@ -98,7 +98,7 @@ func (w *world) client(owner string, cfg election.Config, overrides ...func(*quo
 	return c
 }
 
-// run is a Run under way.
+// run is a Run in progress.
 type run struct {
 	t     *testing.T
 	end   context.CancelFunc
@@ -150,8 +150,7 @@ func (r *run) leads() (l led) {
 	return l
 }
 
-// jumpingClock is a clock that can be set forward, as after a suspension. Its timers don't
-// notice.
+// jumpingClock is a clock that can be set forward, as after a suspension. Its timers don't notice.
 type jumpingClock struct {
 	clock.Clock
 	mu   sync.Mutex

@@ -20,10 +20,10 @@ import (
 	"github.com/redquorum/redlock/quorum/election"
 )
 
-// Three candidates on five real servers: leaders resign, two servers are killed, after which one
-// still leads (another one, if the first had won with those two), and then a third, which ends the
-// term. When it is back, one leads again. All the while a resource that checks terms sees them
-// rise.
+// Three candidates on five real servers. Leaders resign. Two servers are killed, and there is still
+// a leader (another one, if the first had won with those two). A third is killed, which ends the
+// term. When it is back, a candidate leads again. A resource that checks terms sees them rise
+// throughout.
 func TestOnRealServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")
@@ -70,7 +70,7 @@ func TestOnRealServers(t *testing.T) {
 						last = term
 						return nil
 					})
-					if err != nil { // on a machine that is so busy that the term was over meanwhile
+					if err != nil { // on a very busy machine the term may be over already
 						assert.ErrorIs(t, err, fencing.ErrStale)
 					}
 					select {

@@ -15,7 +15,7 @@ import (
 	"github.com/redquorum/redlock/quorum/election"
 )
 
-// Everybody can ask who leads, and the leader knows its term.
+// Any process can ask for the leader, and the leader knows its term.
 func TestLeader(t *testing.T) {
 	play(t, func(w *world) {
 		a, b := w.client("a:80", election.Config{}), w.client("", election.Config{})
@@ -130,7 +130,7 @@ func kind(err error) string {
 	return err.Error()
 }
 
-// A loop that is left observes no more, and Close ends one.
+// A loop that breaks stops observing, and Close ends a loop.
 func TestObserveEnds(t *testing.T) {
 	play(t, func(w *world) {
 		a := w.client("a", election.Config{ObserveEvery: ms})
@@ -151,7 +151,7 @@ func TestObserveEnds(t *testing.T) {
 	})
 }
 
-// While it leads a candidate can observe, too, and sees its term.
+// A candidate that leads can also observe, and sees its term.
 func TestObserveOneself(t *testing.T) {
 	play(t, func(w *world) {
 		a := w.client("a", election.Config{})

@@ -23,7 +23,7 @@ func newExample() *quorum.Coordinator {
 	if err != nil {
 		panic(err)
 	}
-	// These have just been set up and never gave a lock out: they need not wait.
+	// These were just set up and never granted a lock, so they need not wait.
 	if err := locks.Trust(context.Background()); err != nil {
 		panic(err)
 	}

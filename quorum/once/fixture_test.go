@@ -53,7 +53,7 @@ func play(t *testing.T, test func(w *world)) {
 	})
 }
 
-// process is one process, with a clock of its own.
+// process is one process, with its own clock.
 type process struct {
 	*once.Job
 	w     *world
@@ -87,7 +87,7 @@ func (w *world) process(name string, cfg once.Config, overrides ...func(*quorum.
 	return p
 }
 
-// run runs the slot's job, which takes so long.
+// run runs the slot's job, which takes this long.
 func (p *process) run(slot time.Time, takes time.Duration) error {
 	return p.Run(p.w.ctx, slot, func(ctx context.Context, _ *quorum.Lease) error {
 		p.begins(slot)
@@ -100,7 +100,7 @@ func (p *process) run(slot time.Time, takes time.Duration) error {
 	})
 }
 
-// begins notes that the process has begun the slot's job.
+// begins records that the process has begun the slot's job.
 func (p *process) begins(slot time.Time) {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *process) begins(slot time.Time) {
 	p.w.runs[text] = append(p.w.runs[text], p.name)
 }
 
-// begun are the processes that have begun the slot's job.
+// begun lists the processes that have begun the slot's job.
 func (w *world) begun(slot time.Time) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

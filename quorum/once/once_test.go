@@ -18,8 +18,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// The job of a slot is begun once, also if it has ended long before the second process comes,
-// and its keys stay for their TTL.
+// A slot's job is begun once, also if it ended long before the second process comes, and its keys
+// last for their TTL.
 func TestSecondProcess(t *testing.T) {
 	play(t, func(w *world) {
 		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
@@ -28,7 +28,7 @@ func TestSecondProcess(t *testing.T) {
 		require.ErrorIs(t, err, once.ErrDone)
 		require.ErrorIs(t, err, quorum.ErrTaken)
 		require.ErrorContains(t, err, `"job@2000-01-01T00:00:00Z", by "a"`)
-		require.ErrorIs(t, a.run(w.slot, 0), once.ErrDone, "by itself")
+		require.ErrorIs(t, a.run(w.slot, 0), once.ErrDone, "on its own")
 		time.Sleep(window - ms)
 		require.ErrorIs(t, b.run(w.slot.In(time.FixedZone("elsewhere", 3600)), 0), once.ErrDone)
 		require.Equal(t, []string{"a"}, w.begun(w.slot))
@@ -48,8 +48,8 @@ func TestSecondProcess(t *testing.T) {
 	})
 }
 
-// Processes that all come at the slot's time: one of them runs each slot, and the others learn
-// that soon.
+// All processes come at the slot's time: one of them runs each slot, and the others learn that
+// soon.
 func TestManyProcessesAtOnce(t *testing.T) {
 	play(t, func(w *world) {
 		names := []string{"a", "b", "c", "d", "e"}
@@ -125,8 +125,8 @@ func TestSkewedClocks(t *testing.T) {
 	}
 }
 
-// A process that was paused between its look at the clock and the grant doesn't run the job.
-// Others that are in time may.
+// A process paused between reading the clock and the grant doesn't run the job. Others that are in
+// time may.
 func TestPausedOnTheWay(t *testing.T) {
 	play(t, func(w *world) {
 		var late *process
@@ -139,7 +139,7 @@ func TestPausedOnTheWay(t *testing.T) {
 	})
 }
 
-// A process that crashes has begun the job. When it is back, nobody repeats it.
+// A process that crashes has begun the job. When it is back, no process repeats it.
 func TestRestartedProcess(t *testing.T) {
 	play(t, func(w *world) {
 		crashes := w.process("a", once.Config{})
@@ -150,13 +150,13 @@ func TestRestartedProcess(t *testing.T) {
 			ended <- crashes.Run(ctx, w.slot, func(ctx context.Context, _ *quorum.Lease) error {
 				crashes.begins(w.slot)
 				close(begun)
-				<-ctx.Done() // and does nothing any more
+				<-ctx.Done() // and then the process stops
 				return nil
 			})
 		}()
 		<-begun
 		synctest.Wait()
-		require.NoError(t, crashes.locks.Close(w.ctx)) // it keeps nothing alive
+		require.NoError(t, crashes.locks.Close(w.ctx)) // it extends nothing
 		crash()
 		require.ErrorIs(t, <-ended, quorum.ErrClosed)
 		for w.slot.Add(20 * time.Second).After(time.Now()) {
@@ -168,7 +168,8 @@ func TestRestartedProcess(t *testing.T) {
 	})
 }
 
-// A job may take longer than its slot, and keeps its lease. The next slot's job runs beside it.
+// A job may take longer than its slot, and keeps its lease. The next slot's job runs at the same
+// time.
 func TestLongJob(t *testing.T) {
 	play(t, func(w *world) {
 		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
@@ -194,7 +195,7 @@ func TestBoundedJob(t *testing.T) {
 	})
 }
 
-// A job whose keys are lost is told, and ends.
+// The context of a job ends when its keys are lost.
 func TestLostLease(t *testing.T) {
 	play(t, func(w *world) {
 		a := w.process("a", once.Config{})
@@ -258,7 +259,7 @@ func TestNoQuorum(t *testing.T) {
 	}
 }
 
-// Votes that are split between processes are no process's: Run waits until it can have them.
+// Votes split between processes win for none: Run waits until it can have them.
 func TestSplitVotes(t *testing.T) {
 	play(t, func(w *world) {
 		const key = "job@2000-01-01T00:00:00Z"
@@ -271,8 +272,8 @@ func TestSplitVotes(t *testing.T) {
 	})
 }
 
-// The error of a job is Run's, and the slot counts as done, also after a panic. A job that
-// releases its lease gives the slot back.
+// Run returns the error of a job, and the slot counts as done, also after a panic. A job that
+// releases its lease makes the slot available again.
 func TestJobFails(t *testing.T) {
 	failed := errors.New("failed")
 	play(t, func(w *world) {
@@ -287,7 +288,7 @@ func TestJobFails(t *testing.T) {
 		require.PanicsWithValue(t, "job", func() {
 			_ = a.Run(w.ctx, w.slot, func(context.Context, *quorum.Lease) error { panic("job") })
 		})
-		require.NoError(t, a.locks.Settle(w.ctx), "it isn't kept alive any more")
+		require.NoError(t, a.locks.Settle(w.ctx), "it isn't extended any more")
 		require.ErrorIs(t, b.run(w.slot, 0), once.ErrDone)
 	})
 	play(t, func(w *world) {
@@ -308,7 +309,7 @@ func TestJobFails(t *testing.T) {
 	})
 }
 
-// A context that has ended ends Run, or the job.
+// A context that ends also ends Run, or the job.
 func TestContextEnds(t *testing.T) {
 	play(t, func(w *world) {
 		a := w.process("a", once.Config{})
@@ -373,7 +374,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// Each slot is yielded at its time. Those that the loop's body sleeps through are skipped.
+// Each slot is yielded at its time. Slots during which the loop's body sleeps are skipped.
 func TestSlots(t *testing.T) {
 	play(t, func(w *world) {
 		time.Sleep(window - ms) // the first window is open
@@ -403,7 +404,7 @@ func TestSlots(t *testing.T) {
 			t.Error("a slot after the end")
 		}
 	})
-	play(t, func(w *world) { // a loop that is left
+	play(t, func(w *world) { // a loop that breaks
 		slots, err := w.process("a", once.Config{}).Slots(w.ctx, time.Second)
 		require.NoError(t, err)
 		for range slots {
@@ -413,7 +414,7 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// A wall clock that is set, or that went on while the machine was suspended, is noticed within
+// A wall clock that is set, or that continued while the machine was suspended, is noticed within
 // half a window. No slot is yielded twice.
 func TestSlotsAndTheWallClock(t *testing.T) {
 	play(t, func(w *world) {

@@ -1,6 +1,7 @@
 package quorumotel
 
 import (
+	"context"
 	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -15,8 +16,10 @@ const (
 	keyOutcome   = attribute.Key("redlock.outcome")
 	keyInstance  = attribute.Key("redlock.instance")
 	keyReason    = attribute.Key("redlock.reason")
+	keyHolder    = attribute.Key("redlock.holder")
 	keyDirection = attribute.Key("redlock.direction")
 	keyKey       = attribute.Key("redlock.key")
+	keyTries     = attribute.Key("redlock.tries")
 	keyTry       = attribute.Key("redlock.try")
 	keyToken     = attribute.Key("redlock.token")
 	keyValidity  = attribute.Key("redlock.validity")
@@ -42,6 +45,7 @@ var verdicts = []errorName{
 	{quorum.ErrTooSlow, "too_slow"},
 	{quorum.ErrTokenRace, "token_race"},
 	{quorum.ErrOverloaded, "overloaded"},
+	{quorum.ErrExhausted, "exhausted"},
 	{quorum.ErrSetMismatch, "set_mismatch"},
 	{quorum.ErrInterrupted, "interrupted"},
 	{quorum.ErrClosed, "closed"},
@@ -95,6 +99,39 @@ func roundOutcome(err error) (outcome, errorType string) {
 		return name, ""
 	}
 	return "failed", name
+}
+
+// waitHolder is where the holder was that a wait was for.
+func waitHolder(e quorum.WaitEnd) string {
+	switch {
+	case e.Here && e.Elsewhere:
+		return "both"
+	case e.Here:
+		return "here"
+	case e.Elsewhere:
+		return "elsewhere"
+	default:
+		return "none"
+	}
+}
+
+// waitOutcome is how a wait ended, and its error.type if that was without a lease.
+func waitOutcome(err error) (outcome, errorType string) {
+	if err == nil {
+		return "acquired", ""
+	}
+	var given *quorum.WaitError
+	switch {
+	case !errors.As(err, &given):
+		errorType = nameOf(verdictOf(err), verdicts) // no waiting cures it
+	case errors.Is(given.Verdict, quorum.ErrInterrupted) && errors.Is(given.Cause, context.DeadlineExceeded):
+		errorType = "deadline"
+	case errors.Is(given.Verdict, quorum.ErrInterrupted):
+		errorType = "cancelled"
+	default:
+		errorType = nameOf(given.Verdict, verdicts)
+	}
+	return "gave_up", errorType
 }
 
 // voteOutcome is a vote's outcome, and its error.type if it failed, or was

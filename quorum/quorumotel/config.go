@@ -16,6 +16,10 @@
 //	redlock.round.duration          histogram  s             operation, outcome, error.type
 //	redlock.instance.votes          counter    {vote}        instance, operation, outcome, error.type
 //	redlock.instance.vote.duration  histogram  s             instance, operation, outcome, error.type
+//	redlock.waiters                 up-down    {goroutine}
+//	redlock.waits                   counter    {wait}        outcome, holder, error.type
+//	redlock.wait.duration           histogram  s             outcome, holder, error.type
+//	redlock.wait.tries              histogram  {try}         outcome, holder, error.type
 //	redlock.instance.quarantines    counter    {quarantine}  instance, reason
 //	redlock.instance.clock.jumps    counter    {jump}        instance, direction
 //	redlock.instance.unprotected    counter    {event}       instance
@@ -26,7 +30,7 @@
 //	redlock.lease.hold.duration     histogram  s             outcome
 //
 // The attributes' full names are redlock.operation (acquire, extend),
-// redlock.outcome, redlock.instance, redlock.reason (restarted, clock_jumped) and
+// redlock.outcome, redlock.holder, redlock.instance, redlock.reason (restarted, clock_jumped) and
 // redlock.direction (forward, back); error.type is there only where something went
 // wrong, and has one of a few dozen values, "_OTHER" for all that this package
 // doesn't know.
@@ -37,11 +41,18 @@
 // fellows is the slowest; its late votes are in no histogram, nor are those for
 // which it wasn't asked at all. A hold's outcome is released or lost.
 //
+// redlock.waiters is how many goroutines of this process are in Acquire now. A wait is one call
+// of Acquire, also on a lock that is free: its outcome is acquired or gave_up, and error.type
+// says why (exhausted: MaxTries or MaxWait; deadline or cancelled: the caller's context; closed;
+// or what no waiting cures). Its holder is none (the lock was free), here (this process had it),
+// elsewhere (another client had it, or asked for it, too) or both, one after the other.
+//
 // # Traces
 //
 // Each round is a span, a child of the caller's, from its start to its decision,
 // with an event "vote" for each instance. It has the status Error if it failed;
-// taken is left unset. The lock's key and token are on the span. Lock values are
+// taken is left unset. A wait for a lock that was taken, or that was given up, is a span, too,
+// beside its rounds: "redlock wait". The lock's key and token are on the span. Lock values are
 // nowhere: where a server's error repeats one, it is cut short.
 package quorumotel
 

@@ -46,7 +46,7 @@ func TestBadAttributes(t *testing.T) {
 	assert.Nil(t, hooks.RoundDecided)
 }
 
-// failing makes no instrument of one kind.
+// failing refuses to make instruments of one kind.
 type failing struct {
 	noop.MeterProvider
 	meter failingMeter
@@ -90,7 +90,7 @@ func TestMeterProviderThatFails(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// What isn't measured costs nothing, and hooks for logs can stand beside.
+// Unmeasured events cost nothing, and hooks for logs can be added.
 func TestUnusedHooksAreNil(t *testing.T) {
 	hooks := observe(t).hooks
 	assert.Nil(t, hooks.RoundStarted)

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// observed is hooks together with all that they put out.
+// observed is hooks with all that they export.
 type observed struct {
 	t      testing.TB
 	hooks  quorum.Hooks
@@ -86,6 +86,10 @@ func (o *observed) series(name string) series {
 	case metricdata.Histogram[float64]:
 		for _, p := range data.DataPoints {
 			s[encode(p.Attributes)] = point{count: p.Count, sum: p.Sum}
+		}
+	case metricdata.Histogram[int64]:
+		for _, p := range data.DataPoints {
+			s[encode(p.Attributes)] = point{count: p.Count, sum: float64(p.Sum)}
 		}
 	}
 	return s

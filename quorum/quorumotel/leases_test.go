@@ -23,7 +23,7 @@ func TestLeasesAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, most, 2*611+1, "nobody read the metrics")
 	assert.NotEmpty(t, l.known)
 	assert.Empty(t, l.held(now.Add(time.Hour)))
-	assert.Empty(t, l.known, "nobody took a lock any more, and somebody read")
+	assert.Empty(t, l.known, "no more leases, and the metrics are read")
 }
 
 func TestLeasesThatEnd(t *testing.T) {
@@ -32,10 +32,10 @@ func TestLeasesThatEnd(t *testing.T) {
 	e := quorum.LeaseEvent{Key: "k", Token: 5, Validity: time.Second}
 	l.hold(e, now)
 	l.hold(quorum.LeaseEvent{Key: "k", Token: 6}, now)
-	assert.Len(t, l.known, 1, "what was over when it was told is not kept, or its end would be counted again")
+	assert.Len(t, l.known, 1, "an end that was reported first is not kept, or it would be counted again")
 
-	// A suspended machine's clocks disagree on how long it was held; the token
-	// alone says which one it is.
+	// The clocks of a suspended machine disagree on how long the lease was held, so the token alone
+	// identifies it.
 	e.Held = time.Hour
 	assert.True(t, l.drop(e, now))
 	assert.False(t, l.drop(e, now), "once")

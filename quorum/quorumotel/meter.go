@@ -24,6 +24,10 @@ type meter struct {
 	roundDuration metric.Float64Histogram
 	votes         metric.Int64Counter
 	voteDuration  metric.Float64Histogram
+	waiters       metric.Int64UpDownCounter
+	waits         metric.Int64Counter
+	waitDuration  metric.Float64Histogram
+	waitTries     metric.Int64Histogram
 	quarantines   metric.Int64Counter
 	jumps         metric.Int64Counter
 	unprotected   metric.Int64Counter
@@ -37,6 +41,8 @@ type meter struct {
 // millisecond, and locks are held for as long as work takes.
 var (
 	answerBuckets = []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+	waitBuckets   = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
+	triesBuckets  = []float64{1, 2, 3, 5, 10, 20, 50, 100}
 	holdBuckets   = []float64{.005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600}
 )
 
@@ -58,6 +64,13 @@ func newMeter(cfg Config) (*meter, error) {
 	m.roundDuration = histogram("redlock.round.duration", "Time from a round's start to its decision.", answerBuckets)
 	m.votes = counter("redlock.instance.votes", "{vote}", "Votes of an instance in rounds.")
 	m.voteDuration = histogram("redlock.instance.vote.duration", "Time from sending a request to an instance's answer, where that came before the round's decision.", answerBuckets)
+	m.waits = counter("redlock.waits", "{wait}", "Calls of Acquire that have ended, by how.")
+	m.waitDuration = histogram("redlock.wait.duration", "Time from the call of Acquire to its end.", waitBuckets)
+	var err error
+	m.waiters, err = in.Int64UpDownCounter("redlock.waiters", metric.WithUnit("{goroutine}"), metric.WithDescription("Goroutines in Acquire now."))
+	errs = append(errs, err)
+	m.waitTries, err = in.Int64Histogram("redlock.wait.tries", metric.WithUnit("{try}"), metric.WithDescription("Tries of an Acquire."), metric.WithExplicitBucketBoundaries(triesBuckets...))
+	errs = append(errs, err)
 	m.quarantines = counter("redlock.instance.quarantines", "{quarantine}", "Times that an instance was kept from voting.")
 	m.jumps = counter("redlock.instance.clock.jumps", "{jump}", "Steps of an instance's clock.")
 	m.unprotected = counter("redlock.instance.unprotected", "{event}", "Times that an instance was found to hide its restarts, from which it isn't kept from voting then.")
@@ -85,6 +98,8 @@ func newMeter(cfg Config) (*meter, error) {
 func (m *meter) hooks() quorum.Hooks {
 	return quorum.Hooks{
 		RoundDecided: m.roundDecided,
+		WaitStarted:  m.waitStarted,
+		WaitEnded:    m.waitEnded,
 		Acquired:     func(_ context.Context, e quorum.LeaseEvent) { m.leases.hold(e, time.Now()) },
 		Extended:     func(_ context.Context, e quorum.LeaseEvent) { m.leases.hold(e, time.Now()) },
 		Released:     m.leaseReleased,
@@ -125,6 +140,20 @@ func (m *meter) roundDecided(ctx context.Context, e quorum.RoundEnd) {
 			m.voteDuration.Record(ctx, b.Latency.Seconds(), attrs)
 		}
 	}
+}
+
+// waitStarted and waitEnded count with the same attributes, so that the count comes back to 0.
+func (m *meter) waitStarted(ctx context.Context, e quorum.WaitStart) {
+	m.waiters.Add(ctx, 1, m.attrs(m.keyed(nil, e.Key)...))
+}
+
+func (m *meter) waitEnded(ctx context.Context, e quorum.WaitEnd) {
+	m.waiters.Add(ctx, -1, m.attrs(m.keyed(nil, e.Key)...))
+	outcome, errorType := waitOutcome(e.Err)
+	attrs := m.attrs(m.keyed(withError([]attribute.KeyValue{keyOutcome.String(outcome), keyHolder.String(waitHolder(e))}, errorType), e.Key)...)
+	m.waits.Add(ctx, 1, attrs)
+	m.waitDuration.Record(ctx, e.Waited.Seconds(), attrs)
+	m.waitTries.Record(ctx, int64(e.Tries), attrs)
 }
 
 func (m *meter) leaseReleased(ctx context.Context, e quorum.LeaseEvent) {

@@ -50,7 +50,7 @@ func TestRoundsAndVotes(t *testing.T) {
 
 		durations := o.series("redlock.round.duration")
 		assert.Len(t, durations, 4)
-		// The first one asks the servers who they are before.
+		// The first one identifies the servers first.
 		assert.InDelta(t, .004, durations["redlock.operation=acquire,redlock.outcome=won"].sum, 1e-9)
 		assert.InDelta(t, .002, durations["redlock.operation=acquire,redlock.outcome=taken"].sum, 1e-9)
 		assert.InDelta(t, .100, durations["error.type=no_quorum,redlock.operation=acquire,redlock.outcome=failed"].sum, 1e-9)
@@ -66,8 +66,7 @@ func TestRoundsAndVotes(t *testing.T) {
 		assert.EqualValues(t, 4*3, total, "each instance has a part in each round")
 		for _, name := range []string{"B", "C"} {
 			timeout := "error.type=timeout,redlock.instance=" + name + ",redlock.operation=acquire,redlock.outcome=failed"
-			// The round was lost by the one that gave up first; the other was
-			// pending then.
+			// The round was lost when the first instance failed; the other was pending then.
 			pending := "redlock.instance=" + name + ",redlock.operation=acquire,redlock.outcome=pending"
 			assert.GreaterOrEqual(t, votes[timeout].sum+votes[pending].sum, 1.0, name)
 			assert.NotContains(t, latencies, pending, "there is no latency yet")
@@ -112,7 +111,7 @@ func TestLeases(t *testing.T) {
 			assert.EqualValues(t, 1, hold(o)["redlock.outcome=lost"].count)
 			assert.InDelta(t, 9.9, hold(o)["redlock.outcome=lost"].sum, .05)
 		},
-		"expired while nobody looked": func(t *testing.T, o *observed, c *cluster) {
+		"expired unnoticed": func(t *testing.T, o *observed, c *cluster) {
 			_, err := c.TryAcquire(t.Context(), "k")
 			require.NoError(t, err)
 			time.Sleep(9 * time.Second)
@@ -120,7 +119,7 @@ func TestLeases(t *testing.T) {
 			time.Sleep(time.Second)
 			assert.Equal(t, 0, o.held())
 		},
-		"expired while nobody looked, and released": func(t *testing.T, o *observed, c *cluster) {
+		"expired unnoticed, and released": func(t *testing.T, o *observed, c *cluster) {
 			lease, err := c.TryAcquire(t.Context(), "k")
 			require.NoError(t, err)
 			time.Sleep(11 * time.Second)
@@ -175,16 +174,16 @@ func TestLeaseOfAnotherProcess(t *testing.T) {
 		o.hooks.Released(t.Context(), e)
 		assert.EqualValues(t, 1, o.series("redlock.lease.hold.duration")["redlock.outcome=released"].count, "resumed from a handle, and valid")
 		o.hooks.Extended(t.Context(), e)
-		assert.Equal(t, 1, o.held(), "what is extended here is held here")
+		assert.Equal(t, 1, o.held(), "a lease that is extended here is held here")
 		e.Validity = 0
 		e.Token++
 		o.hooks.Extended(t.Context(), e)
-		assert.Equal(t, 1, o.held(), "over when its extension was told")
+		assert.Equal(t, 1, o.held(), "over when its extension was reported")
 	})
 }
 
-// Leases of which no end is ever told must not be remembered forever, whether or
-// not anybody reads the metrics.
+// A lease whose end is never reported must not be kept forever, whether or not the metrics are
+// read.
 func TestForgottenLeasesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := observe(t)
@@ -196,8 +195,8 @@ func TestForgottenLeasesAreForgotten(t *testing.T) {
 			acquire(i + 1)
 		}
 		assert.InDelta(t, 100, o.held(), 1)
-		// One from long ago, released now, isn't known any more; one that is
-		// within the grace still is.
+		// A lease from long ago that is released now isn't known any more; one within the grace
+		// period still is.
 		o.hooks.Released(t.Context(), quorum.LeaseEvent{Key: "1", Token: 1, Err: quorum.ErrNotHeld})
 		assert.Empty(t, o.series("redlock.lease.hold.duration"))
 		o.hooks.Released(t.Context(), quorum.LeaseEvent{Key: "29000", Token: 29000, Err: quorum.ErrNotHeld})
@@ -231,12 +230,90 @@ func TestInstanceEvents(t *testing.T) {
 	}, o.series("redlock.instance.clock.jumps"))
 }
 
+// Goroutines that wait are counted while they wait, and each wait when it is over: for how long,
+// with how many tries, and for a holder in which process.
+func TestWaits(t *testing.T) {
+	play(t, func(t *testing.T, o *observed, c *cluster) {
+		ctx := context.Background()
+		waiting := func() float64 { return o.series("redlock.waiters")[""].sum }
+		lease, err := c.Acquire(ctx, "k")
+		require.NoError(t, err)
+		assert.Zero(t, waiting())
+
+		bounded, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		ended := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := c.Acquire(bounded, "k")
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		assert.EqualValues(t, 2, waiting())
+		require.ErrorIs(t, <-ended, context.DeadlineExceeded)
+		require.ErrorIs(t, <-ended, context.DeadlineExceeded)
+		assert.Zero(t, waiting())
+		go func() {
+			next, err := c.Acquire(ctx, "k")
+			if err == nil {
+				err = next.Release(ctx)
+			}
+			ended <- err
+		}()
+		synctest.Wait()
+		time.Sleep(3 * time.Second)
+		require.NoError(t, lease.Release(ctx))
+		require.NoError(t, <-ended)
+		assert.Zero(t, waiting())
+
+		free := "redlock.holder=none,redlock.outcome=acquired"
+		here := "redlock.holder=here,redlock.outcome=acquired"
+		late := "error.type=deadline,redlock.holder=here,redlock.outcome=gave_up"
+		assert.Equal(t, series{free: {sum: 1}, here: {sum: 1}, late: {sum: 2}}, o.series("redlock.waits"))
+		durations := o.series("redlock.wait.duration")
+		assert.InDelta(t, 2, durations[late].sum, 1e-9)
+		assert.InDelta(t, 3.3, durations[here].sum, .31) // and up to a pause, because the servers don't notify
+		assert.Equal(t, point{count: 1, sum: 1}, o.series("redlock.wait.tries")[free])
+
+		var spans []string
+		for _, s := range o.spans.Ended() {
+			if s.Name() == "redlock wait" {
+				spans = append(spans, fmt.Sprint(s.EndTime().Sub(s.StartTime()).Truncate(time.Second), " ", s.Status().Description))
+			}
+		}
+		assert.Equal(t, []string{"1s deadline", "1s deadline", "3s "}, spans, "a free lock needs none")
+	})
+}
+
+func TestWhyWaitsAreGivenUp(t *testing.T) {
+	given := func(verdict, cause error) error {
+		return &quorum.WaitError{Verdict: verdict, Cause: cause, Last: &quorum.RoundError{Verdict: quorum.ErrTaken}}
+	}
+	o := observe(t)
+	want := series{}
+	for name, err := range map[string]error{
+		"exhausted":    given(quorum.ErrExhausted, nil),
+		"deadline":     given(quorum.ErrInterrupted, context.DeadlineExceeded),
+		"cancelled":    given(quorum.ErrInterrupted, fmt.Errorf("%w: %w", context.Canceled, errors.New("the user left"))),
+		"closed":       given(quorum.ErrClosed, nil),
+		"set_mismatch": &quorum.RoundError{Verdict: quorum.ErrSetMismatch},
+		"_OTHER":       errors.New("a hook panicked"),
+	} {
+		o.hooks.WaitEnded(t.Context(), quorum.WaitEnd{Key: "k", Here: true, Elsewhere: true, Err: err})
+		want["error.type="+name+",redlock.holder=both,redlock.outcome=gave_up"] = point{sum: 1}
+	}
+	assert.Equal(t, want, o.series("redlock.waits"))
+}
+
 // tellAll calls every hook that measures.
 func tellAll(ctx context.Context, h quorum.Hooks) {
 	h.RoundDecided(ctx, quorum.RoundEnd{
 		Op: wire.Acquire, Key: "secret-key", Took: time.Second,
 		Ballots: []quorum.Ballot{{Instance: "A", Latency: time.Second, Vote: wire.Vote{Outcome: wire.Granted}}},
 	})
+	h.WaitStarted(ctx, quorum.WaitStart{Key: "secret-key", Waiters: 1})
+	h.WaitEnded(ctx, quorum.WaitEnd{Key: "secret-key", Waited: time.Second, Tries: 1})
 	h.Acquired(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 1, Validity: time.Minute})
 	h.Acquired(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 2, Validity: time.Minute})
 	h.Released(ctx, quorum.LeaseEvent{Key: "secret-key", Token: 1, Validity: 1})
@@ -260,7 +337,7 @@ func TestInstruments(t *testing.T) {
 			if data.IsMonotonic {
 				kind = "counter"
 			}
-		case metricdata.Histogram[float64]:
+		case metricdata.Histogram[float64], metricdata.Histogram[int64]:
 			kind = "histogram"
 		}
 		got[name] = kind + " " + m.Unit
@@ -270,6 +347,10 @@ func TestInstruments(t *testing.T) {
 		"redlock.instance.unprotected":   "counter {event}",
 		"redlock.instance.cannot_notify": "counter {event}",
 		"redlock.rounds":                 "counter {round}",
+		"redlock.waiters":                "up-down {goroutine}",
+		"redlock.waits":                  "counter {wait}",
+		"redlock.wait.duration":          "histogram s",
+		"redlock.wait.tries":             "histogram {try}",
 		"redlock.round.duration":         "histogram s",
 		"redlock.instance.votes":         "counter {vote}",
 		"redlock.instance.vote.duration": "histogram s",
@@ -337,7 +418,7 @@ func TestTwoCoordinators(t *testing.T) {
 func TestErrorTypes(t *testing.T) {
 	inRound := func(verdict error) error {
 		return &quorum.RoundError{Op: wire.Acquire, Verdict: verdict, Votes: []quorum.Ballot{
-			// Not to be taken for how the round ended.
+			// Not the outcome of the round.
 			{Instance: "A", Vote: wire.Vote{Err: fmt.Errorf("%w, %w", quorum.ErrTaken, quorum.ErrClosed)}},
 		}}
 	}

@@ -22,7 +22,34 @@ func newTracer(cfg Config) *tracer {
 	return &tracer{base: slices.Clip(slices.Clone(cfg.Attributes)), out: cfg.TracerProvider.Tracer(scope)}
 }
 
-func (t *tracer) hooks() quorum.Hooks { return quorum.Hooks{RoundDecided: t.roundDecided} }
+func (t *tracer) hooks() quorum.Hooks {
+	return quorum.Hooks{RoundDecided: t.roundDecided, WaitEnded: t.waitEnded}
+}
+
+// waitEnded makes the span of a wait when it is over. A goroutine that waits behind others of
+// its process may send no round, so rounds' spans would leave a gap. An Acquire that found the
+// lock free needs none.
+func (t *tracer) waitEnded(ctx context.Context, e quorum.WaitEnd) {
+	if !e.Here && !e.Elsewhere && e.Err == nil {
+		return
+	}
+	_, s := t.out.Start(ctx, "redlock wait",
+		trace.WithTimestamp(e.Started),
+		trace.WithAttributes(t.base...),
+		trace.WithAttributes(keyKey.String(valid(e.Key))))
+	defer s.End(trace.WithTimestamp(e.Started.Add(e.Waited)))
+	if !s.IsRecording() {
+		return
+	}
+	outcome, errorType := waitOutcome(e.Err)
+	s.SetAttributes(withError([]attribute.KeyValue{keyOutcome.String(outcome), keyHolder.String(waitHolder(e)), keyTries.Int(e.Tries)}, errorType)...)
+	if e.Token != 0 {
+		s.SetAttributes(keyToken.Int64(int64(e.Token))) // at most 2^53
+	}
+	if e.Err != nil {
+		s.SetStatus(codes.Error, errorType)
+	}
+}
 
 // roundDecided makes a round's span when it is over. One that was begun with the
 // round would have to be carried to its end in a context, and hooks can't give

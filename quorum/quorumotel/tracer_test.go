@@ -128,8 +128,7 @@ type sampler func(trace.SamplingParameters) trace.SamplingResult
 func (s sampler) ShouldSample(p trace.SamplingParameters) trace.SamplingResult { return s(p) }
 func (s sampler) Description() string                                          { return "test" }
 
-// In a real run each round is a span of the caller's trace, and no lock value is
-// in any.
+// In a real run each round is a span of the caller's trace, and no span has a lock's value.
 func TestSpansOfARealRun(t *testing.T) {
 	play(t, func(t *testing.T, o *observed, c *cluster) {
 		ctx, parent := o.tracer.Tracer("test").Start(context.Background(), "the caller's")
@@ -167,8 +166,8 @@ func TestSpansOfARealRun(t *testing.T) {
 	})
 }
 
-// Exporters of OTLP drop a whole batch in which one string isn't UTF-8, and keys, names and
-// errors may hold any bytes.
+// OTLP exporters drop a whole batch if one string isn't UTF-8, and keys, names and errors may hold
+// any bytes.
 func TestEverythingIsUTF8(t *testing.T) {
 	o := observe(t, func(c *quorumotel.Config) { c.KeyOnMetrics = true })
 	const key, escaped = "user/\xff\"ü", `user/\xff\"ü`
@@ -201,7 +200,7 @@ func TestEverythingIsUTF8(t *testing.T) {
 	assert.Contains(t, spans, attribute.String("error.message", `says \xff 01234567...`))
 }
 
-// gather gives the attributes of every point of every metric.
+// gather returns the attributes of every point of every metric.
 func (o *observed) gather() (all [][]attribute.KeyValue) {
 	o.t.Helper()
 	var found metricdata.ResourceMetrics

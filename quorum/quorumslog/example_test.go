@@ -21,7 +21,7 @@ func Example() {
 
 	cfg := quorum.Config{Hooks: quorumslog.Hooks(logger)}
 
-	// A Coordinator made with cfg calls these.
+	// A Coordinator made with cfg calls these hooks.
 	cfg.Hooks.Lost(quorum.LeaseEvent{Key: "reports/daily", Token: 33, Held: 9898 * time.Millisecond, Err: quorum.ErrExpired})
 	cfg.Hooks.ClockJumped(quorum.ClockEvent{Instance: "redis-3:6379", Jump: drift.Jump{By: 15 * time.Second, Within: 2 * time.Second}})
 	// Output:
@@ -29,7 +29,7 @@ func Example() {
 	// level=ERROR msg="instance clock jumped" instance=redis-3:6379 by=15s within=2s
 }
 
-// Extensions are left out, and a lock that was acquired is only for debugging.
+// Extensions are not logged, and acquired locks only for debugging.
 func ExampleLevels() {
 	levels := quorumslog.DefaultLevels()
 	levels.Acquired = slog.LevelDebug

@@ -25,7 +25,7 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 	return quorum.Hooks{
 		RoundStarted: func(ctx context.Context, e quorum.RoundStart) {
 			out.write(ctx, l.Round, "lock round started", func() []slog.Attr {
-				return []slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try)}
+				return appendAlso([]slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try)}, e.Also)
 			})
 		},
 		RoundDecided: func(ctx context.Context, e quorum.RoundEnd) {
@@ -34,6 +34,19 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 				text = "lock round lost"
 			}
 			out.write(ctx, l.Round, text, func() []slog.Attr { return roundAttrs(e) })
+		},
+		WaitStarted: func(ctx context.Context, e quorum.WaitStart) {
+			out.write(ctx, l.WaitStarted, "lock wait started", func() []slog.Attr {
+				return []slog.Attr{slog.String("key", e.Key), slog.Int("waiters", e.Waiters)}
+			})
+		},
+		WaitEnded: func(ctx context.Context, e quorum.WaitEnd) {
+			switch {
+			case e.Err != nil:
+				out.write(ctx, l.GaveUp, "lock wait given up", func() []slog.Attr { return waitAttrs(e) })
+			case e.Here || e.Elsewhere:
+				out.write(ctx, l.Waited, "lock wait ended", func() []slog.Attr { return waitAttrs(e) })
+			}
 		},
 		Acquired: func(ctx context.Context, e quorum.LeaseEvent) {
 			out.write(ctx, l.Acquired, "lock acquired", func() []slog.Attr { return leaseAttrs(e) })
@@ -103,7 +116,7 @@ func roundAttrs(e quorum.RoundEnd) []slog.Attr {
 		ballots[i] = ballotAttr(b)
 	}
 	attrs = append(attrs, slog.GroupAttrs("ballots", ballots...))
-	return appendError(attrs, e.Err)
+	return appendError(appendAlso(attrs, e.Also), e.Err)
 }
 
 // ballotAttr is one instance's ballot, under its name. Vote.Holder, a lock's value, is not in it.
@@ -122,10 +135,25 @@ func ballotAttr(b quorum.Ballot) slog.Attr {
 	return slog.GroupAttrs(b.Instance, appendError(attrs, b.Vote.Err)...)
 }
 
+func waitAttrs(e quorum.WaitEnd) []slog.Attr {
+	attrs := appendToken([]slog.Attr{slog.String("key", e.Key)}, e.Token)
+	attrs = append(attrs, slog.Duration("waited", e.Waited), slog.Int("tries", e.Tries),
+		slog.Bool("here", e.Here), slog.Bool("elsewhere", e.Elsewhere))
+	return appendError(attrs, e.Err)
+}
+
 func leaseAttrs(e quorum.LeaseEvent) []slog.Attr {
 	attrs := appendToken([]slog.Attr{slog.String("key", e.Key)}, e.Token)
 	attrs = append(attrs, slog.Duration("validity", e.Validity), slog.Duration("held", e.Held))
-	return appendError(attrs, e.Err)
+	return appendError(appendAlso(attrs, e.Also), e.Err)
+}
+
+// appendAlso appends the other keys of a lease on several.
+func appendAlso(attrs []slog.Attr, also []string) []slog.Attr {
+	if also == nil {
+		return attrs
+	}
+	return append(attrs, slog.Any("also", also))
 }
 
 func quarantineAttrs(e quorum.QuarantineEvent) []slog.Attr {

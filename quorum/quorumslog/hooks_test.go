@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// record is one log record, its attributes with dotted names. The times of
-// records are left out: events have their own.
+// record is one log record, its attributes with dotted names. It has no time, because events have
+// their own.
 type record struct {
 	level slog.Level
 	text  string
@@ -34,7 +34,7 @@ type record struct {
 	ctx   context.Context
 }
 
-// recorder is a handler that keeps what it is given from a level on.
+// recorder is a handler that keeps records from a level up.
 type recorder struct {
 	least slog.Level
 
@@ -75,7 +75,7 @@ func flatten(to map[string]any, prefix string, a slog.Attr) {
 func (r *recorder) WithAttrs([]slog.Attr) slog.Handler { return r }
 func (r *recorder) WithGroup(string) slog.Handler      { return r }
 
-// only gives the single record there is.
+// only returns the only record.
 func (r *recorder) only(t *testing.T) record {
 	t.Helper()
 	r.mu.Lock()
@@ -94,7 +94,7 @@ func (r *recorder) texts() []string {
 	return texts
 }
 
-// find gives the first record with this text.
+// find returns the first record with this text.
 func (r *recorder) find(t *testing.T, text string) record {
 	t.Helper()
 	r.mu.Lock()
@@ -163,6 +163,27 @@ func TestRecords(t *testing.T) {
 				"ballots.B.outcome": "refused", "ballots.B.latency": time.Duration(4), "ballots.B.remaining": "forever",
 				"ballots.C.outcome": "failed", "ballots.C.latency": time.Duration(5), "ballots.C.error": errDown,
 			},
+		},
+		"wait started": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.WaitStarted(ctx, quorum.WaitStart{Key: "k", Waiters: 4})
+			},
+			level: slog.LevelDebug, text: "lock wait started",
+			attrs: map[string]any{"key": "k", "waiters": int64(4)},
+		},
+		"wait ended": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.WaitEnded(ctx, quorum.WaitEnd{Key: "k", Waited: time.Second, Tries: 3, Elsewhere: true, Token: 7})
+			},
+			level: slog.LevelInfo, text: "lock wait ended",
+			attrs: map[string]any{"key": "k", "token": uint64(7), "waited": time.Second, "tries": int64(3), "here": false, "elsewhere": true},
+		},
+		"wait given up": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.WaitEnded(ctx, quorum.WaitEnd{Key: "k", Waited: time.Minute, Tries: 9, Here: true, Err: quorum.ErrExhausted})
+			},
+			level: slog.LevelInfo, text: "lock wait given up",
+			attrs: map[string]any{"key": "k", "waited": time.Minute, "tries": int64(9), "here": true, "elsewhere": false, "error": quorum.ErrExhausted},
 		},
 		"acquired": {
 			tell: func(ctx context.Context, h quorum.Hooks) {
@@ -267,7 +288,7 @@ func TestRecords(t *testing.T) {
 type ctxKey struct{}
 
 func TestLevelsCanBeSet(t *testing.T) {
-	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Waiting: 11, Quarantined: 7, ClockJumped: 8, Unprotected: 9, CannotNotify: 10}
+	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Waiting: 11, Quarantined: 7, ClockJumped: 8, Unprotected: 9, CannotNotify: 10, WaitStarted: 12, Waited: 13, GaveUp: 14}
 	r := &recorder{}
 	h := levels.Hooks(slog.New(r))
 	ctx := t.Context()
@@ -284,11 +305,15 @@ func TestLevelsCanBeSet(t *testing.T) {
 	h.Unprotected(quorum.UnprotectedEvent{})
 	h.CannotNotify(quorum.CannotNotifyEvent{Err: quorum.ErrTaken})
 	h.Waiting(ctx, quorum.WaitEvent{})
+	h.WaitStarted(ctx, quorum.WaitStart{})
+	h.WaitEnded(ctx, quorum.WaitEnd{}) // the lock was free
+	h.WaitEnded(ctx, quorum.WaitEnd{Here: true})
+	h.WaitEnded(ctx, quorum.WaitEnd{Err: quorum.ErrClosed})
 	var got []slog.Level
 	for _, rec := range r.records {
 		got = append(got, rec.level)
 	}
-	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, got)
+	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, got)
 }
 
 func TestNilLoggerIsTheDefaultOne(t *testing.T) {
@@ -301,8 +326,8 @@ func TestNilLoggerIsTheDefaultOne(t *testing.T) {
 	assert.Equal(t, "k", r.only(t).attrs["key"])
 }
 
-// A real run, in which no value may get into the log: not the lease's own, nor the
-// one that a server repeats in an error.
+// A real run. No value may get into the log: neither the lease's own, nor one that a server repeats
+// in an error.
 func TestValuesAreNeverWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{least: slog.LevelDebug}
@@ -378,10 +403,28 @@ func BenchmarkDisabled(b *testing.B) {
 	}
 }
 
-// What isn't written is not put together either.
+// A record that isn't written isn't built either.
 func TestDisabledLevelsAllocateNothing(t *testing.T) {
 	h := quorumslog.Hooks(slog.New(slog.DiscardHandler))
 	e := quorum.RoundEnd{Op: wire.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5), Err: quorum.ErrTaken}
 	ctx := t.Context()
 	assert.Zero(t, testing.AllocsPerRun(100, func() { h.RoundDecided(ctx, e) }))
+}
+
+// Of a lease on several keys all are named.
+func TestAllKeysAreNamed(t *testing.T) {
+	r := &recorder{least: slog.LevelDebug - 4}
+	hooks := quorumslog.Levels{}.Hooks(slog.New(r))
+	also := []string{"b", "c"}
+	ctx := context.Background()
+	hooks.RoundStarted(ctx, quorum.RoundStart{Key: "a", Also: also})
+	hooks.RoundDecided(ctx, quorum.RoundEnd{Key: "a", Also: also})
+	hooks.Acquired(ctx, quorum.LeaseEvent{Key: "a", Also: also})
+	hooks.Lost(quorum.LeaseEvent{Key: "a", Also: also, Err: quorum.ErrLost})
+	require.Len(t, r.records, 4)
+	for _, rec := range r.records {
+		assert.Equal(t, also, rec.attrs["also"], rec.text)
+	}
+	hooks.Acquired(ctx, quorum.LeaseEvent{Key: "a"})
+	assert.NotContains(t, r.records[4].attrs, "also")
 }

@@ -16,6 +16,15 @@ type Levels struct {
 	// Round is a round that begins, is won or is lost. Default debug: a lock
 	// that is fought over takes many.
 	Round slog.Level
+	// WaitStarted is a goroutine that entered the wait queue, also for a lock that
+	// is free. Default debug.
+	WaitStarted slog.Level
+	// Waited is a wait that ended with the lock, if another goroutine or another
+	// client had it. Default info. An Acquire that found the lock free writes nothing.
+	Waited slog.Level
+	// GaveUp is a wait that ended without the lock. Default info: the caller has the
+	// error.
+	GaveUp slog.Level
 	// Acquired is a lease that was handed out. Default info.
 	Acquired slog.Level
 	// Extended is a lease that has a new deadline. Default debug.
@@ -46,6 +55,9 @@ type Levels struct {
 func DefaultLevels() Levels {
 	return Levels{
 		Round:         slog.LevelDebug,
+		WaitStarted:   slog.LevelDebug,
+		Waited:        slog.LevelInfo,
+		GaveUp:        slog.LevelInfo,
 		Acquired:      slog.LevelInfo,
 		Extended:      slog.LevelDebug,
 		Released:      slog.LevelInfo,

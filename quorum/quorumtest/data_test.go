@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// What others than the library may do to a server's data.
+// What programs other than the library may do to a server's data.
 func TestDataFromBehind(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
 	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 5, Q: 3}}}
@@ -49,7 +49,7 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
 	for name, c := range map[string]struct {
 		drop func(d *quorumtest.Data, now time.Time) bool
-		// What the same run is given, and what another set hears.
+		// The next token in the same run, and the error for another set.
 		next    fencing.Token
 		refused bool
 	}{
@@ -90,8 +90,8 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 	assert.Empty(t, d.Records.List(now.Add(2*time.Hour)))
 }
 
-// The set is written by who takes the lock, and by a Restore where there is none;
-// never by a Raise. And a client of another set learns nothing of the holder.
+// Acquire writes the set, and Restore does where there is none; Raise never does. A client of
+// another set learns nothing of the holder.
 func TestWhoWritesTheSet(t *testing.T) {
 	d, now := quorumtest.NewData(), time.Unix(1000, 0)
 	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}

@@ -33,6 +33,13 @@ func (d *Data) outcome(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote
 	if err := validate(w, cmd); err != nil {
 		return wire.Vote{Err: err, Unsent: true}
 	}
+	if len(cmd.Also) > 0 {
+		vote := d.several(cmd, now)
+		if vote.Outcome == wire.Granted {
+			vote.Keys = uint8(1 + len(cmd.Also))
+		}
+		return vote
+	}
 	held, expires, exists := d.Keys.Get(cmd.Key, now)
 	mine := exists && held == cmd.Value
 	refused := wire.Vote{Outcome: wire.Refused}
@@ -122,7 +129,7 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 	}
 	held, expires, exists := d.Keys.Get(cmd.Key, now)
 	if exists && d.Usual(cmd, now) {
-		d.spill(cmd, now, false)
+		d.spill(cmd, now)
 	}
 	replaces := exists && cmd.Replace != "" && held == cmd.Replace
 	if exists && !replaces {
@@ -145,11 +152,13 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 // is in another run, the counter rises or is made for nothing, and in another run the key is
 // set.
 func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
-	if cmd.Op != wire.Acquire || cmd.Run == "" || cmd.Replace != "" || cmd.Fence.Reserve > 0 {
-		return false
-	}
 	r, _, _ := d.Records.Get(cmd.Key, now)
-	return !cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run || d.Makes(cmd, now)
+	return plain(cmd) && (!cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run) || d.Makes(cmd, now)
+}
+
+// plain reports whether a request is of the kind that a transaction can ask for.
+func plain(cmd wire.Request) bool {
+	return cmd.Op == wire.Acquire && cmd.Run != "" && cmd.Replace == "" && cmd.Fence.Reserve == 0 && len(cmd.Also) == 0
 }
 
 // Makes reports whether a transaction may make the lock's counter (start.go in package
@@ -158,7 +167,7 @@ func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
 func (d *Data) Makes(cmd wire.Request, now time.Time) bool {
 	_, _, counted := d.Counters.Get(cmd.Key, now)
 	_, _, recorded := d.Records.Get(cmd.Key, now)
-	return cmd.Op == wire.Acquire && cmd.Fence.On && cmd.Fence.Token > 0 && cmd.Run != "" && cmd.Replace == "" && cmd.Fence.Reserve == 0 && !counted && !recorded
+	return plain(cmd) && cmd.Fence.On && cmd.Fence.Token > 0 && !counted && !recorded
 }
 
 // Spill executes on a server in another run what a transaction does there. It reports
@@ -167,7 +176,7 @@ func (d *Data) Spill(cmd wire.Request, now time.Time) (set bool) {
 	if !d.Usual(cmd, now) {
 		return false
 	}
-	d.spill(cmd, now, true)
+	d.spill(cmd, now)
 	if _, _, exists := d.Keys.Get(cmd.Key, now); exists {
 		return false
 	}
@@ -176,14 +185,11 @@ func (d *Data) Spill(cmd wire.Request, now time.Time) (set bool) {
 }
 
 // spill counts for nothing, or makes a counter. One that was lost stays lost otherwise: package
-// instance knows it by its few digits. The record that was made with the counter stays if no
-// script follows that takes it back.
-func (d *Data) spill(cmd wire.Request, now time.Time, stays bool) {
+// instance knows it by its few digits.
+func (d *Data) spill(cmd wire.Request, now time.Time) {
 	if d.Makes(cmd, now) {
 		d.Counters.Put(cmd.Key, cmd.Fence.Token, now.Add(cmd.Fence.TTL))
-		if stays {
-			d.Records.Put(cmd.Key, Record{Set: cmd.Fence.Set.String(), Run: Unvouched}, now.Add(cmd.Fence.TTL))
-		}
+		d.Records.Put(cmd.Key, Record{Set: cmd.Fence.Set.String(), Run: Unvouched}, now.Add(cmd.Fence.TTL))
 		return
 	}
 	if token, expires, known := d.Counters.Get(cmd.Key, now); known && cmd.Fence.On {
@@ -193,6 +199,21 @@ func (d *Data) spill(cmd wire.Request, now time.Time, stays bool) {
 
 // count raises the counter for a grant, and returns how many tokens it reserved.
 func (d *Data) count(cmd wire.Request, now time.Time) (token fencing.Token, reserved int, err error) {
+	token = d.next(cmd, now)
+	clock := fencing.Token(max(0, now.UnixMicro()))
+	if token > most(cmd, now) {
+		return 0, 0, &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
+	}
+	if token < clock {
+		reserved = int(min(fencing.Token(cmd.Fence.Reserve), clock-token))
+	}
+	token += fencing.Token(reserved)
+	d.counted(cmd, token, now)
+	return token, reserved, nil
+}
+
+// next is the next token of the counter.
+func (d *Data) next(cmd wire.Request, now time.Time) fencing.Token {
 	token, _, known := d.Counters.Get(cmd.Key, now)
 	r, _, _ := d.Records.Get(cmd.Key, now)
 	clock := fencing.Token(max(0, now.UnixMicro()))
@@ -205,20 +226,18 @@ func (d *Data) count(cmd wire.Request, now time.Time) (token fencing.Token, rese
 			token = max(token, start)
 		}
 	}
+	return token
+}
+
+// counted writes the counter of a grant, and its record.
+func (d *Data) counted(cmd wire.Request, token fencing.Token, now time.Time) {
+	r, _, _ := d.Records.Get(cmd.Key, now)
 	if cmd.Run != "" || r.Run == Unvouched {
 		r.Run = cmd.Run
 	}
-	if token > most(cmd, now) {
-		return 0, 0, &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
-	}
-	if token < clock {
-		reserved = int(min(fencing.Token(cmd.Fence.Reserve), clock-token))
-	}
-	token += fencing.Token(reserved)
 	r.Set = cmd.Fence.Set.String()
 	d.Counters.Put(cmd.Key, token, now.Add(cmd.Fence.TTL))
 	d.Records.Put(cmd.Key, r, now.Add(cmd.Fence.TTL))
-	return token, reserved, nil
 }
 
 // most is the largest value that the counter may be raised to.
@@ -245,20 +264,25 @@ func (d *Data) checkSet(cmd wire.Request, now time.Time) error {
 // says that the counter was lifted to the clock. A token from other servers doesn't prove
 // that.
 func (d *Data) lift(cmd wire.Request, now time.Time) error {
-	token, _, _ := d.Counters.Get(cmd.Key, now)
-	if cmd.Fence.Token > most(cmd, now) {
-		return &wire.CounterError{Token: cmd.Fence.Token, Clock: now, Most: cmd.Fence.Ahead}
+	if err := liftable(cmd, now); err != nil {
+		return err
 	}
+	token, _, _ := d.Counters.Get(cmd.Key, now)
 	d.Counters.Put(cmd.Key, max(token, cmd.Fence.Token), now.Add(cmd.Fence.TTL))
 	r, _, known := d.Records.Get(cmd.Key, now)
 	if cmd.Op == wire.Restore && r.Set == "" && cmd.Fence.Set != (wire.Set{}) {
 		r.Set, known = cmd.Fence.Set.String(), true
 	}
-	if cmd.Op == wire.Restore && r == (Record{Set: cmd.Fence.Set.String(), Run: Unvouched}) {
-		r.Run = ""
-	}
 	if known {
 		d.Records.Put(cmd.Key, r, now.Add(cmd.Fence.TTL))
+	}
+	return nil
+}
+
+// liftable is nil if a counter may settle the request's token, whatever it is now.
+func liftable(cmd wire.Request, now time.Time) error {
+	if cmd.Fence.Token > most(cmd, now) {
+		return &wire.CounterError{Token: cmd.Fence.Token, Clock: now, Most: cmd.Fence.Ahead}
 	}
 	return nil
 }
@@ -288,7 +312,21 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 		return fmt.Errorf("%w: no operation has the number %d", ErrBadRequest, cmd.Op)
 	}
 	wrong := ""
+	last := cmd.Key
+	for _, key := range cmd.Also {
+		if key <= last {
+			wrong = "its keys are not in ascending order"
+		}
+		last = key
+	}
 	switch {
+	case wrong != "":
+	case len(cmd.Also) > 0 && !valued:
+		wrong = "it has several keys"
+	case len(cmd.Also) >= wire.MaxKeys:
+		wrong = fmt.Sprintf("it has %d keys, want at most %d", 1+len(cmd.Also), wire.MaxKeys)
+	case len(cmd.Also) > 0 && cmd.Fence.Reserve > 0:
+		wrong = "it reserves tokens for a lease on several keys"
 	case keyed && cmd.Key == "":
 		wrong = "it has no Key"
 	case valued && cmd.Value == "":

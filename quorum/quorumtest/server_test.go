@@ -27,8 +27,8 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// A hung server takes commands into its socket buffer and carries them out when
-// it wakes up, each with its full TTL, though the callers have long given up.
+// A hung server takes requests into its socket buffer and carries them out when it wakes up, each
+// with its full TTL, though the callers have long given up.
 func TestServerHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := quorumtest.NewServer("a", nil)
@@ -60,7 +60,7 @@ func TestServerHang(t *testing.T) {
 	})
 }
 
-// A command that is under way arrives, also when nobody waits for it any more.
+// A request in flight arrives, even if its caller has given up.
 func TestServerDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := quorumtest.NewServer("a", nil)
@@ -82,7 +82,7 @@ func TestServerDelay(t *testing.T) {
 		require.Len(t, s.Log(), 2)
 		assert.Equal(t, sent.Add(230*time.Millisecond), s.Log()[1].At)
 
-		// Commands are carried out in the order in which they arrive.
+		// Requests are carried out in the order in which they arrive.
 		s.Delay(func(cmd wire.Request) time.Duration {
 			if cmd.Value == "slow" {
 				return time.Second
@@ -149,7 +149,7 @@ func TestServerRuns(t *testing.T) {
 		vote := s.Do(t.Context(), acquire("v"))
 		require.Equal(t, wire.Granted, vote.Outcome)
 
-		// Who waits when it dies can't know what became of his command.
+		// A caller that waits when the server dies can't know what became of its request.
 		s.Hang()
 		waiter := make(chan wire.Vote)
 		go func() { waiter <- s.Do(t.Context(), acquire("w")) }()

@@ -22,8 +22,8 @@ const (
 	// same step, and Vote.Replaced says so.
 	//
 	// Granted: set. Refused: the key exists, or another Set was used for it. A request that
-	// names a Run may raise the counter by one although it is refused or fails, or make one at
-	// Fence.Token if there was none.
+	// names a Run may raise the counter by one although it is refused or fails. If there was
+	// none it may make one at Fence.Token, which then belongs to Fence.Set.
 	Acquire Op = iota + 1
 
 	// Raise lifts the counter to Fence.Token if it is lower, but only while the key holds
@@ -87,6 +87,10 @@ func (op Op) String() string {
 // lease that is extended too late is lost.
 func (op Op) Held() bool { return op >= Raise && op <= Release }
 
+// MaxKeys is how many keys a Request may be about. A server serves nobody else while it looks at
+// them all, and the more keys a lease needs the less often all are free at once.
+const MaxKeys = 16
+
 // Request is one request to one instance. Package quorum sends valid fields only: an
 // Instance need not check them again.
 type Request struct {
@@ -95,6 +99,24 @@ type Request struct {
 	// Key is the name of the locked resource, and the lock's key on the server: 1 to
 	// 1024 bytes, no NUL and no braces. Empty for Tick.
 	Key string
+
+	// Also are the other keys of a lease on several (Acquire, Raise, Extend, Restore,
+	// Release): in ascending order, above Key, at most MaxKeys-1 of them. Usually nil. The
+	// request is then about all of its keys, in the same atomic step, with one value:
+	//
+	//   - Acquire is granted if every key is free, or holds Replace. It sets all keys, and
+	//     raises every counter to one token: the largest that a grant of any of the keys
+	//     alone would get. In any other case it changes nothing, not even a counter, and a
+	//     vote that is refused names the first key in the way (Vote.InTheWay).
+	//   - Raise and Restore are granted as if each key was asked for alone and all were
+	//     granted. Otherwise they change nothing. Restore sets the missing keys; those that
+	//     hold the value get the TTL if they have less.
+	//   - Extend and Release do what they do to each key that holds the value, and are
+	//     granted if all keys did. With Notify, Release notifies a process for each key.
+	//
+	// Fence.Reserve is 0 then. A vote that is granted says how many keys it is about
+	// (Vote.Keys).
+	Also []string
 
 	// Value is what the key is set to or compared with: a random value that belongs to one
 	// round. Empty for Look and Tick.
@@ -143,8 +165,9 @@ type Fence struct {
 	// starts that would start from the server's clock, because it was lost or the last grant
 	// was in another run: at Token, if that is above the clock and no further ahead of it
 	// than Ahead, or else right above the clock. So a new resource's counters start at the
-	// same token on all instances. The second grant may start from the clock again. Zero means
-	// no preference.
+	// same token on all instances. The second grant may start from the clock again. A Token
+	// further ahead than that may fail with ErrCounter in place of a start from the clock: then
+	// a counter was made there. Zero means no preference.
 	Token fencing.Token
 
 	// TTL is the least time for which the counter lives after this request (Acquire,

@@ -49,7 +49,7 @@ func TestSetSupersedes(t *testing.T) {
 	}
 }
 
-// Servers compare the text: one set must have one text, and one text one set.
+// Servers compare the text, so a set must have exactly one text, and a text one set.
 func FuzzParseSet(f *testing.F) {
 	for _, seed := range []string{"@0 N=5 Q=3 MaxTTL=30s", "main@7 N=3 Q=2 MaxTTL=1.5s", "a@01 N=+1 Q=-1 MaxTTL=-1s", "@@ N= Q= MaxTTL=", "x@1 N=5 Q=3 MaxTTL=60s "} {
 		f.Add(seed)

@@ -41,6 +41,14 @@ const NoExpiry time.Duration = -1
 type Vote struct {
 	Outcome Outcome
 
+	// InTheWay is the number of the first key in the way, of a request for several (Acquire
+	// with Also, refused): 1 for Key, 2 for the first of Also, and so on. 0 otherwise.
+	InTheWay uint8
+
+	// Keys is how many keys a request for several was about (granted). 0 for a request about
+	// one. So a grant by an Instance that doesn't know Request.Also counts for nothing.
+	Keys uint8
+
 	// Token is the counter: after the increment, for an Acquire with a Fence that was
 	// granted; as it stands, for a Look. 0 otherwise.
 	Token fencing.Token

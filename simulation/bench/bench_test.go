@@ -32,8 +32,8 @@ func needRedis(t *testing.T) {
 	}
 }
 
-// Every contender locks and releases, so that no figure counts failures. The test does not
-// check the figures.
+// Every contender locks and releases, so no figure counts failures. The test does not check the
+// figures.
 func TestEveryContenderLocks(t *testing.T) {
 	needRedis(t)
 	file := filepath.Join(t.TempDir(), "bench.json")
@@ -57,7 +57,7 @@ func TestEveryContenderLocks(t *testing.T) {
 	assert.Equal(t, 1.0, results.Throughput[0].Ratio, "the first is what the others are measured against")
 }
 
-// The parts that measure this library alone have all their figures, and those of each round.
+// The parts that measure only this library have all their figures, and those of each round.
 func TestLibraryIsMeasured(t *testing.T) {
 	needRedis(t)
 	file := filepath.Join(t.TempDir(), "bench.json")
@@ -110,7 +110,7 @@ func TestLibraryIsMeasured(t *testing.T) {
 	assert.Greater(t, one.PerCycle, four.PerCycle, "a lone worker shares no batch")
 }
 
-// This checkout is measured against itself. So the ratio of the instructions is near 1.
+// This checkout is measured against itself, so the ratio of the instructions is near 1.
 func TestAgainst(t *testing.T) {
 	needRedis(t)
 	var stdout, stderr bytes.Buffer

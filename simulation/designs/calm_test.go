@@ -11,8 +11,8 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// Without faults each design but one is a lock: it locks, excludes, extends, releases and
-// hands over, and leaves nothing behind.
+// Without faults each design but one is a lock: it locks, excludes, extends, releases and hands
+// off, and leaves nothing behind.
 func TestCalmDay(t *testing.T) {
 	for _, d := range designs.All() {
 		if d.Name == "setex" {

@@ -74,7 +74,7 @@ func update(c *simulation.Client, lease simulation.Lease) {
 	if err != nil || !c.Valid(lease) {
 		return
 	}
-	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see what became of it
+	_ = c.Write(lease, value+1, version) // refused or unknown: the checks see the outcome
 }
 
 // did counts how often a process did something.

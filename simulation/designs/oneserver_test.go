@@ -115,7 +115,7 @@ func TestOneServerForgets(t *testing.T) {
 			},
 			"c2": func(c *simulation.Client) {
 				c.SleepUntil(at(500 * ms))
-				take(c) // so that its connection is to the server's first life
+				take(c) // so that its connection is to the server's first run
 				c.SleepUntil(at(2 * time.Second))
 				take(c)
 				c.Sleep(100 * ms)

@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// rounds is a workload with some of everything.
+// rounds is a workload of mixed operations.
 func rounds(c *simulation.Client) {
 	for n := range uint64(3) {
 		acquire := c.TryAcquire

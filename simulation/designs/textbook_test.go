@@ -80,7 +80,7 @@ func answersLostForAMoment() drama {
 	schedule := append(cut("c1", "CD", at(-1*ms), 10*ms, simulation.Replies), cut(simulation.Any, "E", at(-50*ms), time.Hour, simulation.Both)...)
 	return drama{"answers lost for a moment", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
-			for range 2 { // so that no server has to be asked who it is while answers get lost
+			for range 2 { // so that no server has to be identified while answers get lost
 				_, _ = c.Coordinator.Verify(c.Context())
 			}
 			hold(at(0), at(0))(c)
@@ -255,8 +255,8 @@ func voteLost(name string, fault simulation.Fault) drama {
 		"c1": hold(at(0), at(5*time.Second)),
 		"c2": func(c *simulation.Client) {
 			if c.Coordinator != nil {
-				// A client that verifies the servers before the fault can notice it. The
-				// second time uses open connections.
+				// A client that verifies the servers before the fault can notice it. The second
+				// round uses open connections.
 				for range 2 {
 					_, _ = c.Coordinator.Verify(c.Context())
 				}

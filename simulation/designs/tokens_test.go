@@ -120,7 +120,7 @@ func TestTokenAfterBeforeAGuardThatAdmits(t *testing.T) {
 		r, err := simulation.Run(seed, cfg, d.schedule, d.work)
 		require.NoError(t, err)
 		assert.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, r.Kinds())
-		assert.Equal(t, 1, did(r, "c1", "write"), "who was late")
-		assert.Equal(t, 0, did(r, "c2", "write"), "who has the lock")
+		assert.Equal(t, 1, did(r, "c1", "write"), "the late client")
+		assert.Equal(t, 0, did(r, "c2", "write"), "the holder")
 	}
 }

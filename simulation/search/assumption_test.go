@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Each fault that breaks an assumption says which. The others are covered.
+// Each fault that breaks an assumption names it. The others are covered.
 func TestWhatTheAssumptionsCover(t *testing.T) {
 	cfg := relayWorkload().Base
 	covered := simulation.Schedule{
@@ -74,8 +74,8 @@ func TestLateness(t *testing.T) {
 	}))
 }
 
-// A pause within the assumptions falls on no request to the resource, nor does what
-// delays or repeats messages.
+// Within the assumptions, no pause hits a request to the resource, and no message to it is delayed
+// or repeated.
 func TestWithinLeavesTheResourceAlone(t *testing.T) {
 	tame := within(simulation.Schedule{
 		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1}, {Kind: simulation.Pause, Process: "c1", Nth: 7}, {Kind: simulation.Suspend, Process: "c1", Op: "extend", Nth: 1},

@@ -47,14 +47,14 @@ func TestNamesAreThoseOfPackageQuorum(t *testing.T) {
 	}
 }
 
-// What is found breaks the assumption that it is about, and a promise only where the
-// assumptions cover all that went wrong.
+// A finding breaks the assumption that it is about, and a promise only if the assumptions cover all
+// faults.
 func TestBlame(t *testing.T) {
 	for _, test := range []struct {
 		workload, design string
 		faults           []simulation.Kind
 		kind             simulation.ViolationKind
-		from             uint64 // the search begins here, at a seed that finds it
+		from             uint64 // the search begins at a seed that finds it
 		want             string // a pattern
 	}{
 		{"mixed", "default", []simulation.Kind{simulation.Pause}, simulation.TwoHolders, 451, `^assumption 1 \(holders notice their deadline\): c\d was paused after it had checked its lease$`},
@@ -95,8 +95,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// Within the assumptions nothing is found in the library as it is, and much where
-// servers grant everything.
+// Within the assumptions the library has no violation, and servers that grant everything have many.
 func TestWithin(t *testing.T) {
 	workloads := []string{"mixed", "relay", "crowd"}
 	if raced {

@@ -14,13 +14,13 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// crowded is a search with the crowd and such faults.
+// crowded is a search with the crowd and these faults.
 func crowded(design string, faults ...simulation.Kind) search.Space {
 	return search.Space{Setup: search.Setup{Workload: workload("crowd").Name, Design: design}, How: search.Draw, Faults: faults}
 }
 
-// Goroutines that pass the lock on among themselves never have it with others, and their
-// tokens are in order, whatever happens that the library guards against.
+// Goroutines that hand the lock to each other never hold it together with others, and their tokens
+// are in order, under all faults that the library guards against.
 func TestCrowd(t *testing.T) {
 	faults := []simulation.Kind{
 		simulation.Crash, simulation.Reboot, simulation.Step, simulation.Restart, simulation.Hang,
@@ -36,7 +36,7 @@ func TestCrowd(t *testing.T) {
 	}
 	assert.Greater(t, report.Counts["a lease was handed to a local waiter"], report.Counts["a lease was acquired"]/10)
 
-	// Two of these faults bite where nothing guards against them.
+	// Two of these faults have an effect without a guard.
 	first(t, crowded("unwatched", simulation.Restart, simulation.Failover), simulation.TwoHolders, 16)
 }
 
@@ -62,8 +62,8 @@ func TestCrowdIsDeterministic(t *testing.T) {
 	}
 }
 
-// Operations know the goroutines of a process apart, each of which has one lease at a
-// time: one to four have the eight leases that each asks for.
+// Operations distinguish the goroutines of a process, each of which has one lease at a time: one to
+// four have the eight leases that each asks for.
 func TestOperationsOfACrowd(t *testing.T) {
 	r, err := registry().Play(search.Setup{Workload: workload("crowd").Name, Design: "unfenced", Seed: 1})
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// A critical section of one's own: what could break it, and the least that does.
+// The user's critical section: what can break it, and the fewest faults that do.
 func Example() {
 	transfer := func(c *simulation.Client) {
 		lease, err := c.Acquire("account")

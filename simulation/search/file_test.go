@@ -47,7 +47,7 @@ func TestFileRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "nothing temporary is left")
 
-	// Space between the words is nobody's business.
+	// Space between the words doesn't matter.
 	text, err := f.Encode()
 	require.NoError(t, err)
 	var compact bytes.Buffer
@@ -56,7 +56,7 @@ func TestFileRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A run that comes to something else than what was recorded is noticed.
+// A run whose outcome differs from the recording is noticed.
 func TestReplayOfAnotherRun(t *testing.T) {
 	f := recorded(t)
 	f.Digest = strings.Repeat("0", 64)
@@ -68,7 +68,7 @@ func TestReplayOfAnotherRun(t *testing.T) {
 	assert.False(t, replay.SameKinds)
 }
 
-// encoded is a file after a change that its sum knows of.
+// encoded is a file after a change, with a correct checksum.
 func encoded(t testing.TB, change func(*search.File)) []byte {
 	t.Helper()
 	f := recorded(t)
@@ -162,7 +162,7 @@ func TestRecordNeedsWhatItIsAbout(t *testing.T) {
 	assert.Error(t, f.Save(filepath.Join(t.TempDir(), "no", "such", "folder")))
 }
 
-// Whatever a file has in it, reading it ends with a file or with ErrFile.
+// Whatever a file contains, reading it gives a file or ErrFile.
 func FuzzDecode(f *testing.F) {
 	good := encoded(f, func(*search.File) {})
 	for _, seed := range [][]byte{good, good[:len(good)/2], []byte("{}"), []byte(`{"format":"redlocksim replay","version":1}`), []byte("null"), nil} {
@@ -183,8 +183,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What stands under a temporary name that can be guessed is left alone, and a link at the
-// path is replaced, not followed.
+// A file under a temporary name that can be guessed stays unchanged, and a link at the path is
+// replaced, not followed.
 func TestSaveFollowsNoLink(t *testing.T) {
 	dir := t.TempDir()
 	other, path := filepath.Join(dir, "other"), filepath.Join(dir, "replay.json")
@@ -207,7 +207,7 @@ func TestSaveFollowsNoLink(t *testing.T) {
 	require.Error(t, recorded(t).Save(filepath.Join(dir, "nowhere", "replay.json")))
 }
 
-// What violations say of a user's own code may be anything.
+// The text of violations in a user's code may be anything.
 func TestWhatCannotBePrintedIsEscaped(t *testing.T) {
 	r := registry()
 	r.Workloads[0].Judge = func(_ search.Setup, result simulation.Result) simulation.Result {
@@ -232,7 +232,7 @@ func TestReplayIsInterrupted(t *testing.T) {
 	_, err := f.Replay(ctx, registry())
 	require.ErrorIs(t, err, context.Canceled)
 
-	// In the midst of a run: the workload ends the context, and would go on forever.
+	// During a run: the workload ends the context, and would otherwise continue forever.
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	_, err = simulation.RunContext(ctx, 1, simulation.Config{Horizon: 1 << 62, MaxEvents: 1 << 40}, nil, func(c *simulation.Client) {

@@ -73,7 +73,7 @@ func TestTheJudgesAgree(t *testing.T) {
 	}
 }
 
-// crooked reports whether a client's clocks are tampered with.
+// crooked reports whether faults change a client's clocks.
 func crooked(s simulation.Schedule) bool {
 	return slices.ContainsFunc(s, func(f simulation.Fault) bool {
 		return f.Kind == simulation.Suspend || f.Process != "" && (f.Kind == simulation.Step || f.Kind == simulation.Rate)
@@ -92,7 +92,7 @@ func lines(ops []judge.Operation) string {
 	return text
 }
 
-// Every lease and everything that was carried out is in the second judge's hands.
+// The second judge gets every lease and every operation that was carried out.
 func TestOperationsAreComplete(t *testing.T) {
 	locks, unlocks, acts := 0, 0, 0
 	for seed := range uint64(100) {
@@ -111,7 +111,7 @@ func TestOperationsAreComplete(t *testing.T) {
 		for _, e := range r.Log.History() {
 			in[e.Kind]++
 		}
-		require.GreaterOrEqual(t, of[judge.Lock], in[simulation.Acquired], "seed %d", seed) // one that lapsed and was extended after all counts twice
+		require.GreaterOrEqual(t, of[judge.Lock], in[simulation.Acquired], "seed %d", seed) // a lease that lapsed and was extended after all counts twice
 		require.Equal(t, of[judge.Lock], of[judge.Unlock], "seed %d", seed)
 		require.Equal(t, in[simulation.Read], of[judge.Read], "seed %d", seed)
 		require.Equal(t, in[simulation.Write], of[judge.Write], "seed %d", seed)

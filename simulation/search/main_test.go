@@ -14,7 +14,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// killedBefore names a file that is there when a worker has been killed.
+// killedBefore names a file that exists once a worker has been killed.
 const killedBefore = "SEARCH_TEST_KILLED"
 
 // asWorker makes the test binary a worker process.
@@ -43,8 +43,8 @@ func workload(name string) search.Workload {
 	return w
 }
 
-// registry is what the tests play: the library as it is, the library without what
-// keeps it safe, and workloads that misbehave.
+// registry is what the tests play: the library as it is, the library without its safeguards, and
+// workloads that misbehave.
 func registry() search.Registry {
 	misbehaves := func(name string, work simulation.Workload) search.Workload {
 		return search.Workload{Name: name, Work: func(simulation.Config, int) simulation.Workload { return work }}
@@ -61,7 +61,7 @@ func registry() search.Registry {
 				}
 			}),
 			misbehaves("survives a kill", func(c *simulation.Client) {
-				// Somebody else kills the worker while it plays a Setup that does no harm.
+				// The worker is killed from outside while it plays a harmless Setup.
 				if _, err := os.Stat(os.Getenv(killedBefore)); c.Seed() == 40 && err != nil {
 					_ = os.WriteFile(os.Getenv(killedBefore), nil, 0o600)
 					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

@@ -14,17 +14,17 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// relayed is a search with the relay and such faults.
+// relayed is a search with the relay and these faults.
 func relayed(design string, faults ...simulation.Kind) search.Space {
 	return search.Space{Setup: search.Setup{Workload: workload("relay").Name, Design: design}, How: search.Draw, Faults: faults}
 }
 
-// between are the faults of what stands between clients and servers.
+// between are the faults of proxies and addresses between clients and servers.
 var between = []simulation.Kind{
 	simulation.Proxy, simulation.Switch, simulation.Demote, simulation.Restart, simulation.Failover, simulation.Hang, simulation.Reconnect, simulation.Cut, simulation.Lose,
 }
 
-// A lease that is handed off stays one, whatever happens to handles, messages, processes
+// A lease that is handed off never becomes two, whatever happens to handles, messages, processes
 // and servers.
 func TestRelay(t *testing.T) {
 	t.Run("messages and processes", func(t *testing.T) {
@@ -48,12 +48,12 @@ func TestRelay(t *testing.T) {
 		} {
 			assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 		}
-		// The same faults bite where nobody compares runs.
+		// The same faults have an effect if runs aren't compared.
 		for _, design := range []string{"unwatched", "hidden"} {
 			first(t, relayed(design, between...), simulation.TwoHolders, 16)
 		}
 	})
-	// Among many faults a server rarely fails over while a proxy stands before it.
+	// With many kinds of faults, a server rarely fails over behind a proxy.
 	t.Run("a proxy keeps its connections", func(t *testing.T) {
 		report := find(t, relayed("default", simulation.Proxy, simulation.Restart, simulation.Failover), 2*few())
 		assert.Empty(t, report.Kinds())
@@ -96,8 +96,8 @@ func TestRelayIsDeterministic(t *testing.T) {
 	}
 }
 
-// The second judge sees a hand-off as the first does: the sender's lock ends with it, and
-// the receiver's begins with a larger token.
+// The second judge agrees with the first about a hand-off: the sender's lock ends with it, and the
+// receiver's begins with a larger token.
 func TestTheJudgesAgreeOnARelay(t *testing.T) {
 	broken, resumed := 0, 0
 	for _, design := range []string{"default", "unwatched", "forgetful", "hidden"} {

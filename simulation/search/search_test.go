@@ -23,8 +23,8 @@ func find(t *testing.T, space search.Space, to uint64) search.Report {
 	return report
 }
 
-// first plays seeds of a space, from one close below it, until one shows a violation of a
-// kind.
+// first plays consecutive seeds of a space, from one close below it, until one shows a violation of
+// a kind.
 func first(t *testing.T, space search.Space, of simulation.ViolationKind, from uint64) search.Finding {
 	t.Helper()
 	const step = 8
@@ -41,7 +41,7 @@ func first(t *testing.T, space search.Space, of simulation.ViolationKind, from u
 	return search.Finding{}
 }
 
-// few is how many runs a test plays that isn't about their number.
+// few is how many runs a test plays if their number doesn't matter.
 func few() uint64 {
 	if raced {
 		return 32
@@ -53,7 +53,7 @@ func draw(design string) search.Space {
 	return search.Space{Setup: setup(design), How: search.Draw}
 }
 
-// kind gives the finding of a kind, or fails.
+// kind returns the finding of a kind, or fails.
 func kind(t *testing.T, report search.Report, kind simulation.ViolationKind) search.Finding {
 	t.Helper()
 	kinds := report.Kinds()
@@ -62,8 +62,7 @@ func kind(t *testing.T, report search.Report, kind simulation.ViolationKind) sea
 	return kinds[i]
 }
 
-// Nothing that is found depends on how many workers there were, or on whether
-// there were any.
+// The findings don't depend on the number of workers, or on whether there are any.
 func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
 	space := draw("forgetful")
 	runs := few() / 2
@@ -85,7 +84,7 @@ func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// What a part of the seeds shows is a part of what all of them show.
+// The findings of parts of the seeds add up to the findings of all.
 func TestRangesAddUp(t *testing.T) {
 	space := draw("unwatched")
 	whole := find(t, space, 40)
@@ -105,8 +104,7 @@ func TestRangesAddUp(t *testing.T) {
 	assert.Equal(t, whole.Violating, parts.Violating)
 }
 
-// A run that kills its worker is named, with what the worker said, and all others
-// are played.
+// A run that kills its worker is named, with the worker's output, and all others are played.
 func TestWorkersThatDie(t *testing.T) {
 	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, How: search.Draw, Faults: []simulation.Kind{simulation.Hang}}
 	for _, workers := range []int{1, 2} {
@@ -125,7 +123,7 @@ func TestWorkersThatDie(t *testing.T) {
 	}
 }
 
-// A Setup whose worker somebody else killed is played again, and not blamed.
+// If a worker is killed from outside, its Setup is played again, and not blamed.
 func TestWorkersThatAreKilled(t *testing.T) {
 	space := search.Space{Setup: search.Setup{Workload: "survives a kill", Design: "default"}, How: search.Draw}
 	mark := filepath.Join(t.TempDir(), "killed")
@@ -138,7 +136,7 @@ func TestWorkersThatAreKilled(t *testing.T) {
 	assert.Equal(t, uint64(70), report.Runs)
 	assert.Equal(t, find(t, space, 70).Batch, report.Batch)
 
-	// One that died before it played anything is replaced.
+	// A worker that dies before it has played anything is replaced.
 	started := 0
 	once := func() *exec.Cmd {
 		if started++; started == 1 {
@@ -151,7 +149,7 @@ func TestWorkersThatAreKilled(t *testing.T) {
 	assert.Equal(t, report, again)
 }
 
-// A run that doesn't come to its end is given up after a while.
+// A run that doesn't end is abandoned after a while.
 func TestWorkersThatHang(t *testing.T) {
 	space := search.Space{Setup: search.Setup{Workload: "spins", Design: "default"}, How: search.Draw}
 	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker, Patience: time.Second})
@@ -162,7 +160,7 @@ func TestWorkersThatHang(t *testing.T) {
 	assert.Contains(t, report.Deaths[0].How, "didn't end in 1s")
 }
 
-// A deadlock is no reason to die: it is found.
+// A deadlock doesn't kill the worker: it is found.
 func TestDeadlocksAreFound(t *testing.T) {
 	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, How: search.Draw, Faults: []simulation.Kind{simulation.Lose}}
 	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker})
@@ -181,7 +179,7 @@ func TestWorkersThatCannotStart(t *testing.T) {
 	}
 }
 
-// An interrupted search has what was found until then, without a gap.
+// An interrupted search has the findings so far, without a gap.
 func TestInterruption(t *testing.T) {
 	for _, workers := range []int{0, 2} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -212,8 +210,8 @@ func TestFaultsAreRestricted(t *testing.T) {
 	assert.NotContains(t, report.Unreached(), "a process was paused")
 }
 
-// Enough seeds of the default exploration reach all that the checks depend on and
-// that the library, as it is, can do.
+// Enough seeds of the default exploration reach everything that the checks depend on and that the
+// library, as it is, can do.
 func TestMixedReachesEverything(t *testing.T) {
 	if testing.Short() || raced {
 		t.Skip("it plays many runs")
@@ -231,9 +229,8 @@ func TestMixedReachesEverything(t *testing.T) {
 	}
 }
 
-// Single faults, exhaustively: a broken lock needs no fault at all, a lock without
-// its watch over restarts needs one, and one pair may do what neither of the two
-// does alone.
+// Single faults, exhaustively: a broken lock needs no fault at all, a lock without its watch over
+// restarts needs one, and one pair may do what neither of the two does alone.
 func TestEverySingleFault(t *testing.T) {
 	space := search.Space{Setup: setup("unwatched"), How: search.Each}
 	space.Seed = 4
@@ -305,7 +302,7 @@ func TestBadSpaces(t *testing.T) {
 		require.ErrorIs(t, err, search.ErrSetup, "%s", says)
 		assert.ErrorContains(t, err, says)
 	}
-	// A worker process says so as well: here its registry has no such workload.
+	// A worker process reports that as well: here its registry has no such workload.
 	r := registry()
 	r.Workloads = append(r.Workloads, search.Workload{Name: "mine alone", Work: workload("mixed").Work, Rounds: 1})
 	_, err := search.Search(t.Context(), r, search.Space{Setup: search.Setup{Workload: "mine alone", Design: "default"}, How: search.Draw}, search.Options{To: 1, Workers: 1, Command: worker})

@@ -12,8 +12,8 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// A lock without a guard before the resource is broken by many faults at once; what
-// remains of them is one or two, with round numbers, and still does it.
+// Many faults at once break a lock without a guard before the resource. Shrinking leaves one or
+// two, with round numbers, that still break it.
 func TestShrinkToOneOrTwoFaults(t *testing.T) {
 	space := draw("default")
 	space.Most = 12
@@ -58,8 +58,8 @@ func TestShrinkToNoFault(t *testing.T) {
 	assert.Less(t, *shrunk.Setup.Changes.Rounds, 3)
 }
 
-// Of one pause among many harmless faults there remains the pause, and it is no
-// longer than it must be, rounded up.
+// Of one pause among many harmless faults only the pause is left, no longer than necessary, rounded
+// up.
 func TestShrinkFindsTheNumbers(t *testing.T) {
 	const odd = 137*time.Microsecond + 13
 	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 8, Schedule: simulation.Schedule{
@@ -79,7 +79,7 @@ func TestShrinkFindsTheNumbers(t *testing.T) {
 	assert.Greater(t, f.For, 2*time.Second)
 }
 
-// Where servers fail, how many of how many is the story: none is taken away.
+// If servers fail, their share of all servers matters: none is removed.
 func TestShrinkKeepsTheServersThatFail(t *testing.T) {
 	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 13}
 	for i := range 5 {
@@ -101,7 +101,7 @@ func TestShrinkNeedsAViolation(t *testing.T) {
 	_, err = search.Shrink(t.Context(), registry(), setup("nothing"), simulation.TwoHolders)
 	require.ErrorIs(t, err, search.ErrSetup)
 
-	// Stopped at once it gives what it was given.
+	// If stopped at once it returns its input.
 	f := kind(t, find(t, draw("forgetful"), 40), simulation.TwoHolders)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

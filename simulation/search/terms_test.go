@@ -16,7 +16,7 @@ func drawn(workload, design string, faults ...simulation.Kind) search.Space {
 	return search.Space{Setup: search.Setup{Workload: workload, Design: design}, How: search.Draw, Faults: faults}
 }
 
-// No two leaders are at a resource that checks terms, whatever happens to candidates, servers and
+// A resource that checks terms never has two leaders, whatever happens to candidates, servers and
 // the network.
 func TestTerms(t *testing.T) {
 	report := find(t, drawn("terms", "guarded",
@@ -27,7 +27,7 @@ func TestTerms(t *testing.T) {
 	for _, what := range []string{"a lease was extended", "a process crashed", "a process was paused", "a quarantine began: restarted"} {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 	}
-	// The same faults bite a resource that takes every term.
+	// The same faults harm a resource that accepts every term.
 	first(t, drawn("terms", "default", simulation.Pause), simulation.TwoHolders, 100)
 }
 
@@ -42,10 +42,25 @@ func TestSlots(t *testing.T) {
 	first(t, drawn("slots", "default", simulation.Step), simulation.TwoHolders, 400)
 }
 
+// Leases on several keys, which overlap, stay exclusive on each of them, with tokens that rise,
+// however messages, servers and clients fail.
+func TestSets(t *testing.T) {
+	report := find(t, drawn("sets", "guarded",
+		simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Restart, simulation.Failover, simulation.Hang,
+		simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect, simulation.Step,
+	), few())
+	assert.Empty(t, report.Kinds())
+	for _, what := range []string{"a lease was extended", "a raise was needed", "restore granted", "extend refused", "release refused", "a server was restarted"} {
+		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
+	}
+	// Eviction of single keys is worse than these faults.
+	first(t, drawn("sets", "default", simulation.Evict), simulation.TwoHolders, 2000)
+}
+
 // A setup has one outcome.
-func TestTermsAndSlotsAreDeterministic(t *testing.T) {
+func TestWorkloadsAreDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, workload := range []search.Workload{workload("terms"), workload("slots")} {
+	for _, workload := range []search.Workload{workload("terms"), workload("slots"), workload("sets")} {
 		for seed := range few() / 4 {
 			cfg := workload.Base
 			if seed%2 == 0 {

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,17 +16,24 @@ import (
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
 
-// database is an empty one for a single test.
+// database is an empty database for a single test.
 type database struct {
 	*sql.DB
 	dialect sqlguard.Dialect
 	schema  string // of the test's tables
 }
 
-// databases runs a test on SQLite and on PostgreSQL.
+// databases runs a test on SQLite, PostgreSQL and MariaDB, there with both ways to count rows and
+// to send arguments.
 func databases(t *testing.T, test func(t *testing.T, db database)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, inSQLite(t)) })
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, inPostgreSQL(t)) })
+	inMariaDBs(t, test)
+}
+
+func inMariaDBs(t *testing.T, test func(t *testing.T, db database)) {
+	t.Run("MariaDB", func(t *testing.T) { test(t, inMariaDB(t, "")) })
+	t.Run("MariaDB, found rows", func(t *testing.T) { test(t, inMariaDB(t, "?clientFoundRows=true&interpolateParams=true")) })
 }
 
 func open(t *testing.T, driver, dsn string) *sql.DB {
@@ -49,7 +57,7 @@ func inSQLiteWith(t *testing.T, options string) database {
 
 var schemas atomic.Int64
 
-// inPostgreSQL gives a database whose connections see a schema of their own.
+// inPostgreSQL makes a database whose connections see a separate schema.
 func inPostgreSQL(t *testing.T) database {
 	t.Helper()
 	needPostgres(t)
@@ -58,6 +66,17 @@ func inPostgreSQL(t *testing.T) database {
 	_, err := admin.Exec("CREATE SCHEMA " + schema)
 	require.NoError(t, err)
 	return database{open(t, "pgx", postgres.url()+"&search_path="+schema), sqlguard.PostgreSQL, schema}
+}
+
+// inMariaDB gives a database of its own.
+func inMariaDB(t *testing.T, options string) database {
+	t.Helper()
+	needMariaDB(t)
+	schema := fmt.Sprintf("test_%d", schemas.Add(1))
+	admin := open(t, "mysql", mariadb.dsn("mysql"))
+	_, err := admin.Exec("CREATE DATABASE " + schema)
+	require.NoError(t, err)
+	return database{open(t, "mysql", mariadb.dsn(schema)+options), sqlguard.MySQL, schema}
 }
 
 func (db database) guard(t *testing.T) *sqlguard.Guard {
@@ -73,25 +92,35 @@ func (db database) bounded(t *testing.T, b fencing.Bound) *sqlguard.Guard {
 	return g
 }
 
-// sql replaces $1, $2 by the database's placeholders.
-func (db database) sql(query string) string {
-	if db.dialect == sqlguard.SQLite {
-		return strings.ReplaceAll(query, "$", "?")
+// bind gives a query the database's placeholders, and its arguments the order of these.
+func (db database) bind(query string, args ...any) (string, []any) {
+	switch db.dialect {
+	case sqlguard.SQLite:
+		return strings.ReplaceAll(query, "$", "?"), args
+	case sqlguard.MySQL:
+		var order []any
+		query = regexp.MustCompile(`\$\d`).ReplaceAllStringFunc(query, func(arg string) string {
+			order = append(order, args[arg[1]-'1'])
+			return "?"
+		})
+		return query, order
 	}
-	return query
+	return query, args
 }
 
 func (db database) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
-	_, err := db.ExecContext(t.Context(), db.sql(query), args...)
+	query, args = db.bind(query, args...)
+	_, err := db.ExecContext(t.Context(), query, args...)
 	require.NoError(t, err)
 }
 
-// number gives the one number that a query gives, -1 for no row.
+// number returns the single number of a query's result, -1 for no row.
 func (db database) number(t *testing.T, query string, args ...any) int64 {
 	t.Helper()
 	var n int64
-	err := db.QueryRowContext(t.Context(), db.sql(query), args...).Scan(&n)
+	query, args = db.bind(query, args...)
+	err := db.QueryRowContext(t.Context(), query, args...).Scan(&n)
 	if err == sql.ErrNoRows {
 		return -1
 	}

@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// cluster is a PostgreSQL server of these tests' own, on a Unix socket in a
-// directory of its own; or the reason why there is none.
+// cluster is a PostgreSQL server for these tests, on a Unix socket in its own directory; or the
+// reason why there is none.
 type cluster struct {
 	dir    string
 	server *exec.Cmd
@@ -33,11 +33,13 @@ var postgres *cluster
 var errNoPostgres = errors.New("no initdb and postgres on the PATH or in /usr/lib/postgresql/*/bin")
 
 func TestMain(m *testing.M) {
-	postgres = startPostgres()
+	postgres, mariadb = startPostgres(), startMariaDB()
 	code := m.Run()
-	if err := postgres.stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stop PostgreSQL:", err)
-		code = 1
+	for name, server := range map[string]interface{ stop() error }{"PostgreSQL": postgres, "MariaDB": mariadb} {
+		if err := server.stop(); err != nil {
+			fmt.Fprintf(os.Stderr, "stop %s: %v\n", name, err)
+			code = 1
+		}
 	}
 	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -61,11 +63,11 @@ func (c *cluster) start() error {
 	if err != nil {
 		return err
 	}
-	// Short, since the path of a Unix socket is limited to about 100 bytes.
+	// Short, because the path of a Unix socket is limited to about 100 bytes.
 	if c.dir, err = os.MkdirTemp("/tmp", "pg"); err != nil {
 		return err
 	}
-	attr, err := unprivileged(c.dir)
+	attr, err := unprivileged(c.dir, "postgres")
 	if err != nil {
 		return err
 	}
@@ -164,13 +166,13 @@ func postgresBin() (string, error) {
 	return "", errNoPostgres
 }
 
-// unprivileged gives dir to a user without privileges and says how to run as it,
-// since PostgreSQL refuses to run as root. For anybody else it does nothing.
-func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+// unprivileged gives dir to a user without privileges, the wanted one if it exists, and returns how
+// to run as that user, because the servers refuse to run as root. For other users it does nothing.
+func unprivileged(dir, wanted string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
 	}
-	for _, name := range []string{"postgres", "nobody"} {
+	for _, name := range []string{wanted, "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
 			continue
@@ -186,11 +188,11 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}},
 			os.Chown(dir, int(uid), int(gid))
 	}
-	return nil, errors.New("running as root, and there is neither a user postgres nor nobody to run PostgreSQL as")
+	return nil, fmt.Errorf("running as root, and there is neither a user %s nor nobody to run the server as", wanted)
 }
 
-// needPostgres skips the test when the programs are missing, unless they are
-// required; any other failure to start is one.
+// needPostgres skips the test if the programs are missing and not required; any other failure to
+// start fails it.
 func needPostgres(t *testing.T) {
 	t.Helper()
 	switch {

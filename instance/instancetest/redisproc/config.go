@@ -19,7 +19,7 @@ const defaultBinary = "redis-server"
 // loopback interface, in memory only.
 type Config struct {
 	// Binary is the server to start: a name to look for in the PATH, or a path.
-	// Default: DefaultBinary.
+	// Default: "redis-server".
 	Binary string
 	// Args are added to the command line, such as {"--maxmemory", "2mb"}.
 	Args []string

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is far more than anything here takes.
+// patience is far longer than anything here takes.
 const patience = 10 * time.Second
 
 // echo is a server that answers each line with its name and the line.
@@ -67,7 +67,7 @@ func (c *caller) say(word string) {
 	require.NoError(c.t, err)
 }
 
-func (c *caller) hears(want string) {
+func (c *caller) receives(want string) {
 	c.t.Helper()
 	line, err := c.in.ReadString('\n')
 	require.NoError(c.t, err)
@@ -100,20 +100,20 @@ func TestLinkHoldsAndLoses(t *testing.T) {
 	l := link(t, echo(t, "a"))
 	c := call(t, l)
 	c.say("one")
-	c.hears("a one")
+	c.receives("a one")
 
 	l.Hold(Requests)
 	c.say("two")
 	eventually(t, func() bool { return l.Waiting(Requests) == 1 })
 	require.Equal(t, 1, l.Passed(Requests))
 	l.Open(Requests)
-	c.hears("a two")
+	c.receives("a two")
 
 	l.Hold(Replies)
 	c.say("three")
 	eventually(t, func() bool { return l.Waiting(Replies) == 1 })
 	l.Reopen()
-	c.hears("a three")
+	c.receives("a three")
 
 	l.Drop(Replies)
 	c.say("four")
@@ -124,11 +124,11 @@ func TestLinkHoldsAndLoses(t *testing.T) {
 	eventually(t, func() bool { return l.Lost(Requests) == 1 })
 	l.Reopen()
 	c.say("six")
-	c.hears("a six")
+	c.receives("a six")
 }
 
-// What was held arrives, and is answered, although its client has left.
-func TestLinkDeliversForTheDeparted(t *testing.T) {
+// Held data arrives, and is answered, although its client has left.
+func TestLinkDeliversAfterItsClientHasLeft(t *testing.T) {
 	l := link(t, echo(t, "a"))
 	c := call(t, l)
 	l.Hold(Requests)
@@ -145,25 +145,25 @@ func TestLinkTraps(t *testing.T) {
 	c, other := call(t, l), call(t, l)
 	caught := l.Trap(isBad)
 	c.say("good")
-	c.hears("a good")
+	c.receives("a good")
 	c.say("bad one")
 	<-caught
 	other.say("bad two")
-	other.hears("a bad two") // it was the first that it is for
+	other.receives("a bad two") // a trap is for the first piece only
 	l.Free(true)
-	c.hears("a bad one")
+	c.receives("a bad one")
 
 	caught = l.Trap(isBad)
 	c.say("bad three")
 	<-caught
 	l.Free(false)
 	c.say("good")
-	c.hears("a good")
+	c.receives("a good")
 
 	l.Trap(isBad)
-	l.Free(true) // an empty trap is taken away
+	l.Free(true) // an empty trap is removed
 	c.say("bad four")
-	c.hears("a bad four")
+	c.receives("a bad four")
 }
 
 func TestLinkCutsAndTurns(t *testing.T) {
@@ -171,27 +171,27 @@ func TestLinkCutsAndTurns(t *testing.T) {
 	l := link(t, first)
 	c := call(t, l)
 	c.say("x")
-	c.hears("first x")
+	c.receives("first x")
 	l.Cut()
 	c.isCut()
 	call(t, l).isCut()
 	l.Reopen()
 	c = call(t, l)
 	c.say("x")
-	c.hears("first x")
+	c.receives("first x")
 	l.Reset()
 	c.isCut()
 	c = call(t, l)
 	c.say("x")
-	c.hears("first x")
+	c.receives("first x")
 	l.Retarget(second)
 	c.isCut()
 	c = call(t, l)
 	c.say("x")
-	c.hears("second x")
+	c.receives("second x")
 }
 
-// Closing ends what is held and what is trapped.
+// Closing ends held and trapped data.
 func TestLinkCloses(t *testing.T) {
 	l := link(t, echo(t, "a"))
 	held, trapped := call(t, l), call(t, l)

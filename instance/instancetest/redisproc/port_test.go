@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A port stays reserved while nobody listens there, and until it is released.
+// A port stays reserved, also without a listener, until it is released.
 func TestReservedPort(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("ports are reserved on Linux only")
 	}
 	addr, release, err := Reserve()
 	require.NoError(t, err)
-	// A socket that asks for any port is treated as this one, which doesn't share.
+	// A socket that asks for any port behaves like this one, which doesn't share.
 	alone := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var failed error
 		err := c.Control(func(fd uintptr) { failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0) })
@@ -33,7 +33,7 @@ func TestReservedPort(t *testing.T) {
 		_, err = alone.Listen(t.Context(), "tcp", addr)
 		require.ErrorIs(t, err, syscall.EADDRINUSE)
 		l, err := net.Listen("tcp", addr)
-		require.NoError(t, err, "who asks for this port gets it")
+		require.NoError(t, err, "a request for this port gets it")
 		require.NoError(t, l.Close())
 	}
 	release()
@@ -42,7 +42,7 @@ func TestReservedPort(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// A server whose port another one has doesn't start. It must not be taken for the other one.
+// A server doesn't start on a port in use. It must not be taken for the other server.
 func TestAddressOfAnotherServer(t *testing.T) {
 	other := start(t, Config{})
 	before, err := other.Info("run_id")

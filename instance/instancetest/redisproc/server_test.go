@@ -25,8 +25,8 @@ func start(t *testing.T, cfg Config) *Server {
 	return s
 }
 
-// Each step of a server's life gives an error where it can't be taken, and the server is
-// gone with its directory after Close.
+// Each step of a server's life returns an error if it is impossible, and Close removes the server
+// and its directory.
 func TestServerByErrors(t *testing.T) {
 	s := start(t, Config{})
 	first, err := s.Info("run_id")

@@ -1,18 +1,5 @@
 -- now is the server's clock: seconds, and microseconds of the second.
 local now = redis.call('TIME')
--- A transaction of the same request may have made the counter and the text (start.go), and not
--- granted the lock. This takes back what still is as the transaction left it, in whatever run
--- the server is. Then the script goes on as if there had been no transaction. start.go has why
--- nobody relies on it.
---guard:undone-if-made  only a counter that the same request has made is taken back
-local made = ARGV[9] == '1'
---guard:undone-if-unchanged  a counter that gave a token or was restored since isn't taken back
-if made and redis.pcall('GET', KEYS[3]) == ARGV[5] .. ' 0/0 ?' then
-  redis.call('DEL', KEYS[3])
-  -- Another holder's raise, or restore by an older client, leaves the text as it is.
-  --guard:undone-while-held  a counter on which another holder may rely isn't taken back
-  if redis.pcall('GET', KEYS[1]) == ARGV[10] then redis.call('DEL', KEYS[2]) end
-end
 -- Only the server that the client knows does anything, in the run that the client knows, and
 -- no replica does, writable or not: a master's replication ID is its own from its start or
 -- its promotion on. The script compares it, because only that is one step with what the
@@ -183,14 +170,14 @@ end
 -- in the same step.
 -- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
 -- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
--- microseconds the counter may be ahead of the clock, how many tokens to reserve, where a
--- counter that starts from the clock should start, and 1 if a transaction made the counter
--- for this request (undo.lua); then value, and replaced value or ''. The replaced value is
--- the value itself if a transaction has set the key, but did not grant the lock
--- (transaction.go). If the key is gone then, it was deleted, and the request is refused.
+-- microseconds the counter may be ahead of the clock, how many tokens to reserve, and where a
+-- counter that starts from the clock should start; then value, and replaced value or ''. The
+-- replaced value is the value itself if a transaction has set the key, but did not grant the
+-- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
 -- Package quorum counts on that: it takes a delete that found the value as a sign that the
 -- request can't set the key any more.
--- The reply's ttl is the number of reserved tokens.
+-- If the lock is granted, the reply's ttl is the number of reserved tokens, and its text is ''
+-- if there was one beside the counter.
 --
 -- The proof of the tokens' order (quorum/internal/settlement) needs four properties.
 --
@@ -207,8 +194,7 @@ end
 -- or its number can't be used, the key is not set, and what a transaction set is deleted.
 --
 -- A request that is refused or fails changes nothing that matters. The set is compared
--- before the first write. A counter that was raised for nothing does no harm. What a
--- transaction made for this request is taken back first: start.go has why that may be done.
+-- before the first write. A counter that was raised for nothing does no harm.
 local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
 local held = redis.pcall('GET', KEYS[1])
 -- A key of another type is held, too.
@@ -241,4 +227,4 @@ if KEYS[3] then
 end
 --guard:key-expires  a key whose holder died is gone after its TTL
 redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
-return answer(held and held ~= value and 3 or 1, false, spare or 0, token or 0)
+return answer(held and held ~= value and 3 or 1, found and '' or false, spare or 0, token or 0)

@@ -40,14 +40,14 @@ end
 -- in the same step.
 -- KEYS: lock, with fencing counter and set's text; and the mark, see run.lua.
 -- ARGV: nonce, run, ttl; with fencing a quarter of the counter's ttl, set, how many
--- microseconds the counter may be ahead of the clock, how many tokens to reserve, where a
--- counter that starts from the clock should start, and 1 if a transaction made the counter
--- for this request (undo.lua); then value, and replaced value or ''. The replaced value is
--- the value itself if a transaction has set the key, but did not grant the lock
--- (transaction.go). If the key is gone then, it was deleted, and the request is refused.
+-- microseconds the counter may be ahead of the clock, how many tokens to reserve, and where a
+-- counter that starts from the clock should start; then value, and replaced value or ''. The
+-- replaced value is the value itself if a transaction has set the key, but did not grant the
+-- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
 -- Package quorum counts on that: it takes a delete that found the value as a sign that the
 -- request can't set the key any more.
--- The reply's ttl is the number of reserved tokens.
+-- If the lock is granted, the reply's ttl is the number of reserved tokens, and its text is ''
+-- if there was one beside the counter.
 --
 -- The proof of the tokens' order (quorum/internal/settlement) needs four properties.
 --
@@ -64,8 +64,7 @@ end
 -- or its number can't be used, the key is not set, and what a transaction set is deleted.
 --
 -- A request that is refused or fails changes nothing that matters. The set is compared
--- before the first write. A counter that was raised for nothing does no harm. What a
--- transaction made for this request is taken back first: start.go has why that may be done.
+-- before the first write. A counter that was raised for nothing does no harm.
 local value, replaced = ARGV[#ARGV - 1], ARGV[#ARGV]
 local held = redis.pcall('GET', KEYS[1])
 -- A key of another type is held, too.
@@ -98,4 +97,4 @@ if KEYS[3] then
 end
 --guard:key-expires  a key whose holder died is gone after its TTL
 redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
-return answer(held and held ~= value and 3 or 1, false, spare or 0, token or 0)
+return answer(held and held ~= value and 3 or 1, found and '' or false, spare or 0, token or 0)

@@ -24,8 +24,8 @@ func newGate(t *testing.T) *gate {
 
 func (g *gate) instant() drift.Instant { return drift.Instant{Mono: g.now} }
 
-// begin begins n rounds, and gives how many were admitted and whether the first of them is
-// the sample.
+// begin begins n rounds, and returns how many were admitted and whether the first of them is the
+// sample.
 func (g *gate) begin(n int) (admitted int, sample bool) {
 	for range n {
 		is, err := g.Enter(g.instant())
@@ -55,10 +55,10 @@ func (g *gate) end(n int, sample bool, e end) {
 	}
 }
 
-// round has n begin at once and be won after so long, and gives how many were admitted.
+// round begins n rounds at once that are won after took, and returns how many were admitted.
 func (g *gate) round(n int, took time.Duration) int { return g.rounds(n, took, won) }
 
-// rounds has n begin at once and end after so long, and gives how many were admitted.
+// rounds begins n rounds at once that end after took, and returns how many were admitted.
 func (g *gate) rounds(n int, took time.Duration, e end) int {
 	admitted, sample := g.begin(n)
 	g.now += took
@@ -74,7 +74,7 @@ func TestRoundsInTimeAreAdmitted(t *testing.T) {
 	require.Equal(t, 3072, g.round(5000, time.Millisecond), "the most")
 }
 
-// A pause costs nobody a lock: neither those that are under way nor as many after them.
+// A pause denies no lock: neither to the rounds in progress nor to as many after them.
 func TestOneLateRoundTurnsNobodyAway(t *testing.T) {
 	g := newGate(t)
 	g.round(500, time.Millisecond)
@@ -86,10 +86,10 @@ func TestOneLateRoundTurnsNobodyAway(t *testing.T) {
 	require.Equal(t, 3072, g.round(4000, time.Millisecond), "and it is forgotten")
 
 	g.round(3, 399*time.Millisecond)
-	require.Equal(t, hiccup, g.round(500, time.Millisecond), "also where few were under way")
+	require.Equal(t, hiccup, g.round(500, time.Millisecond), "also where few were in progress")
 }
 
-// The queue doesn't grow while nothing is decided.
+// The queue doesn't grow while no round is decided.
 func TestNoMoreRoundsBehindALateOne(t *testing.T) {
 	g := newGate(t)
 	g.round(10, time.Millisecond)
@@ -105,8 +105,8 @@ func TestNoMoreRoundsBehindALateOne(t *testing.T) {
 	}
 }
 
-// Rounds that stay late halve the limit each time, down to where it holds or to the least;
-// rounds in time raise it again.
+// Rounds that stay late halve the limit each time, until they are in time or the limit is at its
+// minimum. Rounds in time raise it again.
 func TestLateRoundsAreThinnedOut(t *testing.T) {
 	g := newGate(t)
 	g.round(10, time.Millisecond)
@@ -123,8 +123,8 @@ func TestLateRoundsAreThinnedOut(t *testing.T) {
 	require.Greater(t, n, 10, "not at once")
 }
 
-// Where the servers are far away each round takes a good part of the timeout, and a round
-// that settles a token twice that. That is no overload.
+// If the servers are far away, each round takes a good part of the timeout, and a round that
+// settles a token twice that. That is no overload.
 func TestALongRouteIsNoOverload(t *testing.T) {
 	for _, route := range []time.Duration{120, 250, 330, 399} {
 		g := newGate(t)
@@ -138,7 +138,7 @@ func TestALongRouteIsNoOverload(t *testing.T) {
 	}
 }
 
-// A route that becomes longer is taken for a queue at first, but not for long.
+// A route that becomes longer looks like a queue at first, but not for long.
 func TestALongerRouteIsNoOverloadForLong(t *testing.T) {
 	g := newGate(t)
 	g.round(3072, time.Millisecond)
@@ -153,7 +153,7 @@ func TestALongerRouteIsNoOverloadForLong(t *testing.T) {
 	require.Greater(t, n, 100, "not at once")
 }
 
-// A round that one near instance refuses says nothing of those that are won.
+// The time of a round that one near instance refuses says nothing about rounds that are won.
 func TestNearRefusalsAreNoMeasure(t *testing.T) {
 	g := newGate(t)
 	g.round(1, 250*time.Millisecond)
@@ -165,7 +165,7 @@ func TestNearRefusalsAreNoMeasure(t *testing.T) {
 	}
 }
 
-// A limit that isn't reached isn't lowered for what others do to the servers.
+// A limit that isn't reached isn't lowered because of other clients' load.
 func TestFewRoundsKeepTheirLimit(t *testing.T) {
 	g := newGate(t)
 	g.round(1, time.Millisecond)
@@ -175,7 +175,7 @@ func TestFewRoundsKeepTheirLimit(t *testing.T) {
 	require.Equal(t, hiccup, g.round(1000, time.Millisecond))
 }
 
-// Rounds that fail at once, because every instance turns them away, are no sign of time.
+// Rounds that fail at once, because every instance refuses them, are no measure of time.
 func TestRoundsThatFailAtOnceRaiseNothing(t *testing.T) {
 	g := newGate(t)
 	g.round(10, time.Millisecond)

@@ -19,7 +19,7 @@ func TestBackgroundSettlesWhenTheLastHasEnded(t *testing.T) {
 		began := time.Now()
 		b.Go(func() {
 			time.Sleep(time.Second)
-			// A goroutine that is started during the wait is waited for, too.
+			// The wait includes goroutines started during it.
 			b.Go(func() { time.Sleep(time.Second) })
 		})
 		for range 3 {
@@ -57,7 +57,7 @@ func TestBackgroundAfterClose(t *testing.T) {
 		cleaned := false
 		b.Go(func() { time.Sleep(time.Second); cleaned = true })
 		require.NoError(t, b.Wait(ctx))
-		assert.True(t, cleaned, "what is under way may clean up after itself")
+		assert.True(t, cleaned, "goroutines in progress may clean up")
 	})
 }
 

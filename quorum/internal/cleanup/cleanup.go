@@ -21,7 +21,7 @@ import (
 // Config is what a Queue needs from its instance. All fields are required.
 type Config struct {
 	// Delete sends one delete and waits for the vote, under a timeout of its own.
-	Delete func(key, value string) wire.Vote
+	Delete func(key string, also []string, value string) wire.Vote
 	// Permanent reports whether waiting can't cure an error.
 	Permanent func(error) bool
 
@@ -61,6 +61,7 @@ type Queue struct {
 // pendingDelete is one delete.
 type pendingDelete struct {
 	key, value string
+	also       []string // the other keys
 	// state is what may be there or may still arrive. While a SET may still arrive, the
 	// delete isn't done when it finds nothing, nor when it finds the key of another SET.
 	state         presence.State
@@ -125,12 +126,12 @@ func (q *Queue) notify() {
 	}
 }
 
-// Add adds a delete.
-func (q *Queue) Add(key, value string, state presence.State) {
+// Add adds a delete of a value from a key, and from others also.
+func (q *Queue) Add(key string, also []string, value string, state presence.State) {
 	now := q.cfg.Reader.Now().Mono
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.pending = append(q.pending, &pendingDelete{key: key, value: value, state: state, due: now + repeatMin, pause: repeatMin})
+	q.pending = append(q.pending, &pendingDelete{key: key, also: also, value: value, state: state, due: now + repeatMin, pause: repeatMin})
 	q.count.Store(int64(len(q.pending)))
 	if q.running {
 		q.notify() // it may be in a long pause for older deletes
@@ -226,7 +227,7 @@ func (q *Queue) send(due []*pendingDelete) bool {
 }
 
 func (q *Queue) sendOne(d *pendingDelete) bool {
-	vote := q.cfg.Delete(d.key, d.value)
+	vote := q.cfg.Delete(d.key, d.also, d.value)
 	now := q.cfg.Reader.Now().Mono
 	q.mu.Lock()
 	defer q.mu.Unlock()

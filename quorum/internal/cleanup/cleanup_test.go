@@ -29,7 +29,7 @@ var (
 	mayArrive    = presence.State{Unanswered: 1}
 )
 
-// fixture is a Queue with an instance that answers as a test says.
+// fixture is a Queue with an instance whose answers a test sets.
 type fixture struct {
 	*cleanup.Queue
 	t      *testing.T
@@ -46,7 +46,7 @@ func play(t *testing.T, max int, do func(f *fixture)) {
 		f := &fixture{t: t, group: background.New(), reader: drift.SystemReader()}
 		f.answerWith(wire.Vote{Outcome: wire.Refused})
 		f.Queue = cleanup.New(cleanup.Config{
-			Delete: func(key, value string) wire.Vote {
+			Delete: func(key string, _ []string, value string) wire.Vote {
 				require.Equal(t, "value of "+key, value)
 				f.mu.Lock()
 				f.deletes = append(f.deletes, key)
@@ -70,7 +70,7 @@ func (f *fixture) answerWith(vote wire.Vote) {
 	f.answer = func(string) wire.Vote { return vote }
 }
 
-func (f *fixture) add(key string) { f.Add(key, "value of "+key, mayArrive) }
+func (f *fixture) add(key string) { f.Add(key, nil, "value of "+key, mayArrive) }
 
 func (f *fixture) sent() int {
 	f.mu.Lock()
@@ -78,7 +78,7 @@ func (f *fixture) sent() int {
 	return len(f.deletes)
 }
 
-// settled waits until nothing is pending, and gives how long that took.
+// settled waits until nothing is pending, and returns how long that took.
 func (f *fixture) settled() time.Duration {
 	began := time.Now()
 	require.NoError(f.t, f.group.Settle(context.Background()))
@@ -94,7 +94,7 @@ func TestADeleteThatFindsTheKeyIsDone(t *testing.T) {
 	})
 }
 
-// Nothing there is no end while the SET may still arrive.
+// A delete that finds nothing isn't final while the SET may still arrive.
 func TestADeleteThatFindsNothingIsRepeatedForAWindow(t *testing.T) {
 	play(t, 8, func(f *fixture) {
 		f.add("k")
@@ -122,7 +122,7 @@ func TestASilentInstanceKeepsItsDeletes(t *testing.T) {
 	})
 }
 
-// An error of the connection is no answer of the server; a rejection is permanent.
+// A connection error is no answer from the server; a rejection is permanent.
 func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		err      error
@@ -169,7 +169,7 @@ func TestAFullQueueSaysWhy(t *testing.T) {
 	})
 }
 
-// The last pass tries every delete, those that become pending during it included.
+// The last pass tries every delete, including those that become pending during it.
 func TestClosingTriesAllOnceMore(t *testing.T) {
 	play(t, 8, func(f *fixture) {
 		f.answerWith(wire.Vote{Err: wire.ErrTimeout})

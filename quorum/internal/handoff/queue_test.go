@@ -18,18 +18,18 @@ type doing int
 
 const (
 	away    doing = iota
-	looking       // it looks next
-	saw           // it has looked, and competes next, if it may
-	asking        // its round is under way
-	resting       // until it is woken or a pause ends
-	asleep        // until it is woken
+	looking       // it checks next
+	saw           // it has checked, and competes next, if it may
+	asking        // its round is in progress
+	resting       // until it is notified or a pause ends
+	asleep        // until it is notified
 )
 
-// bounds are how often each event may happen.
+// bounds limit how often each event may happen.
 type bounds struct{ enters, releases, expiries, tries, others, notifications, pauses int }
 
-// model plays three goroutines, 1 to 3, that share a queue. It keeps its own account of
-// what the queue should say. Leases have numbers from 1.
+// model plays three goroutines, 1 to 3, that share a queue. It records independently what the queue
+// should say. Leases have numbers from 1.
 type model struct {
 	q     Queue[int, int]
 	order []int // in which they came
@@ -95,15 +95,15 @@ func (e event) String() string {
 	return fmt.Sprint(e.what, " ", e.i)
 }
 
-// acts reports whether the goroutine has something to do.
+// acts reports whether the goroutine can do something.
 func (m *model) acts(i int) bool {
 	return m.does[i] != away && m.does[i] != asking && (m.does[i] != asleep || m.woken[i])
 }
 
-// events lists what can happen now. A goroutine enters, gives up, runs up to where it waits,
-// and wins or loses its round. The holder releases, after long or briefly, or its lease
-// expires. "try": another goroutine takes the lock by TryAcquire. "other": another process is
-// let in. "notified": a server notifies this process. "later": a pause passes.
+// events lists what can happen now. A goroutine enters, gives up, runs until it waits, and wins or
+// loses its round. The holder releases, after long or briefly, or its lease expires. "try": another
+// goroutine takes the lock by TryAcquire. "other": another process is let in. "notified": a server
+// notifies this process. "later": a pause passes.
 func (m *model) events() []event {
 	var list []event
 	may := func(left int, holds bool, what string, i int) {
@@ -129,7 +129,7 @@ func (m *model) events() []event {
 	return list
 }
 
-// play plays an event, and gives what is wrong then.
+// play plays an event, and returns what is wrong then.
 func (m *model) play(e event) (wrong string) {
 	i := e.i
 	switch e.what {
@@ -212,7 +212,7 @@ func (m *model) run(i int) (wrong string) {
 	case v.First != (m.order[0] == i):
 		return "out of order"
 	case v.First && v.Handed != m.handed:
-		return "it doesn't see what it was handed"
+		return "it doesn't see the lease that it was handed"
 	case v.Handed != 0 && v.Handed != m.live:
 		m.q.Decline()
 		m.handed, m.does[i] = 0, looking
@@ -226,7 +226,7 @@ func (m *model) run(i int) (wrong string) {
 	return ""
 }
 
-// lease is the lowest number that no lease has which is still known.
+// lease is the lowest number of no known lease.
 func (m *model) lease() int {
 	used := []int{m.q.holder, m.q.handed, m.handed, m.live, m.user}
 	for _, v := range m.seen {
@@ -239,7 +239,7 @@ func (m *model) lease() int {
 	return n
 }
 
-// win is a round that is won.
+// win ends a round that is won.
 func (m *model) win() (lease int) {
 	n := len(m.order)
 	switch m.limit, m.turn = 2*n, 1; {
@@ -272,14 +272,14 @@ func (m *model) leave(i int, won bool) (wrong string) {
 	m.wake(wake)
 	switch {
 	case given != handed:
-		return "a lease goes with the waiter"
+		return "a lease is lost with the waiter"
 	case handed != 0 && !won:
 		return m.release(handed, true)
 	}
 	return ""
 }
 
-// release demands that the lease is handed on whenever it may be.
+// release demands that a lease is handed off whenever it may be.
 func (m *model) release(lease int, brief bool) (wrong string) {
 	if m.live == lease {
 		m.live = 0
@@ -295,7 +295,7 @@ func (m *model) release(lease int, brief bool) (wrong string) {
 	case ok && m.turn >= m.limit:
 		return "too many turns in a row"
 	case ok && (next != m.order[0] || m.competes || m.handed != 0):
-		return "it is handed to a waiter that doesn't wait for it"
+		return "it is handed to a goroutine that doesn't wait"
 	case !ok:
 		m.wake(m.q.Freed())
 		return ""
@@ -305,12 +305,12 @@ func (m *model) release(lease int, brief bool) (wrong string) {
 	m.handed = m.live
 	m.wake(m.q.HandOver(m.live))
 	if !m.woken[next] {
-		return "nobody wakes the waiter that was handed a lease"
+		return "the waiter that was handed a lease isn't notified"
 	}
 	return ""
 }
 
-// wrong is what must never be.
+// wrong checks what must always hold.
 func (m *model) wrong() string {
 	if !slices.Equal(m.q.waiting, m.order) {
 		return "out of order"
@@ -323,7 +323,7 @@ func (m *model) wrong() string {
 		case m.does[i] == asking && m.handed != 0:
 			return "it competes beside a lease that it was handed"
 		case first && m.does[i] == asleep && !m.woken[i] && (m.q.Holder() == 0 || m.handed != 0):
-			return "everybody sleeps"
+			return "all of them sleep"
 		}
 	}
 	switch {
@@ -332,12 +332,12 @@ func (m *model) wrong() string {
 	case m.live != 0 && m.q.Holder() != m.live:
 		return "the holder isn't known"
 	case len(m.order) == 0 && m.q.position.Address != "":
-		return "a position is kept for nobody"
+		return "a position without a waiter"
 	}
 	return ""
 }
 
-// drain lets all goroutines come to their turns, without any other event.
+// drain lets all goroutines have their turns, without any other event.
 func (m *model) drain() (wrong string) {
 	for range 100 {
 		var e event
@@ -361,12 +361,12 @@ func (m *model) drain() (wrong string) {
 			return wrong
 		}
 	}
-	return "it goes on forever"
+	return "it never ends"
 }
 
-// Whatever three goroutines, other processes and servers do, in whatever order, within these
-// bounds: at most one goroutine has the lock, they get it in the order in which they came,
-// each lease that may be handed on is, no waiter is forgotten, and each gets its turn.
+// Whatever three goroutines, other processes and servers do, in any order within these bounds: at
+// most one goroutine has the lock, they get it in the order in which they came, each lease that may
+// be handed off is, no waiter is forgotten, and each gets its turn.
 func TestQueueInEveryOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -379,7 +379,7 @@ func TestQueueInEveryOrder(t *testing.T) {
 		{"all", bounds{enters: 3, releases: 1, expiries: 1, tries: 1, others: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			// state is a model, and the last event of the shortest way to it.
+			// state is a model, and the last event of the shortest path to it.
 			type state struct {
 				m    *model
 				last event
@@ -412,7 +412,7 @@ func TestQueueInEveryOrder(t *testing.T) {
 					}
 				}
 			}
-			require.Equal(t, 11, reflect.TypeFor[Queue[int, int]]().NumField(), "key has to have each field")
+			require.Equal(t, 11, reflect.TypeFor[Queue[int, int]]().NumField(), "key must have each field")
 			t.Logf("%d states, by %q", len(known), slices.Sorted(maps.Keys(seen)))
 		})
 	}

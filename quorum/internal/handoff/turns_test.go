@@ -25,7 +25,7 @@ func TestTurnsPerWaiter(t *testing.T) {
 	}{
 		"held for long":          {waiting: 5, turns: 5},
 		"held for moments":       {brief: true, waiting: 5, turns: maxTurns},
-		"nobody else here":       {brief: true, waiting: 1, turns: 2},
+		"no other waiter here":   {brief: true, waiting: 1, turns: 2},
 		"others want it":         {brief: true, contested: true, waiting: 5, turns: 10},
 		"others poll for it":     {polls: true, brief: true, waiting: 5, turns: 10},
 		"a crowd":                {waiting: 200, turns: maxTurns},
@@ -43,8 +43,8 @@ func TestTurnsPerWaiter(t *testing.T) {
 	}
 }
 
-// Where processes poll, turns end with a pause: a long one where another process is known to
-// want the lock.
+// If processes poll, a pause follows the turns: a long one if another process is known to want the
+// lock.
 func TestPollingStepsBack(t *testing.T) {
 	const long, short = 200 * time.Millisecond, 10 * time.Millisecond
 	at := time.Second
@@ -86,7 +86,7 @@ func TestPollingStepsBack(t *testing.T) {
 	assert.Zero(t, q.StepBack(at+long))
 }
 
-// Another process that was notified is let in once, and counts for a while.
+// Another process that was notified is let in once, and is known for a while.
 func TestOtherProcessIsLetInOnce(t *testing.T) {
 	q := queueOf(Rules{}, 1)
 	assert.False(t, q.Timed())
@@ -114,14 +114,14 @@ func TestPositions(t *testing.T) {
 	assert.Equal(t, at(1), q.Stand(at(2), 1), "it had one elsewhere")
 
 	_, ok := q.Notify(1)
-	assert.False(t, ok, "it doesn't stand there any more")
+	assert.False(t, ok, "it isn't in that queue any more")
 	wake, ok := q.Notify(2)
 	assert.True(t, ok)
 	assert.Equal(t, 1, wake)
 	assert.True(t, q.Subscribe(2).Notified)
-	assert.Equal(t, View[int]{First: true}, q.Look(1, false), "it leaves the news")
+	assert.Equal(t, View[int]{First: true}, q.Look(1, false), "it leaves the notification")
 	assert.True(t, q.Look(1, true).Notified)
-	assert.False(t, q.Look(1, true).Notified, "it has heard")
+	assert.False(t, q.Look(1, true).Notified, "it was notified")
 
 	assert.Zero(t, q.Changed(1))
 	assert.Equal(t, 1, q.Changed(2))

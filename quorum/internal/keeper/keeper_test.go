@@ -22,7 +22,7 @@ type lease struct {
 	deadline time.Time
 
 	mu    sync.Mutex
-	ended time.Duration // when, since the test began; 0 while it lasts
+	ended time.Duration // when, since the test began; 0 while it is valid
 	why   string
 }
 
@@ -84,7 +84,7 @@ func (f *fixture) end(l *lease, why string) {
 	}
 }
 
-// add adds a lease that lasts so long, and is to be extended after so long; 0: never.
+// add adds a lease with this validity, to be extended after that time; 0: never.
 func (f *fixture) add(lasts, extend time.Duration) *lease {
 	l := &lease{entry: keeper.NewEntry[*lease](), deadline: time.Now().Add(lasts)}
 	f.Watch(l, f.in(extend))
@@ -98,7 +98,7 @@ func (f *fixture) in(d time.Duration) time.Duration {
 	return f.reader.Now().Mono + d
 }
 
-// Leases end at their deadlines, however many and far apart they are, and then nothing is left.
+// Leases end at their deadlines, however many and far apart they are, and leave nothing behind.
 func TestDeadlines(t *testing.T) {
 	play(t, func(f *fixture) {
 		lasts := []time.Duration{time.Hour, time.Second, 30 * time.Second, 1500 * time.Microsecond, time.Second}
@@ -115,8 +115,8 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// Extensions that are due together go out together, and a lease that was brought forward is
-// extended earlier.
+// Extensions due together are sent together, and a lease that was brought forward is extended
+// earlier.
 func TestExtensions(t *testing.T) {
 	play(t, func(f *fixture) {
 		f.add(time.Minute, 10*time.Second)
@@ -141,7 +141,7 @@ func TestExtendAtBeforeWatch(t *testing.T) {
 	})
 }
 
-// A lease that has ended is not extended, and isn't waited for.
+// A lease that has ended is not extended, and the keeper doesn't wait for it.
 func TestRemoved(t *testing.T) {
 	play(t, func(f *fixture) {
 		f.end(f.add(time.Minute, time.Second), "released")
@@ -156,7 +156,7 @@ func TestRemoved(t *testing.T) {
 	})
 }
 
-// When the Group is closed all leases end, those that come later as well.
+// When the Group is closed all leases end, later ones as well.
 func TestClose(t *testing.T) {
 	play(t, func(f *fixture) {
 		before := f.add(time.Minute, 0)

@@ -16,8 +16,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// majorityTranscript has votes as they come in (g granted, r refused, f failed),
-// and the verdict after each. What is lost also says why.
+// majorityTranscript has votes in order (g granted, r refused, f failed), and the verdict after
+// each. A lost round also has its reason.
 const majorityTranscript = `
 # One instance: its vote is the verdict.
 n=1 q=1 g    ---- won
@@ -95,8 +95,7 @@ func describe(tally *majority.Tally, v majority.Verdict) string {
 	return "lost: taken"
 }
 
-// dumbVerdict is a second implementation. It tries every way in which the missing votes
-// can fall.
+// dumbVerdict is a second implementation. It tries all possible missing votes.
 func dumbVerdict(n, q int, votes []wire.Outcome) majority.Verdict {
 	granted := 0
 	for _, vote := range votes {
@@ -146,7 +145,7 @@ func TestTallyAgainstDumbImplementation(t *testing.T) {
 	}
 }
 
-// Larger sets, at random, and what the failures alone decide.
+// Larger sets, at random, and the result of failures alone.
 func TestTallyQuick(t *testing.T) {
 	same := func(seed uint64) bool {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -194,8 +193,8 @@ func TestNamesOfVerdictsAndOutcomes(t *testing.T) {
 	assert.Equal(t, "op(0) op(99)", fmt.Sprint(wire.Op(0), wire.Op(99)))
 }
 
-// A quorum of keys lives as long as its shortest-lived one. Fewer keys are no lease, and the
-// last of them is in the way for longest.
+// A quorum of keys lasts as long as the first of them that expires. Fewer keys are no lease, and
+// block others until the last of them expires.
 func TestLasts(t *testing.T) {
 	const forever = wire.NoExpiry
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 
 const timeout = 100 * time.Millisecond
 
-// drawing is a Pace whose draws are that share of their bound.
+// drawing is a Pace whose random values are that share of their bound.
 func drawing(percent time.Duration) pace.Pace {
 	return pace.Pace{Timeout: timeout, Jitter: func(bound time.Duration) time.Duration { return bound * percent / 100 }}
 }
@@ -43,7 +43,7 @@ func TestPatience(t *testing.T) {
 	require.Equal(t, timeout, p.Patience(timeout), "never less than a timeout")
 }
 
-// A validity is checked again at its end at the latest, and seldom.
+// A validity is checked again at its end at the latest, and rarely.
 func TestLookAgain(t *testing.T) {
 	require.Equal(t, 2*time.Second, pace.LookAgain(8*time.Second))
 	require.Equal(t, 20*time.Millisecond, pace.LookAgain(30*time.Millisecond))

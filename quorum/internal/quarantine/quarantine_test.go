@@ -11,9 +11,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// The client's machine was suspended: its monotonic clock stood still. Meanwhile the
-// server was demoted and promoted, and dropped the history that shows it. The time
-// since the client last saw the server counts by the wall clock, too.
+// The client's machine was suspended, so its monotonic clock stood still. Meanwhile the server was
+// demoted and promoted, and dropped the history that shows it. So the time since the client last
+// saw the server also counts by the wall clock.
 func TestASuspendedClientDoesNotMissAPromotion(t *testing.T) {
 	at := func(mono, wall time.Duration) drift.Instant {
 		return drift.Instant{Mono: mono, Wall: time.Unix(1_800_000_000, 0).Add(wall)}
@@ -43,8 +43,8 @@ func TestASuspendedClientDoesNotMissAPromotion(t *testing.T) {
 	}
 }
 
-// A request that named no run doesn't show that a server is still in its run, because any
-// server carries it out.
+// A request without a run doesn't show that the server is still in its run, because any server
+// carries it out.
 func TestACommandInNoRunConfirmsNone(t *testing.T) {
 	at := func(d time.Duration) drift.Instant {
 		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
@@ -58,8 +58,8 @@ func TestACommandInNoRunConfirmsNone(t *testing.T) {
 	require.False(t, q.Check(at(71*time.Second)).MayVote())
 }
 
-// A server that was a replica when it was last seen has been promoted if it is a master
-// now, however short the time between was.
+// A server that was last seen as a replica and is a master now has been promoted, however little
+// time has passed.
 func TestAReplicaThatIsAMasterNowWasPromoted(t *testing.T) {
 	at := func(d time.Duration) drift.Instant {
 		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
@@ -78,8 +78,8 @@ func TestAReplicaThatIsAMasterNowWasPromoted(t *testing.T) {
 	}
 }
 
-// What a client tells the server that it knew errs on the side on which a new mark is
-// written, until every vote that it knows of has expired.
+// What a client reports to the server as known errs towards writing a new mark, until every vote
+// that it knows of has expired.
 func TestWhatAProbeTellsTheServer(t *testing.T) {
 	at := func(mono, wall time.Duration) drift.Instant {
 		return drift.Instant{Mono: mono, Wall: time.Unix(0, 0).Add(wall)}

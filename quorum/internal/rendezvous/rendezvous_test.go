@@ -32,8 +32,8 @@ func (all instances) names(order []int) (names []string) {
 	return names
 }
 
-// Clients agree on the order whatever the order in which they list the instances, and the
-// first instances are spread over the keys.
+// Clients agree on the order however they list the instances, and the first instances are spread
+// over the keys.
 func TestOrder(t *testing.T) {
 	all := instances{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}, {name: "e"}}
 	reversed := slices.Clone(all)

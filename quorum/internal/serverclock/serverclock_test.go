@@ -14,7 +14,7 @@ const ms = time.Millisecond
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// learned is a clock that is ahead of the others, of a server whose replies take so long.
+// learned is a clock that is ahead by this much, of a server with this latency.
 func learned(ahead, latency time.Duration) *Clock {
 	c := &Clock{}
 	received := drift.Instant{Mono: time.Second}
@@ -50,7 +50,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// The latency is an average, and the clock is the last one.
+// The latency is an average; the clock is the last one.
 func TestLearn(t *testing.T) {
 	c := learned(0, 8*ms)
 	c.Learn(time.Time{}, drift.Instant{}, drift.Instant{Mono: time.Hour})

@@ -15,10 +15,8 @@
 //
 // Case 1: s kept its data. When A was settled on s, s's counter was at least T_A while the key
 // still had A's value: either A's vote there was T_A, or a raise found the value in place. B's
-// grant on s came after A's value had gone, and the counter only rises (a script takes back one
-// that its own request made in vain, where nobody has relied on it: start.go in package
-// instance), so the first token of B's vote on s is above T_A. F_B is no less than that. Clocks
-// and pauses have no part in this.
+// grant on s came after A's value had gone, and the counter only rises, so the first token of
+// B's vote on s is above T_A. F_B is no less than that. Clocks and pauses have no part in this.
 //
 // Case 2: s lost its data after A was settled on it, or came back with older data, after a
 // restart or because a replica took its place. This takes three steps, each enforced by some
@@ -27,7 +25,7 @@
 //  1. When A was settled on s, s's clock showed at least T_A - Ahead, where Ahead is half of
 //     MaxTTL (Config.ahead). s refuses a grant and a raise beyond that: most in counter.lua
 //     bounds every grant by a script, transaction.go every other one, and lift.lua every
-//     raise, whatever counter it finds.
+//     raise.
 //  2. B asked s for a vote at least MaxTTL later. No client asks a server that was restarted
 //     or replaced before that (quarantine.State.Identify), and a vote counts only from the run
 //     of the server that the request named (standing.counts).
@@ -47,6 +45,28 @@
 // If the clocks disagree by more than that, and all instances in both quorums lost their data as
 // well, F_B may be below T_A, by no more than the excess. A resource that has seen T_A then
 // refuses B. Verify reports servers whose clocks are that far apart.
+//
+// # Several keys
+//
+// A round for several keys has one token for all of them, and each key has a counter. Then a
+// round is settled on s when each of its counters there is at least its token. The claim holds
+// for any two won rounds A and B with a key k in common, for one key or for several:
+//
+// Case 1: s kept k's counter. When A was settled on s, that counter was at least T_A while k
+// still had A's value: either A's vote there was T_A, and the grant raised all counters to it
+// in the step that set all keys; or a raise found the value on all keys, k among them, and lifted
+// all counters. B was granted s only with k free of A's value, so later. B's vote is the largest
+// token that any of its keys' counters would give, so its first token is above k's counter.
+//
+// Case 2: s lost k's counter, or k's record names another run. Steps 1 and 2 are as above: the
+// bound holds for the token, so for every counter that is raised to it. In step 3 k's counter
+// would give a token above s's clock, and B's is no less.
+//
+// If a key was lost on s between A's grant and the decision, and A's vote was T_A, s counts
+// although B may have been granted k there meanwhile. That is the same for one key, and does no
+// harm to the order: B's grant came after A's.
+//
+// # What case 2 requires
 //
 // Case 2 also requires:
 //   - Servers show their runs, and RestartQuarantine is on. A client that doesn't know a run

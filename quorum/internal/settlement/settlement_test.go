@@ -14,7 +14,7 @@ import (
 
 var errPending = errors.New("no answer yet")
 
-// choose chooses from these votes, where a quorum is q.
+// choose chooses from these votes with a quorum of q.
 func choose(q int, votes ...wire.Vote) (chosen Tokens, agree int) {
 	return Rules{Quorum: q, Ahead: 5 * time.Microsecond}.Choose(func(yield func(*wire.Vote) bool) {
 		for i := range votes {
@@ -40,7 +40,7 @@ func TestChoose(t *testing.T) {
 		"equal":                        {[]wire.Vote{at(20, 20, 0), at(20, 20, 0), {Err: errPending}}, 20, 20, 2},
 		"the largest":                  {[]wire.Vote{at(17, 20, 0), at(20, 20, 0), at(18, 20, 0)}, 20, 20, 3},
 		"one alone":                    {[]wire.Vote{at(20, 1, 0)}, 20, 20, 1},
-		"as far as the clock lets it":  {[]wire.Vote{at(25, 20, 0), at(11, 20, 0)}, 25, 25, 2},
+		"as far as the clock allows":   {[]wire.Vote{at(25, 20, 0), at(11, 20, 0)}, 25, 25, 2},
 		"further":                      {[]wire.Vote{at(26, 20, 0), at(11, 20, 0)}, 11, 11, 1},
 		"a counter far ahead":          {[]wire.Vote{at(1000, 1000, 0), at(20, 20, 0), at(19, 20, 0)}, 20, 20, 2},
 		"a clock far behind":           {[]wire.Vote{at(20, 20, 0), at(5, 10, 0), at(19, 20, 0)}, 20, 20, 2},
@@ -65,8 +65,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The choice does what its contract says, for any votes: it finds a quorum if there is
-// one, and the tokens suit everybody who is in it.
+// The choice fulfills its contract for any votes: it finds a quorum if there is one, and the tokens
+// suit all of its instances.
 func TestChoiceSuitsAQuorum(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	found := 0
@@ -85,7 +85,7 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 		tokens, agree := choose(q, votes...)
 		token, first := tokens.Last, tokens.First()
 
-		// By looking at each set of votes.
+		// A search through each set of votes.
 		most, highest := 0, fencing.Token(0)
 		for set := range 1 << n {
 			size, top, limit, all := 0, fencing.Token(0), int64(1<<62), true
@@ -124,8 +124,8 @@ func TestChoiceSuitsAQuorum(t *testing.T) {
 	require.Greater(t, found, 1000)
 }
 
-// What keeps an instance from a token is said in terms of its clock, and what keeps it from
-// counting in terms of the tokens.
+// The reason why an instance has no token refers to its clock; the reason why it doesn't count
+// refers to the tokens.
 func TestReasons(t *testing.T) {
 	rules := Rules{Quorum: 2, Ahead: 5 * time.Microsecond}
 	ahead, behind, fits := at(1000, 1000, 0), at(5, 10, 0), at(19, 20, 0)

@@ -115,7 +115,7 @@ func TestASubscriptionLastsWhileItIsUsed(t *testing.T) {
 	})
 }
 
-// A notification that no goroutine waits for is passed to the next process.
+// A notification for which no goroutine waits is passed to the next process.
 func TestNotifications(t *testing.T) {
 	play(t, func(t *testing.T, s *server, k *subscription.Keeper) {
 		k.Use()

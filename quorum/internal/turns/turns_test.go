@@ -63,8 +63,8 @@ func TestOneTurnAtATime(t *testing.T) {
 	})
 }
 
-// A probe that answers the question ends the wait of all that have the same question. The
-// last of the others is next.
+// A probe that answers a question ends the wait of all goroutines with that question. The last of
+// the others is next.
 func TestWhoIsNext(t *testing.T) {
 	play(t, func(f *fixture) {
 		first := f.enter(f.foundIt)
@@ -86,8 +86,8 @@ func TestWhoIsNext(t *testing.T) {
 	})
 }
 
-// A goroutine whose context ends leaves the queue, and passes on a turn that it got at the
-// same moment.
+// A goroutine whose context ends leaves the queue, and passes on a turn that it got at the same
+// moment.
 func TestTurnsOfEndedContexts(t *testing.T) {
 	play(t, func(f *fixture) {
 		ended, cancel := context.WithCancel(context.Background())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -32,6 +34,17 @@ func Owner(owner string, most int) error {
 		if owner[i] <= ' ' || owner[i] > '~' {
 			return fmt.Errorf("%w: Owner %q has the byte %q, use printable ASCII without spaces", wire.ErrConfig, owner, owner[i])
 		}
+	}
+	return nil
+}
+
+// Note checks a text about a lease, of at most so many bytes.
+func Note(note string, most int) error {
+	if len(note) > most {
+		return fmt.Errorf("%w: Note has %d bytes, at most %d are allowed", wire.ErrConfig, len(note), most)
+	}
+	if i := strings.IndexFunc(note, func(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) }); i >= 0 {
+		return fmt.Errorf("%w: Note %q has a character at byte %d that can't be printed, use printable UTF-8", wire.ErrConfig, note, i)
 	}
 	return nil
 }

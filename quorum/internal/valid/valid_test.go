@@ -45,3 +45,12 @@ func TestMillis(t *testing.T) {
 		refused(t, valid.Millis("TTL", d), says)
 	}
 }
+
+func TestNote(t *testing.T) {
+	require.NoError(t, valid.Note("", 8))
+	require.NoError(t, valid.Note("3 of 7 ü", 9), "of nine bytes")
+	refused(t, valid.Note("3 of 7 ü", 8), "9 bytes, at most 8")
+	for _, note := range []string{"a\n", "a\x00", "a\x7f", "a\xff", "a\u202e", "a\u2028"} {
+		refused(t, valid.Note(note, 8), "at byte 1")
+	}
+}

@@ -10,15 +10,14 @@ import (
 
 const ms = time.Millisecond
 
-// added is what the test knows of an entry.
+// added is what the test expects of an entry.
 type added struct {
 	entry Entry[int]
 	due   time.Duration // as it should be
 }
 
-// Entries come when they are due, and neither later nor earlier, whatever happens in
-// whatever order: also if some are added with a time that was read before others', and if Take
-// comes late.
+// Entries come when they are due, neither later nor earlier, in any order of events: also if some
+// are added with a time read before others', and if Take comes late.
 func TestEntriesComeWhenTheyAreDue(t *testing.T) {
 	taken, late, far, removed := 0, 0, 0, 0
 	for seed := range uint64(300) {
@@ -50,7 +49,7 @@ func TestEntriesComeWhenTheyAreDue(t *testing.T) {
 			case 3:
 				now += time.Duration(draw.Int64N(int64([]time.Duration{3 * ms, 50 * ms, time.Second, 30 * time.Second}[draw.IntN(4)])))
 			default:
-				// At the time that Next gives, or later.
+				// At the time that Next returns, or later.
 				if next := w.Next(); draw.IntN(2) == 0 && next < Never {
 					now = max(now, next)
 				}
@@ -78,7 +77,7 @@ func TestEntriesComeWhenTheyAreDue(t *testing.T) {
 				}
 				require.LessOrEqual(t, w.Next(), next, "it would come too late")
 				if w.Next() < next {
-					require.Greater(t, w.Next(), now+horizon, "it would look in vain")
+					require.Greater(t, w.Next(), now+horizon, "it would wake without an entry")
 				}
 			}
 		}

@@ -57,6 +57,10 @@ func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 // wants it to say so, and leaves out the rest of what a Notifier does.
 func NotifiesNobody() Option { return func(c *check) { c.mute = true } }
 
+// OneKeyAlone says that the instance's server can't carry out requests about several keys
+// (Request.Also). Check then wants it to say so.
+func OneKeyAlone() Option { return func(c *check) { c.alone = true } }
+
 // Check is the contract of wire.Instance: every implementation must pass it.
 //
 // Open returns an instance for each part of the check, on a server with any data. It runs on
@@ -96,6 +100,7 @@ type tester interface {
 type check struct {
 	virtual bool
 	mute    bool
+	alone   bool
 	clock   clock.Clock
 	skew    time.Duration
 
@@ -291,6 +296,14 @@ func (c *check) expire(name, value string) fencing.Token {
 	return token
 }
 
+// keysGranted is what Vote.Keys should be.
+func keysGranted(cmd wire.Request, vote wire.Vote) int {
+	if len(cmd.Also) == 0 || vote.Outcome != wire.Granted {
+		return 0
+	}
+	return 1 + len(cmd.Also)
+}
+
 // wellFormed says what is wrong with a vote in any state of the server: fields of another
 // operation or outcome must be zero.
 func wellFormed(cmd wire.Request, vote wire.Vote) error {
@@ -313,6 +326,10 @@ func wellFormed(cmd wire.Request, vote wire.Vote) error {
 		return errors.New("a refused vote has another error than *SetMismatchError of an Acquire with Fence: " + vote.Err.Error())
 	case answered && vote.Unsent:
 		return errors.New("a vote that was answered says that it was never sent")
+	case int(vote.Keys) != keysGranted(cmd, vote):
+		return fmt.Errorf("the vote is about %d keys, and the request about %d", vote.Keys, 1+len(cmd.Also))
+	case vote.InTheWay != 0 && !(refused && cmd.Op == wire.Acquire && int(vote.InTheWay) <= 1+len(cmd.Also) && len(cmd.Also) > 0):
+		return fmt.Errorf("key %d is said to be in the way", vote.InTheWay)
 	case vote.Token != 0 && !acquired && !(looked && cmd.Fence.On):
 		return errors.New("a token that was not asked for: " + vote.Token.String())
 	case acquired && !vote.Token.Valid():

@@ -17,7 +17,7 @@ func TestServerPassesCheckInVirtualTime(t *testing.T) {
 		contract.Virtual(), contract.Skew(0))
 }
 
-func TestListeningServerPassesCheck(t *testing.T) {
+func TestNotifierPassesCheck(t *testing.T) {
 	open := func(*testing.T) wire.Instance {
 		return quorumtest.NotifyingServer{Server: quorumtest.NewServer("a", nil)}
 	}

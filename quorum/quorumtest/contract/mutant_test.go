@@ -28,8 +28,7 @@ type (
 
 var NewServer = quorumtest.NewServer
 
-// mutant is a Server with one rule broken. Fields that are nil are as they
-// should be.
+// mutant is a Server with one rule broken. Nil fields are correct.
 type mutant struct {
 	*Server
 	send    func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver)
@@ -66,7 +65,7 @@ func (m mutant) Restart(keepData bool) {
 	m.restart(m.Server)
 }
 
-// recorder is a tester that keeps the failure instead of failing.
+// recorder is a tester that records the failure instead of failing.
 type recorder struct {
 	ctx    context.Context
 	mu     sync.Mutex
@@ -84,8 +83,8 @@ func (r *recorder) FailNow()                 { runtime.Goexit() }
 func (r *recorder) Skip(...any)              { runtime.Goexit() }
 func (r *recorder) Context() context.Context { return r.ctx }
 
-// fails runs all parts against what open gives, in virtual time, and gives the
-// messages of those that fail, by name.
+// fails runs all parts against what open returns, in virtual time, and returns the messages of
+// those that fail, by name.
 func fails(t *testing.T, open func() wire.Instance) map[string]string {
 	failed := map[string]string{}
 	for _, p := range parts {
@@ -107,15 +106,14 @@ func fails(t *testing.T, open func() wire.Instance) map[string]string {
 
 func TestCheckFindsNothingWrongWithServer(t *testing.T) {
 	assert.Empty(t, fails(t, func() wire.Instance { return NewServer("a", nil) }))
-	assert.Empty(t, fails(t, func() wire.Instance { return mutant{Server: NewServer("a", nil)} }), "the mutant that isn't one")
+	assert.Empty(t, fails(t, func() wire.Instance { return mutant{Server: NewServer("a", nil)} }), "the mutant without a change")
 }
 
 func TestCheckFindsMutants(t *testing.T) {
 	if raced {
 		t.Skip("mutants have no goroutines of their own, and the check is raced on the right server")
 	}
-	// on breaks one operation: f gets the command and the right vote, given
-	// after it was carried out.
+	// on breaks one operation: f gets the request and the right vote, after it was carried out.
 	on := func(op wire.Op, f func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote) mutant {
 		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			vote := s.Do(ctx, cmd)
@@ -125,7 +123,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return f(s, cmd, vote)
 		}}
 	}
-	// failing breaks what is left behind by one operation that a counter didn't let.
+	// failing breaks what one operation leaves behind after a counter stopped it.
 	failing := func(op wire.Op, f func(s *Server, cmd wire.Request)) mutant {
 		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			vote := s.Do(ctx, cmd)
@@ -135,7 +133,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}}
 	}
-	// instead sends another command.
+	// instead sends another request.
 	instead := func(op wire.Op, f func(wire.Request) wire.Request) mutant {
 		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			if cmd.Op == op {
@@ -144,7 +142,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			return s.Do(ctx, cmd)
 		}}
 	}
-	// key changes every command's key.
+	// key changes every request's key.
 	key := func(f func(string) string) mutant {
 		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			cmd.Key = f(cmd.Key)
@@ -152,11 +150,74 @@ func TestCheckFindsMutants(t *testing.T) {
 		}}
 	}
 	granted := wire.Vote{Outcome: wire.Granted}
+	// several breaks one operation about several keys.
+	several := func(op wire.Op, f func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote) mutant {
+		return on(op, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if len(cmd.Also) == 0 {
+				return vote
+			}
+			return f(s, cmd, vote)
+		})
+	}
 
 	for name, c := range map[string]struct {
 		mutant mutant
 		part   string // that must fail, beside others
 	}{
+		"only the first of several keys is known": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+			cmd.Also = nil
+			return s.Do(ctx, cmd)
+		}}, "several keys: acquire"},
+		"a refused acquire of several sets those that are free": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if _, _, held := s.Get(cmd.Also[0]); vote.Outcome == wire.Refused && !held {
+				s.Put(cmd.Also[0], cmd.Value, cmd.TTL)
+			}
+			return vote
+		}), "several keys: acquire"},
+		"an acquire of several doesn't say what is in the way": {several(wire.Acquire, func(_ *Server, _ wire.Request, vote wire.Vote) wire.Vote {
+			vote.InTheWay = min(vote.InTheWay, 1)
+			return vote
+		}), "several keys: acquire"},
+		"the counters of several keys differ": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if vote.Outcome == wire.Granted && cmd.Fence.On {
+				s.PutCounter(cmd.Also[0], vote.Token-1, s.Record(cmd.Key).Set)
+			}
+			return vote
+		}), "several keys: one token"},
+		"the token of several is that of the first": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if vote.Outcome == wire.Granted && cmd.Fence.On && strings.HasSuffix(cmd.Key, ":a") {
+				vote.Token--
+			}
+			return vote
+		}), "several keys: acquire"},
+		"a raise of several goes on where one is lost": {several(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if vote.Outcome == wire.Refused {
+				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
+			}
+			return vote
+		}), "several keys: held"},
+		"an extension of several counts where one is lost": {several(wire.Extend, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
+		"a release of several counts where one is lost":    {several(wire.Release, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
+		"a release of several needs all": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+			for _, key := range cmd.Also {
+				if value, _, _ := s.Get(key); cmd.Op == wire.Release && value != cmd.Value {
+					return wire.Vote{Outcome: wire.Refused}
+				}
+			}
+			return s.Do(ctx, cmd)
+		}}, "several keys: held"},
+		"a restore of several leaves the rest with its old time": {several(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if vote.Outcome == wire.Granted {
+				s.Put(cmd.Key, cmd.Value, time.Minute)
+			}
+			return vote
+		}), "several keys: held"},
+		"a replacement of several takes a held one, too": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+			if cmd.Replace != "" && len(cmd.Also) > 0 {
+				s.Delete(cmd.Also[0])
+			}
+			return s.Do(ctx, cmd)
+		}}, "several keys: replace"},
 		"acquire of a held key is granted to its own value": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
 			if value, _, _ := s.Get(cmd.Key); vote.Outcome == wire.Refused && vote.Err == nil && value == cmd.Value {
 				granted := granted
@@ -519,7 +580,7 @@ func TestCheckFindsMutants(t *testing.T) {
 			id.ReplID = "constant"
 			return id
 		}}, "restart"},
-		"run id is drawn anew": {mutant{probe: func() func(_ *Server, id wire.Identity) wire.Identity {
+		"run id changes": {mutant{probe: func() func(_ *Server, id wire.Identity) wire.Identity {
 			var n atomic.Int64
 			return func(_ *Server, id wire.Identity) wire.Identity {
 				id.RunID = fmt.Sprint(n.Add(1))
@@ -537,7 +598,7 @@ func TestCheckFindsMutants(t *testing.T) {
 				return id
 			}
 		}()}, "probe"},
-		"the mark is never left anew": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
+		"the mark is never renewed": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
 			id.Epoch = "1"
 			return id
 		}}, "mark"},

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -226,7 +227,13 @@ func checkStart(c *check) {
 				return cmd
 			}
 			from := clock()
-			token := c.granted(acquire("v")).Token
+			first := c.send(acquire("v"))
+			require.NoError(c.t, wellFormed(acquire("v"), first))
+			if in != "" && test.start > from+20*minute && errors.Is(first.Err, wire.ErrCounter) {
+				continue // a transaction has made a counter that is too far ahead
+			}
+			require.Equal(c.t, wire.Granted, first.Outcome, "%s: %v", test.what, first.Err)
+			token := first.Token
 			if test.there {
 				require.Equal(c.t, test.start, token, test.what)
 			} else {
@@ -251,14 +258,17 @@ func checkStart(c *check) {
 		}
 	}
 
-	// Where the lock is held the counter may be made for nothing. It is none of another set.
+	// Where the lock is held the counter may be made for nothing.
 	c.granted(c.bare("b", "v"))
 	cmd := c.acquire("b", "w")
-	cmd.Fence.Token, cmd.Run, cmd.Fence.Set.Name = clock()+15*minute, run, "others"
+	cmd.Fence.Token, cmd.Run = clock()+15*minute, run
 	c.refused(cmd)
 	require.Contains(c.t, []fencing.Token{0, cmd.Fence.Token}, c.do(c.look("b")).Token)
 	c.granted(c.release("b", "v"))
-	c.granted(c.acquire("b", "x"))
+	cmd = c.acquire("b", "x")
+	cmd.Run = run
+	from := clock()
+	require.Greater(c.t, c.granted(cmd).Token, from)
 }
 
 // checkLiftAhead: no request lifts a counter further ahead of the clock than it allows,

@@ -55,7 +55,7 @@ func runTask(t *testing.T, task Task) Result {
 	return result
 }
 
-// In a process of its own no race detector looks at these; here it does.
+// A separate process has no race detector; this test has one.
 func TestTasks(t *testing.T) {
 	addrs := addrsOf(startServers(t, 3))
 	cycles := runTask(t, Task{Addrs: addrs, Measure: MeasureCycles, TTL: 10 * time.Second, Long: 100 * time.Millisecond, Workers: 4, Keys: 2})
@@ -79,7 +79,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// A lease that ends early is counted as lost. Here all end because their server's data is gone.
+// A lease that ends early counts as lost. Here all end because their server's data is gone.
 func TestLostLeasesAreCounted(t *testing.T) {
 	const leases = 20
 	for _, by := range []string{"Do", "KeepAlive"} {

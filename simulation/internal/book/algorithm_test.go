@@ -31,7 +31,7 @@ func testNames(t *testing.T, dirs ...string) map[string]bool {
 	return names
 }
 
-// Every sentence's test exists, and every sentence that has a test is there.
+// Every sentence's test exists, and every sentence with a test is there.
 func TestAlgorithmIsHeld(t *testing.T) {
 	names := testNames(t, "quorum")
 	for _, page := range []string{"reference/algorithm.md", "guarantees.md"} {
@@ -48,7 +48,7 @@ func TestAlgorithmIsHeld(t *testing.T) {
 	}
 }
 
-// Every test that a page names is somewhere in the repository.
+// Every test named on a page exists in the repository.
 func TestTestsOnPagesExist(t *testing.T) {
 	have := map[string]bool{}
 	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
@@ -73,7 +73,7 @@ func TestTestsOnPagesExist(t *testing.T) {
 	require.Greater(t, named, 100)
 }
 
-// A link to code that is named for a symbol leads to a file that has it.
+// A link to code named after a symbol leads to a file that has it.
 func TestLinkedSymbolsExist(t *testing.T) {
 	links := 0
 	for _, page := range pages(t) {
@@ -83,7 +83,7 @@ func TestLinkedSymbolsExist(t *testing.T) {
 			source, err := os.ReadFile(filepath.Join(filepath.Dir(page), found[2]))
 			require.NoError(t, err)
 			if found[1] == filepath.Base(found[2]) {
-				continue // named for the file
+				continue // named after the file
 			}
 			symbol := found[1][strings.LastIndexByte(found[1], '.')+1:]
 			assert.Regexp(t, `\b`+symbol+`\b`, string(source), "%s: %s isn't in %s", page, found[1], found[2])

@@ -26,14 +26,14 @@ func init() {
 	generators["bench-goals"] = func([]string) (string, error) { return goalTable() }
 }
 
-// benchFile is what the benchmark program measured last:
+// benchFile has the latest results of the benchmark program:
 //
 //	go -C simulation/bench run . -rounds 3 -for 1s -json ../../docs/testdata/bench.json
 //
-// Figures differ from machine to machine; nothing here says what they must be.
+// Figures differ from machine to machine; no test says what they must be.
 const benchFile = "testdata/bench.json"
 
-// benchResults mirrors what the program writes; it is in a module of its own, which
+// benchResults mirrors what the program writes, because the program is in another module, which
 // this one can't import.
 type benchResults struct {
 	Contenders []struct {
@@ -198,7 +198,7 @@ func benchmarks() (benchResults, error) {
 	return r, err
 }
 
-// The file is whole, and of the contenders that the page speaks of.
+// The file is complete, and has the contenders named on the page.
 func TestRecordedBenchmarks(t *testing.T) {
 	r, err := benchmarks()
 	require.NoError(t, err)
@@ -359,7 +359,7 @@ func scaleTable() (string, error) {
 	return table("servers | keys | cycles/s | ratio | p50 µs | p99 µs | client CPU µs/cycle | servers' CPU µs/cycle | failed", rows) + settingLine(r, "scale"), nil
 }
 
-// settingLine is the line below a table that was not measured together with the others.
+// settingLine is the line below a table that was measured separately.
 func settingLine(r benchResults, part string) string {
 	return fmt.Sprintf("\nThese are %v.\n", r.Recorded[part])
 }
@@ -437,7 +437,7 @@ func againstTable() (string, error) {
 	return text + settingLine(r, "against"), nil
 }
 
-// digits are the digits of a figure that mean something.
+// digits keeps the significant digits of a figure.
 func digits(v float64) string {
 	if v >= 1000 {
 		return fmt.Sprintf("%.0f", v)
@@ -445,10 +445,10 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// moves is how far a figure moves from one run of the benchmark to the next.
+// moves is how much a figure varies between runs of the benchmark.
 const moves = 0.1
 
-// verdict says whether an aim is met, if the figure is further from it than it moves.
+// verdict says whether an aim is met, if the figure is further from it than it varies.
 func verdict(measured, aim float64, met bool) string {
 	switch {
 	case measured != aim && math.Abs(measured-aim) <= moves*aim:
@@ -468,7 +468,7 @@ func TestVerdictOnAnAim(t *testing.T) {
 	assert.Equal(t, "no", verdict(1.36, 2, false))
 }
 
-// goalTable sets what was aimed at beside what was measured, met or not.
+// goalTable puts each aim beside its measurement, met or not.
 func goalTable() (string, error) {
 	r, err := benchmarks()
 	if err != nil {

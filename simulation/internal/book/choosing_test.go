@@ -31,7 +31,7 @@ func table(head string, rows [][]string) string {
 	return b.String()
 }
 
-// validities asks the library for its defaults and what is left of a TTL.
+// validities computes with the library's defaults what is left of a TTL.
 func validities() (string, error) {
 	atRest, err := instance.Open("redis://server", instance.Config{})
 	if err != nil {
@@ -60,8 +60,8 @@ func validities() (string, error) {
 	return table("TTL | InstanceTimeout | drift allowance | validity after a round of 1 ms | after the slowest round that can be won | MaxTTL, at the least its default | CounterTTL", rows), nil
 }
 
-// completed gives a Config with the defaults that New fills in, as a Coordinator
-// on five instances shows them.
+// completed returns a Config with the defaults that New fills in, as a Coordinator on five
+// instances shows them.
 func completed(cfg quorum.Config) (quorum.Config, error) {
 	instances := make([]wire.Instance, 5)
 	for i := range instances {
@@ -74,8 +74,8 @@ func completed(cfg quorum.Config) (quorum.Config, error) {
 	return locks.Config(), nil
 }
 
-// rates shows which errors of rates an allowance covers: the largest r with
-// validity <= ttl*(1-r)/(1+r).
+// rates shows which rate errors an allowance covers: the largest r with validity <=
+// ttl*(1-r)/(1+r).
 func rates() string {
 	var rows [][]string
 	for _, ppm := range []int64{0, 1_000, 10_000, 50_000, 160_000} {
@@ -94,8 +94,7 @@ func rates() string {
 	return table("factor | rate error covered on both sides, ppm | costs of a TTL of 10 s", rows)
 }
 
-// availability is the chance that no majority is up, for instances that are down
-// independently of each other.
+// availability is the probability that no majority is up, if instances fail independently.
 func availability() string {
 	var rows [][]string
 	for n := 1; n <= 7; n++ {
@@ -124,7 +123,7 @@ func binomial(n, k int) float64 {
 	return b
 }
 
-// perYear writes a part of the time as a part of a year.
+// perYear writes a share of time as a share of a year.
 func perYear(part float64) string {
 	seconds := part * 365 * 24 * 3600
 	switch {
@@ -139,7 +138,7 @@ func perYear(part float64) string {
 	}
 }
 
-// losses is how many keys can be lost early before two can hold the lock.
+// losses is how many keys can be lost early before there can be two holders.
 func losses() string {
 	var rows [][]string
 	for _, n := range []int{3, 5, 7} {
@@ -148,8 +147,8 @@ func losses() string {
 			if higher > n {
 				continue
 			}
-			// An old lease on g instances and a new quorum share at least g+q-n; each
-			// shared one has to have lost the key.
+			// An old lease on g instances and a new quorum share at least g+q-n; each shared
+			// instance must have lost the key.
 			rows = append(rows, []string{
 				fmt.Sprint(n), fmt.Sprint(higher), fmt.Sprint(higher + higher - n - 1), fmt.Sprint(n + higher - n - 1), fmt.Sprint(n - higher),
 			})

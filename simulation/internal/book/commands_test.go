@@ -59,7 +59,7 @@ func commandsOf(t *testing.T) map[string]string {
 	return found
 }
 
-// Every command that is for people is on some page.
+// Every command for users is on some page.
 func TestEveryCommandIsExplained(t *testing.T) {
 	text := everything(t)
 	for name, summary := range commandsOf(t) {
@@ -72,8 +72,8 @@ func TestEveryCommandIsExplained(t *testing.T) {
 	}
 }
 
-// Every line of shell on a page that runs something of ours could be run as it stands:
-// the command exists, its flags are parsed, and what it names is there.
+// Every line of shell on a page that runs one of our programs would work: the command exists, its
+// flags are parsed, and the things it names exist.
 func TestCommandsOnPagesParse(t *testing.T) {
 	t.Parallel() // it waits for the go tool
 	check := newCommandCheck(t)
@@ -104,7 +104,7 @@ func TestCommandsOnPagesParse(t *testing.T) {
 	require.Greater(t, lines, 15)
 }
 
-// commandCheck checks lines of shell. Flags are asked of the program itself.
+// commandCheck checks lines of shell. It asks the program itself about flags.
 type commandCheck struct {
 	binary   string
 	commands map[string]string
@@ -121,7 +121,7 @@ func newCommandCheck(t *testing.T) *commandCheck {
 	return c
 }
 
-// line says what is wrong with a line.
+// line returns what is wrong with a line.
 func (c *commandCheck) line(line string) error {
 	words := strings.Fields(line)
 	if args, ok := strings.CutPrefix(line, runCommand); ok {
@@ -174,7 +174,7 @@ func (c *commandCheck) simulator(args []string) error {
 	return known(command, word, flags)
 }
 
-// known says whether there are the scenario or fault, and the design, that a line names.
+// known checks that the scenario or fault, and the design, of a line exist.
 func known(command, word string, flags *flag.FlagSet) error {
 	var design string
 	if f := flags.Lookup("design"); f != nil {
@@ -206,7 +206,7 @@ func known(command, word string, flags *flag.FlagSet) error {
 	return nil
 }
 
-// designOf says whether there is a design of that name; none is named by "".
+// designOf checks that a design of that name exists; "" names none.
 func designOf(name string) error {
 	if name == "" {
 		return nil
@@ -215,7 +215,7 @@ func designOf(name string) error {
 	return err
 }
 
-// flagsOf makes a set of the flags that a command says it has.
+// flagsOf makes a set of the flags that a command lists.
 func (c *commandCheck) flagsOf(command string) (*flag.FlagSet, error) {
 	usage, ok := c.flags[command]
 	if !ok {

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every exported name of every package that others may import has a comment, and so has
-// each package.
+// Every exported name of every importable package has a comment, and so has each package.
 func TestEveryNameIsDocumented(t *testing.T) {
 	names := 0
 	for _, dir := range packageDirs(t) {
@@ -33,7 +32,7 @@ func TestEveryNameIsDocumented(t *testing.T) {
 	require.Greater(t, names, 500)
 }
 
-// wellKnown are methods whose meaning the standard library's interfaces give.
+// wellKnown are methods whose meaning the standard library's interfaces define.
 var wellKnown = []string{"Error", "Unwrap", "String", "Is", "As", "MarshalText", "UnmarshalText", "MarshalJSON", "UnmarshalJSON", "Read", "Write", "Close"}
 
 // undocumented counts the exported names of a file, and lists those without a comment.

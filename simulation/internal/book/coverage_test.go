@@ -31,8 +31,8 @@ func everything(t *testing.T) string {
 	return b.String()
 }
 
-// packageDirs lists the folders below the top that hold packages others may import, in
-// all modules of the repository, by their paths from the top.
+// packageDirs lists the folders below the top with importable packages, in all modules of the
+// repository, by their paths from the top.
 func packageDirs(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
@@ -63,7 +63,7 @@ func packageDirs(t *testing.T) []string {
 	return dirs
 }
 
-// Whoever meets an error finds it in a table: what it means, and what to do.
+// Every error is in a table, with its meaning and what to do.
 func TestEveryErrorIsExplained(t *testing.T) {
 	explained, found := map[string]bool{}, 0
 	for line := range strings.Lines(everything(t)) {
@@ -88,8 +88,7 @@ func TestEveryErrorIsExplained(t *testing.T) {
 	require.Greater(t, found, 60)
 }
 
-// errorsOf names the package-level variables of a folder that are errors by their
-// names.
+// errorsOf lists the package-level variables of a folder that are errors by their names.
 func errorsOf(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := sources(dir)
@@ -113,7 +112,7 @@ func errorsOf(t *testing.T, dir string) []string {
 	return names
 }
 
-// What testing.md says that a server in memory can do to fail, it can.
+// The failures of a server in memory listed in testing.md exist.
 func TestServersInMemoryFailAsThePageSays(t *testing.T) {
 	page, err := os.ReadFile("testing.md")
 	require.NoError(t, err)
@@ -158,8 +157,7 @@ func TestEverySettingIsListed(t *testing.T) {
 	}
 }
 
-// The settings that a user of the lock meets are explained where their reasons are, and
-// not in the list alone.
+// The settings of the lock that users meet are explained with their reasons, and not only listed.
 func TestSettingsOfTheLockAreExplained(t *testing.T) {
 	text := ""
 	for _, page := range pagesIn(t, ".") {
@@ -203,8 +201,8 @@ func TestEveryScenarioAndDesignIsListed(t *testing.T) {
 	}
 }
 
-// Every assumption of package quorum has its section, word for word, and so have its
-// guarantees and the caller's duties somewhere.
+// Every assumption of package quorum has a section with its exact words, and so have its guarantees
+// and the caller's duties.
 func TestEveryAssumptionIsExplained(t *testing.T) {
 	page, err := os.ReadFile("guarantees.md")
 	require.NoError(t, err)
@@ -218,7 +216,7 @@ func TestEveryAssumptionIsExplained(t *testing.T) {
 	require.NotContains(t, string(page), "assumed "+string(rune('1'+len(items)))+" -->")
 }
 
-// The numbered lists of package quorum are what the pages take them for.
+// The numbered lists of package quorum have the items that the pages expect.
 func TestNumberedItems(t *testing.T) {
 	items, err := numberedItems("quorum", "guaranteed")
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ var heatGroups = []struct {
 	{"the way to the resource, and all of these", []string{"delay-write", "duplicate-write", "all"}},
 }
 
-// heatColumns are the designs of the heat map, with what stands above them.
+// heatColumns are the designs of the heat map, with the words above them.
 var heatColumns = []struct{ design, above, below string }{
 	{"setnx", "SETNX", ""},
 	{"setpx-cad", "one", "Redis"},
@@ -50,7 +50,7 @@ const (
 		`.paper{fill:var(--paper)}.c0{fill:var(--good-tint)}.c1{fill:var(--fault-tint)}.c2{fill:var(--alarm-tint)}`
 )
 
-// grid is a picture of cells: columns under two words each, rows in groups.
+// grid is a picture of cells: columns with two words each, rows in groups.
 type grid struct {
 	id, title, about string
 	left             float64 // where the cells begin
@@ -139,7 +139,7 @@ func heatMap() ([]byte, error) {
 	return g.draw(), nil
 }
 
-// livePicture draws the plays on real servers: a row for each story, with what was seen.
+// livePicture draws the plays on real servers: a row for each story, with the outcome.
 func livePicture() ([]byte, error) {
 	r, err := recordedLive()
 	if err != nil {
@@ -179,7 +179,7 @@ func livePicture() ([]byte, error) {
 	return g.draw(), nil
 }
 
-// heat is how dark a cell is: nothing was violated, in up to a tenth of the runs, in more.
+// heat is how dark a cell is: no violation, in up to a tenth of the runs, in more.
 func heat(c report.Cell) int {
 	switch {
 	case c.Violated == 0:

@@ -20,7 +20,7 @@ func init() {
 //
 //	go run ./quorum/election/cmd/election -measure 10 -format json > docs/testdata/failover.json
 //
-// It takes five minutes and an idle machine, so that a test can't do it anew.
+// That takes five minutes and an idle machine, so a test can't repeat it.
 const failoverFile = "testdata/failover.json"
 
 type failoverRecord struct {
@@ -60,7 +60,7 @@ func failover() (string, error) {
 }
 
 // After a leader that can't resign, another one leads within a TTL and 0.3 s, also on the machine
-// on which this was recorded.
+// of this recording.
 func TestRecordedFailover(t *testing.T) {
 	r, err := recordedFailover()
 	require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
 
-// Every bug on the page has a command that replays it, and what the command names is
-// there: the test in that package, the mutant in the list.
+// Every bug on the page has a command that replays it, and the test or mutant that the command
+// names exists.
 func TestFoundCanBeReplayed(t *testing.T) {
 	page, err := os.ReadFile("found.md")
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ var (
 	replayApart   = regexp.MustCompile(`^go -C ([\w/]+) test \. -run '\^(Test\w+)\$'$`) // in a module of its own
 )
 
-// replayable says what a command names that isn't there.
+// replayable reports what a command names that doesn't exist.
 func replayable(command string) error {
 	if found := replayMutants.FindStringSubmatch(command); found != nil {
 		_, err := mutants.Select(strings.Split(found[1], ",")...)

@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the generated parts of the documentation anew")
+var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
 
-// stale is what a failure says.
+// stale is the text of a failure.
 const stale = `%s is stale: the code says something else now.
 If you understand why it has changed, and the prose around it is still true, run
 
@@ -31,25 +31,25 @@ If you understand why it has changed, and the prose around it is still true, run
 
 and read the difference before you commit it.`
 
-// A page's generated part stands between two comments, which name what makes it:
+// A page's generated part is between two comments, which name its generator:
 //
 //	<!-- generated: example quorum ExampleCoordinator_Do -->
 //	...
 //	<!-- end -->
 //
-// generators has the makers by their first word. Each gets the other words.
+// generators has the generators by their first word. Each gets the other words.
 var generators = map[string]func(words []string) (string, error){
 	"example": exampleBlock,
 	"code":    codeBlock,
+	"program": programBlock,
 }
 
-// generatedFiles are files that are made as a whole, by their names in this
-// folder.
+// generatedFiles are files that are generated as a whole, by their names in this folder.
 var generatedFiles = map[string]func() ([]byte, error){}
 
 var generatedPart = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*?) -->\n(.*?)<!-- end -->`)
 
-// pages lists every page: those to read, those to look things up in, and the README.
+// pages lists every page: those to read, the reference, and the README.
 func pages(t *testing.T) []string {
 	t.Helper()
 	return append(slices.Concat(pagesIn(t, "."), pagesIn(t, "reference")), "../README.md")
@@ -65,6 +65,9 @@ func pagesIn(t *testing.T, folder string) []string {
 }
 
 func TestGeneratedParts(t *testing.T) {
+	if raced && !*update {
+		t.Skip("the pages are made without the race detector")
+	}
 	used := map[string]bool{}
 	for _, page := range pages(t) {
 		t.Run(filepath.ToSlash(page), func(t *testing.T) {
@@ -106,7 +109,7 @@ func TestGeneratedFiles(t *testing.T) {
 	}
 }
 
-// regenerate makes a page's generated parts anew.
+// regenerate regenerates a page's generated parts.
 func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 	var errs []error
 	fresh := generatedPart.ReplaceAllFunc(page, func(part []byte) []byte {
@@ -130,8 +133,7 @@ func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 	return fresh, errors.Join(errs...)
 }
 
-// The engine itself: a stale part is noticed, and so is one that nobody makes or
-// that doesn't end.
+// The engine itself: it notices a stale part, and a part without a generator or an end.
 func TestRegenerate(t *testing.T) {
 	page := "a\n<!-- generated: example docs/testdata ExampleSum -->\nold\n<!-- end -->\nb\n"
 	used := map[string]bool{}
@@ -148,13 +150,13 @@ func TestRegenerate(t *testing.T) {
 	assert.ErrorContains(t, err, "ExampleNone")
 }
 
-// exampleBlock gives the body of an example function, which its package's tests
-// compile and run: words are the package's folder and the function.
+// exampleBlock returns the body of an example function, which its package's tests compile and run:
+// words are the package's folder and the function.
 func exampleBlock(words []string) (string, error) {
 	if len(words) != 2 {
 		return "", fmt.Errorf("want a folder and a function, got %q", words)
 	}
-	text, set, decl, err := declared(words[0], words[1])
+	text, set, decl, err := declared(words[0], tests, words[1])
 	if err != nil {
 		return "", err
 	}
@@ -169,15 +171,23 @@ func exampleBlock(words []string) (string, error) {
 	return "```go\n" + dedent(string(body)) + "```", nil
 }
 
-// codeBlock gives whole declarations out of a package's tests, with their comments:
-// words are the package's folder and the names, those of methods as "type.method".
+// codeBlock returns whole declarations from a package's tests, with their comments: words are the
+// package's folder and the names, those of methods as "type.method".
 func codeBlock(words []string) (string, error) {
 	if len(words) < 2 {
 		return "", fmt.Errorf("want a folder and names, got %q", words)
 	}
+	return declarations(words[0], tests, words[1:])
+}
+
+// tests are the files of a package's tests.
+const tests = "*_test.go"
+
+// declarations gives whole declarations with their comments.
+func declarations(folder, pattern string, names []string) (string, error) {
 	var parts []string
-	for _, name := range words[1:] {
-		text, set, decl, err := declared(words[0], name)
+	for _, name := range names {
+		text, set, decl, err := declared(folder, pattern, name)
 		if err != nil {
 			return "", err
 		}
@@ -197,10 +207,23 @@ func codeBlock(words []string) (string, error) {
 	return "```go\n" + strings.Join(parts, "\n") + "```", nil
 }
 
-// declared finds a declaration in the tests of a package, with the text that it is
-// in.
-func declared(folder, name string) ([]byte, *token.FileSet, ast.Decl, error) {
-	files, err := testFiles(folder)
+// programBlock gives a program's main.go, or some declarations out of it: words are its folder and
+// the names.
+func programBlock(words []string) (string, error) {
+	if len(words) == 0 {
+		return "", errors.New("want a folder")
+	}
+	if len(words) > 1 {
+		return declarations(words[0], "main.go", words[1:])
+	}
+	text, err := os.ReadFile(filepath.Join("..", words[0], "main.go"))
+	return "```go\n" + string(text) + "```", err
+}
+
+// declared finds a declaration in the files of a package that have such names, with the text that it
+// is in.
+func declared(folder, pattern, name string) ([]byte, *token.FileSet, ast.Decl, error) {
+	files, err := goFiles(folder, pattern)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -211,34 +234,34 @@ func declared(folder, name string) ([]byte, *token.FileSet, ast.Decl, error) {
 			}
 		}
 	}
-	return nil, nil, nil, fmt.Errorf("there is no %s in the tests of %s", name, folder)
+	return nil, nil, nil, fmt.Errorf("there is no %s in %s of %s", name, pattern, folder)
 }
 
-type testFile struct {
+type goFile struct {
 	text []byte
 	set  *token.FileSet
 	tree *ast.File
 }
 
-// parsed keeps the tests of the folders that were asked for: pages show many
-// declarations of the same packages.
+// parsed caches the tests of folders, because pages show many declarations of the same packages.
 var parsed = struct {
 	sync.Mutex
-	folders map[string][]testFile
-}{folders: map[string][]testFile{}}
+	folders map[[2]string][]goFile
+}{folders: map[[2]string][]goFile{}}
 
-// testFiles parses the tests of a package.
-func testFiles(folder string) ([]testFile, error) {
+// goFiles parses the files of a package that have such names.
+func goFiles(folder, pattern string) ([]goFile, error) {
 	parsed.Lock()
 	defer parsed.Unlock()
-	if files, ok := parsed.folders[folder]; ok {
+	key := [2]string{folder, pattern}
+	if files, ok := parsed.folders[key]; ok {
 		return files, nil
 	}
-	paths, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+	paths, err := filepath.Glob(filepath.Join("..", folder, pattern))
 	if err != nil {
 		return nil, err
 	}
-	var files []testFile
+	var files []goFile
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -249,9 +272,9 @@ func testFiles(folder string) ([]testFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, testFile{text, set, tree})
+		files = append(files, goFile{text, set, tree})
 	}
-	parsed.folders[folder] = files
+	parsed.folders[key] = files
 	return files, nil
 }
 
@@ -280,7 +303,7 @@ func namesOf(decl ast.Decl) []string {
 	return nil
 }
 
-// dedent takes one tab off each line, and the empty lines around all.
+// dedent removes one tab from each line, and surrounding empty lines.
 func dedent(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.Trim(text, "\n") + "\n") {

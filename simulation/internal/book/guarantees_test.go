@@ -20,12 +20,12 @@ func init() {
 	generators["guarded"] = func([]string) (string, error) { return guarded() }
 }
 
-// mutantsFile is what noticed each mutant in the last run:
+// mutantsFile is what caught each mutant in the last run:
 //
 //	go run ./simulation/cmd/redlocksim mutants -format json > docs/testdata/mutants.json
 //
-// It takes a redis-server and some minutes, so that a test can't do it anew; what it can
-// do is to hold the file to the mutants and markers of today.
+// That takes a redis-server and some minutes, so a test can't repeat it. It checks the file against
+// the current mutants and markers.
 const mutantsFile = "testdata/mutants.json"
 
 func recordedMutants() (mutants.Report, error) {
@@ -57,8 +57,8 @@ func TestRecordedMutantsAreFresh(t *testing.T) {
 	}
 }
 
-// guarantees has a table for each group of guarantees: a row for each marker, with the
-// mutants that change its line.
+// guarantees has a table for each group of guarantees: a row for each marker, with the mutants of
+// its line.
 func guarantees() (string, error) {
 	r, err := recordedMutants()
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package book_test holds the documentation, and what it says of the tree, to the
-// code.
+// Package book_test checks the documentation, and what it says of the tree, against the code.
 package book_test
 
 import (
@@ -15,13 +14,11 @@ import (
 
 const module = "github.com/redquorum/redlock"
 
-// policy is a statement of policy: what each package may import beyond the
-// standard library. Data flows one way, caller -> quorum -> instance -> server, and
-// imports point the same way: what a package doesn't import it can't depend on by
-// accident. Change it only with a reason that a reader of the change agrees with.
+// policy states what each package may import beyond the standard library. Data flows one way,
+// caller -> quorum -> instance -> server, and imports point the same way: without an import there
+// is no accidental dependency. Change it only with a reason that a reviewer of the change accepts.
 //
-// Names without a dot are this module's. A package that isn't listed fails the
-// test.
+// Names without a dot are this module's. A package that isn't listed fails the test.
 var policy = map[string][]string{
 	"drift":              {},
 	"fencing":            {},
@@ -61,11 +58,11 @@ var policy = map[string][]string{
 	"quorum/internal/valid":        {"quorum/wire"},
 	"quorum/internal/wheel":        {},
 
-	// What people want a lock for, on the lock's public functions alone.
+	// Uses of a lock, built on its public functions alone.
 	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
 	"quorum/once":     {"quorum"},
 
-	// An example of several processes, with servers of its own.
+	// An example of several processes, with its own servers.
 	"quorum/election/cmd/election": {"fencing", "instance", "instance/embedded", "quorum", "quorum/election", "quorum/wire"},
 
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
@@ -73,22 +70,28 @@ var policy = map[string][]string{
 
 	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
-	// Only instance speaks to servers.
+	// Only instance talks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
 	"instance/embedded":     {"instance", "quorum/wire", "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2"},
 	"instance/instancetest": {"instance/instancetest/redisproc"},
+
+	// The protocol on servers, in one call.
+	"instance/redlock": {"instance", "quorum"},
+
+	// The operator's command, on public functions alone. Only it needs the terminal.
+	"instance/cmd/redlockctl": {"instance", "quorum", "quorum/wire", "golang.org/x/sys"},
 
 	// It starts servers and knows nothing of the protocol.
 	"instance/internal/relay":         {},
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
-	// The simulation runs the real protocol on servers of its own.
+	// The simulation runs the real protocol on simulated servers.
 	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
 	"simulation/internal/goroutines": {},
 	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios":  {"drift", "quorum", "simulation", "simulation/designs"},
+	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs"},
 
-	// It knows nothing of what is run.
+	// It knows nothing of the tasks that it runs.
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
 	"simulation/internal/wrap": {},
 
@@ -101,8 +104,13 @@ var policy = map[string][]string{
 	"simulation/internal/timeline/palette": {},
 	"simulation/internal/report":           {"simulation", "simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
 
-	// How designs stand up to faults, in figures.
+	// How designs withstand faults, in figures.
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/report", "simulation/internal/scenarios"},
+
+	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
+	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/matrix", "simulation/internal/scenarios", "simulation/internal/timeline"},
+
+	"simulation/internal/play/browser": {"simulation/internal/timeline/palette"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
@@ -118,7 +126,7 @@ var policy = map[string][]string{
 	"simulation/cmd/redlocksim": {"simulation/internal/command"},
 	"simulation/testbed":        {"simulation/designs", "simulation/internal/command"},
 	"simulation/internal/command": {
-		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/report", "simulation/internal/wrap",
+		"simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
 		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
 	},
@@ -160,10 +168,10 @@ func TestImportsPointDownwards(t *testing.T) {
 	require.GreaterOrEqual(t, seen, len(policy)-2, "packages that the policy lists are missing") // two have tests only
 }
 
-// Whoever imports the lock must not get what only tests and commands need.
+// Importers of the lock must not get dependencies of tests and commands.
 func TestImportersOfTheLockGetLittle(t *testing.T) {
 	var stderr bytes.Buffer
-	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./quorum/election", "./quorum/once", "./instance", "./fencing/...")
+	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./quorum/election", "./quorum/once", "./instance", "./instance/redlock", "./fencing/...")
 	list.Dir, list.Stderr = "..", &stderr
 	out, err := list.Output()
 	require.NoError(t, err, stderr.String())
@@ -177,12 +185,35 @@ func TestImportersOfTheLockGetLittle(t *testing.T) {
 	}
 }
 
+// The simulation also runs in a browser, where every package is downloaded: it must not get those
+// of tests, of servers and of the network.
+func TestTheSimulationIsLight(t *testing.T) {
+	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template"}
+	deps := func(pkg string) (found []string) {
+		var stderr bytes.Buffer
+		list := exec.Command("go", "list", "-deps", "./"+pkg)
+		list.Dir, list.Stderr = "..", &stderr
+		out, err := list.Output()
+		require.NoError(t, err, stderr.String())
+		for name := range strings.FieldsSeq(string(out)) {
+			if slices.ContainsFunc(heavy, func(h string) bool { return strings.Contains(name, h) }) {
+				found = append(found, name)
+			}
+		}
+		return found
+	}
+	require.NotEmpty(t, deps("quorum/quorumtest/contract"), "it runs testify's assertions: the test can't see what it looks for")
+	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline"} {
+		require.Empty(t, deps(pkg), "users of %s get these", pkg)
+	}
+}
+
 func TestTopLevel(t *testing.T) {
 	entries, err := os.ReadDir("..")
 	require.NoError(t, err)
 	agreed := []string{"go.mod", "go.sum", "quorum", "instance", "drift", "fencing", "simulation", "docs", "README.md"}
 	for _, e := range entries {
-		// The run command writes its report where it is called, and Git ignores it.
+		// The run command writes its report into the current folder, and Git ignores it.
 		if !strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(e.Name(), "redlock-report.") && !slices.Contains(agreed, e.Name()) {
 			t.Errorf("%s is beyond the agreed top level", e.Name())
 		}

@@ -11,15 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// order is the order in which the pages are read. The map lists them in this order,
-// too. What has no place in it is looked up.
+// order is the reading order of the pages, and their order on the map. Pages that aren't listed are
+// for reference.
 var order = []string{
 	"getting-started.md", "choosing.md", "using.md", "fencing.md", "testing.md", "migrating.md", "deploying.md", "running.md",
 	"troubleshooting.md", "settings.md", "guarantees.md", "debate.md", "evidence.md",
 }
 
-// Nobody is left at the end of a page: it leads to the next one and to the map. A page
-// has one title, and before anything else it says for whom it is.
+// Every page leads to the next one and to the map. It has one title, and first says for whom it is.
 func TestEveryPageLeadsOn(t *testing.T) {
 	for i, page := range order {
 		last := lastParagraph(t, page)
@@ -58,7 +57,7 @@ func lastParagraph(t *testing.T, page string) string {
 	return parts[len(parts)-1]
 }
 
-// The map has the pages in the order in which they are read.
+// The map lists the pages in reading order.
 func TestMapIsInOrder(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -70,8 +69,7 @@ func TestMapIsInOrder(t *testing.T) {
 	}
 }
 
-// What the code says is printed once: a second copy makes readers look for the
-// difference.
+// Each generated part is printed once: a second copy makes readers look for the difference.
 func TestNothingIsGeneratedTwice(t *testing.T) {
 	where := map[string]string{}
 	once := func(page, what string) {

@@ -17,8 +17,7 @@ import (
 
 var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Every link that stays inside the repository leads somewhere, to the heading that it
-// names included.
+// Every link within the repository leads somewhere, including the heading that it names.
 func TestLinksResolve(t *testing.T) {
 	links := 0
 	for _, page := range pages(t) {
@@ -35,10 +34,10 @@ func TestLinksResolve(t *testing.T) {
 	require.Greater(t, links, 100)
 }
 
-// anchorsOf has the anchors of the pages that links have led to.
+// anchorsOf caches the anchors of linked pages.
 var anchorsOf sync.Map
 
-// resolve says what is wrong with a link on a page.
+// resolve returns what is wrong with a link on a page.
 func resolve(page, link string) error {
 	path, anchor, _ := strings.Cut(link, "#")
 	target := page
@@ -77,9 +76,8 @@ type missingAnchor struct{ page, anchor string }
 
 func (e *missingAnchor) Error() string { return e.page + " has no heading or line #" + e.anchor }
 
-// anchors are the names by which a page's headings are reached, as GitHub makes them:
-// lower case, spaces as dashes, other signs left out, and a number behind a second one
-// of the same name.
+// anchors are the link names of a page's headings, as GitHub makes them: lower case, spaces as
+// dashes, other signs left out, and a number after the second heading of the same name.
 func anchors(page string) []string {
 	var all []string
 	seen := map[string]int{}
@@ -104,8 +102,8 @@ func anchors(page string) []string {
 	return all
 }
 
-// withoutCode takes the fenced blocks out of a page: what looks like a heading or a
-// link in them is none.
+// withoutCode removes the fenced blocks from a page, because headings and links in them don't
+// count.
 func withoutCode(page string) string {
 	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(page, "")
 }
@@ -120,7 +118,7 @@ func TestAnchors(t *testing.T) {
 	require.ErrorContains(t, resolve("choosing.md", "../go.mod#L999"), "go.mod has no heading or line #L999")
 }
 
-// Every page is reached from the index, and nothing else lies about.
+// The index links every page, and there are no other files.
 func TestIndexHasEveryPage(t *testing.T) {
 	index, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -131,8 +129,8 @@ func TestIndexHasEveryPage(t *testing.T) {
 	}
 }
 
-// Prose keeps to a width that can be read beside the code. Tables, links and what is
-// generated may be longer.
+// Prose keeps to a width that can be read beside the code. Tables, links and generated parts may be
+// wider.
 func TestLinesAreShort(t *testing.T) {
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)

@@ -23,8 +23,8 @@ func init() {
 	generators["numbered"] = numbered
 }
 
-// scenarioList has a heading for each scenario. Its verdicts are those that the
-// tests of the package play.
+// scenarioList has a heading for each scenario. Its verdicts are those that the tests of the
+// package check.
 func scenarioList() string {
 	var b strings.Builder
 	for _, s := range scenarios.All() {
@@ -62,8 +62,7 @@ func sweepList() string {
 	return table("sweep | what it asks | the number | where it must break | the first value that does", rows)
 }
 
-// designList has a heading for each group of designs, and one for what is played in
-// one scenario alone.
+// designList has a heading for each group of designs, and one for designs in a single scenario.
 func designList() string {
 	var b strings.Builder
 	group := designs.Group("")
@@ -73,7 +72,7 @@ func designList() string {
 			fmt.Fprintf(&b, "## %s%s\n\n", strings.ToUpper(string(group[:1])), group[1:])
 		}
 		fmt.Fprintf(&b, "### %s\n\n**%s.**\n\n", d.Name, strings.ToUpper(d.Title[:1])+d.Title[1:])
-		for _, part := range [][2]string{{"What its users expect", d.Promises}, {"What breaks it", d.Breaks}, {"What mends it", cure(d)}, {"Source", d.Source}} {
+		for _, part := range [][2]string{{"What its users expect", d.Promises}, {"What breaks it", d.Breaks}, {"What fixes it", cure(d)}, {"Source", d.Source}} {
 			if part[1] != "" {
 				fmt.Fprintf(&b, "- %s: %s\n", part[0], strings.TrimSuffix(part[1], "."))
 			}
@@ -104,8 +103,8 @@ func cure(d designs.Design) string {
 	return "`" + d.Cure + "`"
 }
 
-// fieldList gives the fields of a struct with their comments: words are the package's
-// folder and the type.
+// fieldList returns the fields of a struct with their comments: words are the package's folder and
+// the type.
 func fieldList(words []string) (string, error) {
 	if len(words) != 2 {
 		return "", fmt.Errorf("want a folder and a type, got %q", words)
@@ -127,8 +126,8 @@ func fieldList(words []string) (string, error) {
 // field is an exported field of a struct.
 type field struct{ name, kind, doc string }
 
-// fieldsOf gives the exported fields of a struct in source order. Those of an embedded
-// one are that one's own.
+// fieldsOf returns the exported fields of a struct in source order, including those of embedded
+// structs.
 func fieldsOf(dir, name string) ([]field, error) {
 	structs, err := structsIn(dir)
 	if err != nil {
@@ -139,7 +138,7 @@ func fieldsOf(dir, name string) ([]field, error) {
 		return nil, fmt.Errorf("there is no struct %s in %s", name, dir)
 	}
 	var fields []field
-	shared := "" // one comment may stand above several lines of fields
+	shared := "" // one comment may be above several lines of fields
 	for _, f := range s.Fields.List {
 		doc := asMarkdown(f.Doc.Text() + f.Comment.Text())
 		if doc != "" {
@@ -178,7 +177,7 @@ func structsIn(dir string) (map[string]*ast.StructType, error) {
 	return structs, nil
 }
 
-// sources parses a folder's files, its tests left out.
+// sources parses a folder's files without its tests.
 func sources(dir string) ([]*ast.File, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -198,7 +197,7 @@ func sources(dir string) ([]*ast.File, error) {
 	return files, nil
 }
 
-// source writes a type as it stands in the code.
+// source writes a type as in the code.
 func source(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.Ident:
@@ -223,9 +222,8 @@ func asMarkdown(comment string) string {
 	return strings.NewReplacer("<", "&lt;", "|", "\\|").Replace(strings.Join(strings.Fields(comment), " "))
 }
 
-// numbered gives an item of a numbered list in a package's documentation, as a
-// quotation: words are the package's folder, a word of the list's heading, and the
-// number.
+// numbered returns an item of a numbered list in a package's documentation, as a quotation: words
+// are the package's folder, a word of the list's heading, and the number.
 func numbered(words []string) (string, error) {
 	if len(words) != 3 {
 		return "", fmt.Errorf("want a folder, a word of a heading and a number, got %q", words)
@@ -241,8 +239,8 @@ func numbered(words []string) (string, error) {
 	return "> " + items[n-1], nil
 }
 
-// numberedItems gives the items of the list under the first heading that has a word,
-// in a package's doc.go.
+// numberedItems returns the items of the list under the first heading with a word, in a package's
+// doc.go.
 func numberedItems(folder, word string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join("..", folder, "doc.go"))
 	if err != nil {

@@ -22,13 +22,12 @@ func init() {
 	generators["unplayed"] = func([]string) (string, error) { return unplayed(), nil }
 }
 
-// liveFile is what the scenarios came to on real servers when they were played
-// last:
+// liveFile has the latest outcomes of the scenarios on real servers:
 //
 //	go run ./simulation/cmd/redlocksim live -format json > docs/testdata/live.json
 //
-// It takes a redis-server and most of a minute, so that a test can't do it anew;
-// what it can do is to hold the file to the simulation's verdicts of today.
+// That takes a redis-server and most of a minute, so a test can't repeat it. It checks the file
+// against the simulation's current verdicts.
 const liveFile = "testdata/live.json"
 
 func recordedLive() (live.Report, error) {
@@ -51,14 +50,14 @@ func TestRecordedLiveRunIsFresh(t *testing.T) {
 		}
 		assert.True(t, l.OK() && slices.Equal(l.Predicted, l.Seen), "%s with %s", l.Scenario, l.Design)
 		if l.Form != "" {
-			continue // played in another world than the scenario's
+			continue // played in a different environment from the scenario's
 		}
 		s, err := scenarios.ByID(l.Scenario)
 		require.NoError(t, err)
 		verdict, known := s.Verdicts[l.Design]
 		assert.True(t, known, "%s isn't played with %s any more", l.Scenario, l.Design)
 		visible := slices.DeleteFunc(slices.Clone(verdict.Kinds), func(k simulation.ViolationKind) bool {
-			return k == simulation.Overvalued // takes a look into all servers at one moment
+			return k == simulation.Overvalued // needs a view of all servers at one moment
 		})
 		assert.ElementsMatch(t, visible, l.Predicted, "%s with %s: the simulation says something else now; play it again (see liveFile)", l.Scenario, l.Design)
 	}

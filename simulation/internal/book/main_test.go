@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// All paths are seen from the folder docs.
+// All paths are relative to the folder docs.
 //
-// The go tool keeps a result until a file that the tests opened has changed. It doesn't see
-// these: the folder is changed before it begins to note files, and much is read by other
-// processes. A page that became wrong would pass. An empty list of files keeps no result.
+// The go tool keeps a result until a file that the tests opened has changed. It doesn't see these:
+// the folder changes before it begins to record files, and other processes read many of them. So a
+// wrong page would pass. An empty list of files keeps no result.
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../../../docs"); err != nil {
 		fmt.Println(err)

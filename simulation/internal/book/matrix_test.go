@@ -34,10 +34,9 @@ func init() {
 // curveIDs are the curves that have a picture.
 var curveIDs = []string{"pause", "rate", "crash", "failover", "split", "rounds", "availability"}
 
-// recording is the matrix as it was played last. Playing all of it takes minutes,
-// so it is kept in a file, with a sample: what a few seeds of each cell come to. A
-// change of the library, the simulation or a design that changes what is found
-// changes the sample.
+// recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with a
+// sample: the outcomes of a few seeds of each cell. A change of the library, the simulation or a
+// design that changes outcomes changes the sample.
 type recording struct {
 	Seeds        uint64         `json:"seeds"`
 	Runs         int            `json:"runs"`
@@ -50,13 +49,13 @@ type recording struct {
 
 const (
 	recordingFile = "testdata/matrix.json"
-	// recordedSeeds is how many seeds each cell of the recording is played with.
+	// recordedSeeds is the number of seeds for each cell of the recording.
 	recordedSeeds = 100
-	// sampleSeeds is how many the sample takes.
+	// sampleSeeds is the number of seeds for each cell of the sample.
 	sampleSeeds = 1
 )
 
-// sample plays a little of everything and gives its fingerprint.
+// sample plays a little of everything and returns its fingerprint.
 var sample = sync.OnceValues(func() (string, error) {
 	plan := matrix.DefaultPlan()
 	plan.Seeds, plan.ScenarioSeeds, plan.CurveSeeds = sampleSeeds, 0, 0
@@ -72,8 +71,8 @@ var sample = sync.OnceValues(func() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 })
 
-// recorded gives the recording; with -update it is made anew first, if its sample
-// has changed.
+// recorded returns the recording; with -update it is recorded again first, if its sample has
+// changed.
 var recorded = sync.OnceValues(func() (recording, error) {
 	var r recording
 	text, err := os.ReadFile(recordingFile)
@@ -148,8 +147,8 @@ func matrixTable() (string, error) {
 		table(head, rows), r.Seeds), nil
 }
 
-// overvaluedTable has the columns in which clocks, delays or nothing at all decide how
-// long a key lives.
+// overvaluedTable has the columns in which clocks, delays or nothing at all decide how long a key
+// lasts.
 func overvaluedTable() (string, error) {
 	r, err := recorded()
 	if err != nil {
@@ -186,8 +185,8 @@ func percent(c report.Cell) string {
 	}
 }
 
-// reasons says for each fault which designs break, how often that is expected, and why,
-// in the words of the expectations that the matrix is held to.
+// reasons says for each fault which designs break, how often that is expected, and why, with the
+// text of the matrix's expectations.
 func reasons() (string, error) {
 	r, err := recorded()
 	if err != nil {

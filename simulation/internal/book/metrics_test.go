@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Metrics and attributes on pages are those of quorumotel: an alert on another name
-// never fires, and nobody notices.
+// Metrics and attributes on pages are those of quorumotel: an alert on another name never fires,
+// which nobody would notice.
 func TestMetricsOnPages(t *testing.T) {
 	known := map[string]bool{}
 	files, err := filepath.Glob("../quorum/quorumotel/*.go")

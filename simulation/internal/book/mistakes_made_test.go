@@ -31,12 +31,12 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// mistake is one that operators make: a row of the table in troubleshooting.md.
+// mistake is a mistake of operators: a row of the table in troubleshooting.md.
 type mistake struct {
 	name, fix string
-	// forGood says that no waiting cures it: Acquire gives up at once.
-	forGood bool
-	// make makes it, and gives the error that shows.
+	// permanent says that waiting doesn't help: Acquire gives up at once.
+	permanent bool
+	// make makes the mistake, and returns the resulting error.
 	make func(m *mistakes) error
 }
 
@@ -79,7 +79,7 @@ var operatorMistakes = []mistake{
 	{"`rediss://` to a port that doesn't speak TLS", "the server's `tls-port`, or `redis://`", false, func(m *mistakes) error {
 		return m.lock("rediss://"+m.plain().Addr(), briefly, unchecked)
 	}},
-	{"a certificate of a CA of one's own", "`instance.Config.TLS` with `RootCAs`", true, func(m *mistakes) error {
+	{"a certificate of your own CA", "`instance.Config.TLS` with `RootCAs`", true, func(m *mistakes) error {
 		server := httptest.NewUnstartedServer(nil)
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		server.StartTLS()
@@ -195,7 +195,7 @@ var operatorMistakes = []mistake{
 	{"an `InstanceTimeout` that leaves nothing of the TTL", "a longer TTL, or a shorter timeout", false, func(m *mistakes) error {
 		return m.lock("redis://server", func(c *client) { c.quorum.TTL, c.quorum.InstanceTimeout = time.Second, time.Second })
 	}},
-	{"a client of one's own, as go-redis makes it", "make it with `instance.Harden`", false, func(m *mistakes) error {
+	{"a client of your own, as go-redis makes it", "make it with `instance.Harden`", false, func(m *mistakes) error {
 		client := redis.NewClient(&redis.Options{Addr: "server:6379"})
 		defer func() { _ = client.Close() }()
 		_, err := instance.New(client, instance.Config{})
@@ -209,7 +209,7 @@ var operatorMistakes = []mistake{
 	}},
 }
 
-// Every row of the table is made here, and is what shows.
+// The test makes each mistake of the table, and compares the error.
 func TestOperatorMistakes(t *testing.T) {
 	m := &mistakes{t: t}
 	version := m.version()
@@ -219,8 +219,8 @@ func TestOperatorMistakes(t *testing.T) {
 			err := one.make(&mistakes{t: t})
 			require.Error(t, err)
 			var own interface{ Permanent() bool }
-			forGood := errors.As(err, &own) && own.Permanent() || errors.Is(err, quorum.ErrDuplicate) || errors.Is(err, wire.ErrSetMismatch)
-			assert.Equal(t, one.forGood, forGood, "%v", err)
+			permanent := errors.As(err, &own) && own.Permanent() || errors.Is(err, quorum.ErrDuplicate) || errors.Is(err, wire.ErrSetMismatch)
+			assert.Equal(t, one.permanent, permanent, "%v", err)
 			line, _, _ := strings.Cut(err.Error(), "\n")
 			assert.NotContains(t, line, "secret", "a password")
 			fresh.Rows = append(fresh.Rows, mistakeOnPaper{one.name, onPaper(line), one.fix})
@@ -246,11 +246,11 @@ func TestOperatorMistakes(t *testing.T) {
 	}
 }
 
-// onPaper takes out of an error what is another each time.
+// onPaper removes the parts of an error that differ each time.
 func onPaper(line string) string {
 	for _, change := range [][2]string{
 		{`(127\.0\.0\.1|localhost|\[?::1\]?):\d+->(127\.0\.0\.1|\[?::1\]?):\d+`, "client->server:6379"},
-		// Of two names, the one that is asked first is the server's.
+		// Of two names, the first one asked is the server's.
 		{`^(localhost:\d+)(: probe: .*)"localhost:\d+" and "(127\.0\.0\.1:\d+)"`, `$3$2"$3" and "$1"`},
 		{`localhost:\d+`, "name:6379"},
 		{`127\.0\.0\.1:\d+`, "server:6379"},
@@ -267,22 +267,22 @@ func onPaper(line string) string {
 // mistakes makes them.
 type mistakes struct{ t *testing.T }
 
-// client is how a client is set up.
+// client is the settings of a client.
 type client struct {
 	instance  instance.Config
 	quorum    quorum.Config
 	untrusted bool
 }
 
-// briefly is for servers that don't answer. Others get time enough on a busy machine.
-// And nobody vouches for them: that would have them asked before.
+// briefly is for servers that don't answer. Others get enough time on a busy machine. The client
+// doesn't trust them, because that would ask them first.
 func briefly(c *client) { c.quorum.InstanceTimeout, c.untrusted = 300*time.Millisecond, true }
 
 func unchecked(c *client) { c.instance.TLS = &tls.Config{InsecureSkipVerify: true} }
 
 func untrusted(c *client) { c.untrusted = true }
 
-// open makes a client of the servers, and gives what closes it.
+// open makes a client of the servers, and returns a function that closes it.
 func (m *mistakes) open(urls []string, options ...func(*client)) (*quorum.Coordinator, func(), error) {
 	m.t.Helper()
 	c := client{quorum: quorum.Config{Terms: quorum.Terms{TTL: 20 * time.Second}, InstanceTimeout: 5 * time.Second}}
@@ -298,7 +298,7 @@ func (m *mistakes) open(urls []string, options ...func(*client)) (*quorum.Coordi
 		return nil, nil, errors.Join(err, servers.Close())
 	}
 	if !c.untrusted {
-		_ = locks.Trust(m.t.Context()) // what is wrong shows later
+		_ = locks.Trust(m.t.Context()) // the fault shows later
 	}
 	return locks, func() {
 		require.NoError(m.t, locks.Close(context.Background()))
@@ -306,7 +306,7 @@ func (m *mistakes) open(urls []string, options ...func(*client)) (*quorum.Coordi
 	}, nil
 }
 
-// lock takes a lock and gives it back.
+// lock takes a lock and releases it.
 func (m *mistakes) lock(url string, options ...func(*client)) error {
 	m.t.Helper()
 	locks, closeAll, err := m.open([]string{url}, options...)
@@ -321,7 +321,7 @@ func (m *mistakes) lock(url string, options ...func(*client)) error {
 	return lease.Release(m.t.Context())
 }
 
-// verify gives what Verify says.
+// verify returns Verify's error.
 func (m *mistakes) verify(urls ...string) error {
 	m.t.Helper()
 	locks, closeAll, err := m.open(urls)
@@ -349,7 +349,7 @@ func demote(server *instancetest.Server) *instancetest.Server {
 	return server
 }
 
-// says gives the address of what answers each connection with a text and closes it.
+// says returns the address of a server that answers each connection with a text and closes it.
 func (m *mistakes) says(text string) string {
 	m.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -370,8 +370,8 @@ func (m *mistakes) says(text string) string {
 	return l.Addr().String()
 }
 
-// protected gives the address, as other machines know it, of a server in protected mode.
-// Where there is no such address something says what one would.
+// protected returns the address, as other machines see it, of a server in protected mode. If there
+// is no such address, says answers in its place.
 func (m *mistakes) protected() string {
 	m.t.Helper()
 	outer := outerAddress()
@@ -389,8 +389,7 @@ func (m *mistakes) version() string {
 	return version
 }
 
-// outerAddress is an address of this machine's that isn't the loopback's, empty if it has
-// none.
+// outerAddress is an address of this machine other than the loopback's, or empty.
 func outerAddress() string {
 	all, _ := net.InterfaceAddrs()
 	for _, a := range all {
@@ -401,7 +400,7 @@ func outerAddress() string {
 	return ""
 }
 
-// fill opens connections until the server takes no more, and gives what closes them.
+// fill opens connections until the server accepts no more, and returns a function that closes them.
 func (m *mistakes) fill(server *instancetest.Server) (empty func()) {
 	m.t.Helper()
 	var conns []net.Conn
@@ -425,7 +424,7 @@ func (m *mistakes) fill(server *instancetest.Server) (empty func()) {
 	}
 }
 
-// busy keeps the server busy with a script, and gives what ends it.
+// busy keeps the server busy with a script, and returns a function that ends it.
 func (m *mistakes) busy(server *instancetest.Server) (end func()) {
 	m.t.Helper()
 	done := make(chan struct{})

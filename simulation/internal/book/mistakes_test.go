@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordedMistakes is what the table is made of:
+// recordedMistakes is the source of the table:
 //
 //	go test ./simulation/internal/book -run TestOperatorMistakes -update && go test ./simulation/internal/book -run TestGeneratedParts -update
 //
-// It takes a redis-server, so that the table is made of what was recorded, and the
-// record is held to what shows today wherever there is one.
+// That takes a redis-server, so the table is made from a recording, which the test compares
+// wherever there is one.
 type recordedMistakes struct {
-	// Version is the server's. Another one has other words for the same.
+	// Version is the server's. Other versions word errors differently.
 	Version string           `json:"redis_version"`
 	Rows    []mistakeOnPaper `json:"mistakes"`
 }
@@ -42,10 +42,10 @@ func readMistakes() (r recordedMistakes, err error) {
 	return r, err
 }
 
-// lostRound is what most errors begin with. The page says so once.
+// lostRound is the beginning of most errors. The page shows it once.
 const lostRound = `quorum: no quorum of instances (acquire "orders:42": 0 granted, 0 refused, 1 failed; quorum is 1 of 1); `
 
-// The page says what the table leaves out.
+// The page mentions what the table leaves out.
 func TestMistakesBeginAlike(t *testing.T) {
 	r, err := readMistakes()
 	require.NoError(t, err)

@@ -11,25 +11,25 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
-// pictureWidth is the width of every picture: on a phone one of its pixels is about one of the
-// screen's, so that letters of 12 pixels can be read.
+// pictureWidth is the width of every picture: on a phone its pixels are about as large as the
+// screen's, so letters of 12 pixels can be read.
 const pictureWidth = 400
 
 //go:embed picture.css
 var pictureStyle string
 
-// picture is a picture of the documentation in the making: drawn from a run that is played for
-// it, from the arithmetic, or from words alone. All are SVG, light or dark as the reader's
-// system asks, and small enough for a phone. Height is set when its maker knows it.
+// picture is a picture of the documentation, drawn from a run, from arithmetic, or from words
+// alone. All are SVG, light or dark as the reader's system asks, and small enough for a phone.
+// Height is set when it is known.
 type picture struct {
 	Title  string
-	Desc   string // in words, for readers who don't see it
+	Desc   string // in words, for readers who can't see it
 	Height float64
 	texts  []label
 	shapes bytes.Buffer
 }
 
-// label is a text on a picture, kept so that tests can look where it goes.
+// label is a text on a picture, kept so that tests can check its position.
 type label struct {
 	class string
 	x, y  float64
@@ -41,7 +41,7 @@ func (p *picture) text(class string, x, y float64, text string) {
 	p.texts = append(p.texts, label{class, x, y, text})
 }
 
-// lines writes several, one below the other, and gives the y behind them.
+// lines writes several lines, one below the other, and returns the y below them.
 func (p *picture) lines(class string, x, y float64, lines ...string) float64 {
 	for _, line := range lines {
 		p.text(class, x, y, line)
@@ -76,8 +76,8 @@ func (p *picture) arrow(class string, points ...float64) {
 // SVG is the whole file.
 func (p *picture) SVG() []byte {
 	var out bytes.Buffer
-	// Its natural size is a quarter larger than the view box: as large as a page's text
-	// on a wide screen. A narrow one shrinks it.
+	// Its natural size is a quarter larger than the view box: as large as a page's text on a wide
+	// screen. A narrow screen shrinks it.
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl-p" role="img" aria-labelledby="t d" width="%d" height="%s" viewBox="0 0 %d %s">`+"\n",
 		pictureWidth*5/4, px(p.Height*5/4), pictureWidth, px(p.Height))
 	fmt.Fprintf(&out, "<title id=\"t\">%s</title>\n<desc id=\"d\">%s</desc>\n", escaped(p.Title), escaped(p.Desc))

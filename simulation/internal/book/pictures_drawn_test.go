@@ -26,7 +26,7 @@ func allPictures(t *testing.T) []*picture {
 	return []*picture{round, quarantine, drawLease(), drawDomains(), drawDecision()}
 }
 
-// Letters are taken to be this wide at most, of their size.
+// The assumed maximum width of letters, relative to their size.
 const letter, boldLetter = 0.56, 0.62
 
 // No letter is cut off, whatever the reader's font, and no text is below the picture.
@@ -60,7 +60,7 @@ func TestTextsAreInside(t *testing.T) {
 	}
 }
 
-// A picture is well-formed, has words for readers who don't see it, follows the reader's
+// A picture is well-formed, has a description for readers who can't see it, follows the reader's
 // system, and has no letters below 12 pixels.
 func TestSVG(t *testing.T) {
 	for _, p := range allPictures(t) {
@@ -93,7 +93,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// What is played for a picture is what the picture says.
+// The run for a picture shows what the picture says.
 func TestRuns(t *testing.T) {
 	round, err := drawRound()
 	require.NoError(t, err)

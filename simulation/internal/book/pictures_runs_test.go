@@ -17,18 +17,18 @@ const ms = time.Millisecond
 // axisLeft is where time axes begin: right of the lanes' names.
 const axisLeft, axisRight = 62.0, pictureWidth - 8.0
 
-// pictureSeed is that of all runs that are drawn.
+// pictureSeed is the seed of all runs that are drawn.
 const pictureSeed = 2
 
-// drawRound draws one round on five servers that is won by the third vote, and what comes off
-// the TTL.
+// drawRound draws one round on five servers that is won by the third vote, and what is subtracted
+// from the TTL.
 func drawRound() (*picture, error) {
 	const ttl, rounds = 10 * time.Second, 3
 	result, err := simulation.Run(pictureSeed, simulation.Config{
 		Processes: 1, LatencyMin: ms, LatencyMax: 12 * ms, Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}},
 	}, nil, func(c *simulation.Client) {
-		// The last of some: the first has to find out who the servers are, and to bring
-		// their counters together.
+		// The last of several rounds: the first identifies the servers, and brings their counters
+		// together.
 		for range rounds {
 			if lease, err := c.TryAcquire("orders:42"); err == nil {
 				c.Sleep(time.Second)
@@ -191,12 +191,12 @@ func (p *picture) vote(x, y, w float64) {
 	}
 }
 
-// lease is one that was held, from its acquisition to its release.
+// lease is a lease from its acquisition to its release.
 type lease struct {
 	from, until, validity time.Duration
 }
 
-// leases reads the log of a run with one client, which releases what it takes.
+// leases reads the log of a run with one client, which releases its leases.
 func leases(log simulation.Log) []lease {
 	var all []lease
 	for e := range log.All() {
@@ -217,7 +217,7 @@ type exchange struct {
 	sent, received time.Duration
 }
 
-// exchanges lists those of a run with one client that were answered, by server.
+// exchanges lists the answered requests of a run with one client, by server.
 func exchanges(log simulation.Log) []exchange {
 	var all []exchange
 	for e := range log.All() {

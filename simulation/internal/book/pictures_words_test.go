@@ -1,7 +1,7 @@
 package book_test
 
-// drawLease draws the states of a lease, and the error of each way out of them. Errors are
-// those of package quorum.
+// drawLease draws the states of a lease, and the error of each way out of them. Errors are those of
+// package quorum.
 func drawLease() *picture {
 	p := &picture{
 		Title:  "The states of a lease, and the error of each edge",

@@ -14,8 +14,8 @@ import (
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
-// Every block of Go on a page is made from a test that is compiled and run, or is a
-// whole program, which compiles as it stands.
+// Every block of Go on a page comes from a test that is compiled and run, or is a complete program,
+// which compiles.
 func TestProgramsCompile(t *testing.T) {
 	t.Parallel() // it waits for the go tool
 	programs := map[string][]string{}
@@ -41,7 +41,7 @@ func TestProgramsCompile(t *testing.T) {
 	require.Error(t, err)
 }
 
-// vet compiles a program of one file as if it stood in this module.
+// vet compiles a program of one file as if it were in this module.
 func vet(t *testing.T, program string) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "main.go")

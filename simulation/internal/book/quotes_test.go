@@ -17,20 +17,19 @@ func init() {
 	generators["sources"] = func([]string) (string, error) { return sourceTable() }
 }
 
-// quotesFile has what debate.md quotes. Whoever adds a quote copies it from its
-// source, and adds it here with that source.
+// quotesFile has what debate.md quotes. To add a quote, copy it from its source, and add it here
+// with that source.
 const quotesFile = "testdata/quotes.json"
 
-// quotedSource is a text that debate.md quotes.
+// quotedSource is a source that debate.md quotes.
 type quotedSource struct {
 	Author  string `json:"author"`
 	Title   string `json:"title"`
 	Date    string `json:"date"`
 	Address string `json:"address"`
-	// Read is which part of it was read.
+	// Read is the part of it that was read.
 	Read string `json:"read"`
-	// Sections are the titles of its sections that are named, and Quotes what is
-	// quoted word for word.
+	// Sections are the titles of its sections that are named, and Quotes its verbatim quotes.
 	Sections []string `json:"sections,omitempty"`
 	Quotes   []string `json:"quotes,omitempty"`
 }
@@ -57,8 +56,7 @@ func sourceTable() (string, error) {
 
 var quotation = regexp.MustCompile(`"([^"]+)"`)
 
-// quotations lists what stands in quotation marks on a page, without the generated
-// parts and the code.
+// quotations lists the text in quotation marks on a page, without the generated parts and the code.
 func quotations(page string) []string {
 	page = withoutCode(generatedPart.ReplaceAllString(page, ""))
 	var all []string
@@ -68,8 +66,8 @@ func quotations(page string) []string {
 	return all
 }
 
-// A paraphrase in quotation marks puts words into somebody's mouth. So what stands in
-// quotation marks is in the list of what was found in the sources.
+// A paraphrase in quotation marks misquotes its author. So all text in quotation marks is in the
+// list of quotes from the sources.
 func TestDebateQuotesItsSources(t *testing.T) {
 	page, err := os.ReadFile("debate.md")
 	require.NoError(t, err)

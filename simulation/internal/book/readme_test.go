@@ -20,7 +20,7 @@ func readme(t *testing.T) string {
 	return string(content)
 }
 
-// What the README says to run is what CI runs.
+// CI runs the commands of the README.
 func TestReadmeCommandsAreRun(t *testing.T) {
 	ci, err := os.ReadFile("../.ci/run")
 	require.NoError(t, err)
@@ -30,8 +30,7 @@ func TestReadmeCommandsAreRun(t *testing.T) {
 	}
 }
 
-// The stages that CI lists are those that it has, and contributing.md says what each is
-// for.
+// The stages that CI lists exist, and contributing.md says what each does.
 func TestStagesOfCI(t *testing.T) {
 	ci, err := os.ReadFile("../.ci/run")
 	require.NoError(t, err)
@@ -52,7 +51,7 @@ func TestStagesOfCI(t *testing.T) {
 	assert.Equal(t, "there is no stage nowhere; .ci/run list shows them\n", string(out))
 }
 
-// The README is a first screen: what doesn't fit is on a page of its own.
+// The README is a first screen: the rest is on other pages.
 func TestReadmeIsShort(t *testing.T) {
 	text := readme(t)
 	assert.LessOrEqual(t, strings.Count(text, "\n"), 90)
@@ -62,8 +61,7 @@ func TestReadmeIsShort(t *testing.T) {
 	assert.LessOrEqual(t, strings.Count(code[1], "\n"), 16)
 }
 
-// Its picture is drawn by the code, and its letters can be read on a phone, whose 390
-// pixels it fills.
+// The code draws its picture, and its letters can be read on a phone, whose 390 pixels it fills.
 func TestReadmePicture(t *testing.T) {
 	pictures := regexp.MustCompile(`!\[[^\]]+\]\(docs/([^)]+\.svg)\)`).FindAllStringSubmatch(readme(t), -1)
 	require.Len(t, pictures, 1)

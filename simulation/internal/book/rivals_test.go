@@ -15,14 +15,14 @@ func init() {
 	generators["rivals"] = func([]string) (string, error) { return rivalTable() }
 }
 
-// rival is another library that the pages speak of.
+// rival is another library mentioned on the pages.
 type rival struct {
 	name, address string
 	// module is its Go module in the benchmark's go.mod, which has its version.
 	module string
-	// version is what was read, where it is in no go.mod, and published its date.
+	// version is the version that was read, if no go.mod has it, and published its date.
 	version, published string
-	// how it is known.
+	// how is how it is known.
 	how string
 }
 
@@ -56,8 +56,8 @@ func rivalTable() (string, error) {
 	return strings.TrimRight(table("library | version | published | how it is known", rows), "\n"), nil
 }
 
-// The columns of the comparison name the versions that the benchmark requires: a library
-// may have learned since what its column denies.
+// The columns of the comparison name the versions that the benchmark requires, because a later
+// version may have gained a feature.
 func TestComparisonNamesVersions(t *testing.T) {
 	gomod, err := os.ReadFile("../simulation/bench/go.mod")
 	require.NoError(t, err)

@@ -4,7 +4,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// rollouts lists every rollout: the right orders, and behind each the wrong ones.
+// rollouts lists every rollout: each right order, followed by the wrong ones.
 func rollouts() []rollout {
 	before := rolloutStep{Title: "before"}
 	return []rollout{

@@ -18,13 +18,13 @@ const (
 	longerTTL  = 3 * rolloutTTL // a MaxTTL that is raised to, or lowered from
 
 	rolloutProcesses = 4
-	rolloutWatched   = 2 * longerTTL // how long a run goes on after the last start
+	rolloutWatched   = 2 * longerTTL // how long a run continues after the last start
 )
 
-// rolloutStep is what all processes are started with before the next step begins.
+// rolloutStep is the settings with which all processes start before the next step begins.
 type rolloutStep struct {
 	Title string
-	// After is how long the step before goes on from when the last process has it.
+	// After is how long the previous step lasts after the last process has it.
 	After time.Duration
 	// Servers are the servers' names. Empty: ABCDE.
 	Servers string
@@ -34,41 +34,40 @@ type rolloutStep struct {
 	TTL, MaxTTL time.Duration
 	// Change makes other changes.
 	Change func(*quorum.Config)
-	// Guarded says that the resource takes no write without a token.
+	// Guarded says that the resource refuses writes without a token.
 	Guarded bool
 }
 
-// rollout is a change of a running service's settings: the steps in an order, of which the
-// first is what was there before. The processes are started anew with the next settings one
-// after the other, so that old and new ones lock side by side, while servers restart empty and
-// networks fail.
+// rollout is a change of a running service's settings: the steps in order, of which the first is
+// the initial state. The processes restart with the next settings one after the other, so old and
+// new ones lock side by side, while servers restart empty and networks fail.
 type rollout struct {
 	Name, Title string
 	Steps       []rolloutStep
-	// Wrong says what is wrong with the order. Empty: nothing. Shows is the seed of a run
-	// that shows it.
+	// Wrong says what is wrong with the order. Empty: nothing. Shows is the seed of a run that
+	// shows it.
 	Wrong string
 	Shows uint64
 	// Since is the step from which on violations count.
 	Since int
-	// Stagger is the time from one process's start with a step to the next one's. 0: rolloutTTL.
+	// Stagger is the time between two processes' starts with a step. 0: rolloutTTL.
 	Stagger time.Duration
-	// Cuts is from how many servers each process is cut off at any time.
+	// Cuts is the number of servers from which each process is cut off at any time.
 	Cuts int
 }
 
-// rolloutOutcome is what many runs came to.
+// rolloutOutcome is the outcome of many runs.
 type rolloutOutcome struct {
 	Runs, Violated int
-	// Seed is that of the first run that was violated, and Kinds what was found in it.
+	// Seed is that of the first run with a violation, and Kinds are its violations.
 	Seed  uint64
 	Kinds []simulation.ViolationKind
-	// Leases counts the leases, Mismatched the requests that were refused because of
-	// another set, and Tokenless the leases without a token while the resource wants one.
+	// Leases counts the leases, Mismatched the requests refused because of another set, and
+	// Tokenless the leases without a token while the resource requires one.
 	Leases, Mismatched, Tokenless int
 }
 
-// Play plays runs with the seeds from one on.
+// Play plays runs with consecutive seeds.
 func (r rollout) Play(from uint64, runs int) (rolloutOutcome, error) {
 	o := rolloutOutcome{Runs: runs}
 	for seed := from; seed < from+uint64(runs); seed++ {
@@ -105,8 +104,8 @@ func (r rollout) Run(seed uint64) (simulation.Result, error) {
 func (r rollout) found(result simulation.Result) []simulation.ViolationKind {
 	var kinds []simulation.ViolationKind
 	for _, v := range result.Log.Violations() {
-		// A vote that is lost with its server before the round is won needs no rollout, and nobody
-		// else gets it (S7d).
+		// A vote that is lost with its server before the round is won needs no rollout, and no
+		// other client gets it (S7d).
 		if v.At >= r.begins(r.Since, 0) && v.Kind != simulation.Overvalued {
 			kinds = append(kinds, v.Kind)
 		}
@@ -129,7 +128,7 @@ func (r rollout) count(result simulation.Result, o *rolloutOutcome) {
 	}
 }
 
-// at is the step that the rollout is in.
+// at is the current step of the rollout.
 func (r rollout) at(now time.Duration) rolloutStep {
 	step := 0
 	for step+1 < len(r.Steps) && now >= r.begins(step+1, 0) {
@@ -159,9 +158,9 @@ func (r rollout) length() time.Duration {
 	return r.begins(len(r.Steps)-1, rolloutProcesses) + rolloutWatched
 }
 
-// faults cuts each process off from some servers at any time, so that leases are on few of
-// them, and restarts the servers without their data, one after the other and so seldom
-// that one of them is in quarantine at a time.
+// faults cuts each process off from some servers at any time, so that leases are on few of them,
+// and restarts the servers without their data, one after the other and rarely enough that at most
+// one is in quarantine.
 func (r rollout) faults(seed uint64) simulation.Schedule {
 	draw := rand.New(rand.NewPCG(seed, 0))
 	milliseconds := func(least, most int) time.Duration {

@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// rolloutProcess is a client process over its starts: it ends in an orderly way, and begins anew
+// rolloutProcess is a client process over its restarts: it ends in an orderly way, and starts again
 // with the next step's settings, when it next asks for a lock.
 type rolloutProcess struct {
 	r     rollout
@@ -28,7 +28,7 @@ func (r rollout) locker(p simulation.Process) (simulation.Locker, error) {
 	return process, process.start()
 }
 
-// start opens the Coordinator with the settings of the present step.
+// start opens the Coordinator with the settings of the current step.
 func (p *rolloutProcess) start() (err error) {
 	s := p.r.Steps[p.step]
 	cfg := p.p.Config
@@ -47,7 +47,7 @@ func (p *rolloutProcess) start() (err error) {
 	return err
 }
 
-// present gives the Coordinator, after a restart if one is due.
+// present returns the Coordinator, after a restart if one is due.
 func (p *rolloutProcess) present(ctx context.Context) (*quorum.Coordinator, error) {
 	next := p.step
 	for next+1 < len(p.r.Steps) && p.p.Config.Clock.Since(p.began) >= p.r.begins(next+1, p.p.Index) {

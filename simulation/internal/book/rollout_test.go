@@ -10,11 +10,10 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// rolloutRuns is how many runs each right order is held to with REDLOCK_LONG set.
+// rolloutRuns is how many runs test each right order with REDLOCK_LONG set.
 const rolloutRuns = 200
 
-// The right orders are never violated, and what is lost meanwhile is leases, to clients that
-// still have the old settings.
+// Right orders have no violations. Only clients with the old settings lose leases meanwhile.
 func TestRightOrders(t *testing.T) {
 	runs := 8
 	switch {
@@ -39,7 +38,7 @@ func TestRightOrders(t *testing.T) {
 	}
 }
 
-// Each wrong order has a run that shows what is wrong with it.
+// Each wrong order has a run with a violation.
 func TestWrongOrders(t *testing.T) {
 	for _, r := range rollouts() {
 		if r.Wrong == "" {

@@ -19,8 +19,8 @@ func init() {
 	generators["verdicts"] = verdicts
 }
 
-// story plays a scenario with a design (and a seed, 1 if none is given) and tells
-// what happened, as `redlocksim run` does.
+// story plays a scenario with a design (and a seed, by default 1) and tells what happened, as
+// `redlocksim run` does.
 func story(words []string) (string, error) {
 	if len(words) < 2 || len(words) > 3 {
 		return "", fmt.Errorf("want a scenario, a design and perhaps a seed, got %q", words)
@@ -89,7 +89,7 @@ func ends(words []string) (string, error) {
 	return table(head, rows), nil
 }
 
-// played plays a scenario with a design, and says how it ended.
+// played plays a scenario with a design, and returns how it ended.
 func played(s scenarios.Scenario, design string) (string, error) {
 	d, err := s.Design(design)
 	if err != nil {
@@ -136,7 +136,7 @@ func verdicts(words []string) (string, error) {
 	return table("scenario | how it ends | for these designs", rows), nil
 }
 
-// ending is what the run's check has just held the verdict to.
+// ending is the verdict that the run's check has confirmed.
 func ending(s scenarios.Scenario, d designs.Design) string {
 	v := s.Verdicts[d.Name]
 	switch {

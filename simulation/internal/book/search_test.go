@@ -23,16 +23,14 @@ func init() {
 	generators["searched"] = searched
 }
 
-// searchRecord is what random schedules found when they were last played. Thousands of
-// runs take too long for every test, so they are kept in a file. Each row has a
-// sample: what its first few runs found. A change of the library, the simulation or
-// a design that changes what is found changes the sample.
+// searchRecord is what the latest random schedules found. Thousands of runs take too long for every
+// test, so a file keeps them. Each row has a sample: the findings of its first few runs. A change
+// of the library, the simulation or a design that changes findings changes the sample.
 type searchRecord struct {
 	Rows []searchRow `json:"rows"`
 }
 
-// searchRow is one search: a design, the kinds of faults that were drawn, and what
-// was found.
+// searchRow is one search: a design, the kinds of random faults, and the findings.
 type searchRow struct {
 	Design string   `json:"design"`
 	Faults []string `json:"faults"`
@@ -41,8 +39,7 @@ type searchRow struct {
 	Sample searchFound `json:"sample"`
 }
 
-// searchFound is how many runs were played, how many of them had a violation, and
-// how many had each kind.
+// searchFound is the number of runs, how many of them had a violation, and how many had each kind.
 type searchFound struct {
 	Runs     uint64            `json:"runs"`
 	Violated uint64            `json:"violated"`
@@ -51,13 +48,13 @@ type searchFound struct {
 
 const (
 	searchFile = "testdata/searches.json"
-	// searchSample is how many runs the sample of each row has.
+	// searchSample is the number of runs in the sample of each row.
 	searchSample = 40
 )
 
-// searched tabulates searches: words are the number of runs, and for each row the
-// design and the kinds of faults, as in "redlock/pause+suspend". With -update a row
-// that is missing or stale is played anew.
+// searched tabulates searches: words are the number of runs, and for each row the design and the
+// kinds of faults, as in "redlock/pause+suspend". With -update a missing or stale row is played
+// again.
 func searched(words []string) (string, error) {
 	if len(words) < 2 {
 		return "", fmt.Errorf("want the number of runs and designs with faults, got %q", words)
@@ -94,8 +91,8 @@ func readSearches() (r searchRecord, err error) {
 	return r, err
 }
 
-// row gives a row of the record. With -update it plays the row anew if it is missing
-// or its sample has changed, and writes the record.
+// row returns a row of the record. With -update it plays the row again if it is missing or its
+// sample has changed, and writes the record.
 func (r *searchRecord) row(design string, faults []string, runs uint64) (searchRow, error) {
 	i := slices.IndexFunc(r.Rows, func(row searchRow) bool {
 		return row.Design == design && slices.Equal(row.Faults, faults) && row.Runs == runs
@@ -173,7 +170,7 @@ func (f searchFound) found() string {
 	return strings.Join(kinds, ", ")
 }
 
-// Each row's sample comes out as it was recorded, and each row is on a page.
+// Each row's sample is as recorded, and each row is on a page.
 func TestRecordedSearchesAreFresh(t *testing.T) {
 	if *update {
 		t.Skip("the pages' own test writes the record")

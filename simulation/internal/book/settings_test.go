@@ -17,8 +17,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// settingRow is a row of the tables in settings.md: a field, its default, its range,
-// whether all clients must have the same, and whether it can be changed.
+// settingRow is a row of the tables in settings.md: a field, its default, its range, whether all
+// clients must have the same, and whether it can be changed.
 var settingRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|(?:[^|]*\\|){3}$")
 
 // The tables of settings have every field, once, with the default that New fills in.
@@ -90,8 +90,8 @@ func spaced(d time.Duration) string {
 	}
 }
 
-// Whatever says what the set's fingerprint has, says all of it and nothing else: who
-// believes that it names the servers trusts a check that isn't made.
+// Every text about the set's fingerprint names all that it covers and nothing else: a reader who
+// believes that it covers the servers trusts a check that doesn't exist.
 func TestFingerprintOnPages(t *testing.T) {
 	fields, err := fieldsOf("../quorum/wire", "Set")
 	require.NoError(t, err)

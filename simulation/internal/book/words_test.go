@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plainer are words that the pages did without once they were written for their readers,
-// and what they say instead. Quotations keep their words.
+// plainer are words that the pages avoid, with replacements. Quotations keep their words.
 var plainer = map[string]string{
-	`\bmends?\b`:           "fix",
+	`\bmend(s|ed|ing)?\b`:  "fix",
+	`\btime-outs?\b`:       "timeout",
 	`\bfor ever\b`:         "forever",
 	`\bby itself\b`:        "on its own",
 	`\bowed\b`:             "pending (of deletes)",

@@ -19,8 +19,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
-// TestMain lets the test binary be a worker process, too: explore, exhaust and matrix
-// start the program that they are.
+// TestMain makes the test binary a worker process as well: explore, exhaust and matrix start their
+// own program.
 func TestMain(m *testing.M) {
 	live.RunChild()
 	if len(os.Args) == 3 && os.Args[1] == "worker" {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The story is told to its end, with the tokens that it is about.
+// The demo ends, and its output has the tokens.
 func TestDemo(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), []string{"demo", "-ttl", "400ms", "-n", "3"}, &stdout, &stderr)
@@ -50,8 +50,8 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// Servers that stay (real ones, say) are left as they were found, after the story
-// and after an interruption in its midst.
+// The demo leaves existing servers (real ones, say) unchanged, at its end and after an
+// interruption.
 func TestDemoLeavesNothingBehind(t *testing.T) {
 	for name, stopAt := range map[string]string{"to its end": "", "interrupted": "and waits"} {
 		t.Run(name, func(t *testing.T) {
@@ -79,14 +79,14 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 				require.Zero(t, vote.Token, "the counter is still there")
 				keys, err := inst.(*instance.Redis).Client().Keys(t.Context(), "*").Result()
 				require.NoError(t, err)
-				// The mark tells other clients how long the address has led to this server.
+				// The mark shows other clients how long the address has led to this server.
 				require.Equal(t, []string{instance.MarkKey(strings.TrimPrefix(cluster.URLs()[i], "redis://"))}, keys)
 			}
 		})
 	}
 }
 
-// watched is an output that says when a word has been written to it.
+// watched is an output that signals when a word has been written to it.
 type watched struct {
 	mu    sync.Mutex
 	all   bytes.Buffer
@@ -133,12 +133,12 @@ func TestWrongUsage(t *testing.T) {
 	require.Equal(t, exitOK, run(t.Context(), []string{"help"}, &stdout, &stderr))
 }
 
-// Without a quorum of servers the demo says which one failed and why.
+// Without a quorum of servers the demo reports which server failed and why.
 func TestDemoWithoutServers(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out := &watched{word: "asks for the lock", found: cancel} // it would wait for them
+	out := &watched{word: "asks for the lock", found: cancel} // otherwise it waits for them
 	code := run(ctx, []string{"demo", "-ttl", "200ms", "-instances", "redis://127.0.0.1:1,redis://127.0.0.1:2"}, out, &stderr)
 	stdout.WriteString(out.String())
 	require.Equal(t, exitFail, code)

@@ -61,8 +61,8 @@ func TestLive(t *testing.T) {
 	require.Empty(t, report.Lines[0].History)
 }
 
-// A dialect's server that the environment names is played on, too, and one that can't
-// be started is told.
+// The tests also play on a dialect's server that the environment names, and one that can't be
+// started is reported.
 func TestLiveDialects(t *testing.T) {
 	needsServer(t)
 	server, err := exec.LookPath("redis-server")

@@ -45,6 +45,7 @@ func (e usageError) Unwrap() error { return e.error }
 var commands = []command{
 	{"list", "all scenarios, designs and faults, or one of them in full", runList},
 	{"run", "one run of a scenario or a fault, with its timeline", runRun},
+	{"play", "the simulation in a browser: change the faults, and see what breaks", runPlay},
 	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},

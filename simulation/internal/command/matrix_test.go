@@ -25,7 +25,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// does runs the program, and gives what it printed.
+// does runs the program, and returns its output.
 func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -33,8 +33,7 @@ func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
-// Without a command: an answer that fits on a screen, however narrow that is, and where
-// to go on.
+// Without a command: an answer that fits on any screen, and what to run next.
 func TestFirstScreen(t *testing.T) {
 	plan := matrix.Plan{Seeds: 2}
 	for _, d := range (matrix.Result{}).Summary().Designs {
@@ -66,7 +65,7 @@ func TestFirstScreen(t *testing.T) {
 	}
 }
 
-// A verdict that isn't as expected takes the place of what could be tried next.
+// An unexpected verdict replaces the suggestions.
 func TestFirstScreenOfTheUnexpected(t *testing.T) {
 	var out bytes.Buffer
 	screen{&out, 60}.next([]error{errors.New("S4 with redlock: found none"), errors.New("default under cut")})
@@ -85,7 +84,7 @@ func TestColumns(t *testing.T) {
 	assert.Equal(t, 80, columns(file), "no terminal")
 }
 
-// The time that is left is that of the rest at the rate so far.
+// The remaining time is that of the rest at the rate so far.
 func TestTimeRemaining(t *testing.T) {
 	for _, test := range []struct {
 		seconds, done, of uint64
@@ -98,8 +97,8 @@ func TestTimeRemaining(t *testing.T) {
 	}
 }
 
-// All of it: every scenario and every cell in the terminal, in 100 columns and without
-// colours, and the page.
+// All of it: every scenario and every cell in the terminal, in 100 columns and without colours, and
+// the page.
 func TestAll(t *testing.T) {
 	if raced {
 		t.Skip("it is the matrix, which is played by the next test, and all scenarios, which their package plays")
@@ -125,8 +124,8 @@ func TestAll(t *testing.T) {
 	assert.FileExists(t, strings.TrimSuffix(page, ".html")+".png")
 }
 
-// checkPage holds the page to what it promises: it is small, has all its parts, and each
-// of its cells leads to an anchor that is there.
+// checkPage checks the page: it is small, has all its parts, and each of its cells leads to an
+// existing anchor.
 func checkPage(t *testing.T, html string) {
 	t.Helper()
 	assert.Less(t, len(html), 1_000_000)
@@ -184,7 +183,7 @@ func TestMatrixFormats(t *testing.T) {
 	assert.Contains(t, story, "TWO HOLDERS")
 }
 
-// Ctrl-C: what was played is shown, and that it isn't all.
+// Ctrl-C: the results so far are shown, and that they are incomplete.
 func TestMatrixIsInterrupted(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
 	defer stop()
@@ -196,7 +195,7 @@ func TestMatrixIsInterrupted(t *testing.T) {
 	assert.Contains(t, errs.String(), "interrupted: this is what had been played")
 }
 
-// A verdict that isn't as expected makes it fail, and an interruption does.
+// An unexpected verdict makes the matrix fail, and so does an interruption.
 func TestWhatMakesTheMatrixFail(t *testing.T) {
 	wrong := []error{errors.New("S4 with redlock: found none"), errors.New("default under cut")}
 	var out bytes.Buffer

@@ -15,11 +15,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// fullDisk is a device on which there is no room.
+// fullDisk is a device without space.
 func fullDisk(t *testing.T) string {
 	t.Helper()
 	const path = "/dev/full"
@@ -29,8 +31,8 @@ func fullDisk(t *testing.T) string {
 	return path
 }
 
-// A file that can't be written is told before anything is played, and what it names is
-// left as it was when a command fails for another reason.
+// A file that can't be written is reported before the first run, and an existing file is unchanged
+// if a command fails for another reason.
 func TestFilesAreOpenedFirst(t *testing.T) {
 	dir := t.TempDir()
 	nowhere := filepath.Join(dir, "nowhere", "x")
@@ -58,7 +60,7 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 	assert.Contains(t, string(text), "<svg")
 }
 
-// A full disk is told, whichever way the output goes.
+// A full disk is reported for every kind of output.
 func TestFullDisk(t *testing.T) {
 	full := fullDisk(t)
 	for _, args := range [][]string{{"run", "S4", "-html", full}, {"run", "S4", "-json", full}, {"replay", recorded(t), "-quiet", "-porcupine", full}} {
@@ -81,7 +83,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// What is missing is named, wherever the flags stand.
+// A missing argument is named, wherever the flags are.
 func TestWordsAndFlags(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -107,7 +109,7 @@ func TestWordsAndFlags(t *testing.T) {
 	}
 }
 
-// What a report says to repeat it does repeat it.
+// The command that a report gives for a repetition works.
 func TestRepeat(t *testing.T) {
 	args := []string{"matrix", "-designs", "redlock,token-admit", "-faults", "pause, cut", "-seeds", "3", "-format", "json", "-workers", "2"}
 	first, _ := does(t, exitOK, args...)
@@ -133,7 +135,7 @@ func TestRepeat(t *testing.T) {
 	assert.Equal(t, start+` live -only 'it'\''s S1'`, repeat("live", "-only", "it's S1"))
 }
 
-// words takes a command line apart that repeat has written.
+// words splits a command line written by repeat.
 func words(t *testing.T, command string) []string {
 	t.Helper()
 	rest, ok := strings.CutPrefix(command, start+" ")
@@ -145,7 +147,7 @@ func words(t *testing.T, command string) []string {
 	return args
 }
 
-// What was interrupted says so first, and how much of it there is.
+// The heading of an interrupted command says so, and how much is done.
 func TestInterruptionIsInTheHeading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -166,7 +168,7 @@ func TestInterruptionIsInTheHeading(t *testing.T) {
 	assert.Contains(t, out, "mixed with default: seeds 10:10 of 10:900, 0 runs, ")
 }
 
-// The first error that the output had is the one that is told.
+// The console reports the first error of the output.
 func TestConsole(t *testing.T) {
 	c := &console{out: failing{}}
 	_, err := c.Write([]byte("x"))
@@ -183,3 +185,25 @@ func TestConsole(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no room") }
+
+// A run with a schedule on the command line is the run with the same schedule in a file, and the
+// output has the hash of its trace.
+func TestRunWithSchedule(t *testing.T) {
+	const faults = `[{"kind": "crash", "process": "c1", "op": "write", "nth": 1}]`
+	path := filepath.Join(t.TempDir(), "faults.json")
+	require.NoError(t, os.WriteFile(path, []byte(faults), 0o600))
+	inFile, _ := does(t, exitOK, "run", "S1", "-schedule", path)
+	inline, _ := does(t, exitOK, "run", "S1", "-schedule", faults)
+	assert.Equal(t, inFile, inline)
+	run, err := play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}}})
+	require.NoError(t, err)
+	assert.Contains(t, inline, "\ntrace: sha256 "+run.Result.Log.Digest()+"\n")
+	arguments, err := play.Setup{Base: "S1", Schedule: run.Schedule}.Arguments()
+	require.NoError(t, err)
+	again, _ := does(t, exitOK, words(t, start+" "+arguments)...)
+	assert.Equal(t, inFile, again, "the arguments play the run again")
+	own, _ := does(t, exitOK, "run", "S1")
+	assert.NotEqual(t, inFile, own)
+	_, errs := does(t, exitUsage, "run", "S1", "-schedule", "[}")
+	assert.Contains(t, errs, "the schedule can't be read")
+}

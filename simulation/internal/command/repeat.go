@@ -3,6 +3,8 @@ package command
 import (
 	"flag"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/play"
 )
 
 // start is the command line that starts the program, in what it prints.
@@ -15,7 +17,7 @@ func repeat(command string, args ...string) string {
 		words = append(words, command)
 	}
 	for _, arg := range args {
-		words = append(words, quoted(arg))
+		words = append(words, play.Quoted(arg))
 	}
 	return strings.Join(words, " ")
 }
@@ -36,15 +38,4 @@ func given(flags *flag.FlagSet) []string {
 		}
 	})
 	return args
-}
-
-// quoted quotes an argument for a shell.
-func quoted(arg string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r)
-	}
-	if arg != "" && strings.IndexFunc(arg, func(r rune) bool { return !plain(r) }) < 0 {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }

@@ -1,10 +1,8 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -14,23 +12,13 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/report"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// played is a run, and whether it ended as expected.
-type played struct {
-	name, title string
-	words       string // what happens
-	design      designs.Design
-	seed        uint64
-	expected    string
-	unexpected  error // nil: as expected
-	result      simulation.Result
-}
+// played is a run with its forms of output.
+type played struct{ play.Run }
 
 // runRun runs a scenario or a fault of the matrix once and prints its events.
 func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
@@ -39,7 +27,7 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.StringVar(&design, "design", "", "the `name` of the lock design, see list (default: default, or the first that the scenario is played with)")
 	flags.Uint64Var(&seed, "seed", 0, "the seed")
-	flags.StringVar(&schedule, "schedule", "", "play the faults in this `file` instead, a JSON list (see simulation.ReadSchedule)")
+	flags.StringVar(&schedule, "schedule", "", "play the faults in this `file` instead, or those of a JSON list such as '[]' (see simulation.ReadSchedule)")
 	flags.StringVar(&html, "html", "", "write the timeline as a page to this `file`, and its preview image beside it")
 	flags.StringVar(&address, "url", "", addressUsage)
 	flags.StringVar(&data, "json", "", "write history, violations and counts to this `file`")
@@ -61,10 +49,11 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := printStory(stdout, p.heading(), p.result); err != nil {
+	if err := printStory(stdout, p.heading(), p.Result); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", found(p.result), p.expected)
+	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", play.Found(p.Result), p.Expected)
+	fmt.Fprintf(stdout, "trace: sha256 %s\n", p.Result.Log.Digest())
 	if onPage != nil {
 		if err := onPage.write(p.report()); err != nil {
 			return err
@@ -74,82 +63,48 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := asData.write(p.json); err != nil {
 		return err
 	}
-	if p.unexpected == nil {
+	if p.Unexpected == nil {
 		fmt.Fprintln(stdout, "as expected")
 	}
-	return p.unexpected
+	return p.Unexpected
 }
 
-func found(r simulation.Result) string {
-	return scenarios.Verdict{Kinds: r.Kinds()}.String()
-}
-
-// playOne runs a scenario or a fault, with its own faults or those of a file. Then the
-// result has no expectation.
-func playOne(name, design string, seed uint64, schedule string) (p played, err error) {
-	var own interface {
-		Play(uint64, designs.Design) (simulation.Result, error)
-		PlaySchedule(uint64, designs.Design, simulation.Schedule) (simulation.Result, error)
-	}
-	check := func(simulation.Result) error { return nil }
-	s, noScenario := scenarios.ByID(name)
-	f, noFault := matrix.ByName(name)
-	switch {
-	case noScenario == nil:
-		if _, ok := s.Verdicts["default"]; !ok {
-			design = cmp.Or(design, s.Designs()[0].Name)
+// playOne runs a scenario or a fault, with its own faults or those of -schedule: a file, or the
+// list itself.
+func playOne(name, design string, seed uint64, schedule string) (played, error) {
+	setup := play.Setup{Base: name, Design: design, Seed: seed}
+	words := "the faults of -schedule"
+	if schedule != "" {
+		text := []byte(schedule)
+		if !strings.HasPrefix(strings.TrimSpace(schedule), "[") {
+			words = "the faults of " + schedule
+			var err error
+			if text, err = os.ReadFile(schedule); err != nil {
+				return played{}, err
+			}
 		}
-		own, p.name, p.title, p.words = s, s.ID, s.Title, strings.Join(s.Steps, "; ")
-		if yours, unknown := designs.ByName(design); unknown == nil && yours.Group == designs.Yours {
-			p.design, p.expected = yours, "anything" // no scenario has a verdict for it
-			break
+		var err error
+		if setup.Schedule, err = simulation.ReadSchedule(text); err != nil {
+			return played{}, err
 		}
-		p.design, err = s.Design(cmp.Or(design, "default"))
-		p.expected = s.Verdicts[p.design.Name].String()
-		check = func(r simulation.Result) error { return s.Check(r, p.design) }
-	case noFault == nil:
-		own, p.name, p.title, p.words = f, f.Name, f.Title, f.Title
-		p.design, err = designs.ByName(cmp.Or(design, "default"))
-		p.expected = "anything"
-		if want, ok := matrix.ExpectationOf(f.Name, p.design.Name); ok {
-			p.expected = want.String()
-			check = func(r simulation.Result) error { return want.Check(r, p.design) }
-		}
-	default:
-		err = errors.Join(noScenario, noFault)
 	}
-	if err != nil {
-		return p, err
+	run, err := play.Play(setup)
+	if schedule != "" {
+		run.Words = words
 	}
-	p.seed = seed
-	if schedule == "" {
-		p.result, err = own.Play(seed, p.design)
-		p.unexpected = check(p.result)
-		return p, err
-	}
-	text, err := os.ReadFile(schedule)
-	if err != nil {
-		return p, err
-	}
-	faults, err := simulation.ReadSchedule(text)
-	if err != nil {
-		return p, err
-	}
-	p.words, p.expected = "the faults of "+schedule, "anything"
-	p.result, err = own.PlaySchedule(seed, p.design, faults)
-	return p, err
+	return played{run}, err
 }
 
 func (p played) heading() string {
-	return fmt.Sprintf("%s: %s · %s · seed %d", p.name, p.title, p.design.Name, p.seed)
+	return fmt.Sprintf("%s: %s · %s · seed %d", p.Name, p.Title, p.Design.Name, p.Seed)
 }
 
 func (p played) report() report.Report {
-	command := repeat("run", p.name, "-design", p.design.Name, "-seed", strconv.FormatUint(p.seed, 10))
+	command := repeat("run", p.Name, "-design", p.Design.Name, "-seed", strconv.FormatUint(p.Seed, 10))
 	return report.Report{
 		Title: p.heading(), Version: version(), Command: command, Runs: 1,
-		Description: "Expected: " + p.expected + ". Found: " + found(p.result) + ".",
-		Timelines:   []report.TimelineRun{{ID: "run", Title: p.heading(), Command: command, Words: p.words, Log: p.result.Log, Full: true}},
+		Description: "Expected: " + p.Expected + ". Found: " + play.Found(p.Result) + ".",
+		Timelines:   []report.TimelineRun{{ID: "run", Title: p.heading(), Command: command, Words: p.Words, Log: p.Result.Log, Full: true}},
 	}
 }
 
@@ -184,9 +139,9 @@ type eventJSON struct {
 }
 
 func (p played) json(w io.Writer) error {
-	r := p.result
+	r := p.Result
 	out := runJSON{
-		Name: p.name, Title: p.title, Design: p.design.Name, Seed: p.seed, Expected: p.expected, AsExpected: p.unexpected == nil,
+		Name: p.Name, Title: p.Title, Design: p.Design.Name, Seed: p.Seed, Expected: p.Expected, AsExpected: p.Unexpected == nil,
 		Kinds: append([]simulation.ViolationKind{}, r.Kinds()...), Violations: []search.Found{}, History: []eventJSON{},
 		Counts: r.Log.Counts(), Events: r.Events, Ended: r.Ended, Digest: r.Log.Digest(),
 	}

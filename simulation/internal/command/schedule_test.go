@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A schedule that was written by hand takes the place of the scenario's, or the
-// fault's.
+// A schedule written by hand replaces that of the scenario or the fault.
 func TestRunSchedule(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "faults.json")
 	require.NoError(t, os.WriteFile(path, []byte(`[{"kind": "pause", "process": "c1", "op": "write", "nth": 1, "for": "12s"}]`), 0o644))

@@ -20,7 +20,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
-// said runs a command and gives its exit code and what it said.
+// said runs a command and returns its exit code and output.
 func said(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = run(ctx, args, &out, &errs)
@@ -40,8 +40,8 @@ func recorded(t *testing.T) string {
 	return path
 }
 
-// The same is told with one worker and with two, the files are the same, and they
-// replay.
+// The findings are the same with one worker and with two, and so are the files, which can be
+// replayed.
 func TestExplore(t *testing.T) {
 	var outputs []string
 	for _, workers := range []string{"1", "2"} {
@@ -72,8 +72,7 @@ func TestExplore(t *testing.T) {
 	assert.Equal(t, outputs[0], outputs[1])
 }
 
-// Of each finding it is said what it breaks: an assumption, a promise, or one that only
-// the library makes.
+// Each finding says what it breaks: an assumption, a promise, or a promise of the library alone.
 func TestExploreSaysWhatIsBroken(t *testing.T) {
 	if raced {
 		t.Skip("a thousand runs, of the same code as in TestExplore")
@@ -101,7 +100,7 @@ func TestExploreSaysWhatIsBroken(t *testing.T) {
 	assert.Contains(t, stderr, "setnx does not keep all of the library's promises")
 }
 
-// A promise that the library itself breaks is called a bug.
+// If the library itself breaks a promise, that is called a bug.
 func TestBugsAreCalledSo(t *testing.T) {
 	s := searching{searchFlags: searchFlags{design: "default"}, registry: registry()}
 	bug := search.Blame{Promise: 1}
@@ -122,7 +121,7 @@ func TestExploreFindsNothing(t *testing.T) {
 	assert.Contains(t, stdout, "a process crashed", "beside a zero stands what never happened")
 }
 
-// An exploration ends when it is told to, with what was found by then.
+// An interrupted exploration reports its findings so far.
 func TestExploreIsInterrupted(t *testing.T) {
 	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:", "-for", "300ms", "-faults", "cut", "-workers", "2", "-out", t.TempDir())
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
@@ -166,7 +165,7 @@ func TestReplay(t *testing.T) {
 	assert.Len(t, strings.Split(strings.TrimSpace(stdout), "\n"), 2)
 }
 
-// A file whose run comes to something else now, as after a change of the code.
+// A file whose run has another outcome now, as after a change of the code.
 func TestReplayThatDiffers(t *testing.T) {
 	for says, change := range map[string]func(*search.File){
 		"differs from the recorded one": func(f *search.File) { f.Digest = strings.Repeat("0", 64) },
@@ -199,7 +198,7 @@ func TestShrink(t *testing.T) {
 	assert.FileExists(t, again)
 }
 
-// What can't be used is told with what to do about it, and exits with 2.
+// Wrong usage is reported with the fix, and exits with 2.
 func TestSearchWrongUsage(t *testing.T) {
 	good := recorded(t)
 	text, err := os.ReadFile(good)
@@ -252,9 +251,9 @@ func TestSearchWrongUsage(t *testing.T) {
 	}
 }
 
-// The judges agree on every design, as search.Operations says: porcupine finds what
-// the simulation's checks find, but for stale writes under leases without tokens, and
-// for what nobody was answered.
+// The judges agree on every design, as search.Operations says: porcupine finds what the
+// simulation's checks find, except for stale writes under leases without tokens, and for unanswered
+// requests.
 func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 	if raced {
 		t.Skip("many runs, of the same code as in search's own test of the judges")
@@ -282,7 +281,7 @@ func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 // long says that tests of many runs take all of them.
 var long = os.Getenv("REDLOCK_LONG") != ""
 
-// some is how many of n seeds a test takes: all of them only if that is asked for.
+// some is how many of n seeds a test takes: all of them only with REDLOCK_LONG.
 func some(n uint64) uint64 {
 	if long {
 		return n
@@ -290,8 +289,8 @@ func some(n uint64) uint64 {
 	return n / 5
 }
 
-// agree plays a setup and requires that the judge finds what the checks find; it reports
-// whether that is nothing.
+// agree plays a setup and requires that the judge finds what the checks find; it reports whether
+// that is nothing.
 func agree(t *testing.T, r search.Registry, setup search.Setup) bool {
 	t.Helper()
 	result, err := r.Play(setup)
@@ -320,7 +319,7 @@ func agree(t *testing.T, r search.Registry, setup search.Setup) bool {
 	return verdict.Holds()
 }
 
-// Every workload can be played with every design that it knows, as far as names go.
+// Every workload can be played with every design that it names.
 func TestRegistryIsSound(t *testing.T) {
 	r := registry()
 	name := regexp.MustCompile(`^[A-Za-z0-9-]+$`)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The words in which this Go version describes goroutines are those that AwaitBlocked knows.
+// AwaitBlocked knows the words with which this Go version describes goroutines.
 func TestBlockedGoroutinesAreSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var held, spins sync.Mutex

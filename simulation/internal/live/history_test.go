@@ -61,7 +61,7 @@ func TestFindings(t *testing.T) {
 			did("c1", wasAcquired, 1), did("c2", wasAcquired, 2), since(did("c1", wasValid, 1), 1)), nil},
 		"a belief from after": {story(
 			did("c1", wasAcquired, 1), did("c2", wasAcquired, 2), did("c1", wasValid, 1)), []simulation.ViolationKind{two}},
-		"who finds it over is no holder": {story(
+		"a client with an expired lease is no holder": {story(
 			did("c1", wasAcquired, 1), did("c2", wasAcquired, 2), did("c1", wasOver, 1)), nil},
 		"S1": {story(
 			did("c1", wasAcquired, 1), read("c1", 1, 0), did("c1", wasValid, 1), did("c2", wasAcquired, 2), read("c2", 2, 0), wrote("c2", 2, 0, 0), wrote("c1", 1, 0, 1)),
@@ -78,7 +78,7 @@ func TestFindings(t *testing.T) {
 			did("c1", wasAcquired, 5), did("c1", wasReleased, 5), did("c2", wasAcquired, 5)), []simulation.ViolationKind{order}},
 		"a smaller token": {story(
 			did("c1", wasAcquired, 5), did("c1", wasReleased, 5), did("c2", wasAcquired, 4)), []simulation.ViolationKind{order}},
-		"a smaller token of one who asked before": {story(
+		"a smaller token of an earlier client": {story(
 			did("c1", wasReleased, 5), did("c1", wasAcquired, 5), did("c1", wasReleased, 5), since(did("c2", wasAcquired, 4), 1)), nil},
 		"kept waiting": {story(did("c2", wasStarved, 0)), []simulation.ViolationKind{simulation.NoProgress}},
 		"forever":      {story(did("c2", wasBlocked, 0)), []simulation.ViolationKind{simulation.NeverFree}},

@@ -73,7 +73,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 			names = append(names, "S1 Redis row", "S8c", "S9", "S16", "S17", "S22", "S26b")
 		}
 	}
-	// Most of the time, plays wait for leases to expire.
+	// Plays mostly wait for leases to expire.
 	report, err := Run(t.Context(), Options{Cases: named(t, names...), Parallel: 8})
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Server)
@@ -169,7 +169,7 @@ func TestKilledRun(t *testing.T) {
 	out, err := alone.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, alone.Start())
-	_, err = bufio.NewReader(out).ReadString('\n') // a play is over, others are going on
+	_, err = bufio.NewReader(out).ReadString('\n') // one play is over, others are still running
 	require.NoError(t, err)
 	require.NotEmpty(t, running(dir))
 	require.NoError(t, alone.Process.Kill())

@@ -12,6 +12,7 @@ func Unplayed() map[string]string {
 		soaked      = "a soak does it, and so do TestSwitchedAddress and other tests of package instance"
 		handles     = "a soak hands leases off between client processes"
 		sameFault   = "it is another form of a scenario that is played"
+		several     = "a live client takes one lock at a time; package instance's TestSetsOnRealServers has several processes take overlapping sets"
 		clientAlone = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
 	)
 	return map[string]string{
@@ -28,7 +29,9 @@ func Unplayed() map[string]string {
 		"S30": handles, "S30b": timing, "S30c": handles,
 		"S31": "two masters behind one address need a proxy of their own for each client",
 		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,
-		"X3": timing, "X4": timing,
+		"S34": several, "S34b": several, "S34c": several, "S34d": several,
+		"S35": "a live client takes a lock by one key; the places of the counting semaphore are keys of their own",
+		"X3":  timing, "X4": timing,
 		"X5": "a live client has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
 	}
 }

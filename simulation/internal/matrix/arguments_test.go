@@ -10,8 +10,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// Every argument has two sides, a verdict and evidence whose numbers are the result's;
-// evidence that wasn't played is left out.
+// Every argument has two sides, a verdict and evidence with the result's numbers; evidence that
+// wasn't played is left out.
 func TestArguments(t *testing.T) {
 	all := (Result{Plan: DefaultPlan()}).Arguments()
 	require.Len(t, all, 8)

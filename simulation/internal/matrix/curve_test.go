@@ -11,8 +11,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// beside is, for each curve, which calculated line belongs to each simulated series:
-// its index, or zero for a series that must be 0, or alone.
+// beside has, for each curve, the calculated line of each simulated series: its index, or zero for
+// a series that must be 0, or alone.
 const zero, alone = -1, -2
 
 var beside = map[string][]int{
@@ -20,7 +20,7 @@ var beside = map[string][]int{
 	"split": {0, 1, 2}, "rounds": {0, alone, alone}, "availability": {0},
 }
 
-// What is simulated is what is calculated, within four and a half standard errors.
+// Simulated and calculated values agree within four and a half standard errors.
 func TestCurvesMeetTheirFormulas(t *testing.T) {
 	p := Plan{CurveSeeds: few(24)}
 	r, err := Play(t.Context(), p, Pool{})
@@ -51,12 +51,12 @@ func TestCurvesMeetTheirFormulas(t *testing.T) {
 func spread(id string, s series, sum tally, want float64) float64 {
 	n := float64(sum.Runs)
 	switch {
-	case id == "rate": // to the millionth, and the way there and back
+	case id == "rate": // to the millionth, and a round trip
 		return 1e-6
 	case s.mean: // of a geometric distribution
 		return math.Sqrt((want-1)*want/n) + 1e-9
 	}
-	return math.Sqrt(want*(1-want)/n) + .002 // of moments in which it is neither
+	return math.Sqrt(want*(1-want)/n) + .002 // of the moments that are neither
 }
 
 func valueAt(t *testing.T, line report.Series, x float64) float64 {

@@ -7,8 +7,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 )
 
-// A holder that is stopped before it writes breaks any lock that expires; a resource
-// that looks at tokens comes to no harm.
+// A holder that is paused before it writes breaks any lock that expires; a resource that checks
+// tokens is not harmed.
 func ExamplePlay() {
 	result, err := matrix.Play(context.Background(), matrix.Plan{
 		Designs: []string{"default", "token-admit"},

@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 )
 
-// The rules name what there is, say why, and leave no cell of the default rows out.
+// The rules name existing things, give reasons, and cover every cell of the default rows.
 func TestRulesAreSound(t *testing.T) {
 	for _, r := range rules {
 		assert.NotEmpty(t, r.Why)
@@ -39,12 +39,12 @@ func TestRulesAreSound(t *testing.T) {
 	}
 }
 
-// A column that breaks nobody would prove nothing of those that it doesn't break:
-// each has a design that it surely breaks, beside the one that breaks without it.
+// A column that breaks no design would prove nothing: each has a design that it surely breaks,
+// beside the same design without a feature.
 func TestEachColumnBites(t *testing.T) {
 	easy := map[string]bool{"setnx": true, "setpx-del": true, "setnx-expire": true}
 	without := map[string]string{
-		"crash": "what X1 breaks is setnx, more often", "restart-kept": "nobody has anything against a server that keeps its data",
+		"crash": "what X1 breaks is setnx, more often", "restart-kept": "a server that keeps its data breaks no design",
 		"duplicate": "S10b breaks what it breaks", "reconnect": "S10b breaks what it breaks",
 	}
 	for _, f := range Faults() {
@@ -86,7 +86,7 @@ func made(fault, design string, runs int, kinds ...simulation.ViolationKind) Res
 	}
 }
 
-// What isn't as expected is found to be so, and nothing else.
+// Unexpected outcomes are found, and nothing else.
 func TestJudgement(t *testing.T) {
 	for _, test := range []struct {
 		fault, design string
@@ -125,11 +125,11 @@ func TestJudgement(t *testing.T) {
 
 	interrupted := made("pause", "default", soon)
 	interrupted.Ended = false
-	assert.Empty(t, interrupted.Unexpected(), "nobody knows what the rest would have shown")
+	assert.Empty(t, interrupted.Unexpected(), "the rest might have shown more")
 }
 
-// A lease that is promised for too long is held against the designs that promise it
-// won't be, and counts in no cell.
+// A lease with too long a validity counts against the designs that promise its validity, and counts
+// in no cell.
 func TestOvervaluedCountsInNoCell(t *testing.T) {
 	f, err := ByName("rate")
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestOvervaluedCountsInNoCell(t *testing.T) {
 	}
 }
 
-// Beliefs don't count where the resource looks at tokens.
+// Beliefs don't count if the resource checks tokens.
 func TestWhatCounts(t *testing.T) {
 	r := made("pause", "token-admit", 10)
 	sum := tally{Runs: 10}

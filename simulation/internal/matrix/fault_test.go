@@ -19,8 +19,7 @@ func design(t *testing.T, name string) designs.Design {
 	return d
 }
 
-// Names are those that explore knows, and what zeros depend on is something that is
-// counted.
+// The names are those of explore, and the conditions of zeros are counters.
 func TestFaultsAreSound(t *testing.T) {
 	counters := simulation.Counters()
 	seen := map[string]bool{}
@@ -46,7 +45,7 @@ func TestFaultsAreSound(t *testing.T) {
 	require.ErrorContains(t, err, `"earthquake"; there are slow, pause, `)
 }
 
-// A column has faults of its own sort alone, and all designs get the same.
+// A column has only faults of its kind, and all designs get the same.
 func TestSchedules(t *testing.T) {
 	only := map[string]func(simulation.Fault) bool{
 		"pause":       func(f simulation.Fault) bool { return f.Kind == simulation.Pause },
@@ -86,7 +85,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// Replicas that are to be found behind are.
+// Replicas lag where they should.
 func TestReplicasAreBehind(t *testing.T) {
 	f, err := ByName("failover")
 	require.NoError(t, err)
@@ -102,8 +101,7 @@ func TestReplicasAreBehind(t *testing.T) {
 	require.Positive(t, lags)
 }
 
-// What clients do without a fault is done under a lease: a look, and no act without
-// it.
+// Without a fault, clients act under a lease: they check it, and don't act without it.
 func TestClientsLookBeforeTheyAct(t *testing.T) {
 	f, err := ByName("pause")
 	require.NoError(t, err)

@@ -9,8 +9,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asWorker makes the test binary a worker process, asDying one that dies with its
-// first task.
+// asWorker makes the test binary a worker process, asDying a worker that dies with its first task.
 const asWorker, asDying = "-worker-process", "-dying-process"
 
 func TestMain(m *testing.M) {
@@ -35,7 +34,7 @@ func process(arg string) func() *exec.Cmd {
 	return func() *exec.Cmd { return exec.Command(os.Args[0], arg) }
 }
 
-// few is a number of seeds that a test has time for.
+// few is a number of seeds for which a test has time.
 func few(n uint64) uint64 {
 	if raced || testing.Short() {
 		return max(1, n/6)

@@ -19,8 +19,11 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// Every cell is as expected, as far as a few seeds can tell; what must be found needs more.
+// Every cell is as expected, as far as a few seeds can show; finding a violation needs more.
 func TestNothingUnexpected(t *testing.T) {
+	if raced {
+		t.Skip("these runs are played without the race detector")
+	}
 	p := DefaultPlan()
 	p.Seeds, p.ScenarioSeeds, p.CurveSeeds = few(3), 0, 0
 	r, err := Play(t.Context(), p, Pool{})
@@ -34,7 +37,7 @@ func TestNothingUnexpected(t *testing.T) {
 	assert.Zero(t, violated)
 }
 
-// The designs that break under a fault are seen to.
+// Designs that break under a fault are found.
 func TestWhatBreaksIsFound(t *testing.T) {
 	seeds := uint64(soon)
 	if raced || testing.Short() {
@@ -57,7 +60,7 @@ func TestWhatBreaksIsFound(t *testing.T) {
 	}
 }
 
-// assertFirst plays a cell's first violated seed again, and those before it.
+// assertFirst plays a cell's first seed with a violation again, and the seeds before it.
 func assertFirst(t *testing.T, fault, name string, cell report.Cell) {
 	t.Helper()
 	f, err := ByName(fault)
@@ -70,8 +73,8 @@ func assertFirst(t *testing.T, fault, name string, cell report.Cell) {
 	assert.Equal(t, command(fault, name, cell.Seed), cell.Command)
 }
 
-// told is all of a result, in bytes.
-func told(t *testing.T, r Result) string {
+// inBytes is a complete result, in bytes.
+func inBytes(t *testing.T, r Result) string {
 	t.Helper()
 	var b bytes.Buffer
 	all := report.Report{Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(), Runs: r.Runs}
@@ -82,7 +85,7 @@ func told(t *testing.T, r Result) string {
 	return b.String()
 }
 
-// The same with no worker, one and two.
+// The result is the same with no worker, one and two.
 func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 	p := Plan{
 		Designs: []string{"setpx-cad", "redlock"}, Faults: []string{"pause", "restart-empty"}, Seeds: few(chunk + 8),
@@ -97,15 +100,15 @@ func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, r.Ended)
 		if workers == 0 {
-			first = told(t, r)
+			first = inBytes(t, r)
 			require.Contains(t, first, `"redlock"`)
 			continue
 		}
-		require.Equal(t, first, told(t, r), "%d workers", workers)
+		require.Equal(t, first, inBytes(t, r), "%d workers", workers)
 	}
 }
 
-// An interruption leaves what was played.
+// An interruption leaves the results so far.
 func TestInterrupted(t *testing.T) {
 	for workers := range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -137,7 +140,7 @@ func TestWorkersThatFail(t *testing.T) {
 	require.ErrorContains(t, err, "no worker could be started")
 }
 
-// The task of a worker that somebody killed is played once more.
+// If a worker is killed, its task is played once more.
 func TestWorkersThatAreKilled(t *testing.T) {
 	p := Plan{Designs: []string{"redlock"}, Faults: []string{"slow"}, Seeds: 2}
 	started := 0
@@ -229,7 +232,7 @@ func TestVerdictTable(t *testing.T) {
 	}
 }
 
-// A scenario that ends otherwise is told, with the first seed.
+// A scenario with another outcome is reported, with the first seed.
 func TestVerdictsThatAreWrong(t *testing.T) {
 	r := Result{Plan: Plan{Scenarios: []string{"S1"}, ScenarioSeeds: 3}, Ended: true, sums: map[task]tally{}}
 	sum := tally{Runs: 3}
@@ -247,7 +250,7 @@ func TestVerdictsThatAreWrong(t *testing.T) {
 	assert.Regexp(t, `(?m)^S1 .*!`, b.String())
 }
 
-// Tallies come to the same in any order.
+// Tallies are the same in any order.
 func TestTally(t *testing.T) {
 	parts := []tally{
 		{Runs: 2, Events: 5, Violated: found{1, 9, "b"}, Kinds: map[simulation.ViolationKind]found{"x": {1, 9, ""}}, Counts: map[string]int{"c": 1}, Sum: 4, Squares: 16},
@@ -286,7 +289,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Timelines are of what was found, and are linked to.
+// Timelines show findings, and are linked.
 func TestTimelines(t *testing.T) {
 	p := Plan{Designs: []string{"redlock", "token-admit"}, Faults: []string{"pause"}, Seeds: few(30), Scenarios: []string{"S1", "S4", "S7"}, ScenarioSeeds: 1}
 	r, err := Play(t.Context(), p, Pool{})

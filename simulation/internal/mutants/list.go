@@ -132,6 +132,8 @@ func Searches() []Search {
 		// Leaders that are late, lost or paused, and jobs that several processes come for.
 		{Name: "terms", Workload: "terms", Design: "token-admit", Faults: []string{"pause", "crash", "reboot", "restart", "hang", "cut", "lose", "step"}, Seeds: n / 4},
 		{Name: "slots", Workload: "slots", Design: "default", Faults: []string{"pause", "crash", "reboot", "restart", "hang", "cut", "lose"}, Seeds: n / 4},
+		// Leases on several keys, which overlap.
+		{Name: "sets", Workload: "sets", Design: "token-admit", Faults: []string{"pause", "crash", "reboot", "restart", "hang", "cut", "lose", "reorder", "reconnect", "step"}, Seeds: n / 2},
 		{Name: "between", Workload: "relay", Design: "default", Faults: []string{"proxy", "switch", "demote", "restart", "failover", "reconnect", "hang"}, Except: []string{"validity beyond reality"}, Seeds: n / 2},
 	}
 }

@@ -35,7 +35,10 @@ func TestMutantsTypeCheck(t *testing.T) {
 	fset := token.NewFileSet()
 	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	checked := 0
-	for _, m := range All() {
+	for i, m := range All() {
+		if raced && i%8 != 0 {
+			continue // one goroutine does it all; without the detector each is checked
+		}
 		texts, err := src.mutated(m)
 		require.NoError(t, err, m.Name)
 		dirs := map[string]bool{}
@@ -51,7 +54,7 @@ func TestMutantsTypeCheck(t *testing.T) {
 			assert.NoError(t, err, m.Name)
 		}
 	}
-	assert.Greater(t, checked, 100)
+	assert.Greater(t, checked, len(All())/10)
 }
 
 // parsed is the Go files of a folder, with some texts in their places.

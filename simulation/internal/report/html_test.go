@@ -19,7 +19,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew; look at them (the page in a browser, light and dark) before you commit")
+var update = flag.Bool("update", false, "rewrite the golden files; look at them (the page in a browser, light and dark) before you commit")
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -55,8 +55,8 @@ var (
 	foreign = []string{"http:", "https:", "//", "url(http", "@import", "data:"}
 )
 
-// checkHTML holds a page to what a browser would forgive: tags balance, IDs are
-// unique, links lead somewhere, and nothing is loaded.
+// checkHTML checks what a browser would forgive: tags balance, IDs are unique, links lead
+// somewhere, and nothing is loaded.
 func checkHTML(t *testing.T, page string) {
 	t.Helper()
 	body := hidden.ReplaceAllString(page, "<$1></$1>")
@@ -138,8 +138,7 @@ func TestHTMLOfOneRun(t *testing.T) {
 	assert.NotContains(t, page, "<nav")
 }
 
-// However much there is to show, a page stays below a megabyte, and every cell leads to
-// its evidence.
+// However much it shows, a page stays below a megabyte, and every cell leads to its evidence.
 func TestPageIsBounded(t *testing.T) {
 	r := report.Report{Opening: sample(t).Opening}
 	log := clockJumps(t)
@@ -152,7 +151,7 @@ func TestPageIsBounded(t *testing.T) {
 			}
 			id := fmt.Sprintf("%d-%d", i, j)
 			cells = append(cells, report.Cell{Runs: 50, Violated: 20, Kinds: map[string]int{"two holders": 20}, Timeline: id, Command: "redlocksim run " + id})
-			// Each run is another one.
+			// Each run is a different one.
 			own := slices.Concat(log...)
 			for k := range own {
 				if own[k].Process == "c1" {

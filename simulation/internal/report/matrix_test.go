@@ -13,8 +13,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// The interval's ends are the rates p from which the one that was seen is just z
-// standard deviations away: that is its definition.
+// The interval's ends are the rates p from which the measured rate is exactly z standard deviations
+// away: that is its definition.
 func TestInterval(t *testing.T) {
 	const z = 1.959963984540054
 	for _, c := range []report.Cell{{Runs: 10, Violated: 5}, {Runs: 10}, {Runs: 10, Violated: 10}, {Runs: 1000}, {Runs: 1000, Violated: 31}, {Runs: 7, Violated: 1}} {
@@ -62,8 +62,7 @@ func TestMatrixMarkdown(t *testing.T) {
 	assert.True(t, strings.HasPrefix(b.String(), "| design | c d |\n| --- | ---: |\n| a\\|b |  |\n"), b.String())
 }
 
-// However many faults and however long the names: no line is too long, and no fault
-// is left out.
+// However many the faults and however long the names: no line is too long, and no fault is missing.
 func TestMatrixTextFits(t *testing.T) {
 	m := report.Matrix{}
 	for i := range 27 {
@@ -89,7 +88,7 @@ func TestMatrixTextFits(t *testing.T) {
 	}
 }
 
-// A rate that isn't 0 or 1 never looks as if it were.
+// A rate other than 0 and 1 is never shown as 0 or 1.
 func TestRatesDoNotLie(t *testing.T) {
 	for _, runs := range []int{1, 3, 1000, 100_000} {
 		for _, hits := range []int{0, 1, 2, runs / 2, runs - 1, runs} {
@@ -115,7 +114,7 @@ func TestRatesDoNotLie(t *testing.T) {
 	}
 }
 
-// Each kind with its first seed, where it is known; and the tables alone.
+// Each kind with its first seed, if it is known; and the tables alone.
 func TestFirstSeeds(t *testing.T) {
 	m := report.Matrix{
 		Designs: []report.Axis{{Name: "redlock"}}, Faults: []report.Axis{{Name: "empty"}},

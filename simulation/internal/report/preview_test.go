@@ -11,8 +11,8 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
-// The preview is an image as services want it, with something on it whatever the report
-// is about, and the same for the same report.
+// The preview has the image format of services, always shows something, and is the same for the
+// same report.
 func TestPreview(t *testing.T) {
 	for name, r := range map[string]report.Report{
 		"all": sample(t), "title": {Title: "A title — “quoted” with ümlauts…"}, "nothing": {},

@@ -29,7 +29,7 @@ func clockJumps(t testing.TB) simulation.Log {
 			return
 		}
 		c.Sleep(time.Duration(5-4*c.Index) * time.Second)
-		_ = c.Release(lease) // the checks see what becomes of it
+		_ = c.Release(lease) // the checks see the outcome
 	})
 	require.NoError(t, err)
 	return r.Log

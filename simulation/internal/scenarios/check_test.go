@@ -105,8 +105,8 @@ func TestVerdictInWords(t *testing.T) {
 	assert.Equal(t, "stale write, two holders", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}}.String())
 }
 
-// A lease that is short of a vote because the server lost it in the meantime breaks an
-// assumption. Two holders are a violation, which some designs permit.
+// If the server lost a vote before the lease was won, an assumption is broken. Two holders are a
+// violation, which some designs permit.
 func TestAssumptionsThatChecksSee(t *testing.T) {
 	s, err := scenarios.ByID("S7d")
 	require.NoError(t, err)

@@ -39,6 +39,8 @@ type Performer interface {
 	Await() bool
 	Retry(tries int, pause time.Duration, extra int) bool
 	Resume() bool
+	// AwaitAll waits for one lease on all of the keys. What follows is done to all of them.
+	AwaitAll(keys []string) bool
 	// Valid checks the lease. Read reads the resource, Write writes what follows from the
 	// last Read, and Update does both, with a check before the write.
 	Valid() bool
@@ -88,6 +90,7 @@ var (
 
 func until(t time.Duration) step    { return always(func(p Performer) { p.Until(t) }) }
 func sleep(d time.Duration) step    { return always(func(p Performer) { p.Sleep(d) }) }
+func awaitAll(keys ...string) step  { return func(p Performer) bool { return p.AwaitAll(keys) } }
 func handOff(to ...string) step     { return always(func(p Performer) { p.HandOff(to) }) }
 func attempt(parts ...step) step    { return always(Script(parts).Perform) } // continues in any case
 func ifValid(s step) step           { return attempt(check, s) }
@@ -151,7 +154,8 @@ func workload(scripts []Script) simulation.Workload {
 type performer struct {
 	*simulation.Client
 	lease   simulation.Lease
-	value   int64 // as last read
+	all     []simulation.Lease // of AwaitAll; lease is the first of them
+	value   int64              // as last read
 	version uint64
 }
 
@@ -162,7 +166,22 @@ func (p *performer) Valid() bool           { return p.Client.Valid(p.lease) }
 func (p *performer) Read()                 { p.value, p.version, _ = p.Client.Read(p.lease) }
 func (p *performer) Write()                { _ = p.Client.Write(p.lease, p.value+1, p.version) }
 func (p *performer) KeepAlive()            { p.Client.KeepAlive(p.lease) }
-func (p *performer) Release()              { _ = p.Client.Release(p.lease) }
+
+func (p *performer) AwaitAll(keys []string) (ok bool) {
+	all, err := p.Client.AcquireAll(keys...)
+	if p.all = all; err != nil {
+		return p.has(nil, err)
+	}
+	return p.has(all[0], nil)
+}
+
+func (p *performer) Release() {
+	if p.all != nil {
+		_ = p.Client.ReleaseAll(p.all)
+		return
+	}
+	_ = p.Client.Release(p.lease)
+}
 
 func (p *performer) has(lease simulation.Lease, err error) bool {
 	p.lease = lease
@@ -197,9 +216,15 @@ func (p *performer) Retry(tries int, pause time.Duration, extra int) bool {
 }
 
 func (p *performer) Update() {
-	value, version, err := p.Client.Read(p.lease)
-	if err == nil && p.Valid() {
-		_ = p.Client.Write(p.lease, value+1, version)
+	all := p.all
+	if all == nil {
+		all = []simulation.Lease{p.lease}
+	}
+	for _, lease := range all {
+		value, version, err := p.Client.Read(lease)
+		if err == nil && p.Valid() {
+			_ = p.Client.Write(lease, value+1, version)
+		}
 	}
 }
 

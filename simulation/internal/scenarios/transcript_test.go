@@ -19,7 +19,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.txt anew")
+var update = flag.Bool("update", false, "rewrite testdata/*.txt")
 
 // The transcripts have each scenario with the first design that breaks and the first that
 // doesn't: what the clients do and believe, and where they are wrong.

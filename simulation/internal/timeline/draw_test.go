@@ -21,7 +21,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-var update = flag.Bool("update", false, "write the golden texts and drawings anew; look at them before you commit")
+var update = flag.Bool("update", false, "rewrite the golden texts and drawings; look at them before you commit")
 
 // drawn are the runs with golden texts and drawings.
 var drawn = map[string]run{

@@ -63,7 +63,7 @@ func uses(from, holds time.Duration) simulation.Workload {
 		}
 		value, version, err := c.Read(lease)
 		if err == nil && c.Valid(lease) {
-			_ = c.Write(lease, value+1, version) // the checks see what became of it
+			_ = c.Write(lease, value+1, version) // the checks see the outcome
 		}
 		c.Sleep(holds)
 		_ = c.Release(lease)
@@ -144,7 +144,7 @@ func trouble() run {
 			if lease, err := c.TryAcquire(key); err == nil {
 				value, version, err := c.Read(lease)
 				if err == nil && c.Valid(lease) {
-					_ = c.Write(lease, value+1, version) // the checks see what became of it
+					_ = c.Write(lease, value+1, version) // the checks see the outcome
 				}
 				c.Sleep(300 * ms)
 				_ = c.Extend(lease)  // whether it works

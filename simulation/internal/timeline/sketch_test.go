@@ -32,7 +32,7 @@ func TestSketchGolden(t *testing.T) {
 // stays small.
 func TestEveryScenarioCanBeSketched(t *testing.T) {
 	most := 0
-	for _, s := range scenarios.All() {
+	for _, s := range some(scenarios.All()) {
 		for i, d := range s.Designs() {
 			if i%5 != 0 {
 				continue

@@ -13,12 +13,12 @@ import (
 
 // step is an event in the description of a run.
 type step struct {
-	At   time.Duration
-	Lane string
+	At   time.Duration `json:"at"`
+	Lane string        `json:"lane"`
 	// Text is a sentence. Alarm: it is a violation. Fault: it is a fault.
-	Text  string
-	Alarm bool
-	Fault bool
+	Text  string `json:"text"`
+	Alarm bool   `json:"alarm"`
+	Fault bool   `json:"fault"`
 
 	who  string // the goroutine
 	line int    // of the log, for the order within one moment

@@ -45,20 +45,20 @@ type Timeline struct {
 // message is a request of a process and its result. Times of events that did not happen or
 // are not in the log are never.
 type message struct {
-	Process string
-	Place   string // the server, or Resource
-	Op      string
-	N       uint64 // counts the process's requests to the place
+	Process string `json:"process"`
+	Place   string `json:"place"` // the server, or Resource
+	Op      string `json:"op"`
+	N       uint64 `json:"n"` // counts the process's requests to the place
 
-	Sent     time.Duration
-	Arrived  time.Duration  // executed, and answered
-	Received time.Duration  // the reply was received
-	GaveUp   time.Duration  // the process no longer waits
-	Missed   time.Duration  // the reply came after that
-	Again    time.Duration  // a second copy was executed
-	Lost     simulation.Way // the direction in which it was lost
-	Outcome  string         // "granted", "refused", "failed", ...; "" if unknown
-	Line     int            // of its sending
+	Sent     time.Duration  `json:"sent"`
+	Arrived  time.Duration  `json:"arrived"`  // executed, and answered
+	Received time.Duration  `json:"received"` // the reply was received
+	GaveUp   time.Duration  `json:"gaveUp"`   // the process no longer waits
+	Missed   time.Duration  `json:"missed"`   // the reply came after that
+	Again    time.Duration  `json:"again"`    // a second copy was executed
+	Lost     simulation.Way `json:"lost"`     // the direction in which it was lost
+	Outcome  string         `json:"outcome"`  // "granted", "refused", "failed", ...; "" if unknown
+	Line     int            `json:"line"`     // of its sending
 }
 
 // laneEvent is an event shown in one lane.
@@ -70,77 +70,77 @@ type laneEvent struct {
 
 // span is an event with a duration.
 type span struct {
-	Lane string
+	Lane string `json:"lane"`
 	// Kind is "pause", "suspend", "restart", "hang", "cut", "lose" or "delay".
-	Kind string
-	From time.Duration
+	Kind string        `json:"kind"`
+	From time.Duration `json:"from"`
 	// Until is its end, or the Timeline's End if it did not end within the run.
-	Until time.Duration
+	Until time.Duration `json:"until"`
 	// Known: the log has its duration. Otherwise Until is the first moment at which it
 	// had certainly ended.
-	Known bool
+	Known bool `json:"known"`
 	// Place and Way are the other end and the direction of a fault of links.
-	Place string
-	Way   simulation.Way
-	Words string
-	Line  int
+	Place string         `json:"place"`
+	Way   simulation.Way `json:"way"`
+	Words string         `json:"words"`
+	Line  int            `json:"line"`
 }
 
 // belief is a period in which a process believed that it held a lock: it had acquired the
 // lock, had not released it, and validity remained by its own clocks.
 type belief struct {
-	Process string
+	Process string `json:"process"`
 	// Goroutine is the index of the process's goroutine, from 0.
-	Goroutine int
-	Key       string
-	Token     fencing.Token
-	From      time.Duration
-	Until     time.Duration
+	Goroutine int           `json:"goroutine"`
+	Key       string        `json:"key"`
+	Token     fencing.Token `json:"token"`
+	From      time.Duration `json:"from"`
+	Until     time.Duration `json:"until"`
 	// End is how it ended: "released", "ran out", "crashed", or "" if the
 	// log ends before.
-	End  string
-	Line int
+	End  string `json:"end"`
+	Line int    `json:"line"`
 }
 
 // tenure is a period in which a server had the key with a value of one process.
 type tenure struct {
-	Server  string
-	Key     string
-	Process string
+	Server  string `json:"server"`
+	Key     string `json:"key"`
+	Process string `json:"process"`
 	// From and Until bound it. Open: it does not end in the log.
-	From  time.Duration
-	Until time.Duration
-	Open  bool
+	From  time.Duration `json:"from"`
+	Until time.Duration `json:"until"`
+	Open  bool          `json:"open"`
 	// End is why it ended: "expired", "deleted", "overwritten", "restart" or "lost" (without a
 	// command)
-	End string
+	End string `json:"end"`
 	// Taker is the process that deleted it, if that was not its owner.
-	Taker string
-	Line  int
+	Taker string `json:"taker"`
+	Line  int    `json:"line"`
 }
 
 // access is an operation that the resource executed or refused.
 type access struct {
-	At        time.Duration
-	Sent      time.Duration // never if the log doesn't say
-	Process   string
-	Goroutine int    // of the process, that asked
-	Op        string // "read" or "write"
-	Token     fencing.Token
-	Refused   bool // by the guard
+	At        time.Duration `json:"at"`
+	Sent      time.Duration `json:"sent"` // never if the log doesn't say
+	Process   string        `json:"process"`
+	Goroutine int           `json:"goroutine"` // of the process, that asked
+	Op        string        `json:"op"`        // "read" or "write"
+	Token     fencing.Token `json:"token"`
+	Refused   bool          `json:"refused"` // by the guard
 	// Repeated: it had been executed before, and was only answered.
-	Repeated bool
-	Version  int64
-	Value    int64
-	Line     int
+	Repeated bool  `json:"repeated"`
+	Version  int64 `json:"version"`
+	Value    int64 `json:"value"`
+	Line     int   `json:"line"`
 }
 
 // Violation is a finding of the checks.
 type Violation struct {
-	At   time.Duration
-	Kind string
-	Text string
-	Line int
+	At   time.Duration `json:"at"`
+	Kind string        `json:"kind"`
+	Text string        `json:"text"`
+	Line int           `json:"line"`
 }
 
 // Quorum returns a majority of the servers, whatever the processes assume.
@@ -148,12 +148,12 @@ func (t *Timeline) Quorum() int { return len(t.Servers)/2 + 1 }
 
 // keyPeriod is a period in which the same servers had a process's key.
 type keyPeriod struct {
-	Process string
-	Key     string
-	From    time.Duration
-	Until   time.Duration
-	Servers []string // sorted
-	Quorum  bool     // they are a quorum
+	Process string        `json:"process"`
+	Key     string        `json:"key"`
+	From    time.Duration `json:"from"`
+	Until   time.Duration `json:"until"`
+	Servers []string      `json:"servers"` // sorted
+	Quorum  bool          `json:"quorum"`  // they are a quorum
 }
 
 // Truth returns which servers had a process's key, and when. Compared with Beliefs it shows
@@ -208,11 +208,11 @@ func (t *Timeline) Truth() []keyPeriod {
 // overlap is a period in which two processes, or two goroutines of one, both believed that
 // they held the same lock.
 type overlap struct {
-	Key    string
-	First  string // who got it first: a process, or with a number one more of its goroutines
-	Second string
-	From   time.Duration
-	Until  time.Duration
+	Key    string        `json:"key"`
+	First  string        `json:"first"` // who got it first: a process, or with a number one more of its goroutines
+	Second string        `json:"second"`
+	From   time.Duration `json:"from"`
+	Until  time.Duration `json:"until"`
 }
 
 // Overlaps returns the periods in which two beliefs contradict each other.

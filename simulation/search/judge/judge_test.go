@@ -17,8 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lock, unlock, read and write build operations on the key k, with times in
-// seconds.
+// lock, unlock, read and write build operations on the key k, with times in seconds.
 func lock(client string, call, ret int, token fencing.Token) judge.Operation {
 	return judge.Operation{Client: client, Key: "k", Kind: judge.Lock, Call: seconds(call), Return: seconds(ret), Outcome: judge.Done, Token: token}
 }
@@ -99,8 +98,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Whatever order a resource carries operations out in, what it then answers holds;
-// and one answer that is changed doesn't.
+// In whatever order a resource carries operations out, its answers are consistent; with one answer
+// changed they aren't.
 func TestWhatWasCarriedOutHolds(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -132,10 +131,10 @@ func TestWhatWasCarriedOutHolds(t *testing.T) {
 	}
 }
 
-// A history that is too much for the time that was given is not judged.
+// A history that needs more than the given time is not judged.
 func TestUndecided(t *testing.T) {
 	var ops []judge.Operation
-	for i := range 400 { // all at once, and the one that doesn't fit comes last
+	for i := range 400 { // all at once, and the operation that doesn't fit comes last
 		ops = append(ops, unknown(write(string(rune('a'+i)), 0, 1, 0, uint64(i%7), int64(i))))
 	}
 	ops = append(ops, read("end", 2, 2, 0, 1_000, 0))

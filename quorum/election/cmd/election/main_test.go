@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Real processes that are killed, paused and ended are followed by others. One that was paused
-// finds that its term is over.
+// If processes are killed, paused or ended, others take over. A paused process finds that its term
+// is over.
 func TestProcessesFollow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")
@@ -41,7 +41,7 @@ func TestProcessesFollow(t *testing.T) {
 	}
 }
 
-// The program says who leads and what to do, and when told to end it leaves no process.
+// The program shows the leader and what to try, and leaves no process when it ends.
 func TestShow(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &watched{until: "kill -TERM", found: make(chan struct{})}
@@ -56,7 +56,7 @@ func TestShow(t *testing.T) {
 	assert.Contains(t, text, "the candidates resign and end")
 }
 
-// watched is a text that says when it has some words.
+// watched is a text that signals when it contains some words.
 type watched struct {
 	mu    sync.Mutex
 	text  bytes.Buffer

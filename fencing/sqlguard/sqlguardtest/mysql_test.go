@@ -1,0 +1,238 @@
+package sqlguardtest
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/sqlguard"
+)
+
+// TestIsolationOfMySQL: a check compares with the mark as it is, at every isolation level and
+// whatever snapshot the transaction has.
+func TestIsolationOfMySQL(t *testing.T) {
+	inMariaDBs(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		for _, level := range []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+			for _, known := range []bool{false, true} {
+				t.Run(level.String(), func(t *testing.T) {
+					r, options := level.String(), &sql.TxOptions{Isolation: level}
+					if known {
+						r += " known"
+						require.NoError(t, g.Admit(ctx, r, 7))
+					}
+					tx := db.begin(t, options)
+					if level != sql.LevelSerializable { // where it would lock the marks
+						_, err := tx.ExecContext(ctx, "SELECT count(*) FROM fencing_marks") // takes the snapshot
+						require.NoError(t, err)
+					}
+					require.NoError(t, g.Admit(ctx, r, 34))
+					assert.ErrorIs(t, g.CheckTx(ctx, tx, r, 33), fencing.ErrStale)
+					require.NoError(t, tx.Rollback())
+
+					tx = db.begin(t, options)
+					require.NoError(t, g.CheckTx(ctx, tx, r, 35))
+					err := db.waiting(t, func() { require.NoError(t, tx.Commit()) }, func() error { return g.Admit(ctx, r, 34) })
+					assert.ErrorIs(t, err, fencing.ErrStale, "it waits for the end of the transaction")
+				})
+			}
+		}
+	})
+}
+
+// TestSnapshotBeforeTheCheck shows what the documentation warns of, and its cure: at REPEATABLE
+// READ, the default, what is read before the check fixes what is read after it.
+func TestSnapshotBeforeTheCheck(t *testing.T) {
+	inMariaDBs(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		db.exec(t, "CREATE TABLE account (balance INTEGER)")
+		db.exec(t, "INSERT INTO account VALUES (100)")
+		balance := func(tx *sql.Tx) (n int) {
+			require.NoError(t, tx.QueryRowContext(ctx, "SELECT balance FROM account").Scan(&n))
+			return n
+		}
+		deposit := func(tok fencing.Token) { // by the holder before
+			tx := db.begin(t, nil)
+			require.NoError(t, g.CheckTx(ctx, tx, "r", tok))
+			_, err := tx.ExecContext(ctx, "UPDATE account SET balance = balance + 10")
+			require.NoError(t, err)
+			require.NoError(t, tx.Commit())
+		}
+		tx := db.begin(t, nil)
+		require.Equal(t, 100, balance(tx))
+		deposit(33)
+		require.NoError(t, g.CheckTx(ctx, tx, "r", 34))
+		assert.Equal(t, 100, balance(tx), "the holder's deposit isn't seen, and would be lost")
+		require.NoError(t, tx.Rollback())
+
+		tx = db.begin(t, nil)
+		require.NoError(t, g.CheckTx(ctx, tx, "r", 34))
+		assert.Equal(t, 110, balance(tx))
+		require.NoError(t, tx.Rollback())
+
+		require.NoError(t, g.Admit(ctx, "r", 34), "or Admit comes before the transaction")
+		assert.ErrorIs(t, g.Check(ctx, "r", 33), fencing.ErrStale)
+	})
+}
+
+// TestDDLEndsTheCheck shows what the documentation warns of: DDL commits in MySQL.
+func TestDDLEndsTheCheck(t *testing.T) {
+	inMariaDBs(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		tx := db.begin(t, nil)
+		require.NoError(t, g.CheckTx(ctx, tx, "r", 33))
+		_, err := tx.ExecContext(ctx, "CREATE TABLE other (id INTEGER)")
+		require.NoError(t, err)
+		assert.NoError(t, g.Admit(ctx, "r", 34), "nothing keeps it out")
+		assert.ErrorIs(t, g.CheckTx(ctx, tx, "r", 33), fencing.ErrStale)
+	})
+}
+
+// TestOneTableInMySQL: the database that a connection uses doesn't decide which table it is.
+func TestOneTableInMySQL(t *testing.T) {
+	inMariaDBs(t, func(t *testing.T, db database) {
+		ctx, g, other := t.Context(), db.guard(t), inMariaDB(t, "")
+		other.guard(t) // a table of the same name
+		require.NoError(t, g.Admit(ctx, "r", 100))
+		tx := db.begin(t, nil)
+		_, err := tx.ExecContext(ctx, "USE "+other.schema)
+		require.NoError(t, err)
+		assert.ErrorIs(t, g.CheckTx(ctx, tx, "r", 1), fencing.ErrStale)
+	})
+}
+
+// TestUnfitTables: CreateTable notices a table in which every token would pass.
+func TestUnfitTables(t *testing.T) {
+	inMariaDBs(t, func(t *testing.T, db database) {
+		for name, definition := range map[string]string{
+			"no_transactions": "(resource VARBINARY(1000) PRIMARY KEY, token BIGINT) ENGINE=MyISAM",
+			"no_key":          "(resource VARBINARY(1024), token BIGINT) ENGINE=InnoDB",
+			"wide_key":        "(resource VARBINARY(1024), token BIGINT, PRIMARY KEY (resource, token)) ENGINE=InnoDB",
+			"other_key":       "(id INTEGER PRIMARY KEY, resource VARBINARY(1024), token BIGINT) ENGINE=InnoDB",
+		} {
+			db.exec(t, "CREATE TABLE "+name+" "+definition)
+			g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: db.schema + "." + name})
+			require.NoError(t, err)
+			assert.ErrorContains(t, g.CreateTable(t.Context()), "create it by Schema", name)
+		}
+	})
+}
+
+// TestNamesAreBytes: names are compared byte by byte, and up to the longest.
+func TestNamesAreBytes(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		long := strings.Repeat("x", fencing.MaxResourceLen-1)
+		names := []string{"a", "A", "a ", "ä", "a\u0308", " a", `a'"\%_`, long, long + "y", long + "Y"}
+		for i, name := range names {
+			require.NoError(t, g.Admit(ctx, name, fencing.Token(100-i)), "%.10q", name)
+		}
+		for i, name := range names {
+			assert.ErrorIs(t, g.Check(ctx, name, fencing.Token(99-i)), fencing.ErrStale)
+			known, err := g.Forget(ctx, name)
+			require.NoError(t, err)
+			assert.True(t, known)
+		}
+	})
+}
+
+// TestUpdateThatChangesNothing passes, in MySQL too, which counts no row then; and a row that is
+// refused doesn't pass for the number of an earlier update.
+func TestUpdateThatChangesNothing(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, table := t.Context(), db.accounts(t)
+		tx := db.begin(t, nil)
+		for range 3 {
+			require.NoError(t, table.UpdateTx(ctx, tx, 7, 33, map[string]any{"balance": 110}))
+			require.NoError(t, table.UpdateTx(ctx, tx, 7, 33, nil))
+		}
+		query, args := db.bind("UPDATE accounts SET fence = $1 WHERE id = 7", 34)
+		_, err := tx.ExecContext(ctx, query, args...)
+		require.NoError(t, err)
+		assert.ErrorIs(t, table.UpdateTx(ctx, tx, 7, 33, nil), fencing.ErrStale)
+		assert.ErrorIs(t, table.UpdateTx(ctx, tx, 9, 33, nil), sql.ErrNoRows)
+		require.NoError(t, table.UpdateTx(ctx, tx, 7, 34, nil))
+		require.NoError(t, tx.Commit())
+	})
+}
+
+// TestRefusalReadsTheRow: the snapshot has an older mark.
+func TestRefusalReadsTheRow(t *testing.T) {
+	inMariaDBs(t, func(t *testing.T, db database) {
+		ctx, table := t.Context(), db.accounts(t)
+		tx := db.begin(t, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+		_, err := tx.ExecContext(ctx, "SELECT * FROM accounts")
+		require.NoError(t, err)
+		require.NoError(t, table.Admit(ctx, db.DB, 7, 34))
+		assert.ErrorIs(t, table.UpdateTx(ctx, tx, 7, 33, map[string]any{"balance": 0}), fencing.ErrStale)
+		require.NoError(t, tx.Rollback())
+		assert.EqualValues(t, 100, db.balance(t, 7))
+	})
+}
+
+// TestNumbersOfOthers: neither a column that counts itself nor a trigger of the table changes how
+// an update is judged; and a trigger on the marks, which has no business there, lets nothing pass.
+func TestNumbersOfOthers(t *testing.T) {
+	inMariaDBs(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		db.exec(t, "CREATE TABLE audit (id BIGINT AUTO_INCREMENT PRIMARY KEY, what TEXT) AUTO_INCREMENT = 5000")
+		db.exec(t, "CREATE TABLE items (id BIGINT AUTO_INCREMENT PRIMARY KEY, n INTEGER, fence BIGINT) AUTO_INCREMENT = 7000")
+		for _, on := range []string{"BEFORE UPDATE ON items", "AFTER UPDATE ON items"} {
+			name := strings.ReplaceAll(on, " ", "_")
+			db.exec(t, "CREATE TRIGGER "+name+" "+on+" FOR EACH ROW INSERT INTO audit (what) VALUES ('"+name+"')")
+		}
+		table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: db.dialect, Name: "items"})
+		require.NoError(t, err)
+		tx := db.begin(t, nil)
+		result, err := tx.ExecContext(ctx, "INSERT INTO items (n) VALUES (1)")
+		require.NoError(t, err)
+		id, err := result.LastInsertId()
+		require.NoError(t, err)
+		require.EqualValues(t, 7000, id)
+		for _, tok := range []fencing.Token{33, 33, 34} {
+			require.NoError(t, g.CheckTx(ctx, tx, "r", tok))
+			require.NoError(t, table.UpdateTx(ctx, tx, id, tok, map[string]any{"n": 2}))
+		}
+		assert.ErrorIs(t, table.UpdateTx(ctx, tx, id, 33, nil), fencing.ErrStale)
+		assert.ErrorIs(t, g.CheckTx(ctx, tx, "r", 33), fencing.ErrStale)
+		require.NoError(t, tx.Commit())
+		assert.Greater(t, db.number(t, "SELECT count(*) FROM audit"), int64(5), "the triggers ran")
+
+		db.exec(t, "CREATE TRIGGER own AFTER INSERT ON fencing_marks FOR EACH ROW INSERT INTO audit (what) VALUES ('own')")
+		db.exec(t, "CREATE TRIGGER more AFTER UPDATE ON fencing_marks FOR EACH ROW INSERT INTO audit (what) VALUES ('own')")
+		require.ErrorIs(t, g.Check(ctx, "other", 34), sqlguard.ErrCorrupt)
+		assert.Error(t, g.Check(ctx, "other", 33))
+	})
+}
+
+// TestConnections: a transaction that the caller began on a connection is one, too.
+func TestConnections(t *testing.T) {
+	databases(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		conn, err := db.Conn(ctx)
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, conn.Close()) }()
+		do := func(statement string) {
+			_, err := conn.ExecContext(ctx, statement)
+			require.NoError(t, err)
+		}
+		begin := "BEGIN"
+		if db.dialect == sqlguard.SQLite {
+			begin = "BEGIN IMMEDIATE"
+		}
+		do(begin)
+		require.NoError(t, g.CheckTx(ctx, conn, "r", 33))
+		err = db.waiting(t, func() { do("COMMIT") }, func() error { return g.Admit(ctx, "r", 32) })
+		assert.ErrorIs(t, err, fencing.ErrStale)
+		do(begin)
+		require.NoError(t, g.CheckTx(ctx, conn, "r", 35))
+		do("ROLLBACK")
+		assert.NoError(t, g.Check(ctx, "r", 34))
+		assert.ErrorContains(t, g.CheckTx(context.Background(), db.DB, "r", 34), "*sql.DB")
+	})
+}

@@ -1,0 +1,141 @@
+package sqlguard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// Tx is a transaction of the caller's: a *sql.Tx, or what has its methods, such as those of sqlx,
+// bun and gorm (Statement.ConnPool); or a *sql.Conn on which the caller began a transaction, with
+// BEGIN IMMEDIATE for example. PGX makes one of pgx's.
+//
+// A *sql.DB has these methods, too, but it commits after each statement, so that nothing keeps a
+// later holder out between the check and the write. It is refused. Nothing can tell that a
+// *sql.Conn has no transaction.
+type Tx interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// checkTx refuses what is no transaction. What says for what it is.
+func checkTx(tx Tx, what string) error {
+	if v := reflect.ValueOf(tx); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("sqlguard: the transaction for %s is nil; pass the one that writes", what)
+	}
+	//guard:sql-check-in-tx  a check for a write is part of a transaction
+	if _, commits := tx.(*sql.DB); commits {
+		return fmt.Errorf("sqlguard: the transaction for %s is a *sql.DB, which commits after each statement; begin a transaction and pass that", what)
+	}
+	return nil
+}
+
+// PGX makes a Tx of a transaction of pgx: a pgx.Tx or a *pgxpool.Tx. The dialect is PostgreSQL.
+// The type arguments are inferred. For Config.DB, pgx has stdlib.OpenDBFromPool.
+func PGX[Rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+	Close()
+}, Tag interface{ RowsAffected() int64 }](tx interface {
+	Query(ctx context.Context, query string, args ...any) (Rows, error)
+	Exec(ctx context.Context, query string, args ...any) (Tag, error)
+	// These two keep out a pool and a connection.
+	Commit(ctx context.Context) error
+	Rollback(ctx context.Context) error
+}) Tx {
+	if v := reflect.ValueOf(tx); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil // which is refused
+	}
+	return &otherTx{
+		query: func(ctx context.Context, query string, args ...any) (rows, error) {
+			return tx.Query(ctx, query, args...)
+		},
+		exec: func(ctx context.Context, query string, args ...any) (int64, error) {
+			tag, err := tx.Exec(ctx, query, args...)
+			if err != nil {
+				return 0, err
+			}
+			return tag.RowsAffected(), nil
+		},
+	}
+}
+
+// otherTx is a transaction that is not one of database/sql.
+type otherTx struct {
+	query func(ctx context.Context, query string, args ...any) (rows, error)
+	exec  func(ctx context.Context, query string, args ...any) (int64, error)
+}
+
+// ExecContext executes a statement without rows.
+func (tx *otherTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	n, err := tx.exec(ctx, query, args...)
+	return affected(n), err
+}
+
+// QueryContext fails, because only database/sql makes a *sql.Rows. See number.
+func (*otherTx) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
+	return nil, errors.New("sqlguard: a transaction of pgx has no *sql.Rows; use pgx's own Query")
+}
+
+type affected int64
+
+func (n affected) RowsAffected() (int64, error) { return int64(n), nil }
+
+func (affected) LastInsertId() (int64, error) {
+	return 0, errors.New("sqlguard: PostgreSQL has no LastInsertId; set Dialect to PostgreSQL for a transaction of pgx")
+}
+
+// rows are those of pgx. *sql.Rows has a Close with an error.
+type rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+	Close()
+}
+
+// number runs a query for rows of one number, and returns the last number and the
+// number of rows. It reads to the end, as some drivers run a
+// statement that returns rows only as far as it is read.
+func number(ctx context.Context, tx Tx, query string, args ...any) (last sql.NullInt64, n int, err error) {
+	if other, ok := tx.(*otherTx); ok {
+		found, err := other.query(ctx, query, args...)
+		if err != nil {
+			return last, 0, err
+		}
+		defer found.Close()
+		if err := scan(found, &last, &n); err != nil {
+			return last, n, err
+		}
+		return last, n, found.Err()
+	}
+	found, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return last, 0, err
+	}
+	defer func() {
+		if closed := found.Close(); err == nil {
+			err = closed
+		}
+	}()
+	if err := scan(found, &last, &n); err != nil {
+		return last, n, err
+	}
+	return last, n, found.Err()
+}
+
+// scan reads rows to the end, or to the first error of Scan.
+func scan(found interface {
+	Next() bool
+	Scan(dest ...any) error
+}, last *sql.NullInt64, n *int) error {
+	for found.Next() {
+		if err := found.Scan(last); err != nil {
+			return err
+		}
+		*n++
+	}
+	return nil
+}

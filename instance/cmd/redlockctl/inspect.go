@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// inspected is inspect's report for programs. Times are in milliseconds.
+type inspected struct {
+	Key     string            `json:"key"`
+	State   string            `json:"state"` // held, partly held (by too few servers for a lock), or free
+	Quorum  int               `json:"quorum"`
+	Token   uint64            `json:"token"` // the largest of the servers'
+	Holders []inspectedHolder `json:"holders"`
+	Servers []inspectedServer `json:"servers"`
+}
+
+type inspectedHolder struct {
+	Owner     string   `json:"owner"`
+	Value     string   `json:"value"` // its first 8 characters
+	Held      bool     `json:"held"`  // by a quorum
+	Remaining float64  `json:"remaining_ms"`
+	Servers   []string `json:"servers"`
+}
+
+// inspectedServer is one server's answer. Remaining is -1 for a key that never expires.
+type inspectedServer struct {
+	Name      string  `json:"name"`
+	Error     string  `json:"error,omitempty"`
+	Value     string  `json:"value,omitempty"` // its first 8 characters, "" if the key is free
+	Owner     string  `json:"owner,omitempty"`
+	Remaining float64 `json:"remaining_ms,omitempty"`
+	Token     uint64  `json:"token"`
+	Waiting   *int64  `json:"waiting"` // processes in the queue there, null if that is unknown
+}
+
+func runInspect(ctx context.Context, o *options, s streams) error {
+	c, err := o.connect(s, quorum.Terms{})
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	found, err := c.Inspect(ctx, o.key)
+	if len(found.Votes) == 0 {
+		return err
+	}
+	v := c.inspected(ctx, found)
+	if o.json {
+		if err := printJSON(s.out, v); err != nil {
+			return err
+		}
+	} else if err := v.print(s.out); err != nil {
+		return err
+	}
+	if err != nil {
+		return exitError{exitNoQuorum, fmt.Errorf("too few servers answered to tell who has %q: %d are needed", o.key, found.Quorum)}
+	}
+	return nil
+}
+
+func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspected {
+	v := inspected{Key: found.Key, State: "free", Quorum: found.Quorum, Token: uint64(found.Token), Holders: []inspectedHolder{}}
+	for _, h := range found.Holders {
+		v.Holders = append(v.Holders, inspectedHolder{Owner: ownerIn(h.Value), Value: short(h.Value), Held: h.Held, Remaining: remaining(h.Remaining), Servers: h.Instances})
+	}
+	switch {
+	case found.Held() != nil:
+		v.State = "held"
+	case len(found.Holders) > 0:
+		v.State = "partly held"
+	}
+	for i, ballot := range found.Votes {
+		one := inspectedServer{Name: ballot.Instance, Token: uint64(ballot.Vote.Token)}
+		switch ballot.Vote.Outcome {
+		case wire.Refused:
+			one.Value, one.Owner, one.Remaining = short(ballot.Vote.Holder), ownerIn(ballot.Vote.Holder), remaining(ballot.Vote.Remaining)
+		case wire.Failed:
+			one.Error = quorum.Redact(ballot.Vote.Err.Error())
+		}
+		if one.Error == "" {
+			one.Waiting = c.waiting(ctx, i, found.Key)
+		}
+		v.Servers = append(v.Servers, one)
+	}
+	return v
+}
+
+// waiting is how many processes are in a server's wait queue for the key. It uses the command
+// that waiters have the right to.
+func (c *client) waiting(ctx context.Context, i int, key string) *int64 {
+	ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
+	defer cancel()
+	list, err := c.servers.Members()[i].Client().LRange(ctx, instance.WaitersKey(key), 0, -1).Result()
+	if err != nil {
+		return nil
+	}
+	n := int64(len(list))
+	return &n
+}
+
+// print writes the report for people.
+func (v inspected) print(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "server\tvalue\towner\tremaining\ttoken\twaiting processes")
+	for _, one := range v.Servers {
+		value, owner, left, waiting := "free", "-", "-", "unknown"
+		switch {
+		case one.Error != "":
+			value = "no answer"
+		case one.Value != "":
+			value, owner, left = one.Value+"...", "no name", timeLeft(one.Remaining)
+		}
+		if one.Owner != "" {
+			owner = fmt.Sprintf("%q", one.Owner)
+		}
+		if one.Waiting != nil {
+			waiting = fmt.Sprint(*one.Waiting)
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\n", one.Name, value, owner, left, one.Token, waiting)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, one := range v.Servers {
+		if one.Error != "" {
+			fmt.Fprintf(&b, "\nno answer from %s: %s\n", one.Name, one.Error)
+		}
+	}
+	fmt.Fprintf(&b, "\n%q is %s", v.Key, v.State)
+	for i, h := range v.Holders {
+		if i > 0 {
+			b.WriteString(", and")
+		}
+		fmt.Fprintf(&b, " by %s: value %s... on %d of %d servers (a quorum is %d), %s unless its holder extends",
+			ownerOf(h.Owner), h.Value, len(h.Servers), len(v.Servers), v.Quorum, timeLeft(h.Remaining))
+	}
+	b.WriteString("\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ownerIn is the owner in a value, "" if something else has written it.
+func ownerIn(value string) string {
+	if !lockValue.MatchString(value) {
+		return ""
+	}
+	_, owner, _ := strings.Cut(value, ":")
+	return owner
+}
+
+func ownerOf(owner string) string {
+	if owner == "" {
+		return "a client without a name"
+	}
+	return fmt.Sprintf("%q", owner)
+}
+
+func timeLeft(milliseconds float64) string {
+	if milliseconds < 0 {
+		return "forever"
+	}
+	return time.Duration(milliseconds * float64(time.Millisecond)).Round(100 * time.Millisecond).String()
+}
+
+func remaining(d time.Duration) float64 {
+	if d == wire.NoExpiry {
+		return -1
+	}
+	return ms(d)
+}
+
+// shortValue is how much of a value is shown. The whole of it is enough to release the lock;
+// this part is enough to tell two apart.
+const shortValue = 8
+
+func short(value string) string {
+	text := fmt.Sprintf("%q", value[:min(shortValue, len(value))]) // something else may have written it
+	return text[1 : len(text)-1]
+}

@@ -1,0 +1,170 @@
+// Command redlockctl looks at the servers of a lock and at its locks, and runs commands under a
+// lock.
+//
+//	redlockctl verify                       are the servers fit for locks?
+//	redlockctl inspect orders:42            who has the lock, for how long, and who waits?
+//	redlockctl lock report -- ./report.sh   run a command under the lock
+//	redlockctl release orders:42            delete a lock by hand, after checks
+//
+// The servers are given by -servers or in the environment variable REDLOCK_SERVERS, as URLs
+// separated by commas. Passwords are never printed. docs/running.md has more, and the exit codes.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// streams are the standard streams. They are files, so that a command that is run gets them.
+type streams struct{ in, out, err *os.File }
+
+// say writes a line to standard error, where it doesn't mix with the output of a command.
+func (s streams) say(format string, args ...any) {
+	fmt.Fprintf(s.err, "redlockctl: "+format+"\n", args...)
+}
+
+// command is one subcommand.
+type command struct {
+	name, args, summary string
+	run                 func(ctx context.Context, o *options, s streams) error
+	flags               func(flags *flag.FlagSet, o *options) // those of its own
+	key                 bool                                  // it takes a key
+	command             bool                                  // it takes a command after --
+}
+
+var commands = []command{
+	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: jsonFlag},
+	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, with which token, and how many processes wait for it", run: runInspect, flags: jsonFlag, key: true},
+	{name: "lock", args: " KEY -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, key: true, command: true},
+	{name: "release", args: " KEY", summary: "show who has a lock, and with -value or -force delete it by hand", run: runRelease, flags: releaseFlags, key: true},
+}
+
+// usageError is a mistake on the command line, or in the settings.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// run runs a command line, and returns the exit code.
+func run(ctx context.Context, args []string, s streams) int {
+	if len(args) == 0 || slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		if len(args) == 0 {
+			usage(s.err)
+			return exitUsage
+		}
+		usage(s.out)
+		return exitDone
+	}
+	i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
+	if i < 0 {
+		s.say("there is no command %s; redlockctl help lists them", shown(args[0]))
+		return exitUsage
+	}
+	c := commands[i]
+	o, err := parse(c, args[1:], s)
+	if err == nil {
+		err = c.run(ctx, o, s)
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitDone
+	case err != nil && err.Error() != "":
+		s.say("%s: %v", c.name, err)
+	}
+	return exitOf(err)
+}
+
+// parse reads the arguments of a command. Flags may stand before and after the key.
+func parse(c command, args []string, s streams) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // an error is reported once, and without values
+	o.register(flags)
+	c.flags(flags, o)
+	if c.command {
+		i := slices.Index(args, "--")
+		if i < 0 && !slices.ContainsFunc(args, isHelp) {
+			return nil, badUsage("-- and a command are missing, as in redlockctl lock %s -- ./report.sh", "report")
+		}
+		if i >= 0 {
+			args, o.command = args[:i], args[i+1:]
+		}
+	}
+	keys := 0
+	for {
+		err := flags.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(s.out)
+			fmt.Fprintf(s.out, "usage: redlockctl %s [flags]%s\n%s.\n", c.name, c.args, c.summary)
+			flags.PrintDefaults()
+			return nil, err
+		}
+		if err != nil {
+			return nil, badUsage("%s; redlockctl %s -h lists the flags", withoutSecrets(err.Error()), c.name)
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		if keys++; !c.key || keys > 1 {
+			return nil, badUsage("%s is one argument too many; give servers by -servers or REDLOCK_SERVERS", shown(flags.Arg(0)))
+		}
+		o.key, args = flags.Arg(0), flags.Args()[1:]
+	}
+	flags.Visit(func(f *flag.Flag) { o.given = append(o.given, f.Name) })
+	if c.key && keys == 0 {
+		return nil, badUsage("which lock? Name its key, as in redlockctl %s orders:42", c.name)
+	}
+	return o, o.validate(c)
+}
+
+func isHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "--help"}, arg) }
+
+// shown is an argument in an error, unless it may have a password in it.
+func shown(arg string) string {
+	if strings.Contains(arg, "://") || strings.Contains(arg, "@") {
+		return "a URL"
+	}
+	return fmt.Sprintf("%q", arg)
+}
+
+// withoutSecrets is an error of package flag without values that may be URLs.
+func withoutSecrets(text string) string {
+	if strings.Contains(text, "://") || strings.Contains(text, "@") {
+		return "a flag has a value that it can't have"
+	}
+	return text
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, `redlockctl looks at the servers of a lock and at its locks, and runs commands under a lock.
+
+usage: redlockctl COMMAND [flags] ...
+
+`)
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-30s %s\n", c.name+c.args, c.summary)
+	}
+	fmt.Fprintf(w, `
+redlockctl COMMAND -h lists a command's flags.
+
+Servers are URLs, separated by commas, in -servers or better in the environment variable
+%s: arguments can be seen by other users. Write a comma in a password as %%2C.
+Give the same URLs, -max-ttl, -quorum and -set as your programs have.
+
+Exit codes:
+`, serversEnv)
+	for _, e := range exits {
+		fmt.Fprintf(w, "  %-10s %s\n", e.codes, e.meaning)
+	}
+}

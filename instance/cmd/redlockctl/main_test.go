@@ -1,0 +1,502 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+)
+
+// childEnv is set for processes of this binary that are redlockctl.
+const childEnv = "REDLOCKCTL_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		main() // it exits
+	}
+	// Parallel tests wait most of the time: more of them can run at once than there are processors.
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", "8")
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const password = "s3cret-pa55word"
+
+// The TTL of all locks here, which is MaxTTL, too: on a busy machine much less would be lost.
+const ttl = 3 * time.Second
+
+// world is three servers, which may vote.
+type world struct {
+	t       *testing.T
+	servers []*instancetest.Server
+	urls    string
+	terms   []string // flags for ttl
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it waits for leases on real servers")
+	}
+	w := &world{t: t, servers: instancetest.StartN(t, 3, instancetest.Config{Password: password})}
+	var urls []string
+	for _, s := range w.servers {
+		urls = append(urls, "redis://:"+password+"@"+s.Addr())
+	}
+	w.urls = strings.Join(urls, ",")
+	w.terms = []string{"-max-ttl", ttl.String()}
+	// The first lock waits for the end of the quarantine, which later clients may see a second later,
+	// because servers tell how long they have been up in whole seconds.
+	w.run("lock", "first", "--", "true").expect(exitDone, "servers don't vote yet")
+	require.Eventually(t, func() bool { return w.run("verify").code == exitDone }, 20*time.Second, 100*time.Millisecond)
+	return w
+}
+
+// running is a redlockctl that runs.
+type running struct {
+	w      *world
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	lines  *bufio.Reader // of standard output
+	stderr *strings.Builder
+	began  time.Time
+}
+
+// start starts redlockctl: the command, then the flags that all need, then the rest.
+func (w *world) start(command string, args ...string) *running {
+	w.t.Helper()
+	r := w.prepare(command, args...)
+	var err error
+	r.stdin, err = r.cmd.StdinPipe()
+	require.NoError(w.t, err)
+	r.begin()
+	return r
+}
+
+func (w *world) prepare(command string, args ...string) *running {
+	w.t.Helper()
+	flags := w.terms
+	if command == "lock" {
+		flags = append([]string{"-fixed-address", "-ttl", ttl.String()}, flags...)
+	}
+	r := &running{w: w, stderr: &strings.Builder{}}
+	r.cmd = exec.Command(os.Args[0], append(append([]string{command}, flags...), args...)...)
+	r.cmd.Env = append(os.Environ(), childEnv+"=1", serversEnv+"="+w.urls)
+	r.cmd.Stderr = r.stderr
+	return r
+}
+
+func (r *running) begin() {
+	r.w.t.Helper()
+	stdout, err := r.cmd.StdoutPipe()
+	require.NoError(r.w.t, err)
+	r.lines = bufio.NewReader(stdout)
+	r.began = time.Now()
+	require.NoError(r.w.t, r.cmd.Start())
+}
+
+// line is the next line of standard output.
+func (r *running) line() string {
+	r.w.t.Helper()
+	line, err := r.lines.ReadString('\n')
+	require.NoError(r.w.t, err)
+	return strings.TrimSpace(line)
+}
+
+// finished is a redlockctl that has ended.
+type finished struct {
+	t              *testing.T
+	code           int
+	stdout, stderr string
+	took           time.Duration
+}
+
+func (r *running) wait() finished {
+	r.w.t.Helper()
+	out, err := io.ReadAll(r.lines)
+	require.NoError(r.w.t, err)
+	_ = r.cmd.Wait() // ProcessState says how
+	f := finished{r.w.t, r.cmd.ProcessState.ExitCode(), string(out), r.stderr.String(), time.Since(r.began)}
+	assert.NotContains(f.t, f.stdout+f.stderr, password)
+	return f
+}
+
+func (f finished) expect(code int, texts ...string) finished {
+	f.t.Helper()
+	require.Equal(f.t, code, f.code, "%s%s", f.stdout, f.stderr)
+	for _, text := range texts {
+		require.Contains(f.t, f.stdout+f.stderr, text)
+	}
+	return f
+}
+
+func (w *world) run(command string, args ...string) finished {
+	w.t.Helper()
+	r := w.start(command, args...)
+	return r.wait()
+}
+
+// client is a client of another process.
+func (w *world) client() *quorum.Coordinator {
+	w.t.Helper()
+	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, strings.Split(w.urls, ",")...)
+	require.NoError(w.t, err)
+	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, Owner: "worker-7"}
+	cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {}
+	c, err := quorum.New(cfg, group.Instances()...)
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() {
+		assert.NoError(w.t, c.Close(context.Background()))
+		assert.NoError(w.t, group.Close())
+	})
+	return c
+}
+
+func (w *world) each(args ...string) (replies []string) {
+	w.t.Helper()
+	for _, s := range w.servers {
+		replies = append(replies, s.MustAsk(args...))
+	}
+	return replies
+}
+
+// alive reports whether a process runs, and isn't just waiting for its parent.
+func alive(pid string) bool {
+	n, err := strconv.Atoi(pid)
+	if err != nil || syscall.Kill(n, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return runtime.GOOS != "linux"
+	}
+	_, state, _ := strings.Cut(string(stat), ") ") // it follows the name
+	return !strings.HasPrefix(state, "Z")
+}
+
+func TestBadUsage(t *testing.T) {
+	t.Setenv(serversEnv, "")
+	for says, args := range map[string]string{
+		"usage: redlockctl COMMAND":                      "",
+		`no command "lokc"`:                              "lokc",
+		"no command a URL":                               "redis://:" + password + "@a",
+		"set REDLOCK_SERVERS":                            "verify",
+		"part 1 of 2 is no URL":                          "verify -servers a:6379,redis://b",
+		"URL 2 of 2: instance: bad server URL":           "verify -servers redis://a,redis://" + password + "@b",
+		"URLs 1 and 2 are both a:6379":                   "verify -servers redis://a,redis://:" + password + "@a",
+		"a URL is one argument too many":                 "verify redis://:" + password + "@a:6379",
+		"which lock? Name its key":                       "inspect",
+		"the key is a URL":                               "inspect redis://:" + password + "@a:6379",
+		`"more" is one argument too many`:                "inspect k more",
+		"NUL and braces are not allowed":                 "inspect {k}",
+		"flag provided but not defined: -wiat":           "lock -wiat 3s k -- true",
+		"a flag has a value that it can't have":          "lock -wait redis://:" + password + "@a k -- true",
+		"-- and a command are missing":                   "lock k true",
+		"the command is missing after --":                "lock k --",
+		"-try doesn't wait":                              "lock -try -wait 1s k -- true",
+		"-wait is 0s, want more than 0":                  "lock -wait 0s k -- true",
+		"-grace is 6s, want 0 to half of -ttl, 5s":       "lock -grace 6s k -- true",
+		"-ttl is -1s":                                    "lock -ttl -1s k -- true",
+		"-timeout is 0s":                                 "inspect -timeout 0s k",
+		"lower TTL, raise MaxTTL in all clients":         "lock -servers redis://a -ttl 30s k -- true",
+		"Quorum is 1, want 2 to 3":                       "verify -servers redis://a,redis://b,redis://c -quorum 1",
+		`-set is "prod@new"; want a name, @ and a whole`: "verify -servers redis://a -set prod@new",
+		"-ca: open /nowhere":                             "verify -servers rediss://a -ca /nowhere",
+		"-ca: /dev/null has no certificate":              "verify -servers rediss://a -ca /dev/null",
+		"-value has 3 characters, want 8":                "release -servers redis://a -value abc k",
+	} {
+		t.Run(says, func(t *testing.T) {
+			code, out := inProcess(t, strings.Fields(args))
+			assert.Equal(t, exitUsage, code, out)
+			assert.Contains(t, out, says)
+			assert.NotContains(t, out, password)
+		})
+	}
+	for _, args := range []string{"help", "-h", "lock -h", "verify --help", "release k -h"} {
+		code, out := inProcess(t, strings.Fields(args))
+		assert.Equal(t, exitDone, code, args)
+		assert.Contains(t, out, "usage: redlockctl", args)
+	}
+}
+
+// inProcess runs redlockctl here, for what starts no process.
+func inProcess(t *testing.T, args []string) (code int, out string) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer file.Close() //nolint:errcheck // it was read
+	code = run(t.Context(), args, streams{nil, file, file})
+	text, err := os.ReadFile(file.Name())
+	require.NoError(t, err)
+	return code, string(text)
+}
+
+// Each exit code is in the table, and the table has no others.
+func TestExitCodesAreListed(t *testing.T) {
+	listed := map[string]bool{}
+	for _, e := range exits {
+		listed[e.codes] = true
+		assert.True(t, strings.HasSuffix(e.meaning, "."), e.meaning)
+	}
+	for _, code := range []int{exitDone, exitUnfit, exitTaken, exitNoQuorum, exitLost, exitRefused, exitFailed, exitUsage, exitCannot, exitNotFound} {
+		assert.True(t, listed[fmt.Sprint(code)], code)
+	}
+	assert.Len(t, listed, 12)
+}
+
+// The command gets the lock's key, token and deadline, and its status is passed on.
+func TestLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sh := func(script string) finished {
+		t.Helper()
+		return w.run("lock", "k", "--", "sh", "-c", script)
+	}
+	first := sh(`echo "$REDLOCK_KEY $REDLOCK_TOKEN $REDLOCK_DEADLINE"; exit 7`).expect(7)
+	var key, deadline string
+	var token, next uint64
+	_, err := fmt.Sscan(first.stdout, &key, &token, &deadline)
+	require.NoError(t, err)
+	assert.Equal(t, "k", key)
+	until, err := time.Parse(time.RFC3339Nano, deadline)
+	require.NoError(t, err)
+	assert.InDelta(t, ttl.Seconds(), time.Until(until).Seconds(), ttl.Seconds())
+	_, err = fmt.Sscan(sh(`echo "$REDLOCK_TOKEN"`).expect(0).stdout, &next)
+	require.NoError(t, err)
+	assert.Greater(t, next, token)
+
+	sh(`kill -KILL $$`).expect(exitSignal + int(syscall.SIGKILL))
+	w.run("lock", "k", "--", "no-such-command").expect(exitNotFound, `can't run "no-such-command"`)
+	w.run("lock", "k", "--", "/").expect(exitCannot)
+	w.run("lock", "-quorum", "3", "k", "--", "true").expect(exitUsage, "clients disagree on the set of instances")
+	// The command has longer than a TTL, because the lease is extended.
+	sh(fmt.Sprintf("sleep %v", (ttl + time.Second).Seconds())).expect(0)
+	assert.Equal(t, []string{"0", "0", "0"}, trim(w.each("EXISTS", "k")), "it was released")
+}
+
+func trim(replies []string) (plain []string) {
+	for _, r := range replies {
+		plain = append(plain, strings.TrimPrefix(r, ":"))
+	}
+	return plain
+}
+
+// A lock that is taken is waited for, or not.
+func TestLockThatIsTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	holder := w.start("lock", "-owner", "holder", "k", "--", "sh", "-c", "echo up; read line")
+	require.Equal(t, "up", holder.line())
+	w.run("lock", "-try", "k", "--", "echo", "ran").expect(exitTaken, "lock is taken")
+	tired := w.run("lock", "-wait", "300ms", "k", "--", "echo", "ran").expect(exitTaken, "gave up waiting")
+	assert.NotContains(t, tired.stdout, "ran")
+
+	told := w.start("lock", "k", "--", "true")
+	waiter := w.start("lock", "k", "--", "echo", "ran")
+	// They wait when they are in the queue.
+	var seen inspected
+	require.Eventually(t, func() bool {
+		text := w.run("inspect", "-json", "k").expect(exitDone).stdout
+		require.NoError(t, json.Unmarshal([]byte(text), &seen))
+		waiting := int64(0)
+		for _, s := range seen.Servers {
+			waiting += *s.Waiting
+		}
+		return waiting >= 2
+	}, 20*time.Second, 50*time.Millisecond)
+	require.Equal(t, "held", seen.State)
+	require.Equal(t, "holder", seen.Holders[0].Owner)
+	require.Len(t, seen.Holders[0].Value, shortValue)
+	require.NotZero(t, seen.Servers[0].Token)
+	w.run("inspect", "k").expect(exitDone, `"k" is held by "holder"`)
+
+	// One waiter is told to end.
+	require.NoError(t, told.cmd.Process.Signal(syscall.SIGTERM))
+	told.wait().expect(exitSignal+int(syscall.SIGTERM), "ended by the signal: terminated")
+
+	require.NoError(t, holder.stdin.Close())
+	holder.wait().expect(1) // what read says at the end
+	waiter.wait().expect(exitDone, "ran")
+}
+
+// sleeper is a process that says its ID when signals end it.
+const sleeper = `echo up \$\$; exec sleep 60 >/dev/null 2>&1`
+
+// Signals are passed on to the command and to what it has started.
+func TestSignalsArePassedOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1} {
+		r := w.start("lock", "k", "--", "sh", "-c", `trap 'exit 9' TERM INT HUP USR1; sh -c "`+sleeper+`" & wait`)
+		up := r.line()
+		require.NoError(t, r.cmd.Process.Signal(sig))
+		r.wait().expect(9)
+		if sig == syscall.SIGINT { // a shell has commands in the background ignore it
+			pid, err := strconv.Atoi(strings.Fields(up)[1])
+			require.NoError(t, err)
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		}
+		assert.Eventually(t, func() bool { return !alive(strings.Fields(up)[1]) }, 10*time.Second, 10*time.Millisecond)
+		assert.Equal(t, []string{"0", "0", "0"}, trim(w.each("EXISTS", "k")), "it was released")
+	}
+}
+
+// When a majority of the servers dies the lease can't be extended. The command ends before the
+// lease does, also one that ignores SIGTERM, with all that it has started.
+func TestCommandEndsBeforeItsLease(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ script, says string }{
+		"obeys":   {`trap 'exit 0' TERM; echo up $$; while :; do sleep 0.05; done`, "the command was ended by SIGTERM"},
+		"ignores": {`trap '' TERM; sh -c "` + sleeper + `" & while :; do sleep 0.05; done`, "the command was ended by SIGKILL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.start("lock", "k", "--", "sh", "-c", c.script)
+			up := r.line()
+			w.servers[0].Kill()
+			w.servers[1].Kill()
+			killed := time.Now()
+			r.wait().expect(exitLost, `the lease on "k" could not be kept`, "the command gets SIGTERM", c.says)
+			assert.Less(t, time.Since(killed), ttl+time.Second, "and a second to close, because servers are down")
+			assert.Eventually(t, func() bool { return !alive(strings.Fields(up)[1]) }, 10*time.Second, 10*time.Millisecond)
+		})
+	}
+}
+
+// A lease whose keys were deleted is lost at once.
+func TestCommandEndsWhenItsKeysAreGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.start("lock", "k", "--", "sh", "-c", "echo up; exec sleep 60")
+	require.Equal(t, "up", r.line())
+	w.each("SET", "k", "something else")
+	r.wait().expect(exitLost, `the lease on "k" could not be kept`)
+
+	// Also if the command notices nothing.
+	r = w.start("lock", "other", "--", "sh", "-c", "echo up; read line; exit 0")
+	require.Equal(t, "up", r.line())
+	w.each("DEL", "other")
+	require.NoError(t, r.stdin.Close())
+	r.wait().expect(exitLost)
+}
+
+// If redlockctl is killed, so is the command (on Linux), and the lock is free after the TTL.
+func TestKilledRedlockctl(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.start("lock", "k", "--", "sh", "-c", "echo up $$; exec sleep 60")
+	up := r.line()
+	require.NoError(t, r.cmd.Process.Kill())
+	killed := time.Now()
+	if runtime.GOOS != "linux" {
+		pid, err := strconv.Atoi(strings.Fields(up)[1])
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	}
+	r.wait() // until the command has ended, too, which has its output
+	w.run("lock", "-try", "k", "--", "true").expect(exitTaken)
+	w.run("lock", "k", "--", "true").expect(exitDone)
+	assert.Less(t, time.Since(killed), ttl+3*time.Second)
+}
+
+func TestNoQuorum(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run("verify").expect(exitDone, "3 of 3 servers may vote; a quorum is 2")
+	w.servers[0].Kill()
+	w.run("verify").expect(exitUnfit, "2 of 3 servers may vote", "WRONG  "+w.servers[0].Addr(), "connection refused")
+	w.run("inspect", "k").expect(exitDone, `"k" is free`, "no answer from "+w.servers[0].Addr())
+	w.run("lock", "k", "--", "true").expect(exitDone)
+	w.servers[1].Kill()
+	text := w.run("verify", "-json").expect(exitNoQuorum).stdout
+	var seen verified
+	require.NoError(t, json.Unmarshal([]byte(text), &seen))
+	assert.False(t, seen.OK)
+	assert.Equal(t, []int{1, 2}, []int{seen.MayVote, seen.Quorum})
+	require.Len(t, seen.Servers, 3)
+	assert.NotEmpty(t, seen.Servers[0].Errors)
+	assert.Empty(t, seen.Servers[2].Errors)
+	assert.Equal(t, "redis", seen.Servers[2].Software)
+	w.run("inspect", "k").expect(exitNoQuorum, "too few servers answered")
+	w.run("lock", "-try", "k", "--", "true").expect(exitNoQuorum)
+	w.run("lock", "-wait", "300ms", "k", "--", "true").expect(exitNoQuorum)
+	w.run("release", "k").expect(exitNoQuorum)
+
+	other := *w
+	other.urls = strings.ReplaceAll(w.urls, password, "wrong-"+password)
+	other.run("verify").expect(exitNoQuorum, "let this user in")
+}
+
+// A lock is deleted by hand only by its value, and only if nobody has extended it for MaxTTL.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := context.Background()
+	c := w.client()
+	take := func(key string) (lease *quorum.Lease, value string) {
+		t.Helper()
+		lease, err := c.Acquire(ctx, key)
+		require.NoError(t, err)
+		require.NoError(t, c.Settle(ctx))
+		return lease, lease.Value()
+	}
+	w.run("release", "free").expect(exitDone, "nothing to delete")
+
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { // its expiry is gone, as if clocks had been set back, and so is its holder
+		_, value := take("stuck")
+		w.each("PERSIST", "stuck")
+		shown := w.run("release", "stuck").expect(exitRefused, "its key never expires", "-value "+value[:8], `"worker-7"`)
+		assert.NotContains(t, shown.stdout+shown.stderr, value[:16], "the whole value is enough to release it")
+		w.run("release", "-value", "00000000", "stuck").expect(exitRefused, "another holder has the lock now")
+		w.run("release", "-max-ttl", "2s", "-value", value[:8], "stuck").expect(exitUsage, "the clients of this lock have 3s")
+		done := w.run("release", "-value", value[:8], "stuck").expect(exitDone, "whether the holder", "still works", "tokens", "deleted on "+w.servers[2].Addr())
+		assert.Greater(t, done.took, ttl)
+		assert.Equal(t, []string{"0", "0", "0"}, trim(w.each("EXISTS", "stuck")))
+	})
+	all.Go(func() { // its holder extends it
+		lease, value := take("live")
+		lease.KeepAlive()
+		w.run("release", "-value", value, "live").expect(exitRefused, "it was extended")
+		// By force it is deleted nevertheless, and the holder finds out.
+		w.run("release", "-force", "live").expect(exitDone, "deleted on")
+		assert.ErrorIs(t, lease.Release(ctx), quorum.ErrNotHeld)
+	})
+	all.Go(func() { // it expires meanwhile
+		_, value := take("dying")
+		w.run("release", "-value", value[:8], "dying").expect(exitDone, "is free now", "nothing was deleted")
+	})
+	all.Go(func() { // it is no lock
+		w.each("SET", "foreign", "somebody's data")
+		w.run("release", "-force", "foreign").expect(exitRefused, "something else uses the key")
+		assert.Equal(t, []string{"somebody's data", "somebody's data", "somebody's data"}, w.each("GET", "foreign"))
+	})
+}

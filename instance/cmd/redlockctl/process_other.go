@@ -1,0 +1,26 @@
+//go:build !unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+)
+
+// forwarded are the signals that end the wait for the lock. The console sends Ctrl-C to the
+// command as well, so it isn't passed on.
+var forwarded = []os.Signal{os.Interrupt}
+
+// process is how the command is reached. There is no SIGTERM here, so it is ended by force.
+type process struct{}
+
+func prepare(*exec.Cmd) process { return process{} }
+
+func (process) signal(*exec.Cmd, os.Signal) {}
+func (process) terminate(*exec.Cmd)         {}
+func (process) kill(cmd *exec.Cmd)          { _ = cmd.Process.Kill() }
+func (process) remains(*exec.Cmd) bool      { return false }
+
+func statusOf(state *os.ProcessState) int { return state.ExitCode() }
+
+func signalNumber(os.Signal) int { return 2 } // as that of SIGINT

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+func releaseFlags(flags *flag.FlagSet, o *options) {
+	flags.StringVar(&o.value, "value", "", "the beginning of the `value` to delete, 8 characters or more, as inspect shows it")
+	flags.BoolVar(&o.force, "force", false, "delete at once; without it, only what nobody extends for MaxTTL is deleted")
+}
+
+// lockValue is what this library sets a lock's key to.
+var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(:[!-~]{1,64})?$`)
+
+// runRelease deletes a lock by hand.
+//
+// A lock whose key expires in time needs no hand. So what this is for are keys that live too long,
+// because a server's clock was set back or somebody took their expiry away. Such a key may be
+// deleted when MaxTTL has passed since it was last taken or extended: then every lease that it
+// stood for is over by its holder's clocks. This command doesn't know when that was. So it watches
+// for MaxTTL that nobody extends the key, by this machine's clock.
+func runRelease(ctx context.Context, o *options, s streams) error {
+	if o.isGiven("value") && len(o.value) < shortValue {
+		return badUsage("-value has %d characters, want 8 or more of those that inspect shows", len(o.value))
+	}
+	c, err := o.connect(s, quorum.Terms{})
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if err := c.sameMaxTTL(ctx, o.key); err != nil {
+		return err
+	}
+	found, err := c.Inspect(ctx, o.key)
+	if err != nil {
+		return err
+	}
+	if err := c.inspected(ctx, found).print(s.out); err != nil {
+		return err
+	}
+	if len(found.Holders) == 0 {
+		s.say("%q is free; there is nothing to delete", o.key)
+		return nil
+	}
+	holder, err := o.choose(found)
+	if err != nil {
+		return err
+	}
+	s.say("what no server knows: whether the holder of %s... still works. It may be paused, or cut off from these servers. "+
+		"See that its process has ended. A resource that checks tokens refuses it once it has seen one above %d; nothing else stops it.",
+		short(holder.Value), found.Token)
+	if !o.force {
+		s.say("watching for %v whether anybody extends it; -force deletes it at once", c.watchTime())
+		gone, err := c.watch(ctx, found, holder.Value)
+		if err != nil {
+			return err
+		}
+		if gone {
+			s.say("%q is free now, because its key has expired or its holder released it; nothing was deleted", o.key)
+			return nil
+		}
+	}
+	return c.deleteValue(s, o.key, holder)
+}
+
+// choose is the value to delete. The error says why nothing is deleted.
+func (o *options) choose(found quorum.Inspection) (quorum.Holder, error) {
+	refuse := func(format string, args ...any) (quorum.Holder, error) {
+		return quorum.Holder{}, exitError{exitRefused, fmt.Errorf("nothing was deleted: "+format, args...)}
+	}
+	holders := found.Holders
+	switch {
+	case o.value != "":
+		holders = slices.DeleteFunc(slices.Clone(holders), func(h quorum.Holder) bool { return !strings.HasPrefix(h.Value, o.value) })
+		if len(holders) == 0 {
+			return refuse("no server has a value that begins with %q; another holder has the lock now", o.value[:shortValue])
+		}
+	case !o.force:
+		h := holders[0]
+		wait := "it is free in " + timeLeft(remaining(h.Remaining)) + " unless its holder extends it, which a wait tells"
+		if h.Remaining == wire.NoExpiry {
+			wait = "its key never expires"
+		}
+		return refuse("%s; to delete it nevertheless, give -value %s", wait, short(h.Value))
+	}
+	if len(holders) > 1 {
+		return refuse("there are %d values; choose one with -value", len(holders))
+	}
+	if !lockValue.MatchString(holders[0].Value) {
+		return refuse("the value is none that a lock has, so something else uses the key; choose another name for the lock, or delete that key with redis-cli")
+	}
+	return holders[0], nil
+}
+
+// sameMaxTTL refuses a MaxTTL that is shorter than that of the clients that took the lock: the
+// watch would be too short.
+func (c *client) sameMaxTTL(ctx context.Context, key string) error {
+	for _, server := range c.servers.Members() {
+		ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
+		text, err := server.Client().Get(ctx, instance.SetKey(key)).Result()
+		cancel()
+		if err != nil {
+			continue // no lock was taken there, or Inspect says what is wrong
+		}
+		fields := strings.Fields(text)
+		if len(fields) < 4 {
+			continue
+		}
+		set, err := wire.ParseSet(strings.Join(fields[:4], " "))
+		if err == nil && set.MaxTTL > c.Config().MaxTTL {
+			return badUsage("%s: -max-ttl is %v, but the clients of this lock have %v (%s); give -max-ttl %v", server.Name(), c.Config().MaxTTL, set.MaxTTL, set, set.MaxTTL)
+		}
+	}
+	return nil
+}
+
+// watchTime is MaxTTL and the drift allowance on it.
+func (c *client) watchTime() time.Duration {
+	cfg := c.Config()
+	return cfg.MaxTTL + cfg.Drift.Of(cfg.MaxTTL)
+}
+
+// watch looks at the value's keys until it has seen for MaxTTL that nobody extends them: their
+// remaining times must go down with the time that passes. gone says that no server has the value
+// any more.
+func (c *client) watch(ctx context.Context, before quorum.Inspection, value string) (gone bool, err error) {
+	began, watch := time.Now(), c.watchTime()
+	for ctx.Err() == nil {
+		left := watch - time.Since(began)
+		select {
+		case <-time.After(min(max(left, 0), max(watch/30, 50*time.Millisecond))):
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+		passed := time.Since(began)
+		now, err := c.Inspect(ctx, before.Key)
+		if err != nil {
+			return false, err
+		}
+		there := false
+		for i, ballot := range now.Votes {
+			if ballot.Vote.Outcome != wire.Refused || ballot.Vote.Holder != value {
+				continue
+			}
+			there = true
+			if changed := extended(before.Votes[i].Vote, ballot.Vote, value, passed); changed != "" {
+				return false, exitError{exitRefused, fmt.Errorf("nothing was deleted: on %s %s; its holder is at work, or the server's clock was set", ballot.Instance, changed)}
+			}
+		}
+		switch {
+		case !there:
+			return true, nil
+		case passed >= watch:
+			return false, nil
+		}
+	}
+	return false, context.Cause(ctx)
+}
+
+// extended says how a key was changed between two looks, "" if it was not. Answers are late by up
+// to a timeout, and clocks run at different rates.
+func extended(before, now wire.Vote, value string, passed time.Duration) string {
+	tolerance := 100*time.Millisecond + passed/100
+	switch want := before.Remaining - passed; {
+	case before.Outcome == wire.Failed:
+		return "nobody knows how long the key lived before, because it did not answer then"
+	case before.Holder != value:
+		return "the value is new"
+	case before.Remaining == wire.NoExpiry && now.Remaining == wire.NoExpiry:
+		return ""
+	case before.Remaining == wire.NoExpiry || now.Remaining == wire.NoExpiry:
+		return "the key's expiry was set or taken away"
+	//guard:hand-release-watches  a lock that its holder extends isn't deleted by hand without -force
+	case (now.Remaining - want).Abs() > tolerance:
+		return fmt.Sprintf("the key lives for another %v, and not for %v: it was extended", now.Remaining.Round(time.Millisecond), want.Round(time.Millisecond))
+	}
+	return ""
+}
+
+// deleteValue deletes the value on all servers, if it is still there, and notifies a waiter.
+func (c *client) deleteValue(s streams, key string, holder quorum.Holder) error {
+	type answer struct {
+		name string
+		vote wire.Vote
+	}
+	answers := make(chan answer, len(c.servers.Members()))
+	for _, server := range c.servers.Members() {
+		// The server compares: another holder's lock stays.
+		request := wire.Request{Op: wire.Release, Key: key, Value: holder.Value, Notify: true}
+		server.Send(request, c.Config().InstanceTimeout, wire.ReceiverFunc(func(vote wire.Vote) { answers <- answer{server.Name(), vote} }))
+	}
+	var failed []error
+	deleted := 0
+	for range cap(answers) {
+		switch a := <-answers; {
+		case a.vote.Outcome == wire.Granted:
+			deleted++
+			s.say("deleted on %s", a.name)
+		case a.vote.Err != nil && slices.Contains(holder.Instances, a.name):
+			failed = append(failed, fmt.Errorf("%s: %s", a.name, quorum.Redact(a.vote.Err.Error())))
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return exitError{exitFailed, fmt.Errorf("deleted on %d servers, but perhaps not on all; try again: %w", deleted, errors.Join(failed...))}
+	case deleted == 0:
+		return exitError{exitRefused, errors.New("nothing was deleted: the value is on no server any more")}
+	}
+	return nil
+}

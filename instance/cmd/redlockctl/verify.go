@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// verified is verify's report for programs. Times are in milliseconds.
+type verified struct {
+	OK      bool             `json:"ok"` // nothing is wrong
+	Quorum  int              `json:"quorum"`
+	MayVote int              `json:"may_vote"` // servers with which nothing is wrong
+	Servers []verifiedServer `json:"servers"`
+	Notes   []string         `json:"notes"`
+}
+
+type verifiedServer struct {
+	Name             string   `json:"name"`
+	Errors           []string `json:"errors"`
+	Notes            []string `json:"notes"`
+	Latency          float64  `json:"latency_ms"`
+	Software         string   `json:"software"`
+	Version          string   `json:"version"`
+	Role             string   `json:"role"`
+	Persistence      string   `json:"persistence"`
+	Eviction         string   `json:"eviction"`
+	Dialect          string   `json:"dialect"`
+	ClockOffset      float64  `json:"clock_offset_ms"`
+	ClockUncertainty float64  `json:"clock_uncertainty_ms"`
+	QuarantineReason string   `json:"quarantine_reason,omitempty"`
+	QuarantineLeft   float64  `json:"quarantine_left_ms"`
+	Hidden           []string `json:"hidden"`
+	Lacks            []string `json:"lacks"`
+}
+
+func runVerify(ctx context.Context, o *options, s streams) error {
+	c, err := o.connect(s, quorum.Terms{})
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	report, err := c.Verify(ctx)
+	v := verifiedOf(report, c.Config().Quorum)
+	if o.json {
+		if err := printJSON(s.out, v); err != nil {
+			return err
+		}
+	} else if err := v.print(s.out); err != nil {
+		return err
+	}
+	switch {
+	case err == nil:
+		return nil
+	case v.MayVote >= v.Quorum:
+		return exitError{code: exitUnfit}
+	default:
+		return exitError{code: exitNoQuorum}
+	}
+}
+
+func verifiedOf(report quorum.Report, q int) verified {
+	v := verified{OK: true, Quorum: q, Notes: list(report.Notes)}
+	for _, r := range report.Instances {
+		one := verifiedServer{
+			Name: r.Name, Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
+			Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role, Persistence: r.Identity.Persistence,
+			Eviction: r.Identity.Eviction, Dialect: r.Identity.Dialect,
+			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
+			Hidden: list(r.Identity.Hidden), Lacks: list(r.Identity.Lacks),
+		}
+		if q := r.Quarantine; q != nil {
+			one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
+		}
+		if r.Err != nil {
+			v.OK = false
+		} else {
+			v.MayVote++
+		}
+		v.Servers = append(v.Servers, one)
+	}
+	return v
+}
+
+// print writes the report for people.
+func (v verified) print(w io.Writer) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "server\tvotes\tanswers in\tclock\tsoftware\tkeeps")
+	for _, one := range v.Servers {
+		votes, clock := "yes", "hidden"
+		if len(one.Errors) > 0 {
+			votes = "NO"
+		}
+		if one.ClockUncertainty > 0 {
+			clock = fmt.Sprintf("%+.1f ms, to within %.1f ms", one.ClockOffset, one.ClockUncertainty)
+		}
+		fmt.Fprintf(out, "%s\t%s\t%.1f ms\t%s\t%s %s\t%s\n", one.Name, votes, one.Latency, clock, one.Software, one.Version, one.Persistence)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("\n")
+	for _, one := range v.Servers {
+		for _, text := range one.Errors {
+			fmt.Fprintf(&b, "WRONG  %s: %s\n", one.Name, text)
+		}
+		for _, text := range one.Notes {
+			fmt.Fprintf(&b, "note   %s: %s\n", one.Name, text)
+		}
+	}
+	for _, text := range v.Notes {
+		fmt.Fprintf(&b, "note   %s\n", text)
+	}
+	fmt.Fprintf(&b, "%d of %d servers may vote; a quorum is %d\n", v.MayVote, len(v.Servers), v.Quorum)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// textsOf are the texts of an error and of those that it joins.
+func textsOf(err error) []string {
+	if err == nil {
+		return []string{}
+	}
+	return strings.Split(quorum.Redact(err.Error()), "\n")
+}
+
+// list makes JSON write an empty list as [].
+func list(texts []string) []string {
+	if texts == nil {
+		return []string{}
+	}
+	return texts
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}

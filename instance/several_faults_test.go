@@ -1,0 +1,87 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// A release of several keys that a server without Lua can't carry out was sent, and was answered:
+// it is a rejected delete, and not one that couldn't be sent. Package cleanup takes Unsent for
+// silence, keeps the delete forever, and sends no other delete behind it.
+func TestReleaseOfSeveralWithoutLuaIsAnswered(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
+	r := open(t, s.URL(), Config{})
+	for range 2 {
+		vote := r.Do(within(t), also(wire.Request{Op: wire.Release, Key: "a", Value: "v"}, "b"))
+		require.Equal(t, wire.Failed, vote.Outcome)
+		require.False(t, vote.Unsent, "%v", vote.Err)
+	}
+}
+
+// The advice doesn't tell an operator to delete a counter that may be in order.
+func TestCounterErrorOfSeveral(t *testing.T) {
+	r, _ := real(t, Config{})
+	ask := asker(t, r)
+	now := time.Now().UnixMicro()
+	ask("SET", CounterKey("a"), now-1e9)
+	ask("SET", CounterKey("b"), now+8e9)
+	for _, key := range []string{"a", "b"} {
+		ask("SET", SetKey(key), fmt.Sprintf("%s 900000/0 ", set1.String()))
+	}
+	req := also(acquire("a", "v"), "b")
+	req.Fence = wire.Fence{On: true, TTL: time.Hour, Ahead: time.Hour, Set: set1}
+	vote := r.Do(within(t), req)
+	require.ErrorIs(t, vote.Err, wire.ErrCounter)
+	require.Contains(t, vote.Err.Error(), CounterKey("b"))
+	require.NotContains(t, vote.Err.Error(), "DEL")
+}
+
+// Many leases on 16 long keys, extended and released at the same time.
+func TestWideLists(t *testing.T) {
+	r, _ := real(t, Config{})
+	const leases = 300
+	req := make([]wire.Request, leases)
+	for i := range req {
+		var keys []string
+		for j := range wire.MaxKeys {
+			k := fmt.Sprintf("%04d-%02d-", i, j)
+			keys = append(keys, k+strings.Repeat("x", 1024-len(k)))
+		}
+		req[i] = wire.Request{Op: wire.Acquire, Key: keys[0], Also: keys[1:], Value: fmt.Sprint("v", i), TTL: time.Minute}
+		req[i].Fence = wire.Fence{On: true, TTL: time.Hour, Ahead: time.Hour, Set: set1}
+	}
+	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Release} {
+		var all sync.WaitGroup
+		votes := make([]wire.Vote, leases)
+		began := time.Now()
+		for i, q := range req {
+			q.Op = op
+			if op == wire.Release || op == wire.Extend {
+				q.Fence = wire.Fence{}
+				q.Notify = op == wire.Release
+			}
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				defer cancel()
+				votes[i] = r.Do(ctx, q)
+			})
+		}
+		all.Wait()
+		t.Log(op, time.Since(began))
+		for i, v := range votes {
+			require.Equal(t, wire.Granted, v.Outcome, "%v %d: %v", op, i, v.Err)
+		}
+	}
+	require.Equal(t, int64(2*leases*wire.MaxKeys), asker(t, r)("DBSIZE"))
+}

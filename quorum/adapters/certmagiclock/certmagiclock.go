@@ -1,0 +1,217 @@
+// Package certmagiclock has the Locker of certmagic on package quorum, so that one of several
+// processes obtains a certificate:
+//
+//	locker, err := certmagiclock.New(locks, "certmagic/")
+//	...
+//	certmagic.Default.Storage = certmagiclock.Storage(certmagic.Default.Storage, locker)
+//
+// # What is promised
+//
+//   - One process at a time has a name's lock, as package quorum promises. Goroutines of one process
+//     exclude each other, too.
+//   - The lock is kept alive for as long as its holder runs, however long certmagic tries. It is free
+//     a TTL (10 s by default) after its holder crashed.
+//   - Before each try certmagic asks for the lease to be renewed (RenewLockLease). If the lease was
+//     lost, it is taken anew, and certmagic looks at the storage again; if another process has it, the
+//     try fails, and certmagic tries later. So a lock that was lost isn't worked under for longer
+//     than one try.
+//
+// # What is not promised
+//
+//   - certmagic has no way to end a try when its lock is lost. Coordinator's Hooks.Lost is called,
+//     and Unlock returns an error, which certmagic logs.
+//   - The fencing token isn't checked by anything, because certmagic's Storage has no place for it.
+//     Lease has it, for a storage of your own. Without that two processes may obtain the same
+//     certificate if one was paused. certmagic expects that to be rare, and then one certificate too
+//     many is issued.
+package certmagiclock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// ErrNotLocked is the error of Unlock and RenewLockLease for a name that this Locker has not locked.
+var ErrNotLocked = errors.New("certmagiclock: the name is not locked")
+
+// Locker is a certmagic.Locker, TryLocker and LockLeaseRenewer. It is safe for concurrent use. Make
+// one for each process, and Unlock before the Coordinator is closed.
+type Locker struct {
+	locks  *quorum.Coordinator
+	prefix string
+
+	mu sync.Mutex
+	// By name, the oldest first. There is more than one only while a holder hasn't unlocked that has
+	// lost its lease.
+	leases map[string][]*quorum.Lease
+}
+
+var (
+	_ certmagic.Locker           = (*Locker)(nil)
+	_ certmagic.TryLocker        = (*Locker)(nil)
+	_ certmagic.LockLeaseRenewer = (*Locker)(nil)
+)
+
+// New makes a Locker. The lock of a name has the key prefix+name, so that no other purpose has the
+// same key: 1 to 1024 bytes in all, without NUL and braces. Of the Coordinator's terms TTL and
+// MaxLife apply. certmagic may hold a lock for a month, so set no MaxLife. Errors are
+// quorum.ErrConfig.
+func New(locks *quorum.Coordinator, prefix string) (*Locker, error) {
+	if locks == nil {
+		return nil, fmt.Errorf("%w: certmagiclock: the Coordinator is nil; make one with quorum.New", quorum.ErrConfig)
+	}
+	if err := quorum.ValidateKey(prefix + "name"); err != nil {
+		return nil, fmt.Errorf("certmagiclock: the prefix: %w", err)
+	}
+	view, err := locks.WithTerms(func(t *quorum.Terms) { t.MaxTries, t.MaxWait, t.KeepAlive = 0, 0, true })
+	if err != nil {
+		return nil, fmt.Errorf("certmagiclock: %w", err)
+	}
+	return &Locker{locks: view, prefix: prefix, leases: map[string][]*quorum.Lease{}}, nil
+}
+
+// Storage is storage with the locks of a Locker in place of its own.
+func Storage(storage certmagic.Storage, locker *Locker) certmagic.Storage {
+	return lockedStorage{storage, locker}
+}
+
+type lockedStorage struct {
+	certmagic.Storage
+	locker *Locker
+}
+
+func (s lockedStorage) Lock(ctx context.Context, name string) error {
+	return s.locker.Lock(ctx, name)
+}
+
+func (s lockedStorage) Unlock(ctx context.Context, name string) error {
+	return s.locker.Unlock(ctx, name)
+}
+
+func (s lockedStorage) TryLock(ctx context.Context, name string) (bool, error) {
+	return s.locker.TryLock(ctx, name)
+}
+
+func (s lockedStorage) RenewLockLease(ctx context.Context, name string, d time.Duration) error {
+	return s.locker.RenewLockLease(ctx, name, d)
+}
+
+// Lock takes the lock of a name, and waits for it until ctx ends. The error is
+// Coordinator.Acquire's.
+func (l *Locker) Lock(ctx context.Context, name string) error {
+	lease, err := l.locks.Acquire(ctx, l.prefix+name)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leases[name] = append(l.leases[name], lease)
+	return nil
+}
+
+// TryLock tries once, and returns false if another holder has the lock. The error is
+// Coordinator.TryAcquire's.
+func (l *Locker) TryLock(ctx context.Context, name string) (bool, error) {
+	lease, err := l.locks.TryAcquire(ctx, l.prefix+name)
+	if errors.Is(err, quorum.ErrTaken) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leases[name] = append(l.leases[name], lease)
+	return true, nil
+}
+
+// Unlock frees the lock of a name, also if ctx has ended. It returns an error if the work went on
+// without the lock: quorum.ErrNotHeld or quorum.ErrLost; and ErrNotLocked. Where too few servers
+// answer there is no error, because the deletes are repeated, and the keys expire in any case.
+//
+// If this process has had the lock twice, because it was lost in between, the lost lease goes first:
+// who unlocks isn't known, and so no holder frees the lock of another.
+func (l *Locker) Unlock(ctx context.Context, name string) error {
+	lease := l.take(name)
+	if lease == nil {
+		return fmt.Errorf("%w: %q", ErrNotLocked, name)
+	}
+	lost := lease.Err()
+	err := lease.Release(ctx)
+	if errors.Is(err, quorum.ErrUnreachable) {
+		err = nil
+	}
+	if lost != nil {
+		return fmt.Errorf("certmagiclock: %q: %w", name, lost)
+	}
+	return err
+}
+
+// take takes the oldest lease of a name off the list, nil if there is none.
+func (l *Locker) take(name string) *quorum.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	leases := l.leases[name]
+	switch len(leases) {
+	case 0:
+		return nil
+	case 1:
+		delete(l.leases, name)
+	default:
+		l.leases[name] = slices.Delete(slices.Clone(leases), 0, 1)
+	}
+	return leases[0]
+}
+
+// Lease is the lease under which this process has the lock of a name, nil if it doesn't have it. It
+// has the fencing token.
+func (l *Locker) Lease(name string) *quorum.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if leases := l.leases[name]; len(leases) > 0 {
+		return leases[len(leases)-1]
+	}
+	return nil
+}
+
+// RenewLockLease returns nil if this process has the lock of a name. If the lease was lost it tries
+// to take the lock anew. Otherwise the error is Coordinator.TryAcquire's, or ErrNotLocked. The
+// duration doesn't matter: every lease is kept alive until Unlock.
+func (l *Locker) RenewLockLease(ctx context.Context, name string, _ time.Duration) error {
+	lost := l.Lease(name)
+	if lost == nil {
+		return fmt.Errorf("%w: %q", ErrNotLocked, name)
+	}
+	if lost.Err() == nil {
+		return nil
+	}
+	lease, err := l.locks.TryAcquire(ctx, l.prefix+name)
+	if err != nil {
+		return fmt.Errorf("certmagiclock: %q: %w, and the lock can't be taken anew: %w", name, lost.Err(), err)
+	}
+	if l.replace(name, lost, lease) {
+		return nil
+	}
+	_ = lease.Release(ctx) // the lost one was unlocked meanwhile
+	return fmt.Errorf("%w: %q", ErrNotLocked, name)
+}
+
+// replace puts a lease in the place of one that was lost, if that is still there.
+func (l *Locker) replace(name string, lost, lease *quorum.Lease) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.leases[name], lost)
+	if i < 0 {
+		return false
+	}
+	l.leases[name][i] = lease
+	return true
+}

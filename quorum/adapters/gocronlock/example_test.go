@@ -1,0 +1,114 @@
+package gocronlock_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/adapters/gocronlock"
+	"github.com/redquorum/redlock/quorum/election"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// newExample makes a Coordinator on servers in memory. A program would use package instance to
+// connect to real ones.
+func newExample() *quorum.Coordinator {
+	instances := make([]wire.Instance, 3)
+	for i := range instances {
+		instances[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
+	}
+	locks, err := quorum.New(quorum.Config{}, instances...)
+	if err != nil {
+		panic(err)
+	}
+	// These have just been set up and never gave a lock out: they need not wait.
+	if err := locks.Trust(context.Background()); err != nil {
+		panic(err)
+	}
+	return locks
+}
+
+func ExampleLocker() {
+	locks := newExample()
+	defer locks.Close(context.Background()) //nolint:errcheck // an example
+
+	// Longer than clocks and schedulers differ, and less than half of the time between two runs.
+	locker, err := gocronlock.NewLocker(locks, 15*time.Second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	scheduler, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	done := make(chan struct{})
+	_, err = scheduler.NewJob(
+		gocron.OneTimeJob(gocron.OneTimeJobStartImmediately()), // or gocron.CronJob("0 * * * *", false)
+		gocron.NewTask(locker.Task("report", func(ctx context.Context, lease *quorum.Lease) error {
+			defer close(done)
+			fmt.Println("report, with a token:", lease.Token() > 0)
+			return nil
+		})),
+		gocron.WithName("report"), // the same name: it is the lock's key
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	scheduler.Start()
+	<-done
+	fmt.Println(scheduler.Shutdown())
+	// Output:
+	// report, with a token: true
+	// <nil>
+}
+
+func ExampleElector() {
+	locks := newExample()
+	defer locks.Close(context.Background()) //nolint:errcheck // an example
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	elector, err := gocronlock.NewElector(locks, "scheduler", election.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- elector.Run(ctx) }() // until the process ends
+	scheduler, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	done := make(chan struct{})
+	_, err = scheduler.NewJob(
+		gocron.DurationJob(100*time.Millisecond),
+		gocron.NewTask(elector.Task(func(ctx context.Context, term fencing.Token) error {
+			close(done)
+			fmt.Println("report, in a term:", term > 0)
+			return nil
+		})),
+		gocron.WithLimitedRuns(1),
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	scheduler.Start()
+	<-done
+	fmt.Println(scheduler.Shutdown())
+	stop()
+	fmt.Println(<-ended)
+	// Output:
+	// report, in a term: true
+	// <nil>
+	// <nil>
+}

@@ -1,0 +1,37 @@
+// Package redsync has the API of github.com/go-redsync/redsync/v4 on package quorum. A program
+// replaces the path
+//
+//	github.com/go-redsync/redsync/v4
+//
+// in its imports by
+//
+//	github.com/redquorum/redlock/quorum/adapters/redsync
+//
+// and gets what this library promises: votes of restarted servers don't count, a release notifies
+// waiters, and each lock has a fencing token.
+//
+//	rs := redsync.New(goredis.NewPool(client), ...)
+//	mutex := rs.NewMutex("orders/42")
+//	if err := mutex.LockContext(ctx); err != nil { ... }
+//	token, ctx := mutex.Lease().Token(), mutex.Lease().Within(ctx)
+//
+// Add a Close for what New returns, and look at Lease: its Token is for the resource, and its
+// context ends when the lock is lost. redsync has neither.
+//
+// # What is different
+//
+//   - Only pools of go-redis v9 (goredis.NewPool) are taken.
+//   - Options that can't be honoured are refused: the first call that would lock returns an
+//     *OptionError. They are WithSetNXOnExtend, WithValue, WithGenValueFunc, WithTimeoutFactor, a
+//     WithDriftFactor above the Coordinator's, and a WithExpiry that the Coordinator's MaxTTL
+//     doesn't allow.
+//   - Lock waits for as long as redsync's tries and delays would take, and is notified meanwhile.
+//   - On servers that have just been set up, and on those that were restarted, nothing can be
+//     locked for MaxTTL (30 s).
+//   - errors.Is and errors.As find redsync's errors; ErrFailed and ErrLockAlreadyExpired are
+//     wrapped, so == doesn't.
+//   - Names have no braces, and 1024 bytes at most.
+//
+// Both can run at once on the same servers and names, if quorum.Config.MaxTTL is at least redsync's
+// expiry. A lock that redsync took has no token.
+package redsync

@@ -1,0 +1,71 @@
+// Package goredis stands where redsync has its package redis/goredis/v9: it makes pools of go-redis
+// clients.
+package goredis
+
+import (
+	"reflect"
+
+	client "github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/quorum/adapters/redsync/redis"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// NewPool makes a pool of a client of one master, with the default instance.Config. The client
+// itself is not used, because its options suit a cache: it tries commands again, and it may wait
+// beyond a context's end. The pool makes a client of its own with the same options, hardened by
+// instance.Harden, and leaves the given one alone.
+//
+// Clients of a cluster, a ring or a failover (Sentinel) are refused by redsync.New: each of their
+// servers is a pool.
+func NewPool(delegate client.UniversalClient) redis.Pool {
+	return NewPoolWith(delegate, instance.Config{})
+}
+
+// NewPoolWith is NewPool with a configuration of the instance, for a name or a fixed address.
+func NewPoolWith(delegate client.UniversalClient, cfg instance.Config) redis.Pool {
+	return pool{delegate, cfg}
+}
+
+type pool struct {
+	delegate client.UniversalClient
+	cfg      instance.Config
+}
+
+func (p pool) Open() (wire.Instance, func() error, error) {
+	from, ok := p.delegate.(*client.Client)
+	if !ok || from == nil || from.Options().Addr == "FailoverClient" {
+		_, err := instance.New(p.delegate, p.cfg) // says what is wrong with it
+		return nil, nil, err
+	}
+	opt := *from.Options()
+	if hasOwnDialer(from) {
+		// Harden makes one: go-redis's has the timeouts of the given client, and its TLS handshakes
+		// ignore contexts.
+		opt.Dialer = nil
+	}
+	hard := client.NewClient(instance.Harden(&opt))
+	server, err := instance.New(hard, p.cfg)
+	if err != nil {
+		_ = hard.Close()
+		return nil, nil, err
+	}
+	return server, func() error {
+		// The instance leaves a client that it was given to its owner.
+		err := server.Close()
+		if closing := hard.Close(); err == nil {
+			err = closing
+		}
+		return err
+	}, nil
+}
+
+// hasOwnDialer reports whether a client's dialer is go-redis's. NewClient sets it, so an option that
+// was not set looks like one that was.
+func hasOwnDialer(c *client.Client) bool {
+	usual := client.NewClient(&client.Options{})
+	defer usual.Close() //nolint:errcheck // it has no connection
+	code := func(dialer any) uintptr { return reflect.ValueOf(dialer).Pointer() }
+	return code(c.Options().Dialer) == code(usual.Options().Dialer)
+}

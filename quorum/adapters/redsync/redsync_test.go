@@ -1,0 +1,471 @@
+package redsync_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/adapters/redsync"
+	"github.com/redquorum/redlock/quorum/adapters/redsync/redis"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ms = time.Millisecond
+
+// world is five servers in virtual time.
+type world struct {
+	t       *testing.T
+	ctx     context.Context
+	servers []*quorumtest.Server
+	began   time.Time
+}
+
+func play(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, ctx: t.Context(), began: time.Now()}
+		for _, name := range []string{"A", "B", "C", "D", "E"} {
+			s := quorumtest.NewServer(name, nil)
+			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
+			w.servers = append(w.servers, s)
+		}
+		test(w)
+	})
+}
+
+// pool is a server in memory as a pool.
+type pool struct{ server *quorumtest.Server }
+
+func (p pool) Open() (wire.Instance, func() error, error) {
+	return quorumtest.NotifyingServer{Server: p.server}, func() error { return nil }, nil
+}
+
+// process is what one process makes.
+func (w *world) process() *redsync.Redsync {
+	w.t.Helper()
+	var pools []redis.Pool
+	for _, s := range w.servers {
+		pools = append(pools, pool{s})
+	}
+	rs := redsync.New(pools...)
+	require.NoError(w.t, rs.Err())
+	w.t.Cleanup(func() { assert.NoError(w.t, rs.Close(context.Background())) })
+	return rs
+}
+
+func (w *world) since() time.Duration { return time.Since(w.began) }
+
+// countHeld is on how many servers a mutex has its value.
+func (w *world) countHeld(m *redsync.Mutex) (n int) {
+	for _, s := range w.servers {
+		if value, _, ok := s.Get(m.Name()); ok && value == m.Value() {
+			n++
+		}
+	}
+	return n
+}
+
+// The tests up to TestValid are redsync's own, in virtual time.
+
+func TestMutex(t *testing.T) {
+	play(t, func(w *world) {
+		var all sync.WaitGroup
+		inside := make(chan struct{}, 1)
+		for range 8 {
+			rs := w.process()
+			all.Go(func() {
+				mutex := rs.NewMutex("test-mutex")
+				if !assert.NoError(t, mutex.Lock()) {
+					return
+				}
+				inside <- struct{}{} // blocks forever if two are inside
+				assert.GreaterOrEqual(t, w.countHeld(mutex), 3)
+				time.Sleep(100 * ms)
+				<-inside
+				ok, err := mutex.Unlock()
+				assert.NoError(t, err)
+				assert.True(t, ok)
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestMutexAlreadyLocked(t *testing.T) {
+	play(t, func(w *world) {
+		first, second := w.process().NewMutex("test-lock"), w.process().NewMutex("test-lock")
+		require.NoError(t, first.Lock())
+		err := second.TryLock()
+		var taken *redsync.ErrTaken
+		require.ErrorAs(t, err, &taken)
+		require.GreaterOrEqual(t, len(taken.Nodes), 3)
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		require.NotErrorIs(t, err, redsync.ErrFailed)
+		require.ErrorContains(t, err, "lock already taken, locked nodes: [")
+		_, bare := err.(*redsync.ErrTaken) //nolint:errorlint // programs that were written for redsync do that
+		require.True(t, bare)
+
+		ok, err := first.Unlock()
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.NoError(t, second.TryLock())
+		require.Greater(t, second.Lease().Token(), first.Lease().Token())
+		_, err = second.Unlock()
+		require.NoError(t, err)
+	})
+}
+
+// A mutex can be locked again and again, and not twice at once.
+func TestLockedAgain(t *testing.T) {
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("again")
+		require.NoError(t, mutex.Lock())
+		value := mutex.Value()
+		var taken *redsync.ErrTaken
+		require.ErrorAs(t, mutex.TryLock(), &taken)
+		require.ErrorAs(t, mutex.TryLockContext(mutex.Lease().Context()), &taken)
+		require.Equal(t, value, mutex.Value())
+		_, err := mutex.Unlock()
+		require.NoError(t, err)
+		require.NoError(t, mutex.Lock())
+		require.NotEqual(t, value, mutex.Value())
+		_, err = mutex.Unlock()
+		require.NoError(t, err)
+	})
+}
+
+func TestMutexExtend(t *testing.T) {
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("test-mutex-extend")
+		require.NoError(t, mutex.Lock())
+		require.Equal(t, 8*time.Second-82*ms, time.Until(mutex.Until()))
+		time.Sleep(time.Second)
+		for range 2 {
+			ok, err := mutex.Extend()
+			require.NoError(t, err)
+			require.True(t, ok)
+			synctest.Wait()
+			for _, s := range w.servers {
+				_, left, _ := s.Get("test-mutex-extend")
+				require.Equal(t, 8*time.Second, left)
+			}
+			require.Equal(t, 8*time.Second-82*ms, time.Until(mutex.Until()))
+		}
+		_, err := mutex.Unlock()
+		require.NoError(t, err)
+	})
+}
+
+// An extension puts the lock back where it is missing.
+func TestExtendRestores(t *testing.T) {
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("k")
+		require.NoError(t, mutex.Lock())
+		w.servers[0].Delete("k")
+		ok, err := mutex.Extend()
+		require.NoError(t, err)
+		require.True(t, ok)
+		synctest.Wait()
+		require.Equal(t, 5, w.countHeld(mutex))
+		_, err = mutex.Unlock()
+		require.NoError(t, err)
+	})
+}
+
+func TestExpired(t *testing.T) {
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("test-mutex-extend", redsync.WithExpiry(500*ms))
+		require.NoError(t, mutex.Lock())
+		time.Sleep(time.Second)
+		ok, err := mutex.Extend()
+		require.False(t, ok)
+		require.ErrorIs(t, err, redsync.ErrExtendFailed)
+		require.ErrorIs(t, err, quorum.ErrExpired)
+		ok, err = mutex.Valid()
+		require.False(t, ok)
+		require.ErrorIs(t, err, quorum.ErrExpired)
+		ok, err = mutex.Unlock()
+		require.False(t, ok)
+		require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
+		require.ErrorIs(t, err, quorum.ErrNotHeld)
+	})
+}
+
+// Another client has the lock after it expired.
+func TestTakenOver(t *testing.T) {
+	play(t, func(w *world) {
+		first, second := w.process().NewMutex("k"), w.process().NewMutex("k")
+		require.NoError(t, first.Lock())
+		for _, s := range w.servers { // an operator's mistake
+			s.Delete("k")
+		}
+		require.NoError(t, second.Lock())
+		ok, err := first.Extend()
+		require.False(t, ok)
+		var taken *redsync.ErrTaken
+		require.ErrorAs(t, err, &taken)
+		require.ErrorIs(t, err, quorum.ErrLost)
+		require.Error(t, context.Cause(first.Lease().Context()))
+		ok, err = first.Unlock()
+		require.False(t, ok)
+		require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
+		ok, err = second.Valid()
+		require.NoError(t, err)
+		require.True(t, ok)
+		_, err = second.Unlock()
+		require.NoError(t, err)
+	})
+}
+
+func TestMutexQuorum(t *testing.T) {
+	for mask := range 1 << 5 {
+		play(t, func(w *world) {
+			free := 0
+			for i, s := range w.servers {
+				if mask&(1<<i) == 0 {
+					free++
+					continue
+				}
+				s.Put("test-mutex-partial", "foobar", wire.NoExpiry)
+			}
+			mutex := w.process().NewMutex("test-mutex-partial", redsync.WithTries(1))
+			err := mutex.Lock()
+			if free >= 3 {
+				require.NoError(t, err)
+				synctest.Wait() // for the votes after the decision
+				require.Equal(t, free, w.countHeld(mutex))
+				_, err = mutex.Unlock()
+				require.NoError(t, err)
+				return
+			}
+			var taken *redsync.ErrTaken
+			require.ErrorAs(t, err, &taken)
+			for _, node := range taken.Nodes {
+				require.NotZero(t, mask&(1<<node))
+			}
+		})
+	}
+}
+
+func TestValid(t *testing.T) {
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("test-shared-lock", redsync.WithExpiry(30*time.Second))
+		require.NoError(t, mutex.Lock())
+		ok, err := mutex.Valid()
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Error(t, w.process().NewMutex("test-shared-lock").Lock())
+
+		for _, s := range w.servers[:3] {
+			s.Delete("test-shared-lock")
+		}
+		ok, err = mutex.Valid()
+		require.False(t, ok)
+		var taken *redsync.ErrTaken
+		require.ErrorAs(t, err, &taken)
+		require.ErrorIs(t, err, quorum.ErrNotHeld)
+
+		for _, s := range w.servers[:3] {
+			s.Kill()
+		}
+		ok, err = mutex.Valid()
+		require.False(t, ok)
+		var failed *redsync.RedisError
+		require.ErrorAs(t, err, &failed)
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+	})
+}
+
+// Errors name the servers, by their place among the pools.
+func TestServersDown(t *testing.T) {
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("k")
+		require.NoError(t, mutex.Lock())
+		for _, s := range w.servers[2:] {
+			s.Kill()
+		}
+		ok, err := mutex.Unlock()
+		require.False(t, ok)
+		require.ErrorIs(t, err, quorum.ErrUnreachable)
+		var failed *redsync.RedisError
+		require.ErrorAs(t, err, &failed)
+		require.GreaterOrEqual(t, failed.Node, 2)
+		require.ErrorIs(t, failed, quorumtest.ErrConnRefused)
+		require.NotErrorIs(t, err, redsync.ErrLockAlreadyExpired)
+
+		err = mutex.TryLock()
+		require.ErrorAs(t, err, &failed)
+		require.GreaterOrEqual(t, failed.Node, 2)
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		var taken *redsync.ErrTaken
+		require.False(t, errors.As(err, &taken))
+		require.NotErrorIs(t, err, redsync.ErrFailed)
+	})
+}
+
+// Lock waits as long as redsync's tries and delays would take, and takes the lock at the moment of
+// its release.
+func TestWaits(t *testing.T) {
+	play(t, func(w *world) {
+		holder, rs := w.process().NewMutex("k", redsync.WithExpiry(25*time.Second)), w.process()
+		require.NoError(t, holder.Lock())
+		var taken *redsync.ErrTaken
+		for _, c := range []struct {
+			options  []redsync.Option
+			from, to time.Duration
+		}{
+			{nil, 31 * 50 * ms, 31*250*ms + 100*ms},
+			{[]redsync.Option{redsync.WithTries(1)}, 0, 0},
+			{[]redsync.Option{redsync.WithTries(4), redsync.WithRetryDelay(time.Second)}, 3 * time.Second, 3*time.Second + 100*ms},
+			{[]redsync.Option{redsync.WithTries(3), redsync.WithRetryDelay(0)}, 0, time.Second},
+			{[]redsync.Option{redsync.WithTries(3), redsync.WithRetryDelayFunc(func(tries int) time.Duration { return time.Duration(tries) * time.Second })}, 3 * time.Second, 3*time.Second + 100*ms},
+		} {
+			at := w.since()
+			require.ErrorAs(t, rs.NewMutex("k", c.options...).Lock(), &taken)
+			require.GreaterOrEqual(t, w.since()-at, c.from)
+			require.LessOrEqual(t, w.since()-at, c.to)
+		}
+
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		err := rs.NewMutex("k", redsync.WithTries(1<<62)).LockContext(ctx)
+		require.ErrorIs(t, err, redsync.ErrFailed)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, rs.NewMutex("k", redsync.WithTries(0)).Lock(), redsync.ErrFailed)
+
+		waiter, locked := rs.NewMutex("k"), make(chan error, 1)
+		go func() { locked <- waiter.Lock() }()
+		time.Sleep(301 * ms)
+		synctest.Wait()
+		at := w.since()
+		_, err = holder.Unlock()
+		require.NoError(t, err)
+		require.NoError(t, <-locked)
+		// At once, or after a pause if it asked before all servers had the delete.
+		require.LessOrEqual(t, w.since()-at, time.Second)
+		_, err = waiter.Unlock()
+		require.NoError(t, err)
+	})
+}
+
+// A mutex without a lock says so, and doesn't panic.
+func TestNotLocked(t *testing.T) {
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("k")
+		require.Equal(t, "k", mutex.Name())
+		require.Empty(t, mutex.Value())
+		require.True(t, mutex.Until().IsZero())
+		require.Nil(t, mutex.Lease())
+		ok, err := mutex.Unlock()
+		require.False(t, ok)
+		require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
+		ok, err = mutex.Extend()
+		require.False(t, ok)
+		require.ErrorIs(t, err, redsync.ErrExtendFailed)
+		ok, err = mutex.Valid()
+		require.False(t, ok)
+		var taken *redsync.ErrTaken
+		require.ErrorAs(t, err, &taken)
+
+		require.NoError(t, mutex.LockContext(nil)) //nolint:staticcheck // redsync takes it
+		ok, err = mutex.UnlockContext(nil)         //nolint:staticcheck // redsync takes it
+		require.NoError(t, err)
+		require.True(t, ok)
+		ok, err = mutex.Unlock()
+		require.False(t, ok)
+		require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
+		require.ErrorIs(t, err, quorum.ErrReleased)
+	})
+}
+
+// What can't be honoured is refused by every call that would lock.
+func TestRefusedOptions(t *testing.T) {
+	play(t, func(w *world) {
+		rs := w.process()
+		for name, option := range map[string]redsync.Option{
+			"WithSetNXOnExtend":  redsync.WithSetNXOnExtend(),
+			"WithValue":          redsync.WithValue("v"),
+			"WithGenValueFunc":   redsync.WithGenValueFunc(func() (string, error) { return "v", nil }),
+			"WithTimeoutFactor":  redsync.WithTimeoutFactor(0.5),
+			"WithDriftFactor":    redsync.WithDriftFactor(0.02),
+			"WithRetryDelayFunc": redsync.WithRetryDelayFunc(nil),
+			"Option":             nil,
+			"WithExpiry":         redsync.WithExpiry(time.Hour),
+		} {
+			mutex := rs.NewMutex("k", option, redsync.WithTries(2))
+			for call, err := range map[string]error{"Lock": mutex.Lock(), "TryLock": mutex.TryLock(), "Unlock": second(mutex.Unlock()), "Extend": second(mutex.Extend()), "Valid": second(mutex.Valid())} {
+				var refused *redsync.OptionError
+				require.ErrorAs(t, err, &refused, "%s: %s", name, call)
+				require.Equal(t, name, refused.Option)
+				require.ErrorIs(t, err, quorum.ErrConfig)
+				require.ErrorContains(t, err, "redsync: "+name+": ")
+			}
+		}
+		for _, option := range []redsync.Option{
+			redsync.WithDriftFactor(0.01), redsync.WithDriftFactor(0), redsync.WithFailFast(true), redsync.WithFailFast(false),
+			redsync.WithShufflePools(true), redsync.WithExpiry(1500*time.Millisecond + 1), redsync.OptionFunc(func(*redsync.Mutex) {}),
+		} {
+			mutex := rs.NewMutex("k", option)
+			require.NoError(t, mutex.Lock())
+			_, err := mutex.Unlock()
+			require.NoError(t, err)
+		}
+		require.ErrorIs(t, rs.NewMutex("a{b}").Lock(), quorum.ErrConfig)
+		require.ErrorIs(t, rs.NewMutex("").TryLock(), quorum.ErrConfig)
+	})
+}
+
+func second(_ bool, err error) error { return err }
+
+// Open takes what options can't say, and On a Coordinator that the program has.
+func TestOpenAndOn(t *testing.T) {
+	play(t, func(w *world) {
+		rs, err := redsync.Open(quorum.Config{MaxTTL: 2 * time.Hour, Drift: drift.Allowance{PPM: 20_000}}, pool{w.servers[0]})
+		require.NoError(t, err)
+		mutex := rs.NewMutex("k", redsync.WithExpiry(time.Hour), redsync.WithDriftFactor(0.02))
+		require.NoError(t, mutex.Lock())
+		require.Equal(t, time.Hour, mutex.Lease().Validity()+time.Hour/50)
+		on := redsync.On(rs.Coordinator())
+		require.NoError(t, on.Err())
+		var taken *redsync.ErrTaken
+		require.ErrorAs(t, on.NewMutex("k").TryLock(), &taken)
+		require.NoError(t, on.Close(w.ctx))
+		_, err = mutex.Unlock()
+		require.NoError(t, err, "the Coordinator isn't On's to close")
+		require.NoError(t, rs.Close(w.ctx))
+		require.NoError(t, rs.Close(w.ctx))
+		require.ErrorIs(t, mutex.Lock(), quorum.ErrClosed)
+	})
+}
+
+// What is made of pools that can't be used says why, at once and in every lock.
+func TestBadPools(t *testing.T) {
+	broken := errors.New("broken")
+	for says, rs := range map[string]*redsync.Redsync{
+		"pool #0 is nil":         redsync.New(nil),
+		"pool #1: broken":        redsync.New(pool{quorumtest.NewServer("A", nil)}, failing{broken}),
+		"no instances":           redsync.New(),
+		"the Coordinator is nil": redsync.On(nil),
+	} {
+		require.ErrorContains(t, rs.Err(), says)
+		require.ErrorContains(t, rs.NewMutex("k", redsync.WithTimeoutFactor(1)).Lock(), says)
+		require.Nil(t, rs.Coordinator())
+		require.NoError(t, rs.Close(t.Context()))
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Open() (wire.Instance, func() error, error) { return nil, nil, f.err }

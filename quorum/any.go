@@ -1,0 +1,214 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// AcquireAny takes the lock on one of the keys, whichever is free first, and Lease.Key says which.
+// So n keys let n holders in, and never more: each is a lock of its own, with its own tokens, and
+// may be used by Acquire and AcquireAll, too. At most wire.MaxKeys, 16, each given once.
+//
+// It asks for one key after the other, in an order drawn at random, so that clients spread over
+// the keys. If all are taken it waits for all of them, each in the queues of that key, so it learns
+// of each release as Acquire does. If two are freed at one moment it may win both, and releases
+// the second at once. A key that the caller has already is passed over.
+//
+// Terms.MaxTries bounds the tries at each key. Hooks.WaitStarted and WaitEnded tell of the wait as a
+// whole, under all keys. Hooks of rounds may be called on other goroutines; if one panics,
+// AcquireAny panics.
+//
+// Errors: those of Acquire. A *WaitError names the keys, and all tries. ErrConfig as with
+// AcquireAll, and ErrHeldByCaller if the caller has all of them. An error that waiting can't cure
+// is returned only if all keys have one.
+func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Lease, err error) {
+	a, err := c.newAny(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	bounded := ctx
+	if c.terms.MaxWait > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = c.clock.WithTimeout(ctx, c.terms.MaxWait)
+		defer cancel()
+	}
+	if lease, err = a.acquire(ctx, bounded); err != nil {
+		return nil, err
+	}
+	return c.handOut(ctx, lease), nil
+}
+
+// TryAcquireAny tries once to take the lock on each of the keys, one after the other, until it has
+// one, see AcquireAny. ErrTaken means that all are taken; other errors are those of TryAcquire, for
+// the last of the keys that failed so.
+func (c *Coordinator) TryAcquireAny(ctx context.Context, keys ...string) (*Lease, error) {
+	a, err := c.newAny(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	lease, err := a.pass(ctx, a.order)
+	if err != nil {
+		return nil, err
+	}
+	return c.handOut(ctx, lease), nil
+}
+
+// anyWait is one AcquireAny. Its wait is for the hooks alone: each key has one of its own.
+type anyWait struct {
+	wait
+	order []string // in which the keys are asked for
+}
+
+func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, error) {
+	all, err := keysOf(names)
+	if err != nil {
+		return nil, err
+	}
+	a := &anyWait{wait: wait{c: c, all: all, began: c.reader.Now()}}
+	var held error
+	for key := range all.each() {
+		switch err := c.ready(ctx, wire.Acquire, key); {
+		case err == nil:
+			a.order = append(a.order, key)
+		case !errors.Is(err, ErrHeldByCaller):
+			return nil, err
+		default:
+			held = err
+		}
+	}
+	if len(a.order) == 0 {
+		return nil, held
+	}
+	for i := len(a.order) - 1; i > 0; i-- {
+		j := int(c.random.Jitter(time.Duration(i)))
+		a.order[i], a.order[j] = a.order[j], a.order[i]
+	}
+	return a, nil
+}
+
+// acquire asks for each key, and then waits for all of them, until ctx ends. It calls the hooks of
+// waits.
+func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error) {
+	if a.c.cfg.Hooks.WaitEnded != nil {
+		defer func() { a.ended(caller, lease, err) }() // also if a hook panics
+	}
+	if started := a.c.cfg.Hooks.WaitStarted; started != nil {
+		started(caller, WaitStart{Key: a.all.key, Also: slices.Clone(a.all.also), Waiters: 1 + a.c.queues.waiting(a.all.key)})
+	}
+	free := slices.DeleteFunc(slices.Clone(a.order), a.c.queues.busy)
+	a.here = len(free) < len(a.order)
+	if lease, err := a.pass(ctx, free); lease != nil {
+		return lease, err
+	}
+	if ctx.Err() != nil || a.c.closed() || a.c.terms.MaxTries == 1 && len(free) > 0 {
+		return nil, a.gaveUp(caller)
+	}
+	return a.waitForAll(caller, ctx)
+}
+
+// pass asks for each of the keys once. That a key is taken is its error only if no other one failed
+// for another reason.
+func (a *anyWait) pass(ctx context.Context, order []string) (*Lease, error) {
+	var failed *RoundError
+	for _, key := range order {
+		a.tries++
+		lease, err := a.c.tryOnce(ctx, key, 1, &roundOptions{})
+		if err == nil {
+			a.c.queues.held(lease)
+			return lease, nil
+		}
+		a.elsewhere = a.elsewhere || err.Verdict == ErrTaken
+		a.note(err)
+		if failed == nil || err.Verdict != ErrTaken {
+			failed = err
+		}
+		if ctx.Err() != nil || a.c.closed() {
+			break
+		}
+	}
+	if failed == nil {
+		return nil, nil // there are no keys
+	}
+	return nil, failed
+}
+
+// errOther ends the waits for the other keys.
+var errOther = errors.New("quorum: AcquireAny has the lock on another key")
+
+// waitForAll waits for each key on a goroutine of its own, and returns when all of them have ended,
+// which the first lease brings about.
+//
+// Invariant: each lease that a goroutine gets is the caller's or is released. The caller waits for
+// all of them, so none comes later.
+func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error) {
+	type end struct {
+		*wait
+		lease    *Lease
+		err      error
+		panicked any
+	}
+	each := &Coordinator{core: a.c.core, terms: a.c.terms}
+	if each.terms.MaxTries > 1 {
+		each.terms.MaxTries-- // the pass was one
+	}
+	waiting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ends := make(chan end, len(a.order))
+	for _, key := range a.order {
+		go func() {
+			e := end{wait: &wait{c: each, key: key, all: keys{key: key}, began: a.began, ctx: waiting, part: true}, err: errPanicked}
+			defer func() {
+				e.panicked = recover()
+				ends <- e
+			}()
+			e.lease, e.err = e.acquire(caller)
+		}()
+	}
+	var panicked any
+	inVain := 0
+	for range a.order {
+		e := <-ends
+		a.tries, a.here, a.elsewhere = a.tries+e.tries, a.here || e.here, a.elsewhere || e.elsewhere
+		waited, gaveUp := e.err.(*WaitError)
+		switch {
+		case e.panicked != nil:
+			panicked = e.panicked
+			stop(nil)
+		case e.err == nil && won == nil:
+			won = e.lease
+			stop(errOther)
+		case e.err == nil:
+			//guard:second-key-is-released  AcquireAny releases what it wins beside the key that it returns
+			a.c.discard(e.lease)
+		case gaveUp:
+			a.note(waited.Last)
+		default:
+			a.note(e.err)
+			inVain++
+		}
+	}
+	switch {
+	case panicked != nil:
+		if won != nil {
+			a.c.discard(won)
+		}
+		panic(panicked)
+	case won != nil:
+		return won, nil
+	case inVain == len(a.order):
+		return nil, a.last
+	}
+	return nil, a.gaveUp(caller)
+}
+
+// note keeps the last error that says why there was no lock, rather than that time ran out.
+func (a *anyWait) note(err error) {
+	lost, ok := err.(*RoundError)
+	if ok && (a.last == nil || lost.Verdict != ErrInterrupted) {
+		a.last = lost
+	}
+}

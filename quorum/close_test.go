@@ -1,0 +1,76 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// closerFunc is what Close closes.
+type closerFunc func() error
+
+func (f closerFunc) Close() error { return f() }
+
+// The instances are closed after the deletes that were pending have been sent, once.
+func TestCloseClosesTheRest(t *testing.T) {
+	why := errors.New("can't be closed")
+	closed := 0
+	var f *fixture
+	synctest.Test(t, func(t *testing.T) {
+		f = newFixture(t, 3)
+		cfg := f.cfg
+		cfg.CloseAlso = closerFunc(func() error {
+			closed++
+			for i := range f.servers {
+				assert.Equal(t, 1, f.count(i, wire.Release), "closed before the delete was sent")
+			}
+			return why
+		})
+		c, err := quorum.New(cfg, f.instances()...)
+		require.NoError(t, err)
+		lease, err := c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		f.slow(20*ms, 20*ms)
+		released := make(chan error)
+		go func() { released <- lease.Release(f.ctx) }()
+		synctest.Wait() // the deletes are under way
+		for range 2 {
+			require.ErrorIs(t, c.Close(f.ctx), why)
+		}
+		require.NoError(t, <-released)
+		assert.Equal(t, 1, closed)
+		f.requireNothingLeft()
+	})
+}
+
+// Nothing stays open because an instance hangs.
+func TestCloseThatIsGivenUpClosesTheRest(t *testing.T) {
+	closed := false
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 3)
+		cfg := f.cfg
+		cfg.CloseAlso = closerFunc(func() error { closed = true; return nil })
+		c, err := quorum.New(cfg, f.instances()...)
+		require.NoError(t, err)
+		lease, err := c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		f.hang()
+		released := make(chan error)
+		go func() { released <- lease.Release(f.ctx) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(f.ctx, time.Microsecond)
+		defer cancel()
+		require.ErrorIs(t, c.Close(ctx), context.DeadlineExceeded)
+		assert.True(t, closed)
+		require.ErrorIs(t, <-released, quorum.ErrUnreachable)
+		require.NoError(t, c.Close(f.ctx))
+	})
+}

@@ -1,0 +1,120 @@
+package quorum_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+)
+
+// noted is the fixture's Coordinator with a note.
+func (f *fixture) noted(note string) *quorum.Coordinator {
+	f.t.Helper()
+	c, err := f.WithTerms(func(terms *quorum.Terms) { terms.Note = note })
+	require.NoError(f.t, err)
+	return c
+}
+
+func TestInspectShowsTheNote(t *testing.T) {
+	const note = "nightly backup: 3 of 7 – ü"
+	for _, owner := range []string{"", "10.0.0.7:8080"} {
+		play(t, 3, func(f *fixture) {
+			lease, err := f.noted(note).TryAcquire(f.ctx, "k")
+			require.NoError(t, err)
+			synctest.Wait()
+			for _, s := range f.servers {
+				value, _, _ := s.Get("k")
+				assert.Equal(t, lease.Value(), value, "set in one step with the lock")
+			}
+			held := f.inspect("k").Held()
+			require.NotNil(t, held)
+			assert.Equal(t, owner, held.Owner)
+			assert.Equal(t, note, held.Note)
+			assert.Contains(t, f.inspect("k").String(), `held by "`+owner+`" ("nightly backup: 3 of 7 – ü") on A, B, C for 10s`)
+			assert.NotContains(t, f.inspect("k").String(), lease.Value()[:40])
+			assert.NotContains(t, lease.String(), note)
+
+			// What a client that knows no notes shows as the owner.
+			_, old, _ := strings.Cut(lease.Value(), ":")
+			assert.Equal(t, owner+" "+note, old)
+
+			// It lasts as long as the lock.
+			require.NoError(t, lease.Extend(f.ctx))
+			assert.Equal(t, note, f.inspect("k").Held().Note)
+			require.NoError(t, lease.Release(f.ctx))
+			synctest.Wait()
+			lease = f.acquire("k")
+			synctest.Wait()
+			assert.Equal(t, quorum.Holder{Owner: owner, Value: lease.Value(), Instances: []string{"A", "B", "C"}, Remaining: 10 * time.Second, Held: true},
+				*f.inspect("k").Held(), "another lease has another note, or none")
+		}, func(cfg *quorum.Config) { cfg.Owner = owner })
+	}
+}
+
+// A goroutine that waits for another one learns what that does.
+func TestWaitersSeeTheNote(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease, err := f.noted("import").TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		waiting, err := f.WithTerms(func(terms *quorum.Terms) { terms.MaxTries = 1 })
+		require.NoError(t, err)
+		_, err = waiting.Acquire(f.ctx, "k")
+		var round *quorum.RoundError
+		require.ErrorAs(t, err, &round)
+		require.NotNil(t, round.Holder)
+		assert.Equal(t, "import", round.Holder.Note)
+		assert.ErrorContains(t, err, `held by this process ("import") for another`)
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}
+
+func TestNotesThatCannotBe(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		for note, says := range map[string]string{
+			strings.Repeat("n", 129): "129 bytes, at most 128",
+			"a\nb":                   "at byte 1",
+			"\x1b[31m":               "at byte 0",
+			"ab\u202ec":              "at byte 2", // which turns the direction of what follows
+			"ü\xff":                  "at byte 2",
+			"\ufffd":                 "at byte 0",
+		} {
+			_, err := f.WithTerms(func(terms *quorum.Terms) { terms.Note = note })
+			require.ErrorIs(t, err, quorum.ErrConfig)
+			assert.ErrorContains(t, err, says)
+			_, err = quorum.New(quorum.Config{Terms: quorum.Terms{Note: note}}, f.instances()...)
+			require.ErrorIs(t, err, quorum.ErrConfig)
+		}
+		longest := strings.Repeat("ü", 64)
+		lease, err := f.noted(longest).TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Equal(t, longest, f.inspect("k").Held().Note)
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}
+
+// The note of a lease that was handed off is the new holder's.
+func TestNoteOfAResumedLease(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		for _, note := range []string{"upload", " two  spaces ", "a:b"} {
+			lease, err := f.noted(note).TryAcquire(f.ctx, "k")
+			require.NoError(t, err)
+			synctest.Wait()
+			handle := parse(t, text(t, f.handOff(lease)))
+			assert.Equal(t, note, f.inspect("k").Held().Note, "until it is resumed")
+			resumed, err := f.noted("second half").Resume(f.ctx, handle)
+			require.NoError(t, err)
+			synctest.Wait()
+			assert.Equal(t, "second half", f.inspect("k").Held().Note)
+			require.NoError(t, resumed.Release(f.ctx))
+			synctest.Wait()
+		}
+	})
+	parse(t, strings.Replace(goodText, ":worker-7", ":worker-7 a note", 1))
+	parse(t, strings.Replace(goodText, ":worker-7", ": a note", 1))
+}

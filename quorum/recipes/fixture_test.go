@@ -1,0 +1,77 @@
+package recipes_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// migrate reads migrations ahead, and leaves that goroutine behind when a run ends early.
+		goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migration).Buffer"),
+	)
+}
+
+// servers are five servers in memory. In a synctest bubble they are in virtual time.
+type servers []*quorumtest.Server
+
+func newServers() (all servers) {
+	for _, name := range []string{"A", "B", "C", "D", "E"} {
+		s := quorumtest.NewServer(name, nil)
+		s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
+		all = append(all, s)
+	}
+	return all
+}
+
+// process makes the Coordinator of one process.
+func (all servers) process(t *testing.T, terms quorum.Terms) *quorum.Coordinator {
+	t.Helper()
+	var instances []wire.Instance
+	for _, s := range all {
+		instances = append(instances, quorumtest.NotifyingServer{Server: s})
+	}
+	locks, err := quorum.New(quorum.Config{Terms: terms}, instances...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, locks.Close(context.Background())) })
+	return locks
+}
+
+// requireFree demands that the processes have left no lock on the servers.
+func (all servers) requireFree(t *testing.T, processes []*quorum.Coordinator) {
+	t.Helper()
+	for _, locks := range processes {
+		require.NoError(t, locks.Settle(t.Context()))
+	}
+	for _, s := range all {
+		require.Empty(t, s.Keys())
+	}
+}
+
+// notes are what several processes did, in order.
+type notes[T any] struct {
+	mu  sync.Mutex
+	all []T
+}
+
+func (n *notes[T]) add(note T) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, note)
+}
+
+func (n *notes[T]) list() []T {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
+}

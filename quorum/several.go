@@ -1,0 +1,192 @@
+package quorum
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// This file is about leases on several keys.
+//
+// On each instance one atomic step sets all keys or none. So no client holds some of them while
+// it waits for others, and clients that name the same keys in different orders can't wait for
+// each other. A lease has one value and one token for all of its keys. An instance counts for a
+// round, and later for an extension, only if it has all keys. Package settlement has the argument
+// why the token is larger than that of every earlier lease on any of the keys, and smaller than
+// that of every later one.
+//
+// A waiter waits for one key at a time, the first in the way, in the queues of that key. When
+// that key is free it asks for all of them again. It holds nothing meanwhile, and so it can
+// starve: if other clients take the keys one by one, and rarely all are free at once, it comes
+// to its turn at one key and finds another one taken. It needs about (1/(1-u))^(n-1) tries, if
+// each of its n keys is in use for the share u of the time. Nothing bounds the wait but
+// Terms.MaxWait, Terms.MaxTries and the context. To let it go to the front of the next queue makes
+// no difference, because what it lacks isn't its turn, but all keys at once.
+//
+// A lease on several keys isn't handed to a waiter of this process (see Config.Cohorts) nor to
+// another process (Lease.HandOff): each waiter has other keys.
+
+// AcquireAll takes one lease on all of the keys, or none. It is Acquire for several keys: at most
+// wire.MaxKeys, 16, each given once, in any order. The lease has one token, which is larger than
+// that of every earlier lease on any of the keys, and smaller than that of every later one.
+// Extensions, loss and release are those of all keys: if too many instances have lost any of
+// them, the lease is lost.
+//
+// No client ever has some of the keys and waits for the others, so the order in which clients
+// name their keys doesn't matter. But a client that needs many keys may wait for long while others
+// take them one by one. Terms.MaxWait and ctx bound that.
+//
+// Errors: those of Acquire. ErrConfig also if there are no keys, too many, or one twice.
+// RoundError.Holder says which key is in the way. With a single key it is Acquire.
+func (c *Coordinator) AcquireAll(ctx context.Context, keys ...string) (*Lease, error) {
+	all, err := c.readyAll(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	return c.acquire(ctx, all)
+}
+
+// TryAcquireAll tries once to take one lease on all of the keys, see AcquireAll. Errors are those
+// of TryAcquire, and ErrConfig as with AcquireAll.
+func (c *Coordinator) TryAcquireAll(ctx context.Context, keys ...string) (*Lease, error) {
+	all, err := c.readyAll(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	return c.tryAcquire(ctx, all)
+}
+
+// DoAll is Do under one lease on all of the keys, see AcquireAll.
+func (c *Coordinator) DoAll(ctx context.Context, keys []string, work func(ctx context.Context, lease *Lease) error) error {
+	lease, err := c.AcquireAll(ctx, keys...)
+	if err != nil {
+		return err
+	}
+	return doUnder(ctx, lease, work)
+}
+
+func (c *Coordinator) readyAll(ctx context.Context, names []string) (all keys, err error) {
+	if all, err = keysOf(names); err != nil {
+		return keys{}, err
+	}
+	return all, c.ready(ctx, wire.Acquire, all.key, all.also...)
+}
+
+// keys are the resources of a round or a lease: one, or several in ascending order.
+type keys struct {
+	key  string
+	also []string // nil if there is one
+}
+
+// keysOf sorts and checks the keys that a caller named.
+func keysOf(names []string) (keys, error) {
+	switch n := len(names); {
+	case n == 0:
+		return keys{}, fmt.Errorf("%w: no keys; name the resources that the lease is for", ErrConfig)
+	case n > wire.MaxKeys:
+		return keys{}, fmt.Errorf("%w: %d keys, at most %d are allowed: a server serves nobody else while it looks at them all; lock something that stands for several of them", ErrConfig, n, wire.MaxKeys)
+	}
+	sorted := slices.Sorted(slices.Values(names))
+	for i, key := range sorted {
+		if err := ValidateKey(key); err != nil {
+			return keys{}, err
+		}
+		//guard:each-key-once  a key that is named twice is refused
+		if i > 0 && key == sorted[i-1] {
+			return keys{}, fmt.Errorf("%w: the key %q is given twice; give each key once", ErrConfig, key)
+		}
+	}
+	if len(sorted) == 1 {
+		return keys{key: sorted[0]}, nil
+	}
+	return keys{sorted[0], sorted[1:]}, nil
+}
+
+func (k keys) several() bool { return k.also != nil }
+
+// each iterates over all keys.
+func (k keys) each() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(k.key) {
+			return
+		}
+		for _, key := range k.also {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+func (k keys) has(key string) bool { return k.key == key || slices.Contains(k.also, key) }
+
+// String is the keys in quotes.
+func (k keys) String() string {
+	var b strings.Builder
+	b.WriteString(strconv.Quote(k.key))
+	for _, key := range k.also {
+		b.WriteString(", " + strconv.Quote(key))
+	}
+	return b.String()
+}
+
+// at is the key with a number of Vote.InTheWay, empty for 0 and for a number that no key has.
+func (k keys) at(n uint8) string {
+	switch {
+	case n == 1 && k.several():
+		return k.key
+	case n > 1 && int(n) <= 1+len(k.also):
+		return k.also[n-2]
+	}
+	return ""
+}
+
+// refusedFor reports whether a vote was refused because of the key with a number of
+// Vote.InTheWay.
+func refusedFor(vote wire.Vote, n uint8) bool {
+	return vote.Outcome == wire.Refused && vote.Err == nil && vote.InTheWay == n
+}
+
+// inTheWay is the first key in the way of a round for several, by its number: the one because of
+// which most instances refused, of several the first. So clients that meet at a key wait for the
+// same one. It is 0 for a round for one key, and if none refused.
+func inTheWay(votes []Ballot) (key uint8) {
+	most := 0
+	for _, ballot := range votes {
+		at, n := ballot.Vote.InTheWay, 0
+		if at == 0 || at == key {
+			continue
+		}
+		for _, other := range votes {
+			if refusedFor(other.Vote, at) {
+				n++
+			}
+		}
+		if n > most || n == most && n > 0 && at < key {
+			key, most = at, n
+		}
+	}
+	return key
+}
+
+// follow has the waiter wait for the key that was in the way of its round, if that is another
+// one than before. If a release notified this process, the next waiter is notified in its place.
+func (w *wait) follow(err *RoundError) {
+	key := w.all.at(inTheWay(err.Votes))
+	if key == "" || key == w.key {
+		return
+	}
+	//guard:notice-passed-on  a waiter for several keys that was notified of one, and found another one taken, lets the next waiter know
+	w.leave(false)
+	w.key = key
+	w.enter()
+}
+
+// rests reports whether the waiter rests before it looks at its queue. A waiter for several keys
+// that has just moved to another queue, and isn't its first, waits in it.
+func (w *wait) rests() bool { return !w.all.several() || w.waiter.look(false).First }

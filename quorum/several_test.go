@@ -1,0 +1,672 @@
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// acquireAll takes a lease on all of the keys, which must be free.
+func (f *fixture) acquireAll(keys ...string) *quorum.Lease {
+	f.t.Helper()
+	lease, err := f.TryAcquireAll(f.ctx, keys...)
+	require.NoError(f.t, err)
+	return lease
+}
+
+// counter is a key's counter on each server.
+func (f *fixture) counter(key string) []fencing.Token {
+	var all []fencing.Token
+	for _, s := range f.servers {
+		all = append(all, s.Counter(key))
+	}
+	return all
+}
+
+// A lease on several keys has one value and one token, and keeps everybody from each of them.
+func TestOneLeaseOnSeveralKeys(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease, err := f.AcquireAll(f.ctx, "c", "a", "b")
+		require.NoError(t, err)
+		synctest.Wait()
+		for i := range f.servers {
+			assert.Equal(t, 1, f.count(i, wire.Acquire)-1, "one request for all, after the one of warm")
+		}
+		assert.Equal(t, []string{"a", "b", "c"}, lease.Keys())
+		assert.Equal(t, "a", lease.Key())
+		assert.Contains(t, lease.String(), `lease on "a", "b", "c", token `)
+		for _, key := range lease.Keys() {
+			for i, s := range f.servers {
+				value, left, ok := s.Get(key)
+				require.True(t, ok)
+				assert.Equal(t, lease.Value(), value)
+				assert.Positive(t, left)
+				assert.Equal(t, lease.Token(), f.counter(key)[i])
+			}
+			_, err := f.other().TryAcquire(f.ctx, key)
+			require.ErrorIs(t, err, quorum.ErrTaken)
+			assert.True(t, f.inspect(key).Held() != nil)
+		}
+		assert.Equal(t, []string{"A", "B", "C"}, lease.Instances())
+		require.NoError(t, lease.Extend(f.ctx))
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		assert.Equal(t, []string{"k"}, f.acquire("k").Keys())
+	})
+}
+
+// Where one of the keys is taken nothing is set, and no counter is raised.
+func TestAllKeysOrNone(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("b", time.Minute)
+		_, err := f.TryAcquireAll(f.ctx, "a", "b", "c")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		var round *quorum.RoundError
+		require.ErrorAs(t, err, &round)
+		assert.Equal(t, "a", round.Key)
+		assert.Equal(t, []string{"b", "c"}, round.Also)
+		require.NotNil(t, round.Holder)
+		assert.Equal(t, "b", round.Holder.Key)
+		assert.True(t, round.Holder.Held)
+		assert.Equal(t, time.Minute, round.Holder.Remaining)
+		assert.Contains(t, err.Error(), `(acquire "a", "b", "c": `)
+		assert.Contains(t, err.Error(), `: "b" is held by another client for another 1m0s`)
+		f.requireNothingLeft()
+		for _, key := range []string{"a", "b", "c"} {
+			assert.Equal(t, []fencing.Token{0, 0, 0}, f.counter(key), key)
+		}
+		for i := range f.servers {
+			assert.Zero(t, f.count(i, wire.Release)-1, "there is nothing to delete")
+		}
+	})
+}
+
+// A key that is taken on one server costs that server's vote, and none is left half set there.
+func TestOneServerLacksOneKey(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("b", time.Minute, 2)
+		lease := f.acquireAll("a", "b")
+		synctest.Wait()
+		assert.Equal(t, []string{"A", "B"}, lease.Instances())
+		_, _, ok := f.servers[2].Get("a")
+		assert.False(t, ok)
+		f.servers[2].Delete("b")
+		require.NoError(t, lease.Extend(f.ctx), "which puts the lease back")
+		synctest.Wait()
+		assert.Equal(t, []string{"A", "B", "C"}, lease.Instances())
+		assert.Equal(t, lease.Token(), f.servers[2].Counter("a"))
+		assert.Equal(t, lease.Token(), f.servers[2].Counter("b"))
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// The token is above that of each earlier lease on any of the keys, and below each later one,
+// whatever the counters are.
+func TestOneTokenOrdersAllKeys(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		set := f.Set().String()
+		start := fencing.Token(time.Now().UnixMicro())
+		for i, s := range f.servers {
+			s.PutCounter("a", start+fencing.Token(i), set)
+			s.PutCounter("b", start+fencing.Token(100-10*i), set)
+			s.PutCounter("c", start+fencing.Token(50*i), set)
+		}
+		lease := f.acquireAll("a", "b", "c")
+		synctest.Wait()
+		assert.Equal(t, start+101, lease.Token(), "the largest of all counters, and one more")
+		for _, key := range lease.Keys() {
+			assert.Equal(t, []fencing.Token{start + 101, start + 101, start + 101}, f.counter(key), key)
+		}
+		require.NoError(t, lease.Release(f.ctx))
+		for _, key := range []string{"a", "b", "c"} {
+			next := f.acquire(key)
+			assert.Equal(t, start+102, next.Token())
+			require.NoError(t, next.Release(f.ctx))
+		}
+		last := f.acquireAll("a", "c")
+		assert.Equal(t, start+103, last.Token())
+		require.NoError(t, last.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// A counter that would have to go too far ahead of a server's clock costs its vote, and nothing
+// is left half done.
+func TestSeveralCountersTooFarAhead(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		ahead := fencing.Token(time.Now().Add(time.Hour).UnixMicro())
+		for _, s := range f.servers {
+			s.PutCounter("b", ahead, f.Set().String())
+		}
+		_, err := f.TryAcquireAll(f.ctx, "a", "b")
+		require.ErrorIs(t, err, quorum.ErrCounter)
+		f.requireNothingLeft()
+		assert.Equal(t, []fencing.Token{0, 0, 0}, f.counter("a"))
+		assert.Equal(t, []fencing.Token{ahead, ahead, ahead}, f.counter("b"))
+	})
+}
+
+func TestKeysThatCannotBeLockedTogether(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		many := strings.Split(strings.Repeat("x", wire.MaxKeys+1), "")
+		for i := range many {
+			many[i] = fmt.Sprint(i)
+		}
+		for name, c := range map[string]struct {
+			keys []string
+			says string
+		}{
+			"none":     {nil, "no keys"},
+			"too many": {many, "17 keys, at most 16 are allowed"},
+			"twice":    {[]string{"a", "b", "a"}, `"a" is given twice`},
+			"braces":   {[]string{"a", "{b}"}, "braces are not allowed"},
+			"empty":    {[]string{"a", ""}, "the key is empty"},
+			"long":     {[]string{"a", strings.Repeat("b", 1025)}, "1025 bytes"},
+		} {
+			before := len(f.log(0))
+			_, err := f.AcquireAll(f.ctx, c.keys...)
+			require.ErrorIs(t, err, quorum.ErrConfig, name)
+			assert.Contains(t, err.Error(), c.says)
+			_, err = f.TryAcquireAll(f.ctx, c.keys...)
+			require.ErrorIs(t, err, quorum.ErrConfig, name)
+			err = f.DoAll(f.ctx, c.keys, func(context.Context, *quorum.Lease) error { panic("it has no lease") })
+			require.ErrorIs(t, err, quorum.ErrConfig, name)
+			assert.Len(t, f.log(0), before, "nothing was asked")
+		}
+		keys := slices.Clone(many[:wire.MaxKeys])
+		lease := f.acquireAll(keys...)
+		assert.Len(t, lease.Keys(), wire.MaxKeys)
+		assert.Equal(t, many[:wire.MaxKeys], keys, "the caller's slice stays as it is")
+		require.NoError(t, lease.Release(f.ctx))
+		one := f.acquireAll("a")
+		assert.Equal(t, []string{"a"}, one.Keys())
+		require.NoError(t, one.Release(f.ctx))
+		ended, cancel := context.WithCancel(f.ctx)
+		cancel()
+		_, err := f.AcquireAll(ended, "b", "a")
+		require.ErrorIs(t, err, quorum.ErrInterrupted)
+		assert.Contains(t, err.Error(), `"a", "b"`)
+		f.requireNothingLeft()
+	})
+}
+
+// A holder of one of the keys would wait for itself.
+func TestSeveralKeysOfWhichTheCallerHasOne(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		err := f.DoAll(f.ctx, []string{"b", "a"}, func(ctx context.Context, lease *quorum.Lease) error {
+			token, ok := fencing.FromContext(ctx)
+			assert.True(t, ok)
+			assert.Equal(t, lease.Token(), token)
+			for _, key := range []string{"a", "b"} {
+				_, err := f.Acquire(ctx, key)
+				require.ErrorIs(t, err, quorum.ErrHeldByCaller)
+				_, err = f.TryAcquireAll(ctx, key, "c")
+				require.ErrorIs(t, err, quorum.ErrHeldByCaller)
+				_, err = f.TryAcquireAll(ctx, key, "0")
+				require.ErrorIs(t, err, quorum.ErrHeldByCaller)
+				assert.Contains(t, err.Error(), fmt.Sprintf("%q", key))
+			}
+			_, err := lease.HandOff(ctx)
+			require.ErrorIs(t, err, quorum.ErrConfig)
+			assert.Contains(t, err.Error(), "can't be handed off")
+			require.NoError(t, lease.Err(), "it is still held")
+			return f.DoAll(ctx, []string{"c", "d"}, func(context.Context, *quorum.Lease) error { return nil })
+		})
+		require.NoError(t, err)
+		f.requireNothingLeft()
+	})
+}
+
+// An instance that has lost any of the keys doesn't count for an extension. If a quorum has, the
+// lease is lost, and what is left of it is deleted.
+func TestSeveralKeysOfWhichOneIsLost(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquireAll("a", "b")
+		synctest.Wait()
+		f.servers[0].Delete("b")
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Extend(f.ctx))
+		synctest.Wait()
+		assert.Equal(t, []string{"A", "B", "C"}, lease.Instances(), "it was put back")
+		for _, key := range lease.Keys() {
+			assert.Equal(t, 10*time.Second, f.remaining(0, key), "each key has the whole TTL")
+		}
+
+		f.servers[0].Delete("a")
+		f.occupy("b", time.Minute, 1)
+		f.lag(0)
+		err := lease.Extend(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrLost)
+		require.ErrorIs(t, lease.Err(), quorum.ErrLost)
+		require.ErrorIs(t, lease.Release(f.ctx), quorum.ErrNotHeld)
+		f.requireNothingLeft()
+	})
+}
+
+// What is left of a lease where one of its keys is lost is deleted with the lease.
+func TestTheRestOfALostKeyIsDeleted(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquireAll("a", "b")
+		synctest.Wait()
+		f.occupy("b", time.Minute, 0)
+		require.NoError(t, lease.Extend(f.ctx))
+		synctest.Wait()
+		assert.Equal(t, []string{"B", "C"}, lease.Instances())
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		f.servers[0].Delete("b")
+	})
+}
+
+// Requests without an answer, and those that arrive late, leave no key behind.
+func TestSeveralKeysAndLateMessages(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.hang(1, 2)
+		_, err := f.TryAcquireAll(f.ctx, "a", "b")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		time.Sleep(time.Second)
+		f.resume()
+		f.requireNothingLeft()
+
+		lease := f.acquireAll("a", "b")
+		synctest.Wait()
+		f.hang(0)
+		require.NoError(t, lease.Release(f.ctx))
+		time.Sleep(time.Second)
+		assert.Equal(t, []string{"A: a", "A: b"}, f.left())
+		f.resume(0)
+		f.requireNothingLeft()
+
+		lease = f.acquireAll("a", "b")
+		synctest.Wait()
+		var releases atomic.Int32
+		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
+			if cmd.Op == wire.Release && releases.Add(1) == 1 {
+				return quorumtest.Fate{End: quorumtest.LoseRequest}
+			}
+			return quorumtest.Fate{}
+		})
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+		assert.Greater(t, releases.Load(), int32(1), "the delete was pending")
+	})
+}
+
+// A set of keys is waited for at the key that is in the way. The waiter has the lock as soon as
+// that is released.
+func TestSeveralKeysAreWaitedForOneByOne(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		holder := f.other()
+		one, err := holder.TryAcquire(f.ctx, "b")
+		require.NoError(t, err)
+		other, err := holder.TryAcquire(f.ctx, "c")
+		require.NoError(t, err)
+		var group sync.WaitGroup
+		var got time.Time
+		group.Go(func() {
+			lease, err := f.AcquireAll(f.ctx, "c", "b", "a")
+			if assert.NoError(t, err) {
+				got = time.Now()
+				assert.NoError(t, lease.Release(f.ctx))
+			}
+		})
+		time.Sleep(time.Second)
+		assert.Len(t, f.queueServer("b").Waiting("b"), 1)
+		assert.Empty(t, f.queueServer("c").Waiting("c"))
+		require.NoError(t, one.Release(f.ctx))
+		time.Sleep(time.Second)
+		assert.Empty(t, f.queueServer("b").Waiting("b"))
+		assert.Len(t, f.queueServer("c").Waiting("c"), 1)
+		at := time.Now()
+		require.NoError(t, other.Release(f.ctx))
+		group.Wait()
+		assert.Less(t, got.Sub(at), 20*ms)
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// A waiter that was notified of one key, and finds another one taken, passes the notification on.
+func TestANotificationIsPassedOnByAWaiterForSeveral(t *testing.T) {
+	for _, where := range []string{"another process", "this process"} {
+		t.Run(where, func(t *testing.T) {
+			playNotifying(t, 3, func(f *fixture) {
+				f.warm()
+				f.travel(ms)
+				holder := f.other()
+				one, err := holder.TryAcquire(f.ctx, "a")
+				require.NoError(t, err)
+				other, err := holder.TryAcquire(f.ctx, "b")
+				require.NoError(t, err)
+				var group sync.WaitGroup
+				group.Go(func() {
+					lease, err := f.AcquireAll(f.ctx, "a", "b")
+					if assert.NoError(t, err) {
+						assert.NoError(t, lease.Release(f.ctx))
+					}
+				})
+				time.Sleep(time.Second)
+				narrow := f.Coordinator
+				if where == "another process" {
+					narrow = f.other()
+				}
+				var got time.Time
+				group.Go(func() {
+					lease, err := narrow.Acquire(f.ctx, "a")
+					if assert.NoError(t, err) {
+						got = time.Now()
+						assert.NoError(t, lease.Release(f.ctx))
+					}
+				})
+				time.Sleep(time.Second)
+				at := time.Now()
+				require.NoError(t, one.Release(f.ctx))
+				time.Sleep(time.Second)
+				require.NoError(t, other.Release(f.ctx))
+				group.Wait()
+				assert.Less(t, got.Sub(at), 50*ms, "the next waiter is notified")
+				assert.True(t, got.After(at))
+				f.requireNothingLeft()
+			}, patient)
+		})
+	}
+}
+
+// A release notifies a waiter for each key.
+func TestReleaseOfSeveralNotifiesForEachKey(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		lease := f.acquireAll("a", "b", "c")
+		var group sync.WaitGroup
+		for i, c := range []*quorum.Coordinator{f.other(), f.other(), f.Coordinator} {
+			group.Go(func() {
+				lease, err := c.Acquire(f.ctx, string(rune('a'+i)))
+				if assert.NoError(t, err) {
+					assert.NoError(t, lease.Release(f.ctx))
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		at := time.Now()
+		require.NoError(t, lease.Release(f.ctx))
+		group.Wait()
+		assert.Less(t, time.Since(at), 50*ms)
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// A lease isn't handed over if it is on other keys than the next waiter wants, with tokens and
+// without.
+func TestLeasesOnOtherKeysAreNotHandedOver(t *testing.T) {
+	for name, keys := range map[string][2][]string{
+		"one of several": {{"a", "b"}, {"a"}},
+		"several of one": {{"a"}, {"a", "b"}},
+		"the same":       {{"a", "b"}, {"a", "b"}},
+	} {
+		for _, fencing := range []quorum.Switch{quorum.On, quorum.Off} {
+			t.Run(fmt.Sprint(name, ", fencing ", fencing), func(t *testing.T) {
+				playNotifying(t, 3, func(f *fixture) {
+					f.warm()
+					f.travel(ms)
+					holder, err := f.other().TryAcquireAll(f.ctx, "a", "b")
+					require.NoError(t, err)
+					// Two wait while another process has the locks, so this one has two turns.
+					var group sync.WaitGroup
+					values := make([]string, 2)
+					for i, keys := range keys {
+						group.Go(func() {
+							lease, err := f.AcquireAll(f.ctx, keys...)
+							if assert.NoError(t, err) {
+								values[i] = lease.Value()
+								assert.Equal(t, keys, lease.Keys())
+								assert.NoError(t, lease.Release(f.ctx))
+							}
+						})
+						time.Sleep(time.Second)
+					}
+					at := time.Now()
+					require.NoError(t, holder.Release(f.ctx))
+					group.Wait()
+					assert.Less(t, time.Since(at), 100*ms)
+					assert.NotEqual(t, values[0], values[1], "each by a round of its own")
+					f.requireNothingLeft()
+				}, patient, func(cfg *quorum.Config) { cfg.Fencing = fencing })
+			})
+		}
+	}
+}
+
+// Clients that name the same keys in different orders, or sets that overlap in a ring, never wait
+// for each other forever. Each key is used by one of them at a time.
+func TestNobodyWaitsInARing(t *testing.T) {
+	for _, notifies := range []bool{true, false} {
+		t.Run(fmt.Sprint("notified ", notifies), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := makeFixture(t, 3, fixture{notifies: notifies}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
+				f.warm()
+				f.travel(ms)
+				var group sync.WaitGroup
+				var mu sync.Mutex
+				users, last := map[string]int{}, map[string]fencing.Token{}
+				use := func(lease *quorum.Lease, by int) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, key := range lease.Keys() {
+						assert.Zero(t, users[key], "%q is used by two", key)
+						assert.Greater(t, lease.Token(), last[key])
+						users[key], last[key] = by, lease.Token()
+					}
+				}
+				for i, keys := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c"}, {"c", "a"}, {"a", "b"}, {"b"}, {"a", "d"}} {
+					c := f.Coordinator
+					if i%2 == 0 {
+						c = f.other()
+					}
+					group.Go(func() {
+						for range 5 {
+							lease, err := c.AcquireAll(f.ctx, keys...)
+							if !assert.NoError(t, err) {
+								return
+							}
+							use(lease, i+1)
+							time.Sleep(time.Duration(1+i) * ms)
+							mu.Lock()
+							for _, key := range lease.Keys() {
+								users[key] = 0
+							}
+							mu.Unlock()
+							assert.NoError(t, lease.Release(f.ctx))
+						}
+					})
+				}
+				group.Wait()
+				assert.Less(t, f.elapsed(), 10*time.Second)
+				f.requireNothingLeft()
+			})
+		})
+	}
+}
+
+// What the last round may have left is replaced, on all keys.
+func TestARoundForSeveralReplacesItsOwnKeys(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		var acquires, releases atomic.Int32
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
+				if cmd.Op == wire.Acquire && acquires.Add(1) <= 2 {
+					return quorumtest.Fate{End: quorumtest.LoseReply}
+				}
+				if cmd.Op == wire.Release && releases.Add(1) <= 2 {
+					return quorumtest.Fate{End: quorumtest.LoseRequest}
+				}
+				return quorumtest.Fate{}
+			})
+		}, 0, 1)
+		lease, err := f.AcquireAll(f.ctx, "a", "b")
+		require.NoError(t, err)
+		synctest.Wait()
+		replaced := 0
+		for i := range f.servers {
+			for _, e := range f.log(i) {
+				if e.Vote.Replaced {
+					replaced++
+				}
+			}
+		}
+		assert.Positive(t, replaced)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.BackoffMax, cfg.BackoffMin, cfg.InstanceTimeout = ms, ms, 100*ms })
+}
+
+// A waiter that gives up says what it waited for.
+func TestAWaitForSeveralThatEnds(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.occupy("b", time.Hour)
+		_, err := f.AcquireAll(f.ctx, "b", "a")
+		require.ErrorIs(t, err, quorum.ErrExhausted)
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		var wait *quorum.WaitError
+		require.ErrorAs(t, err, &wait)
+		assert.Equal(t, "a", wait.Key)
+		assert.Equal(t, []string{"b"}, wait.Also)
+		assert.Contains(t, err.Error(), `("a", "b": `)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Second })
+}
+
+// The library's own hooks name all keys.
+func TestHooksNameAllKeys(t *testing.T) {
+	var also [][]string
+	play(t, 3, func(f *fixture) {
+		lease := f.acquireAll("a", "b")
+		require.NoError(t, lease.Extend(f.ctx))
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks = quorum.Hooks{
+			RoundStarted: func(_ context.Context, e quorum.RoundStart) { also = append(also, e.Also) },
+			RoundDecided: func(_ context.Context, e quorum.RoundEnd) { also = append(also, e.Also) },
+			Acquired:     func(_ context.Context, e quorum.LeaseEvent) { also = append(also, e.Also) },
+			Extended:     func(_ context.Context, e quorum.LeaseEvent) { also = append(also, e.Also) },
+			Released:     func(_ context.Context, e quorum.LeaseEvent) { also = append(also, e.Also) },
+		}
+	})
+	require.Len(t, also, 7)
+	for _, keys := range also {
+		assert.Equal(t, []string{"b"}, keys)
+	}
+}
+
+// A waiter for several keys is passed over while others take them one by one, and rarely all are
+// free at once. With keys in use for half of the time it gets its turn all the same.
+func TestAWideSetBehindNarrowOnes(t *testing.T) {
+	for _, n := range []int{2, 4, 8} {
+		playNotifying(t, 3, func(f *fixture) {
+			f.warm()
+			f.travel(ms / 2)
+			var narrow sync.WaitGroup
+			stop, keys := make(chan struct{}), make([]string, n)
+			taken := make([]int, n)
+			for i := range keys {
+				keys[i] = fmt.Sprint("k", i)
+				c, random := f.other(), rand.New(rand.NewPCG(uint64(i), 0))
+				some := func() time.Duration { return time.Duration(1+random.IntN(20_000)) * time.Microsecond }
+				narrow.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						case <-time.After(some()):
+						}
+						lease, err := c.Acquire(f.ctx, keys[i])
+						if !assert.NoError(t, err) {
+							return
+						}
+						time.Sleep(some())
+						assert.NoError(t, lease.Release(f.ctx))
+						taken[i]++
+					}
+				})
+			}
+			var waits []time.Duration
+			for range 40 {
+				time.Sleep(50 * ms)
+				at := time.Now()
+				lease, err := f.AcquireAll(f.ctx, keys...)
+				if !assert.NoError(t, err) {
+					break
+				}
+				waits = append(waits, time.Since(at))
+				time.Sleep(10 * ms)
+				assert.NoError(t, lease.Release(f.ctx))
+			}
+			close(stop)
+			narrow.Wait()
+			slices.Sort(waits)
+			t.Logf("%d keys: %v in the median, %v at most; others took the keys %v times", n, waits[len(waits)/2], waits[len(waits)-1], taken)
+			assert.Less(t, waits[len(waits)-1], 10*time.Second)
+			for _, n := range taken {
+				assert.Greater(t, n, 40, "the keys are in use")
+			}
+			f.requireNothingLeft()
+		}, func(cfg *quorum.Config) { cfg.MaxWait = time.Minute })
+	}
+}
+
+// oneKey is an instance that doesn't know that a request may be about several keys.
+type oneKey struct{ wire.Instance }
+
+func (i oneKey) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	cmd.Also = nil
+	i.Instance.Send(cmd, timeout, to)
+}
+
+// An instance that knows one key of several grants nothing.
+func TestAGrantOfOneKeyIsNoneOfSeveral(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		instances := f.instances()
+		for i := range instances {
+			instances[i] = oneKey{instances[i]}
+		}
+		c := f.newCoordinatorOn(f.cfg, instances)
+		_, err := c.AcquireAll(f.ctx, "a", "b") // it doesn't wait in vain
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		assert.Zero(t, f.elapsed())
+		assert.Contains(t, err.Error(), "it granted 0 keys of 2; the Instance doesn't know wire.Request.Also")
+		f.requireNothingLeft()
+		lease, err := c.Acquire(f.ctx, "a")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}

@@ -1,0 +1,28 @@
+package quorum
+
+import "strings"
+
+// A lock's value is 40 random hexadecimal digits, ":" and a signature if there is one. The
+// signature is Config.Owner, and a space and Terms.Note if there is one. An owner has no space, so
+// the first one ends it. A client that knows no notes shows "owner note" as the owner.
+
+func signature(owner, note string) string {
+	if note == "" {
+		return owner
+	}
+	return owner + " " + note
+}
+
+func writeValue(random, owner, note string) string {
+	if signed := signature(owner, note); signed != "" {
+		return random + ":" + signed
+	}
+	return random
+}
+
+// readValue takes a value apart. Other programs' values may give anything.
+func readValue(value string) (random, owner, note string) {
+	random, signed, _ := strings.Cut(value, ":")
+	owner, note, _ = strings.Cut(signed, " ")
+	return random, owner, note
+}

@@ -1,0 +1,98 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/play/browser"
+)
+
+// runPlay serves the page on which the simulation runs in a browser, or writes its files.
+func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var out string
+	var port int
+	var open bool
+	flags := flag.NewFlagSet("play", flag.ContinueOnError)
+	flags.StringVar(&out, "out", "", "write the page's files into this `folder` instead of serving them: they work in every folder of every web server")
+	flags.IntVar(&port, "port", 0, "the `port` on 127.0.0.1 (default: a free one)")
+	flags.BoolVar(&open, "open", true, "open the page in a browser, if there is one")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	if err := within("-port", port, 0, 65535); err != nil {
+		return err
+	}
+	var listener net.Listener
+	var err error
+	if out == "" { // before the engine is built, which takes longer
+		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
+			return fmt.Errorf("-port: %w", err)
+		}
+		defer listener.Close()
+	}
+	files, err := browser.Build(ctx, stderr)
+	switch {
+	case errors.Is(err, browser.ErrNoToolchain):
+		return usageError{err}
+	case err != nil:
+		return interrupted(ctx, err)
+	case out != "":
+		if err := files.Write(out); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+		fmt.Fprintf(stdout, "the page: %s, %s; put it on a web server, browsers don't load it from a file\n", out, count(len(files), "file"))
+		return nil
+	}
+	address := "http://" + listener.Addr().String() + "/"
+	fmt.Fprintf(stdout, "%s\nCtrl-C ends it\n", address)
+	if open {
+		openBrowser(ctx, address)
+	}
+	return serve(ctx, listener, files)
+}
+
+// serve serves until ctx ends. It owns the server's goroutine, and returns after it.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	err := server.Close()
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// openBrowser opens an address with the system's own command. Without one, nothing happens: the
+// address is on the terminal.
+func openBrowser(ctx context.Context, address string) {
+	name, args := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	if cmd.Start() == nil {
+		go func() { _ = cmd.Wait() }() // it ends on its own, or with ctx
+	}
+}

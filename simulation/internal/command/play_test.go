@@ -1,0 +1,72 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The page is served on the address that is printed, until Ctrl-C.
+func TestPlayServesThePage(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	from, to := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"play", "-open=false"}, to, io.Discard)
+		_ = to.Close()
+	}()
+	lines := bufio.NewReader(from)
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	address := regexp.MustCompile(`^http://127\.0\.0\.1:\d+/`).FindString(line)
+	require.NotEmpty(t, address, line)
+	go func() { _, _ = io.Copy(io.Discard, lines) }() // it ends when the command closes its end
+	for name, kind := range map[string]string{"": "text/html; charset=utf-8", "engine.wasm": "application/wasm"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+name, http.NoBody)
+		require.NoError(t, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusOK, response.StatusCode)
+		assert.Equal(t, kind, response.Header.Get("Content-Type"))
+		require.NoError(t, response.Body.Close())
+	}
+	interrupt()
+	assert.Equal(t, exitOK, <-code)
+	_, err = http.Get(address) //nolint:noctx,bodyclose // nobody answers
+	require.Error(t, err)
+}
+
+func TestPlayWritesThePage(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	folder := filepath.Join(t.TempDir(), "new")
+	out, _ := does(t, exitOK, "play", "-out", folder)
+	assert.Contains(t, out, "the page: "+folder)
+	for _, name := range []string{"index.html", "engine.wasm", "wasm_exec.js", "worker.js"} {
+		info, err := os.Stat(filepath.Join(folder, name))
+		require.NoError(t, err)
+		assert.NotZero(t, info.Size(), name)
+	}
+	file := filepath.Join(folder, "index.html")
+	_, errs := does(t, exitFail, "play", "-out", file)
+	assert.Contains(t, errs, "-out: ")
+}
+
+// Without a Go toolchain it says so in one sentence.
+func TestPlayWithoutGo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	out, errs := does(t, exitUsage, "play", "-open=false")
+	assert.Empty(t, out)
+	assert.Equal(t, "redlocksim play: the page's engine is built with the go command, which isn't in the PATH; install Go from https://go.dev/dl\n", errs)
+	_, errs = does(t, exitUsage, "play", "-port", "70000")
+	assert.Contains(t, errs, "-port is 70000, want 0 to 65535")
+}

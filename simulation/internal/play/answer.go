@@ -1,0 +1,237 @@
+package play
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
+)
+
+// ErrRequest is wrapped by the error for a request that can't be read.
+var ErrRequest = errors.New("play: bad request")
+
+// maxRequest bounds a request's text, and maxFaults its schedule.
+const (
+	maxRequest = 1 << 20
+	maxFaults  = 2_000
+)
+
+// request is a request of Answer.
+type request struct {
+	// Do is "list" or "run".
+	Do string `json:"do"`
+	// The rest is for "run", see Setup. A schedule of null is the base's own.
+	Base     string          `json:"base"`
+	Design   string          `json:"design"`
+	Seed     seed            `json:"seed"`
+	Schedule json.RawMessage `json:"schedule"`
+	// Drawing asks for the timeline as SVG, too.
+	Drawing bool `json:"drawing"`
+}
+
+// seed is a seed as text, because whole numbers of JavaScript end at 2^53.
+type seed uint64
+
+func (s *seed) UnmarshalJSON(raw []byte) error {
+	var text string
+	err := json.Unmarshal(raw, &text)
+	if err == nil {
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, 64)
+		*s = seed(n)
+	}
+	if err != nil {
+		return fmt.Errorf("seed is %.30s, want a whole number in quotes, from \"0\" to \"%d\"", raw, uint64(math.MaxUint64))
+	}
+	return nil
+}
+
+// Answer answers a request in JSON:
+//
+//	{"do": "list"}
+//	{"do": "run", "base": "S1", "design": "default", "seed": "7", "schedule": [...], "drawing": true}
+//
+// The answer to "list" is all scenarios, designs, faults of the matrix and kinds of faults. The
+// answer to "run" is the result with the timeline.Picture. Schedules are those of simulation.ReadSchedule; without one, the base's
+// own is played. If something is wrong, the answer is {"error": "..."}.
+//
+// The answer depends only on the request, and is the same on every machine.
+func Answer(text []byte) []byte {
+	answer, err := answered(text)
+	if err == nil {
+		var out []byte
+		if out, err = json.Marshal(answer); err == nil {
+			return out
+		}
+	}
+	out, _ := json.Marshal(map[string]string{"error": err.Error()}) // a map of texts has no values that JSON lacks
+	return out
+}
+
+func answered(text []byte) (any, error) {
+	if len(text) > maxRequest {
+		return nil, fmt.Errorf("%w: it has %d bytes, want at most %d", ErrRequest, len(text), maxRequest)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var r request
+	if err := decoder.Decode(&r); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: something follows it", ErrRequest)
+	}
+	switch r.Do {
+	case "list":
+		return everything(), nil
+	case "run":
+		return r.run()
+	}
+	return nil, fmt.Errorf("%w: do is %q, want list or run", ErrRequest, r.Do)
+}
+
+// runAnswer is a run as data.
+type runAnswer struct {
+	Base   string   `json:"base"`
+	Title  string   `json:"title"`
+	Steps  []string `json:"steps"` // what happens with the base's own schedule
+	Design string   `json:"design"`
+	Seed   uint64   `json:"seed,string"`
+	// Schedule is the faults that were played. Own: they are the base's.
+	Schedule simulation.Schedule `json:"schedule"`
+	Own      bool                `json:"own"`
+	// Expected is the expected verdict, or "anything". AsExpected says whether it was found, and
+	// Unexpected what is different.
+	Expected   string `json:"expected"`
+	AsExpected bool   `json:"asExpected"`
+	Unexpected string `json:"unexpected"`
+	// Verdict is the kinds of violations in words, or "none".
+	Verdict string                     `json:"verdict"`
+	Kinds   []simulation.ViolationKind `json:"kinds"`
+	// Hash is the trace's SHA-256.
+	Hash   string        `json:"hash"`
+	Events int           `json:"events"`
+	Ended  time.Duration `json:"ended"` // true time
+	// Arguments are those of redlocksim that play the same run.
+	Arguments string           `json:"arguments"`
+	Picture   timeline.Picture `json:"picture"`
+	Drawing   string           `json:"drawing,omitempty"`
+}
+
+func (r request) run() (runAnswer, error) {
+	setup := Setup{Base: r.Base, Design: r.Design, Seed: uint64(r.Seed)}
+	if len(r.Schedule) > 0 && string(r.Schedule) != "null" {
+		var err error
+		if setup.Schedule, err = simulation.ReadSchedule(r.Schedule); err != nil {
+			return runAnswer{}, err
+		}
+		if n := len(setup.Schedule); n > maxFaults {
+			return runAnswer{}, fmt.Errorf("%w: the schedule has %d faults, want at most %d", ErrRequest, n, maxFaults)
+		}
+	}
+	run, err := Play(setup)
+	if err != nil {
+		return runAnswer{}, err
+	}
+	setup.Base, setup.Design = run.Name, run.Design.Name
+	tl := timeline.Of(run.Result.Log)
+	a := runAnswer{
+		Base: run.Name, Title: run.Title, Steps: strings.Split(run.Words, "; "), Design: run.Design.Name, Seed: run.Seed,
+		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: setup.Schedule == nil,
+		Expected: run.Expected, AsExpected: run.Unexpected == nil, Verdict: Found(run.Result),
+		Kinds: append([]simulation.ViolationKind{}, run.Result.Kinds()...), Hash: run.Result.Log.Digest(),
+		Events: run.Result.Events, Ended: run.Result.Ended, Picture: tl.Picture(),
+	}
+	if run.Unexpected != nil {
+		a.Unexpected = run.Unexpected.Error()
+	}
+	if a.Arguments, err = setup.Arguments(); err != nil {
+		return a, err
+	}
+	if r.Drawing {
+		var svg strings.Builder
+		if err := tl.SVG(&svg, timeline.SVGOptions{Label: run.Name + ": " + run.Title, Inline: true}); err != nil {
+			return a, err
+		}
+		a.Drawing = svg.String()
+	}
+	return a, nil
+}
+
+// listAnswer is all names, with what they mean.
+type listAnswer struct {
+	Scenarios []scenarioAnswer `json:"scenarios"`
+	Faults    []faultAnswer    `json:"faults"`
+	Designs   []designAnswer   `json:"designs"`
+	Kinds     []FaultKind      `json:"kinds"`
+}
+
+type scenarioAnswer struct {
+	ID         string   `json:"id"`
+	Title      string   `json:"title"`
+	Steps      []string `json:"steps"`
+	Assumption string   `json:"assumption"`
+	Breaks     string   `json:"breaks"`
+	Helps      string   `json:"helps"`
+	NoCure     string   `json:"noCure"`
+	Source     string   `json:"source"`
+	// Designs are those that it has verdicts for, in the order of the list of designs. A design
+	// that isn't in that list is for this scenario alone.
+	Designs []verdictAnswer `json:"designs"`
+}
+
+type verdictAnswer struct {
+	Design  string `json:"design"`
+	Title   string `json:"title"`
+	Verdict string `json:"verdict"`
+	Safe    bool   `json:"safe"`
+}
+
+// faultAnswer is a column of the matrix.
+type faultAnswer struct {
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	Source string `json:"source"`
+}
+
+type designAnswer struct {
+	Name     string        `json:"name"`
+	Title    string        `json:"title"`
+	Group    designs.Group `json:"group"`
+	Source   string        `json:"source"`
+	Promises string        `json:"promises"`
+	Breaks   string        `json:"breaks"`
+	Cure     string        `json:"cure"`
+	Servers  int           `json:"servers"`
+}
+
+func everything() listAnswer {
+	var all listAnswer
+	for _, s := range scenarios.All() {
+		a := scenarioAnswer{ID: s.ID, Title: s.Title, Steps: s.Steps, Assumption: s.Assumption, Breaks: s.Breaks, Helps: s.Helps, NoCure: s.NoCure, Source: s.Source}
+		for _, d := range s.Designs() {
+			v := s.Verdicts[d.Name]
+			a.Designs = append(a.Designs, verdictAnswer{d.Name, d.Title, v.String(), v.Safe()})
+		}
+		all.Scenarios = append(all.Scenarios, a)
+	}
+	for _, f := range matrix.Faults() {
+		all.Faults = append(all.Faults, faultAnswer{f.Name, f.Title, f.Source})
+	}
+	for _, d := range designs.All() {
+		all.Designs = append(all.Designs, designAnswer{d.Name, d.Title, d.Group, d.Source, d.Promises, d.Breaks, d.Cure, d.Servers})
+	}
+	all.Kinds = FaultKinds()
+	return all
+}

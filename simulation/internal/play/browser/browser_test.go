@@ -1,0 +1,252 @@
+package browser_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/play"
+	"github.com/redquorum/redlock/simulation/internal/play/browser"
+)
+
+// The page has what it names, nothing is from elsewhere, and no script or style is in its text.
+func TestFilesAreComplete(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	files, err := browser.Build(t.Context(), io.Discard)
+	require.NoError(t, err)
+	page := string(files["index.html"])
+	assert.Contains(t, page, browser.Policy)
+	names := regexp.MustCompile(`(?:src|href|from|importScripts\(|fetch\(|new URL\()[=( ]?"([^"]+)"`)
+	seen := 0
+	for name, text := range files {
+		if strings.HasSuffix(name, ".wasm") || name == "wasm_exec.js" {
+			continue
+		}
+		assert.NotRegexp(t, `https?://`, strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", ""), name)
+		for _, found := range names.FindAllStringSubmatch(string(text), -1) {
+			seen++
+			assert.Contains(t, files, strings.TrimPrefix(found[1], "./"), "%s names it", name)
+		}
+	}
+	assert.Greater(t, seen, 8)
+	assert.NotRegexp(t, `<script>|<style|style=|onclick`, page)
+
+	folder := filepath.Join(t.TempDir(), "deep", "er")
+	require.NoError(t, files.Write(folder))
+	written, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	assert.Len(t, written, len(files))
+}
+
+func TestServe(t *testing.T) {
+	files := browser.Files{"index.html": []byte("<p>"), "engine.wasm": {0}}
+	get := func(method, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		files.ServeHTTP(w, httptest.NewRequest(method, path, http.NoBody))
+		return w
+	}
+	r := get(http.MethodGet, "/")
+	assert.Equal(t, http.StatusOK, r.Code)
+	assert.Equal(t, "text/html; charset=utf-8", r.Header().Get("Content-Type"))
+	assert.Contains(t, r.Header().Get("Content-Security-Policy"), "default-src 'none'")
+	assert.Equal(t, "application/wasm", get(http.MethodHead, "/engine.wasm").Header().Get("Content-Type"))
+	assert.Equal(t, http.StatusNotFound, get(http.MethodGet, "/../browser.go").Code)
+	assert.Equal(t, http.StatusMethodNotAllowed, get(http.MethodPost, "/").Code)
+}
+
+func TestBuildWithoutGo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := browser.Build(t.Context(), io.Discard)
+	require.ErrorIs(t, err, browser.ErrNoToolchain)
+}
+
+// The page in a browser, below a folder of its host: it plays, a change of a fault plays again, the
+// address is the run, and the hash is that of native code.
+func TestPage(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c := newChromium(t)
+	files, err := browser.Build(t.Context(), io.Discard)
+	require.NoError(t, err)
+	server := httptest.NewServer(http.StripPrefix("/some/folder", files))
+	t.Cleanup(server.Close)
+	base := server.URL + "/some/folder/"
+	hash := func(setup play.Setup) string {
+		t.Helper()
+		run, err := play.Play(setup)
+		require.NoError(t, err)
+		return run.Result.Log.Digest()
+	}
+	shown := func(want string) {
+		t.Helper()
+		c.until(`document.querySelector("#hash").textContent === "` + want + `"`)
+	}
+
+	c.open(base, 1400, false)
+	shown(hash(play.Setup{Base: "S1", Design: "default"}))
+	assert.Equal(t, "Violated: lost update, stale write, two holders", c.text(`document.querySelector("#verdict").textContent`))
+	c.picture("wide")
+
+	// Another lock.
+	c.eval(`(() => { const d = document.querySelector("#design"); d.value = "token-admit"; d.dispatchEvent(new Event("change")) })()`)
+	shown(hash(play.Setup{Base: "S1", Design: "token-admit"}))
+	assert.Equal(t, "Nothing is violated", c.text(`document.querySelector("#verdict").textContent`))
+
+	// A shorter pause, and then none.
+	c.eval(`(() => { const f = document.querySelector("[name=for_ns-0]"); f.value = "3"; f.dispatchEvent(new Event("change")) })()`)
+	run, err := play.Play(play.Setup{Base: "S1", Design: "token-admit"})
+	require.NoError(t, err)
+	shorter := append(simulation.Schedule{}, run.Schedule...)
+	shorter[0].For = 3_000_000
+	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: shorter}))
+	command := c.text(`document.querySelector("#command").textContent`)
+	arguments, err := play.Setup{Base: "S1", Design: "token-admit", Schedule: shorter}.Arguments()
+	require.NoError(t, err)
+	assert.Equal(t, "go run ./simulation/cmd/redlocksim "+arguments, command)
+	address := c.text(`location.href`)
+
+	c.eval(`document.querySelector("[name=remove-0]").click()`)
+	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: simulation.Schedule{}}))
+
+	// Every kind of fault can be added.
+	c.eval(`(async () => { for (const o of document.querySelectorAll("#kind option")) { document.querySelector("#kind").value = o.value; document.querySelector("#add").click(); await new Promise((done) => { const w = new MutationObserver(() => { if (!document.querySelector("main").classList.contains("stale")) { w.disconnect(); done() } }); w.observe(document.querySelector("main"), { attributes: true }) }) } })()`)
+	assert.Equal(t, "true", c.eval(`document.querySelector("#error").hidden`), "%s", c.eval(`document.querySelector("#error").textContent`))
+	assert.Equal(t, "22", c.eval(`document.querySelectorAll("#faults li").length`))
+
+	// The address has it all.
+	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
+	c.open(address, 390, true)
+	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: shorter}))
+	c.picture("phone")
+	assert.Equal(t, "true", c.eval(`document.documentElement.scrollWidth <= 390`), "the page is wider than the screen")
+
+	// Of many changes in a row, the last one counts.
+	c.eval(`(() => { const s = document.querySelector("#seed"); for (let i = 1; i <= 30; i++) { s.value = i; s.dispatchEvent(new Event("change")) } })()`)
+	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Seed: 30, Schedule: shorter}))
+
+	// What can't be played is said.
+	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
+	c.open(base+"#"+url.Values{"base": {"S4"}, "design": {"redlock"}}.Encode(), 1400, true)
+	c.picture("dark")
+	c.eval(`location.hash = "base=S99"`)
+	c.until(`document.querySelector("#error").textContent.includes('no scenario "S99"')`)
+
+	// Arrow keys go from event to event.
+	c.eval(`location.hash = "base=S1"`)
+	shown(hash(play.Setup{Base: "S1", Design: "default"}))
+	before := c.text(`document.querySelector("#moment").textContent`)
+	c.eval(`document.querySelector("#events").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true }))`)
+	assert.NotEqual(t, before, c.text(`document.querySelector("#moment").textContent`))
+
+	assert.Empty(t, c.problems)
+}
+
+// Faults are moved, stretched and removed on the timeline, with the pointer and with the keyboard.
+func TestDrag(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c := newChromium(t)
+	files, err := browser.Build(t.Context(), io.Discard)
+	require.NoError(t, err)
+	server := httptest.NewServer(files)
+	t.Cleanup(server.Close)
+	faults := `[{"kind":"pause","at_ns":1004500000,"process":"c1","for_ns":12000000000}]`
+	c.open(server.URL+"/#"+url.Values{"base": {"S1"}, "schedule": {faults}}.Encode(), 1400, false)
+
+	// schedule waits for the run of a schedule that fulfils a condition, and returns it.
+	schedule := func(condition string) simulation.Schedule {
+		t.Helper()
+		const current = `JSON.parse(new URLSearchParams(location.hash.slice(1)).get("schedule"))`
+		c.until(`!document.querySelector("main").classList.contains("stale") && ((s) => ` + condition + `)(` + current + `)`)
+		s, err := simulation.ReadSchedule([]byte(c.eval(current)))
+		require.NoError(t, err)
+		run, err := play.Play(play.Setup{Base: "S1", Design: "default", Schedule: s})
+		require.NoError(t, err)
+		c.until(`document.querySelector("#hash").textContent === "` + run.Result.Log.Digest() + `"`)
+		return s
+	}
+	pull := func(selector string, by float64) {
+		t.Helper()
+		var at struct{ X, Y float64 }
+		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const e = document.querySelector("`+selector+`"); e.scrollIntoView({ block: "center", inline: "center" }); const b = e.getBoundingClientRect(); return { X: b.x + Math.min(4, b.width / 2), Y: b.y + b.height / 2 } })()`)), &at))
+		mouse := func(kind string, x float64) {
+			c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": at.Y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+		}
+		mouse("mousePressed", at.X)
+		for i := range 5 {
+			mouse("mouseMoved", at.X+by*float64(i+1)/5)
+		}
+		mouse("mouseReleased", at.X+by)
+	}
+	key := func(name string, modifiers int) {
+		c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": name, "code": name, "modifiers": modifiers}, nil)
+		c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "modifiers": modifiers}, nil)
+	}
+
+	c.picture("handles")
+	pull(".grip", -30)
+	moved := schedule(`s[0].at_ns < 1004500000`)
+	assert.Equal(t, 12*time.Second, moved[0].For)
+	pull(".grip-end", -60)
+	stretched := schedule(`s[0].for_ns < 12000000000`)
+	assert.Equal(t, moved[0].At, stretched[0].At)
+
+	c.eval(`document.querySelector(".handle").focus()`)
+	key("ArrowRight", 0)
+	later := schedule(`s[0].at_ns > ` + strconv.FormatInt(int64(stretched[0].At), 10))
+	const shift = 8
+	key("ArrowLeft", shift)
+	shorter := schedule(`s[0].for_ns < ` + strconv.FormatInt(int64(later[0].For), 10))
+	assert.Equal(t, later[0].At, shorter[0].At, "the handle has kept the focus")
+	key("Delete", 0)
+	assert.Empty(t, schedule(`s.length === 0`))
+
+	// A new fault comes to the lane and the moment that were clicked.
+	c.eval(`(() => { const k = document.querySelector("#kind"); k.value = "hang" })()`)
+	var at struct{ X, Y float64 }
+	require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = [...document.querySelectorAll("#timeline .name")].find((e) => e.textContent === "D").getBoundingClientRect(); return { X: b.x + 110, Y: b.y + b.height / 2 } })()`)), &at))
+	for _, kind := range []string{"mousePressed", "mouseReleased"} {
+		c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
+	}
+	c.eval(`document.querySelector("#add").click()`)
+	added := schedule(`s.length === 1`)
+	assert.Equal(t, simulation.Hang, added[0].Kind)
+	assert.Equal(t, "D", added[0].Server)
+	assert.Empty(t, c.problems)
+}
+
+// The other locks are played under the same faults, and one of them can be chosen.
+func TestOtherLocks(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c := newChromium(t)
+	files, err := browser.Build(t.Context(), io.Discard)
+	require.NoError(t, err)
+	server := httptest.NewServer(files)
+	t.Cleanup(server.Close)
+	c.open(server.URL+"/#"+url.Values{"base": {"S4"}, "design": {"redlock"}, "seed": {"2"}}.Encode(), 1400, false)
+	const finished = `document.querySelectorAll("#others li").length > 5 && [...document.querySelectorAll("#others li")].every((li) => li.className)`
+	c.until(finished)
+	c.picture("others")
+	var found [][2]string
+	require.NoError(t, json.Unmarshal([]byte(c.eval(`[...document.querySelectorAll("#others li")].map((li) => [li.children[0].textContent, li.children[1].textContent])`)), &found))
+	for _, row := range found {
+		run, err := play.Play(play.Setup{Base: "S4", Design: row[0], Seed: 2})
+		require.NoError(t, err)
+		assert.Equal(t, play.Found(run.Result), row[1], row[0])
+	}
+	assert.Contains(t, found, [2]string{"monitor", "none"})
+	c.eval(`[...document.querySelectorAll("#others button")].find((b) => b.textContent === "monitor").click()`)
+	c.until(`document.querySelector("#verdict").textContent === "Nothing is violated" && location.hash.includes("design=monitor")`)
+	assert.Empty(t, c.problems)
+}

@@ -1,0 +1,113 @@
+// Package play plays single runs: a scenario's clients, or those of a column of the matrix, with
+// a design, a seed and a schedule. The command run and the page in a browser both use it, so that
+// one run is the same run in both. Answer is its interface for other programs, in JSON.
+package play
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// Setup says what to play.
+type Setup struct {
+	// Base is the ID of a scenario, or the name of a fault of the matrix.
+	Base string
+	// Design is a design's name. Default: "default", or the scenario's first design if it
+	// has no verdict for that.
+	Design string
+	Seed   uint64
+	// Schedule replaces the base's own faults, unless it is nil. An empty one is a run
+	// without faults. Then there is no expectation.
+	Schedule simulation.Schedule
+}
+
+// Run is a run and its result.
+type Run struct {
+	// Name is the base's, and Title what it is about.
+	Name, Title string
+	Words       string // what happens
+	Design      designs.Design
+	Seed        uint64
+	// Schedule is the faults that were played.
+	Schedule simulation.Schedule
+	// Expected is the expected result in words. Unexpected is nil if the run ended like that.
+	Expected   string
+	Unexpected error
+	Result     simulation.Result
+}
+
+// base is a scenario or a fault.
+type base interface {
+	Play(uint64, designs.Design) (simulation.Result, error)
+	PlaySchedule(uint64, designs.Design, simulation.Schedule) (simulation.Result, error)
+}
+
+// anything is the expectation if there is none.
+const anything = "anything"
+
+// Play plays a run. Errors Are simulation.ErrConfig, or name an unknown base or design with those
+// that exist.
+func Play(setup Setup) (run Run, err error) {
+	var own base
+	check := func(simulation.Result) error { return nil }
+	s, noScenario := scenarios.ByID(setup.Base)
+	f, noFault := matrix.ByName(setup.Base)
+	run.Seed = setup.Seed
+	switch {
+	case noScenario == nil:
+		own, run.Name, run.Title, run.Words = s, s.ID, s.Title, strings.Join(s.Steps, "; ")
+		if run.Design, run.Expected, err = ofScenario(s, setup.Design); err != nil {
+			return run, err
+		}
+		if run.Expected != anything {
+			check = func(r simulation.Result) error { return s.Check(r, run.Design) }
+		}
+		_, run.Schedule = s.Setting(run.Design)
+	case noFault == nil:
+		own, run.Name, run.Title, run.Words = f, f.Name, f.Title, f.Title
+		if run.Design, err = designs.ByName(cmp.Or(setup.Design, "default")); err != nil {
+			return run, err
+		}
+		run.Expected = anything
+		if want, ok := matrix.ExpectationOf(f.Name, run.Design.Name); ok {
+			run.Expected = want.String()
+			check = func(r simulation.Result) error { return want.Check(r, run.Design) }
+		}
+		_, run.Schedule = f.Setting(run.Seed, run.Design)
+	default:
+		return run, errors.Join(noScenario, noFault)
+	}
+	if setup.Schedule != nil {
+		run.Schedule, run.Expected = slices.Clone(setup.Schedule), anything
+		run.Result, err = own.PlaySchedule(run.Seed, run.Design, run.Schedule)
+		return run, err
+	}
+	run.Result, err = own.Play(run.Seed, run.Design)
+	if err == nil {
+		run.Unexpected = check(run.Result)
+	}
+	return run, err
+}
+
+// ofScenario returns a scenario's design and its verdict in words. Scenarios have no verdict for
+// registered designs, and are played with these nevertheless.
+func ofScenario(s scenarios.Scenario, name string) (designs.Design, string, error) {
+	if _, ok := s.Verdicts["default"]; !ok {
+		name = cmp.Or(name, s.Designs()[0].Name)
+	}
+	if yours, err := designs.ByName(name); err == nil && yours.Group == designs.Yours {
+		return yours, anything, nil
+	}
+	d, err := s.Design(cmp.Or(name, "default"))
+	return d, s.Verdicts[d.Name].String(), err
+}
+
+// Found returns the kinds of violations of a run in words, or "none".
+func Found(r simulation.Result) string { return scenarios.Verdict{Kinds: r.Kinds()}.String() }

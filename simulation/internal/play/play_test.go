@@ -1,0 +1,274 @@
+package play_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/play"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
+)
+
+const ms = time.Millisecond
+
+func TestPlayIsTheScenarios(t *testing.T) {
+	s, err := scenarios.ByID("S4")
+	require.NoError(t, err)
+	d, err := s.Design("redlock")
+	require.NoError(t, err)
+	want, err := s.Play(3, d)
+	require.NoError(t, err)
+
+	run, err := play.Play(play.Setup{Base: "s4", Design: "redlock", Seed: 3})
+	require.NoError(t, err)
+	assert.Equal(t, want.Log.Digest(), run.Result.Log.Digest())
+	assert.Equal(t, "stale write, two holders", run.Expected)
+	require.NoError(t, run.Unexpected)
+	_, own := s.Setting(d)
+	assert.Equal(t, own, run.Schedule)
+
+	again, err := play.Play(play.Setup{Base: "S4", Design: "redlock", Seed: 3, Schedule: own})
+	require.NoError(t, err)
+	assert.Equal(t, want.Log.Digest(), again.Result.Log.Digest(), "the same faults")
+	assert.Equal(t, "anything", again.Expected)
+
+	calm, err := play.Play(play.Setup{Base: "S4", Design: "redlock", Seed: 3, Schedule: simulation.Schedule{}})
+	require.NoError(t, err)
+	assert.Empty(t, calm.Schedule)
+	assert.Equal(t, "none", play.Found(calm.Result), "no faults, no violations")
+	assert.NotEqual(t, want.Log.Digest(), calm.Result.Log.Digest())
+}
+
+func TestPlayIsTheFaults(t *testing.T) {
+	for seed := range uint64(40) {
+		run, err := play.Play(play.Setup{Base: "pause", Design: "redlock", Seed: seed})
+		require.NoError(t, err)
+		require.NotEmpty(t, run.Schedule)
+		require.NoError(t, run.Unexpected)
+		if len(run.Result.Kinds()) > 0 {
+			again, err := play.Play(play.Setup{Base: "pause", Design: "redlock", Seed: seed, Schedule: run.Schedule})
+			require.NoError(t, err)
+			assert.Equal(t, run.Result.Log.Digest(), again.Result.Log.Digest())
+			return
+		}
+	}
+	t.Fatal("no pause has broken Redlock")
+}
+
+func TestPlayNamesWhatIsUnknown(t *testing.T) {
+	_, err := play.Play(play.Setup{Base: "S99"})
+	require.ErrorIs(t, err, scenarios.ErrUnknown)
+	require.ErrorContains(t, err, `"S99"`)
+	require.ErrorContains(t, err, "there are slow, pause", "the faults")
+	_, err = play.Play(play.Setup{Base: "S1", Design: "nonsense"})
+	require.ErrorIs(t, err, scenarios.ErrUnknown)
+	_, err = play.Play(play.Setup{Base: "pause", Design: "nonsense"})
+	require.ErrorIs(t, err, designs.ErrUnknown)
+	_, err = play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{{Kind: simulation.Pause, Process: "c9"}}})
+	require.ErrorIs(t, err, simulation.ErrConfig)
+}
+
+// Every kind of fault is described, its example can be played where it belongs, and then happens.
+func TestFaultKinds(t *testing.T) {
+	described := play.FaultKinds()
+	var kinds []simulation.Kind
+	for _, k := range described {
+		kinds = append(kinds, k.Kind)
+		assert.NotEmpty(t, k.Title)
+		fields := fieldsOf(t, k.Example)
+		delete(fields, "kind")
+		for name := range fields {
+			assert.Contains(t, k.Uses, name, "%s's example has a field that it doesn't use", k.Kind)
+		}
+		for _, f := range placed(k) {
+			run, err := play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{f}})
+			require.NoError(t, err, "%+v", f)
+			happened := slices.ContainsFunc(slices.Collect(run.Result.Log.All()), func(e *simulation.Event) bool {
+				return e.Kind == simulation.Crashed && f.Kind == simulation.Crash || e.Fault != nil && e.Fault.Kind == f.Kind
+			})
+			assert.True(t, happened, "%+v", f)
+		}
+	}
+	assert.ElementsMatch(t, simulation.Kinds(), kinds)
+}
+
+// placed returns the kind's example, wherever it can happen.
+func placed(k play.FaultKind) (all []simulation.Fault) {
+	f := k.Example
+	f.At = 1001 * ms // the clients are at work
+	if k.Where != "server" {
+		f := f
+		f.Process = "c1"
+		if k.Where == "link" {
+			f.Server = "C"
+		}
+		all = append(all, f)
+	}
+	if k.Where == "server" || k.Where == "either" {
+		f.Server = "C"
+		all = append(all, f)
+	}
+	return all
+}
+
+func fieldsOf(t *testing.T, of any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(of)
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(text, &fields))
+	return fields
+}
+
+// run is an answer, as far as these tests read it.
+type run struct {
+	Error     string
+	Verdict   string
+	Hash      string
+	Seed      string
+	Own       bool
+	Expected  string
+	Arguments string
+	Schedule  simulation.Schedule
+	Drawing   string
+	Picture   struct {
+		End   time.Duration
+		Axis  []timeline.Scale
+		Lanes []timeline.Lane
+		Steps []struct {
+			At   time.Duration
+			Text string
+		}
+		Keys []struct {
+			Server, Key, Process string
+			From, Until          time.Duration
+		}
+		Violations []timeline.Violation
+	}
+}
+
+func ask(t *testing.T, request string) run {
+	t.Helper()
+	var r run
+	require.NoError(t, json.Unmarshal(play.Answer([]byte(request)), &r))
+	return r
+}
+
+func TestAnswerToRun(t *testing.T) {
+	r := ask(t, `{"do": "run", "base": "S1", "design": "default", "seed": "18446744073709551615", "drawing": true}`)
+	require.Empty(t, r.Error)
+	assert.Equal(t, "18446744073709551615", r.Seed)
+	assert.Equal(t, r.Expected, r.Verdict)
+	assert.True(t, r.Own)
+	assert.Equal(t, "run S1 -design default -seed 18446744073709551615", r.Arguments)
+	require.Len(t, r.Schedule, 1)
+	assert.Equal(t, simulation.Pause, r.Schedule[0].Kind)
+	assert.True(t, strings.HasPrefix(r.Drawing, "<svg "))
+
+	p := r.Picture
+	var lanes []string
+	for _, l := range p.Lanes {
+		lanes = append(lanes, l.Kind+" "+l.Name)
+	}
+	assert.Equal(t, []string{"process c1", "process c2", "resource resource", "server A", "server B", "server C", "server D", "server E"}, lanes)
+	require.NotEmpty(t, p.Violations)
+	assert.True(t, slices.ContainsFunc(p.Steps, func(s struct {
+		At   time.Duration
+		Text string
+	}) bool {
+		return strings.HasPrefix(s.Text, "c1 GETS k")
+	}), "%v", p.Steps)
+	// The state of the servers at a moment: c1 holds the lock on all of them until it expires.
+	during, after := 0, 0
+	for _, k := range p.Keys {
+		if k.Process == "c1" && k.From <= 2*time.Second && k.Until > 2*time.Second {
+			during++
+		}
+		if k.Process == "c1" && k.Until > p.Violations[0].At {
+			after++
+		}
+	}
+	assert.Equal(t, 5, during)
+	assert.Zero(t, after)
+	// The axis is complete and in order.
+	x, until := 0.0, time.Duration(-1)
+	for _, s := range p.Axis {
+		require.GreaterOrEqual(t, s.X, x)
+		require.Greater(t, s.From, until)
+		x, until = s.X+s.Width, s.Until
+	}
+	assert.Equal(t, p.End, until)
+}
+
+func TestAnswerToRunWithSchedule(t *testing.T) {
+	r := ask(t, `{"do": "run", "base": "S1", "seed": "0", "schedule": [{"kind": "crash", "process": "c1", "at": "1100ms"}]}`)
+	require.Empty(t, r.Error)
+	assert.False(t, r.Own)
+	assert.Equal(t, "anything", r.Expected)
+	assert.Equal(t, simulation.Schedule{{Kind: simulation.Crash, Process: "c1", At: 1100 * ms}}, r.Schedule)
+	assert.Equal(t, `run S1 -design default -seed 0 -schedule '[{"kind":"crash","at_ns":1100000000,"process":"c1"}]'`, r.Arguments)
+	own := ask(t, `{"do": "run", "base": "S1", "seed": "0", "schedule": null}`)
+	assert.True(t, own.Own)
+	assert.NotEqual(t, r.Hash, own.Hash)
+	none := ask(t, `{"do": "run", "base": "S1", "seed": "0", "schedule": []}`)
+	assert.False(t, none.Own)
+	assert.NotNil(t, none.Schedule, "a list, not null")
+	assert.Empty(t, none.Schedule)
+}
+
+// No list of an answer is null, so that a program needs no second case.
+func TestAnswersHaveNoNull(t *testing.T) {
+	for _, request := range []string{
+		`{"do": "list"}`, `{"do": "run", "base": "S1", "seed": "0", "schedule": []}`, `{"do": "run", "base": "S1", "seed": "0"}`,
+		`{"do": "run", "base": "slow", "design": "setnx", "seed": "0"}`, `{"do": "run", "base": "S4", "design": "redlock", "seed": "1"}`,
+	} {
+		answer := string(play.Answer([]byte(request)))
+		assert.NotContains(t, answer, ":null", request)
+	}
+}
+
+func TestAnswerToList(t *testing.T) {
+	var all struct {
+		Scenarios []struct {
+			ID      string
+			Designs []struct{ Design, Verdict string }
+		}
+		Faults, Designs []struct{ Name string }
+		Kinds           []play.FaultKind
+	}
+	require.NoError(t, json.Unmarshal(play.Answer([]byte(`{"do": "list"}`)), &all))
+	assert.Len(t, all.Scenarios, len(scenarios.All()))
+	assert.Len(t, all.Designs, len(designs.All()))
+	assert.Greater(t, len(all.Faults), 10)
+	assert.Equal(t, play.FaultKinds(), all.Kinds)
+	for _, s := range all.Scenarios {
+		assert.NotEmpty(t, s.Designs, s.ID)
+	}
+}
+
+func TestAnswerToNonsense(t *testing.T) {
+	for request, says := range map[string]string{
+		``:                                       "bad request",
+		`[]`:                                     "bad request",
+		`{"do": "list"} x`:                       "something follows it",
+		`{"do": "sing"}`:                         `do is "sing", want list or run`,
+		`{"do": "run", "colour": 1}`:             `unknown field "colour"`,
+		`{"do": "run", "base": "S1", "seed": 1}`: `seed is 1, want a whole number in quotes`,
+		`{"do": "run", "base": "S1", "seed": "-1"}`:                                        `seed is "-1", want a whole number in quotes`,
+		`{"do": "run", "base": "S99"}`:                                                     `no scenario "S99"`,
+		`{"do": "run", "base": "S1", "schedule": {}}`:                                      "the schedule can't be read",
+		`{"do": "run", "base": "S1", "schedule": [{"kind": "sneeze"}]}`:                    `no such kind "sneeze"`,
+		`{"do": "run", "base": "S1", "schedule": [` + strings.Repeat(`{},`, 2000) + `{}]}`: "2001 faults, want at most 2000",
+		`{"do": "` + strings.Repeat("x", 1<<20) + `"}`:                                     "want at most 1048576",
+	} {
+		assert.Contains(t, ask(t, request).Error, says, "%.80s", request)
+	}
+}

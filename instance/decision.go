@@ -187,7 +187,7 @@ func (s *step) acquire(f *found) decision {
 			return without(decision{failure: failure})
 		}
 		d.result.token, d.result.ttl, d.writes, d.lifted = token, spare, writes, token
-		if f.text.exists {
+		if f.text.exists && !f.text.holds(s.written(f)) {
 			d.result.text = []byte{}
 		}
 	}
@@ -288,7 +288,7 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 	spare = max(0, min(s.reserve, f.clock-token))
 	same := token == counted
 	token += spare
-	written := fmt.Sprintf("%s %d/%d %s", s.set, s.quarter, f.clock/(s.quarter*1000), s.req.Run)
+	written := s.written(f)
 	//guard:decision-keeps-run  a decision for a client that doesn't know the run keeps the one that others wrote
 	if s.req.Run == "" && known != "?" {
 		written += known
@@ -301,6 +301,11 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 			write{[]any{"SET", s.text, written, "PX", 6 * s.quarter}, "+OK"})
 	}
 	return token, spare, writes, ""
+}
+
+// written is the text that a grant writes if the client knows the run.
+func (s *step) written(f *found) string {
+	return fmt.Sprintf("%s %d/%d %s", s.set, s.quarter, f.clock/(s.quarter*1000), s.req.Run)
 }
 
 // add raises the counter from what it was to a token.

@@ -61,23 +61,24 @@ import (
 // takes a second stage, once: its grants and raises leave the usual text and one counter on all.
 
 // starts says for which locks a transaction makes counters, or asks for a lock without fencing.
-// It guesses, for locks of which this client knows nothing yet (see warm). A lock for each job
-// is new each time; other locks have been locked by other processes. A wrong guess costs an
-// exchange, and makes the lock one that takes a script.
+// It guesses, for locks of which this client knows nothing (see warm). A lock for each job is
+// new each time; other locks have been locked by other processes, usually or just once. A wrong
+// guess costs an exchange, and makes the lock one that takes a script.
 type starts struct {
 	// refusedIn is the run in which the server, or a right that is missing, failed them.
 	refusedIn atomic.Pointer[wire.Run]
-	// score rises with each lock that was new, and falls by more with each one that was not.
+	// score rises with each lock of which nothing was known and that a transaction granted, or
+	// would have granted in place of a script. It falls by more with each other one.
 	score atomic.Int32
 }
 
 // mostStarts bounds the score, so that a few locks suffice to change the guess.
 const mostStarts = 8
 
-// note takes in whether a lock of which nothing was known was new. A lost update does no harm.
-func (s *starts) note(isNew bool) {
+// note takes in whether a guess was right, or would have been. A lost update does no harm.
+func (s *starts) note(right bool) {
 	by := int32(-2)
-	if isNew {
+	if right {
 		by = 1
 	}
 	s.score.Store(max(-mostStarts, min(s.score.Load()+by, mostStarts)))

@@ -104,6 +104,34 @@ func TestNewLocksTravelTogether(t *testing.T) {
 	})
 }
 
+// TestSameNewLockTwice: one of two requests in a batch is granted, whichever is late or too far
+// ahead, and its token is above the clock and within the bound.
+func TestSameNewLockTwice(t *testing.T) {
+	usually(t, func(u *usual) {
+		for _, first := range []time.Duration{-time.Second, time.Second, time.Hour} {
+			for _, second := range []time.Duration{-time.Second, time.Second, time.Hour} {
+				a, b := u.startsAt(fmt.Sprint(first, second), first), u.startsAt(fmt.Sprint(first, second), second)
+				before, granted := u.now(), 0
+				for value, vote := range u.together(a, b) {
+					if vote.Outcome != wire.Granted {
+						continue
+					}
+					granted++
+					require.Equal(t, value, u.ask("GET", a.Key))
+					require.Greater(t, int64(vote.Token), before)
+					require.Less(t, int64(vote.Token), u.now()+ahead.Microseconds())
+				}
+				if first == time.Hour { // its counter is in the way until the clock has caught up
+					require.Zero(t, granted)
+				} else {
+					require.Equal(t, 1, granted, a.Key)
+				}
+				require.Positive(t, u.ask("PTTL", CounterKey(a.Key)))
+			}
+		}
+	})
+}
+
 // TestLateStart: no token is behind the clock, even if no script follows the transaction, and if
 // the lock is restored in between.
 func TestLateStart(t *testing.T) {
@@ -125,6 +153,11 @@ func TestLateStart(t *testing.T) {
 				}
 				u.cannotRunScripts(func() { require.False(t, failed(t, u.r.Do(within(t), late), ErrPermission).Unsent) })
 				u.ask("DEL", "late")
+				if test.several {
+					other := u.startsAt("later", -10*time.Millisecond)
+					require.Equal(t, int64(1), u.transact(other)[0])
+					u.ask("DEL", "later")
+				}
 				if test.restored {
 					restore := request(wire.Restore, "late", value())
 					restore.Run, restore.Fence.Token = u.run, old
@@ -473,16 +506,15 @@ func TestStartTwice(t *testing.T) {
 	})
 }
 
-// TestEveryCounterHasATTL: also one that INCR made, because the text was there without it, or
-// the server would not do MSETNX.
+// TestEveryCounterHasATTL: also one that INCR made, because the text was there without it.
 func TestEveryCounterHasATTL(t *testing.T) {
-	for name, meet := range map[string]func(u *usual, req *wire.Request){
-		"the script is lost": func(u *usual, req *wire.Request) {
-			u.cannotRunScripts(func() { failed(u.T, u.r.Do(within(u.T), *req), ErrPermission) })
+	for name, meet := range map[string]func(u *usual, req wire.Request){
+		"the script is lost": func(u *usual, req wire.Request) {
+			u.cannotRunScripts(func() { failed(u.T, u.r.Do(within(u.T), req), ErrPermission) })
 		},
-		"held": func(u *usual, req *wire.Request) {
+		"held": func(u *usual, req wire.Request) {
 			u.ask("SET", "k", "theirs", "PX", 60_000)
-			refused(u.T, u.r.Do(within(u.T), *req))
+			refused(u.T, u.r.Do(within(u.T), req))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -490,7 +522,7 @@ func TestEveryCounterHasATTL(t *testing.T) {
 				u.ask("DEL", CounterKey("k"))
 				req := u.startsAt("k", 10*time.Second)
 				u.forget(req)
-				meet(u, &req)
+				meet(u, req)
 				require.Positive(t, u.ask("PTTL", CounterKey("k")))
 			})
 		})
@@ -518,31 +550,47 @@ func TestStartWithoutTTL(t *testing.T) {
 	})
 }
 
-// TestNewToThisProcess: locks that are not new take no transaction in vain: neither those that
-// another process locked once before, nor those of an earlier run.
+// TestNewToThisProcess: locks that are not new take no transactions in vain: neither those that
+// another process locked once before, nor those of an earlier run. Those that another process
+// locks usually do take transactions.
 func TestNewToThisProcess(t *testing.T) {
-	for name, before := range map[string]func(u *usual, key string){
-		"locked by another process": func(u *usual, key string) {
+	for name, test := range map[string]struct {
+		before func(u *usual, key string)
+		usual  bool
+	}{
+		"locked by another process": {func(u *usual, key string) {
 			granted(u.T, u.r.Do(within(u.T), u.startsAt(key, time.Second)))
 			u.ask("DEL", key)
-		},
-		"locked in another run": func(u *usual, key string) { counted(u.ask, key, old, set1.String(), "earlier") },
+		}, false},
+		"locked twice by another process": {func(u *usual, key string) {
+			granted(u.T, u.r.Do(within(u.T), u.startsAt(key, time.Second)))
+			u.ask("DEL", key)
+			u.grant(key)
+		}, true},
+		"locked in another run": {func(u *usual, key string) { counted(u.ask, key, old, set1.String(), "earlier") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			usually(t, func(u *usual) {
 				second := open(t, u.s.URL(), Config{})
 				runOf(t, second)
 				second.starts.score.Store(mostStarts)
-				inVain := 0
+				if test.usual {
+					second.starts.score.Store(-mostStarts)
+				}
+				transactions := 0
 				for i := range 100 {
 					req := u.acquire(fmt.Sprint("job", i))
-					before(u, req.Key)
+					test.before(u, req.Key)
 					req.Fence.Token = fencing.Token(u.now() + 1_000_000)
 					if u.sent(func() { granted(t, second.Do(within(t), req)) })["exec"] == "1" {
-						inVain++
+						transactions++
 					}
 				}
-				require.Equal(t, mostStarts/2, inVain, "until the guess has changed")
+				if test.usual {
+					require.Equal(t, 100-mostStarts-1, transactions)
+				} else {
+					require.Equal(t, mostStarts/2, transactions, "until the guess has changed")
+				}
 			})
 		})
 	}

@@ -334,16 +334,15 @@ func (r *Redis) guessedWrong(c *call) {
 	}
 }
 
-// scriptDecided takes in the vote of a script. isNew says whether it found no text beside the
-// lock's counter.
-func (r *Redis) scriptDecided(c *call, isNew bool) {
+// scriptDecided takes in the vote of a script, and whether a transaction would have done.
+func (r *Redis) scriptDecided(c *call, usual bool) {
 	if c.several() {
 		return
 	}
 	granted := c.vote.Outcome == wire.Granted
 	r.warm.note(c.warmth, granted)
 	if c.unknown && !c.byScript {
-		r.starts.note(granted && isNew)
+		r.starts.note(granted && usual)
 	}
 }
 

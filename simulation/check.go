@@ -237,6 +237,9 @@ func (c *checker) effect(a access, reg *register) {
 // write checks a write that the resource is about to execute. late means that its holder
 // is late and the resource can't know.
 func (c *checker) write(a access, reg *register, late bool, found func(kind ViolationKind, overdue bool, format string, args ...any)) {
+	if c.w.cfg.Permits > 1 {
+		return // the holders of a semaphore may write side by side
+	}
 	h := a.holding
 	if reg.latest.after(h) {
 		found(StaleWrite, late, "%v wrote %q after %v had used it", h, h.key, reg.latest)
@@ -298,7 +301,7 @@ func (r *record) apply(w *world) {
 	}
 	switch r.kind {
 	case Asked:
-		h.askedAt = now
+		h.askedAt, e.Permits = now, w.cfg.Permits
 		if w.check.asked == nil {
 			w.check.asked = map[string]bool{}
 		}

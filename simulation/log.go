@@ -46,6 +46,8 @@ type Event struct {
 	Token    fencing.Token
 	Lease    int
 	Validity time.Duration
+	// Permits is how many may hold the requested lease at a time, 0 for one.
+	Permits int
 	// Version and Value are the resource's after a Read or a Write, AsOf the version
 	// that a Write replaces. Value is also the number with which a command was answered.
 	Version, AsOf uint64

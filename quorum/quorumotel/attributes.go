@@ -19,6 +19,7 @@ const (
 	keyHolder    = attribute.Key("redlock.holder")
 	keyDirection = attribute.Key("redlock.direction")
 	keyKey       = attribute.Key("redlock.key")
+	keyAlso      = attribute.Key("redlock.also")
 	keyTries     = attribute.Key("redlock.tries")
 	keyTry       = attribute.Key("redlock.try")
 	keyToken     = attribute.Key("redlock.token")
@@ -153,4 +154,17 @@ func withError(attrs []attribute.KeyValue, errorType string) []attribute.KeyValu
 		return attrs
 	}
 	return append(attrs, keyErrorType.String(errorType))
+}
+
+// keyAttrs are the keys of a round or a wait.
+func keyAttrs(key string, also []string) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{keyKey.String(valid(key))}
+	if len(also) > 0 {
+		others := make([]string, len(also))
+		for i, other := range also {
+			others[i] = valid(other)
+		}
+		attrs = append(attrs, keyAlso.StringSlice(others))
+	}
+	return attrs
 }

@@ -36,7 +36,7 @@ func (t *tracer) waitEnded(ctx context.Context, e quorum.WaitEnd) {
 	_, s := t.out.Start(ctx, "redlock wait",
 		trace.WithTimestamp(e.Started),
 		trace.WithAttributes(t.base...),
-		trace.WithAttributes(keyKey.String(valid(e.Key))))
+		trace.WithAttributes(keyAttrs(e.Key, e.Also)...))
 	defer s.End(trace.WithTimestamp(e.Started.Add(e.Waited)))
 	if !s.IsRecording() {
 		return
@@ -60,7 +60,8 @@ func (t *tracer) roundDecided(ctx context.Context, e quorum.RoundEnd) {
 	_, s := t.out.Start(ctx, "redlock "+e.Op.String(),
 		trace.WithTimestamp(e.Started),
 		trace.WithAttributes(t.base...),
-		trace.WithAttributes(keyOperation.String(e.Op.String()), keyKey.String(valid(e.Key)), keyTry.Int(e.Try)))
+		trace.WithAttributes(keyAttrs(e.Key, e.Also)...),
+		trace.WithAttributes(keyOperation.String(e.Op.String()), keyTry.Int(e.Try)))
 	defer s.End(trace.WithTimestamp(end))
 	if !s.IsRecording() {
 		return

@@ -29,7 +29,7 @@ func TestSpanOfARoundThatWasWon(t *testing.T) {
 	o := observe(t)
 	ctx, parent := o.tracer.Tracer("test").Start(t.Context(), "the caller's")
 	o.hooks.RoundDecided(ctx, quorum.RoundEnd{
-		Op: wire.Acquire, Key: "k", Try: 2, Started: began, Took: 3 * time.Millisecond, Token: 33, Validity: 1500 * time.Millisecond,
+		Op: wire.Acquire, Key: "k", Also: []string{"l", "m\xff"}, Try: 2, Started: began, Took: 3 * time.Millisecond, Token: 33, Validity: 1500 * time.Millisecond,
 		Ballots: []quorum.Ballot{
 			{Instance: "A", Latency: time.Millisecond, Vote: wire.Vote{Outcome: wire.Granted, Token: 33}},
 			{Instance: "B", Latency: time.Hour, Vote: wire.Vote{Outcome: wire.Refused, Holder: value}},
@@ -46,6 +46,7 @@ func TestSpanOfARoundThatWasWon(t *testing.T) {
 	assert.Equal(t, codes.Unset, s.Status().Code)
 	assert.ElementsMatch(t, []attribute.KeyValue{
 		attribute.String("redlock.operation", "acquire"), attribute.String("redlock.key", "k"), attribute.Int("redlock.try", 2),
+		attribute.StringSlice("redlock.also", []string{"l", `m\xff`}), // UTF-8, as exporters need it
 		attribute.String("redlock.outcome", "won"), attribute.Float64("redlock.validity", 1.5), attribute.Int64("redlock.token", 33),
 	}, s.Attributes())
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -49,6 +51,7 @@ func registry() search.Registry {
 	misbehaves := func(name string, work simulation.Workload) search.Workload {
 		return search.Workload{Name: name, Work: func(simulation.Config, int) simulation.Workload { return work }}
 	}
+	semaphores := slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group != designs.Semaphores })
 	return search.Registry{
 		Workloads: append(search.Workloads(),
 			misbehaves("kills the process", func(c *simulation.Client) {
@@ -83,7 +86,7 @@ func registry() search.Registry {
 				}
 			}),
 		),
-		Designs: []search.Design{
+		Designs: append(semaphores, []search.Design{
 			{Name: "default", Apply: func(*simulation.Config) {}},
 			{Name: "guarded", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
 			{Name: "forgetful", Apply: func(c *simulation.Config) { c.Forgetful = true }},
@@ -93,7 +96,7 @@ func registry() search.Registry {
 			{Name: "durable", Apply: func(c *simulation.Config) { c.Persistence = simulation.KeepAll }},
 			{Name: "hidden", Apply: func(c *simulation.Config) { c.HideRunID = true }},
 			{Name: "unfenced", Apply: func(c *simulation.Config) { c.Quorum.Fencing = quorum.Off }},
-		},
+		}...),
 	}
 }
 

@@ -57,6 +57,21 @@ func TestSets(t *testing.T) {
 	first(t, drawn("sets", "default", simulation.Evict), simulation.TwoHolders, 2000)
 }
 
+// AcquireAny on two keys never lets three in, whatever happens to clients, servers and the network.
+// A semaphore that each server counts does.
+func TestSemaphores(t *testing.T) {
+	faults := []simulation.Kind{
+		simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Restart, simulation.Failover, simulation.Hang,
+		simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
+	}
+	report := find(t, drawn("crowd", "any-of-two", faults...), few())
+	assert.Empty(t, report.Kinds())
+	for _, what := range []string{"acquire refused", "a process crashed", "a process was paused", "a server was restarted"} {
+		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
+	}
+	first(t, drawn("crowd", "semaphore-of-servers", faults...), simulation.TwoHolders, 400)
+}
+
 // A setup has one outcome.
 func TestWorkloadsAreDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))

@@ -214,4 +214,9 @@ var rules = []rule{
 	{[]string{"hang", "cut", "lose", "delay"}, []string{"late-start"}, surely("the time counts from the replies, which are late", anything...)},
 	{[]string{"cut", "lose"}, []string{"no-timeout"}, surely("it waits forever for a lost reply", simulation.Stuck)},
 	{[]string{"slow", "restart-kept", "crash"}, []string{"sets-differ"}, surely("clients that use different servers have majorities without a common server", harm...)},
+
+	// Semaphores.
+	{[]string{"slow", "crash", "cut"}, []string{"semaphore-of-servers"}, rarely("five servers with two places each have ten, and three holders need nine: they fit only if no holder has more than it needs", simulation.TwoHolders)},
+	{[]string{"step-server", "restart-empty", "restart-1sec", "failover", "flush"}, []string{"semaphore-of-servers"}, surely("servers that forget their votes vote again, and two holders leave places free", simulation.TwoHolders)},
+	{[]string{"slow", "crash", "cut", "step-server", "restart-empty", "restart-1sec", "failover", "flush"}, []string{"any-of-two"}, never("each permit is a lock, and has one holder")},
 }

@@ -296,8 +296,10 @@ func beforeWrites(f *simulation.Fault) {
 	}
 }
 
-// Rows are the default designs of the matrix: all but the flaws, which have scenarios of
-// their own, and registered designs.
+// Rows are the designs with an expectation for each column: all but the flaws, which have
+// scenarios of their own, semaphores, and registered designs.
 func Rows() []designs.Design {
-	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group == designs.Flaws || d.Group == designs.Yours })
+	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool {
+		return slices.Contains([]designs.Group{designs.Flaws, designs.Semaphores, designs.Yours}, d.Group)
+	})
 }

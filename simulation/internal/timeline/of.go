@@ -14,7 +14,7 @@ import (
 // Of returns the timeline of a run.
 func Of(log simulation.Log) *Timeline {
 	r := &reader{
-		t:        &Timeline{},
+		t:        &Timeline{Permits: 1},
 		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{},
 		clocks: map[string]*clock{}, grants: map[int]grant{},
 	}
@@ -106,6 +106,7 @@ func (r *reader) mark(e entry, lane string) *laneEvent {
 // process adds an event of a process.
 func (r *reader) process(e entry) {
 	r.lane(&r.t.Processes, e.Process)
+	r.t.Permits = max(r.t.Permits, e.Permits)
 	if e.Kind == simulation.Sent {
 		r.messages[e.call()] = len(r.t.Messages)
 		r.t.Messages = append(r.t.Messages, r.message(e, e.At))

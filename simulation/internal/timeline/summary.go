@@ -51,8 +51,12 @@ func (t *Timeline) Summary() []string {
 	return out
 }
 
-// gaps returns the periods of a belief in which its holder had no quorum of servers.
+// gaps returns the periods of a belief in which its holder had no quorum of servers. The
+// permits of a semaphore have keys of their own, so there is nothing to compare.
 func (t *Timeline) gaps(b belief) []period {
+	if t.Permits > 1 {
+		return nil
+	}
 	var gaps []period
 	at := b.From
 	for _, s := range t.Truth() { // in the order of time

@@ -41,7 +41,9 @@ import (
 //
 // No line enforces that clients with a version of this library from before this file name a run.
 // They treat the text as that of a Restore. One that names no run goes on from what it finds:
-// also from a counter that came late after the real one was lost.
+// also from a counter that came late after the real one was lost. Nor does a line enforce that
+// the request's Token is near the clock. quorum's is no further ahead of the slowest server that
+// it knows than half an InstanceTimeout (serverclock.Start).
 //
 // # What a request in vain leaves
 //
@@ -50,15 +52,16 @@ import (
 //   - a client whose set is older or has another name: it is refused, as after a grant. So a
 //     request that came to the server of another deployment, in another run, keeps that one's
 //     clients from this one lock there.
-//   - a server whose clock was set back by more than Ahead since the client read it. It refuses
-//     the lock until its clock has caught up, as it refuses all that it granted before.
+//   - a server whose clock was set back by more than Ahead since the client read it, or another
+//     one with such a clock in its place. It refuses the lock until its clock has caught up, as
+//     it refuses all that it granted before.
 //
 // # The second grant
 //
-// It takes a script, and starts from the request's Token, where every server made the counter in
-// a transaction. Servers on which a script made it (an older server, a right that is missing, a
-// guess) go on from the counter. If a round meets both kinds, the tokens differ, and the round
-// takes a second stage, once: its grants and raises leave the usual text and one counter on all.
+// It takes a script, and starts from the request's Token once more. Servers on which a script made
+// the counter (an older server, a right that is missing, no guess) go on from the counter. If a
+// round meets both kinds, the tokens differ, and the round takes a second stage, once: its grants
+// leave the usual text, and its raises the same counter.
 
 // starts says for which locks a transaction makes counters, or asks for a lock without fencing.
 // It guesses, for locks of which this client knows nothing (see warm). A lock for each job is

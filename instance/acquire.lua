@@ -8,7 +8,8 @@
 -- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
 -- Package quorum counts on that: it takes a delete that found the value as a sign that the
 -- request can't set the key any more.
--- The reply's ttl is the number of reserved tokens.
+-- If the lock is granted, the reply's ttl is the number of reserved tokens, and its text is ''
+-- if a transaction would not have granted it, because of the text beside the counter.
 --
 -- The proof of the tokens' order (quorum/internal/settlement) needs four properties.
 --
@@ -58,4 +59,4 @@ if KEYS[3] then
 end
 --guard:key-expires  a key whose holder died is gone after its TTL
 redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
-return answer(held and held ~= value and 3 or 1, false, spare or 0, token or 0)
+return answer(held and held ~= value and 3 or 1, found and found ~= text and '' or false, spare or 0, token or 0)

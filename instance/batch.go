@@ -490,6 +490,7 @@ func (r *Redis) setText(set wire.Set) *setText {
 		return last
 	}
 	text := &setText{set: set, text: set.String()}
+	text.unvouched = []byte(text.text + " 0/0 ?")
 	r.set.Store(text)
 	return text
 }
@@ -530,13 +531,14 @@ func (b *batch) read(a *command, err error) {
 	case a.script.list():
 		a.readList()
 	default:
-		if res, ok := decodeScript(a.reply.raw); ok && (res.outcome != scriptReplaced || a.script.replaces()) {
+		res, ok := decodeScript(a.reply.raw)
+		if ok && (res.outcome != scriptReplaced || a.script.replaces()) {
 			c.take(res)
 		} else {
 			c.malformed(&a.reply)
 		}
-		if c.req.Op == wire.Acquire && !c.several() {
-			b.pipe.r.warm.note(c.warmth, c.vote.Outcome == wire.Granted)
+		if c.req.Op == wire.Acquire {
+			b.pipe.r.scriptDecided(c, res.text == nil)
 		}
 	}
 }

@@ -51,6 +51,12 @@ type call struct {
 	transactional bool
 	grant         *grant // in a transaction
 	warmth        uint64 // of an acquisition, see warm.hash
+	unknown       bool   // a transaction could ask for it, but this client doesn't know the lock
+	guessed       bool   // and does so by a guess, see starts
+	start         *start // and the commands and arguments of that
+	before        uint64 // the counter before the grant
+	life          int64  // the TTL of what it makes, in milliseconds
+	unvouched     bytesArg
 
 	watched bool // its batch is a watched transaction
 	alone   bool // it shares no transaction with others
@@ -112,7 +118,7 @@ func (r *Redis) newCall(req wire.Request) *call {
 
 // recycle keeps a call for reuse. Nothing may refer to it any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant}
+	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant, start: c.start}
 	r.calls.Put(c)
 }
 

@@ -187,6 +187,9 @@ func (s *step) acquire(f *found) decision {
 			return without(decision{failure: failure})
 		}
 		d.result.token, d.result.ttl, d.writes, d.lifted = token, spare, writes, token
+		if f.text.exists && !f.text.holds(s.written(f)) {
+			d.result.text = []byte{}
+		}
 	}
 	if held.exists && !held.holds(s.req.Value) {
 		d.result.outcome = scriptReplaced
@@ -267,8 +270,8 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 	//guard:decision-bounded  no decision takes a counter further ahead of the clock than the client allows
 	most := min(f.clock+s.ahead, int64(fencing.MaxToken))
 	token = counted
-	//guard:decision-from-clock  a decision goes on from the clock if the counter was lost or is of another run
-	if counted < lostBelow || s.req.Run != "" && string(s.req.Run) != known {
+	//guard:decision-from-clock  a decision goes on from the clock if the counter was lost, or is of another run, or newly made
+	if counted < lostBelow || s.req.Run != "" && string(s.req.Run) != known || known == "?" {
 		token = max(counted, f.clock+1)
 		//guard:decision-start-bounded  no decision starts a counter further ahead of the clock than the client allows
 		if start := int64(s.token); start <= most {
@@ -285,9 +288,9 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 	spare = max(0, min(s.reserve, f.clock-token))
 	same := token == counted
 	token += spare
-	written := fmt.Sprintf("%s %d/%d %s", s.set, s.quarter, f.clock/(s.quarter*1000), s.req.Run)
+	written := s.written(f)
 	//guard:decision-keeps-run  a decision for a client that doesn't know the run keeps the one that others wrote
-	if s.req.Run == "" {
+	if s.req.Run == "" && known != "?" {
 		written += known
 	}
 	writes = []write{s.add(token, before)}
@@ -298,6 +301,11 @@ func (s *step) count(f *found, known string) (token, spare int64, writes []write
 			write{[]any{"SET", s.text, written, "PX", 6 * s.quarter}, "+OK"})
 	}
 	return token, spare, writes, ""
+}
+
+// written is the text that a grant writes if the client knows the run.
+func (s *step) written(f *found) string {
+	return fmt.Sprintf("%s %d/%d %s", s.set, s.quarter, f.clock/(s.quarter*1000), s.req.Run)
 }
 
 // add raises the counter from what it was to a token.

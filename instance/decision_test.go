@@ -180,7 +180,7 @@ func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
 			return fmt.Sprintf("%s %d/%d %s", set, quarter, period, run)
 		}
 		c.put(SetKey, "-", "list", "", "x", strings.Repeat("y", 600), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, c.run), beside(mine, period, string(req.Run)), beside(mine, period, string(req.Run)), beside(mine, period, string(req.Run)),
-			beside(mine, period-1, c.run), beside(mine, period, "earlier"), beside(mine, 0, ""), beside(older, period, c.run), beside(newer, period, c.run), beside(other, period, c.run))
+			beside(mine, period-1, c.run), beside(mine, period, "earlier"), beside(mine, 0, ""), mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", mine.String()+" 0/0 ?", other.String()+" 0/0 ?", beside(older, period, c.run), beside(newer, period, c.run), beside(other, period, c.run))
 		mark := c.one("-", "x", "list", "p/"+c.run+"@17 17 @@", "p/"+c.run+"@17 17 @@", "p/"+c.run+"@18 17 @@", "p/"+strings.Repeat("f", 40)+"@17 17 @@")
 		switch c.must("DEL", "mark"); mark {
 		case "-":
@@ -269,6 +269,7 @@ func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
 			require.InDelta(t, want.ttl, d.result.ttl, 5000, what)
 			if want.outcome == scriptGranted || want.outcome == scriptReplaced {
 				require.Equal(t, want.ttl, d.result.ttl, "reserved tokens: "+what)
+				require.Equal(t, reply.([]any)[2] == nil, d.result.text == nil, "a transaction would have done: "+what)
 			}
 			require.Equal(t, string(want.text), string(d.result.text), what)
 			want.ttl, want.text = d.result.ttl, d.result.text

@@ -22,10 +22,10 @@
 // server, by its replication ID, as the client knew it. If a counter's last grant was in
 // another run, the server may have restored an older counter from a snapshot or a backup. It
 // is first set to the server's clock, in microseconds, if that is ahead. A lost counter
-// starts there. No counter is raised further ahead of that clock than the client allows
-// (half of quorum.Config.MaxTTL). Instead the grant fails with quorum.ErrCounter and sets
-// nothing. Both keys expire together. Their TTL is renewed once in a period, not by each
-// grant.
+// starts there, or where the request says, if that is above the clock. No counter is raised
+// further ahead of that clock than the client allows (half of quorum.Config.MaxTTL). Instead
+// the grant fails with quorum.ErrCounter and sets nothing. Both keys expire together. Their
+// TTL is renewed once in a period, not by each grant.
 //
 // While processes wait for the lock, one of the instances also has its wait queue, a list
 // "{invoice}:redlock:waiters" of the channels on which they are notified. A channel's name is
@@ -43,8 +43,9 @@
 //
 // Servers from Redis 5 on work, because the scripts read the server's clock before they
 // write. A server that knows no transactions, or a user who may not send MULTI, EXEC and ECHO,
-// gets scripts for all. A server without Lua gets transactions with WATCH in place of scripts
-// (watched.go), and notifies no waiting process. wire.Identity.Lacks says so.
+// gets scripts for all. Before Redis 7, or without the right to MSETNX, only new locks take
+// scripts. A server without Lua gets transactions with WATCH in place of scripts (watched.go),
+// and notifies no waiting process. wire.Identity.Lacks says so.
 //
 // # Which server answers
 //
@@ -52,9 +53,11 @@
 // first compares that with the replication ID in INFO replication. A server in another run,
 // or a replica, does nothing, and the vote fails with a *quorum.RunError. A usual acquisition
 // takes no script; it compares in the same transaction, so it may have set its key in the
-// other run, which is then deleted. So a restart or a promotion shows at the next request, also behind a proxy that keeps its clients'
-// connections. This takes the right to INFO. Without it the run is hidden and nothing is
-// compared, and quorum.Hooks.Unprotected says so.
+// other run, which is then deleted. It may also have counted, or made a counter, which gives
+// no token there before it was lifted to the clock. So a restart or a promotion shows at the
+// next request, also behind a proxy that keeps its clients' connections. This takes the right
+// to INFO. Without it the run is hidden and nothing is compared, and quorum.Hooks.Unprotected
+// says so.
 //
 // A connection stays with its server though the address has moved to another one. So
 // connections are replaced after redis.Options.ConnMaxLifetime: 5 s by Harden, at most 30 s.
@@ -67,10 +70,11 @@
 // A single request is sent at once. Requests that many goroutines make while it is in flight
 // wait, and go out together in one pipeline on one connection: the acquisitions as one
 // transaction (MULTI), the releases as one script, the extensions as another. What isn't
-// usual, such as the first acquisition of a lock, is a script of its own; transaction.go
-// says what is. So a busy instance needs one system call where each caller
-// would need its own, and there is no mode to choose. With a distant server more batches are
-// in flight, up to 8, and also with Config.Replicas, because WAIT blocks its connection.
+// usual, such as the first acquisition of a lock in a run, is a script of its own;
+// transaction.go and start.go say what is. So a busy instance needs one system call where
+// each caller would need its own, and there is no mode to choose. With a distant server more
+// batches are in flight, up to 8, and also with Config.Replicas, because WAIT blocks its
+// connection.
 //
 // Each request has its own error. A reply that can't be read closes the connection, and the
 // outcome of the requests behind it is unknown.

@@ -142,14 +142,14 @@ func (c client) release(t *testing.T, lease *quorum.Lease) {
 
 // notices asks for a lock until the server has answered in another run than the client knows, and
 // returns the error of the last try. Tries that were too slow, or that a proxy refused before its
-// server was back, don't count.
+// server was back, or whose transaction it took apart, don't count.
 func (c client) notices(t *testing.T, key string) (err error) {
 	t.Helper()
 	noticed := false
 	for deadline := time.Now().Add(time.Minute); ; {
 		_, err = c.Coordinator.TryAcquire(t.Context(), key)
 		noticed = noticed || errors.Is(err, quorum.ErrOtherRun)
-		if again := slow(err) || errors.Is(err, instance.ErrServer); !again || time.Now().After(deadline) {
+		if again := slow(err) || errors.Is(err, instance.ErrServer) || errors.Is(err, instance.ErrReply); !again || time.Now().After(deadline) {
 			require.True(t, noticed, "%v", err)
 			return err
 		}

@@ -30,6 +30,7 @@ type Redis struct {
 	// transactions: the last Probe found that the server knows them.
 	transactions atomic.Bool
 	warm         warm
+	starts       starts
 	// nonce numbers the scripts' commands, so that each reply shows which one it is for.
 	nonce atomic.Uint64
 	pipe  pipe
@@ -45,8 +46,9 @@ var _ wire.Instance = (*Redis)(nil)
 
 // setText is a Set and its text.
 type setText struct {
-	set  wire.Set
-	text string
+	set       wire.Set
+	text      string
+	unvouched []byte // beside a counter that a transaction made, see start.go
 }
 
 // New makes an instance of a client, which the caller keeps and closes. It does no I/O and

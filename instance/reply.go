@@ -266,7 +266,7 @@ func (r *parser) end() bool { return !r.bad && len(r.rest) == 0 }
 // result is what a script answers.
 type result struct {
 	outcome int64
-	text    []byte // the holder's value, or the set
+	text    []byte // the holder's value, or the set; of a grant nil if a transaction would have done, see acquire.lua
 	ttl     int64  // PTTL, or the number of reserved tokens
 	token   int64
 	clock   time.Time

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 )
 
 // A usual grant takes no script. All locks of a batch for which nothing unusual is expected
-// (see warm) are asked for in one transaction:
+// (see warm), and those that are probably new (start.go), are asked for in one transaction:
 //
 //	MULTI
 //	ECHO nonce
@@ -30,12 +31,14 @@ import (
 //
 //   - the server is in the run that the request names (see run.lua), and
 //   - the text is the one that a grant would write (see counter.lua), so the set of
-//     instances and the run are right, and both keys live long enough.
+//     instances and the run are right, and both keys live long enough; or the transaction has
+//     just made the counter and a text (start.go).
 //
 // Then the lock is refused if SET was not done. It is granted if SET was done, and INCR gave
 // a token: a number above lostBelow, which no lost counter reaches, and no further ahead of
-// the clock than the client allows. In both cases acquire.lua would have found the same, and
-// in the second it would have done the same: set the key, and counted by one. So the four
+// the clock than the client allows; and above the clock, if it is the first one. In both cases
+// acquire.lua would have found the same. In the second it would have done the same: set the
+// key, and counted by one, or started the counter where the request says. So the four
 // properties that the proof of the tokens' order needs hold here too.
 //
 // A refusal does not say for how long the lock is held, as a script does. The next request
@@ -44,13 +47,15 @@ import (
 // If a transaction finds anything else (another run, set or period, a lost counter),
 // acquire.lua decides, in a second exchange. The request then names its own value as the one
 // to replace, because SET may have been done. Before that script has answered, the transaction
-// has left at most two things. The counter is higher by one, which does no harm, because a
-// server does fewer transactions than one in a microsecond, and so doesn't overtake the clock.
-// And the key is set, to a value that no lease has. The script deletes it if it doesn't grant
-// the lock. If the script does nothing, because the server is in another run, or if it never
-// arrives, the vote isn't Unsent, and quorum deletes the key (call.keySet). If the script
-// arrives after that delete, it finds the key gone and sets nothing. So of a request's two
-// commands only one ever sets the key, as quorum assumes (package presence).
+// has left at most three things. A counter that was there is higher by one, which does no harm,
+// because a server does fewer transactions than one in a microsecond, and so doesn't overtake
+// the clock. A counter that was not there is made, with a text that vouches for nothing
+// (start.go has what becomes of them). And the key is set, to a value that no lease has. The
+// script deletes it if it doesn't grant the lock. If the script does nothing, because the
+// server is in another run, or if it never arrives, the vote isn't Unsent, and quorum deletes
+// the key (call.keySet). If the script arrives after that delete, it finds the key gone and
+// sets nothing. So of a request's two commands only one ever sets the key, as quorum assumes
+// (package presence).
 //
 // A transaction that the server aborts has done nothing.
 
@@ -59,10 +64,23 @@ const lostBelow = 1e14
 
 // transactional reports whether a call is to be part of a transaction.
 func (r *Redis) transactional(c *call) bool {
-	req := &c.req
+	if c.byScript {
+		return false
+	}
+	c.unknown, c.guessed = false, false
+	switch req := &c.req; {
 	//guard:several-by-a-script  a lease on several keys isn't asked for by a transaction, which would set those that are free
-	return req.Op == wire.Acquire && req.Run != "" && req.Replace == "" && req.Fence.Reserve == 0 && len(req.Also) == 0 &&
-		!c.byScript && r.transactions.Load() && r.warm.has(c.warmth)
+	case len(req.Also) > 0:
+		return false
+	case req.Op != wire.Acquire || req.Run == "" || req.Replace != "" || req.Fence.Reserve > 0 || !r.transactions.Load():
+		return false
+	case r.warm.has(c.warmth):
+		return true
+	}
+	c.unknown = !r.warm.has(byScript(c.warmth)) && r.starts.can(c)
+	// There must be time for the script after a wrong guess.
+	c.guessed = c.unknown && r.starts.score.Load() > 0 && (c.stale.IsZero() || time.Until(c.stale) > r.pipe.rtt)
+	return c.guessed
 }
 
 // transaction is the commands of a transaction that are the same for any locks. They are
@@ -170,6 +188,10 @@ func (b *batch) addTransaction() {
 			c.counterKey()
 			commands++
 		}
+		if c.starts() {
+			c.prepareStart(b.pipe.r.setText(c.req.Fence.Set))
+			commands += 3
+		}
 	}
 	t.nonce.b = strconv.AppendUint(t.nonce.b[:0], b.pipe.r.nonce.Add(1), 10)
 	p := appendHead(t.exec.prefix[:0], commands, t.nonce.b)
@@ -189,9 +211,15 @@ func (b *batch) appendTransaction(cmds []redis.Cmder, name any) []redis.Cmder {
 	}
 	cmds = append(cmds, redis.NewRawWriteToCmd(&neverEnds, queuedReplies{batch: b}, t.keys...))
 	for _, c := range b.grants {
+		if c.starts() {
+			cmds = append(cmds, again(c.start.both))
+		}
 		cmds = append(cmds, again(c.grant.set))
 		if c.req.Fence.On {
 			cmds = append(cmds, again(c.grant.incr))
+		}
+		if c.starts() { // after INCR, which may have made a counter, too
+			cmds = append(cmds, again(c.start.counter), again(c.start.text))
 		}
 	}
 	return append(cmds, again(t.exec.cmd))
@@ -223,10 +251,7 @@ func (b *batch) readTransaction() {
 	t.texts = texts
 	locks := p // where the locks' replies begin
 	for _, c := range b.grants {
-		p.set()
-		if c.req.Fence.On {
-			p.counted()
-		}
+		p.executed(c)
 	}
 	if !p.end() || len(texts) != len(t.keys)-1 {
 		for _, c := range b.grants {
@@ -240,12 +265,11 @@ func (b *batch) readTransaction() {
 	for _, c := range b.grants {
 		usual.of(c, now, info, mark)
 		var text []byte
-		var token int64
-		c.keySet = locks.set()
 		if c.req.Fence.On {
 			text, texts = texts[0], texts[1:]
-			token = locks.counted()
 		}
+		set, token, made := locks.executed(c)
+		c.keySet = set
 		c.vote = wire.Vote{Outcome: wire.Refused}
 		if c.req.Clock {
 			c.vote.Clock = now
@@ -254,20 +278,27 @@ func (b *batch) readTransaction() {
 		//guard:run-is-compared-transaction  a vote by a transaction counts only in the run that the request names
 		case !usual.inRun:
 			c.decideByScript()
-		//guard:text-is-compared  a transaction grants only beside the text that the grant would write
-		case c.req.Fence.On && !bytes.Equal(text, usual.text):
+		//guard:text-is-compared  a transaction grants only beside the text that the grant would write, or that it has made
+		case c.req.Fence.On && !made && !bytes.Equal(text, usual.text):
 			c.decideByScript()
 		//guard:held-is-not-granted  a transaction grants only a lock whose key it has set
 		case !c.keySet:
-			b.pipe.r.warm.note(c.warmth, false) // the next try's script tells for how long
+			b.pipe.r.guessedWrong(c) // the next try's script tells for how long
 		//guard:lost-counter-grants-nothing  a transaction grants nothing from a counter that was lost
 		case c.req.Fence.On && token < lostBelow:
+			c.decideByScript()
+		//guard:made-in-time  a counter that a transaction has just made gives only a token above the clock
+		case made && token <= now.UnixMicro():
 			c.decideByScript()
 		//guard:transaction-bounded  a transaction grants no token that is further ahead of the clock than the client allows
 		case token > min(now.UnixMicro()+c.ahead, int64(fencing.MaxToken)):
 			c.decideByScript()
 		default:
 			c.vote.Outcome, c.vote.Token = wire.Granted, fencing.Token(token)
+			if c.guessed {
+				b.pipe.r.starts.note(true)
+				b.pipe.r.warm.note(c.warmth, !made) // beside the text that it made the next grant takes a script
+			}
 		}
 	}
 }
@@ -277,8 +308,11 @@ func (b *batch) readTransaction() {
 func (b *batch) forgetFailed() {
 	r, t := b.pipe.r, b.transaction
 	for _, c := range b.grants {
-		if c.vote.Outcome == wire.Failed {
-			r.warm.note(c.warmth, false)
+		if c.vote.Outcome == wire.Failed && !c.resend {
+			r.guessedWrong(c)
+			if c.starts() && namesStart(t.why) {
+				r.starts.refused(&c.req.Run)
+			}
 		}
 	}
 	if _, bad := t.began.failure(); bad && len(t.exec.reply.raw) == 0 {
@@ -289,7 +323,51 @@ func (b *batch) forgetFailed() {
 // decideByScript has a script decide what a transaction didn't grant.
 func (c *call) decideByScript() {
 	c.byScript, c.resend = true, true
-	c.in.pipe.r.warm.note(c.warmth, false)
+	c.in.pipe.r.guessedWrong(c)
+}
+
+// guessedWrong has a script ask for the lock the next time.
+func (r *Redis) guessedWrong(c *call) {
+	r.warm.note(c.warmth, false)
+	if c.guessed {
+		r.starts.note(false)
+	}
+}
+
+// scriptDecided takes in the vote of a script, and whether a transaction would have done.
+func (r *Redis) scriptDecided(c *call, usual bool) {
+	if c.several() {
+		return
+	}
+	granted := c.vote.Outcome == wire.Granted
+	r.warm.note(c.warmth, granted)
+	if c.unknown && !c.byScript {
+		r.starts.note(granted && usual)
+	}
+}
+
+// executed reads the replies to the commands for one lock: whether SET was done, the counter
+// after INCR, and whether the counter was made, with a text, and both have a TTL.
+func (r *parser) executed(c *call) (set bool, token int64, made bool) {
+	done := func() bool {
+		if bytes.HasPrefix(r.rest, []byte("-")) {
+			c.in.pipe.r.starts.refused(&c.req.Run)
+		}
+		return r.counted() == 1
+	}
+	if c.starts() {
+		made = done()
+	}
+	set = r.set()
+	if c.req.Fence.On {
+		token = r.counted()
+	}
+	if c.starts() {
+		counter, text := done(), done()
+		//guard:made-is-told  a counter counts as made by a transaction only if the server says so
+		made = made && counter && text
+	}
+	return set, token, made
 }
 
 // set reads the reply to SET: whether it was done.
@@ -368,12 +446,36 @@ func (b *batch) readAborted(text string) bool {
 	case ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, wire.ErrNotMaster:
 		// The server does nothing for now. No Probe need follow when that is over.
 	default:
-		// Perhaps the user lacks a right that the script doesn't need. The next Probe tries
-		// again.
-		b.pipe.r.transactions.Store(false)
+		// Perhaps the user lacks a right that the script doesn't need.
+		reason := cmp.Or(b.transaction.why, why)
+		guessed := func(c *call) bool { return c.guessed }
+		if i := slices.IndexFunc(b.grants, guessed); i >= 0 && (namesStart(reason) || namesKey(reason)) {
+			// The other locks are tried again, without those of which nothing is known.
+			if namesStart(reason) {
+				b.pipe.r.starts.refused(&b.grants[i].req.Run)
+			}
+			for _, c := range b.grants {
+				if c.resend = true; c.guessed {
+					c.decideByScript()
+				}
+			}
+			return true
+		}
+		b.pipe.r.transactions.Store(false) // the next Probe tries again
 	}
 	for _, c := range b.grants {
 		c.decideByScript()
 	}
 	return true
+}
+
+// namesStart reports whether an error is about a command that makes a counter.
+func namesStart(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(text, "msetnx") || strings.Contains(text, "pexpire")
+}
+
+// namesKey reports whether an error says that the user has no right to a key.
+func namesKey(text string) bool {
+	return kindOf(text) == ErrPermission && strings.Contains(text, " key")
 }

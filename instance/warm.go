@@ -7,14 +7,16 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// warm remembers the locks that the next request will probably be granted by a transaction:
-// the last one here was granted, in the same run of the server and under the same set of
-// instances, so the text beside the counter is the one that the next grant needs.
+// warm remembers locks by what the next request for them takes. A transaction, if the last one
+// here was granted by a script or by the usual transaction, in the same run of the server and
+// under the same set of instances: so the text beside the counter is the one that the next
+// grant needs. Or a script, if the last one here was refused, failed, or made the counter. Of
+// other locks this client knows nothing, and guesses (see starts).
 //
-// It is only a guess. A lock that is forgotten, because others took its places, costs a
-// script. A lock that is remembered wrongly costs a transaction that grants nothing. Then the
-// lock is forgotten, so waiting for a lock costs at most one such transaction for each grant,
-// and a client with another set of instances writes nothing to the locks of others.
+// It is only a guess. A lock that is remembered wrongly costs an exchange, and takes a script
+// the next time. So waiting for a lock costs at most one such transaction for each grant, and a
+// client with another set of instances writes once to the locks of others. A lock that is
+// forgotten, because others took its places, costs no more than one that is not known.
 type warm struct {
 	seed   maphash.Seed
 	places [1024][4]atomic.Uint64 // a lock may be in any of four
@@ -41,20 +43,31 @@ func (w *warm) has(hash uint64) bool {
 	return false
 }
 
-// note remembers whether a lock was granted.
-func (w *warm) note(hash uint64, granted bool) {
+// byScript is the hash under which a lock is remembered that takes a script.
+func byScript(hash uint64) uint64 { return ^hash }
+
+// note remembers whether a lock will probably be granted by a transaction, or takes a script.
+func (w *warm) note(hash uint64, usual bool) {
+	other := byScript(hash)
+	if !usual {
+		hash, other = other, hash
+	}
+	w.forget(other)
+	if w.has(hash) {
+		return
+	}
 	places := w.of(hash)
-	switch {
-	case !granted:
-		for i := range places {
-			places[i].CompareAndSwap(hash, 0)
+	for i := range places {
+		if places[i].CompareAndSwap(0, hash) {
+			return
 		}
-	case !w.has(hash):
-		for i := range places {
-			if places[i].CompareAndSwap(0, hash) {
-				return
-			}
-		}
-		places[hash>>32%uint64(len(places))].Store(hash)
+	}
+	places[hash>>32%uint64(len(places))].Store(hash)
+}
+
+func (w *warm) forget(hash uint64) {
+	places := w.of(hash)
+	for i := range places {
+		places[i].CompareAndSwap(hash, 0)
 	}
 }

@@ -585,7 +585,7 @@ func (w *watched) judge(c *call, s *step, d *decision, first, second *found, rep
 	}
 	c.take(d.result)
 	if c.req.Op == wire.Acquire {
-		w.b.pipe.r.warm.note(c.warmth, c.vote.Outcome == wire.Granted)
+		w.b.pipe.r.scriptDecided(c, d.result.text == nil)
 	}
 }
 

@@ -149,13 +149,25 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 // Usual reports whether package instance may ask for a lock by a transaction (see its
 // transaction.go), whose writes don't depend on what the server finds. A Server and the
 // simulated servers then do the same, as the worst case: where the lock is held or the server
-// is in another run, the counter rises for nothing, and in another run the key is set.
+// is in another run, the counter rises or is made for nothing, and in another run the key is
+// set.
 func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
-	if cmd.Op != wire.Acquire || cmd.Run == "" || cmd.Replace != "" || cmd.Fence.Reserve > 0 || len(cmd.Also) > 0 {
-		return false
-	}
 	r, _, _ := d.Records.Get(cmd.Key, now)
-	return !cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run
+	return plain(cmd) && (!cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run) || d.Makes(cmd, now)
+}
+
+// plain reports whether a request is of the kind that a transaction can ask for.
+func plain(cmd wire.Request) bool {
+	return cmd.Op == wire.Acquire && cmd.Run != "" && cmd.Replace == "" && cmd.Fence.Reserve == 0 && len(cmd.Also) == 0
+}
+
+// Makes reports whether a transaction may make the lock's counter (start.go in package
+// instance), and a record beside it that is Unvouched. Run does so only where that is for nothing:
+// a counter that it grants from has a record with the run, as a script writes it.
+func (d *Data) Makes(cmd wire.Request, now time.Time) bool {
+	_, _, counted := d.Counters.Get(cmd.Key, now)
+	_, _, recorded := d.Records.Get(cmd.Key, now)
+	return plain(cmd) && cmd.Fence.On && cmd.Fence.Token > 0 && !counted && !recorded
 }
 
 // Spill executes on a server in another run what a transaction does there. It reports
@@ -172,9 +184,14 @@ func (d *Data) Spill(cmd wire.Request, now time.Time) (set bool) {
 	return true
 }
 
-// spill counts for nothing. A counter that was lost stays lost: package instance knows it by
-// its few digits.
+// spill counts for nothing, or makes a counter. One that was lost stays lost otherwise: package
+// instance knows it by its few digits.
 func (d *Data) spill(cmd wire.Request, now time.Time) {
+	if d.Makes(cmd, now) {
+		d.Counters.Put(cmd.Key, cmd.Fence.Token, now.Add(cmd.Fence.TTL))
+		d.Records.Put(cmd.Key, Record{Set: cmd.Fence.Set.String(), Run: Unvouched}, now.Add(cmd.Fence.TTL))
+		return
+	}
 	if token, expires, known := d.Counters.Get(cmd.Key, now); known && cmd.Fence.On {
 		d.Counters.Put(cmd.Key, token+1, expires)
 	}
@@ -201,7 +218,7 @@ func (d *Data) next(cmd wire.Request, now time.Time) fencing.Token {
 	r, _, _ := d.Records.Get(cmd.Key, now)
 	clock := fencing.Token(max(0, now.UnixMicro()))
 	token++
-	if !known || cmd.Run != "" && r.Run != cmd.Run {
+	if !known || cmd.Run != "" && r.Run != cmd.Run || r.Run == Unvouched {
 		// Above every token that the server gave before it lost its counter, or came back
 		// with an older one: see the proof in package quorum.
 		token = max(token, clock+1)
@@ -215,7 +232,7 @@ func (d *Data) next(cmd wire.Request, now time.Time) fencing.Token {
 // counted writes the counter of a grant, and its record.
 func (d *Data) counted(cmd wire.Request, token fencing.Token, now time.Time) {
 	r, _, _ := d.Records.Get(cmd.Key, now)
-	if cmd.Run != "" {
+	if cmd.Run != "" || r.Run == Unvouched {
 		r.Run = cmd.Run
 	}
 	r.Set = cmd.Fence.Set.String()

@@ -22,7 +22,8 @@ const (
 	// same step, and Vote.Replaced says so.
 	//
 	// Granted: set. Refused: the key exists, or another Set was used for it. A request that
-	// names a Run may raise the counter by one although it is refused or fails.
+	// names a Run may raise the counter by one although it is refused or fails. If there was
+	// none it may make one at Fence.Token, which then belongs to Fence.Set.
 	Acquire Op = iota + 1
 
 	// Raise lifts the counter to Fence.Token if it is lower, but only while the key holds
@@ -130,8 +131,8 @@ type Request struct {
 	// does nothing and answers with a *RunError. The server compares in the same atomic
 	// step in which it carries out the request, so no proxy, no moved address and no
 	// restart can come between. Only an Acquire may do something there: set its key, if the
-	// vote isn't Unsent, and raise the counter by one. Empty if the run is hidden or not watched: then any server
-	// will do.
+	// vote isn't Unsent, and raise the counter by one, or make one at Fence.Token. Empty if the
+	// run is hidden or not watched: then any server will do.
 	//
 	// After a restart or a promotion a server may have an older counter than the one that
 	// tokens were given from. So the first Acquire with a Fence in a run lifts the counter
@@ -164,7 +165,9 @@ type Fence struct {
 	// starts that would start from the server's clock, because it was lost or the last grant
 	// was in another run: at Token, if that is above the clock and no further ahead of it
 	// than Ahead, or else right above the clock. So a new resource's counters start at the
-	// same token on all instances. Zero means no preference.
+	// same token on all instances. The second grant may start from the clock again. A Token
+	// further ahead than that may fail with ErrCounter in place of a start from the clock: then
+	// a counter was made there. Zero means no preference.
 	Token fencing.Token
 
 	// TTL is the least time for which the counter lives after this request (Acquire,

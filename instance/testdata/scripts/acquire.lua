@@ -49,15 +49,17 @@ end
 -- the client knew it, with the epoch (see run.lua). If the client knew none, the run in the
 -- text stays. The quarter is a fourth of the time, in milliseconds, for which a counter
 -- outlives its last grant. The period is the server's clock divided by the quarter. 0/0 is
--- no period: the text is from a Restore.
+-- no period: the text is from a Restore, or from a transaction that made the counter (start.go).
+-- That one has ? in place of a run. Neither vouches for the counter.
 --
 -- A grant that finds the text that it would write writes only the counter. That is nearly
 -- every grant, and takes no script (transaction.go). The first grant in each period finds
 -- another text: it writes both keys anew with a TTL of six quarters. A period is one
 -- quarter long, so every grant leaves both keys at least five: the four that were promised,
 -- and one for the run time of a script, because the server dates its writes by the script's
--- start. The period and the TTLs follow the same clock, so its jumps do no harm. Only a
--- grant ever shortens the TTL of either key.
+-- start. A transaction that makes both keys gives them six quarters, too. The period and the
+-- TTLs follow the same clock, so its jumps do no harm. Only a grant ever shortens the TTL of
+-- either key.
 --
 -- most is what a grant may count up to: as far ahead of the clock as the client allows, and
 -- no further than Lua's numbers are exact, 2^53-1. The tokens' order depends on it, because
@@ -108,7 +110,8 @@ end
 --
 -- A counter below 10^14 was lost. Every other one started from a clock, in microseconds, and
 -- these passed 10^14 in March 1973. It may have been counted since it was lost, by a
--- transaction that granted nothing (transaction.go), so 1 is not the only sign.
+-- transaction that granted nothing (transaction.go), so 1 is not the only sign. One that a
+-- transaction made anew looks as if it was not lost, but its text has ? in place of a run.
 --
 -- Reserved tokens are below the clock, so that they never lift a counter above it, however
 -- fast they are used.
@@ -125,7 +128,8 @@ local function count(counter, key, found, known, wanted, start)
   local token, written = counted, text
   --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
   --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
-  if counted < 100000000000000 or run ~= '' and run ~= known then
+  --guard:made-counter-from-clock  a counter that a transaction made, perhaps late, goes on from the clock
+  if counted < 100000000000000 or run ~= '' and run ~= known or known == '?' then
     --guard:start-bounded  a counter starts no further ahead of the clock than the client allows
     if start > most then start = 0 end
     --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
@@ -142,7 +146,7 @@ local function count(counter, key, found, known, wanted, start)
   --guard:reserved-below-clock  reserved tokens never take a counter above the clock
   local spare = math.max(0, math.min(wanted, clock - token))
   --guard:known-run-stays  a client that doesn't know the run keeps the run that others wrote
-  if run == '' then written = text .. known end -- text ends where the run goes
+  if run == '' and known ~= '?' then written = text .. known end -- text ends where the run goes
   if token == counted and written == found then
     if spare == 0 then return token, 0 end
     --guard:reserved-counted  reserved tokens are counted, so that nobody else gets them
@@ -172,7 +176,8 @@ end
 -- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
 -- Package quorum counts on that: it takes a delete that found the value as a sign that the
 -- request can't set the key any more.
--- The reply's ttl is the number of reserved tokens.
+-- If the lock is granted, the reply's ttl is the number of reserved tokens, and its text is ''
+-- if a transaction would not have granted it, because of the text beside the counter.
 --
 -- The proof of the tokens' order (quorum/internal/settlement) needs four properties.
 --
@@ -222,4 +227,4 @@ if KEYS[3] then
 end
 --guard:key-expires  a key whose holder died is gone after its TTL
 redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
-return answer(held and held ~= value and 3 or 1, false, spare or 0, token or 0)
+return answer(held and held ~= value and 3 or 1, found and found ~= text and '' or false, spare or 0, token or 0)

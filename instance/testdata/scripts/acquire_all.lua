@@ -59,15 +59,17 @@ end
 -- the client knew it, with the epoch (see run.lua). If the client knew none, the run in the
 -- text stays. The quarter is a fourth of the time, in milliseconds, for which a counter
 -- outlives its last grant. The period is the server's clock divided by the quarter. 0/0 is
--- no period: the text is from a Restore.
+-- no period: the text is from a Restore, or from a transaction that made the counter (start.go).
+-- That one has ? in place of a run. Neither vouches for the counter.
 --
 -- A grant that finds the text that it would write writes only the counter. That is nearly
 -- every grant, and takes no script (transaction.go). The first grant in each period finds
 -- another text: it writes both keys anew with a TTL of six quarters. A period is one
 -- quarter long, so every grant leaves both keys at least five: the four that were promised,
 -- and one for the run time of a script, because the server dates its writes by the script's
--- start. The period and the TTLs follow the same clock, so its jumps do no harm. Only a
--- grant ever shortens the TTL of either key.
+-- start. A transaction that makes both keys gives them six quarters, too. The period and the
+-- TTLs follow the same clock, so its jumps do no harm. Only a grant ever shortens the TTL of
+-- either key.
 --
 -- most is what a grant may count up to: as far ahead of the clock as the client allows, and
 -- no further than Lua's numbers are exact, 2^53-1. The tokens' order depends on it, because
@@ -118,7 +120,8 @@ end
 --
 -- A counter below 10^14 was lost. Every other one started from a clock, in microseconds, and
 -- these passed 10^14 in March 1973. It may have been counted since it was lost, by a
--- transaction that granted nothing (transaction.go), so 1 is not the only sign.
+-- transaction that granted nothing (transaction.go), so 1 is not the only sign. One that a
+-- transaction made anew looks as if it was not lost, but its text has ? in place of a run.
 --
 -- Reserved tokens are below the clock, so that they never lift a counter above it, however
 -- fast they are used.
@@ -135,7 +138,8 @@ local function count(counter, key, found, known, wanted, start)
   local token, written = counted, text
   --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
   --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
-  if counted < 100000000000000 or run ~= '' and run ~= known then
+  --guard:made-counter-from-clock  a counter that a transaction made, perhaps late, goes on from the clock
+  if counted < 100000000000000 or run ~= '' and run ~= known or known == '?' then
     --guard:start-bounded  a counter starts no further ahead of the clock than the client allows
     if start > most then start = 0 end
     --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
@@ -152,7 +156,7 @@ local function count(counter, key, found, known, wanted, start)
   --guard:reserved-below-clock  reserved tokens never take a counter above the clock
   local spare = math.max(0, math.min(wanted, clock - token))
   --guard:known-run-stays  a client that doesn't know the run keeps the run that others wrote
-  if run == '' then written = text .. known end -- text ends where the run goes
+  if run == '' and known ~= '?' then written = text .. known end -- text ends where the run goes
   if token == counted and written == found then
     if spare == 0 then return token, 0 end
     --guard:reserved-counted  reserved tokens are counted, so that nobody else gets them
@@ -223,7 +227,8 @@ if fenced then
     if failure then return failure end
     local counted = held[i] + 1
     -- As in counter.lua.
-    usual[i] = counted >= 100000000000000 and (run == '' or run == known[i])
+    --guard:each-made-from-clock  a counter that a transaction made goes on from the clock, also beside others
+    usual[i] = counted >= 100000000000000 and (run == '' or run == known[i]) and known[i] ~= '?'
     --guard:each-counter-from-clock  a counter that was lost or is of another run goes on from the clock, also beside others
     if not usual[i] then
       counted = math.max(counted, clock + 1)
@@ -238,7 +243,7 @@ if fenced then
   end
   for i = 1, n do
     local written = text
-    if run == '' then written = text .. known[i] end
+    if run == '' and known[i] ~= '?' then written = text .. known[i] end
     --guard:all-counters-at-token  each counter of a lease on several keys is raised to its token
     if usual[i] and written == found[i] then
       call('INCRBY', KEYS[n + i], string.format('%.0f', token - held[i]))

@@ -87,7 +87,8 @@ if fenced then
     if failure then return failure end
     local counted = held[i] + 1
     -- As in counter.lua.
-    usual[i] = counted >= 100000000000000 and (run == '' or run == known[i])
+    --guard:each-made-from-clock  a counter that a transaction made goes on from the clock, also beside others
+    usual[i] = counted >= 100000000000000 and (run == '' or run == known[i]) and known[i] ~= '?'
     --guard:each-counter-from-clock  a counter that was lost or is of another run goes on from the clock, also beside others
     if not usual[i] then
       counted = math.max(counted, clock + 1)
@@ -102,7 +103,7 @@ if fenced then
   end
   for i = 1, n do
     local written = text
-    if run == '' then written = text .. known[i] end
+    if run == '' and known[i] ~= '?' then written = text .. known[i] end
     --guard:all-counters-at-token  each counter of a lease on several keys is raised to its token
     if usual[i] and written == found[i] then
       call('INCRBY', KEYS[n + i], string.format('%.0f', token - held[i]))

@@ -39,11 +39,11 @@ import (
 //   - Another set of instances: if it locked before, MSETNX does nothing. If it comes later, it
 //     is refused, as after every grant.
 //
-// No line enforces that clients with a version of this library from before this file name a run.
-// They treat the text as that of a Restore. One that names no run goes on from what it finds:
-// also from a counter that came late after the real one was lost. Nor does a line enforce that
-// the request's Token is near the clock. quorum's is no further ahead of the slowest server that
-// it knows than half an InstanceTimeout (serverclock.Start).
+// No line enforces that requests name a run. quorum's do; a client with a version of this library
+// from before this file treats the text as that of a Restore. A request that names no run goes on
+// from what it finds: also from a counter that came late after the real one was lost. Nor does a
+// line enforce that the request's Token is near the clock. quorum's is no further ahead of the
+// slowest server that it knows than half an InstanceTimeout (serverclock.Start).
 //
 // # What a request in vain leaves
 //

@@ -98,7 +98,8 @@
 // T_A was no further ahead of s's clock than the time from A to B. Usually T_A is behind that
 // clock: a counter gets ahead of its server's clock only if another server's clock is ahead, and
 // where it starts, by no more than half an InstanceTimeout (serverclock.Start). A counter that a
-// transaction made starts twice, with the first and the second grant.
+// transaction made starts twice, with the first and the second grant, and a refused request may
+// make one, too.
 package settlement
 
 import (

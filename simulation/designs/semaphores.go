@@ -90,30 +90,29 @@ func countedByServers(cfg *simulation.Config) {
 	}
 }
 
-// anyOf is a semaphore with a lock for each permit, by AcquireAny.
+// anyOf is a semaphore with a lock for each permit.
 type anyOf struct {
 	simulation.Locker
-	c *quorum.Coordinator
+	c        *quorum.Coordinator
+	patience Patience
 }
 
 // Coordinator shows what a crash closes.
 func (a anyOf) Coordinator() *quorum.Coordinator { return a.c }
 
 func (a anyOf) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
-	return a.permit(ctx, key, a.c.TryAcquireAny)
-}
-
-func (a anyOf) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
-	return a.permit(ctx, key, a.c.AcquireAny)
-}
-
-func (anyOf) permit(ctx context.Context, key string, acquire func(context.Context, ...string) (*quorum.Lease, error)) (simulation.Lease, error) {
 	keys := make([]string, permits)
 	for n := range keys {
 		keys[n] = place(key, n+1)
 	}
-	lease, err := acquire(ctx, keys...)
+	lease, err := a.c.TryAcquireAny(ctx, keys...)
 	return asPermit(key, lease, err)
+}
+
+// Acquire isn't AcquireAny, which waits for each key on a goroutine of its own. Several of them may
+// be woken by one event, and then the scheduler decides which is first.
+func (a anyOf) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
+	return a.patience.Acquire(ctx, func(int) (simulation.Lease, error) { return a.TryAcquire(ctx, key) })
 }
 
 // lockForEach is the library's semaphore.
@@ -125,7 +124,7 @@ func lockForEach(cfg *simulation.Config) {
 		if err != nil {
 			return nil, err
 		}
-		return anyOf{simulation.Library(c), c}, nil
+		return anyOf{simulation.Library(c), c, PatienceOf(p)}, nil
 	}
 }
 
@@ -138,8 +137,8 @@ func semaphores() []Design {
 		Cure:     "any-of-two",
 		Apply:    countedByServers,
 	}, {
-		Name: "any-of-two", Title: "a semaphore with a lock for each of two permits: this library's AcquireAny", Group: Semaphores, Servers: 5,
-		Source:   "package quorum, Coordinator.AcquireAny",
+		Name: "any-of-two", Title: "a semaphore with a lock for each of two permits: this library's TryAcquireAny", Group: Semaphores, Servers: 5,
+		Source:   "package quorum, Coordinator.TryAcquireAny",
 		Promises: "two holders at a time, under the assumptions of default",
 		Breaks:   "as default: each permit is a lock",
 		Apply:    lockForEach,

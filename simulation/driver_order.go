@@ -9,14 +9,14 @@ func ofProcess(p *process) uint64 { return 1 << p.index }
 
 func ofServer(s *server) uint64 { return 1 << (maxOrderProcesses + s.index) }
 
-// touch notes that the present step touches parts of the world.
+// touch records that the current step touches parts of the world.
 func (w *world) touch(parts uint64) {
 	if o := w.cfg.Order; o != nil && len(o.Steps) > 0 {
 		o.Steps[len(o.Steps)-1].Touched |= parts
 	}
 }
 
-// step is the number of the present step.
+// step is the index of the current step.
 func (w *world) step() int {
 	if w.cfg.Order == nil {
 		return -1
@@ -24,16 +24,16 @@ func (w *world) step() int {
 	return len(w.cfg.Order.Steps) - 1
 }
 
-// unsaid is an event that can't happen any more. It is told at which step that was decided.
+// unsaid is an event that may become impossible. overSince is the step that made it impossible.
 type unsaid interface{ overSince() int }
 
-// choose removes the event that is chosen from the queue, which isn't in its usual order any
-// more. ended says that the run is to end.
+// choose removes the chosen event from the queue. Then the queue is no longer in its usual order.
+// ended says that the run is to end.
 func (w *world) choose() (e event, ok, ended bool) {
 	o := w.cfg.Order
 	for !w.orderEnded {
 		if n := len(o.Steps); n > 0 && o.Steps[n-1].Touched == 0 {
-			o.Steps[n-1].Touched = touchesEverything // nothing is known of it
+			o.Steps[n-1].Touched = touchesEverything // nothing is known about it
 		}
 		w.queue = slices.DeleteFunc(w.queue, func(e event) bool {
 			if e.what.live() {
@@ -47,7 +47,7 @@ func (w *world) choose() (e event, ok, ended bool) {
 			return event{}, false, false
 		}
 		at := 0
-		// What comes before all others of its moment is no choice.
+		// An event that comes before all others of its moment is no choice.
 		forced := len(due) > 0 && w.queue[due[0]].first < 0
 		if forced {
 			due = due[:1]
@@ -89,9 +89,9 @@ func (w *world) choose() (e event, ok, ended bool) {
 	return event{}, false, true
 }
 
-// due lists the events that can be next, in the order in which they were caused, and the moment
-// to which time can pass. waits says that it can pass although some are due, because these are
-// faults.
+// due lists the events that can be next, in the order in which they were caused. next is the moment
+// to which time can pass. waits says that no event is due except for faults, so
+// that time can pass.
 func (w *world) due() (due []int, waits bool, next int64) {
 	now := w.now.Load()
 	next, waits = never, true
@@ -111,7 +111,7 @@ func (w *world) due() (due []int, waits bool, next int64) {
 	return due, waits, next
 }
 
-// dueAt is when an event can happen: later if messages or its process are stopped.
+// dueAt is when an event can happen. It is later if messages are stalled or its process is paused.
 func (e *event) dueAt(w *world) int64 {
 	at := e.at
 	if e.message {
@@ -123,13 +123,13 @@ func (e *event) dueAt(w *world) int64 {
 	return at
 }
 
-// drop drops an event that can't happen any more.
+// drop handles an event that can no longer happen.
 func (w *world) drop(e event) {
 	if m, ok := e.what.(interface{ missed(w *world, at int64) }); ok {
 		m.missed(w, e.at)
 	}
 	if e.fault || e.dueAt(w) > w.now.Load() {
-		return // a fault would come after the end of all processes
+		return // the fault would come after the end of all processes
 	}
 	step := w.step()
 	if u, ok := e.what.(unsaid); ok {
@@ -138,7 +138,8 @@ func (w *world) drop(e event) {
 	w.cfg.Order.expand(step)
 }
 
-// name names an event for Option.ID. Events with one tie are caused by the same process.
+// name names an event for Option.ID. Events with the same tie are caused by the same process, so their
+// numbers don't depend on the order of independent events.
 func (w *world) name(tie uint64) uint64 {
 	if w.cfg.Order == nil {
 		return 0
@@ -155,7 +156,7 @@ func (k Kind) disables() bool {
 	return slices.Contains([]Kind{Pause, Suspend, Crash, Reboot}, k)
 }
 
-// touches are the parts of the world that a fault changes.
+// touches returns the parts of the world that a fault changes.
 func (f Fault) touches(w *world) (parts uint64) {
 	switch {
 	case f.Process != "" && slices.Contains([]Kind{Pause, Suspend, Crash, Reboot, Step, Rate}, f.Kind):

@@ -2,59 +2,60 @@ package simulation
 
 import "time"
 
-// Order makes the order of a run's events a choice. Without it, the order follows from drawn
-// latencies. Package orders goes through all orders of a small world in this way.
+// Order makes the order of a run's events a choice. Without an Order, random latencies decide it.
+// Package orders uses it to walk through all orders of a small world.
 //
-// From a moment on, messages take no time: of the events that are due, any may be next, and
-// time passes only when none is due. So a message may be overtaken by every other event of its
-// moment. Faults without an Nth are due at the same moment, or at their At if that is later,
-// and they alone don't stop time: "time passes" is an option beside them. Delay, Lose, Cut,
-// Reorder and Duplicate without an Nth keep their time.
+// After From, messages take no time. Any of the events that are due may be next, and time passes
+// only when none is due. So every other event of the same moment may come before a message.
 //
-// A run fills in Steps, so each run needs an Order of its own.
+// A fault without an Nth is due at From, or at its At if that is later. It may happen at any time
+// after that, because faults alone don't stop time: beside them, "time passes" is an option. The
+// exceptions are Delay, Lose, Cut, Reorder and Duplicate without an Nth, which happen at their At.
+//
+// A run fills in Steps, so each run needs a new Order.
 type Order struct {
-	// From is the moment, after the start of all processes. Before it nothing is chosen.
+	// From is the moment at which the choices begin. All processes must have started before it.
 	From time.Duration
-	// Choose returns the index of the event that happens next. The events are in the order
-	// in which they were caused. A negative number ends the run. Default: always the first.
+	// Choose returns the index of the event that happens next. The options are in the order in
+	// which they were caused. A negative index ends the run. Default: always the first option.
 	Choose func(options []Option) int
-	// Steps are the steps so far, one for each event.
+	// Steps are the steps so far. In each of them one event happens, or time passes.
 	Steps []OrderStep
 }
 
 // Option is an event that can be next.
 type Option struct {
-	// ID names the event. It has the same name in all runs of a world in which what causes it
-	// is the same.
+	// ID names the event. It is the same in all runs of a world in which the event has the same
+	// causes.
 	ID uint64
-	// After is the number of the step that caused it, -1 if it was caused before the first.
+	// After is the index of the step that caused the event, -1 if no step did.
 	After int
-	// Fault says that it is a fault, for which time doesn't wait.
+	// Fault says that the event is a fault. Time doesn't wait for faults.
 	Fault bool
 }
 
-// TimePasses is the Option.ID of a step in which only time passes. All that was due has happened
-// before, except for faults.
+// TimePasses is the Option.ID of a step in which only time passes. All events that were due have
+// happened before it, except for faults.
 const TimePasses = 1
 
-// OrderStep is one event that was chosen.
+// OrderStep is one step: its options, which of them happened, and what that did.
 type OrderStep struct {
 	Options []Option
-	// Chosen is the index of the one that happened.
+	// Chosen is the index of the option that happened.
 	Chosen int
-	// Touched are the parts of the world that it has read or changed, as a set of bits. If
-	// two events that follow each other touch no common part, and one doesn't cause the
+	// Touched are the parts of the world that the event has read or changed, as a set of bits.
+	// If two events that follow each other touch no common part, and neither causes the
 	// other, their order makes no difference. The state of a process includes its
-	// connections; requests on their way belong to no part, because each has one reader.
-	// Time is read by everything and passes only in a step that touches everything.
+	// connections. Requests in flight belong to no part, because each has one reader. Every
+	// event may read the time, so a step in which time passes touches everything.
 	Touched uint64
-	// Expands says that the step may keep other events from happening: those of a process
-	// that it stops, or a reply that comes too late because of it. An order in which they
-	// come first can't be found by comparing the steps of this run.
+	// Expands says that the step may keep other events from happening: the events of a
+	// process that it stops, or a reply that comes too late because of it. Then the steps of
+	// this run don't show the orders in which those events come first.
 	Expands bool
 }
 
-// The parts of the world in OrderStep.Touched: processes, servers, the resource, and what the checks
+// The parts of the world in OrderStep.Touched are processes, servers, the resource, and what the checks
 // compare.
 const (
 	maxOrderProcesses = 32
@@ -64,16 +65,16 @@ const (
 	touchesEverything = 1<<64 - 1
 )
 
-// expand marks a step that has kept an event from happening.
+// expand records that a step has kept an event from happening.
 func (o *Order) expand(step int) {
 	if step >= 0 && step < len(o.Steps) {
 		o.Steps[step].Expands = true
 	}
 }
 
-// Follow makes an Order.Choose of a list of choices. Where there is only one option, there is
-// nothing to choose, and the list has no number for it. A number that is too large means the
-// last option, and the first is chosen after the end of the list.
+// Follow makes an Order.Choose from a list of choices. A step with only one option isn't a choice,
+// and the list has no number for it. A number that is too large means the last option. After the
+// end of the list, the first option is chosen.
 func Follow(choices []int) func([]Option) int {
 	return chooseAmong(func(n int, _ int) int {
 		if n < len(choices) {
@@ -83,12 +84,12 @@ func Follow(choices []int) func([]Option) int {
 	})
 }
 
-// DrawOrder makes an Order.Choose that draws from a seed.
+// DrawOrder makes an Order.Choose that chooses at random, from a seed.
 func DrawOrder(seed uint64) func([]Option) int {
 	return chooseAmong(func(n, options int) int { return int(draw(seed, tagOrder, uint64(n)) % uint64(options)) })
 }
 
-// chooseAmong numbers the choices among several options.
+// chooseAmong numbers the steps that have several options.
 func chooseAmong(choose func(n, options int) int) func([]Option) int {
 	n := 0
 	return func(options []Option) int {
@@ -100,7 +101,7 @@ func chooseAmong(choose func(n, options int) int) func([]Option) int {
 	}
 }
 
-// Choices are the choices of a run, for Follow.
+// Choices returns the choices of a run, for Follow.
 func (o *Order) Choices() []int {
 	var choices []int
 	for _, s := range o.Steps {

@@ -1,21 +1,21 @@
 /* Why tokens rise: the argument of quorum/internal/settlement as a model for Spin.
  *
- * Two clients take one lock on three servers, one round each. A key may go at any moment: the
- * order of the tokens doesn't depend on how long leases last. One server may restart, with its
- * data, with older data or with none. After that MaxTTL may pass. A server's clock shows the
- * time, or up to AHEAD more. AHEAD is half of MaxTTL.
+ * Two clients take the same lock on three servers. Each makes one attempt, a round. A key may go
+ * at any moment, because the order of tokens doesn't depend on how long leases last. One server
+ * may restart once, with its data, with older data or with none. After that MaxTTL may pass. A
+ * server's clock shows the time, or up to AHEAD more. AHEAD is half of MaxTTL.
  *
- * The claim: of two rounds that were won, the one that a common server granted later has the
- * larger token. go test ./docs -run TestModel checks all states. Each symbol of an #ifdef breaks
- * one rule, and Spin must then find a way to break the claim:
+ * The claim: if both rounds are won, the one that a common server granted later has the larger
+ * token. go test ./docs -run TestModel checks all states. Each symbol of an #ifdef breaks one
+ * rule, and then Spin must find a state that breaks the claim:
  *
- *   MINORITY       fewer votes than a majority win
- *   NO_COUNT       a grant doesn't count
- *   NO_RAISE       votes below the token count, and aren't raised
- *   RAISE_ANY      a raise doesn't compare the key, nor the run
- *   OLD_COUNTER    the first grant in a run goes on from the counter that is there
- *   UNBOUNDED      counters may be any far ahead of the clock
- *   RESTART_VOTES  a server is asked at once after a restart
+ *   MINORITY       less than a majority of votes wins
+ *   NO_COUNT       a grant doesn't raise the counter
+ *   NO_RAISE       votes below the token count without a raise
+ *   RAISE_ANY      a raise compares neither the key nor the run
+ *   OLD_COUNTER    the first grant in a run continues from the counter that it finds
+ *   UNBOUNDED      counters may be ahead of the clock by any amount
+ *   RESTART_VOTES  clients ask a server as soon as it has restarted
  */
 #define SERVERS 3
 #define ROUNDS 2
@@ -31,44 +31,44 @@
 
 byte now = START;
 
-/* What a server keeps. Round 0 is nobody's. */
+/* The state of each server. A holder of 0 means that the key is free. */
 byte counter[SERVERS], holder[SERVERS];
-bool counted[SERVERS];          /* this run has granted */
-byte since[SERVERS];            /* the time at which the run began */
+bool counted[SERVERS];          /* the server has granted in this run */
+byte since[SERVERS];            /* when the run began */
 byte runs[SERVERS], granted[SERVERS];
 
-/* What is known of a round on a server: the grant and its place in the server's order, and the
- * token that the counter had reached while the key was the round's. */
+/* A round on a server: the position of its grant in the order of the server's grants (0: none), the
+ * token that the counter had reached while the key was the round's, and the run of the grant. */
 #define AT(r, s) ((r)*SERVERS + (s))
 byte place[(ROUNDS+1)*SERVERS], has[(ROUNDS+1)*SERVERS], inRun[(ROUNDS+1)*SERVERS];
 bool settled[(ROUNDS+1)*SERVERS];
-byte token[ROUNDS+1];           /* of a round that was won, else 0 */
+byte token[ROUNDS+1];           /* the token of a round, 0 if it wasn't won */
 
 #define larger(a, b) ((a) > (b) -> (a) : (b))
 
-/* The largest token that a server may give: AHEAD above its clock, which may show AHEAD more
- * than the time. */
+/* The largest token that a server may give is AHEAD above its clock, and the clock may show AHEAD
+ * more than the time. */
 #ifdef UNBOUNDED
 #define MOST 99
 #else
 #define MOST (now + AHEAD + AHEAD)
 #endif
 
-/* The server grants if the key is free, and counts. Keys go at any moment, so the order of the
- * tokens doesn't need a free key: that is for the one holder. */
+/* The server grants if the key is free, and raises its counter. The order of tokens doesn't need the
+ * free key, because keys go at any moment. Mutual exclusion does. */
 inline grant(r, s) {
 	next = counter[s] + 1;
 	if
 	:: !counted[s] ->
-		if /* its clock */
+		if /* what its clock shows */
 		:: clock = now
 		:: clock = now + AHEAD
 		fi;
 #ifndef OLD_COUNTER
-		next = larger(next, clock + 1); /* the first grant of a run is above the clock */
+		next = larger(next, clock + 1); /* the first grant in a run is above the clock */
 #endif
 #ifndef RESTART_VOTES
-		ok = runs[s] == 0 || now - since[s] >= 2*AHEAD; /* nobody asks before */
+		ok = runs[s] == 0 || now - since[s] >= 2*AHEAD; /* clients don't ask earlier */
 #endif
 		skip
 	:: else
@@ -103,7 +103,7 @@ inline raise(r, s, to) {
 	fi
 }
 
-/* The claim, for a round that was just won and another one. */
+/* The claim, for a round that was just won and the other round. */
 inline claim(r, o) {
 	s = 0;
 	do
@@ -124,7 +124,7 @@ inline claim(r, o) {
 proctype Client(byte r) {
 	byte s, clock, next, votes, highest;
 	bool ok = true, shared;
-	/* Ask servers, in any order. A request that is lost or refused changes nothing. */
+	/* Ask any servers, in any order. A lost or refused request changes nothing. */
 	do
 	:: atomic {
 		select(s : 0 .. SERVERS-1);
@@ -143,7 +143,7 @@ proctype Client(byte r) {
 		break
 	}
 	od;
-	/* Raise the counters below the token. A quorum that has it wins. */
+	/* Raise the counters below the token. A quorum of counters that have it wins. */
 	do
 #ifndef NO_RAISE
 	:: atomic {
@@ -187,7 +187,7 @@ proctype Client(byte r) {
 	od
 }
 
-/* What nobody controls: time, keys that go, and restarts. */
+/* What no client controls: time passes, keys go, and a server restarts. */
 proctype World() {
 	byte s;
 end:	do
@@ -198,12 +198,12 @@ end:	do
 		s = 0
 	}
 	:: atomic {
-		/* The servers are alike, so that one may stand for any. */
+		/* The servers are alike, so it is enough that one of them restarts. */
 		runs[0] < RESTARTS ->
 		runs[0]++;
 		counted[0] = false;
 		since[0] = now;
-		do /* the data is older, or gone */
+		do /* the counter may be older, or gone */
 		:: counter[0] > 0 -> counter[0]--
 		:: break
 		od;

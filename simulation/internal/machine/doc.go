@@ -1,39 +1,41 @@
-// Package machine is the argument why tokens rise (package settlement) as an abstract machine:
-// servers with counters and runs, rounds with votes, and a few transitions. Rules say when a
-// transition may happen. The rest may happen at any moment: keys go, servers restart with older
-// data, counters rise for nothing.
+// Package machine is the argument why tokens rise (package settlement) as an abstract machine. It
+// has servers with counters and runs, rounds with votes, and a few kinds of transitions. Rules say
+// when a transition may happen. Within the rules, anything may happen at any moment: a key goes, a server
+// restarts with older data, a counter rises although no round uses its tokens.
 //
-// The claim: let A and B be rounds that were won, and s a server that counts for both and granted A
-// first. If s's counter never fell between the moment at which it had A's last token and B's grant,
-// A's last token is below B's first one. If it fell, the same holds if MaxTTL passed before B's
-// grant and s's clock showed so, to within half of MaxTTL.
+// The claim: let A and B be won rounds, and s a server that counts for both and granted A first.
 //
-// It is checked in two ways:
+//   - If s's counter never fell between the moment at which it had A's last token and B's grant, A's
+//     last token is below B's first token.
+//   - If it fell, the same holds if MaxTTL passed before B's grant, and s's clock showed that, to
+//     within half of MaxTTL.
 //
-//   - World.Explore looks at every state of a small world. So the rules imply the claim there. Tests
-//     take out one rule at a time, and plant wrong effects: then the claim breaks.
-//   - Check compares a run of the simulation, in which the clients are the real library, with the
-//     machine. Each request that a server carried out, and each lease, must be a step of it. So
-//     the code keeps the rules. Runs of mutants break one.
+// The claim is checked in two ways:
+//
+//   - World.Explore visits every state of a small world. So the rules imply the claim there. Tests
+//     remove one rule at a time, and plant wrong effects: each time the claim breaks in some world.
+//   - Check compares a run of the simulation, whose clients are the real library, with the machine.
+//     Each request that a server carried out, and each lease, must be a step of the machine. So the
+//     code keeps the rules in the runs that are compared. Runs of some mutants break a rule.
 //
 // # What each part needs
 //
 // The order of tokens while a common server keeps its counter needs the rules of Grant, Raise,
-// Stray, Restore and Win without those of clocks, and that a server carries out no request twice.
-// It needs no clock, and no free key.
+// Stray, Restore and Win, except for those about clocks. It also needs that a server carries out no
+// request twice. It doesn't need clocks, nor that a server refuses a held key.
 //
-// The order when that server lost its counter also needs that no counter is far ahead of its
-// server's clock, that the first grant in a run is above the clock, that nobody asks the server for
-// MaxTTL, and that its clock agrees with the time that passed.
+// The order when that server lost its counter also needs four things. No counter is far ahead of its
+// server's clock. The first grant in a run is above the clock. No client asks the server for MaxTTL.
+// The server's clock agrees with the time that passed.
 //
-// One valid lease at a time also needs that a server grants only a free key, that a key goes only
-// when its lease is over, and that a server in a new run waits for the leases that it may have
-// forgotten. Runs don't show when a lease is over, so only worlds check this part. In runs the
-// simulation's own checks do.
+// One valid lease at a time also needs three things. A server grants only a free key. A key goes
+// only when its lease is over. A server in a new run isn't asked while a lease that it may have
+// forgotten is valid. Runs don't show when a lease is over, so only worlds check this part. In runs,
+// the simulation's own checks look for two holders.
 //
 // # Which runs
 //
-// Runs of clients that are the library, with its tokens: simulation.Config without a Locker, and
-// with Fencing. Other designs have no tokens, or others. Their runs are none of the machine's, or
-// have no wins.
+// Check is for runs of clients that are the library with its tokens: simulation.Config without a
+// Locker, and with Fencing on. Other designs have no tokens, or other ones. Their runs aren't runs of
+// the machine, or have no wins.
 package machine

@@ -8,27 +8,29 @@ import (
 	"strings"
 )
 
-// World is a small world, in which every state can be reached and looked at.
+// World is a world so small that every state can be visited.
 type World struct {
 	Name            string
 	Servers, Rounds int
 	Tokens          int64 // the largest token
 	Restarts        int
-	// Waits: servers in a new run wait, leases end before their keys, and clocks show the time, or
-	// up to Skew more. MaxTTL, which is twice Ahead, may pass after a restart.
+	// Waits puts the rules of time in force: servers in a new run wait, and leases end before their
+	// keys. Clocks then show the time, or up to Skew more. MaxTTL, which is twice Ahead, may pass
+	// after a restart.
 	Waits       bool
 	Ahead, Skew int64
-	// Offset is how far the last server's clock is ahead of the others, always.
+	// Offset is how far the last server's clock is always ahead of the others.
 	Offset int64
-	// Reserved is how many tokens a grant may reserve, and Skipped how many it may leave out.
+	// Reserved is the most tokens that a grant may reserve, and Skipped the most that it may leave
+	// out.
 	Reserved, Skipped int64
-	// Wasted allows counters that rise for nothing, and Restored leases that are restored.
+	// Wasted allows Stray steps, and Restored allows Restore steps.
 	Wasted, Restored bool
-	// Doubled: a request may be carried out twice.
+	// Doubled allows servers to carry out a request twice.
 	Doubled bool
 }
 
-// Worlds are the small worlds of the tests.
+// Worlds returns the small worlds of the tests.
 func Worlds() []World {
 	return []World{
 		{Name: "three rounds", Servers: 3, Rounds: 3, Tokens: 3, Ahead: 9},
@@ -42,15 +44,16 @@ func Worlds() []World {
 // Found is what an exploration found.
 type Found struct {
 	States, Steps int
-	// Won is how many states have two rounds that were won.
+	// Won is the number of states in which all rounds were won.
 	Won int
 }
 
-// ErrExploration says that a state breaks the claim. The text has the shortest way to it.
+// ErrExploration is wrapped by the error for a state that breaks the claim. The text has a shortest
+// sequence of steps that leads to it.
 var ErrExploration = errors.New("machine: a state breaks the claim")
 
-// Explore looks at every state of a world, breadth first, and checks the claim in each: tokens
-// rise, and, if the world waits, no two leases are valid at once.
+// Explore visits every state of a world, breadth first, and checks the claim in each: tokens rise, and,
+// if the world has Waits, no two leases are valid at once. The error Is ErrExploration.
 func (w World) Explore() (Found, error) { return w.explore(w.start()) }
 
 func (w World) start() *Machine {
@@ -82,7 +85,7 @@ func (w World) explore(start *Machine) (Found, error) {
 	for at := 0; at < len(queue); at++ {
 		m := queue[at].m
 		if m.won() == w.Rounds {
-			queue[at].m = nil // nothing breaks the claim any more
+			queue[at].m = nil // no step can break the claim any more
 			continue
 		}
 		for st := range w.steps(m) {
@@ -112,10 +115,10 @@ func (w World) explore(start *Machine) (Found, error) {
 	return found, nil
 }
 
-// claim is checked in each state.
+// claim checks the claim in the state after a step.
 func (m *Machine) claim(st *Step) error {
 	if st.Kind != Win {
-		return nil // no other step makes it false
+		return nil // no other step can break it
 	}
 	valid := 0
 	for i := range m.Rounds {
@@ -148,7 +151,7 @@ func way(queue []node, i int) string {
 	return strings.Join(steps, "\n")
 }
 
-// steps are the transitions to try. Many break a rule, so that a missing rule is noticed.
+// steps are the transitions to try. Many of them break a rule, so that a missing rule is noticed.
 func (w World) steps(m *Machine) func(yield func(Step) bool) {
 	return func(yield func(Step) bool) {
 		restarts := 0
@@ -179,7 +182,7 @@ func (w World) steps(m *Machine) func(yield func(Step) bool) {
 			for counter := range s.Counter + 1 {
 				for holder := range len(m.Rounds) + 1 {
 					if holder != 0 && !m.Rounds[holder-1].voted(server) {
-						continue // older data has values that were there
+						continue // older data has only values that the server had
 					}
 					if !yield(Step{Kind: Restart, Server: server, Last: counter, Other: holder}) {
 						return
@@ -198,7 +201,7 @@ func (w World) steps(m *Machine) func(yield func(Step) bool) {
 	}
 }
 
-// has reports whether a vote of the round has the token, so that it may be the round's.
+// has reports whether a vote of the round has the token. Only then it can be the round's token.
 func (r *Round) has(token int64) bool {
 	return slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Last == token })
 }
@@ -207,7 +210,7 @@ func (r *Round) voted(server int) bool {
 	return slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Server == server })
 }
 
-// server are the steps of one server for the rounds.
+// server yields the grants, raises and restores of one server.
 func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 	s := &m.Servers[server]
 	for i := range m.Rounds {
@@ -219,16 +222,16 @@ func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 		for clock := earliest; clock <= earliest+w.Skew; clock++ {
 			step := Step{Server: server, Round: i + 1, Clock: clock, Named: s.Run}
 			if clock < earliest+w.Skew && !s.first(&step) {
-				continue // the latest clock allows the most
+				continue // unless it is a first grant, the latest clock allows the most
 			}
-			// A round asks each server once, in order: another order of rounds is the same
-			// with other names.
+			// A round asks each server once. The rounds begin in order, because another order
+			// would only exchange their numbers.
 			if (!r.voted(server) || w.Doubled && s.Holder == 0 && len(r.Votes) <= w.Servers) && !r.Won && (i == 0 || len(m.Rounds[i-1].Votes) > 0) {
 				least := s.Counter
 				if s.first(&step) {
 					least = max(least, clock)
 				}
-				// The first of these is too low.
+				// The first of these tokens is too low, and breaks a rule.
 				for step.First = max(1, least); step.First <= min(w.Tokens, least+1+w.Skipped); step.First++ {
 					for step.Last = step.First; step.Last <= min(w.Tokens, step.First+w.Reserved); step.Last++ {
 						if step.Kind = Grant; !yield(step) {
@@ -258,7 +261,7 @@ func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 	return true
 }
 
-// win are the ways to win a round.
+// win yields the ways to win a round.
 func (w World) win(m *Machine, number int, yield func(Step) bool) bool {
 	r := &m.Rounds[number-1]
 	if r.Won {
@@ -292,7 +295,7 @@ func (m *Machine) clone() *Machine {
 	return &c
 }
 
-// become makes the machine a copy, in its own memory.
+// become makes the machine a copy of another one, in its own memory.
 func (m *Machine) become(o *Machine) {
 	servers, rounds := m.Servers[:0], slices.Grow(m.Rounds[:0], len(o.Rounds))[:len(o.Rounds)]
 	*m = *o
@@ -304,10 +307,10 @@ func (m *Machine) become(o *Machine) {
 	}
 }
 
-// keyer writes states in a few bytes: without what no rule and no claim looks at any more, and
-// the same for states that differ only in the servers' names.
+// keyer writes a state as a few bytes. It leaves out what no rule and no claim will read again, and
+// writes the same for states that differ only by an exchange of servers.
 type keyer struct {
-	odd     bool // the last server is unlike the others
+	odd     bool // the last server differs from the others, and isn't exchanged
 	columns [][]byte
 	key     []byte
 }

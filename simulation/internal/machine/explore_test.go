@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every state of the small worlds is looked at, and the claim holds in each.
+// The claim holds in every state of the small worlds.
 func TestWorlds(t *testing.T) {
 	needsNoRaceDetector(t)
 	for _, w := range Worlds() {
@@ -28,12 +28,12 @@ func TestWorlds(t *testing.T) {
 func needsNoRaceDetector(t *testing.T) {
 	t.Helper()
 	if raced || testing.Short() {
-		t.Skip("it looks at a million states")
+		t.Skip("it visits a million states")
 	}
 }
 
-// explored looks for a way to break the claim of a machine whose steps of a kind are changed. The
-// world with strays and restores is large, so only changes of these are looked for there.
+// explored looks for a way to break the claim of a machine whose steps of one kind are changed. The
+// world with Stray and Restore steps is large, so only changes of these kinds are tried there.
 func explored(kind Kind, change func(*Machine)) error {
 	for _, w := range Worlds() {
 		if w.Wasted != (kind == Stray || kind == Restore) {
@@ -61,7 +61,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// So does it with a wrong effect.
+// With a wrong effect of a step the claim breaks, too.
 func TestWrongEffects(t *testing.T) {
 	needsNoRaceDetector(t)
 	for name, test := range map[string]struct {

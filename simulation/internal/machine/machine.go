@@ -12,43 +12,44 @@ type Machine struct {
 	Ahead   int64 // how far a counter may be ahead of its server's clock
 	Now     int64 // true time
 	Servers []Server
-	Rounds  []Round // a round's number is its index and one
+	Rounds  []Round // the number of a round is its index plus one
 
 	rules []rule
-	// waits: the rules of time are in force, and clocks show the time that passed. Then the
-	// claim holds even if counters fall.
+	// waits says that the rules of time are in force, and that clocks show the time that passed.
+	// Then the claim holds even if counters fall.
 	waits bool
 	wrong func(m *Machine, st *Step) // a wrong effect, which a test plants
 }
 
 // Server is one server.
 type Server struct {
-	Instance int   // whose vote it gives; two servers share an instance in a split brain
+	Instance int   // whose votes it gives; in a split brain, two servers are one instance
 	Counter  int64 // 0: there is none
 	Holder   int   // the round whose value the key has, 0 if the key is free
 	Run      int   // the number of its run
-	Counted  int   // the run in which a grant last raised the counter, as the request named it
+	Counted  int   // the run of the last first grant (see first), as its request named it
 	Since    int64 // when the run began
-	Grants   int   // how many it has given
+	Grants   int   // how many grants it has given
 	Age      int   // how often the counter has fallen
 	Fresh    Moment
 }
 
-// Moment is a true time and what a server's clock showed. Fresh is the first grant since the
-// counter fell that lifted it to the clock.
+// Moment is a true time, and what a server's clock showed then. Server.Fresh is the moment of the last
+// first grant in a run, which lifted the counter to the clock; zero once the counter has fallen again.
 type Moment struct{ Time, Clock int64 }
 
-// Vote is a grant to a round. The counter was at least Has while the key had the round's value.
+// Vote is a server's grant to a round. The counter was at least Has while the key had the round's
+// value.
 type Vote struct {
 	Server, Instance int
 	First, Last, Has int64
 	Run, Age, At     int    // the server's run, the counter's age when it had Has, and the number of the grant
-	Fresh, Had       Moment // the server's when it granted, and when the counter had Has
-	Settled          bool   // it counts for the round's tokens
+	Fresh, Had       Moment // the server's Fresh when it granted, and the moment at which the counter had Has
+	Settled          bool   // the round was won with this vote
 	Gone             bool   // the key is gone
 }
 
-// Round is one attempt to win, with one value.
+// Round is one attempt to get the lock, with one value.
 type Round struct {
 	Votes       []Vote
 	Won         bool
@@ -63,32 +64,32 @@ type Kind string
 const (
 	Grant   Kind = "grant"   // a server sets the key and counts
 	Raise   Kind = "raise"   // a server raises its counter for a round
-	Restore Kind = "restore" // a server sets the key again for a lease, and raises its counter
+	Restore Kind = "restore" // a server sets the key of a lease again, and raises its counter
 	Delete  Kind = "delete"  // a key goes: it is released, expires or is evicted
-	Stray   Kind = "stray"   // a counter rises for nothing, and the key may be set, but nobody has a vote
-	Restart Kind = "restart" // a server begins another run, with the same data, with older data or without
+	Stray   Kind = "stray"   // a counter rises, and the key may be set, but no round has a vote of it
+	Restart Kind = "restart" // a server begins another run, with the same data, older data or none
 	Lose    Kind = "lose"    // a server loses its counter within a run
 	Win     Kind = "win"     // a client counts its votes
-	End     Kind = "end"     // a lease is over for its holder
+	End     Kind = "end"     // a holder no longer believes in its lease
 	Tick    Kind = "tick"    // time passes: Last says how much
 )
 
-// Step is one transition. Its Kind says which fields count.
+// Step is one transition. Its Kind decides which fields matter.
 type Step struct {
 	Kind          Kind
 	Server, Round int
 	First, Last   int64
 	Other         int   // the round that a grant may replace, or whose value a server has after a restart
 	Named         int   // the run that a grant names, 0 if none
-	Clock         int64 // the server's
-	Votes         []int // with which a round is won
+	Clock         int64 // what the server's clock shows
+	Votes         []int // the votes with which a round is won, by index
 }
 
-// ErrNoStep says that a transition isn't one of the machine's.
+// ErrNoStep is wrapped by the error for a transition that the machine doesn't allow.
 var ErrNoStep = errors.New("machine: no step of the machine")
 
-// rule is a condition of a transition. There is no rule that the claim doesn't need: a machine that
-// allows more proves more. So a server may set a key that is held, as if it had expired before.
+// rule is a condition of a transition. The claim needs every rule, because a machine that allows more
+// proves more. So a key may go at any moment, unless the rules of time are in force.
 type rule struct {
 	kind  Kind
 	says  string
@@ -140,7 +141,8 @@ func waiting() []rule {
 
 func notAhead(m *Machine, _ *Server, _ *Round, st *Step) bool { return st.Last <= st.Clock+m.Ahead }
 
-// first reports whether a grant would be the first of its run.
+// first reports whether a grant would be the first one of its run, or the first one since the counter
+// was lost.
 func (s *Server) first(st *Step) bool {
 	return st.Named != 0 && (st.Named != s.Counted || s.Counter == 0)
 }
@@ -172,7 +174,7 @@ func (m *Machine) any(holds func(*Round, *Vote) bool) bool {
 	return false
 }
 
-// Do carries out a transition. The error Is ErrNoStep and says which rule it breaks.
+// Do carries out a transition. The error Is ErrNoStep, and says which rule the transition breaks.
 func (m *Machine) Do(st *Step) error {
 	if broken := m.broken(st); broken != nil {
 		return fmt.Errorf("%w: %s: %s", ErrNoStep, st.Kind, broken.says)
@@ -181,7 +183,7 @@ func (m *Machine) Do(st *Step) error {
 	return nil
 }
 
-// of is the server and the round of a transition, nil if it has none.
+// of returns the server and the round of a transition, nil if it has none.
 func (m *Machine) of(st *Step) (s *Server, r *Round) {
 	if st.Kind != Win && st.Kind != End && st.Kind != Tick {
 		s = &m.Servers[st.Server]
@@ -192,7 +194,7 @@ func (m *Machine) of(st *Step) (s *Server, r *Round) {
 	return s, r
 }
 
-// broken is a rule that a transition breaks, nil if there is none.
+// broken returns a rule that a transition breaks, nil if there is none.
 func (m *Machine) broken(st *Step) *rule {
 	s, r := m.of(st)
 	for i := range m.rules {
@@ -203,7 +205,7 @@ func (m *Machine) broken(st *Step) *rule {
 	return nil
 }
 
-// carryOut is what a transition does.
+// carryOut changes the state as a transition does.
 func (m *Machine) carryOut(st *Step) {
 	s, r := m.of(st)
 	now := Moment{m.Now, st.Clock}
@@ -222,7 +224,7 @@ func (m *Machine) carryOut(st *Step) {
 		})
 	case Raise:
 		s.Counter = max(s.Counter, st.Last)
-		// A counter that is raised in another run than that of the grant proves nothing.
+		// If the server is in another run than at the grant, a raised counter proves nothing.
 		for i := range r.Votes {
 			if v := &r.Votes[i]; v.Server == st.Server && v.Run == s.Run && v.Has < st.Last {
 				v.Has, v.Age, v.Had = st.Last, s.Age, now
@@ -263,7 +265,7 @@ func (m *Machine) carryOut(st *Step) {
 	}
 }
 
-// gone notes that the key of a server's holder goes.
+// gone records that the key on a server goes.
 func (m *Machine) gone(server int) {
 	s := &m.Servers[server]
 	if s.Holder == 0 {
@@ -277,7 +279,7 @@ func (m *Machine) gone(server int) {
 	}
 }
 
-// forget notes that all that a server may have forgotten is over.
+// forget records that a server no longer has the keys that it granted in earlier runs.
 func (m *Machine) forget(server int) {
 	m.any(func(_ *Round, v *Vote) bool {
 		if v.Server == server && v.Run != m.Servers[server].Run {
@@ -287,10 +289,10 @@ func (m *Machine) forget(server int) {
 	})
 }
 
-// ErrBroken says that the state of a machine contradicts what is claimed.
+// ErrBroken is wrapped by the error for a state that contradicts the claim.
 var ErrBroken = errors.New("machine: the claim doesn't hold")
 
-// Check compares a round that was won with all others.
+// Check compares the tokens of a won round with those of all other won rounds.
 func (m *Machine) Check(number int) error {
 	for i := range m.Rounds {
 		a, b := &m.Rounds[i], &m.Rounds[number-1]
@@ -307,9 +309,9 @@ func (m *Machine) Check(number int) error {
 	return nil
 }
 
-// compare checks the claim for two rounds, on the servers that granted the first one earlier: if
-// the counter never fell from when it had A's last token to B's grant, B's tokens are larger.
-// So they are if it fell, but the clocks agree on the time that passed.
+// compare checks the claim for two rounds, A and B, on the servers that granted A earlier. If the
+// counter never fell between the moment at which it had A's last token and B's grant, B's tokens are
+// larger. They are also larger if it fell, but the clocks agree with the time that passed.
 func (m *Machine) compare(numberA, numberB int) error {
 	met := false
 	for _, a := range m.Rounds[numberA-1].Votes {
@@ -333,8 +335,8 @@ func (m *Machine) compare(numberA, numberB int) error {
 	return nil
 }
 
-// agree reports whether B's grant came after a grant in a new run, at least MaxTTL after the
-// counter had A's token, and the server's clock shows so, to within half of MaxTTL.
+// agree reports whether B's grant is, or comes after, a first grant in a run at least MaxTTL after the
+// counter had A's token, and whether the clocks showed that time to within half of MaxTTL.
 func (m *Machine) agree(a, b Vote) bool {
 	passed := b.Fresh.Time - a.Had.Time
 	return !m.waits && b.Fresh != Moment{} && passed >= 2*m.Ahead && b.Fresh.Clock-a.Had.Clock >= passed-m.Ahead

@@ -12,28 +12,28 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// ErrRun says that a run of the simulation isn't one of the machine's.
+// ErrRun is wrapped by the error for a run of the simulation that isn't a run of the machine.
 var ErrRun = errors.New("machine: the run is none of the machine's")
 
-// Counts says what a run had. A run without wins proves nothing.
+// Counts says what happened in a run. A run without wins proves nothing.
 type Counts struct {
-	// Steps are those of the machine, by kind.
+	// Steps counts the machine's steps by kind.
 	Steps map[Kind]int
-	// Rounds are those that were won, and Handed the leases that were handed on within them.
+	// Rounds counts the won rounds, and Handed the leases that were handed on within them.
 	Rounds, Handed int
 }
 
-// Check compares a run with the machine, event by event. The error Is ErrRun, and names the
-// first event that is no step of it, or after which the claim doesn't hold.
+// Check compares a run with the machine, event by event. The error Is ErrRun. It names the first event
+// that isn't a step of the machine, or after which the claim doesn't hold.
 func Check(log simulation.Log) error {
 	_, err := Compare(log)
 	return err
 }
 
-// Compare is Check, and says what the run had.
+// Compare does the same as Check, and counts what happened in the run.
 func Compare(log simulation.Log) (Counts, error) { return compare(log, runRules) }
 
-// runRules are shared: nothing changes them.
+// runRules are shared by all comparisons, because nothing changes them.
 var runRules = rules()
 
 func compare(log simulation.Log, rules []rule) (Counts, error) {
@@ -52,7 +52,7 @@ func compare(log simulation.Log, rules []rule) (Counts, error) {
 	return c.counts, nil
 }
 
-// comparison is a comparison up to some event.
+// comparison is the state of a comparison after some events.
 type comparison struct {
 	rules    []rule
 	event    int
@@ -68,31 +68,31 @@ type place struct {
 	database int
 }
 
-// instance is the server as clients know it: an old master shares the name of the new one, and a
-// server to which an address has moved that of the other one.
+// instance is the name under which clients know the server. An old master has the same name as the new
+// one, and a server to which an address has moved has the name of the server before it.
 func (p place) instance() string { return strings.TrimRight(p.server, "'~") }
 
-// lock is a machine, and what its numbers stand for.
+// lock is the machine of one lock, and what its numbers stand for.
 type lock struct {
 	Machine
 	servers   map[place]int
 	instances map[string]int
 	runs      []([2]string) // of each server
-	seen      []int         // the event at which each server was last looked at
+	seen      []int         // the last event that showed the state of each server
 	rounds    map[string]int
 	of        []round
 	named     map[string]int
 }
 
-// round is what the machine doesn't know of a round.
+// round is what the machine doesn't keep of a round.
 type round struct {
 	process string
-	told    []bool // by vote: the process has the reply, of the raise if there was one
+	told    []bool // by vote: the process has received the reply to its request for the lock
 	raised  []fencing.Token
-	last    fencing.Token // of its latest lease
+	last    fencing.Token // the token of its latest lease
 }
 
-// call is a request of a process, and reply what its answer says to a round.
+// call identifies a request of a process, and reply is what its answer tells a round.
 type call struct {
 	process, instance string
 	n                 uint64
@@ -137,7 +137,7 @@ func (c *comparison) take(e *simulation.Event) error {
 	return nil
 }
 
-// split gives the old master of a split brain the state of the server.
+// split gives the old master of a split brain the state that the server has.
 func (c *comparison) split(name string) {
 	for _, l := range c.locks {
 		for at, i := range maps.Clone(l.servers) {
@@ -146,7 +146,7 @@ func (c *comparison) split(name string) {
 			}
 			old := l.server(place{name + "'", at.database})
 			l.Servers[old] = l.Servers[i]
-			l.Servers[old].Age = 1<<30 + c.event // not the counter of another split
+			l.Servers[old].Age = 1<<30 + c.event // differs from that of every other counter
 			l.runs[old], l.seen[old] = l.runs[i], l.seen[i]
 		}
 	}
@@ -161,7 +161,7 @@ func (c *comparison) lock(key string) *lock {
 	return l
 }
 
-// server is the number of a server.
+// server returns the number of a server.
 func (l *lock) server(at place) int {
 	i, known := l.servers[at]
 	if known {
@@ -178,7 +178,7 @@ func (l *lock) server(at place) int {
 	return i
 }
 
-// round is the number of the round with a value, 0 for none.
+// round returns the number of the round with a value, 0 for an empty value.
 func (l *lock) round(value string) int {
 	if value == "" {
 		return 0
@@ -192,7 +192,7 @@ func (l *lock) round(value string) int {
 	return n
 }
 
-// run is the number of the run that a request names, 0 for none.
+// run returns the number of the run that a request names, 0 if it names none.
 func (l *lock) run(named string) int {
 	if named == "" {
 		return 0
@@ -205,14 +205,14 @@ func (l *lock) run(named string) int {
 	return n
 }
 
-// do is a step of a lock.
+// do takes a step of a lock, and counts it.
 func (c *comparison) do(l *lock, st Step) error {
 	c.counts.Steps[st.Kind]++
 	return l.Do(&st)
 }
 
-// request is a request that a server has carried out on a lock, after what happened to the lock
-// before without an event.
+// request takes the step of a request that a server has carried out. Before it, it takes the steps that
+// happened to the lock without an event.
 func (c *comparison) request(e *simulation.Event, k *simulation.LockChange) error {
 	l, at := c.lock(k.Key), place{e.Place, k.Database}
 	server := l.server(at)
@@ -233,7 +233,8 @@ func (c *comparison) request(e *simulation.Event, k *simulation.LockChange) erro
 	return nil
 }
 
-// catchUp takes the steps that no event shows: a key expires, and a server restarts or loses data.
+// catchUp takes the steps that no event shows: a key has expired, or a server has restarted or lost
+// data.
 func (c *comparison) catchUp(l *lock, server int, at place, run [2]string, found simulation.LockState) error {
 	s := &l.Servers[server]
 	holder, counter := l.round(found.Value), int64(found.Counter)
@@ -262,7 +263,7 @@ func (c *comparison) catchUp(l *lock, server int, at place, run [2]string, found
 	return nil
 }
 
-// carriedOut is the step of the request itself.
+// carriedOut takes the step of the request itself.
 func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *simulation.LockChange) error {
 	ch := e.Change
 	number := l.round(ch.Value)
@@ -298,7 +299,8 @@ func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *sim
 		}
 		return nil
 	case e.Op == "restore" && granted && ch.To != 0:
-		// Elections and jobs use leases that no event tells of. Only a lease is restored.
+		// No event shows the leases of elections and jobs. Only a lease is restored, so the round
+		// was won.
 		if !l.Rounds[number-1].Won {
 			l.of[number-1].last = ch.To
 			if err := c.win(l, number, ch.To, cmp.Or(l.Quorum, len(l.instances)/2+1)); err != nil {
@@ -308,7 +310,7 @@ func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *sim
 		step.Kind = Restore
 		return c.do(l, step)
 	case e.Op == "restore" && granted, e.Op == "acquire" && granted:
-		return nil // without a token
+		return nil // it has no token
 	case e.Op == "release" && k.Before.Value == ch.Value && k.After.Value == "":
 		step.Kind = Delete
 		return c.do(l, step)
@@ -322,7 +324,7 @@ func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *sim
 	return nil
 }
 
-// acquired is a lease: the first of a round wins it, the others are handed on.
+// acquired takes the step of a lease. The first lease of a round wins it. Later ones are handed on.
 func (c *comparison) acquired(e *simulation.Event) error {
 	l := c.lock(e.Key)
 	number, known := l.rounds[e.Change.Value]
@@ -342,7 +344,7 @@ func (c *comparison) acquired(e *simulation.Event) error {
 	return nil
 }
 
-// win finds the tokens of a round, as package settlement does: the largest that a quorum has.
+// win finds the tokens of a round as package settlement does: the largest that a quorum has.
 func (c *comparison) win(l *lock, number int, first fencing.Token, quorum int) error {
 	l.Quorum = quorum
 	of, r := &l.of[number-1], &l.Rounds[number-1]

@@ -14,13 +14,13 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// inScope reports whether a design's clients are the library with its tokens. Others have no
-// tokens, take them from elsewhere, or have another protocol; the machine says nothing of them.
+// inScope reports whether a design's clients are the library with its tokens. Other designs have no
+// tokens, take them from elsewhere, or have another protocol. The machine says nothing about them.
 func inScope(cfg simulation.Config) bool {
 	return cfg.Locker == nil && cfg.Quorum.Fencing != quorum.Off
 }
 
-// sum adds up what runs had.
+// sum adds up the counts of runs.
 type sum struct {
 	runs   int
 	counts machine.Counts
@@ -35,7 +35,7 @@ func (s *sum) add(c machine.Counts) {
 	}
 }
 
-// every kind of step that the real code can take must have been taken.
+// assertComplete checks that each kind of step that the real code can take was taken.
 func (s *sum) assertComplete(t *testing.T) {
 	t.Helper()
 	t.Logf("%d runs: %+v", s.runs, s.counts)
@@ -45,7 +45,7 @@ func (s *sum) assertComplete(t *testing.T) {
 	assert.Positive(t, s.counts.Handed)
 }
 
-// The real code is compared with the machine, step by step.
+// Runs of the real code are runs of the machine, step by step.
 func TestRunsOfTheMachine(t *testing.T) {
 	t.Run("scenarios", scenariosAreRuns)
 	t.Run("random", randomRunsAreRuns)
@@ -70,8 +70,8 @@ func scenariosAreRuns(t *testing.T) {
 	total.assertComplete(t)
 }
 
-// Random schedules with faults of all kinds, also those that break the library's assumptions:
-// then two clients may have the lock, but each step is one of the machine's.
+// Random schedules have faults of all kinds. Some break the library's assumptions. Then two clients may
+// have the lock, but each step is still a step of the machine.
 func randomRunsAreRuns(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() || machine.Raced {

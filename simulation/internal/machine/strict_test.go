@@ -15,7 +15,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// A machine that allows less than the library does is noticed: some run is none of its runs.
+// If the machine allows less than the library does, some run of the library isn't a run of the machine.
 func TestStricterMachines(t *testing.T) {
 	var logs []simulation.Log
 	for _, id := range []string{"S7e", "S8", "S17", "S22", "S26", "X5"} {
@@ -74,7 +74,7 @@ func TestStricterMachines(t *testing.T) {
 	}
 }
 
-// The first event that is no step is named.
+// The error names the first event that isn't a step.
 func TestFirstEvent(t *testing.T) {
 	s, err := scenarios.ByID("S22")
 	require.NoError(t, err)
@@ -98,9 +98,9 @@ func TestFirstEvent(t *testing.T) {
 	assert.Positive(t, changed)
 }
 
-// A request that is carried out twice can set the key again for a round that lost it, so that a raise
-// counts: two leases have one token. No TCP connection repeats a request, and the library doesn't;
-// a proxy might.
+// A server that carries out a request twice can set the key again for a round that lost it. Then a raise
+// counts, and two leases have the same token. Neither TCP connections nor the library repeat a request,
+// but a proxy might.
 func TestRequestThatIsCarriedOutTwice(t *testing.T) {
 	const ms = time.Millisecond
 	cfg := simulation.Config{Servers: 3, LatencyMin: ms, LatencyMax: ms}

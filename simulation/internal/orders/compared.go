@@ -8,15 +8,15 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// NoStep: the run isn't one of the abstract machine's.
+// NoStep is the violation of a run that isn't a run of the abstract machine.
 const NoStep simulation.ViolationKind = "no step of the machine"
 
-// compared compares a run with the abstract machine, and adds a violation if it isn't one of the
-// machine's. Only the library with its tokens is meant to be.
+// compared compares a run with the abstract machine, and adds a violation if it isn't a run of the
+// machine. It compares only runs of the library with its tokens, because the machine describes no other.
 func compared(s search.Setup, r simulation.Result) simulation.Result {
 	d, err := designs.ByName(s.Design)
 	if err != nil {
-		return r // a design of the registry's own
+		return r // only the registry knows this design
 	}
 	if cfg := d.Configure(simulation.Config{}); cfg.Locker != nil || cfg.Quorum.Fencing != quorum.On {
 		return r

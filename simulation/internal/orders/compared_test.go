@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// Runs are compared with the abstract machine: one that lacks votes is none of the machine's, and
+// Runs are compared with the abstract machine. A run without enough votes isn't a run of the machine, and
 // designs without tokens aren't compared.
 func TestRunsAreCompared(t *testing.T) {
 	setup := search.Setup{Workload: "try", Design: "default", Choices: []int{0}}

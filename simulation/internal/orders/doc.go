@@ -1,55 +1,56 @@
 // Package orders plays a small world of the simulation in every order of its events, with the real
-// library: stateless model checking.
+// library. The method is known as stateless model checking.
 //
-// A run is a list of choices, see simulation.Order: of the events that are due, which is next? A
-// Tree walks through all lists depth first. It plays each run from the start, because goroutines
-// can't be copied.
+// A run is a list of choices (simulation.Order): which of the events that are due comes next? A Tree
+// walks through all lists, depth first. It plays each run from the start, because goroutines can't be
+// copied.
 //
 // # Which orders are left out
 //
-// Most orders differ only in what makes no difference, so one of each class is played. Two events
-// that follow each other are exchanged if they are independent: neither causes the other, and they
-// touch no common part of the world (simulation.OrderStep.Touched). Classes are told apart by
-// source sets and sleep sets (Abdulla, Aronis, Jonsson and Sagonas, "Optimal dynamic partial order
-// reduction", POPL 2014):
+// Most orders differ only in ways that make no difference. So orders are divided into classes, and at
+// least one order of each class is played. Two events that follow each other can be exchanged if they
+// are independent: neither causes the other, and they touch no common part of the world
+// (simulation.OrderStep.Touched). Orders are in one class if such exchanges lead from one to the
+// other. The walk uses source sets and sleep sets (Abdulla, Aronis, Jonsson and Sagonas, "Optimal
+// dynamic partial order reduction", POPL 2014):
 //
-//   - After a run, each pair of events that touch a common part, and of which neither has to come
-//     before the other for another reason, is reversed: what has to come before the second one, and
-//     the second one itself, is tried in place of the first (Tree.reverse).
-//   - Where an event was tried before, and nothing since then touches what it touches, it need not be
+//   - After a run, Tree.reverse looks at each pair of events that touch a common part, unless other
+//     events already force their order. It plans a run in which the second event of the pair, with what
+//     has to come before it, comes in place of the first.
+//   - If an event was tried before, and nothing since then touches what it touches, it need not be
 //     tried again: it is asleep (Tree.asleep). A run in which only such events are left is cut off.
 //
-// Why exchanging independent events is sound here:
+// Why the exchange of independent events changes nothing here:
 //
 //   - An event happens at one place. The arrival of a request reads and changes one server, and
-//     notes its reply, which is a new event. The arrival of a reply, a timer or the next step of a
-//     workload runs goroutines of one process, until all are blocked. It reads and changes that
-//     process alone, and notes new requests and timers. Processes share no memory.
-//   - A connection belongs to its process. A request that opens one, or finds it broken, touches
-//     both the server and the process.
-//   - Time stands still as long as an event is due, so that an exchange changes no reading of a
-//     clock, no expiry and no token. The step in which time passes touches everything. It comes
-//     after all that is due, because it isn't an option before; beside faults it is an option,
-//     and both orders are tried.
-//   - Randomness is a hash of what it is for, and requests are numbered by process and server. So
-//     values, run IDs and names of events don't depend on the order of independent events.
-//   - The checks compare what clients ask, get, extend and release, and what the resource does. These
-//     steps have a common part, so that all their orders are played. One comparison is an
-//     exception: "validity beyond reality" looks at the servers when a lease is acquired, and a
-//     request that arrives at a server independently is played only on one side of that. Such
-//     requests don't delete another client's key; if they did, "two holders" would show it.
-//   - Some events keep others from happening, which then are in no run to be compared: a pause, a
-//     crash, or a reply that comes too late because its call has ended. At such a step, everything
-//     that could happen is tried in its place (simulation.OrderStep.Expands).
+//     schedules its reply, which is a new event. The arrival of a reply, a timer and the next step of a
+//     workload run goroutines of one process, until all of them are blocked. They read and change that
+//     process alone, and schedule new requests and timers. Processes share no memory.
+//   - A connection belongs to its process. A request that opens a connection, or finds it broken,
+//     touches both the server and the process.
+//   - Time stands still as long as an event is due. So an exchange changes no reading of a clock, no
+//     expiry and no token. The step in which time passes touches everything. Before all that is due has
+//     happened, it isn't an option. Faults are the exception: beside them it is an option, and both
+//     orders are tried.
+//   - Randomness is a hash of its purpose, and requests are numbered by process and server. So values,
+//     run IDs and names of events don't depend on the order of independent events.
+//   - The checks compare what clients ask for, get, extend and release, and what the resource does.
+//     These steps have a common part, so all their orders are played. One check is an exception:
+//     "validity beyond reality" reads the servers when a lease is acquired. A request that reaches a
+//     server independently of that is played only before or only after it. Such requests don't delete
+//     another client's key; if one did, the check for two holders would show it.
+//   - Some events keep others from happening: a pause, a crash, or the end of a call, after which its
+//     reply comes too late. The other events are then in no run that could be compared. At such a step,
+//     every event that could happen is tried in its place (simulation.OrderStep.Expands).
 //
 // Tests compare the walk with one that leaves nothing out, in worlds small enough for that, and with
-// random orders in larger ones; and they plant wrong relations, which must be noticed.
+// random orders in larger ones. They also plant wrong rules for independence, which must be noticed.
 //
 // # What the worlds don't have
 //
-// Messages take no time unless a Stall holds all of them back. So a message is late compared to
-// other messages, but not compared to a timer, unless a fault makes it so. A fault is at any moment
-// until the clients have ended, once. Clients know the servers when the choice begins. A request
-// that is paused at a reading of a clock is the subject of exhaust, which tries every reading in
-// one order.
+// Messages take no time unless a Stall holds all of them back. So a message can be late compared to
+// other messages, but compared to a timer only if a fault makes it late. A fault happens once, at any
+// moment until the clients have ended. The clients already know the servers when the choices begin.
+// Pauses at a reading of a clock are the subject of exhaust, which tries every reading in one order of
+// events.
 package orders

@@ -17,13 +17,13 @@ func Kinds() []simulation.Kind {
 	}
 }
 
-// samples is how many random runs are played to learn which requests there are.
+// samples is the number of random runs that are played to learn which requests there are.
 const samples = 300
 
-// singles lists every single fault of the kinds, in a world. A fault has no moment: that is
-// part of the order. Pauses and steps of clocks are longer than a lease. A stall is shorter than
-// a request's timeout: after a longer one, all requests time out at once, and then again and
-// again, in so many orders that no walk ends.
+// singles lists every single fault of the kinds in a world. A fault has no moment, because that is
+// part of the order. Pauses and steps of clocks are longer than a lease. A stall is shorter than a
+// request's timeout. After a longer stall all requests time out at once, and their repetitions do
+// too, in so many orders that no walk ends.
 func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simulation.Schedule, error) {
 	w, err := r.Workload(s.Workload)
 	if err != nil {
@@ -92,7 +92,7 @@ func deref(n *int) int {
 	return *n
 }
 
-// losses lists the loss of every request, and of every reply, that random orders have.
+// losses lists the loss of each request and of each reply that occurs in random orders.
 func losses(r search.Registry, s search.Setup) (simulation.Schedule, error) {
 	seen := map[simulation.Fault]bool{}
 	for seed := range uint64(samples) {

@@ -15,13 +15,13 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// Plan says what is walked through.
+// Plan says which walks to take.
 type Plan struct {
 	Worlds  []string       `json:"worlds"`
 	Design  string         `json:"design"`
 	Changes search.Changes `json:"changes"`
-	// Faults are the kinds of faults of which a run has one, at any moment; with Pairs it has
-	// two. There is also a walk without any.
+	// Faults are kinds of faults. Each run has one fault of these kinds, at any moment, or with
+	// Pairs two. There is also a walk without faults.
 	Faults []simulation.Kind `json:"faults,omitempty"`
 	Pairs  bool              `json:"pairs,omitempty"`
 }
@@ -30,20 +30,22 @@ type Plan struct {
 type Walk struct {
 	Setup search.Setup `json:"setup"`
 	Tree  Tree         `json:"tree"`
-	// Found is what the checks found, each kind of violation once for each broken assumption.
+	// Found is what the checks found: each kind of violation, once for each assumption that was
+	// broken.
 	Found []Finding `json:"found,omitempty"`
-	// Outcomes counts the runs by what clients got.
+	// Outcomes counts the runs by what the clients got.
 	Outcomes map[string]uint64 `json:"outcomes,omitempty"`
-	// Took is the time that it took.
+	// Took is how long the walk has taken.
 	Took time.Duration `json:"took_ns"`
 }
 
 // Finding is a kind of violation in the runs of a walk.
 type Finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
-	// Assumption is the one that the check saw broken, 0 if it saw none.
+	// Assumption is the number of the assumption that the check saw broken, 0 if it saw none.
 	Assumption int `json:"assumption,omitempty"`
-	// Runs is how many runs showed it. Setup is the first of them, and First its number, from 1.
+	// Runs is the number of runs that showed the violation. Setup is the first of them, and First
+	// is its number in the walk, from 1.
 	Runs  uint64       `json:"runs"`
 	First uint64       `json:"first"`
 	Setup search.Setup `json:"setup"`
@@ -103,7 +105,7 @@ func names() []string {
 	return names
 }
 
-// Play goes on with a walk for some time, or to its end.
+// Play continues a walk until the budget is used up, the walk is over, or ctx ends.
 func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration) error {
 	began := time.Now()
 	defer func() { w.Took += time.Since(began) }()
@@ -124,9 +126,9 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 	return nil
 }
 
-// Search says how many runs it takes until a kind of violation is found: in the walks, one after
-// the other, and in random orders of the same worlds with the same faults. 0: it isn't found in most
-// runs.
+// Search returns how many runs it takes to find a kind of violation: in the walks, one after the other,
+// and in random orders of the same worlds with the same faults. A result of 0 means that the maximum
+// of runs, most, didn't show it.
 func (p Plan) Search(r search.Registry, kind simulation.ViolationKind, most uint64) (walked, drawn uint64, err error) {
 	walks, err := p.Walks(r)
 	if err != nil {
@@ -164,7 +166,7 @@ func (p Plan) Search(r search.Registry, kind simulation.ViolationKind, most uint
 	return walked, 0, nil
 }
 
-// take checks a run.
+// take counts a run, and what the checks found in it.
 func (w *Walk) take(r simulation.Result, order *simulation.Order) {
 	if w.Outcomes == nil {
 		w.Outcomes = map[string]uint64{}
@@ -182,16 +184,16 @@ func (w *Walk) take(r simulation.Result, order *simulation.Order) {
 			s := w.Setup
 			s.Choices = order.Choices()
 			if s.Choices == nil {
-				s.Choices = []int{0} // none would mean a random order
+				s.Choices = []int{0} // an empty list would mean a random order
 			}
-			text, _, _ := strings.Cut(v.Text, "\n") // below it are stacks
+			text, _, _ := strings.Cut(v.Text, "\n") // the lines after the first are stacks
 			w.Found = append(w.Found, Finding{Kind: v.Kind, Assumption: v.Assumption, First: w.Tree.Runs, Setup: s, Text: text})
 		}
 		w.Found[at].Runs++
 	}
 }
 
-// outcome says what the clients got, in the order of their names.
+// outcome says what the clients got, sorted.
 func outcome(r simulation.Result) string {
 	var got []string
 	for e := range r.Log.All() {
@@ -205,24 +207,24 @@ func outcome(r simulation.Result) string {
 
 // Options says how walks are played.
 type Options struct {
-	// Workers is the number of worker processes. 0: this process plays.
+	// Workers is the number of worker processes. If it is 0, this process plays.
 	Workers int
 	// Command makes the command of a worker process with exec.CommandContext. The process
-	// must call Serve. Needed if there are workers.
+	// must call Serve. Required if there are workers.
 	Command func(ctx context.Context) farm.Command
 	// Progress, if set, is called now and then with all walks.
 	Progress func([]Walk)
-	// Slice is how long a walk is played before the next one has its turn. Default 3 s.
+	// Slice is how long a walk is played before the next walk gets its turn. Default 3 s.
 	Slice time.Duration
 }
 
-// slice is a job of a worker: to go on with a walk.
+// slice is a worker's job: to continue a walk for some time.
 type slice struct {
 	Walk   Walk          `json:"walk"`
 	Budget time.Duration `json:"budget_ns"`
 }
 
-// Play plays walks until all are over or ctx ends, which is no error. It changes the walks.
+// Play plays walks until all are over, or until ctx ends, which isn't an error. It changes the walks.
 func Play(ctx context.Context, r search.Registry, walks []Walk, o Options) error {
 	if o.Slice <= 0 {
 		o.Slice = 3 * time.Second
@@ -267,7 +269,7 @@ func player(ctx context.Context, r search.Registry) farm.Player[slice, Walk] {
 	}
 }
 
-// Serve is a worker process, see Options.Command.
+// Serve plays walks in a worker process (Options.Command).
 func Serve(r search.Registry, in io.Reader, out io.Writer) error {
 	return farm.Serve(in, out, func(struct{}) (farm.Player[slice, Walk], error) {
 		return player(context.Background(), r), nil

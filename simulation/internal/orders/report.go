@@ -9,19 +9,19 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Row is the walks in one world with faults of one kind.
+// Row sums up the walks in one world with faults of one kind.
 type Row struct {
 	World  string        `json:"world"`
 	Faults string        `json:"faults"`
 	Walks  int           `json:"walks"`
-	Open   int           `json:"open,omitempty"` // that aren't over
+	Open   int           `json:"open,omitempty"` // the walks that aren't finished
 	Runs   uint64        `json:"orders"`
 	Cut    uint64        `json:"cut"`
 	Took   time.Duration `json:"took_ns"`
 	Found  []string      `json:"found,omitempty"`
 }
 
-// Record is what docs/testdata/orders.json keeps of walks.
+// Record is what docs/testdata/orders.json keeps of the walks of a plan.
 type Record struct {
 	Plan    Plan   `json:"plan"`
 	Version string `json:"version"`
@@ -111,7 +111,7 @@ func Causes(walks []Walk) []Finding {
 	return all
 }
 
-// Coverage says what the walks of a plan cover once they are over.
+// Coverage says what the walks of a plan cover when all of them are finished.
 func Coverage(p Plan, runs uint64) string {
 	words := fmt.Sprintf("%d clients and %d servers", *p.Changes.Processes, *p.Changes.Servers)
 	if len(p.Faults) > 0 {

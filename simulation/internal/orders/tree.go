@@ -8,22 +8,22 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// Tree is a walk through all orders of one world, depth first. It is plain data: the state
+// Tree is a walk through all orders of one world, depth first. It is plain data: the state of the walk
 // between two runs.
 type Tree struct {
-	// Nodes is the last run: its events, with what is still to be tried in place of each.
+	// Nodes are the events of the last run, each with the events still to be tried in its place.
 	Nodes []node `json:"nodes,omitempty"`
-	// Runs counts the runs to their end. Cut counts those that were cut off because every order
-	// in which they can go on was played before.
+	// Runs counts the complete runs. Cut counts the runs that were cut off, because every order in
+	// which they could continue was played before.
 	Runs uint64 `json:"runs"`
 	Cut  uint64 `json:"cut"`
 	// Over says that all orders were played.
 	Over bool `json:"over,omitempty"`
 
-	// Full tries every event at every step, and so plays orders that only differ in what makes
-	// no difference. It is for tests of the reduction.
+	// Full tries every event at every step. So it also plays orders that differ only by exchanges of
+	// independent events. It is for tests of the reduction.
 	Full bool `json:"full,omitempty"`
-	// Mistakes for tests, which must notice them: another relation, and no expansion.
+	// Planted mistakes, which tests must notice: another rule for independence, and no expansion.
 	independent func(a, b uint64) bool
 	narrow      bool
 }
@@ -31,9 +31,9 @@ type Tree struct {
 // node is one step of the last run.
 type node struct {
 	event
-	Todo   []uint64 `json:"todo,omitempty"`   // to be tried in its place
-	Done   []event  `json:"done,omitempty"`   // that were tried in its place
-	Asleep []event  `json:"asleep,omitempty"` // no use trying them here, see package orders
+	Todo   []uint64 `json:"todo,omitempty"`   // events to try in its place
+	Done   []event  `json:"done,omitempty"`   // events that were tried in its place
+	Asleep []event  `json:"asleep,omitempty"` // events that need not be tried here, see package orders
 }
 
 // event is an event that was played, with the parts of the world that it touched.
@@ -42,11 +42,11 @@ type event struct {
 	Touched uint64 `json:"touched,omitempty"`
 }
 
-// errChanged says that a run didn't go as an earlier one: the code, or the world, isn't the same.
+// errChanged says that a run differs from an earlier one: the code or the world has changed.
 var errChanged = errors.New("orders: a run differs from an earlier one with the same beginning")
 
-// apart reports whether two events that follow each other can be exchanged. They can if they
-// touch no common part of the world; that one causes the other is looked up elsewhere.
+// apart reports whether two events that follow each other can be exchanged, because they touch no
+// common part of the world. Tree.plan checks whether one of them causes the other.
 func (t *Tree) apart(a, b uint64) bool {
 	if t.independent != nil {
 		return t.independent(a, b)
@@ -55,8 +55,8 @@ func (t *Tree) apart(a, b uint64) bool {
 	return a&b == 0
 }
 
-// next plays the next run. play must play it in the order that the Order says. complete is false
-// if the run was cut off, because nothing new can follow.
+// next plays the next run. play must play it in the order that the Order chooses. complete is false if
+// the run was cut off, because nothing new can follow.
 func (t *Tree) next(play func(*simulation.Order) error, order *simulation.Order) (complete bool, err error) {
 	changed, cut := false, false
 	known := len(t.Nodes)
@@ -85,7 +85,7 @@ func (t *Tree) next(play func(*simulation.Order) error, order *simulation.Order)
 		return false, fmt.Errorf("%w (at its step %d of %d)", errChanged, depth, known)
 	}
 	steps := order.Steps
-	// The last known event is new: it has replaced another one.
+	// The last known event is new, because it has replaced another event.
 	fresh := max(0, known-1)
 	for i := fresh; i < len(t.Nodes); i++ {
 		t.Nodes[i].Touched = steps[i].Touched
@@ -100,8 +100,8 @@ func (t *Tree) next(play func(*simulation.Order) error, order *simulation.Order)
 	return !cut, nil
 }
 
-// asleep is what need not be tried at depth d: events that were tried before, further up, and
-// with which nothing since then has a common part.
+// asleep returns the events that need not be tried at depth d: those that were tried before, further
+// up, if no step since then touches what they touch.
 func (t *Tree) asleep(d int, steps []simulation.OrderStep) []event {
 	if d == 0 || t.Full {
 		return nil
@@ -120,7 +120,7 @@ func has(events []event, id uint64) bool {
 	return slices.ContainsFunc(events, func(e event) bool { return e.ID == id })
 }
 
-// plan adds what has to be tried because of the run, of which the steps from fresh on are new.
+// plan adds what has to be tried because of the run. Its steps from fresh on are new.
 func (t *Tree) plan(steps []simulation.OrderStep, fresh int) {
 	if t.Full {
 		for i := fresh; i < len(steps); i++ {
@@ -128,7 +128,7 @@ func (t *Tree) plan(steps []simulation.OrderStep, fresh int) {
 		}
 		return
 	}
-	before := make([]set, len(steps)) // by step: those that have to come before it
+	before := make([]set, len(steps)) // by step: the steps that have to come before it
 	for j := range steps {
 		before[j] = newSet(len(steps))
 		cause := chosen(&steps[j]).After
@@ -147,7 +147,7 @@ func (t *Tree) plan(steps []simulation.OrderStep, fresh int) {
 		}
 	}
 	for i := range steps {
-		// Where an event has kept others from happening, all others are tried in its place.
+		// If an event has kept others from happening, all other options are tried in its place.
 		if steps[i].Expands && !t.narrow {
 			t.expand(i, steps[i].Options)
 		}
@@ -156,14 +156,14 @@ func (t *Tree) plan(steps []simulation.OrderStep, fresh int) {
 
 func chosen(s *simulation.OrderStep) simulation.Option { return s.Options[s.Chosen] }
 
-// passes reports whether time passes in the step. All else that was due has come before it, except
-// for faults. What comes after it could not come earlier, except for faults, for which the step
-// expands.
+// passes reports whether time passes in the step. All that was due has happened before it, except for
+// faults. What comes after it could not come earlier, again except for faults: because of them the
+// step expands.
 func passes(s *simulation.OrderStep) bool { return chosen(s).ID == simulation.TimePasses }
 
-// reverse makes sure that step j comes before step i in some run: with what has to come before
-// it, and doesn't need step i. It is enough if one of the events with which such a run can go on
-// at step i is tried there.
+// reverse makes sure that step j comes before step i in some run. The steps between them that j needs
+// and that don't need i come along. Such a run can begin at step i with one of several events, and it
+// is enough that one of them is tried there.
 func (t *Tree) reverse(steps []simulation.OrderStep, before []set, i, j int) {
 	n := &t.Nodes[i]
 	var first uint64
@@ -184,13 +184,13 @@ func (t *Tree) reverse(steps []simulation.OrderStep, before []set, i, j int) {
 		others.add(k)
 	}
 	if !slices.ContainsFunc(steps[i].Options, func(o simulation.Option) bool { return o.ID == first }) {
-		t.expand(i, steps[i].Options) // it could not happen there
+		t.expand(i, steps[i].Options) // it is no option there
 		return
 	}
 	n.Todo = append(n.Todo, first)
 }
 
-// expand tries all events in place of step i.
+// expand plans to try all options in place of step i.
 func (t *Tree) expand(i int, options []simulation.Option) {
 	n := &t.Nodes[i]
 	for _, o := range options {
@@ -200,7 +200,7 @@ func (t *Tree) expand(i int, options []simulation.Option) {
 	}
 }
 
-// advance goes to the next thing to try.
+// advance goes to the next event to try, or ends the walk.
 func (t *Tree) advance() {
 	for len(t.Nodes) > 0 {
 		n := &t.Nodes[len(t.Nodes)-1]
@@ -215,8 +215,8 @@ func (t *Tree) advance() {
 	t.Over = true
 }
 
-// Part estimates which part of the walk is done, from 0 to 1. What has to be tried becomes known
-// on the way, so that it may go back.
+// Part estimates which part of the walk is done, from 0 to 1. It may fall, because the walk finds more
+// to try on its way.
 func (t *Tree) Part() float64 {
 	if t.Over {
 		return 1

@@ -28,8 +28,8 @@ func small(world, design string, clients, servers int, kinds ...simulation.Kind)
 	return Plan{Worlds: []string{world}, Design: design, Changes: changes, Faults: kinds}
 }
 
-// seen is what every process and every server saw in a run, each on its own, and what was found.
-// Two runs that are the same up to the order of independent events have the same.
+// seen is what each process and each server saw in a run, and what the checks found. It is the same for
+// two runs that differ only in the order of independent events.
 func seen(r simulation.Result) string {
 	parts := map[string][]string{}
 	for e := range r.Log.All() {
@@ -54,8 +54,8 @@ func seen(r simulation.Result) string {
 	return b.String()
 }
 
-// walkThrough plays a walk to its end and returns what was seen. Runs in which a fault came after
-// the end of all processes don't count. It returns false if there are more than most runs.
+// walkThrough plays a walk to its end, and returns what was seen. It ignores runs in which a fault came
+// after the end of all processes. It returns false if the walk has more than most runs.
 func walkThrough(t *testing.T, w Walk, most uint64) (all map[string]bool, runs uint64, ended bool) {
 	t.Helper()
 	all = map[string]bool{}
@@ -77,7 +77,7 @@ func walkThrough(t *testing.T, w Walk, most uint64) (all map[string]bool, runs u
 	return all, w.Tree.Runs, true
 }
 
-// suffered reports whether a fault happened. Of the loss of a message the log has only the message.
+// suffered reports whether a fault happened. If the fault loses a message, the log shows only that.
 func suffered(r simulation.Result, f simulation.Fault) bool {
 	for e := range r.Log.All() {
 		if e.Kind == simulation.Suffered && e.Fault.Kind == f.Kind {
@@ -87,7 +87,7 @@ func suffered(r simulation.Result, f simulation.Fault) bool {
 	return f.Kind == simulation.Lose
 }
 
-// smallPlans are plans of which enough walks end without the reduction.
+// smallPlans are plans with enough walks that end without the reduction.
 func smallPlans() []Plan {
 	if long() {
 		return []Plan{
@@ -112,7 +112,7 @@ func smallPlans() []Plan {
 
 func long() bool { return os.Getenv("REDLOCK_LONG") != "" }
 
-// most bounds the runs of a walk without the reduction. Longer ones aren't compared.
+// most bounds the runs of a walk without the reduction. Longer walks aren't compared.
 func most() uint64 {
 	if long() {
 		return 50_000
@@ -120,8 +120,8 @@ func most() uint64 {
 	return 600
 }
 
-// In worlds that are small enough to play every order, what processes and servers see is the same
-// with the reduction and without.
+// In worlds that are small enough to play every order, processes and servers see the same with the
+// reduction and without.
 func TestReductionLosesNothing(t *testing.T) {
 	if raced {
 		t.Skip("the runs are the same with the race detector, and take ten times as long")
@@ -150,7 +150,7 @@ func TestReductionLosesNothing(t *testing.T) {
 	assert.Greater(t, saved, uint64(1000), "the reduction saved hardly anything")
 }
 
-// A reduction with a mistake is noticed by the comparison.
+// The comparison notices a reduction with a mistake.
 func TestWrongReductionIsNoticed(t *testing.T) {
 	const clients, servers = 1<<32 - 1, 0x3ffffff << 32
 	for name, c := range map[string]struct {
@@ -182,8 +182,8 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 	}
 }
 
-// Random orders of worlds that are too large to play without the reduction show nothing that the
-// walk doesn't.
+// In worlds that are too large to play without the reduction, random orders show nothing that the walk
+// doesn't show.
 func TestRandomOrdersAreAmongAll(t *testing.T) {
 	if raced {
 		t.Skip("the runs are the same with the race detector, and take ten times as long")
@@ -203,8 +203,8 @@ func TestRandomOrdersAreAmongAll(t *testing.T) {
 	require.Greater(t, len(drawn), 100)
 }
 
-// A walk that is stopped, written and read again goes on as if it had not been stopped, and worker
-// processes and slices make no difference.
+// A walk that is stopped, written to a file and read again continues as if it had not been stopped.
+// Worker processes and slices make no difference.
 func TestWalkGoesOn(t *testing.T) {
 	plan := small("try", "default", 2, 2)
 	at := func() Walk {
@@ -229,8 +229,7 @@ func TestWalkGoesOn(t *testing.T) {
 	assert.Equal(t, whole.Tree.Runs, pieces.Tree.Runs)
 }
 
-// A design with a flaw that fits into the world is found, and its order can be shrunk and played
-// again.
+// The walk finds a design's flaw that shows in a small world. Its order can be shrunk and played again.
 func TestFlawIsFound(t *testing.T) {
 	r := registry()
 	walks, err := small("try", "half-quorum", 2, 2).Walks(r)

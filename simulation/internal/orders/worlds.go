@@ -8,8 +8,8 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// from is the moment from which the order of events is chosen. It is no whole second, so that a
-// disk that is synced once a second loses what was written since.
+// from is the moment from which the order of events is chosen. It isn't a whole second, so that a disk
+// that is synced every second can lose what was written since.
 const from = 1500 * time.Millisecond
 
 // quiet is how long a client waits until all messages have arrived. It is longer than the
@@ -19,8 +19,8 @@ const quiet = 150 * time.Millisecond
 // expired is longer than a lease, and as long as the pauses (see singles).
 const expired = 15 * time.Second
 
-// Worlds are the worlds whose orders can be walked through, as workloads, the default first. In
-// each, every client knows the servers before the order of events is chosen.
+// Worlds returns the worlds whose orders can be walked through, as workloads, the default first. In
+// each of them, every client knows the servers before the choices begin.
 func Worlds() []search.Workload {
 	return []search.Workload{
 		world("try", "each client tries once to acquire the same lock", func(c *simulation.Client) {
@@ -129,13 +129,13 @@ func warm(c *simulation.Client, key string) {
 	c.SleepUntil(from)
 }
 
-// behindFrom and behindFor are when one server isn't reached in the world "stages".
+// behindFrom and behindFor say when the clients don't reach server A in the world "stages".
 const (
 	behindFrom = 400 * time.Millisecond
 	behindFor  = 500 * time.Millisecond
 )
 
-// given are the faults that belong to a world.
+// given returns the faults that belong to a world.
 func given(world string) simulation.Schedule {
 	if world != "stages" {
 		return nil

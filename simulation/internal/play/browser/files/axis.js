@@ -1,4 +1,4 @@
-// The scale of a picture: busy periods are even, and the quiet time between two of them is short.
+// The scale of a picture. Busy periods are to scale, and the quiet time between two of them is shortened.
 
 const beyond = 1e7; // ns of a pixel after the end
 

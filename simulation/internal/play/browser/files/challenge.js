@@ -1,5 +1,5 @@
-// The challenge: a worker of its own plays random faults until a run breaks the lock, and makes the
-// faults fewer. Each request is a few runs, so that they can be counted and the search can end.
+// The challenge: a separate worker plays random faults until a run breaks the lock, and shrinks them.
+// Each request is for a few runs, so that the page can count them and end the search.
 import { Engine, Superseded } from "./engine.js";
 
 const runs = 5; // of a request
@@ -12,8 +12,8 @@ export class Challenge {
     return this.#engine !== null;
   }
 
-  // search looks for a schedule that breaks a lock, from a seed on. It returns the run, with the
-  // number of runs that it took, or null if stop was called. counted gets the number of runs so far.
+  // search looks for a schedule that breaks a lock, beginning with a seed. It returns the run and the
+  // number of runs that it took, or null if stop was called. It tells counted the number of runs so far.
   async search({ base, design, kinds, most, seed }, counted) {
     this.stop();
     this.#lock = `${base} ${design}`;
@@ -34,7 +34,7 @@ export class Challenge {
     }
   }
 
-  // shrink makes the schedule of a run smaller, or returns null if stop was called. The worker ends.
+  // shrink makes the schedule of a run smaller. It returns null if stop was called. The worker ends.
   async shrink({ base, design, seed, schedule }) {
     const engine = this.#engine;
     try {
@@ -48,12 +48,12 @@ export class Challenge {
     }
   }
 
-  // about ends a search that is about another story or another lock.
+  // about ends a search in another scenario or for another lock.
   about({ base, design }) {
     if (this.running && this.#lock !== `${base} ${design}`) this.stop();
   }
 
-  // stop ends the worker, whatever it does.
+  // stop ends the worker, whatever it is doing.
   stop() {
     this.#engine?.stop();
     this.#engine = null;

@@ -8,8 +8,8 @@ const bar = 20;
 const never = -1;
 const watching = ["probe", "tick", "time", "ping"];
 
-// Drawing is one picture as SVG. Its cursor shows a moment. Screen readers get only the faults:
-// the page has the events in words.
+// Drawing is one picture as SVG. Its cursor marks a moment. Screen readers get only the faults, because
+// the page lists the events in words.
 export class Drawing {
   #picture;
   #axis;
@@ -19,7 +19,7 @@ export class Drawing {
   #handles = shape("g");
   #names = shape("g");
 
-  // An axis of another drawing keeps every moment where it was.
+  // With the axis of another drawing, every moment stays where it was.
   constructor(picture, label, schedule, axis = new Axis(picture.axis)) {
     this.#picture = picture;
     this.#axis = axis;
@@ -62,18 +62,18 @@ export class Drawing {
     }
   }
 
-  // begins is when a fault happens: undefined if it happens at an operation that never came.
+  // begins is when a fault happens, undefined if it waits for an operation that never came.
   begins(fault) {
     if (!fault.nth) return fault.at_ns ?? 0;
     return this.#picture.spans.find((s) => s.kind === fault.kind && s.lane === this.#laneOf(fault) && s.from >= (fault.at_ns ?? 0))?.from;
   }
 
-  // at is the moment at a place.
+  // at is the moment at an x position.
   at(x) {
     return this.#axis.at(x - gutter);
   }
 
-  // later is a moment so many pixels later, to 10 µs.
+  // later is the moment some pixels later, rounded to 10 µs.
   later(moment, pixels) {
     return Math.max(0, Math.round(this.at(this.#x(moment) + pixels) / 1e4) * 1e4);
   }
@@ -83,8 +83,8 @@ export class Drawing {
     return [...this.#lanes].find(([, lane]) => y >= lane.y && y < lane.y + lane.height)?.[0];
   }
 
-  // laneOf is the lane of a fault: of a link it is the server's, where the faults of several
-  // servers are apart.
+  // laneOf is the lane of a fault. For a fault of a link it is the server's lane, so that faults of
+  // different servers don't overlap.
   #laneOf(fault) {
     const known = [fault.server, fault.process].find((name) => this.#lanes.has(name));
     const kind = fault.server ? "server" : "process";
@@ -111,7 +111,7 @@ export class Drawing {
     if (focus !== undefined) this.#handles.querySelector(`[data-fault="${focus}"]`)?.focus({ preventScroll: true });
   }
 
-  // show moves the cursor to a moment, and returns its place.
+  // show moves the cursor to a moment, and returns its x position.
   show(at) {
     const x = this.#x(at);
     this.#cursor.setAttribute("x1", x);
@@ -193,7 +193,7 @@ export class Drawing {
     }
     for (const m of this.#picture.mistaken) {
       const y = row(m.who.split(".")[0], m.key);
-      if (y !== undefined) out.push(...this.#bar(m.from, m.until, y + bar, "wrong", `${m.who} believes it, but it isn't so, ${clock(m.from)} to ${clock(m.until)}`));
+      if (y !== undefined) out.push(...this.#bar(m.from, m.until, y + bar, "wrong", `${m.who} believes that it holds ${m.key}, but its key isn't on a quorum, ${clock(m.from)} to ${clock(m.until)}`));
     }
     return out;
   }
@@ -278,7 +278,7 @@ export class Drawing {
   }
 
   #violations() {
-    let free = -Infinity; // names don't cover each other: the list below has them all
+    let free = -Infinity; // names must not overlap; the list below the timeline has all of them
     return this.#picture.violations.flatMap((v) => {
       if (!this.#shows(v.at)) return [];
       const x = this.#x(v.at);

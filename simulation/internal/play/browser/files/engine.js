@@ -1,15 +1,16 @@
-// The engine as the page sees it. Only the newest run counts: a newer one takes the place of one
-// that waits, and ends one that takes long, together with its worker.
+// The engine as the page sees it. Only the newest run counts: it replaces a run that still waits, and
+// ends a run that takes long, together with its worker.
 
 import { load } from "./load.js";
 
-// Superseded is the reason why a run has no answer: there is a newer one.
+// Superseded is the error of a run that has no answer because there is a newer run.
 export class Superseded extends Error {}
 
 const patience = 1000; // ms that a run may take while a newer one waits
 
-// The answers to the page's first requests by the requests' texts. An answer depends only on its
-// request, so that there is something to see before the engine is loaded. Without them the engine answers.
+// The answers to the page's first requests, by the text of the request. They show something before the
+// engine is loaded. They may, because an answer depends only on its request. Without them the engine
+// answers.
 const prepared = await load("prepared.json.gz").then((response) => response.json()).catch(() => ({}));
 
 let compiled = null; // the engine, once a worker has compiled it
@@ -39,7 +40,7 @@ export class Engine {
     });
   }
 
-  // stop ends the worker. What was asked for is superseded.
+  // stop ends the worker, and its request is superseded.
   stop() {
     this.#next?.reject(new Superseded());
     this.#next = null;
@@ -55,11 +56,11 @@ export class Engine {
 
   #start() {
     const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-    // A worker that was ended may still have sent something.
+    // A worker that was ended may still have sent a message.
     worker.onmessage = ({ data }) => this.#worker === worker && this.#receive(data);
     worker.onerror = (event) => {
       event.preventDefault();
-      if (this.#worker === worker) this.#fail(new Error(`The run has ended the engine: ${event.message}`));
+      if (this.#worker === worker) this.#fail(new Error(`The engine stopped during this run: ${event.message}`));
     };
     worker.postMessage(compiled);
     this.#worker = worker;
@@ -84,7 +85,7 @@ export class Engine {
     this.#send();
   }
 
-  // fail ends the worker and the request that it has or that waits for it.
+  // fail ends the worker, and rejects the request that it has or that waits for it.
   #fail(error) {
     const waiting = this.#busy ? null : this.#next;
     if (waiting) this.#next = null;

@@ -1,5 +1,5 @@
-// load loads a file that gzip has compressed, and returns a response with the content. Few servers
-// compress on their own what is large here; so it is as small on every server.
+// load loads a file that is compressed with gzip, and returns a response with the content. Few servers
+// compress such large files on their own. This way the download is small from every server.
 export async function load(name) {
   const response = await fetch(name);
   if (!response.ok) throw new Error(`${name}: ${response.status}`);

@@ -1,4 +1,4 @@
-// The page: a choice, the run that it gives, and what is to be seen of it. The address has the
+// The page: what the reader has chosen, and the run that follows from it. The address contains the
 // choice, so that it can be sent.
 import { Engine, Superseded } from "./engine.js";
 import { Drawing } from "./draw.js";
@@ -15,17 +15,17 @@ const main = document.querySelector("main");
 
 let all = null; // the engine's lists
 let chapters = [];
-let choice = { base: "S1", design: "default", seed: "0", schedule: null }; // a schedule of null is the story's own
+let choice = { base: "S1", design: "default", seed: "0", schedule: null }; // a schedule of null is the scenario's own
 let place = { chapter: "", tour: 0 }; // the chapter's ID, and the step of the tour from 1 on
 let run = null; // the newest answer
 let drawing = null;
-let step = 0; // the event that is looked at
-let spot = null; // the lane and the moment that were pointed at
+let step = 0; // the selected event
+let spot = null; // the lane and the moment that were clicked last
 let drag = null; // the fault that is dragged, on the timeline or from the palette
-let asking = 0; // the runs that have been asked for and have no answer yet
-let comparing = 0; // the timer before the other locks are played
+let asking = 0; // the requests that have no answer yet
+let comparing = 0; // the timer after which the other locks are played
 let placed = ""; // what showPlace shows
-let shown = ""; // the story and the lock that the timeline shows
+let shown = ""; // the scenario and the lock that the timeline shows
 
 const ms = 1e6;
 const resource = "resource";
@@ -34,7 +34,7 @@ const keeps = [["", "nothing"], ["second", "all but the last second"], ["all", "
 const compared = ["setpx-cad", "redlock", "default", "token-admit"]; // side by side
 const operations = ["", "acquire", "extend", "release", "read", "write"];
 
-// readAddress takes the choice from the address. It returns a notice if something in it can't be read.
+// readAddress takes the choice from the address. It returns a notice if it can't read the faults.
 function readAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
   const step = Number(words.get("tour") ?? 0);
@@ -55,7 +55,7 @@ function readAddress() {
   if (wrong) schedule = null;
   const seed = words.get("seed") ?? "0";
   choice = { base: words.get("base") ?? "S1", design: words.get("design") ?? "", seed: /^[0-9]{1,20}$/.test(seed) ? seed : "0", schedule };
-  return wrong ? "The address has a schedule that can't be read; this is the story's own." : "";
+  return wrong ? "The faults in the address can’t be read. These are the scenario’s own faults." : "";
 }
 
 // writeAddress makes the address that of the choice.
@@ -65,14 +65,14 @@ function writeAddress() {
 
 const scenario = () => all.scenarios.find((s) => s.id.toLowerCase() === choice.base.toLowerCase());
 
-// designs lists those that the story is played with.
+// designs lists the locks with which the scenario is played.
 function designs() {
   const s = scenario();
   return s ? s.designs.map((d) => ({ name: d.design, title: d.title })) : all.designs;
 }
 
-// choose changes the choice and plays it. During a drag the rest of the page waits: browsers allow
-// only some changes of the address in a second.
+// choose changes the choice and plays it. During a drag only the timeline changes, because browsers
+// limit how often a page may change its address.
 function choose(change) {
   choice = { ...choice, ...change };
   if (!designs().some((d) => d.name === choice.design)) {
@@ -105,9 +105,9 @@ async function play() {
   }
 }
 
-// compare plays the same faults with the other locks, one after the other. Every newer run ends it.
+// compare plays the same faults with the other locks, one after the other. A newer run ends it.
 async function compare() {
-  if (asking || drag) return; // it would take the place of that run
+  if (asking || drag) return; // it would supersede that run
   const [of, axis, list] = [run, drawing.axis, designs().filter((d) => d.group !== "flaws")];
   const rows = [];
   const add = (parent, names, drawn) => {
@@ -138,7 +138,7 @@ async function compare() {
   }
 }
 
-// showNotice says what couldn't be read; something else is played instead.
+// showNotice says what couldn't be read. The run on the page is another one.
 function showNotice(text) {
   $("error").textContent = text;
   $("error").hidden = !text;
@@ -192,14 +192,14 @@ function showPlace() {
 function showVerdict() {
   $("verdict").textContent = run.verdict === "none" ? "Nothing is violated" : `Violated: ${run.verdict}`;
   $("verdict").className = run.verdict === "none" ? "good" : "bad";
-  $("expected").textContent = run.own ? (run.asExpected ? `As expected: ${run.expected}.` : `Not as expected: ${run.unexpected}`) : "Your own faults: nothing is expected.";
+  $("expected").textContent = run.own ? (run.asExpected ? `As expected: ${run.expected}.` : `Not as expected: ${run.unexpected}`) : "You changed the faults, so no result is expected.";
 }
 
 function showRun() {
   $("steps").replaceChildren(...(scenario()?.steps ?? []).map((text) => element("li", {}, text)));
   $("command").textContent = `go run ./simulation/cmd/redlocksim ${run.arguments}`;
   $("hash").textContent = run.hash;
-  for (const item of $("side").children) { // they are of another run; compare comes soon
+  for (const item of $("side").children) { // they show an earlier run; compare will replace them
     item.className = "";
     item.querySelector("span").textContent = "…";
     item.querySelector("svg")?.remove();
@@ -215,10 +215,10 @@ function showRun() {
   const began = shown.startsWith(`${run.base} `) ? step : 0;
   shown = `${run.base} ${run.design}`;
   look(first < 0 ? Math.min(began, run.picture.steps.length - 1) : first, false);
-  if (same) $("timeline").scrollLeft = left; // what the reader works at stays in sight
+  if (same) $("timeline").scrollLeft = left; // what the reader works on stays in view
 }
 
-// showDrawing draws the timeline anew. During a drag it has the faults as they are now, which may be
+// showDrawing draws the timeline again. During a drag it shows the faults as they are now, which may be
 // newer than the run.
 function showDrawing(axis) {
   drawing = new Drawing(run.picture, `Timeline of ${run.base} with ${run.design}, ${run.verdict === "none" ? "no violation" : run.verdict}`, (drag && choice.schedule) ?? run.schedule, axis);
@@ -230,7 +230,7 @@ function showDrawing(axis) {
   if (focus) drawing.svg.querySelector(`[data-fault="${focus}"]`)?.focus({ preventScroll: true });
 }
 
-// look shows one event: in the list, in the timeline and at the servers.
+// look selects an event: in the list, in the timeline and in the table of servers.
 function look(i, asked) {
   const steps = run.picture.steps;
   if (i < 0 || i >= steps.length) return;
@@ -250,7 +250,7 @@ function look(i, asked) {
   showState(steps[i].at);
 }
 
-// showState shows what each server has at a moment.
+// showState shows the state and the keys of each server at a moment.
 function showState(at) {
   const picture = run.picture;
   $("moment").textContent = clock(at);
@@ -259,7 +259,7 @@ function showState(at) {
     const troubles = picture.spans.filter((s) => s.lane === lane.name && within(s)).map((s) => s.kind);
     const keys = picture.keys.filter((k) => k.server === lane.name && within(k));
     const state = troubles.length ? troubles.join(", ") : "up";
-    const rows = keys.length ? keys.map((k) => [k.key, k.process, k.open ? "after the end" : clock(k.until)]) : [["–", "–", "–"]];
+    const rows = keys.length ? keys.map((k) => [k.key, k.process, k.open ? "after the run’s end" : clock(k.until)]) : [["–", "–", "–"]];
     return rows.map((row, i) => element("tr", {}, i ? element("td") : element("th", { scope: "row" }, lane.name), element("td", {}, i ? "" : state), ...row.map((text) => element("td", {}, text))));
   }));
 }
@@ -267,7 +267,7 @@ function showState(at) {
 const names = (kind) => run.picture.lanes.filter((l) => l.kind === kind).map((l) => l.name);
 const known = (list, value) => (list.some(([v]) => v === value) ? list : [...list, [value, value]]);
 
-// showFaults shows each fault as a row of fields. A row that has the focus stays as it is.
+// showFaults shows each fault as a row of fields. The field with the focus keeps it.
 function showFaults() {
   const focus = document.activeElement?.closest("#faults") ? document.activeElement.name : "";
   const processes = names("process").filter((name) => name !== "witness");
@@ -276,7 +276,7 @@ function showFaults() {
   if (focus) $("faults").querySelector(`[name="${focus}"]`)?.focus({ preventScroll: true });
 }
 
-// change replaces a field of a fault. Fields without a value are left out.
+// change replaces fields of a fault. Fields without a value are removed.
 function change(i, fields) {
   const schedule = structuredClone(run.schedule);
   for (const [name, value] of Object.entries(fields)) {
@@ -311,13 +311,13 @@ function faultRow(fault, i, processes, servers) {
   if (kind.where === "either") {
     const node = element("select", { name: `who-${i}`, onchange: () => change(i, servers.includes(node.value) ? { server: node.value, process: "" } : { process: node.value, server: "" }) },
       ...known([...processes, ...servers].map((n) => [n, n]), fault.process || fault.server).map(([value, text]) => element("option", { value, selected: value === (fault.process || fault.server) }, text)));
-    fields.push(field("of", node));
+    fields.push(field("client or server", node));
   } else {
     if (kind.where !== "server") fields.push(choiceOf("client", "process", anyProcess));
     if (kind.where !== "process") fields.push(choiceOf("server", "server", anyServer));
   }
   if (kind.uses.includes("nth")) {
-    fields.push(number("its n-th (0: by time)", "nth", 1, { min: 0, max: 1000 }));
+    fields.push(number("n-th operation (0: at a time)", "nth", 1, { min: 0, max: 1000 }));
     if (fault.nth) fields.push(choiceOf("operation", "op", operations.map((op) => [op, op || "any"])));
   }
   fields.push(number(fault.nth ? "not before, ms" : "at, ms", "at_ns", ms, { min: 0, max: 2592000000 }));
@@ -328,15 +328,15 @@ function faultRow(fault, i, processes, servers) {
     if (name === "replica") fields.push(number("replica", name, 1, { min: 0, max: 5 }));
     if (name === "way") fields.push(choiceOf("messages", name, ways));
     if (name === "keep") fields.push(choiceOf("keeps", name, keeps));
-    if (name === "frozen") fields.push(check("wall clock stops, too", name));
-    if (name === "shuffled") fields.push(check("messages shuffled", name));
+    if (name === "frozen") fields.push(check("the wall clock stops, too", name));
+    if (name === "shuffled") fields.push(check("then messages in random order", name));
   }
   fields.push(element("button", { type: "button", name: `remove-${i}`, onclick: () => choose({ schedule: run.schedule.filter((_, n) => n !== i) }), "aria-label": `Remove fault ${i + 1}, ${fault.kind}` }, "Remove"));
   return element("li", {}, ...fields);
 }
 
-// ofKind is a fault of a kind at the moment of another one, and of the same client or server if the
-// kind can hit it.
+// ofKind is a fault of a kind at the moment of another fault. It hits the same client or server, if its
+// kind can.
 function ofKind(name, { at_ns, process, server }) {
   const kind = all.kinds.find((k) => k.kind === name);
   const fault = { ...kind.example, at_ns };
@@ -346,14 +346,14 @@ function ofKind(name, { at_ns, process, server }) {
   return fault;
 }
 
-// newFault is a fault of a kind at a lane and a moment.
+// newFault is a fault of a kind on a lane at a moment.
 function newFault(name, { lane, at }) {
   const isServer = names("server").includes(lane) || lane === resource;
   return ofKind(name, { at_ns: Math.round(Math.max(0, at) / 1e4) * 1e4, process: names("process").includes(lane) ? lane : "", server: isServer ? lane : "" });
 }
 
-// add puts a new fault at the lane and the moment that were pointed at, or at the event that is
-// looked at.
+// add adds a new fault at the lane and the moment that were clicked last, or at the moment of the
+// selected event.
 function add(name) {
   if (run) choose({ schedule: [...run.schedule, newFault(name, spot ?? { lane: "", at: run.picture.steps[step]?.at ?? 1e9 })] });
 }
@@ -376,7 +376,7 @@ function placeOf(event) {
   return { lane, at: Math.max(0, drawing.at(event.clientX - svg.left)) };
 }
 
-// press begins to drag a fault, or moves the cursor to the place.
+// press starts to drag a fault, or moves the cursor to the pointer.
 function press(event) {
   const handle = event.target.closest(".handle");
   if (!run || event.button !== 0 || drag) return;
@@ -402,7 +402,7 @@ function move(event) {
   if (drag.schedule[drag.i].nth && !drag.stretch) return;
   drag.moved = true;
   choose({ schedule: dragged(drag.schedule, drag.i, by, drag.stretch) });
-  drawing.grips(choice.schedule); // the fault is at the pointer before its run has ended
+  drawing.grips(choice.schedule); // the fault follows the pointer before its run has ended
 }
 
 // drop ends a drag. If it was cancelled, the faults are as before.
@@ -415,8 +415,8 @@ function drop(event) {
   if (moved) choose(cancelled ? { schedule: before } : {});
 }
 
-// take begins to drag a new fault from the palette. By touch a fault is pressed instead, because
-// such a drag scrolls the page.
+// take starts to drag a new fault from the palette. On a touch screen the reader presses the button
+// instead, because dragging scrolls the page.
 function take(event, name) {
   if (!run || event.button !== 0 || event.pointerType === "touch" || drag) return;
   delete event.currentTarget.dataset.carried;
@@ -436,7 +436,7 @@ function carry(event) {
   drawing.grips(choice.schedule ?? drag.schedule);
 }
 
-// put ends a drag from the palette. Outside the lanes nothing has happened.
+// put ends a drag from the palette. If it ends outside the lanes, no fault is added.
 function put(event) {
   if (!drag?.kind) return;
   const { moved, over, before, button } = drag;
@@ -462,7 +462,7 @@ function grip(event) {
   event.preventDefault();
 }
 
-// keys moves from event to event with the arrows, in the list and in the timeline.
+// keys moves from event to event with the arrow keys, in the list and in the timeline.
 function keys(event) {
   if (event.target.closest(".handle")) return grip(event);
   const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
@@ -471,7 +471,7 @@ function keys(event) {
   look(Math.max(0, Math.min(run.picture.steps.length - 1, step + by)), event.currentTarget === $("events"));
 }
 
-// find searches for faults that break the lock, makes them fewer, and shows that run.
+// find searches for faults that break the lock, shrinks them, and shows the run.
 async function find(event) {
   event.preventDefault();
   if (!run || challenge.running || !$("challenge-most").reportValidity()) return;
@@ -484,10 +484,10 @@ async function find(event) {
   try {
     const found = await challenge.search({ base, design, seed, kinds: kind ? [kind] : [], most: $("challenge-most").valueAsNumber }, count);
     if (!found) return say("Cancelled.");
-    say(`It breaks: ${found.verdict}. Making ${faults(found.schedule.length)} fewer …`);
+    say(`The lock breaks: ${found.verdict}. Of ${faults(found.schedule.length)}, removing those that aren’t needed …`);
     const less = await challenge.shrink({ base, design, ...found });
-    if (!less) say(`Cancelled; these are all ${faults(found.schedule.length)}.`);
-    else say(`It breaks: ${less.kind}, by ${faults(less.schedule.length)} of ${found.schedule.length}, after ${less.runs} more runs. That run is shown above.`);
+    if (!less) say(`Cancelled. The run above has all ${faults(found.schedule.length)}.`);
+    else say(`The lock breaks: ${less.kind}. Needed: ${faults(less.schedule.length)} of ${found.schedule.length}, found in ${less.runs} more runs. That run is shown above.`);
     await choose({ base, design, seed: found.seed, schedule: less?.schedule ?? found.schedule });
   } catch (error) {
     say(error.message);
@@ -520,8 +520,8 @@ async function record() {
   }
 }
 
-// openFile plays the run of a replay file. Of a file that can't be played it says why, and the page
-// stays as it is.
+// openFile plays the run of a replay file. If the file can't be played, it says why, and the page stays
+// as it is.
 async function openFile() {
   const file = $("open").files[0];
   if (!file) return;
@@ -541,11 +541,11 @@ async function openFile() {
 
 async function loadChapters() {
   const response = await fetch("chapters.json");
-  if (!response.ok) throw new Error(`The chapters can't be loaded: chapters.json: ${response.status}`);
+  if (!response.ok) throw new Error(`The chapters can’t be loaded: chapters.json: ${response.status}`);
   return response.json();
 }
 
-// paletteItem is a kind of fault that can be dragged, or pressed.
+// paletteItem is the button of a kind of fault. It can be dragged or pressed.
 function paletteItem({ kind, title }) {
   return element("li", {}, element("button", {
     type: "button", title, "aria-label": `Add ${kind}: ${title}`, "data-kind": kind,
@@ -566,7 +566,7 @@ async function start() {
     return;
   }
   $("base").replaceChildren(
-    element("optgroup", { label: "stories" }, ...all.scenarios.map((s) => element("option", { value: s.id }, `${s.id}: ${s.title}`))),
+    element("optgroup", { label: "scenarios" }, ...all.scenarios.map((s) => element("option", { value: s.id }, `${s.id}: ${s.title}`))),
     element("optgroup", { label: "random faults" }, ...all.faults.map((f) => element("option", { value: f.name }, `${f.name}: ${f.title}`))));
   $("palette").replaceChildren(...all.kinds.map(paletteItem));
   $("challenge-kind").append(...all.kinds.map((k) => element("option", { value: k.kind }, `${k.kind}: ${k.title}`)));
@@ -600,7 +600,7 @@ async function start() {
     const before = place;
     const notice = readAddress();
     choose({}).then(() => notice && showNotice(notice));
-    // The reader has followed a link to it.
+    // The reader has followed a link to the step or the chapter.
     if (place.tour && place.tour !== before.tour) $("tour-title").focus();
     else if (place.chapter && place.chapter !== before.chapter) $("chapter-title").focus();
   };

@@ -1,5 +1,5 @@
-// The chapters, which are the debate's text, and the tour. Both only show text: where they lead to
-// is an address of the page.
+// The chapters, which have the text of docs/debate.md, and the tour. Both only show text and links to
+// addresses of the page.
 import { element } from "./words.js";
 
 // addressOf is the page's address for a state.
@@ -42,7 +42,7 @@ export function contents(chapters, current) {
 }
 
 // chapterNodes shows a chapter: the argument, the verdict, its runs, and an invitation. guarded says
-// whether a story can be played with a token at the resource.
+// whether a scenario can be played with a resource that checks tokens.
 export function chapterNodes(chapter, choice, guarded) {
   const link = (run, text) => {
     const here = choice.base === run.base && choice.design === run.design && choice.seed === run.seed && !choice.schedule;
@@ -50,7 +50,7 @@ export function chapterNodes(chapter, choice, guarded) {
   };
   const runs = chapter.runs.map((run) => link(run, `${run.base} with ${run.design}`));
   const guard = chapter.runs.find((run) => guarded(run.base));
-  const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the guard on?");
+  const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the token guard on?");
   return [
     element("p", {}, element("strong", {}, "Who is right: "), `${chapter.right}.`),
     element("div", { class: "sides" },
@@ -62,24 +62,25 @@ export function chapterNodes(chapter, choice, guarded) {
 
 const pause = (ns) => [{ kind: "pause", process: "c1", op: "write", nth: 1, for_ns: ns }];
 
-// tour is for a first reader: each step is a state and what to see there. Four minutes are enough.
+// tour is for a first reader: each step is a state of the page, and what to see there. It takes about
+// four minutes.
 export const tour = [
   { title: "A lock that expires", state: { base: "S1", design: "default", schedule: [] },
-    text: "Two clients, c1 and c2, share a lock, whose key is on five servers, A to E. In a client’s lane the upper bar is what the client believes, and the lower one is what is true on the servers. The squares at the resource are writes. Nothing goes wrong here: c2 asks when c1 has finished." },
+    text: "Two clients, c1 and c2, use the same lock, whose key is on five servers, A to E. In a client’s lane, the upper bar shows when the client believes that it holds the lock. The lower bar shows which servers have its key. The squares in the resource’s lane are writes. Nothing goes wrong here: c2 asks for the lock long after c1 has released it." },
   { title: "The holder is paused", state: { base: "S1", design: "default" },
-    text: "Now c1 stops for 12 seconds, after it has checked its lease and before its write: the striped bar. Its lease ends, c2 gets the lock and writes. Then c1 wakes up and writes over it. The red lines are where the checks find that something is violated." },
+    text: "Now c1 stops for 12 seconds, after it has checked its lease and before it writes: the striped bar. Its lease ends, and c2 gets the lock and writes. Then c1 wakes up and overwrites what c2 wrote. A red line shows where a check finds a violation." },
   { title: "How long is too long?", state: { base: "S1", design: "default", schedule: pause(6e9) },
-    text: "The same pause, but of 6 seconds: the lease outlives it, and nothing is violated. Drag the end of the striped bar to the right until it breaks. Each change is a new run of the library’s real code. The list below the timeline has every event in words." },
+    text: "The same pause, but only 6 seconds long. The lease lasts longer than the pause, so nothing is violated. Drag the end of the striped bar to the right until the lock breaks. Each change starts a new run of the library’s real code. The list below the timeline describes every event in words." },
   { title: "A token at the resource", state: { base: "S1", design: "token-admit" },
-    text: "12 seconds again, but each lease has a number, and the resource refuses a number below one that it has seen. The late write has a cross: refused. Look at “Side by side”: one Redis, Redlock and this library without the token all break, so this isn’t about Redlock. It is Kleppmann’s main argument, and antirez agrees about the pause." },
+    text: "12 seconds again, but now each lease has a number, its token. The resource refuses a number smaller than one that it has seen. The cross marks c1’s late write, which is refused. Look at “Side by side”: one Redis, Redlock and this library without a token check all break, so Redlock isn’t the cause. The token is Kleppmann’s main argument. About the pause, antirez agrees." },
   { title: "A pause before the replies", state: { base: "S3", design: "default" },
-    text: "Kleppmann’s other pause hits c1 while the servers’ replies are in flight. Here antirez is right: c1 looks at the clock again after the replies, sees that too much time has passed, and gives up." },
+    text: "Kleppmann’s other pause stops c1 while the servers’ replies are in flight. Here antirez is right: after the replies c1 looks at the clock again, sees that too much time has passed, and gives up." },
   { title: "A clock that jumps", state: { base: "S4", design: "redlock" },
-    text: "Redlock, as the Redis document has it. The clock of server C jumps forward, so C forgets c1’s key. Then c2 gets C and two others: two holders. Both authors agree that this breaks it." },
+    text: "This is Redlock as the Redis documentation describes it. c1 reaches only A, B and C, and has the lock there. Then C’s clock jumps forward, and C drops c1’s key too early. c2 gets votes from C, D and E: two holders. Both authors agree that this breaks Redlock." },
   { title: "A client can notice", state: { base: "S4", design: "default" },
-    text: "The same jump, with this library. It compares each server’s clock with its own, and ignores the vote of a server whose clock has jumped until every lease that it may have forgotten has expired." },
+    text: "The same jump, with this library. Each client compares the servers’ clocks with its own. If a server’s clock has jumped, the client ignores that server’s votes until every lease that the server may have forgotten has expired." },
   { title: "A server that forgets", state: { base: "S7", design: "redlock" },
-    text: "A server crashes and comes back without its data. It votes for c2, although it had voted for c1. Choose the lock “default”: the library lets a server that has just started wait before it votes." },
+    text: "A server crashes and comes back without its data. It votes for c2, although it has voted for c1. Now choose the lock “default”: this library ignores the votes of a server that has just started." },
   { title: "Now you", state: { base: "S1", design: "token-admit", schedule: [] },
-    text: "No faults, and a token at the resource. Drag faults from the list onto the lanes, and try to break it. Or let the page search: “Challenge”, below. There is a fault against which a token doesn’t help, and a lock that survives it. The chapters above have the rest of the debate." },
+    text: "No faults, and a resource that checks tokens. Drag faults from the list onto the lanes, and try to break the lock. Or let the page search, in “Challenge” below. There is a fault against which a token doesn’t help, and another lock that survives that fault. The chapters above have the rest of the debate." },
 ];

@@ -66,8 +66,8 @@ func pageFigures() (string, error) {
 		times = append(times, []string{row.What, ms(row.Took[n/2]), ms(row.Took[n*95/100]), fmt.Sprint(n)})
 	}
 	return table("size of | as it is | with gzip | with brotli", sizes) + "\n" +
-		table("time | median | 95 of 100 | times", times) +
-		fmt.Sprintf("\nWith files from the same machine, in %s without a window, on %d processors; the first three count from the moment at which the page is opened.", r.Browser, r.CPUs), nil
+		table("time | median | 95th percentile | times", times) +
+		fmt.Sprintf("\nWith files from the same machine, in headless %s, on %d processors; the first three count from the moment at which the page is opened.", r.Browser, r.CPUs), nil
 }
 
 func TestRecordedPage(t *testing.T) {

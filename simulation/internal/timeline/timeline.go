@@ -223,10 +223,7 @@ func (t *Timeline) Overlaps() []overlap {
 	for i, a := range t.Beliefs {
 		for _, b := range t.Beliefs[i+1:] {
 			from, until := max(a.From, b.From), min(a.Until, b.Until)
-			if t.holders(a.Key, from) <= t.Permits {
-				continue
-			}
-			if a.Key == b.Key && a.who() != b.who() && from < until {
+			if a.Key == b.Key && a.who() != b.who() && from < until && t.holders(a.Key, from) > t.Permits {
 				all = append(all, overlap{Key: a.Key, First: a.who(), Second: b.who(), From: from, Until: until})
 			}
 		}

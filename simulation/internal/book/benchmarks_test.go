@@ -1,10 +1,8 @@
 package book_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -189,14 +187,7 @@ type overload struct {
 	WaitP99     float64 `json:"wait_p99_ms"`
 }
 
-func benchmarks() (benchResults, error) {
-	var r benchResults
-	text, err := os.ReadFile(benchFile)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	return r, err
-}
+func benchmarks() (benchResults, error) { return record[benchResults](benchFile) }
 
 // The file is complete, and has the contenders named on the page.
 func TestRecordedBenchmarks(t *testing.T) {

@@ -1,9 +1,7 @@
 package book_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -33,13 +31,7 @@ type failoverRecord struct {
 	} `json:"rows"`
 }
 
-func recordedFailover() (r failoverRecord, err error) {
-	text, err := os.ReadFile(failoverFile)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	return r, err
-}
+func recordedFailover() (failoverRecord, error) { return record[failoverRecord](failoverFile) }
 
 func failover() (string, error) {
 	r, err := recordedFailover()

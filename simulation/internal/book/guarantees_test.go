@@ -2,7 +2,6 @@ package book_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -28,14 +27,7 @@ func init() {
 // the current mutants and markers.
 const mutantsFile = "testdata/mutants.json"
 
-func recordedMutants() (mutants.Report, error) {
-	var r mutants.Report
-	text, err := os.ReadFile(mutantsFile)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	return r, err
-}
+func recordedMutants() (mutants.Report, error) { return record[mutants.Report](mutantsFile) }
 
 func TestRecordedMutantsAreFresh(t *testing.T) {
 	r, err := recordedMutants()

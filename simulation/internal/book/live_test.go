@@ -1,9 +1,7 @@
 package book_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -30,14 +28,7 @@ func init() {
 // against the simulation's current verdicts.
 const liveFile = "testdata/live.json"
 
-func recordedLive() (live.Report, error) {
-	var r live.Report
-	text, err := os.ReadFile(liveFile)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	return r, err
-}
+func recordedLive() (live.Report, error) { return record[live.Report](liveFile) }
 
 func TestRecordedLiveRunIsFresh(t *testing.T) {
 	r, err := recordedLive()

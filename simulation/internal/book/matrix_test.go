@@ -75,11 +75,7 @@ var sample = sync.OnceValues(func() (string, error) {
 // recorded returns the recording; with -update it is recorded again first, if its sample has
 // changed.
 var recorded = sync.OnceValues(func() (recording, error) {
-	var r recording
-	text, err := os.ReadFile(recordingFile)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
+	r, err := record[recording](recordingFile)
 	if !*update {
 		return r, err
 	}

@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
@@ -34,13 +33,7 @@ func init() {
 	generators["mistakes"] = func([]string) (string, error) { return mistakeTable() }
 }
 
-func readMistakes() (r recordedMistakes, err error) {
-	text, err := os.ReadFile(mistakesFile)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	return r, err
-}
+func readMistakes() (recordedMistakes, error) { return record[recordedMistakes](mistakesFile) }
 
 // lostRound is the beginning of most errors. The page shows it once.
 const lostRound = `quorum: no quorum of instances (acquire "orders:42": 0 granted, 0 refused, 1 failed; quorum is 1 of 1); `

@@ -1,9 +1,7 @@
 package book_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -39,13 +37,7 @@ type pageRecord struct {
 	} `json:"times"`
 }
 
-func recordedPage() (r pageRecord, err error) {
-	text, err := os.ReadFile(pageFile)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	return r, err
-}
+func recordedPage() (pageRecord, error) { return record[pageRecord](pageFile) }
 
 func pageFigures() (string, error) {
 	r, err := recordedPage()

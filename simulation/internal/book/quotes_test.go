@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -34,13 +33,7 @@ type quotedSource struct {
 	Quotes   []string `json:"quotes,omitempty"`
 }
 
-func readQuotes() (sources []quotedSource, err error) {
-	text, err := os.ReadFile(quotesFile)
-	if err == nil {
-		err = json.Unmarshal(text, &sources)
-	}
-	return sources, err
-}
+func readQuotes() ([]quotedSource, error) { return record[[]quotedSource](quotesFile) }
 
 func sourceTable() (string, error) {
 	sources, err := readQuotes()

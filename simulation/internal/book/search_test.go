@@ -83,13 +83,7 @@ func searched(words []string) (string, error) {
 	return table(head, rows), nil
 }
 
-func readSearches() (r searchRecord, err error) {
-	text, err := os.ReadFile(searchFile)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	return r, err
-}
+func readSearches() (searchRecord, error) { return record[searchRecord](searchFile) }
 
 // row returns a row of the record. With -update it plays the row again if it is missing or its
 // sample has changed, and writes the record.

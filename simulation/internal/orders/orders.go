@@ -58,8 +58,8 @@ type Finding struct {
 func (p Plan) Walks(r search.Registry) ([]Walk, error) {
 	var all []Walk
 	for _, name := range p.Worlds {
-		if !slices.Contains(names(), name) {
-			return nil, fmt.Errorf("%w: there is no world %q; there are: %s", search.ErrSetup, name, strings.Join(names(), ", "))
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("%w: there is no world %q; there are: %s", search.ErrSetup, name, strings.Join(Names(), ", "))
 		}
 		walks, err := p.walks(r, name)
 		if err != nil {
@@ -97,7 +97,8 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 	return walks, nil
 }
 
-func names() []string {
+// Names returns the names of the Worlds.
+func Names() []string {
 	var names []string
 	for _, w := range Worlds() {
 		names = append(names, w.Name)

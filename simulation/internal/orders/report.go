@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
 )
 
 // Row sums up the walks in one world with faults of one kind.
@@ -94,8 +95,8 @@ func name(f simulation.Fault) string {
 }
 
 // Causes lists the kinds of violations by the kinds of faults, each with its first run.
-func Causes(walks []Walk) []Finding {
-	var all []Finding
+func Causes(walks []Walk) []search.Finding {
+	var all []search.Finding
 	at := map[string]int{}
 	for i := range walks {
 		for _, f := range walks[i].Found {
@@ -105,7 +106,7 @@ func Causes(walks []Walk) []Finding {
 				continue
 			}
 			at[what] = len(all)
-			all = append(all, f)
+			all = append(all, search.Finding{Kind: f.Kind, Runs: f.Runs, Setup: f.Setup, Text: f.Text})
 		}
 	}
 	return all

@@ -25,8 +25,7 @@ func Worlds() []search.Workload {
 	return []search.Workload{
 		world("try", "each client tries once to acquire the same lock", func(c *simulation.Client) {
 			warm(c, "warm")
-			_, _ = c.TryAcquire("k")
-			c.Sleep(quiet)
+			try(c)
 		}),
 		world("release", "each client tries once to acquire the same lock, and releases it at once", func(c *simulation.Client) {
 			warm(c, "warm")
@@ -49,14 +48,12 @@ func Worlds() []search.Workload {
 				c.SleepUntil(behindFrom + 100*time.Millisecond)
 			}
 			warm(c, "k")
-			_, _ = c.TryAcquire("k")
-			c.Sleep(quiet)
+			try(c)
 		}),
 		world("extend", "one client extends its lease, and the others try once", func(c *simulation.Client) {
 			if c.Index > 0 {
 				warm(c, "warm")
-				_, _ = c.TryAcquire("k")
-				c.Sleep(quiet)
+				try(c)
 				return
 			}
 			lease, err := c.TryAcquire("k")
@@ -70,8 +67,7 @@ func Worlds() []search.Workload {
 			if c.Index > 0 {
 				warm(c, "warm")
 				c.SleepUntil(from + expired)
-				_, _ = c.TryAcquire("k")
-				c.Sleep(quiet)
+				try(c)
 				return
 			}
 			warm(c, "warm")
@@ -85,8 +81,7 @@ func Worlds() []search.Workload {
 		world("hand-off", "one client hands its lease off to another, which has tried before, and resumes it", func(c *simulation.Client) {
 			if c.Index > 0 {
 				warm(c, "warm")
-				_, _ = c.TryAcquire("k")
-				c.Sleep(quiet)
+				try(c)
 				if text, ok := c.Letter(); ok {
 					resume(c, text)
 				}
@@ -117,6 +112,12 @@ func world(name, title string, work simulation.Workload) search.Workload {
 		Work:  func(simulation.Config, int) simulation.Workload { return work },
 		Judge: compared,
 	}
+}
+
+// try asks once for the lock, and waits until all messages have arrived.
+func try(c *simulation.Client) {
+	_, _ = c.TryAcquire("k") // the log has its outcome
+	c.Sleep(quiet)
 }
 
 // warm makes a client known to the servers, one client after the other. It returns at the moment

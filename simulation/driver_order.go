@@ -166,10 +166,15 @@ func (f Fault) touches(w *world) (parts uint64) {
 			}
 		}
 		return parts | touchesChecks
-	case f.Server != "" && slices.Contains([]Kind{Step, Rate, Evict}, f.Kind):
+	case f.Server != "" && f.For == 0 && slices.Contains([]Kind{Step, Rate, Evict, Restart, Failover}, f.Kind):
 		for _, s := range w.servers {
 			if matches(f.Server, s.name) {
 				parts |= ofServer(s)
+			}
+		}
+		if f.Kind == Restart || f.Kind == Failover {
+			for _, p := range w.processes {
+				parts |= ofProcess(p) // its connections are closed
 			}
 		}
 		return parts | touchesChecks

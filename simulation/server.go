@@ -542,11 +542,16 @@ func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
 // recovers ends a fault of the server at a moment, if restore does not find that another
 // fault has come between.
 func (s *server) recovers(at int64, restore func() bool) {
-	s.w.schedule(at, func() {
+	recover := func() {
 		if restore() {
 			s.trouble = max(s.trouble, s.w.now.Load())
 			s.w.event(Back, "", s.name)
 			s.showLost()
 		}
-	})
+	}
+	if s.w.chooses && at <= s.w.now.Load() {
+		recover() // in the step of the fault, see Fault.touches
+		return
+	}
+	s.w.schedule(at, recover)
 }

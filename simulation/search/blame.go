@@ -53,6 +53,25 @@ func observed(r simulation.Result, kind simulation.ViolationKind) int {
 	return seen
 }
 
+// Excuse returns the number of the assumption that a violation in a Setup's run may be due to: the one
+// that the check saw broken, or else the first one that a fault breaks. 0: all assumptions held, or
+// none of them matters for this kind of violation.
+//
+// All errors are ErrSetup.
+func (r Registry) Excuse(s Setup, v simulation.Violation) (assumption int, err error) {
+	if v.Assumption != 0 || unexcused(v.Kind) {
+		return v.Assumption, nil
+	}
+	p, err := r.prepare(s)
+	if err != nil {
+		return 0, err
+	}
+	if all := breaches(s.Schedule, p.cfg); len(all) > 0 {
+		return all[0].Assumption, nil
+	}
+	return 0, nil
+}
+
 // Blame says what a violation breaks: assumptions that didn't hold, or else a promise.
 type Blame struct {
 	// Breaches are the assumptions that the run breaks.

@@ -140,7 +140,7 @@ func (s *searching) printWalks(ctx context.Context, plan orders.Plan, walks []or
 	total, open := printTable(out, walks)
 	switch {
 	case open == 0:
-		paragraph(out, "", "these are all orders, up to the order of events that have nothing to do with each other: "+orders.Coverage(plan, total))
+		paragraph(out, "", "these are all orders, up to exchanges of independent events: "+orders.Coverage(plan, total))
 	default:
 		words := "the time is up"
 		if ctx.Err() != nil {

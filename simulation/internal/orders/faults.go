@@ -13,7 +13,7 @@ import (
 // Kinds are the kinds of faults that a walk can have.
 func Kinds() []simulation.Kind {
 	return []simulation.Kind{
-		simulation.Pause, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Lose, simulation.Stall,
+		simulation.Pause, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Evict, simulation.Lose, simulation.Stall,
 	}
 }
 
@@ -69,6 +69,10 @@ func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simula
 		case simulation.Failover:
 			each(servers, server, func(s string) {
 				all = append(all, simulation.Fault{Kind: kind, Server: s, By: time.Second})
+			})
+		case simulation.Evict:
+			each(servers, server, func(s string) {
+				all = append(all, simulation.Fault{Kind: kind, Server: s, Key: "k"})
 			})
 		case simulation.Stall:
 			all = append(all, simulation.Fault{Kind: kind, For: ttl / 500})

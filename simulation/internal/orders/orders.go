@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,7 +43,8 @@ type Walk struct {
 // Finding is a kind of violation in the runs of a walk.
 type Finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
-	// Assumption is the number of the assumption that the check saw broken, 0 if it saw none.
+	// Assumption is the number of an assumption that was broken, 0 if all held
+	// (search.Registry.Excuse).
 	Assumption int `json:"assumption,omitempty"`
 	// Runs is the number of runs that showed the violation. Setup is the first of them, and First
 	// is its number in the walk, from 1.
@@ -97,6 +99,27 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 	return walks, nil
 }
 
+// Small is the plan of a small world with two clients: the name of the world, the number of servers, and
+// a kind of fault, if there is one, as in "try 1 pause".
+//
+// The error is search.ErrSetup.
+func Small(words string) (Plan, error) {
+	fields := strings.Fields(words)
+	if len(fields) != 2 && len(fields) != 3 {
+		return Plan{}, fmt.Errorf("%w: %q is no plan, want a world, the number of servers, and perhaps a kind of fault", search.ErrSetup, words)
+	}
+	clients := 2
+	servers, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return Plan{}, fmt.Errorf("%w: %q is no number of servers", search.ErrSetup, fields[1])
+	}
+	p := Plan{Worlds: fields[:1], Design: "default", Changes: search.Changes{Servers: &servers, Processes: &clients}}
+	for _, kind := range fields[2:] {
+		p.Faults = append(p.Faults, simulation.Kind(kind))
+	}
+	return p, nil
+}
+
 // Names returns the names of the Worlds.
 func Names() []string {
 	var names []string
@@ -121,65 +144,71 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 			return err
 		}
 		if complete {
-			w.take(result, order)
+			if err := w.take(r, result, order); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// Search returns how many runs it takes to find a kind of violation: in the walks, one after the other,
-// and in random orders of the same worlds with the same faults. A result of 0 means that the maximum
-// of runs, most, didn't show it.
-func (p Plan) Search(r search.Registry, kind simulation.ViolationKind, most uint64) (walked, drawn uint64, err error) {
+// Hunt is the result of Plan.Hunt.
+type Hunt struct {
+	// Found says that the walks showed it, and Walked is the number of runs they took.
+	Found  bool
+	Walked uint64
+	// Drawn is the number of random orders that it took, 0 if they didn't show it.
+	Drawn uint64
+}
+
+// Hunt plays the walks, one after the other, until a run shows something. If one does, it plays random
+// orders of the same worlds with the same faults, to compare. Each of the two plays at most the
+// given number of runs.
+func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result) bool, most uint64) (h Hunt, err error) {
 	walks, err := p.Walks(r)
 	if err != nil {
-		return 0, 0, err
+		return h, err
 	}
-	shows := func(result simulation.Result) bool { return slices.Contains(result.Kinds(), kind) }
-	runs, found := uint64(0), false
-	for i := 0; i < len(walks) && !found && runs < most; {
+	for i := 0; i < len(walks) && !h.Found && h.Walked < most; {
 		w := &walks[i]
 		_, err := w.Tree.next(func(o *simulation.Order) error {
 			result, err := r.PlayOrder(w.Setup, o)
-			found = err == nil && shows(result)
+			h.Found = err == nil && shows(w.Setup, result)
 			return err
 		}, &simulation.Order{})
 		if err != nil {
-			return 0, 0, err
+			return h, err
 		}
-		if runs++; w.Tree.Over {
+		if h.Walked++; w.Tree.Over {
 			i++
 		}
 	}
-	if found {
-		walked = runs
-	}
-	for seed := range most {
+	for seed := uint64(0); seed < most && h.Found && h.Drawn == 0; seed++ {
 		w := &walks[seed%uint64(len(walks))]
 		result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
 		if err != nil {
-			return 0, 0, err
+			return h, err
 		}
-		if shows(result) {
-			return walked, seed + 1, nil
+		if shows(w.Setup, result) {
+			h.Drawn = seed + 1
 		}
 	}
-	return walked, 0, nil
+	return h, nil
 }
 
 // take counts a run, and what the checks found in it.
-func (w *Walk) take(r simulation.Result, order *simulation.Order) {
+func (w *Walk) take(registry search.Registry, r simulation.Result, order *simulation.Order) error {
 	if w.Outcomes == nil {
 		w.Outcomes = map[string]uint64{}
 	}
 	w.Outcomes[outcome(r)]++
-	violations := r.Log.Violations()
-	for i, v := range violations {
-		same := func(o simulation.Violation) bool { return o.Kind == v.Kind && o.Assumption == v.Assumption }
-		if slices.ContainsFunc(violations[:i], same) {
-			continue
+	var seen []int // what was counted for this run
+	for _, v := range r.Log.Violations() {
+		assumption, err := registry.Excuse(w.Setup, v)
+		if err != nil {
+			return err
 		}
-		at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == v.Kind && f.Assumption == v.Assumption })
+		at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == v.Kind && f.Assumption == assumption })
 		if at < 0 {
 			at = len(w.Found)
 			s := w.Setup
@@ -188,10 +217,14 @@ func (w *Walk) take(r simulation.Result, order *simulation.Order) {
 				s.Choices = []int{0} // an empty list would mean a random order
 			}
 			text, _, _ := strings.Cut(v.Text, "\n") // the lines after the first are stacks
-			w.Found = append(w.Found, Finding{Kind: v.Kind, Assumption: v.Assumption, First: w.Tree.Runs, Setup: s, Text: text})
+			w.Found = append(w.Found, Finding{Kind: v.Kind, Assumption: assumption, First: w.Tree.Runs, Setup: s, Text: text})
 		}
-		w.Found[at].Runs++
+		if !slices.Contains(seen, at) {
+			seen = append(seen, at)
+			w.Found[at].Runs++
+		}
 	}
+	return nil
 }
 
 // outcome says what the clients got, sorted.

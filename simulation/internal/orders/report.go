@@ -88,6 +88,8 @@ func name(f simulation.Fault) string {
 		return "restart with all data"
 	case f.Kind == simulation.Failover:
 		return "promotion without the last second"
+	case f.Kind == simulation.Evict:
+		return "lost key"
 	case f.Kind == simulation.Lose:
 		return "lost " + string(f.Way)
 	}
@@ -112,9 +114,16 @@ func Causes(walks []Walk) []search.Finding {
 	return all
 }
 
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // Coverage says what the walks of a plan cover when all of them are finished.
 func Coverage(p Plan, runs uint64) string {
-	words := fmt.Sprintf("%d clients and %d servers", *p.Changes.Processes, *p.Changes.Servers)
+	words := count(*p.Changes.Processes, "client") + " and " + count(*p.Changes.Servers, "server")
 	if len(p.Faults) > 0 {
 		kinds := make([]string, len(p.Faults))
 		for i, k := range p.Faults {

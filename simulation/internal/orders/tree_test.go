@@ -97,11 +97,11 @@ func smallPlans() []Plan {
 			small("release", "default", 2, 1, Kinds()...),
 			small("extend", "default", 2, 1, Kinds()...),
 			small("late", "default", 2, 1, Kinds()...),
-			small("keys", "default", 2, 1, simulation.Lose, simulation.Crash),
+			small("keys", "default", 2, 1, simulation.Lose, simulation.Crash, simulation.Evict),
 		}
 	}
 	return []Plan{
-		small("try", "default", 1, 2, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Lose, simulation.Stall),
+		small("try", "default", 1, 2, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Evict, simulation.Lose, simulation.Stall),
 		small("try", "default", 1, 3),
 		small("try", "default", 2, 1, simulation.Crash, simulation.Lose),
 		small("release", "default", 2, 1, simulation.Lose),
@@ -144,7 +144,7 @@ func TestReductionLosesNothing(t *testing.T) {
 			saved += played - runs
 		}
 	}
-	for _, what := range []string{"none", "crash", "step of a server's clock", "restart without data", "promotion without the last second", "lost reply", "stall"} {
+	for _, what := range []string{"none", "crash", "step of a server's clock", "restart without data", "promotion without the last second", "lost key", "lost reply", "stall"} {
 		assert.True(t, compared[what], "no world with %q was small enough to compare", what)
 	}
 	assert.Greater(t, saved, uint64(1000), "the reduction saved hardly anything")
@@ -164,8 +164,8 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 		"replies to one client are independent": {small("try", "default", 1, 3), 0, func(t *Tree) {
 			t.independent = func(a, b uint64) bool { return a&b&^clients == 0 }
 		}},
-		"a crash is like any other event":   {small("try", "default", 1, 2, simulation.Crash), 1, func(t *Tree) { t.narrow = true }},
-		"a restart is like any other event": {small("try", "default", 1, 2, simulation.Restart), 1, func(t *Tree) { t.narrow = true }},
+		"a crash is like any other event":                   {small("try", "default", 1, 2, simulation.Crash), 1, func(t *Tree) { t.narrow = true }},
+		"a step in which time could pass is like any other": {small("try", "default", 1, 2, simulation.Restart), 1, func(t *Tree) { t.narrow = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			walks, err := c.plan.Walks(registry())

@@ -63,7 +63,7 @@ func Worlds() []search.Workload {
 			}
 			c.Sleep(quiet)
 		}),
-		world("late", "a client's lease has expired: it extends it, and the others try once", func(c *simulation.Client) {
+		world("late", "one client extends its lease after it has expired, and the others try once", func(c *simulation.Client) {
 			if c.Index > 0 {
 				warm(c, "warm")
 				c.SleepUntil(from + expired)

@@ -90,10 +90,12 @@ func parseDetector(words string) (d Detector, err error) {
 		d.Scenario = name
 	case "search":
 		d.Search = name
+	case "walk":
+		d.Walk = name
 	case "test":
 		d.Package, d.Test, _ = strings.Cut(name, " ")
 	default:
-		err = fmt.Errorf("%q is no detector, want a scenario, a search or a test", words)
+		err = fmt.Errorf("%q is no detector, want a scenario, a search, a walk or a test", words)
 	}
 	return d, err
 }

@@ -40,13 +40,16 @@ type edit struct {
 	Old, New string
 }
 
-// Detector is a check that can catch a mutant. One of Scenario, Search and Test is set, or
+// Detector is a check that can catch a mutant. One of Scenario, Search, Walk and Test is set, or
 // none for all scenarios and searches.
 type Detector struct {
 	// Scenario is a scenario's ID, or a sweep's ID, a slash and a value.
 	Scenario string
 	// Search is the name of one of Searches.
 	Search string
+	// Walk is a walk through all orders of a small world of package orders, with two clients:
+	// the world, the number of servers, and the kind of a fault, if there is one.
+	Walk string
 	// Package is a package's path in the module ("./quorum"). Test is the pattern of
 	// the tests to run, as in go test -run.
 	Package, Test string
@@ -65,6 +68,9 @@ type Detection struct {
 	Says string `json:"says"`
 	// Runs counts the runs up to that point.
 	Runs int `json:"runs"`
+	// Drawn is the number of random orders that it took to find a violation, if the walk
+	// through all orders found one. 0: as many as the walk may take weren't enough.
+	Drawn int `json:"drawn,omitempty"`
 	// Error says why a detector failed.
 	Error string `json:"error,omitempty"`
 }
@@ -76,6 +82,8 @@ func (d Detector) String() string {
 		return d.Scenario
 	case d.Search != "":
 		return "search " + d.Search
+	case d.Walk != "":
+		return "walk " + d.Walk
 	case d.Test != "":
 		return strings.NewReplacer("^", "", "$", "", "|", ", ").Replace(d.Test)
 	default:

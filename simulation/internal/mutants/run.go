@@ -44,9 +44,21 @@ type Result struct {
 	AsExpected bool `json:"as_expected"`
 	// Runs counts the runs or tests.
 	Runs int `json:"runs"`
+	// Walks are those of the detectors that walk through all orders.
+	Walks []Walked `json:"walks,omitempty"`
 	// Took is real time, and CPU is processor time.
 	Took time.Duration `json:"took_ns"`
 	CPU  time.Duration `json:"cpu_ns"`
+}
+
+// Walked is how a walk caught a mutant.
+type Walked struct {
+	Walk string `json:"walk"`
+	Says string `json:"says"`
+	// Runs is the number of runs of the walk, and Drawn that of random orders: 0 if they
+	// didn't show it.
+	Runs  int `json:"runs"`
+	Drawn int `json:"drawn"`
 }
 
 // Report is the result of all mutants.
@@ -228,6 +240,7 @@ func (run *runner) mutant(ctx context.Context, m mutant, r *Result) (err error) 
 			return nil
 		}
 		r.By += "; " + too.By
+		r.Walks = append(r.Walks, too.Walks...)
 	}
 	return nil
 }
@@ -242,6 +255,9 @@ func (run *runner) detect(ctx context.Context, r *Result, detectors ...Detector)
 	r.Runs += found.Runs
 	if err == nil && found.By != "" {
 		r.Outcome, r.By, r.Says = outcomeCaught, found.By, brief(found.Says)
+		if walk := detectors[0].Walk; walk != "" {
+			r.Walks = append(r.Walks, Walked{Walk: walk, Says: r.Says, Runs: found.Runs, Drawn: found.Drawn})
+		}
 	}
 	return err
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/mutants"
+	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -62,8 +64,14 @@ func (d *detector) run(detectors []mutants.Detector) error {
 				}
 			}
 		}
+		if one.Walk != "" {
+			known = true
+			if err := d.walk(one.Walk); err != nil || d.By != "" {
+				return err
+			}
+		}
 		if !known {
-			return fmt.Errorf("no scenario and no search %q", one)
+			return fmt.Errorf("no scenario, search or walk %q", one)
 		}
 	}
 	return nil
@@ -147,6 +155,36 @@ func (d *detector) search(s mutants.Search) error {
 		d.Runs += int(report.Runs)
 	}
 	return nil
+}
+
+// most is how many orders of a walk are played.
+const most = 2_000
+
+// walk plays all orders of a small world, and then random ones to compare. It ignores violations that
+// an assumption excuses.
+func (d *detector) walk(words string) error {
+	registry := search.Registry{Workloads: orders.Worlds(), Designs: designs.All()}
+	plan, err := orders.Small(words)
+	if err != nil {
+		return err
+	}
+	var says string
+	shows := func(s search.Setup, result simulation.Result) bool {
+		for _, v := range result.Log.Violations() {
+			// The design is known, so there is no error.
+			if assumption, err := registry.Excuse(s, v); err == nil && assumption == 0 {
+				says = cmp.Or(says, fmt.Sprintf("%s: %s", v.Kind, v.Text))
+				return true
+			}
+		}
+		return false
+	}
+	h, err := plan.Hunt(registry, shows, most)
+	if h.Found {
+		d.caught("walk "+words, says)
+	}
+	d.Runs, d.Drawn = d.Runs+int(h.Walked), int(h.Drawn)
+	return err
 }
 
 func (d *detector) caught(by, says string) { d.By, d.Says = by, says }

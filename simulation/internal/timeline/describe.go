@@ -124,6 +124,7 @@ var spanKinds = map[string]spanKind{
 	"failover":    {text: "FAILS OVER to a replica{how}", label: "FAILS OVER to a replica{how}", sketch: "fails over", stops: true},
 	"split-brain": {text: "SPLITS: a replica takes over, and {words}{for}", end: "'s old master is demoted", label: "SPLITS: {words}{for}", sketch: "splits"},
 	"demote":      {text: "is DEMOTED{for}, and comes back without its data as the same run ID", label: "DEMOTED, promoted again{for}{how}", sketch: "is demoted"},
+	"stall":       {text: "'s messages are HELD BACK{for}", label: "messages held back{for}", sketch: "messages held back"},
 	"lag":         {text: "LAGS{for}{how}", label: "LAGS{for}{how}", sketch: "lags"},
 }
 

@@ -161,16 +161,20 @@ type Hunt struct {
 	Drawn uint64
 }
 
-// Hunt plays the walks, one after the other, until a run shows something. If one does, it plays random
-// orders of the same worlds with the same faults, to compare. Each of the two plays at most the
-// given number of runs.
+// Hunt plays the walks until a run shows something. The walks take turns, run by run. If one shows it,
+// random orders are played, to compare: they take the same worlds and faults in turn. Each of the two
+// plays at most the given number of runs.
 func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result) bool, most uint64) (h Hunt, err error) {
 	walks, err := p.Walks(r)
 	if err != nil {
 		return h, err
 	}
-	for i := 0; i < len(walks) && !h.Found && h.Walked < most; {
-		w := &walks[i]
+	open := len(walks)
+	for i := 0; open > 0 && !h.Found && h.Walked < most; i++ {
+		w := &walks[i%len(walks)]
+		if w.Tree.Over {
+			continue
+		}
 		_, err := w.Tree.next(func(o *simulation.Order) error {
 			result, err := r.PlayOrder(w.Setup, o)
 			h.Found = err == nil && shows(w.Setup, result)
@@ -180,7 +184,7 @@ func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result
 			return h, err
 		}
 		if h.Walked++; w.Tree.Over {
-			i++
+			open--
 		}
 	}
 	for seed := uint64(0); seed < most && h.Found && h.Drawn == 0; seed++ {
@@ -204,7 +208,7 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *simula
 	w.Outcomes[outcome(r)]++
 	var seen []int // what was counted for this run
 	for _, v := range r.Log.Violations() {
-		assumption, err := registry.Excuse(w.Setup, v)
+		assumption, err := excuse(registry, w.Setup, v)
 		if err != nil {
 			return err
 		}
@@ -225,6 +229,26 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *simula
 		}
 	}
 	return nil
+}
+
+// excuse returns the number of an assumption that may excuse a violation, 0 if none does. None excuses a
+// step that the abstract machine doesn't have: it also loses keys and restarts.
+func excuse(r search.Registry, s search.Setup, v simulation.Violation) (assumption int, err error) {
+	if v.Kind == NoStep {
+		return 0, nil
+	}
+	return r.Excuse(s, v)
+}
+
+// Unexcused returns the first violation of a Setup's run that no broken assumption excuses.
+func Unexcused(r search.Registry, s search.Setup, result simulation.Result) (v simulation.Violation, found bool) {
+	for _, v := range result.Log.Violations() {
+		// There is no error, because the Setup was played.
+		if assumption, err := excuse(r, s, v); err == nil && assumption == 0 {
+			return v, true
+		}
+	}
+	return v, false
 }
 
 // outcome says what the clients got, sorted.

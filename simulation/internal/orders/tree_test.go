@@ -87,16 +87,16 @@ func suffered(r simulation.Result, f simulation.Fault) bool {
 	return f.Kind == simulation.Lose
 }
 
-// smallPlans are plans with enough walks that end without the reduction.
+// smallPlans are plans whose walks end without the reduction, in less than most runs each.
 func smallPlans() []Plan {
 	if long() {
 		return []Plan{
-			small("try", "default", 2, 1, Kinds()...),
-			small("try", "default", 1, 2, Kinds()...),
+			small("try", "default", 2, 1, without(simulation.Restart, simulation.Failover)...),
+			small("try", "default", 1, 2, without(simulation.Pause)...),
 			small("try", "default", 1, 3, simulation.Lose),
-			small("release", "default", 2, 1, Kinds()...),
+			small("release", "default", 2, 1, without(simulation.Restart, simulation.Failover)...),
 			small("extend", "default", 2, 1, Kinds()...),
-			small("late", "default", 2, 1, Kinds()...),
+			small("late", "default", 2, 1, without(simulation.Pause, simulation.Stall)...),
 			small("keys", "default", 2, 1, simulation.Lose, simulation.Crash, simulation.Evict),
 		}
 	}
@@ -104,20 +104,24 @@ func smallPlans() []Plan {
 		small("try", "default", 1, 2, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Evict, simulation.Lose, simulation.Stall),
 		small("try", "default", 1, 3),
 		small("try", "default", 2, 1, simulation.Crash, simulation.Lose),
-		small("release", "default", 2, 1, simulation.Lose),
-		small("extend", "default", 2, 1, simulation.Lose),
+		small("extend", "default", 2, 1, simulation.Lose, simulation.Evict),
 		small("late", "default", 2, 1, simulation.Crash),
 	}
 }
 
+// without returns all Kinds but some.
+func without(some ...simulation.Kind) []simulation.Kind {
+	return slices.DeleteFunc(Kinds(), func(k simulation.Kind) bool { return slices.Contains(some, k) })
+}
+
 func long() bool { return os.Getenv("REDLOCK_LONG") != "" }
 
-// most bounds the runs of a walk without the reduction. Longer walks aren't compared.
+// most bounds the runs of a walk without the reduction.
 func most() uint64 {
 	if long() {
 		return 50_000
 	}
-	return 600
+	return 1500
 }
 
 // In worlds that are small enough to play every order, processes and servers see the same with the
@@ -134,9 +138,7 @@ func TestReductionLosesNothing(t *testing.T) {
 			full := w
 			full.Tree.Full = true
 			all, played, ended := walkThrough(t, full, most())
-			if !ended {
-				continue
-			}
+			require.True(t, ended, "%s with %v has too many orders to play all of them", p.Worlds, w.Setup.Schedule)
 			reduced, runs, ended := walkThrough(t, w, most())
 			require.True(t, ended, "%s with %v: the reduction plays more than all orders", p.Worlds, w.Setup.Schedule)
 			require.Equal(t, all, reduced, "%s with %v: %d orders, reduced to %d", p.Worlds, w.Setup.Schedule, played, runs)

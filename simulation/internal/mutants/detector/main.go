@@ -170,14 +170,11 @@ func (d *detector) walk(words string) error {
 	}
 	var says string
 	shows := func(s search.Setup, result simulation.Result) bool {
-		for _, v := range result.Log.Violations() {
-			// The design is known, so there is no error.
-			if assumption, err := registry.Excuse(s, v); err == nil && assumption == 0 {
-				says = cmp.Or(says, fmt.Sprintf("%s: %s", v.Kind, v.Text))
-				return true
-			}
+		v, found := orders.Unexcused(registry, s, result)
+		if found {
+			says = cmp.Or(says, fmt.Sprintf("%s: %s", v.Kind, v.Text))
 		}
-		return false
+		return found
 	}
 	h, err := plan.Hunt(registry, shows, most)
 	if h.Found {

@@ -181,6 +181,7 @@ func (c *checker) real(h *holding) {
 	until := min(s.mono.when(h.mono+h.validity), s.wall.when(h.wall+h.validity))
 	longEnough, forgot := 0, 0
 	for i, place := range c.w.places {
+		c.w.touch(ofKeys(h.p, place.server))
 		switch {
 		case h.p.serverKeeps(i, place.database, h, until, (*server).keeps):
 			longEnough++

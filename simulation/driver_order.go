@@ -9,6 +9,13 @@ func ofProcess(p *process) uint64 { return 1 << p.index }
 
 func ofServer(s *server) uint64 { return 1 << (maxOrderProcesses + s.index) }
 
+// ofKeys is what a process has on a server. The server's other parts don't matter to it. Two pairs may have
+// the same bit: then more events depend on each other than need to.
+func ofKeys(p *process, s *server) uint64 {
+	const first = maxOrderProcesses + maxOrderServers
+	return 1 << (first + (p.index*len(p.w.servers)+s.index)%(62-first))
+}
+
 // touch records that the current step touches parts of the world.
 func (w *world) touch(parts uint64) {
 	if o := w.cfg.Order; o != nil && len(o.Steps) > 0 {

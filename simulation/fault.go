@@ -40,7 +40,8 @@ func (w *world) strikeWhenChosen(f Fault) {
 	w.enter(event{at: at, first: at, tie: draw(w.seed, tagOrder, 0), fault: true, what: moment{over, func() {
 		touches := f.touches(w)
 		w.touch(touches)
-		// What comes back at once hides what the fault would have come before.
+		// A fault that stops something, or of which nothing is known, may keep other events from
+		// happening.
 		if touches == touchesEverything || f.Kind.disables() {
 			w.cfg.Order.expand(w.step())
 		}

@@ -34,6 +34,9 @@ const (
 	LeftOver ViolationKind = "goroutines left over"
 	// Panicked: the code under test panicked, or its setup or Close failed.
 	Panicked ViolationKind = "panic"
+	// NoStep: a step of the run is none of the abstract machine's. Only package orders looks for
+	// it.
+	NoStep ViolationKind = "no step of the machine"
 	// Unsimulated: the code under test called a clock method that can't be simulated.
 	Unsimulated ViolationKind = "not simulated"
 )

@@ -55,10 +55,11 @@ type OrderStep struct {
 	Expands bool
 }
 
-// The parts of the world in OrderStep.Touched are processes, servers, the resource, and what the checks
-// compare.
+// The parts of the world in OrderStep.Touched are processes, servers, what each process has on each
+// server, the resource, and what the checks compare.
 const (
-	maxOrderProcesses = 32
+	maxOrderProcesses = 16
+	maxOrderServers   = 26
 
 	touchesChecks     = 1 << 63
 	touchesResource   = 1 << 62

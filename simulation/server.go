@@ -103,7 +103,7 @@ func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load(
 func (s *server) receive(r *request) {
 	c := r.call
 	link := c.link()
-	s.w.touch(ofServer(s))
+	s.w.touch(ofServer(s) | ofKeys(c.p, s))
 	switch {
 	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
 		if !s.up {

@@ -54,11 +54,11 @@ func observed(r simulation.Result, kind simulation.ViolationKind) int {
 }
 
 // Excuse returns the number of the assumption that a violation in a Setup's run may be due to: the one
-// that the check saw broken, or else the first one that a fault breaks. 0: all assumptions held, or
-// none of them matters for this kind of violation.
+// that the check saw broken, or else the first one that a fault had broken by then. 0: there is none,
+// or no fault excuses this kind of violation.
 //
 // All errors are ErrSetup.
-func (r Registry) Excuse(s Setup, v simulation.Violation) (assumption int, err error) {
+func (r Registry) Excuse(s Setup, result simulation.Result, v simulation.Violation) (assumption int, err error) {
 	if v.Assumption != 0 || unexcused(v.Kind) {
 		return v.Assumption, nil
 	}
@@ -66,7 +66,13 @@ func (r Registry) Excuse(s Setup, v simulation.Violation) (assumption int, err e
 	if err != nil {
 		return 0, err
 	}
-	if all := breaches(s.Schedule, p.cfg); len(all) > 0 {
+	var struck simulation.Schedule
+	for e := range result.Log.All() {
+		if e.Kind == simulation.Suffered && e.At <= v.At && !slices.Contains(struck, *e.Fault) {
+			struck = append(struck, *e.Fault)
+		}
+	}
+	if all := breaches(struck, p.cfg); len(all) > 0 {
 		return all[0].Assumption, nil
 	}
 	return 0, nil

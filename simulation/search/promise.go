@@ -36,7 +36,7 @@ func promiseOf(kind simulation.ViolationKind) Promise {
 // unexcused reports whether no fault excuses violations of a kind.
 func unexcused(kind simulation.ViolationKind) bool {
 	switch kind {
-	case simulation.LeftOver, simulation.Stuck, simulation.Panicked, simulation.Unsimulated:
+	case simulation.LeftOver, simulation.Stuck, simulation.Panicked, simulation.Unsimulated, simulation.NoStep:
 		return true
 	}
 	return false

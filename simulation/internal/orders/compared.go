@@ -10,9 +10,6 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// NoStep is the violation of a run that isn't a run of the abstract machine.
-const NoStep simulation.ViolationKind = "no step of the machine"
-
 // withTokens are the names of the designs that are the library with its tokens: others aren't meant
 // to be the machine.
 var withTokens = sync.OnceValue(func() map[string]bool {
@@ -31,7 +28,7 @@ func compared(s search.Setup, r simulation.Result) simulation.Result {
 		return r
 	}
 	if err := machine.Check(r.Log); err != nil {
-		return r.With(simulation.Violation{Kind: NoStep, At: r.Ended, Text: err.Error()})
+		return r.With(simulation.Violation{Kind: simulation.NoStep, At: r.Ended, Text: err.Error()})
 	}
 	return r
 }

@@ -22,7 +22,7 @@ func TestRunsAreCompared(t *testing.T) {
 	r.Log = simulation.Log{slices.DeleteFunc(slices.Concat(r.Log...), func(e simulation.Event) bool {
 		return e.Kind == simulation.Voted && e.Place != "A" && e.Change != nil
 	})}
-	assert.Equal(t, []simulation.ViolationKind{NoStep}, compared(setup, r).Kinds())
+	assert.Equal(t, []simulation.ViolationKind{simulation.NoStep}, compared(setup, r).Kinds())
 	setup.Design = "redlock"
 	assert.Empty(t, compared(setup, r).Kinds(), "it has no tokens")
 }

@@ -35,10 +35,14 @@
 //   - Randomness is a hash of its purpose, and requests are numbered by process and server. So values,
 //     run IDs and names of events don't depend on the order of independent events.
 //   - The checks compare what clients ask for, get, extend and release, and what the resource does.
-//     These steps have a common part, so all their orders are played. One check is an exception:
-//     "validity beyond reality" reads the servers when a lease is acquired. A request that reaches a
-//     server independently of that is played only before or only after it. Such requests don't delete
-//     another client's key; if one did, the check for two holders would show it.
+//     These steps have a common part, so all their orders are played. "Validity beyond reality" also
+//     reads a holder's own keys on the servers when a lease is acquired or extended. So what a client has
+//     on a server is a part of its own, which that check touches, and each request of that client.
+//     Requests of other clients don't delete its keys; if one did, the check for two holders would show
+//     it.
+//   - A restart or a promotion touches its server, the connections of all processes, and the checks. It
+//     keeps no event from happening: requests in flight still arrive, and get an error. A lost key and
+//     the step of a server's clock touch the server and the checks.
 //   - Some events keep others from happening: a pause, a crash, or the end of a call, after which its
 //     reply comes too late. The other events are then in no run that could be compared. At such a step,
 //     every event that could happen is tried in its place (simulation.OrderStep.Expands).
@@ -50,7 +54,8 @@
 //
 // Messages take no time unless a Stall holds all of them back. So a message can be late compared to
 // other messages, but compared to a timer only if a fault makes it late. A fault happens once, at any
-// moment until the clients have ended. The clients already know the servers when the choices begin.
+// moment until the clients have ended; at their end it makes no difference to them, and not all such runs are
+// played. The clients already know the servers when the choices begin.
 // Pauses at a reading of a clock are the subject of exhaust, which tries every reading in one order of
 // events.
 package orders

@@ -43,7 +43,7 @@ type Walk struct {
 // Finding is a kind of violation in the runs of a walk.
 type Finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
-	// Assumption is the number of an assumption that was broken, 0 if all held
+	// Assumption is the number of the assumption that may excuse it, 0 if none does
 	// (search.Registry.Excuse).
 	Assumption int `json:"assumption,omitempty"`
 	// Runs is the number of runs that showed the violation. Setup is the first of them, and First
@@ -154,7 +154,8 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 
 // Hunt is the result of Plan.Hunt.
 type Hunt struct {
-	// Found says that the walks showed it, and Walked is the number of runs they took.
+	// Found says that the walks showed it, and Walked is the number of runs they took. It
+	// includes runs that were cut off.
 	Found  bool
 	Walked uint64
 	// Drawn is the number of random orders that it took, 0 if they didn't show it.
@@ -208,7 +209,7 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *simula
 	w.Outcomes[outcome(r)]++
 	var seen []int // what was counted for this run
 	for _, v := range r.Log.Violations() {
-		assumption, err := excuse(registry, w.Setup, v)
+		assumption, err := registry.Excuse(w.Setup, r, v)
 		if err != nil {
 			return err
 		}
@@ -231,20 +232,11 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *simula
 	return nil
 }
 
-// excuse returns the number of an assumption that may excuse a violation, 0 if none does. None excuses a
-// step that the abstract machine doesn't have: it also loses keys and restarts.
-func excuse(r search.Registry, s search.Setup, v simulation.Violation) (assumption int, err error) {
-	if v.Kind == NoStep {
-		return 0, nil
-	}
-	return r.Excuse(s, v)
-}
-
 // Unexcused returns the first violation of a Setup's run that no broken assumption excuses.
 func Unexcused(r search.Registry, s search.Setup, result simulation.Result) (v simulation.Violation, found bool) {
 	for _, v := range result.Log.Violations() {
 		// There is no error, because the Setup was played.
-		if assumption, err := excuse(r, s, v); err == nil && assumption == 0 {
+		if assumption, err := r.Excuse(s, result, v); err == nil && assumption == 0 {
 			return v, true
 		}
 	}

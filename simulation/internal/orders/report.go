@@ -129,11 +129,11 @@ func Coverage(p Plan, runs uint64) string {
 		for i, k := range p.Faults {
 			kinds[i] = string(k)
 		}
-		n := "one"
+		n := "one fault"
 		if p.Pairs {
-			n = "two"
+			n = "two faults"
 		}
-		words += fmt.Sprintf(", without a fault, and with %s at every moment, of the kinds %s", n, strings.Join(kinds, ", "))
+		words += fmt.Sprintf(", without a fault, and with %s of these kinds at every moment (%s)", n, strings.Join(kinds, ", "))
 	}
 	return fmt.Sprintf("%s: %d runs", words, runs)
 }

@@ -70,7 +70,8 @@ func walkThrough(t *testing.T, w Walk, most uint64) (all map[string]bool, runs u
 			return err
 		}, order)
 		require.NoError(t, err)
-		if complete && (w.Setup.Schedule == nil || suffered(result, w.Setup.Schedule[0])) {
+		faults := w.Setup.Schedule[len(given(w.Setup.Workload)):]
+		if complete && (len(faults) == 0 || suffered(result, faults[0])) {
 			all[seen(result)] = true
 		}
 	}
@@ -104,7 +105,11 @@ func smallPlans() []Plan {
 		small("try", "default", 1, 2, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Evict, simulation.Lose, simulation.Stall),
 		small("try", "default", 1, 3),
 		small("try", "default", 2, 1, simulation.Crash, simulation.Lose),
+		small("try", "default", 1, 3, simulation.Restart, simulation.Failover),
+		small("extend", "default", 1, 2, simulation.Restart, simulation.Failover, simulation.Evict),
+		small("extend", "default", 1, 3, simulation.Restart, simulation.Evict),
 		small("extend", "default", 2, 1, simulation.Lose, simulation.Evict),
+		small("stages", "default", 1, 2, simulation.Restart),
 		small("late", "default", 2, 1, simulation.Crash),
 	}
 }
@@ -121,7 +126,7 @@ func most() uint64 {
 	if long() {
 		return 50_000
 	}
-	return 1500
+	return 2500
 }
 
 // In worlds that are small enough to play every order, processes and servers see the same with the
@@ -154,7 +159,10 @@ func TestReductionLosesNothing(t *testing.T) {
 
 // The comparison notices a reduction with a mistake.
 func TestWrongReductionIsNoticed(t *testing.T) {
-	const clients, servers = 1<<32 - 1, 0x3ffffff << 32
+	const clients, servers, keys, checks = 1<<16 - 1, 1<<42 - 1<<16, 1<<62 - 1<<42, 1 << 63
+	restarts := func(parts uint64) bool {
+		return parts&checks != 0 && parts&servers != 0 && parts&clients != 0 && ^parts != 0
+	}
 	for name, c := range map[string]struct {
 		plan  Plan
 		walk  int
@@ -166,7 +174,21 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 		"replies to one client are independent": {small("try", "default", 1, 3), 0, func(t *Tree) {
 			t.independent = func(a, b uint64) bool { return a&b&^clients == 0 }
 		}},
-		"a crash is like any other event":                   {small("try", "default", 1, 2, simulation.Crash), 1, func(t *Tree) { t.narrow = true }},
+		"a crash is like any other event": {small("try", "default", 1, 2, simulation.Crash), 1, func(t *Tree) { t.narrow = true }},
+		"a restart doesn't touch clients": {small("extend", "default", 1, 2, simulation.Restart), 1, func(t *Tree) {
+			t.independent = func(a, b uint64) bool {
+				if restarts(a) {
+					a &^= clients
+				}
+				if restarts(b) {
+					b &^= clients
+				}
+				return a&b == 0
+			}
+		}},
+		"the check of a validity reads no server": {small("try", "default", 1, 3, simulation.Restart), 1, func(t *Tree) {
+			t.independent = func(a, b uint64) bool { return a&b&^keys == 0 }
+		}},
 		"a step in which time could pass is like any other": {small("try", "default", 1, 2, simulation.Restart), 1, func(t *Tree) { t.narrow = true }},
 	} {
 		t.Run(name, func(t *testing.T) {

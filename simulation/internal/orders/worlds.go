@@ -14,7 +14,7 @@ const from = 1500 * time.Millisecond
 
 // quiet is how long a client waits until all messages have arrived. It is longer than the
 // timeout of a request.
-const quiet = 150 * time.Millisecond
+const quiet = 60 * time.Millisecond
 
 // expired is longer than a lease, and as long as the pauses (see singles).
 const expired = 15 * time.Second
@@ -26,6 +26,14 @@ func Worlds() []search.Workload {
 		world("try", "each client tries once to acquire the same lock", func(c *simulation.Client) {
 			warm(c, "warm")
 			try(c)
+		}),
+		world("turns", "each client tries once to acquire the same lock, one after the other", func(c *simulation.Client) {
+			warm(c, "warm")
+			c.SleepUntil(from + time.Duration(c.Index)*time.Millisecond)
+			_, _ = c.TryAcquire("k") // the log has its outcome
+			// After a pause, deletes are repeated, and each repetition multiplies the orders. So
+			// the client ends before the first one.
+			c.Sleep(10 * time.Millisecond)
 		}),
 		world("release", "each client tries once to acquire the same lock, and releases it at once", func(c *simulation.Client) {
 			warm(c, "warm")

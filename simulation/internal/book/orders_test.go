@@ -24,6 +24,7 @@ import (
 
 func init() {
 	generators["orders"] = func([]string) (string, error) { return walkedOrders() }
+	generators["order-worlds"] = func([]string) (string, error) { return orderWorlds(), nil }
 	generators["planted"] = func([]string) (string, error) { return planted() }
 	generators["walked-mutants"] = func([]string) (string, error) { return walkedMutants() }
 	generators["unwalked-mutants"] = func([]string) (string, error) { return unwalkedMutants(), nil }
@@ -52,30 +53,116 @@ func recordedOrders() (all []orders.Record, err error) {
 	}
 }
 
-// walkedOrders is the table of all records.
+// orderWorlds is the list of the worlds.
+func orderWorlds() string {
+	var b strings.Builder
+	for _, w := range orders.Worlds() {
+		fmt.Fprintf(&b, "- `%s`: %s.\n", w.Name, w.Title)
+	}
+	return b.String()
+}
+
+// walkedOrders has a table for each number of servers: faults in rows, worlds in columns.
 func walkedOrders() (string, error) {
 	all, err := recordedOrders()
 	if err != nil {
 		return "", err
 	}
-	var rows [][]string
+	type cells map[string]map[string]string // by fault and world
+	tables, faults, worlds := map[int]cells{}, map[int][]string{}, map[int][]string{}
+	var sizes []int
 	total, took, cut := uint64(0), time.Duration(0), uint64(0)
 	for _, r := range all {
+		size := *r.Plan.Changes.Servers
+		if tables[size] == nil {
+			tables[size] = cells{}
+			sizes = append(sizes, size)
+		}
 		for _, row := range r.Rows {
-			found, played := "nothing", fmt.Sprintf("all %s", thousands(row.Runs))
-			if len(row.Found) > 0 {
-				found = strings.Join(row.Found, ", ")
-			}
-			if row.Open > 0 {
-				played = fmt.Sprintf("%s, %d of %d walks finished", thousands(row.Runs), row.Walks-row.Open, row.Walks)
-			}
-			rows = append(rows, []string{"`" + row.World + "`", fmt.Sprintf("%d, %d", *r.Plan.Changes.Processes, *r.Plan.Changes.Servers), row.Faults, strconv.Itoa(row.Walks), played, found})
 			total, took, cut = total+row.Runs, took+row.Took, cut+row.Cut
 		}
+		for _, row := range inOneRow(r) {
+			if tables[size][row.Faults] == nil {
+				tables[size][row.Faults] = map[string]string{}
+				faults[size] = append(faults[size], row.Faults)
+			}
+			if !slices.Contains(worlds[size], row.World) {
+				worlds[size] = append(worlds[size], row.World)
+			}
+			tables[size][row.Faults][row.World] = cell(row)
+		}
 	}
-	text := table("world | clients, servers | fault | walks | orders | found", rows)
-	return text + fmt.Sprintf("\n%s runs in %v of one processor, and %s more that were cut off because they showed nothing new.",
-		thousands(total), took.Round(time.Second), thousands(cut)), nil
+	var b strings.Builder
+	for _, size := range sizes {
+		var rows [][]string
+		for _, fault := range faults[size] {
+			row := []string{fault}
+			for _, world := range worlds[size] {
+				row = append(row, tables[size][fault][world])
+			}
+			rows = append(rows, row)
+		}
+		servers := "servers"
+		if size == 1 {
+			servers = "server"
+		}
+		fmt.Fprintf(&b, "%s\n", table(fmt.Sprintf("%d %s | `%s`", size, servers, strings.Join(worlds[size], "` | `")), rows))
+	}
+	fmt.Fprintf(&b, "%s orders in %v of one processor, and %s more that were cut off because they showed nothing new.",
+		thousands(total), took.Round(time.Second), thousands(cut))
+	return b.String(), nil
+}
+
+// cell is the number of orders, whether there are more, and short words for what was found.
+func cell(row orders.Row) string {
+	text := thousands(row.Runs)
+	if row.Open > 0 {
+		text = "> " + text
+	}
+	for _, found := range slices.Sorted(slices.Values(row.Found)) {
+		kind, assumption, excused := strings.Cut(strings.TrimSuffix(found, ")"), " (assumption ")
+		short, known := map[string]string{string(simulation.Overvalued): "V", string(simulation.TwoHolders): "H"}[kind]
+		if !excused || !known {
+			short = "**" + found + "**"
+		}
+		text += " " + short + assumption
+	}
+	return text
+}
+
+// inOneRow returns the rows of a record. All pairs of faults are in one row for each world, without those
+// of one fault.
+func inOneRow(r orders.Record) []orders.Row {
+	if !r.Plan.Pairs {
+		return r.Rows
+	}
+	kinds := make([]string, len(r.Plan.Faults))
+	for i, k := range r.Plan.Faults {
+		kinds[i] = string(k)
+	}
+	name := "two of " + strings.Join(kinds, ", ")
+	if len(kinds) == len(orders.Kinds()) {
+		name = "two of all these faults"
+	}
+	var rows []orders.Row
+	for _, row := range r.Rows {
+		if row.Faults == "none" {
+			continue
+		}
+		at := slices.IndexFunc(rows, func(o orders.Row) bool { return o.World == row.World })
+		if at < 0 {
+			at = len(rows)
+			rows = append(rows, orders.Row{World: row.World, Faults: name})
+		}
+		sum := &rows[at]
+		sum.Open, sum.Runs = sum.Open+row.Open, sum.Runs+row.Runs
+		for _, f := range row.Found {
+			if !slices.Contains(sum.Found, f) {
+				sum.Found = append(sum.Found, f)
+			}
+		}
+	}
+	return rows
 }
 
 // flaws are designs with a flaw that fits into a small world, and what it takes to show it.
@@ -153,13 +240,13 @@ func runsUntil(n int, never string) string {
 // unwalked says why walks don't catch the other mutants that a scenario or a search catches.
 var unwalked = []struct{ why, mutants string }{
 	{"A key stays for too long. Walks have no check for that", "no-rollback rollback-where-granted failed-is-refused delete-that-finds-nothing-ends failed-deletes-are-dropped silence-ends-deletes"},
-	{"A clock runs at another rate, or stands still while a machine is suspended", "no-drift drift-floor-only drift-without-floor monotonic-only"},
+	{"It takes a clock that runs at another rate, or stands still while a machine is suspended", "no-drift drift-floor-only drift-without-floor monotonic-only"},
 	{"It takes two faults. `wall-clock-only` is found by a walk with a pause and a step of a clock", "wall-clock-only lower-straggler-settled no-top-up failed-extension-releases"},
 	{"It takes a message that is slow, but not lost", "extension-from-reply no-timeout"},
-	{"A pause within a step: walks pause only between two events", "extension-start-late"},
+	{"It takes a pause within a step. Walks pause only between two events", "extension-start-late"},
 	{"It takes clients that ask again and again", "quarantine-too-short life-without-end"},
-	{"A server's clock jumps, which breaks an assumption that would excuse the violation", "no-clock-monitor jump-without-quarantine"},
-	{"Several goroutines of a client wait for the lock", "pass-adds-time reserved-without-end reserved-above-the-settled"},
+	{"It takes a server's clock that jumps. That breaks an assumption, which excuses the violation", "no-clock-monitor jump-without-quarantine"},
+	{"It takes several goroutines of a client that wait for the lock", "pass-adds-time reserved-without-end reserved-above-the-settled"},
 	{"It takes other settings: clients with different servers, servers that hide their run, a bound on a lease's life, or a resource", "set-not-sent hidden-run-id-untold extension-shortens guard-without-admit"},
 }
 

@@ -120,7 +120,7 @@ var policy = map[string][]string{
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
-	"simulation/internal/mutants/detector": {"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search"},
+	"simulation/internal/mutants/detector": {"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search"},
 
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/internal/live": {

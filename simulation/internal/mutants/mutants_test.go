@@ -17,6 +17,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -114,6 +115,11 @@ func TestDetectors(t *testing.T) {
 				assert.Contains(t, stories, j.Scenario, m.Name)
 			case j.Search != "":
 				assert.Contains(t, searches, j.Search, m.Name)
+			case j.Walk != "":
+				plan, err := orders.Small(j.Walk)
+				assert.NoError(t, err, m.Name)
+				assert.Subset(t, orders.Names(), plan.Worlds, m.Name)
+				assert.Subset(t, orders.Kinds(), plan.Faults, m.Name)
 			default:
 				assert.DirExists(t, filepath.Join("../../..", j.Package), m.Name)
 				if tests[j.Package] == nil {

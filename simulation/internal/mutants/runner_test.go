@@ -105,5 +105,5 @@ func TestParse(t *testing.T) {
 		{Name: "late", Edits: []edit{{"mark", "e", ""}}, Detector: Detector{Package: "./drift", Test: "^TestX$"}},
 	}}}, groups)
 	_, err = parse("# Time: it passes\n\nearly: somebody")
-	require.EqualError(t, err, `line 3: "somebody" is no detector, want a scenario, a search or a test`)
+	require.EqualError(t, err, `line 3: "somebody" is no detector, want a scenario, a search, a walk or a test`)
 }

@@ -14,11 +14,11 @@ func TestMemoryIsFlat(t *testing.T) {
 		n = 5
 	}
 	if long {
-		n = 50_000
+		n = 10_000
 	}
 	heap := func(from, to uint64) (bytes, goroutines int) {
 		for seed := from; seed < to; seed++ {
-			if seed%10 < 9 && n > 1000 { // a hundred thousand short runs, rather than fewer long ones
+			if seed%10 < 9 && n > 1000 { // many short runs, rather than a few long ones
 				alone(t, nil, hold0)
 				continue
 			}

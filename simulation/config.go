@@ -165,8 +165,9 @@ func (c Config) validate() error {
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
 	}
-	if c.Order != nil && (c.Processes >= maxOrderProcesses || c.Order.From < 0) {
-		return fmt.Errorf("%w: an Order with %d Processes and From %v, want fewer than %d, and 0 or more", ErrConfig, c.Processes, c.Order.From, maxOrderProcesses)
+	if c.Order != nil && (c.Processes >= maxOrderProcesses || c.Servers > maxOrderServers || c.Order.From < 0) {
+		return fmt.Errorf("%w: an Order with %d Processes, %d Servers, and From %v, want at most %d, %d, and 0 or more",
+			ErrConfig, c.Processes, c.Servers, c.Order.From, maxOrderProcesses-1, maxOrderServers)
 	}
 	if err := c.validateScripts(); err != nil {
 		return err

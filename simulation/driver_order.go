@@ -9,11 +9,18 @@ func ofProcess(p *process) uint64 { return 1 << p.index }
 
 func ofServer(s *server) uint64 { return 1 << (maxOrderProcesses + s.index) }
 
-// ofKeys is what a process has on a server. The server's other parts don't matter to it. Two pairs may have
-// the same bit: then more events depend on each other than need to.
-func ofKeys(p *process, s *server) uint64 {
+// ofKeys is what a process has in a server's data. The rest of the data doesn't matter to it.
+func ofKeys(p *process, s *server) uint64 { return ofPair(p, s, 0) }
+
+// ofLink is a process's connection to a server.
+func ofLink(p *process, s *server) uint64 { return ofPair(p, s, 1) }
+
+// ofPair is one of two parts that belong to a process and a server. Two pairs may have the same bit: then
+// more events depend on each other than need to.
+func ofPair(p *process, s *server, part int) uint64 {
 	const first = maxOrderProcesses + maxOrderServers
-	return 1 << (first + (p.index*len(p.w.servers)+s.index)%(62-first))
+	const each = (62 - first) / 2
+	return 1 << (first + part*each + (p.index*len(p.w.servers)+s.index)%each)
 }
 
 // touch records that the current step touches parts of the world.
@@ -176,15 +183,26 @@ func (f Fault) touches(w *world) (parts uint64) {
 	case f.Server != "" && f.For == 0 && slices.Contains([]Kind{Step, Rate, Evict, Restart, Failover}, f.Kind):
 		for _, s := range w.servers {
 			if matches(f.Server, s.name) {
-				parts |= ofServer(s)
+				parts |= s.touchedBy(f.Kind)
 			}
 		}
-		if f.Kind == Restart || f.Kind == Failover {
-			for _, p := range w.processes {
-				parts |= ofProcess(p) // its connections are closed
-			}
-		}
-		return parts | touchesChecks
+		return parts
 	}
 	return touchesEverything
+}
+
+// touchedBy returns the parts of the world that change if the server's clock steps, or if it loses data
+// or its connections.
+func (s *server) touchedBy(k Kind) uint64 {
+	parts := ofServer(s)
+	for _, p := range s.w.processes {
+		parts |= ofKeys(p, s)
+		if k == Restart || k == Failover {
+			parts |= ofLink(p, s)
+			if len(s.subscriptions) > 0 {
+				parts |= ofProcess(p) // it learns that its subscription has ended
+			}
+		}
+	}
+	return parts
 }

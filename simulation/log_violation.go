@@ -37,6 +37,9 @@ const (
 	// NoStep: a step of the run is none of the abstract machine's. Only package orders looks for
 	// it.
 	NoStep ViolationKind = "no step of the machine"
+	// KeyLeft: a client lost a round or released a lease, and when it ended later, a server still
+	// had its key. Only package orders looks for it.
+	KeyLeft ViolationKind = "key left behind"
 	// Unsimulated: the code under test called a clock method that can't be simulated.
 	Unsimulated ViolationKind = "not simulated"
 )

@@ -137,6 +137,9 @@ func (c *call) send() {
 		c.access.asOf = w.check.records
 	}
 	w.message(Sent, c).Op = c.name
+	if c.place != toResource {
+		w.touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
+	}
 	r := &c.request
 	r.call, r.incarnation, r.to = c, c.link().incarnation, c.link().to
 	if c.sub != nil || w.connectsApart(c) {

@@ -45,9 +45,9 @@ type OrderStep struct {
 	Chosen int
 	// Touched are the parts of the world that the event has read or changed, as a set of bits.
 	// If two events that follow each other touch no common part, and neither causes the
-	// other, their order makes no difference. The state of a process includes its
-	// connections. Requests in flight belong to no part, because each has one reader. Every
-	// event may read the time, so a step in which time passes touches everything.
+	// other, their order makes no difference. Requests in flight belong to no part, because
+	// each has one reader. Every event may read the time, so a step in which time passes
+	// touches everything.
 	Touched uint64
 	// Expands says that the step may keep other events from happening: the events of a
 	// process that it stops, or a reply that comes too late because of it. Then the steps of
@@ -56,10 +56,10 @@ type OrderStep struct {
 }
 
 // The parts of the world in OrderStep.Touched are processes, servers, what each process has on each
-// server, the resource, and what the checks compare.
+// server, its connection to each server, the resource, and what the checks compare.
 const (
-	maxOrderProcesses = 16
-	maxOrderServers   = 26
+	maxOrderProcesses = 10
+	maxOrderServers   = 10
 
 	touchesChecks     = 1 << 63
 	touchesResource   = 1 << 62

@@ -116,7 +116,7 @@ func (s *server) receive(r *request) {
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
 		// It came on a connection to an earlier incarnation, which this one doesn't know.
-		s.w.touch(ofProcess(c.p))
+		s.w.touch(ofLink(c.p, s))
 		link.lose(r.incarnation)
 		r.reply(failed(ErrReset, false))
 		return
@@ -130,7 +130,7 @@ func (s *server) receive(r *request) {
 		return
 	}
 	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again && !r.apart {
-		s.w.touch(ofProcess(c.p))
+		s.w.touch(ofLink(c.p, s))
 		link.incarnation, link.wrote, link.to = s.incarnation, 0, s.apartFrom()
 	}
 	switch {

@@ -54,7 +54,7 @@ func observed(r simulation.Result, kind simulation.ViolationKind) int {
 }
 
 // Excuse returns the number of the assumption that a violation in a Setup's run may be due to: the one
-// that the check saw broken, or else the first one that a fault had broken by then. 0: there is none,
+// that the check saw broken, or else the first one that a fault before it had broken. 0: there is none,
 // or no fault excuses this kind of violation.
 //
 // All errors are ErrSetup.
@@ -68,7 +68,11 @@ func (r Registry) Excuse(s Setup, result simulation.Result, v simulation.Violati
 	}
 	var struck simulation.Schedule
 	for e := range result.Log.All() {
-		if e.Kind == simulation.Suffered && e.At <= v.At && !slices.Contains(struck, *e.Fault) {
+		// By the order of events: many of them can happen at one moment.
+		if e.Kind == simulation.Found && *e.Violation == v {
+			break
+		}
+		if e.Kind == simulation.Suffered && !slices.Contains(struck, *e.Fault) {
 			struck = append(struck, *e.Fault)
 		}
 	}

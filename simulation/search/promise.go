@@ -27,7 +27,7 @@ func promiseOf(kind simulation.ViolationKind) Promise {
 		return 2
 	case simulation.NoProgress, simulation.NeverFree, simulation.Stuck:
 		return 3
-	case simulation.LeftOver:
+	case simulation.LeftOver, simulation.KeyLeft:
 		return 5
 	}
 	return 0
@@ -36,7 +36,7 @@ func promiseOf(kind simulation.ViolationKind) Promise {
 // unexcused reports whether no fault excuses violations of a kind.
 func unexcused(kind simulation.ViolationKind) bool {
 	switch kind {
-	case simulation.LeftOver, simulation.Stuck, simulation.Panicked, simulation.Unsimulated, simulation.NoStep:
+	case simulation.LeftOver, simulation.Stuck, simulation.Panicked, simulation.Unsimulated, simulation.NoStep, simulation.KeyLeft:
 		return true
 	}
 	return false

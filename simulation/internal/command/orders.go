@@ -32,7 +32,7 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	flags.IntVar(&servers, "servers", 3, "the number of servers, 1 to 9")
 	flags.StringVar(&s.design, "design", "default", "the `name` of the lock design, see list")
 	flags.StringVar(&s.faults, "faults", "", "`kinds` of faults, separated by commas, or all: one fault at any moment of every order (default: none)")
-	flags.BoolVar(&pairs, "pairs", false, "two faults instead of one")
+	flags.BoolVar(&pairs, "pairs", false, "also two faults in a run")
 	flags.DurationVar(&s.limit, "budget", 0, "stop after this time and report the findings (default: no limit)")
 	flags.IntVar(&s.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&s.out, "out", ".", "the `folder` for replay files")

@@ -26,8 +26,8 @@
 //     schedules its reply, which is a new event. The arrival of a reply, a timer and the next step of a
 //     workload run goroutines of one process, until all of them are blocked. They read and change that
 //     process alone, and schedule new requests and timers. Processes share no memory.
-//   - A connection belongs to its process. A request that opens a connection, or finds it broken,
-//     touches both the server and the process.
+//   - Each process has a connection to each server, which is a part of its own. To send a request, a
+//     process reads it. A request that opens the connection, or finds it broken, changes it.
 //   - Time stands still as long as an event is due. So an exchange changes no reading of a clock, no
 //     expiry and no token. The step in which time passes touches everything. Before all that is due has
 //     happened, it isn't an option. Faults are the exception: beside them it is an option, and both
@@ -40,9 +40,12 @@
 //     on a server is a part of its own, which that check touches, and each request of that client.
 //     Requests of other clients don't delete its keys; if one did, the check for two holders would show
 //     it.
-//   - A restart or a promotion touches its server, the connections of all processes, and the checks. It
-//     keeps no event from happening: requests in flight still arrive, and get an error. A lost key and
-//     the step of a server's clock touch the server and the checks.
+//   - A restart or a promotion touches its server, the connections to it, and what each client has on it.
+//     It keeps no event from happening: requests in flight still arrive, and get an error. A lost key and
+//     the step of a server's clock touch the server, and what each client has on it.
+//   - Such a fault may excuse a violation that comes after it (search.Registry.Excuse), and yet need not
+//     touch what the checks compare. If it is independent of the violation and of all that led to it, then
+//     the violation also happens without the fault, and the walk without that fault shows it, unexcused.
 //   - Some events keep others from happening: a pause, a crash, or the end of a call, after which its
 //     reply comes too late. The other events are then in no run that could be compared. At such a step,
 //     every event that could happen is tried in its place (simulation.OrderStep.Expands).
@@ -54,8 +57,8 @@
 //
 // Messages take no time unless a Stall holds all of them back. So a message can be late compared to
 // other messages, but compared to a timer only if a fault makes it late. A fault happens once, at any
-// moment until the clients have ended; at their end it makes no difference to them, and not all such runs are
-// played. The clients already know the servers when the choices begin.
-// Pauses at a reading of a clock are the subject of exhaust, which tries every reading in one order of
-// events.
+// moment until the clients have ended; at their end it makes no difference to them, and not all such
+// runs are played. The clients already know the servers when the choices begin, and don't read the
+// servers' clocks while no lock is taken. Pauses at a reading of a clock are the subject of exhaust,
+// which tries every reading in one order of events.
 package orders

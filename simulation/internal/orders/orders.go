@@ -21,8 +21,8 @@ type Plan struct {
 	Worlds  []string       `json:"worlds"`
 	Design  string         `json:"design"`
 	Changes search.Changes `json:"changes"`
-	// Faults are kinds of faults. Each run has one fault of these kinds, at any moment, or with
-	// Pairs two. There is also a walk without faults.
+	// Faults are kinds of faults. Each walk has one fault of these kinds, at any moment. With
+	// Pairs there are also walks with two. The first walk is without a fault.
 	Faults []simulation.Kind `json:"faults,omitempty"`
 	Pairs  bool              `json:"pairs,omitempty"`
 }
@@ -88,12 +88,11 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 		walks = append(walks, Walk{Setup: s})
 	}
 	for i, f := range faults {
-		if !p.Pairs {
-			with(f)
-			continue
-		}
-		for _, g := range faults[:i] {
-			with(g, f)
+		with(f)
+		if p.Pairs {
+			for _, g := range faults[:i] {
+				with(g, f)
+			}
 		}
 	}
 	return walks, nil

@@ -131,7 +131,7 @@ func Coverage(p Plan, runs uint64) string {
 		}
 		n := "one fault"
 		if p.Pairs {
-			n = "two faults"
+			n = "one or two faults"
 		}
 		words += fmt.Sprintf(", without a fault, and with %s of these kinds at every moment (%s)", n, strings.Join(kinds, ", "))
 	}

@@ -159,10 +159,7 @@ func TestReductionLosesNothing(t *testing.T) {
 
 // The comparison notices a reduction with a mistake.
 func TestWrongReductionIsNoticed(t *testing.T) {
-	const clients, servers, keys, checks = 1<<16 - 1, 1<<42 - 1<<16, 1<<62 - 1<<42, 1 << 63
-	restarts := func(parts uint64) bool {
-		return parts&checks != 0 && parts&servers != 0 && parts&clients != 0 && ^parts != 0
-	}
+	const clients, servers, keys, links = 1<<10 - 1, 1<<20 - 1<<10, 1<<41 - 1<<20, 1<<62 - 1<<41
 	for name, c := range map[string]struct {
 		plan  Plan
 		walk  int
@@ -175,16 +172,8 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 			t.independent = func(a, b uint64) bool { return a&b&^clients == 0 }
 		}},
 		"a crash is like any other event": {small("try", "default", 1, 2, simulation.Crash), 1, func(t *Tree) { t.narrow = true }},
-		"a restart doesn't touch clients": {small("extend", "default", 1, 2, simulation.Restart), 1, func(t *Tree) {
-			t.independent = func(a, b uint64) bool {
-				if restarts(a) {
-					a &^= clients
-				}
-				if restarts(b) {
-					b &^= clients
-				}
-				return a&b == 0
-			}
+		"a connection is no part of the world": {small("extend", "default", 1, 2, simulation.Restart), 1, func(t *Tree) {
+			t.independent = func(a, b uint64) bool { return a&b&^links == 0 }
 		}},
 		"the check of a validity reads no server": {small("try", "default", 1, 3, simulation.Restart), 1, func(t *Tree) {
 			t.independent = func(a, b uint64) bool { return a&b&^keys == 0 }
@@ -268,4 +257,32 @@ func TestFlawIsFound(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, played.Kinds(), simulation.TwoHolders)
 	assert.LessOrEqual(t, len(shrunk.Setup.Choices), len(w.Found[at].Setup.Choices))
+}
+
+// A fault excuses the violations that come after it, also those of the same moment.
+func TestFaultExcusesWhatComesAfterIt(t *testing.T) {
+	r := registry()
+	walks, err := small("try", "half-quorum", 2, 2, simulation.Evict).Walks(r)
+	require.NoError(t, err)
+	w, counts := walks[1], map[int]int{}
+	for seed := range uint64(500) {
+		result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		require.NoError(t, err)
+		want := 0
+		for e := range result.Log.All() {
+			switch e.Kind {
+			case simulation.Suffered:
+				want = 3
+			case simulation.Found:
+				assumption, err := r.Excuse(w.Setup, result, *e.Violation)
+				require.NoError(t, err)
+				if e.Violation.Assumption == 0 {
+					require.Equal(t, want, assumption, "seed %d", seed)
+					counts[want]++
+				}
+			}
+		}
+	}
+	assert.Greater(t, counts[0], 10)
+	assert.Greater(t, counts[3], 10)
 }

@@ -1,0 +1,56 @@
+package orders
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// Runs are compared with the abstract machine. A run without enough votes isn't a run of the machine, and
+// designs without tokens aren't compared.
+func TestRunsAreCompared(t *testing.T) {
+	setup := search.Setup{Workload: "try", Design: "default", Choices: []int{0}}
+	r, err := registry().Play(setup)
+	require.NoError(t, err)
+	require.Empty(t, r.Kinds())
+
+	r.Log = simulation.Log{slices.DeleteFunc(slices.Concat(r.Log...), func(e simulation.Event) bool {
+		return e.Kind == simulation.Voted && e.Place != "A" && e.Change != nil
+	})}
+	assert.Equal(t, []simulation.ViolationKind{simulation.NoStep}, judge(setup, r).Kinds())
+	setup.Design = "redlock"
+	assert.Empty(t, judge(setup, r).Kinds(), "it has no tokens")
+}
+
+// A key of a lost round that isn't deleted is noticed.
+func TestKeysThatStayAreNoticed(t *testing.T) {
+	r := registry()
+	walks, err := small("try", "default", 2, 2, Kinds()...).Walks(r)
+	require.NoError(t, err)
+	noticed := map[simulation.Kind]int{}
+	for _, w := range walks {
+		kind := simulation.Kind("none")
+		if len(w.Setup.Schedule) > 0 {
+			kind = w.Setup.Schedule[0].Kind
+		}
+		for seed := range uint64(20) {
+			result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+			require.NoError(t, err)
+			require.NotContains(t, result.Kinds(), simulation.KeyLeft)
+			// As if no server had carried out a delete.
+			result.Log = simulation.Log{slices.DeleteFunc(slices.Concat(result.Log...), func(e simulation.Event) bool {
+				return e.At >= from && e.Kind == simulation.Voted && e.Op == wire.Release.String()
+			})}
+			noticed[kind] += len(keysLeft(result))
+		}
+	}
+	for _, kind := range append(Kinds(), "none") {
+		assert.Positive(t, noticed[kind], "%s", kind)
+	}
+}

@@ -1,0 +1,65 @@
+package orders
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/simulation"
+)
+
+// keyOn is a key on a server.
+type keyOn struct{ server, key string }
+
+// keysLeft finds keys that a client left on a server: it lost the round or released the lease, and when it
+// ends, quiet later or more, a server still has the round's key. A client that crashed can't delete its
+// keys. One that was paused may end before it has deleted them, because everything is due when it goes on.
+func keysLeft(r simulation.Result) []simulation.Violation {
+	values := map[keyOn]string{}        // that the servers have
+	by := map[string]string{}           // the process of each value
+	leases := map[int]string{}          // the value of each lease
+	held := map[string]bool{}           // values of leases
+	over := map[string]time.Duration{}  // when a process lost its last round or released its last lease
+	paused := map[string]bool{}         // processes
+	ended := map[string]time.Duration{} // when it ended, if nothing stopped it
+	for e := range r.Log.All() {
+		switch e.Kind {
+		case simulation.Voted, simulation.Answered:
+			if e.Change == nil {
+				continue
+			}
+			for _, l := range e.Change.Locks {
+				values[keyOn{e.Place, l.Key}] = l.After.Value
+			}
+			by[e.Change.Value] = e.Process
+		case simulation.Acquired:
+			leases[e.Lease], held[e.Change.Value] = e.Change.Value, true
+		case simulation.Released:
+			over[e.Process] = e.At
+			delete(held, leases[e.Lease])
+		case simulation.Refused:
+			over[e.Process] = e.At
+		case simulation.Ended:
+			if !paused[e.Process] {
+				ended[e.Process] = e.At
+			}
+		case simulation.Suffered:
+			paused[e.Process] = paused[e.Process] || e.Fault.Kind == simulation.Pause
+		}
+	}
+	var found []simulation.Violation
+	for _, at := range slices.SortedFunc(maps.Keys(values), func(a, b keyOn) int {
+		return cmp.Or(strings.Compare(a.server, b.server), strings.Compare(a.key, b.key))
+	}) {
+		value := values[at]
+		p := by[value]
+		since, asked := over[p]
+		if value != "" && !held[value] && asked && ended[p] >= since+quiet {
+			found = append(found, simulation.Violation{Kind: simulation.KeyLeft, At: r.Ended, Text: fmt.Sprintf("%s has ended, and left %q on %s", p, at.key, at.server)})
+		}
+	}
+	return found
+}

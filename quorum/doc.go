@@ -91,7 +91,8 @@
 //  7. No other program writes the lock's keys ("key", "{key}:redlock" and
 //     "{key}:redlock:set"; the wait queue, "{key}:redlock:waiters", is no part of the lock).
 //     Nothing notices such a write: give each application an account that can't write the
-//     keys of others.
+//     keys of others. Nor does anything between client and server repeat a request, as a proxy
+//     might. If it did, and a server lost a key meanwhile, two leases could have one token.
 //
 // # The caller's duties
 //

@@ -142,8 +142,12 @@ func (w *world) drop(e event) {
 	if m, ok := e.what.(interface{ missed(w *world, at int64) }); ok {
 		m.missed(w, e.at)
 	}
-	if e.fault || e.dueAt(w) > w.now.Load() {
-		return // the fault would come after the end of all processes
+	if e.fault {
+		w.touch(touchesEverything) // the step has ended the last process, and no fault comes after that
+		return
+	}
+	if e.dueAt(w) > w.now.Load() {
+		return
 	}
 	step := w.step()
 	if u, ok := e.what.(unsaid); ok {

@@ -26,8 +26,9 @@
 //     schedules its reply, which is a new event. The arrival of a reply, a timer and the next step of a
 //     workload run goroutines of one process, until all of them are blocked. They read and change that
 //     process alone, and schedule new requests and timers. Processes share no memory.
-//   - Each process has a connection to each server, which is a part of its own. To send a request, a
-//     process reads it. A request that opens the connection, or finds it broken, changes it.
+//   - Each process has a connection to each server, which is a part of its own. A process that sends a
+//     request reads the connection. A request that opens the connection, or finds it broken, changes
+//     it. Whatever changes a connection also touches its server, so an arrival there may read it.
 //   - Time stands still as long as an event is due. So an exchange changes no reading of a clock, no
 //     expiry and no token. The step in which time passes touches everything. Before all that is due has
 //     happened, it isn't an option. Faults are the exception: beside them it is an option, and both
@@ -41,11 +42,14 @@
 //     Requests of other clients don't delete its keys; if one did, the check for two holders would show
 //     it.
 //   - A restart or a promotion touches its server, the connections to it, and what each client has on it.
-//     It keeps no event from happening: requests in flight still arrive, and get an error. A lost key and
-//     the step of a server's clock touch the server, and what each client has on it.
+//     Neither keeps an event from happening: requests in flight still arrive, and get an error. A lost
+//     key and the step of a server's clock touch the server, and what each client has on it.
 //   - Such a fault may excuse a violation that comes after it (search.Registry.Excuse), and yet need not
-//     touch what the checks compare. If it is independent of the violation and of all that led to it, then
-//     the violation also happens without the fault, and the walk without that fault shows it, unexcused.
+//     touch what the checks compare. If the fault is independent of the violation and of all that led to
+//     it, the violation also happens without the fault. The walk without that fault shows it, unexcused;
+//     of two faults, the walk with the other one.
+//   - After the end of the last client no fault happens. So that end touches everything, if a fault was
+//     still to come.
 //   - Some events keep others from happening: a pause, a crash, or the end of a call, after which its
 //     reply comes too late. The other events are then in no run that could be compared. At such a step,
 //     every event that could happen is tried in its place (simulation.OrderStep.Expands).
@@ -56,9 +60,9 @@
 // # What the worlds don't have
 //
 // Messages take no time unless a Stall holds all of them back. So a message can be late compared to
-// other messages, but compared to a timer only if a fault makes it late. A fault happens once, at any
-// moment until the clients have ended; at their end it makes no difference to them, and not all such
-// runs are played. The clients already know the servers when the choices begin, and don't read the
-// servers' clocks while no lock is taken. Pauses at a reading of a clock are the subject of exhaust,
-// which tries every reading in one order of events.
+// other messages, but compared to a timer only if a fault makes it late. A fault happens once, before
+// the last client has ended. Runs in which it comes so late that no client notices are not all played.
+// The clients already know the servers when the choices begin, and don't read the servers' clocks while
+// no lock is taken. Pauses at a reading of a clock are the subject of exhaust, which tries every reading
+// in one order of events.
 package orders

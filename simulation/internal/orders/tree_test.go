@@ -107,7 +107,6 @@ func smallPlans() []Plan {
 			small("late", "default", 2, 1, without(simulation.Pause, simulation.Stall)...),
 			small("keys", "default", 2, 1, simulation.Lose, simulation.Crash, simulation.Evict),
 			pairs(small("release", "default", 1, 2, simulation.Crash, simulation.Evict)),
-			pairs(small("try", "default", 2, 1, simulation.Crash, simulation.Evict, simulation.Lose)),
 		}
 	}
 	return []Plan{

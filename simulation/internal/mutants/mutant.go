@@ -48,7 +48,7 @@ type Detector struct {
 	// Search is the name of one of Searches.
 	Search string
 	// Walk is a walk through all orders of a small world of package orders, with two clients:
-	// the world, the number of servers, and a kind of fault, if there is one (orders.Small).
+	// the world, the number of servers, and kinds of faults, if there are any (orders.Small).
 	Walk string
 	// Package is a package's path in the module ("./quorum"). Test is the pattern of
 	// the tests to run, as in go test -run.

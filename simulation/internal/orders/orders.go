@@ -99,13 +99,14 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 }
 
 // Small is the plan of a small world with two clients: the name of the world, the number of servers, and
-// a kind of fault, if there is one, as in "try 1 pause".
+// a kind of fault, if there is one, as in "try 1 pause". If there are two kinds, there are walks with two
+// faults.
 //
 // The error is search.ErrSetup.
 func Small(words string) (Plan, error) {
 	fields := strings.Fields(words)
-	if len(fields) != 2 && len(fields) != 3 {
-		return Plan{}, fmt.Errorf("%w: %q is no plan, want a world, the number of servers, and perhaps a kind of fault", search.ErrSetup, words)
+	if len(fields) < 2 || len(fields) > 4 {
+		return Plan{}, fmt.Errorf("%w: %q is no plan, want a world, the number of servers, and up to two kinds of faults", search.ErrSetup, words)
 	}
 	clients := 2
 	servers, err := strconv.Atoi(fields[1])
@@ -116,6 +117,7 @@ func Small(words string) (Plan, error) {
 	for _, kind := range fields[2:] {
 		p.Faults = append(p.Faults, simulation.Kind(kind))
 	}
+	p.Pairs = len(p.Faults) == 2
 	return p, nil
 }
 

@@ -158,7 +158,7 @@ func (d *detector) search(s mutants.Search) error {
 }
 
 // most is how many orders of a walk are played.
-const most = 2_000
+const most = 5_000
 
 // walk plays all orders of a small world, and then random ones to compare. It ignores violations that
 // an assumption excuses.

@@ -90,7 +90,9 @@ func walkedOrders() (string, error) {
 			if !slices.Contains(worlds[size], row.World) {
 				worlds[size] = append(worlds[size], row.World)
 			}
-			tables[size][row.Faults][row.World] = cell(row)
+			if at := tables[size][row.Faults]; at[row.World] == "" || row.Open == 0 { // it may be in two records
+				at[row.World] = cell(row)
+			}
 		}
 	}
 	var b strings.Builder

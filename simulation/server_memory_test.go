@@ -14,7 +14,7 @@ func TestMemoryIsFlat(t *testing.T) {
 		n = 5
 	}
 	if long {
-		n = 10_000
+		n = 4_000
 	}
 	heap := func(from, to uint64) (bytes, goroutines int) {
 		for seed := from; seed < to; seed++ {

@@ -11,7 +11,7 @@ import (
 )
 
 // rolloutRuns is how many runs test each right order with REDLOCK_LONG set.
-const rolloutRuns = 200
+const rolloutRuns = 100
 
 // Right orders have no violations. Only clients with the old settings lose leases meanwhile.
 func TestRightOrders(t *testing.T) {

@@ -165,9 +165,10 @@ func (p *pair) settle() {
 			continue
 		}
 		p.counts["expired"]++
-		require.Eventually(p.t, func() bool { return p.real.Client().Exists(p.t.Context(), key).Val() == 0 }, 10*time.Second, time.Millisecond, p.history())
-		_, _, ok = p.model.Keys.Get(key, time.Now())
-		require.False(p.t, ok, "%q lives on: %s", key, p.history())
+		require.Eventually(p.t, func() bool {
+			n, err := p.real.Client().Exists(p.t.Context(), key).Result()
+			return err == nil && n == 0 && !time.Now().Before(expires)
+		}, 10*time.Second, time.Millisecond, p.history())
 	}
 }
 
@@ -299,6 +300,14 @@ func (p *pair) run(cmd wire.Request) {
 		}
 		theirs = quorumtest.Do(ctx, p.real, translated)
 	}, func(now time.Time) { ours = p.model.Run(cmd, now) })
+	if twoSteps := cmd.Op == wire.Acquire && cmd.Run != ""; twoSteps && ours.Outcome == wire.Granted && theirs.Outcome == wire.Refused && time.Since(began) >= cmd.TTL {
+		// A transaction set the key, and the key ended before the script looked for it. The
+		// script then sets nothing. The model takes no time between the two, so both begin anew.
+		p.counts["ended within a request"]++
+		p.raw("FLUSHALL")
+		clear(p.ahead)
+		return
+	}
 	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
 	require.Equal(p.t, theirs.Holder, ours.Holder, p.history())
 	if byTransaction := usual && ours.Outcome == wire.Refused && theirs.Remaining == 0; !byTransaction { // which doesn't report it

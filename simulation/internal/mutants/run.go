@@ -40,7 +40,8 @@ type Result struct {
 	// error.
 	By   string `json:"by,omitempty"`
 	Says string `json:"says,omitempty"`
-	// AsExpected: the expected detector caught it.
+	// AsExpected: the expected detector caught it, and those that must catch it as well.
+	// Otherwise Expected is the one that did not.
 	AsExpected bool `json:"as_expected"`
 	// Runs counts the runs or tests.
 	Runs int `json:"runs"`
@@ -236,7 +237,7 @@ func (run *runner) mutant(ctx context.Context, m mutant, r *Result) (err error) 
 			return err
 		}
 		if r.Runs = too.Runs; too.Outcome != outcomeCaught {
-			r.Says, r.AsExpected = fmt.Sprintf("%s didn't catch it, but must", d), false
+			r.Expected, r.AsExpected = d.String(), false // this one must catch it, too
 			return nil
 		}
 		r.By += "; " + too.By

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 const stoppedAtReading = "a process stopped at a reading of its clock"
@@ -49,13 +50,7 @@ func heldInTurn() simulation.Config {
 func TestAPauseAtAnyReadingOfTheClock(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	every := 41
-	switch {
-	case long:
-		every = 1
-	case raced:
-		every = 83
-	}
+	every := long.Number(1, 83)
 	plain, err := simulation.Run(1, heldInTurn(), nil, holdInTurn)
 	require.NoError(t, err)
 	number := 0

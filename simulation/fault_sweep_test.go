@@ -80,7 +80,7 @@ func watchAndContend(c *simulation.Client) {
 
 func TestNothingGoesWrongThatIsGuardedAgainst(t *testing.T) {
 	cfg := simulation.Config{Processes: 3, Witness: true, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
-	violations, counts := sweep(t, few(300), cfg, guarded)
+	violations, counts := sweep(t, some(300), cfg, guarded)
 	assert.Empty(t, violations)
 	for _, what := range []string{"a quarantine began: restarted", "a quarantine began: clock jumped", "a process crashed", "a reply came too late", "a lease was extended"} {
 		assert.Positive(t, counts[what], "%q never happened, so nothing is shown: %v", what, counts)
@@ -104,12 +104,12 @@ func TestNothingIsLostWithTheStrongestGuard(t *testing.T) {
 	cfg := simulation.Config{Processes: 3, Guard: simulation.GuardIdempotent, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
 	kinds := append([]simulation.Kind{simulation.Pause, simulation.Suspend, simulation.Rate}, guarded...)
 	pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second}
-	violations, counts := sweep(t, few(300), cfg, kinds, pause)
+	violations, counts := sweep(t, some(300), cfg, kinds, pause)
 	assert.Zero(t, violations[simulation.StaleWrite]+violations[simulation.LostUpdate]+violations[simulation.TokenOrder], "%v", violations)
 	for _, what := range []string{"the guard refused a write", "the guard refused a read", "the resource recognised a repeated write", "a process was paused"} {
 		assert.Positive(t, counts[what], "%q never happened, so nothing is shown: %v", what, counts)
 	}
 	cfg.Guard = simulation.Unguarded
-	violations, _ = sweep(t, few(150), cfg, kinds, pause)
+	violations, _ = sweep(t, some(150), cfg, kinds, pause)
 	assert.Positive(t, violations[simulation.StaleWrite], "%v", violations)
 }

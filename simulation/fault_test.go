@@ -15,6 +15,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // withRedis runs work in one process that can use the servers' commands.
@@ -427,9 +428,7 @@ func acquireAndRelease(c *simulation.Client) {
 
 // Everything counted is in the list of counters, and a thousand runs count most of the list.
 func TestCounters(t *testing.T) {
-	if raced {
-		t.Skip("these runs are played without the race detector")
-	}
+	long.Test(t, "it plays a thousand runs")
 	all := simulation.Counters()
 	assert.True(t, slices.IsSorted(all))
 	assert.Equal(t, all, slices.Compact(slices.Clone(all)), "no name twice")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // contend is a workload that uses most of the library: clients that wait for one of two locks, on
@@ -93,37 +94,11 @@ func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	return schedule, r
 }
 
-// long says that tests of many runs take all of them.
-var long = os.Getenv("REDLOCK_LONG") != ""
-
-// some is how many of n seeds a test takes: all of them only with REDLOCK_LONG.
-func some(n uint64) uint64 {
-	if long {
-		return n
-	}
-	return n / 5
-}
-
-// few is some, and fewer with the race detector: a run is the same with it and without it, and
-// takes more than ten times as long.
-func few(n uint64) uint64 {
-	if raced && !long {
-		return n / 12
-	}
-	return some(n)
-}
+// some is how many of n seeds a test takes.
+func some(n uint64) uint64 { return long.Number(n, n/12) }
 
 // runs is the number of seeds whose determinism is tested.
-func runs() uint64 {
-	switch {
-	case long:
-		return 1000
-	case raced:
-		return 100
-	default:
-		return 200
-	}
-}
+func runs() uint64 { return long.Number[uint64](1000, 100) }
 
 // digests returns a digest of the runs of all seeds so far, each hundred seeds.
 func digests(t testing.TB, runs uint64) []string {
@@ -164,7 +139,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
 	counts := map[string]int{}
-	for seed := range half(runs()) {
+	for seed := range long.Number(runs(), runs()/8) {
 		runtime.GOMAXPROCS(1)
 		schedule, one := drawn(t, seed)
 		runtime.GOMAXPROCS(2)
@@ -188,18 +163,6 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 }
 
-// half skips the second run for some of the seeds.
-func half(n uint64) uint64 {
-	switch {
-	case long:
-		return n
-	case raced:
-		return n / 8
-	default:
-		return n / 2
-	}
-}
-
 // difference shows where two traces diverge.
 func difference(a, b simulation.Log) string {
 	la, lb := strings.Split(a.String(), "\n"), strings.Split(b.String(), "\n")
@@ -216,7 +179,7 @@ func difference(a, b simulation.Log) string {
 // Both clocks and all servers are correct, no process is paused, and messages are delayed or lost:
 // then nothing may be violated, with or without a guard.
 func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
-	for seed := range few(150) {
+	for seed := range some(150) {
 		cfg := contended()
 		schedule := simulation.Schedule{
 			{Kind: simulation.Lose, Process: simulation.Any, Server: simulation.Any, PPM: 50_000},

@@ -5,17 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // A run leaves nothing behind: after 2N runs the heap is as large as after N.
 func TestMemoryIsFlat(t *testing.T) {
-	n := uint64(80)
-	if raced {
-		n = 5
-	}
-	if long {
-		n = 4_000
-	}
+	n := long.Number[uint64](4_000, 20)
 	heap := func(from, to uint64) (bytes, goroutines int) {
 		for seed := from; seed < to; seed++ {
 			if seed%10 < 9 && n > 1000 { // many short runs, rather than a few long ones

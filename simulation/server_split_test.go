@@ -98,7 +98,7 @@ func TestSplitBrain(t *testing.T) {
 func TestSplitBrainsAmongOtherFaults(t *testing.T) {
 	kinds := []simulation.Kind{simulation.SplitBrain, simulation.Hang, simulation.Restart, simulation.Failover, simulation.Reconnect, simulation.Lag, simulation.Crash, simulation.Reboot}
 	counts := map[string]int{}
-	for seed := range few(90) {
+	for seed := range some(90) {
 		cfg := contended()
 		cfg.Replicas = int(seed % 3)
 		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))

@@ -17,6 +17,7 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // A client behind a proxy doesn't notice a restart: the server carries out its next command in its
@@ -281,11 +282,7 @@ func TestFaultsBetweenAmongOthers(t *testing.T) {
 		simulation.Failover, simulation.Reconnect, simulation.Lag, simulation.Crash, simulation.Reboot,
 	}
 	counts := map[string]int{}
-	first := uint64(0)
-	if raced {
-		first = 45
-	}
-	for seed := first; seed < 60; seed++ {
+	for seed := long.Number[uint64](0, 45); seed < 60; seed++ {
 		cfg := contended()
 		cfg.Replicas = int(seed % 3)
 		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
@@ -27,10 +28,7 @@ import (
 func TestTheJudgesAgree(t *testing.T) {
 	both := map[string]int{} // how often both found it
 	compared, broken := 0, 0
-	seeds := uint64(400)
-	if testing.Short() || raced {
-		seeds = 24
-	}
+	seeds := long.Number[uint64](400, 24)
 	for _, design := range []string{"default", "guarded", "forgetful", "unwatched", "unfenced"} {
 		for seed := range seeds {
 			s := setup(design)
@@ -95,10 +93,7 @@ func lines(ops []judge.Operation) string {
 // The second judge gets every lease and every operation that was carried out.
 func TestOperationsAreComplete(t *testing.T) {
 	locks, unlocks, acts := 0, 0, 0
-	seeds := uint64(100)
-	if raced {
-		seeds = 25
-	}
+	seeds := long.Number[uint64](100, 25)
 	for seed := range seeds {
 		s := setup("guarded")
 		s.Seed = seed

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -42,12 +43,7 @@ func first(t *testing.T, space search.Space, of simulation.ViolationKind, from u
 }
 
 // few is how many runs a test plays if their number doesn't matter.
-func few() uint64 {
-	if raced {
-		return 32
-	}
-	return 150
-}
+func few() uint64 { return long.Number[uint64](150, 32) }
 
 func draw(design string) search.Space {
 	return search.Space{Setup: setup(design), How: search.Draw}
@@ -213,9 +209,7 @@ func TestFaultsAreRestricted(t *testing.T) {
 // Enough seeds of the default exploration reach everything that the checks depend on and that the
 // library, as it is, can do.
 func TestMixedReachesEverything(t *testing.T) {
-	if testing.Short() || raced {
-		t.Skip("it plays many runs")
-	}
+	long.Test(t, "it plays many runs")
 	report, err := search.Search(t.Context(), registry(), draw("guarded"), search.Options{To: 3000, Workers: 2, Command: worker})
 	require.NoError(t, err)
 	unreached := report.Unreached()
@@ -238,7 +232,7 @@ func TestEverySingleFault(t *testing.T) {
 	space.Changes = search.Changes{Processes: &two, Rounds: &rounds}
 	least := uint64(300)
 	space.Faults = []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Crash, simulation.Reconnect}
-	if raced {
+	if !long.Asked {
 		servers := 3 // fewer operations, and so fewer faults
 		space.Changes.Servers = &servers
 		space.Faults, least = space.Faults[:3], 150

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/testbed"
 )
 
@@ -61,7 +62,7 @@ func TestTable(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(content), "redsync")
 	assert.Contains(t, string(content), "go run . matrix -curve-seeds 1 -curves -designs redsync,setpx-cad,redlock,default,token-admit")
-	if !raced {
+	if long.Asked {
 		assert.Equal(t, table, does(t, 0, "-seeds", "1", "-curve-seeds", "1", "-workers", "2", "-html", page))
 	}
 }

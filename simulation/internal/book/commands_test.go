@@ -265,7 +265,7 @@ func (c *commandCheck) flagsOf(command string) (*flag.FlagSet, error) {
 
 func testCommandCheck(t *testing.T, check *commandCheck) {
 	for _, good := range []string{
-		runCommand, runCommand + " run S1 -design redlock -seed 7", runCommand + " soak -for 1m", "go test ./simulation/internal/book -update", "go test -race ./...",
+		runCommand, runCommand + " run S1 -design redlock -seed 7", runCommand + " soak -for 1m", "go test ./simulation/internal/book -update", "go test ./...",
 		"go -C quorum/quorumotel test ./...",
 	} {
 		assert.NoError(t, check.line(good), good)

@@ -65,9 +65,6 @@ func pagesIn(t *testing.T, folder string) []string {
 }
 
 func TestGeneratedParts(t *testing.T) {
-	if raced && !*update {
-		t.Skip("the pages are made without the race detector")
-	}
 	used := map[string]bool{}
 	for _, page := range pages(t) {
 		t.Run(filepath.ToSlash(page), func(t *testing.T) {

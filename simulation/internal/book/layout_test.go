@@ -88,6 +88,7 @@ var policy = map[string][]string{
 	// The simulation runs the real protocol on simulated servers.
 	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
 	"simulation/internal/goroutines": {},
+	"simulation/internal/long":       {},
 	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
 	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs"},
 

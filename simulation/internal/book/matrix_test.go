@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
@@ -103,8 +104,8 @@ func playAll(sample string) (recording, error) {
 }
 
 func TestRecordedMatrixIsFresh(t *testing.T) {
-	if testing.Short() || raced {
-		t.Skip("plays every cell once, which comes to the same without the race detector")
+	if !long.Asked && !*update {
+		t.Skip("it plays every cell once")
 	}
 	r, err := recorded()
 	require.NoError(t, err)

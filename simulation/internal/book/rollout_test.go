@@ -1,13 +1,13 @@
 package book_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // rolloutRuns is how many runs test each right order with REDLOCK_LONG set.
@@ -15,13 +15,7 @@ const rolloutRuns = 100
 
 // Right orders have no violations. Only clients with the old settings lose leases meanwhile.
 func TestRightOrders(t *testing.T) {
-	runs := 8
-	switch {
-	case os.Getenv("REDLOCK_LONG") != "":
-		runs = rolloutRuns
-	case raced:
-		runs = 2
-	}
+	runs := long.Number(rolloutRuns, 2)
 	for _, r := range rollouts() {
 		if r.Wrong != "" {
 			continue

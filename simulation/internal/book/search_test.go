@@ -16,6 +16,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -169,9 +170,7 @@ func TestRecordedSearchesAreFresh(t *testing.T) {
 	if *update {
 		t.Skip("the pages' own test writes the record")
 	}
-	if raced {
-		t.Skip("hundreds of runs, which come to the same without the race detector")
-	}
+	long.Test(t, "it plays hundreds of runs")
 	record, err := readSearches()
 	require.NoError(t, err)
 	require.NotEmpty(t, record.Rows)

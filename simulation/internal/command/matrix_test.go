@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
@@ -100,9 +101,7 @@ func TestTimeRemaining(t *testing.T) {
 // All of it: every scenario and every cell in the terminal, in 100 columns and without colours, and
 // the page.
 func TestAll(t *testing.T) {
-	if raced {
-		t.Skip("it is the matrix, which is played by the next test, and all scenarios, which their package plays")
-	}
+	long.Test(t, "it is the matrix, which is played by the next test, and all scenarios, which their package plays")
 	page := filepath.Join(t.TempDir(), "report.html")
 	out, errs := does(t, exitOK, "-all", "-seeds", "2", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page, "-url", "https://locks.example/a/")
 	assert.Empty(t, errs)
@@ -155,10 +154,7 @@ func TestAddressOfAPage(t *testing.T) {
 }
 
 func TestMatrixFormats(t *testing.T) {
-	seeds := 20
-	if raced {
-		seeds = 5
-	}
+	seeds := long.Number(20, 5)
 	with := func(more ...string) []string {
 		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", strconv.Itoa(seeds)}, more...)
 	}

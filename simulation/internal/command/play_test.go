@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // The page is served on the address that is printed, until Ctrl-C.
@@ -48,6 +50,7 @@ func TestPlayServesThePage(t *testing.T) {
 
 // It isn't parallel to TestPlayServesThePage, so that the engine is compiled once.
 func TestPlayWritesThePage(t *testing.T) {
+	long.Test(t, "it compiles the page's engine")
 	folder := filepath.Join(t.TempDir(), "new")
 	out, _ := does(t, exitOK, "play", "-out", folder)
 	assert.Contains(t, out, "the page: "+folder)

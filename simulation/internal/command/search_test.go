@@ -16,6 +16,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/search"
 	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
@@ -75,9 +76,7 @@ func TestExplore(t *testing.T) {
 
 // Each finding says what it breaks: an assumption, a promise, or a promise of the library alone.
 func TestExploreSaysWhatIsBroken(t *testing.T) {
-	if raced {
-		t.Skip("a thousand runs, of the same code as in TestExplore")
-	}
+	long.Test(t, "a thousand runs, of the same code as in TestExplore")
 	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:100", "-faults", "split-brain", "-workers", "2", "-out", t.TempDir())
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
@@ -137,9 +136,7 @@ func TestExploreIsInterrupted(t *testing.T) {
 }
 
 func TestExhaust(t *testing.T) {
-	if raced {
-		t.Skip("hundreds of runs, of the same code as in search's own test of single faults")
-	}
+	long.Test(t, "hundreds of runs, of the same code as in search's own test of single faults")
 	code, stdout, stderr := said(t.Context(), "exhaust", "X1", "-faults", "pause,crash", "-lengths", "12s", "-workers", "1", "-out", t.TempDir(), "-pairs", "-most", "30")
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
 	assert.Regexp(t, `every single fault in X1 with default, seed 0: \d\d+ runs`, stdout)
@@ -265,13 +262,11 @@ func TestSearchWrongUsage(t *testing.T) {
 // simulation's checks find, except for stale writes under leases without tokens, and for unanswered
 // requests.
 func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
-	if raced {
-		t.Skip("many runs, of the same code as in search's own test of the judges")
-	}
+	long.Test(t, "many runs, of the same code as in search's own test of the judges")
 	violent := []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Flush, simulation.Restart, simulation.Failover, simulation.Duplicate, simulation.Delay}
 	r := registry()
 	broken := 0
-	for name, seeds := range map[string]uint64{"mixed": some(20), "crowd": some(5)} {
+	for name, seeds := range map[string]uint64{"mixed": 20, "crowd": 5} {
 		w, err := r.Workload(name)
 		require.NoError(t, err)
 		for _, d := range r.Designs {
@@ -288,18 +283,7 @@ func TestTheJudgesAgreeOnEveryDesign(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, broken, int(some(50)))
-}
-
-// long says that tests of many runs take all of them.
-var long = os.Getenv("REDLOCK_LONG") != ""
-
-// some is how many of n seeds a test takes: all of them only with REDLOCK_LONG.
-func some(n uint64) uint64 {
-	if long {
-		return n
-	}
-	return n / 5
+	assert.Greater(t, broken, 50)
 }
 
 // agree plays a setup and requires that the judge finds what the checks find; it reports whether

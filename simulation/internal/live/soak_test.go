@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // The resource stays consistent, and the faults are those of the plan.
 func TestSoak(t *testing.T) {
 	onServers(t)
-	length := 12 * time.Second
-	if testing.Short() || raced {
-		length = 6 * time.Second
-	}
+	length := long.Number(12*time.Second, 6*time.Second)
 	var told []FaultResult
 	report, err := Soak(t.Context(), SoakOptions{For: length, Seed: 5, Progress: func(s FaultResult) { told = append(told, s) }})
 	require.NoError(t, err)

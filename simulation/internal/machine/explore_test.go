@@ -7,11 +7,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // The claim holds in every state of the small worlds.
 func TestWorlds(t *testing.T) {
-	needsNoRaceDetector(t)
 	for _, w := range Worlds() {
 		t.Run(w.Name, func(t *testing.T) {
 			found, err := w.Explore()
@@ -20,15 +21,6 @@ func TestWorlds(t *testing.T) {
 			assert.Greater(t, found.States, 20_000)
 			assert.Greater(t, found.Won, 100, "all rounds were won")
 		})
-	}
-}
-
-// needsNoRaceDetector skips a test that has one goroutine and takes ten times as long with the race
-// detector. The stage "long" of .ci/run has it.
-func needsNoRaceDetector(t *testing.T) {
-	t.Helper()
-	if raced || testing.Short() {
-		t.Skip("it visits a million states")
 	}
 }
 
@@ -50,7 +42,7 @@ func explored(kind Kind, change func(*Machine)) error {
 
 // Without any one of its rules the claim breaks in some world.
 func TestEachRuleIsNeeded(t *testing.T) {
-	needsNoRaceDetector(t)
+	long.Test(t, "it visits a million states")
 	for _, r := range append(rules(), waiting()...) {
 		t.Run(fmt.Sprintf("%s: %s", r.kind, r.says), func(t *testing.T) {
 			err := explored(r.kind, func(m *Machine) {
@@ -63,7 +55,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 
 // With a wrong effect of a step the claim breaks, too.
 func TestWrongEffects(t *testing.T) {
-	needsNoRaceDetector(t)
+	long.Test(t, "it visits a million states")
 	for name, test := range map[string]struct {
 		kind  Kind
 		wrong func(m *Machine, st *Step)

@@ -74,9 +74,6 @@ func scenariosAreRuns(t *testing.T) {
 // have the lock, but each step is still a step of the machine.
 func randomRunsAreRuns(t *testing.T) {
 	seeds := uint64(30)
-	if testing.Short() || machine.Raced {
-		seeds = 5
-	}
 	total := sum{counts: machine.Counts{Steps: map[machine.Kind]int{}}}
 	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 	for _, w := range registry.Workloads {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/simulation/internal/farm"
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // asWorker makes the test binary a worker process, asDying a worker that dies with its first task.
@@ -38,9 +39,4 @@ func process(arg string) func(context.Context) farm.Command {
 }
 
 // few is a number of seeds for which a test has time.
-func few(n uint64) uint64 {
-	if raced || testing.Short() {
-		return max(1, n/6)
-	}
-	return n
-}
+func few(n uint64) uint64 { return long.Number(n, max(1, n/6)) }

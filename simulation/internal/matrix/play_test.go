@@ -17,15 +17,14 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/farm"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 // Every cell is as expected, as far as a few seeds can show; finding a violation needs more.
 func TestNothingUnexpected(t *testing.T) {
-	if raced {
-		t.Skip("these runs are played without the race detector")
-	}
+	long.Test(t, "it plays every cell")
 	p := DefaultPlan()
 	p.Seeds, p.ScenarioSeeds, p.CurveSeeds = few(3), 0, 0
 	r, err := Play(t.Context(), p, Pool{})
@@ -42,9 +41,7 @@ func TestNothingUnexpected(t *testing.T) {
 // Designs that break under a fault are found.
 func TestWhatBreaksIsFound(t *testing.T) {
 	seeds := uint64(soon)
-	if raced || testing.Short() {
-		t.Skip("it takes many runs")
-	}
+	long.Test(t, "it takes many runs")
 	p := Plan{Designs: []string{"setpx-cad", "redlock", "default", "token-admit"}, Faults: []string{"pause", "restart-empty"}, Seeds: seeds}
 	r, err := Play(t.Context(), p, Pool{})
 	require.NoError(t, err)
@@ -95,7 +92,7 @@ func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 	}
 	var first string
 	for workers := range 3 {
-		if raced && workers == 1 {
+		if !long.Asked && workers == 1 {
 			continue
 		}
 		r, err := Play(t.Context(), p, Pool{Workers: workers, Command: process(asWorker)})

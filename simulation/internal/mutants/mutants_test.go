@@ -17,6 +17,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
@@ -207,9 +208,7 @@ func TestSourceIsNeeded(t *testing.T) {
 // Three mutants are caught, each by another kind of detector; one changes nothing; two
 // fail. These are quick. The command runs all mutants.
 func TestOutcomes(t *testing.T) {
-	if raced {
-		t.Skip("it builds and runs test binaries for a minute; the tests of many runs include it")
-	}
+	long.Test(t, "it builds and runs test binaries for a minute")
 	t.Setenv("TMPDIR", t.TempDir())
 	s := source(t)
 	list, err := Select("no-elapsed-check", "guard-passes-lower", "small-jumps-add-up")
@@ -271,6 +270,7 @@ func TestOutcomes(t *testing.T) {
 
 // An interruption stops all processes and leaves no files.
 func TestInterruption(t *testing.T) {
+	long.Test(t, "it builds test binaries")
 	t.Setenv("TMPDIR", t.TempDir())
 	s := source(t)
 	list, err := Select("no-drift", "set-without-nx")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -97,13 +97,14 @@ func pairs(p Plan) Plan {
 
 // smallPlans are plans whose walks end without the reduction, in less than most runs each.
 func smallPlans() []Plan {
-	if long() {
+	if long.Asked {
 		return []Plan{
 			small("try", "default", 2, 1, without(simulation.Restart, simulation.Failover)...),
 			small("try", "default", 1, 2, without(simulation.Pause)...),
-			small("try", "default", 1, 3, simulation.Lose),
+			small("try", "default", 1, 3, simulation.Lose, simulation.Restart, simulation.Failover),
 			small("release", "default", 2, 1, without(simulation.Restart, simulation.Failover)...),
 			small("extend", "default", 2, 1, Kinds()...),
+			small("extend", "default", 1, 3, simulation.Restart, simulation.Evict),
 			small("late", "default", 2, 1, without(simulation.Pause, simulation.Stall)...),
 			small("keys", "default", 2, 1, simulation.Lose, simulation.Crash, simulation.Evict),
 			pairs(small("release", "default", 1, 2, simulation.Crash, simulation.Evict)),
@@ -113,9 +114,7 @@ func smallPlans() []Plan {
 		small("try", "default", 1, 2, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Evict, simulation.Lose, simulation.Stall),
 		small("try", "default", 1, 3),
 		small("try", "default", 2, 1, simulation.Crash, simulation.Lose),
-		small("try", "default", 1, 3, simulation.Restart, simulation.Failover),
 		small("extend", "default", 1, 2, simulation.Restart, simulation.Failover, simulation.Evict),
-		small("extend", "default", 1, 3, simulation.Restart, simulation.Evict),
 		small("extend", "default", 2, 1, simulation.Lose, simulation.Evict),
 		small("stages", "default", 1, 2, simulation.Restart),
 		small("late", "default", 2, 1, simulation.Crash),
@@ -128,22 +127,12 @@ func without(some ...simulation.Kind) []simulation.Kind {
 	return slices.DeleteFunc(Kinds(), func(k simulation.Kind) bool { return slices.Contains(some, k) })
 }
 
-func long() bool { return os.Getenv("REDLOCK_LONG") != "" }
-
 // most bounds the runs of a walk without the reduction.
-func most() uint64 {
-	if long() {
-		return 50_000
-	}
-	return 2500
-}
+func most() uint64 { return long.Number[uint64](50_000, 2500) }
 
 // In worlds that are small enough to play every order, processes and servers see the same with the
 // reduction and without.
 func TestReductionLosesNothing(t *testing.T) {
-	if raced {
-		t.Skip("the runs are the same with the race detector, and take ten times as long")
-	}
 	compared, saved := map[string]bool{}, uint64(0)
 	for _, p := range smallPlans() {
 		walks, err := p.Walks(registry())
@@ -217,9 +206,7 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 // In worlds that are too large to play without the reduction, random orders show nothing that the walk
 // doesn't show.
 func TestRandomOrdersAreAmongAll(t *testing.T) {
-	if raced {
-		t.Skip("the runs are the same with the race detector, and take ten times as long")
-	}
+	long.Test(t, "it plays thousands of runs")
 	walks, err := small("try", "default", 2, 3).Walks(registry())
 	require.NoError(t, err)
 	all, runs, ended := walkThrough(t, walks[0], 5000)

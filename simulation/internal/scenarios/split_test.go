@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -25,10 +26,7 @@ func TestNoWinner(t *testing.T) {
 
 // The measured frequencies agree with the computed ones, within four standard errors.
 func TestSplitVotes(t *testing.T) {
-	runs := uint64(100)
-	if testing.Short() || raced {
-		runs = 10
-	}
+	runs := long.Number[uint64](100, 10)
 	for _, split := range []scenarios.Split{
 		{Servers: 3, Up: 3, Clients: 2}, {Servers: 3, Up: 3, Clients: 3}, {Servers: 3, Up: 3, Clients: 5}, {Servers: 3, Up: 3, Clients: 10},
 		{Servers: 5, Up: 5, Clients: 2}, {Servers: 5, Up: 5, Clients: 3}, {Servers: 5, Up: 5, Clients: 5}, {Servers: 5, Up: 5, Clients: 10},
@@ -57,10 +55,7 @@ func TestSplitVotes(t *testing.T) {
 // Ten clients at five servers: clients in lockstep take eleven rounds, clients with random
 // delays, or that ask one server first, take two, and these do not take long.
 func TestOneServerFirst(t *testing.T) {
-	runs := uint64(40)
-	if testing.Short() || raced {
-		runs = 10
-	}
+	runs := long.Number[uint64](40, 10)
 	crowd := scenarios.Split{Servers: 5, Up: 5, Clients: 10}
 	rounds, took := map[string]float64{}, map[string]time.Duration{}
 	for retry, play := range map[string]func(seed uint64) (int, time.Duration, error){

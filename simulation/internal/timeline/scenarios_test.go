@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-// some is every scenario, or with the race detector one of four: a run is the same with it,
-// and takes more than ten times as long.
+// some is every scenario, or one of four.
 func some(all []scenarios.Scenario) []scenarios.Scenario {
-	if !raced {
+	if long.Asked {
 		return all
 	}
 	var few []scenarios.Scenario

@@ -1,4 +1,0 @@
-package machine
-
-// Raced says that the race detector is on.
-const Raced = raced

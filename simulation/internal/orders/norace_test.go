@@ -1,6 +1,0 @@
-//go:build !race
-
-package orders
-
-// raced: the race detector makes runs many times slower.
-const raced = false

@@ -47,11 +47,11 @@
 //  3. A vote stands for its TTL. A server that was restarted, replaced or promoted may have
 //     lost votes, and the latest values of its counters. So each request names the run of
 //     the server that it is meant for, and the server compares the run in the same atomic
-//     step in which it carries out the request. A run is a replication ID and an epoch. The
-//     epoch is the time at which a client wrote the mark on the server, which names the
-//     instance and the run (Identity.Served, Identity.Epoch). If the data is lost, so is the
-//     mark. A client writes a new mark if it has votes of another server under the same
-//     name that may still count.
+//     step in which it carries out the request. A run is a replication ID and an epoch.
+//     The epoch is the time at which a client wrote the epoch mark on the server, which
+//     names the instance and the run (Identity.Served, Identity.Epoch). If the data is
+//     lost, so is the mark. A client writes a new mark if it has votes of another server
+//     under the same name that may still count.
 //     If a server is found in another run, it is in quarantine, whatever its persistence
 //     settings are. A client that starts knows no earlier run, so it ignores the server's
 //     votes until the mark is as old as a quarantine is long. A run that the operator vouches
@@ -71,10 +71,10 @@
 //     run. A client does not notice that if it sent nothing meanwhile, because it started
 //     later, was idle without the clock monitor, suspended or cut off, unless a client with
 //     votes of the other server from the last quarantine has probed the first server since.
-//     Where no mark can be kept (Identity.Hidden and Verify report it), a client that starts
-//     waits only for a server that came up less than a quarantine ago or may have been
-//     promoted. It does not notice that a name leads to another server that has been up for
-//     long. Nor do requests name an epoch there.
+//     Where no epoch mark can be kept (Identity.Hidden and Verify report it), a client
+//     that starts waits only for a server that came up less than a quarantine ago or may
+//     have been promoted. It does not notice that a name leads to another server that has
+//     been up for long. Nor do requests name an epoch there.
 //  4. Instances are independent. Run IDs are compared, so one server under two names has one
 //     vote. What servers share beyond that (a machine, a disk, a power supply) goes
 //     unnoticed. So does a split brain: where a replica takes over and the old master goes on

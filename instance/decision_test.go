@@ -148,6 +148,7 @@ func answered(reply any) result {
 
 // TestDecisionsAreThoseOfTheScripts compares each decision with the script, on random states.
 func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
+	t.Parallel() // it mostly waits for the server
 	c := compare(t, 1)
 	own := func(key string) string { return key }
 	for range fewer(8000) {
@@ -295,6 +296,7 @@ func TestDecisionsAreThoseOfTheScripts(t *testing.T) {
 
 // TestMarksAreThoseOfTheScript compares decideMark with mark.lua.
 func TestMarksAreThoseOfTheScript(t *testing.T) {
+	t.Parallel() // it mostly waits for the server
 	c := compare(t, 2)
 	_, process, _ := strings.Cut(c.must("INFO", "server").(string), "run_id:")
 	process = process[:40]

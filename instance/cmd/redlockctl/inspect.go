@@ -16,9 +16,9 @@ import (
 // inspected is inspect's report for programs. Times are in milliseconds.
 type inspected struct {
 	Key     string            `json:"key"`
-	State   string            `json:"state"` // held, partly held (by too few servers for a lock), or free
+	State   string            `json:"state"` // held, partly held (by too few servers for a lock), free, or unknown
 	Quorum  int               `json:"quorum"`
-	Token   uint64            `json:"token"` // the largest of the servers'
+	Counter uint64            `json:"counter"` // the largest of the servers'
 	Holders []inspectedHolder `json:"holders"`
 	Servers []inspectedServer `json:"servers"`
 }
@@ -38,7 +38,7 @@ type inspectedServer struct {
 	Value     string  `json:"value,omitempty"` // its first 8 characters, "" if the key is free
 	Owner     string  `json:"owner,omitempty"`
 	Remaining float64 `json:"remaining_ms,omitempty"`
-	Token     uint64  `json:"token"`
+	Counter   uint64  `json:"counter"` // the token of the last lease here, or larger (quorum.Inspection)
 	Waiting   *int64  `json:"waiting"` // processes in the queue there, null if that is unknown
 }
 
@@ -60,25 +60,19 @@ func runInspect(ctx context.Context, o *options, s streams) error {
 	} else if err := v.print(s.out); err != nil {
 		return err
 	}
-	if err != nil {
-		return exitError{exitNoQuorum, fmt.Errorf("too few servers answered to tell who has %q: %d are needed", o.key, found.Quorum)}
+	if err != nil || v.State == "unknown" {
+		return exitError{exitNoQuorum, fmt.Errorf("only %d of %d servers answered; a quorum is %d", len(found.Votes)-len(found.Failed), len(found.Votes), found.Quorum)}
 	}
 	return nil
 }
 
 func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspected {
-	v := inspected{Key: found.Key, State: "free", Quorum: found.Quorum, Token: uint64(found.Token), Holders: []inspectedHolder{}}
+	v := inspected{Key: found.Key, State: state(found), Quorum: found.Quorum, Counter: uint64(found.Token), Holders: []inspectedHolder{}}
 	for _, h := range found.Holders {
 		v.Holders = append(v.Holders, inspectedHolder{Owner: ownerIn(h.Value), Value: short(h.Value), Held: h.Held, Remaining: remaining(h.Remaining), Servers: h.Instances})
 	}
-	switch {
-	case found.Held() != nil:
-		v.State = "held"
-	case len(found.Holders) > 0:
-		v.State = "partly held"
-	}
 	for i, ballot := range found.Votes {
-		one := inspectedServer{Name: ballot.Instance, Token: uint64(ballot.Vote.Token)}
+		one := inspectedServer{Name: ballot.Instance, Counter: uint64(ballot.Vote.Token)}
 		switch ballot.Vote.Outcome {
 		case wire.Refused:
 			one.Value, one.Owner, one.Remaining = short(ballot.Vote.Holder), ownerIn(ballot.Vote.Holder), remaining(ballot.Vote.Remaining)
@@ -91,6 +85,24 @@ func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspect
 		v.Servers = append(v.Servers, one)
 	}
 	return v
+}
+
+// state says whether the lock is held, in one of the words of inspected.State. It is unknown if it
+// would be held with the votes of the servers that didn't answer.
+func state(found quorum.Inspection) string {
+	most := 0
+	if len(found.Holders) > 0 {
+		most = len(found.Holders[0].Instances)
+	}
+	switch {
+	case most >= found.Quorum:
+		return "held"
+	case most+len(found.Failed) >= found.Quorum:
+		return "unknown"
+	case most > 0:
+		return "partly held"
+	}
+	return "free"
 }
 
 // waiting is how many processes are in a server's wait queue for the key. It uses the command
@@ -109,12 +121,12 @@ func (c *client) waiting(ctx context.Context, i int, key string) *int64 {
 // print writes the report for people.
 func (v inspected) print(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "server\tvalue\towner\tremaining\ttoken\twaiting processes")
+	fmt.Fprintln(out, "server\tvalue\towner\tremaining\tcounter\twaiting processes")
 	for _, one := range v.Servers {
-		value, owner, left, waiting := "free", "-", "-", "unknown"
+		value, owner, left, counter, waiting := "free", "-", "-", fmt.Sprint(one.Counter), "unknown"
 		switch {
 		case one.Error != "":
-			value = "no answer"
+			value, counter = "no answer", "unknown"
 		case one.Value != "":
 			value, owner, left = one.Value+"...", "no name", timeLeft(one.Remaining)
 		}
@@ -124,7 +136,7 @@ func (v inspected) print(w io.Writer) error {
 		if one.Waiting != nil {
 			waiting = fmt.Sprint(*one.Waiting)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s\n", one.Name, value, owner, left, one.Token, waiting)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Name, value, owner, left, counter, waiting)
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -135,10 +147,17 @@ func (v inspected) print(w io.Writer) error {
 			fmt.Fprintf(&b, "\nno answer from %s: %s\n", one.Name, one.Error)
 		}
 	}
-	fmt.Fprintf(&b, "\n%q is %s", v.Key, v.State)
+	if v.State == "unknown" {
+		fmt.Fprintf(&b, "\n%q may be held: too few servers answered to tell", v.Key)
+	} else {
+		fmt.Fprintf(&b, "\n%q is %s", v.Key, v.State)
+	}
 	for i, h := range v.Holders {
-		if i > 0 {
+		switch {
+		case i > 0:
 			b.WriteString(", and")
+		case v.State == "unknown":
+			b.WriteString("; seen:")
 		}
 		fmt.Fprintf(&b, " by %s: value %s... on %d of %d servers (a quorum is %d), %s unless its holder extends",
 			ownerOf(h.Owner), h.Value, len(h.Servers), len(v.Servers), v.Quorum, timeLeft(h.Remaining))

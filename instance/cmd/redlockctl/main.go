@@ -44,7 +44,7 @@ type command struct {
 
 var commands = []command{
 	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: jsonFlag},
-	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, with which token, and how many processes wait for it", run: runInspect, flags: jsonFlag, key: true},
+	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, flags: jsonFlag, key: true},
 	{name: "lock", args: " KEY -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, key: true, command: true},
 	{name: "release", args: " KEY", summary: "show who has a lock, and with -value or -force delete it by hand", run: runRelease, flags: releaseFlags, key: true},
 }

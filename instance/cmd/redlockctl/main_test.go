@@ -334,7 +334,7 @@ func TestLockThatIsTaken(t *testing.T) {
 	require.Equal(t, "held", seen.State)
 	require.Equal(t, "holder", seen.Holders[0].Owner)
 	require.Len(t, seen.Holders[0].Value, shortValue)
-	require.NotZero(t, seen.Servers[0].Token)
+	require.NotZero(t, seen.Servers[0].Counter)
 	w.run("inspect", "k").expect(exitDone, `"k" is held by "holder"`)
 
 	// One waiter is told to end.
@@ -448,7 +448,10 @@ func TestNoQuorum(t *testing.T) {
 	assert.NotEmpty(t, seen.Servers[0].Errors)
 	assert.Empty(t, seen.Servers[2].Errors)
 	assert.Equal(t, "redis", seen.Servers[2].Software)
-	w.run("inspect", "k").expect(exitNoQuorum, "too few servers answered")
+	w.run("inspect", "k").expect(exitNoQuorum, `"k" may be held: too few servers answered to tell`)
+	var unknown inspected
+	require.NoError(t, json.Unmarshal([]byte(w.run("inspect", "-json", "k").expect(exitNoQuorum).stdout), &unknown))
+	assert.Equal(t, "unknown", unknown.State)
 	w.run("lock", "-try", "k", "--", "true").expect(exitNoQuorum)
 	w.run("lock", "-wait", "300ms", "k", "--", "true").expect(exitNoQuorum)
 	w.run("release", "k").expect(exitNoQuorum)
@@ -456,6 +459,29 @@ func TestNoQuorum(t *testing.T) {
 	other := *w
 	other.urls = strings.ReplaceAll(w.urls, password, "wrong-"+password)
 	other.run("verify").expect(exitNoQuorum, "let this user in")
+}
+
+func TestStateOfALock(t *testing.T) {
+	t.Parallel()
+	on := func(n int) []string { return make([]string, n) }
+	for _, test := range []struct {
+		quorum, held, free, failed int
+		want                       string
+	}{
+		{2, 2, 0, 1, "held"},
+		{2, 1, 2, 0, "partly held"},
+		{2, 1, 1, 1, "unknown"},
+		{2, 0, 2, 1, "free"},
+		{2, 0, 1, 2, "unknown"},
+		{3, 0, 2, 2, "free"}, // two of four servers are no lock
+		{3, 1, 1, 2, "unknown"},
+	} {
+		found := quorum.Inspection{Quorum: test.quorum, Free: on(test.free), Failed: make([]quorum.Ballot, test.failed)}
+		if test.held > 0 {
+			found.Holders = []quorum.Holder{{Instances: on(test.held)}}
+		}
+		assert.Equal(t, test.want, state(found), "%+v", test)
+	}
 }
 
 // A lock is deleted by hand only by its value, and only if nobody has extended it for MaxTTL.

@@ -155,7 +155,8 @@ func (r *runner) goTool(ctx context.Context, args ...string) (stdout []byte, std
 	var out, errs bytes.Buffer
 	cmd := exec.Command("go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.source.root, &out, &errs
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTMPDIR="+r.folder, "TMPDIR="+r.folder)
+	// The compiler and the linker end before most of their garbage is worth collecting.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOGC=400", "GOTMPDIR="+r.folder, "TMPDIR="+r.folder)
 	err = r.run(ctx, cmd)
 	return out.Bytes(), errs.String(), err
 }

@@ -106,7 +106,7 @@ func parseURL(rawURL string) (*redis.Options, error) {
 			return bad("its port must be 1 to 65535")
 		}
 		if strings.ContainsAny(u.Hostname(), " \t@%,;") {
-			return bad("its host has a character that no host has; list one server a URL")
+			return bad("its host has a character that no host has; list one server per URL")
 		}
 		plain := *u
 		plain.RawQuery, plain.ForceQuery = "", false

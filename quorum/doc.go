@@ -17,29 +17,34 @@
 //  1. Mutual exclusion. While a lease has validity left, no other client of the same
 //     instances has a valid lease on the same key, if the assumptions below hold. A lease on
 //     several keys (AcquireAll) is one on each of them.
-//  2. Order. Each new lease on a key gets a larger Token than every earlier one. Clocks and
-//     pauses cannot change that, as long as one server common to both majorities keeps its
-//     data. If none does, the servers' clocks must agree to within half of MaxTTL
-//     (assumption 3). Tokens are unique per key.
-//  3. Liveness. A key whose holder died is free after one TTL. An instance that is dead, hung
-//     or slow delays a caller only if the round needs its vote, and by at most
-//     Config.InstanceTimeout. A round that a majority has decided doesn't wait for it.
-//  4. Honesty. The error of a lost round says what each instance answered. An unknown answer
-//     counts neither as a grant nor as a refusal. A holder learns that its lease is over, at
-//     its deadline at the latest. Release reports if there was nothing left to release.
-//  5. Cleanliness. What a lost round has set is deleted on every instance, even if the caller
-//     was cancelled. For an instance that can't be reached the delete stays pending until it
-//     answers. Close leaves no goroutine behind.
+//  2. Order. Each new lease on a key gets a larger Token than every earlier one. Clocks
+//     and pauses cannot change that, as long as some instance that granted both the
+//     earlier and the later lease keeps its data. If none does, the servers' clocks
+//     must agree to within half of MaxTTL (assumption 3). Tokens are unique per key.
+//  3. Liveness. A key whose holder died is free after one TTL. An instance that is
+//     dead, hung or slow delays a caller only if the round needs its vote, and by at
+//     most Config.InstanceTimeout; by at most twice that if the instances have to
+//     settle the token in a second stage. A round that a majority has decided doesn't
+//     wait for it.
+//  4. Honesty. The error of a lost round says what each instance answered. An unknown
+//     answer counts neither as a grant nor as a refusal. A holder learns that its lease
+//     is over, at its deadline at the latest. Release reports if there was nothing left
+//     to release.
+//  5. Cleanliness. What a lost round has set is deleted on every instance, even if the
+//     caller was cancelled. For an instance that can't be reached the delete stays
+//     pending until it answers. If the process ends first, the key expires. Close
+//     leaves no goroutine behind.
 //
 // # What is assumed
 //
 // Each assumption is followed by what enforces it, and by what goes unnoticed.
 //
-//  1. Holders notice their deadline: the time from a look at the clock to the effect at the
-//     resource is shorter than the validity. Nothing can enforce that: a GC pause, a stopped
-//     process, a suspended machine, or a packet that is late or arrives twice breaks it.
-//     A lease has a context that ends at its deadline, by the larger of two clocks.
-//     Where that is too late, only a resource that checks the Token is safe.
+//  1. Holders notice their deadline: the time from a look at the clock to the effect at
+//     the resource is shorter than the validity. Nothing can enforce that: a GC pause,
+//     a stopped process, a suspended machine, or a packet that is late or arrives twice
+//     breaks it. A lease has a context that ends at its deadline, by whichever of two
+//     clocks shows more time elapsed. Where that is too late, only a resource that
+//     checks the Token is safe.
 //  2. Servers count a TTL at about the client's rate, and their clocks don't jump. The drift
 //     allowance covers differences of rate. If the clock monitor notices a jump, the server
 //     is in quarantine: its votes are ignored for MaxTTL plus the drift allowance on it. A

@@ -42,7 +42,7 @@ func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 
 func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	f.plan = matrix.DefaultPlan()
-	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "the number of seeds for each cell; 1000 take a night")
+	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "the number of seeds for each cell; 100 take a minute or two")
 	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "the number of seeds for each point of the curves, 0 for no curves")
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")

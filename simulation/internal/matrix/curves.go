@@ -173,7 +173,7 @@ func crashes() curve {
 	xs := []float64{.02, .05, .1, .2, .3, .4, .5}
 	return curve{
 		id: "crash", title: "Servers that restart empty during a lease",
-		words: "Each of five servers forgets the lease with the probability p. If the lease is on a bare majority, one such server is enough; if it is on all five, it takes three. If restarted servers do not vote, there are no two holders.",
+		words: "Each of five servers forgets the lease with the probability p. If the lease is on a bare majority, one such server is enough for two holders; if it is on all five, three are needed. If restarted servers do not vote, there are no two holders.",
 		x:     report.Scale{Label: "probability that a server restarts", Percent: true}, y: report.Scale{Label: "runs with two holders", Percent: true},
 		series: append([]series{
 			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, forgets))},
@@ -194,7 +194,7 @@ func failovers() curve {
 	fine := steps(.05, .7, .01)
 	return curve{
 		id: "failover", title: "Failovers that lose the lock, on one pair and on five",
-		words: "A failover to an asynchronous replica loses the lock with the probability k. All N servers lose it with the probability k to the N, which is often quoted; but for two holders one server of a bare majority is enough, or three of five.",
+		words: "A failover to an asynchronous replica loses the lock with the probability k. All N servers lose it with the probability k to the N, which is often quoted; but two holders need fewer: one lost key if the lease is on three of five servers, and three if it is on all five.",
 		x:     report.Scale{Label: "k, for one failover", Log: true, Percent: true}, y: report.Scale{Label: "runs with two holders", Log: true, Percent: true},
 		series: append([]series{
 			{name: "setpx-cad on one pair", often: 2, points: at(xs, losing("setpx-cad", 5, loses))},

@@ -54,10 +54,11 @@ func (r Result) Summary() report.Summary {
 		return s
 	}
 	s.Conclusions = []string{
-		fmt.Sprintf("When a client is paused, one Redis fails in %s of the runs, Redlock as documented in %s, and this library in %s; with a token check at the resource harm is done in %s.",
+		fmt.Sprintf("When a client is paused, one Redis fails in %s, Redlock as documented in %s, and this library in %s; with a token check at the resource harm is done in %s.",
 			r.often("setpx-cad", "pause"), r.often("redlock", "pause"), r.often("default", "pause"), r.often("token-admit", "pause")),
-		fmt.Sprintf("When servers restart empty, fail over, or have clocks that jump, Redlock as documented fails in %s of the runs, and this library in %s.",
+		fmt.Sprintf("When servers restart empty, fail over, or have clocks that jump, Redlock as documented fails in %s, and this library in %s.",
 			r.often("redlock", "restart-empty", "failover", "step-server"), r.often("default", "restart-empty", "failover", "step-server")),
+		fmt.Sprintf("A token check can't tell a holder's late write from its newer ones: harm is done in %s.", r.often("token-admit", "delay-write")),
 	}
 	return s
 }

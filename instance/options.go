@@ -2,6 +2,7 @@ package instance
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -95,7 +96,12 @@ func setDefault[T int | time.Duration](field *T, value T) {
 // connLife is how long after its address has moved requests may still be sent to the server
 // to which it led before. It counts from the dial, because that looks the address up.
 func connLife(opt *redis.Options) time.Duration {
-	return opt.DialTimeout + opt.ConnMaxLifetime + max(0, opt.ConnMaxLifetimeJitter)
+	return add(add(opt.DialTimeout, opt.ConnMaxLifetime), max(0, opt.ConnMaxLifetimeJitter))
+}
+
+// add is the sum of two times that aren't negative, or the longest time if that is shorter.
+func add(a, b time.Duration) time.Duration {
+	return a + min(b, math.MaxInt64-a)
 }
 
 // checkClient accepts the one kind of client that can be an instance, if its options are

@@ -308,6 +308,9 @@ func (p *pipe) learnLocked(b *batch, err error) {
 			// ones the fastest counts, because on a busy machine the mean is the
 			// machine's.
 			took := now.Sub(b.began)
+			if p.rtt == 0 {
+				p.rtt = took
+			}
 			p.rtt = min(took, p.rtt+(took-p.rtt)/256)
 		}
 	case errors.Is(err, errAbandoned), errors.Is(err, redis.ErrClosed):

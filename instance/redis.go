@@ -98,7 +98,7 @@ func (r *Redis) ConnLife() time.Duration {
 	if r.cfg.FixedAddress {
 		return 0
 	}
-	return connLife(r.client.Options()) + r.cfg.AddressLag
+	return add(connLife(r.client.Options()), r.cfg.AddressLag)
 }
 
 // Client returns the go-redis client, for the caller's own commands.

@@ -199,7 +199,7 @@ func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error
 		panic(panicked)
 	case won != nil:
 		return won, nil
-	case inVain == len(a.order):
+	case inVain == len(a.order) && a.last != nil:
 		return nil, a.last
 	}
 	return nil, a.gaveUp(caller)

@@ -56,7 +56,7 @@ type Terms struct {
 	MaxTries int
 
 	// MaxWait bounds the time that one Acquire waits, on the Coordinator's clock, for a
-	// holder in this process or another. Default 0: no bound but the context's.
+	// holder in this process or another: more than 0. Default 0: no bound but the context's.
 	MaxWait time.Duration
 
 	// KeepAlive makes Acquire and TryAcquire start Lease.KeepAlive on each lease. Do always
@@ -64,7 +64,7 @@ type Terms struct {
 	KeepAlive bool
 
 	// MaxLife bounds the time from the acquisition of a lease to its end, however it is
-	// extended: at least TTL. Default 0: no bound.
+	// extended: at least TTL, at most ten years. Default 0: no bound.
 	MaxLife time.Duration
 
 	// Note is a text about the lease that Inspect shows to others, such as what it is taken for:
@@ -132,12 +132,12 @@ type Config struct {
 	// ClockMonitor ignores a server's votes for MaxTTL after its clock jumped.
 	ClockMonitor Switch
 
-	// ClockEvery is how often the monitor reads an instance's clock while no lock is taken.
-	// Default: half of MaxTTL, but 50 ms to 10 s.
+	// ClockEvery is how often the monitor reads each instance's clock, also while no lock is
+	// taken: more than 0. Default: half of MaxTTL, but 50 ms to 10 s.
 	ClockEvery time.Duration
 
-	// ClockTolerance is the largest jump of a clock that is ignored. Default: half of the
-	// drift allowance on MaxTTL, but 1 ms to 10 ms.
+	// ClockTolerance is the largest jump of a clock that is ignored: more than 0, at most an
+	// hour. Default: half of the drift allowance on MaxTTL, but 1 ms to 10 ms.
 	ClockTolerance time.Duration
 
 	// MaxInFlight bounds the unanswered requests to one instance. Above it further votes fail
@@ -293,6 +293,9 @@ func (c Config) validate(n int) error {
 			return fmt.Errorf("%w: %s is %v, want more than zero, or zero for the default", ErrConfig, bound.name, bound.value)
 		}
 	}
+	if c.ClockTolerance > maxTolerance {
+		return fmt.Errorf("%w: ClockTolerance is %v, want at most %v; to turn the monitor off, set ClockMonitor", ErrConfig, c.ClockTolerance, maxTolerance)
+	}
 	if c.BackoffMax < c.BackoffMin {
 		return fmt.Errorf("%w: BackoffMax is %v, want at least BackoffMin, which is %v", ErrConfig, c.BackoffMax, c.BackoffMin)
 	}
@@ -319,6 +322,9 @@ func (t Terms) validate(c Config) error {
 	if t.MinValidity < 0 || t.MaxTries < 0 || t.MaxWait < 0 || t.MaxLife < 0 {
 		return fmt.Errorf("%w: MinValidity %v, MaxTries %d, MaxWait %v, MaxLife %v: none may be negative, zero means no bound", ErrConfig, t.MinValidity, t.MaxTries, t.MaxWait, t.MaxLife)
 	}
+	if t.MaxLife > maxMaxLife { // a Handle's computations could overflow
+		return fmt.Errorf("%w: MaxLife is %v, want at most %v, or zero for no bound", ErrConfig, t.MaxLife, maxMaxLife)
+	}
 	if t.MaxLife != 0 && t.MaxLife < t.TTL {
 		return fmt.Errorf("%w: MaxLife is %v, shorter than one TTL (%v): raise it, or lower TTL", ErrConfig, t.MaxLife, t.TTL)
 	}
@@ -344,6 +350,12 @@ const defaultMaxTTL = 30 * time.Second
 
 // maxMaxTTL allows for counters that live ten times as long, see valid.Millis.
 const maxMaxTTL = 365 * 24 * time.Hour
+
+// maxMaxLife is the longest Terms.MaxLife: ten years.
+const maxMaxLife = 10 * maxMaxTTL
+
+// maxTolerance is the largest Config.ClockTolerance (drift.Monitor).
+const maxTolerance = time.Hour
 
 // ValidateKey checks the name of a resource: 1 to 1024 bytes, without NUL and braces. The error
 // is ErrConfig.

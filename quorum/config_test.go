@@ -61,6 +61,8 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"MaxTTL not whole", quorum.Config{MaxTTL: time.Minute + 1}, []string{"MaxTTL is 1m0.000000001s", "whole milliseconds"}},
 		{"MaxTTL negative", quorum.Config{MaxTTL: -time.Minute}, []string{"MaxTTL is -1m0s", "at least 1ms"}},
 		{"ClockEvery", quorum.Config{ClockEvery: -time.Second}, []string{"ClockEvery is -1s", "more than zero"}},
+		{"MaxLife above ten years", terms(quorum.Terms{MaxLife: 11 * 365 * 24 * time.Hour}), []string{"MaxLife is 96360h0m0s", "at most 87600h0m0s", "zero for no bound"}},
+		{"ClockTolerance above an hour", quorum.Config{ClockTolerance: math.MaxInt64}, []string{"ClockTolerance is 2562047h", "at most 1h0m0s", "set ClockMonitor"}},
 		{"ClockTolerance", quorum.Config{ClockTolerance: -time.Second}, []string{"ClockTolerance is -1s", "more than zero"}},
 		{"MaxInFlight", quorum.Config{MaxInFlight: -1}, []string{"MaxInFlight is -1", "more than zero"}},
 		{"MaxPendingDeletes", quorum.Config{MaxPendingDeletes: -7}, []string{"MaxPendingDeletes is -7", "more than zero"}},
@@ -97,6 +99,8 @@ func TestConfigAcceptsWhatIsAtTheLimits(t *testing.T) {
 		"no drift":                {Terms: quorum.Terms{TTL: 3 * ms}, InstanceTimeout: ms, NoDrift: true},
 		"counter ten times":       {CounterTTL: 300 * time.Second},
 		"MinValidity just met":    {Terms: quorum.Terms{TTL: time.Second, MinValidity: 888*ms - 1}},
+		"MaxLife of ten years":    {Terms: quorum.Terms{MaxLife: 10 * 365 * 24 * time.Hour}},
+		"an hour's tolerance":     {ClockTolerance: time.Hour},
 		"MaxLife of one TTL":      {Terms: quorum.Terms{MaxLife: 10 * time.Second}},
 		"equal back-offs":         {BackoffMin: time.Second, BackoffMax: time.Second},
 		"back-off above default":  {BackoffMin: time.Hour},
@@ -328,6 +332,8 @@ func TestTermsLeaveTimeForOldConnections(t *testing.T) {
 	for _, part := range []string{"TTL is 10s", "MaxTTL is 15s", "6s of it", "raise MaxTTL", "FixedAddress"} {
 		require.ErrorContains(t, err, part)
 	}
+	_, err = open(cfg, server("A", math.MaxInt64))
+	require.ErrorIs(t, err, quorum.ErrConfig, "connections that stay open forever")
 	cfg.RestartQuarantine = quorum.Off
 	_, err = open(cfg, fixed, quick, slow)
 	require.NoError(t, err, "nobody waits for MaxTTL")

@@ -134,7 +134,7 @@ func (c *core) covers(ttl time.Duration) error {
 		return err
 	}
 	//guard:connection-life-counted  a TTL and the life of a connection together are at most MaxTTL
-	if c.cfg.RestartQuarantine == On && ttl+c.connLife > c.cfg.MaxTTL {
+	if c.cfg.RestartQuarantine == On && c.connLife > c.cfg.MaxTTL-ttl { // no sum, which could overflow
 		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of it are for connections that stay open when an address moves to another server: "+
 			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, ttl, c.cfg.MaxTTL, c.connLife)
 	}
@@ -183,12 +183,14 @@ func (c *Coordinator) Config() Config {
 // Then it closes Config.CloseAlso, which package redlock sets to the instances. Otherwise it closes
 // none of the instances: whoever opened them does. A second Close waits like the first, and returns
 // the same error of CloseAlso.
+//
+// The error is ErrInterrupted with ctx's error if ctx ended first, joined with CloseAlso's.
 func (c *Coordinator) Close(ctx context.Context) error {
 	c.background.Close()
 	//guard:instances-close-last  the instances are closed after the last deletes were sent
 	err := c.background.Wait(ctx)
 	if err != nil {
-		err = fmt.Errorf("quorum: closing: instances are still being waited for: %w", causeOf(ctx))
+		err = fmt.Errorf("%w: closing, while instances are still being waited for: %w", ErrInterrupted, causeOf(ctx))
 	}
 	// Also if ctx has ended: what is under way then fails, and nothing stays open.
 	if also := c.closeAlso(); also != nil {
@@ -198,10 +200,11 @@ func (c *Coordinator) Close(ctx context.Context) error {
 }
 
 // Settle waits until nothing is under way: no late vote, no pending delete, and no lease that
-// is kept alive or whose context is in use. It is for tests and orderly shutdowns.
+// is kept alive or whose context is in use. It is for tests and orderly shutdowns. The error is
+// ErrInterrupted with ctx's error.
 func (c *Coordinator) Settle(ctx context.Context) error {
 	if err := c.background.Settle(ctx); err != nil {
-		return fmt.Errorf("quorum: settling: %w", causeOf(ctx))
+		return fmt.Errorf("%w: settling: %w", ErrInterrupted, causeOf(ctx))
 	}
 	return nil
 }
@@ -236,15 +239,16 @@ func (c *core) reportWaiting(ctx context.Context, key string) {
 	slices.Sort(left)
 	event.For = left[c.majority.Q-1] // then a quorum may vote
 	reported, until := c.waitReported.Load(), int64(now.Mono+event.For)
-	if event.For <= 0 || until <= reported+int64(time.Second) || !c.waitReported.CompareAndSwap(reported, until) {
+	known := reported > int64(now.Mono) && until <= reported+int64(time.Second) // the same wait
+	if event.For <= 0 || known || !c.waitReported.CompareAndSwap(reported, until) {
 		return
 	}
 	c.cfg.Hooks.Waiting(ctx, event)
 }
 
-// watch starts the goroutine that reads the instances' clocks while no lock is taken: the
-// longer ago the last reading, the larger the jump that could pass for a difference of
-// rates. It ends when the Coordinator is closed.
+// watch starts the goroutine that reads the instances' clocks every ClockEvery, also while no
+// lock is taken: the longer ago the last reading, the larger the jump that could pass for a
+// difference of rates. It ends when the Coordinator is closed.
 func (c *core) watch() {
 	if c.cfg.ClockMonitor == Off {
 		return

@@ -210,6 +210,11 @@ func causeOf(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
+// interrupted is the error for a call that the caller's context ended.
+func interrupted(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", ErrInterrupted, causeOf(ctx))
+}
+
 // permanent reports whether waiting can't cure an instance's failure: the error says so by a
 // method Permanent, or the configuration is wrong.
 func permanent(err error) bool {

@@ -299,7 +299,7 @@ func (h Handle) validate() error {
 	if h.token > fencing.MaxToken {
 		return fmt.Errorf("%w: the handle's token is %d, at most %d is possible", ErrConfig, h.token, fencing.MaxToken)
 	}
-	if h.maxLife < 0 || h.lived < 0 || h.lived > math.MaxInt64/4 || h.maxLife > math.MaxInt64/4 {
+	if h.maxLife < 0 || h.lived < 0 || h.lived > math.MaxInt64/4 || h.maxLife > maxMaxLife {
 		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.lived, h.maxLife)
 	}
 	random, owner, note := readValue(*h.value)

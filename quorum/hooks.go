@@ -14,7 +14,8 @@ import (
 // Hooks are functions that a Coordinator calls when something happens. A nil hook costs
 // nothing. A hook is called on the goroutine that does the work, so it must be quick and must
 // not call the Coordinator. Several goroutines may call it at once. Extensions by KeepAlive that
-// go out together share one. Contexts carry the caller's values.
+// go out together share one goroutine. Contexts carry the values of the call that acquired the lease,
+// or of the call itself.
 type Hooks struct {
 	// RoundStarted: a round to acquire or extend is about to be sent.
 	RoundStarted func(ctx context.Context, e RoundStart)
@@ -35,7 +36,9 @@ type Hooks struct {
 	// Released: a release was decided, and Err is what Release returned. Or the lease was
 	// handed off, and Err is ErrHandedOff, or left, and Err is what Leave returned.
 	Released func(ctx context.Context, e LeaseEvent)
-	// Lost: a lease ended without a release; Err says why.
+	// Lost: a lease ended without a release; Err says why. It is called on the first goroutine
+	// that notices, which may be in Lease.Validity, Lease.Err or the Err of a lease's context.
+	// So don't take a lock that callers of these hold.
 	Lost func(e LeaseEvent)
 	// Waiting: an Acquire waits because too few instances may vote, as at a first start. It is
 	// called once until they may. Default: a warning by slog.Default, so that a program that
@@ -60,7 +63,8 @@ type RoundStart struct {
 	Key string
 	// Also are the other keys, of a round for several.
 	Also []string
-	// Try counts the rounds of one Acquire from 1.
+	// Try counts the tries of one Acquire from 1 (Terms.MaxTries). A try may be a look, without
+	// a round.
 	Try int
 }
 
@@ -117,12 +121,15 @@ type WaitEnd struct {
 type LeaseEvent struct {
 	Key string
 	// Also are the other keys, of a lease on several.
-	Also     []string
-	Token    fencing.Token
+	Also  []string
+	Token fencing.Token
+	// Validity is how long the lease may still be used; in Released, how long it could have been
+	// when the release began; 0 in Lost.
 	Validity time.Duration
 	// Held is how long the lease had been held.
 	Held time.Duration
-	Err  error
+	// Err says why it ended (Released, Lost). Nil in Acquired and Extended.
+	Err error
 }
 
 // WaitEvent is a wait for instances that may not vote yet.

@@ -55,6 +55,8 @@ func (h *hookLog) take() []string {
 func (h *hookLog) lease(name string) func(context.Context, quorum.LeaseEvent) {
 	return func(ctx context.Context, e quorum.LeaseEvent) {
 		h.say(ctx, "%s %s", name, e.Key)
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		h.leases = append(h.leases, e)
 	}
 }
@@ -133,6 +135,21 @@ func TestHooksOfALease(t *testing.T) {
 		require.ErrorIs(f.t, lease.Extend(ctx), quorum.ErrReleased)
 		f.requireNothingLeft()
 		assert.Empty(f.t, h.take(), "nothing happened")
+	})
+}
+
+// Keep-alive works long after the call that took the lease, and with its values.
+func TestHooksOfKeepAlive(t *testing.T) {
+	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		lease, err := f.TryAcquire(ctx, "k")
+		require.NoError(t, err)
+		cancel()
+		lease.KeepAlive()
+		h.take()
+		time.Sleep(5 * time.Second)
+		assert.Contains(t, h.take(), "extended k") // say checks the context's values
+		require.NoError(t, lease.Release(context.WithValue(f.ctx, callerKey{}, "caller")))
 	})
 }
 
@@ -309,6 +326,23 @@ func TestFirstStartIsExplained(t *testing.T) {
 }
 
 // With enough instances that may vote there is nothing to report.
+// Also where a whole quarantine is shorter than what two reports of one may differ by.
+func TestShortFirstStartIsReported(t *testing.T) {
+	var waits, quarantines int
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *wire.Identity) { id.Vouched, id.Served, id.Uptime = false, 0, 0 })
+		lease, err := f.Acquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+		assert.Equal(t, 1, waits)
+		assert.Equal(t, 3, quarantines)
+	}, func(cfg *quorum.Config) {
+		cfg.TTL, cfg.MaxTTL = 400*ms, 900*ms
+		cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) { waits++ }
+		cfg.Hooks.Quarantined = func(quorum.QuarantineEvent) { quarantines++ }
+	})
+}
+
 func TestWaitForTheLockAloneIsNotReported(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth, 0)

@@ -59,7 +59,7 @@ func (k *leaseKeeper) extend(leases []*Lease) {
 
 // extendEntered is extend, when no other extension of these leases is under way.
 func (k *leaseKeeper) extendEntered(leases []*Lease) {
-	ctx, decided := context.Background(), make(chan *extension, len(leases))
+	decided := make(chan *extension, len(leases))
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
 		left := l.Validity()
@@ -67,7 +67,7 @@ func (k *leaseKeeper) extendEntered(leases []*Lease) {
 			l.leaveExtension()
 			continue
 		}
-		e, err := l.newExtension(ctx, l.terms.TTL, k.pace.Patience(left), decided)
+		e, err := l.newExtension(l.parent, l.terms.TTL, k.pace.Patience(left), decided)
 		if e == nil {
 			k.extended(l, err)
 			continue
@@ -80,7 +80,7 @@ func (k *leaseKeeper) extendEntered(leases []*Lease) {
 	k.c.send(all...)
 	for range all {
 		e := <-decided
-		k.extended(e.lease, e.conclude(ctx, e.result()))
+		k.extended(e.lease, e.conclude(e.lease.parent, e.result()))
 	}
 }
 

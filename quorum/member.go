@@ -92,7 +92,7 @@ func (m *member) ask(ctx context.Context, req wire.Request) Ballot {
 // askBy is ask by any method of the instance.
 func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.Duration, to wire.Receiver)) Ballot {
 	if ctx.Err() != nil {
-		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: hideTimeout(causeOf(ctx), m.timeout)}}
+		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: interrupted(ctx)}}
 	}
 	sent := m.reader.Now()
 	if _, err := m.admit(op, uncounted, sent); err != nil {
@@ -109,7 +109,7 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 		return ballot
 	case <-ctx.Done():
 		m.background.Go(func() { <-answer }) // soon: it is under the timeout
-		return Ballot{Instance: m.name, Vote: wire.Vote{Err: hideTimeout(causeOf(ctx), m.timeout)}}
+		return Ballot{Instance: m.name, Vote: wire.Vote{Err: interrupted(ctx)}}
 	}
 }
 

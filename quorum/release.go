@@ -31,13 +31,20 @@ func (l *Lease) Release(ctx context.Context) error {
 	if again {
 		return l.releasedBefore()
 	}
-	before := l.event(nil)
+	released := l.state.c.cfg.Hooks.Released
+	var before LeaseEvent
+	if released != nil {
+		before = l.event(nil)
+	}
 	// The holder's contexts end before the first delete is sent, so that no other client can
 	// get the lock while they last.
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
 	l.end(ErrReleased)
-	err := l.handOverOrFree(ctx)
-	if released := l.state.c.cfg.Hooks.Released; released != nil {
+	var err error
+	if !l.handOver() {
+		err = l.free(ctx)
+	}
+	if released != nil {
 		before.Err = err
 		released(ctx, before)
 	}
@@ -47,16 +54,16 @@ func (l *Lease) Release(ctx context.Context) error {
 // errNoLease is the error of all calls on a nil lease.
 var errNoLease = fmt.Errorf("%w: the lease is nil; look at the error that came instead of it", ErrConfig)
 
-// handOverOrFree hands the lease to the first waiter of this process, or deletes its keys.
-func (l *Lease) handOverOrFree(ctx context.Context) error {
+// handOver hands the lease to the first waiter of this process. It reports false if the lock must
+// be freed.
+func (l *Lease) handOver() bool {
 	queues := l.state.c.queues
 	if queues.polls() {
 		// Other processes must find the lock free, so it is freed after each turn.
 		queues.endTurn(l)
-	} else if queues.handOff(l) {
-		return nil
+		return false
 	}
-	return l.free(ctx)
+	return queues.handOff(l)
 }
 
 // free deletes the keys. Then the first waiter of this process competes with others.
@@ -86,7 +93,7 @@ func (c *core) discard(l *Lease) {
 	l.released = true
 	l.mu.Unlock()
 	l.end(ErrReleased)
-	if !c.queues.handOff(l) {
+	if !l.handOver() {
 		c.background.Go(func() { _ = l.free(context.Background()) }) // failed deletes stay pending
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,7 +57,7 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	}
 	c.watch()
 	report := Report{Instances: make([]InstanceReport, len(c.members))}
-	c.probeAll(ctx, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
+	c.probe(ctx, c.members, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
 	if ctx.Err() != nil {
 		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
 	}
@@ -68,19 +69,21 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	return report, report.join()
 }
 
-// probeAll probes every member on ctx, each under its own timeout. err says why a probe had no
-// answer.
-func (c *core) probeAll(ctx context.Context, done func(i int, r InstanceReport, err error)) {
+// probe probes members on ctx, each under its own timeout. err says why a probe had no answer.
+func (c *core) probe(ctx context.Context, members []*member, done func(i int, r InstanceReport, err error)) {
 	var all sync.WaitGroup
-	for i, m := range c.members {
+	for i, m := range members {
 		all.Go(func() {
 			timeout := max(m.timeout, verifyTimeout)
-			ctx, cancel := c.clock.WithTimeout(ctx, timeout)
+			own, cancel := c.clock.WithTimeout(ctx, timeout)
 			defer cancel()
 			began := c.reader.Now()
 			//guard:probes-in-turn  probes of a server take turns
-			id, err := m.identify(ctx)
-			if err != nil {
+			id, err := m.identify(own)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				err = interrupted(ctx)
+			case err != nil:
 				err = hideTimeout(err, timeout)
 			}
 			r := m.report(id, err)
@@ -152,26 +155,29 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 // server, and the lock would have two holders. instance.Config.VouchedRunID names one run,
 // counts only until that has lasted for a quarantine, and can stay.
 //
-// Errors: ErrConfig for an unknown name; the instances' failures as *InstanceError;
-// ErrInterrupted with ctx's error; ErrClosed.
+// Errors: ErrConfig for an unknown name, before any instance is asked; the failures of the named
+// instances as *InstanceError, ErrInterrupted with ctx's error among them; ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	if c.closed() {
 		return fmt.Errorf("%w (trust)", ErrClosed)
 	}
-	chosen := make(map[string]bool, len(names))
-	for _, name := range names {
-		chosen[name] = true
+	chosen := c.members
+	if len(names) > 0 {
+		chosen = make([]*member, len(names))
+		for i, name := range names {
+			at := slices.IndexFunc(c.members, func(m *member) bool { return m.name == name })
+			if at < 0 {
+				return fmt.Errorf("%w: Trust: there is no instance %q", ErrConfig, name)
+			}
+			chosen[i] = c.members[at]
+		}
 	}
 	var errs []error
 	var mu sync.Mutex
-	c.probeAll(ctx, func(i int, r InstanceReport, err error) {
-		m := c.members[i]
+	c.probe(ctx, chosen, func(i int, r InstanceReport, err error) {
+		m := chosen[i]
 		mu.Lock()
 		defer mu.Unlock()
-		if len(names) > 0 && !chosen[m.name] {
-			return
-		}
-		delete(chosen, m.name)
 		switch {
 		case err != nil:
 			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: err})
@@ -183,12 +189,5 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
 		}
 	})
-	if ctx.Err() != nil {
-		// They didn't answer because ctx has ended.
-		errs = []error{fmt.Errorf("%w: trust: %w", ErrInterrupted, causeOf(ctx))}
-	}
-	for name := range chosen {
-		errs = append(errs, fmt.Errorf("%w: Trust: there is no instance %q", ErrConfig, name))
-	}
 	return errors.Join(errs...)
 }

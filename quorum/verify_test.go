@@ -257,6 +257,8 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 		}
 		require.Len(t, report.Instances, 3)
 		assert.NotEmpty(t, report.Instances[1].Identity.RunID, "the instance that answered is in it")
+		require.ErrorIs(t, report.Instances[0].Err, quorum.ErrInterrupted)
+		assert.NotErrorIs(t, report.Instances[0].Err, quorum.ErrTimeout, "it had no time to be late")
 
 		err = f.Trust(ctx)
 		for _, want := range []error{quorum.ErrInterrupted, context.Canceled, why} {
@@ -312,13 +314,41 @@ func TestTrustSaysWhatItCouldNotDo(t *testing.T) {
 		f.identify(truth)
 		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID = "", "" }, 0)
 		f.kill(1)
-		err := f.Trust(f.ctx, "A", "B", "C", "Z")
+		err := f.Trust(f.ctx, "A", "B", "C")
 		require.ErrorIs(t, err, quorum.ErrHidden)
 		require.ErrorIs(t, err, quorumtest.ErrConnRefused)
-		require.ErrorIs(t, err, quorum.ErrConfig)
-		assert.ErrorContains(t, err, `no instance "Z"`)
 		report, _ := f.Verify(f.ctx)
 		assert.Nil(t, report.Instances[2].Quarantine, "but the others it could")
+	})
+}
+
+// An unknown name is probably a mistake, so nothing is done.
+func TestTrustOfAnUnknownName(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(truth)
+		err := f.Trust(f.ctx, "A", "Z")
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		require.ErrorContains(t, err, `no instance "Z"`)
+		report, _ := f.Verify(f.ctx)
+		assert.NotNil(t, report.Instances[0].Quarantine)
+	})
+}
+
+// Only the named servers are asked, and what they say is kept when ctx ends.
+func TestTrustDoesNotWaitForOthers(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(truth)
+		f.hang(2)
+		require.NoError(t, f.Trust(f.ctx, "A"))
+		assert.Zero(t, f.elapsed())
+
+		f.kill(1)
+		ctx, cancel := context.WithTimeout(f.ctx, 10*ms)
+		defer cancel()
+		err := f.Trust(ctx)
+		require.ErrorIs(t, err, quorumtest.ErrConnRefused, "B's")
+		require.ErrorIs(t, err, quorum.ErrInterrupted, "C's")
+		assert.NotErrorIs(t, err, quorum.ErrTimeout)
 	})
 }
 

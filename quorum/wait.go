@@ -228,10 +228,15 @@ func (w *wait) taken(holder *Lease) *RoundError {
 		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Note: holder.terms.Note, Remaining: holder.Validity(), Held: true}
 	} else if lost := w.waiter.lastLost(); lost != nil {
 		*err = *lost // what the first waiter saw
+		if lost.Holder != nil {
+			holder := *lost.Holder // the other error keeps its own
+			holder.Key = ""
+			err.Holder = &holder
+		}
 	} else {
 		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner}
 	}
-	err.Key, err.Also = w.all.key, w.all.also
+	err.Key, err.Also = w.all.key, slices.Clone(w.all.also)
 	if w.all.several() && err.Holder != nil {
 		err.Holder.Key = w.key
 	}

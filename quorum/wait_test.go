@@ -652,3 +652,62 @@ func TestWaitersDoNotNotifyEachOtherWhereAMajorityIsDown(t *testing.T) {
 		})
 	}
 }
+
+// Waiters of one process see what the first of them saw, each with its own keys, and none changes
+// another's error.
+func TestErrorsOfWaitersAreTheirOwn(t *testing.T) {
+	var first *quorum.RoundError
+	play(t, 3, func(f *fixture) {
+		f.occupy("a", time.Minute)
+		ctx, cancel := context.WithCancel(f.ctx)
+		go func() { _, _ = f.Acquire(ctx, "a") }()
+		time.Sleep(100 * ms)
+		require.NotNil(t, first)
+		text := first.Error()
+
+		once, err := f.WithTerms(func(terms *quorum.Terms) { terms.MaxTries = 1 })
+		require.NoError(t, err)
+		_, err = once.AcquireAll(f.ctx, "a", "b")
+		var lost *quorum.RoundError
+		require.ErrorAs(t, err, &lost)
+		assert.Equal(t, "a", lost.Holder.Key)
+		assert.Empty(t, first.Holder.Key)
+		assert.Equal(t, text, first.Error())
+		cancel()
+		require.NoError(t, f.Settle(f.ctx))
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) { _ = errors.As(e.Err, &first) }
+	})
+}
+
+// Processes that poll must find the lock free after each turn, also after one that a panic ended.
+func TestDiscardedLeaseIsNotHandedOverWherePollersWait(t *testing.T) {
+	var rounds, leases int
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		var waiters sync.WaitGroup
+		for i := range 2 {
+			waiters.Go(func() {
+				time.Sleep(time.Duration(i+1) * 10 * ms)
+				defer func() { _ = recover() }()
+				next, err := f.Acquire(f.ctx, "k")
+				assert.NoError(t, err)
+				assert.NoError(t, next.Release(f.ctx))
+			})
+		}
+		time.Sleep(100 * ms)
+		rounds = 0
+		require.NoError(t, lease.Release(f.ctx))
+		waiters.Wait()
+		assert.GreaterOrEqual(t, rounds, 2, "each lease has its own round")
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Fencing, cfg.Notifications = quorum.Off, quorum.Off
+		cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) { rounds++ }
+		cfg.Hooks.Acquired = func(context.Context, quorum.LeaseEvent) {
+			if leases++; leases == 2 {
+				panic("a hook's bug")
+			}
+		}
+	})
+}

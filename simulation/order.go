@@ -12,7 +12,7 @@ import "time"
 // after that, because faults alone don't stop time: beside them, "time passes" is an option. The
 // exceptions are Delay, Lose, Cut, Reorder and Duplicate without an Nth, which happen at their At.
 //
-// A run fills in Steps, so each run needs a new Order.
+// A run fills in Steps, after it has dropped those of an earlier run.
 type Order struct {
 	// From is the moment at which the choices begin. All processes must have started before it.
 	From time.Duration

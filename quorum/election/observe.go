@@ -82,6 +82,8 @@ func kindOf(err error) string {
 		return ""
 	case errors.Is(err, ErrNoLeader):
 		return "none"
+	case errors.Is(err, quorum.ErrClosed):
+		return "closed"
 	default:
 		return "unknown"
 	}

@@ -151,6 +151,24 @@ func TestObserveEnds(t *testing.T) {
 	})
 }
 
+// The end is told although nobody knew who leads before, either.
+func TestObserveEndsWhereNobodyAnswers(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.client("a", election.Config{ObserveEvery: ms})
+		for _, s := range w.servers {
+			s.Kill()
+		}
+		var all []error
+		for _, err := range a.Observe(w.ctx) {
+			all = append(all, err)
+			_ = a.locks.Close(w.ctx)
+		}
+		require.Len(t, all, 2)
+		require.ErrorIs(t, all[0], quorum.ErrNoQuorum)
+		require.ErrorIs(t, all[1], quorum.ErrClosed)
+	})
+}
+
 // A candidate that leads can also observe, and sees its term.
 func TestObserveOneself(t *testing.T) {
 	play(t, func(w *world) {

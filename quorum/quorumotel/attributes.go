@@ -69,6 +69,9 @@ var failures = []errorName{
 	{quorum.ErrNotMaster, "not_master"},
 	{quorum.ErrEviction, "eviction"},
 	{quorum.ErrHidden, "hidden"},
+	{quorum.ErrOtherRun, "other_run"},
+	{quorum.ErrCounter, "counter"},
+	{quorum.ErrConfig, "config"},
 }
 
 func nameOf(err error, names []errorName) string {

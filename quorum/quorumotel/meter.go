@@ -158,7 +158,7 @@ func (m *meter) waitEnded(ctx context.Context, e quorum.WaitEnd) {
 
 func (m *meter) leaseReleased(ctx context.Context, e quorum.LeaseEvent) {
 	errorType := ""
-	if e.Err != nil {
+	if e.Err != nil && !errors.Is(e.Err, quorum.ErrHandedOff) {
 		errorType = nameOf(verdictOf(e.Err), verdicts)
 	}
 	m.released.Add(ctx, 1, m.attrs(m.keyed(withError(nil, errorType), e.Key)...))

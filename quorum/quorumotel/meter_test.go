@@ -175,6 +175,10 @@ func TestLeaseOfAnotherProcess(t *testing.T) {
 		assert.EqualValues(t, 1, o.series("redlock.lease.hold.duration")["redlock.outcome=released"].count, "resumed from a handle, and valid")
 		o.hooks.Extended(t.Context(), e)
 		assert.Equal(t, 1, o.held(), "a lease that is extended here is held here")
+		handed := e
+		handed.Key, handed.Err = "handed off", quorum.ErrHandedOff
+		o.hooks.Released(t.Context(), handed)
+		assert.EqualValues(t, 2, o.series("redlock.leases.released")[""].sum, "and no failure")
 		e.Validity = 0
 		e.Token++
 		o.hooks.Extended(t.Context(), e)

@@ -56,7 +56,10 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 		},
 		Released: func(ctx context.Context, e quorum.LeaseEvent) {
 			level, text := l.Released, "lock released"
-			if e.Err != nil {
+			switch {
+			case errors.Is(e.Err, quorum.ErrHandedOff):
+				text, e.Err = "lock handed off", nil
+			case e.Err != nil:
 				level, text = l.ReleaseFailed, "lock release failed"
 			}
 			out.write(ctx, level, text, func() []slog.Attr { return leaseAttrs(e) })
@@ -139,7 +142,7 @@ func waitAttrs(e quorum.WaitEnd) []slog.Attr {
 	attrs := appendToken([]slog.Attr{slog.String("key", e.Key)}, e.Token)
 	attrs = append(attrs, slog.Duration("waited", e.Waited), slog.Int("tries", e.Tries),
 		slog.Bool("here", e.Here), slog.Bool("elsewhere", e.Elsewhere))
-	return appendError(attrs, e.Err)
+	return appendError(appendAlso(attrs, e.Also), e.Err)
 }
 
 func leaseAttrs(e quorum.LeaseEvent) []slog.Attr {

@@ -206,6 +206,13 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelInfo, text: "lock released",
 			attrs: map[string]any{"key": "k", "token": uint64(1), "validity": time.Duration(5), "held": time.Duration(6)},
 		},
+		"handed off": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Released(ctx, quorum.LeaseEvent{Key: "k", Validity: 5, Held: 6, Err: quorum.ErrHandedOff})
+			},
+			level: slog.LevelInfo, text: "lock handed off",
+			attrs: map[string]any{"key": "k", "validity": time.Duration(5), "held": time.Duration(6)},
+		},
 		"release failed": {
 			tell: func(ctx context.Context, h quorum.Hooks) {
 				h.Released(ctx, quorum.LeaseEvent{Key: "k", Err: quorum.ErrNotHeld})

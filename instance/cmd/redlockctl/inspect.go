@@ -25,6 +25,7 @@ type inspected struct {
 
 type inspectedHolder struct {
 	Owner     string   `json:"owner"`
+	Note      string   `json:"note,omitempty"`
 	Value     string   `json:"value"` // its first 8 characters
 	Held      bool     `json:"held"`  // by a quorum
 	Remaining float64  `json:"remaining_ms"`
@@ -69,13 +70,15 @@ func runInspect(ctx context.Context, o *options, s streams) error {
 func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspected {
 	v := inspected{Key: found.Key, State: state(found), Quorum: found.Quorum, Counter: uint64(found.Token), Holders: []inspectedHolder{}}
 	for _, h := range found.Holders {
-		v.Holders = append(v.Holders, inspectedHolder{Owner: ownerIn(h.Value), Value: short(h.Value), Held: h.Held, Remaining: remaining(h.Remaining), Servers: h.Instances})
+		owner, note := signed(h.Value)
+		v.Holders = append(v.Holders, inspectedHolder{Owner: owner, Note: note, Value: short(h.Value), Held: h.Held, Remaining: remaining(h.Remaining), Servers: h.Instances})
 	}
 	for i, ballot := range found.Votes {
 		one := inspectedServer{Name: ballot.Instance, Counter: uint64(ballot.Vote.Token)}
 		switch ballot.Vote.Outcome {
 		case wire.Refused:
-			one.Value, one.Owner, one.Remaining = short(ballot.Vote.Holder), ownerIn(ballot.Vote.Holder), remaining(ballot.Vote.Remaining)
+			one.Value, one.Remaining = short(ballot.Vote.Holder), remaining(ballot.Vote.Remaining)
+			one.Owner, _ = signed(ballot.Vote.Holder)
 		case wire.Failed:
 			one.Error = quorum.Redact(ballot.Vote.Err.Error())
 		}
@@ -160,27 +163,30 @@ func (v inspected) print(w io.Writer) error {
 			b.WriteString("; seen:")
 		}
 		fmt.Fprintf(&b, " by %s: value %s... on %d of %d servers (a quorum is %d), %s unless its holder extends",
-			ownerOf(h.Owner), h.Value, len(h.Servers), len(v.Servers), v.Quorum, timeLeft(h.Remaining))
+			h.name(), h.Value, len(h.Servers), len(v.Servers), v.Quorum, timeLeft(h.Remaining))
 	}
 	b.WriteString("\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// ownerIn is the owner in a value, "" if something else has written it.
-func ownerIn(value string) string {
-	if !lockValue.MatchString(value) {
-		return ""
+// signed is the owner and the note in a value, "" if something else has written it.
+func signed(value string) (owner, note string) {
+	if parts := lockValue.FindStringSubmatch(value); parts != nil {
+		return parts[1], parts[2]
 	}
-	_, owner, _ := strings.Cut(value, ":")
-	return owner
+	return "", ""
 }
 
-func ownerOf(owner string) string {
-	if owner == "" {
-		return "a client without a name"
+func (h inspectedHolder) name() string {
+	name := "a client without a name"
+	if h.Owner != "" {
+		name = fmt.Sprintf("%q", h.Owner)
 	}
-	return fmt.Sprintf("%q", owner)
+	if h.Note != "" {
+		name += fmt.Sprintf(" (%q)", h.Note)
+	}
+	return name
 }
 
 func timeLeft(milliseconds float64) string {

@@ -461,6 +461,31 @@ func TestNoQuorum(t *testing.T) {
 	other.run("verify").expect(exitNoQuorum, "let this user in")
 }
 
+// What the library writes into a lock's key is known to release, whatever the holder's signature.
+func TestValuesOfLocks(t *testing.T) {
+	t.Parallel()
+	const random = "0123456789abcdef0123456789abcdef01234567"
+	for value, want := range map[string][2]string{
+		random:                         {},
+		random + ":own":                {"own", ""},
+		random + ":own why: it's Ünal": {"own", "why: it's Ünal"},
+		random + ": a note alone":      {"", "a note alone"},
+	} {
+		found := quorum.Inspection{Holders: []quorum.Holder{{Value: value}}}
+		holder, err := (&options{force: true}).choose(found)
+		require.NoError(t, err)
+		assert.Equal(t, value, holder.Value)
+		owner, note := signed(value)
+		assert.Equal(t, want, [2]string{owner, note})
+	}
+	for _, value := range []string{"", "x", random[1:], random + "x", random + ":a\nb"} {
+		_, err := (&options{force: true}).choose(quorum.Inspection{Holders: []quorum.Holder{{Value: value}}})
+		require.ErrorContains(t, err, "something else uses the key")
+		owner, note := signed(value)
+		assert.Empty(t, owner+note)
+	}
+}
+
 func TestStateOfALock(t *testing.T) {
 	t.Parallel()
 	on := func(n int) []string { return make([]string, n) }

@@ -20,8 +20,8 @@ func releaseFlags(flags *flag.FlagSet, o *options) {
 	flags.BoolVar(&o.force, "force", false, "delete at once; without it, only what nobody extends for MaxTTL is deleted")
 }
 
-// lockValue is what this library sets a lock's key to.
-var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(:[!-~]{1,64})?$`)
+// lockValue is what this library sets a lock's key to, with the holder's owner and note.
+var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(?::([!-~]{0,64})(?: (.{1,128}))?)?$`)
 
 // runRelease deletes a lock by hand.
 //

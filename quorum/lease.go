@@ -51,6 +51,7 @@ type Lease struct {
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 	r.state.won(r)
+	//guard:lease-has-its-token  a lease has the token that its round settled
 	return makeLease(c, r.ctx, r.state, r.tokens.First(), &c.terms, start)
 }
 

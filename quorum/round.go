@@ -171,6 +171,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 		}
 		return nil, roundErr
 	}
+	//guard:validity-from-the-start  a lease's validity counts from before its first request
 	lease := newLease(c, r, start)
 	if hooks.RoundDecided != nil {
 		end.Token, end.Validity, end.Ballots = r.tokens.First(), validity, r.snapshot()

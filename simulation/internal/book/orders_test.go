@@ -246,7 +246,7 @@ var unwalked = []struct{ why, mutants string }{
 	{"It takes a server that is silent for longer than a run", "silence-ends-deletes"},
 	{"It takes a clock that runs at another rate, or stands still while a machine is suspended", "no-drift drift-floor-only drift-without-floor monotonic-only"},
 	{"It takes two faults, or a client that asks later", "lower-straggler-settled no-top-up failed-extension-releases"},
-	{"It takes a message that is slow, but not lost", "extension-from-reply no-timeout delete-that-finds-nothing-ends"},
+	{"It takes a message that is slow, but not lost", "no-timeout delete-that-finds-nothing-ends"},
 	{"It takes a pause within a step. Walks pause only between two events", "extension-start-late"},
 	{"It takes clients that ask again and again", "quarantine-too-short life-without-end"},
 	{"It takes a server's clock that jumps. That breaks an assumption, which excuses the violation", "no-clock-monitor jump-without-quarantine"},

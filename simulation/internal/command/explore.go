@@ -75,6 +75,7 @@ type searching struct {
 	registry search.Registry
 	stdout   io.Writer
 	progress *progress
+	files    map[string]int // how many replay files were written under a name
 }
 
 func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -244,7 +245,14 @@ func (s *searching) printFinding(ctx context.Context, f search.Finding, runs uin
 	if err != nil {
 		return blame, err
 	}
-	path := filepath.Join(s.out, fileName(file))
+	name := fileName(file)
+	if s.files == nil {
+		s.files = map[string]int{}
+	}
+	if s.files[name]++; s.files[name] > 1 {
+		name = fmt.Sprintf("%s-%d.json", strings.TrimSuffix(name, ".json"), s.files[name])
+	}
+	path := filepath.Join(s.out, name)
 	if err := file.Save(path); err != nil {
 		return blame, err
 	}

@@ -3,6 +3,8 @@ package command
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -11,6 +13,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,9 +85,36 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	if format == "json" {
-		return printRecord(stdout, plan, walks)
+		if err := printRecord(stdout, plan, walks); err != nil {
+			return err
+		}
+		// No replay file is written.
+		findings := orders.Causes(walks)
+		broken := 0
+		for _, w := range walks {
+			for _, f := range w.Found {
+				if f.Assumption == 0 {
+					broken++
+				}
+			}
+		}
+		return s.verdict(ctx, plan, walks, findings, broken)
 	}
 	return s.printWalks(ctx, plan, walks, state)
+}
+
+// verdict is the error of walks that found something or played nothing, or were interrupted.
+func (s *searching) verdict(ctx context.Context, plan orders.Plan, walks []orders.Walk, findings []search.Finding, broken int) error {
+	open := slices.ContainsFunc(walks, func(w orders.Walk) bool { return !w.Tree.Over })
+	switch {
+	case len(findings) > 0:
+		return s.sum(plan.Worlds[0], findings, broken)
+	case open && ctx.Err() != nil:
+		return errors.New("interrupted")
+	case !slices.ContainsFunc(walks, func(w orders.Walk) bool { return w.Tree.Runs > 0 }):
+		return errors.New("no order was played: give more time with -budget")
+	}
+	return nil
 }
 
 // printRecord prints the table as data.
@@ -103,7 +133,8 @@ func (s *searching) walk(ctx context.Context, plan orders.Plan, walks []orders.W
 	defer cancel()
 	began, saved := time.Now(), time.Now()
 	var failed error
-	err := orders.Play(limited, s.registry, walks, orders.Options{Workers: s.workers, Command: startWorker(ordersWorker), Progress: func(walks []orders.Walk) {
+	// What is under way when the time is up is lost, so short budgets have short slices.
+	err := orders.Play(limited, s.registry, walks, orders.Options{Workers: s.workers, Command: startWorker(ordersWorker), Slice: min(s.limit/10, 3*time.Second), Progress: func(walks []orders.Walk) {
 		s.progress.walks(walks, time.Since(began))
 		if time.Since(saved) > 10*time.Second {
 			saved, failed = time.Now(), errors.Join(failed, saveWalks(state, plan, walks))
@@ -162,11 +193,8 @@ func (s *searching) printWalks(ctx context.Context, plan orders.Plan, walks []or
 			broken++
 		}
 	}
-	switch {
-	case len(findings) > 0:
-		return s.sum(plan.Worlds[0], findings, broken)
-	case open > 0 && ctx.Err() != nil:
-		return errors.New("interrupted")
+	if err := s.verdict(ctx, plan, walks, findings, broken); err != nil {
+		return err
 	}
 	fmt.Fprintln(out, "no violation")
 	return nil
@@ -218,12 +246,32 @@ func playChoices(setup search.Setup, choices numbers, schedule string, out io.Wr
 
 // stateFile is the file of -state.
 type stateFile struct {
-	Format string        `json:"format"`
-	Plan   orders.Plan   `json:"plan"`
-	Walks  []orders.Walk `json:"walks"`
+	Format string `json:"format"`
+	// Program is the hash of the program that wrote the file: another one may play other runs.
+	Program string        `json:"program"`
+	Plan    orders.Plan   `json:"plan"`
+	Walks   []orders.Walk `json:"walks"`
 }
 
-const stateFormat = "redlocksim orders 1"
+const stateFormat = "redlocksim orders 2"
+
+// program returns the hash of the program that runs.
+func program() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
 
 // loadWalks reads what was done, if there is such a file. walks are those of the plan.
 func loadWalks(path string, plan orders.Plan, walks []orders.Walk) ([]orders.Walk, error) {
@@ -244,6 +292,13 @@ func loadWalks(path string, plan orders.Plan, walks []orders.Walk) ([]orders.Wal
 	if f.Format != stateFormat {
 		return nil, fmt.Errorf("-state: the format of %s is %q, want %q; name another file", path, f.Format, stateFormat)
 	}
+	me, err := program()
+	if err != nil {
+		return nil, fmt.Errorf("-state: %w", err)
+	}
+	if f.Program != me {
+		return nil, fmt.Errorf("-state: %s was written by another version of this program, whose orders may be others; name another file", path)
+	}
 	same := len(f.Walks) == len(walks)
 	for i := range f.Walks {
 		same = same && reflect.DeepEqual(f.Walks[i].Setup, walks[i].Setup)
@@ -258,7 +313,11 @@ func saveWalks(path string, plan orders.Plan, walks []orders.Walk) error {
 	if path == "" {
 		return nil
 	}
-	text, err := json.Marshal(stateFile{Format: stateFormat, Plan: plan, Walks: walks})
+	me, err := program()
+	if err != nil {
+		return fmt.Errorf("-state: %w", err)
+	}
+	text, err := json.Marshal(stateFile{Format: stateFormat, Program: me, Plan: plan, Walks: walks})
 	if err != nil {
 		return err
 	}

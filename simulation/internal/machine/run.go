@@ -130,9 +130,13 @@ func (c *comparison) take(e *simulation.Event) error {
 			}
 		}
 	case simulation.Acquired:
-		if e.Change.Value != "" && e.Token != 0 {
-			return c.acquired(e)
+		switch {
+		case e.Change.Value == "": // a term of an election
+			return nil
+		case e.Token == 0:
+			return fmt.Errorf("%w: %s has a lease without a token", ErrNoStep, e.Process)
 		}
+		return c.acquired(e)
 	}
 	return nil
 }

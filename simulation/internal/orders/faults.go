@@ -17,13 +17,18 @@ func Kinds() []simulation.Kind {
 	}
 }
 
-// samples is the number of random runs that are played to learn which requests there are.
-const samples = 300
+// To learn which requests there are, the first orders of a walk are played, and if that doesn't finish the
+// walk, some random orders.
+const (
+	firstOrders  = 20_000
+	firstBeside  = 1000 // beside another fault
+	randomOrders = 300
+)
 
 // singles lists every single fault of the kinds in a world. A fault has no moment, because that is
-// part of the order. Pauses and steps of clocks are longer than a lease. A stall is shorter than a
-// request's timeout. After a longer stall all requests time out at once, and their repetitions do
-// too, in so many orders that no walk ends.
+// part of the order. Steps of clocks are longer than a lease. Of each pause there are two: one ends within
+// a lease, and one after it. A stall is shorter than a request's timeout. After a longer stall all requests
+// time out at once, and their repetitions do too, in so many orders that no walk ends.
 func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simulation.Schedule, error) {
 	w, err := r.Workload(s.Workload)
 	if err != nil {
@@ -49,11 +54,13 @@ func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simula
 		switch kind {
 		case simulation.Pause, simulation.Crash:
 			each(processes, process, func(p string) {
-				f := simulation.Fault{Kind: kind, Process: p}
-				if kind == simulation.Pause {
-					f.For = long
+				if kind == simulation.Crash {
+					all = append(all, simulation.Fault{Kind: kind, Process: p})
+					return
 				}
-				all = append(all, f)
+				for _, length := range []time.Duration{ttl / 2, long} {
+					all = append(all, simulation.Fault{Kind: kind, Process: p, For: length})
+				}
 			})
 		case simulation.Step:
 			each(processes, process, func(p string) {
@@ -72,12 +79,14 @@ func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simula
 			})
 		case simulation.Evict:
 			each(servers, server, func(s string) {
-				all = append(all, simulation.Fault{Kind: kind, Server: s, Key: "k"})
+				for _, key := range locks(w.Name) {
+					all = append(all, simulation.Fault{Kind: kind, Server: s, Key: key})
+				}
 			})
 		case simulation.Stall:
 			all = append(all, simulation.Fault{Kind: kind, For: ttl / 500})
 		case simulation.Lose:
-			lost, err := losses(r, s)
+			lost, err := losses(r, s, firstOrders)
 			if err != nil {
 				return nil, err
 			}
@@ -89,6 +98,12 @@ func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simula
 	return all, nil
 }
 
+// repeats reports whether a fault can happen twice in a run: the same process can be paused again, but not
+// crash again.
+func repeats(f simulation.Fault) bool {
+	return f.Kind != simulation.Crash && f.Kind != simulation.Lose
+}
+
 func deref(n *int) int {
 	if n == nil {
 		return 0
@@ -96,14 +111,11 @@ func deref(n *int) int {
 	return *n
 }
 
-// losses lists the loss of each request and of each reply that occurs in random orders.
-func losses(r search.Registry, s search.Setup) (simulation.Schedule, error) {
+// losses lists the loss of each request and of each reply in the first orders of a Setup's walk, and, if
+// these aren't all, in random ones.
+func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedule, error) {
 	seen := map[simulation.Fault]bool{}
-	for seed := range uint64(samples) {
-		result, err := r.PlayOrder(s, &simulation.Order{Choose: simulation.DrawOrder(seed)})
-		if err != nil {
-			return nil, err
-		}
+	note := func(result simulation.Result) {
 		count := map[simulation.Fault]int{}
 		for e := range result.Log.All() {
 			if e.Kind != simulation.Sent || e.At < from {
@@ -116,6 +128,27 @@ func losses(r search.Registry, s search.Setup) (simulation.Schedule, error) {
 				seen[f] = true
 			}
 		}
+	}
+	var tree Tree
+	order := &simulation.Order{}
+	for !tree.Over && tree.Runs+tree.Cut < first {
+		_, err := tree.next(func(o *simulation.Order) error {
+			result, err := r.PlayOrder(s, o)
+			if err == nil {
+				note(result)
+			}
+			return err
+		}, order)
+		if err != nil {
+			return nil, err
+		}
+	}
+	for seed := uint64(0); !tree.Over && seed < randomOrders; seed++ {
+		result, err := r.PlayOrder(s, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		if err != nil {
+			return nil, err
+		}
+		note(result)
 	}
 	all := make(simulation.Schedule, 0, len(seen))
 	for f := range seen {

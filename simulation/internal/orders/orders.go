@@ -22,7 +22,7 @@ type Plan struct {
 	Design  string         `json:"design"`
 	Changes search.Changes `json:"changes"`
 	// Faults are kinds of faults. Each walk has one fault of these kinds, at any moment. With
-	// Pairs there are also walks with two. The first walk is without a fault.
+	// Pairs there are also walks with two, which may be alike. The first walk is without a fault.
 	Faults []simulation.Kind `json:"faults,omitempty"`
 	Pairs  bool              `json:"pairs,omitempty"`
 }
@@ -82,16 +82,33 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 		return nil, err
 	}
 	walks := []Walk{{Setup: s}}
-	with := func(faults ...simulation.Fault) {
+	with := func(faults ...simulation.Fault) search.Setup {
 		s := s
 		s.Schedule = slices.Concat(s.Schedule, faults)
 		walks = append(walks, Walk{Setup: s})
+		return s
 	}
 	for i, f := range faults {
-		with(f)
-		if p.Pairs {
-			for _, g := range faults[:i] {
-				with(g, f)
+		one := with(f)
+		if !p.Pairs {
+			continue
+		}
+		for _, g := range faults[:i] {
+			with(g, f)
+		}
+		if repeats(f) {
+			with(f, f)
+		}
+		if slices.Contains(p.Faults, simulation.Lose) {
+			// The first fault may bring about messages, such as a delete that is repeated.
+			beside, err := losses(r, one, firstBeside)
+			if err != nil {
+				return nil, err
+			}
+			for _, g := range beside {
+				if !slices.Contains(faults, g) {
+					with(g, f)
+				}
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/majority"
+	"github.com/redquorum/redlock/quorum/internal/random"
 	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -188,7 +189,7 @@ type Config struct {
 	Clock clock.Clock
 
 	// Random is the source of values and delays. Reads must not fail, and need not be safe
-	// for concurrent use. Default: crypto/rand.
+	// for concurrent use; that of Coordinator.Config is. Default: crypto/rand.
 	Random io.Reader
 
 	// Hooks are called when something happens. Default: none.
@@ -224,6 +225,8 @@ func (c Config) complete(n int) (Config, error) {
 	}
 	if c.Random == nil {
 		c.Random = rand.Reader
+	} else {
+		c.Random = &random.Locked{Reader: c.Random}
 	}
 	if c.Set.N != 0 || c.Set.Q != 0 || c.Set.MaxTTL != 0 {
 		return c, fmt.Errorf("%w: Set.N, Set.Q and Set.MaxTTL are %d, %d and %v, leave them zero: they follow from the instances, Quorum and MaxTTL", ErrConfig, c.Set.N, c.Set.Q, c.Set.MaxTTL)

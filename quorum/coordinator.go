@@ -239,7 +239,7 @@ func (c *core) reportWaiting(ctx context.Context, key string) {
 	slices.Sort(left)
 	event.For = left[c.majority.Q-1] // then a quorum may vote
 	reported, until := c.waitReported.Load(), int64(now.Mono+event.For)
-	known := reported > int64(now.Mono) && until <= reported+int64(time.Second) // the same wait
+	known := reported != 0 && until <= reported+int64(time.Second) // the same wait
 	if event.For <= 0 || known || !c.waitReported.CompareAndSwap(reported, until) {
 		return
 	}

@@ -31,11 +31,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	if again {
 		return l.releasedBefore()
 	}
-	released := l.state.c.cfg.Hooks.Released
-	var before LeaseEvent
-	if released != nil {
-		before = l.event(nil)
-	}
+	before := l.event(nil) // which ends the lease as lost if its deadline has passed
 	// The holder's contexts end before the first delete is sent, so that no other client can
 	// get the lock while they last.
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
@@ -44,7 +40,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	if !l.handOver() {
 		err = l.free(ctx)
 	}
-	if released != nil {
+	if released := l.state.c.cfg.Hooks.Released; released != nil {
 		before.Err = err
 		released(ctx, before)
 	}

@@ -440,3 +440,98 @@ func TestSlotsAndTheWallClock(t *testing.T) {
 		require.Equal(t, 2*time.Hour, seen[2])
 	})
 }
+
+// What a lost round has left on the servers, because replies and deletes were lost, doesn't mean that
+// somebody has begun the job.
+func TestOwnKeysAreNoHolder(t *testing.T) {
+	for _, end := range []quorumtest.End{quorumtest.ResetAfter, quorumtest.LoseReply} {
+		play(t, func(w *world) {
+			for _, s := range w.servers[:3] {
+				s.SetFate(func(r wire.Request) quorumtest.Fate {
+					switch {
+					case time.Since(w.slot) > 150*ms:
+					case r.Op == wire.Acquire:
+						return quorumtest.Fate{End: end}
+					case r.Op == wire.Release:
+						return quorumtest.Fate{End: quorumtest.ResetBefore}
+					}
+					return quorumtest.Fate{}
+				})
+			}
+			a := w.process("a", once.Config{}, func(cfg *quorum.Config) { cfg.Note = "a note" })
+			require.NoError(t, a.run(w.slot, 0))
+			require.Equal(t, []string{"a"}, w.begun(w.slot))
+			require.ErrorIs(t, a.run(w.slot, 0), once.ErrDone, "now it has")
+		})
+	}
+}
+
+// While no quorum answers, a process asks about as often as Acquire does.
+func TestFewRoundsWithoutAQuorum(t *testing.T) {
+	play(t, func(w *world) {
+		for _, s := range w.servers[:3] {
+			s.Kill()
+		}
+		rounds := 0
+		a := w.process("a", once.Config{}, func(cfg *quorum.Config) {
+			cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) { rounds++ }
+		})
+		require.ErrorIs(t, a.run(w.slot, 0), once.ErrLate)
+		require.Less(t, rounds, 100)
+	})
+}
+
+// A body that takes longer than a period misses no slot whose window is open.
+func TestSlotsWhoseWindowIsOpen(t *testing.T) {
+	play(t, func(w *world) {
+		slots, err := w.process("a", once.Config{}).Slots(w.ctx, time.Second)
+		require.NoError(t, err)
+		var seen []string
+		for slot := range slots {
+			switch seen = append(seen, slot.Format("05")); len(seen) {
+			case 1:
+				time.Sleep(3500 * ms)
+			case 5:
+				time.Sleep(12500 * ms) // until 16.5 s
+			}
+			if len(seen) == 8 {
+				break
+			}
+		}
+		require.Equal(t, []string{"00", "01", "02", "03", "04", "07", "08", "09"}, seen)
+	})
+}
+
+// Processes agree on the defaults while a longer MaxTTL is rolled out.
+func TestDefaultsWithALongerMaxTTL(t *testing.T) {
+	play(t, func(w *world) {
+		with := func(version uint64, length time.Duration) func(*quorum.Config) {
+			return func(cfg *quorum.Config) { cfg.Set.Version, cfg.MaxTTL = version, length }
+		}
+		a, b := w.process("a", once.Config{}, with(1, 30*time.Second)), w.process("b", once.Config{}, with(2, time.Minute))
+		require.NoError(t, a.run(w.slot, 0))
+		for range 20 {
+			time.Sleep(time.Second)
+			require.Error(t, b.run(w.slot, 0))
+		}
+		require.Equal(t, []string{"a"}, w.begun(w.slot))
+	})
+}
+
+// Retryable knows the errors.
+func TestRetryable(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.process("a", once.Config{})
+		early := a.run(w.slot.Add(time.Second), 0)
+		require.ErrorIs(t, early, once.ErrEarly)
+		require.True(t, quorum.Retryable(early))
+		late := a.run(w.slot.Add(-time.Minute), 0)
+		require.ErrorIs(t, late, once.ErrLate)
+		require.False(t, quorum.Retryable(late))
+		require.NoError(t, a.run(w.slot, 0))
+		done := a.run(w.slot, 0)
+		require.ErrorIs(t, done, once.ErrDone)
+		require.ErrorIs(t, done, quorum.ErrTaken)
+		require.False(t, quorum.Retryable(done))
+	})
+}

@@ -264,7 +264,7 @@ func (q *State) from(now drift.Instant, detail string, args ...any) term {
 // renewed is the quarantine for a restart, unless it is known already: the same start may be
 // seen again with another rounding.
 func (q *State) renewed(was term, now drift.Instant) Verdict {
-	if was.until <= now.Mono || q.restart.until > was.until+time.Second {
+	if was.until == 0 || q.restart.until > was.until+time.Second {
 		return q.restart.verdict(false, now)
 	}
 	return Verdict{}

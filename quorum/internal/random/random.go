@@ -9,6 +9,20 @@ import (
 	"time"
 )
 
+// Locked is a reader that is safe for concurrent use.
+type Locked struct {
+	Reader io.Reader
+
+	mu sync.Mutex
+}
+
+// Read reads.
+func (l *Locked) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Reader.Read(p)
+}
+
 // Source draws from a reader, which need not be safe for concurrent use. A Source is.
 type Source struct {
 	Reader io.Reader

@@ -421,3 +421,43 @@ func TestQueuesAreWhereProcessesCanBeNotified(t *testing.T) {
 		require.Len(t, queues(), 3)
 	})
 }
+
+// A server that hangs doesn't keep the next goroutine waiting for longer than a request to it may take,
+// although the release comes after an extension there.
+func TestHungQueueServerDelaysTheNextBriefly(t *testing.T) {
+	var extends chan struct{}
+	var queue *quorumtest.Server
+	playNotifying(t, 5, func(f *fixture) {
+		queue, extends = f.queueServer("k"), make(chan struct{}, 100)
+		released, work := make(chan time.Time, 1), make(chan struct{})
+		var both sync.WaitGroup
+		both.Go(func() {
+			assert.NoError(t, f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error {
+				<-work
+				released <- time.Now()
+				return nil
+			}))
+		})
+		time.Sleep(ms)
+		both.Go(func() {
+			assert.NoError(t, f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error {
+				assert.LessOrEqual(t, time.Since(<-released), f.cfg.InstanceTimeout+100*ms)
+				return nil
+			}))
+		})
+		<-extends
+		time.Sleep(ms)
+		close(work)
+		both.Wait()
+		queue.Resume()
+		require.NoError(t, f.Settle(f.ctx))
+	}, func(cfg *quorum.Config) {
+		cfg.InstanceTimeout = 2 * time.Second
+		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) {
+			if e.Op.Held() {
+				queue.Hang()
+				extends <- struct{}{}
+			}
+		}
+	})
+}

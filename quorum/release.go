@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -71,16 +70,26 @@ func (l *Lease) free(ctx context.Context) error {
 		return err
 	}
 	// This process has had its turns. The next waiter here must know whether another process
-	// was notified, and goes first, before it tries.
-	var left atomic.Int32
-	left.Store(2)
-	ready := func() {
-		if left.Add(-1) == 0 {
+	// was notified, and goes first, before it tries. But it waits no longer than a timeout,
+	// because earlier requests may have to end first at that instance.
+	c, notified := l.state.c, make(chan struct{})
+	defer func() {
+		select {
+		case <-notified:
 			queues.freed(l)
+			return
+		default:
 		}
-	}
-	defer ready()
-	return l.state.releaseAll(ctx, ready)
+		c.background.Go(func() {
+			//guard:hung-queue-is-not-awaited  the next waiter of a process waits for the instance with the queue for a timeout at most
+			select {
+			case <-notified:
+			case <-c.clock.After(c.cfg.InstanceTimeout):
+			}
+			queues.freed(l)
+		})
+	}()
+	return l.state.releaseAll(ctx, func() { close(notified) })
 }
 
 // discard releases a lease that no caller has.

@@ -12,8 +12,8 @@ import (
 // that is synced every second can lose what was written since.
 const from = 1500 * time.Millisecond
 
-// quiet is how long a client waits until all messages have arrived. It is longer than the
-// timeout of a request.
+// quiet is how long a client waits until all messages have arrived. A request that has no answer times out
+// later, when the client's coordinator is being closed.
 const quiet = 60 * time.Millisecond
 
 // expired is longer than a lease, and as long as the longer pauses (see singles).

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +39,22 @@ func TestOrdersExits(t *testing.T) {
 	require.Len(t, files, 1)
 	var replayed bytes.Buffer
 	require.Equal(t, exitOK, run(t.Context(), []string{"replay", "-quiet", files[0]}, &replayed, &replayed), replayed.String())
+
+	code, out, _ = walkOrders(t.Context(), "-servers", "2", "-design", "half-quorum", "-out", folder, "-format", "json")
+	assert.Equal(t, exitFail, code, "also as data")
+	assert.Contains(t, out, `"two holders"`)
+	code, _, errors = walkOrders(t.Context(), "-budget", "1ns", "-out", folder)
+	assert.Equal(t, exitFail, code)
+	assert.Contains(t, errors, "no order was played")
+
+	// Findings of one kind have files of their own.
+	folder = t.TempDir()
+	code, out, errors = walkOrders(t.Context(), "-world", "turns", "-servers", "1", "-faults", "evict,step", "-out", folder)
+	assert.Equal(t, exitFail, code, errors)
+	files, err = filepath.Glob(filepath.Join(folder, "*validity*.json"))
+	require.NoError(t, err)
+	require.Len(t, files, strings.Count(out, "\nvalidity beyond reality: "))
+	require.Greater(t, len(files), 1)
 
 	for _, args := range [][]string{
 		{"-world", "nope"}, {"-world", ""}, {"-design", "nope"}, {"-faults", "hang"}, {"-clients", "0"}, {"-servers", "10"}, {"-budget", "-1s"}, {"-pairs"},
@@ -82,6 +99,13 @@ func TestOrdersGoOn(t *testing.T) {
 	code, _, errors = walkOrders(t.Context(), "-servers", "1", "-state", state)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, errors, "name another file")
+	text, err := os.ReadFile(state)
+	require.NoError(t, err)
+	other := regexp.MustCompile(`"program":"[0-9a-f]+"`).ReplaceAll(text, []byte(`"program":"another"`))
+	require.NoError(t, os.WriteFile(state, other, 0o600))
+	code, _, errors = walkOrders(t.Context(), "-servers", "2", "-state", state)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, errors, "another version of this program")
 	require.NoError(t, os.WriteFile(state, []byte("{"), 0o600))
 	code, _, errors = walkOrders(t.Context(), "-servers", "2", "-state", state)
 	assert.Equal(t, exitUsage, code)

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -53,4 +54,38 @@ func TestKeysThatStayAreNoticed(t *testing.T) {
 	for _, kind := range append(Kinds(), "none") {
 		assert.Positive(t, noticed[kind], "%s", kind)
 	}
+}
+
+// Each message that can occur can be lost: rare ones, too, and those that another fault brings about. A
+// fault can happen twice.
+func TestAllFaultsAreKnown(t *testing.T) {
+	lost := func(p Plan, n int) (names []string) {
+		walks, err := p.Walks(registry())
+		require.NoError(t, err)
+		for _, w := range walks {
+			if len(w.Setup.Schedule) != n {
+				continue
+			}
+			if f := w.Setup.Schedule[0]; f.Kind == simulation.Lose {
+				names = append(names, fmt.Sprintf("%s %s %s %d %s", f.Process, f.Server, f.Op, f.Nth, f.Way))
+			}
+		}
+		return names
+	}
+	single := lost(small("try", "default", 2, 3, simulation.Lose), 1)
+	require.Len(t, single, 36)
+	require.Contains(t, single, "c1 A raise 1 request")
+
+	both := lost(pairs(small("try", "default", 2, 1, simulation.Lose)), 2)
+	require.Contains(t, both, "c1 A release 1 request", "after the reply was lost")
+
+	walks, err := pairs(small("try", "default", 1, 1, simulation.Pause, simulation.Crash)).Walks(registry())
+	require.NoError(t, err)
+	var twice []simulation.Kind
+	for _, w := range walks {
+		if s := w.Setup.Schedule; len(s) == 2 && s[0] == s[1] {
+			twice = append(twice, s[0].Kind)
+		}
+	}
+	require.Equal(t, []simulation.Kind{simulation.Pause, simulation.Pause}, twice)
 }

@@ -49,9 +49,9 @@
 //
 // # Which server answers
 //
-// A request names the run of the server that was probed (quorum.Request.Run). Its script
+// A request names the run of the server that was probed (wire.Request.Run). Its script
 // first compares that with the replication ID in INFO replication. A server in another run,
-// or a replica, does nothing, and the vote fails with a *quorum.RunError. A usual acquisition
+// or a replica, does nothing, and the vote fails with a *wire.RunError. A usual acquisition
 // takes no script; it compares in the same transaction, so it may have set its key in the
 // other run, which is then deleted. It may also have counted, or made a counter, which gives
 // no token there before it was lifted to the clock. So a restart or a promotion shows at the

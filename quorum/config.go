@@ -114,7 +114,7 @@ type Config struct {
 
 	// MaxTTL is the longest TTL that any client of these instances may use. A server that may
 	// have lost votes is in quarantine for as long. If an address may move, the time for
-	// which connections stay open comes off the TTL (Instance.ConnLife). All clients must
+	// which connections stay open comes off the TTL (wire.Instance.ConnLife). All clients must
 	// have the same MaxTTL: it is part of the Set's fingerprint, and a client with another
 	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/running.md says how to
 	// change it. Whole milliseconds, at least TTL, at most a year. Default 30 s.
@@ -235,7 +235,7 @@ func (c Config) complete(n int) (Config, error) {
 	return c, c.validate(n)
 }
 
-// ahead is Fence.Ahead: half of the quarantine of a server that may have lost its counters.
+// ahead is wire.Fence.Ahead: half of the quarantine of a server that may have lost its counters.
 // The other half is for clocks that disagree, see package settlement.
 //
 //guard:clock-outruns-counter  after a quarantine the clock is above every token that a lost counter gave

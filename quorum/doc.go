@@ -54,7 +54,7 @@
 //     the server that it is meant for, and the server compares the run in the same atomic
 //     step in which it carries out the request. A run is a replication ID and an epoch.
 //     The epoch is the time at which a client wrote the epoch mark on the server, which
-//     names the instance and the run (Identity.Served, Identity.Epoch). If the data is
+//     names the instance and the run (wire.Identity.Served, Epoch). If the data is
 //     lost, so is the mark. A client writes a new mark if it has votes of another server
 //     under the same name that may still count.
 //     If a server is found in another run, it is in quarantine, whatever its persistence
@@ -64,7 +64,7 @@
 //     and from nothing else.
 //     The first grant in a new run raises the counter to the server's clock. That is above
 //     every token given before, for two reasons: no server counts further ahead of its own
-//     clock than half of MaxTTL (Fence.Ahead), and the quarantine lasts for MaxTTL. The other
+//     clock than half of MaxTTL (wire.Fence.Ahead), and the quarantine lasts for MaxTTL. The other
 //     half covers clocks: a server's clock before and after a restart, or the clock of its
 //     replacement, must agree with the time that passed to within half of MaxTTL. Otherwise
 //     tokens may fall by the excess. If a server's clock is further ahead of the others than
@@ -76,7 +76,7 @@
 //     run. A client does not notice that if it sent nothing meanwhile, because it started
 //     later, was idle without the clock monitor, suspended or cut off, unless a client with
 //     votes of the other server from the last quarantine has probed the first server since.
-//     Where no epoch mark can be kept (Identity.Hidden and Verify report it), a client
+//     Where no epoch mark can be kept (wire.Identity.Hidden and Verify report it), a client
 //     that starts waits only for a server that came up less than a quarantine ago or may
 //     have been promoted. It does not notice that a name leads to another server that has
 //     been up for long. Nor do requests name an epoch there.
@@ -91,7 +91,7 @@
 //     any difference with Fencing Off.
 //  6. No lease is longer than MaxTTL. New, WithTerms, Resume and ExtendTo refuse a longer TTL. They
 //     also refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
-//     server after its address has moved (Instance.ConnLife). A program that locks the same
+//     server after its address has moved (wire.Instance.ConnLife). A program that locks the same
 //     keys without this library goes unnoticed.
 //  7. No other program writes the lock's keys ("key", "{key}:redlock" and
 //     "{key}:redlock:set"; the wait queue, "{key}:redlock:waiters", is no part of the lock).

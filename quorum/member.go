@@ -38,7 +38,7 @@ type member struct {
 	servers    *registry.Registry
 	cleanup    *cleanup.Queue
 
-	silent        atomic.Bool // its last request had no answer
+	silent        atomic.Bool // its last request had no answer, or failed
 	serverClock   serverclock.Clock
 	cannotNotify  atomic.Bool // its server said so when it was probed last
 	watchRestarts bool

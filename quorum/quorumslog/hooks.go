@@ -83,7 +83,7 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 		},
 		CannotNotify: func(e quorum.CannotNotifyEvent) {
 			out.write(background, l.CannotNotify, "instance cannot notify waiters", func() []slog.Attr {
-				return []slog.Attr{slog.String("instance", e.Instance), slog.String("error", e.Err.Error())}
+				return []slog.Attr{slog.String("instance", e.Instance), slog.String("error", redact(e.Err).Error())}
 			})
 		},
 	}

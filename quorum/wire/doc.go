@@ -4,6 +4,6 @@
 // errors and hooks.
 //
 // Package instance implements Instance on go-redis, package simulation on a server in
-// virtual time. contract.Check holds every implementation to the contract that is written
+// virtual time. Check of package quorum/quorumtest/contract holds every implementation to the contract that is written
 // here.
 package wire

@@ -1,5 +1,5 @@
-// Package background counts goroutines that outlive the call that started them, so that
-// Close can wait for all of them.
+// Package background counts the work that outlives the call that started it, such as goroutines and
+// requests without an answer, so that Close can wait for all of it.
 package background
 
 import (
@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Group owns goroutines: late votes, pending deletes, watchers. Package quorum starts no
-// others.
+// Group owns late votes, pending deletes and watchers. Every goroutine of package quorum that outlives a
+// call is in it.
 //
-// A sync.WaitGroup doesn't serve, because goroutines are added during a Wait.
+// A sync.WaitGroup doesn't serve, because work is added during a Wait.
 type Group struct {
 	mu       sync.Mutex
 	n        int           // goroutines that end on their own

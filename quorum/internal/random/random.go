@@ -32,9 +32,9 @@ type Source struct {
 }
 
 // Value draws a value that was never used before: 40 hexadecimal digits, and ":" and the
-// owner if there is one. Each round has a value of its own, because a late delete of one
+// signature if there is one (the owner and the note). Each round has a value of its own, because a late delete of one
 // round must not hit the key of the next (scenario S9m).
-func (s *Source) Value(owner string) (string, error) {
+func (s *Source) Value(signature string) (string, error) {
 	s.mu.Lock()
 	//guard:value-per-round  each round draws a value of its own, so that a late delete of one can't hit the key of the next
 	_, err := io.ReadFull(s.Reader, s.drawn[:])
@@ -46,8 +46,8 @@ func (s *Source) Value(owner string) (string, error) {
 	var digits [2 * len(raw)]byte
 	hex.Encode(digits[:], raw[:])
 	value := string(digits[:])
-	if owner != "" {
-		value += ":" + owner
+	if signature != "" {
+		value += ":" + signature
 	}
 	return value, nil
 }

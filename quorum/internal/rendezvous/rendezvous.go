@@ -8,7 +8,7 @@ import (
 
 // Order gives the indexes of n instances in a key's order: by a hash of both names, so that
 // different keys begin with different instances, and clients that give the instances the same
-// names agree. An instance is silent if its last request had no answer. Silent ones come last.
+// names agree. An instance is silent if its last request had no answer or failed. Silent ones come last.
 func Order(key string, n int, instance func(i int) (name string, silent bool)) []int {
 	prefix := prefixOf(key)
 	rank, silent, order := make([]uint64, n), make([]bool, n), make([]int, n)

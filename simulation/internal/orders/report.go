@@ -121,9 +121,10 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// Coverage says what the walks of a plan cover when all of them are finished.
+// Coverage says what the walks of a plan cover when all of them are finished. The plan gives the numbers of
+// clients and servers.
 func Coverage(p Plan, runs uint64) string {
-	words := count(*p.Changes.Processes, "client") + " and " + count(*p.Changes.Servers, "server")
+	words := count(deref(p.Changes.Processes), "client") + " and " + count(deref(p.Changes.Servers), "server")
 	if len(p.Faults) > 0 {
 		kinds := make([]string, len(p.Faults))
 		for i, k := range p.Faults {

@@ -96,7 +96,7 @@ func setDefault[T int | time.Duration](field *T, value T) {
 // connLife is how long after its address has moved requests may still be sent to the server
 // to which it led before. It counts from the dial, because that looks the address up.
 func connLife(opt *redis.Options) time.Duration {
-	return add(add(opt.DialTimeout, opt.ConnMaxLifetime), max(0, opt.ConnMaxLifetimeJitter))
+	return add(add(max(0, opt.DialTimeout), max(0, opt.ConnMaxLifetime)), max(0, opt.ConnMaxLifetimeJitter))
 }
 
 // add is the sum of two times that aren't negative, or the longest time if that is shorter.

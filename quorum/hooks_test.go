@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -328,18 +329,18 @@ func TestFirstStartIsExplained(t *testing.T) {
 // With enough instances that may vote there is nothing to report.
 // Also where a whole quarantine is shorter than what two reports of one may differ by.
 func TestShortFirstStartIsReported(t *testing.T) {
-	var waits, quarantines int
+	var waits, quarantines atomic.Int64
 	play(t, 3, func(f *fixture) {
 		f.identify(func(id *wire.Identity) { id.Vouched, id.Served, id.Uptime = false, 0, 0 })
 		lease, err := f.Acquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(f.ctx))
-		assert.Equal(t, 1, waits)
-		assert.Equal(t, 3, quarantines)
+		assert.EqualValues(t, 1, waits.Load())
+		assert.EqualValues(t, 3, quarantines.Load())
 	}, func(cfg *quorum.Config) {
 		cfg.TTL, cfg.MaxTTL = 400*ms, 900*ms
-		cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) { waits++ }
-		cfg.Hooks.Quarantined = func(quorum.QuarantineEvent) { quarantines++ }
+		cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) { waits.Add(1) }
+		cfg.Hooks.Quarantined = func(quorum.QuarantineEvent) { quarantines.Add(1) }
 	})
 }
 

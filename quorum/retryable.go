@@ -36,7 +36,7 @@ func Retryable(err error) bool {
 		asked := len(e.Votes) > 0 && e.Verdict == ErrSetMismatch
 		return (asked || Retryable(e.Verdict)) && !e.hopeless(e.blocking())
 	case *InstanceError:
-		return !permanent(e.Err) && !errors.Is(e.Err, ErrEviction) && !errors.Is(e.Err, ErrHidden) && !errors.Is(e.Err, ErrConfig)
+		return !permanent(e.Err) && !errors.Is(e.Err, ErrInterrupted) && !errors.Is(e.Err, ErrEviction) && !errors.Is(e.Err, ErrHidden) && !errors.Is(e.Err, ErrConfig)
 	case interface{ Permanent() bool }:
 		return !e.Permanent()
 	case interface{ Unwrap() []error }:

@@ -348,6 +348,7 @@ func TestTrustDoesNotWaitForOthers(t *testing.T) {
 		err := f.Trust(ctx)
 		require.ErrorIs(t, err, quorumtest.ErrConnRefused, "B's")
 		require.ErrorIs(t, err, quorum.ErrInterrupted, "C's")
+		assert.False(t, quorum.Retryable(err))
 		assert.NotErrorIs(t, err, quorum.ErrTimeout)
 	})
 }

@@ -662,6 +662,7 @@ func TestErrorsOfWaitersAreTheirOwn(t *testing.T) {
 		ctx, cancel := context.WithCancel(f.ctx)
 		go func() { _, _ = f.Acquire(ctx, "a") }()
 		time.Sleep(100 * ms)
+		synctest.Wait()
 		require.NotNil(t, first)
 		text := first.Error()
 

@@ -201,7 +201,7 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 		if view == again {
 			// Else too few servers would be asked as often as if they were to answer soon.
 			select {
-			case <-of.Clock.After(of.BackoffMax):
+			case <-of.Clock.After(min(of.BackoffMax, j.window/20)):
 			case <-ctx.Done():
 			}
 		}

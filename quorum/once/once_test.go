@@ -535,3 +535,21 @@ func TestRetryable(t *testing.T) {
 		require.False(t, quorum.Retryable(done))
 	})
 }
+
+// A window that is shorter than the usual pauses is used up to its end.
+func TestShortWindow(t *testing.T) {
+	for range 20 {
+		play(t, func(w *world) {
+			for _, s := range w.servers[:3] {
+				s.Hang()
+			}
+			time.AfterFunc(time.Second, func() {
+				for _, s := range w.servers[:3] {
+					s.Resume()
+				}
+			})
+			a := w.process("a", once.Config{Window: 3 * time.Second, Skew: time.Second}, func(cfg *quorum.Config) { cfg.BackoffMax = time.Hour; cfg.BackoffMin = time.Millisecond })
+			require.NoError(t, a.run(w.slot, 0))
+		})
+	}
+}

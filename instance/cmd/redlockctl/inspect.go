@@ -61,8 +61,11 @@ func runInspect(ctx context.Context, o *options, s streams) error {
 	} else if err := v.print(s.out); err != nil {
 		return err
 	}
-	if err != nil || v.State == "unknown" {
-		return exitError{exitNoQuorum, fmt.Errorf("only %d of %d servers answered; a quorum is %d", len(found.Votes)-len(found.Failed), len(found.Votes), found.Quorum)}
+	switch answered := len(found.Votes) - len(found.Failed); {
+	case err != nil:
+		return exitError{exitNoQuorum, fmt.Errorf("only %d of %d servers answered; a quorum is %d", answered, len(found.Votes), found.Quorum)}
+	case v.State == "unknown":
+		return exitError{exitNoQuorum, fmt.Errorf("with the %d servers that didn't answer it could be held by a quorum", len(found.Failed))}
 	}
 	return nil
 }
@@ -173,7 +176,7 @@ func (v inspected) print(w io.Writer) error {
 // signed is the owner and the note in a value, "" if something else has written it.
 func signed(value string) (owner, note string) {
 	if parts := lockValue.FindStringSubmatch(value); parts != nil {
-		return parts[1], parts[2]
+		return parts[1], parts[2] + parts[3]
 	}
 	return "", ""
 }

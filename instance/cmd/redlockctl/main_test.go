@@ -478,7 +478,7 @@ func TestValuesOfLocks(t *testing.T) {
 		owner, note := signed(value)
 		assert.Equal(t, want, [2]string{owner, note})
 	}
-	for _, value := range []string{"", "x", random[1:], random + "x", random + ":a\nb"} {
+	for _, value := range []string{"", "x", random[1:], random + "x", random + ":", random + ":a\nb"} {
 		_, err := (&options{force: true}).choose(quorum.Inspection{Holders: []quorum.Holder{{Value: value}}})
 		require.ErrorContains(t, err, "something else uses the key")
 		owner, note := signed(value)

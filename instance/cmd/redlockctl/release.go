@@ -21,7 +21,7 @@ func releaseFlags(flags *flag.FlagSet, o *options) {
 }
 
 // lockValue is what this library sets a lock's key to, with the holder's owner and note.
-var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(?::([!-~]{0,64})(?: (.{1,128}))?)?$`)
+var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(?::(?:([!-~]{1,64})(?: (.{1,128}))?| (.{1,128})))?$`)
 
 // runRelease deletes a lock by hand.
 //

@@ -99,7 +99,7 @@ func TestBlame(t *testing.T) {
 // Within the assumptions the library has no violation, and servers that grant everything have many.
 func TestWithin(t *testing.T) {
 	workloads := []string{"mixed", "relay", "crowd"}
-	if !long.Asked {
+	if !long.Asked() {
 		workloads = workloads[:1]
 	}
 	for _, workload := range workloads {

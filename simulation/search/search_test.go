@@ -232,7 +232,7 @@ func TestEverySingleFault(t *testing.T) {
 	space.Changes = search.Changes{Processes: &two, Rounds: &rounds}
 	least := uint64(300)
 	space.Faults = []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Crash, simulation.Reconnect}
-	if !long.Asked {
+	if !long.Asked() {
 		servers := 3 // fewer operations, and so fewer faults
 		space.Changes.Servers = &servers
 		space.Faults, least = space.Faults[:3], 150

@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(content), "redsync")
 	assert.Contains(t, string(content), "go run . matrix -curve-seeds 1 -curves -designs redsync,setpx-cad,redlock,default,token-admit")
-	if long.Asked {
+	if long.Asked() {
 		assert.Equal(t, table, does(t, 0, "-seeds", "1", "-curve-seeds", "1", "-workers", "2", "-html", page))
 	}
 }

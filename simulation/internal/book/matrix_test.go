@@ -104,7 +104,7 @@ func playAll(sample string) (recording, error) {
 }
 
 func TestRecordedMatrixIsFresh(t *testing.T) {
-	if !long.Asked && !*update {
+	if !long.Asked() && !*update {
 		t.Skip("it plays every cell once")
 	}
 	r, err := recorded()

@@ -70,7 +70,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 			"S1 SIGSTOP", "S1 stopped world", "S2", "S3", "S4", "S7", "S7b", "S7c", "S7 ACL", "S8", "S9b", "S10",
 			"S13", "S14", "S19", "S24", "S26", "X1", "X2",
 		}
-		if long.Asked {
+		if long.Asked() {
 			names = append(names, "S1 Redis row", "S8c", "S9", "S16", "S17", "S22", "S26b")
 		}
 	}

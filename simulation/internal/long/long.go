@@ -7,20 +7,21 @@ import (
 	"testing"
 )
 
-// Asked reports whether REDLOCK_LONG is set, as in .ci/run.
-var Asked = os.Getenv("REDLOCK_LONG") != ""
+// Asked reports whether REDLOCK_LONG is set, as in .ci/run. Call it in a test, and not when the package is
+// initialized: only then the go tool knows that a cached result depends on the variable.
+func Asked() bool { return os.Getenv("REDLOCK_LONG") != "" }
 
 // Test skips a test that takes long unless it is asked for. It gets the reason.
 func Test(t testing.TB, why string) {
 	t.Helper()
-	if !Asked {
+	if !Asked() {
 		t.Skip(why + "; with REDLOCK_LONG=1 it runs")
 	}
 }
 
 // Number returns all if it is asked for, and few otherwise.
 func Number[N any](all, few N) N {
-	if Asked {
+	if Asked() {
 		return all
 	}
 	return few

@@ -92,7 +92,7 @@ func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 	}
 	var first string
 	for workers := range 3 {
-		if !long.Asked && workers == 1 {
+		if !long.Asked() && workers == 1 {
 			continue
 		}
 		r, err := Play(t.Context(), p, Pool{Workers: workers, Command: process(asWorker)})

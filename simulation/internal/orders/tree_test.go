@@ -101,7 +101,7 @@ func pairs(p Plan) Plan {
 
 // smallPlans are plans whose walks end without the reduction, in less than most runs each.
 func smallPlans() []Plan {
-	if long.Asked {
+	if long.Asked() {
 		return []Plan{
 			small("try", "default", 2, 1, without(simulation.Restart, simulation.Failover)...),
 			small("try", "default", 1, 2, without(simulation.Pause)...),

@@ -17,7 +17,7 @@ import (
 
 // some is every scenario, or one of four.
 func some(all []scenarios.Scenario) []scenarios.Scenario {
-	if long.Asked {
+	if long.Asked() {
 		return all
 	}
 	var few []scenarios.Scenario

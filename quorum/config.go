@@ -10,7 +10,6 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/majority"
-	"github.com/redquorum/redlock/quorum/internal/random"
 	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -225,8 +224,6 @@ func (c Config) complete(n int) (Config, error) {
 	}
 	if c.Random == nil {
 		c.Random = rand.Reader
-	} else {
-		c.Random = &random.Locked{Reader: c.Random}
 	}
 	if c.Set.N != 0 || c.Set.Q != 0 || c.Set.MaxTTL != 0 {
 		return c, fmt.Errorf("%w: Set.N, Set.Q and Set.MaxTTL are %d, %d and %v, leave them zero: they follow from the instances, Quorum and MaxTTL", ErrConfig, c.Set.N, c.Set.Q, c.Set.MaxTTL)

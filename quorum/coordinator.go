@@ -82,12 +82,14 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
+	source := &random.Source{Reader: cfg.Random}
+	cfg.Random = source // which is safe for concurrent use
 	c := &core{
 		cfg:        cfg,
 		majority:   majority.Majority{N: len(instances), Q: cfg.Quorum},
 		clock:      cfg.Clock,
 		reader:     newReader(cfg.Clock),
-		random:     &random.Source{Reader: cfg.Random},
+		random:     source,
 		background: background.New(),
 		admission:  admission.New(cfg.InstanceTimeout, cfg.MaxInFlight),
 		closeAlso: sync.OnceValue(func() error {

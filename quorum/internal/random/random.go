@@ -9,20 +9,6 @@ import (
 	"time"
 )
 
-// Locked is a reader that is safe for concurrent use.
-type Locked struct {
-	Reader io.Reader
-
-	mu sync.Mutex
-}
-
-// Read reads.
-func (l *Locked) Read(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Reader.Read(p)
-}
-
 // Source draws from a reader, which need not be safe for concurrent use. A Source is.
 type Source struct {
 	Reader io.Reader
@@ -31,9 +17,16 @@ type Source struct {
 	drawn [20]byte // what was drawn last
 }
 
-// Value draws a value that was never used before: 40 hexadecimal digits, and ":" and the
-// signature if there is one (the owner and the note). Each round has a value of its own, because a late delete of one
-// round must not hit the key of the next (scenario S9m).
+// Read draws from the reader.
+func (s *Source) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Reader.Read(p)
+}
+
+// Value draws a value that was never used before: 40 hexadecimal digits, and ":" and the signature
+// if there is one (the owner and the note). Each round has a value of its own, because a late
+// delete of one round must not hit the key of the next (scenario S9m).
 func (s *Source) Value(signature string) (string, error) {
 	s.mu.Lock()
 	//guard:value-per-round  each round draws a value of its own, so that a late delete of one can't hit the key of the next

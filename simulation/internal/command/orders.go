@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -256,7 +257,7 @@ type stateFile struct {
 const stateFormat = "redlocksim orders 2"
 
 // program returns the hash of the program that runs.
-func program() (string, error) {
+var program = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -271,7 +272,7 @@ func program() (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
+})
 
 // loadWalks reads what was done, if there is such a file. walks are those of the plan.
 func loadWalks(path string, plan orders.Plan, walks []orders.Walk) ([]orders.Walk, error) {

@@ -11,13 +11,16 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// keyOn is a key on a server, or a process's.
+// keyOn is a key on a server.
 type keyOn struct{ server, key string }
 
-// call is a process's n-th request to a server.
+// link is a process and a server that it asks.
+type link struct{ process, server string }
+
+// call is the n-th request on a link.
 type call struct {
-	by keyOn
-	n  uint64
+	link
+	n uint64
 }
 
 // keysLeft finds keys that a client left on a server: it lost the round or released the lease, and when it
@@ -34,7 +37,7 @@ func keysLeft(r simulation.Result) []simulation.Violation {
 	paused := map[string]bool{}         // processes
 	ended := map[string]time.Duration{} // when it ended, if nothing stopped it
 	asked := map[call]string{}          // what each request asked for
-	lost := map[keyOn]int{}             // deletes without an answer, by server and process
+	lost := map[link]int{}              // deletes without an answer
 	for e := range r.Log.All() {
 		switch e.Kind {
 		case simulation.Voted, simulation.Answered:
@@ -57,10 +60,10 @@ func keysLeft(r simulation.Result) []simulation.Violation {
 				ended[e.Process] = e.At
 			}
 		case simulation.Sent:
-			asked[call{keyOn{e.Place, e.Process}, e.N}] = e.Op
+			asked[call{link{e.Process, e.Place}, e.N}] = e.Op
 		case simulation.GaveUp:
-			if to := (keyOn{e.Place, e.Process}); asked[call{to, e.N}] == "release" {
-				lost[to]++
+			if l := (link{e.Process, e.Place}); asked[call{l, e.N}] == "release" {
+				lost[l]++
 			}
 		case simulation.Suffered:
 			paused[e.Process] = paused[e.Process] || e.Fault.Kind == simulation.Pause
@@ -73,7 +76,7 @@ func keysLeft(r simulation.Result) []simulation.Violation {
 		value := values[at]
 		p := by[value]
 		since, tried := over[p]
-		if value != "" && !held[value] && tried && ended[p] >= since+quiet && lost[keyOn{at.server, p}] < 2 {
+		if value != "" && !held[value] && tried && ended[p] >= since+quiet && lost[link{p, at.server}] < 2 {
 			found = append(found, simulation.Violation{Kind: simulation.KeyLeft, At: r.Ended, Text: fmt.Sprintf("%s has ended, and left %q on %s", p, at.key, at.server)})
 		}
 	}

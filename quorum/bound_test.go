@@ -324,7 +324,7 @@ func TestStragglerThatReservedFewer(t *testing.T) {
 				switch {
 				case cmd.Op == wire.Raise:
 					return 10 * ms
-				case i == 3:
+				case i == 3 && cmd.Fence.Reserve > 0:
 					return 5 * ms
 				}
 				return ms

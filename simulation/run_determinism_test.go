@@ -139,7 +139,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
 	counts := map[string]int{}
-	for seed := range long.Number(runs(), runs()/8) {
+	for seed := range long.Number(runs(), runs()/4) {
 		runtime.GOMAXPROCS(1)
 		schedule, one := drawn(t, seed)
 		runtime.GOMAXPROCS(2)

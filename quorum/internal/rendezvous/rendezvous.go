@@ -15,7 +15,7 @@ func Order(key string, n int, instance func(i int) (name string, silent bool)) [
 	for i := range n {
 		var name string
 		name, silent[i] = instance(i)
-		rank[i], order[i] = hash(prefix, name), i
+		rank[i], order[i] = rankOf(prefix, name), i
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		if silent[a] != silent[b] {
@@ -35,7 +35,7 @@ func First(key string, n int, instance func(i int) (name string, silent bool)) i
 	best, bestSilent, bestRank := -1, true, uint64(0)
 	for i := range n {
 		name, silent := instance(i)
-		rank := hash(prefix, name)
+		rank := rankOf(prefix, name)
 		if best < 0 || bestSilent && !silent || bestSilent == silent && rank < bestRank {
 			best, bestSilent, bestRank = i, silent, rank
 		}
@@ -44,6 +44,16 @@ func First(key string, n int, instance func(i int) (name string, silent bool)) i
 }
 
 func prefixOf(key string) uint64 { return hash(hash(14695981039346656037, key), "\x00") }
+
+// rankOf mixes the bits of the hash. FNV alone ranks names alike that differ in the last byte only: one of
+// three would come first for half of the keys. The steps are those with which MurmurHash3 ends its 64-bit
+// hashes (fmix64).
+func rankOf(prefix uint64, name string) uint64 {
+	h := hash(prefix, name)
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
 
 // hash is FNV-1a. Package hash/fnv allocates.
 func hash(sum uint64, text string) uint64 {

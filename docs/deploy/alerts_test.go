@@ -6,6 +6,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 
@@ -212,6 +215,32 @@ func TestRunbook(t *testing.T) {
 		assert.NotEmpty(t, rule.Annotations["summary"])
 		assert.Contains(t, []string{"critical", "warning", "info"}, rule.Labels["severity"])
 	}
+}
+
+// The query of the runbook counts the processes of each version, also those that hold nothing.
+func TestVersionsOfProcesses(t *testing.T) {
+	runbook, err := os.ReadFile("../running.md")
+	require.NoError(t, err)
+	query := regexp.MustCompile("`(count by .set_version. [^`]*)`").FindSubmatch(runbook)
+	require.NotNil(t, query)
+	data := &scrapes{}
+	for process, version := range []int64{7, 7, 8} {
+		registry := prometheus.NewRegistry()
+		// Prometheus adds a label for each process that it scrapes.
+		export, err := exporter.New(exporter.WithRegisterer(prometheus.WrapRegistererWith(prometheus.Labels{"instance": strconv.Itoa(process)}, registry)))
+		require.NoError(t, err)
+		_, err = quorumotel.New(quorumotel.Config{
+			MeterProvider: metric.NewMeterProvider(metric.WithReader(export)),
+			Attributes:    []attribute.KeyValue{attribute.Int64("set.version", version)},
+		})
+		require.NoError(t, err)
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		data.add(time.Unix(1, 0), families)
+	}
+	assert.True(t, data.fires(t, string(query[1])+" == 2", 0, scrapeEvery), "version 7")
+	assert.True(t, data.fires(t, string(query[1])+" == 1", 0, scrapeEvery), "version 8")
+	assert.False(t, data.fires(t, string(query[1])+" == 3", 0, scrapeEvery), "all together")
 }
 
 // noPermission is an error that waiting doesn't help.

@@ -50,36 +50,13 @@
 //     is in quarantine: its votes are ignored for MaxTTL plus the drift allowance on it. A
 //     client that starts after the jump can't know of it.
 //  3. A vote stands for its TTL. A server that was restarted, replaced or promoted may have
-//     lost votes, and the latest values of its counters. So each request names the run of
-//     the server that it is meant for, and the server compares the run in the same atomic
-//     step in which it carries out the request. A run is a replication ID and an epoch.
-//     The epoch is the time at which a client wrote the epoch mark on the server, which
-//     names the instance and the run (wire.Identity.Served, Epoch). If the data is
-//     lost, so is the mark. A client writes a new mark if it has votes of another server
-//     under the same name that may still count.
-//     If a server is found in another run, it is in quarantine, whatever its persistence
-//     settings are. A client that starts knows no earlier run, so it ignores the server's
-//     votes until the mark is as old as a quarantine is long. A run that the operator vouches
-//     for (Coordinator.Trust, instance.Config.VouchedRunID) is exempt from that first wait,
-//     and from nothing else.
-//     The first grant in a new run raises the counter to the server's clock. That is above
-//     every token given before, for two reasons: no server counts further ahead of its own
-//     clock than half of MaxTTL (wire.Fence.Ahead), and the quarantine lasts for MaxTTL. The other
-//     half covers clocks: a server's clock before and after a restart, or the clock of its
-//     replacement, must agree with the time that passed to within half of MaxTTL. Otherwise
-//     tokens may fall by the excess. If a server's clock is further ahead of the others than
-//     that, it may be unable to agree on a token with them (ErrTokenRace); Verify notes such
-//     clocks.
-//     Unnoticed: an eviction, although Verify insists on the policy noeviction; and all of
-//     this for a server that hides its run (Hooks.Unprotected reports it). A name may also
-//     lead to another server for a while and then back to the first, which stayed in the same
-//     run. A client does not notice that if it sent nothing meanwhile, because it started
-//     later, was idle without the clock monitor, suspended or cut off, unless a client with
-//     votes of the other server from the last quarantine has probed the first server since.
-//     Where no epoch mark can be kept (wire.Identity.Hidden and Verify report it), a client
-//     that starts waits only for a server that came up less than a quarantine ago or may
-//     have been promoted. It does not notice that a name leads to another server that has
-//     been up for long. Nor do requests name an epoch there.
+//     lost votes. So each request names the run of the server that it is meant for, and the
+//     server compares the run in the same atomic step in which it carries out the request.
+//     A server that is found in another run is in quarantine, whatever its persistence
+//     settings are: its votes are ignored until every lease that it may have forgotten is
+//     over. Its clock before and after, or the clock of its replacement, must agree with the
+//     time that passed to within half of MaxTTL. Otherwise tokens may fall by the excess.
+//     How runs are told apart, and what goes unnoticed, is under "Runs of a server".
 //  4. Instances are independent. Run IDs are compared, so one server under two names has one
 //     vote. What servers share beyond that (a machine, a disk, a power supply) goes
 //     unnoticed. So does a split brain: where a replica takes over and the old master goes on
@@ -98,6 +75,36 @@
 //     Nothing notices such a write: give each application an account that can't write the
 //     keys of others. Nor does anything between client and server repeat a request, as a proxy
 //     might. If it did, and a server lost a key meanwhile, two leases could have one token.
+//
+// # Runs of a server
+//
+// A run is a replication ID and an epoch. The epoch is the time at which a client wrote the epoch
+// mark on the server, which names the instance and the run (wire.Identity.Served, Epoch). If the
+// data is lost, so is the mark. A client writes a new mark if it has votes of another server under
+// the same name that may still count.
+//
+// A client that starts knows no earlier run, so it ignores the server's votes until the mark is as
+// old as a quarantine is long. A run that the operator vouches for (Coordinator.Trust,
+// instance.Config.VouchedRunID) is exempt from that first wait, and from nothing else.
+//
+// A new run may also have older counters. So its first grant raises the counter to the server's
+// clock. That is above every token given before, because no server counts further ahead of its own
+// clock than half of MaxTTL (wire.Fence.Ahead), the quarantine lasts for MaxTTL, and clocks agree to
+// within the other half. If a server's clock is further ahead of the others than that, it may be
+// unable to agree on a token with them (ErrTokenRace); Verify notes such clocks.
+//
+// These go unnoticed:
+//
+//   - An eviction. Verify insists on the policy noeviction.
+//   - The restart of a server that hides its run. Hooks.Unprotected reports such a server.
+//   - A name that leads to another server for a while and then back to the first, which stayed in
+//     the same run, if the client sent nothing meanwhile: because it started later, was idle
+//     without the clock monitor, suspended or cut off. The client notices it if another client
+//     with votes of the other server from the last quarantine has probed the first server since.
+//   - A name that leads to another server that has been up for long, where no epoch mark can be kept
+//     (wire.Identity.Hidden and Verify report it). There requests name no epoch, and a client that
+//     starts waits only for a server that came up less than a quarantine ago or may have been
+//     promoted.
 //
 // # The caller's duties
 //

@@ -23,7 +23,7 @@
 //	redlock.instance.quarantines    counter    {quarantine}  instance, reason
 //	redlock.instance.clock.jumps    counter    {jump}        instance, direction
 //	redlock.instance.unprotected    counter    {event}       instance
-//	redlock.instance.cannot_notify       counter    {event}       instance
+//	redlock.instance.cannot_notify  counter    {event}       instance
 //	redlock.leases.held             up-down    {lease}
 //	redlock.leases.released         counter    {lease}       error.type
 //	redlock.leases.lost             counter    {lease}       error.type

@@ -226,6 +226,8 @@ func TestNumberedItems(t *testing.T) {
 	require.ErrorContains(t, err, "forgotten")
 	_, err = numbered([]string{"quorum", "guaranteed", "99"})
 	require.ErrorContains(t, err, `"99" is none of the`)
+	_, err = section([]string{"quorum", "Nothing", "of", "this"})
+	require.ErrorContains(t, err, `no section "Nothing of this"`)
 	_, err = fieldList([]string{"quorum", "None"})
 	require.ErrorContains(t, err, "no struct None")
 }

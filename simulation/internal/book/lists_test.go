@@ -3,6 +3,7 @@ package book_test
 import (
 	"fmt"
 	"go/ast"
+	"go/doc/comment"
 	"go/parser"
 	"go/token"
 	"os"
@@ -21,6 +22,7 @@ func init() {
 	generators["design-list"] = func([]string) (string, error) { return designList(), nil }
 	generators["fields"] = fieldList
 	generators["numbered"] = numbered
+	generators["section"] = section
 }
 
 // scenarioList has a heading for each scenario. Its verdicts are those that the tests of the
@@ -239,23 +241,56 @@ func numbered(words []string) (string, error) {
 	return "> " + items[n-1], nil
 }
 
-// numberedItems returns the items of the list under the first heading with a word, in a package's
-// doc.go.
-func numberedItems(folder, word string) ([]string, error) {
+// section returns a section of a package's documentation, as a quotation: words are the package's folder
+// and the heading.
+func section(words []string) (string, error) {
+	if len(words) < 2 {
+		return "", fmt.Errorf("want a folder and a heading, got %q", words)
+	}
+	all, err := sections(words[0])
+	if err != nil {
+		return "", err
+	}
+	heading := strings.Join(words[1:], " ")
+	for _, s := range all {
+		if s.heading == heading {
+			text := (&comment.Printer{}).Markdown(new(comment.Parser).Parse(s.body))
+			quoted := "> " + strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n> ")
+			return strings.ReplaceAll(quoted, "> \n", ">\n"), nil
+		}
+	}
+	return "", fmt.Errorf("%s/doc.go has no section %q", words[0], heading)
+}
+
+// docSection is a section of a package's documentation.
+type docSection struct{ heading, body string }
+
+func sections(folder string) ([]docSection, error) {
 	text, err := os.ReadFile(filepath.Join("..", folder, "doc.go"))
 	if err != nil {
 		return nil, err
 	}
-	_, rest, ok := strings.Cut(regexp.MustCompile(`(?m)^// ?`).ReplaceAllString(string(text), ""), "\n# ")
-	for ok {
-		var section string
-		section, rest, ok = strings.Cut(rest, "\n# ")
-		heading, body, _ := strings.Cut(section, "\n")
-		if !strings.Contains(heading, word) {
+	var all []docSection
+	for _, s := range strings.Split(regexp.MustCompile(`(?m)^// ?`).ReplaceAllString(string(text), ""), "\n# ")[1:] {
+		heading, body, _ := strings.Cut(s, "\n")
+		all = append(all, docSection{heading, body})
+	}
+	return all, nil
+}
+
+// numberedItems returns the items of the list under the first heading with a word, in a package's
+// doc.go.
+func numberedItems(folder, word string) ([]string, error) {
+	all, err := sections(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if !strings.Contains(s.heading, word) {
 			continue
 		}
 		var items []string
-		for _, item := range regexp.MustCompile(`(?m)^ +\d+\. (.*(?:\n    .*)*)`).FindAllStringSubmatch(body, -1) {
+		for _, item := range regexp.MustCompile(`(?m)^ +\d+\. (.*(?:\n    .*)*)`).FindAllStringSubmatch(s.body, -1) {
 			items = append(items, strings.Join(strings.Fields(item[1]), " "))
 		}
 		if len(items) > 0 {

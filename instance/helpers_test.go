@@ -209,6 +209,32 @@ func (r *Redis) spoken() string {
 	return release.String() + " (release), " + extend.String() + " (extend)"
 }
 
+// pending sends a request whose time ends when late is called, and not before: the test decides how
+// far it has come by then, and not the machine's speed.
+func pending(t testing.TB, r *Redis, req wire.Request, to wire.Receiver) (late func()) {
+	t.Helper()
+	c := r.newCall(req)
+	c.to, c.deadline = to, time.Now().Add(time.Hour)
+	_, ok := r.pipe.enter(c)
+	require.True(t, ok)
+	return func() {
+		r.pipe.mu.Lock()
+		c.deadline = time.Now()
+		r.pipe.mu.Unlock()
+		r.pipe.expire()
+	}
+}
+
+// written waits until the only batch in flight is written.
+func written(t testing.TB, r *Redis) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		return len(r.pipe.inFlight) == 1 && r.pipe.inFlight[0].written
+	}, 10*time.Second, time.Millisecond)
+}
+
 // votes is a Receiver with room for the votes that it gets.
 type votes chan wire.Vote
 

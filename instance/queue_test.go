@@ -86,8 +86,11 @@ func TestWhatIsHeldIsLetWait(t *testing.T) {
 	f := startHeld(t, answerAll)
 	r := open(t, "redis://"+f.addr, Config{})
 	var box, first, others ballotBox
-	first.start(r, acquire("first", value()), 20*time.Millisecond)
-	first.await(t, 1) // it was not answered in time
+	req := acquire("first", value())
+	late := pending(t, r, req, slot{&first, req.Value})
+	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 10*time.Second, time.Millisecond)
+	late() // it was sent, and was not answered in time
+	first.await(t, 1)
 	const n = maxWaiting + 10
 	for i := range n {
 		others.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)

@@ -58,7 +58,7 @@ func TestReplica(t *testing.T) {
 
 	// And the master's grants reach it, or don't.
 	for n, kind := range map[int]error{1: nil, 2: wire.ErrNotReplicated} {
-		r := open(t, s.URL(), Config{Replicas: n, ReplicaTimeout: 50 * time.Millisecond})
+		r := open(t, unhurried(s.URL()), Config{Replicas: n, ReplicaTimeout: 50 * time.Millisecond})
 		if kind == nil {
 			r.cfg.ReplicaTimeout = 5 * time.Second
 		}

@@ -71,8 +71,9 @@ func TestLateScriptSetsNothing(t *testing.T) {
 	req.Value = value()
 	armed.Store(true)
 	vote := make(votes, 1)
-	r.Send(req, 200*time.Millisecond, vote)
+	late := pending(t, r, req, vote)
 	arrive := <-delayed
+	late()
 	require.False(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
 	require.Equal(t, req.Value, ask("GET", "k"), "the transaction has set it")
 	granted(t, r.Do(within(t), request(wire.Release, "k", req.Value)))

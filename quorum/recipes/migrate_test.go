@@ -94,11 +94,11 @@ func TestMigrate(t *testing.T) {
 // Without the lock no further migration is begun, and the version isn't dirty.
 func TestMigrateWithoutTheLock(t *testing.T) {
 	servers := newServers()
-	locks := servers.process(t, quorum.Terms{TTL: 500 * time.Millisecond, KeepAlive: true})
+	locks := servers.process(t, quorum.Terms{KeepAlive: true})
 	inner, err := stub.WithInstance(nil, &stub.Config{})
 	require.NoError(t, err)
-	driver := &lockedDriver{Driver: losing{inner, servers, func() <-chan struct{} { return nil }}, locks: locks}
-	driver.Driver = losing{inner, servers, func() <-chan struct{} { return driver.lease.Done() }}
+	driver := &lockedDriver{locks: locks}
+	driver.Driver = losing{inner, servers, func() { _ = driver.lease.Extend(t.Context()) }}
 	m := newMigrate(t, driver)
 	err = m.Up()
 	require.ErrorIs(t, err, quorum.ErrLost)
@@ -121,13 +121,13 @@ func TestMigrateWithoutTheLock(t *testing.T) {
 type losing struct {
 	database.Driver
 	servers servers
-	lost    func() <-chan struct{}
+	notice  func() // that it is lost
 }
 
 func (d losing) Run(migration io.Reader) error {
 	for _, s := range d.servers {
 		s.Delete("migrations")
 	}
-	<-d.lost()
+	d.notice()
 	return d.Driver.Run(migration)
 }

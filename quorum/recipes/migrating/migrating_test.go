@@ -337,7 +337,8 @@ func TestTheAdapterEndsAsRedsyncDoes(t *testing.T) {
 		"has no value yet": func(m, _ mutex) outcome { return outcome{ok: m.Value() == "" && m.Until().IsZero()} },
 	}
 	for name, play := range situations {
-		theirs := play(rs.NewMutex("theirs "+name), rs.NewMutex("theirs "+name))
+		patiently := redsync.WithTimeoutFactor(0.25) // 2 s, as patience
+		theirs := play(rs.NewMutex("theirs "+name, patiently), rs.NewMutex("theirs "+name, patiently))
 		mine := play(adapter.NewMutex("ours "+name), adapter.NewMutex("ours "+name))
 		assert.Equal(t, theirs, mine, name)
 	}

@@ -16,6 +16,7 @@ import (
 
 // The processes of the contended part run this test program.
 func TestMain(m *testing.M) {
+	instanceTimeout, healing = ttl/4, 20*time.Second
 	if len(os.Args) > 1 && os.Args[1] == contenderProcess {
 		os.Exit(contendAsProcess(os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 )
 
+// instanceTimeout is Config.InstanceTimeout. Tests set it, because a busy machine is no server that
+// doesn't answer.
+var instanceTimeout time.Duration
+
 // ourselves is this library, with and without the fencing token.
 func ourselves() []contender {
 	contend := func(name, note string, cfg quorum.Config) contender {
-		cfg.TTL = ttl
+		cfg.TTL, cfg.InstanceTimeout = ttl, instanceTimeout
 		return contender{
 			name: name, note: note, servers: 5, ours: true, sick: true, contended: true,
 			sends: []string{"evalsha", "eval", "set", "pttl", "time", "publish", "subscribe", "unsubscribe", "info", "ping", "hello", "command|info", "config|get", "role", "wait", "script|load"},

@@ -148,12 +148,12 @@ func TestWorkersThatAreKilled(t *testing.T) {
 // A run that doesn't end is abandoned after a while.
 func TestWorkersThatHang(t *testing.T) {
 	space := search.Space{Setup: search.Setup{Workload: "spins", Design: "default"}, How: search.Draw}
-	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker, Patience: time.Second})
+	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker, Patience: 5 * time.Second})
 	require.NoError(t, err)
 	assert.Equal(t, uint64(5), report.Runs)
 	require.Len(t, report.Deaths, 1)
 	assert.Equal(t, uint64(3), report.Deaths[0].Number)
-	assert.Contains(t, report.Deaths[0].How, "didn't end in 1s")
+	assert.Contains(t, report.Deaths[0].How, "didn't end in 5s")
 }
 
 // A deadlock doesn't kill the worker: it is found.

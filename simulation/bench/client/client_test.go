@@ -114,7 +114,7 @@ func flushOnceHeld(ctx context.Context, server *redisproc.Server, leases int) er
 			switch {
 			case err != nil:
 				return err
-			case before >= 0 && now > before:
+			case before >= 0 && (now > before || now == -2): // extended, or on a busy machine already lost
 				delete(left, key)
 			default:
 				left[key] = now

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -32,7 +33,10 @@ func TestMain(m *testing.M) {
 // The demo ends, and its output has the tokens.
 func TestDemo(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"demo", "-ttl", "400ms", "-n", "3"}, &stdout, &stderr)
+	var code int
+	synctest.Test(t, func(t *testing.T) { // so that a busy machine is no server that doesn't answer
+		code = run(t.Context(), []string{"demo", "-ttl", "400ms", "-n", "3"}, &stdout, &stderr)
+	})
 	require.Equal(t, exitOK, code, "%s%s", stdout.String(), stderr.String())
 	require.Empty(t, stderr.String())
 	tokens := regexp.MustCompile(`holds it: token (\d+)`).FindAllStringSubmatch(stdout.String(), -1)
@@ -62,7 +66,7 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 			defer cancel()
 			stdout := &watched{word: stopAt, found: cancel}
 			var stderr bytes.Buffer
-			code := run(ctx, []string{"demo", "-ttl", "400ms", "-trust", "-instances", strings.Join(cluster.URLs(), ",")}, stdout, &stderr)
+			code := run(ctx, []string{"demo", "-ttl", "5s", "-trust", "-instances", strings.Join(cluster.URLs(), ",")}, stdout, &stderr)
 
 			key := regexp.MustCompile(`redlocksim-demo-\w+`).FindString(stdout.String())
 			require.NotEmpty(t, key, "%s%s", stdout.String(), stderr.String())
@@ -139,7 +143,7 @@ func TestDemoWithoutServers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := &watched{word: "asks for the lock", found: cancel} // otherwise it waits for them
-	code := run(ctx, []string{"demo", "-ttl", "200ms", "-instances", "redis://127.0.0.1:1,redis://127.0.0.1:2"}, out, &stderr)
+	code := run(ctx, []string{"demo", "-ttl", "10s", "-instances", "redis://127.0.0.1:1,redis://127.0.0.1:2"}, out, &stderr)
 	stdout.WriteString(out.String())
 	require.Equal(t, exitFail, code)
 	require.Contains(t, stdout.String(), "127.0.0.1:1: ")

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
@@ -36,13 +35,18 @@ var scripts = map[string]func(*environment){
 func delayedWrite(s *environment) {
 	c1, c2 := s.startClient(clientOptions{resource: true}), s.startClient()
 	c1.mustAcquire()
-	write := c1.begin(request{Do: doUpdate, Key: key, Pause: true, Patience: 300 * time.Millisecond})
+	write := c1.begin(request{Do: doUpdate, Key: key, Pause: true, Patience: s.ttl / 5})
 	if write.await().Event != eventChecked {
 		s.late("c1 didn't come to its write")
 	}
 	s.opsLink.Hold(redisproc.Requests)
 	write.proceed()
-	s.await("c1's write is in flight", func() bool { return s.opsLink.Waiting(redisproc.Requests) > 0 })
+	s.await("c1's write is in flight, or c1 has given up", func() bool {
+		return s.opsLink.Waiting(redisproc.Requests) > 0 || len(write.answers) > 0
+	})
+	if s.opsLink.Waiting(redisproc.Requests) == 0 {
+		s.late("c1's write wasn't sent in time")
+	}
 	if write.await().OK {
 		s.fail("live: c1's write was answered although it was held back")
 	}

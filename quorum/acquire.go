@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -14,10 +13,11 @@ import (
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
 // *RoundError ErrTaken, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,
 // ErrInterrupted with ctx's error if that ended first, ErrClosed, and a failure of
-// Config.Random. After an error the key was deleted on every instance that answered, and the
-// delete stays pending for the others.
+// Config.Random. After an error the key is deleted on every instance that granted it, and the
+// delete stays pending on those that don't answer. After ErrInterrupted or ErrClosed these
+// deletes may still be under way.
 func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error) {
-	if err := c.ready(ctx, wire.Acquire, key); err != nil {
+	if err := c.ready(ctx, wire.Acquire, keys{key: key}); err != nil {
 		return nil, err
 	}
 	return c.tryAcquire(ctx, keys{key: key})
@@ -25,7 +25,7 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 
 // tryAcquire is TryAcquire and TryAcquireAll.
 func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) {
-	lease, err := c.tryOnce(ctx, all.key, 1, &roundOptions{also: all.also})
+	lease, err := c.tryOnce(ctx, all, 1, &roundOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) 
 // *WaitError, which Is ErrExhausted for the bounds, ErrInterrupted (with ctx's error) for the
 // context, or ErrClosed for Close, and also Is the last round's error.
 func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
-	if err := c.ready(ctx, wire.Acquire, key); err != nil {
+	if err := c.ready(ctx, wire.Acquire, keys{key: key}); err != nil {
 		return nil, err
 	}
 	return c.acquire(ctx, keys{key: key})
@@ -108,18 +108,20 @@ func doUnder(ctx context.Context, lease *Lease, work func(ctx context.Context, l
 }
 
 // ready makes the checks that are common to all calls.
-func (c *Coordinator) ready(ctx context.Context, op wire.Op, key string, also ...string) error {
-	if err := ValidateKey(key); err != nil {
+func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
+	if err := ValidateKey(all.key); err != nil {
 		return err
 	}
 	if c.closed() {
-		return fmt.Errorf("%w (%s %q)", ErrClosed, op, key)
+		return fmt.Errorf("%w (%s %v)", ErrClosed, op, all)
 	}
 	if ctx.Err() != nil {
-		return &RoundError{Op: op, Key: key, Also: slices.Clone(also), Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q}
+		err := c.roundError(op, all, ErrInterrupted)
+		err.Cause = causeOf(ctx)
+		return err
 	}
 	//guard:no-self-deadlock  a caller that asks for a lock that it has is told so
-	if held := c.heldUnder(ctx, key, also); op == wire.Acquire && held != "" {
+	if held := c.heldUnder(ctx, all); op == wire.Acquire && held != "" {
 		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, held)
 	}
 	c.watch()

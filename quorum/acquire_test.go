@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -538,6 +539,21 @@ func TestAHundredWaitersCancelledAtOnce(t *testing.T) {
 		time.Sleep(time.Second) // the process steps back for others
 		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
 	})
+}
+
+// A client that never gets a lock, on ever new keys, doesn't keep a queue for each of them.
+func TestQueuesOfLostRoundsAreDropped(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		for i := range 5000 {
+			key := fmt.Sprint("k", i)
+			f.occupy(key, time.Hour)
+			_, err := f.Acquire(f.ctx, key)
+			require.ErrorIs(t, err, quorum.ErrTaken)
+			time.Sleep(10 * ms)
+		}
+		assert.Less(t, quorum.KeptQueues(f.Coordinator), 2500)
+	}, func(cfg *quorum.Config) { cfg.MaxTries = 1 })
 }
 
 // A waiter that leaves the middle of the queue doesn't delay the others.

@@ -71,7 +71,7 @@ func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, err
 	a := &anyWait{wait: wait{c: c, all: all, began: c.reader.Now()}}
 	var held error
 	for key := range all.each() {
-		switch err := c.ready(ctx, wire.Acquire, key); {
+		switch err := c.ready(ctx, wire.Acquire, keys{key: key}); {
 		case err == nil:
 			a.order = append(a.order, key)
 		case !errors.Is(err, ErrHeldByCaller):
@@ -116,7 +116,7 @@ func (a *anyWait) pass(ctx context.Context, order []string) (*Lease, error) {
 	var failed *RoundError
 	for _, key := range order {
 		a.tries++
-		lease, err := a.c.tryOnce(ctx, key, 1, &roundOptions{})
+		lease, err := a.c.tryOnce(ctx, keys{key: key}, 1, &roundOptions{})
 		if err == nil {
 			a.c.queues.held(lease)
 			return lease, nil

@@ -81,7 +81,7 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 // passableLocked reports whether the lease, which its holder has ended, can be handed to a
 // waiter with these terms.
 func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
-	//guard:handover-not-extending  a lease that is being extended isn't handed over
+	//guard:handover-not-extending  a lease that was ever extended, or is being extended, isn't handed over
 	if l.state.c.cfg.Cohorts == Off || l.extending != nil || terms.TTL != l.terms.TTL ||
 		terms.Note != l.terms.Note { // which is in the value that both would share
 		return false

@@ -302,18 +302,12 @@ func (c Config) validate(n int) error {
 	if c.BackoffMax > maxMaxTTL { // as for InstanceTimeout
 		return fmt.Errorf("%w: BackoffMax is %v, want at most %v", ErrConfig, c.BackoffMax, maxMaxTTL)
 	}
-	if err := valid.Owner(c.Owner, maxOwner); err != nil {
-		return err
-	}
-	return c.Terms.validate(c)
+	return valid.Owner(c.Owner, maxOwner)
 }
 
 // validate checks the terms against the Config that they are used with.
 func (t Terms) validate(c Config) error {
 	if err := valid.Millis("TTL", t.TTL); err != nil {
-		return err
-	}
-	if err := c.covers(t.TTL); err != nil {
 		return err
 	}
 	if err := valid.Note(t.Note, maxNote); err != nil {
@@ -332,14 +326,6 @@ func (t Terms) validate(c Config) error {
 	if eaten := 2*c.InstanceTimeout + c.Drift.Of(t.TTL); t.TTL-eaten <= t.MinValidity {
 		return fmt.Errorf("%w: TTL is %v, but two InstanceTimeouts (%v each) and the drift allowance (%v) can leave %v of it, which is no more than MinValidity (%v): raise TTL or lower the others",
 			ErrConfig, t.TTL, c.InstanceTimeout, c.Drift.Of(t.TTL), t.TTL-eaten, t.MinValidity)
-	}
-	return nil
-}
-
-// covers refuses a TTL above MaxTTL.
-func (c *Config) covers(ttl time.Duration) error {
-	if ttl > c.MaxTTL {
-		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v: raise MaxTTL in all clients, because an instance that was restarted stays out of the voting for as long as the longest lease", ErrConfig, ttl, c.MaxTTL)
 	}
 	return nil
 }

@@ -132,8 +132,8 @@ func (c *core) validate(terms Terms) error {
 // for a TTL. So it has expired when other clients end the quarantine of the new server, which
 // they can't have seen before the move.
 func (c *core) covers(ttl time.Duration) error {
-	if err := c.cfg.covers(ttl); err != nil {
-		return err
+	if ttl > c.cfg.MaxTTL {
+		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v: raise MaxTTL in all clients, because an instance that was restarted stays out of the voting for as long as the longest lease", ErrConfig, ttl, c.cfg.MaxTTL)
 	}
 	//guard:connection-life-counted  a TTL and the life of a connection together are at most MaxTTL
 	if c.cfg.RestartQuarantine == On && c.connLife > c.cfg.MaxTTL-ttl { // no sum, which could overflow
@@ -178,9 +178,9 @@ func (c *Coordinator) Config() Config {
 }
 
 // Close ends waiting calls with ErrClosed, stops keep-alives, ends the contexts of leases
-// (cause ErrClosed), sends pending deletes once more, and waits for all goroutines, but no
-// longer than ctx. It releases no leases, because their holders may still be at work:
-// release them before.
+// (cause ErrClosed), sends pending deletes once more (one of them to an instance that doesn't
+// answer it), and waits for all goroutines, but no longer than ctx. It releases no leases, because
+// their holders may still be at work: release them before.
 //
 // Then it closes Config.CloseAlso, which package redlock sets to the instances. Otherwise it closes
 // none of the instances: whoever opened them does. A second Close waits like the first, and returns

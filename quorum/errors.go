@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,9 +139,14 @@ type RoundError struct {
 	// or clock was too far from the others. It is set only with ErrTokenRace, or if the round
 	// ended while counters were raised.
 	Raises []Ballot
-	// Holder is the holder of a lock that is taken, nil if it is unknown. It has no Value if
-	// this process holds the lock or other goroutines of it ask for it.
+	// Holder is the holder of a lock that is taken, nil if it is unknown. It has no Value, and
+	// an Owner and a Note only with Here; Inspect finds those of other clients.
 	Holder *Holder
+}
+
+// roundError makes a RoundError that has yet to get its votes.
+func (c *core) roundError(op wire.Op, all keys, verdict error) *RoundError {
+	return &RoundError{Op: op, Key: all.key, Also: slices.Clone(all.also), Verdict: verdict, Quorum: c.majority.Q}
 }
 
 // Ballot is one instance's part in a round.

@@ -173,17 +173,17 @@ func (e *extension) sendTo(i int, now drift.Instant) {
 	e.ask(i, now)
 }
 
-func (e *extension) firstRequest(i int) (*wire.Request, use, wire.Outcome) {
+func (e *extension) firstRequest(i int) (*wire.Request, use) {
 	if e.state.presence(i).Absent() {
-		return nil, oldVote, wire.Refused
+		return nil, oldVote
 	}
-	return &e.cmd, oldVote, wire.Failed
+	return &e.cmd, oldVote
 }
 
 func (e *extension) answered(i int, second bool, ballot Ballot) {
 	if !second {
 		e.state.note(i, wire.Extend, ballot.Vote)
-		if ballot.Vote.Outcome == wire.Failed && !ballot.Vote.Unsent {
+		if ballot.Vote.Outcome == wire.Failed && !ballot.Vote.Unsent && !e.parts[i].request.carriedOut {
 			e.state.noteLate(i, e.cmd.TTL)
 		}
 		return
@@ -289,5 +289,7 @@ func (e *extension) prolong() error {
 }
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	return &RoundError{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Verdict: verdict, Cause: cause, Quorum: l.state.c.majority.Q, Votes: votes}
+	err := l.state.c.roundError(wire.Extend, l.state.keys, verdict)
+	err.Cause, err.Votes = cause, votes
+	return err
 }

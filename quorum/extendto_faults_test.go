@@ -164,3 +164,18 @@ func TestExtendToKeepsItsPromises(t *testing.T) {
 	require.Greater(t, checked, 50*int(seeds))
 	require.Greater(t, resumed, int(seeds)/3)
 }
+
+// An instance in quarantine that has carried out an extension counts for a longer one afterwards.
+func TestAnsweredExtensionIsNotLate(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.servers[0].StepClock(time.Second) // noticed with the next answer
+		for range 13 {
+			require.NoError(t, lease.Extend(f.ctx))
+			time.Sleep(2 * time.Second)
+		}
+		f.kill(2)
+		require.NoError(t, lease.ExtendTo(f.ctx, 20*time.Second))
+	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL = 10*time.Second, 20*time.Second })
+}

@@ -139,12 +139,12 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ready(ctx, wire.Extend, handle.key); err != nil {
+	if err := c.ready(ctx, wire.Extend, keys{key: handle.key}); err != nil {
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
 	opts := &roundOptions{replace: *handle.value, resumes: true}
-	lease, roundErr := view.tryOnce(ctx, handle.key, 1, opts)
+	lease, roundErr := view.tryOnce(ctx, keys{key: handle.key}, 1, opts)
 	if roundErr != nil {
 		return nil, roundErr
 	}
@@ -153,8 +153,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		c.discard(lease)
 		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, handle.token, lease.token)
 	}
-	lease.acquired.Mono -= lived
-	lease.acquired.Wall = lease.acquired.Wall.Add(-lived)
+	lease.backdate(lived)
 	c.queues.held(lease)
 	return view.handOut(ctx, lease), nil
 }
@@ -166,14 +165,18 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := c.ready(ctx, wire.Release, handle.key); err != nil {
+	if err := c.ready(ctx, wire.Release, keys{key: handle.key}); err != nil {
 		return err
 	}
 	state := newValueState(c.core, keys{key: handle.key}, *handle.value)
 	for i := range state.slots {
 		state.slots[i].presence.There = true // as far as is known; an instance without it will say so
 	}
-	return makeLease(c, ctx, state, handle.token, &c.terms, c.reader.Now()).Release(ctx)
+	now := c.reader.Now()
+	lease := makeLease(c, ctx, state, handle.token, &c.terms, now)
+	lease.length = min(max(0, handle.deadline.Sub(now.Wall)), c.cfg.MaxTTL)
+	lease.backdate(handle.heldBy(now.Wall))
+	return lease.Release(ctx)
 }
 
 // readable checks whether a handle is for these instances.
@@ -215,10 +218,8 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 		return Terms{}, 0, fmt.Errorf("handle: %w", fit)
 	}
 	// The time since the hand-off is known only from two processes' clocks. If they disagree
-	// the lease may exceed MaxLife, by less than a TTL, because its keys expire. A forged
-	// handle may name another millennium.
-	//guard:max-life-forged  a handle from another millennium doesn't escape MaxLife
-	lived = h.lived + min(max(0, now.Sub(h.sent)), math.MaxInt64/4)
+	// the lease may exceed MaxLife, by less than a TTL, because its keys expire.
+	lived = h.heldBy(now)
 	if terms.MaxLife == 0 {
 		return terms, lived, nil
 	}
@@ -227,6 +228,19 @@ func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err erro
 		return Terms{}, 0, expired(fmt.Sprintf("%v are left of its MaxLife, %v, and MinValidity is %v", max(0, terms.TTL), terms.MaxLife, terms.MinValidity))
 	}
 	return terms, lived, nil
+}
+
+// heldBy is how long the lease has been held at that time of this process's wall clock. A forged
+// handle may name another millennium.
+func (h Handle) heldBy(now time.Time) time.Duration {
+	//guard:max-life-forged  a handle from another millennium doesn't escape MaxLife
+	return h.lived + min(max(0, now.Sub(h.sent)), math.MaxInt64/4)
+}
+
+// backdate counts the time for which the lease was held before this process had it.
+func (l *Lease) backdate(lived time.Duration) {
+	l.acquired.Mono -= lived
+	l.acquired.Wall = l.acquired.Wall.Add(-lived)
 }
 
 // String hides the value.

@@ -763,3 +763,21 @@ func TestWaitersDoNotTrustALeaseThatWasHandedOff(t *testing.T) {
 		})
 	}
 }
+
+// The hook is told how long the lease was held, also before it was handed off.
+func TestReleaseHandleTellsItsHook(t *testing.T) {
+	var told []quorum.LeaseEvent
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		time.Sleep(4 * time.Second)
+		handle, err := lease.HandOff(f.ctx)
+		require.NoError(t, err)
+		time.Sleep(5 * time.Second)
+		require.NoError(t, f.ReleaseHandle(f.ctx, handle))
+		require.Len(t, told, 2)
+		assert.Equal(t, 9*time.Second, told[1].Held)
+		assert.Equal(t, fullValidity-9*time.Second, told[1].Validity)
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e) }
+	})
+}

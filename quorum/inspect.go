@@ -77,8 +77,6 @@ func (h *Holder) text() string {
 		return "other goroutines of this process wait for it before this one"
 	case h.Here:
 		text += "held by this process"
-	case h.Owner != "":
-		text += fmt.Sprintf("held by %q", h.Owner)
 	default:
 		text += "held by another client"
 	}
@@ -118,7 +116,7 @@ func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
 // answered (the Inspection has what was found), ErrInterrupted, or ErrClosed.
 func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, error) {
-	if err := c.ready(ctx, wire.Look, key); err != nil {
+	if err := c.ready(ctx, wire.Look, keys{key: key}); err != nil {
 		return Inspection{}, err
 	}
 	cmd := wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: c.cfg.Fencing == On}}

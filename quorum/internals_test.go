@@ -2,11 +2,18 @@ package quorum
 
 import "github.com/redquorum/redlock/quorum/internal/rendezvous"
 
-// QueuesOf is the number of keys for which a Coordinator keeps a wait queue.
+// QueuesOf is the number of keys for which a Coordinator needs a wait queue.
 func QueuesOf(c *Coordinator) int {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()
 	c.queues.sweepLocked()
+	return len(c.queues.queues)
+}
+
+// KeptQueues is the number of keys for which a Coordinator has a wait queue.
+func KeptQueues(c *Coordinator) int {
+	c.queues.mu.Lock()
+	defer c.queues.mu.Unlock()
 	return len(c.queues.queues)
 }
 

@@ -46,7 +46,9 @@ type Lease struct {
 
 	done chan struct{} // closed when it has ended; made at its first use, because most leases need none
 
-	extending chan struct{} // see extensions; nil until an extension is begun
+	// extending is made when the first extension begins, and kept: a lease that was ever extended
+	// isn't handed to a waiter (passableLocked). See extensions.
+	extending chan struct{}
 }
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {

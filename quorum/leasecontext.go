@@ -111,11 +111,8 @@ func (c *leaseContext) Value(key any) any {
 
 // heldUnder is the first of the keys that the context belongs to a lease on that isn't over, empty
 // if there is none.
-func (c *core) heldUnder(ctx context.Context, key string, also []string) string {
-	if ctx.Value(heldKey{c, key}) != nil {
-		return key
-	}
-	for _, key := range also {
+func (c *core) heldUnder(ctx context.Context, all keys) string {
+	for key := range all.each() {
 		if ctx.Value(heldKey{c, key}) != nil {
 			return key
 		}

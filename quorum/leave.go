@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -57,5 +56,5 @@ func (l *Lease) releasedBefore() error {
 	if errors.Is(l.Err(), ErrHandedOff) {
 		verdict = ErrHandedOff
 	}
-	return &RoundError{Op: wire.Release, Key: l.Key(), Also: slices.Clone(l.state.also), Verdict: verdict, Quorum: l.state.c.majority.Q}
+	return l.state.c.roundError(wire.Release, l.state.keys, verdict)
 }

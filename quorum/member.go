@@ -249,9 +249,9 @@ func (m *member) tick() {
 	//guard:epoch-asked-again  a client that could get no epoch asks for it again
 	run, hidden := s.run, m.watchRestarts && s.known && s.run.Epoch() == ""
 	ballot := m.ask(context.Background(), wire.Request{Op: wire.Tick, Clock: true, Run: run})
-	var other *wire.RunError
+	other := otherRun(ballot.Vote.Err)
 	switch {
-	case errors.As(ballot.Vote.Err, &other):
+	case other != nil:
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == wire.Granted:
 		m.mu.Lock()
@@ -281,7 +281,9 @@ func (m *member) wantsClock(op wire.Op) bool { return m.watchClock && op != wire
 // answered takes in a vote.
 func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received drift.Instant) Ballot {
 	ballot := Ballot{Instance: m.name, Vote: vote, Latency: drift.Elapsed(sent, received)}
-	m.silent.Store(vote.Outcome == wire.Failed)
+	// A counter that can't be used is one key's. The order of the other keys' instances is not
+	// for it to change.
+	m.silent.Store(vote.Outcome == wire.Failed && !errors.Is(vote.Err, ErrCounter))
 	if vote.Outcome == wire.Failed {
 		ballot.Vote.Err = hideTimeout(vote.Err, timeout)
 		return ballot

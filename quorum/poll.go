@@ -27,9 +27,9 @@ type poll struct {
 
 // question is what a poll asks, and what it concludes from the votes.
 type question interface {
-	// firstRequest is the first request to instance i, and the use of its answer. If it needs
-	// no request, answered is its outcome.
-	firstRequest(i int) (cmd *wire.Request, use use, answered wire.Outcome)
+	// firstRequest is the first request to instance i, and the use of its answer. It is nil if
+	// the value certainly isn't there, which counts as a refusal.
+	firstRequest(i int) (*wire.Request, use)
 	// answered takes in the answer to the first or the second request to instance i, before
 	// count.
 	answered(i int, second bool, ballot Ballot)
@@ -85,9 +85,9 @@ func (p *poll) part(i int) *part {
 
 func (t *part) begin(now drift.Instant) {
 	p := t.poll
-	cmd, use, answered := p.question.firstRequest(t.i)
-	if answered != wire.Failed {
-		t.vote(Ballot{Instance: t.request.m.name, Vote: wire.Vote{Outcome: answered}})
+	cmd, use := p.question.firstRequest(t.i)
+	if cmd == nil {
+		t.vote(Ballot{Instance: t.request.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
 		return
 	}
 	t.request.use = use

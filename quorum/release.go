@@ -30,7 +30,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	if again {
 		return l.releasedBefore()
 	}
-	before := l.event(nil) // which ends the lease as lost if its deadline has passed
+	before := l.event(nil) // before the end, so that Validity is what was left
 	// The holder's contexts end before the first delete is sent, so that no other client can
 	// get the lock while they last.
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
@@ -134,7 +134,7 @@ type deletion struct {
 	poll
 	notifier         int                        // the instance that is to notify a waiter, -1: none
 	notifiers        []int                      // those that are to do so for the other keys
-	report           func(i int, notified bool) // called for every instance, before its answer is counted
+	report           func(i int, notified bool) // called once for every instance, before its answer is counted
 	quiet, notifying wire.Request               // what the instances are asked
 	over             bool                       // the outcome is certain; guarded by the poll's lock
 	err              error                      // the outcome, written before the decision
@@ -194,16 +194,16 @@ func (d *deletion) run() {
 	d.askAll(d.state.c.reader.Now())
 }
 
-func (d *deletion) firstRequest(i int) (*wire.Request, use, wire.Outcome) {
+func (d *deletion) firstRequest(i int) (*wire.Request, use) {
 	if d.state.presence(i).Absent() {
 		// A SET that was refused or never sent has set nothing.
 		d.report(i, false)
-		return nil, uncounted, wire.Refused
+		return nil, uncounted
 	}
 	if i == d.notifier || slices.Contains(d.notifiers, i) {
-		return &d.notifying, uncounted, wire.Failed
+		return &d.notifying, uncounted
 	}
-	return &d.quiet, uncounted, wire.Failed
+	return &d.quiet, uncounted
 }
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
@@ -245,5 +245,7 @@ func (d *deletion) outcome() error {
 	if d.tally.RefusalsDecide() {
 		verdict = ErrNotHeld
 	}
-	return &RoundError{Op: wire.Release, Key: d.state.key, Also: slices.Clone(d.state.also), Verdict: verdict, Quorum: d.tally.Q, Votes: slices.Clone(d.ballots)}
+	err := d.state.c.roundError(wire.Release, d.state.keys, verdict)
+	err.Votes = slices.Clone(d.ballots)
+	return err
 }

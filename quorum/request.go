@@ -22,6 +22,8 @@ type request struct {
 
 	timeout time.Duration // the instance's, unless it is set
 
+	carriedOut bool // the instance granted it, whether or not the grant counts
+
 	began, sent drift.Instant
 	handler     replyHandler
 }
@@ -39,7 +41,7 @@ type replyHandler interface {
 // The goroutines that carry the request belong to the instance. The goroutines that probe
 // the server are counted with the work that the request is part of (see valueState.queue).
 func (e *request) send(cmd *wire.Request, now drift.Instant) {
-	e.cmd, e.repeated = cmd, false
+	e.cmd, e.repeated, e.carriedOut = cmd, false, false
 	if e.began = now; now == (drift.Instant{}) {
 		e.began = e.m.reader.Now()
 	}
@@ -109,6 +111,7 @@ func (e *request) Receive(vote wire.Vote) {
 		//guard:run-asked-again  a server that rejects a command that names its run is asked again who it is
 		e.m.forget()
 	case ballot.Vote.Outcome == wire.Granted:
+		e.carriedOut = true
 		ballot = e.plausible(ballot)
 		if ballot.Vote.Outcome != wire.Granted || e.cmd.Op == wire.Restore {
 			break // a restored key is no vote
@@ -116,7 +119,7 @@ func (e *request) Receive(vote wire.Vote) {
 		//guard:grant-checked-on-arrival  a grant counts only if no other run was found since it was asked for
 		if err := e.m.count(e.run, e.sent, received); err != nil {
 			// Not Unsent: the key is there and has to be deleted.
-			ballot.Vote = wire.Vote{Err: err, Replaced: ballot.Vote.Replaced}
+			ballot.Vote = wire.Vote{Err: err}
 		}
 	}
 	e.end(ballot)

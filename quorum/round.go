@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -34,7 +33,7 @@ type round struct {
 	stage   stage
 	tokens  settlement.Tokens // once chosen
 	settled majority.Tally    // in the second stage: Granted counts instances that have the token
-	lost    error             // why, once lost
+	lost    error             // why, once lost: one of this package's errors itself, and never wrapped
 	last    []Ballot          // the ballots at the decision, once lost
 	raises  []Ballot          // why instances that granted don't have the token
 }
@@ -106,18 +105,17 @@ type roundOptions struct {
 	replace  string      // the value of an earlier round that may still be there, or of a handle
 	resumes  bool        // only instances that have that value count
 	tried    *valueState // tryOnce sets it: the round's value
-	also     []string    // the other keys, of a round for several
-	order    string      // the key in whose order instances are asked one by one, if it isn't the first
+	order    string      // the key in whose order instances are asked, if oneFirst
 }
 
-// tryOnce runs one round and returns the lease, or an error after the round's key was deleted
-// on the instances that answer.
-func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *roundOptions) (*Lease, *RoundError) {
+// tryOnce runs one round and returns the lease, or an error after the round was rolled back
+// (rollBack).
+func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
 	asked := c.reader.Now()
 	sample, err := c.admission.Enter(asked)
 	if err != nil {
-		return nil, c.notAdmitted(ctx, keys{key, opts.also}, try, asked, err)
+		return nil, c.notAdmitted(ctx, all, try, asked, err)
 	}
 	left := false
 	defer func() {
@@ -127,19 +125,19 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 			c.admission.Leave(sample, false, false, asked)
 		}
 	}()
-	value, err := c.random.Value(signature(c.cfg.Owner, c.terms.Note))
+	digits, err := c.random.Digits()
 	if err != nil {
-		return nil, &RoundError{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Verdict: err, Quorum: c.majority.Q}
+		return nil, c.roundError(wire.Acquire, all, err)
 	}
 	if hooks.RoundStarted != nil {
-		hooks.RoundStarted(ctx, RoundStart{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Try: try})
+		hooks.RoundStarted(ctx, RoundStart{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try})
 	}
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	//guard:start-before-send  the validity counts from before the first SET
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
-	r := c.newRound(ctx, keys{key, opts.also}, value, c.terms)
-	r.order = cmp.Or(opts.order, key)
+	r := c.newRound(ctx, all, writeValue(digits, c.cfg.Owner, c.terms.Note), c.terms)
+	r.order = opts.order
 	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
 	if r.cmd.Fence.On {
 		r.cmd.Fence.Token = serverclock.Start(len(c.members), c.clockOf, c.majority.Q, start, min(c.cfg.ahead(), c.cfg.InstanceTimeout)/2)
@@ -153,16 +151,9 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 	c.admission.Leave(sample, verdict == nil, verdict == nil || verdict == ErrTaken, now)
 	left = true
 
-	end := RoundEnd{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
+	end := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
-		roundErr := &RoundError{Op: wire.Acquire, Key: key, Also: slices.Clone(opts.also), Verdict: verdict, Quorum: c.majority.Q}
-		roundErr.Votes, roundErr.Raises = r.decisive()
-		switch verdict {
-		case ErrInterrupted:
-			roundErr.Cause = causeOf(ctx)
-		case ErrTaken:
-			roundErr.Holder = holderIn(roundErr.Votes, r.state.keys, c.majority)
-		}
+		roundErr := r.failure(ctx, verdict)
 		//guard:rollback  a lost round deletes what it has set
 		r.rollBack(ctx)
 		if hooks.RoundDecided != nil {
@@ -178,6 +169,23 @@ func (c *Coordinator) tryOnce(ctx context.Context, key string, try int, opts *ro
 		c.withHook(lease, func() { hooks.RoundDecided(ctx, end) })
 	}
 	return lease, nil
+}
+
+// failure is the error of a round that was lost.
+func (r *round) failure(ctx context.Context, verdict error) *RoundError {
+	err := r.c.roundError(wire.Acquire, r.state.keys, verdict)
+	r.mu.Lock()
+	// At the loss: the wait that follows depends on these ballots, and not on those that have
+	// come in since.
+	err.Votes, err.Raises = r.last, r.raises
+	r.mu.Unlock()
+	switch verdict {
+	case ErrInterrupted:
+		err.Cause = causeOf(ctx)
+	case ErrTaken:
+		err.Holder = holderIn(err.Votes, r.state.keys, r.c.majority)
+	}
+	return err
 }
 
 // withHook calls a hook before the caller gets the lease. If the hook panics no caller gets the
@@ -196,7 +204,7 @@ func (c *core) withHook(lease *Lease, hook func()) {
 
 // notAdmitted is the error of a round that was not admitted. It calls the hooks of any round.
 func (c *core) notAdmitted(ctx context.Context, keys keys, try int, asked drift.Instant, why error) *RoundError {
-	err := &RoundError{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Verdict: why, Quorum: c.majority.Q}
+	err := c.roundError(wire.Acquire, keys, why)
 	if started := c.cfg.Hooks.RoundStarted; started != nil {
 		started(ctx, RoundStart{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try})
 	}
@@ -256,9 +264,7 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 	}
 }
 
-func (r *round) firstRequest(int) (*wire.Request, use, wire.Outcome) {
-	return &r.cmd, newVote, wire.Failed
-}
+func (r *round) firstRequest(int) (*wire.Request, use) { return &r.cmd, newVote }
 
 func (r *round) answered(i int, second bool, ballot Ballot) {
 	if second {
@@ -536,12 +542,4 @@ func (r *round) rollBack(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// decisive returns the ballots at the moment at which the round was lost. The wait that follows
-// depends on these, and not on those that have come in since.
-func (r *round) decisive() (votes, raises []Ballot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last, r.raises
 }

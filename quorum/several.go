@@ -74,7 +74,7 @@ func (c *Coordinator) readyAll(ctx context.Context, names []string) (all keys, e
 	if all, err = keysOf(names); err != nil {
 		return keys{}, err
 	}
-	return all, c.ready(ctx, wire.Acquire, all.key, all.also...)
+	return all, c.ready(ctx, wire.Acquire, all)
 }
 
 // keys are the resources of a round or a lease: one, or several in ascending order.

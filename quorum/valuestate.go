@@ -112,6 +112,7 @@ func (h *valueState) won(r *round) {
 // dropRoundLocked keeps only the ballots of a round that has ended at all instances.
 func (h *valueState) dropRoundLocked() {
 	if h.round != nil && !slices.ContainsFunc(h.slots, func(s slot) bool { return s.unfinished > 0 }) {
+		// Without the poll's lock: every part has ended, so nothing writes the ballots any more.
 		h.round, h.votes = nil, h.round.ballots
 	}
 }

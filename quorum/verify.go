@@ -26,7 +26,7 @@ type Report struct {
 type InstanceReport struct {
 	Name     string
 	Identity wire.Identity
-	// Latency is how long the probe took.
+	// Latency is how long the probe took, with the wait for earlier probes of the server.
 	Latency time.Duration
 	// ClockOffset is the server's clock minus this machine's wall clock, to within
 	// ClockUncertainty. Both are zero if the server hides its clock.
@@ -156,7 +156,8 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 // counts only until that has lasted for a quarantine, and can stay.
 //
 // Errors: ErrConfig for an unknown name, before any instance is asked; the failures of the named
-// instances as *InstanceError, ErrInterrupted with ctx's error among them; ErrClosed.
+// instances as *InstanceError, ErrInterrupted with ctx's error, ErrNotMaster and ErrDuplicate among
+// them; ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	if c.closed() {
 		return fmt.Errorf("%w (trust)", ErrClosed)
@@ -182,12 +183,25 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 		case err != nil:
 			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: err})
 		case r.Identity.RunID != "" || r.Identity.ReplID != "":
-			m.mu.Lock()
-			m.quarantine.Trust(r.Identity)
-			m.mu.Unlock()
+			if err := m.trust(r.Identity); err != nil {
+				errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: err})
+			}
 		default:
 			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// trust vouches for a run that a probe has found.
+func (m *member) trust(id wire.Identity) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.unfit != nil {
+		return m.unfit
+	}
+	if m.watchRestarts && !m.quarantine.Trust(id) {
+		return fmt.Errorf("%w since this probe: look at it, and call Trust again if you vouch for its new run", ErrOtherRun)
+	}
+	return nil
 }

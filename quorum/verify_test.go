@@ -320,6 +320,19 @@ func TestTrustSaysWhatItCouldNotDo(t *testing.T) {
 		report, _ := f.Verify(f.ctx)
 		assert.Nil(t, report.Instances[2].Quarantine, "but the others it could")
 	})
+	play(t, 3, func(f *fixture) {
+		f.identify(truth)
+		f.identify(func(id *wire.Identity) { id.Role = "slave" }, 0)
+		err := f.Trust(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrNotMaster)
+		require.NotErrorIs(t, err, quorum.ErrOtherRun)
+		require.NoError(t, f.Trust(f.ctx, "B", "C"))
+	})
+	play(t, 3, func(f *fixture) {
+		f.identify(truth)
+		f.identify(func(id *wire.Identity) { id.Role = "slave" }, 0)
+		require.NoError(t, f.Trust(f.ctx), "it doesn't matter who they are")
+	}, func(cfg *quorum.Config) { cfg.RestartQuarantine = quorum.Off })
 }
 
 // An unknown name is probably a mistake, so nothing is done.
@@ -388,7 +401,7 @@ func TestTrustIsForTheRunThatItFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f = newFixture(t, 1, func(c *quorum.Config) { c.Clock = restarted })
 		f.identify(truth)
-		require.NoError(t, f.Trust(f.ctx))
+		require.ErrorIs(t, f.Trust(f.ctx), quorum.ErrOtherRun)
 		require.ErrorIs(t, found, quorum.ErrQuarantined)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)

@@ -130,14 +130,14 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // a raise finds the new value and changes nothing, and a SET finds the key taken. And the old
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
-	opts.reserve, opts.also, opts.order = w.reserve(), w.all.also, w.key
+	opts.reserve, opts.order = w.reserve(), w.key
 	// Replacing a value takes a script. A user that may run no scripts can still take locks
 	// without tokens and notifications.
 	scripts := w.c.cfg.Fencing == On || !w.c.queues.polls()
 	if w.remains != nil && scripts && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
-	lease, err := w.c.tryOnce(w.ctx, w.all.key, w.tries, &opts)
+	lease, err := w.c.tryOnce(w.ctx, w.all, w.tries, &opts)
 	if err != nil {
 		if opts.tried != nil { // it was admitted
 			w.remains = opts.tried

@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -710,5 +711,47 @@ func TestDiscardedLeaseIsNotHandedOverWherePollersWait(t *testing.T) {
 				panic("a hook's bug")
 			}
 		}
+	})
+}
+
+// The cause for which one waiter gave up is not in the error of another one.
+func TestErrorHasNoOtherCallersCause(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.hang(0, 1, 2)
+		mine := errors.New("the first waiter's reason")
+		first, giveUp := context.WithCancelCause(f.ctx)
+		second, cancel := context.WithCancel(f.ctx)
+		go func() { _, _ = f.Acquire(first, "k") }()
+		time.Sleep(10 * ms)
+		go func() { _, _ = f.Acquire(second, "k") }()
+		time.Sleep(10 * ms)
+		giveUp(mine) // during its round
+		time.Sleep(10 * ms)
+		third, stop := context.WithTimeout(f.ctx, 20*ms)
+		defer stop()
+		_, err := f.Acquire(third, "k") // behind the second, whose first round is under way
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.NotErrorIs(t, err, mine)
+		assert.NotErrorIs(t, err, context.Canceled)
+		cancel()
+		f.resume()
+	})
+}
+
+// A counter that can't be used is one key's: the other keys' waiters queue where they did.
+func TestBadCounterMovesNoQueue(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		f.acquire("warm")
+		f.servers[0].PutCounter("bad", 1<<52, "")
+		key := ""
+		for i := 0; key == ""; i++ {
+			if k := fmt.Sprint("k", i); quorum.QueueOf(f.Coordinator, k) == 0 {
+				key = k
+			}
+		}
+		_, err := f.TryAcquire(f.ctx, "bad")
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Zero(t, quorum.QueueOf(f.Coordinator, key))
 	})
 }

@@ -54,7 +54,7 @@ type waiter struct {
 
 func newWaitQueues(cfg *Config, reader *drift.Reader, polls bool) *waitQueues {
 	return &waitQueues{
-		reader: reader, queues: make(map[string]*queue),
+		reader: reader, queues: make(map[string]*queue), sweepAt: sweepLeast,
 		// A waiter's round may last an InstanceTimeout, and the pause after it BackoffMax.
 		rules: handoff.Rules{Polls: polls, Long: cfg.BackoffMax + cfg.InstanceTimeout, Short: cfg.BackoffMin},
 	}
@@ -151,20 +151,11 @@ func (l *waitQueues) held(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.reader.Now().Mono
-	l.heldLocked(lease.state.key, lease, now)
-	for _, key := range lease.state.also {
-		l.heldLocked(key, lease, now)
+	for key := range lease.state.each() {
+		q := l.queueLocked(key)
+		q.Acquired(lease, lease.token, now)
+		q.lost = nil
 	}
-	if len(l.queues) >= l.sweepAt {
-		l.sweepLocked()
-		l.sweepAt = max(sweepLeast, 2*len(l.queues))
-	}
-}
-
-func (l *waitQueues) heldLocked(key string, lease *Lease, now time.Duration) {
-	q := l.queueLocked(key)
-	q.Acquired(lease, lease.token, now)
-	q.lost = nil
 }
 
 // successors is how many waiters may get the lock without a round of their own if the first
@@ -203,15 +194,10 @@ func (l *waitQueues) handOff(lease *Lease) bool {
 func (l *waitQueues) endTurn(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.endTurnLocked(lease.state.key, lease)
-	for _, key := range lease.state.also {
-		l.endTurnLocked(key, lease)
-	}
-}
-
-func (l *waitQueues) endTurnLocked(key string, lease *Lease) {
-	if q := l.queueOf(key, lease); q != nil && q.EndTurn(lease.brief()) {
-		q.Yield(l.reader.Now().Mono)
+	for key := range lease.state.each() {
+		if q := l.queueOf(key, lease); q != nil && q.EndTurn(lease.brief()) {
+			q.Yield(l.reader.Now().Mono)
+		}
 	}
 }
 
@@ -219,16 +205,11 @@ func (l *waitQueues) endTurnLocked(key string, lease *Lease) {
 func (l *waitQueues) freed(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.freedLocked(lease.state.key, lease)
-	for _, key := range lease.state.also {
-		l.freedLocked(key, lease)
-	}
-}
-
-func (l *waitQueues) freedLocked(key string, lease *Lease) {
-	if q := l.queueOf(key, lease); q != nil {
-		q.Freed().notifyLocked()
-		l.dropLocked(key, q)
+	for key := range lease.state.each() {
+		if q := l.queueOf(key, lease); q != nil {
+			q.Freed().notifyLocked()
+			l.dropLocked(key, q)
+		}
 	}
 }
 
@@ -280,6 +261,9 @@ func (w *waiter) yields() time.Duration {
 func (w *waiter) refused(err *RoundError) {
 	q := w.lock()
 	defer w.unlock()
+	if errors.Is(err.Verdict, ErrInterrupted) {
+		return // it is about this caller's context, and says nothing to others
+	}
 	q.lost = err
 	if errors.Is(err.Verdict, ErrTaken) {
 		q.Taken(w.all.reader.Now().Mono)
@@ -342,6 +326,10 @@ func (l *waitQueues) queueOf(key string, lease *Lease) *queue {
 func (l *waitQueues) queueLocked(key string) *queue {
 	q := l.queues[key]
 	if q == nil {
+		if len(l.queues) >= l.sweepAt {
+			l.sweepLocked()
+			l.sweepAt = max(sweepLeast, 2*len(l.queues))
+		}
 		q = &queue{Queue: handoff.New[*waiter, *Lease](&l.rules)}
 		l.queues[key] = q
 	}

@@ -13,7 +13,7 @@ import (
 // A sync.WaitGroup doesn't serve, because work is added during a Wait.
 type Group struct {
 	mu       sync.Mutex
-	n        int           // goroutines that end on their own
+	n        int           // work that ends on its own: goroutines, and requests without an answer
 	standing int           // goroutines that run until Close
 	changed  chan struct{} // closed when the next goroutine ends; nil if nothing waits for that
 	closed   bool
@@ -23,7 +23,7 @@ type Group struct {
 // New returns an empty Group.
 func New() *Group { return &Group{closing: make(chan struct{})} }
 
-// Add counts one goroutine, which must call Finish. It works after Close, too, because what
+// Add counts one goroutine or request, whose end must call Finish. It works after Close, too, because what
 // is under way must be able to clean up.
 func (g *Group) Add() {
 	g.mu.Lock()

@@ -34,15 +34,15 @@ const (
 	probeShare = 16
 )
 
-// turns is how this process takes turns with others. Times are by a monotonic clock that
-// begins above 0, which stands for never.
+// turns is how this process takes turns with others. Times are by a monotonic clock,
+// and 0 stands for never.
 type turns struct {
 	// left is how many goroutines of this process, counting the holder, may have the lock
 	// before other processes are let in. When the lock comes to this process it is set to the
 	// number of waiters, so that each waiter of any process has one turn before any has two.
 	// If the lock is held only briefly it is two for each, because passing the lock to another
 	// process costs as much as several turns, and the others wait for less than a tenth of a
-	// validity. If then no other process is known to wait it is MaxTurns: a newcomer waits for
+	// validity. If then no other process is known to wait it is maxTurns: a newcomer waits for
 	// that long, once.
 	left int
 

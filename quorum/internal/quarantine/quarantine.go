@@ -277,14 +277,16 @@ func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
 	return q.jump.verdict(true, now)
 }
 
-// Trust ends the quarantine for a restart if the last probe found this run. It isn't
-// remembered: a server that returns after another one had its place lacks the votes of that
-// one.
-func (q *State) Trust(id wire.Identity) {
+// Trust ends the quarantine for a restart if the last probe found this run, and reports whether it
+// did. It isn't remembered: a server that returns after another one had its place lacks the votes of
+// that one.
+func (q *State) Trust(id wire.Identity) (found bool) {
 	//guard:trust-one-run  Trust is for the run that it found
 	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID && id.Epoch == q.id.Epoch {
 		q.restart = term{}
+		return true
 	}
+	return false
 }
 
 // Check says whether the server may vote.

@@ -24,10 +24,8 @@ func (s *Source) Read(p []byte) (int, error) {
 	return s.Reader.Read(p)
 }
 
-// Value draws a value that was never used before: 40 hexadecimal digits, and ":" and the signature
-// if there is one (the owner and the note). Each round has a value of its own, because a late
-// delete of one round must not hit the key of the next (scenario S9m).
-func (s *Source) Value(signature string) (string, error) {
+// Digits draws 40 hexadecimal digits that were never drawn before.
+func (s *Source) Digits() (string, error) {
 	s.mu.Lock()
 	//guard:value-per-round  each round draws a value of its own, so that a late delete of one can't hit the key of the next
 	_, err := io.ReadFull(s.Reader, s.drawn[:])
@@ -38,11 +36,7 @@ func (s *Source) Value(signature string) (string, error) {
 	}
 	var digits [2 * len(raw)]byte
 	hex.Encode(digits[:], raw[:])
-	value := string(digits[:])
-	if signature != "" {
-		value += ":" + signature
-	}
-	return value, nil
+	return string(digits[:]), nil
 }
 
 // Jitter draws a pause from zero to bound, evenly. If the reader fails it returns bound,

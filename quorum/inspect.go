@@ -111,7 +111,8 @@ func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 }
 
 // Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
-// It waits for all instances, but no longer than InstanceTimeout.
+// It waits for all instances, but no longer than InstanceTimeout, or twice that for an instance
+// that has yet to say who it is. A server under two names counts once.
 //
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
 // answered (the Inspection has what was found), ErrInterrupted, or ErrClosed.
@@ -123,8 +124,7 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	ballots := make([]Ballot, len(c.members))
 	var all sync.WaitGroup
 	for i, m := range c.members {
-		// On ctx itself: a look leaves nothing behind.
-		all.Go(func() { ballots[i] = m.ask(ctx, cmd) })
+		all.Go(func() { ballots[i] = m.look(ctx, cmd) })
 	}
 	all.Wait()
 	found := inspection(key, c.majority, ballots)
@@ -135,6 +135,21 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrNoQuorum, Quorum: c.majority.Q, Votes: ballots}
 	}
 	return found, nil
+}
+
+// look asks a server that may be counted: one under two names would count twice, and a replica may
+// be behind. It works on ctx itself, because a look leaves nothing behind.
+func (m *member) look(ctx context.Context, cmd wire.Request) Ballot {
+	own, cancel := m.clock.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
+	if _, err := m.known(own); err != nil {
+		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {
+			err = interrupted(ctx)
+		}
+		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
+	}
+	return m.ask(ctx, cmd)
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {

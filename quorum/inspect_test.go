@@ -166,6 +166,40 @@ func TestInspectAsksServersInQuarantineToo(t *testing.T) {
 	})
 }
 
+// A server that is listed twice counts once, also if nothing was locked before, and a replica doesn't count.
+func TestInspectCountsIndependentMasters(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.servers[0].Put("k", "somebody's", time.Minute)
+		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID = "one", "one" }, 0, 1)
+		f.servers[1].Put("k", "somebody's", time.Minute) // as it is the same server
+		found := f.inspect("k")
+		assert.Nil(t, found.Held())
+		require.Len(t, found.Failed, 1)
+		require.ErrorIs(t, found.Failed[0].Vote.Err, quorum.ErrDuplicate)
+
+		f.identify(func(id *wire.Identity) { id.Role = "slave" }, 2)
+		_, err := f.other().Inspect(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(t, err, quorum.ErrNotMaster)
+	})
+}
+
+// A server that hangs costs an inspection one timeout, or two if it has yet to say who it is.
+func TestInspectOfAHungServer(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.hang(2)
+		at := time.Now()
+		f.inspect("k")
+		assert.LessOrEqual(t, time.Since(at), 2*f.Config().InstanceTimeout)
+		f.resume()
+		f.inspect("k")
+		f.hang(2)
+		at = time.Now()
+		f.inspect("k")
+		assert.Equal(t, f.Config().InstanceTimeout, time.Since(at))
+	})
+}
+
 func TestInspectEndsWithItsContext(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.hang(0, 1, 2)
@@ -202,13 +236,15 @@ func TestInspectWithoutFencing(t *testing.T) {
 // for it.
 func TestCloseWaitsForALookThatWasGivenUp(t *testing.T) {
 	play(t, 3, func(f *fixture) {
+		f.inspect("k")
 		f.hang()
 		ctx, cancel := context.WithTimeout(f.ctx, 10*ms)
 		defer cancel()
+		at := time.Now()
 		_, err := f.Inspect(ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrInterrupted)
-		assert.Equal(f.t, 10*ms, f.elapsed())
+		assert.Equal(f.t, 10*ms, time.Since(at))
 		require.NoError(f.t, f.Close(f.ctx))
-		assert.Equal(f.t, f.Config().InstanceTimeout, f.elapsed())
+		assert.Equal(f.t, f.Config().InstanceTimeout, time.Since(at))
 	}, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
 }

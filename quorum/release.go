@@ -31,6 +31,9 @@ func (l *Lease) Release(ctx context.Context) error {
 		return l.releasedBefore()
 	}
 	before := l.event(nil) // before the end, so that Validity is what was left
+	if before.Validity == 0 {
+		l.end(l.expiry()) // it was lost, and nothing has noticed its deadline
+	}
 	// The holder's contexts end before the first delete is sent, so that no other client can
 	// get the lock while they last.
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted

@@ -270,3 +270,32 @@ func TestReleaseTellsItsHook(t *testing.T) {
 		}
 	})
 }
+
+// A lease that is released after its deadline was lost, whether or not anything has watched the deadline.
+func TestReleaseAfterTheDeadline(t *testing.T) {
+	for name, watch := range map[string]func(*quorum.Lease){"watched": func(l *quorum.Lease) { l.Done() }, "not watched": func(*quorum.Lease) {}} {
+		for _, held := range []time.Duration{fullValidity + 10*ms, 15 * time.Second} {
+			t.Run(fmt.Sprint(name, ", released after ", held), func(t *testing.T) {
+				var lost, released []error
+				play(t, 3, func(f *fixture) {
+					lease := f.acquire("k")
+					watch(lease)
+					time.Sleep(held)
+					err := lease.Release(f.ctx)
+					if held > 10*time.Second {
+						require.ErrorIs(t, err, quorum.ErrNotHeld)
+					} else {
+						require.NoError(t, err, "its keys were there")
+					}
+					require.ErrorIs(t, lease.Err(), quorum.ErrExpired)
+					require.Len(t, lost, 1)
+					require.ErrorIs(t, lost[0], quorum.ErrExpired)
+					require.Equal(t, []error{err}, released)
+				}, func(cfg *quorum.Config) {
+					cfg.Hooks.Lost = func(e quorum.LeaseEvent) { lost = append(lost, e.Err) }
+					cfg.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { released = append(released, e.Err) }
+				})
+			})
+		}
+	}
+}

@@ -50,7 +50,7 @@ func (l *Lease) ExtendTo(ctx context.Context, ttl time.Duration) error {
 		return errNoLease
 	}
 	terms := *l.terms
-	terms.TTL, terms.MaxLife = ttl, 0 // which cuts it
+	terms.TTL, terms.MaxLife = ttl, 0 // MaxLife cuts the TTL, and is no reason to refuse it
 	//guard:extension-covered  no extension is longer than MaxTTL
 	if err := l.state.c.validate(terms); err != nil {
 		return fmt.Errorf("ExtendTo: %w", err)
@@ -97,7 +97,7 @@ type extension struct {
 	capped  bool          // Terms.MaxLife has cut it
 	start   drift.Instant
 	timeout time.Duration     // of each request
-	decided chan<- *extension // gets the extension; has room for it
+	done    chan<- *extension // gets the extension; has room for it
 	verdict majority.Verdict  // guarded by the poll's lock
 }
 
@@ -108,9 +108,10 @@ type extensionBuffer struct {
 	partBuffer   [usual]part
 }
 
-// newExtension makes an extension to full, while no other one is under way, because MaxLife leaves
-// less with time. timeout bounds each request to each instance. It returns none, and perhaps an
-// error, if none is to be sent.
+// newExtension makes an extension to full, cut by MaxLife. The caller has entered the extension
+// (enterExtension), so the cut is computed when the extension is sent, and not before a wait.
+// timeout bounds each request to each instance. It returns none, and perhaps an error, if none is
+// to be sent.
 func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, decided chan<- *extension) (*extension, error) {
 	c := l.state.c
 	left := l.Validity()
@@ -131,7 +132,7 @@ func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, d
 	if c.cfg.Hooks.RoundStarted != nil {
 		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1})
 	}
-	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: ttl < full, timeout: timeout, decided: decided}}
+	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: ttl < full, timeout: timeout, done: decided}}
 	n := len(c.members)
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
@@ -145,19 +146,13 @@ func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, d
 func (c *core) send(all ...*extension) {
 	//guard:extension-start  an extension reads the clocks before it sends anything
 	start := c.reader.Now() // before anything is sent: no key lives shorter than its TTL from here
-	sendAt(start, all)
-	for _, e := range all {
-		e.start = start
-	}
-}
-
-func sendAt(now drift.Instant, all []*extension) {
-	for i := range all[0].state.c.members {
+	for i := range c.members {
 		for _, e := range all {
-			e.sendTo(i, now)
+			e.sendTo(i, start)
 		}
 	}
 	for _, e := range all {
+		e.start = start
 		e.moveOn()
 	}
 }
@@ -190,7 +185,7 @@ func (e *extension) answered(i int, second bool, ballot Ballot) {
 	}
 	e.state.note(i, wire.Restore, ballot.Vote)
 	if ballot.Vote.Outcome == wire.Granted {
-		e.state.settle(i)
+		e.state.noteToken(i)
 	}
 }
 
@@ -206,7 +201,7 @@ func (e *extension) count(i int, vote *wire.Vote) {
 	verdict := e.tally.Count(vote.Outcome)
 	if e.verdict == majority.Pending && verdict != majority.Pending {
 		e.verdict = verdict
-		e.decided <- e
+		e.done <- e
 	}
 }
 

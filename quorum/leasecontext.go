@@ -63,9 +63,8 @@ func (l *Lease) endWith(ctx *leaseContext) {
 	over := l.over
 	if over == nil {
 		if n := len(l.contexts); n == cap(l.contexts) {
-			// Contexts that have ended are forgotten when there would be no room left, so that a
-			// lease that is held for long keeps at most as many of them as of others. That takes
-			// less than to be told by each.
+			// Ended contexts are dropped when the slice is full. So a lease that is held for long keeps
+			// no more ended contexts than live ones. A callback for each context would cost more.
 			l.contexts = slices.DeleteFunc(l.contexts, func(ctx *leaseContext) bool { return ctx.Context.Err() != nil })
 			l.contexts = slices.Grow(l.contexts, len(l.contexts)+1)
 		}

@@ -19,8 +19,9 @@ import (
 //
 // The instance is the first in the key's order that answers and can notify. Processes that disagree on it
 // miss each other's notifications until they agree, and poll meanwhile. A process also polls
-// if the holder lacks the key on that instance, because another client's key was there
-// first: the key is free there, so the process can't queue, and the release finds nothing.
+// if the holder has no key on that instance: another client's key was there first, and has gone
+// since. Enqueue then finds the key free, so the process can't queue, and the holder's release
+// finds nothing to delete.
 //
 // A notification says nothing about the lock. It only ends a pause, and the notified process
 // asks for votes like any other.
@@ -90,6 +91,6 @@ func (c *core) newSubscription(i int, inst wire.Instance) *subscription.Keeper {
 // dequeue gives up a position in the background, if there is one.
 func (c *core) dequeue(key string, p position) {
 	if p.Address != "" {
-		c.subscriptions[p.Server].Dequeue(key, p.Address)
+		c.subscriptions[p.Instance].Dequeue(key, p.Address)
 	}
 }

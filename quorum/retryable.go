@@ -30,7 +30,7 @@ func Retryable(err error) bool {
 	case *WaitError:
 		// Acquire would have waited on. But its last round may have failed for good as its time ended.
 		round, ok := e.Last.(*RoundError)
-		return e.Verdict == ErrExhausted && (!ok || round.permanent() < round.blocking())
+		return e.Verdict == ErrExhausted && (!ok || round.permanentFailures() < round.blocking())
 	case *RoundError:
 		// If only some instances refuse because of the set, the others may be enough.
 		asked := len(e.Votes) > 0 && e.Verdict == ErrSetMismatch
@@ -56,11 +56,11 @@ func Retryable(err error) bool {
 func (e *RoundError) hopeless(blocking int) bool {
 	//guard:overload-is-waited-for  Acquire waits when it wasn't admitted
 	unasked := len(e.Votes) == 0 && !errors.Is(e.Verdict, ErrTaken) && !errors.Is(e.Verdict, ErrOverloaded)
-	return e.permanent() >= blocking || unasked
+	return e.permanentFailures() >= blocking || unasked
 }
 
-// permanent is how many requests failed for good.
-func (e *RoundError) permanent() (n int) {
+// permanentFailures is how many requests failed for good.
+func (e *RoundError) permanentFailures() (n int) {
 	//guard:failed-raises-count  raises that fail for good are not waited for
 	for _, ballots := range [][]Ballot{e.Votes, e.Raises} {
 		for _, ballot := range ballots {

@@ -33,7 +33,7 @@ type round struct {
 	stage   stage
 	tokens  settlement.Tokens // once chosen
 	settled majority.Tally    // in the second stage: Granted counts instances that have the token
-	lost    error             // why, once lost: one of this package's errors itself, and never wrapped
+	why     error             // once lost: one of this package's errors itself, and never wrapped
 	last    []Ballot          // the ballots at the decision, once lost
 	raises  []Ballot          // why instances that granted don't have the token
 }
@@ -313,7 +313,7 @@ func (r *round) count(i int, vote *wire.Vote) {
 		// extension need not restore them.
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
 		if vote.Outcome == wire.Granted && vote.Token >= r.tokens.Last {
-			r.state.settle(i)
+			r.state.noteToken(i)
 		}
 	}
 }
@@ -377,13 +377,13 @@ func (r *round) settle(i int) {
 	case vote.Token < r.tokens.Last:
 		// To be raised; counted when that is answered.
 	default:
-		r.state.settle(i)
-		r.countSettled(r.settles(i))
+		r.state.noteToken(i)
+		r.countSettled(r.tokenVote(i))
 	}
 }
 
-// settles is Granted if an instance that has the token counts for it.
-func (r *round) settles(i int) wire.Outcome {
+// tokenVote is Granted if an instance that has the token counts for it.
+func (r *round) tokenVote(i int) wire.Outcome {
 	if why := r.tokens.Counts(&r.ballots[i].Vote); why != nil {
 		r.note(Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: why}})
 		return wire.Failed
@@ -419,8 +419,8 @@ func (r *round) countRaise(i int, ballot Ballot) {
 	// key was lost proves nothing.
 	//guard:raise-granted  a raise counts only if the instance confirms that the key is still the lease's
 	if ballot.Vote.Outcome == wire.Granted {
-		r.state.settle(i)
-		r.countSettled(r.settles(i))
+		r.state.noteToken(i)
+		r.countSettled(r.tokenVote(i))
 		return
 	}
 	r.note(ballot)
@@ -477,7 +477,7 @@ func (r *round) forfeit() {
 
 // finish decides the round. r.mu is held.
 func (r *round) finish(s stage, why error) {
-	r.stage, r.lost = s, why
+	r.stage, r.why = s, why
 	if s == lost {
 		r.last = slices.Clone(r.ballots)
 	}
@@ -494,11 +494,11 @@ func (r *round) verdict(interrupt error, validity, least time.Duration) error {
 	case r.stage == won && (validity <= 0 || validity < least):
 		// Grants that came too late make no lease: the first of them may have expired
 		// (scenario S3).
-		r.stage, r.lost, r.last = lost, ErrTooSlow, slices.Clone(r.ballots)
+		r.stage, r.why, r.last = lost, ErrTooSlow, slices.Clone(r.ballots)
 	case r.stage == voting || r.stage == raising:
 		r.finish(lost, interrupt)
 	}
-	return r.lost
+	return r.why
 }
 
 // rollBack deletes the round's key on all instances, because a failed request may have been
@@ -514,7 +514,7 @@ func (r *round) rollBack(ctx context.Context) {
 			missing++
 		}
 	}
-	failed := r.lost == ErrNoQuorum || r.lost == ErrTokenRace
+	failed := r.why == ErrNoQuorum || r.why == ErrTokenRace
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(waitFor))

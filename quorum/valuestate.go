@@ -183,8 +183,8 @@ func (h *valueState) shorter(i int, ttl time.Duration) time.Duration {
 	return 0
 }
 
-// settle notes that instance i's counter is at least the lease's token.
-func (h *valueState) settle(i int) {
+// noteToken notes that instance i's counter is at least the lease's token.
+func (h *valueState) noteToken(i int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.slots[i].token = true

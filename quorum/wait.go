@@ -19,20 +19,20 @@ import (
 // process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only the
 // first look at each lock is counted, so that no waiter wakes only to count.
 type wait struct {
-	c         *Coordinator
-	key       string // that it waits for: of several the first in the way
-	all       keys   // that it acquires
-	began     drift.Instant
-	ctx       context.Context // the caller's, bounded by Terms.MaxWait
-	waiter    waiter
-	server    int                  // the instance with the queue that the waiter is in, if there is a keeper
-	keeper    *subscription.Keeper // of the subscription there, nil if it is not used
-	tries     int
-	freedAt   int           // tries when the lock was last released to this waiter, see freed and pause
-	freedWhen time.Duration // and the monotonic clock
-	split     bool          // the last round was split between clients
-	last      *RoundError   // of the last try
-	remains   *valueState   // the last round's value, which may still be on instances
+	c           *Coordinator
+	key         string // that it waits for: of several the first in the way
+	all         keys   // that it acquires
+	began       drift.Instant
+	ctx         context.Context // the caller's, bounded by Terms.MaxWait
+	waiter      waiter
+	instance    int                  // the one with the queue that the waiter is in, if there is a keeper
+	keeper      *subscription.Keeper // of the subscription there, nil if it is not used
+	tries       int
+	notifiedTry int           // tries when a release last notified this waiter, see wasNotified and pause
+	notifiedAt  time.Duration // and the monotonic clock
+	split       bool          // the last round was split between clients
+	last        *RoundError   // of the last try
+	remains     *valueState   // the last round's value, which may still be on instances
 
 	here, elsewhere bool // see WaitEnd
 	part            bool // of an AcquireAny, which calls the hooks of waits itself
@@ -80,7 +80,7 @@ func (w *wait) ended(caller context.Context, lease *Lease, err error) {
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
 	for {
-		lease, opts, ok := w.turn()
+		lease, opts, ok := w.untilDue()
 		switch {
 		case !ok:
 			return nil, w.gaveUp(caller)
@@ -154,20 +154,18 @@ func (w *wait) exhausted() bool {
 	return w.c.terms.MaxTries > 0 && w.tries >= w.c.terms.MaxTries
 }
 
-// turn waits until a round is due, and returns its options, or until the waiter is handed a
+// untilDue waits until a round is due, and returns its options, or until the waiter is handed a
 // lease; ok is false when the wait is over.
-func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
+func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 	if w.tries > 0 && w.rests() {
 		if opts, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
 			return nil, opts, false
 		}
 	}
-	// A round is due if this process holds no lease and no waiter is before this one.
-	due := true
+	counts := true             // the next look is a try
 	var timer <-chan time.Time // for the next look that is a try
 	for waited := false; ; {
 		p := w.waiter.look(waited)
-		opts.oneFirst = opts.oneFirst || p.Notified
 		if lease := p.Handed; lease != nil {
 			if lease.fit() {
 				return lease, opts, w.ctx.Err() == nil && !w.c.closed()
@@ -177,6 +175,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 			continue
 		}
 		left := heldFor(p.Holder)
+		// A round is due if this process holds no lease and no waiter is before this one.
 		if p.First && left == 0 {
 			pause := w.stepBack()
 			if pause <= 0 {
@@ -192,8 +191,8 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 			continue
 		}
 		waited, w.here = true, true
-		if due {
-			due = false
+		if counts {
+			counts = false
 			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
 			w.tries++
 			w.last = w.taken(p.Holder)
@@ -211,7 +210,7 @@ func (w *wait) turn() (lease *Lease, opts roundOptions, ok bool) {
 		select {
 		case <-over:
 		case <-timer:
-			due = true
+			counts = true
 		case <-w.waiter.news():
 		case <-w.ctx.Done():
 			return nil, opts, false
@@ -280,18 +279,18 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		return roundOptions{oneFirst: w.split}, w.ctx.Err() == nil && !w.c.closed()
 	}
 	timer := w.c.clock.After(pause)
-	var stands position
+	var at position
 	// A round that was not admitted found too many requests under way. The waiter sends no
 	// others to queue.
-	polls := last != nil && errors.Is(last.Verdict, ErrOverloaded)
-	if !polls {
-		stands = w.subscribe()
+	overloaded := last != nil && errors.Is(last.Verdict, ErrOverloaded)
+	if !overloaded {
+		at = w.subscribe()
 	}
 	address := "" // of the last try to queue
 	for {
-		if at := w.address(); !polls && at != "" && at != address {
-			address = at
-			queued, free, ok := w.enqueue(at, stands.Notified, yield)
+		if now := w.address(); !overloaded && now != "" && now != address {
+			address = now
+			queued, free, ok := w.enqueue(now, at.Notified, yield)
 			switch {
 			case !ok:
 				return roundOptions{}, false
@@ -315,9 +314,9 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		// Also at the end of the pause: a notification may have come while the waiter queued.
 		switch news := w.waiter.look(true); {
 		case news.Handed != nil:
-			return roundOptions{}, true // for turn to take
+			return roundOptions{}, true // for untilDue to take
 		case news.Notified:
-			w.freed()
+			w.wasNotified()
 			// The release was sent to all instances before it notified, and only this process
 			// was notified: there is no need to ask one instance first.
 			return roundOptions{}, true
@@ -328,16 +327,16 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 	}
 }
 
-// freed notes that a release notified the waiter, so that its next pauses are short.
+// wasNotified notes that a release notified the waiter, so that its next pauses are short.
 //
 // A notification may be about the waiter's own key, which it deleted after a lost round. Where
 // that goes on, as with a stale key on a quorum, most pauses must be long nevertheless.
-func (w *wait) freed() {
+func (w *wait) wasNotified() {
 	now := w.c.reader.Now().Mono
-	if w.freedAt == 0 || now-w.freedWhen > 4*w.c.cfg.BackoffMax {
+	if w.notifiedTry == 0 || now-w.notifiedAt > 4*w.c.cfg.BackoffMax {
 		//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
-		w.freedAt = w.tries
-		w.freedWhen = now
+		w.notifiedTry = w.tries
+		w.notifiedAt = now
 	}
 }
 
@@ -351,7 +350,7 @@ func (w *wait) subscribe() position {
 		if keeper != nil {
 			keeper.Use()
 		}
-		w.server, w.keeper = at, keeper
+		w.instance, w.keeper = at, keeper
 	}
 	if keeper == nil {
 		at = -1
@@ -379,7 +378,7 @@ func (w *wait) address() string {
 // enqueue asks for a position in the queue; ok is false when the wait is over.
 func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool) {
 	// Before the request is sent, because the notification may come before the answer.
-	w.c.dequeue(w.key, w.waiter.stand(position{Server: w.server, Address: address}))
+	w.c.dequeue(w.key, w.waiter.setPosition(position{Instance: w.instance, Address: address}))
 	// In variables of its own: the answer may come when the wait is over.
 	var answer struct{ queued, free bool }
 	keeper, done := w.keeper, make(chan struct{})
@@ -396,7 +395,7 @@ func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool
 		return false, false, false
 	}
 	if !queued {
-		w.waiter.stand(position{})
+		w.waiter.setPosition(position{})
 	}
 	return queued, free, true
 }
@@ -407,15 +406,15 @@ func (w *wait) refusedThere(last *RoundError) bool {
 	if last == nil || len(last.Votes) == 0 {
 		return false
 	}
-	vote := last.Votes[w.server].Vote
+	vote := last.Votes[w.instance].Vote
 	return vote.Outcome == wire.Refused && vote.Err == nil && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
 }
 
 // leave ends the wait. A lease that the waiter was handed meanwhile is released, and so handed
 // to the next waiter.
 func (w *wait) leave(won bool) {
-	handed, stands := w.waiter.leave(won)
-	w.c.dequeue(w.key, stands)
+	handed, at := w.waiter.leave(won)
+	w.c.dequeue(w.key, at)
 	w.unsubscribe()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
 	if handed != nil && !won {
@@ -433,7 +432,7 @@ func (w *wait) leave(won bool) {
 func (w *wait) pause(last *RoundError, notified bool) time.Duration {
 	bound := w.c.cfg.BackoffMax
 	// BackoffMin<<shift may overflow, so BackoffMax is shifted.
-	if shift := max(w.tries-w.freedAt-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
+	if shift := max(w.tries-w.notifiedTry-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
 		bound = w.c.cfg.BackoffMin << shift
 	}
 	pause := w.c.random.Jitter(bound)

@@ -12,7 +12,8 @@ import (
 
 // waitQueues has the wait queues of this process: for each key the goroutines that want it, and
 // the lease that this process has on it. Package handoff has the rules. This type adds the
-// clock, the lock and the channels.
+// clock, the lock and the channels. "This process" means this Coordinator and its views: two
+// Coordinators in one program are two processes here.
 //
 // Nothing here blocks or calls user code. A waiter's context belongs to the user, so the waiter
 // checks it, and not the goroutine that hands it a lease.
@@ -41,15 +42,15 @@ type (
 
 // waiter is one goroutine in a queue.
 type waiter struct {
-	all *waitQueues
-	key string
-	c   *Coordinator    // for a lease that is handed to it
-	ctx context.Context // the same
+	queues *waitQueues
+	key    string
+	c      *Coordinator    // whose terms a lease that is handed to it gets
+	ctx    context.Context // whose values such a lease keeps
 
 	several bool // it wants several locks at once, and can't be handed the lease of one
 
-	wake     chan struct{} // nil until the goroutine waits
-	notified bool          // before that
+	wake     chan struct{} // made by the first call of news
+	notified bool          // since the last look; news reads it when it makes wake
 }
 
 func newWaitQueues(cfg *Config, reader *drift.Reader, polls bool) *waitQueues {
@@ -67,7 +68,7 @@ func (l *waitQueues) polls() bool { return l.rules.Polls }
 func (l *waitQueues) enter(w *waiter) (waiters int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w.all = l
+	w.queues = l
 	q := l.queueLocked(w.key)
 	q.Enter(w)
 	return q.Waiting()
@@ -75,11 +76,11 @@ func (l *waitQueues) enter(w *waiter) (waiters int) {
 
 // lock locks the queues and returns the waiter's queue.
 func (w *waiter) lock() *queue {
-	w.all.mu.Lock()
-	return w.all.queues[w.key]
+	w.queues.mu.Lock()
+	return w.queues.queues[w.key]
 }
 
-func (w *waiter) unlock() { w.all.mu.Unlock() }
+func (w *waiter) unlock() { w.queues.mu.Unlock() }
 
 // news receives when the waiter should look at its queue.
 func (w *waiter) news() <-chan struct{} {
@@ -142,7 +143,7 @@ func (w *waiter) leave(won bool) (handed *Lease, withdraw position) {
 	defer w.unlock()
 	wake, handed, withdraw := q.Leave(w, won)
 	wake.notifyLocked()
-	w.all.dropLocked(w.key, q)
+	w.queues.dropLocked(w.key, q)
 	return handed, withdraw
 }
 
@@ -163,7 +164,7 @@ func (l *waitQueues) held(lease *Lease) {
 func (w *waiter) successors() int {
 	q := w.lock()
 	defer w.unlock()
-	return q.Successors(w.all.reader.Now().Mono)
+	return q.Successors(w.queues.reader.Now().Mono)
 }
 
 // handOff hands the lease, which its holder has ended, to the first waiter. It reports false if
@@ -254,7 +255,7 @@ func (w *waiter) yields() time.Duration {
 	if !q.Yields() {
 		return 0 // without a look at the clocks
 	}
-	return q.StepBack(w.all.reader.Now().Mono)
+	return q.StepBack(w.queues.reader.Now().Mono)
 }
 
 // refused notes a lost round.
@@ -266,7 +267,7 @@ func (w *waiter) refused(err *RoundError) {
 	}
 	q.lost = err
 	if errors.Is(err.Verdict, ErrTaken) {
-		q.Taken(w.all.reader.Now().Mono)
+		q.Taken(w.queues.reader.Now().Mono)
 	}
 }
 
@@ -277,33 +278,33 @@ func (w *waiter) lastLost() *RoundError {
 	return q.lost
 }
 
-// stand sets this process's position, and returns the one that it had at another instance.
-func (w *waiter) stand(p position) (before position) {
+// setPosition sets this process's position, and returns the one that it had at another instance.
+func (w *waiter) setPosition(p position) (before position) {
 	q := w.lock()
 	defer w.unlock()
-	return q.Stand(p, w.all.reader.Now().Mono)
+	return q.SetPosition(p, w.queues.reader.Now().Mono)
 }
 
 // notified takes in a notification, and reports whether a goroutine here waits for the key.
-func (l *waitQueues) notified(key string, server int) bool {
+func (l *waitQueues) notified(key string, instance int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queues[key]
 	if q == nil {
 		return false
 	}
-	wake, ok := q.Notify(server)
+	wake, ok := q.Notify(instance)
 	wake.notifyLocked()
 	return ok
 }
 
-// changed notifies the waiters that use the subscription at a server: it was opened, or lost
+// changed notifies the waiters that use the subscription at an instance: it was opened, or lost
 // together with their positions.
-func (l *waitQueues) changed(server int) {
+func (l *waitQueues) changed(instance int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, q := range l.queues {
-		q.Changed(server).notifyLocked()
+		q.Changed(instance).notifyLocked()
 	}
 }
 

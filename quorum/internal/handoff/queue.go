@@ -29,13 +29,13 @@ type Queue[W, L comparable] struct {
 	freed, notified bool // what the first waiter has yet to learn
 
 	turns    turns
-	position Position // in the queue that a server keeps
-	server   int      // that is to notify the first waiter, -1 for none
+	position Position // in the queue that an instance keeps
+	instance int      // that is to notify the first waiter, -1 for none
 }
 
 // New returns an empty queue.
 func New[W, L comparable](rules *Rules) Queue[W, L] {
-	return Queue[W, L]{rules: rules, server: -1}
+	return Queue[W, L]{rules: rules, instance: -1}
 }
 
 // View is what a waiter sees of its queue.

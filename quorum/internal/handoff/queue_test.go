@@ -69,7 +69,7 @@ func (m *model) clone() *model {
 type key struct {
 	account
 	waiting                    [3]int
-	holder, handed, server     int
+	holder, handed, instance   int
 	competing, freed, notified bool
 	turns                      turns
 	position                   Position
@@ -77,7 +77,7 @@ type key struct {
 
 func (m *model) key() key {
 	q := &m.q
-	k := key{m.account, [3]int{}, q.holder, q.handed, q.server, q.competing, q.freed, q.notified, q.turns, q.position}
+	k := key{m.account, [3]int{}, q.holder, q.handed, q.instance, q.competing, q.freed, q.notified, q.turns, q.position}
 	copy(k.waiting[:], q.waiting)
 	return k
 }
@@ -146,7 +146,7 @@ func (m *model) play(e event) (wrong string) {
 	case "loses":
 		m.q.Taken(m.now)
 		m.q.Subscribe(0)
-		m.q.Stand(Position{Address: "here"}, m.now)
+		m.q.SetPosition(Position{Address: "here"}, m.now)
 		m.does[i], m.limit, m.contested = resting, 0, m.now+contestedFor
 	case "releases", "briefly":
 		m.left.releases--

@@ -106,12 +106,12 @@ func TestOtherProcessIsLetInOnce(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	q := queueOf(Rules{}, 2)
-	at := func(server int) Position { return Position{Server: server, Address: "here"} }
+	at := func(instance int) Position { return Position{Instance: instance, Address: "here"} }
 	assert.Zero(t, q.Subscribe(1))
-	assert.Zero(t, q.Stand(at(1), 1))
+	assert.Zero(t, q.SetPosition(at(1), 1))
 	assert.Equal(t, at(1), q.Subscribe(1), "it has one there")
 	assert.Zero(t, q.Subscribe(2))
-	assert.Equal(t, at(1), q.Stand(at(2), 1), "it had one elsewhere")
+	assert.Equal(t, at(1), q.SetPosition(at(2), 1), "it had one elsewhere")
 
 	_, ok := q.Notify(1)
 	assert.False(t, ok, "it isn't in that queue any more")
@@ -127,14 +127,14 @@ func TestPositions(t *testing.T) {
 	assert.Equal(t, 1, q.Changed(2))
 	assert.Zero(t, q.Subscribe(2), "it was lost with the subscription")
 
-	q.Stand(at(2), 1)
+	q.SetPosition(at(2), 1)
 	_, _, withdraw := q.Leave(1, false)
 	assert.Zero(t, withdraw, "the next waiter uses it")
 	_, _, withdraw = q.Leave(2, true)
 	assert.Equal(t, at(2), withdraw, "the lock came without it")
 
 	q.Enter(1)
-	q.Stand(at(2), 1)
+	q.SetPosition(at(2), 1)
 	q.Notify(2)
 	_, _, withdraw = q.Leave(1, true)
 	assert.Zero(t, withdraw, "the notification was for this")

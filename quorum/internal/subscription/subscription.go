@@ -30,7 +30,7 @@ type Config struct {
 
 	// Ask waits for the vote on a request that send sends, or for ctx's end.
 	Ask func(ctx context.Context, op wire.Op, send func(timeout time.Duration, to wire.Receiver)) wire.Vote
-	// Run is the server's run that the last probe found.
+	// Run is the server's run that the last probe found, empty if it isn't known now.
 	Run func() wire.Run
 	// Permanent reports whether waiting can't cure an error.
 	Permanent func(error) bool
@@ -177,10 +177,15 @@ func (k *Keeper) serve(subscription wire.Subscription) (idle bool) {
 			if k.idle() {
 				return true
 			}
-			// The address may lead to another server, which notifies nothing here.
+			// The address may lead to another server, which notifies nothing here. A server that
+			// has yet to be probed, or hides its run, shows none.
+			now := k.cfg.Run()
 			//guard:notified-by-voters  waiters are notified by the server that votes
-			if k.cfg.Run() != run {
+			if now != "" && run != "" && now != run {
 				return false
+			}
+			if now != "" {
+				run = now
 			}
 		}
 	}
@@ -229,7 +234,8 @@ func (k *Keeper) Enqueue(ctx context.Context, key, address string, front, yield 
 }
 
 // Dequeue gives up a position, in the background. The process doesn't Enqueue for the key
-// again before that has ended.
+// again before that has ended. An Enqueue that began just before may lose its position to it: then
+// one notification is lost.
 func (k *Keeper) Dequeue(key, address string) {
 	done := make(chan struct{})
 	k.mu.Lock()

@@ -146,6 +146,23 @@ func TestANewRunTakesANewSubscription(t *testing.T) {
 	})
 }
 
+// A run that isn't known for a while says nothing: positions in queues are kept.
+func TestAnUnknownRunKeepsTheSubscription(t *testing.T) {
+	play(t, func(t *testing.T, s *server, k *subscription.Keeper) {
+		s.run.Store(wire.Run(""))
+		k.Use()
+		defer k.Leave()
+		for _, run := range []wire.Run{"", "one", "", "one"} {
+			s.run.Store(run)
+			time.Sleep(time.Minute)
+		}
+		require.Equal(t, int32(1), s.subscribed.Load())
+		s.run.Store(wire.Run("two"))
+		time.Sleep(time.Minute)
+		require.Equal(t, int32(2), s.subscribed.Load())
+	})
+}
+
 func TestThatItCannotNotifyIsReportedOnce(t *testing.T) {
 	play(t, func(t *testing.T, s *server, k *subscription.Keeper) {
 		s.err = errPermanent

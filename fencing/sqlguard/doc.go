@@ -23,7 +23,14 @@
 //	return tx.Commit()
 //
 // The transaction is a *sql.Tx or something else that is a Tx, such as a
-// transaction of pgx (PGX).
+// transaction of pgx (PGX). A pool is refused, and so is a connection on which no
+// transaction was begun, because each of their statements commits on its own.
+//
+// CreateTable makes the table, or looks at the one that is there, and refuses it if
+// a stale token could pass in it: with tokens as text 9 is larger than 10, and an
+// unlogged table of PostgreSQL is empty after a crash. It also refuses a table that
+// could take two resources for one, by a collation for example. Its error says how
+// to fix the table.
 //
 // A fence column (Table) keeps the mark in the row that it protects. There is no
 // second table and no second lock, and it works with any statement of your own:
@@ -65,8 +72,10 @@
 //
 // Config.Table names the database ("app.fencing_marks"), because each connection
 // has one of its own choice. A temporary table of that name would hide it, from the
-// connection that made it: make none. CreateTable checks the engine and the key of
-// a table that is there. Connections need autocommit, which is on by default.
+// connection that made it: make none. The engine must be InnoDB, and there must be no
+// other unique key than the resource: ON DUPLICATE KEY UPDATE looks at all of them.
+// CreateTable checks both, and the columns. Connections need autocommit, which is on
+// by default.
 //
 // A fence column must be a BIGINT: without strict mode MySQL cuts what doesn't fit,
 // in silence, so that lower tokens would pass. sql_mode has STRICT_TRANS_TABLES by default.

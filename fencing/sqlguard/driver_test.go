@@ -15,7 +15,7 @@ import (
 type script struct {
 	queries  []string
 	args     [][]driver.NamedValue
-	rows     []any // of one column
+	rows     []any // of one column; a []string is a row of several
 	err      error // of a statement
 	errAt    int   // of the one with this number, from 1; 0: of all
 	rowsErr  error // after the rows
@@ -74,8 +74,16 @@ type scriptRows struct {
 	err  error
 }
 
-func (*scriptRows) Columns() []string { return []string{"token"} }
-func (*scriptRows) Close() error      { return nil }
+func (r *scriptRows) Columns() []string {
+	if len(r.rows) > 0 {
+		if row, ok := r.rows[0].([]string); ok {
+			return row
+		}
+	}
+	return []string{"token"}
+}
+
+func (*scriptRows) Close() error { return nil }
 
 func (r *scriptRows) Next(dest []driver.Value) error {
 	if len(r.rows) == 0 {
@@ -84,6 +92,14 @@ func (r *scriptRows) Next(dest []driver.Value) error {
 		}
 		return io.EOF
 	}
-	dest[0], r.rows = r.rows[0], r.rows[1:]
+	row := r.rows[0]
+	r.rows = r.rows[1:]
+	several, ok := row.([]string)
+	if !ok {
+		dest[0] = row
+	}
+	for i, value := range several {
+		dest[i] = value
+	}
 	return nil
 }

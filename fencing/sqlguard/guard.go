@@ -42,6 +42,7 @@ var ErrCorrupt = errors.New("sqlguard: the mark is not a token")
 // Guard fails.
 type Guard struct {
 	config Config
+	table  string // quoted
 	schema string
 	upsert string
 	remove string
@@ -93,7 +94,7 @@ func New(c Config) (*Guard, error) {
 			" ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(" + d.larger() + "(token, ?))"
 	}
 	remove := "DELETE FROM " + table + " WHERE resource = " + d.arg(1)
-	return &Guard{config: c, schema: schema, upsert: upsert, remove: remove}, nil
+	return &Guard{config: c, table: table, schema: schema, upsert: upsert, remove: remove}, nil
 }
 
 // Admit implements fencing.Guard. It commits on its own, and waits for the
@@ -154,11 +155,15 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 // lock. Call CheckTx before the first SAVEPOINT, or once more
 // after the rollback.
 func (g *Guard) CheckTx(ctx context.Context, tx Tx, resource string, t fencing.Token) error {
-	if err := checkTx(tx, fmt.Sprintf("resource %q", resource)); err != nil {
+	what := fmt.Sprintf("resource %q", resource)
+	if err := checkTx(tx, what); err != nil {
 		return err
 	}
 	if g == nil || g.upsert == "" {
 		return errNotMade
+	}
+	if err := checkBegun(ctx, g.config.Dialect, tx, what); err != nil {
+		return err
 	}
 	return g.show(ctx, tx, resource, t)
 }

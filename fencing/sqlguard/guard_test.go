@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,8 +104,12 @@ func TestWhatIsNoTransaction(t *testing.T) {
 	require.NoError(t, err)
 	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: sqlguard.PostgreSQL, Name: "a"})
 	require.NoError(t, err)
+	type pool struct{ *sql.DB }        // as those of sqlx and bun
+	type wrapped struct{ sqlguard.Tx } // as gorm's PreparedStmtDB, and the clients of ent
+	type transaction struct{ *sql.Tx }
 	for says, tx := range map[string]sqlguard.Tx{
-		"is a *sql.DB, which commits": db, "the transaction for": nil, "is nil": (*sql.Tx)(nil), "nil; pass": (*sql.Conn)(nil),
+		"is a *sql.DB, which has no Commit": db, "*sqlguard_test.pool, which has no Commit": &pool{db}, "sqlguard_test.wrapped, which": wrapped{db},
+		"the transaction for": nil, "is nil": (*sql.Tx)(nil), "nil; pass": (*sql.Conn)(nil),
 		"that writes": sqlguard.PGX[*pgxRows, pgxTag]((*pgxTx)(nil)), "r": sqlguard.PGX[*pgxRows, pgxTag](nil),
 	} {
 		assert.ErrorContains(t, g.CheckTx(ctx, tx, "r", 5), says)
@@ -113,11 +118,65 @@ func TestWhatIsNoTransaction(t *testing.T) {
 	}
 	assert.Empty(t, s.queries)
 
-	conn, err := db.Conn(ctx)
+	tx, err := db.BeginTx(ctx, nil)
 	require.NoError(t, err)
-	defer func() { assert.NoError(t, conn.Close()) }()
-	assert.NoError(t, g.CheckTx(ctx, conn, "r", 5), "on which the caller began a transaction")
-	assert.NoError(t, table.UpdateTx(ctx, conn, 7, 5, nil))
+	defer func() { assert.NoError(t, tx.Rollback()) }()
+	assert.NoError(t, g.CheckTx(ctx, transaction{tx}, "r", 5))
+	assert.NoError(t, table.UpdateTx(ctx, transaction{tx}, 7, 5, nil))
+	assert.Len(t, s.queries, 2)
+}
+
+// TestConnections: a check on a connection asks whether it has a transaction.
+func TestConnections(t *testing.T) {
+	within, away := errors.New("cannot start a transaction within a transaction"), errors.New("away")
+	for _, c := range []struct {
+		name    string
+		dialect sqlguard.Dialect
+		err     error // of the statement with the number
+		errAt   int
+		says    string // "": it passes
+		asks    []string
+	}{
+		{"begun", sqlguard.PostgreSQL, nil, 0, "", []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"}},
+		{"not begun", sqlguard.PostgreSQL, away, 1, "SAVEPOINT sqlguard_begun failed: away; if no transaction was begun", []string{"SAVEPOINT sqlguard_begun"}},
+		{"begun", sqlguard.MySQL, nil, 0, "", []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"}},
+		{"not begun", sqlguard.MySQL, away, 2, "RELEASE SAVEPOINT sqlguard_begun failed: away; if no transaction was begun", []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"}},
+		{"begun", sqlguard.SQLite, within, 1, "", []string{"BEGIN"}},
+		{"not begun", sqlguard.SQLite, nil, 0, "no transaction was begun", []string{"BEGIN", "ROLLBACK"}},
+		{"not ended", sqlguard.SQLite, away, 2, "no transaction was begun", []string{"BEGIN", "ROLLBACK"}},
+		{"unknown", sqlguard.SQLite, away, 1, "is unknown: away", []string{"BEGIN"}},
+	} {
+		t.Run(c.dialect.String()+" "+c.name, func(t *testing.T) {
+			ctx, s := t.Context(), &script{rows: []any{int64(5)}, affected: result{1, 5}, err: c.err, errAt: c.errAt}
+			db := openScript(t, s)
+			conn, err := db.Conn(ctx)
+			require.NoError(t, err)
+			defer func() { assert.NoError(t, conn.Close()) }()
+			g, err := sqlguard.New(sqlguard.Config{DB: db, Dialect: c.dialect, Table: "d.m"})
+			require.NoError(t, err)
+			table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: c.dialect, Name: "a"})
+			require.NoError(t, err)
+			for _, check := range []func(sqlguard.Tx) error{
+				func(tx sqlguard.Tx) error { return g.CheckTx(ctx, tx, "r", 5) },
+				func(tx sqlguard.Tx) error { return table.UpdateTx(ctx, tx, 7, 5, nil) },
+			} {
+				s.queries = nil
+				err := check(struct{ *sql.Conn }{conn})
+				if c.says == "" {
+					require.NoError(t, err)
+					require.Len(t, s.queries, len(c.asks)+1)
+					assert.Equal(t, c.asks, s.queries[:len(c.asks)])
+					continue
+				}
+				require.ErrorContains(t, err, c.says)
+				assert.ErrorContains(t, err, "struct { *sql.Conn }")
+				if c.err != nil {
+					assert.ErrorIs(t, err, c.err)
+				}
+				assert.Equal(t, c.asks, s.queries)
+			}
+		})
+	}
 }
 
 // pgxTx has the methods of pgx.Tx, with pgx's own types for their results.
@@ -301,28 +360,59 @@ func TestSchema(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, text, `CREATE TABLE IF NOT EXISTS "s"."Marks" (`)
 
-	s := &script{affected: rows(0)}
-	require.NoError(t, newGuard(t, s).CreateTable(t.Context()))
-	text, err = sqlguard.Schema(sqlguard.PostgreSQL, "")
-	require.NoError(t, err)
-	assert.Equal(t, []string{text}, s.queries)
-	s.err = errors.New("denied")
-	assert.ErrorIs(t, newGuard(t, s).CreateTable(t.Context()), s.err)
-
 	text, err = sqlguard.Schema(sqlguard.MySQL, "d.Marks")
 	require.NoError(t, err)
 	assert.Equal(t, "CREATE TABLE IF NOT EXISTS `d`.`Marks` (\n\tresource VARBINARY(1024) NOT NULL PRIMARY KEY,\n"+
 		"\ttoken BIGINT NOT NULL CHECK (token BETWEEN 1 AND 9007199254740991)\n) ENGINE=InnoDB ROW_FORMAT=DYNAMIC", text)
 	_, err = sqlguard.Schema(sqlguard.MySQL, "")
 	assert.ErrorContains(t, err, "want database.table")
-	s = &script{affected: rows(0)}
-	g, err := sqlguard.New(sqlguard.Config{DB: openScript(t, s), Dialect: sqlguard.MySQL, Table: "d.Marks"})
-	require.NoError(t, err)
-	assert.ErrorContains(t, g.CreateTable(t.Context()), "its engine is not InnoDB")
-	require.Len(t, s.queries, 2)
-	assert.Equal(t, text, s.queries[0])
-	s.rows = []any{int64(1)}
-	assert.NoError(t, g.CreateTable(t.Context()))
-	s.rowsErr = errors.New("away")
-	assert.ErrorIs(t, g.CreateTable(t.Context()), s.rowsErr)
+}
+
+// TestCreateTable: it believes no table of which the database says something else than is wanted,
+// or nothing. Package sqlguardtest asks real databases.
+func TestCreateTable(t *testing.T) {
+	for _, c := range []struct {
+		dialect sqlguard.Dialect
+		facts   []any
+	}{
+		{sqlguard.PostgreSQL, []any{[]string{"kind", "table"}, []string{"persistence", "LOGGED"}, []string{"column resource", "text"},
+			[]string{"collation of resource", "deterministic"}, []string{"collation of unique keys", "deterministic"},
+			[]string{"column token", "bigint"}}},
+		{sqlguard.SQLite, []any{[]string{"column resource", "TEXT"}, []string{"column token", "INTEGER"}, []string{"unique key", "resource"}}},
+		{sqlguard.MySQL, []any{[]string{"kind", "BASE TABLE"}, []string{"engine", "InnoDB"}, []string{"unique key", "resource"},
+			[]string{"column resource", "varbinary(1024)"}, []string{"column token", "bigint"}}},
+	} {
+		t.Run(c.dialect.String(), func(t *testing.T) {
+			s := &script{affected: rows(0), rows: c.facts}
+			g, err := sqlguard.New(sqlguard.Config{DB: openScript(t, s), Dialect: c.dialect, Table: "s.Marks"})
+			require.NoError(t, err)
+			require.NoError(t, g.CreateTable(t.Context()))
+			text, err := sqlguard.Schema(c.dialect, "s.Marks")
+			require.NoError(t, err)
+			assert.Equal(t, text, s.queries[0])
+			for i := range s.queries[1:] {
+				assert.Equal(t, []any{"s", "Marks"}, []any{s.args[i+1][0].Value, s.args[i+1][1].Value})
+			}
+
+			for i, fact := range c.facts {
+				name := fact.([]string)[0]
+				s.rows = slices.Delete(slices.Clone(c.facts), i, i+1)
+				assert.ErrorContains(t, g.CreateTable(t.Context()), "s.Marks can't keep marks: its "+name+" is missing, want ")
+				s.rows = append(slices.Clone(c.facts), []string{name, "another"})
+				assert.ErrorContains(t, g.CreateTable(t.Context()), "s.Marks can't keep marks: its "+name+" is another, want ")
+			}
+			s.rows = append(slices.Clone(c.facts), []string{"column note", "another"})
+			assert.NoError(t, g.CreateTable(t.Context()), "a column of the user's own")
+
+			s.rowsErr = errors.New("away")
+			assert.ErrorIs(t, g.CreateTable(t.Context()), s.rowsErr)
+			s.rowsErr, s.rows = nil, []any{[]string{"one"}}
+			assert.ErrorContains(t, g.CreateTable(t.Context()), "look at table s.Marks")
+			s.rows, s.err = c.facts, errors.New("denied")
+			for i := range 2 {
+				s.queries, s.errAt = nil, i+1
+				assert.ErrorIs(t, g.CreateTable(t.Context()), s.err)
+			}
+		})
+	}
 }

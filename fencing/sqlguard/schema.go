@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 )
 
 // defaultTable is the table of marks unless Config names another. Like every
@@ -52,8 +51,11 @@ func Schema(d Dialect, table string) (string, error) {
 
 // CreateTable runs Schema on the guard's database. Several processes should not
 // do so at the same moment: PostgreSQL may then fail in one of them although it
-// says IF NOT EXISTS. In MySQL it also checks a table that is there already: without InnoDB or
-// the primary key, all tokens would pass.
+// says IF NOT EXISTS.
+//
+// If the table is there already, CreateTable checks its kind, columns and unique keys. It refuses a
+// table in which a stale token could pass or two resources could share a mark. So call it even if a
+// migration creates the table. It does not check triggers.
 func (g *Guard) CreateTable(ctx context.Context) error {
 	if g == nil || g.config.DB == nil {
 		return errNotMade
@@ -61,20 +63,5 @@ func (g *Guard) CreateTable(ctx context.Context) error {
 	if _, err := g.config.DB.ExecContext(ctx, g.schema); err != nil {
 		return fmt.Errorf("sqlguard: create table %s: %w", g.config.Table, err)
 	}
-	if g.config.Dialect != MySQL {
-		return nil
-	}
-	database, table, _ := strings.Cut(g.config.Table, ".")
-	_, n, err := number(ctx, g.config.DB, fitTable, database, table, database, table)
-	switch {
-	case err != nil:
-		return fmt.Errorf("sqlguard: look at table %s: %w", g.config.Table, err)
-	case n == 0:
-		return fmt.Errorf("sqlguard: table %s is there, but its engine is not InnoDB, or its primary key is not the column resource alone; create it by Schema", g.config.Table)
-	}
-	return nil
+	return g.fits(ctx)
 }
-
-// fitTable has a row if a table of MySQL can keep marks.
-const fitTable = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND ENGINE = 'InnoDB' AND " +
-	"(SELECT GROUP_CONCAT(COLUMN_NAME) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND INDEX_NAME = 'PRIMARY') = 'resource'"

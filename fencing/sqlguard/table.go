@@ -143,6 +143,9 @@ func (t *Table) UpdateTx(ctx context.Context, tx Tx, key any, tok fencing.Token,
 	if err != nil {
 		return err
 	}
+	if err := checkBegun(ctx, t.config.Dialect, tx, t.resource(key)); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sqlguard: %s not updated with token %d: %w", t.resource(key), uint64(tok), err)
 	}

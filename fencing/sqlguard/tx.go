@@ -6,18 +6,35 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
-// Tx is a transaction of the caller's: a *sql.Tx, or what has its methods, such as those of sqlx,
-// bun and gorm (Statement.ConnPool); or a *sql.Conn on which the caller began a transaction, with
-// BEGIN IMMEDIATE for example. PGX makes one of pgx's.
+// Tx is a transaction of the caller's: a *sql.Tx, or what has its methods, such as those of sqlx
+// and gorm (Statement.ConnPool); of bun's, pass the *sql.Tx in it. PGX makes one of pgx's.
 //
-// A *sql.DB has these methods, too, but it commits after each statement, so that nothing keeps a
-// later holder out between the check and the write. It is refused. Nothing can tell that a
-// *sql.Conn has no transaction.
+// It may also be a *sql.Conn, or what embeds one, on which the caller began a transaction, with
+// BEGIN IMMEDIATE for example. Guard.CheckTx and Table.UpdateTx ask the database whether there is
+// one.
+//
+// What has neither the Commit and Rollback of a *sql.Tx nor the Raw of a *sql.Conn is refused: a
+// *sql.DB and the pools of sqlx, bun, gorm and ent commit after each statement, so that nothing
+// keeps a later holder out between the check and the write.
 type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// transaction has what ends one. No pool does.
+type transaction interface {
+	Tx
+	Commit() error
+	Rollback() error
+}
+
+// connection is a *sql.Conn, or what embeds one. A *sql.DB has no Raw.
+type connection interface {
+	Tx
+	Raw(f func(driverConn any) error) error
 }
 
 // checkTx refuses what is no transaction. What says for what it is.
@@ -25,12 +42,44 @@ func checkTx(tx Tx, what string) error {
 	if v := reflect.ValueOf(tx); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("sqlguard: the transaction for %s is nil; pass the one that writes", what)
 	}
+	switch tx.(type) {
 	//guard:sql-check-in-tx  a check for a write is part of a transaction
-	if _, commits := tx.(*sql.DB); commits {
-		return fmt.Errorf("sqlguard: the transaction for %s is a *sql.DB, which commits after each statement; begin a transaction and pass that", what)
+	case transaction, connection, *otherTx:
+		return nil
+	}
+	return fmt.Errorf("sqlguard: the transaction for %s is a %T, which has no Commit and Rollback: each statement would commit on its own, and a later holder could write between the check and the write; begin a transaction and pass that", what, tx)
+}
+
+// checkBegun refuses a connection without a transaction.
+func checkBegun(ctx context.Context, d Dialect, tx Tx, what string) error {
+	conn, ok := tx.(connection)
+	//guard:sql-connection-begun  a check on a connection is part of a transaction
+	if !ok {
+		return nil
+	}
+	if d == SQLite {
+		// Here a savepoint would begin a transaction, and only in a transaction BEGIN fails.
+		_, err := conn.ExecContext(ctx, "BEGIN")
+		switch {
+		case err == nil:
+			_, err = conn.ExecContext(ctx, "ROLLBACK")
+			return errors.Join(fmt.Errorf("sqlguard: the transaction for %s is a %T on which no transaction was begun: %s", what, conn, beginOne), err)
+		case !strings.Contains(err.Error(), "within a transaction"):
+			return fmt.Errorf("sqlguard: the transaction for %s is a %T, and whether a transaction was begun on it is unknown: %w", what, conn, err)
+		}
+		return nil
+	}
+	// Without a transaction PostgreSQL refuses the first, and MySQL, which ignores it, the second.
+	for _, statement := range []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("sqlguard: the transaction for %s is a %T, and %s failed: %w; if no transaction was begun on it, %s",
+				what, conn, statement, err, beginOne)
+		}
 	}
 	return nil
 }
+
+const beginOne = "each statement would commit on its own; begin one, or pass a *sql.Tx"
 
 // PGX makes a Tx of a transaction of pgx: a pgx.Tx or a *pgxpool.Tx. The dialect is PostgreSQL.
 // The type arguments are inferred. For Config.DB, pgx has stdlib.OpenDBFromPool.

@@ -1,7 +1,6 @@
 package sqlguardtest
 
 import (
-	"context"
 	"database/sql"
 	"strings"
 	"testing"
@@ -103,23 +102,6 @@ func TestOneTableInMySQL(t *testing.T) {
 		_, err := tx.ExecContext(ctx, "USE "+other.schema)
 		require.NoError(t, err)
 		assert.ErrorIs(t, g.CheckTx(ctx, tx, "r", 1), fencing.ErrStale)
-	})
-}
-
-// TestUnfitTables: CreateTable notices a table in which every token would pass.
-func TestUnfitTables(t *testing.T) {
-	inMariaDBs(t, func(t *testing.T, db database) {
-		for name, definition := range map[string]string{
-			"no_transactions": "(resource VARBINARY(1000) PRIMARY KEY, token BIGINT) ENGINE=MyISAM",
-			"no_key":          "(resource VARBINARY(1024), token BIGINT) ENGINE=InnoDB",
-			"wide_key":        "(resource VARBINARY(1024), token BIGINT, PRIMARY KEY (resource, token)) ENGINE=InnoDB",
-			"other_key":       "(id INTEGER PRIMARY KEY, resource VARBINARY(1024), token BIGINT) ENGINE=InnoDB",
-		} {
-			db.exec(t, "CREATE TABLE "+name+" "+definition)
-			g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: db.schema + "." + name})
-			require.NoError(t, err)
-			assert.ErrorContains(t, g.CreateTable(t.Context()), "create it by Schema", name)
-		}
 	})
 }
 
@@ -233,6 +215,47 @@ func TestConnections(t *testing.T) {
 		require.NoError(t, g.CheckTx(ctx, conn, "r", 35))
 		do("ROLLBACK")
 		assert.NoError(t, g.Check(ctx, "r", 34))
-		assert.ErrorContains(t, g.CheckTx(context.Background(), db.DB, "r", 34), "*sql.DB")
+
+		assert.ErrorContains(t, g.CheckTx(ctx, conn, "new", 36), "no transaction was begun")
+		table := db.accounts(t)
+		assert.ErrorContains(t, table.UpdateTx(ctx, conn, 7, 36, map[string]any{"balance": 1}), "no transaction was begun")
+		assert.EqualValues(t, 100, db.balance(t, 7))
+		do(begin) // what asks leaves none
+		require.NoError(t, table.UpdateTx(ctx, conn, 7, 36, map[string]any{"balance": 1}))
+		require.NoError(t, g.CheckTx(ctx, conn, "new", 35))
+		do("ROLLBACK")
+		assert.EqualValues(t, -1, db.number(t, mark, "new"))
+		assert.EqualValues(t, 100, db.balance(t, 7))
+	})
+}
+
+// TestConnectionWithoutAutocommit: in MySQL that is always in a transaction.
+func TestConnectionWithoutAutocommit(t *testing.T) {
+	inMariaDBs(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		conn, err := db.Conn(ctx)
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, conn.Close()) }()
+		_, err = conn.ExecContext(ctx, "SET autocommit = 0")
+		require.NoError(t, err)
+		require.NoError(t, g.CheckTx(ctx, conn, "r", 33))
+		_, err = conn.ExecContext(ctx, "ROLLBACK")
+		require.NoError(t, err)
+		assert.EqualValues(t, -1, db.number(t, mark, "r"))
+		_, err = conn.ExecContext(ctx, "SET autocommit = 1")
+		require.NoError(t, err)
+	})
+}
+
+// TestPools: with what commits each statement, a holder's write would come after a later holder's.
+func TestPools(t *testing.T) {
+	type pool struct{ *sql.DB }         // as those of sqlx and bun
+	type prepared struct{ sqlguard.Tx } // as gorm's with PrepareStmt, and ent's clients
+	databases(t, func(t *testing.T, db database) {
+		ctx, g := t.Context(), db.guard(t)
+		for _, tx := range []sqlguard.Tx{db.DB, &pool{db.DB}, &prepared{db.DB}} {
+			assert.ErrorContains(t, g.CheckTx(ctx, tx, "r", 33), "begin a transaction and pass that")
+			assert.EqualValues(t, -1, db.number(t, mark, "r"))
+		}
 	})
 }

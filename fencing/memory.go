@@ -341,8 +341,11 @@ func (m *Memory) drop(k *mark) {
 }
 
 // Highest returns the mark of a resource: the largest token seen, and whether any
-// was.
+// was. A nil Memory has seen none.
 func (m *Memory) Highest(resource string) (Token, bool) {
+	if m == nil {
+		return 0, false
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.marks[resource]
@@ -352,8 +355,11 @@ func (m *Memory) Highest(resource string) (Token, bool) {
 	return k.highest, true
 }
 
-// Len returns the number of resources that have a mark.
+// Len returns the number of resources that have a mark, 0 for a nil Memory.
 func (m *Memory) Len() int {
+	if m == nil {
+		return 0
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.marks)

@@ -63,6 +63,15 @@ func TestWriteNil(t *testing.T) {
 	assert.Zero(t, m.Len(), "nothing was shown")
 }
 
+func TestNilMemory(t *testing.T) {
+	var m *fencing.Memory
+	assert.ErrorContains(t, m.Admit(t.Context(), "r", 34), "is nil")
+	highest, known := m.Highest("r")
+	assert.Zero(t, highest)
+	assert.False(t, known)
+	assert.Zero(t, m.Len())
+}
+
 // TestWriteFails: the write's error is returned unchanged, the mark stays, and the resource is free
 // again, also after a panic.
 func TestWriteFails(t *testing.T) {

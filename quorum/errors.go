@@ -43,8 +43,8 @@ var (
 	// context's error and cause.
 	ErrInterrupted = errors.New("quorum: interrupted by the caller's context")
 
-	// ErrExhausted: Acquire gave up after Terms.MaxTries or Terms.MaxWait. The error also Is
-	// the last round's error.
+	// ErrExhausted: Acquire gave up after Terms.MaxTries or Terms.MaxWait. The error also Is the
+	// last round's error: ErrTaken if another client has the lock, ErrNoQuorum in an outage.
 	ErrExhausted = errors.New("quorum: gave up waiting for the lock")
 
 	// ErrLost: the lease is not held any more: its deadline has passed, its keys are gone, or

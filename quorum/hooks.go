@@ -130,6 +130,9 @@ type LeaseEvent struct {
 	Held time.Duration
 	// Err says why it ended (Released, Lost). Nil in Acquired and Extended.
 	Err error
+	// Left: in Released, the lease was left (Lease.Leave). Its keys stay until they expire, so the
+	// lock is not free yet.
+	Left bool
 }
 
 // WaitEvent is a wait for instances that may not vote yet.

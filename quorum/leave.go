@@ -44,7 +44,7 @@ func (l *Lease) Leave() error {
 	c := l.state.c
 	c.queues.freed(l)
 	if released := c.cfg.Hooks.Released; released != nil {
-		before.Err = why
+		before.Err, before.Left = why, true
 		released(l.parent, before)
 	}
 	return why

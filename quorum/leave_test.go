@@ -16,7 +16,7 @@ import (
 
 // A lease that was left is over for its holder, and its keys last for the rest of the TTL.
 func TestLeave(t *testing.T) {
-	var told []error
+	var told []quorum.LeaseEvent
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
 		lease.KeepAlive()
@@ -32,7 +32,9 @@ func TestLeave(t *testing.T) {
 		require.ErrorIs(t, lease.Release(f.ctx), quorum.ErrReleased)
 		_, err := lease.HandOff(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrReleased)
-		require.Equal(t, []error{nil}, told)
+		require.Len(t, told, 1)
+		require.NoError(t, told[0].Err)
+		require.True(t, told[0].Left)
 
 		_, err = f.other().TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrTaken)
@@ -47,7 +49,7 @@ func TestLeave(t *testing.T) {
 			assert.NotContains(t, f.ops(i), wire.Release)
 		}
 	}, func(c *quorum.Config) {
-		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e.Err) }
+		c.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e) }
 		c.Hooks.Lost = func(e quorum.LeaseEvent) { t.Error("it isn't lost", e) }
 	})
 }

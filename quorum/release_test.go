@@ -256,6 +256,7 @@ func TestReleaseTellsItsHook(t *testing.T) {
 		assert.Equal(t, 2*time.Second, told[0].Held)
 		assert.Equal(t, fullValidity-2*time.Second, told[0].Validity)
 		assert.NoError(t, told[0].Err)
+		assert.False(t, told[0].Left)
 
 		late := f.acquire("k")
 		f.each((*quorumtest.Server).FlushAll)

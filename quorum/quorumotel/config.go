@@ -40,6 +40,7 @@
 // in when its round was decided. An instance that is pending more often than its
 // fellows is the slowest; its late votes are in no histogram, nor are those for
 // which it wasn't asked at all. A hold's outcome is released or lost.
+// Leases that were handed off or left to expire count as released, because their holders ended them.
 //
 // redlock.waiters is how many goroutines of this process are in Acquire now. A wait is one call
 // of Acquire, also on a lock that is free: its outcome is acquired or gave_up, and error.type

@@ -75,7 +75,7 @@ func newMeter(cfg Config) (*meter, error) {
 	m.jumps = counter("redlock.instance.clock.jumps", "{jump}", "Steps of an instance's clock.")
 	m.unprotected = counter("redlock.instance.unprotected", "{event}", "Times that an instance was found to hide its restarts, from which it isn't kept from voting then.")
 	m.cannotNotify = counter("redlock.instance.cannot_notify", "{event}", "Times that an instance was found unable to call those who wait for a lock, who poll instead.")
-	m.released = counter("redlock.leases.released", "{lease}", "Leases that were released.")
+	m.released = counter("redlock.leases.released", "{lease}", "Leases that were released, handed off or left to expire.")
 	m.lost = counter("redlock.leases.lost", "{lease}", "Leases that ended without a release.")
 	m.hold = histogram("redlock.lease.hold.duration", "Time from a lease's acquisition to its end.", holdBuckets)
 	held, err := in.Int64ObservableUpDownCounter("redlock.leases.held", metric.WithUnit("{lease}"),

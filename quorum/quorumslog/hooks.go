@@ -37,7 +37,7 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 		},
 		WaitStarted: func(ctx context.Context, e quorum.WaitStart) {
 			out.write(ctx, l.WaitStarted, "lock wait started", func() []slog.Attr {
-				return []slog.Attr{slog.String("key", e.Key), slog.Int("waiters", e.Waiters)}
+				return appendAlso([]slog.Attr{slog.String("key", e.Key), slog.Int("waiters", e.Waiters)}, e.Also)
 			})
 		},
 		WaitEnded: func(ctx context.Context, e quorum.WaitEnd) {
@@ -59,6 +59,10 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 			switch {
 			case errors.Is(e.Err, quorum.ErrHandedOff):
 				text, e.Err = "lock handed off", nil
+			case e.Left && e.Err == nil:
+				text = "lock left to expire"
+			case e.Left:
+				level, text = l.ReleaseFailed, "lock ended before it was left"
 			case e.Err != nil:
 				level, text = l.ReleaseFailed, "lock release failed"
 			}

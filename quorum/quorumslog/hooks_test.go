@@ -213,6 +213,20 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelInfo, text: "lock handed off",
 			attrs: map[string]any{"key": "k", "validity": time.Duration(5), "held": time.Duration(6)},
 		},
+		"left": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Released(ctx, quorum.LeaseEvent{Key: "k", Validity: 5, Held: 6, Left: true})
+			},
+			level: slog.LevelInfo, text: "lock left to expire",
+			attrs: map[string]any{"key": "k", "validity": time.Duration(5), "held": time.Duration(6)},
+		},
+		"left too late": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Released(ctx, quorum.LeaseEvent{Key: "k", Held: 6, Err: quorum.ErrExpired, Left: true})
+			},
+			level: slog.LevelWarn, text: "lock ended before it was left",
+			attrs: map[string]any{"key": "k", "validity": time.Duration(0), "held": time.Duration(6), "error": quorum.ErrExpired},
+		},
 		"release failed": {
 			tell: func(ctx context.Context, h quorum.Hooks) {
 				h.Released(ctx, quorum.LeaseEvent{Key: "k", Err: quorum.ErrNotHeld})
@@ -428,10 +442,13 @@ func TestAllKeysAreNamed(t *testing.T) {
 	hooks.RoundDecided(ctx, quorum.RoundEnd{Key: "a", Also: also})
 	hooks.Acquired(ctx, quorum.LeaseEvent{Key: "a", Also: also})
 	hooks.Lost(quorum.LeaseEvent{Key: "a", Also: also, Err: quorum.ErrLost})
-	require.Len(t, r.records, 4)
+	hooks.Released(ctx, quorum.LeaseEvent{Key: "a", Also: also})
+	hooks.WaitStarted(ctx, quorum.WaitStart{Key: "a", Also: also})
+	hooks.WaitEnded(ctx, quorum.WaitEnd{Key: "a", Also: also, Here: true})
+	require.Len(t, r.records, 7)
 	for _, rec := range r.records {
 		assert.Equal(t, also, rec.attrs["also"], rec.text)
 	}
 	hooks.Acquired(ctx, quorum.LeaseEvent{Key: "a"})
-	assert.NotContains(t, r.records[4].attrs, "also")
+	assert.NotContains(t, r.records[7].attrs, "also")
 }

@@ -29,10 +29,11 @@ type Levels struct {
 	Acquired slog.Level
 	// Extended is a lease that has a new deadline. Default debug.
 	Extended slog.Level
-	// Released is a lease that was given back while it was held. Default info.
+	// Released is a lease that was given back while it was held, handed off, or left to expire
+	// (Lease.Leave). Default info.
 	Released slog.Level
 	// ReleaseFailed is a lease that turned out not to be held any more when it was
-	// released, or of which too few instances could tell. Default warn.
+	// released or left, or of which too few instances could tell. Default warn.
 	ReleaseFailed slog.Level
 	// Lost is a lease that ended without a release: its holder may have worked
 	// without the lock. Default warn.

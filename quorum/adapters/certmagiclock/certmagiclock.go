@@ -8,7 +8,7 @@
 // # What is promised
 //
 //   - One process at a time has a name's lock, as package quorum promises. Goroutines of one process
-//     exclude each other, too.
+//     exclude each other, too, and one that has lost its lease does so until it unlocks.
 //   - The lock is kept alive for as long as its holder runs, however long certmagic tries. It is free
 //     a TTL (10 s by default) after its holder crashed.
 //   - Before each try certmagic asks for the lease to be renewed (RenewLockLease). If the lease was
@@ -30,7 +30,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -48,10 +47,14 @@ type Locker struct {
 	locks  *quorum.Coordinator
 	prefix string
 
-	mu sync.Mutex
-	// By name, the oldest first. There is more than one only while a holder hasn't unlocked that has
-	// lost its lease.
-	leases map[string][]*quorum.Lease
+	mu    sync.Mutex
+	holds map[string]*hold // by name, until Unlock
+}
+
+// hold is a lock of this process between Lock and Unlock, also if its lease was lost.
+type hold struct {
+	lease *quorum.Lease // guarded by Locker.mu
+	over  chan struct{} // closed by Unlock
 }
 
 var (
@@ -75,7 +78,7 @@ func New(locks *quorum.Coordinator, prefix string) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certmagiclock: %w", err)
 	}
-	return &Locker{locks: view, prefix: prefix, leases: map[string][]*quorum.Lease{}}, nil
+	return &Locker{locks: view, prefix: prefix, holds: map[string]*hold{}}, nil
 }
 
 // Storage is storage with the locks of a Locker in place of its own.
@@ -107,14 +110,36 @@ func (s lockedStorage) RenewLockLease(ctx context.Context, name string, d time.D
 // Lock takes the lock of a name, and waits for it until ctx ends. The error is
 // Coordinator.Acquire's.
 func (l *Locker) Lock(ctx context.Context, name string) error {
-	lease, err := l.locks.Acquire(ctx, l.prefix+name)
-	if err != nil {
-		return err
+	for {
+		lease, err := l.locks.Acquire(ctx, l.prefix+name)
+		if err != nil {
+			return err
+		}
+		earlier := l.keep(ctx, name, lease)
+		if earlier == nil {
+			return nil
+		}
+		select {
+		case <-earlier.over:
+		case <-ctx.Done(): // Acquire says so
+		}
 	}
+}
+
+// keep notes a new lease. If a goroutine of this process has lost the lock and hasn't unlocked yet,
+// keep releases the lease and returns that goroutine's hold. RenewLockLease doesn't know which
+// goroutine calls it. If a name had two holds, it would tell the goroutine that has lost its lease
+// that it has the other's.
+func (l *Locker) keep(ctx context.Context, name string, lease *quorum.Lease) (earlier *hold) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leases[name] = append(l.leases[name], lease)
-	return nil
+	if earlier = l.holds[name]; earlier == nil {
+		l.holds[name] = &hold{lease, make(chan struct{})}
+	}
+	l.mu.Unlock()
+	if earlier != nil {
+		_ = lease.Release(ctx) // failed deletes stay pending
+	}
+	return earlier
 }
 
 // TryLock tries once, and returns false if another holder has the lock. The error is
@@ -127,18 +152,12 @@ func (l *Locker) TryLock(ctx context.Context, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leases[name] = append(l.leases[name], lease)
-	return true, nil
+	return l.keep(ctx, name, lease) == nil, nil
 }
 
 // Unlock frees the lock of a name, also if ctx has ended. It returns an error if the work went on
 // without the lock: quorum.ErrNotHeld or quorum.ErrLost; and ErrNotLocked. Where too few servers
 // answer there is no error, because the deletes are repeated, and the keys expire in any case.
-//
-// If this process has had the lock twice, because it was lost in between, the lost lease goes first:
-// who unlocks isn't known, and so no holder frees the lock of another.
 func (l *Locker) Unlock(ctx context.Context, name string) error {
 	lease := l.take(name)
 	if lease == nil {
@@ -155,29 +174,26 @@ func (l *Locker) Unlock(ctx context.Context, name string) error {
 	return err
 }
 
-// take takes the oldest lease of a name off the list, nil if there is none.
+// take ends the hold of a name, and returns its lease, nil if there is none.
 func (l *Locker) take(name string) *quorum.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	leases := l.leases[name]
-	switch len(leases) {
-	case 0:
+	h := l.holds[name]
+	if h == nil {
 		return nil
-	case 1:
-		delete(l.leases, name)
-	default:
-		l.leases[name] = slices.Delete(slices.Clone(leases), 0, 1)
 	}
-	return leases[0]
+	delete(l.holds, name)
+	close(h.over)
+	return h.lease
 }
 
-// Lease is the lease under which this process has the lock of a name, nil if it doesn't have it. It
-// has the fencing token.
+// Lease is the lease under which this process has locked a name, nil if it hasn't. It has the fencing
+// token. It may be lost: Lease.Err says so.
 func (l *Locker) Lease(name string) *quorum.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if leases := l.leases[name]; len(leases) > 0 {
-		return leases[len(leases)-1]
+	if h := l.holds[name]; h != nil {
+		return h.lease
 	}
 	return nil
 }
@@ -208,10 +224,10 @@ func (l *Locker) RenewLockLease(ctx context.Context, name string, _ time.Duratio
 func (l *Locker) replace(name string, lost, lease *quorum.Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(l.leases[name], lost)
-	if i < 0 {
+	h := l.holds[name]
+	if h == nil || h.lease != lost {
 		return false
 	}
-	l.leases[name][i] = lease
+	h.lease = lease
 	return true
 }

@@ -300,30 +300,68 @@ func TestTryLock(t *testing.T) {
 	})
 }
 
-// Two goroutines of a process, of which the first has lost the lock: neither frees that of the
-// other.
+// lose has a process lose its lock of a name that is locked already.
+func (w *world) lose(p *process, name string) {
+	lease := p.Lease(name)
+	for _, s := range w.servers { // an operator's mistake
+		s.Delete("certmagic/" + name)
+	}
+	<-lease.Done()
+	require.ErrorIs(w.t, lease.Err(), quorum.ErrLost)
+}
+
+// A goroutine has lost its lock, and another one of its process waits for it. The first takes it anew.
+// They are never told at once that they have it.
+func TestLostHolderTakesItAnewBeforeOthers(t *testing.T) {
+	play(t, func(w *world) {
+		a := w.process()
+		require.NoError(t, a.Lock(w.ctx, "k"))
+		w.lose(a, "k")
+		second := make(chan error, 1)
+		go func() { second <- a.Lock(w.ctx, "k") }()
+		time.Sleep(time.Minute)
+		ok, err := a.TryLock(w.ctx, "k")
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.Error(t, a.Lease("k").Err(), "nobody has it")
+		require.NoError(t, a.RenewLockLease(w.ctx, "k", time.Hour))
+		require.NoError(t, a.Lease("k").Err())
+		time.Sleep(time.Minute)
+		require.Empty(t, second)
+		require.NoError(t, a.Unlock(w.ctx, "k"))
+		require.NoError(t, <-second)
+		require.NoError(t, a.Unlock(w.ctx, "k"))
+		require.ErrorIs(t, a.Unlock(w.ctx, "k"), certmagiclock.ErrNotLocked)
+	})
+}
+
+// A goroutine that has lost its lock unlocks, or another one gives up waiting for that. The lock is free
+// for others meanwhile, and the Unlock frees nothing.
 func TestLostHolderUnlocksNothing(t *testing.T) {
 	play(t, func(w *world) {
 		a, b := w.process(), w.process()
 		require.NoError(t, a.Lock(w.ctx, "k"))
-		lost := a.Lease("k")
-		for _, s := range w.servers { // an operator's mistake
-			s.Delete("certmagic/k")
-		}
-		<-lost.Done()
-		require.NoError(t, a.Lock(w.ctx, "k"))
-		has := a.Lease("k")
-		require.NotSame(t, lost, has)
+		w.lose(a, "k")
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		require.ErrorIs(t, a.Lock(ctx, "k"), context.DeadlineExceeded)
+		second := make(chan error, 1)
+		go func() { second <- a.Lock(w.ctx, "k") }()
+		time.Sleep(time.Second)
+		require.NoError(t, b.Lock(w.ctx, "k"), "another process doesn't wait for the Unlock")
+		require.Error(t, a.RenewLockLease(w.ctx, "k", time.Hour))
 		require.ErrorIs(t, a.Unlock(w.ctx, "k"), quorum.ErrLost)
-		require.NoError(t, has.Err())
-		ok, err := b.TryLock(w.ctx, "k")
-		require.NoError(t, err)
-		require.False(t, ok)
-		require.NoError(t, a.Unlock(w.ctx, "k"))
-		ok, err = b.TryLock(w.ctx, "k")
-		require.NoError(t, err)
-		require.True(t, ok)
+		time.Sleep(time.Second)
+		require.Empty(t, second)
+		require.NoError(t, b.Lease("k").Err())
 		require.NoError(t, b.Unlock(w.ctx, "k"))
+		require.NoError(t, <-second)
+		require.NoError(t, a.RenewLockLease(w.ctx, "k", time.Hour))
+		require.NoError(t, a.Unlock(w.ctx, "k"))
+		synctest.Wait()
+		for _, s := range w.servers {
+			require.Empty(t, s.Keys())
+		}
 	})
 }
 

@@ -30,6 +30,8 @@
 //     locked for MaxTTL (30 s).
 //   - errors.Is and errors.As find redsync's errors; ErrFailed and ErrLockAlreadyExpired are
 //     wrapped, so == doesn't.
+//   - Every Lock that succeeds needs its Unlock, also if the lock has ended. Otherwise each later
+//     Unlock stands for the Lock before its own, see Mutex.
 //   - Names have no braces, and 1024 bytes at most.
 //
 // Both can run at once on the same servers and names, if quorum.Config.MaxTTL is at least redsync's

@@ -3,6 +3,8 @@ package redsync_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -227,6 +229,155 @@ func TestTakenOver(t *testing.T) {
 		_, err = second.Unlock()
 		require.NoError(t, err)
 	})
+}
+
+// A goroutine works longer than the expiry. Its late Unlock doesn't free the lock that another
+// goroutine has taken with the same Mutex, and no other process gets it.
+func TestLateUnlockFreesNoOtherLock(t *testing.T) {
+	play(t, func(w *world) {
+		shared, other := w.process().NewMutex("k"), w.process().NewMutex("k")
+		require.NoError(t, shared.Lock()) // goroutine 1
+		time.Sleep(9 * time.Second)
+		require.NoError(t, shared.Lock()) // goroutine 2
+		lease := shared.Lease()
+		ok, err := shared.Unlock() // goroutine 1
+		require.False(t, ok)
+		require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
+		require.ErrorIs(t, err, quorum.ErrNotHeld)
+		require.NoError(t, lease.Err())
+		var taken *redsync.ErrTaken
+		require.ErrorAs(t, other.TryLock(), &taken)
+		ok, err = shared.Unlock() // goroutine 2
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.NoError(t, other.TryLock())
+		_, err = other.Unlock()
+		require.NoError(t, err)
+
+		// From then on the Mutex is as good as new, and an Unlock too many frees nothing.
+		require.NoError(t, shared.Lock())
+		ok, err = shared.Unlock()
+		require.NoError(t, err)
+		require.True(t, ok)
+		ok, err = shared.Unlock()
+		require.False(t, ok)
+		require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
+	})
+}
+
+// A lock expires, and another goroutine takes the next one with the same Mutex. The first goroutine gets no
+// answer that is about that lock, whatever it asks and when.
+func TestHolderOfAnEndedLockIsToldSo(t *testing.T) {
+	for name, ask := range map[string]func(m *redsync.Mutex) (bool, error){"Extend": (*redsync.Mutex).Extend, "Valid": (*redsync.Mutex).Valid} {
+		for _, before := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", before the next Lock: ", before), func(t *testing.T) {
+				play(t, func(w *world) {
+					shared := w.process().NewMutex("k")
+					require.NoError(t, shared.Lock()) // goroutine 1
+					time.Sleep(9 * time.Second)
+					if before {
+						require.Error(t, second(ask(shared))) // goroutine 1
+						require.Error(t, second(ask(shared))) // and again
+					}
+					require.NoError(t, shared.Lock()) // goroutine 2
+					if !before {
+						require.ErrorIs(t, second(ask(shared)), quorum.ErrNotHeld) // goroutine 1
+					}
+					require.NoError(t, second(ask(shared)))                                    // goroutine 2
+					require.ErrorIs(t, second(shared.Unlock()), redsync.ErrLockAlreadyExpired) // goroutine 1
+					require.NoError(t, second(ask(shared)))                                    // goroutine 2
+					require.NoError(t, second(shared.Unlock()))                                // goroutine 2
+				})
+			})
+		}
+	}
+}
+
+// A program extends its lock until that is lost, and locks again without an Unlock. It works, also
+// for long.
+func TestLostAndLockedAgain(t *testing.T) {
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("k")
+		for range 10 {
+			require.NoError(t, mutex.Lock())
+			for range 3 {
+				time.Sleep(5 * time.Second)
+				ok, err := mutex.Extend()
+				require.NoError(t, err)
+				require.True(t, ok)
+			}
+			time.Sleep(9 * time.Second)
+			ok, err := mutex.Extend()
+			require.False(t, ok)
+			require.ErrorIs(t, err, redsync.ErrExtendFailed)
+		}
+		// An Unlock for each Lock that had none.
+		require.NoError(t, mutex.TryLock())
+		for range 10 {
+			_, err := mutex.Unlock()
+			require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
+		}
+		ok, err := mutex.Unlock()
+		require.NoError(t, err)
+		require.True(t, ok)
+	})
+}
+
+// Goroutines share a Mutex, work too long, extend and unlock late, at random times, and another process
+// takes the lock in between. No lock is freed before its holder's Unlock. Whoever is told to have the
+// lock is alone until then.
+func TestSharedMutexAtRandom(t *testing.T) {
+	for seed := range uint64(50) {
+		play(t, func(w *world) {
+			var mu sync.Mutex
+			draw := rand.New(rand.NewPCG(seed, 0))
+			beliefs := map[int]time.Time{} // by goroutine: until when it was told to have the lock
+			told := func(who int, until time.Time) {
+				mu.Lock()
+				defer mu.Unlock()
+				for other, end := range beliefs {
+					assert.False(t, other != who && until.After(time.Now()) && end.After(time.Now()), "seed %d, %v: both %d and %d have the lock", seed, w.since(), who, other)
+				}
+				beliefs[who] = until
+			}
+			work := func(who int, m *redsync.Mutex) {
+				// Each goroutine has milliseconds of its own, so that no two calls come at once.
+				sleep := func(most int) {
+					mu.Lock()
+					n := time.Duration(draw.IntN(most)) * ms
+					mu.Unlock()
+					now := w.since()
+					time.Sleep((now + n).Truncate(10*ms) + 10*ms + time.Duration(who)*ms - now)
+				}
+				for range 5 {
+					sleep(5000)
+					if m.Lock() != nil {
+						continue
+					}
+					lease := m.Lease()
+					told(who, m.Until())
+					for range 4 {
+						sleep(10000)
+						if ok, _ := m.Extend(); !ok {
+							told(who, time.Time{})
+							break
+						}
+						told(who, m.Until())
+					}
+					sleep(12000)
+					assert.NotErrorIs(t, lease.Err(), quorum.ErrReleased, "seed %d, %v: the lock of %d was freed", seed, w.since(), who)
+					told(who, time.Time{})
+					_, _ = m.Unlock()
+				}
+			}
+			shared, other := w.process().NewMutex("k"), w.process().NewMutex("k")
+			var all sync.WaitGroup
+			for who := range 5 {
+				all.Go(func() { work(who, []*redsync.Mutex{other, shared}[min(who, 1)]) })
+			}
+			all.Wait()
+		})
+	}
 }
 
 func TestMutexQuorum(t *testing.T) {

@@ -44,7 +44,7 @@ func TestFoundCanBeReplayed(t *testing.T) {
 var (
 	replayMutants = regexp.MustCompile(`^go run \./simulation/cmd/redlocksim mutants -only ([a-z0-9,-]+)$`)
 	replayTest    = regexp.MustCompile(`^go test \./([\w/]+) -run '\^(Test\w+)\$'$`)
-	replayApart   = regexp.MustCompile(`^go -C ([\w/]+) test \. -run '\^(Test\w+)\$'$`) // in a module of its own
+	replayApart   = regexp.MustCompile(`^go -C ([\w/]+) test \.(/[\w/]+)? -run '\^(Test\w+)\$'$`) // in a module of its own
 )
 
 // replayable reports what a command names that doesn't exist.
@@ -61,6 +61,7 @@ func replayable(command string) error {
 		if _, err := os.Stat(filepath.Join("..", filepath.FromSlash(path.Join(found[1], "go.mod")))); err != nil {
 			return err
 		}
+		found = []string{"", found[1] + found[2], found[3]}
 	}
 	files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(found[1]), "*_test.go"))
 	if err != nil {
@@ -81,6 +82,8 @@ func replayable(command string) error {
 func TestReplayable(t *testing.T) {
 	require.NoError(t, replayable("go run ./simulation/cmd/redlocksim mutants -only half-is-enough,no-drift"))
 	require.NoError(t, replayable("go test ./simulation/internal/book -run '^TestReplayable$'"))
+	require.NoError(t, replayable("go -C quorum/recipes test . -run '^TestCron$'"))
+	require.NoError(t, replayable("go -C quorum/adapters test ./redsync -run '^TestMutex$'"))
 	for bad, why := range map[string]string{
 		"go run ./simulation/cmd/redlocksim mutants -only half-is-enough,no": `no mutant "no"`,
 		"go test ./simulation/internal/book -run '^TestReplay$'":             "no TestReplay in simulation/internal/book",

@@ -124,7 +124,10 @@ func TestLeases(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(11 * time.Second)
 			require.ErrorIs(t, lease.Release(t.Context()), quorum.ErrNotHeld)
-			assert.EqualValues(t, 1, hold(o)["redlock.outcome=released"].count)
+			assert.Equal(t, series{"error.type=expired": {sum: 1}}, lost(o), "the release notices it")
+			assert.Equal(t, series{"error.type=not_held": {sum: 1}}, released(o))
+			require.Len(t, hold(o), 1, "one lease is held once")
+			assert.EqualValues(t, 1, hold(o)["redlock.outcome=lost"].count)
 		},
 		"extended": func(t *testing.T, o *observed, c *cluster) {
 			lease, err := c.TryAcquire(t.Context(), "k")

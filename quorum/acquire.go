@@ -13,9 +13,9 @@ import (
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
 // *RoundError ErrTaken, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,
 // ErrInterrupted with ctx's error if that ended first, ErrClosed, and a failure of
-// Config.Random. After an error the key is deleted on every instance that granted it, and the
-// delete stays pending on those that don't answer. After ErrInterrupted or ErrClosed these
-// deletes may still be under way.
+// Config.Random. After an error the key is deleted on every instance that granted it. A delete may
+// still be under way, if the grant came late or the call was interrupted. It stays pending on an
+// instance that doesn't answer.
 func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	if err := c.ready(ctx, wire.Acquire, keys{key: key}); err != nil {
 		return nil, err

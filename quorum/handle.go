@@ -176,7 +176,14 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	lease := makeLease(c, ctx, state, handle.token, &c.terms, now)
 	lease.length = min(max(0, handle.deadline.Sub(now.Wall)), c.cfg.MaxTTL)
 	lease.backdate(handle.heldBy(now.Wall))
-	return lease.Release(ctx)
+	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
+	before := lease.event(nil)
+	lease.end(ErrReleased)
+	before.Err = lease.free(ctx)
+	if released := c.cfg.Hooks.Released; released != nil {
+		released(ctx, before)
+	}
+	return before.Err
 }
 
 // readable checks whether a handle is for these instances.

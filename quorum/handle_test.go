@@ -781,3 +781,25 @@ func TestReleaseHandleTellsItsHook(t *testing.T) {
 		cfg.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e) }
 	})
 }
+
+// A process that releases a handle never had the lease, so it hasn't lost it.
+func TestReleaseHandleReportsNoLoss(t *testing.T) {
+	for _, held := range []time.Duration{fullValidity + 10*ms, 12 * time.Second} {
+		var lost []quorum.LeaseEvent
+		play(t, 3, func(f *fixture) {
+			handle, err := f.acquire("k").HandOff(f.ctx)
+			require.NoError(t, err)
+			time.Sleep(held)
+			other := f.other(func(c *quorum.Config) {
+				c.Hooks.Lost = func(e quorum.LeaseEvent) { lost = append(lost, e) }
+			})
+			err = other.ReleaseHandle(f.ctx, handle)
+			if held > 10*time.Second {
+				require.ErrorIs(t, err, quorum.ErrNotHeld)
+			} else {
+				require.NoError(t, err)
+			}
+			assert.Empty(t, lost)
+		})
+	}
+}

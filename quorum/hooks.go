@@ -37,8 +37,8 @@ type Hooks struct {
 	// handed off, and Err is ErrHandedOff, or left, and Err is what Leave returned.
 	Released func(ctx context.Context, e LeaseEvent)
 	// Lost: a lease ended without a release; Err says why. It is called on the first goroutine
-	// that notices, which may be in Lease.Validity, Lease.Err or the Err of a lease's context.
-	// So don't take a lock that callers of these hold.
+	// that notices, which may be in Lease.Validity, Lease.Err, Lease.Release or the Err of a
+	// lease's context. So don't take a lock that callers of these hold.
 	Lost func(e LeaseEvent)
 	// Waiting: an Acquire waits because too few instances may vote, as at a first start. It is
 	// called once until they may. Default: a warning by slog.Default, so that a program that

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -20,8 +21,8 @@ type Inspection struct {
 	Key string
 	// Holders are the values found, the one on most instances first.
 	Holders []Holder
-	// Free names the instances on which the key is free, Failed gives the
-	// errors of those that didn't answer.
+	// Free names the instances on which the key is free. Failed has those that don't count, with their
+	// errors: they didn't answer, or are replicas or the same server as another instance.
 	Free   []string
 	Failed []Ballot
 	// Votes has every instance's answer, in the Coordinator's order. Vote.Token is its counter,
@@ -112,10 +113,11 @@ func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 
 // Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
 // It waits for all instances, but no longer than InstanceTimeout, or twice that for an instance
-// that has yet to say who it is. A server under two names counts once.
+// that has yet to say who it is. With RestartQuarantine on, a server under two names counts once,
+// and a replica doesn't count.
 //
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
-// answered (the Inspection has what was found), ErrInterrupted, or ErrClosed.
+// count (the Inspection has what was found), ErrInterrupted, or ErrClosed.
 func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, error) {
 	if err := c.ready(ctx, wire.Look, keys{key: key}); err != nil {
 		return Inspection{}, err
@@ -138,18 +140,43 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 }
 
 // look asks a server that may be counted: one under two names would count twice, and a replica may
-// be behind. It works on ctx itself, because a look leaves nothing behind.
+// be behind. It works on ctx itself, because a look sets nothing.
 func (m *member) look(ctx context.Context, cmd wire.Request) Ballot {
 	own, cancel := m.clock.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
-	if _, err := m.known(own); err != nil {
+	if err := m.fit(own); err != nil {
 		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {
 			err = interrupted(ctx)
 		}
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
 	}
 	return m.ask(ctx, cmd)
+}
+
+// fit is nil if the server is an independent master. If that isn't known the server is probed, once for
+// all goroutines that wait for it.
+func (m *member) fit(ctx context.Context) error {
+	m.mu.Lock()
+	if m.standingLocked(m.reader.Now()).known {
+		m.mu.Unlock()
+		return nil
+	}
+	before := m.probes
+	t := m.turns.Enter(func(drift.Instant) bool { return m.probes != before })
+	m.mu.Unlock()
+	mine, err := t.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if mine {
+		if _, err := m.probe(ctx); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.unfit
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
@@ -206,7 +233,7 @@ func (i Inspection) String() string {
 		parts = append(parts, "free on "+strings.Join(i.Free, ", "))
 	}
 	for _, f := range i.Failed {
-		parts = append(parts, fmt.Sprintf("no answer from %s: %v", f.Instance, f.Vote.Err))
+		parts = append(parts, fmt.Sprintf("unknown on %s: %v", f.Instance, f.Vote.Err))
 	}
 	parts = append(parts, fmt.Sprintf("tokens up to %d", i.Token))
 	return fmt.Sprintf("%q: %s", i.Key, strings.Join(parts, "; "))

@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,7 +123,7 @@ func TestInspectWithInstancesMissing(t *testing.T) {
 		require.Len(t, found.Failed, 2)
 		assert.ErrorIs(t, found.Failed[0].Vote.Err, quorumtest.ErrConnRefused)
 		assert.ErrorIs(t, found.Failed[1].Vote.Err, wire.ErrTimeout)
-		assert.Contains(t, found.String(), "; no answer from A: quorumtest: connection refused; no answer from B: ")
+		assert.Contains(t, found.String(), "; unknown on A: quorumtest: connection refused; unknown on B: ")
 
 		f.kill(2)
 		found, err := f.Inspect(f.ctx, "k")
@@ -247,4 +248,25 @@ func TestCloseWaitsForALookThatWasGivenUp(t *testing.T) {
 		require.NoError(f.t, f.Close(f.ctx))
 		assert.Equal(f.t, f.Config().InstanceTimeout, time.Since(at))
 	}, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
+}
+
+// Many inspections at once share the probe of a server that can't be counted.
+func TestInspectionsShareAProbe(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *wire.Identity) { id.Role = "slave" }, 2)
+		f.travel(5 * ms)
+		var group sync.WaitGroup
+		for range 50 {
+			group.Go(func() {
+				at := time.Now()
+				found, err := f.Inspect(f.ctx, "k")
+				assert.NoError(t, err)
+				assert.LessOrEqual(t, time.Since(at), 20*ms)
+				if assert.Len(t, found.Failed, 1) {
+					assert.ErrorIs(t, found.Failed[0].Vote.Err, quorum.ErrNotMaster)
+				}
+			})
+		}
+		group.Wait()
+	})
 }

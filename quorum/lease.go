@@ -291,18 +291,39 @@ func (l *Lease) expiry() error {
 // end ends the lease, once, and reports whether this call did. Its contexts end before any key
 // is deleted, and before a waiter is notified.
 func (l *Lease) end(why error) bool {
+	first := l.endContexts(why)
+	if first {
+		l.reportLoss(why)
+	}
+	return first
+}
+
+// endContexts is end without a report.
+func (l *Lease) endContexts(why error) (first bool) {
 	l.mu.Lock()
 	ends, first := l.endLocked(why)
 	l.mu.Unlock()
-	if first {
-		l.announceEnd(why, ends)
-		return true
+	if !first {
+		why = l.Err() // another goroutine has ended the lease, but perhaps not yet all of its contexts
 	}
-	// Another goroutine has ended the lease, but perhaps not yet all of its contexts.
 	for _, ctx := range ends {
-		ctx.end(l.Err())
+		ctx.end(why)
 	}
-	return false
+	if first {
+		l.state.c.keeper.Remove(l)
+	}
+	return first
+}
+
+// reportLoss notifies the wait queue and the hook, unless the lease ended by its holder's will.
+func (l *Lease) reportLoss(why error) {
+	if errors.Is(why, ErrReleased) || errors.Is(why, ErrHandedOff) {
+		return
+	}
+	l.state.c.queues.freed(l)
+	if lost := l.state.c.cfg.Hooks.Lost; lost != nil {
+		lost(l.event(why))
+	}
 }
 
 // endLocked ends the lease unless it has ended, and returns the contexts that announceEnd is to
@@ -325,18 +346,13 @@ func (l *Lease) endLocked(why error) (ends []*leaseContext, first bool) {
 	return ends, true
 }
 
-// announceEnd ends the lease's contexts, and notifies the wait queue and the hook.
+// announceEnd ends the lease's contexts, and reports a loss.
 func (l *Lease) announceEnd(why error, ends []*leaseContext) {
 	for _, ctx := range ends {
 		ctx.end(why)
 	}
 	l.state.c.keeper.Remove(l)
-	if !errors.Is(why, ErrReleased) && !errors.Is(why, ErrHandedOff) {
-		l.state.c.queues.freed(l)
-		if lost := l.state.c.cfg.Hooks.Lost; lost != nil {
-			lost(l.event(why))
-		}
-	}
+	l.reportLoss(why)
 }
 
 // watch has the keeper end the lease at its deadline. A lease without a context needs no

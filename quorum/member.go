@@ -49,6 +49,7 @@ type member struct {
 	quarantine     quarantine.State
 	monitor        drift.Monitor
 	probed         bool
+	probes         int          // that were answered
 	turns          *turns.Queue // of the goroutines that want to probe the server
 	unfit          error        // what the last probe found that rules out any vote: a duplicate, a replica
 	hiddenReported bool
@@ -429,6 +430,7 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 		verdict = m.quarantine.Identify(id, sent, received)
 	}
 	m.probed = true
+	m.probes++
 	//guard:hidden-is-told  the user is told of a server that hides its run
 	hidden := m.watchRestarts && m.unfit == nil && !m.hiddenReported && id.Run() == ""
 	m.hiddenReported = m.hiddenReported || hidden

@@ -30,17 +30,20 @@ func (l *Lease) Release(ctx context.Context) error {
 	if again {
 		return l.releasedBefore()
 	}
-	before := l.event(nil) // before the end, so that Validity is what was left
+	before, why := l.event(nil), ErrReleased // before the end, so that Validity is what was left
 	if before.Validity == 0 {
-		l.end(l.expiry()) // it was lost, and nothing has noticed its deadline
+		why = l.expiry() // nothing may have noticed its deadline
 	}
 	// The holder's contexts end before the first delete is sent, so that no other client can
 	// get the lock while they last.
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
-	l.end(ErrReleased)
+	ended := l.endContexts(why)
 	var err error
 	if !l.handOver() {
 		err = l.free(ctx)
+	}
+	if ended {
+		l.reportLoss(why) // after the deletes, because it calls user code
 	}
 	if released := l.state.c.cfg.Hooks.Released; released != nil {
 		before.Err = err

@@ -300,3 +300,19 @@ func TestReleaseAfterTheDeadline(t *testing.T) {
 		}
 	}
 }
+
+// A hook that panics in a release leaves no key.
+func TestLostHookThatPanicsInARelease(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.hang(2)
+		lease := f.acquire("k")
+		time.Sleep(fullValidity + ms)
+		require.Panics(t, func() { _ = lease.Release(f.ctx) })
+		f.resume(2)
+		time.Sleep(5 * time.Second)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.Lost = func(quorum.LeaseEvent) { panic("hook") }
+	})
+}

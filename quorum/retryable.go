@@ -1,6 +1,10 @@
 package quorum
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
 
 // Retryable reports whether waiting and making the same call again can help. Acquire and Do wait
 // on their own. So it is for TryAcquire, Extend, Inspect, Verify and Trust, and for a caller that
@@ -36,6 +40,10 @@ func Retryable(err error) bool {
 		asked := len(e.Votes) > 0 && e.Verdict == ErrSetMismatch
 		return (asked || Retryable(e.Verdict)) && !e.hopeless(e.blocking())
 	case *InstanceError:
+		//guard:trust-is-not-repeated  a loop doesn't vouch for a run that nobody has looked at
+		if e.Op == wire.Probe && errors.Is(e.Err, ErrOtherRun) {
+			return false
+		}
 		return !permanent(e.Err) && !errors.Is(e.Err, ErrInterrupted) && !errors.Is(e.Err, ErrEviction) && !errors.Is(e.Err, ErrHidden) && !errors.Is(e.Err, ErrConfig)
 	case interface{ Permanent() bool }:
 		return !e.Permanent()

@@ -156,8 +156,8 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 // counts only until that has lasted for a quarantine, and can stay.
 //
 // Errors: ErrConfig for an unknown name, before any instance is asked; the failures of the named
-// instances as *InstanceError, ErrInterrupted with ctx's error, ErrNotMaster and ErrDuplicate among
-// them; ErrClosed.
+// instances as *InstanceError, among them ErrInterrupted with ctx's error, ErrNotMaster, ErrDuplicate,
+// ErrHidden, and ErrOtherRun if the server was found in another run meanwhile; ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	if c.closed() {
 		return fmt.Errorf("%w (trust)", ErrClosed)

@@ -401,9 +401,11 @@ func TestTrustIsForTheRunThatItFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f = newFixture(t, 1, func(c *quorum.Config) { c.Clock = restarted })
 		f.identify(truth)
-		require.ErrorIs(t, f.Trust(f.ctx), quorum.ErrOtherRun)
+		err := f.Trust(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrOtherRun)
+		require.False(t, quorum.Retryable(err), "a loop would trust the new run")
 		require.ErrorIs(t, found, quorum.ErrQuarantined)
-		_, err := f.TryAcquire(f.ctx, "k")
+		_, err = f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 	})
 }

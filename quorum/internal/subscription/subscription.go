@@ -178,14 +178,11 @@ func (k *Keeper) serve(subscription wire.Subscription) (idle bool) {
 				return true
 			}
 			// The address may lead to another server, which notifies nothing here. A server that
-			// has yet to be probed, or hides its run, shows none.
+			// has yet to be probed again, or hides its run, shows none.
 			now := k.cfg.Run()
 			//guard:notified-by-voters  waiters are notified by the server that votes
-			if now != "" && run != "" && now != run {
+			if now != "" && now != run {
 				return false
-			}
-			if now != "" {
-				run = now
 			}
 		}
 	}

@@ -63,9 +63,9 @@ func runInspect(ctx context.Context, o *options, s streams) error {
 	}
 	switch answered := len(found.Votes) - len(found.Failed); {
 	case err != nil:
-		return exitError{exitNoQuorum, fmt.Errorf("only %d of %d servers answered; a quorum is %d", answered, len(found.Votes), found.Quorum)}
+		return exitError{exitNoQuorum, fmt.Errorf("only %d of %d servers count; a quorum is %d", answered, len(found.Votes), found.Quorum)}
 	case v.State == "unknown":
-		return exitError{exitNoQuorum, fmt.Errorf("with the %d servers that didn't answer it could be held by a quorum", len(found.Failed))}
+		return exitError{exitNoQuorum, fmt.Errorf("with the %d servers that don't count it could be held by a quorum", len(found.Failed))}
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspect
 }
 
 // state says whether the lock is held, in one of the words of inspected.State. It is unknown if it
-// would be held with the votes of the servers that didn't answer.
+// would be held with the votes of the servers that don't count.
 func state(found quorum.Inspection) string {
 	most := 0
 	if len(found.Holders) > 0 {
@@ -132,7 +132,7 @@ func (v inspected) print(w io.Writer) error {
 		value, owner, left, counter, waiting := "free", "-", "-", fmt.Sprint(one.Counter), "unknown"
 		switch {
 		case one.Error != "":
-			value, counter = "no answer", "unknown"
+			value, counter = "unknown", "unknown"
 		case one.Value != "":
 			value, owner, left = one.Value+"...", "no name", timeLeft(one.Remaining)
 		}
@@ -150,7 +150,7 @@ func (v inspected) print(w io.Writer) error {
 	var b strings.Builder
 	for _, one := range v.Servers {
 		if one.Error != "" {
-			fmt.Fprintf(&b, "\nno answer from %s: %s\n", one.Name, one.Error)
+			fmt.Fprintf(&b, "\nnot counted: %s: %s\n", one.Name, one.Error)
 		}
 	}
 	if v.State == "unknown" {

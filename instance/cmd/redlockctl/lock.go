@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -70,6 +71,7 @@ func runLock(ctx context.Context, o *options, s streams) error {
 	if err != nil { // before the lock is taken for nothing
 		return cannotRun(o.command[0], err)
 	}
+	surviveBrokenPipes()
 	c, err := o.connect(s, quorum.Terms{TTL: o.ttl, MaxWait: o.wait})
 	if err != nil {
 		return err
@@ -86,7 +88,8 @@ func runLock(ctx context.Context, o *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	j := &job{lease: lease, grace: o.grace, margin: max(o.grace/10, o.ttl/100), signals: signals, streams: s}
+	j := &job{lease: lease, signals: signals, streams: s}
+	j.grace, j.margin = periods(o.grace, o.ttl)
 	status, err := j.run(&exec.Cmd{
 		Path: path, Args: o.command, Stdin: s.in, Stdout: s.out, Stderr: s.err,
 		Env: append(os.Environ(),
@@ -94,6 +97,10 @@ func runLock(ctx context.Context, o *options, s streams) error {
 	})
 	over := lease.Err()
 	released := lease.Release(ctx)
+	j.said.Wait()
+	if err == nil && j.process.remains(j.cmd) {
+		s.say("lock: what the command started goes on without the lock")
+	}
 	switch {
 	case err != nil:
 		return err
@@ -148,13 +155,24 @@ func cannotRun(name string, err error) error {
 	return exitError{code, fmt.Errorf("can't run %s: %w", shown(name), err)}
 }
 
+// periods are how long before the lease's end the command gets SIGTERM, and how long before it gets
+// SIGKILL. With a short -grace both come earlier than that: SIGKILL needs time to take effect.
+func periods(given, ttl time.Duration) (grace, margin time.Duration) {
+	margin = max(given/10, ttl/100)
+	//guard:short-grace-ends-before-lease  a command is killed before its lease ends, also with -grace 0
+	return max(given, margin+min(given, margin)), margin
+}
+
 // job is a command that runs under a lease.
 type job struct {
 	lease         *quorum.Lease
-	grace, margin time.Duration
+	grace, margin time.Duration // see periods
 	signals       <-chan os.Signal
 	streams       streams
+	cmd           *exec.Cmd
+	process       process
 	exited        chan struct{} // closed when the command has ended
+	said          sync.WaitGroup
 }
 
 // run runs the command, and returns its exit code. The error says why it can't be run, or that it
@@ -163,7 +181,7 @@ func (j *job) run(cmd *exec.Cmd) (status int, err error) {
 	// Where the kernel ends the command if this process dies, that goes by the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p := prepare(cmd)
+	j.cmd, j.process = cmd, prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		return 0, cannotRun(cmd.Args[0], err)
 	}
@@ -172,20 +190,20 @@ func (j *job) run(cmd *exec.Cmd) (status int, err error) {
 		_ = cmd.Wait() // ProcessState says how
 		close(j.exited)
 	}()
-	if !j.watch(cmd, p) {
+	if !j.watch() {
 		return statusOf(cmd.ProcessState), nil
 	}
 	why := j.lease.Err()
 	if why == nil {
 		why = errors.New("no quorum of servers extended it in time")
 	}
-	how := j.end(cmd, p)
+	how := j.end()
 	return 0, exitError{exitLost, fmt.Errorf("the lease on %q could not be kept: %w; the command was ended %s", j.lease.Key(), why, how)}
 }
 
 // watch waits for the command, and passes signals on to it. It reports whether the lease comes to
 // its end first.
-func (j *job) watch(cmd *exec.Cmd, p process) (ends bool) {
+func (j *job) watch() (ends bool) {
 	for {
 		left := j.lease.Validity() - j.grace
 		if left <= 0 {
@@ -195,7 +213,7 @@ func (j *job) watch(cmd *exec.Cmd, p process) (ends bool) {
 		case <-j.exited:
 			return false
 		case sig := <-j.signals:
-			p.signal(cmd, sig)
+			j.process.signal(j.cmd, sig)
 		case <-j.lease.Done():
 		// In parts, because timers stand still while the machine is suspended.
 		case <-time.After(min(left, max(left/4, 20*time.Millisecond))):
@@ -206,7 +224,7 @@ func (j *job) watch(cmd *exec.Cmd, p process) (ends bool) {
 // end ends the command, and what it has started: by SIGTERM, and a margin before the lease's end by
 // SIGKILL. If the lease is over already, because its keys are gone, the command has the grace
 // period; and none if its deadline has passed, because another client may have the lock.
-func (j *job) end(cmd *exec.Cmd, p process) (how string) {
+func (j *job) end() (how string) {
 	live := j.lease.Err() == nil
 	//guard:command-has-one-grace-period  a command that ignores SIGTERM is killed after its grace period, also if the lease is extended
 	until := time.Now().Add(j.grace - j.margin)
@@ -220,9 +238,12 @@ func (j *job) end(cmd *exec.Cmd, p process) (how string) {
 		}
 		return left
 	}
-	if left() > 0 {
-		j.streams.say("lock: the lease on %q can't be kept; the command gets SIGTERM, and SIGKILL in %v", j.lease.Key(), left().Round(time.Millisecond))
-		p.terminate(cmd)
+	if rest := left(); rest > 0 {
+		//guard:stderr-delays-no-end  the command ends before its lease, even if writes to standard error block, as after Ctrl-S
+		j.said.Go(func() {
+			j.streams.say("lock: the lease on %q can't be kept; the command gets SIGTERM, and SIGKILL in %v", j.lease.Key(), rest.Round(time.Millisecond))
+		})
+		j.process.terminate(j.cmd)
 	}
 	how = "by SIGKILL"
 	ended := j.exited
@@ -233,7 +254,7 @@ func (j *job) end(cmd *exec.Cmd, p process) (how string) {
 		}
 		select {
 		case <-j.exited:
-			if !p.remains(cmd) {
+			if !j.process.remains(j.cmd) {
 				return "by SIGTERM"
 			}
 			how, ended = "by SIGTERM, and what it had started by SIGKILL", nil
@@ -242,11 +263,11 @@ func (j *job) end(cmd *exec.Cmd, p process) (how string) {
 		select {
 		case <-ended:
 		case sig := <-j.signals:
-			p.signal(cmd, sig)
+			j.process.signal(j.cmd, sig)
 		case <-time.After(min(rest, 20*time.Millisecond)):
 		}
 	}
-	p.kill(cmd)
+	j.process.kill(j.cmd)
 	<-j.exited
 	return how
 }

@@ -136,6 +136,9 @@ func (o *options) connect(s streams, terms quorum.Terms) (*client, error) {
 		return nil, errors.Join(err, servers.Close())
 	}
 	locks, err := quorum.New(cfg, servers.Instances()...)
+	if errors.Is(err, quorum.ErrConfig) { // it names settings, of which this is a flag with another name
+		err = usageError{errors.New(strings.ReplaceAll(err.Error(), "set instance.Config.FixedAddress", "give -fixed-address"))}
+	}
 	if err != nil {
 		return nil, errors.Join(err, servers.Close())
 	}

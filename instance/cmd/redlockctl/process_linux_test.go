@@ -72,3 +72,93 @@ func TestCommandOnATerminal(t *testing.T) {
 	ended := r.wait().expect(1)
 	assert.False(t, strings.Contains(ended.stderr, "signal"), ended.stderr)
 }
+
+// job starts redlockctl as a job of a shell with a terminal, as the last command of a pipeline. The
+// job is in the background if it is given "&". The shell prints the job's status when it ends or
+// stops, and ends itself after a key.
+func (w *world) job(tty *os.File, background, script string) *running {
+	w.t.Helper()
+	r := w.prepare("lock", "k", "--", "sh", "-c", script)
+	shell := `true | "$0" "$@" ` + background + "\nstatus=$?\n" + `[ -n "` + background + `" ] && { wait $!; status=$?; }` + "\necho status $status\nread key\n"
+	r.cmd.Path = "/bin/sh"
+	r.cmd.Args = append([]string{"sh", "-mc", shell}, r.cmd.Args...)
+	r.cmd.Stdin = tty
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	r.begin()
+	return r
+}
+
+// stops waits until processes are stopped.
+func stops(t *testing.T, pids ...string) {
+	t.Helper()
+	for _, pid := range pids {
+		require.Eventually(t, func() bool {
+			stat, err := os.ReadFile("/proc/" + pid + "/stat")
+			_, state, _ := strings.Cut(string(stat), ") ") // it follows the name
+			return err == nil && strings.HasPrefix(state, "T")
+		}, 15*time.Second, 10*time.Millisecond, pid)
+	}
+}
+
+// A pipeline is a job like others: the command reads from the terminal, Ctrl-C ends it, and Ctrl-Z
+// stops it together with redlockctl.
+func TestPipelineOnATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	interrupted := fmt.Sprint("status ", exitSignal+int(syscall.SIGINT))
+	for _, test := range []struct {
+		name, background, script string
+		then                     func(r *running, keyboard *os.File, command, redlockctl string)
+	}{
+		{"Ctrl-Z", "", `echo up $$ $PPID; exec sleep 600`, func(r *running, keyboard *os.File, command, redlockctl string) {
+			_, err := keyboard.WriteString("\x1a")
+			require.NoError(t, err)
+			stops(t, redlockctl, command)
+			require.Equal(t, fmt.Sprint("status ", exitSignal+int(syscall.SIGTSTP)), r.line())
+			require.NoError(t, syscall.Kill(pid(t, redlockctl), syscall.SIGKILL)) // and the kernel ends the command
+		}},
+		{"Ctrl-C", "", `echo up $$ $PPID; read word </dev/tty; echo read $word; exec sleep 600`, func(r *running, keyboard *os.File, _, _ string) {
+			_, err := keyboard.WriteString("hello\n")
+			require.NoError(t, err)
+			require.Equal(t, "read hello", r.line())
+			_, err = keyboard.WriteString("\x03")
+			require.NoError(t, err)
+			require.Equal(t, interrupted, r.line())
+		}},
+		{"Ctrl-C while the command is stopped", "", `echo up $$ $PPID; kill -STOP $$; exec sleep 600`, func(r *running, keyboard *os.File, command, _ string) {
+			stops(t, command)
+			_, err := keyboard.WriteString("\x03")
+			require.NoError(t, err)
+			require.Equal(t, interrupted, r.line())
+		}},
+		{"SIGINT in the background", "&", `echo up $$ $PPID; exec sleep 600`, func(r *running, _ *os.File, _, redlockctl string) {
+			// The terminal can't have sent it.
+			require.NoError(t, syscall.Kill(pid(t, redlockctl), syscall.SIGINT))
+			require.Equal(t, interrupted, r.line())
+		}},
+	} {
+		t.Log(test.name)
+		keyboard, tty := terminal(t)
+		r := w.job(tty, test.background, test.script)
+		up := strings.Fields(r.line())
+		require.Len(t, up, 3)
+		test.then(r, keyboard, up[1], up[2])
+		_, err := keyboard.WriteString("\n")
+		require.NoError(t, err)
+		r.wait()
+	}
+}
+
+// A command that is stopped gets its signals, too: otherwise it would keep the lock.
+func TestSignalsEndAStoppedCommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.start("lock", "k", "--", "sh", "-c", "echo up $$; exec sleep 600")
+	up := strings.Fields(r.line())
+	require.NoError(t, syscall.Kill(pid(t, up[1]), syscall.SIGSTOP))
+	stops(t, up[1]) // before that, SIGTERM would come first
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	r.within(15 * time.Second)
+	r.wait().expect(exitSignal + int(syscall.SIGTERM))
+	assert.Equal(t, []string{"0", "0", "0"}, trim(w.each("EXISTS", "k")), "it was released")
+}

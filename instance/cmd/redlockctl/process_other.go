@@ -24,3 +24,5 @@ func (process) remains(*exec.Cmd) bool      { return false }
 func statusOf(state *os.ProcessState) int { return state.ExitCode() }
 
 func signalNumber(os.Signal) int { return 2 } // as that of SIGINT
+
+func surviveBrokenPipes() {} // there is no SIGPIPE here

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,33 +16,50 @@ var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, sys
 
 // process is how the command is reached.
 type process struct {
-	// terminal: standard input is a terminal. Then the command stays in this process's group, so
-	// that it can read there, and the terminal itself sends it Ctrl-C. Otherwise it has a group
-	// of its own, so that signals reach what it has started, too.
+	// terminal: this process has a controlling terminal. Then the command stays in this process's
+	// group, so that it can read there, and the terminal itself sends it Ctrl-C and Ctrl-Z.
+	// Otherwise it has a group of its own, so that signals reach what it has started, too.
 	terminal bool
 }
 
 // prepare makes the command ready to be started.
 func prepare(cmd *exec.Cmd) process {
 	var p process
-	if f, ok := cmd.Stdin.(*os.File); ok {
-		_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-		p.terminal = err == nil
-	}
+	//guard:terminal-stops-both  Ctrl-Z stops the command with redlockctl, in a pipeline, too
+	p.terminal, _ = controllingTerminal()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !p.terminal}
 	endWithParent(cmd.SysProcAttr)
 	return p
 }
 
-// signal passes a signal on.
-func (p process) signal(cmd *exec.Cmd, sig os.Signal) {
-	if p.terminal && (sig == syscall.SIGINT || sig == syscall.SIGQUIT) {
-		return // the terminal has sent it
+// controllingTerminal reports whether this process has a controlling terminal, and whether Ctrl-C
+// reaches this process's group. Standard input doesn't tell: in a pipeline it is a pipe.
+func controllingTerminal() (found, foreground bool) {
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false, false
 	}
-	p.send(cmd, sig.(syscall.Signal))
+	defer unix.Close(tty) //nolint:errcheck // nothing was written
+	group, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
+	own, _ := unix.Getpgid(0) // it can't fail
+	return err == nil, group == own
 }
 
-func (p process) terminate(cmd *exec.Cmd) { p.send(cmd, syscall.SIGTERM) }
+// signal passes a signal on. A command that is stopped is continued, because only then the signal
+// has an effect: otherwise nothing but SIGKILL would end the command and free the lock.
+func (p process) signal(cmd *exec.Cmd, sig os.Signal) {
+	sent := false // by the terminal
+	if p.terminal && (sig == syscall.SIGINT || sig == syscall.SIGQUIT) {
+		_, sent = controllingTerminal()
+	}
+	if !sent {
+		p.send(cmd, sig.(syscall.Signal))
+	}
+	//guard:stopped-command-ends  a signal also ends a command that is stopped
+	p.send(cmd, syscall.SIGCONT)
+}
+
+func (p process) terminate(cmd *exec.Cmd) { p.signal(cmd, syscall.SIGTERM) }
 func (p process) kill(cmd *exec.Cmd)      { p.send(cmd, syscall.SIGKILL) }
 
 func (p process) send(cmd *exec.Cmd, sig syscall.Signal) {
@@ -67,3 +85,10 @@ func statusOf(state *os.ProcessState) int {
 }
 
 func signalNumber(sig os.Signal) int { return int(sig.(syscall.Signal)) }
+
+// surviveBrokenPipes makes a write to a standard error that nobody reads fail, as any other write
+// does. It isn't signal.Ignore, because the command would ignore SIGPIPE, too.
+func surviveBrokenPipes() {
+	//guard:broken-stderr-does-not-end-it  the command has its grace period, even if nobody reads standard error
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}

@@ -67,7 +67,7 @@ func runRelease(ctx context.Context, o *options, s streams) error {
 			return err
 		}
 		if gone {
-			s.say("%q is free now, because its key has expired or its holder released it; nothing was deleted", o.key)
+			s.say("nothing was deleted: the value is on no server any more, because its key has expired or its holder released it")
 			return nil
 		}
 	}
@@ -133,7 +133,7 @@ func (c *client) watchTime() time.Duration {
 
 // watch looks at the value's keys until it has seen for MaxTTL that nobody extends them: their
 // remaining times must go down with the time that passes. gone says that no server has the value
-// any more.
+// any more. A server that had it, and doesn't answer, may still have it.
 func (c *client) watch(ctx context.Context, before quorum.Inspection, value string) (gone bool, err error) {
 	began, watch := time.Now(), c.watchTime()
 	for ctx.Err() == nil {
@@ -148,8 +148,9 @@ func (c *client) watch(ctx context.Context, before quorum.Inspection, value stri
 		if err != nil {
 			return false, err
 		}
-		there := false
+		there, silent := false, false
 		for i, ballot := range now.Votes {
+			silent = silent || ballot.Vote.Outcome == wire.Failed && before.Votes[i].Vote.Holder == value
 			if ballot.Vote.Outcome != wire.Refused || ballot.Vote.Holder != value {
 				continue
 			}
@@ -159,7 +160,7 @@ func (c *client) watch(ctx context.Context, before quorum.Inspection, value stri
 			}
 		}
 		switch {
-		case !there:
+		case !there && !silent:
 			return true, nil
 		case passed >= watch:
 			return false, nil

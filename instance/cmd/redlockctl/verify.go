@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,13 +18,14 @@ import (
 type verified struct {
 	OK      bool             `json:"ok"` // nothing is wrong
 	Quorum  int              `json:"quorum"`
-	MayVote int              `json:"may_vote"` // servers with which nothing is wrong
+	MayVote int              `json:"may_vote"` // servers whose votes count
 	Servers []verifiedServer `json:"servers"`
 	Notes   []string         `json:"notes"`
 }
 
 type verifiedServer struct {
 	Name             string   `json:"name"`
+	Votes            bool     `json:"votes"` // its votes count, whatever is wrong
 	Errors           []string `json:"errors"`
 	Notes            []string `json:"notes"`
 	Latency          float64  `json:"latency_ms"`
@@ -69,7 +72,7 @@ func verifiedOf(report quorum.Report, q int) verified {
 	v := verified{OK: true, Quorum: q, Notes: list(report.Notes)}
 	for _, r := range report.Instances {
 		one := verifiedServer{
-			Name: r.Name, Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
+			Name: r.Name, Votes: votes(r.Err), Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
 			Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role, Persistence: r.Identity.Persistence,
 			Eviction: r.Identity.Eviction, Dialect: r.Identity.Dialect,
 			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
@@ -78,9 +81,8 @@ func verifiedOf(report quorum.Report, q int) verified {
 		if q := r.Quarantine; q != nil {
 			one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
 		}
-		if r.Err != nil {
-			v.OK = false
-		} else {
+		v.OK = v.OK && r.Err == nil
+		if one.Votes {
 			v.MayVote++
 		}
 		v.Servers = append(v.Servers, one)
@@ -94,7 +96,7 @@ func (v verified) print(w io.Writer) error {
 	fmt.Fprintln(out, "server\tvotes\tanswers in\tclock\tsoftware\tkeeps")
 	for _, one := range v.Servers {
 		votes, clock := "yes", "hidden"
-		if len(one.Errors) > 0 {
+		if !one.Votes {
 			votes = "NO"
 		}
 		if one.ClockUncertainty > 0 {
@@ -121,6 +123,15 @@ func (v verified) print(w io.Writer) error {
 	fmt.Fprintf(&b, "%d of %d servers may vote; a quorum is %d\n", v.MayVote, len(v.Servers), v.Quorum)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// votes reports whether the votes of a server count, whose report has this error. They count if the
+// server may evict locks or hides its run: then a lock is granted, but it isn't safe.
+func votes(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !votes(err) })
+	}
+	return err == nil || errors.Is(err, quorum.ErrEviction) || errors.Is(err, quorum.ErrHidden)
 }
 
 // textsOf are the texts of an error and of those that it joins.

@@ -28,7 +28,11 @@ func TestCrowd(t *testing.T) {
 		simulation.Failover, simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
 	}
 	report := find(t, crowded("default", faults...), few())
-	assert.Empty(t, report.Kinds())
+	for _, f := range report.Causes() {
+		// Servers may restart before their votes arrive, which breaks assumption 3. The checks see that.
+		assert.Equal(t, search.Observed, f.Cause, "%v", f)
+		assert.Equal(t, simulation.Overvalued, f.Kind, "%v", f)
+	}
 	for _, what := range []string{
 		"a lease was handed to a local waiter", "a lease was extended",
 		"a process crashed", "a quarantine began: restarted", "a quarantine began: clock jumped", "a reply came too late",

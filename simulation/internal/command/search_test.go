@@ -78,7 +78,7 @@ func TestExplore(t *testing.T) {
 func TestExploreSaysWhatIsBroken(t *testing.T) {
 	long.Test(t, "a thousand runs, of the same code as in TestExplore")
 	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	code, stdout, stderr := said(t.Context(), "explore", "-seeds", "0:100", "-faults", "split-brain", "-workers", "2", "-out", t.TempDir())
+	code, stdout, stderr := said(t.Context(), "explore", "-workload", "crowd", "-seeds", "0:100", "-faults", "split-brain", "-workers", "2", "-out", t.TempDir())
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
 	assert.Contains(t, flat(stdout), "breaks assumption 3 (a vote stands for its TTL): ")
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -145,38 +144,13 @@ func (m *member) look(ctx context.Context, cmd wire.Request) Ballot {
 	own, cancel := m.clock.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
-	if err := m.fit(own); err != nil {
+	if _, err := m.known(own, true); err != nil {
 		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {
 			err = interrupted(ctx)
 		}
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
 	}
 	return m.ask(ctx, cmd)
-}
-
-// fit is nil if the server is an independent master. If that isn't known the server is probed, once for
-// all goroutines that wait for it.
-func (m *member) fit(ctx context.Context) error {
-	m.mu.Lock()
-	if m.standingLocked(m.reader.Now()).known {
-		m.mu.Unlock()
-		return nil
-	}
-	before := m.probes
-	t := m.turns.Enter(func(drift.Instant) bool { return m.probes != before })
-	m.mu.Unlock()
-	mine, err := t.Wait(ctx)
-	if err != nil {
-		return err
-	}
-	if mine {
-		if _, err := m.probe(ctx); err != nil {
-			return err
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.unfit
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {

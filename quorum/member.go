@@ -270,7 +270,7 @@ func (m *member) tick() {
 	if hidden {
 		_, _ = m.identify(ctx)
 	} else {
-		_, _ = m.known(ctx)
+		_, _ = m.known(ctx, false)
 	}
 }
 
@@ -339,29 +339,32 @@ func (m *member) reportQuarantine(v quarantine.Verdict) {
 	}
 }
 
-// known returns the standing, and probes the server first if that is not known.
-func (m *member) known(ctx context.Context) (standing, error) {
+// known returns the standing, and probes the server first if that is not known. shared says that
+// a probe by another goroutine, under way now, also serves if it finds that the server is unfit.
+func (m *member) known(ctx context.Context, shared bool) (standing, error) {
 	for {
 		m.mu.Lock()
 		if s := m.standingLocked(m.reader.Now()); s.known {
 			m.mu.Unlock()
 			return s, nil
 		}
-		t := m.turns.Enter(func(now drift.Instant) bool { return m.standingLocked(now).known })
+		before := m.probes
+		t := m.turns.Enter(func(now drift.Instant) bool {
+			return m.standingLocked(now).known || shared && m.probes != before
+		})
 		m.mu.Unlock()
-		if mine, err := t.Wait(ctx); err != nil {
-			return standing{}, err
-		} else if !mine {
-			continue
+		mine, err := t.Wait(ctx)
+		if mine {
+			_, err = m.probe(ctx)
 		}
-		_, err := m.probe(ctx)
-		m.mu.Lock()
-		if err == nil {
-			err = m.unfit
-		}
-		m.mu.Unlock()
 		if err != nil {
 			return standing{}, err
+		}
+		m.mu.Lock()
+		unfit := m.unfit
+		m.mu.Unlock()
+		if unfit != nil && (mine || shared) {
+			return standing{}, unfit
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (e *request) probeFirst() {
 	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
 		defer cancel()
-		s, err := e.m.known(ctx)
+		s, err := e.m.known(ctx, false)
 		if err == nil && e.use == newVote {
 			err = s.err
 		}
@@ -141,7 +141,7 @@ func (e *request) probeAfter(ballot Ballot, received drift.Instant) {
 	go func() {
 		ctx, cancel := e.m.clock.WithTimeout(e.ctx, max(e.timeout-drift.Elapsed(e.began, received), 1))
 		defer cancel()
-		s, err := e.m.known(ctx)
+		s, err := e.m.known(ctx, false)
 		switch {
 		case err == nil && e.use == oldVote && !e.repeated:
 			e.repeated = true

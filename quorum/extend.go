@@ -112,7 +112,7 @@ type extensionBuffer struct {
 // (enterExtension), so the cut is computed when the extension is sent, and not before a wait.
 // timeout bounds each request to each instance. It returns none, and perhaps an error, if none is
 // to be sent.
-func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, decided chan<- *extension) (*extension, error) {
+func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, done chan<- *extension) (*extension, error) {
 	c := l.state.c
 	left := l.Validity()
 	// Capped for Extend, too: a short extension by KeepAlive that arrives late must not leave the
@@ -132,7 +132,7 @@ func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, d
 	if c.cfg.Hooks.RoundStarted != nil {
 		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1})
 	}
-	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: ttl < full, timeout: timeout, done: decided}}
+	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: ttl < full, timeout: timeout, done: done}}
 	n := len(c.members)
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension

@@ -109,7 +109,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
 	}
 	l.mu.Unlock()
-	l.announceEnd(ErrHandedOff, ends)
+	l.endEach(ends, ErrHandedOff)
 	// From now on waiters of this process must ask the instances.
 	c.queues.freed(l)
 	select {
@@ -117,10 +117,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		// Only requests without an answer can still arrive.
 	case <-ctx.Done():
 	}
-	if released := c.cfg.Hooks.Released; released != nil {
-		before.Err = ErrHandedOff
-		released(ctx, before)
-	}
+	l.reportRelease(ctx, before, ErrHandedOff)
 	return h, nil
 }
 
@@ -179,11 +176,9 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
 	before := lease.event(nil)
 	lease.end(ErrReleased)
-	before.Err = lease.free(ctx)
-	if released := c.cfg.Hooks.Released; released != nil {
-		released(ctx, before)
-	}
-	return before.Err
+	err := lease.free(ctx)
+	lease.reportRelease(ctx, before, err)
+	return err
 }
 
 // readable checks whether a handle is for these instances.

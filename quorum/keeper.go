@@ -108,6 +108,7 @@ func (k *leaseKeeper) close(leases []*Lease) {
 		}
 	}
 	for _, l := range ended {
-		l.announceEnd(ErrClosed, nil)
+		l.endEach(nil, ErrClosed)
+		l.reportLoss(ErrClosed)
 	}
 }

@@ -306,13 +306,16 @@ func (l *Lease) endContexts(why error) (first bool) {
 	if !first {
 		why = l.Err() // another goroutine has ended the lease, but perhaps not yet all of its contexts
 	}
+	l.endEach(ends, why)
+	return first
+}
+
+// endEach ends the contexts of a lease that has ended. Nothing has to watch it any more.
+func (l *Lease) endEach(ends []*leaseContext, why error) {
 	for _, ctx := range ends {
 		ctx.end(why)
 	}
-	if first {
-		l.state.c.keeper.Remove(l)
-	}
-	return first
+	l.state.c.keeper.Remove(l)
 }
 
 // reportLoss notifies the wait queue and the hook, unless the lease ended by its holder's will.
@@ -326,8 +329,8 @@ func (l *Lease) reportLoss(why error) {
 	}
 }
 
-// endLocked ends the lease unless it has ended, and returns the contexts that announceEnd is to
-// end with it.
+// endLocked ends the lease unless it has ended, and returns the contexts that endEach is to end with
+// it.
 func (l *Lease) endLocked(why error) (ends []*leaseContext, first bool) {
 	if l.over != nil {
 		return l.contexts, false
@@ -344,15 +347,6 @@ func (l *Lease) endLocked(why error) (ends []*leaseContext, first bool) {
 		close(l.done)
 	}
 	return ends, true
-}
-
-// announceEnd ends the lease's contexts, and reports a loss.
-func (l *Lease) announceEnd(why error, ends []*leaseContext) {
-	for _, ctx := range ends {
-		ctx.end(why)
-	}
-	l.state.c.keeper.Remove(l)
-	l.reportLoss(why)
 }
 
 // watch has the keeper end the lease at its deadline. A lease without a context needs no
@@ -383,6 +377,15 @@ func (l *Lease) hasEnded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.over != nil
+}
+
+// reportRelease calls Hooks.Released. before is the lease before its end, and err what came of the
+// release.
+func (l *Lease) reportRelease(ctx context.Context, before LeaseEvent, err error) {
+	if released := l.state.c.cfg.Hooks.Released; released != nil {
+		before.Err = err
+		released(ctx, before)
+	}
 }
 
 func (l *Lease) event(err error) LeaseEvent {

@@ -41,12 +41,9 @@ func (l *Lease) Leave() error {
 		why = l.Err()
 	}
 	// Waiters of this process must ask the instances from now on.
-	c := l.state.c
-	c.queues.freed(l)
-	if released := c.cfg.Hooks.Released; released != nil {
-		before.Err, before.Left = why, true
-		released(l.parent, before)
-	}
+	l.state.c.queues.freed(l)
+	before.Left = true
+	l.reportRelease(l.parent, before, why)
 	return why
 }
 

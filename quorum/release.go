@@ -45,10 +45,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	if ended {
 		l.reportLoss(why) // after the deletes, because it calls user code
 	}
-	if released := l.state.c.cfg.Hooks.Released; released != nil {
-		before.Err = err
-		released(ctx, before)
-	}
+	l.reportRelease(ctx, before, err)
 	return err
 }
 

@@ -23,8 +23,8 @@ type Group struct {
 // New returns an empty Group.
 func New() *Group { return &Group{closing: make(chan struct{})} }
 
-// Add counts one goroutine or request, whose end must call Finish. It works after Close, too, because what
-// is under way must be able to clean up.
+// Add counts one goroutine or request, whose end must call Finish. It works after Close, too,
+// because what is under way must be able to clean up.
 func (g *Group) Add() {
 	g.mu.Lock()
 	g.n++

@@ -180,8 +180,8 @@ func (q *Queue) run() {
 }
 
 // lastPass notes that it was these deletes' last turn, because the Coordinator closes, and drops
-// them. If the instance was silent, only the first of them was sent. It reports whether none is left: what was added meanwhile has yet
-// to be tried.
+// them. If the instance was silent, only the first of them was sent. It reports whether none is
+// left: what was added meanwhile has yet to be tried.
 func (q *Queue) lastPass(due []*pendingDelete) (done bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -14,7 +14,8 @@ type Registry struct {
 
 // Claim notes that the instance reaches the server now, and no longer the one before. If
 // another instance has claimed the server, Claim returns that instance's name, and notes only
-// that the instance has left its earlier server. An empty server is hidden: it can't be told from another.
+// that the instance has left its earlier server. An empty server is hidden: it can't be told from
+// another.
 func (r *Registry) Claim(server, instance string) (other string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

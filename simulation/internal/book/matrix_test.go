@@ -26,6 +26,7 @@ func init() {
 	generators["matrix"] = func([]string) (string, error) { return matrixTable() }
 	generators["overvalued"] = func([]string) (string, error) { return overvaluedTable() }
 	generators["reasons"] = func([]string) (string, error) { return reasons() }
+	generators["harm"] = harmOf
 	generators["safe"] = func([]string) (string, error) { return safeRuns() }
 	generators["curves"] = func([]string) (string, error) { return curveLinks() }
 	for _, id := range curveIDs {
@@ -143,6 +144,29 @@ func matrixTable() (string, error) {
 	}
 	return fmt.Sprintf("%s\nEach cell: the share of %d runs with a violation. 0: none. ?: none, but what it depends on never happened in these runs, so it shows nothing. Empty: not played.\n",
 		table(head, rows), r.Seeds), nil
+}
+
+// harmOf says in how many runs of a design which faults did harm.
+func harmOf(design []string) (string, error) {
+	r, err := recorded()
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(r.Matrix.Designs, func(d report.Axis) bool { return slices.Equal(design, []string{d.Name}) })
+	if i < 0 {
+		return "", fmt.Errorf("the matrix has no design %q", design)
+	}
+	var which []string
+	runs, harmed := 0, 0
+	for j, f := range r.Matrix.Faults {
+		c := r.Matrix.At(i, j)
+		runs, harmed = runs+c.Runs, harmed+c.Violated
+		if c.Violated > 0 {
+			which = append(which, fmt.Sprintf("`%s` in %d", f.Name, c.Violated))
+		}
+	}
+	return fmt.Sprintf("In %d of %d runs, %d for each of %d kinds of fault, something was harmed: %s. The other %d kinds did no harm.",
+		harmed, runs, r.Seeds, len(r.Matrix.Faults), strings.Join(which, ", "), len(r.Matrix.Faults)-len(which)), nil
 }
 
 // overvaluedTable has the columns in which clocks, delays or nothing at all decide how long a key

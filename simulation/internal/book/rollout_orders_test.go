@@ -64,6 +64,21 @@ func rollouts() []rollout {
 			Steps: []rolloutStep{before, {Title: "A B C D F", Servers: "ABCDF", Version: 1}},
 		},
 		{
+			Name: "replace-of-three", Title: "C of A to C replaced by D", Cuts: 1,
+			Steps: []rolloutStep{
+				{Title: "before", Servers: "ABC"},
+				{Title: "`Quorum` 3", Servers: "ABC", Quorum: 3, Version: 1, After: rolloutTTL},
+				{Title: "A B D, `Quorum` 3", Servers: "ABD", Quorum: 3, Version: 2, After: rolloutTTL},
+				{Title: "`Quorum` 2", Servers: "ABD", Version: 3, After: rolloutTTL},
+			},
+		},
+		{
+			Name: "replace-of-three", Title: "C of A to C replaced by D", Cuts: 2,
+			Wrong: "the list in one step: an old and a new majority need not share a server",
+			Shows: 3,
+			Steps: []rolloutStep{{Title: "before", Servers: "ABC"}, {Title: "A B D", Servers: "ABD", Version: 1}},
+		},
+		{
 			Name: "add", Title: "A B C become A to E", Cuts: 1,
 			Steps: []rolloutStep{
 				{Title: "before", Servers: "ABC"},

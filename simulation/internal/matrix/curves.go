@@ -249,7 +249,7 @@ func roundsToWinner() curve {
 	xs := []float64{2, 3, 5, 10}
 	return curve{
 		id: "rounds", title: "Rounds until a client has the lock",
-		words: "Clients that retry in lockstep split the votes again and again. Random delays help. If all clients ask the same server first, that helps most.",
+		words: "Clients that retry in lockstep split the votes again and again. Random delays help, and so does asking the same server first: there the second round has a winner.",
 		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds of the winner, on average"},
 		series: []series{
 			{name: "lockstep", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Lockstep))},

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -26,6 +25,8 @@ func watchHandshake(dial dialFunc, maxAge time.Duration) dialFunc {
 		c := &handshakeConn{reader: reader, dialed: reader.Now(), maxAge: maxAge}
 		if ctx.Value(dialOnce{}) != nil {
 			c.maxAge = math.MaxInt64
+			//guard:subscription-bounded  what answers a subscription can't fill the memory
+			c.limits.always = true
 		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -43,11 +44,12 @@ func watchHandshake(dial dialFunc, maxAge time.Duration) dialFunc {
 	}
 }
 
-// handshakeConn is a connection that checks the server's replies before go-redis does, until
+// handshakeConn is a connection that checks the server's replies before go-redis does. Until
 // the first command that isn't one of go-redis's own (HELLO, AUTH, SELECT...):
 //
-//   - go-redis allocates as much as a reply announces, and a server may announce 2 GB. Later
-//     replies are limited by replyBuffer.
+//   - go-redis allocates as much as a reply announces, and a server may announce 2 GB. The
+//     replies of a subscription stay limited. Those of other connections are limited by
+//     replyBuffer, because they may be of the caller's own commands; but no line is endless.
 //   - If the server refuses the connection with an error, go-redis takes that for the reply
 //     to HELLO, goes on, and finds the connection closed.
 //   - The first byte shows for certain that a server is not Redis.
@@ -58,7 +60,7 @@ type handshakeConn struct {
 	maxAge time.Duration
 	over   atomic.Bool
 	began  bool // the server has said something
-	reply  replyLimits
+	limits replyLimits
 }
 
 // pollable is a handshakeConn of which go-redis can see whether it was closed.
@@ -93,12 +95,8 @@ func (c *handshakeConn) Write(p []byte) (int, error) {
 	if err := c.tooOld(); err != nil {
 		return 0, &dialError{err}
 	}
-	if !c.over.Load() {
-		if isHandshake(p) {
-			c.reply.total, c.reply.elements = 0, 0
-		} else {
-			c.over.Store(true)
-		}
+	if !c.over.Load() && !isHandshake(p) {
+		c.over.Store(true)
 	}
 	return c.Conn.Write(p)
 }
@@ -106,6 +104,9 @@ func (c *handshakeConn) Write(p []byte) (int, error) {
 func (c *handshakeConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.over.Load() {
+		if bad := c.limits.take(p[:n], true); bad != nil {
+			return 0, &dialError{bad}
+		}
 		return n, err
 	}
 	if n == 0 {
@@ -121,7 +122,7 @@ func (c *handshakeConn) Read(p []byte) (int, error) {
 			return 0, &dialError{refusal}
 		}
 	}
-	if bad := c.reply.take(p[:n]); bad != nil {
+	if bad := c.limits.take(p[:n], false); bad != nil {
 		return 0, &dialError{bad}
 	}
 	return n, err
@@ -183,89 +184,6 @@ func refusalIn(p []byte) *handshakeError {
 		return &handshakeError{kind: kind, text: shortened(text)}
 	}
 	return nil
-}
-
-const (
-	// maxHandshake is the longest reply to a command of the handshake, in bytes, and
-	// maxHandshakeElements the largest number of its elements. HELLO's reply has 14, and 8
-	// for each module.
-	maxHandshake         = 64 << 10
-	maxHandshakeElements = 4096
-)
-
-// replyLimits reads replies just far enough to know the lengths that they announce.
-type replyLimits struct {
-	total    int // bytes since the last command
-	elements int // since the last command
-	text     int // bytes of a string that are still to come
-	line     [24]byte
-	length   int // of the line, of which line may have only the beginning
-}
-
-// take checks the next bytes from the server.
-func (b *replyLimits) take(p []byte) *handshakeError {
-	if b.total += len(p); b.total > maxHandshake {
-		return tooLong("more than %d bytes to one command", maxHandshake)
-	}
-	for len(p) > 0 {
-		if b.text > 0 {
-			n := min(b.text, len(p))
-			b.text -= n
-			p = p[n:]
-			continue
-		}
-		c := p[0]
-		p = p[1:]
-		if c != '\n' {
-			if b.length < len(b.line) {
-				b.line[b.length] = c
-			}
-			b.length++
-			continue
-		}
-		if bad := b.endLine(); bad != nil {
-			return bad
-		}
-	}
-	return nil
-}
-
-func (b *replyLimits) endLine() *handshakeError {
-	length := b.length
-	b.length = 0
-	if length == 0 {
-		return nil
-	}
-	kind := b.line[0]
-	if strings.IndexByte("$=!*~>%|", kind) < 0 {
-		return nil
-	}
-	if length > len(b.line) {
-		return tooLong("a length of %d digits", length)
-	}
-	n, err := strconv.Atoi(strings.TrimSuffix(string(b.line[1:length]), "\r"))
-	if err != nil || n < 0 {
-		return nil // null, or for go-redis to refuse
-	}
-	if strings.IndexByte("$=!", kind) >= 0 {
-		//guard:greeting-bounded  what answers the greeting can't fill the memory
-		if n > maxHandshake {
-			return tooLong("a text of %d bytes", n)
-		}
-		b.text = n + len("\r\n")
-		return nil
-	}
-	if n > maxHandshakeElements {
-		return tooLong("%d elements", n)
-	}
-	if b.elements += n; b.elements > maxHandshakeElements {
-		return tooLong("more than %d elements to one command", maxHandshakeElements)
-	}
-	return nil
-}
-
-func tooLong(format string, args ...any) *handshakeError {
-	return &handshakeError{kind: ErrNotRedis, text: "it answered the handshake with " + fmt.Sprintf(format, args...)}
 }
 
 // isHandshake reports whether p begins with a command of go-redis's handshake.

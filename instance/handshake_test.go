@@ -3,6 +3,7 @@
 package instance
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"io"
@@ -75,6 +76,17 @@ func pour(conn net.Conn, first, text string) {
 	}
 }
 
+// thrifty checks that f allocates little.
+func thrifty(t *testing.T, f func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
+}
+
 // TestHostileGreeting: the client gives up a peer that answers the greeting with as much as it can
 // before that costs memory. Nothing was sent, and nothing keeps running.
 func TestHostileGreeting(t *testing.T) {
@@ -95,18 +107,112 @@ func TestHostileGreeting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			addr := startPeer(t, func(conn net.Conn) { pour(conn, p.first, p.text) })
 			r := open(t, "redis://"+addr, Config{})
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			v := r.Do(within(t), acquire("k", value()))
-			runtime.ReadMemStats(&after)
+			var v wire.Vote
+			thrifty(t, func() { v = r.Do(within(t), acquire("k", value())) })
 			require.Equal(t, wire.Failed, v.Outcome)
 			require.True(t, v.Unsent, "%v", v.Err)
-			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), "%v", v.Err)
 			require.ErrorIs(t, v.Err, ErrNotRedis)
 			require.Less(t, len(v.Err.Error()), 1000)
 		})
 	}
+}
+
+// TestHostileSubscription: neither the reply to SUBSCRIBE, PUBLISH or PING nor a notification can
+// fill the memory.
+func TestHostileSubscription(t *testing.T) {
+	const huge = "$200000000\r\nx"
+	for name, test := range map[string]struct{ to, reply string }{
+		"a text to SUBSCRIBE":      {"SUBSCRIBE", huge},
+		"elements to SUBSCRIBE":    {"SUBSCRIBE", "*20000000\r\n"},
+		"nested arrays":            {"SUBSCRIBE", strings.Repeat("*1\r\n", 1<<20)},
+		"many texts":               {"SUBSCRIBE", "*1000\r\n" + strings.Repeat(bulk(strings.Repeat("x", 1<<15)), 1000)},
+		"a line to SUBSCRIBE":      {"SUBSCRIBE", "+" + strings.Repeat("x", 32<<20)},
+		"a text to PUBLISH":        {"PUBLISH", huge},
+		"elements to PUBLISH":      {"PUBLISH", "*20000000\r\n"},
+		"a line to PUBLISH":        {"PUBLISH", ":" + strings.Repeat("1", 32<<20)},
+		"a text in a notification": {"message", huge},
+		"a text to PING":           {"PONG", "*2\r\n" + huge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var subscriber net.Conn
+			var channel string
+			hostile := []byte(test.reply)
+			addr := startPeer(t, func(conn net.Conn) {
+				for from := bufio.NewReader(conn); ; {
+					args, err := readCommand(from)
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					command := strings.ToUpper(args[0])
+					reply := "+OK\r\n"
+					switch command {
+					case "HELLO":
+						reply = "-ERR unknown command 'HELLO'\r\n"
+					case "SUBSCRIBE":
+						subscriber, channel = conn, args[1]
+						reply = "*3\r\n" + bulk("subscribe") + bulk(channel) + ":1\r\n"
+					case "PUBLISH":
+						reply = ":1\r\n"
+						if test.to == "message" {
+							_, _ = io.WriteString(subscriber, "*3\r\n"+bulk("message")+bulk(channel))
+							_, _ = subscriber.Write(hostile)
+							break
+						}
+						_, _ = io.WriteString(subscriber, "*3\r\n"+bulk("message")+bulk(channel)+bulk(""))
+						if test.to == "PONG" {
+							_, _ = subscriber.Write(hostile) // as if the client had asked
+						}
+					}
+					mu.Unlock()
+					if command == test.to {
+						_, err = conn.Write(hostile)
+					} else {
+						_, err = io.WriteString(conn, reply)
+					}
+					if err != nil {
+						return
+					}
+				}
+			})
+			r := open(t, "redis://"+addr, Config{})
+			thrifty(t, func() {
+				s, err := r.Subscribe(within(t))
+				if err == nil { // the reply to PING may come later
+					_, err = s.Next()
+				}
+				require.ErrorIs(t, err, ErrReply)
+				require.Less(t, len(err.Error()), 1000)
+			})
+		})
+	}
+}
+
+// TestEndlessLine: a line without an end can't fill the memory.
+func TestEndlessLine(t *testing.T) {
+	line := []byte("+" + strings.Repeat("x", 32<<20))
+	addr := startPeer(t, func(conn net.Conn) {
+		for from := bufio.NewReader(conn); ; {
+			args, err := readCommand(from)
+			if err != nil {
+				return
+			}
+			reply := []byte("+OK\r\n")
+			switch strings.ToUpper(args[0]) {
+			case "HELLO":
+				reply = []byte("-ERR unknown command 'HELLO'\r\n")
+			case "EVALSHA", "GET":
+				reply = line
+			}
+			if _, err := conn.Write(reply); err != nil {
+				return
+			}
+		}
+	})
+	r := open(t, "redis://"+addr, Config{})
+	thrifty(t, func() { failed(t, r.Do(within(t), acquire("k", value())), ErrReply) })
+	thrifty(t, func() { require.ErrorIs(t, r.Client().Get(within(t), "k").Err(), ErrReply) })
 }
 
 // TestHostileGreetingEndsInTime: a silent or very slow peer holds no goroutine beyond the timeouts.
@@ -257,7 +363,7 @@ func TestTheWrongPort(t *testing.T) {
 // same connections; and go-redis can still see if a connection was closed.
 func TestTheGreetingEnds(t *testing.T) {
 	r, s := real(t, Config{})
-	long := strings.Repeat("x", 4*maxHandshake)
+	long := strings.Repeat("x", 4*maxLimited)
 	for range 3 {
 		require.NoError(t, r.Client().Set(within(t), "long", long, 0).Err())
 		got, err := r.Client().Get(within(t), "long").Result()
@@ -358,22 +464,26 @@ func TestGreets(t *testing.T) {
 // FuzzReplyBounds: however the input is cut, the accepted part is short, and nothing panics.
 func FuzzReplyBounds(f *testing.F) {
 	for _, seed := range []string{"+OK\r\n", "$5\r\nhello\r\n", "*2\r\n:1\r\n$-1\r\n", "$2000000000\r\n", "*1\r\n*1\r\n", "$" + strings.Repeat("0", 40) + "1\r\n", "\n\n$\n*\n", "%-1\r\n"} {
-		f.Add([]byte(seed), 3)
+		f.Add([]byte(seed), 3, false, false)
+		f.Add([]byte(seed), 3, true, true)
 	}
-	f.Fuzz(func(t *testing.T, text []byte, cut int) {
-		var whole, parts replyLimits
-		bad := whole.take(text)
+	f.Fuzz(func(t *testing.T, text []byte, cut int, always, over bool) {
+		whole, parts := replyLimits{always: always}, replyLimits{always: always}
+		bad := whole.take(text, over)
 		var badParts *handshakeError
 		cut = max(1, min(cut, len(text)))
 		for rest := text; len(rest) > 0 && badParts == nil; {
 			n := min(cut, len(rest))
-			badParts = parts.take(rest[:n])
+			badParts = parts.take(rest[:n], over)
 			rest = rest[n:]
 		}
 		require.Equal(t, bad == nil, badParts == nil)
 		if bad == nil {
-			require.LessOrEqual(t, whole.text, maxHandshake+2)
-			require.LessOrEqual(t, whole.elements, maxHandshakeElements)
+			require.LessOrEqual(t, whole.length, maxLine)
+		}
+		if bad == nil && (always || !over) {
+			require.LessOrEqual(t, whole.text, maxLimited+2)
+			require.LessOrEqual(t, whole.elements, maxLimitedElements)
 		}
 	})
 }

@@ -53,6 +53,7 @@ var codes = map[string]meaning{
 const (
 	unasked = "it wants a password and was given none; write redis://user:password@host"
 	wrong   = "check the user and the password, and that the user is on"
+	noLua   = "it runs no Lua scripts, and the lock needs them: load its Lua module (Valkey), and don't rename EVAL and EVALSHA"
 	demoted = "it is a replica, or was demoted to one; list masters only, and let nothing fail over between them"
 )
 
@@ -77,18 +78,12 @@ var phrases = []struct {
 	{"SELECT is not allowed in cluster mode", meaning{kind: ErrCluster}},
 	{"Script attempted to access ", meaning{kind: ErrCluster}},
 	{"max number of clients", meaning{kind: ErrMaxClients}},
-	{noEngine, meaning{kind: ErrCommand}},
+	{noEngine, meaning{ErrCommand, noLua}},
 }
 
 // noEngine begins the error of an EVAL on a Valkey that was built or started without its Lua
 // module. EVALSHA answers NOSCRIPT there.
 const noEngine = "Could not find scripting engine"
-
-// runsNoScripts reports whether an error reply to a script's command says that the server has
-// no such command, or no Lua. It did nothing then.
-func runsNoScripts(text, sent string) bool {
-	return kindOf(text) == ErrCommand && nothingDone(text, sent)
-}
 
 // serverError makes an error with its kind of a server's error reply. text has no leading dash.
 func serverError(text string) error {
@@ -125,7 +120,10 @@ func meaningOf(text string) meaning {
 			return p.meaning
 		}
 	}
-	if _, unknown := lacking(text); unknown {
+	switch name, unknown := lacking(text); {
+	case unknown && (name == "eval" || name == "evalsha"):
+		return meaning{ErrCommand, noLua}
+	case unknown:
 		return meaning{kind: ErrCommand}
 	}
 	return meaning{kind: ErrServer}

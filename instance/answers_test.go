@@ -155,7 +155,6 @@ func TestServersThatLackCommands(t *testing.T) {
 	for lacking, c := range map[string]struct {
 		subscribes, enqueues, acquires, releases bool
 	}{
-		"EVALSHA":   {acquires: true, releases: true}, // as without Lua
 		"INCR":      {subscribes: true, enqueues: true, releases: true},
 		"SUBSCRIBE": {enqueues: true, acquires: true, releases: true},
 		"PUBLISH":   {enqueues: true, acquires: true, releases: true},

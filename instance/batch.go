@@ -29,7 +29,6 @@ type batch struct {
 
 	// Guarded by the pipe's lock.
 	written bool // or about to be
-	asked   bool // it has read, see watched.go
 	dropped bool // one of its calls ended before it was written
 
 	commands []*command // the first used of them are this batch's
@@ -83,9 +82,6 @@ func (b *batch) String() string { return b.first }
 
 // roundTrip sends the calls' commands, waits for the replies, and sets the votes.
 func (b *batch) roundTrip() error {
-	if b.calls[0].watched {
-		return b.roundTripWatched()
-	}
 	b.encode()
 	err := b.send()
 	if errors.Is(err, errAbandoned) {
@@ -585,22 +581,12 @@ func (b *batch) whyClosed() error {
 func (b *batch) readError(a *command, text string) {
 	noScript := a.script != nil && a.name == "EVALSHA" && strings.HasPrefix(text, "NOSCRIPT")
 	forbidden := kindOf(text) == ErrPermission && nothingDone(text, a.name)
-	noLua := a.script != nil && runsNoScripts(text, a.name)
 	r := b.pipe.r
-	if noLua {
-		r.setNoScripts(true) // until the next Probe
-	}
 	for _, c := range a.calls {
 		native := a.script == nil && (c.req.Op == wire.Extend || c.req.Op == wire.Release)
 		switch {
 		case noScript:
 			c.useEval = true
-		case noLua && r.watched(c):
-		case noLua && c.several():
-			// A delete must not look like one that never reached the server: then it would be
-			// tried again forever.
-			c.vote = wire.Vote{Unsent: c.req.Op != wire.Release, Err: errSeveral}
-			continue
 		case len(a.calls) > 1 && forbidden && a.script != nil:
 			c.ownCommand = true // one of the keys is forbidden, perhaps not this one
 		case c.notifies && forbidden:

@@ -58,12 +58,6 @@ type call struct {
 	life          int64  // the TTL of what it makes, in milliseconds
 	unvouched     bytesArg
 
-	watched bool // its batch is a watched transaction
-	alone   bool // it shares no transaction with others
-	tries   int  // watched transactions that did nothing
-	marking bool // it writes the mark for a Probe, in a watched transaction
-	marked  *markAnswer
-
 	probing bool
 	known   wire.Known // what a Probe's client knew
 	replies []command  // to a Probe

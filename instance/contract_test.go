@@ -3,10 +3,7 @@
 package instance
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -62,29 +59,20 @@ func TestContract(t *testing.T) {
 	for name, cfg := range map[string]struct {
 		server   instancetest.Config
 		instance Config
-		options  []contract.Option
 	}{
 		"tcp":     {},
 		"unix":    {server: instancetest.Config{Unix: true, Password: "secret"}},
 		"durable": {server: instancetest.Config{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}}},
-		"without lua": {
-			server:  instancetest.Config{Args: append(instancetest.WithoutLua(), "--appendonly", "yes", "--appendfsync", "always")},
-			options: []contract.Option{contract.NotifiesNobody(), contract.OneKeyAlone()},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := instancetest.Start(t, cfg.server)
 			contract.Check(t, func(t *testing.T) wire.Instance {
 				sub := subject{open(t, unhurried(s.URL()), cfg.instance), t, s}
-				if name == "without lua" {
-					_, err := sub.Probe(within(t), wire.Known{}) // which finds out what the server lacks
-					require.NoError(t, err)
-				}
-				if name == "durable" || name == "without lua" {
+				if name == "durable" {
 					return restartable{sub}
 				}
 				return sub
-			}, cfg.options...)
+			})
 		})
 	}
 }
@@ -92,17 +80,7 @@ func TestContract(t *testing.T) {
 // TestContractOfAnyClient checks it with the caller's own client, with RESP3.
 func TestContractOfAnyClient(t *testing.T) {
 	t.Parallel()
-	checkAnyClient(t, instancetest.Config{})
-}
-
-// TestContractOfAnyClientWithoutLua is the same on a server without Lua.
-func TestContractOfAnyClientWithoutLua(t *testing.T) {
-	t.Parallel()
-	checkAnyClient(t, instancetest.Config{Args: instancetest.WithoutLua()}, contract.NotifiesNobody(), contract.OneKeyAlone())
-}
-
-func checkAnyClient(t *testing.T, cfg instancetest.Config, options ...contract.Option) {
-	s := instancetest.Start(t, cfg)
+	s := instancetest.Start(t, instancetest.Config{})
 	contract.Check(t, func(t *testing.T) wire.Instance {
 		opt := Harden(&redis.Options{Addr: s.Addr()})
 		opt.Protocol, opt.PipelinePoolSize, opt.DisableIdentity, opt.Dialer = 3, 10, false, nil
@@ -112,62 +90,7 @@ func checkAnyClient(t *testing.T, cfg instancetest.Config, options ...contract.O
 		require.NoError(t, err)
 		runOf(t, r)
 		return subject{r, t, s}
-	}, options...)
-}
-
-// valkeyWithoutLua makes a server without scripts answer as Valkey does without its Lua module: the
-// commands exist, and the engine doesn't.
-type valkeyWithoutLua struct {
-	net.Conn
-	from *bufio.Reader
-	rest []byte
-}
-
-func dialValkeyWithoutLua(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	return &valkeyWithoutLua{Conn: conn, from: bufio.NewReader(conn)}, nil
-}
-
-func (v *valkeyWithoutLua) Read(p []byte) (int, error) {
-	if len(v.rest) == 0 {
-		line, err := v.from.ReadBytes('\n')
-		if len(line) == 0 {
-			return 0, err
-		}
-		switch {
-		case bytes.HasPrefix(line, []byte("-ERR unknown command 'EVALSHA'")):
-			line = []byte("-NOSCRIPT No matching script.\r\n")
-		case bytes.HasPrefix(line, []byte("-ERR unknown command 'EVAL'")):
-			line = []byte("-ERR Could not find scripting engine 'lua'\r\n")
-		}
-		v.rest = line
-	}
-	n := copy(p, v.rest)
-	v.rest = v.rest[n:]
-	return n, nil
-}
-
-// TestContractOfValkeyWithoutLua: the server has the commands, but no Lua.
-func TestContractOfValkeyWithoutLua(t *testing.T) {
-	t.Parallel()
-	s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
-	contract.Check(t, func(t *testing.T) wire.Instance {
-		client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), Dialer: dialValkeyWithoutLua, ReadTimeout: 10 * time.Second}))
-		t.Cleanup(func() { _ = client.Close() })
-		r, err := New(client, Config{})
-		require.NoError(t, err)
-		// Without a Probe, the first script finds that out.
-		granted(t, r.Do(within(t), acquire(value(), "v")))
-		require.True(t, r.noScripts.Load())
-		id, err := r.Probe(within(t), wire.Known{})
-		require.NoError(t, err)
-		require.Equal(t, []string{lacksScripts}, id.Lacks)
-		require.Empty(t, id.Hidden)
-		return subject{r, t, s}
-	}, contract.NotifiesNobody(), contract.OneKeyAlone())
+	})
 }
 
 // TestContractMiniredis checks it with an embedded server. Its clock for TTLs stands still unless

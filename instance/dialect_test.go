@@ -178,16 +178,6 @@ func eachDialect(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 			})
 		})
 	}
-	t.Run("without lua", func(t *testing.T) {
-		s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
-		test(t, func(t *testing.T) subject {
-			r := open(t, unhurried(s.URL()), Config{})
-			id, err := r.Probe(within(t), wire.Known{})
-			require.NoError(t, err)
-			require.Equal(t, "watch", id.Dialect)
-			return subject{r, t, s}
-		}, nil)
-	})
 	for variable, want := range map[string]Dialect{"TAIRSTRING_MODULE": DialectTair, "REDIS84_SERVER": DialectRedis, "VALKEY9_SERVER": DialectValkey} {
 		t.Run(variable, func(t *testing.T) {
 			path := os.Getenv(variable)

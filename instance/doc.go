@@ -44,8 +44,7 @@
 // Servers from Redis 5 on work, because the scripts read the server's clock before they
 // write. A server that knows no transactions, or a user who may not send MULTI, EXEC and ECHO,
 // gets scripts for all. Before Redis 7, or without the right to MSETNX, only new locks take
-// scripts. A server without Lua gets transactions with WATCH in place of scripts (watched.go),
-// and notifies no waiting process. wire.Identity.Lacks says so.
+// scripts. A server without Lua is no instance: its Probe fails with ErrCommand, which says so.
 //
 // # Which server answers
 //

@@ -27,12 +27,7 @@ func served(t *testing.T, url, name string) time.Duration {
 // The first client of a name in a run of the server leaves the mark, which lasts for that run, in
 // its database.
 func TestMark(t *testing.T) {
-	t.Run("by a script", func(t *testing.T) { checkMark(t) })
-	t.Run("without Lua", func(t *testing.T) { checkMark(t, instancetest.WithoutLua()...) })
-}
-
-func checkMark(t *testing.T, args ...string) {
-	s := instancetest.Start(t, instancetest.Config{Args: append(args, "--appendonly", "yes", "--appendfsync", "always")})
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
 	require.Zero(t, served(t, s.URL(), "a"))
 	began := time.Now()
 	time.Sleep(20 * time.Millisecond)

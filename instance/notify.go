@@ -31,10 +31,6 @@ func (r *Redis) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) 
 }
 
 func (r *Redis) sendWaiter(op wire.Op, w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	if r.noScripts.Load() {
-		to.Receive(wire.Vote{Unsent: true, Err: errNoScripts})
-		return
-	}
 	c := r.newCall(wire.Request{Op: op, Key: w.Key, TTL: w.TTL, Clock: true})
 	c.waiter = w
 	r.send(c, timeout, to)
@@ -49,11 +45,8 @@ const silenceLimit = 5 * time.Second
 // notifications may have been missed.
 //
 // Subscribe notifies itself once, so that a user without the right to subscribe or publish
-// gets an error here. So does a client of a server without Lua.
+// gets an error here.
 func (r *Redis) Subscribe(ctx context.Context) (wire.Subscription, error) {
-	if r.noScripts.Load() {
-		return nil, errNoScripts
-	}
 	s := &subscription{r: r, channel: channelPrefix + rand.Text()}
 	s.ctx, s.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), dialOnce{}, &s.dialed))
 	s.sub = r.client.Subscribe(s.ctx)

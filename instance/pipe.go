@@ -200,7 +200,7 @@ func (p *pipe) nextBatch() *batch {
 		b = &batch{pipe: p}
 		b.lifetime.done = make(chan struct{})
 	}
-	b.written, b.asked, b.dropped, b.began = false, false, false, time.Now()
+	b.written, b.dropped, b.began = false, false, time.Now()
 	// An acquisition or an extension that has waited for half of its timeout stays behind:
 	// its answer would mostly come too late, and the acquisition would have to be deleted
 	// again. So an overloaded machine serves those that it still can. The vote fails at its
@@ -241,18 +241,6 @@ func (p *pipe) beginWrite(b *batch) bool {
 		return false
 	}
 	b.written, p.everWrote = true, true
-	return true
-}
-
-// beginRead is called right before the first exchange of a watched transaction, which only
-// reads. It returns false if that is of no use any more.
-func (p *pipe) beginRead(b *batch) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if b.dropped || b.asked {
-		return false
-	}
-	b.asked, p.everWrote = true, true
 	return true
 }
 
@@ -316,7 +304,7 @@ func (p *pipe) learnLocked(b *batch, err error) {
 	case errors.Is(err, errAbandoned), errors.Is(err, redis.ErrClosed):
 	case isTimeout(err):
 		p.overdue = true
-	case b.written, b.asked, errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+	case b.written, errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 	default:
 		p.dialErr, p.redialAt = explain(&b.lifetime, err), now.Add(dialPause)
 	}
@@ -436,7 +424,6 @@ func (p *pipe) expire() {
 	type expired struct {
 		to     wire.Receiver
 		unsent bool
-		asked  bool
 	}
 	var late []expired
 	for i := len(p.pending) - 1; i >= 0; i-- {
@@ -445,10 +432,9 @@ func (p *pipe) expire() {
 			later(c.deadline)
 			continue
 		}
-		asked := c.state == inBatch && c.in.asked // and has not answered
 		unsent := p.abandonLocked(c)
-		p.overdue = p.overdue || !unsent || asked
-		late = append(late, expired{c.to, unsent, asked})
+		p.overdue = p.overdue || !unsent
+		late = append(late, expired{c.to, unsent})
 	}
 	if len(late) > 0 {
 		p.queue.dropDone()
@@ -483,7 +469,7 @@ func (p *pipe) expire() {
 	p.mu.Unlock()
 	for _, e := range late {
 		err := errNoReply
-		if e.unsent && !e.asked {
+		if e.unsent {
 			err = notSent
 		}
 		e.to.Receive(wire.Vote{Unsent: e.unsent, Err: err})

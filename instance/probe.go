@@ -73,40 +73,11 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 		return wire.Identity{}, err
 	}
 	defer r.recycle(c)
-	marked, err := r.markWithout(ctx, c)
-	if err != nil {
-		return wire.Identity{}, err
-	}
 	id := wire.Identity{Uptime: -time.Second, Served: -time.Second}
-	if err := r.identify(&id, c.replies, marked); err != nil {
+	if err := r.identify(&id, c.replies); err != nil {
 		return wire.Identity{}, err
 	}
 	return id, nil
-}
-
-// markWithout writes the mark by a watched transaction if the server has no scripts. It
-// returns nil if it has.
-func (r *Redis) markWithout(ctx context.Context, probed *call) (*markAnswer, error) {
-	text, bad := probed.replies[partMark].reply.failure()
-	lacks := bad && runsNoScripts(text, "EVAL")
-	r.setNoScripts(lacks)
-	if !lacks {
-		return nil, nil
-	}
-	c := r.newCall(wire.Request{})
-	c.probing, c.marking, c.alone, c.known = true, true, true, probed.known
-	if err := r.wait(ctx, c); err != nil {
-		return nil, err
-	}
-	return c.marked, nil
-}
-
-// setNoScripts notes whether the server has no scripts.
-func (r *Redis) setNoScripts(lacks bool) {
-	r.noScripts.Store(lacks)
-	if lacks {
-		r.cannotNotify.Store(true)
-	}
 }
 
 // wait sends a Probe's call and waits for it. After an error the call is left to the
@@ -129,10 +100,9 @@ func (r *Redis) wait(ctx context.Context, c *call) error {
 	return r.pipe.endedBy(ctx)
 }
 
-// identify reads the replies to a Probe, and sets the dialect. marked is the mark without a
-// script, nil if a script wrote it.
-func (r *Redis) identify(id *wire.Identity, replies []command, marked *markAnswer) error {
-	p := &probe{id: id, replies: replies, marked: marked}
+// identify reads the replies to a Probe, and sets the dialect.
+func (r *Redis) identify(id *wire.Identity, replies []command) error {
+	p := &probe{id: id, replies: replies}
 	for i := range replies {
 		own := i >= partMulti // where these are read
 		if text, bad := replies[i].reply.failure(); bad && !own && !isHidden(i, text) {
@@ -154,17 +124,10 @@ func (r *Redis) identify(id *wire.Identity, replies []command, marked *markAnswe
 	if p.err != nil {
 		return p.err
 	}
-	r.cannotNotify.Store(marked != nil)
+	r.cannotNotify.Store(false)
 	r.transactions.Store(p.transactions())
 	r.setDialect(dialect)
 	id.Dialect = dialect.String()
-	if marked != nil && kindOf(marked.failure) != ErrCommand {
-		id.Lacks = append(id.Lacks, lacksScripts)
-		id.CannotNotify = true
-		if dialect == DialectLua {
-			id.Dialect = "watch"
-		}
-	}
 	id.Vouched = id.RunID != "" && id.RunID == r.cfg.VouchedRunID
 	return nil
 }
@@ -195,7 +158,6 @@ func orNone(id string) string { return cmp.Or(id, "none") }
 type probe struct {
 	id      *wire.Identity
 	replies []command
-	marked  *markAnswer
 	err     error
 }
 
@@ -376,8 +338,8 @@ func (p *probe) clock() {
 // mark reads how long the name has led to this run of the server, as far as known, and the
 // run's epoch.
 func (p *probe) mark() {
-	a, text, ok := p.markAnswer()
-	if text != "" {
+	reply := &p.replies[partMark].reply
+	if text, bad := reply.failure(); bad {
 		switch kindOf(text) {
 		//guard:no-mark-no-trust  a server on which no mark can be left now is not trusted because of that
 		case ErrOutOfMemory, ErrMisconf, wire.ErrNotMaster:
@@ -385,8 +347,9 @@ func (p *probe) mark() {
 			// when it can again, its votes must not count sooner than with a mark.
 			p.id.Served = 0
 		default:
+			noScripts := kindOf(text) == ErrCommand && nothingDone(text, "EVAL")
 			// Only a master votes, with or without a mark.
-			if !isHidden(partMark, text) && (p.id.Role == "" || p.id.Role == wire.RoleMaster) {
+			if (noScripts || !isHidden(partMark, text)) && (p.id.Role == "" || p.id.Role == wire.RoleMaster) {
 				p.fail(serverError(text))
 				return
 			}
@@ -395,6 +358,7 @@ func (p *probe) mark() {
 		}
 		return
 	}
+	a, ok := decodeScript(reply.raw)
 	switch {
 	case !ok || a.outcome > scriptGranted:
 		p.malformed(partMark)
@@ -414,20 +378,6 @@ func (p *probe) mark() {
 		p.id.Served = time.Duration(min(a.token, math.MaxInt64/1000)) * time.Microsecond
 		p.id.Epoch = epoch
 	}
-}
-
-// markAnswer returns what a script or a watched transaction answered about the mark, or the
-// text of an error.
-func (p *probe) markAnswer() (a result, failure string, ok bool) {
-	if p.marked != nil {
-		return p.marked.result, p.marked.failure, true
-	}
-	s := &p.replies[partMark].reply
-	if text, bad := s.failure(); bad {
-		return result{}, text, true
-	}
-	a, ok = decodeScript(s.raw)
-	return a, "", ok
 }
 
 // transactions reports whether the server executes a transaction as one. Some proxies don't,

@@ -25,8 +25,6 @@ type Redis struct {
 	release, extend atomic.Uint32
 	// cannotNotify: this user may not use the wait queue. Until the next Probe.
 	cannotNotify atomic.Bool
-	// noScripts: the server has no Lua, or no EVAL or EVALSHA. Until the next Probe.
-	noScripts atomic.Bool
 	// transactions: the last Probe found that the server knows them.
 	transactions atomic.Bool
 	warm         warm

@@ -63,7 +63,7 @@ func FuzzReplies(f *testing.F) {
 			if len(raw) == 0 {
 				continue
 			}
-			if err := r.identify(&id, asks, nil); err == nil {
+			if err := r.identify(&id, asks); err == nil {
 				require.NotEmpty(t, id.Dialect)
 				require.GreaterOrEqual(t, len(id.Hidden), partMulti-1)
 			}

@@ -16,19 +16,6 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// A release of several keys that a server without Lua can't carry out was sent, and was answered:
-// it is a rejected delete, and not one that couldn't be sent. Package cleanup takes Unsent for
-// silence, keeps the delete forever, and sends no other delete behind it.
-func TestReleaseOfSeveralWithoutLuaIsAnswered(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
-	r := open(t, s.URL(), Config{})
-	for range 2 {
-		vote := r.Do(within(t), also(wire.Request{Op: wire.Release, Key: "a", Value: "v"}, "b"))
-		require.Equal(t, wire.Failed, vote.Outcome)
-		require.False(t, vote.Unsent, "%v", vote.Err)
-	}
-}
-
 // The advice doesn't tell an operator to delete a counter that may be in order.
 func TestCounterErrorOfSeveral(t *testing.T) {
 	r, _ := real(t, Config{})
@@ -84,4 +71,32 @@ func TestWideLists(t *testing.T) {
 		}
 	}
 	require.Equal(t, int64(2*leases*wire.MaxKeys), asker(t, r)("DBSIZE"))
+}
+
+// A server without Lua is no instance. Verify and each request say why, for good, and nothing is
+// left there. A release was sent, and was answered: package cleanup takes Unsent for silence, and
+// would keep the delete forever.
+func TestServerWithoutLua(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
+	r := open(t, s.URL(), Config{})
+	said := func(err error) {
+		t.Helper()
+		require.ErrorIs(t, err, ErrCommand)
+		require.True(t, isPermanent(err))
+		require.ErrorContains(t, err, "load its Lua module")
+	}
+	_, err := r.Probe(within(t), wire.Known{})
+	said(err)
+	for _, req := range []wire.Request{
+		{Op: wire.Acquire, Key: "a", Value: "v", TTL: time.Minute, Replace: "u"},
+		also(acquire("a", "v"), "b"),
+		{Op: wire.Release, Key: "a", Value: "v", Notify: true},
+		also(wire.Request{Op: wire.Release, Key: "a", Value: "v"}, "b"),
+	} {
+		vote := r.Do(within(t), req)
+		require.Equal(t, wire.Failed, vote.Outcome)
+		said(vote.Err)
+		require.Equal(t, req.Op == wire.Acquire, vote.Unsent, "%v", req.Op)
+	}
+	require.Equal(t, ":0", s.MustAsk("DBSIZE"))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -238,25 +237,4 @@ func TestSeveralShareListsWithOthers(t *testing.T) {
 		}
 	}
 	require.Equal(t, ":0", strings.TrimSpace(s.MustAsk("EVAL", "return #redis.call('KEYS', 'k*')", "0")))
-}
-
-// A server without Lua takes no part in leases on several keys, and says so: to the first request,
-// to those after it, and to Verify. What it would have set isn't there.
-func TestSeveralWithoutLua(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
-	r := open(t, s.URL(), Config{})
-	for range 2 {
-		vote := failed(t, r.Do(within(t), also(acquire("a", "v"), "b")), ErrCommand)
-		require.ErrorIs(t, vote.Err, errSeveral)
-		require.True(t, vote.Unsent)
-		require.True(t, isPermanent(vote.Err))
-		require.True(t, r.noScripts.Load())
-	}
-	ask := asker(t, r)
-	require.Nil(t, ask("GET", "a"))
-	require.Nil(t, ask("GET", "b"))
-	granted(t, r.Do(within(t), acquire("a", "v")))
-	id, err := r.Probe(within(t), wire.Known{})
-	require.NoError(t, err)
-	require.Contains(t, strings.Join(id.Lacks, ""), "it takes no part in leases on several keys")
 }

@@ -285,7 +285,7 @@ func TestProbeAnswers(t *testing.T) {
 			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
 		}},
 		"INFO replication":                   {bulk(""), func(id wire.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
-		"mark":                               {"-ERR unknown command 'EVAL'\r\n", func(id wire.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
+		"mark":                               {"-NOPERM no\r\n", func(id wire.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
 		"INFO memory":                        {"-ERR no\r\n", func(id wire.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
 		"CONFIG GET appendfsync":             {"*0\r\n", func(id wire.Identity) bool { return id.Persistence == "" && len(id.Hidden) == 1 }},
 		"TIME":                               {"-NOPERM no\r\n", func(id wire.Identity) bool { return id.Clock.IsZero() && len(id.Hidden) == 1 }},

@@ -34,7 +34,6 @@ type pair struct {
 	serverRun string // the real server's
 	keys      []string
 	words     []string // raw commands besides those of every server
-	noLua     bool     // it has no scripts
 
 	last    time.Time        // the model's time of the last step
 	slowest time.Duration    // answer of the real server: how far two expiries may be apart
@@ -51,7 +50,7 @@ func newPair(t *testing.T, seed uint64, kind serverKind, words ...string) *pair 
 	id, err := real.Probe(t.Context(), wire.Known{})
 	require.NoError(t, err)
 	return &pair{
-		t: t, noLua: kind.noLua, serverRun: id.ReplID, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
+		t: t, serverRun: id.ReplID, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
 		keys: []string{"k", "l", "counter"}, ahead: map[string]int64{}, counts: map[string]int{},
 	}
 }
@@ -191,16 +190,10 @@ func (p *pair) ms() string {
 	return p.of("60000", "90000", "3600000", "60001", "3", "1", "0", "-1", "1e3", "x", "9223372036854775807", "-9223372036854775808")
 }
 
-// byScript are the commands for which the real server runs a script.
-var byScript = []string{"EVAL", "COMPAREDEL", "COMPAREEXPIRE"}
-
 func (p *pair) command() []string {
 	names := append([]string{"SET", "SET", "SET", "SETNX", "GET", "DEL", "EXISTS", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "TIME", "PING", "COMPAREDEL", "COMPAREEXPIRE", "FLUSHALL", "nosuch",
 		"SETEX", "PSETEX", "GETDEL", "HSET", "HSET", "HSETNX", "HGET", "HDEL", "HEXISTS", "HLEN", "HINCRBY", "EVAL", "EVAL", multi}, p.words...)
 	name := p.of(names...)
-	for p.noLua && slices.Contains(byScript, name) {
-		name = p.of(names...)
-	}
 	key := p.key()
 	if p.random.IntN(8) == 0 && slices.Contains([]string{"SET", "SETEX", "SETNX", "GET", "GETDEL", "DEL", "EXISTS", "INCR", "PEXPIRE", "PERSIST"}, name) {
 		key = "h" // usually a hash, which the library's commands leave alone
@@ -508,8 +501,7 @@ func (p *pair) newLock(key string) {
 // commands.
 func servers() map[string]serverKind {
 	all := map[string]serverKind{
-		"redis":             {},
-		"redis without Lua": {cfg: instancetest.Config{Args: instancetest.WithoutLua()}, noLua: true},
+		"redis": {},
 	}
 	if binary := os.Getenv("REDIS84_SERVER"); binary != "" {
 		all["redis 8.4"] = serverKind{cfg: instancetest.Config{Binary: binary}, words: []string{"DELEX", "IFEQ"}}
@@ -527,7 +519,6 @@ func servers() map[string]serverKind {
 type serverKind struct {
 	cfg   instancetest.Config
 	words []string
-	noLua bool
 }
 
 // The model does what Redis does, command by command, in any state.
@@ -543,9 +534,6 @@ func TestModelDoesAsRedisDoes(t *testing.T) {
 			}
 			for _, what := range []string{"error", "set", "setnx", "get", "del", "exists", "incr", "expire", "pexpire", "pexpireat", "persist", "ttl", "pttl", "time", "ping", "comparedel", "compareexpire", "flushall", "expired",
 				"setex", "psetex", "getdel", "hset", "hsetnx", "hget", "hdel", "hexists", "hlen", "hincrby", "eval", "multi"} {
-				if server.noLua && slices.Contains(byScript, strings.ToUpper(what)) {
-					continue
-				}
 				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
 			}
 		})

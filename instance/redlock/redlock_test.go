@@ -143,15 +143,11 @@ func TestTheLongestNote(t *testing.T) {
 }
 
 func TestTheLongestNoteOnRedis(t *testing.T) {
-	for name, cfg := range map[string]instancetest.Config{"with Lua": {}, "without Lua": {Args: instancetest.WithoutLua()}} {
-		t.Run(name, func(t *testing.T) {
-			var urls []string
-			for _, s := range instancetest.StartN(t, 3, cfg) {
-				urls = append(urls, "redis://"+s.Addr())
-			}
-			testLongestNote(t, urls)
-		})
+	var urls []string
+	for _, s := range instancetest.StartN(t, 3, instancetest.Config{}) {
+		urls = append(urls, "redis://"+s.Addr())
 	}
+	testLongestNote(t, urls)
 }
 
 func testLongestNote(t *testing.T, urls []string) {

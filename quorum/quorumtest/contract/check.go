@@ -53,14 +53,6 @@ func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
 // 10 ms. Raise it for a server on another machine.
 func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
-// NotifiesNobody says that the instance is a wire.Notifier whose server cannot notify. Check then
-// wants it to say so, and leaves out the rest of what a Notifier does.
-func NotifiesNobody() Option { return func(c *check) { c.mute = true } }
-
-// OneKeyAlone says that the instance's server can't carry out requests about several keys
-// (Request.Also). Check then wants it to say so.
-func OneKeyAlone() Option { return func(c *check) { c.alone = true } }
-
 // Check is the contract of wire.Instance: every implementation must pass it.
 //
 // Open returns an instance for each part of the check, on a server with any data. It runs on
@@ -99,8 +91,6 @@ type tester interface {
 // check checks one part of the contract on one instance.
 type check struct {
 	virtual bool
-	mute    bool
-	alone   bool
 	clock   clock.Clock
 	skew    time.Duration
 

@@ -11,7 +11,8 @@ import (
 
 // These parts are for an Instance that is a wire.Notifier.
 
-func (c *check) isNotifier() wire.Notifier {
+// notifier is the instance, if it is one.
+func (c *check) notifier() wire.Notifier {
 	notifier, ok := c.inst.(wire.Notifier)
 	if !ok {
 		c.t.Skip("the instance is no Notifier")
@@ -19,47 +20,8 @@ func (c *check) isNotifier() wire.Notifier {
 	return notifier
 }
 
-// notifier is the instance if its server notifies.
-func (c *check) notifier() wire.Notifier {
-	notifier := c.isNotifier()
-	if c.mute {
-		c.t.Skip("its server cannot notify")
-	}
-	return notifier
-}
-
-// checkMute wants an instance that cannot notify to say so for good, and to have done nothing.
-func checkMute(c *check) {
-	if !c.mute {
-		c.t.Skip("its server can notify")
-	}
-	notifier := c.isNotifier()
-	said := func(err error) {
-		var permanent interface{ Permanent() bool }
-		require.ErrorAs(c.t, err, &permanent)
-		require.True(c.t, permanent.Permanent())
-	}
-	_, err := notifier.Subscribe(c.t.Context())
-	said(err)
-	w := wire.Waiter{Key: c.key("a"), Address: "nobody", TTL: long}
-	for _, send := range []func(wire.Waiter, time.Duration, wire.Receiver){notifier.Enqueue, notifier.Dequeue} {
-		votes := make(chan wire.Vote, 1)
-		send(w, long, wire.ReceiverFunc(func(v wire.Vote) { votes <- v }))
-		vote := <-votes
-		require.Equal(c.t, wire.Failed, vote.Outcome)
-		require.True(c.t, vote.Unsent)
-		said(vote.Err)
-	}
-	// A release that is to notify deletes all the same.
-	c.granted(c.acquire("a", "v"))
-	release := c.release("a", "v")
-	release.Notify = true
-	require.False(c.t, c.granted(release).Notified)
-	c.granted(c.acquire("a", "w"))
-}
-
 func checkReplace(c *check) {
-	c.isNotifier()
+	c.notifier()
 	replace := func(value, old string) wire.Request {
 		cmd := c.acquire("a", value)
 		cmd.Replace = old
@@ -103,7 +65,7 @@ func checkReplace(c *check) {
 }
 
 func checkReplaceBare(c *check) {
-	c.isNotifier()
+	c.notifier()
 	c.granted(c.bare("a", "v0"))
 	cmd := c.bare("a", "v1")
 	cmd.Replace = "v0"

@@ -40,32 +40,7 @@ func (c *check) unchangedAll(f func(), names ...string) {
 	run()
 }
 
-// checkAlone: a server that can't do it says so, and does nothing.
-func checkAlone(c *check) {
-	if !c.alone {
-		c.t.Skip("its server does that")
-	}
-	c.granted(c.acquire("a", "v"))
-	for _, cmd := range []wire.Request{c.acquire("a", "w"), c.bare("a", "w"), c.raise("a", "v", 5), c.restore("a", "v", 5)} {
-		c.unchangedAll(func() {
-			vote := c.send(c.also(cmd, "b"))
-			require.Equal(c.t, wire.Failed, vote.Outcome, "%v", cmd.Op)
-			require.True(c.t, vote.Unsent, "%v", cmd.Op)
-			var own interface{ Permanent() bool }
-			require.ErrorAs(c.t, vote.Err, &own)
-			require.True(c.t, own.Permanent(), "waiting doesn't help")
-		}, "a", "b")
-	}
-}
-
-func (c *check) needsSeveral() {
-	if c.alone {
-		c.t.Skip("its server doesn't")
-	}
-}
-
 func checkSeveralAcquire(c *check) {
-	c.needsSeveral()
 	for range 3 {
 		c.granted(c.acquire("b", "w"))
 		c.granted(c.release("b", "w"))
@@ -110,7 +85,6 @@ func checkSeveralAcquire(c *check) {
 // The largest counter of all decides, and one that was lost or of another run counts from the
 // clock, whichever key it is.
 func checkSeveralTokens(c *check) {
-	c.needsSeveral()
 	now := func() fencing.Token {
 		return fencing.Token(c.granted(wire.Request{Op: wire.Tick}).Clock.UnixMicro())
 	}
@@ -152,7 +126,6 @@ func checkSeveralTokens(c *check) {
 
 // Nothing is changed if one of the counters would go too far ahead, or one of the sets differs.
 func checkSeveralRefusals(c *check) {
-	c.needsSeveral()
 	far := c.acquire("b", "v")
 	far.Fence.Token = fencing.Token(c.granted(wire.Request{Op: wire.Tick}).Clock.Add(30 * time.Minute).UnixMicro())
 	c.granted(far)
@@ -200,7 +173,6 @@ func checkSeveralRefusals(c *check) {
 
 // Raise, Extend and Restore of a lease on several keys.
 func checkSeveralHeld(c *check) {
-	c.needsSeveral()
 	token := c.granted(c.also(c.acquire("a", "v"), "b", "c")).Token
 	c.granted(c.also(c.raise("a", "v", token+10), "b", "c"))
 	require.Equal(c.t, []fencing.Token{token + 10, token + 10, token + 10}, c.all("v", "a", "b", "c"))
@@ -246,7 +218,6 @@ func checkSeveralHeld(c *check) {
 
 // A round replaces what an earlier one may have left, on all keys or none.
 func checkSeveralReplace(c *check) {
-	c.needsSeveral()
 	for _, fence := range []bool{true, false} {
 		request := c.acquire
 		if !fence {
@@ -276,7 +247,6 @@ func checkSeveralReplace(c *check) {
 
 // Of many clients that ask for overlapping sets at once, no two have a key in common.
 func checkSeveralRace(c *check) {
-	c.needsSeveral()
 	sets := [][]string{{"a", "b"}, {"b", "c"}, {"a", "c"}, {"a", "b", "c"}, {"d"}, {"c", "d"}}
 	votes := c.together(30, func(i int) wire.Vote {
 		set := sets[i%len(sets)]

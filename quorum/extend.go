@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/majority"
+	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -30,7 +31,29 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if l == nil {
 		return errNoLease
 	}
-	return l.extendTo(ctx, l.terms.TTL)
+	return l.extendTo(ctx, l.terms.TTL, 0)
+}
+
+// Keep is Extend, and has the keys stay for at least d from this extension and from each later one: then no
+// other client gets the lock for that long, also if the lease is left (Leave) or the process ends.
+// d may be longer than MaxTTL: whole milliseconds, at least Terms.TTL, at most ten years. The lease itself
+// is valid for no longer than without Keep, and a Release frees the lock as ever. Terms.MaxLife doesn't
+// hinder Keep. A lease that is handed off forgets d.
+//
+// Beyond MaxTTL what stays is no lease: a server that lost its data votes again after its quarantine.
+// Package once says what can be built on it, for a job that must not be begun again. Errors are those of
+// Extend, and ErrConfig for d. After an error the keys may stay where the extension arrived.
+func (l *Lease) Keep(ctx context.Context, d time.Duration) error {
+	if l == nil {
+		return errNoLease
+	}
+	if err := valid.Millis("Keep's time", d); err != nil {
+		return err
+	}
+	if d < l.terms.TTL {
+		return fmt.Errorf("%w: Keep's time is %v, want at least TTL, which is %v", ErrConfig, d, l.terms.TTL)
+	}
+	return l.extendTo(ctx, l.terms.TTL, d)
 }
 
 // ExtendTo is Extend with another TTL than Terms.TTL, once: whole milliseconds, with the range of
@@ -55,11 +78,13 @@ func (l *Lease) ExtendTo(ctx context.Context, ttl time.Duration) error {
 	if err := l.state.c.validate(terms); err != nil {
 		return fmt.Errorf("ExtendTo: %w", err)
 	}
-	return l.extendTo(ctx, ttl)
+	return l.extendTo(ctx, ttl, 0)
 }
 
-func (l *Lease) extendTo(ctx context.Context, full time.Duration) error {
-	if _, more := l.nextTTL(full); !more && l.Validity() > 0 {
+// extendTo extends the lease to full. If keep isn't zero, the extension is sent also if the lease gains
+// nothing from it.
+func (l *Lease) extendTo(ctx context.Context, full, keep time.Duration) error {
+	if _, more := l.nextTTL(full); !more && keep == 0 && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
 	if err := l.enterExtension(ctx); err != nil {
@@ -70,7 +95,7 @@ func (l *Lease) extendTo(ctx context.Context, full time.Duration) error {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
 	decided := make(chan *extension, 1)
-	e, err := l.newExtension(ctx, full, l.state.c.cfg.InstanceTimeout, decided)
+	e, err := l.newExtension(ctx, full, keep, l.state.c.cfg.InstanceTimeout, decided)
 	if e == nil {
 		if left, length := l.Validity(), l.state.c.cfg.Drift.Validity(full, 0); err == nil && length < left {
 			err = l.extendError(fmt.Errorf("%w: a TTL of %v is a validity of %v, and it has one of %v; no extension shortens a lease", ErrNotExtended, full, length, left), nil, nil)
@@ -112,23 +137,29 @@ type extensionBuffer struct {
 // (enterExtension), so the cut is computed when the extension is sent, and not before a wait.
 // timeout bounds each request to each instance. It returns none, and perhaps an error, if none is
 // to be sent.
-func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, done chan<- *extension) (*extension, error) {
+func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Duration, done chan<- *extension) (*extension, error) {
 	c := l.state.c
 	left := l.Validity()
 	// Capped for Extend, too: a short extension by KeepAlive that arrives late must not leave the
 	// key with less time than a longer one promised.
 	ttl, _ := l.nextTTL(full)
+	//guard:kept-is-no-lease  the time for which Keep has the keys stay is no validity
 	length := c.cfg.Drift.Validity(ttl, 0)
 	switch {
 	//guard:expired-not-extended  a lease that has expired is not extended
 	case left <= 0:
 		return nil, l.Err()
 	//guard:extension-never-shortens  an extension that is shorter than the validity that is left isn't sent
-	case length < left:
+	case length < left && keep == 0:
 		// It would leave the keys with less time than the holder was promised, even if
 		// only a minority took it.
 		return nil, nil
 	}
+	l.mu.Lock()
+	l.keep = max(l.keep, keep)
+	//guard:kept-stays-kept  a later extension doesn't shorten the time for which Keep has the keys stay
+	rest := max(ttl, l.keep)
+	l.mu.Unlock()
 	if c.cfg.Hooks.RoundStarted != nil {
 		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1})
 	}
@@ -137,7 +168,7 @@ func (l *Lease) newExtension(ctx context.Context, full, timeout time.Duration, d
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
 	//guard:extension-of-all  an instance counts for an extension only with all keys of the lease
-	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: ttl}
+	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: rest}
 	return &e.extension, nil
 }
 
@@ -277,6 +308,9 @@ func (e *extension) prolong() error {
 	start, length := e.start, e.length
 	if length-drift.Elapsed(start, l.state.c.reader.Now()) <= 0 {
 		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
+	}
+	if length-drift.Elapsed(start, l.state.c.reader.Now()) < l.leftLocked() {
+		return nil // Keep had no more time to give
 	}
 	//guard:extension-from-send  the new validity counts from before the extension was sent
 	l.start, l.length, l.capped = start, length, l.capped || e.capped

@@ -27,6 +27,9 @@ type Inspection struct {
 	// Votes has every instance's answer, in the Coordinator's order. Vote.Token is its counter,
 	// and Vote.Holder the value that it has.
 	Votes []Ballot
+	// Runs has the runs of the servers, as the last probe of each found it, in the same order. Empty for
+	// a server that failed or hides it.
+	Runs []wire.Run
 	// Token is the largest counter found: the token of the last lease, if its instances
 	// answered, or a larger one, because it reserved some for local successors, or because
 	// instances counted requests that they refused. 0 if there is none.
@@ -122,13 +125,14 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 		return Inspection{}, err
 	}
 	cmd := wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: c.cfg.Fencing == On}}
-	ballots := make([]Ballot, len(c.members))
+	ballots, runs := make([]Ballot, len(c.members)), make([]wire.Run, len(c.members))
 	var all sync.WaitGroup
 	for i, m := range c.members {
-		all.Go(func() { ballots[i] = m.look(ctx, cmd) })
+		all.Go(func() { ballots[i], runs[i] = m.look(ctx, cmd) })
 	}
 	all.Wait()
 	found := inspection(key, c.majority, ballots)
+	found.Runs = runs
 	if ctx.Err() != nil {
 		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q, Votes: ballots}
 	}
@@ -140,17 +144,18 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 
 // look asks a server that may be counted: one under two names would count twice, and a replica may
 // be behind. It works on ctx itself, because a look sets nothing.
-func (m *member) look(ctx context.Context, cmd wire.Request) Ballot {
+func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) {
 	own, cancel := m.clock.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
-	if _, err := m.known(own, true); err != nil {
+	s, err := m.known(own, true)
+	if err != nil {
 		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {
 			err = interrupted(ctx)
 		}
-		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
+		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}, ""
 	}
-	return m.ask(ctx, cmd)
+	return m.ask(ctx, cmd), s.run
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {

@@ -67,7 +67,7 @@ func (k *leaseKeeper) extendEntered(leases []*Lease) {
 			l.leaveExtension()
 			continue
 		}
-		e, err := l.newExtension(l.parent, l.terms.TTL, k.pace.Patience(left), decided)
+		e, err := l.newExtension(l.parent, l.terms.TTL, 0, k.pace.Patience(left), decided)
 		if e == nil {
 			k.extended(l, err)
 			continue

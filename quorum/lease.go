@@ -40,6 +40,7 @@ type Lease struct {
 	keeps    bool            // the keeper extends it
 	capped   bool            // Terms.MaxLife has cut its TTL
 	passed   bool            // a successor has the value
+	keep     time.Duration   // the least TTL of an extension, see Keep
 	own      context.Context
 
 	kept keeper.Entry[*Lease] // guarded by the keeper's lock

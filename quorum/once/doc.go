@@ -20,23 +20,36 @@
 // # What is promised
 //
 // At most one process begins the job of a slot, however late, slow or restarted processes are, if
-// the assumptions of package quorum hold, the clocks of the processes differ by less than
-// Config.Skew, and all have the same Config. The lock's key is name@slot. It is not released after
-// the job, but left to expire (Lease.Leave). The argument:
+// the assumptions of package quorum hold, clocks differ by less than Config.Skew, and a quorum of
+// servers stays up from the slot's time until the last process comes for it. The lock's key is
+// name@slot. The argument:
 //
+//   - A process takes the lock, and then has its keys stay on a quorum of servers for longer than any
+//     Window (Lease.Keep). Only then it begins the job. The keys aren't deleted after the job
+//     (Lease.Leave), and a crash leaves them, too.
 //   - A process begins a job only within Config.Window after the slot's time, by its own clock. It
-//     looks after it got the lock, too, because it may have been paused before.
-//   - So by the clock of the process that got the lock first, nobody begins the job later than
-//     Window and Skew after the slot's time. That process asked for the lock after the slot's
-//     time, and its keys live longer than Window and Skew. So until then no other process gets
-//     the lock.
-//   - A crash changes nothing: the keys stay.
+//     looks again when it has the lock, because it may have been paused before.
+//   - A process that finds such keys on any server doesn't begin the job. That holds with any Window, so
+//     processes may have different ones, also while a Window is made longer or shorter.
+//   - Keys live longer than any lease, so a quarantine doesn't cover their loss. A server that came up
+//     since the slot's time may have lost them, and so isn't counted: a quorum of servers that have
+//     been up since then must grant the lock.
+//
+// # What a restart costs
+//
+// A restart of fewer servers costs nothing while a quorum of the others can be reached. Otherwise processes
+// wait for the others, up to the end of the window.
+//
+// If so many servers came up since the slot's time that there is no quorum of others (2 of 3, 3 of 5), as
+// after a power cut or on new servers, the slot isn't lost: when the quarantine is over (MaxTTL), a process
+// that finds no keys on any server begins the job. So these servers must keep their data over the restart.
+// If they lost it, and no server that can be reached has the keys, a job that was begun before the restart
+// is begun again. That can't be told from one that was never begun.
 //
 // # What is not promised
 //
-//   - At least once. A process that crashes has begun the job, and nobody repeats it. Nor does
-//     anybody if no quorum of servers could be reached within the window, or if processes that
-//     crashed have left keys on so many servers that none has a quorum.
+//   - At least once. A process that crashes has begun the job, and nobody repeats it, nor if it crashes
+//     just before it begins. Nor does anybody if no quorum of servers could be reached within the window.
 //   - Exactly once. That is the matter of what the job changes: give each change the slot as an
 //     ID, and have the resource do it once (docs/fencing.md). Then the job can also be repeated
 //     where it must be done at least once.
@@ -45,6 +58,6 @@
 //     or take a lock in it that all slots share (Coordinator.Do).
 //
 // The order of fencing tokens is promised within a slot, and not from slot to slot, because each
-// slot has a key of its own. Each leaves a counter on the servers for Config.CounterTTL (24 h by
-// default) of package quorum.
+// slot has a key of its own. The key stays on the servers for MaxWindow, MaxSkew, MaxTTL and the drift
+// allowance, about 25.5 h, and a counter for Config.CounterTTL (24 h by default) of package quorum.
 package once

@@ -22,12 +22,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ms = time.Millisecond
 
-// What the zero Config means with a MaxTTL of 30 s, and the TTL of the keys.
+// What the zero Config means with a MaxTTL of 30 s, and how long the keys stay.
 const (
-	window = 10 * time.Second
+	window = 5 * time.Minute
 	skew   = 5 * time.Second
-	ttl    = window + skew + 2*152*ms
+	keep   = once.MaxWindow + once.MaxSkew + 30*time.Second
+	ttl    = keep + 2*(keep/100+2*ms) + ms
 )
+
+// short is a window that is over before the keys of a lease are.
+var short = once.Config{Window: 10 * time.Second}
 
 // world is five servers in virtual time, and what their clients did.
 type world struct {
@@ -46,11 +50,29 @@ func play(t *testing.T, test func(w *world)) {
 		w := &world{t: t, ctx: context.Background(), slot: time.Now().UTC(), runs: map[string][]string{}}
 		for _, name := range []string{"A", "B", "C", "D", "E"} {
 			s := quorumtest.NewServer(name, nil)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
+			run := s.RunID()
+			s.SetIdentity(func(id *wire.Identity) { id.Vouched = id.RunID == run })
 			w.servers = append(w.servers, s)
 		}
 		test(w)
 	})
+}
+
+// each does something to some servers.
+func (w *world) each(do func(s *quorumtest.Server), which ...int) {
+	for _, i := range which {
+		do(w.servers[i])
+	}
+}
+
+func kill(s *quorumtest.Server)   { s.Kill() }
+func hang(s *quorumtest.Server)   { s.Hang() }
+func resume(s *quorumtest.Server) { s.Resume() }
+
+// empty restarts a server without its data.
+func empty(s *quorumtest.Server) {
+	s.Kill()
+	s.Start(false)
 }
 
 // process is one process, with its own clock.

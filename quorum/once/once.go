@@ -40,35 +40,39 @@ func (v *verdict) Permanent() bool { return v.permanent }
 // MaxName is the longest name of a Job, in bytes: the slot's time follows it in the key.
 const MaxName = 1024 - 31 // a key has 1024 bytes at most
 
-// Config sets up a Job. The zero Config is ready to use. All processes must have the same one.
+// MaxWindow is the longest Config.Window, and MaxSkew the longest Config.Skew.
+const (
+	MaxWindow = 24 * time.Hour
+	MaxSkew   = time.Hour
+)
+
+// Config sets up a Job. The zero Config is ready to use. Processes may have different ones, as they
+// have while a new one is rolled out.
 type Config struct {
 	// Window is how late after its slot's time a job may be begun, by the clock of the process: 1
-	// ms or more. A process that comes later, or was restarted, finds ErrLate. The window bounds
-	// only the beginning of a job. Default: 10 s, or a third of the Coordinator's MaxTTL if that is
-	// less. So set it where MaxTTL is below 30 s in some processes.
+	// ms to MaxWindow. A process that comes later finds ErrLate. The window bounds only the
+	// beginning of a job. A majority of servers that restarted doesn't vote for MaxTTL, so a window
+	// that is longer than that, as the default is, outlasts a restart. Default: 5 minutes, or four
+	// times the Coordinator's MaxTTL if that is more, up to MaxWindow.
 	Window time.Duration
 
-	// Skew is the most by which the wall clocks of two processes may differ, 1 ms or more. If
-	// they differ by more, a job may be begun twice. Default: 5 s, or a sixth of MaxTTL if that is
-	// less.
-	//
-	// Window and Skew together, with twice the drift allowance on them, are the TTL of the keys.
-	// So they are bounded by MaxTTL (see quorum.Terms.TTL). A job may take longer, because its
-	// lease is kept alive.
+	// Skew is the most by which the wall clocks of processes and servers may differ, 1 ms to
+	// MaxSkew. If they differ by more, a server's restart may have a job begun twice. Default: 5 s.
 	Skew time.Duration
 }
 
 // Job is a job that is due in several processes. It is safe for concurrent use, and has no
 // goroutine of its own.
 type Job struct {
-	name   string
-	window time.Duration
-	locks  *quorum.Coordinator
+	name         string
+	window, skew time.Duration
+	keep         time.Duration // how long the keys of a slot stay when its job was begun
+	locks        *quorum.Coordinator
 }
 
 // New makes a Job on a Coordinator. The name is 1 to MaxName bytes, without NUL and braces. Jobs
 // of the same name on the same servers are one job. New asks no server. Of the Coordinator's
-// terms, MaxLife bounds the job, and Note gets 9 bytes more; TTL, MaxTries and MaxWait don't apply.
+// terms, MaxLife bounds the job, and Note gets 9 bytes more; MaxTries and MaxWait don't apply.
 //
 // All errors are quorum.ErrConfig.
 func New(locks *quorum.Coordinator, name string, cfg Config) (*Job, error) {
@@ -82,26 +86,23 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Job, error) {
 		return nil, fmt.Errorf("%w: once: the name has %d bytes, at most %d are allowed; use a hash of it", quorum.ErrConfig, len(name), MaxName)
 	}
 	of := locks.Config()
-	// Processes must have the same values also while a longer MaxTTL is rolled out.
 	if cfg.Window == 0 {
-		cfg.Window = min(10*time.Second, of.MaxTTL/3)
+		cfg.Window = min(max(5*time.Minute, 4*of.MaxTTL), MaxWindow)
 	}
 	if cfg.Skew == 0 {
-		cfg.Skew = min(5*time.Second, of.MaxTTL/6)
+		cfg.Skew = 5 * time.Second
 	}
-	if least := time.Millisecond; cfg.Window < least || cfg.Skew < least || cfg.Window > of.MaxTTL || cfg.Skew > of.MaxTTL {
-		return nil, fmt.Errorf("%w: once: Window is %v and Skew %v, want 1ms or more each, and together less than MaxTTL, which is %v", quorum.ErrConfig, cfg.Window, cfg.Skew, of.MaxTTL)
+	if least := time.Millisecond; cfg.Window < least || cfg.Window > MaxWindow || cfg.Skew < least || cfg.Skew > MaxSkew {
+		return nil, fmt.Errorf("%w: once: Window is %v and Skew %v, want %v to %v and %v to %v", quorum.ErrConfig, cfg.Window, cfg.Skew, least, MaxWindow, least, MaxSkew)
 	}
+	// The same in all processes, whatever their Windows are, so that these can be changed. While
+	// any window may be open the keys have more than a MaxTTL left, by which they are known (begun).
 	// A key that is to live for a time by this clock needs the drift allowance on its TTL. Twice
 	// that on the time is enough, because it is at most half of it.
-	keep := cfg.Window + cfg.Skew
-	//guard:slot-outlasts-window  a slot's keys live until no process begins its job any more
-	ttl := (keep + 2*of.Drift.Of(keep) + time.Millisecond - 1).Truncate(time.Millisecond)
-	view, err := locks.WithTerms(func(t *quorum.Terms) { t.TTL, t.MaxWait = ttl, 0 })
-	if err != nil {
-		return nil, fmt.Errorf("once: Window is %v and Skew %v, so the keys need a TTL of %v: %w", cfg.Window, cfg.Skew, ttl, err)
-	}
-	j := &Job{name: name, window: cfg.Window, locks: view}
+	//guard:slot-outlasts-window  the keys of a slot whose job was begun live until no process begins it any more
+	keep := MaxWindow + MaxSkew + of.MaxTTL
+	keep = (keep + 2*of.Drift.Of(keep) + time.Millisecond).Truncate(time.Millisecond)
+	j := &Job{name: name, window: cfg.Window, skew: cfg.Skew, keep: keep, locks: locks}
 	if _, _, err := j.views(make([]byte, signatureLength)); err != nil {
 		return nil, fmt.Errorf("once: Terms.Note gets %d bytes more, by which a process knows its own keys: %w", 1+2*signatureLength, err)
 	}
@@ -117,7 +118,7 @@ const signatureLength = 4
 func (j *Job) views(signature []byte) (first, again *quorum.Coordinator, err error) {
 	tries := func(n int) func(t *quorum.Terms) {
 		return func(t *quorum.Terms) {
-			t.MaxTries, t.Note = n, strings.TrimLeft(fmt.Sprintf("%s %x", t.Note, signature), " ")
+			t.MaxWait, t.MaxTries, t.Note = 0, n, strings.TrimLeft(fmt.Sprintf("%s %x", t.Note, signature), " ")
 		}
 	}
 	if first, err = j.locks.WithTerms(tries(1)); err != nil {
@@ -152,11 +153,6 @@ func (j *Job) Run(ctx context.Context, slot time.Time, work func(ctx context.Con
 	if err != nil {
 		return err
 	}
-	//guard:slot-not-begun-late  a process that was paused on its way to the lock doesn't begin the job
-	if err := j.inWindow(slot); err != nil {
-		_ = lease.Release(ctx) // nothing was done, and others may still be in time
-		return err
-	}
 	lease.KeepAlive()
 	//guard:slot-stays-taken  the keys of a slot whose job was begun stay
 	defer func() { _ = lease.Leave() }()
@@ -168,7 +164,7 @@ func (j *Job) Run(ctx context.Context, slot time.Time, work func(ctx context.Con
 	return errors.Join(err, over)
 }
 
-// acquire gets the lock of the slot.
+// acquire gets the lock of the slot, with keys that stay.
 func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error) {
 	key, of := j.name+"@"+slot.Format(time.RFC3339Nano), j.locks.Config()
 	signature := make([]byte, signatureLength)
@@ -188,15 +184,20 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 		}
 		lease, err := view.Acquire(ctx, key)
 		if err == nil {
-			return lease, nil
-		}
-		if !errors.Is(err, quorum.ErrExhausted) {
+			if err = j.keepSlot(ctx, view, lease, slot); err == nil {
+				return lease, nil
+			}
+			_ = lease.Release(ctx) // nothing was done, and others may still be in time
+			if end := (*verdict)(nil); errors.As(err, &end) {
+				return nil, err
+			}
+		} else if !errors.Is(err, quorum.ErrExhausted) {
 			return nil, fmt.Errorf("once: %q: %w", j.name, err)
-		}
-		// The votes don't say whether one process has the lock, or several have split them.
-		//guard:own-keys-are-no-holder  what a lost round has left on the servers doesn't count as a holder
-		if found, err := view.Inspect(ctx, key); err == nil && found.Held() != nil && found.Held().Note != view.Terms().Note {
-			return nil, fmt.Errorf("%w (%q, by %q)", ErrDone, key, found.Held().Owner)
+		} else {
+			found, _ := view.Inspect(ctx, key)
+			if done := j.begun(view, found); done != nil {
+				return nil, done
+			}
 		}
 		if view == again {
 			// Else too few servers would be asked as often as if they were to answer soon.
@@ -209,6 +210,59 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 	}
 }
 
+// keepSlot has the keys of a lease stay, if nobody has begun the slot's job. Nil means that this
+// process begins it.
+//
+// Leases have processes come here one after the other. One that was here before has left its keys on a
+// quorum. So they are on one of each quorum, unless that has lost data since, and so is younger than the
+// slot: then too few voted that know the slot, or the key is found on another server. If so many are
+// younger that a quorum of others can't be, the slot is given up to a second process rather than lost.
+func (j *Job) keepSlot(ctx context.Context, view *quorum.Coordinator, lease *quorum.Lease, slot time.Time) error {
+	found, err := view.Inspect(ctx, lease.Key())
+	//guard:slot-known-anywhere  a job was begun if any server has the keys of its beginning
+	if done := j.begun(view, found); done != nil {
+		return done
+	}
+	if err != nil {
+		return fmt.Errorf("once: %q: %w", j.name, err)
+	}
+	old, young := 0, 0
+	for i, b := range found.Votes {
+		switch {
+		case b.Vote.Err != nil:
+		//guard:young-servers-know-nothing  a server that came up after the slot's time doesn't tell that its job wasn't begun
+		case found.Runs[i].Since().Add(j.skew).After(slot):
+			young++
+		case b.Vote.Holder == lease.Value():
+			old++
+		}
+	}
+	//guard:slot-needs-old-servers  a job is begun by the votes of a quorum that knows the slot, unless there can be none
+	if old < found.Quorum && young <= len(found.Votes)-found.Quorum {
+		return fmt.Errorf("%w: once: %q: %d of %d servers came up after the slot's time and may have forgotten that its job was begun; %d others voted, and %d are needed", quorum.ErrNoQuorum, j.name, young, len(found.Votes), old, found.Quorum)
+	}
+	//guard:slot-kept-first  the keys of a slot stay before its job is begun
+	if err := lease.Keep(ctx, j.keep); err != nil {
+		return fmt.Errorf("once: %q: %w", j.name, err)
+	}
+	//guard:slot-not-begun-late  a process that was paused on its way to the lock doesn't begin the job
+	return j.inWindow(slot)
+}
+
+// begun is ErrDone if another process has begun the job: it has left keys that live for longer than those
+// of any lease.
+func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection) error {
+	for _, b := range found.Votes {
+		for _, h := range found.Holders {
+			//guard:own-keys-are-no-holder  what a lost round has left on the servers doesn't count as a holder
+			if b.Vote.Remaining > view.Config().MaxTTL && b.Vote.Holder == h.Value && h.Note != view.Terms().Note {
+				return fmt.Errorf("%w (%q, by %q)", ErrDone, found.Key, h.Owner)
+			}
+		}
+	}
+	return nil
+}
+
 // inWindow reports whether the slot's job may be begun now.
 func (j *Job) inWindow(slot time.Time) error {
 	now := j.locks.Config().Clock.Now().Round(0)
@@ -217,7 +271,7 @@ func (j *Job) inWindow(slot time.Time) error {
 		return fmt.Errorf("%w: %q at %s begins in %v, by this clock; wait, and see to the time service if processes disagree", ErrEarly, j.name, slot.Format(time.RFC3339Nano), slot.Sub(now))
 	}
 	if late := now.Sub(slot); late >= j.window {
-		return fmt.Errorf("%w: %q at %s began %v ago, by this clock, and Window is %v; raise it if jobs come that late", ErrLate, j.name, slot.Format(time.RFC3339Nano), late, j.window)
+		return fmt.Errorf("%w: %q at %s began %v ago, by this clock, and Window is %v; if jobs may begin that late, raise Window, in one process after the other", ErrLate, j.name, slot.Format(time.RFC3339Nano), late, j.window)
 	}
 	return nil
 }

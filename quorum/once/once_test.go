@@ -1,6 +1,7 @@
 package once_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -92,7 +93,7 @@ func TestWindow(t *testing.T) {
 		time.Sleep(time.Until(late.Add(window)))
 		err = a.run(late, 0)
 		require.ErrorIs(t, err, once.ErrLate)
-		require.ErrorContains(t, err, "began 10s ago")
+		require.ErrorContains(t, err, "began 5m0s ago")
 		for _, s := range w.servers {
 			for _, e := range s.Log() {
 				require.NotContains(t, e.Request.Key, "00:02:00", "no server was asked")
@@ -103,16 +104,16 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// Clocks that differ by nearly Skew: the first process begins as early as it can, and the
-// second comes as late as it can.
-func TestSkewedClocks(t *testing.T) {
-	for _, cfg := range []once.Config{{}, {Window: time.Second, Skew: 20 * time.Second}, {Window: 20 * time.Second, Skew: ms}} {
+// Windows that differ, as while another one is rolled out, and clocks that differ by nearly Skew: the first
+// process begins as early as it can, and the second comes as late as it can.
+func TestOtherWindowsAndClocks(t *testing.T) {
+	for _, cfg := range [][2]once.Config{
+		{}, {{Window: time.Second}, {Window: once.MaxWindow}}, {{Window: once.MaxWindow}, {Window: time.Second}},
+		{{Window: once.MaxWindow, Skew: once.MaxSkew}, {Window: once.MaxWindow, Skew: once.MaxSkew}},
+	} {
 		play(t, func(w *world) {
-			a, b := w.process("a", cfg), w.process("b", cfg)
-			window, skew := cfg.Window, cfg.Skew
-			if window == 0 {
-				window, skew = 10*time.Second, 5*time.Second
-			}
+			a, b := w.process("a", cfg[0]), w.process("b", cfg[1])
+			window, skew := cmp.Or(cfg[1].Window, window), cmp.Or(cfg[1].Skew, skew)
 			slot := w.slot.Add(skew - 1) // which a's clock shows now
 			a.clock.set(skew - 1)
 			require.NoError(t, a.run(slot, 0))
@@ -178,7 +179,7 @@ func TestLongJob(t *testing.T) {
 		time.Sleep(time.Minute)
 		next := w.slot.Add(time.Minute)
 		require.NoError(t, b.run(next, time.Minute))
-		require.ErrorIs(t, a.run(next, 0), once.ErrLate)
+		require.ErrorIs(t, a.run(next, 0), once.ErrDone)
 		require.Empty(t, ended, "the first still runs")
 		require.NoError(t, <-ended)
 		require.Equal(t, 3*time.Minute, time.Since(w.slot))
@@ -217,8 +218,10 @@ func TestLostLease(t *testing.T) {
 			s.Hang()
 		}
 		require.ErrorIs(t, <-ended, quorum.ErrExpired)
-		require.GreaterOrEqual(t, time.Since(w.slot), window+skew, "no other process begins it any more")
-		require.Less(t, time.Since(w.slot), ttl)
+		require.Less(t, time.Since(w.slot), 10*time.Second)
+		w.each(resume, 0, 1, 2)
+		time.Sleep(time.Second)
+		require.ErrorIs(t, w.process("b", once.Config{}).run(w.slot, 0), once.ErrDone)
 	})
 }
 
@@ -255,6 +258,53 @@ func TestNoQuorum(t *testing.T) {
 			for _, s := range w.servers {
 				require.Empty(t, s.Keys(), "nothing is left behind")
 			}
+		})
+	}
+}
+
+// A majority of servers that was restarted, or has just been set up, costs a slot that nobody has begun a wait
+// for the quarantine.
+func TestRestartCostsAWait(t *testing.T) {
+	for _, restart := range []func(s *quorumtest.Server){empty, func(s *quorumtest.Server) { s.Kill(); s.Start(true) }} {
+		play(t, func(w *world) {
+			a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
+			w.each(restart, 0, 1, 2, 3, 4)
+			require.NoError(t, a.run(w.slot, 0))
+			require.Greater(t, time.Since(w.slot), 29*time.Second)
+			require.Less(t, time.Since(w.slot), 32*time.Second)
+			require.ErrorIs(t, b.run(w.slot, 0), once.ErrDone)
+		})
+	}
+}
+
+// A slot that was begun is known after data was lost: on a minority whatever else is away, and on a majority
+// if another server can be asked.
+func TestRestartAfterTheBeginning(t *testing.T) {
+	minutes := once.Config{Window: 10 * time.Minute}
+	for name, lose := range map[string]func(w *world){
+		"of a minority, with others away": func(w *world) { w.each(empty, 2); w.each(hang, 0, 1) },
+		"of two of the quorum":            func(w *world) { w.each(empty, 1, 2) },
+		"of all but one":                  func(w *world) { w.each(empty, 1, 2, 3, 4) },
+		"of the others":                   func(w *world) { w.each(empty, 3, 4) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *world) {
+				time.Sleep(time.Minute)
+				slot := w.slot.Add(time.Minute)
+				a, b := w.process("a", minutes), w.process("b", minutes)
+				away := func(s *quorumtest.Server) {
+					s.SetFate(func(wire.Request) quorumtest.Fate { return quorumtest.Fate{End: quorumtest.Refuse} })
+				}
+				w.each(away, 3, 4)
+				require.NoError(t, a.run(slot, 0)) // on a quorum and not more
+				time.Sleep(time.Second)
+				w.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 3, 4)
+				lose(w)
+				time.Sleep(time.Minute) // no quarantine keeps b from asking
+				err := b.run(slot, 0)
+				require.True(t, errors.Is(err, once.ErrDone) || errors.Is(err, once.ErrLate), err)
+				require.Equal(t, []string{"a"}, w.begun(slot))
+			})
 		})
 	}
 }
@@ -341,14 +391,14 @@ func TestBadInput(t *testing.T) {
 			name  string
 			cfg   once.Config
 		}{
-			"the Coordinator is nil":                   {nil, "job", once.Config{}},
-			"key is empty":                             {a.locks, "", once.Config{}},
-			`"a{b" has a '{' at byte 1`:                {a.locks, "a{b", once.Config{}},
-			"the name has 994 bytes, at most 993":      {a.locks, strings.Repeat("n", 994), once.Config{}},
-			"Window is -1s and Skew 5s":                {a.locks, "job", once.Config{Window: -time.Second}},
-			"Window is 10s and Skew 1ns":               {a.locks, "job", once.Config{Skew: 1}},
-			"Window is 1m0s and Skew 5s, want 1ms":     {a.locks, "job", once.Config{Window: time.Minute}},
-			"Skew 20s, so the keys need a TTL of 40.8": {a.locks, "job", once.Config{Window: 20 * time.Second, Skew: 20 * time.Second}},
+			"the Coordinator is nil":                  {nil, "job", once.Config{}},
+			"key is empty":                            {a.locks, "", once.Config{}},
+			`"a{b" has a '{' at byte 1`:               {a.locks, "a{b", once.Config{}},
+			"the name has 994 bytes, at most 993":     {a.locks, strings.Repeat("n", 994), once.Config{}},
+			"Window is -1s and Skew 5s":               {a.locks, "job", once.Config{Window: -time.Second}},
+			"Window is 5m0s and Skew 1ns":             {a.locks, "job", once.Config{Skew: 1}},
+			"Window is 24h0m0.001s and Skew 5s, want": {a.locks, "job", once.Config{Window: once.MaxWindow + ms}},
+			"Skew 1h0m0.001s, want 1ms to 24h0m0s":    {a.locks, "job", once.Config{Skew: once.MaxSkew + ms}},
 		} {
 			_, err := once.New(input.locks, input.name, input.cfg)
 			require.ErrorIs(t, err, quorum.ErrConfig, says)
@@ -377,8 +427,8 @@ func TestBadInput(t *testing.T) {
 // Each slot is yielded at its time. Slots during which the loop's body sleeps are skipped.
 func TestSlots(t *testing.T) {
 	play(t, func(w *world) {
-		time.Sleep(window - ms) // the first window is open
-		a := w.process("a", once.Config{})
+		time.Sleep(short.Window - ms) // the first short.Window is open
+		a := w.process("a", short)
 		ctx, cancel := context.WithCancel(w.ctx)
 		defer cancel()
 		slots, err := a.Slots(ctx, time.Minute)
@@ -389,7 +439,7 @@ func TestSlots(t *testing.T) {
 			require.Equal(t, time.UTC, slot.Location())
 			switch len(seen) {
 			case 2:
-				time.Sleep(time.Minute + window - ms) // until just before the next window ends
+				time.Sleep(time.Minute + short.Window - ms) // until just before the next short.Window ends
 			case 3:
 				time.Sleep(2*time.Minute + ms) // the one after next is over
 			case 5:
@@ -405,7 +455,7 @@ func TestSlots(t *testing.T) {
 		}
 	})
 	play(t, func(w *world) { // a loop that breaks
-		slots, err := w.process("a", once.Config{}).Slots(w.ctx, time.Second)
+		slots, err := w.process("a", short).Slots(w.ctx, time.Second)
 		require.NoError(t, err)
 		for range slots {
 			break
@@ -418,7 +468,7 @@ func TestSlots(t *testing.T) {
 // half a window. No slot is yielded twice.
 func TestSlotsAndTheWallClock(t *testing.T) {
 	play(t, func(w *world) {
-		a := w.process("a", once.Config{})
+		a := w.process("a", short)
 		ctx, cancel := context.WithCancel(w.ctx)
 		defer cancel()
 		slots, err := a.Slots(ctx, time.Hour)
@@ -436,7 +486,7 @@ func TestSlotsAndTheWallClock(t *testing.T) {
 		}
 		require.Len(t, seen, 3)
 		require.GreaterOrEqual(t, seen[1], time.Minute)
-		require.LessOrEqual(t, seen[1], time.Minute+window/2)
+		require.LessOrEqual(t, seen[1], time.Minute+short.Window/2)
 		require.Equal(t, 2*time.Hour, seen[2])
 	})
 }
@@ -449,8 +499,8 @@ func TestOwnKeysAreNoHolder(t *testing.T) {
 			for _, s := range w.servers[:3] {
 				s.SetFate(func(r wire.Request) quorumtest.Fate {
 					switch {
-					case time.Since(w.slot) > 150*ms:
-					case r.Op == wire.Acquire:
+					case time.Since(w.slot) > 5*time.Second:
+					case r.Op == wire.Extend:
 						return quorumtest.Fate{End: end}
 					case r.Op == wire.Release:
 						return quorumtest.Fate{End: quorumtest.ResetBefore}
@@ -473,7 +523,7 @@ func TestFewRoundsWithoutAQuorum(t *testing.T) {
 			s.Kill()
 		}
 		rounds := 0
-		a := w.process("a", once.Config{}, func(cfg *quorum.Config) {
+		a := w.process("a", short, func(cfg *quorum.Config) {
 			cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) { rounds++ }
 		})
 		require.ErrorIs(t, a.run(w.slot, 0), once.ErrLate)
@@ -484,7 +534,7 @@ func TestFewRoundsWithoutAQuorum(t *testing.T) {
 // A body that takes longer than a period misses no slot whose window is open.
 func TestSlotsWhoseWindowIsOpen(t *testing.T) {
 	play(t, func(w *world) {
-		slots, err := w.process("a", once.Config{}).Slots(w.ctx, time.Second)
+		slots, err := w.process("a", short).Slots(w.ctx, time.Second)
 		require.NoError(t, err)
 		var seen []string
 		for slot := range slots {
@@ -510,9 +560,9 @@ func TestDefaultsWithALongerMaxTTL(t *testing.T) {
 		}
 		a, b := w.process("a", once.Config{}, with(1, 30*time.Second)), w.process("b", once.Config{}, with(2, time.Minute))
 		require.NoError(t, a.run(w.slot, 0))
-		for range 20 {
-			time.Sleep(time.Second)
+		for range 30 {
 			require.Error(t, b.run(w.slot, 0))
+			time.Sleep(10 * time.Second)
 		}
 		require.Equal(t, []string{"a"}, w.begun(w.slot))
 	})
@@ -525,7 +575,7 @@ func TestRetryable(t *testing.T) {
 		early := a.run(w.slot.Add(time.Second), 0)
 		require.ErrorIs(t, early, once.ErrEarly)
 		require.True(t, quorum.Retryable(early))
-		late := a.run(w.slot.Add(-time.Minute), 0)
+		late := a.run(w.slot.Add(-window), 0)
 		require.ErrorIs(t, late, once.ErrLate)
 		require.False(t, quorum.Retryable(late))
 		require.NoError(t, a.run(w.slot, 0))

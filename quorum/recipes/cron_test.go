@@ -84,7 +84,7 @@ func TestCronAfterAPause(t *testing.T) {
 			var runs, late notes[time.Time]
 			servers := newServers()
 			for i := range 2 {
-				job, err := once.New(servers.process(t, quorum.Terms{}), "report", once.Config{})
+				job, err := once.New(servers.process(t, quorum.Terms{}), "report", once.Config{Window: 10 * time.Second})
 				require.NoError(t, err)
 				c := cron.New(cron.WithLocation(time.UTC), cron.WithChain(func(inner cron.Job) cron.Job {
 					return cron.FuncJob(func() {

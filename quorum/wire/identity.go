@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -121,6 +122,16 @@ func (r Run) ReplID() string {
 func (r Run) Epoch() string {
 	_, epoch, _ := strings.Cut(string(r), "@")
 	return epoch
+}
+
+// Since is when the run's mark was written, by the server's clock: the data is as old as that, or older.
+// It is the zero time without a mark.
+func (r Run) Since() time.Time {
+	micros, err := strconv.ParseInt(r.Epoch(), 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros)
 }
 
 func (r Run) orHidden() Run {

@@ -13,8 +13,9 @@ import (
 )
 
 // slotsWorkload is for jobs that are due in several processes: two or three of them run the
-// jobs of four slots. Jobs take from a moment to longer than a slot, and a process that is
-// rebooted goes on with the slot whose window is open. A job that is begun twice is a violation.
+// jobs of four slots, with windows that differ. Jobs take from a moment to longer than a slot, and a
+// process that is rebooted goes on with the slot whose window is open. A job that is begun twice is a
+// violation, unless so many servers were restarted that no quorum of the others is left.
 func slotsWorkload() Workload {
 	return Workload{
 		Name: "slots", Title: "two or three processes run the job of each slot, at most once",
@@ -30,7 +31,10 @@ func slotsWorkload() Workload {
 	}
 }
 
-const slotPeriod = 4 * time.Second
+const (
+	slotPeriod = 4 * time.Second
+	slotSkew   = 100 * time.Millisecond
+)
 
 // What a process draws for each slot.
 const (
@@ -45,7 +49,7 @@ func slots(c *simulation.Client, rounds int) {
 	if !joins(c, slotings*1000) {
 		return
 	}
-	job, err := once.New(c.Coordinator, "k", once.Config{})
+	job, err := once.New(c.Coordinator, "k", once.Config{Window: []time.Duration{2, 30, 60}[c.Index%3] * time.Second, Skew: slotSkew})
 	if err != nil {
 		panic(err)
 	}
@@ -56,7 +60,7 @@ func slots(c *simulation.Client, rounds int) {
 	round := 0
 	for slot := range due {
 		d := draws{c, round * slotings}
-		c.Sleep(d.some(slotsLate, 500, 4000))
+		c.Sleep(d.some(slotsLate, 500, 15000))
 		err := job.Run(c.Context(), slot, func(_ context.Context, lease *quorum.Lease) error {
 			c.Note(slotBegun + slot.Format(time.RFC3339Nano))
 			takes := d.ms(slotsTakes, 400)
@@ -77,19 +81,32 @@ func slots(c *simulation.Client, rounds int) {
 
 const slotBegun = "begins "
 
-// begunOnce adds a violation for each job that was begun twice.
+// begunOnce adds a violation for each job that was begun twice, if a quorum of the servers kept its data
+// from the first beginning to the second.
 func begunOnce(r simulation.Result) simulation.Result {
-	first := map[string]string{} // process by slot
-	for _, e := range r.Log.History() {
+	const blocking = 3 // of five servers
+	type beginning struct {
+		process string
+		lost    map[string]bool // the servers that were restarted since
+	}
+	begun := map[string]*beginning{} // by slot
+	for e := range r.Log.All() {
+		if e.Kind == simulation.Suffered && e.Fault.Kind == simulation.Restart {
+			for _, b := range begun {
+				b.lost[e.Place] = true
+			}
+		}
 		slot, ok := strings.CutPrefix(e.Words, slotBegun)
 		if e.Kind != simulation.Noted || !ok {
 			continue
 		}
-		if by, twice := first[slot]; twice {
-			r = r.With(simulation.Violation{Kind: simulation.TwoHolders, At: e.At, Text: fmt.Sprintf("%s begins the job of %s, which %s has begun", e.Process, slot, by)})
-			continue
+		first := begun[slot]
+		if first != nil && len(first.lost) < blocking {
+			r = r.With(simulation.Violation{Kind: simulation.TwoHolders, At: e.At, Text: fmt.Sprintf("%s begins the job of %s, which %s has begun", e.Process, slot, first.process)})
 		}
-		first[slot] = e.Process
+		if first == nil {
+			begun[slot] = &beginning{e.Process, map[string]bool{}}
+		}
 	}
 	return r
 }

@@ -38,8 +38,9 @@ func TestSlots(t *testing.T) {
 		simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
 	), few())
 	assert.Empty(t, report.Kinds())
-	// Slots aren't safe if clocks differ by more than Skew.
-	first(t, drawn("slots", "default", simulation.Step), simulation.TwoHolders, 424)
+	for _, what := range []string{"a lease was extended", "a process was rebooted", "a quarantine began: restarted"} {
+		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
+	}
 }
 
 // Leases on several keys, which overlap, stay exclusive on each of them, with tokens that rise,

@@ -155,20 +155,21 @@ func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Durat
 		// only a minority took it.
 		return nil, nil
 	}
+	capped := ttl < full
 	l.mu.Lock()
 	l.keep = max(l.keep, keep)
 	//guard:kept-stays-kept  a later extension doesn't shorten the time for which Keep has the keys stay
-	rest := max(ttl, l.keep)
+	ttl = max(ttl, l.keep)
 	l.mu.Unlock()
 	if c.cfg.Hooks.RoundStarted != nil {
 		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1})
 	}
-	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: ttl < full, timeout: timeout, done: done}}
+	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: capped, timeout: timeout, done: done}}
 	n := len(c.members)
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
 	//guard:extension-of-all  an instance counts for an extension only with all keys of the lease
-	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: rest}
+	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: ttl}
 	return &e.extension, nil
 }
 

@@ -147,8 +147,8 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) {
 	own, cancel := m.clock.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	s, err := m.known(own, true)
+	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {
 		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {
 			err = interrupted(ctx)

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -139,11 +140,16 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:maxRepeated], "") + "..."
 }
 
-// withoutScript removes what servers before 7.0 put around the error of a script's command:
+// withoutScript removes what servers put around the error of a script's command. Before 7.0:
 // "ERR Error running script (call to f_...): @user_script:3: @user_script: 3: -OOM ...\r\n".
+// Later: "ERR ACL failure in script: User x ... script: 5f3c..., on @user_script:3.".
 // It reports whether there was anything to remove.
 func withoutScript(text string) (inner string, wrapped bool) {
 	inner = strings.TrimSpace(text)
+	//guard:right-is-named  the name of the right that a script lacks isn't cut off
+	if at := strings.LastIndex(inner, " script: "); at >= 0 && strings.Contains(inner[at:], "on @user_script:") {
+		inner, wrapped = inner[:at], true
+	}
 	for {
 		rest := inner
 		if after, ok := strings.CutPrefix(rest, "ERR Error running script (call to "); ok {
@@ -165,11 +171,14 @@ func withoutScript(text string) (inner string, wrapped bool) {
 	}
 }
 
+var unknownInScript = regexp.MustCompile(`^(unknown (\w+ )?command called from|this (\w+ )?command is not allowed from script)`)
+
 // lacking reports whether an error says that a command is missing or blocked, and returns
 // its name in lower case, if the error has it.
 func lacking(text string) (name string, unknown bool) {
 	text = strings.TrimPrefix(strings.ToLower(text), "err ")
-	if strings.HasPrefix(text, "unknown redis command called from") || strings.HasPrefix(text, "this redis command is not allowed from script") {
+	// Servers name themselves: "Unknown Redis command called from script", or Redict's, or none in Valkey.
+	if unknownInScript.MatchString(text) {
 		return "", true
 	}
 	for _, begins := range []string{"unknown command", "unsupported command", "command is not available"} {

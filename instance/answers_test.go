@@ -62,10 +62,18 @@ func TestAnswers(t *testing.T) {
 		// Redis 7.0, 7.2 and later, Valkey.
 		{text: "ERR The user executing the script can't access at least one of the keys", kind: ErrPermission},
 		{text: "NOPERM ACL failure in script: User x has no permissions to run the 'hset' command", kind: ErrPermission},
-		{text: "ERR ACL failure in script: User x has no permissions to run the 'pexpire' command script: 9f, on @user_script:5.", kind: ErrPermission},
+		{
+			text: "ERR ACL failure in script: User x has no permissions to run the 'pexpire' command script: 9f, on @user_script:5.", kind: ErrPermission,
+			says: "(ERR ACL failure in script: User x has no permissions to run the 'pexpire' command)",
+		},
 		{text: "ERR ACL failure in script: User x has no permissions to access the 'READONLY x' key", kind: ErrPermission},
-		{text: "ERR Unknown Redis command called from script script: f_1, on @user_script:1.", kind: ErrCommand},
-		{text: "ERR Script attempted to access keys that do not hash to the same slot script: 9f, on @user_script:5.", kind: ErrCluster},
+		{text: "ERR Unknown Redis command called from script script: f_1, on @user_script:1.", kind: ErrCommand, says: "(ERR Unknown Redis command called from script)"},
+		{text: "ERR Unknown command called from script script: on @user_script:1.", kind: ErrCommand, says: "(ERR Unknown command called from script)"},
+		{text: "ERR Unknown Redict command called from script", kind: ErrCommand},
+		{
+			text: "ERR Script attempted to access keys that do not hash to the same slot script: 9f, on @user_script:5.", kind: ErrCluster,
+			says: "(ERR Script attempted to access keys that do not hash to the same slot)",
+		},
 
 		// A command that doesn't exist: rename-command, proxies.
 		{text: "ERR unknown command 'EVALSHA', with args beginning with: '9f' '3' 'k' ", kind: ErrCommand, nothing: true},
@@ -160,9 +168,23 @@ func TestServersThatLackCommands(t *testing.T) {
 		"PUBLISH":   {enqueues: true, acquires: true, releases: true},
 		"RPUSH":     {subscribes: true, acquires: true, releases: true},
 		"DEL":       {subscribes: true, enqueues: true, acquires: true},
+		"TIME":      {subscribes: true, releases: true},
+		"PEXPIRE":   {subscribes: true, acquires: true, releases: true},
 	} {
 		t.Run(lacking, func(t *testing.T) {
 			r, s := real(t, Config{}, "--rename-command", lacking, "")
+			switch id, err := open(t, s.URL(), Config{}).Probe(within(t), wire.Known{}); lacking {
+			case "DEL", "TIME", "PEXPIRE":
+				require.ErrorIs(t, err, ErrCommand)
+				require.ErrorContains(t, err, "(it lacks "+lacking+")")
+				require.True(t, isPermanent(err))
+			case "INCR":
+				require.NoError(t, err)
+				require.Contains(t, strings.Join(id.Lacks, ""), "it lacks INCR: it has no vote on a lock with tokens")
+			default:
+				require.NoError(t, err)
+				require.NotContains(t, strings.Join(id.Lacks, ""), "it lacks")
+			}
 			v := r.Do(within(t), acquire("k", "v"))
 			if c.acquires {
 				granted(t, v)

@@ -326,8 +326,15 @@ func (b *batch) addReleases(calls []*call) {
 // too rarely for servers to remember it.
 func (b *batch) addProbe(c *call) {
 	for part, q := range questions {
-		if part == partMark {
-			c.useEval = true
+		c.useEval = part >= partMark
+		switch part {
+		case partTry:
+			a := b.addScript(tryScript, []*call{c}, 1)
+			a.args = append(a.args, b.pipe.r.markKey+":try", &a.nonce)
+			a.prefix = appendHead(a.prefix[:0], triedElements, a.nonce.b)
+			a.reply.prefix = a.prefix
+			continue
+		case partMark:
 			a := b.addOne(markScript, c, 1)
 			a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.known.RunID, string(c.known.Run), boolArg(c.known.Lately), c.known.Voter, c.known.Ago.Microseconds(), boolArg(c.known.Marked))
 			continue

@@ -52,6 +52,35 @@ func TestSubscribe(t *testing.T) {
 	})
 }
 
+// Who may write a lock's queue doesn't make its holder publish on another channel.
+func TestOnlyWaitersAreNotified(t *testing.T) {
+	both(t, func(t *testing.T, r *Redis, ask func(args ...any) any) {
+		ctx := within(t)
+		payments := r.Client().Subscribe(ctx, "payments")
+		defer func() { require.NoError(t, payments.Close()) }()
+		_, err := payments.Receive(ctx)
+		require.NoError(t, err)
+		e, err := r.Subscribe(ctx)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, e.Close()) }()
+		for _, in := range []wire.Request{wake("k", "v"), {}} {
+			ask("SET", "k", "v")
+			ask("RPUSH", WaitersKey("k"), "payments")
+			granted(t, enqueue(ctx, r, "k", e.Address()))
+			if in.Op == wire.Release {
+				require.True(t, granted(t, r.Do(ctx, in)).Notified)
+			} else {
+				ask("DEL", "k")
+				require.True(t, refused(t, quorumtest.Dequeue(ctx, r, wire.Waiter{Key: "k", Address: "another"})).Notified)
+			}
+			require.EqualValues(t, 0, ask("EXISTS", WaitersKey("k")), "the next one in the queue was notified")
+			key, err := e.Next()
+			require.NoError(t, err)
+			require.Equal(t, "k", key)
+		}
+	})
+}
+
 // The subscription is one connection, which is gone after Close and isn't replaced when it is lost.
 func TestSubscriptionOwnsItsConnection(t *testing.T) {
 	r, s := real(t, Config{})

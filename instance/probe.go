@@ -39,10 +39,11 @@ const (
 	partExec
 	partDiscard
 	partMark
+	partTry
 )
 
-// questions only read, except the last one, a script that writes the mark where there is
-// none (see mark.lua). Servers before 7.0 take only one section in an INFO.
+// questions only read, except for a script that writes the mark where there is none (see
+// mark.lua). Servers before 7.0 take only one section in an INFO.
 var questions = [...]question{
 	partServer:      {[]any{"INFO", "server"}, isText, "run id, uptime and version"},
 	partReplication: {[]any{"INFO", "replication"}, isText, "role and replication ID"},
@@ -57,6 +58,7 @@ var questions = [...]question{
 	partExec:        {[]any{"EXEC"}, nil, "transactions"},
 	partDiscard:     {[]any{"DISCARD"}, nil, "transactions"}, // if EXEC didn't end it
 	partMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
+	partTry:         {[]any{"EVAL"}, nil, "which commands scripts may call"},
 }
 
 // Probe asks the server who it is, as wire.Instance says, and with DialectAuto which
@@ -121,6 +123,7 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 	if dialect == DialectAuto {
 		dialect = p.dialect()
 	}
+	p.tried(dialect)
 	if p.err != nil {
 		return p.err
 	}
@@ -259,7 +262,7 @@ func (p *probe) server() {
 	if version := fields["valkey_version"]; version != "" {
 		id.Server, id.Version = "valkey", version
 	}
-	for _, field := range []string{"redis_mode", "server_mode"} { // Redis's, Valkey's
+	for _, field := range []string{"redis_mode", "server_mode", "redict_mode"} { // Redis's, Valkey's, Redict's
 		switch fields[field] {
 		case "sentinel":
 			id.Role = wire.RoleSentinel
@@ -280,7 +283,10 @@ func (p *probe) role() {
 	if p.id.Role == "" {
 		p.hide(partReplication, "INFO has no role")
 	}
-	if p.id.ReplID = fields["master_replid"]; p.id.ReplID == "" {
+	// Garnet shows zeros if it has no replication.
+	//guard:zeros-name-no-run  a replication ID of zeros, which every run has, names none
+	if p.id.ReplID = fields["master_replid"]; strings.Trim(p.id.ReplID, "0") == "" {
+		p.id.ReplID = ""
 		p.hide(partReplication, "INFO has no master_replid")
 	}
 	// The second ID is that of the history that the server continues, after a promotion or
@@ -353,7 +359,7 @@ func (p *probe) mark() {
 				p.fail(serverError(text))
 				return
 			}
-			text, _, _ = strings.Cut(text, " script: ") // where in it
+			text, _ = withoutScript(text)
 			p.hide(partMark, text)
 		}
 		return
@@ -379,6 +385,40 @@ func (p *probe) mark() {
 		p.id.Epoch = epoch
 	}
 }
+
+// tried reads which commands the server lacks. A server that runs no script doesn't say.
+func (p *probe) tried(dialect Dialect) {
+	l := list{parser: parser{rest: p.replies[partTry].reply.raw}}
+	if _, bad := p.replies[partTry].reply.failure(); bad {
+		return
+	}
+	if l.array() != triedElements {
+		l.bad = true
+	}
+	l.text() // the nonce: the replyBuffer has checked it
+	missing, uncounted, denied := string(l.text()), string(l.text()), string(l.text())
+	if !l.end() {
+		p.malformed(partTry)
+		return
+	}
+	// A server's own command extends where no run is compared.
+	//
+	//guard:votes-can-be-kept  a server on which leases can't be extended doesn't vote
+	if scripts := dialect == DialectLua || p.id.Run() != ""; scripts {
+		switch {
+		case missing != "":
+			p.fail(fmt.Errorf("%w (it lacks %s)", ErrCommand, missing))
+		case denied != "":
+			p.fail(fmt.Errorf("%w (it lacks the right to %s)", ErrPermission, denied))
+		}
+	}
+	if uncounted != "" {
+		p.id.Lacks = append(p.id.Lacks, "it lacks "+uncounted+": it has no vote on a lock with tokens; take rename-command for it out of the server's configuration")
+	}
+}
+
+// triedElements is the length of the reply of try.lua.
+const triedElements = 4
 
 // transactions reports whether the server executes a transaction as one. Some proxies don't,
 // and no server does while its memory is full.

@@ -26,6 +26,7 @@ var (
 	lookScript        = newScript("now answer token look")
 	tickScript        = newScript("now run answer tick")
 	markScript        = newScript("now answer mark")
+	tryScript         = newScript("try")
 	enqueueScript     = newScript("now answer enqueue")
 	dequeueScript     = newScript("now answer notify dequeue")
 

@@ -18,7 +18,7 @@ func TestScriptsAsSent(t *testing.T) {
 		"acquire": acquireScript, "release": releaseScript,
 		"acquire_bare": acquireBareScript,
 		"raise":        raiseScript, "restore": restoreScript, "extend": extendScript,
-		"look": lookScript, "tick": tickScript, "mark": markScript,
+		"look": lookScript, "tick": tickScript, "mark": markScript, "try": tryScript,
 		"enqueue": enqueueScript, "dequeue": dequeueScript,
 		"acquire_all": acquireAllScript, "acquire_all_bare": acquireAllBareScript, "lift_all": liftAllScript,
 	}

@@ -125,6 +125,7 @@ func TestBusyWithAScript(t *testing.T) {
 }
 
 func TestTooFewReplicasToWrite(t *testing.T) {
+	instancetest.Needs(t, 7, 0, "servers look at the replicas before a script")
 	r, s := real(t, Config{})
 	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
 	failed(t, r.Do(within(t), acquire("k", "v")), ErrMisconf)
@@ -146,7 +147,7 @@ func TestLimitedUser(t *testing.T) {
 	require.Equal(t, wire.Identity{Uptime: -time.Second, Served: -time.Second, Dialect: "lua", Hidden: id.Hidden}, id)
 	require.Len(t, id.Hidden, partMulti+1)
 	for _, why := range id.Hidden {
-		require.Regexp(t, ": NOPERM|: ERR The user executing the script can't|: ERR ACL failure in script", why)
+		require.Regexp(t, ": NOPERM|: (ERR )?The user executing the script can't run this command or subcommand$|: ERR ACL failure in script: User locker has no permissions to run the '(time|info)' command$", why)
 	}
 	bare := acquire("k", "v")
 	bare.Fence.On, bare.Clock = false, true
@@ -161,6 +162,9 @@ func TestLimitedUser(t *testing.T) {
 	raise := request(wire.Raise, "half", "v")
 	raise.Fence.Token, raise.Fence.TTL = 1, 24*time.Hour
 	failed(t, r.Do(within(t), raise), ErrPermission)
+	_, err = r.Probe(within(t), wire.Known{})
+	require.ErrorIs(t, err, ErrPermission, "it could lock, and not extend")
+	require.ErrorContains(t, err, "(it lacks the right to PEXPIRE)")
 	require.Equal(t, ":1", s.MustAsk("EXISTS", "half"))
 	granted(t, r.Do(within(t), request(wire.Release, "half", "v")))
 
@@ -179,10 +183,10 @@ func TestLimitedUser(t *testing.T) {
 func TestProbe(t *testing.T) {
 	for want, args := range map[string][]string{
 		"none":         nil,
-		"rdb":          {"--save", "3600 1"},
+		"rdb":          {"--save", "3600", "1"},
 		"aof everysec": {"--appendonly", "yes"},
 		"aof always":   {"--appendonly", "yes", "--appendfsync", "always"},
-		"aof no":       {"--appendonly", "yes", "--appendfsync", "no", "--save", "3600 1"},
+		"aof no":       {"--appendonly", "yes", "--appendfsync", "no", "--save", "3600", "1"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			s := instancetest.Start(t, instancetest.Config{Args: append(args, "--maxmemory-policy", "allkeys-lru")})
@@ -196,7 +200,7 @@ func TestProbe(t *testing.T) {
 			require.True(t, id.Vouched)
 			require.Equal(t, "master", id.Role)
 			require.Equal(t, "allkeys-lru", id.Eviction)
-			require.Equal(t, "redis", id.Server)
+			require.Contains(t, []string{"redis", "valkey"}, id.Server)
 			require.NotEmpty(t, id.Version)
 			require.Empty(t, id.Hidden)
 			require.Len(t, id.ReplID, 40)
@@ -243,6 +247,7 @@ func TestProbeAnswers(t *testing.T) {
 		"CONFIG GET save":                    "*2\r\n" + bulk("save") + bulk(""),
 		"TIME":                               "*2\r\n" + bulk("1700000000") + bulk("5"),
 		"mark":                               "abc/def@42 7000000",
+		"try":                                "lacks //",
 		"COMMAND INFO delex delifeq cad cas": "*4\r\n*-1\r\n*3\r\n" + bulk("delifeq") + ":3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
 	}
 	with := func(key, value string) map[string]string {
@@ -259,6 +264,13 @@ func TestProbeAnswers(t *testing.T) {
 		f := startFake(t, func(args []string) string {
 			switch args[0] {
 			case "EVAL":
+				if args[1] == tryScript.source {
+					if lacks, ok := strings.CutPrefix(answers["try"], "lacks "); ok {
+						three := strings.Split(lacks, "/")
+						return "*4\r\n" + bulk(nonceOf(args)) + bulk(three[0]) + bulk(three[1]) + bulk(three[2])
+					}
+					return answers["try"]
+				}
 			case "MULTI", "EXEC", "DISCARD", "WATCH", "ECHO", "PTTL", "GETRANGE":
 				return "-ERR unknown command\r\n"
 			default:
@@ -284,6 +296,7 @@ func TestProbeAnswers(t *testing.T) {
 		"INFO server": {bulk("redis_version:6.0.0\r\nuptime_in_seconds:x\r\n"), func(id wire.Identity) bool {
 			return id.RunID == "" && id.Uptime < 0 && id.Server == "redis" && len(id.Hidden) == 2
 		}},
+		"try":                                {"lacks /INCR/", func(id wire.Identity) bool { return strings.Contains(strings.Join(id.Lacks, ""), "it lacks INCR:") }},
 		"INFO replication":                   {bulk(""), func(id wire.Identity) bool { return id.Role == "" && id.Run() == "" && len(id.Hidden) == 2 }},
 		"mark":                               {"-NOPERM no\r\n", func(id wire.Identity) bool { return id.Served < 0 && len(id.Hidden) == 1 }},
 		"INFO memory":                        {"-ERR no\r\n", func(id wire.Identity) bool { return id.Eviction == "" && len(id.Hidden) == 1 }},
@@ -317,11 +330,33 @@ func TestProbeAnswers(t *testing.T) {
 		require.ErrorContains(t, err, "the replication ID def")
 	}
 	for key, answer := range map[string]string{
-		"INFO server": "+OK\r\n", "TIME": "*2\r\n+a\r\n+b\r\n", "CONFIG GET save": "*1\r\n+save\r\n",
+		"INFO server": "+OK\r\n", "TIME": "*2\r\n+a\r\n+b\r\n", "CONFIG GET save": "*1\r\n+save\r\n", "try": "*1\r\n+try\r\n",
 	} {
 		_, err := probe(t, with(key, answer))
 		require.ErrorIs(t, err, ErrReply, key)
 	}
+	for answer, kind := range map[string]error{"lacks PEXPIRE//": ErrCommand, "lacks //PEXPIRE": ErrPermission} {
+		_, err := probe(t, with("try", answer))
+		require.ErrorIs(t, err, kind)
+		require.ErrorContains(t, err, "PEXPIRE)")
+		// Without a run, the server's own command extends.
+		hidden := with("try", answer)
+		hidden["INFO replication"] = "-NOPERM no\r\n"
+		_, err = probe(t, hidden)
+		require.NoError(t, err)
+	}
+	// Redict, and Garnet without replication, of which every run has the same replication ID.
+	redict := with("INFO server", bulk("# Server\r\nredis_version:7.2.4\r\nredict_mode:sentinel\r\nrun_id:abc\r\nuptime_in_seconds:61\r\n"))
+	redict["mark"] = "-ERR Unknown Redict command called from script script: 9f, on @user_script:1.\r\n"
+	id, err = probe(t, redict)
+	require.NoError(t, err)
+	require.Equal(t, wire.RoleSentinel, id.Role)
+	garnet := with("INFO replication", bulk("# Replication\r\nrole:master\r\nmaster_replid:"+strings.Repeat("0", 40)+"\r\n"))
+	garnet["mark"] = "abc/@42 7000000"
+	id, err = probe(t, garnet)
+	require.NoError(t, err)
+	require.Empty(t, id.Run())
+	require.Equal(t, []string{"role and replication ID: INFO has no master_replid"}, id.Hidden)
 }
 
 // TestPanickingHook: if a hook of the caller panics the vote fails.

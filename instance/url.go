@@ -108,6 +108,10 @@ func parseURL(rawURL string) (*redis.Options, error) {
 		if strings.ContainsAny(u.Hostname(), " \t@%,;") {
 			return bad("its host has a character that no host has; list one server per URL")
 		}
+		//guard:no-password-in-a-host  what follows a colon in a host isn't printed: it may be a password
+		if strings.Contains(u.Hostname(), ":") && net.ParseIP(u.Hostname()) == nil {
+			return bad("its host has a colon; if a password stands before it, write an @ between password and host, as in redis://user:password@host:6379")
+		}
 		plain := *u
 		plain.RawQuery, plain.ForceQuery = "", false
 		if opt, err = redis.ParseURL(plain.String()); err != nil {

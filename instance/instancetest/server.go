@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
@@ -43,7 +45,18 @@ func WithoutLua() []string {
 // Start starts a server and returns when it answers.
 func Start(t testing.TB, cfg Config) *Server {
 	t.Helper()
+	if slices.Contains(cfg.Args, "EVALSHA_RO") && (!Since(t, 7, 0) || Since(t, 8, 0) || !isRedis(t)) {
+		t.Skip("of servers without Lua, only Redis 7 is tested")
+	}
 	server, err := redisproc.Start(context.Background(), cfg)
+	check(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	return &Server{server, t}
+}
+
+// check ends the test after an error. If the server is missing, it is skipped.
+func check(t testing.TB, err error) {
+	t.Helper()
 	switch {
 	case err == nil:
 	case errors.Is(err, redisproc.ErrMissing) && os.Getenv(RequireEnv) == "1":
@@ -53,8 +66,44 @@ func Start(t testing.TB, cfg Config) *Server {
 	default:
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close() })
-	return &Server{server, t}
+}
+
+// Since reports whether servers can do what Redis can from a version on. Each Valkey, which began
+// as Redis 7.2, can do what that can.
+func Since(t testing.TB, major, minor int) bool {
+	t.Helper()
+	kind, isMajor, isMinor, err := Config{}.Version()
+	check(t, err)
+	if kind != "redis" {
+		isMajor, isMinor = 7, 2
+	}
+	return isMajor > major || isMajor == major && isMinor >= minor
+}
+
+func isRedis(t testing.TB) bool {
+	t.Helper()
+	kind, _, _, err := Config{}.Version()
+	check(t, err)
+	return kind == "redis"
+}
+
+// Needs skips the test on servers that can't do what Redis can from a version on.
+func Needs(t testing.TB, major, minor int, what string) {
+	t.Helper()
+	if !Since(t, major, minor) {
+		t.Skipf("%s only from Redis %d.%d on", what, major, minor)
+	}
+}
+
+// Rights leaves out of an ACL's rules those for channels where servers have none.
+func Rights(t testing.TB, rules ...string) []string {
+	t.Helper()
+	if Since(t, 6, 2) {
+		return rules
+	}
+	return slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {
+		return strings.HasPrefix(rule, "&") || rule == "resetchannels"
+	})
 }
 
 // StartN starts n servers.
@@ -67,9 +116,12 @@ func StartN(t testing.TB, n int, cfg Config) []*Server {
 	return servers
 }
 
-// MustAsk is Ask for a command that must not fail.
+// MustAsk is Ask for a command that must not fail. Of ACL SETUSER it sends only Rights.
 func (s *Server) MustAsk(args ...string) string {
 	s.t.Helper()
+	if len(args) > 1 && args[0] == "ACL" && args[1] == "SETUSER" {
+		args = Rights(s.t, args...)
+	}
 	reply, err := s.Server.MustAsk(args...)
 	if err != nil {
 		s.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 )
 
 // ErrMissing: there is no program of that name.
@@ -46,4 +47,21 @@ func (cfg Config) Find() (string, error) {
 		return "", fmt.Errorf("%w: %s: %w", ErrMissing, binary, err)
 	}
 	return path, nil
+}
+
+// Version returns what the program says that it is, such as "redis" and 7, 0.
+func (cfg Config) Version() (kind string, major, minor int, err error) {
+	path, err := cfg.Find()
+	if err != nil {
+		return "", 0, 0, err
+	}
+	// Redis server v=7.0.15 sha=00000000:0 ...
+	text, err := exec.Command(path, "--version").Output()
+	if err != nil {
+		return "", 0, 0, fmt.Errorf("redisproc: %s --version: %w", path, err)
+	}
+	if _, err := fmt.Sscanf(string(text), "%s server v=%d.%d", &kind, &major, &minor); err != nil {
+		return "", 0, 0, fmt.Errorf("redisproc: %s --version says %q: %w", path, text, err)
+	}
+	return strings.ToLower(kind), major, minor, nil
 }

@@ -41,6 +41,7 @@ end
 local server, replication = redis.call('INFO', 'server'), redis.call('INFO', 'replication')
 if not string.find(replication, 'role:master', 1, true) then return answer(0, false, 0, 0) end
 local process, id = string.match(server, 'run_id:(%S+)') or '', string.match(replication, 'master_replid:(%S+)') or ''
+if not string.find(id, '[^0]') then id = '' end -- zeros are none
 if process == '' and id == '' then return redis.error_reply('ERR a mark is not supported: INFO has no run_id and no master_replid') end
 local promoted = string.find(string.match(replication, 'master_replid2:(%S+)') or '', '[^0]')
 local clock = now[1] * 1000000 + now[2]

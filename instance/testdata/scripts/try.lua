@@ -1,0 +1,20 @@
+-- Try: tell which of the commands that a lock's scripts call the server doesn't have, or the
+-- user may not send.
+-- KEYS: a key that nobody sets. ARGV: nonce.
+--
+-- The reply is a list: the nonce, and the names of missing commands without which no lease can
+-- be extended or released; of those without which none gets a token; and PEXPIRE again, if only
+-- the right to it is missing. Nothing is written: a command without its arguments fails, and
+-- PEXPIRE finds no key.
+local function missing(names)
+  local found = {}
+  for name in string.gmatch(names, '%S+') do
+    local reply = redis.pcall(name)
+    local failure = type(reply) == 'table' and reply.err or ''
+    if string.find(failure, 'nknown') or string.find(failure, 'not allowed from script') then found[#found + 1] = name end
+  end
+  return table.concat(found, ', ')
+end
+local reply = redis.pcall('PEXPIRE', KEYS[1], 1)
+local denied = type(reply) == 'table' and string.find(reply.err, 'run th[ei]') and 'PEXPIRE' or ''
+return {ARGV[1], missing('TIME GET MGET SET DEL PTTL PEXPIRE'), missing('INCR INCRBY'), denied}

@@ -102,7 +102,7 @@ func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
 	})
 }
 
-// A running client loses its epoch if the first replica comes while the server can't write, and
+// A running client loses its epoch if the first replica comes while the memory is full, and
 // gets another one later.
 func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
 	t.Parallel()
@@ -113,7 +113,7 @@ func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
 		for _, c := range []client{a, b} {
 			require.NoError(t, c.Trust(t.Context()))
 		}
-		s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "2")
+		s.MustAsk("CONFIG", "SET", "maxmemory", "1")
 		replicate(t, servers[1], s)
 		for _, c := range []client{a, b} {
 			_, err := c.TryAcquire(t.Context(), "k")
@@ -122,7 +122,7 @@ func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
 			require.Error(t, err)
 			t.Log(err)
 		}
-		s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
+		s.MustAsk("CONFIG", "SET", "maxmemory", "0")
 		time.Sleep(story.ttl + time.Second)
 		noticeFlush(story, s, a, b)
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -20,6 +21,7 @@ import (
 // so far ahead of the server's clock.
 func (u *usual) startsAt(key string, ahead time.Duration) wire.Request {
 	u.Helper()
+	instancetest.Needs(u.T, 7, 0, "a transaction makes a counter")
 	u.r.starts.score.Store(mostStarts)
 	req := u.acquire(key)
 	req.Fence.Token = fencing.Token(u.now() + ahead.Microseconds())
@@ -320,6 +322,7 @@ func TestGuessOfNewLocks(t *testing.T) {
 func TestWrongGuessIsRemembered(t *testing.T) {
 	for _, fence := range []bool{true, false} {
 		usually(t, func(u *usual) {
+			instancetest.Needs(u.T, 7, 0, "a transaction makes a counter")
 			u.ask("SET", "held", "theirs", "PX", 60_000)
 			for i := range 6 {
 				req := u.startsAt("held", 10*time.Second)
@@ -570,6 +573,7 @@ func TestNewToThisProcess(t *testing.T) {
 		"locked in another run": {func(u *usual, key string) { counted(u.ask, key, old, set1.String(), "earlier") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			instancetest.Needs(t, 7, 0, "a transaction makes a counter")
 			usually(t, func(u *usual) {
 				second := open(t, u.s.URL(), Config{})
 				runOf(t, second)
@@ -601,6 +605,7 @@ func TestNewToThisProcess(t *testing.T) {
 func TestForbiddenKey(t *testing.T) {
 	for _, fence := range []bool{true, false} {
 		usually(t, func(u *usual) {
+			instancetest.Needs(u.T, 7, 0, "a transaction makes a counter")
 			u.ask("ACL", "SETUSER", "few", "on", ">x", "allkeys", "&*", "+@all", "resetkeys", "~app:*", "~{app:*", "~{redlock}:served:*")
 			r := open(t, "redis://few:x@"+u.s.Addr(), Config{})
 			run := runOf(t, r)

@@ -51,7 +51,7 @@ func aclRule(t *testing.T) []string {
 func TestACLRule(t *testing.T) {
 	t.Parallel() // it mostly waits for servers
 	server := instancetest.Start(t, instancetest.Config{})
-	rule := aclRule(t)
+	rule := instancetest.Rights(t, aclRule(t)...)
 	for i, word := range rule {
 		if word == "orders" {
 			rule[i] = "user-all"

@@ -326,7 +326,7 @@ func (b *batch) addReleases(calls []*call) {
 // too rarely for servers to remember it.
 func (b *batch) addProbe(c *call) {
 	for part, q := range questions {
-		c.useEval = part >= partMark
+		c.useEval = true
 		switch part {
 		case partTry:
 			a := b.addScript(tryScript, []*call{c}, 1)

@@ -40,6 +40,7 @@ const (
 	partDiscard
 	partMark
 	partTry
+	partKnown
 )
 
 // questions only read, except for a script that writes the mark where there is none (see
@@ -59,6 +60,7 @@ var questions = [...]question{
 	partDiscard:     {[]any{"DISCARD"}, nil, "transactions"}, // if EXEC didn't end it
 	partMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
 	partTry:         {[]any{"EVAL"}, nil, "which commands scripts may call"},
+	partKnown:       {[]any{"EVALSHA", strings.Repeat("0", 40), 0}, nil, "scripts that it knows"}, // this one it doesn't
 }
 
 // Probe asks the server who it is, as wire.Instance says, and with DialectAuto which
@@ -386,7 +388,7 @@ func (p *probe) mark() {
 	}
 }
 
-// tried reads which commands the server lacks. A server that runs no script doesn't say.
+// tried reads which commands the server lacks. One that runs no script doesn't tell.
 func (p *probe) tried(dialect Dialect) {
 	l := list{parser: parser{rest: p.replies[partTry].reply.raw}}
 	if _, bad := p.replies[partTry].reply.failure(); bad {
@@ -410,6 +412,9 @@ func (p *probe) tried(dialect Dialect) {
 			p.fail(fmt.Errorf("%w (it lacks %s)", ErrCommand, missing))
 		case denied != "":
 			p.fail(fmt.Errorf("%w (it lacks the right to %s)", ErrPermission, denied))
+		}
+		if text, _ := p.replies[partKnown].reply.failure(); kindOf(text) == ErrCommand || kindOf(text) == ErrPermission {
+			p.fail(serverError(text))
 		}
 	}
 	if uncounted != "" {

@@ -77,7 +77,7 @@ func TestWideLists(t *testing.T) {
 // left there. A release was sent, and was answered: package cleanup takes Unsent for silence, and
 // would keep the delete forever.
 func TestServerWithoutLua(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{Args: instancetest.WithoutLua()})
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--rename-command", "EVAL", "", "--rename-command", "EVALSHA", ""}})
 	r := open(t, s.URL(), Config{})
 	said := func(err error) {
 		t.Helper()
@@ -99,4 +99,14 @@ func TestServerWithoutLua(t *testing.T) {
 		require.Equal(t, req.Op == wire.Acquire, vote.Unsent, "%v", req.Op)
 	}
 	require.Equal(t, ":0", s.MustAsk("DBSIZE"))
+
+	// One that has EVAL alone is none either.
+	r, s = real(t, Config{}, "--rename-command", "EVALSHA", "")
+	_, err = r.Probe(within(t), wire.Known{})
+	said(err)
+	r, s = real(t, Config{})
+	s.MustAsk("ACL", "SETUSER", "half", "on", ">pw", "~*", "+@all", "-evalsha")
+	_, err = open(t, "redis://half:pw@"+s.Addr(), Config{}).Probe(within(t), wire.Known{})
+	require.ErrorIs(t, err, ErrPermission)
+	require.ErrorContains(t, err, "evalsha")
 }

@@ -271,6 +271,8 @@ func TestProbeAnswers(t *testing.T) {
 					}
 					return answers["try"]
 				}
+			case "EVALSHA":
+				return "-NOSCRIPT No matching script.\r\n"
 			case "MULTI", "EXEC", "DISCARD", "WATCH", "ECHO", "PTTL", "GETRANGE":
 				return "-ERR unknown command\r\n"
 			default:

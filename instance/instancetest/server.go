@@ -33,21 +33,9 @@ type Server struct {
 	t testing.TB
 }
 
-// WithoutLua are the Args of a server that has no command to run or to load a script.
-func WithoutLua() []string {
-	var args []string
-	for _, name := range []string{"EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "SCRIPT", "FUNCTION", "FCALL", "FCALL_RO"} {
-		args = append(args, "--rename-command", name, "")
-	}
-	return args
-}
-
 // Start starts a server and returns when it answers.
 func Start(t testing.TB, cfg Config) *Server {
 	t.Helper()
-	if slices.Contains(cfg.Args, "EVALSHA_RO") && (!Since(t, 7, 0) || Since(t, 8, 0) || !isRedis(t)) {
-		t.Skip("of servers without Lua, only Redis 7 is tested")
-	}
 	server, err := redisproc.Start(context.Background(), cfg)
 	check(t, err)
 	t.Cleanup(func() { _ = server.Close() })
@@ -78,13 +66,6 @@ func Since(t testing.TB, major, minor int) bool {
 		isMajor, isMinor = 7, 2
 	}
 	return isMajor > major || isMajor == major && isMinor >= minor
-}
-
-func isRedis(t testing.TB) bool {
-	t.Helper()
-	kind, _, _, err := Config{}.Version()
-	check(t, err)
-	return kind == "redis"
 }
 
 // Needs skips the test on servers that can't do what Redis can from a version on.

@@ -8,8 +8,15 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Group is several instances that were opened together.
+// Group is several instances that were opened together. A nil or zero Group has none.
 type Group struct{ members []*Redis }
+
+func (g *Group) all() []*Redis {
+	if g == nil {
+		return nil
+	}
+	return g.members
+}
 
 // OpenAll opens an instance for each URL, as Open does, or none. With the zero Config, redlock.Open
 // also makes the Coordinator. Each gets its address as its
@@ -44,21 +51,21 @@ func OpenAll(cfg Config, urls ...string) (*Group, error) {
 
 // Instances returns the instances for a Coordinator, in the order of the URLs.
 func (g *Group) Instances() []wire.Instance {
-	instances := make([]wire.Instance, len(g.members))
-	for i, r := range g.members {
+	instances := make([]wire.Instance, len(g.all()))
+	for i, r := range g.all() {
 		instances[i] = r
 	}
 	return instances
 }
 
 // Members returns the instances with their own type, in the order of the URLs.
-func (g *Group) Members() []*Redis { return slices.Clone(g.members) }
+func (g *Group) Members() []*Redis { return slices.Clone(g.all()) }
 
 // Close closes all clients and joins their errors. Close the Coordinator first, or set
 // quorum.Config.CloseAlso to the group, and the Coordinator closes it.
 func (g *Group) Close() error {
 	var errs []error
-	for _, r := range g.members {
+	for _, r := range g.all() {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)

@@ -168,3 +168,11 @@ func TestWrongTypes(t *testing.T) {
 		require.Nil(t, ask("GET", "k"), "nothing was changed")
 	})
 }
+
+func TestNilAndZeroGroup(t *testing.T) {
+	for _, g := range []*Group{nil, {}} {
+		require.Empty(t, g.Instances())
+		require.Empty(t, g.Members())
+		require.NoError(t, g.Close())
+	}
+}

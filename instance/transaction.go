@@ -141,7 +141,14 @@ type queuedReplies struct {
 	call  *call
 }
 
-func (q queuedReplies) Write(p []byte) (int, error) { return takeQueued(p, &q.transaction().why) }
+func (q queuedReplies) Write(p []byte) (int, error) {
+	t := q.transaction()
+	n, err := takeQueued(p, &t.why)
+	if text, bad := t.began.failure(); bad && err != nil {
+		err = fmt.Errorf("%w, because MULTI had failed: %s", err, text)
+	}
+	return n, err
+}
 
 // takeQueued takes the reply to a command between MULTI and EXEC. why becomes the first error, for
 // which EXEC will be aborted.

@@ -93,6 +93,16 @@ func TestTransactionsAreForbidden(t *testing.T) {
 			works(t, open(t, "redis://few:x@"+s.Addr(), Config{}), name == "ECHO")
 		})
 	}
+	t.Run("lost the right to MULTI", func(t *testing.T) {
+		_, s := real(t, Config{})
+		s.MustAsk("ACL", "SETUSER", "few", "on", "nopass", "~*", "&*", "+@all")
+		r := open(t, "redis://few:x@"+s.Addr(), Config{})
+		req := warmed(t, r, "k", runOf(t, r))
+		s.MustAsk("ACL", "SETUSER", "few", "-multi")
+		v := r.Do(within(t), req)
+		require.ErrorIs(t, v.Err, ErrReply)
+		require.ErrorContains(t, v.Err, "because MULTI had failed: NOPERM")
+	})
 }
 
 // TestNoOpenTransaction: a server that refuses EXEC without saying that it aborted the transaction

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,17 @@ func (c *Coordinator) acquire(ctx context.Context, all keys) (*Lease, error) {
 // keys were gone. Both mean that work went on without the lock. A panic in work passes on after
 // the release.
 func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.Context, lease *Lease) error) error {
+	if work == nil {
+		return errNoWork
+	}
 	lease, err := c.Acquire(ctx, key)
 	if err != nil {
 		return err
 	}
 	return doUnder(ctx, lease, work)
 }
+
+var errNoWork = fmt.Errorf("%w: the function to call under the lock is nil", ErrConfig)
 
 // doUnder keeps the lease alive while work runs, and releases it.
 func doUnder(ctx context.Context, lease *Lease, work func(ctx context.Context, lease *Lease) error) error {
@@ -109,7 +115,7 @@ func doUnder(ctx context.Context, lease *Lease, work func(ctx context.Context, l
 
 // ready makes the checks that are common to all calls.
 func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
-	if err := ValidateKey(all.key); err != nil {
+	if err := cmp.Or(c.none(), ValidateKey(all.key)); err != nil {
 		return err
 	}
 	if c.closed() {

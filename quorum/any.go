@@ -64,6 +64,9 @@ type anyWait struct {
 }
 
 func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, error) {
+	if err := c.none(); err != nil {
+		return nil, err
+	}
 	all, err := keysOf(names)
 	if err != nil {
 		return nil, err

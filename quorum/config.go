@@ -293,6 +293,17 @@ func (c Config) validate(n int) error {
 			return fmt.Errorf("%w: %s is %v, want more than zero, or zero for the default", ErrConfig, bound.name, bound.value)
 		}
 	}
+	for _, s := range []struct {
+		name  string
+		value Switch
+	}{
+		{"Fencing", c.Fencing}, {"RestartQuarantine", c.RestartQuarantine}, {"ClockMonitor", c.ClockMonitor},
+		{"Notifications", c.Notifications}, {"Cohorts", c.Cohorts},
+	} {
+		if s.value > Off {
+			return fmt.Errorf("%w: %s is %d, want On (0) or Off (1)", ErrConfig, s.name, s.value)
+		}
+	}
 	if c.ClockTolerance > maxTolerance {
 		return fmt.Errorf("%w: ClockTolerance is %v, want at most %v; to turn the monitor off, set ClockMonitor", ErrConfig, c.ClockTolerance, maxTolerance)
 	}

@@ -37,6 +37,7 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"TTL under a millisecond", terms(quorum.Terms{TTL: 500 * time.Microsecond}), []string{" TTL is 500µs", "at least 1ms"}},
 		{"TTL not whole", terms(quorum.Terms{TTL: time.Second + 300*time.Microsecond}), []string{" TTL is 1.0003s", "whole milliseconds, such as 1s"}},
 		{"TTL above ten years", terms(quorum.Terms{TTL: 11 * 365 * 24 * time.Hour}), []string{" TTL is 96360h0m0s", "at most ten years"}},
+		{"TTL without an end", terms(quorum.Terms{TTL: math.MaxInt64}), []string{" TTL is 2562047h47m16.854775807s", "at most ten years"}},
 		{"TTL above MaxTTL", quorum.Config{Terms: quorum.Terms{TTL: time.Minute}, MaxTTL: time.Second}, []string{"TTL is 1m0s", "MaxTTL is 1s", "raise MaxTTL"}},
 		{"TTL eaten by the default timeout", terms(quorum.Terms{TTL: ms}), []string{" TTL is 1ms", "InstanceTimeouts (1ms each)", "raise TTL or lower"}},
 		{"TTL eaten by timeouts", quorum.Config{Terms: quorum.Terms{TTL: time.Second}, InstanceTimeout: 500 * ms}, []string{"TTL is 1s", "500ms each", "12ms", "raise TTL or lower"}},
@@ -78,6 +79,11 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"Set.N", quorum.Config{Set: wire.Set{N: 5}}, []string{"Set.N, Set.Q and Set.MaxTTL are 5, 0 and 0s", "leave them zero"}},
 		{"Set.Q", quorum.Config{Set: wire.Set{Q: 3}}, []string{"Set.N, Set.Q and Set.MaxTTL are 0, 3 and 0s", "leave them zero"}},
 		{"Set.MaxTTL", quorum.Config{Set: wire.Set{MaxTTL: time.Minute}}, []string{"are 0, 0 and 1m0s", "leave them zero"}},
+		{"Fencing", quorum.Config{Fencing: 2}, []string{"Fencing is 2", "On (0) or Off (1)"}},
+		{"RestartQuarantine", quorum.Config{RestartQuarantine: 3}, []string{"RestartQuarantine is 3", "On (0) or Off (1)"}},
+		{"ClockMonitor", quorum.Config{ClockMonitor: 255}, []string{"ClockMonitor is 255", "On (0) or Off (1)"}},
+		{"Notifications", quorum.Config{Notifications: 2}, []string{"Notifications is 2", "On (0) or Off (1)"}},
+		{"Cohorts", quorum.Config{Cohorts: 2}, []string{"Cohorts is 2", "On (0) or Off (1)"}},
 		{"TTL above the default MaxTTL", terms(quorum.Terms{TTL: 31 * time.Second}), []string{"TTL is 31s", "MaxTTL is 30s", "raise MaxTTL in all clients"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -169,6 +175,7 @@ func TestNewRefusesBadInstances(t *testing.T) {
 	}{
 		{"none", nil, []string{"no instances", "give one Instance for each independent master"}},
 		{"nil", []wire.Instance{good, nil}, []string{"instance 1 is nil"}},
+		{"typed nil", []wire.Instance{good, (*quorumtest.Server)(nil)}, []string{"instance 1 is nil"}},
 		{"no name", []wire.Instance{good, quorumtest.NewServer("", nil)}, []string{"instance 1 has no name"}},
 		{"twice", []wire.Instance{good, quorumtest.NewServer("B", nil), good}, []string{"instances 0 and 2", `"A"`, "list each server once"}},
 	} {

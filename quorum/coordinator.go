@@ -26,7 +26,7 @@ import (
 // and keep it, because it watches the instances' clocks and restarts, queues the goroutines
 // that wait for the same key, and repeats deletes until they are confirmed.
 //
-// Close it when done.
+// Close it when done. A nil or zero Coordinator takes no locks (ErrConfig).
 type Coordinator struct {
 	*core
 	terms Terms
@@ -51,6 +51,16 @@ type core struct {
 	waitReported  atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
 }
 
+// none is an error if New didn't make the Coordinator.
+func (c *Coordinator) none() error {
+	if c == nil || c.core == nil {
+		return errNoCoordinator
+	}
+	return nil
+}
+
+var errNoCoordinator = fmt.Errorf("%w: the Coordinator is nil, or was not made by New; look at the error that came instead of it", ErrConfig)
+
 // New makes a Coordinator on instances: three, five or seven independent masters, each
 // listed once. It does no I/O. Call Verify to find out at the start, and not at the first
 // lock, whether the instances are fit for locks.
@@ -65,8 +75,8 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	}
 	seen := make(map[string]int, len(instances))
 	for i, inst := range instances {
-		if inst == nil {
-			return nil, fmt.Errorf("%w: instance %d is nil", ErrConfig, i)
+		if v := reflect.ValueOf(inst); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return nil, fmt.Errorf("%w: instance %d is nil; look at the error that came instead of it", ErrConfig, i)
 		}
 		name := inst.Name()
 		if name == "" {
@@ -155,6 +165,12 @@ func newReader(c clock.Clock) *drift.Reader {
 // the present terms; what it leaves alone stays. The view shares everything else, and is
 // closed with the original. Errors are ErrConfig.
 func (c *Coordinator) WithTerms(change func(*Terms)) (*Coordinator, error) {
+	if err := c.none(); err != nil {
+		return nil, err
+	}
+	if change == nil {
+		return nil, fmt.Errorf("%w: WithTerms: the function that changes the terms is nil", ErrConfig)
+	}
 	terms := c.terms
 	change(&terms)
 	if err := c.validate(terms); err != nil {
@@ -164,14 +180,17 @@ func (c *Coordinator) WithTerms(change func(*Terms)) (*Coordinator, error) {
 }
 
 // Set is the fingerprint of the set of instances as this client sends it.
-func (c *Coordinator) Set() wire.Set { return c.cfg.Set }
+func (c *Coordinator) Set() wire.Set { return c.Config().Set }
 
 // Terms are the terms on which this view takes locks, with the defaults filled in.
-func (c *Coordinator) Terms() Terms { return c.terms }
+func (c *Coordinator) Terms() Terms { return c.Config().Terms }
 
 // Config is the configuration in use, with this view's terms and the defaults filled in. It
 // is a copy: changes have no effect.
 func (c *Coordinator) Config() Config {
+	if c.none() != nil {
+		return Config{}
+	}
 	cfg := c.cfg
 	cfg.Terms = c.terms
 	return cfg
@@ -188,6 +207,9 @@ func (c *Coordinator) Config() Config {
 //
 // The error is ErrInterrupted with ctx's error if ctx ended first, joined with CloseAlso's.
 func (c *Coordinator) Close(ctx context.Context) error {
+	if err := c.none(); err != nil {
+		return err
+	}
 	c.background.Close()
 	//guard:instances-close-last  the instances are closed after the last deletes were sent
 	err := c.background.Wait(ctx)
@@ -205,6 +227,9 @@ func (c *Coordinator) Close(ctx context.Context) error {
 // is kept alive or whose context is in use. It is for tests and orderly shutdowns. The error is
 // ErrInterrupted with ctx's error.
 func (c *Coordinator) Settle(ctx context.Context) error {
+	if err := c.none(); err != nil {
+		return err
+	}
 	if err := c.background.Settle(ctx); err != nil {
 		return fmt.Errorf("%w: settling: %w", ErrInterrupted, causeOf(ctx))
 	}

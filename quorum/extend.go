@@ -28,7 +28,7 @@ import (
 // and ErrInterrupted with ctx's error, after which the outcome is unknown and the old deadline
 // stands.
 func (l *Lease) Extend(ctx context.Context) error {
-	if l == nil {
+	if l.none() {
 		return errNoLease
 	}
 	return l.extendTo(ctx, l.terms.TTL, 0)
@@ -44,7 +44,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 // Package once says what can be built on it, for a job that must not be begun again. Errors are those of
 // Extend, and ErrConfig for d. After an error the keys may stay where the extension arrived.
 func (l *Lease) Keep(ctx context.Context, d time.Duration) error {
-	if l == nil {
+	if l.none() {
 		return errNoLease
 	}
 	if err := valid.Millis("Keep's time", d); err != nil {
@@ -69,7 +69,7 @@ func (l *Lease) Keep(ctx context.Context, d time.Duration) error {
 // ErrNotExtended and the old deadline stands. For a ttl outside of the range the error is
 // ErrConfig. In both cases no instance is asked. Other errors are those of Extend.
 func (l *Lease) ExtendTo(ctx context.Context, ttl time.Duration) error {
-	if l == nil {
+	if l.none() {
 		return errNoLease
 	}
 	terms := *l.terms

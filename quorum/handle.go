@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -69,7 +70,7 @@ func (h Handle) Deadline() time.Time { return h.deadline }
 // reason if the lease was over before (ErrExpired, ErrLost, ErrReleased, ErrHandedOff,
 // ErrClosed); ErrConfig for a nil lease, and for a lease on several keys.
 func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
-	if l == nil {
+	if l.none() {
 		return Handle{}, errNoLease
 	}
 	//guard:several-not-handed-off  a lease on several keys isn't handed off as one on the first of them
@@ -183,7 +184,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 
 // readable checks whether a handle is for these instances.
 func (c *Coordinator) readable(h Handle) error {
-	if err := h.validate(); err != nil {
+	if err := cmp.Or(c.none(), h.validate()); err != nil {
 		return err
 	}
 	if h.set != c.cfg.Set {

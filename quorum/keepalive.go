@@ -20,7 +20,7 @@ import (
 // The extensions don't depend on the holder's progress: work that hangs forever keeps the lock
 // forever, unless MaxLife is set.
 func (l *Lease) KeepAlive() {
-	if l == nil {
+	if l.none() {
 		return
 	}
 	l.mu.Lock()

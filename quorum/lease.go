@@ -15,8 +15,8 @@ import (
 	"github.com/redquorum/redlock/quorum/internal/keeper"
 )
 
-// Lease is a lock that was taken for a limited time. It is safe for concurrent use. A nil Lease
-// causes errors and no panics: its contexts and Done have ended, and it can't be extended,
+// Lease is a lock that was taken for a limited time. It is safe for concurrent use. A nil or zero
+// Lease causes errors and no panics: its contexts and Done have ended, and it can't be extended,
 // handed off or released (ErrConfig).
 //
 // Until its Validity is used up, no other client has a valid lease on the same key, if the
@@ -68,9 +68,12 @@ func makeLease(c *Coordinator, detached context.Context, h *valueState, token fe
 	}
 }
 
+// none reports whether no Coordinator made the lease.
+func (l *Lease) none() bool { return l == nil || l.state == nil }
+
 // Key is the resource, of several (AcquireAll) the first in ascending order.
 func (l *Lease) Key() string {
-	if l == nil {
+	if l.none() {
 		return ""
 	}
 	return l.state.key
@@ -78,7 +81,7 @@ func (l *Lease) Key() string {
 
 // Keys are all resources of the lease, in ascending order.
 func (l *Lease) Keys() []string {
-	if l == nil {
+	if l.none() {
 		return nil
 	}
 	return slices.Collect(l.state.each())
@@ -86,7 +89,7 @@ func (l *Lease) Keys() []string {
 
 // String names the lease, without its value.
 func (l *Lease) String() string {
-	if l == nil {
+	if l.none() {
 		return "no lease"
 	}
 	return fmt.Sprintf("lease on %v, token %d, valid for %v", l.state.keys, l.token, l.Validity())
@@ -97,7 +100,7 @@ func (l *Lease) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, l.String(
 
 // LogValue is the lease for log/slog.
 func (l *Lease) LogValue() slog.Value {
-	if l == nil {
+	if l.none() {
 		return slog.StringValue(l.String())
 	}
 	attrs := []slog.Attr{slog.String("key", l.state.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity())}
@@ -112,7 +115,7 @@ func (l *Lease) LogValue() slog.Value {
 // acquisition, not to one holder: local successors (see Config.Cohorts) share it, while each
 // has a Token of its own. It is empty once the lease was handed to a successor.
 func (l *Lease) Value() string {
-	if l == nil {
+	if l.none() {
 		return ""
 	}
 	l.mu.Lock()
@@ -127,7 +130,7 @@ func (l *Lease) Value() string {
 // Token is the fencing token. It is larger than that of every earlier lease on any of its keys. It
 // is 0 if Config.Fencing is Off.
 func (l *Lease) Token() fencing.Token {
-	if l == nil {
+	if l.none() {
 		return 0
 	}
 	return l.token
@@ -135,7 +138,7 @@ func (l *Lease) Token() fencing.Token {
 
 // Votes has every instance's ballot, including those that came after the round was won.
 func (l *Lease) Votes() []Ballot {
-	if l == nil {
+	if l.none() {
 		return nil
 	}
 	return l.state.ballots()
@@ -144,7 +147,7 @@ func (l *Lease) Votes() []Ballot {
 // Instances names the instances that are known to have the lease now. With more than a quorum
 // it survives the loss of some.
 func (l *Lease) Instances() []string {
-	if l == nil {
+	if l.none() {
 		return nil
 	}
 	return l.state.instances()
@@ -154,7 +157,7 @@ func (l *Lease) Instances() []string {
 // request was sent (the larger of the monotonic and the wall clock's), less the drift
 // allowance. It is 0 when the lease is over. It can't account for pauses after this call.
 func (l *Lease) Validity() time.Duration {
-	if l == nil {
+	if l.none() {
 		return 0
 	}
 	l.mu.Lock()
@@ -182,7 +185,7 @@ func (l *Lease) leftLocked() time.Duration {
 // Deadline is when the validity is used up, by the wall clock. If the lease is over it is when
 // it ended.
 func (l *Lease) Deadline() time.Time {
-	if l == nil {
+	if l.none() {
 		return time.Time{}
 	}
 	l.mu.Lock()
@@ -194,9 +197,9 @@ func (l *Lease) Deadline() time.Time {
 }
 
 // Err is nil while the lease is valid. Then it says why the lease is over: ErrExpired,
-// ErrReleased, ErrHandedOff, ErrLost or ErrClosed; ErrConfig for a nil lease.
+// ErrReleased, ErrHandedOff, ErrLost or ErrClosed; ErrConfig for a nil or zero lease.
 func (l *Lease) Err() error {
-	if l == nil {
+	if l.none() {
 		return errNoLease
 	}
 	l.Validity()
@@ -207,7 +210,7 @@ func (l *Lease) Err() error {
 
 // Done is closed when the lease has ended, at its deadline at the latest.
 func (l *Lease) Done() <-chan struct{} {
-	if l == nil {
+	if l.none() {
 		return l.Context().Done() // which has ended
 	}
 	l.watch()

@@ -312,13 +312,17 @@ func TestLeaseIsPrintedByItsName(t *testing.T) {
 	})
 }
 
-// Acquire returns a nil lease with an error. Using it is a mistake, but doesn't panic: methods
-// return an error if they can, and zero values otherwise.
-func TestNilLease(t *testing.T) {
-	var lease *quorum.Lease
+// Acquire returns a nil lease with an error, and New a nil Coordinator. Using these, or zero ones, is
+// a mistake, but doesn't panic: methods return an error if they can, and zero values otherwise.
+func TestNilAndZero(t *testing.T) {
 	args := map[reflect.Type]reflect.Value{
-		reflect.TypeFor[time.Duration]():   reflect.ValueOf(time.Second),
-		reflect.TypeFor[context.Context](): reflect.ValueOf(fencing.NewContext(t.Context(), 7)),
+		reflect.TypeFor[time.Duration]():                              reflect.ValueOf(time.Second),
+		reflect.TypeFor[context.Context]():                            reflect.ValueOf(fencing.NewContext(t.Context(), 7)),
+		reflect.TypeFor[string]():                                     reflect.ValueOf("k"),
+		reflect.TypeFor[[]string]():                                   reflect.ValueOf([]string{"k", "l"}),
+		reflect.TypeFor[quorum.Handle]():                              reflect.ValueOf(quorum.Handle{}),
+		reflect.TypeFor[func(*quorum.Terms)]():                        reflect.ValueOf(func(*quorum.Terms) {}),
+		reflect.TypeFor[func(context.Context, *quorum.Lease) error](): reflect.ValueOf(func(context.Context, *quorum.Lease) error { return nil }),
 	}
 	closed := func(done <-chan struct{}) bool {
 		select {
@@ -332,7 +336,7 @@ func TestNilLease(t *testing.T) {
 		switch v := v.(type) {
 		case error:
 			assert.ErrorIs(t, v, quorum.ErrConfig)
-			assert.ErrorContains(t, v, "the lease is nil")
+			assert.Regexp(t, "the (lease|Coordinator) is nil", v.Error())
 		case <-chan struct{}:
 			assert.True(t, closed(v))
 		case context.Context:
@@ -345,32 +349,54 @@ func TestNilLease(t *testing.T) {
 			assert.Zero(t, v)
 		}
 	}
-	for i := range reflect.TypeOf(lease).NumMethod() {
-		m := reflect.TypeOf(lease).Method(i)
-		t.Run(m.Name, func(t *testing.T) {
-			switch m.Name {
-			case "String", "Format":
-				assert.Equal(t, "no lease", fmt.Sprint(lease))
-				return
-			case "LogValue":
-				assert.Equal(t, "no lease", lease.LogValue().String())
-				return
-			}
-			in := []reflect.Value{reflect.ValueOf(lease)}
-			for at := 1; at < m.Type.NumIn(); at++ {
-				arg, known := args[m.Type.In(at)]
-				require.True(t, known, "%v", m.Type.In(at))
-				in = append(in, arg)
-			}
-			require.NotPanics(t, func() {
-				for _, result := range m.Func.Call(in) {
-					require.True(t, result.IsValid())
-					if result.Type() == reflect.TypeFor[error]() {
-						require.False(t, result.IsNil(), "an error is due")
-					}
-					nothing(t, result.Interface())
+	for name, value := range map[string]any{
+		"nil lease": (*quorum.Lease)(nil), "zero lease": &quorum.Lease{},
+		"nil Coordinator": (*quorum.Coordinator)(nil), "zero Coordinator": &quorum.Coordinator{},
+	} {
+		for i := range reflect.TypeOf(value).NumMethod() {
+			m := reflect.TypeOf(value).Method(i)
+			t.Run(name+"/"+m.Name, func(t *testing.T) {
+				switch m.Name {
+				case "String", "Format":
+					assert.Equal(t, "no lease", fmt.Sprint(value))
+					return
+				case "LogValue":
+					assert.Equal(t, "no lease", value.(*quorum.Lease).LogValue().String())
+					return
 				}
+				in := []reflect.Value{reflect.ValueOf(value)}
+				for at := 1; at < m.Type.NumIn(); at++ {
+					arg, known := args[m.Type.In(at)]
+					require.True(t, known, "%v", m.Type.In(at))
+					in = append(in, arg)
+				}
+				call := m.Func.Call
+				if m.Type.IsVariadic() {
+					call = m.Func.CallSlice
+				}
+				require.NotPanics(t, func() {
+					for _, result := range call(in) {
+						if result.Type() == reflect.TypeFor[error]() {
+							require.False(t, result.IsNil(), "an error is due")
+						}
+						nothing(t, result.Interface())
+					}
+				})
 			})
-		})
+		}
 	}
+}
+
+func TestNilFunctions(t *testing.T) {
+	play(t, 1, func(f *fixture) {
+		for text, err := range map[string]error{
+			"call under the lock is nil":    f.Do(f.ctx, "k", nil),
+			"to call under the lock is nil": f.DoAll(f.ctx, []string{"k", "l"}, nil),
+			"changes the terms is nil":      func() error { _, err := f.WithTerms(nil); return err }(),
+		} {
+			require.ErrorIs(t, err, quorum.ErrConfig)
+			assert.ErrorContains(t, err, text)
+		}
+		assert.Empty(t, f.log(0), "no lock was taken")
+	})
 }

@@ -23,7 +23,7 @@ import (
 //
 // The context has no Deadline, because an extension moves it.
 func (l *Lease) Context() context.Context {
-	if l == nil {
+	if l.none() {
 		return l.Within(context.Background())
 	}
 	l.mu.Lock()
@@ -46,7 +46,7 @@ func (l *Lease) Within(parent context.Context) context.Context {
 	// A lease without a token hides that of an outer one.
 	parent = fencing.NewContext(parent, l.Token())
 	inner, cancel := context.WithCancelCause(parent)
-	if l == nil {
+	if l.none() {
 		//guard:nil-lease-is-over  the contexts of a nil lease have ended
 		cancel(errNoLease)
 		return inner

@@ -22,7 +22,7 @@ import (
 // was released, left or handed off before; and ErrConfig for a nil lease. After any of them, too,
 // nothing is deleted by a later Release, which returns ErrReleased.
 func (l *Lease) Leave() error {
-	if l == nil {
+	if l.none() {
 		return errNoLease
 	}
 	before, why := l.event(nil), l.Err()

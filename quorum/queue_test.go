@@ -259,7 +259,7 @@ func TestHeldByCaller(t *testing.T) {
 			_, err = f.TryAcquire(ctx, key)
 			require.ErrorIs(f.t, err, quorum.ErrHeldByCaller)
 			require.ErrorContains(f.t, err, fmt.Sprintf("%q", key))
-			require.ErrorIs(f.t, f.Do(ctx, key, nil), quorum.ErrHeldByCaller)
+			require.ErrorIs(f.t, f.Do(ctx, key, func(context.Context, *quorum.Lease) error { return nil }), quorum.ErrHeldByCaller)
 			view, err := f.WithTerms(func(*quorum.Terms) {})
 			require.NoError(f.t, err)
 			_, err = view.TryAcquire(ctx, key)

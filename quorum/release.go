@@ -20,7 +20,7 @@ import (
 // pending until the instances answer. ErrReleased, ErrHandedOff: it was released, left or handed
 // off before. ErrConfig: the lease is nil, as it is if Acquire failed.
 func (l *Lease) Release(ctx context.Context) error {
-	if l == nil {
+	if l.none() {
 		return errNoLease
 	}
 	l.mu.Lock()
@@ -49,8 +49,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// errNoLease is the error of all calls on a nil lease.
-var errNoLease = fmt.Errorf("%w: the lease is nil; look at the error that came instead of it", ErrConfig)
+// errNoLease is the error of all calls on a nil or zero lease.
+var errNoLease = fmt.Errorf("%w: the lease is nil, or was not made by Acquire; look at the error that came instead of it", ErrConfig)
 
 // handOver hands the lease to the first waiter of this process. It reports false if the lock must
 // be freed.

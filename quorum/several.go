@@ -63,6 +63,9 @@ func (c *Coordinator) TryAcquireAll(ctx context.Context, keys ...string) (*Lease
 
 // DoAll is Do under one lease on all of the keys, see AcquireAll.
 func (c *Coordinator) DoAll(ctx context.Context, keys []string, work func(ctx context.Context, lease *Lease) error) error {
+	if work == nil {
+		return errNoWork
+	}
 	lease, err := c.AcquireAll(ctx, keys...)
 	if err != nil {
 		return err

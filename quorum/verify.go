@@ -52,6 +52,9 @@ type InstanceReport struct {
 // Report.Instances[i].Err as *InstanceError. Otherwise it is ErrInterrupted with ctx's error, or
 // ErrClosed.
 func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
+	if err := c.none(); err != nil {
+		return Report{}, err
+	}
 	if c.closed() {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
 	}
@@ -159,6 +162,9 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 // instances as *InstanceError, among them ErrInterrupted with ctx's error, ErrNotMaster, ErrDuplicate,
 // ErrHidden, and ErrOtherRun if the server was found in another run meanwhile; ErrClosed.
 func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
+	if err := c.none(); err != nil {
+		return err
+	}
 	if c.closed() {
 		return fmt.Errorf("%w (trust)", ErrClosed)
 	}

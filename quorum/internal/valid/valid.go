@@ -54,10 +54,10 @@ func Millis(name string, d time.Duration) error {
 	switch {
 	case d < time.Millisecond:
 		return fmt.Errorf("%w: %s is %v, want at least 1ms: servers count time to live in milliseconds", wire.ErrConfig, name, d)
-	case d%time.Millisecond != 0:
-		return fmt.Errorf("%w: %s is %v, want whole milliseconds, such as %v", wire.ErrConfig, name, d, d.Round(time.Millisecond))
 	case d > 10*365*24*time.Hour:
 		return fmt.Errorf("%w: %s is %v, want at most ten years", wire.ErrConfig, name, d)
+	case d%time.Millisecond != 0:
+		return fmt.Errorf("%w: %s is %v, want whole milliseconds, such as %v", wire.ErrConfig, name, d, d.Round(time.Millisecond))
 	}
 	return nil
 }

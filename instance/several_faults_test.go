@@ -101,10 +101,10 @@ func TestServerWithoutLua(t *testing.T) {
 	require.Equal(t, ":0", s.MustAsk("DBSIZE"))
 
 	// One that has EVAL alone is none either.
-	r, s = real(t, Config{}, "--rename-command", "EVALSHA", "")
+	r, _ = real(t, Config{}, "--rename-command", "EVALSHA", "")
 	_, err = r.Probe(within(t), wire.Known{})
 	said(err)
-	r, s = real(t, Config{})
+	_, s = real(t, Config{})
 	s.MustAsk("ACL", "SETUSER", "half", "on", ">pw", "~*", "+@all", "-evalsha")
 	_, err = open(t, "redis://half:pw@"+s.Addr(), Config{}).Probe(within(t), wire.Known{})
 	require.ErrorIs(t, err, ErrPermission)

@@ -65,7 +65,6 @@ func (w *world) each(do func(s *quorumtest.Server), which ...int) {
 	}
 }
 
-func kill(s *quorumtest.Server)   { s.Kill() }
 func hang(s *quorumtest.Server)   { s.Hang() }
 func resume(s *quorumtest.Server) { s.Resume() }
 

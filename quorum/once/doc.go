@@ -35,9 +35,9 @@
 //     Then it tries again until the window is over: the other deletes them when it can.
 //   - Keys live longer than any lease, so a quarantine doesn't cover their loss. A server that came up
 //     since the slot's time may have lost them, and so isn't counted: a quorum of servers that have
-//     been up since then must grant the lock. A server that doesn't tell how long that is, because it
-//     hides its run or can keep no mark (wire.Identity.Hidden), isn't counted either. With
-//     RestartQuarantine Off all are.
+//     been up since then must grant the lock. A server that doesn't tell how long that is isn't counted
+//     either: it hides its run, can keep no mark (wire.Identity.Hidden), or isn't asked because
+//     RestartQuarantine is Off. If there is no quorum of others, it is as after a restart of these servers.
 //
 // # What a restart costs
 //

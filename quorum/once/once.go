@@ -280,9 +280,6 @@ func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection, slot time
 
 // young reports whether a server may have come up after the slot's time.
 func (j *Job) young(found quorum.Inspection, i int, slot time.Time) bool {
-	if j.locks.Config().RestartQuarantine == quorum.Off {
-		return false // the user vouches for the servers
-	}
 	since := found.Runs[i].Since()
 	//guard:unknown-age-is-young  a server that doesn't tell since when it is up may have come up after the slot's time
 	if since.IsZero() {

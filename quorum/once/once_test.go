@@ -330,6 +330,12 @@ func TestServerOfUnknownAge(t *testing.T) {
 		require.ErrorIs(t, b.run(slot, 0), once.ErrDone)
 		require.Equal(t, []string{"a"}, w.begun(slot))
 	})
+	off := func(cfg *quorum.Config) { cfg.RestartQuarantine = quorum.Off }
+	play(t, func(w *world) { // all of them
+		require.NoError(t, w.process("a", once.Config{}, off).run(w.slot, 0))
+		require.ErrorIs(t, w.process("b", once.Config{}, off).run(w.slot, 0), once.ErrDone)
+		require.Zero(t, time.Since(w.slot))
+	})
 }
 
 // While A B C become A to E, a job isn't begun twice by processes that are one step apart: each quorum of one shares

@@ -79,7 +79,7 @@ func (c *core) newSubscription(i int, inst wire.Instance) *subscription.Keeper {
 		Run:       func() wire.Run { return m.standing(c.reader.Now()).run },
 		Permanent: permanent,
 		Notified:  func(key string) bool { return c.queues.notified(key, i) },
-		Changed:   func() { c.queues.changed(i) },
+		Changed:   func(address string) { c.queues.changed(i, address) },
 		CannotNotify: func(err error) {
 			if cannotNotify := c.cfg.Hooks.CannotNotify; cannotNotify != nil {
 				cannotNotify(CannotNotifyEvent{Instance: m.name, Err: err})

@@ -92,6 +92,38 @@ func TestReleaseNotifiesAWaiterOfAnotherProcess(t *testing.T) {
 	}, patient)
 }
 
+// A waiter may use a subscription before its queue learns that there is one. It is notified
+// nevertheless.
+func TestQueueLearnsLateOfItsSubscription(t *testing.T) {
+	for name, keys := range map[string][]string{"one key": {"a"}, "several": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			playNotifying(t, 3, func(f *fixture) {
+				f.warm()
+				f.travel(ms)
+				lease, err := f.other().TryAcquireAll(f.ctx, "a", "b")
+				require.NoError(t, err)
+				var group sync.WaitGroup
+				for range 2 { // the second waits behind the first
+					group.Go(func() {
+						next, err := f.AcquireAll(f.ctx, keys...)
+						if assert.NoError(t, err) {
+							assert.NoError(t, next.Release(f.ctx))
+						}
+					})
+				}
+				time.Sleep(time.Second)
+				require.Len(t, f.queueServer("a").Waiting("a"), 1)
+				quorum.TellLate(f.Coordinator, "a")
+				at := time.Now()
+				require.NoError(t, lease.Release(f.ctx))
+				group.Wait()
+				assert.Less(t, time.Since(at), 100*ms)
+				f.requireNothingLeft()
+			}, patient)
+		})
+	}
+}
+
 // Processes are notified one at a time, in the order in which they came.
 func TestProcessesAreNotifiedInOrder(t *testing.T) {
 	playNotifying(t, 5, func(f *fixture) {

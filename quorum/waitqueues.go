@@ -298,13 +298,13 @@ func (l *waitQueues) notified(key string, instance int) bool {
 	return ok
 }
 
-// changed notifies the waiters that use the subscription at an instance: it was opened, or lost
-// together with their positions.
-func (l *waitQueues) changed(instance int) {
+// changed notifies the waiters that use the subscription at an instance: it was opened, with
+// that address, or lost together with their positions.
+func (l *waitQueues) changed(instance int, address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, q := range l.queues {
-		q.Changed(instance).notifyLocked()
+		q.Changed(instance, address).notifyLocked()
 	}
 }
 

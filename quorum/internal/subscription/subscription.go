@@ -38,9 +38,9 @@ type Config struct {
 	// Notified takes a notification in, and reports whether a goroutine of this process waits
 	// for the key.
 	Notified func(key string) bool
-	// Changed is called when the subscription was opened, or lost together with the positions
-	// in the queues.
-	Changed func()
+	// Changed is called when the subscription was opened, with its address, or lost together
+	// with the positions in the queues, with "". Address changes before.
+	Changed func(address string)
 	// CannotNotify is called once if the instance cannot notify, with the reason.
 	CannotNotify func(error)
 }
@@ -192,7 +192,7 @@ func (k *Keeper) setAddress(address string) {
 	k.mu.Lock()
 	k.address = address
 	k.mu.Unlock()
-	k.cfg.Changed()
+	k.cfg.Changed(address)
 }
 
 func (k *Keeper) idle() bool {

@@ -28,6 +28,7 @@ type server struct {
 	run        atomic.Value // of wire.Run
 	notified   []string     // keys that were passed on
 	dequeued   []string
+	changed    []string
 	waits      bool // a goroutine waits for each key
 	cannot     []error
 }
@@ -91,7 +92,7 @@ func play(t *testing.T, do func(t *testing.T, s *server, k *subscription.Keeper)
 				s.notified = append(s.notified, key)
 				return s.waits
 			},
-			Changed:      func() {},
+			Changed:      func(address string) { s.changed = append(s.changed, address) },
 			CannotNotify: func(err error) { s.cannot = append(s.cannot, err) },
 		})
 		do(t, s, k)
@@ -112,6 +113,8 @@ func TestASubscriptionLastsWhileItIsUsed(t *testing.T) {
 		require.Equal(t, "address", k.Address(), "for some time after")
 		time.Sleep(time.Minute)
 		require.Empty(t, k.Address())
+		synctest.Wait()
+		require.Equal(t, []string{"address", ""}, s.changed)
 	})
 }
 

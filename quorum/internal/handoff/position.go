@@ -38,6 +38,8 @@ func (q *Queue[W, L]) Notify(instance int) (wake W, ok bool) {
 		return wake, false
 	}
 	q.position.Notified, q.notified = true, true
+	//guard:notified-needs-no-step-back  a process that is notified itself doesn't step back for another
+	q.turns.yield = 0
 	return q.first(), true
 }
 

@@ -78,8 +78,10 @@ func (c *core) newSubscription(i int, inst wire.Instance) *subscription.Keeper {
 		},
 		Run:       func() wire.Run { return m.standing(c.reader.Now()).run },
 		Permanent: permanent,
-		Notified:  func(key, address string) { c.queues.notified(key, i, func() { c.subscriptions[i].Dequeue(key, address) }) },
-		Changed:   func(address string) { c.queues.changed(i, address) },
+		Notified: func(key, address string) {
+			c.queues.notified(key, i, func() { c.subscriptions[i].Dequeue(key, address) })
+		},
+		Changed: func(address string) { c.queues.changed(i, address) },
 		CannotNotify: func(err error) {
 			if cannotNotify := c.cfg.Hooks.CannotNotify; cannotNotify != nil {
 				cannotNotify(CannotNotifyEvent{Instance: m.name, Err: err})

@@ -40,9 +40,10 @@ type Hooks struct {
 	// that notices, which may be in Lease.Validity, Lease.Err, Lease.Release or the Err of a
 	// lease's context. So don't take a lock that callers of these hold.
 	Lost func(e LeaseEvent)
-	// Waiting: an Acquire waits because too few instances may vote, as at a first start. It is
-	// called once until they may. Default: a warning by slog.Default, so that a program that
-	// waits for its first lock says why. Set an empty function for none.
+	// Waiting: no lock can be taken, because too few instances may vote, as at a first start, or
+	// because no quorum has answered for a second. It is called once until one does, by an
+	// Acquire that waits or by a TryAcquire. Default: a warning by slog.Default, so that a program
+	// that waits for its first lock says why. Set an empty function for none.
 	Waiting func(ctx context.Context, e WaitEvent)
 	// Quarantined: a quarantine of an instance's server begins.
 	Quarantined func(e QuarantineEvent)
@@ -135,20 +136,28 @@ type LeaseEvent struct {
 	Left bool
 }
 
-// WaitEvent is a wait for instances that may not vote yet.
+// WaitEvent says why no lock can be taken.
 type WaitEvent struct {
-	// Key is the resource that the first such Acquire waits for.
+	// Key is the resource that was asked for when that was found.
 	Key string
-	// For is how long it takes until a quorum may vote, unless another quarantine begins.
+	// For is how long it takes until a quorum may vote, unless another quarantine begins. 0 if
+	// enough may vote, but don't answer.
 	For time.Duration
 	// Quarantined is how many of the Instances may not vote.
 	Quarantined, Instances int
 	// Err says why the first of them may not, and what to do.
 	Err *QuarantineError
+	// Lasted is for how long no quorum has answered, and Last the error of the last round, if For
+	// is 0.
+	Lasted time.Duration
+	Last   error
 }
 
 // String describes the wait in a sentence.
 func (e WaitEvent) String() string {
+	if e.Last != nil {
+		return fmt.Sprintf("no lock could be taken for %v: %s", e.Lasted.Round(100*time.Millisecond), Redact(e.Last.Error()))
+	}
 	text := fmt.Sprintf("no lock can be taken for %v: %d of %d instances don't vote yet",
 		e.For.Round(100*time.Millisecond), e.Quarantined, e.Instances)
 	if e.Err != nil {

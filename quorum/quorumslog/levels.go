@@ -38,7 +38,8 @@ type Levels struct {
 	// Lost is a lease that ended without a release: its holder may have worked
 	// without the lock. Default warn.
 	Lost slog.Level
-	// Waiting is a wait for instances that may not vote yet. Default warn.
+	// Waiting is a time in which no lock can be taken, because too few instances may vote or
+	// answer. Default warn.
 	Waiting slog.Level
 	// Quarantined is an instance that may not vote for a while. Default warn.
 	Quarantined slog.Level

@@ -49,9 +49,11 @@ type Hooks struct {
 	Quarantined func(e QuarantineEvent)
 	// ClockJumped: the clock of an instance's server jumped.
 	ClockJumped func(e ClockEvent)
-	// Unprotected: a server hides its run. So its restarts go unnoticed, or are noticed only
-	// by its uptime, its promotions go unnoticed, and counters of an earlier run look like
-	// those of the present one. Called once per instance.
+	// Unprotected: a server hides its run, or may evict locks. If it hides its run, its restarts
+	// go unnoticed, or are noticed only by its uptime, its promotions go unnoticed, and counters
+	// of an earlier run look like those of the present one. An eviction is never noticed. Called
+	// once per instance and reason, when the server is asked who it is: at the first lock, after
+	// a restart, and by Verify.
 	Unprotected func(e UnprotectedEvent)
 	// CannotNotify: an instance cannot notify waiters, so they poll. Called once per instance,
 	// and not for an instance that just doesn't answer.
@@ -183,10 +185,12 @@ type ClockEvent struct {
 	Jump     drift.Jump
 }
 
-// UnprotectedEvent says what a server hides.
+// UnprotectedEvent says what a server hides, or that it may evict locks.
 type UnprotectedEvent struct {
 	Instance string
 	Hidden   []string
+	// Eviction is the server's maxmemory-policy if that isn't noeviction; Hidden is nil then.
+	Eviction string
 }
 
 // CannotNotifyEvent says why an instance cannot notify waiters.

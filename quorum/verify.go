@@ -136,7 +136,7 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		r.Quarantine = quarantined
 		errs = append(errs, quarantined)
 	}
-	if id.Eviction != "" && id.Eviction != "noeviction" {
+	if evicts(id) {
 		errs = append(errs, fmt.Errorf("%w: its maxmemory-policy is %s; set noeviction", ErrEviction, id.Eviction))
 	}
 	if m.watchRestarts && unfit == nil && id.Run() == "" {
@@ -146,6 +146,9 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 	r.Notes = advice.Server(id, m.watchRestarts)
 	return r
 }
+
+// evicts reports whether a server may drop locks when its memory is full.
+func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != "noeviction" }
 
 // Trust vouches for the present runs of the named instances, or of all if none is named: these
 // servers have forgotten no vote, and their names have led to no other server within MaxTTL on

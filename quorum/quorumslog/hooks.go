@@ -87,6 +87,12 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 			out.write(background, l.ClockJumped, "instance clock jumped", func() []slog.Attr { return clockAttrs(e.Instance, e.Jump) })
 		},
 		Unprotected: func(e quorum.UnprotectedEvent) {
+			if e.Eviction != "" {
+				out.write(background, l.Unprotected, "instance may evict locks", func() []slog.Attr {
+					return []slog.Attr{slog.String("instance", e.Instance), slog.String("maxmemory-policy", e.Eviction)}
+				})
+				return
+			}
 			out.write(background, l.Unprotected, "instance hides its restarts", func() []slog.Attr {
 				return []slog.Attr{slog.String("instance", e.Instance), slog.Any("hidden", e.Hidden)}
 			})

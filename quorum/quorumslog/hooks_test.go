@@ -283,6 +283,13 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelWarn, text: "instance hides its restarts", bare: true,
 			attrs: map[string]any{"instance": "A", "hidden": []string{"INFO: no permission"}},
 		},
+		"evicts": {
+			tell: func(_ context.Context, h quorum.Hooks) {
+				h.Unprotected(quorum.UnprotectedEvent{Instance: "A", Eviction: "allkeys-lru"})
+			},
+			level: slog.LevelWarn, text: "instance may evict locks", bare: true,
+			attrs: map[string]any{"instance": "A", "maxmemory-policy": "allkeys-lru"},
+		},
 		"cannot notify": {
 			tell: func(_ context.Context, h quorum.Hooks) {
 				h.CannotNotify(quorum.CannotNotifyEvent{Instance: "A", Err: quorum.ErrTaken})

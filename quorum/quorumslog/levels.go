@@ -46,8 +46,8 @@ type Levels struct {
 	// ClockJumped is an instance whose clock was stepped. Default error: locks
 	// rest on these clocks, and somebody has to see to its time service.
 	ClockJumped slog.Level
-	// Unprotected is an instance whose restarts will not be noticed. Default
-	// warn.
+	// Unprotected is an instance whose restarts will not be noticed, or that may evict
+	// locks. Default warn.
 	Unprotected slog.Level
 	// CannotNotify is an instance whose waiters have to poll. Default warn.
 	CannotNotify slog.Level

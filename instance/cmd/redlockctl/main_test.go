@@ -620,6 +620,11 @@ func TestVerifyOfServersThatEvict(t *testing.T) {
 	assert.True(t, seen.Servers[0].Votes)
 	assert.NotEmpty(t, seen.Servers[0].Errors)
 	w.run("lock", "-try", "k", "--", "true").expect(exitDone)
+
+	// One that is full doesn't.
+	w.servers[2].MustAsk("CONFIG", "SET", "maxmemory-policy", "noeviction")
+	w.servers[2].MustAsk("CONFIG", "SET", "maxmemory", "1")
+	w.run("verify").expect(exitUnfit, "2 of 3 servers may vote", "WRONG  "+w.servers[2].Addr()+": it refuses votes now: instance: the server's memory is full; raise maxmemory or make room")
 }
 
 func TestServersThatVote(t *testing.T) {

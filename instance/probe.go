@@ -398,7 +398,7 @@ func (p *probe) tried(dialect Dialect) {
 		l.bad = true
 	}
 	l.text() // the nonce: the replyBuffer has checked it
-	missing, uncounted, denied := string(l.text()), string(l.text()), string(l.text())
+	missing, uncounted, denied, refuses := string(l.text()), string(l.text()), string(l.text()), string(l.text())
 	if !l.end() {
 		p.malformed(partTry)
 		return
@@ -417,13 +417,16 @@ func (p *probe) tried(dialect Dialect) {
 			p.fail(serverError(text))
 		}
 	}
+	if refuses != "" {
+		p.id.Refuses = serverError(refuses)
+	}
 	if uncounted != "" {
 		p.id.Lacks = append(p.id.Lacks, "it lacks "+uncounted+": it has no vote on a lock with tokens; take rename-command for it out of the server's configuration")
 	}
 }
 
 // triedElements is the length of the reply of try.lua.
-const triedElements = 4
+const triedElements = 5
 
 // transactions reports whether the server executes a transaction as one. Some proxies don't,
 // and no server does while its memory is full.

@@ -53,6 +53,7 @@ type member struct {
 	turns          *turns.Queue // of the goroutines that want to probe the server
 	unfit          error        // what the last probe found that rules out any vote: a duplicate, a replica
 	hiddenReported bool
+	policyReported string // the eviction policy that Hooks.Unprotected was last called for
 }
 
 // newMember makes a member. The length is that of a quarantine.
@@ -437,12 +438,22 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	//guard:hidden-is-told  the user is told of a server that hides its run
 	hidden := m.watchRestarts && m.unfit == nil && !m.hiddenReported && id.Run() == ""
 	m.hiddenReported = m.hiddenReported || hidden
+	policy := ""
+	if evicts(id) {
+		policy = id.Eviction
+	}
+	//guard:eviction-is-told  the user is told of a server that may drop locks
+	evicting := policy != "" && policy != m.policyReported
+	m.policyReported = policy
 	m.mu.Unlock()
 
 	m.cannotNotify.Store(id.CannotNotify)
 	m.reportQuarantine(verdict)
 	if hidden && m.hooks.Unprotected != nil {
 		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
+	}
+	if evicting && m.hooks.Unprotected != nil {
+		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Eviction: policy})
 	}
 	m.serverClock.Learn(id.Clock, sent, received)
 	m.observe(id.Clock, sent, received)

@@ -160,8 +160,10 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 			end.Err, end.Ballots = roundErr, roundErr.Votes
 			hooks.RoundDecided(ctx, end)
 		}
+		c.noteRound(ctx, all.key, start, roundErr)
 		return nil, roundErr
 	}
+	c.noteRound(ctx, all.key, start, nil)
 	//guard:validity-from-the-start  a lease's validity counts from before its first request
 	lease := newLease(c, r, start)
 	if hooks.RoundDecided != nil {

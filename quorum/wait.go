@@ -101,9 +101,6 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		}
 		w.last = err
 		w.elsewhere = w.elsewhere || errors.Is(err.Verdict, ErrTaken)
-		if errors.Is(err, ErrQuarantined) {
-			w.c.reportWaiting(w.ctx, w.key)
-		}
 		if err.hopeless(w.c.majority.Blocking()) {
 			return nil, err
 		}

@@ -21,8 +21,8 @@
 //
 // At most one process begins the job of a slot, however late, slow or restarted processes are, if
 // the assumptions of package quorum hold, clocks differ by less than Config.Skew, and a quorum of
-// servers stays up from the slot's time until the last process comes for it. The lock's key is
-// name@slot. The argument:
+// servers stays up from the slot's time until the last process comes for it. Until then the servers
+// and the quorum may not be changed either. The lock's key is name@slot. The argument:
 //
 //   - A process takes the lock, and then has its keys stay on a quorum of servers for longer than any
 //     Window (Lease.Keep). Only then it begins the job. The keys aren't deleted after the job
@@ -30,10 +30,14 @@
 //   - A process begins a job only within Config.Window after the slot's time, by its own clock. It
 //     looks again when it has the lock, because it may have been paused before.
 //   - A process that finds such keys on any server doesn't begin the job. That holds with any Window, so
-//     processes may have different ones, also while a Window is made longer or shorter.
+//     processes may have different ones, also while a Window is made longer or shorter. If no quorum
+//     can have the keys, because the other process was cut off halfway, nobody has begun the job.
+//     Then it tries again until the window is over: the other deletes them when it can.
 //   - Keys live longer than any lease, so a quarantine doesn't cover their loss. A server that came up
 //     since the slot's time may have lost them, and so isn't counted: a quorum of servers that have
-//     been up since then must grant the lock.
+//     been up since then must grant the lock. A server that doesn't tell how long that is isn't counted
+//     either: it hides its run, can keep no mark (wire.Identity.Hidden), or isn't asked because
+//     RestartQuarantine is Off. If there is no quorum of others, it is as after a restart of these servers.
 //
 // # What a restart costs
 //
@@ -41,7 +45,7 @@
 // wait for the others, up to the end of the window.
 //
 // If so many servers came up since the slot's time that there is no quorum of others (2 of 3, 3 of 5), as
-// after a power cut or on new servers, the slot isn't lost: when the quarantine is over (MaxTTL), a process
+// after a power cut, after restarts one by one within a window, or on new servers, the slot isn't lost: when the quarantine is over (MaxTTL), a process
 // that finds no keys on any server begins the job. So these servers must keep their data over the restart.
 // If they lost it, and no server that can be reached has the keys, a job that was begun before the restart
 // is begun again. That can't be told from one that was never begun.
@@ -49,7 +53,8 @@
 // # What is not promised
 //
 //   - At least once. A process that crashes has begun the job, and nobody repeats it, nor if it crashes
-//     just before it begins. Nor does anybody if no quorum of servers could be reached within the window.
+//     or is cut off just before it begins. Nor does anybody if no quorum of servers could be reached
+//     within the window.
 //   - Exactly once. That is the matter of what the job changes: give each change the slot as an
 //     ID, and have the resource do it once (docs/fencing.md). Then the job can also be repeated
 //     where it must be done at least once.
@@ -59,5 +64,7 @@
 //
 // The order of fencing tokens is promised within a slot, and not from slot to slot, because each
 // slot has a key of its own. The key stays on the servers for MaxWindow, MaxSkew, MaxTTL and the drift
-// allowance, about 25.5 h, and a counter for Config.CounterTTL (24 h by default) of package quorum.
+// allowance, about 25.5 h, and a counter for Config.CounterTTL (24 h by default) of package quorum, and up
+// to half as long again. That is about 600 bytes for a slot: a job each minute takes 1 MB on each server, and
+// one each second 70 MB.
 package once

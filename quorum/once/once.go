@@ -14,8 +14,8 @@ import (
 
 // The errors of Run, for errors.Is.
 var (
-	// ErrDone: the job of the slot was begun before, by another process or by this one. It also
-	// Is quorum.ErrTaken.
+	// ErrDone: the job of the slot was begun before, by another process or by this one, or a process
+	// crashed or was cut off just before that. It also Is quorum.ErrTaken.
 	// Waiting doesn't help (quorum.Retryable).
 	ErrDone error = &verdict{"once: the job of this slot was begun before: " + quorum.ErrTaken.Error(), quorum.ErrTaken, true}
 
@@ -57,7 +57,8 @@ type Config struct {
 	Window time.Duration
 
 	// Skew is the most by which the wall clocks of processes and servers may differ, 1 ms to
-	// MaxSkew. If they differ by more, a server's restart may have a job begun twice. Default: 5 s.
+	// MaxSkew. If they differ by more, a server's restart may have a job begun twice. A server isn't
+	// counted for slots up to Skew after its start. Default: 5 s.
 	Skew time.Duration
 }
 
@@ -135,7 +136,7 @@ func (j *Job) views(signature []byte) (first, again *quorum.Coordinator, err err
 // Run returns work's error. That Is also quorum.ErrLost or quorum.ErrClosed if the lease was over
 // before work had ended; nobody else begins the job because of that. What work has begun counts
 // as done, whatever it returns, and also if it panics. Only if work itself releases the lease
-// (Lease.Release), another process may run the job within the window.
+// (Lease.Release) or hands it off (Lease.HandOff), another process may run the job within the window.
 //
 // If work wasn't run: ErrDone; ErrEarly; ErrLate, which also Is the error of the last try if
 // there was one; quorum.ErrConfig for the zero time or no work; quorum.ErrInterrupted with ctx's
@@ -195,8 +196,10 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 			return nil, fmt.Errorf("once: %q: %w", j.name, err)
 		} else {
 			found, _ := view.Inspect(ctx, key)
-			if done := j.begun(view, found); done != nil {
-				return nil, done
+			if kept := j.begun(view, found, slot); errors.Is(kept, ErrDone) {
+				return nil, kept
+			} else if kept != nil {
+				err = kept
 			}
 		}
 		if view == again {
@@ -219,9 +222,9 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 // younger that a quorum of others can't be, the slot is given up to a second process rather than lost.
 func (j *Job) keepSlot(ctx context.Context, view *quorum.Coordinator, lease *quorum.Lease, slot time.Time) error {
 	found, err := view.Inspect(ctx, lease.Key())
-	//guard:slot-known-anywhere  a job was begun if any server has the keys of its beginning
-	if done := j.begun(view, found); done != nil {
-		return done
+	//guard:slot-known-anywhere  a job isn't begun if any server has the keys that another process left to begin it
+	if kept := j.begun(view, found, slot); kept != nil {
+		return kept
 	}
 	if err != nil {
 		return fmt.Errorf("once: %q: %w", j.name, err)
@@ -230,8 +233,7 @@ func (j *Job) keepSlot(ctx context.Context, view *quorum.Coordinator, lease *quo
 	for i, b := range found.Votes {
 		switch {
 		case b.Vote.Err != nil:
-		//guard:young-servers-know-nothing  a server that came up after the slot's time doesn't tell that its job wasn't begun
-		case found.Runs[i].Since().Add(j.skew).After(slot):
+		case j.young(found, i, slot):
 			young++
 		case b.Vote.Holder == lease.Value():
 			old++
@@ -239,7 +241,7 @@ func (j *Job) keepSlot(ctx context.Context, view *quorum.Coordinator, lease *quo
 	}
 	//guard:slot-needs-old-servers  a job is begun by the votes of a quorum that knows the slot, unless there can be none
 	if old < found.Quorum && young <= len(found.Votes)-found.Quorum {
-		return fmt.Errorf("%w: once: %q: %d of %d servers came up after the slot's time and may have forgotten that its job was begun; %d others voted, and %d are needed", quorum.ErrNoQuorum, j.name, young, len(found.Votes), old, found.Quorum)
+		return fmt.Errorf("%w: once: %q: %d of %d servers may have come up after the slot's time, and have forgotten that its job was begun; %d others voted, and %d are needed", quorum.ErrNoQuorum, j.name, young, len(found.Votes), old, found.Quorum)
 	}
 	//guard:slot-kept-first  the keys of a slot stay before its job is begun
 	if err := lease.Keep(ctx, j.keep); err != nil {
@@ -249,18 +251,42 @@ func (j *Job) keepSlot(ctx context.Context, view *quorum.Coordinator, lease *quo
 	return j.inWindow(slot)
 }
 
-// begun is ErrDone if another process has begun the job: it has left keys that live for longer than those
-// of any lease.
-func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection) error {
-	for _, b := range found.Votes {
-		for _, h := range found.Holders {
+// begun is ErrDone if another process may have begun the job: it has left keys that live for longer than those
+// of any lease, and a quorum may have them. If certainly none has, the error is ErrTaken: that process is
+// about to begin, or deletes its keys when it can reach the servers, unless it has died.
+func (j *Job) begun(view *quorum.Coordinator, found quorum.Inspection, slot time.Time) (err error) {
+	for _, h := range found.Holders {
+		kept, lost := 0, 0
+		for i, b := range found.Votes {
+			switch {
 			//guard:own-keys-are-no-holder  what a lost round has left on the servers doesn't count as a holder
-			if b.Vote.Remaining > view.Config().MaxTTL && b.Vote.Holder == h.Value && h.Note != view.Terms().Note {
-				return fmt.Errorf("%w (%q, by %q)", ErrDone, found.Key, h.Owner)
+			case b.Vote.Remaining > view.Config().MaxTTL && b.Vote.Holder == h.Value && h.Note != view.Terms().Note:
+				kept++
+			case b.Vote.Err != nil || j.young(found, i, slot):
+				lost++ // or may have been
 			}
 		}
+		switch {
+		case kept == 0:
+		//guard:kept-on-too-few  what can't have been on a quorum doesn't mean that the job was begun
+		case kept+lost >= found.Quorum:
+			return fmt.Errorf("%w (%q, by %q)", ErrDone, found.Key, h.Owner)
+		default:
+			err = fmt.Errorf("%w: once: %q: %q has had its keys stay on %d of %d servers, too few to begin the job; it deletes them when it can reach the servers, unless it has died", quorum.ErrTaken, found.Key, h.Owner, kept, len(found.Votes))
+		}
 	}
-	return nil
+	return err
+}
+
+// young reports whether a server may have come up after the slot's time.
+func (j *Job) young(found quorum.Inspection, i int, slot time.Time) bool {
+	since := found.Runs[i].Since()
+	//guard:unknown-age-is-young  a server that doesn't tell since when it is up may have come up after the slot's time
+	if since.IsZero() {
+		return true
+	}
+	//guard:young-servers-know-nothing  a server that came up after the slot's time doesn't tell that its job wasn't begun
+	return since.Add(j.skew).After(slot)
 }
 
 // inWindow reports whether the slot's job may be begun now.

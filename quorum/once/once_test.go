@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/bits"
 	"strings"
 	"sync"
 	"testing"
@@ -305,6 +306,107 @@ func TestRestartAfterTheBeginning(t *testing.T) {
 				require.True(t, errors.Is(err, once.ErrDone) || errors.Is(err, once.ErrLate), err)
 				require.Equal(t, []string{"a"}, w.begun(slot))
 			})
+		})
+	}
+}
+
+// A server that doesn't tell since when it is up, because no mark can be kept there, may have lost the keys.
+func TestServerOfUnknownAge(t *testing.T) {
+	play(t, func(w *world) {
+		w.servers[2].SetIdentity(func(id *wire.Identity) { id.Served, id.Epoch = -1, "" })
+		time.Sleep(time.Minute)
+		slot := w.slot.Add(time.Minute)
+		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
+		away := func(s *quorumtest.Server) {
+			s.SetFate(func(wire.Request) quorumtest.Fate { return quorumtest.Fate{End: quorumtest.Refuse} })
+		}
+		w.each(away, 3, 4)
+		time.AfterFunc(time.Minute, func() { w.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 3, 4) })
+		require.NoError(t, a.run(slot, 0))
+		require.GreaterOrEqual(t, time.Since(slot), time.Minute, "with a third server whose age is known")
+		w.each(empty, 2)
+		w.each(away, 0, 1)
+		time.Sleep(time.Minute) // it votes again
+		require.ErrorIs(t, b.run(slot, 0), once.ErrDone)
+		require.Equal(t, []string{"a"}, w.begun(slot))
+	})
+	off := func(cfg *quorum.Config) { cfg.RestartQuarantine = quorum.Off }
+	play(t, func(w *world) { // all of them
+		require.NoError(t, w.process("a", once.Config{}, off).run(w.slot, 0))
+		require.ErrorIs(t, w.process("b", once.Config{}, off).run(w.slot, 0), once.ErrDone)
+		require.Zero(t, time.Since(w.slot))
+	})
+}
+
+// While A B C become A to E, a job isn't begun twice by processes that are one step apart: each quorum of one shares
+// a server with each of the other. Those of A B C and of A to E that are two steps apart need not.
+func TestOtherServersOneStepApart(t *testing.T) {
+	type set struct{ servers, quorum int }
+	for _, step := range [][2]set{{{3, 2}, {3, 3}}, {{3, 3}, {5, 3}}, {{5, 3}, {3, 3}}, {{3, 3}, {3, 2}}} {
+		for first := range 1 << step[0].servers {
+			for second := range 1 << step[1].servers {
+				of := func(i, up int) bool { return bits.OnesCount(uint(up)) == step[i].quorum }
+				if !of(0, first) || !of(1, second) {
+					continue
+				}
+				play(t, func(w *world) {
+					all := w.servers
+					time.Sleep(time.Minute)
+					slot := w.slot.Add(time.Minute)
+					for i, up := range []int{first, second} {
+						for n, s := range all {
+							s.SetFate(func(wire.Request) quorumtest.Fate {
+								return quorumtest.Fate{End: map[bool]quorumtest.End{true: quorumtest.Answer, false: quorumtest.Refuse}[up>>n&1 == 1]}
+							})
+						}
+						w.servers = all[:step[i].servers]
+						_ = w.process(string("ab"[i]), short, func(c *quorum.Config) {
+							c.Quorum, c.Set.Version = step[i].quorum, uint64(1+i)
+						}).run(slot, 0)
+						time.Sleep(time.Second)
+					}
+					require.Equal(t, []string{"a"}, w.begun(slot), "%+v on %b and %b", step, first, second)
+				})
+			}
+		}
+	}
+}
+
+// A process has the keys stay on too few servers, and is cut off. It hasn't begun the job. Others wait for it to
+// delete them.
+func TestKeptOnTooFew(t *testing.T) {
+	for _, cutOff := range []time.Duration{time.Minute, 2 * window} {
+		play(t, func(w *world) {
+			time.Sleep(time.Minute)
+			slot := w.slot.Add(time.Minute)
+			for i, s := range w.servers {
+				s.SetFate(func(r wire.Request) quorumtest.Fate {
+					late := time.Since(slot) >= cutOff || !strings.Contains(r.Value, ":a ")
+					if !late && (r.Op == wire.Release || r.Op == wire.Extend && i > 0) {
+						return quorumtest.Fate{End: quorumtest.LoseRequest}
+					}
+					return quorumtest.Fate{}
+				})
+			}
+			a, b := w.process("a", once.Config{}), w.process("b", once.Config{})
+			ctx, cancel := context.WithTimeout(w.ctx, 100*ms)
+			defer cancel()
+			err := a.Run(ctx, slot, func(context.Context, *quorum.Lease) error { panic("begun") })
+			require.ErrorIs(t, err, quorum.ErrInterrupted)
+			_, left, _ := w.servers[0].Get("job@2000-01-01T00:01:00Z")
+			require.Greater(t, left, once.MaxWindow)
+
+			err = b.run(slot, 0)
+			if cutOff < window {
+				require.NoError(t, err)
+				require.Less(t, time.Since(slot), cutOff+5*time.Second)
+				return
+			}
+			require.ErrorIs(t, err, once.ErrLate)
+			require.ErrorIs(t, err, quorum.ErrTaken)
+			require.NotErrorIs(t, err, once.ErrDone)
+			require.ErrorContains(t, err, `"a" has had its keys stay on 1 of 5 servers`)
+			require.Empty(t, w.begun(slot))
 		})
 	}
 }

@@ -217,7 +217,7 @@ func (c *call) take(a result) {
 				c.vote.Reserved = int(a.ttl)
 			}
 		case scriptRefused:
-			c.vote.Remaining = remaining(a.ttl)
+			c.vote.Holder, c.vote.Remaining = string(a.text), remaining(a.ttl)
 			c.takeInTheWay(a)
 		case scriptOtherSet:
 			c.takeInTheWay(a)

@@ -18,6 +18,7 @@ import (
 	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/internal/random"
 	"github.com/redquorum/redlock/quorum/internal/registry"
+	"github.com/redquorum/redlock/quorum/internal/rendezvous"
 	"github.com/redquorum/redlock/quorum/internal/subscription"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -38,6 +39,7 @@ type core struct {
 	connLife      time.Duration // the longest of any instance, see Instance.ConnLife
 	majority      majority.Majority
 	members       []*member
+	order         []int // the instances in the order in which they decide a split, see contend.go
 	clock         clock.Clock
 	reader        *drift.Reader
 	random        *random.Source
@@ -124,6 +126,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	for i, inst := range instances {
 		c.subscriptions = append(c.subscriptions, c.newSubscription(i, inst))
 	}
+	c.order = rendezvous.Order("", len(c.members), func(i int) (string, bool) { return c.members[i].name, false })
 	c.queues = newWaitQueues(&c.cfg, c.reader, !c.canNotify())
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }

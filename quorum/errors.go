@@ -21,6 +21,11 @@ var (
 	// clients ask for it at once. RoundError.Holder says who, as far as that is known.
 	ErrTaken = errors.New("quorum: lock is taken")
 
+	// ErrSplit: the votes were split between clients that tried at the same time, and in three
+	// InstanceTimeouts this one neither won nor saw who did. It isn't ErrTaken, because perhaps
+	// nobody has the lock. Try again.
+	ErrSplit = errors.New("quorum: votes are split, and no client was seen to get the lock")
+
 	// ErrHeldByCaller: the caller's context belongs to a lease on the same key (Lease.Context,
 	// Lease.Within, or the context that Do passes to its work) that isn't over. The caller
 	// would wait for itself. Use the lease, release it first, or ask with a context that

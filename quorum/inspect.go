@@ -98,16 +98,30 @@ func (h *Holder) text() string {
 // holderIn is the holder of the lock, as far as refused votes show it; nil if none does.
 func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 	at := inTheWay(votes)
-	h := Holder{Key: keys.at(at)}
-	var times []time.Duration
+	values := make(map[string]int) // the instances that have each
+	most := ""
 	for _, ballot := range votes {
 		if vote := ballot.Vote; refusedFor(vote, at) {
+			values[vote.Holder]++
+			if n := values[vote.Holder]; n > values[most] || most == "" {
+				most = vote.Holder
+			}
+		}
+	}
+	// Not every server says what value it has. Then it is taken for the same one, if there is no other.
+	unknown := values[""]
+	if most == "" && unknown == 0 {
+		return nil
+	}
+	alone := len(values) == 1 || len(values) == 2 && unknown > 0
+	h := Holder{Key: keys.at(at)}
+	_, h.Owner, h.Note = readValue(most)
+	var times []time.Duration
+	for _, ballot := range votes {
+		if vote := ballot.Vote; refusedFor(vote, at) && (vote.Holder == most || vote.Holder == "" && alone) {
 			h.Instances = append(h.Instances, ballot.Instance)
 			times = append(times, vote.Remaining)
 		}
-	}
-	if len(times) == 0 {
-		return nil
 	}
 	h.Remaining, h.Held = m.Lasts(times), len(times) >= m.Q
 	return &h

@@ -100,6 +100,10 @@ func (e *request) Receive(vote wire.Vote) {
 	received := e.m.reader.Now()
 	ballot := e.m.answered(vote, e.timeout, e.sent, received)
 	other := otherRun(ballot.Vote.Err)
+	if ballot.Vote.Holder != "" && e.cmd.Op == wire.Acquire {
+		//guard:refusal-without-value  what a lost round tells of the holder isn't enough to release the lock
+		ballot.Vote.Holder = shortValue(ballot.Vote.Holder)
+	}
 	switch {
 	case e.use == uncounted:
 	case other != nil:

@@ -128,13 +128,14 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
 	opts.reserve, opts.order = w.reserve(), w.key
-	// Replacing a value takes a script. A user that may run no scripts can still take locks
-	// without tokens and notifications.
-	scripts := w.c.cfg.Fencing == On || !w.c.queues.polls()
-	if w.remains != nil && scripts && w.remains.mayRemain() {
+	if w.remains != nil && w.c.mayReplace() && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
-	lease, err := w.c.tryOnce(w.ctx, w.all, w.tries, &opts)
+	round := w.c.tryOnce
+	if w.exhausted() {
+		round = w.c.contend // no other try follows a split
+	}
+	lease, err := round(w.ctx, w.all, w.tries, &opts)
 	if err != nil {
 		if opts.tried != nil { // it was admitted
 			w.remains = opts.tried

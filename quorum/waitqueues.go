@@ -233,6 +233,16 @@ func (l *waitQueues) busy(key string) bool {
 	return q != nil && (q.Holder() != nil || q.Waiting() > 0)
 }
 
+// holder is the lease of this process on the key, nil if there is none.
+func (l *waitQueues) holder(key string) *Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.queues[key]; q != nil {
+		return q.Holder()
+	}
+	return nil
+}
+
 // wanted reports whether a goroutine of this process waits for the lease, or another process
 // may wait for it.
 func (l *waitQueues) wanted(lease *Lease) bool {

@@ -115,7 +115,7 @@ func (r Report) join() error {
 func (m *member) report(id wire.Identity, err error) InstanceReport {
 	r := InstanceReport{Name: m.name, Identity: id}
 	if err != nil {
-		r.Err = err
+		r.Err, r.Notes = err, m.distance()
 		return r
 	}
 	now := m.reader.Now()
@@ -143,8 +143,19 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		errs = append(errs, fmt.Errorf("%w: its restarts and promotions, and counters that are older than tokens it gave, will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after MaxTTL", ErrHidden, strings.Join(id.Hidden, "; ")))
 	}
 	r.Err = errors.Join(errs...)
-	r.Notes = advice.Server(id, m.watchRestarts)
+	r.Notes = append(m.distance(), advice.Server(id, m.watchRestarts)...)
 	return r
+}
+
+// distance notes that the server is too far away for the timeout.
+func (m *member) distance() []string {
+	if m.connector == nil {
+		return nil
+	}
+	if far := m.connector.Distance().Check(m.timeout); far != nil {
+		return []string{far.Error()}
+	}
+	return nil
 }
 
 // Trust vouches for the present runs of the named instances, or of all if none is named: these

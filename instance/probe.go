@@ -89,7 +89,10 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 func (r *Redis) wait(ctx context.Context, c *call) error {
 	done := make(chan wire.Vote, 1)
 	c.to = wire.ReceiverFunc(func(vote wire.Vote) { done <- vote })
-	c.deadline, _ = ctx.Deadline()
+	if deadline, ok := ctx.Deadline(); ok {
+		c.deadline, c.timeout = deadline, time.Until(deadline)
+	}
+	timeout := c.timeout
 	if vote, ok := r.pipe.enter(c); !ok {
 		return vote.Err
 	}
@@ -101,7 +104,7 @@ func (r *Redis) wait(ctx context.Context, c *call) error {
 	if !r.pipe.giveUp(c) {
 		return (<-done).Err // its vote is on the way
 	}
-	return r.pipe.endedBy(ctx)
+	return r.pipe.endedBy(ctx, timeout)
 }
 
 // identify reads the replies to a Probe, and sets the dialect.
@@ -130,6 +133,7 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 		return p.err
 	}
 	r.cannotNotify.Store(false)
+	r.known.Clear()
 	r.transactions.Store(p.transactions())
 	r.setDialect(dialect)
 	id.Dialect = dialect.String()

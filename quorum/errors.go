@@ -441,10 +441,17 @@ func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
 type timeoutError struct {
 	after time.Duration
 	text  string
+	far   *wire.DistanceError // nil if nothing says that the server is too far away
 }
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("%v: after %v: %s", ErrTimeout, e.after, e.text)
 }
 
-func (e *timeoutError) Unwrap() error { return ErrTimeout }
+// Unwrap returns ErrTimeout, and why if it is known.
+func (e *timeoutError) Unwrap() []error {
+	if e.far == nil {
+		return []error{ErrTimeout}
+	}
+	return []error{ErrTimeout, e.far}
+}

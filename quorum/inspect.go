@@ -129,7 +129,7 @@ func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 
 // Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
 // It waits for all instances, but no longer than InstanceTimeout, or twice that for an instance
-// that has yet to say who it is. With RestartQuarantine on, a server under two names counts once,
+// that has yet to say who it is, and before that for a connection (wire.Connector). With RestartQuarantine on, a server under two names counts once,
 // and a replica doesn't count.
 //
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
@@ -159,9 +159,13 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 // look asks a server that may be counted: one under two names would count twice, and a replica may
 // be behind. It works on ctx itself, because a look sets nothing.
 func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) {
+	err := m.connect(ctx)
 	own, cancel := m.clock.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	s, err := m.known(own, true)
+	var s standing
+	if err == nil {
+		s, err = m.known(own, true)
+	}
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {
 		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {

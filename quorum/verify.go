@@ -115,7 +115,7 @@ func (r Report) join() error {
 func (m *member) report(id wire.Identity, err error) InstanceReport {
 	r := InstanceReport{Name: m.name, Identity: id}
 	if err != nil {
-		r.Err = err
+		r.Err, r.Notes = err, m.distance()
 		return r
 	}
 	now := m.reader.Now()
@@ -146,12 +146,23 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		errs = append(errs, fmt.Errorf("it refuses votes now: %w", id.Refuses))
 	}
 	r.Err = errors.Join(errs...)
-	r.Notes = advice.Server(id, m.watchRestarts)
+	r.Notes = append(m.distance(), advice.Server(id, m.watchRestarts)...)
 	return r
 }
 
 // evicts reports whether a server may drop locks when its memory is full.
 func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != "noeviction" }
+
+// distance notes that the server is too far away for the timeout.
+func (m *member) distance() []string {
+	if m.connector == nil {
+		return nil
+	}
+	if far := m.connector.Distance().Check(m.timeout); far != nil {
+		return []string{far.Error()}
+	}
+	return nil
+}
 
 // Trust vouches for the present runs of the named instances, or of all if none is named: these
 // servers have forgotten no vote, and their names have led to no other server within MaxTTL on

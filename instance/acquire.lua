@@ -8,6 +8,7 @@
 -- lock (transaction.go). If the key is gone then, it was deleted, and the request is refused.
 -- Package quorum counts on that: it takes a delete that found the value as a sign that the
 -- request can't set the key any more.
+-- If the key is in the way, the reply's text is its value, false if it is of another type.
 -- If the lock is granted, the reply's ttl is the number of reserved tokens, and its text is ''
 -- if a transaction would not have granted it, because of the text beside the counter.
 --
@@ -50,7 +51,8 @@ local gone = not held and replaced == value
 --guard:replace-compares  a replacement replaces only the value that it names
 --guard:reserve-where-free  a request for reserved tokens is refused where the lock is held
 if gone or held and (replaced == '' or held ~= replaced) then
-  return answer(0, false, redis.call('PTTL', KEYS[1]), 0)
+  -- Its value says who is in the way; cut as in look.lua.
+  return answer(0, type(held) == 'string' and string.sub(held, 1, 16384), redis.call('PTTL', KEYS[1]), 0)
 end
 if KEYS[3] then
   --guard:replace-counts  a replacement gets a larger token than the value that it replaces

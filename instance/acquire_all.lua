@@ -3,7 +3,8 @@
 -- KEYS: the locks, with fencing their counters and their sets' texts; and the mark, see
 -- run.lua.
 -- ARGV: as for acquire.lua, and before the value the number of locks. No tokens are reserved.
--- If a lock is in the way, the reply's token is its number, and the ttl is that of its key.
+-- If a lock is in the way, the reply's token is its number, and the text and the ttl are those of its
+-- key, as for acquire.lua.
 --
 -- Everything is read before anything is written. The four properties at the head of
 -- acquire.lua hold for each of the locks: the token is the largest that a grant of any of them
@@ -34,7 +35,7 @@ for i = 1, busy and n or 0 do
   if type(there) == 'table' and not string.find(there.err, 'WRONGTYPE', 1, true) then return there end
   --guard:all-keys-free  of several keys none is set unless all are free
   if there and (replaced == '' or there ~= replaced) then
-    return answer(0, false, redis.call('PTTL', KEYS[i]), i)
+    return answer(0, type(there) == 'string' and string.sub(there, 1, 16384), redis.call('PTTL', KEYS[i]), i)
   end
   if there then outcome = 3 end
 end

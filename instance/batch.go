@@ -18,14 +18,17 @@ import (
 // batch is some calls whose commands go out together on one connection, and the replies.
 //
 // It knows for certain whether it was sent: the name of its first command is an argument
-// that go-redis marshals when it has a connection, right before it writes to it. Whatever
-// failed before that (the dial, TLS, the handshake, the wait for a connection, a closed
-// client) happened before anything was sent. And if one of its calls was abandoned before
-// that, the marshalling fails, so that the batch is never sent.
+// that go-redis marshals right before it writes. Whatever failed before that happened before
+// anything was sent. And if one of its calls was abandoned before that, the marshalling
+// fails, so that the batch is never sent.
 type batch struct {
 	pipe  *pipe
+	conn  *connection
 	calls []*call
 	began time.Time
+
+	broken bool // the connection is
+	far    bool // the server is
 
 	// Guarded by the pipe's lock.
 	written bool // or about to be
@@ -41,7 +44,6 @@ type batch struct {
 	transaction   *transaction // nil before the first one
 	transactionAt int          // before which command it goes
 	cmds          []redis.Cmder
-	pipeline      redis.Pipeliner
 	first         string        // the name of the first command
 	clock         *command      // TIME, if a command whose reply has no clock is asked for it
 	wait          *command      // WAIT, if replicas must have it
@@ -66,8 +68,18 @@ type command struct {
 // hasClock reports whether its reply contains the server's clock.
 func (a *command) hasClock() bool { return a.script != nil && a.script != releaseScript }
 
-// errAbandoned stops a batch of which a call was abandoned.
-var errAbandoned = errors.New("instance: a request was abandoned before its batch was sent")
+// errAbandoned stops a batch of which a call was abandoned, before its first byte is written.
+//
+//guard:abandoned-keeps-the-connection  a batch that was abandoned before it was written doesn't cost its connection
+var errAbandoned error = abandoned("instance: a request was abandoned before its batch was sent")
+
+// abandoned is an error of the kind that go-redis keeps a connection after.
+type abandoned string
+
+func (e abandoned) Error() string { return string(e) }
+
+// RedisError makes it a redis.Error.
+func (e abandoned) RedisError() {}
 
 // MarshalBinary returns the name of the first command when go-redis writes it.
 func (b *batch) MarshalBinary() ([]byte, error) {
@@ -100,12 +112,13 @@ func (b *batch) roundTrip() error {
 }
 
 func (b *batch) send() (err error) {
+	b.broken = true
 	defer func() {
 		if p := recover(); p != nil {
 			err = recovered(p)
 		}
 	}()
-	ctx, client := &b.lifetime, b.pipe.r.client
+	ctx, conn := &b.lifetime, b.conn
 	b.cmds = b.cmds[:0]
 	// name is the first argument of a command. The batch is that of the first one.
 	name := func(own *string) any {
@@ -127,18 +140,26 @@ func (b *batch) send() (err error) {
 		}
 	}
 	if len(b.cmds) == 1 {
-		err = client.Process(ctx, b.cmds[0])
+		err = conn.conn.Process(ctx, b.cmds[0])
 	} else {
-		if b.pipeline == nil {
-			b.pipeline = client.Pipeline()
-		}
-		_ = b.pipeline.BatchProcess(ctx, b.cmds...) // queues them
-		_, err = b.pipeline.Exec(ctx)
+		_ = conn.pipeline.BatchProcess(ctx, b.cmds...) // queues them
+		_, err = conn.pipeline.Exec(ctx)
 	}
+	b.broken = err != nil && !errors.Is(err, errAbandoned) || !b.tidy()
 	if errors.Is(err, errReplied) {
 		return nil
 	}
 	return err
+}
+
+// tidy reports whether the replies are all that the server has sent. Otherwise the rest would
+// be taken for the replies to the next batch.
+func (b *batch) tidy() bool {
+	for _, cmd := range b.cmds {
+		b.conn.read += cmd.(*redis.RawWriteToCmd).Val()
+	}
+	//guard:nothing-left-over  a connection on which something is left over after a batch is closed
+	return b.conn.read == b.conn.net.received
 }
 
 // recovered makes an error of a panic in go-redis or in one of its hooks.
@@ -245,7 +266,7 @@ func (b *batch) add(name string, first firstLine, calls ...*call) *command {
 func (b *batch) addScript(s *script, calls []*call, keys int) *command {
 	a := b.add("EVALSHA", nil, calls...)
 	a.script, a.keys = s, int64(keys)
-	if calls[0].useEval && !b.loads(s) {
+	if (calls[0].useEval || b.far && !b.pipe.r.loaded(s)) && !b.loads(s) {
 		a.name = "EVAL"
 		a.args = append(a.args, &s.source)
 	} else {
@@ -254,6 +275,13 @@ func (b *batch) addScript(s *script, calls []*call, keys int) *command {
 	a.args = append(a.args, &a.keys)
 	a.nonce.b = strconv.AppendUint(a.nonce.b[:0], b.pipe.r.nonce.Add(1), 10)
 	return a
+}
+
+// loaded reports whether the server has carried out a script since it was probed. A distant one
+// is sent a script in full until then, because there is no time for a second exchange.
+func (r *Redis) loaded(s *script) bool {
+	_, ok := r.known.Load(s)
+	return ok
 }
 
 // loads reports whether an earlier command of the batch makes the server know a script.
@@ -526,6 +554,9 @@ func (b *batch) read(a *command, err error) {
 		}
 		return
 	}
+	if a.name == "EVAL" {
+		b.pipe.r.known.Store(a.script, true)
+	}
 	switch {
 	case a.name == "EXEC":
 		b.readTransaction()
@@ -593,6 +624,7 @@ func (b *batch) readError(a *command, text string) {
 		native := a.script == nil && (c.req.Op == wire.Extend || c.req.Op == wire.Release)
 		switch {
 		case noScript:
+			r.known.Delete(a.script)
 			c.useEval = true
 		case len(a.calls) > 1 && forbidden && a.script != nil:
 			c.ownCommand = true // one of the keys is forbidden, perhaps not this one

@@ -16,8 +16,9 @@ import (
 type call struct {
 	req      wire.Request
 	waiter   wire.Waiter // of Enqueue and Dequeue
-	deadline time.Time   // zero: none
-	stale    time.Time   // from then on it is not worth sending; zero: always worth it
+	timeout  time.Duration
+	deadline time.Time // zero: none
+	stale    time.Time // from then on it is not worth sending; zero: always worth it
 	vote     wire.Vote
 	to       wire.Receiver
 
@@ -217,7 +218,7 @@ func (c *call) take(a result) {
 				c.vote.Reserved = int(a.ttl)
 			}
 		case scriptRefused:
-			c.vote.Remaining = remaining(a.ttl)
+			c.vote.Holder, c.vote.Remaining = string(a.text), remaining(a.ttl)
 			c.takeInTheWay(a)
 		case scriptOtherSet:
 			c.takeInTheWay(a)

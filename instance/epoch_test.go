@@ -102,6 +102,39 @@ func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
 	})
 }
 
+// Verify says of a server that it refuses votes, why, and what to do; and nothing when it takes writes again.
+func TestVerifyOfServersThatRefuseVotes(t *testing.T) {
+	t.Parallel() // it waits for a quarantine
+	s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction", "--save", ""}})
+	c := starting(t, 5*time.Second, nil, named(t, "x", s.Addr()))
+	require.NoError(t, c.Trust(t.Context()))
+	for _, refusal := range []struct {
+		setting, on, off string
+		kind             error
+		says             string
+	}{
+		{"maxmemory", "1", "0", instance.ErrOutOfMemory, "x: probe: it refuses votes now: instance: the server's memory is full; raise maxmemory or make room (OOM"},
+		{"min-replicas-to-write", "1", "0", instance.ErrMisconf, "x: probe: it refuses votes now: instance: the server takes no writes; see to its disk and its replicas (NOREPLICAS"},
+	} {
+		s.MustAsk("CONFIG", "SET", refusal.setting, refusal.on)
+		_, err := c.Verify(t.Context())
+		_, tried := c.TryAcquire(t.Context(), "k")
+		// Redis 6.0 doesn't check the replicas for scripts.
+		if refusal.kind == instance.ErrOutOfMemory || instancetest.Since(t, 6, 2) {
+			require.ErrorIs(t, tried, refusal.kind)
+		}
+		if errors.Is(tried, refusal.kind) {
+			require.ErrorIs(t, err, refusal.kind)
+			require.ErrorContains(t, err, refusal.says)
+		} else {
+			require.NoError(t, err)
+		}
+		s.MustAsk("CONFIG", "SET", refusal.setting, refusal.off)
+		_, err = c.Verify(t.Context())
+		require.NoError(t, err)
+	}
+}
+
 // A running client loses its epoch if the first replica comes while the memory is full, and
 // gets another one later.
 func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {

@@ -38,6 +38,7 @@ func watchHandshake(dial dialFunc, maxAge time.Duration) dialFunc {
 		}
 		c.Conn = conn
 		if raw, ok := conn.(syscall.Conn); ok {
+			c.raw = raw
 			return &pollable{c, raw}, nil
 		}
 		return c, nil
@@ -61,6 +62,14 @@ type handshakeConn struct {
 	over   atomic.Bool
 	began  bool // the server has said something
 	limits replyLimits
+
+	// Of the pipe, which uses it alone.
+	pipe      *pipe
+	raw       syscall.Conn  // nil with TLS
+	answer    []byte        // to a claim
+	received  int64         // bytes of replies
+	wrote     time.Time     // the last command of the handshake
+	roundTrip time.Duration // the quickest exchange of the handshake
 }
 
 // pollable is a handshakeConn of which go-redis can see whether it was closed.
@@ -84,10 +93,26 @@ func (p *pollable) SyscallConn() (syscall.RawConn, error) {
 // machine is suspended.
 func (c *handshakeConn) tooOld() error {
 	//guard:connection-not-too-old  no command is sent on a connection that is older than ConnLife
-	if d := drift.Elapsed(c.dialed, c.reader.Now()); d > c.maxAge {
+	if d := c.age(); d > c.maxAge {
 		return fmt.Errorf("%w: it is %v old, and its address may lead to another server by now", ErrConnection, d.Round(time.Millisecond))
 	}
 	return nil
+}
+
+// age is how long ago its dial began.
+func (c *handshakeConn) age() time.Duration { return drift.Elapsed(c.dialed, c.reader.Now()) }
+
+// usable reports whether a batch may be written on it: it is young enough, and the server has
+// neither closed it nor said anything that wasn't asked for.
+func (c *handshakeConn) usable() bool {
+	if c.age() > c.maxAge {
+		return false
+	}
+	if c.raw == nil {
+		return true
+	}
+	// The last reply's may have passed.
+	return c.SetReadDeadline(time.Time{}) == nil && isQuiet(c.raw)
 }
 
 // Write ends the handshake with the first command that is no part of it.
@@ -95,14 +120,29 @@ func (c *handshakeConn) Write(p []byte) (int, error) {
 	if err := c.tooOld(); err != nil {
 		return 0, &dialError{err}
 	}
-	if !c.over.Load() && !isHandshake(p) {
-		c.over.Store(true)
+	if c.pipe != nil {
+		if claim := claimIn(p); claim != "" {
+			c.answer = fmt.Appendf(nil, "+%s\r\n", claim)
+			c.pipe.claimed(claim, c)
+			return len(p), nil
+		}
+	}
+	if !c.over.Load() {
+		if c.wrote = time.Now(); !isHandshake(p) {
+			c.over.Store(true)
+		}
 	}
 	return c.Conn.Write(p)
 }
 
 func (c *handshakeConn) Read(p []byte) (int, error) {
+	if len(c.answer) > 0 {
+		n := copy(p, c.answer)
+		c.answer = c.answer[n:]
+		return n, nil
+	}
 	n, err := c.Conn.Read(p)
+	c.received += int64(n)
 	if c.over.Load() {
 		if bad := c.limits.take(p[:n], true); bad != nil {
 			return 0, &dialError{bad}
@@ -115,6 +155,9 @@ func (c *handshakeConn) Read(p []byte) (int, error) {
 			return 0, &dialError{&handshakeError{kind: ErrConnection, todo: "it took the connection and closed it without a word; if the port speaks TLS, use rediss://", text: err.Error(), cause: err}}
 		}
 		return n, err
+	}
+	if took := time.Since(c.wrote); c.roundTrip == 0 || took < c.roundTrip {
+		c.roundTrip = took
 	}
 	if !c.began {
 		c.began = true

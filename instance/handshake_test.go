@@ -356,7 +356,7 @@ func TestTheWrongPort(t *testing.T) {
 	// A server that has answered once speaks TLS: then it hangs.
 	r = open(t, secured, unchecked)
 	granted(t, r.Do(within(t), acquire("k", value())))
-	require.NotContains(t, r.pipe.endedBy(ctx).Error(), "TLS")
+	require.NotContains(t, r.pipe.endedBy(ctx, 0).Error(), "TLS")
 }
 
 // TestTheGreetingEnds: the bounds apply to the greeting, not to the caller's own commands over the
@@ -415,15 +415,17 @@ func TestNothingIsSentOnAnOldConnection(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	// A request that needs such a connection fails with the reason.
-	aged := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		time.Sleep(100 * time.Millisecond) // ten times ConnLife
-		return (&net.Dialer{}).DialContext(context.WithoutCancel(ctx), network, addr)
-	}
-	v := failed(t, open1(t, &redis.Options{Addr: s.Addr(), Dialer: aged, DialTimeout: 5 * time.Millisecond, ConnMaxLifetime: 5 * time.Millisecond}, Config{}).Do(within(t), acquire("k", "v")), ErrConnection)
-	require.ErrorContains(t, v.Err, "its address may lead to another server by now")
+	// A batch takes another one.
+	r := open1(t, &redis.Options{Addr: s.Addr(), DialTimeout: 10 * time.Second}, Config{})
+	granted(t, r.Do(within(t), acquire("k", value())))
+	before := onlyConnection(t, r)
+	require.True(t, before.net.usable())
+	before.net.maxAge = 0
+	require.False(t, before.net.usable())
+	granted(t, r.Do(within(t), acquire("other", value())))
+	require.NotSame(t, before, onlyConnection(t, r))
 
-	r := open1(t, &redis.Options{Addr: s.Addr(), DialTimeout: time.Second, ConnMaxLifetime: 3 * time.Second, ConnMaxLifetimeJitter: time.Second}, Config{})
+	r = open1(t, &redis.Options{Addr: s.Addr(), DialTimeout: time.Second, ConnMaxLifetime: 3 * time.Second, ConnMaxLifetimeJitter: time.Second}, Config{})
 	require.Equal(t, 5*time.Second, r.ConnLife())
 	require.Equal(t, 37*time.Second, open1(t, &redis.Options{Addr: s.Addr()}, Config{AddressLag: 30 * time.Second}).ConnLife())
 	require.Zero(t, open1(t, &redis.Options{Addr: s.Addr()}, Config{FixedAddress: true}).ConnLife())

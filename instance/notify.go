@@ -138,23 +138,5 @@ func (s *subscription) Close() error {
 // value is an *atomic.Bool.
 type dialOnce struct{}
 
-// redialHook refuses the second dial.
-type redialHook struct{}
-
-func (redialHook) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if dialed, ok := ctx.Value(dialOnce{}).(*atomic.Bool); ok && dialed.Swap(true) {
-			return nil, errLost
-		}
-		return next(ctx, network, addr)
-	}
-}
-
-func (redialHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (redialHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
 // errLost stops go-redis from dialing again.
 var errLost = fmt.Errorf("%w: the subscription's was lost", ErrConnection)

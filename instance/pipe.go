@@ -24,6 +24,7 @@ import (
 //
 //   - Batches in flight, each with a goroutine and a connection: maxInFlight, and one while
 //     the server is overdue, unless many leases are to be kept.
+//   - Connections that are being made, each with a goroutine: one, if there is none that works.
 //   - Acquisitions and hints that wait for an overdue server: maxWaiting. Further ones fail
 //     at once.
 //   - Dials: one in dialPause after a failed one. Until then every call fails at once with
@@ -44,6 +45,19 @@ type pipe struct {
 	dialErr  error           // the last dial's, until redialAt; the queue is empty then
 	redialAt time.Time
 	rtt      time.Duration // what a small batch takes, at best
+	setup    time.Duration // what the last connection took to make
+
+	ready       []*connection // that no batch uses; the last is taken first
+	conns       int           // these and those in use
+	newest      time.Time     // when the last one that was made is too old
+	connecting  int           // that are being made
+	attempt     *attempt      // to make one
+	unreachable bool          // the last attempt has failed
+	warmUntil   atomic.Int64  // since began, see warmLocked
+	claims      sync.Map      // of connections that are being made, see claimPrefix
+	began       time.Time
+	ctx         context.Context // of the connections that are being made
+	cancel      context.CancelFunc
 
 	timer     *time.Timer // for the deadlines in pending and inFlight
 	timerAt   time.Time   // when it fires, zero if it isn't set
@@ -84,11 +98,14 @@ const (
 )
 
 var (
+	errClosed  = fmt.Errorf("%w (%w)", ErrClosed, redis.ErrClosed)
 	errOverdue = fmt.Errorf("%w: it did not answer the last requests in time, and no more acquisitions may wait for it", wire.ErrOverloaded)
 	errNoReply = fmt.Errorf("instance: no answer in time: %w", context.DeadlineExceeded)
 	errNotSent = fmt.Errorf("instance: it could not be sent in time: %w", context.DeadlineExceeded)
-	errNoTLS   = fmt.Errorf("instance: no TLS handshake was answered yet; if the port doesn't speak TLS, use its tls-port, or redis:// for this one: %w", context.DeadlineExceeded)
+	errNoTLS   = fmt.Errorf("instance: %s yet: %w", noTLS, context.DeadlineExceeded)
 )
+
+const noTLS = "no TLS handshake was answered (if the port doesn't speak TLS, use its tls-port, or redis:// for this one)"
 
 // enter queues a call. If the call can't be sent now, enter returns its vote instead.
 func (p *pipe) enter(c *call) (refused wire.Vote, ok bool) {
@@ -104,26 +121,46 @@ func (p *pipe) enter(c *call) (refused wire.Vote, ok bool) {
 		p.setTimerLocked(c.deadline)
 	}
 	p.queue.add(c)
-	send := p.shouldSendLocked()
-	var worker chan struct{}
-	if send {
-		p.starting++
-		if last := len(p.idle) - 1; last >= 0 {
-			worker, p.idle = p.idle[last], p.idle[:last]
-		}
-	}
+	worker := p.startLocked()
 	p.mu.Unlock()
-	switch {
-	case !send:
-	case worker != nil:
+	if worker != nil {
 		worker <- struct{}{} // has room for it
-	default:
-		go p.run()
 	}
 	return wire.Vote{}, true
 }
 
+// startLocked begins to send another batch, if one is to be sent and a connection is ready, or to
+// make a connection. It returns an idle worker that the caller is to wake, without the lock.
+func (p *pipe) startLocked() (worker chan struct{}) {
+	if !p.readyToSendLocked() {
+		return nil
+	}
+	p.starting++
+	if last := len(p.idle) - 1; last >= 0 {
+		worker, p.idle = p.idle[last], p.idle[:last]
+		return worker
+	}
+	go p.run()
+	return nil
+}
+
+// readyToSendLocked reports whether another batch is to be sent now and a connection is ready for
+// it.
+func (p *pipe) readyToSendLocked() bool {
+	if !p.shouldSendLocked() {
+		return false
+	}
+	if len(p.ready) <= p.starting {
+		p.connectLocked(false)
+		return false
+	}
+	return true
+}
+
 func (p *pipe) refuseLocked(c *call) error {
+	if p.closed && p.r.owned {
+		return errClosed
+	}
 	if p.dialErr != nil {
 		if time.Now().Before(p.redialAt) {
 			return p.dialErr
@@ -175,7 +212,7 @@ func (p *pipe) run() {
 		}
 		b := p.nextBatch()
 		if b != nil {
-			p.finish(b, b.roundTrip())
+			closeAll(p.finish(b, b.roundTrip()))
 			for _, c := range b.calls {
 				p.r.deliver(c)
 			}
@@ -187,10 +224,17 @@ func (p *pipe) run() {
 // nextBatch makes a batch of the first calls in the queue and counts it as in flight. It
 // returns nil if there is nothing to send any more.
 func (p *pipe) nextBatch() *batch {
+	var old []*connection
+	defer func() { closeAll(old) }()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starting--
 	if p.queue.len() == 0 || p.overdue && len(p.inFlight) > 0 && len(p.queue[rankKeep]) < minQueuedKeep {
+		return nil
+	}
+	var conn *connection
+	if conn, old = p.takeLocked(); conn == nil {
+		p.connectLocked(false)
 		return nil
 	}
 	var b *batch
@@ -210,8 +254,10 @@ func (p *pipe) nextBatch() *batch {
 	b.calls = p.queue.take(b.calls[:0], p.r)
 	if len(b.calls) == 0 {
 		p.free = append(p.free, b)
+		old = append(old, p.putBackLocked(conn, false)...)
 		return nil
 	}
+	b.conn, b.far = conn, p.rtt >= farRTT
 	limited := true
 	b.lifetime.deadline = time.Time{}
 	for _, c := range b.calls {
@@ -244,19 +290,24 @@ func (p *pipe) beginWrite(b *batch) bool {
 	return true
 }
 
-// finish takes in the end of a batch. It leaves in the batch the calls that are done now,
-// with those that a failed dial has ended.
-func (p *pipe) finish(b *batch, err error) {
+// finish takes in the end of a batch. It leaves in the batch the calls that are done now, and
+// returns the connections that are to be closed.
+func (p *pipe) finish(b *batch, err error) (old []*connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.learnLocked(b, err)
+	old = p.putBackLocked(b.conn, b.broken)
+	b.conn = nil
 	over := b.calls[:0]
 	var again []*call
 	for _, c := range b.calls {
 		switch {
 		case c.state == done:
 		case c.resend || errors.Is(err, errAbandoned):
-			c.resend = false
+			if c.resend {
+				//guard:asked-back-is-not-stale  a request that the server has asked back for is sent, however late it is
+				c.resend, c.stale = false, time.Time{}
+			}
 			c.state = queued
 			again = append(again, c)
 		default:
@@ -266,14 +317,8 @@ func (p *pipe) finish(b *batch, err error) {
 	}
 	clear(b.calls[len(over):])
 	p.queue.addFirst(again)
-	if p.dialErr != nil {
-		for _, c := range p.queue.takeAll() {
-			c.vote = wire.Vote{Unsent: !c.keySet, Err: p.dialErr}
-			p.doneLocked(c)
-			over = append(over, c)
-		}
-	}
 	b.calls = over
+	return old
 }
 
 // deliver gives a call's vote to its receiver.
@@ -290,7 +335,7 @@ func (p *pipe) learnLocked(b *batch, err error) {
 	now := time.Now()
 	switch {
 	case err == nil:
-		p.overdue, p.dialErr = false, nil
+		p.overdue, p.unreachable, p.dialErr = false, false, nil
 		if len(b.calls) <= 4 {
 			// A large batch takes most of its time for its own work. And of the small
 			// ones the fastest counts, because on a busy machine the mean is the
@@ -301,12 +346,9 @@ func (p *pipe) learnLocked(b *batch, err error) {
 			}
 			p.rtt = min(took, p.rtt+(took-p.rtt)/256)
 		}
-	case errors.Is(err, errAbandoned), errors.Is(err, redis.ErrClosed):
+	case errors.Is(err, errAbandoned):
 	case isTimeout(err):
 		p.overdue = true
-	case b.written, errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-	default:
-		p.dialErr, p.redialAt = explain(&b.lifetime, err), now.Add(dialPause)
 	}
 }
 
@@ -323,7 +365,7 @@ func (p *pipe) await(b *batch, work chan struct{}) bool {
 			p.free = append(p.free, b)
 		}
 	}
-	send, closed := p.shouldSendLocked(), p.closed
+	send, closed := p.readyToSendLocked(), p.closed
 	switch {
 	case send:
 		p.starting++
@@ -339,15 +381,26 @@ func (p *pipe) await(b *batch, work chan struct{}) bool {
 	return ok
 }
 
-// close ends the idle workers. The others end with their batches.
+// close ends the idle workers, and closes the connections that aren't in use. The other workers
+// end with their batches. If the client is closed, too, it fails the calls that wait.
 func (p *pipe) close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
 	p.stopIdleLocked()
+	old := p.dropLocked(func(*connection) bool { return true })
+	var ended []*call
+	if p.r.owned {
+		p.cancel()
+		ended = p.failLocked(errClosed)
+	}
 	if p.timer != nil && len(p.pending) == 0 {
 		p.timer.Stop()
 		p.timerAt = time.Time{}
+	}
+	p.mu.Unlock()
+	closeAll(old)
+	for _, c := range ended {
+		p.r.deliver(c)
 	}
 }
 
@@ -424,6 +477,7 @@ func (p *pipe) expire() {
 	type expired struct {
 		to     wire.Receiver
 		unsent bool
+		far    *wire.DistanceError
 	}
 	var late []expired
 	for i := len(p.pending) - 1; i >= 0; i-- {
@@ -434,7 +488,7 @@ func (p *pipe) expire() {
 		}
 		unsent := p.abandonLocked(c)
 		p.overdue = p.overdue || !unsent
-		late = append(late, expired{c.to, unsent})
+		late = append(late, expired{c.to, unsent, p.distanceLocked().Check(c.timeout)})
 	}
 	if len(late) > 0 {
 		p.queue.dropDone()
@@ -453,6 +507,19 @@ func (p *pipe) expire() {
 	} else {
 		p.stopIdleLocked()
 	}
+	old := p.dropLocked(func(c *connection) bool { return !now.Before(c.ends) })
+	if spare := p.r.client.Options().PoolSize - 1; spare <= maxInFlight && len(p.idle) == 0 {
+		// The caller's own commands need connections of so small a pool, too.
+		old = append(old, p.dropLocked(func(*connection) bool { return p.conns > min(1, spare) })...)
+	}
+	for _, c := range p.ready {
+		later(c.ends)
+	}
+	worker := p.startLocked() // after a failed attempt to connect
+	if p.queue.len() > 0 && now.Before(p.redialAt) {
+		later(p.redialAt)
+	}
+	p.warmLocked()
 	if !next.IsZero() {
 		// One run for all deadlines that are about as soon. Looking at thousands of calls
 		// each millisecond would take time from the calls themselves.
@@ -467,9 +534,16 @@ func (p *pipe) expire() {
 		notSent = errNoTLS
 	}
 	p.mu.Unlock()
+	if worker != nil {
+		worker <- struct{}{}
+	}
+	closeAll(old)
 	for _, e := range late {
 		err := errNoReply
-		if e.unsent {
+		switch {
+		case e.far != nil:
+			err = outOfReach(e.far)
+		case e.unsent:
 			err = notSent
 		}
 		e.to.Receive(wire.Vote{Unsent: e.unsent, Err: err})
@@ -482,18 +556,38 @@ func (p *pipe) maybeNotTLSLocked() bool {
 	return !p.everWrote && p.r.client.Options().TLSConfig != nil
 }
 
+// wrote reports whether anything was written to the server.
+func (p *pipe) wrote() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.everWrote
+}
+
 // endedBy returns the error of a call whose context ended before its reply.
-func (p *pipe) endedBy(ctx context.Context) error {
+func (p *pipe) endedBy(ctx context.Context, timeout time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.maybeNotTLSLocked() {
 		return contextEnded(ctx, hideContext{errNoTLS})
 	}
+	if far := p.distanceLocked().Check(timeout); far != nil {
+		return contextEnded(ctx, far)
+	}
 	return contextEnded(ctx, nil)
+}
+
+// distanceLocked is what was measured of the server.
+func (p *pipe) distanceLocked() wire.Distance {
+	return wire.Distance{RoundTrip: p.rtt, Setup: p.setup}
+}
+
+// outOfReach is the error of a request that the server's distance has made late.
+func outOfReach(far *wire.DistanceError) error {
+	return fmt.Errorf("instance: no answer in time: %w (%w)", far, context.DeadlineExceeded)
 }
 
 // isTimeout reports whether a batch failed because no reply came in time.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, wire.ErrTimeout) || errors.As(err, &timeout) && timeout.Timeout()
 }

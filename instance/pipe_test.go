@@ -443,7 +443,8 @@ func TestDeadServerIsNotDialedInAStorm(t *testing.T) {
 // reason to dial.
 func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	r, s := real(t, Config{})
-	before := asker(t, r)("CLIENT", "ID")
+	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
+	before := onlyConnection(t, r)
 	s.Pause()
 	var box ballotBox
 	c := r.newCall(acquire("k", value()))
@@ -466,7 +467,22 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	}
 	s.Resume()
 	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
-	require.Equal(t, before, asker(t, r)("CLIENT", "ID"))
+	require.Same(t, before, onlyConnection(t, r))
+}
+
+// onlyConnection waits until the instance has one connection, which no batch uses.
+func onlyConnection(t testing.TB, r *Redis) (c *connection) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		if r.pipe.conns != 1 || r.pipe.connecting != 0 || len(r.pipe.ready) != 1 {
+			return false
+		}
+		c = r.pipe.ready[0]
+		return true
+	}, 10*time.Second, time.Millisecond)
+	return c
 }
 
 // TestLateCommandsAreLeftBehind: an acquisition or an extension that has waited for half of its

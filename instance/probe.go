@@ -89,7 +89,10 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 func (r *Redis) wait(ctx context.Context, c *call) error {
 	done := make(chan wire.Vote, 1)
 	c.to = wire.ReceiverFunc(func(vote wire.Vote) { done <- vote })
-	c.deadline, _ = ctx.Deadline()
+	if deadline, ok := ctx.Deadline(); ok {
+		c.deadline, c.timeout = deadline, time.Until(deadline)
+	}
+	timeout := c.timeout
 	if vote, ok := r.pipe.enter(c); !ok {
 		return vote.Err
 	}
@@ -101,7 +104,7 @@ func (r *Redis) wait(ctx context.Context, c *call) error {
 	if !r.pipe.giveUp(c) {
 		return (<-done).Err // its vote is on the way
 	}
-	return r.pipe.endedBy(ctx)
+	return r.pipe.endedBy(ctx, timeout)
 }
 
 // identify reads the replies to a Probe, and sets the dialect.
@@ -130,6 +133,7 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 		return p.err
 	}
 	r.cannotNotify.Store(false)
+	r.known.Clear()
 	r.transactions.Store(p.transactions())
 	r.setDialect(dialect)
 	id.Dialect = dialect.String()
@@ -398,7 +402,7 @@ func (p *probe) tried(dialect Dialect) {
 		l.bad = true
 	}
 	l.text() // the nonce: the replyBuffer has checked it
-	missing, uncounted, denied := string(l.text()), string(l.text()), string(l.text())
+	missing, uncounted, denied, refuses := string(l.text()), string(l.text()), string(l.text()), string(l.text())
 	if !l.end() {
 		p.malformed(partTry)
 		return
@@ -417,13 +421,16 @@ func (p *probe) tried(dialect Dialect) {
 			p.fail(serverError(text))
 		}
 	}
+	if refuses != "" {
+		p.id.Refuses = serverError(refuses)
+	}
 	if uncounted != "" {
 		p.id.Lacks = append(p.id.Lacks, "it lacks "+uncounted+": it has no vote on a lock with tokens; take rename-command for it out of the server's configuration")
 	}
 }
 
 // triedElements is the length of the reply of try.lua.
-const triedElements = 4
+const triedElements = 5
 
 // transactions reports whether the server executes a transaction as one. Some proxies don't,
 // and no server does while its memory is full.

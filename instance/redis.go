@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
@@ -27,6 +28,7 @@ type Redis struct {
 	cannotNotify atomic.Bool
 	// transactions: the last Probe found that the server knows them.
 	transactions atomic.Bool
+	known        sync.Map // the scripts that the server has, see loaded
 	warm         warm
 	starts       starts
 	// nonce numbers the scripts' commands, so that each reply shows which one it is for.
@@ -77,12 +79,13 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool) (*Redis
 		return nil, fmt.Errorf("%w; the client's address can't serve as one, set Config.Name", err)
 	}
 	r := &Redis{name: name, markKey: MarkKey(name), cfg: cfg, client: client, owned: owned}
-	r.pipe.r = r
+	r.pipe.r, r.pipe.began = r, time.Now()
+	r.pipe.ctx, r.pipe.cancel = context.WithCancel(context.Background())
 	r.warm.seed = maphash.MakeSeed()
 	// The scripts use it as a number, which is exact up to 2^53.
 	r.nonce.Store(rand.Uint64() >> 16)
 	r.setDialect(max(cfg.Dialect, DialectLua)) // scripts in place of DialectAuto
-	client.AddHook(redialHook{})
+	client.AddHook(dialHook{r})
 	return r, nil
 }
 
@@ -128,7 +131,7 @@ func (r *Redis) Send(req wire.Request, timeout time.Duration, to wire.Receiver) 
 
 func (r *Redis) send(c *call, timeout time.Duration, to wire.Receiver) {
 	now := time.Now()
-	c.to, c.deadline = to, now.Add(timeout)
+	c.to, c.timeout, c.deadline = to, timeout, now.Add(timeout)
 	//guard:no-late-extensions  an extension that can't be answered in time isn't sent
 	if c.req.Op == wire.Acquire || c.req.Op == wire.Extend {
 		c.stale = now.Add(timeout / 2)

@@ -266,8 +266,8 @@ func TestProbeAnswers(t *testing.T) {
 			case "EVAL":
 				if args[1] == tryScript.source {
 					if lacks, ok := strings.CutPrefix(answers["try"], "lacks "); ok {
-						three := strings.Split(lacks, "/")
-						return "*4\r\n" + bulk(nonceOf(args)) + bulk(three[0]) + bulk(three[1]) + bulk(three[2])
+						four := append(strings.Split(lacks, "/"), "")
+						return "*5\r\n" + bulk(nonceOf(args)) + bulk(four[0]) + bulk(four[1]) + bulk(four[2]) + bulk(four[3])
 					}
 					return answers["try"]
 				}

@@ -41,7 +41,7 @@ import (
 // key, and counted by one, or started the counter where the request says. So the four
 // properties that the proof of the tokens' order needs hold here too.
 //
-// A refusal does not say for how long the lock is held, as a script does. The next request
+// A refusal does not say who holds the lock, and for how long, as a script does. The next request
 // for it takes the script.
 //
 // If a transaction finds anything else (another run, set or period, a lost counter),

@@ -26,7 +26,7 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 
 // tryAcquire is TryAcquire and TryAcquireAll.
 func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) {
-	lease, err := c.tryOnce(ctx, all, 1, &roundOptions{})
+	lease, err := c.contend(ctx, all, 1, &roundOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -337,11 +337,11 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
 		f.requireNothingLeft()
 		rounds := f.rounds("k")
-		require.Len(f.t, rounds, 4)
-		for i, want := range []string{"ABCDE", name(order[0]), "ABCDE", name(order[0])} {
+		require.Len(f.t, rounds, 5)
+		for i, want := range []string{"ABCDE", name(order[0]), "ABCDE", name(order[0]), "ABCDE"} {
 			assert.Equal(f.t, want, rounds[i].servers, "round %d", i+1)
 		}
-	}, func(cfg *quorum.Config) { cfg.MaxTries = 4 })
+	}, func(cfg *quorum.Config) { cfg.MaxTries = 5 })
 
 	play(t, 5, func(f *fixture) {
 		f.warm()
@@ -356,7 +356,7 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 		require.ErrorIs(f.t, err, quorum.ErrExhausted)
 		f.requireNothingLeft()
 		rounds := f.rounds("k")
-		require.Len(f.t, rounds, 2)
+		require.Greater(f.t, len(rounds), 2, "the last try asks all")
 		var sent []time.Duration
 		for _, i := range order[1:] {
 			for _, e := range f.log(i) {
@@ -366,7 +366,7 @@ func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
 			}
 		}
 		assert.Equal(f.t, []time.Duration{0, ms, ms, ms}, sent)
-	}, func(cfg *quorum.Config) { cfg.MaxTries, cfg.Quorum = 2, 4 })
+	}, func(cfg *quorum.Config) { cfg.MaxTries, cfg.Quorum = 3, 4 })
 }
 
 // A stale key on the instance that is asked first can't block the lock forever.

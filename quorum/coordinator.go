@@ -18,6 +18,7 @@ import (
 	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/internal/random"
 	"github.com/redquorum/redlock/quorum/internal/registry"
+	"github.com/redquorum/redlock/quorum/internal/rendezvous"
 	"github.com/redquorum/redlock/quorum/internal/subscription"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -38,6 +39,7 @@ type core struct {
 	connLife      time.Duration // the longest of any instance, see Instance.ConnLife
 	majority      majority.Majority
 	members       []*member
+	order         []int // the instances in the order in which they decide a split, see contend.go
 	clock         clock.Clock
 	reader        *drift.Reader
 	random        *random.Source
@@ -48,7 +50,8 @@ type core struct {
 	keeper        *leaseKeeper
 	watching      sync.Once
 	closeAlso     func() error // closes Config.CloseAlso, once
-	waitReported  atomic.Int64 // the end of the wait that Hooks.Waiting was last called for, by the monotonic clock
+	waitReported  atomic.Int64 // the end of the quarantines that Hooks.Waiting was last called for, by the monotonic clock
+	lostSince     atomic.Int64 // the start of the first of the last rounds that no quorum answered, likewise; 0: none, -1: reported
 }
 
 // none is an error if New didn't make the Coordinator.
@@ -123,6 +126,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	for i, inst := range instances {
 		c.subscriptions = append(c.subscriptions, c.newSubscription(i, inst))
 	}
+	c.order = rendezvous.Order("", len(c.members), func(i int) (string, bool) { return c.members[i].name, false })
 	c.queues = newWaitQueues(&c.cfg, c.reader, !c.canNotify())
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
@@ -248,8 +252,18 @@ func (c *core) quarantines(now drift.Instant) []*QuarantineError {
 	return all
 }
 
-// reportWaiting calls Hooks.Waiting, once, if too few instances may vote.
-func (c *core) reportWaiting(ctx context.Context, key string) {
+// noteRound takes in the end of a round, nil if it was won, and calls Hooks.Waiting if the servers let nobody have a
+// lock: once for the quarantines of too many, and once for a time without a quorum.
+func (c *core) noteRound(ctx context.Context, key string, started drift.Instant, lost *RoundError) {
+	switch {
+	case lost == nil || errors.Is(lost.Verdict, ErrTaken) || errors.Is(lost.Verdict, ErrLost):
+		if c.lostSince.Load() != 0 {
+			c.lostSince.Store(0)
+		}
+		return
+	case errors.Is(lost.Verdict, ErrInterrupted) || errors.Is(lost.Verdict, ErrClosed):
+		return // the caller ended it
+	}
 	now := c.reader.Now()
 	event := WaitEvent{Key: key, Instances: len(c.members)}
 	left := make([]time.Duration, len(c.members))
@@ -265,13 +279,24 @@ func (c *core) reportWaiting(ctx context.Context, key string) {
 	}
 	slices.Sort(left)
 	event.For = left[c.majority.Q-1] // then a quorum may vote
-	reported, until := c.waitReported.Load(), int64(now.Mono+event.For)
-	known := reported != 0 && until <= reported+int64(time.Second) // the same wait
-	if event.For <= 0 || known || !c.waitReported.CompareAndSwap(reported, until) {
+	if event.For > 0 {
+		reported, until := c.waitReported.Load(), int64(now.Mono+event.For)
+		known := reported != 0 && until <= reported+int64(time.Second) // the same wait
+		if !known && c.waitReported.CompareAndSwap(reported, until) {
+			c.cfg.Hooks.Waiting(ctx, event)
+		}
 		return
 	}
-	c.cfg.Hooks.Waiting(ctx, event)
+	c.lostSince.CompareAndSwap(0, max(1, int64(started.Mono)))
+	since := c.lostSince.Load()
+	if event.Lasted = now.Mono - time.Duration(since); since > 0 && event.Lasted >= waitUntold && c.lostSince.CompareAndSwap(since, -1) {
+		event.Last = lost
+		c.cfg.Hooks.Waiting(ctx, event)
+	}
 }
+
+// waitUntold is how long no quorum may answer before Hooks.Waiting says so.
+const waitUntold = time.Second
 
 // watch starts the goroutine that reads the instances' clocks every ClockEvery, also while no
 // lock is taken: the longer ago the last reading, the larger the jump that could pass for a

@@ -21,6 +21,11 @@ var (
 	// clients ask for it at once. RoundError.Holder says who, as far as that is known.
 	ErrTaken = errors.New("quorum: lock is taken")
 
+	// ErrSplit: the votes were split between clients that tried at the same time, and in three
+	// InstanceTimeouts this one neither won nor saw who did. It isn't ErrTaken, because perhaps
+	// nobody has the lock. Try again.
+	ErrSplit = errors.New("quorum: votes are split, and no client was seen to get the lock")
+
 	// ErrHeldByCaller: the caller's context belongs to a lease on the same key (Lease.Context,
 	// Lease.Within, or the context that Do passes to its work) that isn't over. The caller
 	// would wait for itself. Use the lease, release it first, or ask with a context that
@@ -436,10 +441,17 @@ func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
 type timeoutError struct {
 	after time.Duration
 	text  string
+	far   *wire.DistanceError // nil if nothing says that the server is too far away
 }
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("%v: after %v: %s", ErrTimeout, e.after, e.text)
 }
 
-func (e *timeoutError) Unwrap() error { return ErrTimeout }
+// Unwrap returns ErrTimeout, and why if it is known.
+func (e *timeoutError) Unwrap() []error {
+	if e.far == nil {
+		return []error{ErrTimeout}
+	}
+	return []error{ErrTimeout, e.far}
+}

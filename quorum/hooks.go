@@ -40,17 +40,20 @@ type Hooks struct {
 	// that notices, which may be in Lease.Validity, Lease.Err, Lease.Release or the Err of a
 	// lease's context. So don't take a lock that callers of these hold.
 	Lost func(e LeaseEvent)
-	// Waiting: an Acquire waits because too few instances may vote, as at a first start. It is
-	// called once until they may. Default: a warning by slog.Default, so that a program that
-	// waits for its first lock says why. Set an empty function for none.
+	// Waiting: no lock can be taken, because too few instances may vote, as at a first start, or
+	// because no quorum has answered for a second. It is called once until one does, by an
+	// Acquire that waits or by a TryAcquire. Default: a warning by slog.Default, so that a program
+	// that waits for its first lock says why. Set an empty function for none.
 	Waiting func(ctx context.Context, e WaitEvent)
 	// Quarantined: a quarantine of an instance's server begins.
 	Quarantined func(e QuarantineEvent)
 	// ClockJumped: the clock of an instance's server jumped.
 	ClockJumped func(e ClockEvent)
-	// Unprotected: a server hides its run. So its restarts go unnoticed, or are noticed only
-	// by its uptime, its promotions go unnoticed, and counters of an earlier run look like
-	// those of the present one. Called once per instance.
+	// Unprotected: a server hides its run, or may evict locks. If it hides its run, its restarts
+	// go unnoticed, or are noticed only by its uptime, its promotions go unnoticed, and counters
+	// of an earlier run look like those of the present one. An eviction is never noticed. Called
+	// once per instance and reason, when the server is asked who it is: at the first lock, after
+	// a restart, and by Verify.
 	Unprotected func(e UnprotectedEvent)
 	// CannotNotify: an instance cannot notify waiters, so they poll. Called once per instance,
 	// and not for an instance that just doesn't answer.
@@ -135,20 +138,28 @@ type LeaseEvent struct {
 	Left bool
 }
 
-// WaitEvent is a wait for instances that may not vote yet.
+// WaitEvent says why no lock can be taken.
 type WaitEvent struct {
-	// Key is the resource that the first such Acquire waits for.
+	// Key is the resource that was asked for when that was found.
 	Key string
-	// For is how long it takes until a quorum may vote, unless another quarantine begins.
+	// For is how long it takes until a quorum may vote, unless another quarantine begins. 0 if
+	// enough may vote, but don't answer.
 	For time.Duration
 	// Quarantined is how many of the Instances may not vote.
 	Quarantined, Instances int
 	// Err says why the first of them may not, and what to do.
 	Err *QuarantineError
+	// Lasted is for how long no quorum has answered, and Last the error of the last round, if For
+	// is 0.
+	Lasted time.Duration
+	Last   error
 }
 
 // String describes the wait in a sentence.
 func (e WaitEvent) String() string {
+	if e.Last != nil {
+		return fmt.Sprintf("no lock could be taken for %v: %s", e.Lasted.Round(100*time.Millisecond), Redact(e.Last.Error()))
+	}
 	text := fmt.Sprintf("no lock can be taken for %v: %d of %d instances don't vote yet",
 		e.For.Round(100*time.Millisecond), e.Quarantined, e.Instances)
 	if e.Err != nil {
@@ -174,10 +185,12 @@ type ClockEvent struct {
 	Jump     drift.Jump
 }
 
-// UnprotectedEvent says what a server hides.
+// UnprotectedEvent says what a server hides, or that it may evict locks.
 type UnprotectedEvent struct {
 	Instance string
 	Hidden   []string
+	// Eviction is the server's maxmemory-policy if that isn't noeviction; Hidden is nil then.
+	Eviction string
 }
 
 // CannotNotifyEvent says why an instance cannot notify waiters.

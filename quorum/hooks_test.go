@@ -326,6 +326,64 @@ func TestFirstStartIsExplained(t *testing.T) {
 	}
 }
 
+// A TryAcquire on new servers reports once why, too, however often it is called.
+func TestFirstStartIsExplainedWithoutWaiting(t *testing.T) {
+	var told []quorum.WaitEvent
+	play(t, 3, func(f *fixture) {
+		f.identify(func(id *wire.Identity) { id.Vouched, id.Served, id.Uptime = false, 0, 0 })
+		for range 5 {
+			_, err := f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			time.Sleep(time.Second)
+		}
+		require.Len(t, told, 1)
+		assert.Equal(t, 10*time.Second, told[0].For.Round(time.Second))
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) { told = append(told, e) }
+	})
+}
+
+// An outage is reported once when it has lasted for a second, with what the servers did; and the next
+// one again. An answer of a quorum ends it, also if that says that the lock is taken.
+func TestOutageIsReported(t *testing.T) {
+	var told []quorum.WaitEvent
+	play(t, 3, func(f *fixture) {
+		f.identify(truth, 0)
+		held := f.acquire("held")
+		outage := func(d time.Duration) {
+			f.servers[0].Hang()
+			f.servers[1].Hang()
+			ctx, cancel := context.WithTimeout(f.ctx, d)
+			defer cancel()
+			_, err := f.Acquire(ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrNoQuorum)
+			f.servers[0].Resume()
+			f.servers[1].Resume()
+			_, err = f.TryAcquire(f.ctx, "held")
+			require.ErrorIs(t, err, quorum.ErrTaken)
+		}
+		outage(900 * ms)
+		assert.Empty(t, told)
+		outage(900 * ms)
+		assert.Empty(t, told, "a quorum has answered in between")
+		for i := range 2 {
+			outage(5 * time.Second)
+			require.Len(t, told, i+1)
+			e := told[i]
+			assert.Equal(t, "k", e.Key)
+			assert.Zero(t, e.For)
+			assert.InDelta(t, 1.2, e.Lasted.Seconds(), 0.2)
+			require.ErrorIs(t, e.Last, quorum.ErrNoQuorum)
+			require.ErrorIs(t, e.Last, quorum.ErrTimeout)
+			assert.Regexp(t, `^no lock could be taken for 1(\.\d)?s: quorum: no quorum of instances \(acquire "k": .*; A: .*; B: `, e.String())
+		}
+		require.NoError(t, held.Release(f.ctx))
+	}, func(cfg *quorum.Config) {
+		cfg.TTL, cfg.MaxTTL = time.Minute, time.Minute
+		cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) { told = append(told, e) }
+	})
+}
+
 // With enough instances that may vote there is nothing to report.
 // Also where a whole quarantine is shorter than what two reports of one may differ by.
 func TestShortFirstStartIsReported(t *testing.T) {

@@ -98,16 +98,30 @@ func (h *Holder) text() string {
 // holderIn is the holder of the lock, as far as refused votes show it; nil if none does.
 func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 	at := inTheWay(votes)
-	h := Holder{Key: keys.at(at)}
-	var times []time.Duration
+	values := make(map[string]int) // the instances that have each
+	most := ""
 	for _, ballot := range votes {
 		if vote := ballot.Vote; refusedFor(vote, at) {
+			values[vote.Holder]++
+			if n := values[vote.Holder]; n > values[most] || most == "" {
+				most = vote.Holder
+			}
+		}
+	}
+	// Not every server says what value it has. Then it is taken for the same one, if there is no other.
+	unknown := values[""]
+	if most == "" && unknown == 0 {
+		return nil
+	}
+	alone := len(values) == 1 || len(values) == 2 && unknown > 0
+	h := Holder{Key: keys.at(at)}
+	_, h.Owner, h.Note = readValue(most)
+	var times []time.Duration
+	for _, ballot := range votes {
+		if vote := ballot.Vote; refusedFor(vote, at) && (vote.Holder == most || vote.Holder == "" && alone) {
 			h.Instances = append(h.Instances, ballot.Instance)
 			times = append(times, vote.Remaining)
 		}
-	}
-	if len(times) == 0 {
-		return nil
 	}
 	h.Remaining, h.Held = m.Lasts(times), len(times) >= m.Q
 	return &h
@@ -115,7 +129,7 @@ func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 
 // Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
 // It waits for all instances, but no longer than InstanceTimeout, or twice that for an instance
-// that has yet to say who it is. With RestartQuarantine on, a server under two names counts once,
+// that has yet to say who it is, and before that for a connection (wire.Connector). With RestartQuarantine on, a server under two names counts once,
 // and a replica doesn't count.
 //
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
@@ -145,9 +159,13 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 // look asks a server that may be counted: one under two names would count twice, and a replica may
 // be behind. It works on ctx itself, because a look sets nothing.
 func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) {
+	err := m.connect(ctx)
 	own, cancel := m.clock.WithTimeout(ctx, m.timeout)
 	defer cancel()
-	s, err := m.known(own, true)
+	var s standing
+	if err == nil {
+		s, err = m.known(own, true)
+	}
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {
 		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {

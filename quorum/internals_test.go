@@ -31,3 +31,9 @@ func ContextsOf(l *Lease) int {
 	defer l.mu.Unlock()
 	return len(l.contexts)
 }
+
+// TellLate has the wait queues learn of the subscription for a key, after waiters have used it.
+func TellLate(c *Coordinator, key string) {
+	i := c.queueInstance(key)
+	c.queues.changed(i, c.subscriptions[i].Address())
+}

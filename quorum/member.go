@@ -27,8 +27,9 @@ import (
 // through it. It bounds their time and number, decides whether the server may vote, and
 // watches the server's clock.
 type member struct {
-	inst wire.Instance
-	name string
+	inst      wire.Instance
+	connector wire.Connector // nil if inst is none
+	name      string
 
 	clock      clock.Clock
 	reader     *drift.Reader
@@ -53,6 +54,7 @@ type member struct {
 	turns          *turns.Queue // of the goroutines that want to probe the server
 	unfit          error        // what the last probe found that rules out any vote: a duplicate, a replica
 	hiddenReported bool
+	policyReported string // the eviction policy that Hooks.Unprotected was last called for
 }
 
 // newMember makes a member. The length is that of a quarantine.
@@ -70,6 +72,7 @@ func newMember(c *core, inst wire.Instance, servers *registry.Registry, length t
 		// faster is as bad as one that jumps.
 		monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
 	}
+	m.connector, _ = inst.(wire.Connector)
 	m.turns = &turns.Queue{Owner: &m.mu, Reader: m.reader}
 	m.cleanup = cleanup.New(cleanup.Config{
 		Delete: func(key string, also []string, value string) wire.Vote {
@@ -95,6 +98,12 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 	if ctx.Err() != nil {
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: interrupted(ctx)}}
 	}
+	if err := m.connect(ctx); err != nil {
+		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {
+			err = interrupted(ctx)
+		}
+		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
+	}
 	sent := m.reader.Now()
 	if _, err := m.admit(op, uncounted, sent); err != nil {
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
@@ -112,6 +121,21 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 		m.background.Go(func() { <-answer }) // soon: it is under the timeout
 		return Ballot{Instance: m.name, Vote: wire.Vote{Err: interrupted(ctx)}}
 	}
+}
+
+// connected reports whether a request need not wait for a connection.
+func (m *member) connected() bool { return m.connector == nil || m.connector.Connected() }
+
+// connect waits for a connection, if a request would have to.
+func (m *member) connect(ctx context.Context) error {
+	if m.connected() {
+		return nil
+	}
+	err := m.connector.Connect(ctx)
+	if err != nil {
+		m.silent.Store(true)
+	}
+	return err
 }
 
 func (m *member) leave() {
@@ -303,7 +327,8 @@ func hideTimeout(err error, after time.Duration) error {
 		return errNoReason
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return &timeoutError{after: after, text: err.Error()}
+		slow, _ := errors.AsType[*wire.DistanceError](err)
+		return &timeoutError{after: after, text: err.Error(), far: slow}
 	}
 	return err
 }
@@ -437,12 +462,22 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	//guard:hidden-is-told  the user is told of a server that hides its run
 	hidden := m.watchRestarts && m.unfit == nil && !m.hiddenReported && id.Run() == ""
 	m.hiddenReported = m.hiddenReported || hidden
+	policy := ""
+	if evicts(id) {
+		policy = id.Eviction
+	}
+	//guard:eviction-is-told  the user is told of a server that may drop locks
+	evicting := policy != "" && policy != m.policyReported
+	m.policyReported = policy
 	m.mu.Unlock()
 
 	m.cannotNotify.Store(id.CannotNotify)
 	m.reportQuarantine(verdict)
 	if hidden && m.hooks.Unprotected != nil {
 		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
+	}
+	if evicting && m.hooks.Unprotected != nil {
+		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Eviction: policy})
 	}
 	m.serverClock.Learn(id.Clock, sent, received)
 	m.observe(id.Clock, sent, received)

@@ -78,8 +78,10 @@ func (c *core) newSubscription(i int, inst wire.Instance) *subscription.Keeper {
 		},
 		Run:       func() wire.Run { return m.standing(c.reader.Now()).run },
 		Permanent: permanent,
-		Notified:  func(key string) bool { return c.queues.notified(key, i) },
-		Changed:   func() { c.queues.changed(i) },
+		Notified: func(key, address string) {
+			c.queues.notified(key, i, func() { c.subscriptions[i].Dequeue(key, address) })
+		},
+		Changed: func(address string) { c.queues.changed(i, address) },
 		CannotNotify: func(err error) {
 			if cannotNotify := c.cfg.Hooks.CannotNotify; cannotNotify != nil {
 				cannotNotify(CannotNotifyEvent{Instance: m.name, Err: err})
@@ -88,7 +90,8 @@ func (c *core) newSubscription(i int, inst wire.Instance) *subscription.Keeper {
 	})
 }
 
-// dequeue gives up a position in the background, if there is one.
+// dequeue gives up a position in the background, if there is one. The queues' lock is held, or the
+// caller is the waiter that had the position: so no other waiter has it yet.
 func (c *core) dequeue(key string, p position) {
 	if p.Address != "" {
 		c.subscriptions[p.Instance].Dequeue(key, p.Address)

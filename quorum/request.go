@@ -11,7 +11,7 @@ import (
 )
 
 // request is one request to one instance whose sender doesn't wait for the answer. It takes
-// no goroutine, unless the server must be probed first.
+// no goroutine, unless a connection must be made or the server be probed first.
 type request struct {
 	m        *member
 	ctx      context.Context // detached, for its values
@@ -52,32 +52,60 @@ func (e *request) send(cmd *wire.Request, now drift.Instant) {
 	switch {
 	case err != nil:
 		e.handler.replied(Ballot{Instance: e.m.name, Vote: wire.Vote{Unsent: true, Err: err}})
+	case e.use == newVote && s.known && s.err != nil:
+		e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: s.err}})
+	case !e.m.connected():
+		e.connectFirst()
 	case e.use == uncounted:
 		e.sendIn("", e.began)
 	case !s.known:
-		e.probeFirst()
-	case e.use == newVote && s.err != nil:
-		e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: s.err}})
+		go e.probeFirst(false)
 	default:
 		e.sendIn(s.run, e.began)
 	}
 }
 
-// probeFirst probes the server before the request is sent.
-func (e *request) probeFirst() {
+// connectFirst waits for a connection before the request is sent. Until the server has been
+// asked once it isn't late, so its timeouts count from then. Otherwise a client far away
+// would lose the first round after each pause.
+func (e *request) connectFirst() {
 	go func() {
-		ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
-		defer cancel()
-		s, err := e.m.known(ctx, false)
-		if err == nil && e.use == newVote {
-			err = s.err
-		}
-		if err != nil {
-			e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
+		if err := e.m.connect(e.ctx); err != nil {
+			e.unsent(err)
 			return
 		}
-		e.sendIn(s.run, e.m.reader.Now())
+		e.began = e.m.reader.Now()
+		if e.use == uncounted {
+			e.sendIn("", e.began)
+			return
+		}
+		e.probeFirst(true)
 	}()
+}
+
+// probeFirst probes the server before the request is sent, if it is unknown. fresh says that the
+// connection was made for this request: then each of the two has a timeout of its own.
+func (e *request) probeFirst(fresh bool) {
+	ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
+	defer cancel()
+	s, err := e.m.known(ctx, false)
+	if err == nil && e.use == newVote {
+		err = s.err
+	}
+	if err != nil {
+		e.unsent(err)
+		return
+	}
+	now := e.m.reader.Now()
+	if fresh {
+		e.began = now
+	}
+	e.sendIn(s.run, now)
+}
+
+// unsent ends the request before it was sent.
+func (e *request) unsent(err error) {
+	e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
 }
 
 // sendIn sends the request to the instance, for that run of its server, with the rest of the
@@ -100,6 +128,10 @@ func (e *request) Receive(vote wire.Vote) {
 	received := e.m.reader.Now()
 	ballot := e.m.answered(vote, e.timeout, e.sent, received)
 	other := otherRun(ballot.Vote.Err)
+	if ballot.Vote.Holder != "" && e.cmd.Op == wire.Acquire {
+		//guard:refusal-without-value  what a lost round tells of the holder isn't enough to release the lock
+		ballot.Vote.Holder = shortValue(ballot.Vote.Holder)
+	}
 	switch {
 	case e.use == uncounted:
 	case other != nil:

@@ -24,6 +24,7 @@ var retryables = map[string]struct {
 	want bool
 }{
 	"ErrTaken":         {quorum.ErrTaken, true},
+	"ErrSplit":         {quorum.ErrSplit, true},
 	"ErrHeldByCaller":  {quorum.ErrHeldByCaller, false},
 	"ErrNoQuorum":      {quorum.ErrNoQuorum, true},
 	"ErrTooSlow":       {quorum.ErrTooSlow, true},

@@ -34,7 +34,8 @@ type round struct {
 	tokens  settlement.Tokens // once chosen
 	settled majority.Tally    // in the second stage: Granted counts instances that have the token
 	why     error             // once lost: one of this package's errors itself, and never wrapped
-	last    []Ballot          // the ballots at the decision, once lost
+	last    []Ballot          // the ballots at the decision, once lost; with those that were waited for since
+	late    chan struct{}     // if not nil, it receives when a vote comes after the loss
 	raises  []Ballot          // why instances that granted don't have the token
 }
 
@@ -101,17 +102,21 @@ func (c *core) clockOf(i int) *serverclock.Clock {
 // roundOptions say how a round is run.
 type roundOptions struct {
 	oneFirst bool        // ask one instance, and the others only if it grants
+	contends bool        // after a split, keep the keys of the client that has the first instance's vote
 	reserve  int         // how many tokens to reserve for successors
 	replace  string      // the value of an earlier round that may still be there, or of a handle
 	resumes  bool        // only instances that have that value count
 	tried    *valueState // tryOnce sets it: the round's value
 	order    string      // the key in whose order instances are asked, if oneFirst
+	split    bool        // tryOnce sets it, if contends: the votes were split between clients
+	kept     *round      // and this: the round whose keys were kept, which the caller deletes
 }
 
 // tryOnce runs one round and returns the lease, or an error after the round was rolled back
 // (rollBack).
 func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
+	opts.split, opts.kept = false, nil
 	asked := c.reader.Now()
 	sample, err := c.admission.Enter(asked)
 	if err != nil {
@@ -153,15 +158,30 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 
 	end := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
+		if opts.contends && verdict == ErrTaken {
+			r.awaitFirst(ctx)
+		}
 		roundErr := r.failure(ctx, verdict)
-		//guard:rollback  a lost round deletes what it has set
-		r.rollBack(ctx)
+		seen, returned := settled, false
+		if opts.contends && verdict == ErrTaken {
+			seen = c.tell(roundErr.Votes)
+		}
+		if opts.split = seen != settled; seen == mine && c.mayReplace() {
+			opts.kept = r
+			defer r.deleteUnless(&returned)
+		} else {
+			//guard:rollback  a lost round deletes what it has set
+			r.rollBack(ctx)
+		}
 		if hooks.RoundDecided != nil {
 			end.Err, end.Ballots = roundErr, roundErr.Votes
 			hooks.RoundDecided(ctx, end)
 		}
+		c.noteRound(ctx, all.key, start, roundErr)
+		returned = true
 		return nil, roundErr
 	}
+	c.noteRound(ctx, all.key, start, nil)
 	//guard:validity-from-the-start  a lease's validity counts from before its first request
 	lease := newLease(c, r, start)
 	if hooks.RoundDecided != nil {
@@ -314,6 +334,11 @@ func (r *round) count(i int, vote *wire.Vote) {
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
 		if vote.Outcome == wire.Granted && vote.Token >= r.tokens.Last {
 			r.state.noteToken(i)
+		}
+	case lost:
+		select {
+		case r.late <- struct{}{}:
+		default:
 		}
 	}
 }
@@ -514,25 +539,14 @@ func (r *round) rollBack(ctx context.Context) {
 			missing++
 		}
 	}
-	failed := r.why == ErrNoQuorum || r.why == ErrTokenRace
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(waitFor))
-	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
-	d := newDeletion(r.state, r.ctx)
-	// A waiter that was refused by this round's keys is notified when they are gone. But if a
-	// majority is down each round is lost, and waiters would notify each other as fast as they
-	// can.
-	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed, or cannot agree on a token, notifies no waiter
-	if !failed {
-		d.notifyWaiters()
-	}
-	d.report = func(i int, _ bool) {
+	r.delete(func(i int, _ bool) {
 		if waitFor[i] {
 			deleted <- struct{}{}
 		}
-	}
-	d.run()
+	})
 	for ; missing > 0; missing-- {
 		select {
 		case <-deleted:
@@ -542,4 +556,35 @@ func (r *round) rollBack(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// deleteUnless is delete if a hook panicked before its caller returned.
+func (r *round) deleteUnless(returned *bool) {
+	if !*returned {
+		r.delete(nil)
+	}
+}
+
+// delete deletes the round's key in the background. r may be nil. report, if not nil, is called once
+// for every instance.
+func (r *round) delete(report func(i int, notified bool)) {
+	if r == nil {
+		return
+	}
+	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
+	d := newDeletion(r.state, r.ctx)
+	r.mu.Lock()
+	failed := r.why == ErrNoQuorum || r.why == ErrTokenRace
+	r.mu.Unlock()
+	// A waiter that was refused by this round's keys is notified when they are gone. But if a
+	// majority is down each round is lost, and waiters would notify each other as fast as they
+	// can.
+	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed, or cannot agree on a token, notifies no waiter
+	if !failed {
+		d.notifyWaiters()
+	}
+	if d.report = report; report == nil {
+		d.report = func(int, bool) {}
+	}
+	d.run()
 }

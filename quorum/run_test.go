@@ -234,7 +234,7 @@ func TestAReplicaThatIsAMasterAgainIsQuarantined(t *testing.T) {
 		f.servers[0].FlushAll() // it follows an empty master
 		f.servers[0].Attach()
 		f.servers[0].SetIdentity(nil)
-		_, err := f.TryAcquire(f.ctx, "k")
+		_, err := f.TryAcquire(f.ctx, "other")
 		require.NoError(t, lease.Err())
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 	})
@@ -282,7 +282,7 @@ func TestTwoServersUnderOneName(t *testing.T) {
 
 		s.commands.Store(true) // probes still reach the old one
 		for range 3 {
-			_, err = c.TryAcquire(f.ctx, "k")
+			_, err = c.TryAcquire(f.ctx, "other")
 			require.ErrorIs(t, err, quorum.ErrQuarantined)
 			time.Sleep(ms)
 			assert.Empty(t, second.Keys(), "what a transaction may have set is deleted")

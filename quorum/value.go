@@ -26,3 +26,14 @@ func readValue(value string) (random, owner, note string) {
 	owner, note, _ = strings.Cut(signed, " ")
 	return random, owner, note
 }
+
+// shortValue is a value with few of its random digits: enough to tell values apart, and not to
+// release the lock. readValue reads it.
+func shortValue(value string) string {
+	random, signed, found := strings.Cut(value, ":")
+	random = random[:min(len(random), 8)]
+	if !found {
+		return random
+	}
+	return random + ":" + signed
+}

@@ -46,7 +46,7 @@ type InstanceReport struct {
 
 // Verify asks every server who it is and how it is set up, and reports what is wrong:
 // duplicates, replicas, a policy that evicts keys, a server that hides what the quarantine must
-// know, a quarantine. Call it when a service starts.
+// know or takes no writes, a quarantine. Call it when a service starts.
 //
 // The Report is complete even if the error isn't nil. The error joins all of
 // Report.Instances[i].Err as *InstanceError. Otherwise it is ErrInterrupted with ctx's error, or
@@ -115,7 +115,7 @@ func (r Report) join() error {
 func (m *member) report(id wire.Identity, err error) InstanceReport {
 	r := InstanceReport{Name: m.name, Identity: id}
 	if err != nil {
-		r.Err = err
+		r.Err, r.Notes = err, m.distance()
 		return r
 	}
 	now := m.reader.Now()
@@ -136,15 +136,32 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		r.Quarantine = quarantined
 		errs = append(errs, quarantined)
 	}
-	if id.Eviction != "" && id.Eviction != "noeviction" {
+	if evicts(id) {
 		errs = append(errs, fmt.Errorf("%w: its maxmemory-policy is %s; set noeviction", ErrEviction, id.Eviction))
 	}
 	if m.watchRestarts && unfit == nil && id.Run() == "" {
 		errs = append(errs, fmt.Errorf("%w: its restarts and promotions, and counters that are older than tokens it gave, will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after MaxTTL", ErrHidden, strings.Join(id.Hidden, "; ")))
 	}
+	if id.Refuses != nil {
+		errs = append(errs, fmt.Errorf("it refuses votes now: %w", id.Refuses))
+	}
 	r.Err = errors.Join(errs...)
-	r.Notes = advice.Server(id, m.watchRestarts)
+	r.Notes = append(m.distance(), advice.Server(id, m.watchRestarts)...)
 	return r
+}
+
+// evicts reports whether a server may drop locks when its memory is full.
+func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != "noeviction" }
+
+// distance notes that the server is too far away for the timeout.
+func (m *member) distance() []string {
+	if m.connector == nil {
+		return nil
+	}
+	if far := m.connector.Distance().Check(m.timeout); far != nil {
+		return []string{far.Error()}
+	}
+	return nil
 }
 
 // Trust vouches for the present runs of the named instances, or of all if none is named: these

@@ -101,9 +101,6 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		}
 		w.last = err
 		w.elsewhere = w.elsewhere || errors.Is(err.Verdict, ErrTaken)
-		if errors.Is(err, ErrQuarantined) {
-			w.c.reportWaiting(w.ctx, w.key)
-		}
 		if err.hopeless(w.c.majority.Blocking()) {
 			return nil, err
 		}
@@ -131,13 +128,14 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
 	opts.reserve, opts.order = w.reserve(), w.key
-	// Replacing a value takes a script. A user that may run no scripts can still take locks
-	// without tokens and notifications.
-	scripts := w.c.cfg.Fencing == On || !w.c.queues.polls()
-	if w.remains != nil && scripts && w.remains.mayRemain() {
+	if w.remains != nil && w.c.mayReplace() && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
-	lease, err := w.c.tryOnce(w.ctx, w.all, w.tries, &opts)
+	round := w.c.tryOnce
+	if w.exhausted() {
+		round = w.c.contend // no other try follows a split
+	}
+	lease, err := round(w.ctx, w.all, w.tries, &opts)
 	if err != nil {
 		if opts.tried != nil { // it was admitted
 			w.remains = opts.tried
@@ -295,9 +293,15 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 			case !ok:
 				return roundOptions{}, false
 			case queued:
-				timer = w.c.clock.After(w.pause(last, true))
+				pause = w.pause(last, true)
+				if yield {
+					//guard:let-in-within-a-timeout  a waiter that steps back for another process tries when that one must have asked
+					pause = min(pause, w.c.cfg.InstanceTimeout)
+				}
+				timer = w.c.clock.After(pause)
 			case free && w.refusedThere(last):
 				// It was released since that vote.
+				w.wasNotified()
 				return roundOptions{oneFirst: true}, true
 			}
 		}
@@ -321,7 +325,8 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 			// was notified: there is no need to ask one instance first.
 			return roundOptions{}, true
 		case news.Freed || over:
-			return roundOptions{oneFirst: w.split}, true
+			// The other process has the lock as a rule, or has died, or was this one.
+			return roundOptions{oneFirst: w.split || yield}, true
 		}
 		// The subscription was opened or lost.
 	}
@@ -379,25 +384,16 @@ func (w *wait) address() string {
 func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool) {
 	// Before the request is sent, because the notification may come before the answer.
 	w.c.dequeue(w.key, w.waiter.setPosition(position{Instance: w.instance, Address: address}))
-	// In variables of its own: the answer may come when the wait is over.
-	var answer struct{ queued, free bool }
-	keeper, done := w.keeper, make(chan struct{})
-	w.c.background.Go(func() {
-		defer close(done)
-		answer.queued, answer.free = keeper.Enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield)
-	})
 	select {
-	case <-done:
-		queued, free = answer.queued, answer.free
+	case answer := <-w.keeper.Enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield):
+		if !answer.Queued {
+			w.waiter.setPosition(position{})
+		}
+		return answer.Queued, answer.Free, true
 	case <-w.ctx.Done():
-		return false, false, false
 	case <-w.c.background.Closing():
-		return false, false, false
 	}
-	if !queued {
-		w.waiter.setPosition(position{})
-	}
-	return queued, free, true
+	return false, false, false
 }
 
 // refusedThere reports whether the instance with the queue refused the round because of the
@@ -413,8 +409,7 @@ func (w *wait) refusedThere(last *RoundError) bool {
 // leave ends the wait. A lease that the waiter was handed meanwhile is released, and so handed
 // to the next waiter.
 func (w *wait) leave(won bool) {
-	handed, at := w.waiter.leave(won)
-	w.c.dequeue(w.key, at)
+	handed := w.waiter.leave(won)
 	w.unsubscribe()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
 	if handed != nil && !won {

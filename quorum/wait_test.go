@@ -92,6 +92,164 @@ func TestReleaseNotifiesAWaiterOfAnotherProcess(t *testing.T) {
 	}, patient)
 }
 
+// A waiter may use a subscription before its queue learns that there is one. It is notified
+// nevertheless.
+func TestQueueLearnsLateOfItsSubscription(t *testing.T) {
+	for name, keys := range map[string][]string{"one key": {"a"}, "several": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			playNotifying(t, 3, func(f *fixture) {
+				f.warm()
+				f.travel(ms)
+				lease, err := f.other().TryAcquireAll(f.ctx, "a", "b")
+				require.NoError(t, err)
+				var group sync.WaitGroup
+				for range 2 { // the second waits behind the first
+					group.Go(func() {
+						next, err := f.AcquireAll(f.ctx, keys...)
+						if assert.NoError(t, err) {
+							assert.NoError(t, next.Release(f.ctx))
+						}
+					})
+				}
+				time.Sleep(time.Second)
+				require.Len(t, f.queueServer("a").Waiting("a"), 1)
+				quorum.TellLate(f.Coordinator, "a")
+				at := time.Now()
+				require.NoError(t, lease.Release(f.ctx))
+				group.Wait()
+				assert.Less(t, time.Since(at), 100*ms)
+				f.requireNothingLeft()
+			}, patient)
+		})
+	}
+}
+
+// slowNotifier is a notifying server whose notifications take a while.
+type slowNotifier struct {
+	quorumtest.NotifyingServer
+	d time.Duration
+}
+
+func (s slowNotifier) Subscribe(ctx context.Context) (wire.Subscription, error) {
+	sub, err := s.NotifyingServer.Subscribe(ctx)
+	return slowSubscription{sub, s.d}, err
+}
+
+type slowSubscription struct {
+	wire.Subscription
+	d time.Duration
+}
+
+func (s slowSubscription) Next() (string, error) {
+	key, err := s.Subscription.Next()
+	time.Sleep(s.d)
+	return key, err
+}
+
+// A goroutine may wait in the queue of a server while another goroutine of its process has the lock.
+// The release then notifies the process itself, which doesn't step back for another one: whether the
+// notification comes before the answer to the release, between that and the release's end, or after.
+func TestReleaseNotifiesItsOwnProcess(t *testing.T) {
+	for name, late := range map[string]time.Duration{"before": 0, "between": 3 * ms, "after": 20 * ms} {
+		t.Run(name, func(t *testing.T) {
+			playNotifying(t, 3, func(f *fixture) {
+				instances := f.instances()
+				for i, s := range f.servers {
+					instances[i] = slowNotifier{quorumtest.NotifyingServer{Server: s}, late}
+				}
+				c := f.newCoordinatorOn(f.cfg, instances)
+				_, err := c.Verify(f.ctx)
+				require.NoError(t, err)
+				f.travel(ms)
+				lease, err := c.TryAcquire(f.ctx, "b")
+				require.NoError(t, err)
+				var group sync.WaitGroup
+				group.Go(func() {
+					// Its round finds b taken, so it moves to the queues of b.
+					next, err := c.AcquireAll(f.ctx, "a", "b")
+					if assert.NoError(t, err) {
+						assert.NoError(t, next.Release(f.ctx))
+					}
+				})
+				time.Sleep(time.Second)
+				queue := f.queueServer("b")
+				require.Len(t, queue.Waiting("b"), 1)
+				for _, s := range f.servers {
+					if s != queue { // these decide when the release ends
+						s.Delay(func(wire.Request) time.Duration { return 5 * ms }, func(wire.Request) time.Duration { return ms })
+					}
+				}
+				at := time.Now()
+				require.NoError(t, lease.Release(f.ctx))
+				group.Wait()
+				assert.Less(t, time.Since(at), 50*ms)
+				f.requireNothingLeft()
+			}, patient)
+		})
+	}
+}
+
+// A process steps back for one that a release notified. If that one never comes, the step back costs
+// an InstanceTimeout, and not a pause.
+func TestNotifiedProcessNeverComes(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		lease := f.acquire("k")
+		ctx, cancel := context.WithCancel(f.ctx)
+		var group sync.WaitGroup
+		group.Go(func() {
+			_, err := f.other().Acquire(ctx, "k")
+			assert.ErrorIs(t, err, context.Canceled)
+		})
+		group.Go(func() {
+			next, err := f.Acquire(f.ctx, "k")
+			if assert.NoError(t, err) {
+				assert.NoError(t, next.Release(f.ctx))
+			}
+			cancel()
+		})
+		time.Sleep(time.Second)
+		f.queueServer("k").LoseNotifications(true)
+		at := time.Now()
+		require.NoError(t, lease.Release(f.ctx))
+		group.Wait()
+		assert.Less(t, time.Since(at), 150*ms)
+		f.requireNothingLeft()
+	}, patient)
+}
+
+// A waiter that was notified may win on a quorum without the server that has the queue. Its release
+// notifies the next waiter there nevertheless.
+func TestHolderWithoutTheKeyAtTheQueueNotifies(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		f.travel(ms)
+		lease, err := f.other().TryAcquire(f.ctx, "b")
+		require.NoError(t, err)
+		var group sync.WaitGroup
+		for i, keys := range [][]string{{"a", "b"}, {"b"}} {
+			c := f.other()
+			group.Go(func() {
+				next, err := c.AcquireAll(f.ctx, keys...)
+				if assert.NoError(t, err) {
+					time.Sleep(time.Second)
+					assert.Equal(t, i == 1, slices.Contains(next.Instances(), f.queueServer("b").Name()))
+					assert.NoError(t, next.Release(f.ctx))
+				}
+			})
+			time.Sleep(100 * ms) // they are in the queue, in this order
+		}
+		require.Len(t, f.queueServer("b").Waiting("b"), 2)
+		f.queueServer("b").Put("a", strangers, time.Hour)
+		at := time.Now()
+		require.NoError(t, lease.Release(f.ctx))
+		group.Wait()
+		assert.Less(t, time.Since(at), 2*time.Second+100*ms)
+		f.requireNothingLeft()
+	}, patient)
+}
+
 // Processes are notified one at a time, in the order in which they came.
 func TestProcessesAreNotifiedInOrder(t *testing.T) {
 	playNotifying(t, 5, func(f *fixture) {

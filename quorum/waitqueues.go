@@ -136,15 +136,16 @@ func (w *waiter) decline() {
 	q.Decline()
 }
 
-// leave removes the waiter. It returns the lease that the waiter was handed, and the position
-// that is to be given up.
-func (w *waiter) leave(won bool) (handed *Lease, withdraw position) {
+// leave removes the waiter, and gives up its position if no other waiter uses it. It returns the
+// lease that the waiter was handed.
+func (w *waiter) leave(won bool) (handed *Lease) {
 	q := w.lock()
 	defer w.unlock()
 	wake, handed, withdraw := q.Leave(w, won)
 	wake.notifyLocked()
+	w.c.dequeue(w.key, withdraw) // under the lock: the next waiter here may take the same position
 	w.queues.dropLocked(w.key, q)
-	return handed, withdraw
+	return handed
 }
 
 // held notes that this process won a round, so that its waiters need not ask the instances.
@@ -232,6 +233,16 @@ func (l *waitQueues) busy(key string) bool {
 	return q != nil && (q.Holder() != nil || q.Waiting() > 0)
 }
 
+// holder is the lease of this process on the key, nil if there is none.
+func (l *waitQueues) holder(key string) *Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.queues[key]; q != nil {
+		return q.Holder()
+	}
+	return nil
+}
+
 // wanted reports whether a goroutine of this process waits for the lease, or another process
 // may wait for it.
 func (l *waitQueues) wanted(lease *Lease) bool {
@@ -285,26 +296,27 @@ func (w *waiter) setPosition(p position) (before position) {
 	return q.SetPosition(p, w.queues.reader.Now().Mono)
 }
 
-// notified takes in a notification, and reports whether a goroutine here waits for the key.
-func (l *waitQueues) notified(key string, instance int) bool {
+// notified takes in a notification. If no goroutine here waits for the key it calls passOn, under
+// the lock.
+func (l *waitQueues) notified(key string, instance int, passOn func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := l.queues[key]
-	if q == nil {
-		return false
+	if q := l.queues[key]; q != nil {
+		if wake, ok := q.Notify(instance); ok {
+			wake.notifyLocked()
+			return
+		}
 	}
-	wake, ok := q.Notify(instance)
-	wake.notifyLocked()
-	return ok
+	passOn()
 }
 
-// changed notifies the waiters that use the subscription at an instance: it was opened, or lost
-// together with their positions.
-func (l *waitQueues) changed(instance int) {
+// changed notifies the waiters that use the subscription at an instance: it was opened, with
+// that address, or lost together with their positions.
+func (l *waitQueues) changed(instance int, address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, q := range l.queues {
-		q.Changed(instance).notifyLocked()
+		q.Changed(instance, address).notifyLocked()
 	}
 }
 

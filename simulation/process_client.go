@@ -276,6 +276,10 @@ func (c *Client) hooks() quorum.Hooks {
 		Lost:        func(quorum.LeaseEvent) { tell(leaseOver) },
 		Quarantined: c.p.quarantined,
 		ClockJumped: func(quorum.ClockEvent) { tell(clockJumped) },
-		Unprotected: func(quorum.UnprotectedEvent) { tell(runIDHidden) },
+		Unprotected: func(e quorum.UnprotectedEvent) {
+			if e.Eviction == "" {
+				tell(runIDHidden)
+			}
+		},
 	}
 }

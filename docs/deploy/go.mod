@@ -12,8 +12,8 @@ require (
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.1
 	github.com/prometheus/prometheus v0.307.3
-	github.com/redquorum/redlock v0.0.0-00010101000000-000000000000
-	github.com/redquorum/redlock/quorum/quorumotel v0.0.0-00010101000000-000000000000
+	github.com/redquorum/redlock v0.1.0
+	github.com/redquorum/redlock/quorum/quorumotel v0.1.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.68.0

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	modzip "golang.org/x/mod/zip"
 
@@ -148,28 +150,103 @@ func (n *newcomer) compose(command string, arguments []string) {
 	}
 }
 
-// published makes a module proxy with this checkout as the first version of the module, and returns
+// released is the version of all modules of the checkout that the changelog describes.
+func released(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../changelog.md")
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^## (\d+\.\d+)(\.\d+)?\b`).FindSubmatch(page)
+	require.NotNil(t, found, "the changelog names no version")
+	patch := string(found[2])
+	if patch == "" {
+		patch = ".0"
+	}
+	return "v" + string(found[1]) + patch
+}
+
+// published makes a module proxy with the modules of this checkout, all with one version, and returns
 // the environment of a first-time Go user. All other modules come from this machine's cache.
 func published(t *testing.T) []string {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
 	require.NoError(t, err)
 	known := strings.Fields(string(cache))
-	proxy, own := t.TempDir(), module.Version{Path: "github.com/redquorum/redlock", Version: "v0.1.0"}
-	versions := filepath.Join(proxy, own.Path, "@v")
-	require.NoError(t, os.MkdirAll(versions, 0o755))
-	var zip bytes.Buffer
-	require.NoError(t, modzip.CreateFromDir(&zip, own, "../.."))
-	require.Less(t, zip.Len(), modzip.MaxZipFile)
-	mod, err := os.ReadFile("../../go.mod")
+	proxy, version := t.TempDir(), released(t)
+	const root = "../.."
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "go.mod" || d.IsDir() {
+			return err
+		}
+		publish(t, proxy, version, filepath.Dir(path))
+		return nil
+	}))
+	return append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GO") }),
+		"GOPROXY=file://"+proxy+",file://"+filepath.Join(known[0], "cache", "download")+","+known[1],
+		"GONOSUMDB="+own+","+own+"/*", "GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw -trimpath", "GOTOOLCHAIN=local")
+}
+
+const own = "github.com/redquorum/redlock"
+
+// publish adds a module to a proxy. What it requires of the others is published with it, under the
+// same version: its replace directives are ignored where it is required.
+func publish(t *testing.T, proxy, version, folder string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 	require.NoError(t, err)
+	mod, err := modfile.Parse(folder, text, nil)
+	require.NoError(t, err)
+	for _, r := range mod.Require {
+		if strings.HasPrefix(r.Mod.Path, own) {
+			require.Equal(t, version, r.Mod.Version, "%s/go.mod requires another %s than the changelog's", folder, r.Mod.Path)
+		}
+	}
+	m := module.Version{Path: mod.Module.Mod.Path, Version: version}
+	var zip bytes.Buffer
+	require.NoError(t, modzip.CreateFromDir(&zip, m, folder))
+	require.Less(t, zip.Len(), modzip.MaxZipFile)
+	versions := filepath.Join(proxy, m.Path, "@v")
+	require.NoError(t, os.MkdirAll(versions, 0o755))
 	for name, content := range map[string][]byte{
-		"list": []byte(own.Version + "\n"), own.Version + ".mod": mod, own.Version + ".zip": zip.Bytes(),
-		own.Version + ".info": fmt.Appendf(nil, `{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, own.Version),
+		"list": []byte(version + "\n"), version + ".mod": text, version + ".zip": zip.Bytes(),
+		version + ".info": fmt.Appendf(nil, `{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, version),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(versions, name), content, 0o600))
 	}
-	return append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GO") }),
-		"GOPROXY=file://"+proxy+",file://"+filepath.Join(known[0], "cache", "download")+","+known[1],
-		"GONOSUMDB="+own.Path, "GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", "GOTOOLCHAIN=local")
+}
+
+// Whoever has no checkout gets the modules that are there to be required, and both commands: the
+// modules' packages compile in a module that requires nothing else, and what go install puts into a
+// folder does its work in an empty one.
+func TestInstall(t *testing.T) {
+	t.Parallel() // it compiles
+	env := published(t)
+	for _, name := range []string{"quorum/quorumotel", "quorum/adapters"} {
+		t.Run(name, func(t *testing.T) {
+			n := &newcomer{t: t, dir: t.TempDir(), env: env}
+			n.enter("go mod init example.com/first\ngo get " + own + "/" + name + "/...\ngo build " + own + "/" + name + "/...")
+			n.enter("go list -m " + own + "/" + name + " " + own)
+			assert.Equal(t, own+"/"+name+" "+released(t)+"\n"+own+" "+released(t)+"\n", n.seen)
+		})
+	}
+	t.Run("commands", func(t *testing.T) {
+		bin := t.TempDir()
+		n := &newcomer{t: t, dir: t.TempDir(), env: append(slices.Clip(env), "GOBIN="+bin)}
+		n.enter("go install " + own + "/instance/cmd/redlockctl@latest\ngo install " + own + "/simulation/cmd/redlocksim@latest")
+		n.enter(bin + "/redlockctl version")
+		assert.Contains(t, n.seen, "redlockctl "+released(t)+" ")
+		var urls []string
+		for _, server := range instancetest.StartN(t, 3, instancetest.Config{}) {
+			urls = append(urls, "redis://"+server.Addr())
+		}
+		n.enter(bin + "/redlockctl lock -servers " + strings.Join(urls, ",") + " -max-ttl 3s -ttl 3s -fixed-address orders:42 -- go version")
+		assert.Contains(t, n.seen, "\ngo version ")
+		n.enter(bin + "/redlocksim run S1 -design redlock")
+		assert.Contains(t, n.seen, "\nas expected\n")
+		n.enter(bin + "/redlocksim play -out page")
+		for _, name := range []string{"index.html", "chapters.json", "engine.wasm.gz", "wasm_exec.js"} {
+			written, err := os.ReadFile(filepath.Join(n.dir, "page", name))
+			require.NoError(t, err)
+			assert.NotEmpty(t, written, name)
+		}
+	})
 }

@@ -46,10 +46,12 @@
 // transaction that writes:
 //
 //	tok, _ := fencing.FromContext(r.Context())
-//	tx, err := db.BeginTx(r.Context(), nil)
-//	...
-//	if err := guard.CheckTx(r.Context(), tx, resource, tok); err != nil { ... }
-//	... write in tx, commit
+//	err := guard.Write(r.Context(), resource, tok, func(tx *sqlguard.WriteTx) error {
+//		... write with tx ...
+//	})
+//
+// A connection that is upgraded, to a WebSocket for example, is one request: its token
+// is checked once, when it begins. So check the token again with each message that writes.
 //
 // # Caches, proxies and redirects
 //

@@ -444,3 +444,17 @@ func TestRepair(t *testing.T) {
 	assert.Equal(t, http.StatusOK, s.do("PUT", "/r", "34").Code)
 	assert.Equal(t, http.StatusConflict, s.do("PUT", "/r", "33").Code)
 }
+
+// TestServersOwnLease: a server that works under a lease, such as a leader's, has its token in the
+// context of every request. It doesn't stand in for a client's.
+func TestServersOwnLease(t *testing.T) {
+	s := newSite(t, new(fencing.Memory), nil)
+	r := httptest.NewRequest(http.MethodGet, "/doc", nil)
+	r = r.WithContext(fencing.NewContext(r.Context(), 99))
+	s.http.ServeHTTP(httptest.NewRecorder(), r)
+	assert.Equal(t, 1, s.reached)
+	assert.Zero(t, s.token)
+	r.Header.Set(httpguard.HeaderName, "34")
+	s.http.ServeHTTP(httptest.NewRecorder(), r)
+	assert.EqualValues(t, 34, s.token)
+}

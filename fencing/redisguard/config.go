@@ -20,7 +20,10 @@ const defaultPrefix = "fence:"
 const minRetention = time.Minute
 
 // Scripter is what the guard needs of a client; *redis.Client and
-// *redis.ClusterClient implement it. Do not pass a pipeline: it returns before the
+// *redis.ClusterClient implement it. A *redis.Ring is refused: it moves a key to
+// another server as soon as this process can't reach the first one, where the mark
+// is missing or another one. So don't wrap a client that chooses the server itself.
+// Do not pass a pipeline: it returns before the
 // server has replied, and the guard treats that as an error.
 type Scripter interface {
 	Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd
@@ -65,6 +68,9 @@ type Config struct {
 	Bound fencing.Bound
 }
 
+// sharder is a *redis.Ring, or what embeds one. In a cluster the servers decide where a key is.
+type sharder interface{ SetAddrs(addrs map[string]string) }
+
 var prefixes = regexp.MustCompile(`^(\{[^{}]+\})?[^{}]*$`)
 
 // validate fills in the defaults.
@@ -74,6 +80,10 @@ func (c Config) validate() (Config, error) {
 	}
 	if v := reflect.ValueOf(c.Client); v.Kind() == reflect.Pointer && v.IsNil() {
 		return c, fmt.Errorf("redisguard: Config.Client is a nil %T; pass a client of the server that keeps the marks", c.Client)
+	}
+	//guard:redis-mark-stays  a mark in Redis is on one server for all processes
+	if _, ok := c.Client.(sharder); ok {
+		return c, fmt.Errorf("redisguard: Config.Client is a %T, which takes another server for a key when it can't reach the first: each would keep a mark of its own, and a stale token would pass; pass a *redis.Client of one server, or a *redis.ClusterClient", c.Client)
 	}
 	c.Prefix = cmp.Or(c.Prefix, defaultPrefix)
 	// With braces anywhere else, "fence:" with resource "a}:{b" and "fence:{a}:"

@@ -14,9 +14,8 @@
 // one slot. The braces make the resource's name the hash tag, so keys with the same
 // tag are in the mark's slot: "{cart/7}:items" for resource "cart/7". If the prefix
 // begins with a tag ("{shop}:fence:"), that tag applies to all marks. A cluster
-// refuses keys in different slots with CROSSSLOT, and nothing is changed. A
-// redis.Ring does not refuse them: it runs the script on the mark's server, so
-// give your keys the same tag there too.
+// refuses keys in different slots with CROSSSLOT, and nothing is changed. New
+// refuses a redis.Ring, in which each process decides on its own where a key is.
 //
 // # Repair
 //

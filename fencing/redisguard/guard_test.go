@@ -386,3 +386,17 @@ func TestPrefixes(t *testing.T) {
 		assert.ErrorContains(t, err, "Config.Prefix is "+strconv.Quote(prefix))
 	}
 }
+
+// TestRing: a Ring is refused, and what embeds one. A cluster's client isn't.
+func TestRing(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer func() { assert.NoError(t, ring.Close()) }()
+	for _, c := range []redisguard.Scripter{ring, struct{ *redis.Ring }{ring}} {
+		_, err := redisguard.New(redisguard.Config{Client: c})
+		assert.ErrorContains(t, err, "a stale token would pass; pass a *redis.Client")
+	}
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer func() { assert.NoError(t, cluster.Close()) }()
+	_, err := redisguard.New(redisguard.Config{Client: cluster})
+	assert.NoError(t, err)
+}

@@ -17,13 +17,28 @@ for i = 3, #ARGV do
 end
 -- An error of the body is data and never an error reply: an error reply that
 -- begins with NOSCRIPT has to be the server's own, and mean that nothing has run.
-local ran, reply = pcall(body, keys, argv)
+-- So nothing of the body runs outside of xpcall: no function that it may have replaced, and no
+-- metamethod of its reply, as tostring, reply.err, the pcall of Redis 7 and what makes a reply of a
+-- table in Redis 6 would call.
+local type, pcall, setmetatable = type, pcall, setmetatable
+local ran, reply = xpcall(function() return body(keys, argv) end, function(e) return e end)
 local err = nil
 if type(reply) == 'table' then
-  err = reply.err
+  --guard:redis-reply-is-data  a script's reply is data, so that the script runs once
+  if pcall(setmetatable, reply, nil) then
+    err = reply.err
+  else
+    err = 'a table with a protected metatable'
+  end
 end
 if ran and err == nil then
   return {'passed', reply}
 end
+if err == nil then
+  err = reply
+end
+if type(err) ~= 'string' and type(err) ~= 'number' then
+  err = 'an error of type ' .. type(err)
+end
 --guard:redis-body-once  an error of a script isn't taken for the server's, so that the script runs once
-return {'failed', tostring(err or reply)}
+return {'failed', '' .. err}

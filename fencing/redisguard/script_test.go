@@ -77,10 +77,15 @@ func TestRunErrors(t *testing.T) {
 			"error('NOSCRIPT mine')":                                "NOSCRIPT mine",
 			"error({err = 'NOSCRIPT mine'})":                        "NOSCRIPT mine",
 			"error({})":                                             "table",
-			"return redis.call('INCR', 'text')":                     "not an integer",
-			"return redis.pcall('INCR', 'text')":                    "not an integer",
-			"local a = 1\n\nerror('mine')":                          "script:3: mine",
-			"error('first line')":                                   "script:1: first line",
+			"error(setmetatable({}, {__tostring = function() error({err = 'NOSCRIPT again'}) end}))":                "an error of type table",
+			"error(setmetatable({}, {__index = function() error({err = 'NOSCRIPT again'}) end}))":                   "an error of type table",
+			"return setmetatable({1}, {__metatable = 1, __index = function() error({err = 'NOSCRIPT again'}) end})": "a table with a protected metatable",
+			"return {err = false}":               "an error of type boolean",
+			"error(7)":                           "7",
+			"return redis.call('INCR', 'text')":  "not an integer",
+			"return redis.pcall('INCR', 'text')": "not an integer",
+			"local a = 1\n\nerror('mine')":       "script:3: mine",
+			"error('first line')":                "script:1: first line",
 		} {
 			require.NoError(t, c.Del(ctx, "n").Err())
 			require.NoError(t, c.ScriptFlush(ctx).Err())
@@ -93,6 +98,18 @@ func TestRunErrors(t *testing.T) {
 			assert.Nil(t, got)
 			assert.Equal(t, "1", c.Get(ctx, "n").Val(), "it ran once: %s", body)
 		}
+	})
+}
+
+// TestReplyWithAMetatable: it is data, and no code of the script's runs when the server reads it.
+func TestReplyWithAMetatable(t *testing.T) {
+	servers(t, func(t *testing.T, c *redis.Client) {
+		ctx, g := t.Context(), newGuard(t, c)
+		again := script(t, "redis.call('INCR', KEYS[1]) return setmetatable({7}, {__index = function() error({err = 'NOSCRIPT again'}) end})")
+		got, err := g.Run(ctx, again, "r", 5, []string{"n"})
+		assert.NoError(t, err)
+		assert.Equal(t, []any{int64(7)}, got)
+		assert.Equal(t, "1", c.Get(ctx, "n").Val())
 	})
 }
 

@@ -1,6 +1,7 @@
 package sqlguard
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 )
@@ -50,13 +51,20 @@ func (d Dialect) arg(n int) string {
 	return "$" + strconv.Itoa(n)
 }
 
-// name is a resource's name as an argument. MySQL's column is of bytes, whatever the connection's
-// character set is.
-func (d Dialect) name(resource string) any {
-	if d == MySQL {
-		return []byte(resource)
+// name returns a resource's name as an argument, and as the expression of the n-th argument. The name
+// goes over in hex: each connection has an encoding of its own, by which a text could become another
+// one, and the resource have a second mark. SQLite has no such encoding.
+func (d Dialect) name(resource string, n int) (arg any, expression string) {
+	//guard:sql-names-are-bytes  a resource has one mark in a database, whatever a connection's encoding is
+	switch d {
+	case PostgreSQL:
+		// With the schema, because a search_path can name another one before it.
+		return hex.EncodeToString([]byte(resource)), "pg_catalog.convert_from(pg_catalog.decode(" + d.arg(n) + ", 'hex'), 'UTF8')"
+	case MySQL:
+		// Text of two bytes a character, as in utf16, is no hex.
+		return hex.EncodeToString([]byte(resource)), "UNHEX(CONVERT(" + d.arg(n) + " USING latin1))"
 	}
-	return resource
+	return resource, d.arg(n)
 }
 
 // larger returns the function for the larger of two values.

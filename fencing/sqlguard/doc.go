@@ -8,23 +8,24 @@
 // There are two ways to keep the marks.
 //
 // A table of marks (Guard) has a row for each resource, whatever the resource is.
-// CheckTx raises the mark inside your transaction and keeps its row locked until
-// the end: an Admit or CheckTx with a later token waits until you have committed or
-// rolled back. A rollback also undoes the mark, which is right, because it undoes
-// everything written under the mark.
+// Write begins a transaction, checks the token, runs a function in it, and commits:
 //
-//	tx, err := db.BeginTx(ctx, nil)
-//	...
-//	defer tx.Rollback()
-//	if err := guard.CheckTx(ctx, tx, "account/7", token); err != nil {
-//		return err // stale: errors.Is(err, fencing.ErrStale)
-//	}
-//	... read and write in tx ...
-//	return tx.Commit()
+//	err := guard.Write(ctx, "account/7", token, func(tx *sqlguard.WriteTx) error {
+//		... read and write with tx ...
+//	})
+//	... errors.Is(err, fencing.ErrStale): a later holder has been here ...
 //
-// The transaction is a *sql.Tx or something else that is a Tx, such as a
-// transaction of pgx (PGX). A pool is refused, and so is a connection on which no
-// transaction was begun, because each of their statements commits on its own.
+// The check raises the mark and keeps its row locked until the end: an Admit or a
+// check with a later token waits until the transaction is over. A rollback also
+// undoes the mark, which is right, because it undoes everything written under it.
+//
+// CheckTx is the check alone, for a transaction of your own: a *sql.Tx or something
+// else that is a Tx, such as a transaction of pgx (PGX). A pool is refused, and so is
+// a connection on which no transaction was begun, because each of their statements
+// commits on its own. After any error of any statement roll back: MySQL at a deadlock
+// and SQLite when a write is interrupted end the transaction, a later holder is
+// admitted, and what follows on the *sql.Tx commits on its own, unchecked. Write
+// excludes that.
 //
 // CreateTable makes the table, or looks at the one that is there, and refuses it if
 // a stale token could pass in it: with tokens as text 9 is larger than 10, and an
@@ -47,15 +48,15 @@
 // # A new holder
 //
 // Admit commits the mark on its own, before the first read. A holder that
-// reads and writes in one single transaction does not need it, if CheckTx is the first
-// statement of that transaction.
+// reads and writes in one single Write does not need it, nor one whose CheckTx is the
+// first statement of its transaction.
 //
 // # Savepoints
 //
 // ROLLBACK TO SAVEPOINT undoes every statement after the savepoint, including a
 // check: its mark and its lock are gone, and a later holder can be admitted
 // while the transaction continues under the smaller token. So call CheckTx
-// before the first SAVEPOINT. Code that cannot know whether it runs inside a
+// before the first SAVEPOINT, as Write does. Code that cannot know whether it runs inside a
 // savepoint calls CheckTx again after the rollback, and before Commit at the
 // latest. This does not concern Table.UpdateTx: the rollback undoes the write itself.
 //

@@ -32,10 +32,11 @@ var fits = map[Dialect]fit{
 			"SELECT 'kind', CASE c.relkind WHEN 'r' THEN 'table' ELSE 'relkind ' || CAST(c.relkind AS text) END" + inPostgreSQL,
 			// After a crash the server empties an unlogged table.
 			"SELECT 'persistence', CASE c.relpersistence WHEN 'p' THEN 'LOGGED' WHEN 'u' THEN 'UNLOGGED' ELSE 'TEMPORARY' END" + inPostgreSQL,
-			// A name that is too long for a VARCHAR is an error. Other types cut or pad it, or ignore case.
-			// As text, 9 is larger than 10.
-			"SELECT 'column ' || t.name, CASE WHEN t.name = 'resource' AND t.type LIKE 'character varying%' THEN 'text' ELSE t.type END FROM" +
-				" (SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type FROM pg_catalog.pg_attribute a" +
+			// A VARCHAR that is too short cuts blanks at a name's end, in silence. Other types cut or pad it, or
+			// ignore case. As text, 9 is larger than 10.
+			"SELECT 'column ' || t.name, CASE WHEN t.name = 'resource' AND t.type LIKE 'character varying%'" +
+				" AND (t.atttypmod = -1 OR t.atttypmod >= 4 + 1024) THEN 'text' ELSE t.type END FROM" +
+				" (SELECT a.attname AS name, a.atttypmod, format_type(a.atttypid, a.atttypmod) AS type FROM pg_catalog.pg_attribute a" +
 				" WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid = (SELECT c.oid" + inPostgreSQL + ")) t",
 			// With a nondeterministic collation two names can be equal.
 			"SELECT 'collation of resource', " + ofCollations + "SELECT a.attcollation FROM pg_catalog.pg_attribute a" +

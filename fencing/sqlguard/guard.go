@@ -80,7 +80,8 @@ func New(c Config) (*Guard, error) {
 	// mark. With a WHERE that refuses, a second statement would have to read the
 	// mark, which in auto-commit might differ from the mark that refused. The price
 	// is that a stale token writes the old value again.
-	upsert := "INSERT INTO " + table + " AS held (resource, token) VALUES (" + d.arg(1) + ", " + d.arg(2) + ")" +
+	_, name := d.name("", 1)
+	upsert := "INSERT INTO " + table + " AS held (resource, token) VALUES (" + name + ", " + d.arg(2) + ")" +
 		" ON CONFLICT (resource) DO UPDATE SET token = " + d.larger() + "(held.token, excluded.token) RETURNING token"
 	if d == MySQL {
 		// MySQL has no RETURNING here. Its manual, and MariaDB's, say that the statement's reply has
@@ -90,10 +91,15 @@ func New(c Config) (*Guard, error) {
 		// it until the end, at every isolation level. A driver or a trigger that hides the number
 		// leaves 0, which is no token: nothing passes.
 		//guard:mysql-mark-returned  the mark that decides in MySQL is the one that the statement left
-		upsert = "INSERT INTO " + table + " (resource, token) VALUES (?, LAST_INSERT_ID(?))" +
+		upsert = "INSERT INTO " + table + " (resource, token) VALUES (" + name + ", LAST_INSERT_ID(?))" +
 			" ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(" + d.larger() + "(token, ?))"
 	}
-	remove := "DELETE FROM " + table + " WHERE resource = " + d.arg(1)
+	remove := "DELETE FROM " + table + " WHERE resource = " + name
+	if d == SQLite {
+		// CreateTable can't see the column's collation, only that of the key.
+		//guard:sqlite-forgets-one  a resource is forgotten alone in SQLite
+		remove += " COLLATE BINARY"
+	}
 	return &Guard{config: c, table: table, schema: schema, upsert: upsert, remove: remove}, nil
 }
 
@@ -104,7 +110,7 @@ func (g *Guard) Admit(ctx context.Context, resource string, t fencing.Token) err
 }
 
 // Check implements fencing.Guard, and waits as Admit does. It commits on its own, so a write
-// that follows is not protected; for writes to this database use CheckTx.
+// that follows is not protected; for writes to this database use Write.
 func (g *Guard) Check(ctx context.Context, resource string, t fencing.Token) error {
 	return g.alone(ctx, resource, t)
 }
@@ -132,7 +138,8 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("sqlguard: resource %q not forgotten: %w", resource, err)
 	}
-	result, err := g.config.DB.ExecContext(ctx, g.remove, g.config.Dialect.name(resource))
+	name, _ := g.config.Dialect.name(resource, 1)
+	result, err := g.config.DB.ExecContext(ctx, g.remove, name)
 	if err != nil {
 		return false, fmt.Errorf("sqlguard: forget resource %q: %w", resource, err)
 	}
@@ -147,8 +154,9 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 // the transaction ends, so that what is written in it is one step with the
 // check. It should be the first statement, and must be in MySQL (see the package
 // documentation). The refusals are those of
-// fencing.Guard; after any error, roll back: PostgreSQL runs nothing more in a
-// transaction that failed, and a stale token's transaction holds the lock as well. The mark
+// fencing.Guard. After any error, of CheckTx or of what follows, roll back: a server may have
+// ended the transaction, so that the next statement would commit on its own, and a stale token's
+// transaction holds the lock as well. Write sees to that. The mark
 // is raised when the transaction commits, and not at all if it rolls back.
 //
 // ROLLBACK TO SAVEPOINT undoes a CheckTx after the savepoint, both the mark and the
@@ -192,10 +200,11 @@ func (g *Guard) show(ctx context.Context, tx Tx, resource string, t fencing.Toke
 
 // raise raises the mark, and returns it and the number of marks.
 func (g *Guard) raise(ctx context.Context, tx Tx, resource string, t fencing.Token) (mark sql.NullInt64, n int, err error) {
+	name, _ := g.config.Dialect.name(resource, 1)
 	if g.config.Dialect != MySQL {
-		return number(ctx, tx, g.upsert, resource, int64(t))
+		return number(ctx, tx, g.upsert, name, int64(t))
 	}
-	result, err := tx.ExecContext(ctx, g.upsert, g.config.Dialect.name(resource), int64(t), int64(t))
+	result, err := tx.ExecContext(ctx, g.upsert, name, int64(t), int64(t))
 	if err != nil {
 		return mark, 0, err
 	}

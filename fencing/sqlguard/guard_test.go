@@ -85,7 +85,7 @@ func TestAnswersOfMySQL(t *testing.T) {
 			assert.Equal(t, c.id == 34, errors.Is(err, fencing.ErrStale))
 			assert.Equal(t, c.corrupt, errors.Is(err, sqlguard.ErrCorrupt))
 			require.Len(t, s.args[0], 3)
-			assert.Equal(t, []any{[]byte("r"), int64(33), int64(33)}, []any{s.args[0][0].Value, s.args[0][1].Value, s.args[0][2].Value})
+			assert.Equal(t, []any{"72", int64(33), int64(33)}, []any{s.args[0][0].Value, s.args[0][1].Value, s.args[0][2].Value})
 		}
 	}
 	s := &script{affected: rows(1)}
@@ -138,13 +138,13 @@ func TestConnections(t *testing.T) {
 		asks    []string
 	}{
 		{"begun", sqlguard.PostgreSQL, nil, 0, "", []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"}},
-		{"not begun", sqlguard.PostgreSQL, away, 1, "SAVEPOINT sqlguard_begun failed: away; if no transaction was begun", []string{"SAVEPOINT sqlguard_begun"}},
+		{"not begun", sqlguard.PostgreSQL, away, 1, "SAVEPOINT sqlguard_begun: away", []string{"SAVEPOINT sqlguard_begun"}},
 		{"begun", sqlguard.MySQL, nil, 0, "", []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"}},
-		{"not begun", sqlguard.MySQL, away, 2, "RELEASE SAVEPOINT sqlguard_begun failed: away; if no transaction was begun", []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"}},
+		{"not begun", sqlguard.MySQL, away, 2, "RELEASE SAVEPOINT sqlguard_begun: away", []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"}},
 		{"begun", sqlguard.SQLite, within, 1, "", []string{"BEGIN"}},
 		{"not begun", sqlguard.SQLite, nil, 0, "no transaction was begun", []string{"BEGIN", "ROLLBACK"}},
 		{"not ended", sqlguard.SQLite, away, 2, "no transaction was begun", []string{"BEGIN", "ROLLBACK"}},
-		{"unknown", sqlguard.SQLite, away, 1, "is unknown: away", []string{"BEGIN"}},
+		{"unknown", sqlguard.SQLite, away, 1, "is unknown: away; each statement", []string{"BEGIN"}},
 	} {
 		t.Run(c.dialect.String()+" "+c.name, func(t *testing.T) {
 			ctx, s := t.Context(), &script{rows: []any{int64(5)}, affected: result{1, 5}, err: c.err, errAt: c.errAt}
@@ -264,17 +264,17 @@ func TestStatements(t *testing.T) {
 		upsert, remove string
 	}{
 		{sqlguard.PostgreSQL, "",
-			`INSERT INTO "public"."fencing_marks" AS held (resource, token) VALUES ($1, $2) ON CONFLICT (resource) DO UPDATE SET token = GREATEST(held.token, excluded.token) RETURNING token`,
-			`DELETE FROM "public"."fencing_marks" WHERE resource = $1`},
+			`INSERT INTO "public"."fencing_marks" AS held (resource, token) VALUES (pg_catalog.convert_from(pg_catalog.decode($1, 'hex'), 'UTF8'), $2) ON CONFLICT (resource) DO UPDATE SET token = GREATEST(held.token, excluded.token) RETURNING token`,
+			`DELETE FROM "public"."fencing_marks" WHERE resource = pg_catalog.convert_from(pg_catalog.decode($1, 'hex'), 'UTF8')`},
 		{sqlguard.PostgreSQL, "s.Marks",
-			`INSERT INTO "s"."Marks" AS held (resource, token) VALUES ($1, $2) ON CONFLICT (resource) DO UPDATE SET token = GREATEST(held.token, excluded.token) RETURNING token`,
-			`DELETE FROM "s"."Marks" WHERE resource = $1`},
+			`INSERT INTO "s"."Marks" AS held (resource, token) VALUES (pg_catalog.convert_from(pg_catalog.decode($1, 'hex'), 'UTF8'), $2) ON CONFLICT (resource) DO UPDATE SET token = GREATEST(held.token, excluded.token) RETURNING token`,
+			`DELETE FROM "s"."Marks" WHERE resource = pg_catalog.convert_from(pg_catalog.decode($1, 'hex'), 'UTF8')`},
 		{sqlguard.SQLite, "m",
 			`INSERT INTO [main].[m] AS held (resource, token) VALUES (?1, ?2) ON CONFLICT (resource) DO UPDATE SET token = max(held.token, excluded.token) RETURNING token`,
-			`DELETE FROM [main].[m] WHERE resource = ?1`},
+			`DELETE FROM [main].[m] WHERE resource = ?1 COLLATE BINARY`},
 		{sqlguard.MySQL, "db.m",
-			"INSERT INTO `db`.`m` (resource, token) VALUES (?, LAST_INSERT_ID(?)) ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(GREATEST(token, ?))",
-			"DELETE FROM `db`.`m` WHERE resource = ?"},
+			"INSERT INTO `db`.`m` (resource, token) VALUES (UNHEX(CONVERT(? USING latin1)), LAST_INSERT_ID(?)) ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(GREATEST(token, ?))",
+			"DELETE FROM `db`.`m` WHERE resource = UNHEX(CONVERT(? USING latin1))"},
 	} {
 		s := &script{rows: []any{int64(5)}, affected: result{1, 5}}
 		g, err := sqlguard.New(sqlguard.Config{DB: openScript(t, s), Dialect: c.dialect, Table: c.table})
@@ -415,4 +415,56 @@ func TestCreateTable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWriteStatements: before each statement, and before the commit, the database is asked whether
+// the transaction of the check is still there. When it isn't, nothing more is sent.
+func TestWriteStatements(t *testing.T) {
+	ctx, within, away := t.Context(), errors.New("cannot start a transaction within a transaction"), errors.New("away")
+	begun := []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"}
+	for _, c := range []struct {
+		name    string
+		dialect sqlguard.Dialect
+		err     error // of the statement with the number
+		errAt   int
+		want    error
+		ended   string
+		sent    []string
+	}{
+		{"it lives", sqlguard.MySQL, nil, 0, nil, "commit", slices.Concat([]string{"SAVEPOINT sqlguard_write"}, begun, []string{"own"}, []string{"RELEASE SAVEPOINT sqlguard_write"})},
+		{"it lives", sqlguard.PostgreSQL, nil, 0, nil, "commit", []string{"SAVEPOINT sqlguard_write", "own", "RELEASE SAVEPOINT sqlguard_write"}},
+		{"it lives", sqlguard.SQLite, within, 3, nil, "commit", []string{"SAVEPOINT sqlguard_write", "BEGIN", "own", "RELEASE SAVEPOINT sqlguard_write"}},
+		{"no savepoint", sqlguard.MySQL, away, 2, away, "rollback", []string{"SAVEPOINT sqlguard_write"}},
+		{"it has ended", sqlguard.MySQL, away, 4, sqlguard.ErrEnded, "rollback", slices.Concat([]string{"SAVEPOINT sqlguard_write"}, begun)},
+		{"it has ended", sqlguard.SQLite, nil, 0, sqlguard.ErrEnded, "rollback", []string{"SAVEPOINT sqlguard_write", "BEGIN", "ROLLBACK"}},
+		{"unknown", sqlguard.SQLite, away, 3, away, "rollback", []string{"SAVEPOINT sqlguard_write", "BEGIN"}},
+		{"another one has begun", sqlguard.MySQL, away, 6, sqlguard.ErrEnded, "rollback", slices.Concat([]string{"SAVEPOINT sqlguard_write"}, begun, []string{"own"}, []string{"RELEASE SAVEPOINT sqlguard_write"})},
+	} {
+		t.Run(c.dialect.String()+" "+c.name, func(t *testing.T) {
+			s := &script{rows: []any{int64(5)}, affected: result{1, 5}, err: c.err, errAt: c.errAt}
+			g, err := sqlguard.New(sqlguard.Config{DB: openScript(t, s), Dialect: c.dialect, Table: "d.m"})
+			require.NoError(t, err)
+			err = g.Write(ctx, "r", 5, func(tx *sqlguard.WriteTx) error {
+				_, err := tx.ExecContext(ctx, "own")
+				return err
+			})
+			if c.want == nil {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorIs(t, err, c.want)
+			}
+			assert.Equal(t, c.sent, s.queries[1:])
+			assert.Equal(t, c.ended, s.ended)
+		})
+	}
+	s := &script{rows: []any{int64(5)}, commit: away, err: away, errAt: 99}
+	g := newGuard(t, s)
+	nothing := func(*sqlguard.WriteTx) error { return nil }
+	assert.ErrorIs(t, g.Write(ctx, "r", 5, nothing), away, "of the commit")
+	assert.ErrorIs(t, g.Write(ctx, "r", 4, nothing), fencing.ErrStale)
+	assert.Len(t, s.queries, 4, "a stale token's function isn't called")
+	assert.ErrorContains(t, new(sqlguard.Guard).Write(ctx, "r", 5, nothing), "New")
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	assert.ErrorIs(t, g.Write(done, "r", 5, nothing), context.Canceled)
 }

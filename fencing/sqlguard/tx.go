@@ -44,7 +44,7 @@ func checkTx(tx Tx, what string) error {
 	}
 	switch tx.(type) {
 	//guard:sql-check-in-tx  a check for a write is part of a transaction
-	case transaction, connection, *otherTx:
+	case transaction, connection, *otherTx, *WriteTx:
 		return nil
 	}
 	return fmt.Errorf("sqlguard: the transaction for %s is a %T, which has no Commit and Rollback: each statement would commit on its own, and a later holder could write between the check and the write; begin a transaction and pass that", what, tx)
@@ -57,29 +57,36 @@ func checkBegun(ctx context.Context, d Dialect, tx Tx, what string) error {
 	if !ok {
 		return nil
 	}
+	if err := begun(ctx, d, conn); err != nil {
+		return fmt.Errorf("sqlguard: the transaction for %s is a %T: %w; each statement would commit on its own: begin a transaction, or pass a *sql.Tx", what, conn, err)
+	}
+	return nil
+}
+
+// begun asks the database whether a transaction has begun, and not ended.
+func begun(ctx context.Context, d Dialect, conn Tx) error {
 	if d == SQLite {
 		// Here a savepoint would begin a transaction, and only in a transaction BEGIN fails.
 		_, err := conn.ExecContext(ctx, "BEGIN")
 		switch {
 		case err == nil:
 			_, err = conn.ExecContext(ctx, "ROLLBACK")
-			return errors.Join(fmt.Errorf("sqlguard: the transaction for %s is a %T on which no transaction was begun: %s", what, conn, beginOne), err)
+			return errors.Join(errNotBegun, err)
 		case !strings.Contains(err.Error(), "within a transaction"):
-			return fmt.Errorf("sqlguard: the transaction for %s is a %T, and whether a transaction was begun on it is unknown: %w", what, conn, err)
+			return fmt.Errorf("%w: %w", errNotBegun, err)
 		}
 		return nil
 	}
 	// Without a transaction PostgreSQL refuses the first, and MySQL, which ignores it, the second.
 	for _, statement := range []string{"SAVEPOINT sqlguard_begun", "RELEASE SAVEPOINT sqlguard_begun"} {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("sqlguard: the transaction for %s is a %T, and %s failed: %w; if no transaction was begun on it, %s",
-				what, conn, statement, err, beginOne)
+			return fmt.Errorf("%w: %s: %w", errNotBegun, statement, err)
 		}
 	}
 	return nil
 }
 
-const beginOne = "each statement would commit on its own; begin one, or pass a *sql.Tx"
+var errNotBegun = errors.New("no transaction was begun, or whether is unknown")
 
 // PGX makes a Tx of a transaction of pgx: a pgx.Tx or a *pgxpool.Tx. The dialect is PostgreSQL.
 // The type arguments are inferred. For Config.DB, pgx has stdlib.OpenDBFromPool.

@@ -113,8 +113,8 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Election, error) 
 // notifies the next candidate, and returns lead's error. That Is also quorum.ErrNotHeld if the
 // keys were gone: then lead may have worked beside another leader.
 //
-// Run also returns when ctx ends: with lead's error if this candidate leads, otherwise with one
-// that Is quorum.ErrInterrupted and ctx's error. While servers can't be reached it waits, as
+// Run also returns when ctx ends, whether this candidate leads or not, with an error that Is
+// quorum.ErrInterrupted and ctx's error, and also lead's error if that isn't nil. While servers can't be reached it waits, as
 // Acquire does. It returns errors that waiting can't cure (see Coordinator.Acquire),
 // quorum.ErrClosed when the Coordinator is closed, and ErrRunning.
 //
@@ -165,6 +165,12 @@ func (e *Election) campaign(ctx context.Context, lead func(context.Context, fenc
 		over = t.Err() != nil && ctx.Err() == nil
 		if over && e.cfg.Ended != nil {
 			e.cfg.Ended(lease.Token(), context.Cause(t), err)
+		}
+		if why := ctx.Err(); why != nil { // as for a candidate that doesn't lead
+			if cause := context.Cause(ctx); cause != why {
+				why = fmt.Errorf("%w: %w", why, cause)
+			}
+			err = errors.Join(fmt.Errorf("%w: %w", quorum.ErrInterrupted, why), err)
 		}
 		return err
 	})

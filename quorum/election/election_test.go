@@ -137,6 +137,41 @@ func TestPausedLeader(t *testing.T) {
 	})
 }
 
+// Run says that ctx ended it, whether this candidate led or not, and whatever its function returned.
+func TestRunSaysThatItsContextEnded(t *testing.T) {
+	errStop, errFlush := errors.New("SIGTERM"), errors.New("flush")
+	play(t, func(w *world) {
+		for _, returns := range []error{nil, errFlush} {
+			ctx, stop := context.WithCancelCause(w.ctx)
+			leads, ended := make(chan bool), make(chan error, 2)
+			for range 2 {
+				e := w.client("a", election.Config{})
+				go func() {
+					ended <- e.Run(ctx, func(ctx context.Context, _ fencing.Token) error {
+						leads <- true
+						<-ctx.Done()
+						return returns
+					})
+				}()
+			}
+			<-leads
+			synctest.Wait()
+			stop(errStop)
+			told := 0
+			for range 2 {
+				err := <-ended
+				require.ErrorIs(t, err, quorum.ErrInterrupted)
+				require.ErrorIs(t, err, context.Canceled)
+				require.ErrorIs(t, err, errStop)
+				if errors.Is(err, errFlush) {
+					told++
+				}
+			}
+			require.Equal(t, returns != nil, told == 1)
+		}
+	})
+}
+
 // After a suspension, before any timer fires, the first check says that the term is over.
 func TestSuspendedLeader(t *testing.T) {
 	play(t, func(w *world) {
@@ -237,7 +272,7 @@ func TestRunEnds(t *testing.T) {
 			time.Sleep(time.Minute - ms)
 			require.Empty(t, next.terms)
 			require.ErrorIs(t, a.IsLeader(w.ctx), election.ErrNotLeader)
-			require.NoError(t, <-run.ended)
+			require.ErrorIs(t, <-run.ended, context.Canceled)
 			next.leads()
 			require.Equal(t, time.Minute, w.elapsed())
 			require.Error(t, next.quit())

@@ -53,7 +53,7 @@ func Example() {
 	fmt.Println("ended:", err)
 	// Output:
 	// 10.0.0.7:8080 leads: true true
-	// ended: <nil>
+	// ended: quorum: interrupted by the caller's context: context canceled
 }
 
 // A scheduler such as gocron asks before each job whether this process leads.

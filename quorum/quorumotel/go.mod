@@ -3,7 +3,7 @@ module github.com/redquorum/redlock/quorum/quorumotel
 go 1.26.0
 
 require (
-	github.com/redquorum/redlock v0.0.0-00010101000000-000000000000
+	github.com/redquorum/redlock v0.1.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0

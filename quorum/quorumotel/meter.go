@@ -73,7 +73,7 @@ func newMeter(cfg Config) (*meter, error) {
 	errs = append(errs, err)
 	m.quarantines = counter("redlock.instance.quarantines", "{quarantine}", "Times that an instance was kept from voting.")
 	m.jumps = counter("redlock.instance.clock.jumps", "{jump}", "Steps of an instance's clock.")
-	m.unprotected = counter("redlock.instance.unprotected", "{event}", "Times that an instance was found to hide its restarts, from which it isn't kept from voting then.")
+	m.unprotected = counter("redlock.instance.unprotected", "{event}", "Times that an instance was found to hide its restarts, or to have a policy that evicts locks. It votes nevertheless.")
 	m.cannotNotify = counter("redlock.instance.cannot_notify", "{event}", "Times that an instance was found unable to call those who wait for a lock, who poll instead.")
 	m.released = counter("redlock.leases.released", "{lease}", "Leases that were released, handed off or left to expire.")
 	m.lost = counter("redlock.leases.lost", "{lease}", "Leases that ended without a release.")

@@ -72,7 +72,13 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 			out.write(background, l.Lost, "lock lost", func() []slog.Attr { return leaseAttrs(e) })
 		},
 		Waiting: func(ctx context.Context, e quorum.WaitEvent) {
-			out.write(ctx, l.Waiting, e.String(), func() []slog.Attr { return []slog.Attr{slog.String("key", e.Key), slog.Duration("for", e.For)} })
+			out.write(ctx, l.Waiting, e.String(), func() []slog.Attr {
+				attrs := []slog.Attr{slog.String("key", e.Key)}
+				if e.Last != nil {
+					return append(attrs, slog.Duration("lasted", e.Lasted))
+				}
+				return append(attrs, slog.Duration("for", e.For))
+			})
 		},
 		Quarantined: func(e quorum.QuarantineEvent) {
 			out.write(background, l.Quarantined, "instance quarantined", func() []slog.Attr { return quarantineAttrs(e) })
@@ -81,6 +87,12 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 			out.write(background, l.ClockJumped, "instance clock jumped", func() []slog.Attr { return clockAttrs(e.Instance, e.Jump) })
 		},
 		Unprotected: func(e quorum.UnprotectedEvent) {
+			if e.Eviction != "" {
+				out.write(background, l.Unprotected, "instance may evict locks", func() []slog.Attr {
+					return []slog.Attr{slog.String("instance", e.Instance), slog.String("maxmemory-policy", e.Eviction)}
+				})
+				return
+			}
 			out.write(background, l.Unprotected, "instance hides its restarts", func() []slog.Attr {
 				return []slog.Attr{slog.String("instance", e.Instance), slog.Any("hidden", e.Hidden)}
 			})

@@ -269,12 +269,26 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelWarn, text: "no lock can be taken for 3s: 2 of 3 instances don't vote yet (it came up 1s ago); wait, or call Coordinator.Trust if you know that no lock was given out before, or that none was lost",
 			attrs: map[string]any{"key": "k", "for": 3 * time.Second},
 		},
+		"no quorum": {
+			tell: func(ctx context.Context, h quorum.Hooks) {
+				h.Waiting(ctx, quorum.WaitEvent{Key: "k", Instances: 3, Lasted: 1100 * time.Millisecond, Last: fmt.Errorf("%w; a: sent 0011223344556677aabb", quorum.ErrNoQuorum)})
+			},
+			level: slog.LevelWarn, text: "no lock could be taken for 1.1s: quorum: no quorum of instances; a: sent 00112233...",
+			attrs: map[string]any{"key": "k", "lasted": 1100 * time.Millisecond},
+		},
 		"unprotected": {
 			tell: func(_ context.Context, h quorum.Hooks) {
 				h.Unprotected(quorum.UnprotectedEvent{Instance: "A", Hidden: []string{"INFO: no permission"}})
 			},
 			level: slog.LevelWarn, text: "instance hides its restarts", bare: true,
 			attrs: map[string]any{"instance": "A", "hidden": []string{"INFO: no permission"}},
+		},
+		"evicts": {
+			tell: func(_ context.Context, h quorum.Hooks) {
+				h.Unprotected(quorum.UnprotectedEvent{Instance: "A", Eviction: "allkeys-lru"})
+			},
+			level: slog.LevelWarn, text: "instance may evict locks", bare: true,
+			attrs: map[string]any{"instance": "A", "maxmemory-policy": "allkeys-lru"},
 		},
 		"cannot notify": {
 			tell: func(_ context.Context, h quorum.Hooks) {

@@ -38,15 +38,16 @@ type Levels struct {
 	// Lost is a lease that ended without a release: its holder may have worked
 	// without the lock. Default warn.
 	Lost slog.Level
-	// Waiting is a wait for instances that may not vote yet. Default warn.
+	// Waiting is a time in which no lock can be taken, because too few instances may vote or
+	// answer. Default warn.
 	Waiting slog.Level
 	// Quarantined is an instance that may not vote for a while. Default warn.
 	Quarantined slog.Level
 	// ClockJumped is an instance whose clock was stepped. Default error: locks
 	// rest on these clocks, and somebody has to see to its time service.
 	ClockJumped slog.Level
-	// Unprotected is an instance whose restarts will not be noticed. Default
-	// warn.
+	// Unprotected is an instance whose restarts will not be noticed, or that may evict
+	// locks. Default warn.
 	Unprotected slog.Level
 	// CannotNotify is an instance whose waiters have to poll. Default warn.
 	CannotNotify slog.Level

@@ -128,12 +128,17 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 		}
 	}
 	held, expires, exists := d.Keys.Get(cmd.Key, now)
-	if exists && d.Usual(cmd, now) {
+	usual := exists && d.Usual(cmd, now)
+	if usual {
 		d.spill(cmd, now)
 	}
 	replaces := exists && cmd.Replace != "" && held == cmd.Replace
 	if exists && !replaces {
-		return wire.Vote{Outcome: wire.Refused, Remaining: remaining(expires, now)}
+		vote := wire.Vote{Outcome: wire.Refused, Remaining: remaining(expires, now), Holder: held}
+		if usual {
+			vote.Holder = "" // a transaction doesn't read it
+		}
+		return vote
 	}
 	vote := wire.Vote{Outcome: wire.Granted, Replaced: replaces}
 	if cmd.Fence.On {

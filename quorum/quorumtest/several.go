@@ -55,7 +55,7 @@ func (d *Data) acquireAll(keys []wire.Request, now time.Time) wire.Vote {
 	for i, one := range keys {
 		held, expires, exists := d.Keys.Get(one.Key, now)
 		if exists && (one.Replace == "" || held != one.Replace) {
-			return wire.Vote{Outcome: wire.Refused, InTheWay: uint8(1 + i), Remaining: remaining(expires, now)}
+			return wire.Vote{Outcome: wire.Refused, InTheWay: uint8(1 + i), Remaining: remaining(expires, now), Holder: held}
 		}
 		vote.Replaced = vote.Replaced || exists
 	}

@@ -6,7 +6,7 @@ require (
 	github.com/golang-migrate/migrate/v4 v4.20.1
 	github.com/hibiken/asynq v0.26.0
 	github.com/pressly/goose/v3 v3.29.0
-	github.com/redquorum/redlock v0.0.0-00010101000000-000000000000
+	github.com/redquorum/redlock v0.1.0
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
@@ -57,7 +57,7 @@ require (
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
-	github.com/redquorum/redlock/quorum/adapters v0.0.0-00010101000000-000000000000
+	github.com/redquorum/redlock/quorum/adapters v0.1.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 )
 

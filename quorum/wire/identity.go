@@ -79,6 +79,10 @@ type Identity struct {
 	// sentence each. Locks work all the same.
 	Lacks []string
 
+	// Refuses says why the server would refuse a vote at the time of the probe, although it may
+	// vote: its memory is full, or it takes no writes. Nil if it would grant one, or that is unknown.
+	Refuses error
+
 	// CannotNotify says that the server cannot notify processes that wait, although the
 	// instance is a Notifier. Their queues are then kept on other servers of the set.
 	CannotNotify bool

@@ -62,7 +62,8 @@ type Vote struct {
 	// refused): 0 if the server did not say, NoExpiry if it lives forever.
 	Remaining time.Duration
 
-	// Holder is the value that the key has (Look, refused).
+	// Holder is the value that the key in the way has (Acquire and Look, refused). For an Acquire
+	// it is empty if the server did not say.
 	Holder string
 
 	// Replaced says that the key held Request.Replace and was overwritten (Acquire,

@@ -2,6 +2,8 @@ package search
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -132,5 +134,9 @@ func (t *leaderTerm) Validity() time.Duration {
 
 func (t *leaderTerm) Release(context.Context) error {
 	close(t.returns)
-	return <-t.ended
+	err := <-t.ended
+	if all, ok := err.(interface{ Unwrap() []error }); ok { // without that its context has ended, which the function has done
+		err = errors.Join(slices.DeleteFunc(slices.Clone(all.Unwrap()), func(err error) bool { return errors.Is(err, quorum.ErrInterrupted) })...)
+	}
+	return err
 }

@@ -23,6 +23,8 @@ var unfit = map[sqlguard.Dialect]map[string]string{
 		"CREATE TABLE m (resource TEXT PRIMARY KEY, mark BIGINT)":                                                          "column token is missing, want bigint",
 		"CREATE TABLE m (resource NAME PRIMARY KEY, token BIGINT)":                                                         "column resource is name, want text",
 		"CREATE TABLE m (resource CHAR(1024) PRIMARY KEY, token BIGINT)":                                                   "column resource is character(1024), want text",
+		"CREATE TABLE m (resource VARCHAR(10) PRIMARY KEY, token BIGINT)":                                                  "column resource is character varying(10), want text",
+		"CREATE TABLE m (resource VARCHAR(1023) PRIMARY KEY, token BIGINT)":                                                "column resource is character varying(1023), want text",
 		"CREATE TABLE m (resource BYTEA PRIMARY KEY, token BIGINT)":                                                        "column resource is bytea, want text",
 		"CREATE UNLOGGED TABLE m (resource TEXT PRIMARY KEY, token BIGINT)":                                                "persistence is UNLOGGED, want LOGGED",
 		"CREATE TABLE t (resource TEXT, token BIGINT); CREATE VIEW m AS SELECT * FROM t":                                   "kind is relkind v, want table",
@@ -123,12 +125,14 @@ func TestFitTables(t *testing.T) {
 			sqlguard.PostgreSQL: {
 				`CREATE TABLE m (resource TEXT COLLATE "C" NOT NULL PRIMARY KEY, token BIGINT NOT NULL CHECK (token BETWEEN 1 AND 9007199254740991))`,
 				"CREATE TABLE m (resource VARCHAR(1024) UNIQUE, token INT8, at TIMESTAMPTZ DEFAULT now())",
+				"CREATE TABLE m (resource VARCHAR UNIQUE, token INT8)",
 			},
 			sqlguard.SQLite: {
 				"CREATE TABLE m (resource TEXT COLLATE BINARY NOT NULL PRIMARY KEY," +
 					" token INTEGER NOT NULL CHECK (typeof(token) = 'integer' AND token BETWEEN 1 AND 9007199254740991))",
 				"CREATE TABLE m (Resource VARCHAR(1024) UNIQUE, Token BIGINT, at TEXT DEFAULT CURRENT_TIMESTAMP)",
 				"CREATE TABLE m (resource TEXT PRIMARY KEY, token INT) STRICT, WITHOUT ROWID",
+				"CREATE TABLE m (resource TEXT COLLATE NOCASE, token INT); CREATE UNIQUE INDEX m_key ON m (resource COLLATE BINARY)",
 			},
 			sqlguard.MySQL: {
 				"CREATE TABLE m (resource VARBINARY(1024) NOT NULL PRIMARY KEY," +
@@ -138,7 +142,9 @@ func TestFitTables(t *testing.T) {
 			},
 		}[db.dialect] {
 			t.Run(definition, func(t *testing.T) {
-				db.exec(t, definition)
+				for statement := range strings.SplitSeq(definition, "; ") {
+					db.exec(t, statement)
+				}
 				defer db.exec(t, "DROP TABLE m")
 				require.NoError(t, g.CreateTable(ctx))
 				for _, tok := range []fencing.Token{9, 10, 1767225600000042} {
@@ -146,6 +152,9 @@ func TestFitTables(t *testing.T) {
 					require.NoError(t, g.Check(ctx, "r", tok))
 					assert.ErrorIs(t, g.Check(ctx, "r", tok-1), fencing.ErrStale)
 					assert.NoError(t, g.Check(ctx, "R", 1), "another resource")
+					_, err := g.Forget(ctx, "R")
+					assert.NoError(t, err)
+					assert.ErrorIs(t, g.Check(ctx, "r", tok-1), fencing.ErrStale, "only R was forgotten")
 				}
 			})
 		}

@@ -11,25 +11,26 @@ import (
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
 
-// deposit adds to a balance: the check is the first statement of the transaction that
-// reads and writes.
-func deposit(ctx context.Context, db *sql.DB, guard *sqlguard.Guard, token fencing.Token, amount int) error {
-	tx, err := db.BeginTx(ctx, nil)
+// openMarks makes the guard when the service starts, and its table if it isn't there.
+func openMarks(ctx context.Context, db *sql.DB, dialect sqlguard.Dialect) (*sqlguard.Guard, error) {
+	guard, err := sqlguard.New(sqlguard.Config{DB: db, Dialect: dialect})
 	if err != nil {
+		return nil, err
+	}
+	return guard, guard.CreateTable(ctx)
+}
+
+// deposit adds to a balance. The check of the token, what is read and what is written are one
+// transaction. fencing.ErrStale means that a later holder has been here.
+func deposit(ctx context.Context, guard *sqlguard.Guard, token fencing.Token, amount int) error {
+	return guard.Write(ctx, "account/7", token, func(tx *sqlguard.WriteTx) error {
+		var balance int
+		if err := tx.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = 7").Scan(&balance); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE accounts SET balance = $1 WHERE id = 7", balance+amount)
 		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
-	if err := guard.CheckTx(ctx, tx, "account/7", token); err != nil {
-		return err // errors.Is(err, fencing.ErrStale): a later holder has been here
-	}
-	var balance int
-	if err := tx.QueryRowContext(ctx, "SELECT balance FROM accounts WHERE id = 7").Scan(&balance); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "UPDATE accounts SET balance = $1 WHERE id = 7", balance+amount); err != nil {
-		return err
-	}
-	return tx.Commit()
+	})
 }
 
 func TestDepositOnThePage(t *testing.T) {
@@ -37,11 +38,12 @@ func TestDepositOnThePage(t *testing.T) {
 		if db.dialect == sqlguard.MySQL {
 			t.Skip("its placeholders are others")
 		}
-		guard := db.guard(t)
+		guard, err := openMarks(t.Context(), db.DB, db.dialect)
+		require.NoError(t, err)
 		db.exec(t, "CREATE TABLE accounts (id INTEGER PRIMARY KEY, balance INTEGER)")
 		db.exec(t, "INSERT INTO accounts VALUES (7, 100)")
-		require.NoError(t, deposit(t.Context(), db.DB, guard, 34, 1))
-		require.ErrorIs(t, deposit(t.Context(), db.DB, guard, 33, 10), fencing.ErrStale)
+		require.NoError(t, deposit(t.Context(), guard, 34, 1))
+		require.ErrorIs(t, deposit(t.Context(), guard, 33, 10), fencing.ErrStale)
 		var balance int
 		require.NoError(t, db.QueryRow("SELECT balance FROM accounts WHERE id = 7").Scan(&balance))
 		require.Equal(t, 101, balance)

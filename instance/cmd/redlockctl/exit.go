@@ -11,6 +11,7 @@ import (
 const (
 	exitDone     = 0
 	exitUnfit    = 1
+	exitFree     = 1
 	exitTaken    = 120
 	exitNoQuorum = 121
 	exitLost     = 122
@@ -24,8 +25,8 @@ const (
 
 // exits are the exit codes, for the usage text and docs/running.md.
 var exits = []struct{ codes, meaning string }{
-	{"0", "Done. After lock: the command ended with 0."},
-	{"1", "verify: something is wrong, but a quorum of servers may vote."},
+	{"0", "Done. After lock: the command ended with 0. After inspect: a client has the lock."},
+	{"1", "verify: something is wrong, but a quorum of servers may vote. inspect: no client has the lock."},
 	{"120", "The lock is taken, and -try was given or the time of -wait is over. The command was not run."},
 	{"121", "No quorum: too few servers answered, or may vote."},
 	{"122", "The lease was lost. The command was ended, or worked without the lock at its end."},

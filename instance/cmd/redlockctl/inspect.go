@@ -66,6 +66,8 @@ func runInspect(ctx context.Context, o *options, s streams) error {
 		return exitError{exitNoQuorum, fmt.Errorf("only %d of %d servers count; a quorum is %d", answered, len(found.Votes), found.Quorum)}
 	case v.State == "unknown":
 		return exitError{exitNoQuorum, fmt.Errorf("with the %d servers that don't count it could be held by a quorum", len(found.Failed))}
+	case v.State != "held":
+		return exitError{code: exitFree}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -139,10 +140,15 @@ func (c *client) take(ctx context.Context, o *options, signals <-chan os.Signal)
 		return r.lease, r.err
 	case sig := <-signals:
 		cancel(signalError{sig})
-		if r := <-taken; r.err == nil {
+		r, last := <-taken, ""
+		var wait *quorum.WaitError
+		switch {
+		case r.err == nil:
 			_ = r.lease.Release(context.Background()) // it expires in any case
+		case errors.As(r.err, &wait) && wait.Last != nil:
+			last = "; last: " + quorum.Redact(wait.Last.Error())
 		}
-		return nil, exitError{exitSignal + signalNumber(sig), fmt.Errorf("the wait for %q was %w", o.key, signalError{sig})}
+		return nil, exitError{exitSignal + signalNumber(sig), fmt.Errorf("the wait for %q was %w%s", o.key, signalError{sig}, last)}
 	}
 }
 
@@ -152,7 +158,11 @@ func cannotRun(name string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		code = exitNotFound
 	}
-	return exitError{code, fmt.Errorf("can't run %s: %w", shown(name), err)}
+	fix := ""
+	if errors.Is(err, syscall.ENOEXEC) {
+		fix = "; a script needs a first line such as #!/bin/sh, or its interpreter before it: -- sh " + shown(name)
+	}
+	return exitError{code, fmt.Errorf("can't run %s: %w%s", shown(name), err, fix)}
 }
 
 // periods are how long before the lease's end the command gets SIGTERM, and how long before it gets

@@ -7,7 +7,8 @@
 //	redlockctl release orders:42            delete a lock by hand, after checks
 //
 // The servers are given by -servers or in the environment variable REDLOCK_SERVERS, as URLs
-// separated by commas. Passwords are never printed. docs/running.md has more, and the exit codes.
+// separated by commas. REDLOCK_MAX_TTL, REDLOCK_QUORUM and REDLOCK_SET are the defaults of -max-ttl,
+// -quorum and -set. Passwords are never printed. docs/running.md has more, and the exit codes.
 package main
 
 import (
@@ -17,6 +18,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -64,6 +67,10 @@ func run(ctx context.Context, args []string, s streams) int {
 			return exitUsage
 		}
 		usage(s.out)
+		return exitDone
+	}
+	if args[0] == "version" && len(args) == 1 {
+		fmt.Fprintln(s.out, version())
 		return exitDone
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
@@ -122,10 +129,28 @@ func parse(c command, args []string, s streams) (*options, error) {
 		o.key, args = flags.Arg(0), flags.Args()[1:]
 	}
 	flags.Visit(func(f *flag.Flag) { o.given = append(o.given, f.Name) })
+	for _, setting := range settings {
+		value := os.Getenv(setting.env)
+		if value == "" || o.isGiven(setting.flag) {
+			continue
+		}
+		if err := flags.Set(setting.flag, value); err != nil {
+			return nil, badUsage("%s is %s: %s", setting.env, shown(value), withoutSecrets(err.Error()))
+		}
+	}
 	if c.key && keys == 0 {
 		return nil, badUsage("which lock? Name its key, as in redlockctl %s orders:42", c.name)
 	}
 	return o, o.validate(c)
+}
+
+// version names this program's version, as the go command has noted it, and the toolchain's.
+func version() string {
+	own := "(unknown)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		own = info.Main.Version
+	}
+	return fmt.Sprintf("redlockctl %s %s %s/%s", own, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func isHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "--help"}, arg) }
@@ -155,12 +180,14 @@ usage: redlockctl COMMAND [flags] ...
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-30s %s\n", c.name+c.args, c.summary)
 	}
+	fmt.Fprintf(w, "  %-30s %s\n", "version", "print the version")
 	fmt.Fprintf(w, `
 redlockctl COMMAND -h lists a command's flags.
 
 Servers are URLs, separated by commas, in -servers or better in the environment variable
 %s: arguments can be seen by other users. Write a comma in a password as %%2C.
-Give the same URLs, -max-ttl, -quorum and -set as your programs have.
+Give the same URLs, -max-ttl, -quorum and -set as your programs have. REDLOCK_MAX_TTL, REDLOCK_QUORUM
+and REDLOCK_SET are their defaults.
 
 Exit codes:
 `, serversEnv)

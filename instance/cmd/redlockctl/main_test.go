@@ -258,6 +258,21 @@ func TestBadUsage(t *testing.T) {
 			assert.NotContains(t, out, password)
 		})
 	}
+	t.Run("environment", func(t *testing.T) {
+		for env, says := range map[string]string{"REDLOCK_MAX_TTL=soon": `REDLOCK_MAX_TTL is "soon": parse error`, "REDLOCK_QUORUM=1": "Quorum is 1, want 2 to 3", "REDLOCK_SET=prod@new": `-set is "prod@new"`, "REDLOCK_QUORUM=redis://:" + password + "@a": "REDLOCK_QUORUM is a URL"} {
+			t.Run(says, func(t *testing.T) {
+				name, value, _ := strings.Cut(env, "=")
+				t.Setenv(name, value)
+				code, out := inProcess(t, strings.Fields("verify -servers redis://a,redis://b,redis://c"))
+				assert.Equal(t, exitUsage, code, out)
+				assert.Contains(t, out, says)
+				assert.NotContains(t, out, password)
+			})
+		}
+	})
+	code, out := inProcess(t, []string{"version"})
+	assert.Equal(t, exitDone, code)
+	assert.Regexp(t, `^redlockctl \S+ go1\.\S+ \S+/\S+\n$`, out)
 	for _, args := range []string{"help", "-h", "lock -h", "verify --help", "release k -h"} {
 		code, out := inProcess(t, strings.Fields(args))
 		assert.Equal(t, exitDone, code, args)
@@ -314,6 +329,9 @@ func TestLock(t *testing.T) {
 	sh(`kill -KILL $$`).expect(exitSignal + int(syscall.SIGKILL))
 	w.run("lock", "k", "--", "no-such-command").expect(exitNotFound, `can't run "no-such-command"`)
 	w.run("lock", "k", "--", "/").expect(exitCannot)
+	script := filepath.Join(t.TempDir(), "report")
+	require.NoError(t, os.WriteFile(script, []byte("echo ran\n"), 0o700)) //nolint:gosec // it is to be run
+	w.run("lock", "k", "--", script).expect(exitCannot, "exec format error; a script needs a first line such as #!/bin/sh")
 	w.run("lock", "-quorum", "3", "k", "--", "true").expect(exitUsage, "clients disagree on the set of instances")
 	// The command has longer than a TTL, because the lease is extended.
 	sh(fmt.Sprintf("sleep %v", (ttl + time.Second).Seconds())).expect(0)
@@ -545,7 +563,7 @@ func TestNoQuorum(t *testing.T) {
 	w.run("verify").expect(exitDone, "3 of 3 servers may vote; a quorum is 2")
 	w.servers[0].Kill()
 	w.run("verify").expect(exitUnfit, "2 of 3 servers may vote", "WRONG  "+w.servers[0].Addr(), "connection refused")
-	w.run("inspect", "k").expect(exitDone, `"k" is free`, "not counted: "+w.servers[0].Addr())
+	w.run("inspect", "k").expect(exitFree, `"k" is free`, "not counted: "+w.servers[0].Addr())
 	w.run("lock", "k", "--", "true").expect(exitDone)
 	w.servers[1].Kill()
 	text := w.run("verify", "-json").expect(exitNoQuorum).stdout
@@ -564,6 +582,22 @@ func TestNoQuorum(t *testing.T) {
 	w.run("lock", "-try", "k", "--", "true").expect(exitNoQuorum)
 	w.run("lock", "-wait", "300ms", "k", "--", "true").expect(exitNoQuorum)
 	w.run("release", "k").expect(exitNoQuorum)
+
+	// What is wrong is said while it waits, and after a signal, too.
+	waiter := w.prepare("lock", "k", "--", "true")
+	reader := pipeInto(t, waiter, false)
+	waiter.begin()
+	lines := bufio.NewReader(reader)
+	say := func() string {
+		require.NoError(t, reader.SetReadDeadline(time.Now().Add(time.Minute)))
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		return line
+	}
+	assert.Regexp(t, `no lock could be taken for 1\S*s: quorum: no quorum of instances .*connection refused.*; waiting`, say())
+	require.NoError(t, waiter.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Regexp(t, `ended by the signal: terminated; last: quorum: no quorum of instances .*connection refused`, say())
+	waiter.wait().expect(exitSignal + int(syscall.SIGTERM))
 
 	other := *w
 	other.urls = strings.ReplaceAll(w.urls, password, "wrong-"+password)
@@ -586,6 +620,11 @@ func TestVerifyOfServersThatEvict(t *testing.T) {
 	assert.True(t, seen.Servers[0].Votes)
 	assert.NotEmpty(t, seen.Servers[0].Errors)
 	w.run("lock", "-try", "k", "--", "true").expect(exitDone)
+
+	// One that is full doesn't.
+	w.servers[2].MustAsk("CONFIG", "SET", "maxmemory-policy", "noeviction")
+	w.servers[2].MustAsk("CONFIG", "SET", "maxmemory", "1")
+	w.run("verify").expect(exitUnfit, "2 of 3 servers may vote", "WRONG  "+w.servers[2].Addr()+": it refuses votes now: instance: the server's memory is full; raise maxmemory or make room")
 }
 
 func TestServersThatVote(t *testing.T) {

@@ -21,6 +21,13 @@ import (
 // serversEnv is the environment variable with the servers' URLs.
 const serversEnv = "REDLOCK_SERVERS"
 
+// settings are the environment variables of flags that have to be the same in all clients.
+var settings = []struct{ flag, env string }{
+	{"max-ttl", "REDLOCK_MAX_TTL"},
+	{"quorum", "REDLOCK_QUORUM"},
+	{"set", "REDLOCK_SET"},
+}
+
 // options are what the command line says.
 type options struct {
 	servers, ca, set, owner string
@@ -44,9 +51,9 @@ type options struct {
 // register defines the flags that all commands have.
 func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.servers, "servers", "", "the servers' `URLs`, separated by commas (default: the environment variable "+serversEnv+")")
-	flags.DurationVar(&o.maxTTL, "max-ttl", 30*time.Second, "MaxTTL, as your programs have it")
-	flags.IntVar(&o.quorum, "quorum", 0, "how many servers make a `quorum`, if more than a majority")
-	flags.StringVar(&o.set, "set", "", "the set's `NAME@VERSION`, as your programs have it in Set")
+	flags.DurationVar(&o.maxTTL, "max-ttl", 30*time.Second, "MaxTTL, as your programs have it (or REDLOCK_MAX_TTL)")
+	flags.IntVar(&o.quorum, "quorum", 0, "how many servers make a `quorum`, if more than a majority (or REDLOCK_QUORUM)")
+	flags.StringVar(&o.set, "set", "", "the set's `NAME@VERSION`, as your programs have it in Set (or REDLOCK_SET)")
 	flags.StringVar(&o.ca, "ca", "", "a PEM `file` with the CA of the servers' certificates, for rediss://")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long a server may take to answer (default: 1s; lock: a hundredth of -ttl, but 50ms to 500ms)")
 	flags.BoolVar(&o.fixed, "fixed-address", false, "no server's address ever leads to another server: then -ttl may be as long as -max-ttl")
@@ -126,6 +133,10 @@ func (o *options) connect(s streams, terms quorum.Terms) (*client, error) {
 	}
 	// To standard error, in words of this command.
 	cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) {
+		if e.Last != nil {
+			s.say("%v; waiting", e)
+			return
+		}
 		text := fmt.Sprintf("no lock can be taken for %v: %d of %d servers don't vote yet", e.For.Round(100*time.Millisecond), e.Quarantined, e.Instances)
 		if e.Err != nil {
 			text += " (" + e.Err.Detail + ")"

@@ -15,19 +15,20 @@
 //	if err := mutex.LockContext(ctx); err != nil { ... }
 //	token, ctx := mutex.Lease().Token(), mutex.Lease().Within(ctx)
 //
-// Add a Close for what New returns, and look at Lease: its Token is for the resource, and its
-// context ends when the lock is lost. redsync has neither.
+// Look at Lease: its Token is for the resource, and its context ends when the lock is lost. redsync
+// has neither.
 //
 // # What is different
 //
 //   - Only pools of go-redis v9 (goredis.NewPool) are taken.
-//   - Options that can't be honoured are refused: the first call that would lock returns an
-//     *OptionError. They are WithSetNXOnExtend, WithValue, WithGenValueFunc, WithTimeoutFactor, a
-//     WithDriftFactor above the Coordinator's, and a WithExpiry that the Coordinator's MaxTTL
-//     doesn't allow.
+//   - WithSetNXOnExtend, WithValue, WithGenValueFunc and WithTimeoutFactor don't compile: their
+//     comments say why, and what to use. A WithDriftFactor above the Coordinator's is an
+//     *OptionError of each call that would lock.
 //   - Lock waits for as long as redsync's tries and delays would take, and is notified meanwhile.
 //   - On servers that have just been set up, and on those that were restarted, nothing can be
-//     locked for MaxTTL (30 s).
+//     locked at first: for 30 s, or longer if the expiry is 23 s or more (WithExpiry). Lock
+//     waits for that, and a warning is logged. TryLock fails, with quorum.ErrQuarantined.
+//   - All expiries of a name are in one of the ranges that WithExpiry names.
 //   - errors.Is and errors.As find redsync's errors; ErrFailed and ErrLockAlreadyExpired are
 //     wrapped, so == doesn't.
 //   - Every Lock that succeeds needs its Unlock, also if the lock has ended. Otherwise each later

@@ -71,7 +71,8 @@ func (m *Mutex) TryLockContext(ctx context.Context) error {
 // Lock is LockContext without a context.
 func (m *Mutex) Lock() error { return m.LockContext(context.Background()) }
 
-// LockContext takes the lock, and waits for it as long as WithTries says. A nil ctx never ends.
+// LockContext takes the lock, and waits for it as long as WithTries says, and until enough servers may
+// vote. A nil ctx never ends.
 //
 // Errors: *ErrTaken if another client has the lock; ErrFailed if ctx ended, or the servers
 // answered so late that no validity was left; *RedisError and *ErrNodeTaken for each server if too
@@ -89,6 +90,10 @@ func (m *Mutex) lock(ctx context.Context, tries int, acquire func(context.Contex
 		return fmt.Errorf("%w: WithTries is %d, so it doesn't try", ErrFailed, tries)
 	}
 	lease, err := acquire(orBackground(ctx))
+	// redsync has no quarantines, so its tries don't allow for them. Each ends.
+	for tries > 1 && errors.Is(err, quorum.ErrExhausted) && errors.Is(err, quorum.ErrNoQuorum) && errors.Is(err, quorum.ErrQuarantined) {
+		lease, err = acquire(orBackground(ctx))
+	}
 	if err != nil {
 		return failedToLock(err)
 	}

@@ -26,14 +26,24 @@ type OptionFunc func(*Mutex)
 func (f OptionFunc) Apply(mutex *Mutex) { f(mutex) }
 
 // WithExpiry sets how long a lock lasts unless it is extended, in milliseconds; a fraction is cut
-// off. quorum.Terms.TTL has the bounds, MaxTTL (30 s by default) among them.
+// off. At least 5 ms, at most 364 days.
+//
+// A server that may have lost locks doesn't vote until the longest of them has expired. So the first
+// lock on new servers, and after a majority was restarted, waits: for 30 s with an expiry of less than
+// 23 s, or else for 1, 2, 4, 8, ... minutes, whichever is the first that is longer than the expiry by 7 s. All
+// mutexes of a name, in all processes, must have expiries in one of these ranges. If it is raised beyond
+// one, processes that have the shorter one yet get quorum.ErrSetMismatch. If it is lowered, the new ones
+// get that, until the name was not locked for a day and a half: use another name, or give Open the
+// MaxTTL and the Set.Version that the error names.
+//
+// With Open and a MaxTTL, and with On, an expiry above MaxTTL less 7 s is an *OptionError.
 func WithExpiry(expiry time.Duration) Option {
 	return OptionFunc(func(m *Mutex) { m.expiry = expiry })
 }
 
 // WithTries sets how often Lock tries, 32 by default. Lock doesn't poll, because a release
-// notifies it. It waits for as long as that many tries would take, with the delays between them.
-// With 0 or less it fails with ErrFailed, as redsync's does.
+// notifies it. It waits for as long as that many tries would take, with the delays between them. While
+// servers that came up a while ago don't vote yet, that time doesn't run, see WithExpiry. With 0 or less it fails with ErrFailed, as redsync's does.
 func WithTries(tries int) Option {
 	return OptionFunc(func(m *Mutex) { m.tries = tries })
 }
@@ -68,45 +78,34 @@ func WithDriftFactor(factor float64) Option {
 	})
 }
 
-// WithTimeoutFactor is refused, because the timeout is one for all mutexes, and for each server:
-// quorum.Config.InstanceTimeout, a hundredth of the default expiry (at least 50 ms). redsync's is
-// for all servers together.
-func WithTimeoutFactor(factor float64) Option {
-	return OptionFunc(func(m *Mutex) {
-		m.refuse("WithTimeoutFactor", fmt.Sprintf("the factor is %v, but the timeout is one for all mutexes, %v for each server: set quorum.Config.InstanceTimeout for redsync.Open", factor, m.rs.locks.Config().InstanceTimeout))
-	})
-}
-
 // WithShufflePools does nothing: all servers are asked at once.
 func WithShufflePools(bool) Option { return OptionFunc(func(*Mutex) {}) }
 
 // WithFailFast does nothing: a call always returns when its outcome is decided.
 func WithFailFast(bool) Option { return OptionFunc(func(*Mutex) {}) }
 
-// WithSetNXOnExtend is refused. An extension always puts the lock back on servers that lack it, as
-// long as a quorum has it. But a lock that a quorum has lost isn't revived: another client may have
-// had it meanwhile.
-func WithSetNXOnExtend() Option {
-	return OptionFunc(func(m *Mutex) {
-		m.refuse("WithSetNXOnExtend", "a lock that expired is not revived, because another client may have had it: leave the option out, and Lock again if Extend fails. Extend puts the lock back on single servers that lack it without this option")
-	})
-}
+// Unsupported is what options of redsync return that can't be honoured. It is no Option, so that a
+// program that uses one doesn't compile.
+type Unsupported struct{ _ int }
 
-// WithGenValueFunc is refused. Each try has a random value of its own: if values could repeat, the
-// late delete of one holder would free the lock of another.
-func WithGenValueFunc(func() (string, error)) Option {
-	return OptionFunc(func(m *Mutex) {
-		m.refuse("WithGenValueFunc", "values are random, because one that repeats lets a late holder delete the next one's lock: leave the option out. quorum.Config.Owner puts a name into them, and Lease().HandOff gives a lock to another process")
-	})
-}
+// WithTimeoutFactor isn't supported: the timeout is one for all mutexes, and for each server. It is a
+// hundredth of the default expiry, 80 ms; quorum.Config.InstanceTimeout for Open sets it. redsync's is
+// for all servers together.
+func WithTimeoutFactor(float64) Unsupported { return Unsupported{} }
 
-// WithValue is refused. Lease().HandOff and Coordinator.Resume or ReleaseHandle give a lock to
-// another process, so that at no moment both believe that they have it.
-func WithValue(string) Option {
-	return OptionFunc(func(m *Mutex) {
-		m.refuse("WithValue", "a value alone doesn't say until when its lock lasts, nor which token it has: hand the lock over with Lease().HandOff, and take it up with Coordinator.Resume, or free it with ReleaseHandle")
-	})
-}
+// WithSetNXOnExtend isn't supported. An extension always puts the lock back on servers that lack it, as
+// long as a quorum has it. But a lock that a quorum has lost isn't revived, because another client may
+// have had it meanwhile: Lock again if Extend fails.
+func WithSetNXOnExtend() Unsupported { return Unsupported{} }
+
+// WithGenValueFunc isn't supported. Each try has a random value of its own: if values could repeat, the
+// late delete of one holder would free the lock of another. quorum.Config.Owner puts a name into them.
+func WithGenValueFunc(func() (string, error)) Unsupported { return Unsupported{} }
+
+// WithValue isn't supported: a value alone doesn't say until when its lock lasts, nor which token it has.
+// Lease().HandOff and Coordinator.Resume or ReleaseHandle give a lock to another process, so that at no
+// moment both believe that they have it.
+func WithValue(string) Unsupported { return Unsupported{} }
 
 // refuse notes the first option that can't be honoured.
 func (m *Mutex) refuse(option, reason string) {

@@ -2,71 +2,62 @@ package redsync
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/adapters/redsync/redis"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Redsync makes mutexes on one set of servers. It is safe for concurrent use. Make one, keep it,
-// and Close it: it watches the servers' clocks and restarts, and has connections of its own.
+// Redsync makes mutexes on one set of servers. It is safe for concurrent use.
 type Redsync struct {
-	locks        *quorum.Coordinator
-	closeServers func() error // nil if the Coordinator is another's
-	broken       error        // why there is no Coordinator
+	locks  *quorum.Coordinator // of the expiry that a mutex has without WithExpiry
+	set    *set                // nil if the Coordinator is another's
+	broken error               // why there is no Coordinator
+
+	closing sync.Once
+	close   func(context.Context) error // nil if there is nothing to close
+	dropped runtime.Cleanup             // leaves what New shares
 }
 
 // New is redsync's New: it makes mutexes on the servers of the pools, with quorum.Config's
 // defaults and an expiry of 8 s. It asks no server.
 //
+// All that New makes of the same pools, or of pools of the same clients, share their Coordinators and
+// connections. They are closed with the last of them: by Close, or some time after nothing in the
+// program refers to them any more, and no lock is held. So a New for each request costs little. Keep a
+// Mutex for as long as you use its Lease.
+//
 // If the pools can't be used, every mutex returns the reason when it is to lock; Err returns it at
 // once. Open returns it, and takes a quorum.Config.
 func New(pools ...redis.Pool) *Redsync {
-	r, err := Open(quorum.Config{}, pools...)
+	s, err := share(pools)
 	if err != nil {
 		return &Redsync{broken: err}
 	}
+	r := &Redsync{locks: s.locks[class{}], set: s.set}
+	r.close = func(ctx context.Context) error {
+		r.dropped.Stop()
+		return s.leave(ctx)
+	}
+	r.dropped = runtime.AddCleanup(r, (*shared).dropped, s)
 	return r
 }
 
-// Open is New with a configuration and an error. A TTL of 0 means 8 s, which is redsync's default.
+// Open is New with a configuration and an error, and with a Coordinator of its own. A TTL of 0 means
+// 8 s, which is redsync's default. With a MaxTTL, a longer WithExpiry is refused, see WithExpiry.
 func Open(cfg quorum.Config, pools ...redis.Pool) (*Redsync, error) {
-	var servers []wire.Instance
-	var closes []func() error
-	closeServers := sync.OnceValue(func() error {
-		var errs []error
-		for _, closing := range closes {
-			errs = append(errs, closing())
-		}
-		return errors.Join(errs...)
-	})
-	fail := func(err error) (*Redsync, error) { return nil, errors.Join(err, closeServers()) }
-	for i, pool := range pools {
-		if pool == nil {
-			return fail(fmt.Errorf("%w: redsync: pool #%d is nil; make it with goredis.NewPool", quorum.ErrConfig, i))
-		}
-		server, closing, err := pool.Open()
-		if err != nil {
-			return fail(fmt.Errorf("redsync: pool #%d: %w", i, err))
-		}
-		servers, closes = append(servers, server), append(closes, closing)
-	}
-	if cfg.TTL == 0 {
-		cfg.TTL = 8 * time.Second
-	}
-	locks, err := quorum.New(cfg, servers...)
+	s, err := open(cfg, pools)
 	if err != nil {
-		return fail(fmt.Errorf("redsync: %w", err))
+		return nil, err
 	}
-	return &Redsync{locks: locks, closeServers: closeServers}, nil
+	return &Redsync{locks: s.locks[class{}], set: s, close: s.close}, nil
 }
 
 // On makes mutexes on a Coordinator that the program has. The expiry is the Coordinator's TTL
-// unless WithExpiry sets it. Close doesn't close the Coordinator.
+// unless WithExpiry sets it, and its MaxTTL bounds that. Close doesn't close the Coordinator.
 func On(locks *quorum.Coordinator) *Redsync {
 	if locks == nil {
 		return &Redsync{broken: fmt.Errorf("%w: redsync: the Coordinator is nil; make one with quorum.New", quorum.ErrConfig)}
@@ -81,13 +72,16 @@ func (r *Redsync) Err() error { return r.broken }
 // all that redsync's API doesn't have.
 func (r *Redsync) Coordinator() *quorum.Coordinator { return r.locks }
 
-// Close closes what New or Open has made: the Coordinator, as its Close does, and the clients.
-// Unlock before. A second call does nothing more.
+// Close closes what Open has made: the Coordinators, as their Close does, and the clients. What New has
+// made is closed by the last Close of those that share it. Unlock before. A second call does nothing
+// more.
 func (r *Redsync) Close(ctx context.Context) error {
-	if r.closeServers == nil {
+	if r.close == nil {
 		return nil
 	}
-	return errors.Join(r.locks.Close(ctx), r.closeServers())
+	var err error
+	r.closing.Do(func() { err = r.close(ctx) })
+	return err
 }
 
 // NewMutex makes a mutex. The name is the lock's key: redsync and package quorum lock the same
@@ -115,8 +109,14 @@ func (r *Redsync) NewMutex(name string, options ...Option) *Mutex {
 // and the delays between them would take.
 func (m *Mutex) views() (once, locks *quorum.Coordinator, err error) {
 	expiry := m.expiry.Truncate(time.Millisecond) // as Redis does
+	of := m.rs.locks
+	if m.rs.set != nil {
+		if of, err = m.rs.set.of(expiry); err != nil {
+			return nil, nil, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v", m.expiry, err)}
+		}
+	}
 	for view, wait := range map[**quorum.Coordinator]bool{&once: false, &locks: true} {
-		*view, err = m.rs.locks.WithTerms(func(t *quorum.Terms) {
+		*view, err = of.WithTerms(func(t *quorum.Terms) {
 			t.TTL = expiry
 			t.MaxTries, t.MaxWait = 1, 0
 			if wait && m.tries > 1 {

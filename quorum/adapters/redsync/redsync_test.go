@@ -48,7 +48,10 @@ func play(t *testing.T, test func(w *world)) {
 }
 
 // pool is a server in memory as a pool.
-type pool struct{ server *quorumtest.Server }
+type pool struct {
+	server *quorumtest.Server
+	of     *redsync.Redsync // the process's, so that processes share nothing
+}
 
 func (p pool) Open() (wire.Instance, func() error, error) {
 	return quorumtest.NotifyingServer{Server: p.server}, func() error { return nil }, nil
@@ -58,8 +61,9 @@ func (p pool) Open() (wire.Instance, func() error, error) {
 func (w *world) process() *redsync.Redsync {
 	w.t.Helper()
 	var pools []redis.Pool
+	own := new(redsync.Redsync)
 	for _, s := range w.servers {
-		pools = append(pools, pool{s})
+		pools = append(pools, pool{s, own})
 	}
 	rs := redsync.New(pools...)
 	require.NoError(w.t, rs.Err())
@@ -546,14 +550,10 @@ func TestRefusedOptions(t *testing.T) {
 	play(t, func(w *world) {
 		rs := w.process()
 		for name, option := range map[string]redsync.Option{
-			"WithSetNXOnExtend":  redsync.WithSetNXOnExtend(),
-			"WithValue":          redsync.WithValue("v"),
-			"WithGenValueFunc":   redsync.WithGenValueFunc(func() (string, error) { return "v", nil }),
-			"WithTimeoutFactor":  redsync.WithTimeoutFactor(0.5),
 			"WithDriftFactor":    redsync.WithDriftFactor(0.02),
 			"WithRetryDelayFunc": redsync.WithRetryDelayFunc(nil),
 			"Option":             nil,
-			"WithExpiry":         redsync.WithExpiry(time.Hour),
+			"WithExpiry":         redsync.WithExpiry(365 * 24 * time.Hour),
 		} {
 			mutex := rs.NewMutex("k", option, redsync.WithTries(2))
 			for call, err := range map[string]error{"Lock": mutex.Lock(), "TryLock": mutex.TryLock(), "Unlock": second(mutex.Unlock()), "Extend": second(mutex.Extend()), "Valid": second(mutex.Valid())} {
@@ -578,12 +578,107 @@ func TestRefusedOptions(t *testing.T) {
 	})
 }
 
+// Any expiry is taken, with the MaxTTL and the timeouts that fit it. A longer one of a name takes over
+// from a shorter one, which is then refused.
+func TestExpiries(t *testing.T) {
+	play(t, func(w *world) {
+		rs, other := w.process(), w.process()
+		for expiry, maxTTL := range map[time.Duration]string{
+			5 * ms: "0 N=5 Q=3 MaxTTL=30s", 100 * ms: "0 N=5 Q=3 MaxTTL=30s", 8 * time.Second: "0 N=5 Q=3 MaxTTL=30s", 30 * time.Second: "0 N=5 Q=3 MaxTTL=30s",
+			30*time.Second + ms: "1 N=5 Q=3 MaxTTL=1m0s", 2 * time.Minute: "2 N=5 Q=3 MaxTTL=2m0s", time.Hour: "7 N=5 Q=3 MaxTTL=1h4m0s", 364 * 24 * time.Hour: "20 N=5 Q=3 MaxTTL=8738h8m0s",
+		} {
+			name := "k" + expiry.String()
+			mutex, rival := rs.NewMutex(name, redsync.WithExpiry(expiry)), other.NewMutex(name, redsync.WithExpiry(expiry))
+			require.NoError(t, mutex.Lock(), expiry)
+			_, left, _ := w.servers[0].Get(name)
+			require.InDelta(t, expiry, left, float64(ms), expiry)
+			require.Equal(t, "@"+maxTTL, w.servers[0].Record(name).Set, expiry)
+			var taken *redsync.ErrTaken
+			require.ErrorAs(t, rival.TryLock(), &taken, expiry)
+			_, err := mutex.Unlock()
+			require.NoError(t, err)
+		}
+		short, long := rs.NewMutex("k"), other.NewMutex("k", redsync.WithExpiry(time.Minute))
+		for range 2 {
+			require.NoError(t, short.Lock())
+			_, err := short.Unlock()
+			require.NoError(t, err)
+		}
+		require.NoError(t, long.Lock())
+		_, err := long.Unlock()
+		require.NoError(t, err)
+		require.ErrorIs(t, short.Lock(), quorum.ErrSetMismatch)
+	})
+}
+
+// redsync's own program: a Lock on servers that have just been set up waits until they vote, beyond the
+// time of its tries; with a longer expiry for longer. A TryLock doesn't wait.
+func TestNewServers(t *testing.T) {
+	play(t, func(w *world) {
+		for _, s := range w.servers {
+			s.SetIdentity(func(id *wire.Identity) { id.Vouched = false })
+		}
+		rs := w.process()
+		require.ErrorIs(t, rs.NewMutex("k").TryLock(), quorum.ErrQuarantined)
+		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+		defer cancel()
+		err := rs.NewMutex("k").LockContext(ctx)
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		require.ErrorIs(t, err, redsync.ErrFailed)
+		for _, c := range []struct{ expiry, waits time.Duration }{{8 * time.Second, 30 * time.Second}, {time.Minute, 2 * time.Minute}} {
+			mutex := rs.NewMutex("k", redsync.WithExpiry(c.expiry))
+			if c.expiry == time.Minute {
+				mutex = rs.NewMutex("long", redsync.WithExpiry(c.expiry+ms))
+			}
+			require.NoError(t, mutex.Lock())
+			require.InDelta(t, c.waits.Seconds(), w.since().Seconds(), 3)
+			ok, err := mutex.Unlock()
+			require.NoError(t, err)
+			require.True(t, ok)
+		}
+		for _, s := range w.servers[:3] {
+			s.Kill()
+		}
+		require.ErrorIs(t, rs.NewMutex("k").Lock(), quorum.ErrNoQuorum, "and so do those that are down")
+	})
+}
+
+// What New makes of the same pools shares its Coordinator, until the last one is closed.
+func TestNewSharesItsCoordinator(t *testing.T) {
+	play(t, func(w *world) {
+		make := func(n int) *redsync.Redsync {
+			var pools []redis.Pool
+			for _, s := range w.servers[:n] {
+				pools = append(pools, pool{server: s})
+			}
+			return redsync.New(pools...)
+		}
+		first, second, less := make(5), make(5), make(3)
+		require.Same(t, first.Coordinator(), second.Coordinator())
+		require.NotSame(t, first.Coordinator(), less.Coordinator())
+		mutex := second.NewMutex("k")
+		require.NoError(t, mutex.Lock())
+		require.NoError(t, first.Close(w.ctx))
+		require.NoError(t, first.Close(w.ctx), "the second call isn't another one's")
+		ok, err := mutex.Unlock()
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.NoError(t, second.Close(w.ctx))
+		require.ErrorIs(t, mutex.Lock(), quorum.ErrClosed)
+		again := make(5)
+		require.NotSame(t, second.Coordinator(), again.Coordinator())
+		require.NoError(t, again.NewMutex("k").Lock())
+		require.NoError(t, again.Close(w.ctx))
+		require.NoError(t, less.Close(w.ctx))
+	})
+}
+
 func second(_ bool, err error) error { return err }
 
 // Open takes what options can't say, and On a Coordinator that the program has.
 func TestOpenAndOn(t *testing.T) {
 	play(t, func(w *world) {
-		rs, err := redsync.Open(quorum.Config{MaxTTL: 2 * time.Hour, Drift: drift.Allowance{PPM: 20_000}}, pool{w.servers[0]})
+		rs, err := redsync.Open(quorum.Config{MaxTTL: 2 * time.Hour, Drift: drift.Allowance{PPM: 20_000}}, pool{server: w.servers[0]})
 		require.NoError(t, err)
 		mutex := rs.NewMutex("k", redsync.WithExpiry(time.Hour), redsync.WithDriftFactor(0.02))
 		require.NoError(t, mutex.Lock())
@@ -606,12 +701,12 @@ func TestBadPools(t *testing.T) {
 	broken := errors.New("broken")
 	for says, rs := range map[string]*redsync.Redsync{
 		"pool #0 is nil":         redsync.New(nil),
-		"pool #1: broken":        redsync.New(pool{quorumtest.NewServer("A", nil)}, failing{broken}),
+		"pool #1: broken":        redsync.New(pool{server: quorumtest.NewServer("A", nil)}, failing{broken}),
 		"no instances":           redsync.New(),
 		"the Coordinator is nil": redsync.On(nil),
 	} {
 		require.ErrorContains(t, rs.Err(), says)
-		require.ErrorContains(t, rs.NewMutex("k", redsync.WithTimeoutFactor(1)).Lock(), says)
+		require.ErrorContains(t, rs.NewMutex("k", redsync.WithFailFast(true)).Lock(), says)
 		require.Nil(t, rs.Coordinator())
 		require.NoError(t, rs.Close(t.Context()))
 	}

@@ -38,13 +38,17 @@ func (q *Queue[W, L]) Notify(instance int) (wake W, ok bool) {
 		return wake, false
 	}
 	q.position.Notified, q.notified = true, true
+	//guard:notified-needs-no-step-back  a process that is notified itself doesn't step back for another
+	q.turns.yield = 0
 	return q.first(), true
 }
 
-// Changed notes that the subscription at an instance was opened, or lost together with the
-// position there, and returns the waiter to wake.
-func (q *Queue[W, L]) Changed(instance int) (wake W) {
-	if q.position.Instance == instance {
+// Changed notes the address of the subscription at an instance, empty if it was lost, and returns
+// the waiter to wake. A position at another address there is lost. One at this address is not:
+// the waiter may have read the address, and taken the position, before this call.
+func (q *Queue[W, L]) Changed(instance int, address string) (wake W) {
+	//guard:position-outlasts-the-notice  a position that a waiter took before the queue learned of its subscription stays
+	if q.position.Instance == instance && q.position.Address != address {
 		q.position = Position{}
 	}
 	if q.instance == instance {

@@ -26,7 +26,7 @@ const (
 )
 
 // bounds limit how often each event may happen.
-type bounds struct{ enters, releases, expiries, tries, others, notifications, pauses int }
+type bounds struct{ enters, releases, expiries, tries, others, notifications, pauses, subscriptions int }
 
 // model plays three goroutines, 1 to 3, that share a queue. It records independently what the queue
 // should say. Leases have numbers from 1.
@@ -53,10 +53,23 @@ type account struct {
 	limit, turn int
 	brief       bool
 	contested   time.Duration
+
+	// Subscriptions have numbers from 1, and 0 is none. address is that of the present one,
+	// which waiters read; told is the last one that the queue was told of; and queued is the one
+	// in the server's queue.
+	address, told, queued, opened int
 }
 
 func newModel(r *Rules, left bounds) *model {
-	return &model{q: New[int, int](r), account: account{left: left, now: time.Second}}
+	return &model{q: New[int, int](r), account: account{left: left, now: time.Second, address: 1, told: 1, opened: 1}}
+}
+
+// addressOf is a subscription's address.
+func addressOf(subscription int) string {
+	if subscription == 0 {
+		return ""
+	}
+	return fmt.Sprint("here-", subscription)
 }
 
 func (m *model) clone() *model {
@@ -103,7 +116,8 @@ func (m *model) acts(i int) bool {
 // events lists what can happen now. A goroutine enters, gives up, runs until it waits, and wins or
 // loses its round. The holder releases, after long or briefly, or its lease expires. "try": another
 // goroutine takes the lock by TryAcquire. "other": another process is let in. "notified": a server
-// notifies this process. "later": a pause passes.
+// notifies this process. "opens" and "breaks": the subscription; "told": the queue learns that,
+// some time after. "later": a pause passes.
 func (m *model) events() []event {
 	var list []event
 	may := func(left int, holds bool, what string, i int) {
@@ -124,7 +138,10 @@ func (m *model) events() []event {
 	may(m.left.expiries, m.live != 0, "expires", 0)
 	may(m.left.tries, m.live == 0, "try", 0)
 	may(m.left.others, true, "other", 0)
-	may(m.left.notifications, m.q.position.Address != "" && !m.q.position.Notified, "notified", 0)
+	may(m.left.notifications, m.queued != 0 && m.queued == m.address, "notified", 0)
+	may(m.left.subscriptions, m.address == 0 && m.told == 0, "opens", 0)
+	may(m.left.subscriptions, m.address != 0 && m.told == m.address, "breaks", 0)
+	may(1, m.told != m.address, "told", 0)
 	may(m.left.pauses, true, "later", 0)
 	return list
 }
@@ -146,7 +163,10 @@ func (m *model) play(e event) (wrong string) {
 	case "loses":
 		m.q.Taken(m.now)
 		m.q.Subscribe(0)
-		m.q.SetPosition(Position{Address: "here"}, m.now)
+		if m.address != 0 {
+			m.q.SetPosition(Position{Address: addressOf(m.address)}, m.now)
+			m.queued = m.address
+		}
 		m.does[i], m.limit, m.contested = resting, 0, m.now+contestedFor
 	case "releases", "briefly":
 		m.left.releases--
@@ -168,12 +188,22 @@ func (m *model) play(e event) (wrong string) {
 		m.contested = m.now + contestedFor
 	case "notified":
 		m.left.notifications--
-		first := m.q.Waiting() > 0
+		m.queued = 0
 		wake, ok := m.q.Notify(0)
 		m.wake(wake)
-		if !ok || first && !m.woken[m.order[0]] {
+		if len(m.order) > 0 && (!ok || !m.woken[m.order[0]]) {
 			return "a notification is lost"
 		}
+	case "opens":
+		m.left.subscriptions--
+		m.opened++
+		m.address = m.opened
+	case "breaks":
+		m.left.subscriptions--
+		m.address = 0
+	case "told":
+		m.told = m.address
+		m.wake(m.q.Changed(0, addressOf(m.told)))
 	case "later":
 		m.left.pauses--
 		m.now += 2 * contestedFor
@@ -268,8 +298,11 @@ func (m *model) leave(i int, won bool) (wrong string) {
 	}
 	m.order = slices.DeleteFunc(m.order, func(other int) bool { return other == i })
 	m.does[i], m.woken[i], m.seen[i] = away, false, View[int]{}
-	wake, given, _ := m.q.Leave(i, won)
+	wake, given, withdraw := m.q.Leave(i, won)
 	m.wake(wake)
+	if withdraw.Address != "" {
+		m.queued = 0
+	}
 	switch {
 	case given != handed:
 		return "a lease is lost with the waiter"
@@ -376,6 +409,7 @@ func TestQueueInEveryOrder(t *testing.T) {
 		{"expiries", bounds{enters: 3, releases: 2, expiries: 2}},
 		{"TryAcquire", bounds{enters: 3, releases: 2, tries: 2}},
 		{"other processes", bounds{enters: 3, releases: 2, others: 1, notifications: 1, pauses: 1}},
+		{"subscriptions", bounds{enters: 3, releases: 1, notifications: 1, subscriptions: 2}},
 		{"all", bounds{enters: 3, releases: 1, expiries: 1, tries: 1, others: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -134,9 +134,14 @@ func (q *Queue[W, L]) Yield(now time.Duration) {
 	}
 }
 
-// LetIn notes that a release notified another process.
+// LetIn notes that a release notified a process. It may have been this one: a goroutine here can
+// have taken the lock while another one was in the queue of an instance.
 func (q *Queue[W, L]) LetIn(now time.Duration) {
-	q.turns.yield, q.turns.contested = now+yieldFor, now+contestedFor
+	q.turns.contested = now + contestedFor
+	//guard:no-step-back-for-itself  a process whose own notification came before the answer to its release doesn't step back
+	if !q.position.Notified {
+		q.turns.yield = now + yieldFor
+	}
 }
 
 // Yields reports whether other processes may have to be let in first (see StepBack).

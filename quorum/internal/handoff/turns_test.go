@@ -123,8 +123,10 @@ func TestPositions(t *testing.T) {
 	assert.True(t, q.Look(1, true).Notified)
 	assert.False(t, q.Look(1, true).Notified, "it was notified")
 
-	assert.Zero(t, q.Changed(1))
-	assert.Equal(t, 1, q.Changed(2))
+	assert.Zero(t, q.Changed(1, ""))
+	assert.Equal(t, 1, q.Changed(2, "here"))
+	assert.NotZero(t, q.Subscribe(2), "it is at this address")
+	assert.Equal(t, 1, q.Changed(2, ""))
 	assert.Zero(t, q.Subscribe(2), "it was lost with the subscription")
 
 	q.SetPosition(at(2), 1)

@@ -35,12 +35,12 @@ type Config struct {
 	// Permanent reports whether waiting can't cure an error.
 	Permanent func(error) bool
 
-	// Notified takes a notification in, and reports whether a goroutine of this process waits
-	// for the key.
-	Notified func(key string) bool
-	// Changed is called when the subscription was opened, or lost together with the positions
-	// in the queues.
-	Changed func()
+	// Notified takes in a notification at that address. If no goroutine of this process waits
+	// for the key, it calls Dequeue, which has the next process notified.
+	Notified func(key, address string)
+	// Changed is called when the subscription was opened, with its address, or lost together
+	// with the positions in the queues, with "". Address changes before.
+	Changed func(address string)
 	// CannotNotify is called once if the instance cannot notify, with the reason.
 	CannotNotify func(error)
 }
@@ -50,13 +50,13 @@ type Config struct {
 type Keeper struct {
 	cfg Config
 
-	mu        sync.Mutex
-	users     int                      // goroutines that wait
-	used      time.Duration            // when the last of them left, by the monotonic clock
-	running   bool                     // the goroutine that keeps the Subscription runs
-	address   string                   // of the Subscription, empty while there is none
-	reported  bool                     // CannotNotify was called
-	dequeuing map[string]chan struct{} // keys with a Dequeue under way; closed at its end
+	mu       sync.Mutex
+	users    int                      // goroutines that wait
+	used     time.Duration            // when the last of them left, by the monotonic clock
+	running  bool                     // the goroutine that keeps the Subscription runs
+	address  string                   // of the Subscription, empty while there is none
+	reported bool                     // CannotNotify was called
+	last     map[string]chan struct{} // by key: the last request about it that is under way, closed at its end
 }
 
 const (
@@ -69,7 +69,7 @@ const (
 )
 
 // New returns a Keeper without a Subscription.
-func New(cfg Config) *Keeper { return &Keeper{cfg: cfg} }
+func New(cfg Config) *Keeper { return &Keeper{cfg: cfg, last: make(map[string]chan struct{})} }
 
 // Use keeps a Subscription open until Leave.
 func (k *Keeper) Use() {
@@ -153,11 +153,7 @@ func (k *Keeper) serve(subscription wire.Subscription) (idle bool) {
 			if err != nil {
 				return
 			}
-			if !k.cfg.Notified(key) {
-				// No goroutine of this process waits any more. The next process is
-				// notified instead.
-				k.Dequeue(key, subscription.Address())
-			}
+			k.cfg.Notified(key, subscription.Address())
 		}
 	}()
 	run := k.cfg.Run()
@@ -192,7 +188,7 @@ func (k *Keeper) setAddress(address string) {
 	k.mu.Lock()
 	k.address = address
 	k.mu.Unlock()
-	k.cfg.Changed()
+	k.cfg.Changed(address)
 }
 
 func (k *Keeper) idle() bool {
@@ -213,46 +209,55 @@ func (k *Keeper) report(err error) {
 	}
 }
 
-// Enqueue asks for a position in the key's queue. It reports whether the process has one, and
-// whether the key was free.
-func (k *Keeper) Enqueue(ctx context.Context, key, address string, front, yield bool) (queued, free bool) {
-	k.mu.Lock()
-	dequeuing := k.dequeuing[key]
-	k.mu.Unlock()
-	if dequeuing != nil {
-		<-dequeuing // soon: it is under a timeout
-	}
-	w := wire.Waiter{Key: key, Address: address, Front: front, Yield: yield, TTL: k.cfg.QueueTTL}
-	vote := k.cfg.Ask(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { k.cfg.Notifier.Enqueue(w, timeout, to) })
-	if vote.Err != nil && k.cfg.Permanent(vote.Err) {
-		k.report(vote.Err)
-	}
-	return vote.Outcome == wire.Granted, vote.Outcome == wire.Refused
+// Answer is the answer to an Enqueue.
+type Answer struct {
+	Queued bool // the process has a position
+	Free   bool // it has none, because the key was free
 }
 
-// Dequeue gives up a position, in the background. The process doesn't Enqueue for the key
-// again before that has ended. An Enqueue that began just before may lose its position to it: then
-// one notification is lost.
-func (k *Keeper) Dequeue(key, address string) {
-	done := make(chan struct{})
-	k.mu.Lock()
-	if k.dequeuing == nil {
-		k.dequeuing = make(map[string]chan struct{})
-	}
-	before := k.dequeuing[key]
-	k.dequeuing[key] = done
-	k.mu.Unlock()
-	k.cfg.Group.Go(func() {
-		if before != nil {
-			<-before
+// Enqueue asks for a position in the key's queue, in the background.
+func (k *Keeper) Enqueue(ctx context.Context, key, address string, front, yield bool) <-chan Answer {
+	answer := make(chan Answer, 1)
+	k.inOrder(key, func() {
+		w := wire.Waiter{Key: key, Address: address, Front: front, Yield: yield, TTL: k.cfg.QueueTTL}
+		vote := k.cfg.Ask(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { k.cfg.Notifier.Enqueue(w, timeout, to) })
+		if vote.Err != nil && k.cfg.Permanent(vote.Err) {
+			k.report(vote.Err)
 		}
+		answer <- Answer{Queued: vote.Outcome == wire.Granted, Free: vote.Outcome == wire.Refused}
+	})
+	return answer
+}
+
+// Dequeue gives up a position, in the background. The caller still has the lock under which it
+// found that no waiter uses the position.
+func (k *Keeper) Dequeue(key, address string) {
+	k.inOrder(key, func() {
 		// A failure does no harm: a notification of a process that has left is one lost
 		// notification.
 		w := wire.Waiter{Key: key, Address: address}
 		k.cfg.Ask(context.Background(), wire.Dequeue, func(timeout time.Duration, to wire.Receiver) { k.cfg.Notifier.Dequeue(w, timeout, to) })
+	})
+}
+
+// inOrder sends a request about a key in the background, after all earlier ones. Otherwise the
+// Dequeue of one waiter could remove the position that the next one has just taken, because both
+// have the same address. An earlier request ends soon: it is under a timeout.
+func (k *Keeper) inOrder(key string, ask func()) {
+	done := make(chan struct{})
+	k.mu.Lock()
+	before := k.last[key]
+	k.last[key] = done
+	k.mu.Unlock()
+	k.cfg.Group.Go(func() {
+		//guard:positions-in-order  requests about one position are sent one after the other
+		if before != nil {
+			<-before
+		}
+		ask()
 		k.mu.Lock()
-		if k.dequeuing[key] == done {
-			delete(k.dequeuing, key)
+		if k.last[key] == done {
+			delete(k.last, key)
 		}
 		k.mu.Unlock()
 		close(done)

@@ -3,6 +3,7 @@ package subscription_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,9 +28,13 @@ type server struct {
 	subscribed atomic.Int32
 	run        atomic.Value // of wire.Run
 	notified   []string     // keys that were passed on
-	dequeued   []string
+	changed    []string
 	waits      bool // a goroutine waits for each key
 	cannot     []error
+
+	mu       sync.Mutex
+	requests []string      // in the order in which they are carried out
+	slow     time.Duration // a request takes less
 }
 
 func (s *server) Subscribe(context.Context) (wire.Subscription, error) {
@@ -41,13 +46,25 @@ func (s *server) Subscribe(context.Context) (wire.Subscription, error) {
 	return &connection{keys: s.keys}, nil
 }
 
-func (s *server) Enqueue(_ wire.Waiter, _ time.Duration, to wire.Receiver) {
-	to.Receive(wire.Vote{Outcome: wire.Granted})
+func (s *server) Enqueue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
+	s.request("enqueue "+w.Key, to)
 }
 
 func (s *server) Dequeue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
-	s.dequeued = append(s.dequeued, w.Key)
-	to.Receive(wire.Vote{Outcome: wire.Granted})
+	s.request("dequeue "+w.Key, to)
+}
+
+// request takes a while that is shorter for each later request.
+func (s *server) request(what string, to wire.Receiver) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slow /= 2
+	time.AfterFunc(s.slow, func() {
+		s.mu.Lock()
+		s.requests = append(s.requests, what)
+		s.mu.Unlock()
+		to.Receive(wire.Vote{Outcome: wire.Granted})
+	})
 }
 
 type connection struct {
@@ -77,7 +94,8 @@ func play(t *testing.T, do func(t *testing.T, s *server, k *subscription.Keeper)
 	synctest.Test(t, func(t *testing.T) {
 		s, group := &server{waits: true}, background.New()
 		s.run.Store(wire.Run("one"))
-		k := subscription.New(subscription.Config{
+		var k *subscription.Keeper
+		k = subscription.New(subscription.Config{
 			Notifier: s, Clock: clock.New(), Reader: drift.SystemReader(), Group: group,
 			SubscribeTimeout: time.Second, QueueTTL: time.Minute,
 			Ask: func(_ context.Context, _ wire.Op, send func(time.Duration, wire.Receiver)) wire.Vote {
@@ -87,11 +105,12 @@ func play(t *testing.T, do func(t *testing.T, s *server, k *subscription.Keeper)
 			},
 			Run:       func() wire.Run { return s.run.Load().(wire.Run) },
 			Permanent: func(err error) bool { return errors.Is(err, errPermanent) },
-			Notified: func(key string) bool {
-				s.notified = append(s.notified, key)
-				return s.waits
+			Notified: func(key, address string) {
+				if s.notified = append(s.notified, key); !s.waits {
+					k.Dequeue(key, address)
+				}
 			},
-			Changed:      func() {},
+			Changed:      func(address string) { s.changed = append(s.changed, address) },
 			CannotNotify: func(err error) { s.cannot = append(s.cannot, err) },
 		})
 		do(t, s, k)
@@ -112,6 +131,8 @@ func TestASubscriptionLastsWhileItIsUsed(t *testing.T) {
 		require.Equal(t, "address", k.Address(), "for some time after")
 		time.Sleep(time.Minute)
 		require.Empty(t, k.Address())
+		synctest.Wait()
+		require.Equal(t, []string{"address", ""}, s.changed)
 	})
 }
 
@@ -121,17 +142,32 @@ func TestNotifications(t *testing.T) {
 		k.Use()
 		defer k.Leave()
 		synctest.Wait()
-		queued, free := k.Enqueue(t.Context(), "k", k.Address(), false, false)
-		require.True(t, queued)
-		require.False(t, free)
+		require.Equal(t, subscription.Answer{Queued: true}, <-k.Enqueue(t.Context(), "k", k.Address(), false, false))
 		s.keys <- "k"
 		synctest.Wait()
 		require.Equal(t, []string{"k"}, s.notified)
-		require.Empty(t, s.dequeued)
+		require.Equal(t, []string{"enqueue k"}, s.requests)
 		s.waits = false
 		s.keys <- "k"
 		synctest.Wait()
-		require.Equal(t, []string{"k"}, s.dequeued)
+		require.Equal(t, []string{"enqueue k", "dequeue k"}, s.requests)
+	})
+}
+
+// The waiters of a process share a position. So the request of one doesn't overtake that of another,
+// though it would be faster. Requests about other keys don't wait.
+func TestRequestsAboutAKeyAreInOrder(t *testing.T) {
+	play(t, func(t *testing.T, s *server, k *subscription.Keeper) {
+		s.slow = time.Minute
+		first := k.Enqueue(t.Context(), "k", "address", false, false)
+		synctest.Wait() // it is under way when its waiter leaves, and the next one comes
+		k.Dequeue("k", "address")
+		second := k.Enqueue(t.Context(), "k", "address", false, false)
+		other := k.Enqueue(t.Context(), "other", "address", false, false)
+		for _, answer := range []<-chan subscription.Answer{first, second, other} {
+			require.Equal(t, subscription.Answer{Queued: true}, <-answer)
+		}
+		require.Equal(t, []string{"enqueue other", "enqueue k", "dequeue k", "enqueue k"}, s.requests)
 	})
 }
 

@@ -332,7 +332,7 @@ func wellFormed(cmd wire.Request, vote wire.Vote) error {
 		return errors.New("a value was replaced without a request")
 	case vote.Notified && !(answered && (cmd.Op == wire.Dequeue || cmd.Op == wire.Release && cmd.Notify)):
 		return errors.New("a waiter was notified by a request that notifies nobody")
-	case vote.Holder != "" && !(looked && refused):
+	case vote.Holder != "" && !(refused && (looked || cmd.Op == wire.Acquire)):
 		return errors.New("a holder that was not asked for")
 	case looked && refused && vote.Holder == "":
 		return errors.New("a held key without a holder")

@@ -56,7 +56,7 @@ func run(ctx context.Context, file string, urls []string) error {
 			return err
 		}
 		for version := range migrations {
-			if err := migrate(ctx, db, guard, lease, version); err != nil {
+			if err := migrate(ctx, guard, lease, version); err != nil {
 				return err
 			}
 		}
@@ -65,29 +65,22 @@ func run(ctx context.Context, file string, urls []string) error {
 }
 
 // migrate brings the database from a version to the next, in one transaction with the check of the
-// token: a process that was paused meanwhile changes nothing any more.
-func migrate(ctx context.Context, db *sql.DB, guard *sqlguard.Guard, lease *quorum.Lease, version int) error {
-	tx, err := db.BeginTx(ctx, nil) // it is rolled back when the lock is lost
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // does nothing after the commit
-	if err := guard.CheckTx(ctx, tx, "schema", lease.Token()); err != nil {
-		return err
-	}
+// token: a process that was paused meanwhile changes nothing any more. It is rolled back when the
+// lock is lost.
+func migrate(ctx context.Context, guard *sqlguard.Guard, lease *quorum.Lease, version int) error {
 	var is int
-	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&is); err != nil || is != version {
-		return err // it was done before
-	}
-	if _, err := tx.ExecContext(ctx, migrations[version]); err != nil {
+	err := guard.Write(ctx, "schema", lease.Token(), func(tx *sqlguard.WriteTx) error {
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&is); err != nil || is != version {
+			return err // it was done before
+		}
+		if _, err := tx.ExecContext(ctx, migrations[version]); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, fmt.Sprint("PRAGMA user_version = ", version+1))
 		return err
+	})
+	if err == nil && is == version {
+		fmt.Println("version", version+1)
 	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprint("PRAGMA user_version = ", version+1)); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	fmt.Println("version", version+1)
-	return nil
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/fencing/httpguard"
@@ -72,5 +73,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("http://" + listener.Addr().String())
-	log.Fatal(http.Serve(listener, handler))
+	// Without timeouts, clients that send nothing would keep their connections forever.
+	server := &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	log.Fatal(server.Serve(listener))
 }

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -31,8 +32,10 @@ var embedded embed.FS
 // ErrNoToolchain: the engine can't be built, because there is no Go toolchain.
 var ErrNoToolchain = errors.New("the page's engine is built with the go command, which isn't in the PATH; install Go from https://go.dev/dl")
 
+const library = "github.com/redquorum/redlock"
+
 // engine is the program that runs in the worker.
-const engine = "github.com/redquorum/redlock/simulation/internal/play/engine"
+const engine = library + "/simulation/internal/play/engine"
 
 // Policy is the page's Content-Security-Policy: everything comes from the page's own host.
 const Policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'"
@@ -40,8 +43,9 @@ const Policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker
 // Files are the page's files by their names. They work in every folder of every host.
 type Files map[string][]byte
 
-// Build builds the engine and returns all files. Before it builds, it says so on progress. It needs the go command, in a folder of this
-// module or of one that requires it; without the command the error Is ErrNoToolchain.
+// Build builds the engine and returns all files. Before it builds, it says so on progress. It needs the go command; without it the error
+// Is ErrNoToolchain. The engine is built in a folder of this module or of one that requires it. In other folders the running program must
+// have a released version, whose source the go command fetches.
 func Build(ctx context.Context, progress io.Writer) (Files, error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
@@ -59,7 +63,11 @@ func Build(ctx context.Context, progress io.Writer) (Files, error) {
 	if files["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(root), "lib", "wasm", "wasm_exec.js")); err != nil {
 		return nil, fmt.Errorf("the Go toolchain has no support of WebAssembly: %w", err)
 	}
-	if files["chapters.json"], err = chapters(ctx, goCommand); err != nil {
+	source, in, err := sources(ctx, goCommand)
+	if err != nil {
+		return nil, err
+	}
+	if files["chapters.json"], err = chapters(source); err != nil {
 		return nil, err
 	}
 	folder, err := os.MkdirTemp("", "redlocksim-play-*")
@@ -71,10 +79,10 @@ func Build(ctx context.Context, progress io.Writer) (Files, error) {
 	// Inlined functions would make the download an eighth larger, and the first run slower: more has
 	// to be compiled for it.
 	build := exec.CommandContext(ctx, goCommand, "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", built, engine)
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	build.Dir, build.Env = in, append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	_, _ = fmt.Fprintln(progress, "building the page's engine; the first time this takes half a minute") // nothing depends on it
 	if _, err := output(build); err != nil {
-		return nil, fmt.Errorf("the page's engine can't be built; run this in a checkout of the library, or in a module that requires it: %w", err)
+		return nil, fmt.Errorf("the page's engine can't be built: %w", err)
 	}
 	program, err := os.ReadFile(built)
 	if err != nil {
@@ -82,6 +90,28 @@ func Build(ctx context.Context, progress io.Writer) (Files, error) {
 	}
 	files["engine.wasm.gz"], err = compressed(program)
 	return files, err
+}
+
+// sources returns the folder of this module's source, and the one in which the engine is built, "" for the current one.
+func sources(ctx context.Context, goCommand string) (source, in string, err error) {
+	folder, err := output(exec.CommandContext(ctx, goCommand, "list", "-f", "{{.Module.Dir}}", path.Dir(engine))) // the engine itself is for js alone
+	if err == nil {
+		return strings.TrimSpace(folder), "", nil
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Path != library || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "", "", fmt.Errorf("the source of the page's engine can't be found; run this in a checkout of the library, in a module that requires it, or install it by go install: %w", err)
+	}
+	// Installed with go install, which has had it: it is in the module cache.
+	text, err := output(exec.CommandContext(ctx, goCommand, "mod", "download", "-json", library+"@"+info.Main.Version))
+	if err != nil {
+		return "", "", fmt.Errorf("the source of %s, from which the page's engine is built, can't be fetched: %w", info.Main.Version, err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal([]byte(text), &module); err != nil {
+		return "", "", err
+	}
+	return module.Dir, module.Dir, nil
 }
 
 // compressed is data in the form of gzip, which browsers decompress.

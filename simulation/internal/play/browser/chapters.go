@@ -1,13 +1,10 @@
 package browser
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -90,13 +87,9 @@ func Chapters(text string) ([]Chapter, error) {
 	return all, nil
 }
 
-// chapters returns the chapters of the module from which the engine is built, as JSON.
-func chapters(ctx context.Context, goCommand string) ([]byte, error) {
-	folder, err := output(exec.CommandContext(ctx, goCommand, "list", "-f", "{{.Module.Dir}}", path.Dir(engine))) // the engine itself is for js alone
-	if err != nil {
-		return nil, fmt.Errorf("the page's chapters can't be found; run this in a checkout of the library, or in a module that requires it: %w", err)
-	}
-	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(folder), filepath.FromSlash(debate)))
+// chapters returns the chapters of the module in this folder, as JSON.
+func chapters(source string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(source, filepath.FromSlash(debate)))
 	if err != nil {
 		return nil, err
 	}

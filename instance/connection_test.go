@@ -1,0 +1,333 @@
+//go:build unix
+
+package instance
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// gate is a dialer that waits before each dial.
+type gate struct {
+	mu    sync.Mutex
+	dials int
+	wait  func(ctx context.Context, dial int) // for the first dial, the second...
+}
+
+func (g *gate) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	g.mu.Lock()
+	g.dials++
+	n := g.dials
+	g.mu.Unlock()
+	g.wait(ctx, n)
+	return (&net.Dialer{}).DialContext(ctx, network, addr)
+}
+
+func (g *gate) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.dials
+}
+
+// TestConnectionOutlivesTheRequest: a connection that takes longer to make than any request waits
+// for is there for the next request. Nothing was sent for those that gave up.
+func TestConnectionOutlivesTheRequest(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	ready := make(chan struct{})
+	g := &gate{wait: func(context.Context, int) { <-ready }}
+	r := open1(t, &redis.Options{Addr: s.Addr(), Dialer: g.dial, DialTimeout: time.Minute}, Config{})
+	for range 3 {
+		vote := make(votes, 1)
+		r.Send(acquire("late", value()), 10*time.Millisecond, vote)
+		require.True(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
+	}
+	require.False(t, r.Connected())
+	close(ready)
+	require.NoError(t, r.Connect(within(t)))
+	require.True(t, r.Connected())
+	granted(t, r.Do(within(t), acquire("k", value())))
+	require.Equal(t, 1, g.count(), "one at a time, and none was closed")
+	require.Equal(t, "$-1", strings.TrimSpace(s.MustAsk("GET", "late")))
+	distance := r.Distance()
+	require.Positive(t, distance.RoundTrip)
+	require.Greater(t, distance.Setup, 3*10*time.Millisecond)
+}
+
+// TestConnectionsAreReplacedInTime: while another connection is being made, requests go over the
+// old one, until that is too old.
+func TestConnectionsAreReplacedInTime(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	ready := make(chan struct{})
+	g := &gate{wait: func(_ context.Context, dial int) {
+		if dial > 1 {
+			<-ready
+		}
+	}}
+	r := open1(t, &redis.Options{Addr: s.Addr(), Dialer: g.dial, DialTimeout: time.Minute, ConnMaxLifetime: 10 * time.Millisecond}, Config{})
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	old := onlyConnection(t, r)
+	require.Eventually(t, old.aged, 10*time.Second, time.Millisecond)
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	require.Eventually(t, func() bool { return g.count() == 2 }, 10*time.Second, time.Millisecond)
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	require.Equal(t, 2, g.count(), "one in its place")
+
+	old.net.maxAge = 0
+	vote := make(votes, 1)
+	r.Send(request(wire.Look, "k", ""), 10*time.Millisecond, vote)
+	require.True(t, failed(t, <-vote, context.DeadlineExceeded).Unsent, "too old")
+	close(ready)
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	_, err := old.conn.Ping(within(t)).Result()
+	require.Error(t, err, "it was closed")
+}
+
+// TestReplacedConnectionsEnd: as soon as there is another one, whether or not a batch has it then.
+func TestReplacedConnectionsEnd(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	r := open1(t, &redis.Options{Addr: s.Addr(), ConnMaxLifetime: 20 * time.Millisecond}, Config{})
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	}
+	require.Eventually(t, func() bool {
+		granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+		return r.Client().PoolStats().TotalConns <= 2
+	}, 10*time.Second, time.Millisecond)
+	require.Greater(t, r.Client().PoolStats().Misses, uint32(2), "they were replaced")
+}
+
+// TestIdleInstancesDialNothing: its connection is closed when it is too old, and none takes its
+// place before the next request.
+func TestIdleInstancesDialNothing(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	r := open1(t, &redis.Options{Addr: s.Addr(), ConnMaxLifetime: 20 * time.Millisecond, DialTimeout: 5 * time.Second}, Config{})
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	c := onlyConnection(t, r)
+	r.pipe.mu.Lock()
+	c.net.maxAge, c.ends = 0, time.Now()
+	r.pipe.newest = c.ends
+	r.pipe.warmLocked()
+	r.pipe.setTimerLocked(c.ends)
+	r.pipe.mu.Unlock()
+	require.Eventually(t, func() bool { return r.Client().PoolStats().TotalConns == 0 }, 10*time.Second, time.Millisecond)
+	require.False(t, r.Connected())
+	require.EqualValues(t, 1, r.Client().PoolStats().Misses)
+	require.NoError(t, r.Connect(within(t)))
+	require.True(t, r.Connected())
+	require.EqualValues(t, 2, r.Client().PoolStats().Misses)
+}
+
+// holdHook holds the first command up before it reaches its connection.
+type holdHook struct {
+	held, goOn chan struct{}
+	once       sync.Once
+}
+
+func (h *holdHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *holdHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "ping" && cmd.Name() != "hello" {
+			h.hold()
+		}
+		return next(ctx, cmd)
+	}
+}
+func (h *holdHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h.hold()
+		return next(ctx, cmds)
+	}
+}
+func (h *holdHook) hold() {
+	h.once.Do(func() {
+		close(h.held)
+		<-h.goOn
+	})
+}
+
+// TestAbandonedBatchKeepsItsConnection: nothing of it was written, and nothing of it is written
+// with the next one.
+func TestAbandonedBatchKeepsItsConnection(t *testing.T) {
+	for _, request := range []wire.Request{acquire("k", value()), request(wire.Look, "k", "")} { // a pipeline, and one command
+		s := instancetest.Start(t, instancetest.Config{})
+		hook := &holdHook{held: make(chan struct{}), goOn: make(chan struct{})}
+		client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr()}))
+		client.AddHook(hook)
+		t.Cleanup(func() { require.NoError(t, client.Close()) })
+		r, err := New(client, Config{})
+		require.NoError(t, err)
+		vote := make(votes, 1)
+		late := pending(t, r, request, vote)
+		<-hook.held
+		late()
+		require.True(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
+		close(hook.goOn)
+		granted(t, r.Do(within(t), acquire("other", value())))
+		onlyConnection(t, r)
+		require.EqualValues(t, 1, client.PoolStats().Misses, "no other connection was made")
+		require.Equal(t, "$-1", strings.TrimSpace(s.MustAsk("GET", "k")))
+	}
+}
+
+// TestLeftOverReplies: what a server has sent beyond its replies isn't read as the replies to the
+// next batch.
+func TestLeftOverReplies(t *testing.T) {
+	var sent atomic.Int32
+	f := startFake(t, func(args []string) string {
+		if args[0] != "SET" {
+			return ":100\r\n" // PTTL
+		}
+		if sent.Add(1) == 1 {
+			return "$-1\r\n:100\r\n+OK\r\n" // and a grant that nobody asked for, in place of PTTL's reply
+		}
+		return "$-1\r\n"
+	})
+	r := open(t, "redis://"+f.addr, Config{})
+	bare := wire.Request{Op: wire.Acquire, Key: "k", Value: value(), TTL: time.Minute}
+	refused(t, r.Do(within(t), bare))
+	refused(t, r.Do(within(t), bare))
+	require.Equal(t, 2, f.connections())
+}
+
+// TestAskedBackIsNotStale: a request that the server has asked back for is sent, though most of its
+// time has passed.
+func TestAskedBackIsNotStale(t *testing.T) {
+	const timeout = 4 * time.Second
+	f := startFake(t, func(args []string) string {
+		if args[0] == "EVALSHA" {
+			time.Sleep(timeout * 5 / 8) // a part of its time, without an event to wait for
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		}
+		return answerAll(args)
+	})
+	r := open(t, "redis://"+f.addr+"?read_timeout=1m", Config{})
+	vote := make(votes, 1)
+	r.Send(acquire("k", value()), timeout, vote)
+	granted(t, <-vote)
+}
+
+// TestNoScriptFarAway: a distant server is sent a script in full for the first time, because there
+// is no time for a second exchange.
+func TestNoScriptFarAway(t *testing.T) {
+	r, s := real(t, Config{})
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	s.MustAsk("SCRIPT", "FLUSH")
+	r.known.Clear()
+	r.pipe.mu.Lock()
+	r.pipe.rtt = time.Second
+	r.pipe.mu.Unlock()
+	s.MustAsk("CONFIG", "RESETSTAT")
+	granted(t, r.Do(within(t), acquire("k", value())))
+	require.NotContains(t, s.MustAsk("INFO", "commandstats"), "cmdstat_evalsha:")
+	granted(t, r.Do(within(t), acquire("other", value())))
+	require.Contains(t, s.MustAsk("INFO", "commandstats"), "cmdstat_evalsha:calls=1,")
+}
+
+// TestBadServers: a server that makes no connection costs one at a time, and each request no more
+// than its timeout. Its instance doesn't hold up Close.
+func TestBadServers(t *testing.T) {
+	slow := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Hour):
+			return nil, nil
+		}
+	}
+	for name, test := range map[string]struct {
+		hello string
+		dial  func(context.Context, string, string) (net.Conn, error)
+	}{
+		"accepts and never answers":      {},
+		"stalls in the handshake":        {hello: "%7\r\n$6\r\nserver\r\n"},
+		"a resolver that never answers":  {dial: slow},
+		"a line that ends in its middle": {hello: "-ERR unknown com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			var now, most atomic.Int32
+			var all sync.WaitGroup
+			all.Go(func() {
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					all.Go(func() {
+						defer func() { _ = conn.Close() }()
+						for n := now.Add(1); n > most.Load(); {
+							most.Store(n)
+						}
+						defer now.Add(-1)
+						rd := bufio.NewReader(conn)
+						for first := true; ; first = false {
+							if _, err := readCommand(rd); err != nil {
+								return
+							}
+							if first {
+								_, _ = conn.Write([]byte(test.hello))
+							}
+						}
+					})
+				}
+			})
+			defer all.Wait()
+			defer func() { _ = l.Close() }()
+			client := redis.NewClient(Harden(&redis.Options{Addr: l.Addr().String(), Dialer: test.dial, DialTimeout: 200 * time.Millisecond}))
+			r, err := New(client, Config{})
+			require.NoError(t, err)
+			began := time.Now()
+			for range 40 {
+				vote := make(votes, 4)
+				for range cap(vote) {
+					r.Send(acquire("k", value()), 20*time.Millisecond, vote)
+				}
+				for range cap(vote) {
+					v := <-vote
+					require.Equal(t, wire.Failed, v.Outcome)
+					require.True(t, v.Unsent)
+					require.True(t, isTimeout(v.Err), "%v", v.Err)
+				}
+			}
+			require.Less(t, time.Since(began), 20*time.Second)
+			// A server notices a moment later that the one before was closed.
+			require.LessOrEqual(t, int(most.Load()), 3)
+			require.NoError(t, r.Close())
+			require.NoError(t, client.Close())
+		})
+	}
+}
+
+// TestSlowAuthentication: a server that takes longer to let a client in than any request waits.
+func TestSlowAuthentication(t *testing.T) {
+	var asked atomic.Int32
+	f := startFake(t, func(args []string) string {
+		if args[0] == "AUTH" || args[0] == "auth" {
+			asked.Add(1)
+			time.Sleep(500 * time.Millisecond) // much longer than the timeout
+			return "+OK\r\n"
+		}
+		return answerAll(args)
+	})
+	r := open(t, "redis://:secret@"+f.addr, Config{})
+	require.Eventually(t, func() bool {
+		vote := make(votes, 1)
+		r.Send(acquire("k", value()), 50*time.Millisecond, vote)
+		return (<-vote).Outcome == wire.Granted
+	}, 20*time.Second, time.Millisecond)
+	require.EqualValues(t, 1, asked.Load())
+}

@@ -1,0 +1,299 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// This file is about clients that try at once. Each may get some of the votes and none a quorum.
+// If all of them then gave up nobody would have the lock, though it was free.
+//
+// One instance decides, the first in an order that is the same for all clients and keys, of those
+// that answer. Whoever has its vote contends: it keeps its keys, and asks again under a new value
+// that replaces the old one. All others delete theirs.
+//
+// Invariant: of the clients whose votes were split, one goes on until it has the lock, or sees who
+// has it. Only one client has the first instance's vote, and that one doesn't give it up. Its votes
+// only become more: it loses none that it has, and the others delete theirs within a round trip of
+// their loss. A client that was refused there doesn't simply believe that the contender wins: it
+// looks, without asking for a vote, until a client has a quorum, and contends again if the first
+// instance is free.
+//
+// A lock that is held costs one round, because the first instance refuses, or a quorum names one
+// value. So does a lock that is free and that nobody else wants.
+
+// splitRounds bounds, in InstanceTimeouts, how long after its first round a try begins another
+// one. The keys of a client that gave up are gone within two, unless it has crashed.
+const splitRounds = 3
+
+// contest is what the votes of a round that was lost to other clients say of the lock.
+type contest uint8
+
+const (
+	// settled: another client has it, or contends for it.
+	settled contest = iota
+	// mine: the votes were split, and this client has the first instance's.
+	mine
+	// theirs: the votes were split, and it hasn't.
+	theirs
+)
+
+// first is the first instance in the order that all clients agree on, of those that voted, -1 if
+// none did. missed says that the vote of one before it may still come.
+func (c *core) first(votes []Ballot) (i int, missed bool) {
+	for _, i := range c.order {
+		switch vote := &votes[i].Vote; {
+		case vote.Outcome == wire.Granted || vote.Outcome == wire.Refused && vote.Err == nil:
+			return i, missed
+		case vote.Err == ErrPending && !c.members[i].silent.Load():
+			missed = true
+		}
+	}
+	return -1, missed
+}
+
+// tell says what the votes of a round say that was lost to other clients.
+func (c *core) tell(votes []Ballot) contest {
+	rivals := rivalsIn(votes)
+	if rivals.most >= c.majority.Q {
+		return settled
+	}
+	i, _ := c.first(votes)
+	switch {
+	//guard:first-instance-decides  of clients whose votes were split, the one with the first instance's vote goes on
+	case i >= 0 && votes[i].Vote.Outcome == wire.Granted:
+		return mine
+	case rivals.granted > 0 || rivals.different > 1:
+		return theirs
+	}
+	return settled
+}
+
+// rivals are the other clients that the votes of a round show.
+type rivals struct {
+	granted   int // the votes that this client has
+	different int // the values that are known to be in the way
+	most      int // on how many instances the most frequent of them is
+}
+
+func rivalsIn(votes []Ballot) (r rivals) {
+	for i := range votes {
+		switch vote := &votes[i].Vote; {
+		case vote.Outcome == wire.Granted:
+			r.granted++
+		case vote.Outcome == wire.Refused && vote.Err == nil && vote.Holder != "":
+			n := 0
+			for j := range votes {
+				if other := &votes[j].Vote; other.Outcome == wire.Refused && other.Holder == vote.Holder {
+					if n++; j < i {
+						n = -len(votes) // it was counted before
+					}
+				}
+			}
+			if n > 0 {
+				r.different++
+				r.most = max(r.most, n)
+			}
+		}
+	}
+	return r
+}
+
+// awaitFirst waits for the first instance's vote, BackoffMin at most, after the round was lost to
+// other clients, if it isn't certain that one of them has a quorum.
+func (r *round) awaitFirst(ctx context.Context) {
+	var over <-chan time.Time
+	for {
+		r.mu.Lock()
+		if r.late != nil {
+			copy(r.last, r.ballots)
+		}
+		waits := r.stage == lost && r.why == ErrTaken && rivalsIn(r.ballots).most < r.c.majority.Q
+		if waits {
+			_, waits = r.c.first(r.ballots)
+		}
+		if waits && r.late == nil {
+			r.late = make(chan struct{}, 1)
+			over = r.c.clock.After(r.c.cfg.BackoffMin)
+		}
+		r.mu.Unlock()
+		if !waits {
+			return
+		}
+		select {
+		case <-r.late:
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		case <-r.c.background.Closing():
+			return
+		}
+	}
+}
+
+// contend is one try of a caller that doesn't wait for the lock: a round, and others if the votes
+// were split between clients that tried at once.
+func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError) {
+	if err := c.takenHere(all); err != nil {
+		return nil, err
+	}
+	opts.contends, opts.oneFirst = true, false
+	lease, err := c.tryOnce(ctx, all, try, opts)
+	//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
+	if err == nil || !opts.split {
+		return lease, err
+	}
+	s := split{c: c, all: all, try: try, opts: opts, until: c.reader.Now().Mono + splitRounds*c.cfg.InstanceTimeout}
+	return s.resolve(ctx, err)
+}
+
+// split is a try whose votes were split.
+type split struct {
+	c     *Coordinator
+	all   keys
+	try   int
+	opts  *roundOptions
+	until time.Duration // by the monotonic clock
+	kept  *round        // the round whose keys this client keeps
+	seen  []Ballot      // the last votes or looks
+}
+
+// resolve goes on after the first round.
+func (s *split) resolve(ctx context.Context, lost *RoundError) (lease *Lease, err *RoundError) {
+	//guard:kept-keys-are-deleted  the keys that a client kept after a split are deleted when its try is over
+	defer s.drop() // also after a panic in a hook
+	for {
+		s.kept, s.opts.kept, s.seen = s.opts.kept, nil, lost.Votes
+		if over := s.untilDue(ctx, lost); over != nil {
+			if s.kept != nil {
+				s.kept.rollBack(ctx)
+				s.kept = nil
+			}
+			return nil, over
+		}
+		s.opts.replace = ""
+		if s.opts.tried.mayRemain() && s.c.mayReplace() {
+			s.opts.replace = s.opts.tried.value
+		}
+		if lease, lost = s.c.tryOnce(ctx, s.all, s.try, s.opts); lost == nil || !s.opts.split {
+			return lease, lost
+		}
+		s.kept.delete(nil) // what hasn't been replaced
+	}
+}
+
+func (s *split) drop() {
+	s.kept.delete(nil)
+	s.opts.kept.delete(nil)
+}
+
+// untilDue waits until another round is due. It returns an error if there is none.
+func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
+	c := s.c
+	for bound := c.cfg.BackoffMin; ; bound = min(2*bound, c.cfg.BackoffMax) {
+		select {
+		case <-c.clock.After(bound/2 + c.random.Jitter(bound/2)):
+		case <-ctx.Done():
+			return lost.ending(ErrInterrupted, causeOf(ctx), nil)
+		case <-c.background.Closing():
+			return lost.ending(ErrClosed, nil, nil)
+		}
+		if c.reader.Now().Mono > s.until {
+			if s.mayBeHeld() {
+				return lost
+			}
+			return lost.ending(ErrSplit, nil, nil)
+		}
+		if s.kept != nil {
+			return nil
+		}
+		found := c.lookFor(ctx, s.all, lost.Votes)
+		if held := found.Held(); held != nil {
+			held.Value = "" // it is enough to release the lock
+			return lost.ending(ErrTaken, nil, held)
+		}
+		s.seen = found.Votes
+		// If none answers a round says why.
+		if i, _ := c.first(found.Votes); i < 0 || found.Votes[i].Vote.Outcome == wire.Granted {
+			return nil
+		}
+	}
+}
+
+// ending is the error of a try that ended after the round. Hooks have the round's own.
+func (e *RoundError) ending(verdict, cause error, holder *Holder) *RoundError {
+	over := *e
+	over.Verdict, over.Cause, over.Holder = verdict, cause, holder
+	return &over
+}
+
+// mayBeHeld reports whether a single client was seen, which may have a quorum together with
+// instances that failed.
+func (s *split) mayBeHeld() bool {
+	t := count(s.seen)
+	return t.refused > 0 && t.refused+t.failed >= s.c.majority.Q && rivalsIn(s.seen).different <= 1
+}
+
+// lookFor looks at the key that was in the way, until a client is seen to have it, or every
+// instance has answered.
+func (c *core) lookFor(ctx context.Context, all keys, votes []Ballot) Inspection {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	at := all.at(inTheWay(votes))
+	key := at
+	if key == "" {
+		key = all.key
+	}
+	type answer struct {
+		i int
+		Ballot
+	}
+	answers := make(chan answer, len(c.members))
+	for i, m := range c.members {
+		c.background.Go(func() {
+			ballot, _ := m.look(ctx, wire.Request{Op: wire.Look, Key: key})
+			answers <- answer{i, ballot}
+		})
+	}
+	ballots := c.pending(make([]Ballot, len(c.members)))
+	for range c.members {
+		a := <-answers
+		ballots[a.i] = a.Ballot
+		if rivalsIn(ballots).most >= c.majority.Q {
+			break
+		}
+	}
+	found := inspection(key, c.majority, ballots)
+	for i := range found.Holders {
+		found.Holders[i].Key = at
+	}
+	return found
+}
+
+// mayReplace reports whether a request may name a value to replace. That takes a script. A user that
+// may run no scripts can still take locks without tokens and notifications.
+func (c *core) mayReplace() bool { return c.cfg.Fencing == On || !c.queues.polls() }
+
+// takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
+func (c *core) takenHere(all keys) *RoundError {
+	for key := range all.each() {
+		holder := c.queues.holder(key)
+		if holder == nil {
+			continue
+		}
+		left := holder.Validity()
+		if left <= 0 {
+			continue
+		}
+		err := c.roundError(wire.Acquire, all, ErrTaken)
+		err.Holder = &Holder{Here: true, Owner: c.cfg.Owner, Note: holder.terms.Note, Remaining: left, Held: true}
+		if all.several() {
+			err.Holder.Key = key
+		}
+		return err
+	}
+	return nil
+}

@@ -3,8 +3,8 @@ package quorum_test
 import (
 	"context"
 	"runtime"
-	"strings"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"

@@ -31,3 +31,6 @@ func ContextsOf(l *Lease) int {
 	defer l.mu.Unlock()
 	return len(l.contexts)
 }
+
+// DecisionOrder is the order in which the instances decide a split.
+func DecisionOrder(c *Coordinator) []int { return c.order }

@@ -9,21 +9,25 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
+// MaxAny is how many keys AcquireAny, TryAcquireAny and DoAny may be given.
+const MaxAny = 1024
+
 // AcquireAny takes the lock on one of the keys, whichever is free first, and Lease.Key says which.
 // So n keys let n holders in, and never more: each is a lock of its own, with its own tokens, and
-// may be used by Acquire and AcquireAll, too. At most wire.MaxKeys, 16, each given once.
+// may be used by Acquire and AcquireAll, too. At most MaxAny, each given once.
 //
 // It asks for one key after the other, in an order drawn at random, so that clients spread over
 // the keys. If all are taken it waits for all of them, each in the queues of that key, so it learns
 // of each release as Acquire does. If two are freed at one moment it may win both, and releases
-// the second at once. A key that the caller has already is passed over.
+// the second at once. A key that the caller has already is passed over. Each key that is taken costs
+// a round trip, and a goroutine while the caller waits.
 //
 // Terms.MaxTries bounds the tries at each key. Hooks.WaitStarted and WaitEnded tell of the wait as a
 // whole, under all keys. Hooks of rounds may be called on other goroutines; if one panics,
 // AcquireAny panics.
 //
-// Errors: those of Acquire. A *WaitError names the keys, and all tries. ErrConfig as with
-// AcquireAll, and ErrHeldByCaller if the caller has all of them. An error that waiting can't cure
+// Errors: those of Acquire. A *WaitError names the keys, and all tries. ErrConfig also if there are
+// no keys, more than MaxAny, or one twice. ErrHeldByCaller if the caller has all of them. An error that waiting can't cure
 // is returned only if all keys have one.
 func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Lease, err error) {
 	a, err := c.newAny(ctx, keys)
@@ -42,15 +46,27 @@ func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Le
 	return c.handOut(ctx, lease), nil
 }
 
+// DoAny is Do under the lock on one of the keys, see AcquireAny. Lease.Key says which.
+func (c *Coordinator) DoAny(ctx context.Context, keys []string, work func(ctx context.Context, lease *Lease) error) error {
+	if work == nil {
+		return errNoWork
+	}
+	lease, err := c.AcquireAny(ctx, keys...)
+	if err != nil {
+		return err
+	}
+	return doUnder(ctx, lease, work)
+}
+
 // TryAcquireAny tries once to take the lock on each of the keys, one after the other, until it has
 // one, see AcquireAny. ErrTaken means that all are taken; other errors are those of TryAcquire, for
-// the last of the keys that failed so.
+// the last of the keys that failed so. If too few instances answer it doesn't ask for the other keys.
 func (c *Coordinator) TryAcquireAny(ctx context.Context, keys ...string) (*Lease, error) {
 	a, err := c.newAny(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	lease, err := a.pass(ctx, a.order)
+	lease, err := a.pass(ctx, a.order, c.contend)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +83,7 @@ func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, err
 	if err := c.none(); err != nil {
 		return nil, err
 	}
-	all, err := keysOf(names)
+	all, err := keysOf(names, MaxAny, "each costs a round trip if it is taken; offer fewer")
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +120,11 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 	}
 	free := slices.DeleteFunc(slices.Clone(a.order), a.c.queues.busy)
 	a.here = len(free) < len(a.order)
-	if lease, err := a.pass(ctx, free); lease != nil {
+	round := a.c.tryOnce
+	if a.c.terms.MaxTries == 1 {
+		round = a.c.contend // no other try follows a split
+	}
+	if lease, err := a.pass(ctx, free, round); lease != nil {
 		return lease, err
 	}
 	if ctx.Err() != nil || a.c.closed() || a.c.terms.MaxTries == 1 && len(free) > 0 {
@@ -113,13 +133,16 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 	return a.waitForAll(caller, ctx)
 }
 
+// tryFunc is tryOnce or contend.
+type tryFunc func(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError)
+
 // pass asks for each of the keys once. That a key is taken is its error only if no other one failed
-// for another reason.
-func (a *anyWait) pass(ctx context.Context, order []string) (*Lease, error) {
+// for another reason. If too few instances answer, it doesn't wait for them with each key.
+func (a *anyWait) pass(ctx context.Context, order []string, try tryFunc) (*Lease, error) {
 	var failed *RoundError
 	for _, key := range order {
 		a.tries++
-		lease, err := a.c.tryOnce(ctx, keys{key: key}, 1, &roundOptions{})
+		lease, err := try(ctx, keys{key: key}, 1, &roundOptions{})
 		if err == nil {
 			a.c.queues.held(lease)
 			return lease, nil
@@ -129,7 +152,9 @@ func (a *anyWait) pass(ctx context.Context, order []string) (*Lease, error) {
 		if failed == nil || err.Verdict != ErrTaken {
 			failed = err
 		}
-		if ctx.Err() != nil || a.c.closed() {
+		//guard:hung-once  with too many hung instances a pass over many keys costs one timeout
+		hung := err.Verdict == ErrNoQuorum && errors.Is(err, ErrTimeout)
+		if ctx.Err() != nil || a.c.closed() || hung {
 			break
 		}
 	}

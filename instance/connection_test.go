@@ -105,7 +105,7 @@ func TestReplacedConnectionsEnd(t *testing.T) {
 		}
 		return answerAll(args)
 	})
-	r := open1(t, &redis.Options{Addr: f.addr, ReadTimeout: time.Minute, ConnMaxLifetime: 10 * time.Millisecond}, Config{})
+	r := open1(t, &redis.Options{Addr: f.addr, ReadTimeout: time.Minute, DialTimeout: time.Minute, ConnMaxLifetime: 10 * time.Millisecond}, Config{})
 	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	old := onlyConnection(t, r)
 	require.Eventually(t, old.aged, 10*time.Second, time.Millisecond)

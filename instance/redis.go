@@ -120,7 +120,8 @@ func (r *Redis) Close() error {
 }
 
 // Send sends one request, as wire.Instance says, together with others that are sent at the
-// same time. The timeout counts by the real clock and includes the dial and the handshake.
+// same time. The timeout counts by the real clock. It includes the wait for a connection, unless
+// Connect was called before.
 func (r *Redis) Send(req wire.Request, timeout time.Duration, to wire.Receiver) {
 	if req.Op < wire.Acquire || req.Op > wire.Tick {
 		to.Receive(wire.Vote{Unsent: true, Err: fmt.Errorf("%w: there is no operation %v", ErrConfig, req.Op)})

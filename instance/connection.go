@@ -231,7 +231,7 @@ func (p *pipe) connectLocked(replacement bool) {
 		most++
 	}
 	switch {
-	case p.closed && p.r.owned, p.conns+p.connecting >= min(most, size):
+	case p.closed, p.conns+p.connecting >= min(most, size):
 	case p.connecting > 0 && (replacement || p.conns == 0 || p.overdue):
 	case time.Now().Before(p.redialAt):
 		p.setTimerLocked(p.redialAt)

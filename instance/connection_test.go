@@ -126,7 +126,7 @@ func TestReplacedConnectionsEnd(t *testing.T) {
 // place before the next request.
 func TestIdleInstancesDialNothing(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
-	r := open1(t, &redis.Options{Addr: s.Addr(), ConnMaxLifetime: 20 * time.Millisecond, DialTimeout: 5 * time.Second}, Config{})
+	r := open1(t, &redis.Options{Addr: s.Addr(), ConnMaxLifetime: 20 * time.Second, DialTimeout: 5 * time.Second}, Config{})
 	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	c := onlyConnection(t, r)
 	r.pipe.mu.Lock()

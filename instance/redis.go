@@ -105,9 +105,9 @@ func (r *Redis) ConnLife() time.Duration {
 // Client returns the go-redis client, for the caller's own commands.
 func (r *Redis) Client() *redis.Client { return r.client }
 
-// Close ends the idle goroutines, and closes the client if Open made it: then all requests
-// fail with ErrClosed. It does not close a client that was given to New. A second call does
-// nothing.
+// Close closes the connections and ends the idle goroutines. From then on all requests fail with
+// ErrClosed. It closes the client if Open made it, but not one that was given to New. A second
+// call does nothing.
 func (r *Redis) Close() error {
 	defer r.pipe.close()
 	if !r.owned {

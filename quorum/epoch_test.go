@@ -272,6 +272,39 @@ func TestAFirstReplicaWithinTheLastMinute(t *testing.T) {
 	}
 }
 
+// A client that takes no locks sees the servers by its clock monitor.
+func TestAFirstReplicaWhileIdle(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		require.NoError(t, f.acquire("k").Release(f.ctx))
+		time.Sleep(5 * time.Minute)
+		f.each((*quorumtest.Server).Attach)
+		assert.NoError(t, twice(f, f.Coordinator, "k"))
+	})
+}
+
+// A server was seen when it was asked, and not when its answer came: it may have answered at once.
+func TestAServerWasSeenWhenItWasAsked(t *testing.T) {
+	for after, trusted := range map[time.Duration]bool{54 * time.Second: true, 56 * time.Second: false} {
+		play(t, 3, func(f *fixture) {
+			require.NoError(t, f.acquire("k").Release(f.ctx))
+			time.Sleep(time.Second)
+			f.lag(5 * time.Second)
+			lease := f.acquire("k")
+			f.lag(0)
+			require.NoError(t, lease.Release(f.ctx))
+			time.Sleep(after)
+			f.each((*quorumtest.Server).Attach)
+			if err := twice(f, f.Coordinator, "k"); trusted {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, quorum.ErrQuarantined)
+			}
+		}, func(cfg *quorum.Config) {
+			cfg.ClockMonitor, cfg.InstanceTimeout, cfg.TTL = quorum.Off, 10*time.Second, time.Minute
+		})
+	}
+}
+
 // All servers' clocks were an hour ahead, and are corrected. Running clients wait once, because of
 // the monitor, and not again when a client starts minutes later.
 func TestAClientThatStartsAfterAClockWasSetBack(t *testing.T) {

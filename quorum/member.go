@@ -225,6 +225,7 @@ func (m *member) count(run wire.Run, sent, received drift.Instant) error {
 		m.probed = false
 		return errUnmarked
 	}
+	//guard:seen-when-asked  a server was seen when it was asked, and not when its answer came
 	m.quarantine.Confirmed(run, sent)
 	//guard:grants-are-evidence  a client whose lease rests on another server's vote leaves the mark anew
 	m.quarantine.Counted(sent)

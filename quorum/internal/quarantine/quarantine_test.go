@@ -112,3 +112,31 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 		require.Equal(t, want, q.Known(c.now), name)
 	}
 }
+
+// Trust is for the run that it found, and for the mark there: since then the server may have lost
+// its data.
+func TestTrustIsForTheMarkThatItFound(t *testing.T) {
+	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
+	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour}
+	q := New(10*time.Minute, drift.Default())
+	q.Identify(id, at, at)
+	found := id
+	id.Epoch = "8"
+	q.Identify(id, at, at)
+	require.False(t, q.Trust(found))
+	require.False(t, q.Check(at).MayVote())
+	require.True(t, q.Trust(id))
+	require.True(t, q.Check(at).MayVote())
+}
+
+// A server that hides its run ID may be another one, though all else is the same.
+func TestHiddenRunIDIsAnother(t *testing.T) {
+	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
+	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+	q := New(10*time.Minute, drift.Default())
+	q.Identify(id, at, at)
+	require.True(t, q.Check(at).MayVote())
+	id.RunID = ""
+	q.Identify(id, at, at)
+	require.False(t, q.Check(at).MayVote())
+}

@@ -272,6 +272,36 @@ func TestAFirstReplicaWithinTheLastMinute(t *testing.T) {
 	}
 }
 
+// A client that was cut off while the servers restarted gets the lock as soon as a client that
+// starts would. One that saw them all the time waits from when it found the restart.
+func TestClientThatWasCutOff(t *testing.T) {
+	for _, away := range []time.Duration{0, 4 * time.Second, 45 * time.Second} {
+		t.Run(away.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, 3)
+				all, insts := paths(f)
+				r := f.newCoordinatorOn(f.cfg, insts)
+				for _, c := range []*quorum.Coordinator{f.Coordinator, r} {
+					require.NoError(t, twice(f, c, "k"))
+				}
+				time.Sleep(time.Second)
+				_, err := r.Verify(f.ctx) // it sees them
+				require.NoError(t, err)
+				forAll(all, func(p *path) { p.cut.Store(true) })
+				f.each(func(s *quorumtest.Server) { s.Restart(true) })
+				_, _ = f.TryAcquire(f.ctx, "k") // another client finds it at once
+				time.Sleep(away)
+				forAll(all, func(p *path) { p.cut.Store(false) })
+				began := time.Now()
+				lease, err := r.Acquire(f.ctx, "k")
+				require.NoError(t, err)
+				assert.InDelta(t, max(0, maxTTL-away), time.Since(began), float64(600*ms))
+				require.NoError(t, lease.Release(f.ctx))
+			})
+		})
+	}
+}
+
 // A client that takes no locks sees the servers by its clock monitor.
 func TestAFirstReplicaWhileIdle(t *testing.T) {
 	play(t, 3, func(f *fixture) {

@@ -140,3 +140,45 @@ func TestHiddenRunIDIsAnother(t *testing.T) {
 	q.Identify(id, at, at)
 	require.False(t, q.Check(at).MayVote())
 }
+
+// A client that was cut off while a server restarted counts the age of the server's mark, as a client
+// that starts does, but for no longer than it was cut off.
+func TestClientThatWasCutOff(t *testing.T) {
+	at := func(d time.Duration) drift.Instant {
+		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
+	}
+	const length = 10 * time.Minute
+	restarted := wire.Identity{RunID: "two", ReplID: "b", Epoch: "8", Role: wire.RoleMaster, Uptime: 20 * time.Minute, Served: 20 * time.Minute}
+	for name, c := range map[string]struct {
+		edit     func(id *wire.Identity)
+		unseen   time.Duration
+		answered string // the replication ID that answered first
+		left     time.Duration
+	}{
+		"for long":              {nil, 20 * time.Minute, "b", 0},
+		"not at all":            {nil, 0, "b", length},
+		"for a while":           {nil, 4 * time.Minute, "b", length - 4*time.Minute},
+		"found by a probe":      {nil, 20 * time.Minute, "", 0},
+		"others came later":     {func(id *wire.Identity) { id.Served = 3 * time.Minute }, 20 * time.Minute, "b", length - 3*time.Minute},
+		"first of all":          {func(id *wire.Identity) { id.Served = 0 }, 20 * time.Minute, "b", length},
+		"no mark":               {func(id *wire.Identity) { id.Served, id.Epoch = -1, "" }, 20 * time.Minute, "b", length},
+		"up for less":           {func(id *wire.Identity) { id.Uptime = time.Minute }, 20 * time.Minute, "b", length - time.Minute},
+		"uptime is hidden":      {func(id *wire.Identity) { id.Uptime = -1 }, 20 * time.Minute, "b", 0},
+		"it hides its run ID":   {func(id *wire.Identity) { id.RunID = "" }, 20 * time.Minute, "b", length},
+		"a third one answered":  {nil, 20 * time.Minute, "c", length},
+		"its clock was forward": {func(id *wire.Identity) { id.Uptime, id.Served = time.Hour, time.Hour }, time.Minute, "b", length - time.Minute},
+	} {
+		q := New(length, drift.Allowance{})
+		q.Identify(wire.Identity{RunID: "one", ReplID: "a", Epoch: "7", Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}, at(time.Second), at(time.Second))
+		now := at(time.Second + c.unseen)
+		if c.answered != "" {
+			q.AnsweredBy(&wire.RunError{Found: wire.Run(c.answered), Role: wire.RoleMaster})
+		}
+		id := restarted
+		if c.edit != nil {
+			c.edit(&id)
+		}
+		q.Identify(id, now, now)
+		require.Equal(t, c.left, q.Check(now).Remaining, name)
+	}
+}

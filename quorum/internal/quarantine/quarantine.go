@@ -4,6 +4,7 @@ package quarantine
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -311,6 +312,18 @@ func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
 	q.jump = term{until: now.Mono + q.length, detail: jump.String()}
 	return q.jump.verdict(true, now)
 }
+
+// JumpedEverywhere notes that all servers' clocks jumped as this one's did. It reports whether that
+// is news.
+func (q *State) JumpedEverywhere() bool {
+	news := !strings.HasSuffix(q.jump.detail, everywhere)
+	if news {
+		q.jump.detail += everywhere
+	}
+	return news
+}
+
+const everywhere = "; all servers' clocks did, so this client's machine was paused or suspended, or a time source that they share is wrong"
 
 // Trust ends the quarantine for a restart if the last probe found this run, and reports whether it
 // did. It isn't remembered: a server that returns after another one had its place lacks the votes of

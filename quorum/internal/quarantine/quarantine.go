@@ -208,21 +208,26 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t term) {
 // anew if a vote of another server had counted here since (Known), and so would every other client.
 // A server that hides its run ID may be another process, and one without a mark shows nothing.
 //
-// Invariant: the age counts for no longer than this client hasn't seen the earlier run, by its own
-// clock. The mark's age is by the server's clock, which may have been set forward after the restart.
-// A client that sees the server all the time owes nothing to that clock.
+// Invariant: the age counts only for a mark that was written after this client saw the earlier run,
+// by its own clock. An older mark is of a server that the name has led to before, and may lead to by
+// turns: other clients may have votes of the earlier one since. It may also seem older, because the
+// server's clock was set forward after the restart. So a client that sees the server all the time
+// owes nothing to that clock.
 func (q *State) ageSince(seen drift.Instant, id wire.Identity, now drift.Instant) time.Duration {
 	//guard:age-of-a-known-process  the age of a mark counts only for a process that names itself
 	if id.RunID == "" || id.ReplID == "" {
+		return 0
+	}
+	unseen := drift.AtLeast(seen, now)
+	//guard:age-while-unseen  the age of a mark counts only if it was written since the client saw the earlier run
+	if id.Served > unseen-q.drift.Of(unseen) {
 		return 0
 	}
 	age := id.Served
 	if id.Uptime >= 0 {
 		age = min(age, id.Uptime)
 	}
-	unseen := drift.AtLeast(seen, now)
-	//guard:age-while-unseen  the age of a mark counts for no longer than the client hasn't seen the earlier run
-	return max(0, min(age, unseen-q.drift.Of(unseen)))
+	return max(0, age)
 }
 
 // AnsweredBy notes that a server answered in another run than the one that was asked. It

@@ -50,7 +50,7 @@ func (c *Coordinator) TryAcquireAny(ctx context.Context, keys ...string) (*Lease
 	if err != nil {
 		return nil, err
 	}
-	lease, err := a.pass(ctx, a.order)
+	lease, err := a.pass(ctx, a.order, c.contend)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,11 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 	}
 	free := slices.DeleteFunc(slices.Clone(a.order), a.c.queues.busy)
 	a.here = len(free) < len(a.order)
-	if lease, err := a.pass(ctx, free); lease != nil {
+	round := a.c.tryOnce
+	if a.c.terms.MaxTries == 1 {
+		round = a.c.contend // no other try follows a split
+	}
+	if lease, err := a.pass(ctx, free, round); lease != nil {
 		return lease, err
 	}
 	if ctx.Err() != nil || a.c.closed() || a.c.terms.MaxTries == 1 && len(free) > 0 {
@@ -113,13 +117,16 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 	return a.waitForAll(caller, ctx)
 }
 
+// tryFunc is tryOnce or contend.
+type tryFunc func(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError)
+
 // pass asks for each of the keys once. That a key is taken is its error only if no other one failed
-// for another reason.
-func (a *anyWait) pass(ctx context.Context, order []string) (*Lease, error) {
+// for another reason. If too few instances answer, it doesn't wait for them with each key.
+func (a *anyWait) pass(ctx context.Context, order []string, try tryFunc) (*Lease, error) {
 	var failed *RoundError
 	for _, key := range order {
 		a.tries++
-		lease, err := a.c.tryOnce(ctx, keys{key: key}, 1, &roundOptions{})
+		lease, err := try(ctx, keys{key: key}, 1, &roundOptions{})
 		if err == nil {
 			a.c.queues.held(lease)
 			return lease, nil
@@ -129,7 +136,9 @@ func (a *anyWait) pass(ctx context.Context, order []string) (*Lease, error) {
 		if failed == nil || err.Verdict != ErrTaken {
 			failed = err
 		}
-		if ctx.Err() != nil || a.c.closed() {
+		//guard:hung-once  with too many hung instances a pass over many keys costs one timeout
+		hung := err.Verdict == ErrNoQuorum && errors.Is(err, ErrTimeout)
+		if ctx.Err() != nil || a.c.closed() || hung {
 			break
 		}
 	}

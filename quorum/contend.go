@@ -24,9 +24,13 @@ import (
 // A lock that is held costs one round, because the first instance refuses, or a quorum names one
 // value. So does a lock that is free and that nobody else wants.
 
-// splitRounds bounds, in InstanceTimeouts, how long after its first round a try begins another
-// one. The keys of a client that gave up are gone within two, unless it has crashed.
-const splitRounds = 3
+// How long after its first round a try goes on, in InstanceTimeouts. The keys of a client that gave
+// up are gone within two, unless it has crashed. Who looks goes on for longer than the one that
+// contends, whose rounds may each take one, and the first one more.
+const (
+	contendFor = 3
+	lookFor    = 6
+)
 
 // contest is what the votes of a round that was lost to other clients say of the lock.
 type contest uint8
@@ -146,7 +150,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	if err == nil || !opts.split {
 		return lease, err
 	}
-	s := split{c: c, all: all, try: try, opts: opts, until: c.reader.Now().Mono + splitRounds*c.cfg.InstanceTimeout}
+	s := split{c: c, all: all, try: try, opts: opts, began: c.reader.Now().Mono}
 	return s.resolve(ctx, err)
 }
 
@@ -156,7 +160,7 @@ type split struct {
 	all   keys
 	try   int
 	opts  *roundOptions
-	until time.Duration // by the monotonic clock
+	began time.Duration // by the monotonic clock
 	kept  *round        // the round whose keys this client keeps
 	seen  []Ballot      // the last votes or looks
 }
@@ -192,7 +196,10 @@ func (s *split) drop() {
 
 // untilDue waits until another round is due. It returns an error if there is none.
 func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
-	c := s.c
+	c, most := s.c, lookFor*s.c.cfg.InstanceTimeout
+	if s.kept != nil {
+		most = contendFor * c.cfg.InstanceTimeout
+	}
 	for bound := c.cfg.BackoffMin; ; bound = min(2*bound, c.cfg.BackoffMax) {
 		select {
 		case <-c.clock.After(bound/2 + c.random.Jitter(bound/2)):
@@ -201,7 +208,7 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 		case <-c.background.Closing():
 			return lost.ending(ErrClosed, nil, nil)
 		}
-		if c.reader.Now().Mono > s.until {
+		if c.reader.Now().Mono-s.began > most {
 			if s.mayBeHeld() {
 				return lost
 			}
@@ -210,7 +217,7 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 		if s.kept != nil {
 			return nil
 		}
-		found := c.lookFor(ctx, s.all, lost.Votes)
+		found := c.seeHolder(ctx, s.all, lost.Votes)
 		if held := found.Held(); held != nil {
 			held.Value = "" // it is enough to release the lock
 			return lost.ending(ErrTaken, nil, held)
@@ -237,9 +244,9 @@ func (s *split) mayBeHeld() bool {
 	return t.refused > 0 && t.refused+t.failed >= s.c.majority.Q && rivalsIn(s.seen).different <= 1
 }
 
-// lookFor looks at the key that was in the way, until a client is seen to have it, or every
+// seeHolder looks at the key that was in the way, until a client is seen to have it, or every
 // instance has answered.
-func (c *core) lookFor(ctx context.Context, all keys, votes []Ballot) Inspection {
+func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspection {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	at := all.at(inTheWay(votes))

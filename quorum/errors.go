@@ -21,7 +21,7 @@ var (
 	// clients ask for it at once. RoundError.Holder says who, as far as that is known.
 	ErrTaken = errors.New("quorum: lock is taken")
 
-	// ErrSplit: the votes were split between clients that tried at the same time, and in three
+	// ErrSplit: the votes were split between clients that tried at the same time, and in six
 	// InstanceTimeouts this one neither won nor saw who did. It isn't ErrTaken, because perhaps
 	// nobody has the lock. Try again.
 	ErrSplit = errors.New("quorum: votes are split, and no client was seen to get the lock")

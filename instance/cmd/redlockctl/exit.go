@@ -28,7 +28,7 @@ var exits = []struct{ codes, meaning string }{
 	{"0", "Done. After lock: the command ended with 0. After inspect: a client has the lock."},
 	{"1", "verify: something is wrong, but a quorum of servers may vote. inspect: no client has the lock."},
 	{"120", "The lock is taken, and -try was given or the time of -wait is over. The command was not run."},
-	{"121", "No quorum: too few servers answered, or may vote."},
+	{"121", "No quorum: too few servers answered, or may vote, or the votes stayed split between clients."},
 	{"122", "The lease was lost. The command was ended, or worked without the lock at its end."},
 	{"123", "release: nothing was deleted, because a check failed or -value is missing."},
 	{"124", "Something else failed; the text says what."},

@@ -756,3 +756,43 @@ func TestReleaseWithASilentServer(t *testing.T) {
 	w.servers[0].Resume()
 	w.run("release", "-value", value, "k").expect(exitDone, "deleted on "+w.servers[0].Addr())
 }
+
+// Of several that try at once, as cron starts a job on several machines, one runs its command.
+func TestOneOfThoseThatTryAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for try := range 5 {
+		key := fmt.Sprint("job/", try)
+		var all []*running
+		for range 4 {
+			// A loaded machine isn't a slow server.
+			all = append(all, w.start("lock", "-timeout", "450ms", "-try", key, "--", "sh", "-c", "echo ran; read line"))
+		}
+		ran := make(chan *running, len(all))
+		for _, r := range all {
+			go func() { // it ends with the process, or with its command's first line
+				if line, _ := r.lines.ReadString('\n'); line == "ran\n" {
+					ran <- r
+				} else {
+					ran <- nil
+				}
+			}()
+		}
+		var winner *running
+		for range all {
+			if r := <-ran; r != nil {
+				require.Nil(t, winner, "two ran")
+				winner = r
+			}
+		}
+		require.NotNil(t, winner, "none ran")
+		for _, r := range all {
+			if r == winner {
+				require.NoError(t, r.stdin.Close())
+				r.wait()
+			} else {
+				r.wait().expect(exitTaken, "held by another client")
+			}
+		}
+	}
+}

@@ -9,14 +9,18 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// TryAcquire tries once to take the lock on key.
+// TryAcquire tries once to take the lock on key. That is one round, which asks all instances. Of
+// several clients that try at once on a free lock exactly one gets it, as long as a quorum of
+// instances answers. If the votes are split between them one client asks again, and the others look
+// until they see who has the lock. As a rule that takes one or two more round trips and some
+// milliseconds; at most some six InstanceTimeouts.
 //
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
-// *RoundError ErrTaken, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,
+// *RoundError ErrTaken, ErrSplit if nobody was seen to get the lock, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,
 // ErrInterrupted with ctx's error if that ended first, ErrClosed, and a failure of
-// Config.Random. After an error the key is deleted on every instance that granted it. A delete may
-// still be under way, if the grant came late or the call was interrupted. It stays pending on an
-// instance that doesn't answer.
+// Config.Random. It is ErrTaken without a round if this Coordinator has the lock. After an error the
+// key is deleted on every instance that granted it. A delete may still be under way, if the grant
+// came late or the call was interrupted. It stays pending on an instance that doesn't answer.
 func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	if err := c.ready(ctx, wire.Acquire, keys{key: key}); err != nil {
 		return nil, err

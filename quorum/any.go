@@ -9,21 +9,25 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
+// MaxAny is how many keys AcquireAny, TryAcquireAny and DoAny may be given.
+const MaxAny = 1024
+
 // AcquireAny takes the lock on one of the keys, whichever is free first, and Lease.Key says which.
 // So n keys let n holders in, and never more: each is a lock of its own, with its own tokens, and
-// may be used by Acquire and AcquireAll, too. At most wire.MaxKeys, 16, each given once.
+// may be used by Acquire and AcquireAll, too. At most MaxAny, each given once.
 //
 // It asks for one key after the other, in an order drawn at random, so that clients spread over
 // the keys. If all are taken it waits for all of them, each in the queues of that key, so it learns
 // of each release as Acquire does. If two are freed at one moment it may win both, and releases
-// the second at once. A key that the caller has already is passed over.
+// the second at once. A key that the caller has already is passed over. Each key that is taken costs
+// a round trip, and a goroutine while the caller waits.
 //
 // Terms.MaxTries bounds the tries at each key. Hooks.WaitStarted and WaitEnded tell of the wait as a
 // whole, under all keys. Hooks of rounds may be called on other goroutines; if one panics,
 // AcquireAny panics.
 //
-// Errors: those of Acquire. A *WaitError names the keys, and all tries. ErrConfig as with
-// AcquireAll, and ErrHeldByCaller if the caller has all of them. An error that waiting can't cure
+// Errors: those of Acquire. A *WaitError names the keys, and all tries. ErrConfig also if there are
+// no keys, more than MaxAny, or one twice. ErrHeldByCaller if the caller has all of them. An error that waiting can't cure
 // is returned only if all keys have one.
 func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Lease, err error) {
 	a, err := c.newAny(ctx, keys)
@@ -42,9 +46,21 @@ func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Le
 	return c.handOut(ctx, lease), nil
 }
 
+// DoAny is Do under the lock on one of the keys, see AcquireAny. Lease.Key says which.
+func (c *Coordinator) DoAny(ctx context.Context, keys []string, work func(ctx context.Context, lease *Lease) error) error {
+	if work == nil {
+		return errNoWork
+	}
+	lease, err := c.AcquireAny(ctx, keys...)
+	if err != nil {
+		return err
+	}
+	return doUnder(ctx, lease, work)
+}
+
 // TryAcquireAny tries once to take the lock on each of the keys, one after the other, until it has
 // one, see AcquireAny. ErrTaken means that all are taken; other errors are those of TryAcquire, for
-// the last of the keys that failed so.
+// the last of the keys that failed so. If too few instances answer it doesn't ask for the other keys.
 func (c *Coordinator) TryAcquireAny(ctx context.Context, keys ...string) (*Lease, error) {
 	a, err := c.newAny(ctx, keys)
 	if err != nil {
@@ -67,7 +83,7 @@ func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, err
 	if err := c.none(); err != nil {
 		return nil, err
 	}
-	all, err := keysOf(names)
+	all, err := keysOf(names, MaxAny, "each costs a round trip if it is taken; offer fewer")
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,8 @@ type Terms struct {
 	// MaxTries bounds the tries of one Acquire. A try is a round, or a look at a lock that
 	// another goroutine of this process has or waits for, at the moments at which a round
 	// would be due if that goroutine were another process. With 1 Acquire returns at once,
-	// like TryAcquire. Default 0: no bound.
+	// like TryAcquire. The last try is one of TryAcquire: if the votes are split between clients
+	// that try at once, it goes on until one of them has the lock. Default 0: no bound.
 	MaxTries int
 
 	// MaxWait bounds the time that one Acquire waits, on the Coordinator's clock, for a

@@ -150,7 +150,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	if err == nil || !opts.split {
 		return lease, err
 	}
-	s := split{c: c, all: all, try: try, opts: opts, began: c.reader.Now().Mono}
+	s := split{c: c, all: all, try: try, opts: opts, began: c.reader.Now().Mono, bound: c.cfg.BackoffMin}
 	return s.resolve(ctx, err)
 }
 
@@ -161,6 +161,7 @@ type split struct {
 	try   int
 	opts  *roundOptions
 	began time.Duration // by the monotonic clock
+	bound time.Duration // of the next pause
 	kept  *round        // the round whose keys this client keeps
 	seen  []Ballot      // the last votes or looks
 }
@@ -200,21 +201,23 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 	if s.kept != nil {
 		most = contendFor * c.cfg.InstanceTimeout
 	}
-	for bound := c.cfg.BackoffMin; ; bound = min(2*bound, c.cfg.BackoffMax) {
+	for ; ; s.bound = min(2*s.bound, c.cfg.BackoffMax) {
+		left := most - (c.reader.Now().Mono - s.began)
 		select {
-		case <-c.clock.After(bound/2 + c.random.Jitter(bound/2)):
+		case <-c.clock.After(min(s.bound/2+c.random.Jitter(s.bound/2), max(left, 0))):
 		case <-ctx.Done():
 			return lost.ending(ErrInterrupted, causeOf(ctx), nil)
 		case <-c.background.Closing():
 			return lost.ending(ErrClosed, nil, nil)
 		}
-		if c.reader.Now().Mono-s.began > most {
+		if c.reader.Now().Mono-s.began >= most {
 			if s.mayBeHeld() {
 				return lost
 			}
 			return lost.ending(ErrSplit, nil, nil)
 		}
 		if s.kept != nil {
+			s.bound = min(2*s.bound, c.cfg.BackoffMax)
 			return nil
 		}
 		found := c.seeHolder(ctx, s.all, lost.Votes)

@@ -144,8 +144,10 @@ type RoundError struct {
 	// or clock was too far from the others. It is set only with ErrTokenRace, or if the round
 	// ended while counters were raised.
 	Raises []Ballot
-	// Holder is the holder of a lock that is taken, nil if it is unknown. It has no Value, and
-	// an Owner and a Note only with Here; Inspect finds those of other clients.
+	// Holder is the holder of a lock that is taken, nil if it is unknown. It has no Value. It has
+	// the Owner and the Note of another client if the instances told them. As a rule they do from
+	// the second try on. Inspect finds them always. Held is false if the votes are split between
+	// clients that ask at the same time.
 	Holder *Holder
 }
 
@@ -251,8 +253,13 @@ func (e *RoundError) Error() string {
 		b.WriteString(": no instance was asked")
 	}
 	b.WriteString(")")
-	if e.Holder != nil {
-		b.WriteString(": " + e.Holder.text())
+	if h := e.Holder; h != nil {
+		r := rivalsIn(e.Votes)
+		if !h.Here && !h.Held && (r.granted > 0 || r.different > 1) {
+			b.WriteString(": the votes are split between clients that ask at the same time")
+		} else {
+			b.WriteString(": " + h.text())
+		}
 	}
 	if e.Cause != nil {
 		b.WriteString(": " + e.Cause.Error())

@@ -80,8 +80,13 @@ func (h *Holder) text() string {
 		return "other goroutines of this process wait for it before this one"
 	case h.Here:
 		text += "held by this process"
-	default:
+	case h.Held:
 		text += "held by another client"
+	default:
+		text += "wanted or held by another client"
+	}
+	if h.Owner != "" && !h.Here {
+		text += fmt.Sprintf(" %q", h.Owner)
 	}
 	if h.Note != "" {
 		text += fmt.Sprintf(" (%q)", h.Note)
@@ -114,6 +119,9 @@ func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 		return nil
 	}
 	alone := len(values) == 1 || len(values) == 2 && unknown > 0
+	if unknown > 0 && rivalsIn(votes).granted > 0 {
+		alone = false // clients that ask at once have split the votes, or it isn't known that they haven't
+	}
 	h := Holder{Key: keys.at(at)}
 	_, h.Owner, h.Note = readValue(most)
 	var times []time.Duration
@@ -123,7 +131,7 @@ func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 			times = append(times, vote.Remaining)
 		}
 	}
-	h.Remaining, h.Held = m.Lasts(times), len(times) >= m.Q
+	h.Remaining, h.Held = m.Lasts(times), len(times) >= m.Q && (alone || most != "")
 	return &h
 }
 

@@ -37,3 +37,6 @@ func TellLate(c *Coordinator, key string) {
 	i := c.queueInstance(key)
 	c.queues.changed(i, c.subscriptions[i].Address())
 }
+
+// DecisionOrder is the order in which the instances decide a split.
+func DecisionOrder(c *Coordinator) []int { return c.order }

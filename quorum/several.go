@@ -74,7 +74,8 @@ func (c *Coordinator) DoAll(ctx context.Context, keys []string, work func(ctx co
 }
 
 func (c *Coordinator) readyAll(ctx context.Context, names []string) (all keys, err error) {
-	if all, err = keysOf(names); err != nil {
+	const why = "a server serves nobody else while it looks at them all; lock something that stands for several of them"
+	if all, err = keysOf(names, wire.MaxKeys, why); err != nil {
 		return keys{}, err
 	}
 	return all, c.ready(ctx, wire.Acquire, all)
@@ -86,13 +87,13 @@ type keys struct {
 	also []string // nil if there is one
 }
 
-// keysOf sorts and checks the keys that a caller named.
-func keysOf(names []string) (keys, error) {
+// keysOf sorts and checks the keys that a caller named. why says why there may be no more than most.
+func keysOf(names []string, most int, why string) (keys, error) {
 	switch n := len(names); {
 	case n == 0:
 		return keys{}, fmt.Errorf("%w: no keys; name the resources that the lease is for", ErrConfig)
-	case n > wire.MaxKeys:
-		return keys{}, fmt.Errorf("%w: %d keys, at most %d are allowed: a server serves nobody else while it looks at them all; lock something that stands for several of them", ErrConfig, n, wire.MaxKeys)
+	case n > most:
+		return keys{}, fmt.Errorf("%w: %d keys, at most %d are allowed: %s", ErrConfig, n, most, why)
 	}
 	sorted := slices.Sorted(slices.Values(names))
 	for i, key := range sorted {
@@ -128,11 +129,15 @@ func (k keys) each() iter.Seq[string] {
 
 func (k keys) has(key string) bool { return k.key == key || slices.Contains(k.also, key) }
 
-// String is the keys in quotes.
+// String is the keys in quotes, the first of them if they are more than a lease can have.
 func (k keys) String() string {
 	var b strings.Builder
 	b.WriteString(strconv.Quote(k.key))
-	for _, key := range k.also {
+	for i, key := range k.also {
+		if i+1 == wire.MaxKeys {
+			fmt.Fprintf(&b, " and %d others", len(k.also)-i)
+			break
+		}
 		b.WriteString(", " + strconv.Quote(key))
 	}
 	return b.String()

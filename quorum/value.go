@@ -1,6 +1,10 @@
 package quorum
 
-import "strings"
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+)
 
 // A lock's value is 40 random hexadecimal digits, ":" and a signature if there is one. The
 // signature is Config.Owner, and a space and Terms.Note if there is one. An owner has no space, so
@@ -27,13 +31,15 @@ func readValue(value string) (random, owner, note string) {
 	return random, owner, note
 }
 
-// shortValue is a value with few of its random digits: enough to tell values apart, and not to
-// release the lock. readValue reads it.
+// shortValue is a value with a short hash in place of its random digits: enough to tell values apart,
+// and not to release the lock. readValue reads it.
 func shortValue(value string) string {
 	random, signed, found := strings.Cut(value, ":")
-	random = random[:min(len(random), 8)]
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(random))
+	short := fmt.Sprintf("%08x", h.Sum32())
 	if !found {
-		return random
+		return short
 	}
-	return random + ":" + signed
+	return short + ":" + signed
 }

@@ -101,7 +101,8 @@ func asRedsync(err error) error {
 	if len(nodes) > 0 {
 		err = &nodeErrors{err, nodes}
 	}
-	if errors.Is(round.Verdict, quorum.ErrTaken) || len(taken) >= round.Quorum {
+	// After a split perhaps nobody has it, although a quorum refused.
+	if errors.Is(round.Verdict, quorum.ErrTaken) || len(taken) >= round.Quorum && !errors.Is(round.Verdict, quorum.ErrSplit) {
 		return &ErrTaken{Nodes: taken, cause: err}
 	}
 	return err
@@ -109,7 +110,7 @@ func asRedsync(err error) error {
 
 // failedToLock is asRedsync for the error of Lock.
 func failedToLock(err error) error {
-	if errors.Is(err, quorum.ErrInterrupted) || errors.Is(err, quorum.ErrTooSlow) {
+	if errors.Is(err, quorum.ErrInterrupted) || errors.Is(err, quorum.ErrTooSlow) || errors.Is(err, quorum.ErrSplit) {
 		return fmt.Errorf("%w: %w", ErrFailed, asRedsync(err))
 	}
 	return asRedsync(err)

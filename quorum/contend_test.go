@@ -1,0 +1,304 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// zones are three clients of three servers, each nearest to another one, so that their votes are
+// split if they try at once.
+func zones(f *fixture) (clients []*quorum.Coordinator) {
+	for i := range f.servers {
+		c := f.other(func(cfg *quorum.Config) { cfg.Owner = fmt.Sprint("zone", i) })
+		require.NoError(f.t, func() error { _, err := c.Verify(f.ctx); return err }())
+		clients = append(clients, c)
+	}
+	for i, s := range f.servers {
+		s.Delay(func(cmd wire.Request) time.Duration {
+			if cmd.Op == wire.Acquire && cmd.Value[40:] == fmt.Sprint(":zone", i) {
+				return ms
+			}
+			return 2*ms + time.Duration(i+1)*3*time.Microsecond
+		}, nil)
+	}
+	return clients
+}
+
+// tryAll has the clients try at once.
+func tryAll(clients []*quorum.Coordinator, try func(c *quorum.Coordinator) (*quorum.Lease, error)) ([]*quorum.Lease, []error) {
+	leases, errs := make([]*quorum.Lease, len(clients)), make([]error, len(clients))
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() { leases[i], errs[i] = try(c) })
+	}
+	all.Wait()
+	return leases, errs
+}
+
+// TestSplitTriesAreResolved has three clients try at once. One gets the lock, by whichever call, and
+// the others learn who has it.
+func TestSplitTriesAreResolved(t *testing.T) {
+	for name, try := range map[string]func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error){
+		"TryAcquire": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) { return c.TryAcquire(f.ctx, "k") },
+		"TryAcquireAll": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) {
+			return c.TryAcquireAll(f.ctx, "k", "l")
+		},
+		"TryAcquireAny": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) { return c.TryAcquireAny(f.ctx, "k") },
+		"Acquire, MaxTries 1": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) {
+			once, err := c.WithTerms(func(t *quorum.Terms) { t.MaxTries = 1 })
+			require.NoError(f.t, err)
+			return once.Acquire(f.ctx, "k")
+		},
+		"AcquireAny, MaxTries 1": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) {
+			once, err := c.WithTerms(func(t *quorum.Terms) { t.MaxTries = 1 })
+			require.NoError(f.t, err)
+			return once.AcquireAny(f.ctx, "k")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				began := time.Now()
+				leases, errs := tryAll(zones(f), func(c *quorum.Coordinator) (*quorum.Lease, error) { return try(f, c) })
+				winner := slices.IndexFunc(leases, func(l *quorum.Lease) bool { return l != nil })
+				require.GreaterOrEqual(t, winner, 0, "nobody got it: %v", errors.Join(errs...))
+				assert.Less(t, time.Since(began), 100*ms)
+				for i, lease := range leases {
+					if i != winner {
+						require.Nil(t, lease, "two got it")
+						require.ErrorIs(t, errs[i], quorum.ErrTaken)
+						require.ErrorContains(t, errs[i], fmt.Sprintf("held by another client %q", fmt.Sprint("zone", winner)))
+						assert.NotContains(t, fmt.Sprintf("%+v %#v", errs[i], errs[i]), leases[winner].Value())
+					}
+				}
+				require.NoError(t, leases[winner].Release(f.ctx))
+				f.requireNothingLeft()
+			})
+		})
+	}
+}
+
+// TestCandidateThatGivesUpDeletesItsKeys ends the context of the client that keeps its keys
+// after a split, and a hook of it panics.
+func TestCandidateThatGivesUpDeletesItsKeys(t *testing.T) {
+	for name, end := range map[string]func(cancel func(), rounds int){
+		"cancelled": func(cancel func(), _ int) { cancel() },
+		"panics": func(_ func(), rounds int) {
+			if rounds == 1 {
+				panic("hook")
+			}
+		},
+		"panics in a later round": func(_ func(), rounds int) {
+			if rounds == 2 {
+				panic("hook")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rounds := 0
+			var cancel context.CancelFunc
+			play(t, 3, func(f *fixture) {
+				first := quorum.DecisionOrder(f.Coordinator)[0]
+				var ctx context.Context
+				ctx, cancel = context.WithCancel(f.ctx)
+				defer cancel()
+				for i := range f.servers {
+					if i != first {
+						f.servers[i].Put("k", fmt.Sprint(strangers, i), time.Hour)
+					}
+				}
+				f.lag(ms)
+				f.lag(2*ms, (first+1)%3, (first+2)%3)
+				func() {
+					defer func() { _ = recover() }()
+					_, err := f.TryAcquire(ctx, "k")
+					require.ErrorIs(t, err, quorum.ErrInterrupted)
+					require.ErrorIs(t, err, context.Canceled)
+				}()
+				require.NotZero(t, rounds)
+				time.Sleep(10 * ms)
+				_, _, there := f.servers[first].Get("k")
+				require.False(t, there, "its key is left")
+			}, func(cfg *quorum.Config) {
+				cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) {
+					rounds++
+					end(cancel, rounds)
+				}
+			})
+		})
+	}
+}
+
+// TestKeysThatStayGiveErrSplit leaves the keys of two crashed clients. Nobody has the lock, and it
+// can't be had. The caller isn't told that it is taken, and learns that soon.
+func TestKeysThatStayGiveErrSplit(t *testing.T) {
+	for contends := range 2 { // or has the second instance's vote
+		play(t, 3, func(f *fixture) {
+			order := quorum.DecisionOrder(f.Coordinator)
+			for i, s := range []int{order[1-contends], order[2]} {
+				f.servers[s].Put("k", fmt.Sprintf("%040x:crashed", i+7), time.Hour)
+			}
+			_, err := f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrSplit)
+			require.NotErrorIs(t, err, quorum.ErrTaken)
+			assert.True(t, quorum.Retryable(err))
+			assert.LessOrEqual(t, f.elapsed(), 6*f.Config().InstanceTimeout+20*ms)
+			synctest.Wait()
+			_, _, there := f.servers[order[contends]].Get("k")
+			assert.False(t, there, "its key is left")
+		})
+	}
+}
+
+// TestHeldLockCostsOneRound takes a lock that is held, in one round trip and with one request to each
+// server, as a free one.
+func TestHeldLockCostsOneRound(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.lag(ms)
+		lease := f.acquire("k")
+		assert.Equal(t, ms, f.elapsed())
+		other := f.other(func(cfg *quorum.Config) { cfg.Owner = "other" })
+		_, err := other.Verify(f.ctx)
+		require.NoError(t, err)
+		synctest.Wait()
+		for try := range 2 {
+			before, asked := f.elapsed(), len(f.log(0))
+			_, err = other.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrTaken)
+			require.ErrorContains(t, err, "held by another client")
+			assert.Equal(t, ms, f.elapsed()-before, "try %d", try)
+			synctest.Wait()
+			assert.Len(t, f.log(0), asked+1)
+		}
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// TestRefusalNamesTheHolder has the servers tell a client who has the lock, and not the value, which
+// is enough to release it.
+func TestRefusalNamesTheHolder(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		c := f.other(func(cfg *quorum.Config) { cfg.Owner = "worker-7" })
+		noted, err := c.WithTerms(func(t *quorum.Terms) { t.Note = "import of 12:00" })
+		require.NoError(t, err)
+		lease, err := noted.AcquireAll(f.ctx, "k", "l")
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = f.TryAcquireAll(f.ctx, "a", "k") // a script answers
+		lost, ok := errors.AsType[*quorum.RoundError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, "worker-7", lost.Holder.Owner)
+		require.Equal(t, "import of 12:00", lost.Holder.Note)
+		require.ErrorContains(t, err, `"k" is held by another client "worker-7" ("import of 12:00")`)
+		for _, vote := range lost.Votes {
+			require.NotEqual(t, lease.Value(), vote.Vote.Holder)
+			require.Less(t, len(strings.SplitN(vote.Vote.Holder, ":", 2)[0]), 16)
+		}
+	})
+}
+
+// TestOwnLeaseIsSeenWithoutARound asks for a lock that this Coordinator has.
+func TestOwnLeaseIsSeenWithoutARound(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		before := len(f.log(0))
+		for _, try := range []func() (*quorum.Lease, error){
+			func() (*quorum.Lease, error) { return f.TryAcquire(f.ctx, "k") },
+			func() (*quorum.Lease, error) { return f.TryAcquireAll(f.ctx, "k", "l") },
+			func() (*quorum.Lease, error) { return f.TryAcquireAny(f.ctx, "k") },
+		} {
+			_, err := try()
+			require.ErrorIs(t, err, quorum.ErrTaken)
+			require.ErrorContains(t, err, "held by this process")
+			assert.True(t, quorum.Retryable(err))
+		}
+		assert.Len(t, f.log(0), before)
+		require.NoError(t, lease.Release(f.ctx))
+		require.NoError(t, f.acquire("k").Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// TestFirstInstanceThatHangsIsNotAwaited has the votes split while the instance that decides hangs.
+// The next one decides.
+func TestFirstInstanceThatHangsIsNotAwaited(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		order := quorum.DecisionOrder(f.Coordinator)
+		f.hang(order[0])
+		for i, s := range order[2:] {
+			f.servers[s].Put("k", fmt.Sprintf("%040x:other", i+7), 15*ms) // they give up soon
+		}
+		lease, err := f.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		assert.Less(t, f.elapsed(), f.Config().InstanceTimeout, "it has the second instance's vote")
+		require.NoError(t, lease.Release(f.ctx))
+		f.resume()
+		f.requireNothingLeft()
+	})
+}
+
+func TestDoAny(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		keys := make([]string, 100)
+		for i := range keys {
+			keys[i] = fmt.Sprint("seat/", i)
+		}
+		for _, key := range keys[:99] {
+			f.acquire(key)
+		}
+		failed := errors.New("work failed")
+		err := f.DoAny(f.ctx, keys, func(ctx context.Context, lease *quorum.Lease) error {
+			assert.Equal(t, keys[99], lease.Key())
+			time.Sleep(8 * time.Second) // kept alive
+			assert.NoError(t, ctx.Err())
+			return failed
+		})
+		require.ErrorIs(t, err, failed)
+		synctest.Wait()
+		for _, s := range f.servers {
+			_, _, there := s.Get(keys[99])
+			assert.False(t, there)
+		}
+		require.ErrorIs(t, f.DoAny(f.ctx, keys, nil), quorum.ErrConfig)
+		many := make([]string, quorum.MaxAny+1)
+		for i := range many {
+			many[i] = fmt.Sprint(i)
+		}
+		_, err = f.TryAcquireAny(f.ctx, many...)
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		require.ErrorContains(t, err, "at most 1024")
+		many = many[1:]
+		lease, err := f.TryAcquireAny(f.ctx, many...)
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}
+
+// With too many hung servers a pass over many keys costs what one key costs.
+func TestHungServersCostAnyOneTimeout(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.hang(0, 1)
+		_, err := f.TryAcquireAny(f.ctx, "a", "b", "c", "d", "e")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		assert.Equal(t, f.Config().InstanceTimeout, f.elapsed())
+		f.resume()
+		f.requireNothingLeft()
+	})
+}

@@ -147,8 +147,8 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	if err := c.takenHere(all); err != nil {
 		return nil, err
 	}
-	//guard:kept-keys-before-close  Close waits until the keys that a try kept are deleted
 	c.background.Add()
+	//guard:kept-keys-before-close  Close waits until the keys that a try kept are deleted
 	defer c.background.Finish()
 	opts.contends, opts.oneFirst, opts.deciders = true, false, c.order
 	lease, err := c.tryOnce(ctx, all, try, opts)

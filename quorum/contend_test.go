@@ -110,6 +110,7 @@ func TestCandidateThatGivesUpDeletesItsKeys(t *testing.T) {
 				panic("hook")
 			}
 		},
+		"panics as the next round starts": func(func(), int) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rounds := 0
@@ -140,6 +141,11 @@ func TestCandidateThatGivesUpDeletesItsKeys(t *testing.T) {
 				cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) {
 					rounds++
 					end(cancel, rounds)
+				}
+				cfg.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) {
+					if rounds == 1 && name == "panics as the next round starts" {
+						panic("hook")
+					}
 				}
 			})
 		})

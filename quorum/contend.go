@@ -20,7 +20,8 @@ import (
 // only become more: it loses none that it has, and the others delete theirs within a round trip of
 // their loss. A client that was refused there doesn't simply believe that the contender wins: it
 // looks, without asking for a vote, until a client has a quorum, and contends again if the first
-// instance is free.
+// instance is free. It also does so if the first instance has had one value for long: whoever set it
+// has died, because one that contends replaces its value with each round. Then the next one decides.
 //
 // A lock that is held costs one round, because the first instance refuses, or a quorum names one
 // value. So does a lock that is free and that nobody else wants.
@@ -114,10 +115,8 @@ func (r *round) awaitFirst(ctx context.Context, order []int) {
 	var over <-chan time.Time
 	for {
 		r.mu.Lock()
-		if r.late != nil {
-			copy(r.last, r.ballots)
-		}
-		waits := r.stage == lost && r.why == ErrTaken && rivalsIn(r.ballots).most < r.c.majority.Q
+		copy(r.last, r.ballots) // with the first instance's vote, also if it came just after the loss
+		waits := rivalsIn(r.ballots).most < r.c.majority.Q
 		if waits {
 			_, waits = r.c.first(order, r.ballots)
 		}
@@ -189,8 +188,9 @@ func (s *split) resolve(ctx context.Context, lost *RoundError) (lease *Lease, er
 			}
 			return nil, over
 		}
-		s.opts.replace = ""
-		if s.opts.tried.mayRemain() && s.c.mayReplace() {
+		if s.c.mayReplace() {
+			// Also if it isn't there any more: then a script answers, and its refusals name the value in
+			// the way. Refusals without one would look like those of a single holder.
 			s.opts.replace = s.opts.tried.value
 		}
 		if lease, lost = s.c.tryOnce(ctx, s.all, s.try, s.opts); lost == nil || !s.opts.split {
@@ -244,8 +244,8 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 	}
 }
 
-// isStuck reports whether the value on the first instance is that of a client that has died. One
-// that contends replaces its value with each round. Then the next instance decides.
+// isStuck reports whether the value on the first instance is that of a client that has died. Then
+// the next instance decides.
 func (s *split) isStuck(first int) bool {
 	now := s.c.reader.Now().Mono
 	if value := s.seen[first].Vote.Holder; value != s.stuck {

@@ -227,4 +227,6 @@ func TestLongAnswers(t *testing.T) {
 	require.True(t, strings.HasSuffix(err.Error(), "é...)"), "%v", err)
 	require.Equal(t, `"ERR \x1b[2J\nx"`, readable([]byte("ERR \x1b[2J\nx\r\n")))
 	require.Equal(t, "ERR é", readable([]byte("ERR é\r\n")))
+	require.Equal(t, `"\u009b2J"`, readable([]byte("\u009b2J")))
+	require.Equal(t, `"a\u202eb"`, readable([]byte("a\u202eb")), "text from right to left")
 }

@@ -68,7 +68,7 @@ func (r *Redis) notConnected(ctx context.Context, err error) error {
 	case r.client.Options().TLSConfig != nil && !r.pipe.wrote():
 		return fmt.Errorf("%w: %s within %v (%w)", wire.ErrTimeout, noTLS, r.dialTimeout(), hideContext{err})
 	}
-	return fmt.Errorf("%w: the server took the connection, or its address is not reached, and no handshake ended within Options.DialTimeout, %v (%w)", wire.ErrTimeout, r.dialTimeout(), hideContext{err})
+	return fmt.Errorf("%w: no connection was made within Options.DialTimeout, %v; its address isn't reached, or the server doesn't answer (%w)", wire.ErrTimeout, r.dialTimeout(), hideContext{err})
 }
 
 // claim has go-redis make a connection and greet the server, and finds out which one it is.
@@ -231,7 +231,7 @@ func (p *pipe) connectLocked(replacement bool) {
 		most++
 	}
 	switch {
-	case p.closed && p.r.owned, p.conns+p.connecting >= min(most, size):
+	case p.closed, p.conns+p.connecting >= min(most, size):
 	case p.connecting > 0 && (replacement || p.conns == 0 || p.overdue):
 	case time.Now().Before(p.redialAt):
 		p.setTimerLocked(p.redialAt)

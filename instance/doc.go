@@ -61,8 +61,19 @@
 // A connection stays with its server though the address has moved to another one. So
 // connections are replaced after redis.Options.ConnMaxLifetime: 5 s by Harden, at most 30 s.
 // That time and DialTimeout shorten the longest TTL, see Redis.ConnLife and
-// Config.FixedAddress. A client without Harden's options measures a connection's age by a
-// clock that stands still while the machine is suspended.
+// Config.FixedAddress.
+//
+// # Connections
+//
+// A connection belongs to the instance and not to the request that happens to need it. It is
+// made in the background, within DialTimeout for the dial, TLS and the handshake together,
+// however long the requests wait for it. At ConnMaxLifetime another one is made in its place,
+// while the old one is still used. An instance that is idle dials nothing: its connection ends
+// with its time. The next request of a Coordinator waits for a new one, before its timeout
+// begins (wire.Connector), so that TryAcquire succeeds after a pause, too, however far away
+// the server is. The alternative, to keep one connection open all the time, would cost every
+// idle client a handshake with each server every 5 s. A server that didn't answer lately isn't
+// waited for.
 //
 // # Batches
 //
@@ -87,10 +98,12 @@
 // A server that is stopped but not gone accepts connections, in its kernel, and answers
 // nothing. Requests to it fail when their time is over, and acquisitions beyond 1024 at once.
 // It costs one connection and one goroutine, and is back with its first reply. A server that
-// is gone costs one dial in 50 ms; in between all requests fail at once.
+// makes no connection, because it doesn't answer the handshake or its name isn't resolved,
+// costs the same. A server that is gone costs one dial in 50 ms; in between all requests fail
+// at once.
 //
-// go-redis closes a connection if a reply was not read in time or could not be read, or if
-// bytes are left over. In addition each script and each transaction repeats a number that was
+// A connection is closed if a reply was not read in time or could not be read, or if bytes
+// are left over. In addition each script and each transaction repeats a number that was
 // drawn for this one request. A reply without it belongs to another request: the vote fails with ErrReply, and
 // the connection is closed. The bare SET and the dialects' own commands have no room for a
 // number. Only the form of their replies is checked.

@@ -89,8 +89,8 @@ func (p *pollable) SyscallConn() (syscall.RawConn, error) {
 // tooOld returns an error if no command may be sent any more.
 //
 // Invariant: wire.Instance.ConnLife is the longest time after which requests reach another
-// server. go-redis closes old connections, too, but by a clock that stands still while a
-// machine is suspended.
+// server. The clock of go-redis's pool, which the pipe's connections aren't in, stands still
+// while a machine is suspended.
 func (c *handshakeConn) tooOld() error {
 	//guard:connection-not-too-old  no command is sent on a connection that is older than ConnLife
 	if d := c.age(); d > c.maxAge {

@@ -174,6 +174,16 @@ func TestClosed(t *testing.T) {
 	}
 	_, err = r.Probe(within(t), wire.Known{})
 	require.ErrorIs(t, err, ErrClosed)
+
+	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr()}))
+	defer func() { require.NoError(t, client.Close()) }()
+	r, err = New(client, Config{})
+	require.NoError(t, err)
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	require.NoError(t, r.Close())
+	require.True(t, failed(t, r.Do(within(t), request(wire.Look, "k", "")), ErrClosed).Unsent)
+	require.Eventually(t, func() bool { return client.PoolStats().TotalConns == 0 }, 10*time.Second, time.Millisecond)
+	require.NoError(t, client.Ping(within(t)).Err(), "the caller's client works")
 }
 
 // TestNoConnectionToSpare waits for the client's only connection: for as long as its PoolTimeout,

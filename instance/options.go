@@ -50,7 +50,7 @@ const (
 // that is out of step.
 //
 // Options that are not set or turned off get values: timeouts 2 s, PoolSize 64 (an instance
-// uses 8 connections at most), buffers 4 KiB, ConnMaxLifetime 5 s (also if it is above 30 s).
+// uses 9 connections at most, and keeps one while it is used), buffers 4 KiB, ConnMaxLifetime 5 s (also if it is above 30 s).
 //
 // It wraps the dialer. An instance is back as soon as its server is (see the package's
 // documentation), and a server cannot fill the client's memory during the handshake, or hide

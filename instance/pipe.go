@@ -158,7 +158,7 @@ func (p *pipe) readyToSendLocked() bool {
 }
 
 func (p *pipe) refuseLocked(c *call) error {
-	if p.closed && p.r.owned {
+	if p.closed {
 		return errClosed
 	}
 	if p.dialErr != nil {
@@ -381,18 +381,15 @@ func (p *pipe) await(b *batch, work chan struct{}) bool {
 	return ok
 }
 
-// close ends the idle workers, and closes the connections that aren't in use. The other workers
-// end with their batches. If the client is closed, too, it fails the calls that wait.
+// close ends the idle workers, closes the connections that aren't in use, and fails the calls that
+// wait. The other workers and connections end with their batches.
 func (p *pipe) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.stopIdleLocked()
 	old := p.dropLocked(func(*connection) bool { return true })
-	var ended []*call
-	if p.r.owned {
-		p.cancel()
-		ended = p.failLocked(errClosed)
-	}
+	ended := p.failLocked(errClosed)
+	p.cancel()
 	if p.timer != nil && len(p.pending) == 0 {
 		p.timer.Stop()
 		p.timerAt = time.Time{}

@@ -215,7 +215,7 @@ func (p *probe) info(part int) (map[string]string, bool) {
 	fields := make(map[string]string)
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
-			fields[name] = value
+			fields[name] = readable([]byte(value)) // reports and errors show some
 		}
 	}
 	return fields, true
@@ -235,8 +235,8 @@ func (p *probe) config(part int) (string, bool) {
 		}
 	case 2:
 		r.text()
-		if value := string(r.text()); r.end() {
-			return value, true
+		if value := r.text(); r.end() {
+			return readable(value), true
 		}
 	}
 	p.malformed(part)

@@ -105,9 +105,9 @@ func (r *Redis) ConnLife() time.Duration {
 // Client returns the go-redis client, for the caller's own commands.
 func (r *Redis) Client() *redis.Client { return r.client }
 
-// Close ends the idle goroutines, and closes the client if Open made it: then all requests
-// fail with ErrClosed. It does not close a client that was given to New. A second call does
-// nothing.
+// Close closes the connections and ends the idle goroutines. From then on all requests fail with
+// ErrClosed. It closes the client if Open made it, but not one that was given to New. A second
+// call does nothing.
 func (r *Redis) Close() error {
 	defer r.pipe.close()
 	if !r.owned {
@@ -120,7 +120,8 @@ func (r *Redis) Close() error {
 }
 
 // Send sends one request, as wire.Instance says, together with others that are sent at the
-// same time. The timeout counts by the real clock and includes the dial and the handshake.
+// same time. The timeout counts by the real clock. It includes the wait for a connection, unless
+// Connect was called before.
 func (r *Redis) Send(req wire.Request, timeout time.Duration, to wire.Receiver) {
 	if req.Op < wire.Acquire || req.Op > wire.Tick {
 		to.Receive(wire.Vote{Unsent: true, Err: fmt.Errorf("%w: there is no operation %v", ErrConfig, req.Op)})

@@ -109,10 +109,12 @@ func (s *replyBuffer) failure() (text string, ok bool) {
 	return readable(line), true
 }
 
-// readable returns an error's text, quoted if it can't be printed.
+// readable returns a text of the server's, quoted if it can't be printed: a terminal would execute it.
 func readable(text []byte) string {
 	text = bytes.TrimSpace(text)
-	if !utf8.Valid(text) || bytes.ContainsFunc(text, unicode.IsControl) {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	//guard:server-texts-printable  what a server writes doesn't control a terminal
+	if !utf8.Valid(text) || bytes.ContainsFunc(text, unprintable) {
 		return strconv.Quote(string(text))
 	}
 	return string(text)

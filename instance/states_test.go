@@ -290,6 +290,9 @@ func TestProbeAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, wire.Identity{RunID: "abc", ReplID: "def", Epoch: "42", Uptime: 60 * time.Second, Served: 7 * time.Second, Role: "master", Persistence: "aof always",
 		Eviction: "noeviction", Server: "valkey", Version: "9.0.1", Dialect: "valkey", Clock: time.UnixMicro(1700000000000005)}, id)
+	id, err = probe(t, with("INFO memory", bulk("# Memory\r\nmaxmemory_policy:allk\x1b[2J\r\n")))
+	require.NoError(t, err)
+	require.Equal(t, `"allk\x1b[2J"`, id.Eviction, "reports show it")
 
 	for key, test := range map[string]struct {
 		answer string

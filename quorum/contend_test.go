@@ -98,10 +98,20 @@ func TestSplitTriesAreResolved(t *testing.T) {
 // TestCandidateThatGivesUpDeletesItsKeys ends the context of the client that keeps its keys
 // after a split, and a hook of it panics.
 func TestCandidateThatGivesUpDeletesItsKeys(t *testing.T) {
+	const startsAgain = 100
 	for name, end := range map[string]func(cancel func(), rounds int){
-		"cancelled": func(cancel func(), _ int) { cancel() },
+		"cancelled": func(cancel func(), rounds int) {
+			if rounds == 1 {
+				cancel()
+			}
+		},
 		"panics": func(_ func(), rounds int) {
 			if rounds == 1 {
+				panic("hook")
+			}
+		},
+		"panics before a later round": func(_ func(), rounds int) {
+			if rounds == startsAgain {
 				panic("hook")
 			}
 		},
@@ -110,7 +120,6 @@ func TestCandidateThatGivesUpDeletesItsKeys(t *testing.T) {
 				panic("hook")
 			}
 		},
-		"panics as the next round starts": func(func(), int) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rounds := 0
@@ -143,8 +152,8 @@ func TestCandidateThatGivesUpDeletesItsKeys(t *testing.T) {
 					end(cancel, rounds)
 				}
 				cfg.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) {
-					if rounds == 1 && name == "panics as the next round starts" {
-						panic("hook")
+					if rounds == 1 {
+						end(nil, startsAgain)
 					}
 				}
 			})

@@ -24,8 +24,9 @@
 //  3. Liveness. A key whose holder died is free after one TTL. An instance that is
 //     dead, hung or slow delays a caller only if the round needs its vote, and by at
 //     most Config.InstanceTimeout; by at most twice that if the instances have to
-//     settle the token in a second stage. A round that a majority has decided doesn't
-//     wait for it.
+//     settle the token in a second stage. After a pause a connection may have to be made
+//     first, which takes the client's DialTimeout at most (wire.Connector). A round that
+//     a majority has decided doesn't wait for it.
 //  4. Honesty. The error of a lost round says what each instance answered. An unknown
 //     answer counts neither as a grant nor as a refusal. A holder learns that its lease
 //     is over, at its deadline at the latest. Release reports if there was nothing left

@@ -272,6 +272,70 @@ func TestAFirstReplicaWithinTheLastMinute(t *testing.T) {
 	}
 }
 
+// A client that was cut off while the servers restarted gets the lock as soon as a client that
+// starts would.
+func TestClientThatWasCutOff(t *testing.T) {
+	for _, away := range []time.Duration{0, 4 * time.Second, 45 * time.Second} {
+		t.Run(away.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, 3)
+				all, insts := paths(f)
+				r := f.newCoordinatorOn(f.cfg, insts)
+				for _, c := range []*quorum.Coordinator{f.Coordinator, r} {
+					require.NoError(t, twice(f, c, "k"))
+				}
+				time.Sleep(time.Second)
+				_, err := r.Verify(f.ctx) // it sees them
+				require.NoError(t, err)
+				forAll(all, func(p *path) { p.cut.Store(true) })
+				time.Sleep(time.Second)
+				f.each(func(s *quorumtest.Server) { s.Restart(true) })
+				_, _ = f.TryAcquire(f.ctx, "k") // another client finds it at once
+				time.Sleep(away)
+				forAll(all, func(p *path) { p.cut.Store(false) })
+				began := time.Now()
+				lease, err := r.Acquire(f.ctx, "k")
+				require.NoError(t, err)
+				assert.InDelta(t, max(0, maxTTL-away), time.Since(began), float64(600*ms))
+				require.NoError(t, lease.Release(f.ctx))
+			})
+		})
+	}
+}
+
+// A client that takes no locks sees the servers by its clock monitor.
+func TestAFirstReplicaWhileIdle(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		require.NoError(t, f.acquire("k").Release(f.ctx))
+		time.Sleep(5 * time.Minute)
+		f.each((*quorumtest.Server).Attach)
+		assert.NoError(t, twice(f, f.Coordinator, "k"))
+	})
+}
+
+// A server was seen when it was asked, and not when its answer came: it may have answered at once.
+func TestAServerWasSeenWhenItWasAsked(t *testing.T) {
+	for after, trusted := range map[time.Duration]bool{54 * time.Second: true, 56 * time.Second: false} {
+		play(t, 3, func(f *fixture) {
+			require.NoError(t, f.acquire("k").Release(f.ctx))
+			time.Sleep(time.Second)
+			f.lag(5 * time.Second)
+			lease := f.acquire("k")
+			f.lag(0)
+			require.NoError(t, lease.Release(f.ctx))
+			time.Sleep(after)
+			f.each((*quorumtest.Server).Attach)
+			if err := twice(f, f.Coordinator, "k"); trusted {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, quorum.ErrQuarantined)
+			}
+		}, func(cfg *quorum.Config) {
+			cfg.ClockMonitor, cfg.InstanceTimeout, cfg.TTL = quorum.Off, 10*time.Second, time.Minute
+		})
+	}
+}
+
 // All servers' clocks were an hour ahead, and are corrected. Running clients wait once, because of
 // the monitor, and not again when a client starts minutes later.
 func TestAClientThatStartsAfterAClockWasSetBack(t *testing.T) {

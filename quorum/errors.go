@@ -264,10 +264,23 @@ func (e *RoundError) Error() string {
 	if e.Cause != nil {
 		b.WriteString(": " + e.Cause.Error())
 	}
-	for _, ballot := range e.Votes {
-		if err := ballot.Vote.Err; err != nil && err != ErrPending {
-			b.WriteString("; " + ballot.Instance + ": " + err.Error())
+	for i, ballot := range e.Votes {
+		err := ballot.Vote.Err
+		if err == nil || err == ErrPending {
+			continue
 		}
+		// On new servers all say the same, at length.
+		alike := func(other Ballot) bool { return sameQuarantine(err, other.Vote.Err) }
+		if slices.ContainsFunc(e.Votes[:i], alike) {
+			continue
+		}
+		b.WriteString("; " + ballot.Instance)
+		for _, other := range e.Votes[i+1:] {
+			if alike(other) {
+				b.WriteString(", " + other.Instance)
+			}
+		}
+		b.WriteString(": " + err.Error())
 	}
 	for _, ballot := range e.Raises {
 		fmt.Fprintf(&b, "; %s: %s: ", ballot.Instance, wire.Raise)
@@ -278,6 +291,21 @@ func (e *RoundError) Error() string {
 		}
 	}
 	return b.String()
+}
+
+// sameQuarantine reports whether two errors are quarantines for one reason, apart from their times.
+func sameQuarantine(a, b error) bool {
+	one, ok := a.(*QuarantineError)
+	other, also := b.(*QuarantineError)
+	words := func(q *QuarantineError) string {
+		return strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' || r == '.' {
+				return -1
+			}
+			return r
+		}, q.Detail)
+	}
+	return ok && also && one.Reason == other.Reason && words(one) == words(other)
 }
 
 // pending says why votes are missing. If the round was decided they were not needed, and

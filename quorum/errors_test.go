@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -75,6 +76,23 @@ func TestRoundErrorWording(t *testing.T) {
 
 // An instance whose vote was not needed has not failed, and a round that was cut short had votes
 // that it still needed.
+// What several servers say alike about their quarantines is said once, with their names.
+func TestQuarantinesAreToldOnce(t *testing.T) {
+	in := func(name, detail string, reason quorum.QuarantineReason) quorum.Ballot {
+		return quorum.Ballot{Instance: name, Vote: wire.Vote{Err: &quorum.QuarantineError{Reason: reason, Detail: detail, Remaining: 29 * time.Second}}}
+	}
+	err := &quorum.RoundError{Op: wire.Acquire, Key: "k", Verdict: quorum.ErrNoQuorum, Quorum: 3, Votes: []quorum.Ballot{
+		in("a", "it came up 1s ago", quorum.Restarted), in("b", "its run ID changed", quorum.Restarted), in("c", "it came up 2.5s ago", quorum.Restarted),
+		in("d", "it came up 1s ago", quorum.ClockJumped), {Instance: "e", Vote: wire.Vote{Err: quorum.ErrTimeout}},
+	}}
+	text := regexp.MustCompile(`it votes again in [^;]*; wait[^;]*`).ReplaceAllString(err.Error(), "WAIT")
+	assert.Equal(t, `quorum: no quorum of instances (acquire "k": 0 granted, 0 refused, 5 failed; quorum is 3 of 5)`+
+		"; a, c: quorum: instance is in quarantine (restarted): it came up 1s ago; WAIT"+
+		"; b: quorum: instance is in quarantine (restarted): its run ID changed; WAIT"+
+		"; d: quorum: instance is in quarantine (clock jumped): it came up 1s ago; WAIT"+
+		"; e: quorum: instance did not answer in time", text)
+}
+
 func TestPendingVotesAreNoFailures(t *testing.T) {
 	votes := []quorum.Ballot{
 		{Instance: "a", Vote: wire.Vote{Outcome: wire.Refused}},

@@ -661,6 +661,21 @@ func TestExtensionsDoNotPileUpBeforeAHungInstance(t *testing.T) {
 	})
 }
 
+// Four extensions may wait for an instance, and no more.
+func TestExtensionsThatWaitForAnInstance(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.hang(2)
+		for range 10 {
+			require.NoError(t, lease.Extend(f.ctx))
+		}
+		f.resume(2)
+		synctest.Wait()
+		assert.Equal(t, 4, f.count(2, wire.Extend))
+	})
+}
+
 // immediateServer answers before Send returns.
 type immediateServer struct{ server *quorumtest.Server }
 

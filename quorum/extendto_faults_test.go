@@ -179,3 +179,17 @@ func TestAnsweredExtensionIsNotLate(t *testing.T) {
 		require.NoError(t, lease.ExtendTo(f.ctx, 20*time.Second))
 	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL = 10*time.Second, 20*time.Second })
 }
+
+// Nor does an extension that was never sent make a later one uncertain.
+func TestUnsentExtensionIsNotLate(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.servers[0].SetFate(only(wire.Extend, quorumtest.Fate{End: quorumtest.Refuse}))
+		require.NoError(t, lease.Extend(f.ctx))
+		synctest.Wait()
+		f.servers[0].SetFate(nil)
+		f.kill(2)
+		require.NoError(t, lease.ExtendTo(f.ctx, 20*time.Second))
+	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL = 10*time.Second, 20*time.Second })
+}

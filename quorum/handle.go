@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -37,7 +38,7 @@ import (
 // tokens (package settlement) covers Resume, too. The new token must also be above the handle's.
 type Handle struct {
 	key      string
-	value    *string // a pointer, so that fmt doesn't print it as a field of a struct
+	value    *atomic.Pointer[string] // by reflection, as testify and go-cmp print, an address
 	token    fencing.Token
 	ttl      time.Duration
 	deadline time.Time
@@ -47,6 +48,12 @@ type Handle struct {
 	// when that was, by the sender's wall clock.
 	maxLife, lived time.Duration
 	sent           time.Time
+}
+
+func secret(value string) *atomic.Pointer[string] {
+	p := new(atomic.Pointer[string])
+	p.Store(&value)
+	return p
 }
 
 // Key is the resource.
@@ -103,9 +110,8 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		return Handle{}, why
 	}
 	l.released = true
-	value := l.state.value
 	h := Handle{
-		key: l.state.key, value: &value, token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
+		key: l.state.key, value: secret(l.state.value), token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
 		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
 		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
 	}
@@ -141,7 +147,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
-	opts := &roundOptions{replace: *handle.value, resumes: true}
+	opts := &roundOptions{replace: *handle.value.Load(), resumes: true}
 	lease, roundErr := view.tryOnce(ctx, keys{key: handle.key}, 1, opts)
 	if roundErr != nil {
 		return nil, roundErr
@@ -166,7 +172,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	if err := c.ready(ctx, wire.Release, keys{key: handle.key}); err != nil {
 		return err
 	}
-	state := newValueState(c.core, keys{key: handle.key}, *handle.value)
+	state := newValueState(c.core, keys{key: handle.key}, *handle.value.Load())
 	for i := range state.slots {
 		state.slots[i].presence.There = true // as far as is known; an instance without it will say so
 	}
@@ -272,13 +278,13 @@ func (h Handle) MarshalJSON() ([]byte, error) {
 }
 
 // Text returns the handle with its secret, for ParseHandle. Errors are ErrConfig: for the zero
-// Handle, and for a key that isn't UTF-8, which JSON can't carry.
+// Handle, and for a key that isn't UTF-8, which JSON can't carry, or has control characters.
 func (h Handle) Text() (string, error) {
 	if err := h.validate(); err != nil {
 		return "", err
 	}
 	return handletext.Write(handletext.Fields{
-		Key: h.key, Value: *h.value, Token: h.token, TTL: h.ttl, Deadline: h.deadline,
+		Key: h.key, Value: *h.value.Load(), Token: h.token, TTL: h.ttl, Deadline: h.deadline,
 		Set: h.set.String(), MaxLife: h.maxLife, Lived: h.lived, Sent: h.sent,
 	})
 }
@@ -294,7 +300,7 @@ func ParseHandle(text string) (Handle, error) {
 		return Handle{}, fmt.Errorf("%w: the handle's set: %w", ErrConfig, err)
 	}
 	h := Handle{
-		key: f.Key, value: &f.Value, token: f.Token, ttl: f.TTL, deadline: f.Deadline, set: set,
+		key: f.Key, value: secret(f.Value), token: f.Token, ttl: f.TTL, deadline: f.Deadline, set: set,
 		maxLife: f.MaxLife, lived: f.Lived, sent: f.Sent,
 	}
 	if err := h.validate(); err != nil {
@@ -319,9 +325,10 @@ func (h Handle) validate() error {
 	if h.maxLife < 0 || h.lived < 0 || h.lived > math.MaxInt64/4 || h.maxLife > maxMaxLife {
 		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.lived, h.maxLife)
 	}
-	random, owner, note := readValue(*h.value)
+	value := *h.value.Load()
+	random, owner, note := readValue(value)
 	if len(random) != 40 || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, maxOwner) != nil || valid.Note(note, maxNote) != nil ||
-		*h.value != writeValue(random, owner, note) {
+		value != writeValue(random, owner, note) {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}
 	if h.deadline.IsZero() || h.sent.IsZero() {

@@ -79,6 +79,11 @@ func TestHandleRoundTrips(t *testing.T) {
 	assert.Equal(t, h.Deadline().UnixNano(), parse(t, zoned).Deadline().UnixNano())
 }
 
+// errorf is what an assertion of testify says.
+type errorf string
+
+func (e *errorf) Errorf(format string, args ...any) { *e += errorf(fmt.Sprintf(format, args...)) }
+
 // Nothing but Text reveals the secret.
 func TestHandleIsNotPrinted(t *testing.T) {
 	const secret = "00112233"
@@ -101,6 +106,12 @@ func TestHandleIsNotPrinted(t *testing.T) {
 		assert.ErrorContains(t, err, "Handle.Text")
 		assert.Empty(t, written)
 	}
+	// By reflection, as in the message of a test that failed. It calls no methods, and follows pointers.
+	var failure errorf
+	assert.Equal(&failure, job{"a", h, h}, job{"b", quorum.Handle{}, h})
+	assert.Contains(t, failure, "orders/42")
+	assert.NotContains(t, failure, secret)
+	assert.Equal(t, h, h)
 	_, textual := any(h).(encoding.TextMarshaler)
 	assert.False(t, textual, "loggers and encoders use it unasked")
 }
@@ -135,6 +146,8 @@ func TestHandleThatWasTamperedWithIsRefused(t *testing.T) {
 		"an empty key":             {`orders/42`, ``},
 		"a key with braces":        {`orders/42`, `{orders}`},
 		"a key with NUL":           {`orders/42`, `a\u0000b`},
+		"a key with escapes":       {`orders/42`, `a\u001b[2Jb`},
+		"a key with C1 escapes":    {`orders/42`, `a\u009b2Jb`},
 		"a long key":               {`orders/42`, strings.Repeat("k", 1025)},
 		"a key twice":              {`"key":"orders/42"`, `"key":"orders/42","key":"orders/42"`},
 		"a key in other letters":   {`"key"`, `"Key"`},
@@ -202,6 +215,9 @@ func TestHandleThatCannotBeUsedIsNotWritten(t *testing.T) {
 		_, err := f.handOff(f.acquire("a\xff")).Text()
 		require.ErrorIs(t, err, quorum.ErrConfig)
 		assert.ErrorContains(t, err, "is not UTF-8")
+		_, err = f.handOff(f.acquire("a\x1b[2J")).Text()
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		assert.ErrorContains(t, err, "control characters")
 	})
 }
 

@@ -402,6 +402,23 @@ func TestShortFirstStartIsReported(t *testing.T) {
 	})
 }
 
+// The wait that is told of lasts until a quorum may vote, and not until one server may.
+func TestWaitingLastsUntilAQuorumMayVote(t *testing.T) {
+	var event quorum.WaitEvent
+	play(t, 3, func(f *fixture) {
+		for i, up := range []time.Duration{8 * time.Second, 0, 4 * time.Second} {
+			f.identify(func(id *wire.Identity) { id.Vouched, id.Uptime, id.Served = false, up, up }, i)
+		}
+		began := time.Now()
+		_, err := f.Acquire(f.ctx, "k")
+		require.NoError(t, err)
+		assert.InDelta(t, maxTTL-4*time.Second, event.For, float64(100*ms))
+		assert.InDelta(t, event.For, time.Since(began), float64(600*ms))
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) { event = e }
+	})
+}
+
 func TestWaitForTheLockAloneIsNotReported(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(truth, 0)

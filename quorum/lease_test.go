@@ -129,6 +129,7 @@ func TestSuspendDuringTheRoundLosesIt(t *testing.T) {
 		clk := newSkewedClock()
 		f := newFixture(t, 3, withSkew(clk))
 		require.NoError(t, f.acquire("warm").Release(f.ctx)) // so that no server is probed under the hook
+		synctest.Wait()                                      // also the one that wasn't waited for
 		f.slow(10*ms, 10*ms)                                 // otherwise the other two may have granted before
 		f.servers[0].OnCommand(func(cmd wire.Request) {
 			if cmd.Op == wire.Acquire {

@@ -102,6 +102,7 @@ func TestKeep(t *testing.T) {
 // Leave says why a lease had already ended. In no case is anything deleted afterwards.
 func TestLeaveOfALeaseThatIsOver(t *testing.T) {
 	require.ErrorIs(t, (*quorum.Lease)(nil).Leave(), quorum.ErrConfig)
+	require.ErrorIs(t, (*quorum.Lease)(nil).Release(t.Context()), quorum.ErrNotHeld)
 	for want, end := range map[error]func(f *fixture, lease *quorum.Lease){
 		quorum.ErrReleased:  func(f *fixture, lease *quorum.Lease) { require.NoError(t, lease.Release(f.ctx)) },
 		quorum.ErrHandedOff: func(f *fixture, lease *quorum.Lease) { f.handOff(lease) },

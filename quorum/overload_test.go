@@ -132,6 +132,40 @@ func TestRoundsAreNotPiledUpOnHungServers(t *testing.T) {
 	})
 }
 
+// After an overload rounds that are refused show that the servers answer again, too.
+func TestRefusedRoundsEndAnOverload(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		// all is how many of that many rounds at once are admitted.
+		all := func(n int) (admitted int) {
+			var rounds sync.WaitGroup
+			var count atomic.Int64
+			for range n {
+				rounds.Go(func() {
+					if _, err := f.TryAcquire(f.ctx, "taken"); !errors.Is(err, wire.ErrOverloaded) {
+						count.Add(1)
+					}
+				})
+			}
+			rounds.Wait()
+			return int(count.Load())
+		}
+		f.occupy("taken", time.Hour)
+		f.hang(0, 1)
+		for range 20 {
+			all(100)
+		}
+		f.resume(0, 1)
+		f.lag(ms)
+		synctest.Wait()
+		require.Less(t, all(100), 50)
+		for range 100 {
+			all(1)
+		}
+		require.Equal(t, 100, all(100))
+	})
+}
+
 // Servers that are far away and idle are not overloaded, however many rounds begin at once.
 func TestFarAwayServersAreNotOverloaded(t *testing.T) {
 	ways := []time.Duration{30 * ms, 60 * ms, 80 * ms, 99 * ms}

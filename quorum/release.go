@@ -18,10 +18,10 @@ import (
 // over on so many instances that the holder had no lock any more; its work may have collided
 // with another holder's. ErrUnreachable: too few instances answered to tell; the deletes stay
 // pending until the instances answer. ErrReleased, ErrHandedOff: it was released, left or handed
-// off before. ErrConfig: the lease is nil, as it is if Acquire failed.
+// off before. ErrConfig and ErrNotHeld: the lease is nil, as it is if Acquire failed.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.none() {
-		return errNoLease
+		return fmt.Errorf("%w: %w", ErrNotHeld, errNoLease)
 	}
 	l.mu.Lock()
 	again := l.released

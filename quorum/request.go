@@ -74,12 +74,12 @@ func (e *request) connectFirst() {
 			e.unsent(err)
 			return
 		}
-		e.began = e.m.reader.Now()
-		if e.use == uncounted {
-			e.sendIn("", e.began)
+		if e.use != uncounted {
+			e.probeFirst(true)
 			return
 		}
-		e.probeFirst(true)
+		e.began = e.m.reader.Now()
+		e.sendIn("", e.began)
 	}()
 }
 
@@ -98,6 +98,7 @@ func (e *request) probeFirst(fresh bool) {
 	}
 	now := e.m.reader.Now()
 	if fresh {
+		//guard:timeout-from-the-connection  the time that a connection takes to make isn't a request's
 		e.began = now
 	}
 	e.sendIn(s.run, now)

@@ -226,6 +226,23 @@ func TestInterruptedCallerReturnsAtOnce(t *testing.T) {
 	})
 }
 
+// Nor does it wait for the deletes of a round that was lost.
+func TestInterruptedCallerDoesNotWaitForDeletes(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.occupy("k", time.Minute, 2, 3, 4)
+		f.each(func(s *quorumtest.Server) {
+			s.SetFate(only(wire.Release, quorumtest.Fate{Before: 50 * ms}))
+		}, 0, 1)
+		ctx, cancel := context.WithTimeout(f.ctx, 7*ms)
+		defer cancel()
+		_, err := f.TryAcquire(ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrTaken)
+		assert.Equal(f.t, 7*ms, f.elapsed())
+		f.requireNothingLeft()
+	})
+}
+
 // Scenario S9: a delete is sent only after the SET that it undoes has ended.
 func TestDeleteNeverOvertakesItsSet(t *testing.T) {
 	play(t, 5, func(f *fixture) {

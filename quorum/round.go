@@ -461,7 +461,7 @@ func (r *round) note(ballot Ballot) {
 }
 
 // reason says why a round was lost in its first stage. Refusals because of the set say nothing
-// of the key: if they decided, or there were no others, the lock may be free. r.mu is held.
+// of the key: if there were no others, the lock may be free. r.mu is held.
 func (r *round) reason() error {
 	others := 0
 	for i := range r.ballots {
@@ -469,7 +469,7 @@ func (r *round) reason() error {
 			others++
 		}
 	}
-	if others > 0 && !r.tally.FailuresDecide() && (others == r.tally.Refused || others >= r.tally.Blocking()) {
+	if others > 0 && !r.tally.FailuresDecide() && others == r.tally.Refused {
 		return ErrSetMismatch
 	}
 	switch {

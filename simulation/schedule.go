@@ -162,14 +162,14 @@ func (s Schedule) validate(processes, servers, places []string, replicas int) er
 			ofClocks++
 		}
 		if ofClocks > maxClockFaults {
-			return fmt.Errorf("%w: fault %d (%s): too many with the Op %q; want at most %d, because each needs another run", ErrConfig, i, f.Kind, clockOp, maxClockFaults)
+			return fmt.Errorf("%w: fault %d (%q): too many with the Op %q; want at most %d, because each needs another run", ErrConfig, i, f.Kind, clockOp, maxClockFaults)
 		}
 		names := servers
 		if f.onLinks() || f.Kind == Reconnect || f.Kind == Proxy {
 			names = places
 		}
 		if err := f.validate(processes, names, replicas); err != nil {
-			return fmt.Errorf("%w: fault %d (%s): %w", ErrConfig, i, f.Kind, err)
+			return fmt.Errorf("%w: fault %d (%q): %w", ErrConfig, i, f.Kind, err)
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,6 +32,7 @@ type manifest struct {
 	sets     []*apps.StatefulSet
 	configs  []*core.ConfigMap
 	budgets  []*policy.PodDisruptionBudget
+	networks []*networking.NetworkPolicy
 }
 
 // objects decodes kubernetes.yaml into the API's own types. A field that the API doesn't
@@ -57,6 +59,8 @@ func objects(t *testing.T) manifest {
 			m.sets = append(m.sets, strictly[apps.StatefulSet](t, document))
 		case "policy/v1 PodDisruptionBudget":
 			m.budgets = append(m.budgets, strictly[policy.PodDisruptionBudget](t, document))
+		case "networking.k8s.io/v1 NetworkPolicy":
+			m.networks = append(m.networks, strictly[networking.NetworkPolicy](t, document))
 		default:
 			t.Fatalf("nothing decodes a %s %s", kind.APIVersion, kind.Kind)
 		}
@@ -83,6 +87,16 @@ func TestKubernetes(t *testing.T) {
 	require.Len(t, m.services, 3)
 	require.Len(t, m.budgets, 1)
 	require.Len(t, m.configs, 1)
+	require.Len(t, m.networks, 1)
+	network := m.networks[0].Spec
+	assert.Equal(t, []networking.PolicyType{networking.PolicyTypeIngress, networking.PolicyTypeEgress}, network.PolicyTypes)
+	assert.Empty(t, network.Egress)
+	require.Len(t, network.Ingress, 1)
+	require.Len(t, network.Ingress[0].From, 1)
+	require.Len(t, network.Ingress[0].Ports, 1)
+	assert.NotEmpty(t, network.Ingress[0].From[0].PodSelector.MatchLabels, "an empty one would let all in")
+	guarded, err := meta.LabelSelectorAsSelector(&network.PodSelector)
+	require.NoError(t, err)
 
 	one, err := yaml.Marshal(m.sets[0])
 	require.NoError(t, err)
@@ -110,8 +124,12 @@ func TestKubernetes(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, selector.Matches(labels.Set(m.sets[(i+1)%3].Spec.Template.Labels)))
 
+		assert.True(t, guarded.Matches(labels.Set(pod.Labels)))
+		assert.Equal(t, core.SeccompProfileTypeRuntimeDefault, pod.Spec.SecurityContext.SeccompProfile.Type)
 		require.Len(t, pod.Spec.Containers, 1)
 		c := pod.Spec.Containers[0]
+		assert.Equal(t, network.Ingress[0].Ports[0].Port.String(), c.Ports[0].Name)
+		assert.Regexp(t, `^redis:\d+\.\d+\.\d+$`, c.Image, "another version comes only when this file says so")
 		limit := c.Resources.Limits[core.ResourceMemory]
 		assert.Greater(t, limit.Value(), int64(2*256<<20)-1, "rewriting the append-only file takes memory, too")
 		require.NotNil(t, c.LivenessProbe)

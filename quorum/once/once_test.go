@@ -670,6 +670,18 @@ func TestDefaultsWithALongerMaxTTL(t *testing.T) {
 	})
 }
 
+// The zero Config suits a Coordinator with any MaxTTL.
+func TestZeroConfigWithAnyMaxTTL(t *testing.T) {
+	for _, length := range []time.Duration{900 * ms, 9 * time.Second, time.Hour, 100 * 24 * time.Hour} {
+		play(t, func(w *world) {
+			with := func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL = min(2*time.Second, length/2), length }
+			a, b := w.process("a", once.Config{}, with), w.process("b", once.Config{}, with)
+			require.NoError(t, a.run(w.slot, 0))
+			require.ErrorIs(t, b.run(w.slot, 0), once.ErrDone)
+		})
+	}
+}
+
 // Retryable knows the errors.
 func TestRetryable(t *testing.T) {
 	play(t, func(w *world) {

@@ -84,7 +84,13 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 			out.write(background, l.Quarantined, "instance quarantined", func() []slog.Attr { return quarantineAttrs(e) })
 		},
 		ClockJumped: func(e quorum.ClockEvent) {
-			out.write(background, l.ClockJumped, "instance clock jumped", func() []slog.Attr { return clockAttrs(e.Instance, e.Jump) })
+			out.write(background, l.ClockJumped, "instance clock jumped", func() []slog.Attr {
+				attrs := clockAttrs(e.Instance, e.Jump)
+				if e.Everywhere {
+					attrs = append(attrs, slog.Bool("everywhere", true))
+				}
+				return attrs
+			})
 		},
 		Unprotected: func(e quorum.UnprotectedEvent) {
 			if e.Eviction != "" {

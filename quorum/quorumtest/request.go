@@ -135,8 +135,8 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 	replaces := exists && cmd.Replace != "" && held == cmd.Replace
 	if exists && !replaces {
 		vote := wire.Vote{Outcome: wire.Refused, Remaining: remaining(expires, now), Holder: held}
-		if usual {
-			vote.Holder = "" // a transaction doesn't read it
+		if bare := !cmd.Fence.On && cmd.Run == "" && cmd.Replace == ""; usual || bare {
+			vote.Holder = "" // only a script reads it
 		}
 		return vote
 	}

@@ -28,8 +28,13 @@ func (d *Data) several(cmd wire.Request, now time.Time) wire.Vote {
 	case wire.Raise, wire.Restore:
 		return d.liftAll(keys, now)
 	}
-	// Extend and Release.
+	// Extend and Release. An extension is of all keys or none; a release deletes those that are there.
 	vote := wire.Vote{Outcome: wire.Granted}
+	for _, one := range keys {
+		if held, _, exists := d.Keys.Get(one.Key, now); cmd.Op == wire.Extend && (!exists || held != one.Value) {
+			return wire.Vote{Outcome: wire.Refused}
+		}
+	}
 	for _, one := range keys {
 		each := d.outcome(wire.Waiter{}, one, now)
 		if each.Outcome != wire.Granted {

@@ -149,11 +149,11 @@ func Load(r Registry, path string) (File, error) {
 	defer func() { _ = in.Close() }() // nothing was written
 	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
 	if err != nil {
-		return File{}, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
+		return File{}, fmt.Errorf("%w: %s: %w", ErrFile, printable(path), err)
 	}
 	f, err := Decode(r, text)
 	if err != nil {
-		return File{}, fmt.Errorf("%s: %w", path, err)
+		return File{}, fmt.Errorf("%s: %w", printable(path), err)
 	}
 	return f, nil
 }

@@ -115,6 +115,7 @@ func TestBadFiles(t *testing.T) {
 		"unknown workload":   {encoded(t, func(f *search.File) { f.Workload = "S99" }), `there is no workload "S99"`},
 		"unknown design":     {encoded(t, func(f *search.File) { f.Design = "paper" }), `there is no design "paper"`},
 		"unknown fault":      {encoded(t, func(f *search.File) { f.Schedule[0].Kind = "rain" }), `no such kind "rain"`},
+		"escapes in a fault": {encoded(t, func(f *search.File) { f.Schedule[0].Kind = "\x1b[2J" }), `no such kind "\x1b[2J"`},
 		"unknown server":     {encoded(t, func(f *search.File) { f.Schedule[0].Server = "E" }), `its Server is "E"`}, // of three
 		"absurd time":        {encoded(t, func(f *search.File) { f.Schedule[0].At = 1 << 62 }), "its At"},
 		"absurd servers":     {encoded(t, func(f *search.File) { f.Changes.Servers = &many }), "servers is 1099511627776"},
@@ -137,6 +138,7 @@ func TestBadFiles(t *testing.T) {
 			_, err := search.Decode(registry(), test.text)
 			require.ErrorIs(t, err, search.ErrFile)
 			assert.ErrorContains(t, err, test.says)
+			assert.NotContains(t, err.Error(), "\x1b", "a terminal would execute it")
 		})
 	}
 	_, err = search.Load(registry(), filepath.Join(t.TempDir(), "none.json"))
@@ -147,6 +149,10 @@ func TestBadFiles(t *testing.T) {
 	_, err = search.Load(registry(), path)
 	require.ErrorIs(t, err, search.ErrFile)
 	assert.ErrorContains(t, err, path)
+	path += "\x1b[2J"
+	require.NoError(t, os.WriteFile(path, good[:50], 0o600))
+	_, err = search.Load(registry(), path)
+	assert.ErrorContains(t, err, `bad.json\x1b[2J: `)
 }
 
 func TestRecordNeedsWhatItIsAbout(t *testing.T) {

@@ -22,6 +22,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/redquorum/redlock/quorum"
 )
 
 func main() {
@@ -31,9 +33,11 @@ func main() {
 // streams are the standard streams. They are files, so that a command that is run gets them.
 type streams struct{ in, out, err *os.File }
 
-// say writes a line to standard error, where it doesn't mix with the output of a command.
+// say writes a line to standard error, where it doesn't mix with the output of a command. A server's
+// error may quote the lock's value.
 func (s streams) say(format string, args ...any) {
-	fmt.Fprintf(s.err, "redlockctl: "+format+"\n", args...)
+	//guard:command-hides-values  redlockctl doesn't print the value of its lock
+	fmt.Fprintln(s.err, quorum.Redact(fmt.Sprintf("redlockctl: "+format, args...)))
 }
 
 // command is one subcommand.

@@ -757,6 +757,18 @@ func TestReleaseWithASilentServer(t *testing.T) {
 	w.run("release", "-value", value, "k").expect(exitDone, "deleted on "+w.servers[0].Addr())
 }
 
+// A server's error may quote what it was sent: the lock's value, which is enough to release it.
+func TestValuesAreNotSaid(t *testing.T) {
+	t.Parallel()
+	file, err := os.Create(filepath.Join(t.TempDir(), "err"))
+	require.NoError(t, err)
+	defer file.Close()
+	streams{err: file}.say("lock: %v", errors.New("ERR refused: 00112233445566778899aabbccddeeff00112233:own"))
+	said, err := os.ReadFile(file.Name())
+	require.NoError(t, err)
+	assert.Equal(t, "redlockctl: lock: ERR refused: 00112233...:own\n", string(said))
+}
+
 // Of several that try at once, as cron starts a job on several machines, one runs its command.
 func TestOneOfThoseThatTryAtOnce(t *testing.T) {
 	t.Parallel()

@@ -41,8 +41,7 @@ func (e *Elector) Election() *election.Election { return e.election }
 // Run campaigns until ctx ends. At the end of a term it waits for the jobs that Task has begun, and
 // then lets another process lead. So shut gocron's scheduler down before ctx ends, or beside it.
 //
-// It returns nil if this process led when ctx ended. The other errors are those of
-// election.Election.Run.
+// The errors are those of election.Election.Run: one that Is ctx's error when ctx has ended.
 func (e *Elector) Run(ctx context.Context) error {
 	return e.election.Run(ctx, func(ctx context.Context, token fencing.Token) error {
 		t := &term{Context: ctx, token: token}

@@ -110,5 +110,5 @@ func ExampleElector() {
 	// Output:
 	// report, in a term: true
 	// <nil>
-	// <nil>
+	// quorum: interrupted by the caller's context: context canceled
 }

@@ -363,7 +363,7 @@ func TestElector(t *testing.T) {
 
 		a.stop()
 		a.end()
-		require.NoError(t, <-a.ended)
+		require.ErrorIs(t, <-a.ended, context.Canceled)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		second := b.Election().Term()
@@ -371,7 +371,7 @@ func TestElector(t *testing.T) {
 		require.Equal(t, slices.Repeat([]ran{{"b", second}}, 2), w.begun()[5:])
 		b.stop()
 		b.end()
-		require.NoError(t, <-b.ended)
+		require.ErrorIs(t, <-b.ended, context.Canceled)
 	})
 }
 

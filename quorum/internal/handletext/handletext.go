@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/redquorum/redlock/fencing"
@@ -34,11 +36,10 @@ type Fields struct {
 	Sent     time.Time     `json:"sent"`
 }
 
-// Write writes the text. The error Is ErrConfig: a key that isn't UTF-8 would be another key
-// when it is read.
+// Write writes the text. The error Is ErrConfig, see checkKey.
 func Write(f Fields) (string, error) {
-	if !utf8.ValidString(f.Key) {
-		return "", fmt.Errorf("%w: the handle's key %q is not UTF-8, and would be another one when it is read; use keys in UTF-8", wire.ErrConfig, f.Key)
+	if err := checkKey(f.Key); err != nil {
+		return "", err
 	}
 	f.Version = version
 	text, err := json.Marshal(f)
@@ -46,6 +47,18 @@ func Write(f Fields) (string, error) {
 		return "", fmt.Errorf("%w: the handle can't be written: %w", wire.ErrConfig, err)
 	}
 	return string(text), nil
+}
+
+// checkKey refuses a key that isn't UTF-8, and one with control characters, which the receiver's
+// terminal would execute.
+func checkKey(key string) error {
+	switch {
+	case !utf8.ValidString(key):
+		return fmt.Errorf("%w: the handle's key %q is not UTF-8, and would be another one when it is read; use keys in UTF-8", wire.ErrConfig, key)
+	case strings.ContainsFunc(key, unicode.IsControl):
+		return fmt.Errorf("%w: the handle's key %q has control characters; use keys without them", wire.ErrConfig, key)
+	}
+	return nil
 }
 
 // Read reads what Write wrote, and accepts nothing else: no unknown field, no missing field,
@@ -78,6 +91,9 @@ func Read(text string) (Fields, error) {
 			return Fields{}, fmt.Errorf("%w: the handle has version %d, this library reads %d; use the same library in both processes", wire.ErrConfig, f.Version, version)
 		}
 		delete(fields, field.name)
+	}
+	if err := checkKey(f.Key); err != nil {
+		return Fields{}, err
 	}
 	for name := range fields {
 		return Fields{}, fmt.Errorf("%w: the handle has a field %.40q, which no handle has", wire.ErrConfig, name)

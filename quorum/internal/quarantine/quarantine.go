@@ -4,6 +4,7 @@ package quarantine
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -104,7 +105,14 @@ func (q *State) Identify(id wire.Identity, sent, now drift.Instant) Verdict {
 		// It may be the same server after a restart, or a replica that never had the data,
 		// and its uptime doesn't tell which. If it hides its run ID now, a restart may have
 		// brought back the settings for that.
-		q.restart = q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
+		t := q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
+		//guard:several-under-a-name  the age of a mark doesn't count if yet another server has answered since
+		if sighted == "" || sighted == id.ReplID {
+			t.until -= q.ageSince(seen, id, now)
+		}
+		if t.until > q.restart.until {
+			q.restart = t
+		}
 	//guard:two-servers-one-name  two servers that answer under one name by turns don't vote
 	case sighted != "" && sighted != id.ReplID:
 		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
@@ -187,6 +195,39 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t term) {
 		t.until -= id.Uptime
 	}
 	return t
+}
+
+// ageSince is for how long a server whose run ID is new to this client has served under its name, as
+// far as that counts for a client that saw the server of an earlier run ID then.
+//
+// It counts as it does for a client that starts (firstSight), which has the same assumptions: this
+// client was cut off, and others use the server already. What the mark shows: it names the process
+// and its replication ID, so it isn't older than this run, also if it was loaded from a disk or came
+// from a master that this server was a replica of. The first client that came after the start wrote
+// it. All votes of earlier runs were asked for before: this client would have had the mark written
+// anew if a vote of another server had counted here since (Known), and so would every other client.
+// A server that hides its run ID may be another process, and one without a mark shows nothing.
+//
+// Invariant: the age counts only for a mark that was written after this client saw the earlier run,
+// by its own clock. An older mark is of a server that the name has led to before, and may lead to by
+// turns: other clients may have votes of the earlier one since. It may also seem older, because the
+// server's clock was set forward after the restart. So a client that sees the server all the time
+// owes nothing to that clock.
+func (q *State) ageSince(seen drift.Instant, id wire.Identity, now drift.Instant) time.Duration {
+	//guard:age-of-a-known-process  the age of a mark counts only for a process that names itself
+	if id.RunID == "" || id.ReplID == "" {
+		return 0
+	}
+	unseen := drift.AtLeast(seen, now)
+	//guard:age-while-unseen  the age of a mark counts only if it was written since the client saw the earlier run
+	if id.Served > unseen-q.drift.Of(unseen) {
+		return 0
+	}
+	age := id.Served
+	if id.Uptime >= 0 {
+		age = min(age, id.Uptime)
+	}
+	return max(0, age)
 }
 
 // AnsweredBy notes that a server answered in another run than the one that was asked. It
@@ -276,6 +317,18 @@ func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
 	q.jump = term{until: now.Mono + q.length, detail: jump.String()}
 	return q.jump.verdict(true, now)
 }
+
+// JumpedEverywhere notes that all servers' clocks jumped as this one's did. It reports whether that
+// is news.
+func (q *State) JumpedEverywhere() bool {
+	news := !strings.HasSuffix(q.jump.detail, everywhere)
+	if news {
+		q.jump.detail += everywhere
+	}
+	return news
+}
+
+const everywhere = "; all servers' clocks did, so this client's machine was paused or suspended, or a time source that they share is wrong"
 
 // Trust ends the quarantine for a restart if the last probe found this run, and reports whether it
 // did. It isn't remembered: a server that returns after another one had its place lacks the votes of

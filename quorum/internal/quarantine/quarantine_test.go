@@ -112,3 +112,73 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 		require.Equal(t, want, q.Known(c.now), name)
 	}
 }
+
+// Trust is for the run that it found, and for the mark there: since then the server may have lost
+// its data.
+func TestTrustIsForTheMarkThatItFound(t *testing.T) {
+	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
+	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour}
+	q := New(10*time.Minute, drift.Default())
+	q.Identify(id, at, at)
+	found := id
+	id.Epoch = "8"
+	q.Identify(id, at, at)
+	require.False(t, q.Trust(found))
+	require.False(t, q.Check(at).MayVote())
+	require.True(t, q.Trust(id))
+	require.True(t, q.Check(at).MayVote())
+}
+
+// A server that hides its run ID may be another one, though all else is the same.
+func TestHiddenRunIDIsAnother(t *testing.T) {
+	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
+	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+	q := New(10*time.Minute, drift.Default())
+	q.Identify(id, at, at)
+	require.True(t, q.Check(at).MayVote())
+	id.RunID = ""
+	q.Identify(id, at, at)
+	require.False(t, q.Check(at).MayVote())
+}
+
+// A client that was cut off while a server restarted counts the age of the server's mark, as a client
+// that starts does, if the mark was written meanwhile.
+func TestClientThatWasCutOff(t *testing.T) {
+	at := func(d time.Duration) drift.Instant {
+		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
+	}
+	const length = 10 * time.Minute
+	restarted := wire.Identity{RunID: "two", ReplID: "b", Epoch: "8", Role: wire.RoleMaster, Uptime: 20 * time.Minute, Served: 20 * time.Minute}
+	for name, c := range map[string]struct {
+		edit     func(id *wire.Identity)
+		unseen   time.Duration
+		answered string // the replication ID that answered first
+		left     time.Duration
+	}{
+		"for long":              {nil, 20 * time.Minute, "b", 0},
+		"not at all":            {nil, 0, "b", length},
+		"marked before":         {nil, 19 * time.Minute, "b", length},
+		"found by a probe":      {nil, 20 * time.Minute, "", 0},
+		"others came later":     {func(id *wire.Identity) { id.Served = 3 * time.Minute }, 20 * time.Minute, "b", length - 3*time.Minute},
+		"first of all":          {func(id *wire.Identity) { id.Served = 0 }, 20 * time.Minute, "b", length},
+		"no mark":               {func(id *wire.Identity) { id.Served, id.Epoch = -1, "" }, 20 * time.Minute, "b", length},
+		"up for less":           {func(id *wire.Identity) { id.Uptime = time.Minute }, 20 * time.Minute, "b", length - time.Minute},
+		"uptime is hidden":      {func(id *wire.Identity) { id.Uptime = -1 }, 20 * time.Minute, "b", 0},
+		"it hides its run ID":   {func(id *wire.Identity) { id.RunID = "" }, 20 * time.Minute, "b", length},
+		"a third one answered":  {nil, 20 * time.Minute, "c", length},
+		"its clock was forward": {func(id *wire.Identity) { id.Uptime, id.Served = time.Hour, time.Hour }, time.Minute, "b", length},
+	} {
+		q := New(length, drift.Allowance{})
+		q.Identify(wire.Identity{RunID: "one", ReplID: "a", Epoch: "7", Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}, at(time.Second), at(time.Second))
+		now := at(time.Second + c.unseen)
+		if c.answered != "" {
+			q.AnsweredBy(&wire.RunError{Found: wire.Run(c.answered), Role: wire.RoleMaster})
+		}
+		id := restarted
+		if c.edit != nil {
+			c.edit(&id)
+		}
+		q.Identify(id, now, now)
+		require.Equal(t, c.left, q.Check(now).Remaining, name)
+	}
+}

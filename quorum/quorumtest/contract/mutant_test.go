@@ -197,7 +197,13 @@ func TestCheckFindsMutants(t *testing.T) {
 			return vote
 		}), "several keys: held"},
 		"an extension of several counts where one is lost": {several(wire.Extend, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
-		"a release of several counts where one is lost":    {several(wire.Release, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
+		"an extension of several goes on where one is lost": {several(wire.Extend, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
+			if value, _, _ := s.Get(cmd.Key); vote.Outcome == wire.Refused && value == cmd.Value {
+				s.Put(cmd.Key, cmd.Value, cmd.TTL)
+			}
+			return vote
+		}), "several keys: held"},
+		"a release of several counts where one is lost": {several(wire.Release, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
 		"a release of several needs all": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
 			for _, key := range cmd.Also {
 				if value, _, _ := s.Get(key); cmd.Op == wire.Release && value != cmd.Value {

@@ -185,9 +185,7 @@ func checkSeveralHeld(c *check) {
 	// One key is lost.
 	c.granted(c.release("b", "v"))
 	c.unchangedAll(func() { c.refused(c.also(c.raise("a", "v", token+20), "b", "c")) }, "a", "b", "c")
-	c.refused(c.also(c.extend("a", "v", long), "b", "c"))
-	c.all("v", "a", "c")
-	c.free("b")
+	c.unchangedAll(func() { c.refused(c.also(c.extend("a", "v", 3*long), "b", "c")) }, "a", "b", "c")
 	restored := c.restore("a", "v", token+20)
 	restored.TTL = 3 * long
 	sent = c.clock.Now()
@@ -209,8 +207,7 @@ func checkSeveralHeld(c *check) {
 		c.refused(c.also(c.restore("a", "v", token+30), "b", "c"))
 		c.refused(c.also(c.restore("a", "v", token+30), "b", "d"))
 	}, "a", "b", "c", "d")
-	c.refused(c.also(c.extend("a", "v", long), "b", "c"))
-	c.all("w", "b")
+	c.unchangedAll(func() { c.refused(c.also(c.extend("a", "v", 4*long), "b", "c")) }, "a", "b", "c")
 	c.refused(c.also(c.release("a", "v"), "b", "c"))
 	c.all("", "a", "c")
 	c.all("w", "b")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -315,7 +314,7 @@ func TestThisMachineWasPaused(t *testing.T) {
 			synctest.Wait()
 			_, err = f.TryAcquire(f.ctx, "k")
 			require.ErrorIs(t, err, quorum.ErrQuarantined)
-			require.GreaterOrEqual(t, strings.Count(err.Error(), "this client's machine was paused"), 2, "%v", err)
+			require.ErrorContains(t, err, "this client's machine was paused")
 			time.Sleep(15 * time.Second)
 		}
 		require.Len(t, j.seen(), 2*3)

@@ -13,7 +13,8 @@ import (
 // several clients that try at once on a free lock exactly one gets it, as long as a quorum of
 // instances answers. If the votes are split between them one client asks again, and the others look
 // until they see who has the lock. As a rule that takes one or two more round trips and some
-// milliseconds; at most some six InstanceTimeouts.
+// milliseconds; at most some six InstanceTimeouts. If the winner has released the lock by then, another
+// client gets it: hold the lock for longer, or use package once, if the work is to be done once.
 //
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
 // *RoundError ErrTaken, ErrSplit if nobody was seen to get the lock, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
@@ -19,7 +20,8 @@ import (
 // only become more: it loses none that it has, and the others delete theirs within a round trip of
 // their loss. A client that was refused there doesn't simply believe that the contender wins: it
 // looks, without asking for a vote, until a client has a quorum, and contends again if the first
-// instance is free.
+// instance is free. It also does so if the first instance has had one value for long: whoever set it
+// has died, because one that contends replaces its value with each round. Then the next one decides.
 //
 // A lock that is held costs one round, because the first instance refuses, or a quorum names one
 // value. So does a lock that is free and that nobody else wants.
@@ -30,6 +32,7 @@ import (
 const (
 	contendFor = 3
 	lookFor    = 6
+	stuckAfter = 2 // an instance that has one value for so long doesn't decide
 )
 
 // contest is what the votes of a round that was lost to other clients say of the lock.
@@ -45,9 +48,10 @@ const (
 )
 
 // first is the first instance in the order that all clients agree on, of those that voted, -1 if
-// none did. missed says that the vote of one before it may still come.
-func (c *core) first(votes []Ballot) (i int, missed bool) {
-	for _, i := range c.order {
+// none did. missed says that the vote of one before it may still come. The order is without the
+// instances that have the key of a client that died.
+func (c *core) first(order []int, votes []Ballot) (i int, missed bool) {
+	for _, i := range order {
 		switch vote := &votes[i].Vote; {
 		case vote.Outcome == wire.Granted || vote.Outcome == wire.Refused && vote.Err == nil:
 			return i, missed
@@ -59,12 +63,12 @@ func (c *core) first(votes []Ballot) (i int, missed bool) {
 }
 
 // tell says what the votes of a round say that was lost to other clients.
-func (c *core) tell(votes []Ballot) contest {
+func (c *core) tell(order []int, votes []Ballot) contest {
 	rivals := rivalsIn(votes)
 	if rivals.most >= c.majority.Q {
 		return settled
 	}
-	i, _ := c.first(votes)
+	i, _ := c.first(order, votes)
 	switch {
 	//guard:first-instance-decides  of clients whose votes were split, the one with the first instance's vote goes on
 	case i >= 0 && votes[i].Vote.Outcome == wire.Granted:
@@ -107,16 +111,14 @@ func rivalsIn(votes []Ballot) (r rivals) {
 
 // awaitFirst waits for the first instance's vote, BackoffMin at most, after the round was lost to
 // other clients, if it isn't certain that one of them has a quorum.
-func (r *round) awaitFirst(ctx context.Context) {
+func (r *round) awaitFirst(ctx context.Context, order []int) {
 	var over <-chan time.Time
 	for {
 		r.mu.Lock()
-		if r.late != nil {
-			copy(r.last, r.ballots)
-		}
-		waits := r.stage == lost && r.why == ErrTaken && rivalsIn(r.ballots).most < r.c.majority.Q
+		copy(r.last, r.ballots) // with the first instance's vote, also if it came just after the loss
+		waits := rivalsIn(r.ballots).most < r.c.majority.Q
 		if waits {
-			_, waits = r.c.first(r.ballots)
+			_, waits = r.c.first(order, r.ballots)
 		}
 		if waits && r.late == nil {
 			r.late = make(chan struct{}, 1)
@@ -144,7 +146,10 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	if err := c.takenHere(all); err != nil {
 		return nil, err
 	}
-	opts.contends, opts.oneFirst = true, false
+	c.background.Add()
+	//guard:kept-keys-before-close  Close waits until the keys that a try kept are deleted
+	defer c.background.Finish()
+	opts.contends, opts.oneFirst, opts.deciders = true, false, c.order
 	lease, err := c.tryOnce(ctx, all, try, opts)
 	//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
 	if err == nil || !opts.split {
@@ -164,6 +169,10 @@ type split struct {
 	bound time.Duration // of the next pause
 	kept  *round        // the round whose keys this client keeps
 	seen  []Ballot      // the last votes or looks
+
+	looked bool          // the client has looked
+	stuck  string        // the value that was on the first instance at every look
+	since  time.Duration // the first of them
 }
 
 // resolve goes on after the first round.
@@ -179,8 +188,9 @@ func (s *split) resolve(ctx context.Context, lost *RoundError) (lease *Lease, er
 			}
 			return nil, over
 		}
-		s.opts.replace = ""
-		if s.opts.tried.mayRemain() && s.c.mayReplace() {
+		if s.c.mayReplace() {
+			// Also if it isn't there any more: then a script answers, and its refusals name the value in
+			// the way. Refusals without one would look like those of a single holder.
 			s.opts.replace = s.opts.tried.value
 		}
 		if lease, lost = s.c.tryOnce(ctx, s.all, s.try, s.opts); lost == nil || !s.opts.split {
@@ -198,10 +208,10 @@ func (s *split) drop() {
 // untilDue waits until another round is due. It returns an error if there is none.
 func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 	c, most := s.c, lookFor*s.c.cfg.InstanceTimeout
-	if s.kept != nil {
+	if s.kept != nil && !s.looked {
 		most = contendFor * c.cfg.InstanceTimeout
 	}
-	for ; ; s.bound = min(2*s.bound, c.cfg.BackoffMax) {
+	for ; ; s.bound = min(2*s.bound, c.cfg.InstanceTimeout/2) {
 		left := most - (c.reader.Now().Mono - s.began)
 		select {
 		case <-c.clock.After(min(s.bound/2+c.random.Jitter(s.bound/2), max(left, 0))):
@@ -217,7 +227,7 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 			return lost.ending(ErrSplit, nil, nil)
 		}
 		if s.kept != nil {
-			s.bound = min(2*s.bound, c.cfg.BackoffMax)
+			s.bound = min(2*s.bound, c.cfg.InstanceTimeout/2)
 			return nil
 		}
 		found := c.seeHolder(ctx, s.all, lost.Votes)
@@ -225,12 +235,29 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 			held.Value = "" // it is enough to release the lock
 			return lost.ending(ErrTaken, nil, held)
 		}
-		s.seen = found.Votes
+		s.seen, s.looked = found.Votes, true
 		// If none answers a round says why.
-		if i, _ := c.first(found.Votes); i < 0 || found.Votes[i].Vote.Outcome == wire.Granted {
+		i, _ := c.first(s.opts.deciders, s.seen)
+		if i < 0 || s.seen[i].Vote.Outcome == wire.Granted || s.isStuck(i) {
 			return nil
 		}
 	}
+}
+
+// isStuck reports whether the value on the first instance is that of a client that has died. Then
+// the next instance decides.
+func (s *split) isStuck(first int) bool {
+	now := s.c.reader.Now().Mono
+	if value := s.seen[first].Vote.Holder; value != s.stuck {
+		s.stuck, s.since = value, now
+		return false
+	}
+	//guard:stuck-doesnt-decide  the key of a client that died doesn't keep those that try at once from the lock
+	if now-s.since < stuckAfter*s.c.cfg.InstanceTimeout {
+		return false
+	}
+	s.opts.deciders = slices.DeleteFunc(slices.Clone(s.opts.deciders), func(i int) bool { return i == first })
+	return true
 }
 
 // ending is the error of a try that ended after the round. Hooks have the round's own.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -27,14 +29,17 @@ func zones(f *fixture) (clients []*quorum.Coordinator) {
 		clients = append(clients, c)
 	}
 	for i, s := range f.servers {
-		s.Delay(func(cmd wire.Request) time.Duration {
-			if cmd.Op == wire.Acquire && cmd.Value[40:] == fmt.Sprint(":zone", i) {
-				return ms
-			}
-			return 2*ms + time.Duration(i+1)*3*time.Microsecond
-		}, nil)
+		s.Delay(func(cmd wire.Request) time.Duration { return zoneLag(i, cmd) }, nil)
 	}
 	return clients
+}
+
+// zoneLag is how long a request takes to server i.
+func zoneLag(i int, cmd wire.Request) time.Duration {
+	if cmd.Op == wire.Acquire && strings.HasSuffix(cmd.Value, fmt.Sprint(":zone", i)) {
+		return ms
+	}
+	return 2*ms + time.Duration(i+1)*3*time.Microsecond
 }
 
 // tryAll has the clients try at once.
@@ -226,6 +231,28 @@ func TestRefusalNamesTheHolder(t *testing.T) {
 	})
 }
 
+// TestOneServerNamesTheHolder has one of the servers that refuse say who has the lock.
+func TestOneServerNamesTheHolder(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		lease, err := f.other(func(cfg *quorum.Config) { cfg.Owner = "worker-7" }).TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		synctest.Wait()
+		f.lag(ms)
+		f.lag(2*ms, 3, 4)
+		f.servers[0].PutRun("k", "another run") // a script answers
+		_, err = f.TryAcquire(f.ctx, "k")
+		lost, ok := errors.AsType[*quorum.RoundError](err)
+		require.True(t, ok, "%v", err)
+		require.NotEmpty(t, lost.Votes[0].Vote.Holder)
+		require.Empty(t, lost.Votes[1].Vote.Holder)
+		assert.Equal(t, "worker-7", lost.Holder.Owner)
+		assert.True(t, lost.Holder.Held)
+		assert.Contains(t, lost.Holder.Instances, "A")
+		require.NoError(t, lease.Release(f.ctx))
+	})
+}
+
 // TestOwnLeaseIsSeenWithoutARound asks for a lock that this Coordinator has.
 func TestOwnLeaseIsSeenWithoutARound(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -315,5 +342,80 @@ func TestHungServersCostAnyOneTimeout(t *testing.T) {
 		assert.Equal(t, f.Config().InstanceTimeout, f.elapsed())
 		f.resume()
 		f.requireNothingLeft()
+	})
+}
+
+// TestKeyOfADeadClientDoesNotDecide leaves the key of a client that died on the instance that decides.
+// One of the others gets the lock nevertheless.
+func TestKeyOfADeadClientDoesNotDecide(t *testing.T) {
+	for _, when := range []string{"before", "while it contends"} {
+		t.Run(when, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				clients, first := zones(f), quorum.DecisionOrder(f.Coordinator)[0]
+				dead := clients[first]
+				if when == "before" {
+					f.servers[first].Put("k", fmt.Sprintf("%040x:dead", 7), time.Hour)
+				} else {
+					// What it sends after its first round is lost.
+					for i, s := range f.servers {
+						var asked atomic.Bool
+						s.SetFate(func(cmd wire.Request) quorumtest.Fate {
+							fate := quorumtest.Fate{Before: zoneLag(i, cmd)}
+							if strings.HasSuffix(cmd.Value, fmt.Sprint(":zone", first)) && asked.Swap(true) {
+								fate.End = quorumtest.LoseRequest
+							}
+							return fate
+						})
+					}
+				}
+				others := slices.DeleteFunc(clients, func(c *quorum.Coordinator) bool { return c == dead })
+				go func() { _, _ = dead.TryAcquire(f.ctx, "k") }()
+				leases, errs := tryAll(others, func(c *quorum.Coordinator) (*quorum.Lease, error) { return c.TryAcquire(f.ctx, "k") })
+				winner := slices.IndexFunc(leases, func(l *quorum.Lease) bool { return l != nil })
+				require.GreaterOrEqual(t, winner, 0, "nobody got it: %v", errors.Join(errs...))
+				require.Nil(t, leases[1-winner], "two got it")
+				require.ErrorIs(t, errs[1-winner], quorum.ErrTaken)
+				assert.Less(t, f.elapsed(), 5*f.Config().InstanceTimeout)
+				require.NoError(t, leases[winner].Release(f.ctx))
+			})
+		})
+	}
+}
+
+// TestCloseDeletesKeptKeys closes the Coordinator while it contends. Its keys are deleted before the
+// instances are closed.
+func TestCloseDeletesKeptKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 3)
+		first := quorum.DecisionOrder(f.Coordinator)[0]
+		for i, s := range f.servers {
+			if i != first {
+				s.Put("k", fmt.Sprintf("%040x:other", i+7), time.Hour)
+			}
+		}
+		cfg := f.cfg
+		cfg.CloseAlso = closerFunc(func() error {
+			assert.Equal(t, 1, f.count(first, wire.Release), "closed before the delete was sent")
+			return nil
+		})
+		c := f.newCoordinator(cfg)
+		ended := make(chan error)
+		go func() {
+			_, err := c.TryAcquire(f.ctx, "k")
+			ended <- err
+		}()
+		synctest.Wait()
+		_, _, there := f.servers[first].Get("k")
+		select {
+		case err := <-ended:
+			require.NoError(t, err, "it doesn't contend")
+		default:
+			require.True(t, there, "it doesn't contend")
+		}
+		require.NoError(t, c.Close(f.ctx))
+		require.ErrorIs(t, <-ended, quorum.ErrClosed)
+		synctest.Wait()
+		_, _, there = f.servers[first].Get("k")
+		assert.False(t, there, "its key is left")
 	})
 }

@@ -104,24 +104,24 @@ func (h *Holder) text() string {
 func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 	at := inTheWay(votes)
 	values := make(map[string]int) // the instances that have each
-	most := ""
+	most, unknown := "", 0
 	for _, ballot := range votes {
-		if vote := ballot.Vote; refusedFor(vote, at) {
-			values[vote.Holder]++
-			if n := values[vote.Holder]; n > values[most] || most == "" {
+		switch vote := ballot.Vote; {
+		case !refusedFor(vote, at):
+		case vote.Holder == "":
+			unknown++
+		default:
+			if values[vote.Holder]++; values[vote.Holder] > values[most] {
 				most = vote.Holder
 			}
 		}
 	}
-	// Not every server says what value it has. Then it is taken for the same one, if there is no other.
-	unknown := values[""]
+	// Not every server says what value it has. Then it is taken for the same one, if there is no other,
+	// and if it is certain that clients that ask at once haven't split the votes.
 	if most == "" && unknown == 0 {
 		return nil
 	}
-	alone := len(values) == 1 || len(values) == 2 && unknown > 0
-	if unknown > 0 && rivalsIn(votes).granted > 0 {
-		alone = false // clients that ask at once have split the votes, or it isn't known that they haven't
-	}
+	alone := len(values) <= 1 && (unknown == 0 || rivalsIn(votes).granted == 0)
 	h := Holder{Key: keys.at(at)}
 	_, h.Owner, h.Note = readValue(most)
 	var times []time.Duration

@@ -103,6 +103,7 @@ func (c *core) clockOf(i int) *serverclock.Clock {
 type roundOptions struct {
 	oneFirst bool        // ask one instance, and the others only if it grants
 	contends bool        // after a split, keep the keys of the client that has the first instance's vote
+	deciders []int       // the instances in the order in which they decide a split, if contends
 	reserve  int         // how many tokens to reserve for successors
 	replace  string      // the value of an earlier round that may still be there, or of a handle
 	resumes  bool        // only instances that have that value count
@@ -159,12 +160,12 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	end := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
 		if opts.contends && verdict == ErrTaken {
-			r.awaitFirst(ctx)
+			r.awaitFirst(ctx, opts.deciders)
 		}
 		roundErr := r.failure(ctx, verdict)
 		seen, returned := settled, false
 		if opts.contends && verdict == ErrTaken {
-			seen = c.tell(roundErr.Votes)
+			seen = c.tell(opts.deciders, roundErr.Votes)
 		}
 		if opts.split = seen != settled; seen == mine && c.mayReplace() {
 			opts.kept = r

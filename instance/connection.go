@@ -68,7 +68,7 @@ func (r *Redis) notConnected(ctx context.Context, err error) error {
 	case r.client.Options().TLSConfig != nil && !r.pipe.wrote():
 		return fmt.Errorf("%w: %s within %v (%w)", wire.ErrTimeout, noTLS, r.dialTimeout(), hideContext{err})
 	}
-	return fmt.Errorf("%w: the server took the connection, or its address is not reached, and no handshake ended within Options.DialTimeout, %v (%w)", wire.ErrTimeout, r.dialTimeout(), hideContext{err})
+	return fmt.Errorf("%w: no connection was made within Options.DialTimeout, %v; its address isn't reached, or the server doesn't answer (%w)", wire.ErrTimeout, r.dialTimeout(), hideContext{err})
 }
 
 // claim has go-redis make a connection and greet the server, and finds out which one it is.

@@ -94,18 +94,32 @@ func TestConnectionsAreReplacedInTime(t *testing.T) {
 	require.Error(t, err, "it was closed")
 }
 
-// TestReplacedConnectionsEnd: as soon as there is another one, whether or not a batch has it then.
+// TestReplacedConnectionsEnd: a connection is closed after the batch that is under way when another
+// one takes its place.
 func TestReplacedConnectionsEnd(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{})
-	r := open1(t, &redis.Options{Addr: s.Addr(), ConnMaxLifetime: 20 * time.Millisecond}, Config{})
-	for end := time.Now().Add(time.Second); time.Now().Before(end); {
-		granted(t, r.Do(within(t), request(wire.Look, "k", "")))
-	}
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	f := startFake(t, func(args []string) string {
+		if strings.Contains(strings.Join(args, " "), "slow") {
+			once.Do(func() { close(asked); <-answer })
+		}
+		return answerAll(args)
+	})
+	r := open1(t, &redis.Options{Addr: f.addr, ReadTimeout: time.Minute, ConnMaxLifetime: 10 * time.Millisecond}, Config{})
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	old := onlyConnection(t, r)
+	require.Eventually(t, old.aged, 10*time.Second, time.Millisecond)
+	vote := make(votes, 1)
+	r.Send(request(wire.Look, "slow", ""), time.Minute, vote)
+	<-asked
 	require.Eventually(t, func() bool {
-		granted(t, r.Do(within(t), request(wire.Look, "k", "")))
-		return r.Client().PoolStats().TotalConns <= 2
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		return len(r.pipe.ready) == 1
 	}, 10*time.Second, time.Millisecond)
-	require.Greater(t, r.Client().PoolStats().Misses, uint32(2), "they were replaced")
+	close(answer)
+	granted(t, <-vote)
+	require.NotSame(t, old, onlyConnection(t, r))
 }
 
 // TestIdleInstancesDialNothing: its connection is closed when it is too old, and none takes its

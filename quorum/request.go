@@ -74,6 +74,7 @@ func (e *request) connectFirst() {
 			e.unsent(err)
 			return
 		}
+		//guard:timeout-from-the-connection  the time that a connection takes to make isn't a request's
 		e.began = e.m.reader.Now()
 		if e.use == uncounted {
 			e.sendIn("", e.began)

@@ -78,11 +78,15 @@ func (c *core) probe(ctx context.Context, members []*member, done func(i int, r 
 	for i, m := range members {
 		all.Go(func() {
 			timeout := max(m.timeout, verifyTimeout)
+			var id wire.Identity
+			err := m.connect(ctx)
 			own, cancel := c.clock.WithTimeout(ctx, timeout)
 			defer cancel()
 			began := c.reader.Now()
-			//guard:probes-in-turn  probes of a server take turns
-			id, err := m.identify(own)
+			if err == nil {
+				//guard:probes-in-turn  probes of a server take turns
+				id, err = m.identify(own)
+			}
 			switch {
 			case err != nil && ctx.Err() != nil:
 				err = interrupted(ctx)

@@ -1,0 +1,123 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// connectingServer takes a second to connect, after each disconnect.
+type connectingServer struct {
+	*quorumtest.Server
+	connected atomic.Bool
+	dials     atomic.Int32
+	fails     atomic.Bool
+	distance  wire.Distance
+}
+
+var errNoWay = errors.New("no way there")
+
+func (s *connectingServer) Connected() bool         { return s.connected.Load() }
+func (s *connectingServer) Distance() wire.Distance { return s.distance }
+func (s *connectingServer) Connect(ctx context.Context) error {
+	s.dials.Add(1)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.fails.Load() {
+		return errNoWay
+	}
+	s.connected.Store(true)
+	return nil
+}
+
+// TestConnectionsAreWaitedFor: a request whose connection takes ten times as long to make as
+// InstanceTimeout is sent, by whichever way it is asked for; and a connection that can't be made says why.
+func TestConnectionsAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 3)
+		var far []*connectingServer
+		var instances []wire.Instance
+		for _, s := range f.servers {
+			c := &connectingServer{Server: s}
+			far, instances = append(far, c), append(instances, c)
+		}
+		c := f.newCoordinatorOn(quorum.Config{InstanceTimeout: 100 * ms, ClockMonitor: quorum.Off, MaxTTL: 10 * time.Second}, instances)
+		pause := func() {
+			for _, s := range far {
+				s.connected.Store(false)
+			}
+		}
+		began := time.Now()
+		took := func(d time.Duration) {
+			t.Helper()
+			require.InDelta(t, d.Seconds(), time.Since(began).Seconds(), 0.1)
+			began = time.Now()
+		}
+		lease, err := c.TryAcquire(f.ctx, "k") // of servers that are unknown as well
+		require.NoError(t, err)
+		took(time.Second)
+		pause()
+		require.NoError(t, lease.Extend(f.ctx))
+		took(time.Second)
+		pause()
+		found, err := c.Inspect(f.ctx, "k")
+		require.NoError(t, err)
+		require.Empty(t, found.Failed)
+		took(time.Second)
+		pause()
+		require.NoError(t, lease.Release(f.ctx))
+		took(time.Second)
+		pause()
+		_, err = c.Verify(f.ctx)
+		require.NoError(t, err)
+		took(time.Second)
+
+		pause()
+		far[0].fails.Store(true)
+		lease, err = c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err, "a minority that can't be reached is not needed")
+		require.NoError(t, lease.Release(f.ctx))
+		pause()
+		far[1].fails.Store(true)
+		_, err = c.TryAcquire(f.ctx, "other")
+		require.ErrorIs(t, err, quorum.ErrNoQuorum)
+		require.ErrorIs(t, err, errNoWay)
+		pause()
+		began = time.Now()
+		ctx, cancel := context.WithTimeout(f.ctx, 500*ms)
+		defer cancel()
+		_, err = c.TryAcquire(ctx, "other")
+		require.ErrorIs(t, err, quorum.ErrInterrupted)
+		took(500 * ms)
+	})
+}
+
+// TestDistanceIsNoted by Verify, with what to set.
+func TestDistanceIsNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		s := &connectingServer{Server: f.servers[0], distance: wire.Distance{RoundTrip: 150 * ms, Setup: 600 * ms}}
+		c := f.newCoordinatorOn(quorum.Config{InstanceTimeout: 100 * ms, MaxTTL: 10 * time.Second}, []wire.Instance{s})
+		report, err := c.Verify(f.ctx)
+		require.NoError(t, err)
+		require.Contains(t, report.Instances[0].Notes, "the server is too far away for an InstanceTimeout of 100ms: a round trip takes 150ms, and making a connection took 600ms; set quorum.Config.InstanceTimeout to 450ms or more, and TTL to 1.4s or more")
+		s.distance.RoundTrip = 50 * ms
+		report, err = c.Verify(f.ctx)
+		require.NoError(t, err)
+		for _, note := range report.Instances[0].Notes {
+			require.NotContains(t, note, "too far")
+		}
+	})
+}

@@ -447,3 +447,26 @@ func TestServerClosesAtOnce(t *testing.T) {
 	// One more for each request whose connection was closed only after it was written.
 	require.LessOrEqual(t, int(conns.Load()), 21+int(time.Since(began)/dialPause))
 }
+
+// twiceHook sends everything twice.
+type twiceHook struct{}
+
+func (twiceHook) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (twiceHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (twiceHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		_ = next(ctx, cmds)
+		return next(ctx, cmds)
+	}
+}
+
+// TestSentOnce: a client's hook can't have a batch carried out twice.
+func TestSentOnce(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	r := of(t, Harden(&redis.Options{Addr: s.Addr()}))
+	defer func() { require.NoError(t, r.Close()) }()
+	r.Client().AddHook(twiceHook{})
+	bare := wire.Request{Op: wire.Acquire, Key: "k", Value: value(), TTL: time.Minute} // SET and PTTL
+	require.False(t, failed(t, r.Do(within(t), bare), ErrClientOptions).Unsent)
+	require.Contains(t, s.MustAsk("INFO", "commandstats"), "cmdstat_set:calls=1,")
+}

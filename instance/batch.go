@@ -81,6 +81,9 @@ func (e abandoned) Error() string { return string(e) }
 // RedisError makes it a redis.Error.
 func (e abandoned) RedisError() {}
 
+// errTwice is the failure of requests that may have been carried out.
+var errTwice = fmt.Errorf("%w: one of its hooks sends commands twice", ErrClientOptions)
+
 // MarshalBinary returns the name of the first command when go-redis writes it.
 func (b *batch) MarshalBinary() ([]byte, error) {
 	if !b.pipe.beginWrite(b) {
@@ -144,6 +147,10 @@ func (b *batch) send() (err error) {
 	} else {
 		_ = conn.pipeline.BatchProcess(ctx, b.cmds...) // queues them
 		_, err = conn.pipeline.Exec(ctx)
+	}
+	if b.written && errors.Is(err, errAbandoned) {
+		//guard:sent-once  a batch that a hook of the client sends twice isn't sent a third time
+		err = errTwice
 	}
 	b.broken = err != nil && !errors.Is(err, errAbandoned) || !b.tidy()
 	if errors.Is(err, errReplied) {
@@ -585,7 +592,7 @@ func (b *batch) incomplete(a *command, err error) error {
 		return nil
 	case own == nil && err == nil:
 		return nil
-	case own == nil:
+	case own == nil, err == errTwice:
 		own = err
 	}
 	return explain(&b.lifetime, own)

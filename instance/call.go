@@ -16,9 +16,8 @@ import (
 type call struct {
 	req      wire.Request
 	waiter   wire.Waiter // of Enqueue and Dequeue
-	timeout  time.Duration
-	deadline time.Time // zero: none
-	stale    time.Time // from then on it is not worth sending; zero: always worth it
+	deadline time.Time   // zero: none
+	stale    time.Time   // from then on it is not worth sending; zero: always worth it
 	vote     wire.Vote
 	to       wire.Receiver
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ type connection struct {
 	lifetime time.Duration // from when on another one takes its place
 	ends     time.Time     // when it is too old
 	read     int64         // how many bytes go-redis has read of it, up to the last reply
+	used     bool          // by a batch
 }
 
 // openConnection makes a connection, within the client's DialTimeout for the dial, TLS and
@@ -39,7 +41,7 @@ func (r *Redis) openConnection() (*connection, error) {
 	defer cancel()
 	began := time.Now()
 	c := &connection{conn: r.client.EphemeralConn()}
-	if err := c.claim(ctx, &r.pipe); err != nil {
+	if err := c.claim(ctx); err != nil {
 		c.close()
 		return nil, r.notConnected(ctx, err)
 	}
@@ -68,19 +70,23 @@ func (r *Redis) notConnected(ctx context.Context, err error) error {
 	case r.client.Options().TLSConfig != nil && !r.pipe.wrote():
 		return fmt.Errorf("%w: %s within %v (%w)", wire.ErrTimeout, noTLS, r.dialTimeout(), hideContext{err})
 	}
-	return fmt.Errorf("%w: no connection was made within Options.DialTimeout, %v; its address isn't reached, or the server doesn't answer (%w)", wire.ErrTimeout, r.dialTimeout(), hideContext{err})
+	full := ""
+	if size := r.client.Options().PoolSize; int(r.client.PoolStats().TotalConns) >= size {
+		full = fmt.Sprintf(", or all %d of Options.PoolSize are in use", size)
+	}
+	return fmt.Errorf("%w: no connection was made within Options.DialTimeout, %v; its address isn't reached, or the server doesn't answer%s (%w)", wire.ErrTimeout, r.dialTimeout(), full, hideContext{err})
 }
 
 // claim has go-redis make a connection and greet the server, and finds out which one it is.
-func (c *connection) claim(ctx context.Context, p *pipe) (err error) {
+func (c *connection) claim(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = recovered(p)
 		}
 	}()
 	claim, claimed := claimPrefix+rand.Text(), make(chan *handshakeConn, 1)
-	p.claims.Store(claim, claimed)
-	defer p.claims.Delete(claim)
+	claims.Store(claim, claimed)
+	defer claims.Delete(claim)
 	cmd := redis.NewStatusCmd(ctx, "PING", claim)
 	if err := c.conn.Process(ctx, cmd); err != nil {
 		return err
@@ -107,6 +113,10 @@ const (
 	claimLength = len(claimPrefix) + 26 // of rand.Text
 )
 
+// claims has a channel for each connection that is being made in this process. It isn't the pipe's,
+// because a client outlives its instances.
+var claims sync.Map
+
 var claimHead = fmt.Appendf(nil, "*2\r\n$4\r\nPING\r\n$%d\r\n%s", claimLength, claimPrefix)
 
 // claimIn returns the claim that go-redis is about to write, "" if it is something else.
@@ -118,8 +128,8 @@ func claimIn(p []byte) string {
 }
 
 // claimed gives a connection to the goroutine that claims it.
-func (p *pipe) claimed(claim string, c *handshakeConn) {
-	if waiting, ok := p.claims.Load(claim); ok {
+func claimed(claim string, c *handshakeConn) {
+	if waiting, ok := claims.Load(claim); ok {
 		select {
 		case waiting.(chan *handshakeConn) <- c:
 		default: // a hook has sent it twice
@@ -128,24 +138,17 @@ func (p *pipe) claimed(claim string, c *handshakeConn) {
 }
 
 // dialHook sees every connection that the client makes.
-type dialHook struct{ r *Redis }
+type dialHook struct{ maxAge time.Duration }
 
 // DialHook watches the connections, and refuses a subscription's second dial.
 func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	// Changes nothing if the options are hardened.
-	dial := watchHandshake(next, connLife(h.r.client.Options()))
+	dial := watchHandshake(next, h.maxAge)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if dialed, ok := ctx.Value(dialOnce{}).(*atomic.Bool); ok && dialed.Swap(true) {
 			return nil, errLost
 		}
-		conn, err := dial(ctx, network, addr)
-		switch c := conn.(type) {
-		case *handshakeConn:
-			c.pipe = &h.r.pipe
-		case *pollable:
-			c.pipe = &h.r.pipe
-		}
-		return conn, err
+		return dial(ctx, network, addr)
 	}
 }
 
@@ -173,11 +176,15 @@ func (p *pipe) takeLocked() (c *connection, old []*connection) {
 		c, p.ready = p.ready[last], p.ready[:last]
 		//guard:aged-connections-unused  no batch is written on a connection that is older than ConnLife, or was closed
 		if c.net.usable() {
-			if c.aged() {
+			if c.used = true; c.aged() {
 				p.connectLocked(true)
 			}
 			p.warmLocked()
 			return c, old
+		}
+		if !c.used {
+			// The server closes connections as soon as they are made.
+			p.redialAt = time.Now().Add(dialPause)
 		}
 		p.conns--
 		old = append(old, c)
@@ -364,5 +371,5 @@ func (r *Redis) Connect(ctx context.Context) error {
 func (r *Redis) Distance() wire.Distance {
 	r.pipe.mu.Lock()
 	defer r.pipe.mu.Unlock()
-	return r.pipe.distanceLocked()
+	return wire.Distance{RoundTrip: r.pipe.rtt, Setup: r.pipe.setup}
 }

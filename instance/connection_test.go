@@ -345,3 +345,128 @@ func TestSlowAuthentication(t *testing.T) {
 	}, 20*time.Second, time.Millisecond)
 	require.EqualValues(t, 1, asked.Load())
 }
+
+// TestClosedInstance: after Close nothing is sent or dialed, whoever made the client, and what waits
+// for a dial ends with it. The client can get another instance.
+func TestClosedInstance(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	dialing, over := make(chan struct{}), make(chan struct{})
+	g := &gate{wait: func(_ context.Context, dial int) {
+		if dial == 2 {
+			close(dialing)
+			<-over
+		}
+	}}
+	defer close(over)
+	client := redis.NewClient(Harden(&redis.Options{Addr: s.Addr(), Dialer: g.dial, DialTimeout: time.Minute}))
+	r, err := New(client, Config{})
+	require.NoError(t, err)
+	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+	require.NoError(t, r.Close())
+	require.Eventually(t, func() bool { return client.PoolStats().TotalConns == 0 }, 10*time.Second, time.Millisecond)
+	failed(t, r.Do(within(t), request(wire.Look, "k", "")), ErrClosed)
+	require.Equal(t, 1, g.count())
+
+	r, err = New(client, Config{})
+	require.NoError(t, err)
+	vote := make(votes, 1)
+	r.Send(acquire("k", value()), time.Minute, vote)
+	<-dialing
+	require.NoError(t, r.Close())
+	require.True(t, failed(t, <-vote, ErrClosed).Unsent)
+	require.Eventually(t, func() bool {
+		r.pipe.mu.Lock()
+		defer r.pipe.mu.Unlock()
+		return r.pipe.connecting == 0
+	}, 10*time.Second, time.Millisecond, "long before DialTimeout")
+	require.NoError(t, client.Close())
+}
+
+// TestOptionsChangedAfterHarden: connections end with ConnLife of the client's options, also if those
+// were changed after Harden wrapped the dialer, or hardened once more.
+func TestOptionsChangedAfterHarden(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	opt := Harden(&redis.Options{Addr: s.Addr(), ConnMaxLifetime: 20 * time.Second})
+	opt.ConnMaxLifetime = time.Second
+	for _, opt := range []*redis.Options{opt, Harden(opt)} {
+		r := of(t, opt)
+		granted(t, r.Do(within(t), request(wire.Look, "k", "")))
+		require.Equal(t, 3*time.Second, r.ConnLife())
+		require.Equal(t, r.ConnLife(), onlyConnection(t, r).net.maxAge)
+		require.NoError(t, r.Close())
+	}
+}
+
+// TestPoolInUse: an instance whose client has no connection left says that this can be why, and goes
+// on when there is one.
+func TestPoolInUse(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	r := of(t, Harden(&redis.Options{Addr: s.Addr(), PoolSize: 1, DialTimeout: 50 * time.Millisecond}))
+	defer func() { require.NoError(t, r.Close()) }()
+	own := r.Client().Conn()
+	require.NoError(t, own.Ping(within(t)).Err())
+	vote := make(votes, 1)
+	r.Send(request(wire.Look, "k", ""), 10*time.Second, vote)
+	require.ErrorContains(t, failed(t, <-vote, wire.ErrTimeout).Err, "or all 1 of Options.PoolSize are in use")
+	require.NoError(t, own.Close())
+	require.Eventually(t, func() bool { return r.Do(within(t), request(wire.Look, "k", "")).Outcome == wire.Granted }, 10*time.Second, time.Millisecond)
+}
+
+// TestServerClosesAtOnce: a server that closes connections as soon as they are made isn't dialed
+// without a pause.
+func TestServerClosesAtOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var conns atomic.Int32
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Add(1)
+			rd := bufio.NewReader(conn)
+			for _, reply := range []string{"-ERR unknown command 'HELLO'\r\n", "+PONG\r\n"} {
+				if _, err := readCommand(rd); err == nil {
+					_, _ = conn.Write([]byte(reply))
+				}
+			}
+			_ = conn.Close()
+		}
+	})
+	defer all.Wait()
+	defer func() { _ = l.Close() }()
+	r := open(t, "redis://"+l.Addr().String(), Config{})
+	began := time.Now()
+	for range 20 {
+		vote := make(votes, 1)
+		r.Send(acquire("k", value()), dialPause, vote)
+		require.Equal(t, wire.Failed, (<-vote).Outcome)
+	}
+	// One more for each request whose connection was closed only after it was written.
+	require.LessOrEqual(t, int(conns.Load()), 21+int(time.Since(began)/dialPause))
+}
+
+// twiceHook sends everything twice.
+type twiceHook struct{}
+
+func (twiceHook) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (twiceHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (twiceHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		_ = next(ctx, cmds)
+		return next(ctx, cmds)
+	}
+}
+
+// TestSentOnce: a client's hook can't have a batch carried out twice.
+func TestSentOnce(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	r := of(t, Harden(&redis.Options{Addr: s.Addr()}))
+	defer func() { require.NoError(t, r.Close()) }()
+	r.Client().AddHook(twiceHook{})
+	bare := wire.Request{Op: wire.Acquire, Key: "k", Value: value(), TTL: time.Minute} // SET and PTTL
+	require.False(t, failed(t, r.Do(within(t), bare), ErrClientOptions).Unsent)
+	require.Contains(t, s.MustAsk("INFO", "commandstats"), "cmdstat_set:calls=1,")
+}

@@ -84,8 +84,8 @@ var (
 	// ErrBusyClient: the client had no free connection within its PoolTimeout.
 	ErrBusyClient = errors.New("instance: all of the client's connections are in use; raise Options.PoolSize")
 
-	// ErrClosed: the client was closed.
-	ErrClosed = error(permanent("instance: the client is closed"))
+	// ErrClosed: the instance or its client was closed.
+	ErrClosed = error(permanent("instance: it is closed, or its client"))
 
 	// ErrReply: a reply came that doesn't belong to the command. The connection is out of
 	// step, and was closed.

@@ -32,8 +32,14 @@ func watchHandshake(dial dialFunc, maxAge time.Duration) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		switch conn.(type) {
-		case *noConn, *handshakeConn, *pollable: // of options that were hardened before
+		switch watched := conn.(type) { // if the options were hardened before
+		case *noConn:
+			return conn, nil
+		case *handshakeConn:
+			watched.within(c)
+			return conn, nil
+		case *pollable:
+			watched.within(c)
 			return conn, nil
 		}
 		c.Conn = conn
@@ -64,7 +70,6 @@ type handshakeConn struct {
 	limits replyLimits
 
 	// Of the pipe, which uses it alone.
-	pipe      *pipe
 	raw       syscall.Conn  // nil with TLS
 	answer    []byte        // to a claim
 	received  int64         // bytes of replies
@@ -99,6 +104,14 @@ func (c *handshakeConn) tooOld() error {
 	return nil
 }
 
+// within makes it end with ConnLife of the client, whose options may have been changed after Harden.
+// The client's dial began before this one.
+func (c *handshakeConn) within(client *handshakeConn) {
+	//guard:shortest-life-counts  no command is sent on a connection that is older than the client's options allow
+	c.maxAge = min(c.maxAge, client.maxAge)
+	c.reader, c.dialed = client.reader, client.dialed
+}
+
 // age is how long ago its dial began.
 func (c *handshakeConn) age() time.Duration { return drift.Elapsed(c.dialed, c.reader.Now()) }
 
@@ -120,12 +133,10 @@ func (c *handshakeConn) Write(p []byte) (int, error) {
 	if err := c.tooOld(); err != nil {
 		return 0, &dialError{err}
 	}
-	if c.pipe != nil {
-		if claim := claimIn(p); claim != "" {
-			c.answer = fmt.Appendf(nil, "+%s\r\n", claim)
-			c.pipe.claimed(claim, c)
-			return len(p), nil
-		}
+	if claim := claimIn(p); claim != "" {
+		c.answer = fmt.Appendf(nil, "+%s\r\n", claim)
+		claimed(claim, c)
+		return len(p), nil
 	}
 	if !c.over.Load() {
 		if c.wrote = time.Now(); !isHandshake(p) {

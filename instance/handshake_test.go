@@ -356,7 +356,7 @@ func TestTheWrongPort(t *testing.T) {
 	// A server that has answered once speaks TLS: then it hangs.
 	r = open(t, secured, unchecked)
 	granted(t, r.Do(within(t), acquire("k", value())))
-	require.NotContains(t, r.pipe.endedBy(ctx, 0).Error(), "TLS")
+	require.NotContains(t, r.pipe.endedBy(ctx).Error(), "TLS")
 }
 
 // TestTheGreetingEnds: the bounds apply to the greeting, not to the caller's own commands over the

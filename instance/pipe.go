@@ -54,7 +54,6 @@ type pipe struct {
 	attempt     *attempt      // to make one
 	unreachable bool          // the last attempt has failed
 	warmUntil   atomic.Int64  // since began, see warmLocked
-	claims      sync.Map      // of connections that are being made, see claimPrefix
 	began       time.Time
 	ctx         context.Context // of the connections that are being made
 	cancel      context.CancelFunc
@@ -474,7 +473,6 @@ func (p *pipe) expire() {
 	type expired struct {
 		to     wire.Receiver
 		unsent bool
-		far    *wire.DistanceError
 	}
 	var late []expired
 	for i := len(p.pending) - 1; i >= 0; i-- {
@@ -485,7 +483,7 @@ func (p *pipe) expire() {
 		}
 		unsent := p.abandonLocked(c)
 		p.overdue = p.overdue || !unsent
-		late = append(late, expired{c.to, unsent, p.distanceLocked().Check(c.timeout)})
+		late = append(late, expired{c.to, unsent})
 	}
 	if len(late) > 0 {
 		p.queue.dropDone()
@@ -505,7 +503,7 @@ func (p *pipe) expire() {
 		p.stopIdleLocked()
 	}
 	old := p.dropLocked(func(c *connection) bool { return !now.Before(c.ends) })
-	if spare := p.r.client.Options().PoolSize - 1; spare <= maxInFlight && len(p.idle) == 0 {
+	if spare := p.r.client.Options().PoolSize - 1; spare <= maxInFlight && len(p.idle)+len(p.inFlight)+p.starting == 0 {
 		// The caller's own commands need connections of so small a pool, too.
 		old = append(old, p.dropLocked(func(*connection) bool { return p.conns > min(1, spare) })...)
 	}
@@ -537,10 +535,7 @@ func (p *pipe) expire() {
 	closeAll(old)
 	for _, e := range late {
 		err := errNoReply
-		switch {
-		case e.far != nil:
-			err = outOfReach(e.far)
-		case e.unsent:
+		if e.unsent {
 			err = notSent
 		}
 		e.to.Receive(wire.Vote{Unsent: e.unsent, Err: err})
@@ -561,26 +556,13 @@ func (p *pipe) wrote() bool {
 }
 
 // endedBy returns the error of a call whose context ended before its reply.
-func (p *pipe) endedBy(ctx context.Context, timeout time.Duration) error {
+func (p *pipe) endedBy(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.maybeNotTLSLocked() {
 		return contextEnded(ctx, hideContext{errNoTLS})
 	}
-	if far := p.distanceLocked().Check(timeout); far != nil {
-		return contextEnded(ctx, far)
-	}
 	return contextEnded(ctx, nil)
-}
-
-// distanceLocked is what was measured of the server.
-func (p *pipe) distanceLocked() wire.Distance {
-	return wire.Distance{RoundTrip: p.rtt, Setup: p.setup}
-}
-
-// outOfReach is the error of a request that the server's distance has made late.
-func outOfReach(far *wire.DistanceError) error {
-	return fmt.Errorf("instance: no answer in time: %w (%w)", far, context.DeadlineExceeded)
 }
 
 // isTimeout reports whether a batch failed because no reply came in time.

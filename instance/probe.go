@@ -89,10 +89,7 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 func (r *Redis) wait(ctx context.Context, c *call) error {
 	done := make(chan wire.Vote, 1)
 	c.to = wire.ReceiverFunc(func(vote wire.Vote) { done <- vote })
-	if deadline, ok := ctx.Deadline(); ok {
-		c.deadline, c.timeout = deadline, time.Until(deadline)
-	}
-	timeout := c.timeout
+	c.deadline, _ = ctx.Deadline()
 	if vote, ok := r.pipe.enter(c); !ok {
 		return vote.Err
 	}
@@ -104,7 +101,7 @@ func (r *Redis) wait(ctx context.Context, c *call) error {
 	if !r.pipe.giveUp(c) {
 		return (<-done).Err // its vote is on the way
 	}
-	return r.pipe.endedBy(ctx, timeout)
+	return r.pipe.endedBy(ctx)
 }
 
 // identify reads the replies to a Probe, and sets the dialect.

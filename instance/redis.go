@@ -85,7 +85,7 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool) (*Redis
 	// The scripts use it as a number, which is exact up to 2^53.
 	r.nonce.Store(rand.Uint64() >> 16)
 	r.setDialect(max(cfg.Dialect, DialectLua)) // scripts in place of DialectAuto
-	client.AddHook(dialHook{r})
+	client.AddHook(dialHook{connLife(client.Options())})
 	return r, nil
 }
 
@@ -105,9 +105,8 @@ func (r *Redis) ConnLife() time.Duration {
 // Client returns the go-redis client, for the caller's own commands.
 func (r *Redis) Client() *redis.Client { return r.client }
 
-// Close closes the connections and ends the idle goroutines. From then on all requests fail with
-// ErrClosed. It closes the client if Open made it, but not one that was given to New. A second
-// call does nothing.
+// Close closes the instance: requests that wait, and later ones, fail with ErrClosed. It closes
+// the client if Open made it, and not one that was given to New. A second call does nothing.
 func (r *Redis) Close() error {
 	defer r.pipe.close()
 	if !r.owned {
@@ -132,7 +131,7 @@ func (r *Redis) Send(req wire.Request, timeout time.Duration, to wire.Receiver) 
 
 func (r *Redis) send(c *call, timeout time.Duration, to wire.Receiver) {
 	now := time.Now()
-	c.to, c.timeout, c.deadline = to, timeout, now.Add(timeout)
+	c.to, c.deadline = to, now.Add(timeout)
 	//guard:no-late-extensions  an extension that can't be answered in time isn't sent
 	if c.req.Op == wire.Acquire || c.req.Op == wire.Extend {
 		c.stale = now.Add(timeout / 2)

@@ -130,3 +130,30 @@ func TestDistanceIsNoted(t *testing.T) {
 		}
 	})
 }
+
+// TestDistanceIsTheConfigs: the sentence is about InstanceTimeout, whatever time a request had, and is
+// said only if the distance can be why there was no answer.
+func TestDistanceIsTheConfigs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		s := &connectingServer{Server: f.servers[0]}
+		s.connected.Store(true)
+		c := f.newCoordinatorOn(quorum.Config{InstanceTimeout: 100 * ms, ClockMonitor: quorum.Off, MaxTTL: 10 * time.Second}, []wire.Instance{s})
+		f.servers[0].Hang()
+		for trip, far := range map[time.Duration]bool{0: false, 50 * ms: false, 60 * ms: true} {
+			s.distance.RoundTrip = trip
+			_, err := c.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrTimeout)
+			distance, ok := errors.AsType[*wire.DistanceError](err)
+			require.Equal(t, far, ok, "%v: %v", trip, err)
+			if far {
+				require.Equal(t, 100*ms, distance.Timeout)
+				require.ErrorContains(t, err, "after 100ms: the server is too far away for an InstanceTimeout of 100ms: ")
+			}
+			report, err := c.Verify(f.ctx) // which gives it two seconds
+			require.ErrorIs(t, err, quorum.ErrTimeout)
+			require.NotContains(t, err.Error(), "too far away")
+			require.Equal(t, far, len(report.Instances[0].Notes) > 0)
+		}
+	})
+}

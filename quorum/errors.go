@@ -480,6 +480,9 @@ type timeoutError struct {
 }
 
 func (e *timeoutError) Error() string {
+	if e.far != nil {
+		return fmt.Sprintf("%v: after %v: %v", ErrTimeout, e.after, e.far)
+	}
 	return fmt.Sprintf("%v: after %v: %s", ErrTimeout, e.after, e.text)
 }
 

@@ -176,7 +176,7 @@ func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) 
 	}
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {
-		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {
+		if err = m.hideTimeout(err, m.timeout); ctx.Err() != nil {
 			err = interrupted(ctx)
 		}
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}, ""

@@ -103,7 +103,7 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: interrupted(ctx)}}
 	}
 	if err := m.connect(ctx); err != nil {
-		if err = hideTimeout(err, m.timeout); ctx.Err() != nil {
+		if err = m.hideTimeout(err, m.timeout); ctx.Err() != nil {
 			err = interrupted(ctx)
 		}
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
@@ -315,7 +315,7 @@ func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received 
 	// for it to change.
 	m.silent.Store(vote.Outcome == wire.Failed && !errors.Is(vote.Err, ErrCounter))
 	if vote.Outcome == wire.Failed {
-		ballot.Vote.Err = hideTimeout(vote.Err, timeout)
+		ballot.Vote.Err = m.hideTimeout(vote.Err, timeout)
 		return ballot
 	}
 	m.serverClock.Learn(vote.Clock, sent, received)
@@ -327,15 +327,28 @@ func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received 
 // hideTimeout turns the end of the instance's own timeout into ErrTimeout. The instance's
 // context is detached from the caller's, so its end is never the caller's doing, and must
 // not look like it.
-func hideTimeout(err error, after time.Duration) error {
+func (m *member) hideTimeout(err error, after time.Duration) error {
 	if err == nil {
 		return errNoReason
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) {
-		slow, _ := errors.AsType[*wire.DistanceError](err)
-		return &timeoutError{after: after, text: err.Error(), far: slow}
+		return &timeoutError{after: after, text: err.Error(), far: m.tooFar(after)}
 	}
 	return err
+}
+
+// tooFar says that the server is too far away for InstanceTimeout, if that can be why it didn't
+// answer in a time that may be longer (of an extension, of Verify). The Instance can't tell: it
+// knows only what is left of a request's time.
+func (m *member) tooFar(after time.Duration) *wire.DistanceError {
+	if m.connector == nil {
+		return nil
+	}
+	d := m.connector.Distance()
+	if d.Check(after) == nil {
+		return nil
+	}
+	return d.Check(m.timeout)
 }
 
 // errNoReason stands in where an Instance broke its contract.

@@ -106,7 +106,7 @@ func (e *request) probeFirst(fresh bool) {
 
 // unsent ends the request before it was sent.
 func (e *request) unsent(err error) {
-	e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
+	e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: e.m.hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
 }
 
 // sendIn sends the request to the instance, for that run of its server, with the rest of the
@@ -184,7 +184,7 @@ func (e *request) probeAfter(ballot Ballot, received drift.Instant) {
 			err = s.err
 		}
 		if err != nil {
-			ballot.Vote.Err = fmt.Errorf("%w; %w", hideTimeout(err, e.timeout), ballot.Vote.Err)
+			ballot.Vote.Err = fmt.Errorf("%w; %w", e.m.hideTimeout(err, e.timeout), ballot.Vote.Err)
 		}
 		e.end(ballot)
 	}()

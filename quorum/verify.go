@@ -91,7 +91,7 @@ func (c *core) probe(ctx context.Context, members []*member, done func(i int, r 
 			case err != nil && ctx.Err() != nil:
 				err = interrupted(ctx)
 			case err != nil:
-				err = hideTimeout(err, timeout)
+				err = m.hideTimeout(err, timeout)
 			}
 			r := m.report(id, err)
 			r.Latency = drift.Elapsed(began, c.reader.Now())
@@ -159,10 +159,7 @@ func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != 
 
 // distance notes that the server is too far away for the timeout.
 func (m *member) distance() []string {
-	if m.connector == nil {
-		return nil
-	}
-	if far := m.connector.Distance().Check(m.timeout); far != nil {
+	if far := m.tooFar(m.timeout); far != nil {
 		return []string{far.Error()}
 	}
 	return nil

@@ -233,10 +233,15 @@ func (q *Queue) sendOne(d *pendingDelete) bool {
 	defer q.mu.Unlock()
 	done, answered := q.note(d, vote, now)
 	q.failure = vote.Err
-	if done {
+	if done || !answered {
 		q.pending = slices.DeleteFunc(q.pending, func(other *pendingDelete) bool { return other == d })
-		q.count.Store(int64(len(q.pending)))
 	}
+	if !done && !answered {
+		// The next try is another delete's: a server that is too far away carries them out, though
+		// it never answers in time.
+		q.pending = append(q.pending, d)
+	}
+	q.count.Store(int64(len(q.pending)))
 	return answered
 }
 

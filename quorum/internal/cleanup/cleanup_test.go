@@ -122,6 +122,23 @@ func TestASilentInstanceKeepsItsDeletes(t *testing.T) {
 	})
 }
 
+// TestASilentInstanceIsSentAll: while no delete is answered, all have their turn. A server that is too
+// far away for the timeout carries them out.
+func TestASilentInstanceIsSentAll(t *testing.T) {
+	play(t, 10, func(f *fixture) {
+		f.answerWith(wire.Vote{Err: wire.ErrTimeout})
+		for _, key := range []string{"a", "b", "c"} {
+			f.add(key)
+		}
+		time.Sleep(2 * time.Second)
+		f.mu.Lock()
+		require.Subset(t, f.deletes, []string{"a", "b", "c"})
+		f.mu.Unlock()
+		f.answerWith(wire.Vote{Outcome: wire.Granted})
+		f.settled()
+	})
+}
+
 // A connection error is no answer from the server; a rejection is permanent.
 func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -76,8 +76,8 @@
 // connection that made it: make none. The engine must be InnoDB, as
 // that of the data: a rollback takes back the mark, but nothing in a table of MyISAM or Aria. There must be no
 // other unique key than the resource: ON DUPLICATE KEY UPDATE looks at all of them.
-// CreateTable checks both, and the columns. Connections need autocommit, which is on
-// by default.
+// CreateTable checks both, the columns, and that its connection has autocommit, which is on by
+// default: without it nothing commits an Admit, and its mark ends with the connection.
 //
 // A fence column must be a BIGINT: without strict mode MySQL cuts what doesn't fit,
 // in silence, so that lower tokens would pass. sql_mode has STRICT_TRANS_TABLES by default.

@@ -406,7 +406,7 @@ func TestCreateTable(t *testing.T) {
 			[]string{"collation of resource", "deterministic"}, []string{"collation of unique keys", "deterministic"},
 			[]string{"column token", "bigint"}}},
 		{sqlguard.SQLite, []any{[]string{"column resource", "TEXT"}, []string{"column token", "INTEGER"}, []string{"unique key", "resource"}}},
-		{sqlguard.MySQL, []any{[]string{"kind", "BASE TABLE"}, []string{"engine", "InnoDB"}, []string{"unique key", "resource"},
+		{sqlguard.MySQL, []any{[]string{"kind", "BASE TABLE"}, []string{"autocommit", "on"}, []string{"engine", "InnoDB"}, []string{"unique key", "resource"},
 			[]string{"column resource", "varbinary(1024)"}, []string{"column token", "bigint"}}},
 	} {
 		t.Run(c.dialect.String(), func(t *testing.T) {

@@ -38,7 +38,9 @@ type Config struct {
 	// That is harmless for Admit, Check and Set, except that the second run may
 	// find a later holder and report as stale what the first has written. For
 	// Run it is harmless only if the script may run twice: otherwise
-	// give the client MaxRetries -1.
+	// give the client MaxRetries -1, and a *redis.ClusterClient MaxRedirects -1
+	// as well, which repeats in the same way. Then a call for a slot that has
+	// moved fails with MOVED, and may be repeated.
 	Client Scripter
 
 	// Prefix begins the key of every mark; "" means "fence:". All guards of

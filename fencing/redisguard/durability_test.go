@@ -1,13 +1,20 @@
 package redisguard_test
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/fencing/redisguard"
 )
 
 // TestMarksSurviveACrash: with the persistence that the documentation asks for.
@@ -65,11 +72,13 @@ func TestMemoryFull(t *testing.T) {
 	assert.Zero(t, c.Exists(ctx, "data").Val())
 }
 
-// TestClusterSlots: keys with the resource as their hash tag are in the mark's slot; others are
-// refused without a change.
-func TestClusterSlots(t *testing.T) {
+// TestCluster: keys with the resource as their hash tag are in the mark's slot; others are refused
+// without a change. A script runs once with a client that neither retries nor follows redirections;
+// MaxRetries alone isn't enough.
+func TestCluster(t *testing.T) {
 	ctx := t.Context()
-	c := connect(t, startRedis(t, t.TempDir(), "--cluster-enabled", "yes").addr)
+	s := startRedis(t, t.TempDir(), "--cluster-enabled", "yes")
+	c := connect(t, s.addr)
 	require.NoError(t, c.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool { return c.Set(ctx, "probe", "", 0).Err() == nil }, 20*time.Second, 10*time.Millisecond)
 	g := newGuard(t, c)
@@ -77,4 +86,45 @@ func TestClusterSlots(t *testing.T) {
 	assert.Equal(t, "milk", c.Get(ctx, "{cart/7}:items").Val())
 	assert.ErrorContains(t, g.Set(ctx, "cart/7", 34, "elsewhere", "x"), "CROSSSLOT")
 	assert.Equal(t, "33", c.Get(ctx, g.Key("cart/7")).Val())
+
+	add, err := redisguard.NewScript("return redis.call('INCR', KEYS[1])")
+	require.NoError(t, err)
+	for redirects, want := range map[int]string{0: "2", -1: "1"} { // 0 means 3
+		var armed atomic.Bool
+		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, MaxRetries: -1, MaxRedirects: redirects,
+			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+				return &unanswered{Conn: conn, armed: &armed}, err
+			}})
+		g := newGuard(t, cluster)
+		_, err := g.Run(ctx, add, "a", 33, []string{"{a}:other"}) // the server knows the script
+		require.NoError(t, err)
+		armed.Store(true)
+		_, err = g.Run(ctx, add, "a", 33, []string{"{a}:n"})
+		assert.Equal(t, redirects == -1, err != nil, "%v", err)
+		assert.Equal(t, want, c.Get(ctx, "{a}:n").Val())
+		require.NoError(t, c.Del(ctx, "{a}:n").Err())
+		require.NoError(t, cluster.Close())
+	}
+}
+
+// unanswered is a connection that breaks when the first script that is sent after it was armed has
+// run.
+type unanswered struct {
+	net.Conn
+	armed  *atomic.Bool
+	broken bool
+}
+
+func (u *unanswered) Write(b []byte) (int, error) {
+	u.broken = bytes.Contains(b, []byte("evalsha")) && u.armed.CompareAndSwap(true, false)
+	return u.Conn.Write(b)
+}
+
+func (u *unanswered) Read(b []byte) (int, error) {
+	n, err := u.Conn.Read(b)
+	if u.broken {
+		return 0, io.EOF
+	}
+	return n, err
 }

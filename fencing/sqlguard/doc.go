@@ -73,10 +73,11 @@
 //
 // Config.Table names the database ("app.fencing_marks"), because each connection
 // has one of its own choice. A temporary table of that name would hide it, from the
-// connection that made it: make none. The engine must be InnoDB, and there must be no
+// connection that made it: make none. The engine must be InnoDB, as
+// that of the data: a rollback takes back the mark, but nothing in a table of MyISAM or Aria. There must be no
 // other unique key than the resource: ON DUPLICATE KEY UPDATE looks at all of them.
-// CreateTable checks both, and the columns. Connections need autocommit, which is on
-// by default.
+// CreateTable checks both, the columns, and that its connection has autocommit, which is on by
+// default: without it nothing commits an Admit, and its mark ends with the connection.
 //
 // A fence column must be a BIGINT: without strict mode MySQL cuts what doesn't fit,
 // in silence, so that lower tokens would pass. sql_mode has STRICT_TRANS_TABLES by default.
@@ -128,5 +129,7 @@
 // Keep what it has committed: synchronous_commit on in PostgreSQL, synchronous FULL (the
 // default) in SQLite, innodb_flush_log_at_trx_commit 1 (the default) in MySQL. A failover to an asynchronous replica can lose marks, but
 // it loses the data of the same transactions with them. Never read marks
-// from a replica: a Guard's DB must be the primary.
+// from a replica: a Guard's DB must be the primary. Where there are several, as in Galera and in a
+// group with several primaries, send all guards and all writes of a resource to one: the lock of a
+// check is not on the others, and a holder that writes twice changes its mark only once.
 package sqlguard

@@ -52,7 +52,10 @@ func (c scriptConn) QueryContext(_ context.Context, query string, args []driver.
 	return &scriptRows{rows: c.rows, err: c.rowsErr}, nil
 }
 
-func (c scriptConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c scriptConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := ctx.Err(); err != nil { // nothing is sent
+		return nil, err
+	}
 	c.asked(query, args)
 	return c.affected, c.failure()
 }

@@ -73,6 +73,8 @@ var fits = map[Dialect]fit{
 	MySQL: {
 		[]string{
 			"SELECT 'kind', TABLE_TYPE FROM information_schema.TABLES" + inMySQL,
+			// Without it nothing commits an Admit, and its mark ends with the connection.
+			"SELECT 'autocommit', IF(@@autocommit, 'on', 'off') FROM information_schema.TABLES" + inMySQL,
 			"SELECT 'engine', coalesce(ENGINE, 'unknown') FROM information_schema.TABLES" + inMySQL,
 			// Without strict mode a column cuts what doesn't fit, in silence, and LAST_INSERT_ID still has
 			// the token as it was shown.
@@ -86,6 +88,7 @@ var fits = map[Dialect]fit{
 		},
 		[]want{
 			{"kind", "BASE TABLE", ""},
+			{"autocommit", "on", ""},
 			{"engine", "InnoDB", "ENGINE=InnoDB"}, // the others have no transactions
 			{"unique key", "resource", ""},
 			{"column resource", "varbinary(1024)", "MODIFY resource VARBINARY(1024) NOT NULL"},
@@ -122,7 +125,10 @@ func (g *Guard) fits(ctx context.Context) error {
 // misfit says what is wrong with the table, and how to fix it.
 func (g *Guard) misfit(w want, value string) error {
 	fix := "name another table, one that Schema makes"
-	if w.alter != "" {
+	switch {
+	case w.fact == "autocommit":
+		fix = "take autocommit=0 out of the connections' DSN and of the server's settings and init_connect"
+	case w.alter != "":
 		fix = "run ALTER TABLE " + g.table + " " + w.alter + ", or " + fix
 	}
 	return fmt.Errorf("sqlguard: table %s can't keep marks: its %s is %s, want %s; while no lease is held, %s",

@@ -126,6 +126,33 @@ func TestWhatIsNoTransaction(t *testing.T) {
 	assert.Len(t, s.queries, 2)
 }
 
+// TestConnectionIsLeftAsItWas: a caller that goes away while a connection of SQLite is asked leaves
+// no transaction on it, in which the next Admit would stay without a commit.
+func TestConnectionIsLeftAsItWas(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := new(script)
+	db := openScript(t, s)
+	conn, err := db.Conn(ctx)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, conn.Close()) }()
+	g, err := sqlguard.New(sqlguard.Config{DB: db, Dialect: sqlguard.SQLite})
+	require.NoError(t, err)
+	assert.ErrorContains(t, g.CheckTx(ctx, goingAway{conn, cancel}, "r", 5), "no transaction was begun")
+	assert.Equal(t, []string{"BEGIN", "ROLLBACK"}, s.queries)
+}
+
+// goingAway is a connection whose caller goes away in its first statement.
+type goingAway struct {
+	*sql.Conn
+	cancel context.CancelFunc
+}
+
+func (c goingAway) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	c.cancel()
+	return c.Conn.ExecContext(ctx, query, args...)
+}
+
 // TestConnections: a check on a connection asks whether it has a transaction.
 func TestConnections(t *testing.T) {
 	within, away := errors.New("cannot start a transaction within a transaction"), errors.New("away")
@@ -379,7 +406,7 @@ func TestCreateTable(t *testing.T) {
 			[]string{"collation of resource", "deterministic"}, []string{"collation of unique keys", "deterministic"},
 			[]string{"column token", "bigint"}}},
 		{sqlguard.SQLite, []any{[]string{"column resource", "TEXT"}, []string{"column token", "INTEGER"}, []string{"unique key", "resource"}}},
-		{sqlguard.MySQL, []any{[]string{"kind", "BASE TABLE"}, []string{"engine", "InnoDB"}, []string{"unique key", "resource"},
+		{sqlguard.MySQL, []any{[]string{"kind", "BASE TABLE"}, []string{"autocommit", "on"}, []string{"engine", "InnoDB"}, []string{"unique key", "resource"},
 			[]string{"column resource", "varbinary(1024)"}, []string{"column token", "bigint"}}},
 	} {
 		t.Run(c.dialect.String(), func(t *testing.T) {
@@ -433,6 +460,7 @@ func TestWriteStatements(t *testing.T) {
 	}{
 		{"it lives", sqlguard.MySQL, nil, 0, nil, "commit", slices.Concat([]string{"SAVEPOINT sqlguard_write"}, begun, []string{"own"}, []string{"RELEASE SAVEPOINT sqlguard_write"})},
 		{"it lives", sqlguard.PostgreSQL, nil, 0, nil, "commit", []string{"SAVEPOINT sqlguard_write", "own", "RELEASE SAVEPOINT sqlguard_write"}},
+		{"it may have ended", sqlguard.PostgreSQL, nil, 0, nil, "commit", slices.Concat([]string{"SAVEPOINT sqlguard_write", "Rollback TO a"}, begun, []string{"own", "own", "RELEASE SAVEPOINT sqlguard_write"})},
 		{"it lives", sqlguard.SQLite, within, 3, nil, "commit", []string{"SAVEPOINT sqlguard_write", "BEGIN", "own", "RELEASE SAVEPOINT sqlguard_write"}},
 		{"no savepoint", sqlguard.MySQL, away, 2, away, "rollback", []string{"SAVEPOINT sqlguard_write"}},
 		{"it has ended", sqlguard.MySQL, away, 4, sqlguard.ErrEnded, "rollback", slices.Concat([]string{"SAVEPOINT sqlguard_write"}, begun)},
@@ -445,6 +473,12 @@ func TestWriteStatements(t *testing.T) {
 			g, err := sqlguard.New(sqlguard.Config{DB: openScript(t, s), Dialect: c.dialect, Table: "d.m"})
 			require.NoError(t, err)
 			err = g.Write(ctx, "r", 5, func(tx *sqlguard.WriteTx) error {
+				if slices.Contains(c.sent, "Rollback TO a") {
+					for _, query := range []string{"Rollback TO a", "own"} {
+						_, err := tx.ExecContext(ctx, query)
+						require.NoError(t, err)
+					}
+				}
 				_, err := tx.ExecContext(ctx, "own")
 				return err
 			})

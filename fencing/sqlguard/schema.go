@@ -54,8 +54,9 @@ func Schema(d Dialect, table string) (string, error) {
 // says IF NOT EXISTS.
 //
 // If the table is there already, CreateTable checks its kind, columns and unique keys. It refuses a
-// table in which a stale token could pass or two resources could share a mark. So call it even if a
-// migration creates the table. It does not check triggers.
+// table in which a stale token could pass or two resources could share a mark, and in MySQL a
+// connection without autocommit. So call it even if a migration creates the table. It does not check
+// triggers.
 func (g *Guard) CreateTable(ctx context.Context) error {
 	if g == nil || g.config.DB == nil {
 		return errNotMade

@@ -66,6 +66,8 @@ func checkBegun(ctx context.Context, d Dialect, tx Tx, what string) error {
 // begun asks the database whether a transaction has begun, and not ended.
 func begun(ctx context.Context, d Dialect, conn Tx) error {
 	if d == SQLite {
+		//guard:sqlite-asks-and-leaves-none  a connection that is asked has no transaction left from it
+		ctx = context.WithoutCancel(ctx) // a driver may report a BEGIN that has run as canceled
 		// Here a savepoint would begin a transaction, and only in a transaction BEGIN fails.
 		_, err := conn.ExecContext(ctx, "BEGIN")
 		switch {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/redquorum/redlock/fencing"
 )
@@ -24,11 +25,15 @@ var ErrEnded = errors.New("sqlguard: the transaction of the check has ended befo
 // on its own, unchecked: MySQL at a deadlock (1213), SQLite when a write is interrupted, at OR
 // ROLLBACK or a full disk. CREATE, ALTER and TRUNCATE end one in MySQL without an error. So Write
 // asks before every statement of f, and before the commit, whether the transaction is still there.
-// PostgreSQL runs nothing more in a transaction that failed, and so is asked before the commit only.
+// PostgreSQL runs nothing more in a transaction that failed, and ends one only by a statement that
+// says so. It is asked after such a statement, and before the commit.
 //
-// It can't undo what the statement that ends the transaction commits: in MySQL all that f wrote
-// before its DDL, which was checked. Nor can it see a transaction that f begins with a BEGIN in
-// SQL, or what f writes without tx.
+// Write can't undo what the statement that ends the transaction commits: in MySQL all that f wrote
+// before its DDL, which was checked. It can't see
+//   - what one statement does after it has ended the transaction: the rest of a text with COMMIT in
+//     it, or of a procedure of MySQL that handles a deadlock;
+//   - a transaction that f begins with a BEGIN in SQL, until Write commits;
+//   - what f writes without tx.
 func (g *Guard) Write(ctx context.Context, resource string, t fencing.Token, f func(tx *WriteTx) error) error {
 	switch {
 	case g == nil || g.config.DB == nil:
@@ -48,12 +53,8 @@ func (g *Guard) Write(ctx context.Context, resource string, t fencing.Token, f f
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT sqlguard_write"); err != nil {
 		return fmt.Errorf("sqlguard: savepoint for %s: %w", what, err)
 	}
-	w := &WriteTx{tx, func() error {
-		if g.config.Dialect == PostgreSQL {
-			return nil
-		}
-		return begun(ctx, g.config.Dialect, tx)
-	}}
+	d := g.config.Dialect
+	w := &WriteTx{tx: tx, begun: func() error { return begun(ctx, d, tx) }, always: d != PostgreSQL}
 	if err := f(w); err != nil {
 		return err
 	}
@@ -69,30 +70,41 @@ func (g *Guard) Write(ctx context.Context, resource string, t fencing.Token, f f
 }
 
 // WriteTx is the transaction of Guard.Write. It is a Tx: CheckTx takes it, to check the tokens of
-// further resources, and so do Table.UpdateTx and code that is written for a *sql.Tx with these
-// methods. When the transaction has ended, every call fails, with ErrEnded or sql.ErrTxDone. It is
-// not for several goroutines at once.
+// further resources (in MySQL before the first read), and so do Table.UpdateTx and code that is
+// written for a *sql.Tx with these methods. When the transaction has ended, every call fails, with
+// ErrEnded or sql.ErrTxDone. It is not for several goroutines at once: a statement of one could end
+// the transaction between the question and the statement of another.
 type WriteTx struct {
-	tx    *sql.Tx
-	begun func() error // whatever the context of a statement
+	tx     *sql.Tx
+	begun  func() error // whatever the context of a statement
+	always bool         // every statement can end the transaction
+	last   bool         // the last one could
 }
 
-// alive rolls back if the transaction has ended, so that nothing more can be written by it.
-func (w *WriteTx) alive(ctx context.Context) error {
+// endings is in every statement by which a transaction of PostgreSQL ends, and in some others.
+var endings = regexp.MustCompile("(?i)commit|end|rollback|abort|prepare")
+
+// alive rolls back if the transaction has ended, so that nothing more can be written by it. Query is
+// what comes next.
+func (w *WriteTx) alive(ctx context.Context, query string) error {
 	if err := ctx.Err(); err != nil { // nothing would be sent
 		return err
 	}
-	//guard:sql-write-asks  no statement of a checked write runs after the transaction of the check
-	if err := w.begun(); err != nil {
-		_ = w.tx.Rollback() // the other error is the one that matters
-		return fmt.Errorf("%w: %w", ErrEnded, err)
+	if w.always || w.last {
+		//guard:sql-write-asks  no statement of a checked write runs after the transaction of the check
+		if err := w.begun(); err != nil {
+			_ = w.tx.Rollback() // the other error is the one that matters
+			return fmt.Errorf("%w: %w", ErrEnded, err)
+		}
 	}
+	//guard:sql-write-sees-endings  a statement that ends a transaction of PostgreSQL ends a checked write
+	w.last = endings.MatchString(query)
 	return nil
 }
 
 // ExecContext executes a statement without rows, as that of a *sql.Tx does.
 func (w *WriteTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := w.alive(ctx); err != nil {
+	if err := w.alive(ctx, query); err != nil {
 		return nil, err
 	}
 	return w.tx.ExecContext(ctx, query, args...)
@@ -100,7 +112,7 @@ func (w *WriteTx) ExecContext(ctx context.Context, query string, args ...any) (s
 
 // QueryContext runs a query, as that of a *sql.Tx does.
 func (w *WriteTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := w.alive(ctx); err != nil {
+	if err := w.alive(ctx, query); err != nil {
 		return nil, err
 	}
 	return w.tx.QueryContext(ctx, query, args...)
@@ -109,7 +121,7 @@ func (w *WriteTx) QueryContext(ctx context.Context, query string, args ...any) (
 // QueryRowContext runs a query for one row, as that of a *sql.Tx does. After the end of the
 // transaction its error is sql.ErrTxDone.
 func (w *WriteTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	_ = w.alive(ctx) // no transaction, no row
+	_ = w.alive(ctx, query) // no transaction, no row
 	return w.tx.QueryRowContext(ctx, query, args...)
 }
 

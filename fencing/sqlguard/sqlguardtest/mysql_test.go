@@ -229,7 +229,8 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// TestConnectionWithoutAutocommit: in MySQL that is always in a transaction.
+// TestConnectionWithoutAutocommit: in MySQL that is always in a transaction. CreateTable refuses it,
+// because nothing would commit an Admit.
 func TestConnectionWithoutAutocommit(t *testing.T) {
 	inMariaDBs(t, func(t *testing.T, db database) {
 		ctx, g := t.Context(), db.guard(t)
@@ -244,6 +245,10 @@ func TestConnectionWithoutAutocommit(t *testing.T) {
 		assert.EqualValues(t, -1, db.number(t, mark, "r"))
 		_, err = conn.ExecContext(ctx, "SET autocommit = 1")
 		require.NoError(t, err)
+
+		odd, err := sqlguard.New(sqlguard.Config{DB: open(t, "mysql", mariadb.dsn(db.schema)+"?autocommit=0"), Dialect: db.dialect, Table: db.schema + ".fencing_marks"})
+		require.NoError(t, err)
+		assert.ErrorContains(t, odd.CreateTable(ctx), "its autocommit is off, want on; while no lease is held, take autocommit=0 out")
 	})
 }
 

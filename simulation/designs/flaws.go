@@ -175,16 +175,9 @@ func flaws() []Design {
 			"the Redis command reference, WAIT: a timeout of 0 blocks forever; redisson/redisson issue 3859 is about the client's timeout below it",
 			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
 			wait{replicas: 1, throws: true}),
-		{
-			Name: "retried-set", Title: "the client library repeats SET NX on its own", Group: Flaws, Servers: 5,
-			Source:   "go-redis with its default MaxRetries of 3, and other clients that repeat unanswered commands; with this library's quorum package, whose Instance must not",
-			Promises: "as default",
-			Breaks:   "a lost reply: the second SET is refused because of the first one, so that an unknown result looks like a refusal, and the key isn't deleted (S10)",
-			Cure:     "default",
-			Apply: and(asIs, library(func(p simulation.Process, i int) wire.Instance {
-				return retrying{p.Instances[i], p.Config.Clock}
-			})),
-		},
+		flaw("retried-set", "the client library repeats SET NX on its own, and a lost round is rolled back where it wasn't refused",
+			"go-redis with its default MaxRetries of 3, and other clients that repeat unanswered commands; an Instance of this library must not",
+			"a lost reply: the second SET is refused because of the first one, so that an unknown result looks like a refusal, and the key isn't deleted (S10b)", Textbook{RepeatsSets: true}),
 		{
 			Name: "sets-differ", Title: "Redlock by clients that don't agree on the servers", Group: Flaws, Servers: 5,
 			Source:   "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",

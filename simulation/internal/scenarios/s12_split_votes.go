@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -19,10 +18,10 @@ const roundTime = 100 * ms
 // anything: each server's vote is one random choice among the clients.
 var evenly = simulation.Config{LatencyMin: 10 * ms, LatencyMax: 11 * ms}
 
-// lockstep is the library by clients that try again after a fixed time, all at the same
-// moment.
+// lockstep is Redlock by clients that try again after a fixed time, all at the same moment. It
+// isn't this library's code, which resolves a split in the same try.
 func lockstep() designs.Design {
-	return withSetting("lockstep", "this library by clients that try again at fixed moments", "redlock", func(c *simulation.Config) {
+	return withSetting("lockstep", "Redlock in two pages of code, by clients that try again at fixed moments", "textbook", func(c *simulation.Config) {
 		inner := c.Locker
 		c.Locker = func(p simulation.Process) (simulation.Locker, error) {
 			locker, err := inner(p)
@@ -127,39 +126,48 @@ func choose(n, k int) int {
 // returns the number of rounds of the first client that got the lock, 0 if none did, and the
 // time until then.
 func (s Split) Lockstep(seed uint64) (rounds int, took time.Duration, err error) {
-	return s.play(seed, func(c *simulation.Client) {
-		s.tryAgain(c, func(round uint64) { c.SleepUntil(at(time.Duration(round+1) * roundTime)) })
-	})
+	return s.tryAgain(seed, func(c *simulation.Client, round uint64) { c.SleepUntil(at(time.Duration(round+1) * roundTime)) })
 }
 
 // Random is Lockstep with random delays: the classic answer.
 func (s Split) Random(seed uint64) (rounds int, took time.Duration, err error) {
-	return s.play(seed, func(c *simulation.Client) {
-		s.tryAgain(c, func(round uint64) { c.Sleep(time.Duration(c.Pick(round, int(2*roundTime)))) })
-	})
+	return s.tryAgain(seed, func(c *simulation.Client, round uint64) { c.Sleep(time.Duration(c.Pick(round, int(2*roundTime)))) })
 }
 
 // OneFirst is Lockstep with this library's Acquire: random delays, and after a round with split
 // votes one server is asked first.
-func (s Split) OneFirst(seed uint64) (rounds int, took time.Duration, err error) {
-	return s.play(seed, func(c *simulation.Client) {
+func (s Split) OneFirst(seed uint64) (won int, took time.Duration, err error) {
+	rounds := make([]atomic.Int64, s.Clients)
+	return s.play(seed, "redlock", rounds, func(cfg *simulation.Config) {
+		inner := cfg.Locker
+		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+			p.Config.Hooks = p.Config.Hooks.And(quorum.Hooks{RoundStarted: func(context.Context, quorum.RoundStart) { rounds[p.Index].Add(1) }})
+			return inner(p)
+		}
+	}, func(c *simulation.Client) {
 		_, _ = c.Acquire(key) // the history has the winner
 	})
 }
 
-// tryAgain tries until some client has the lock, with a pause after each round.
-func (s Split) tryAgain(c *simulation.Client, pause func(round uint64)) {
-	for round := range uint64(600) {
-		if _, err := c.TryAcquire(key); err == nil || s.decided(err) {
-			return
+// tryAgain plays clients of the document's algorithm that try until some client has the lock, with
+// a pause after each round.
+func (s Split) tryAgain(seed uint64, pause func(c *simulation.Client, round uint64)) (won int, took time.Duration, err error) {
+	rounds, over := make([]atomic.Int64, s.Clients), false // one client runs at a time
+	return s.play(seed, "textbook", rounds, func(*simulation.Config) {}, func(c *simulation.Client) {
+		for round := uint64(0); round < 600 && !over; round++ {
+			rounds[c.Index].Add(1)
+			if _, err := c.TryAcquire(key); err == nil {
+				over = true
+				return
+			}
+			pause(c, round)
 		}
-		pause(round)
-	}
+	})
 }
 
 // play plays one run, until the first client has the lock.
-func (s Split) play(seed uint64, client simulation.Workload) (won int, took time.Duration, err error) {
-	d, err := designs.ByName("redlock")
+func (s Split) play(seed uint64, design string, rounds []atomic.Int64, change func(*simulation.Config), client simulation.Workload) (won int, took time.Duration, err error) {
+	d, err := designs.ByName(design)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -168,11 +176,7 @@ func (s Split) play(seed uint64, client simulation.Workload) (won int, took time
 	cfg.Quorum.MaxWait = 5 * time.Second
 	cfg.Progress = -1 // a client that never succeeds is counted, not reported
 	d.Apply(&cfg)
-	inner, rounds := cfg.Locker, make([]atomic.Int64, s.Clients)
-	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-		p.Config.Hooks = p.Config.Hooks.And(quorum.Hooks{RoundStarted: func(context.Context, quorum.RoundStart) { rounds[p.Index].Add(1) }})
-		return inner(p)
-	}
+	change(&cfg)
 	var schedule simulation.Schedule
 	for i := s.Up; i < s.Servers; i++ {
 		schedule = append(schedule, simulation.Fault{Kind: simulation.Restart, Server: string(rune('A' + i)), For: time.Hour})
@@ -192,20 +196,4 @@ func (s Split) play(seed uint64, client simulation.Workload) (won int, took time
 		}
 	}
 	return 0, 0, nil
-}
-
-// decided reports whether a round was lost to keys of an earlier one: a majority that lasts
-// for so long is a lease.
-func (s Split) decided(err error) bool {
-	var round *quorum.RoundError
-	if !errors.As(err, &round) {
-		return false
-	}
-	old := 0
-	for _, ballot := range round.Votes {
-		if left := ballot.Vote.Remaining; left > 0 && left < 10*time.Second-roundTime/2 {
-			old++
-		}
-	}
-	return old > s.Servers/2
 }

@@ -32,7 +32,7 @@ func TestRunsAreCompared(t *testing.T) {
 // A key of a lost round that isn't deleted is noticed.
 func TestKeysThatStayAreNoticed(t *testing.T) {
 	r := registry()
-	walks, err := small("try", "default", 2, 2, Kinds()...).Walks(r)
+	walks, err := small("try", "default", 2, 3, Kinds()...).Walks(r)
 	require.NoError(t, err)
 	noticed := map[simulation.Kind]int{}
 	for _, w := range walks {
@@ -73,8 +73,8 @@ func TestAllFaultsAreKnown(t *testing.T) {
 		return names
 	}
 	single := lost(small("try", "default", 2, 3, simulation.Lose), 1)
-	require.Len(t, single, 36)
-	require.Contains(t, single, "c1 A raise 1 request")
+	require.Len(t, single, 62)
+	require.Contains(t, single, "c1 B raise 1 request")
 
 	both := lost(pairs(small("try", "default", 2, 1, simulation.Lose)), 2)
 	require.Contains(t, both, "c1 A release 1 request", "after the reply was lost")

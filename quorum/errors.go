@@ -146,8 +146,8 @@ type RoundError struct {
 	Raises []Ballot
 	// Holder is the holder of a lock that is taken, nil if it is unknown. It has no Value. It has
 	// the Owner and the Note of another client if the instances told them. As a rule they do from
-	// the second try on. Inspect finds them always. Held is false if the votes are split between
-	// clients that ask at the same time.
+	// the second try on. Inspect finds them always. Held is true if a quorum of
+	// the instances told the same holder; otherwise the votes may be split between clients.
 	Holder *Holder
 }
 

@@ -131,14 +131,14 @@ func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 			times = append(times, vote.Remaining)
 		}
 	}
-	h.Remaining, h.Held = m.Lasts(times), len(times) >= m.Q && (alone || most != "")
+	h.Remaining, h.Held = m.Lasts(times), values[most] >= m.Q
 	return &h
 }
 
 // Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
 // It waits for all instances, but no longer than InstanceTimeout, or twice that for an instance
-// that has yet to say who it is, and before that for a connection (wire.Connector). With RestartQuarantine on, a server under two names counts once,
-// and a replica doesn't count.
+// that has yet to say who it is, and before that for a connection (wire.Connector). With
+// RestartQuarantine on, a server under two names counts once, and a replica doesn't count.
 //
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
 // count (the Inspection has what was found), ErrInterrupted, or ErrClosed.

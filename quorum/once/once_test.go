@@ -136,6 +136,7 @@ func TestPausedOnTheWay(t *testing.T) {
 			c.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) { late.clock.set(window) }
 		})
 		require.ErrorIs(t, late.run(w.slot, 0), once.ErrLate)
+		synctest.Wait() // its keys are deleted on the last server, too
 		require.NoError(t, w.process("b", once.Config{}).run(w.slot, 0))
 		require.Equal(t, []string{"b"}, w.begun(w.slot))
 	})
@@ -450,6 +451,7 @@ func TestJobFails(t *testing.T) {
 		})
 		require.ErrorIs(t, err, failed)
 		require.NotErrorIs(t, err, quorum.ErrReleased)
+		synctest.Wait() // the last server has deleted the keys, too
 		require.NoError(t, b.run(w.slot, 0))
 	})
 	play(t, func(w *world) {

@@ -543,6 +543,7 @@ func (r *round) rollBack(ctx context.Context) {
 	r.mu.Unlock()
 
 	deleted := make(chan struct{}, len(waitFor))
+	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
 	r.delete(func(i int, _ bool) {
 		if waitFor[i] {
 			deleted <- struct{}{}
@@ -572,7 +573,6 @@ func (r *round) delete(report func(i int, notified bool)) {
 	if r == nil {
 		return
 	}
-	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
 	d := newDeletion(r.state, r.ctx)
 	r.mu.Lock()
 	failed := r.why == ErrNoQuorum || r.why == ErrTokenRace

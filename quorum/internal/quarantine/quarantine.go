@@ -211,8 +211,8 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t term) {
 // Invariant: the age counts only for a mark that was written after this client saw the earlier run,
 // by its own clock. An older mark is of a server that the name has led to before, and may lead to by
 // turns: other clients may have votes of the earlier one since. It may also seem older, because the
-// server's clock was set forward after the restart. So a client that sees the server all the time
-// owes nothing to that clock.
+// server's clock was set forward after the restart. So that clock doesn't matter to a client that
+// sees the server all the time.
 func (q *State) ageSince(seen drift.Instant, id wire.Identity, now drift.Instant) time.Duration {
 	//guard:age-of-a-known-process  the age of a mark counts only for a process that names itself
 	if id.RunID == "" || id.ReplID == "" {

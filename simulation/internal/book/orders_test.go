@@ -248,6 +248,7 @@ var unwalked = []struct{ why, mutants string }{
 	{"It takes two faults, or a client that asks later", "lower-straggler-settled no-top-up failed-extension-releases"},
 	{"It takes a message that is slow, but not lost", "no-timeout delete-that-finds-nothing-ends"},
 	{"It takes a pause within a step. Walks pause only between two events", "extension-start-late"},
+	{"It takes a name that leads to another server for a while", "age-of-an-old-mark"},
 	{"It takes clients that ask again and again", "quarantine-too-short life-without-end"},
 	{"It takes a server's clock that jumps. That breaks an assumption, which excuses the violation", "no-clock-monitor jump-without-quarantine"},
 	{"It takes several goroutines of a client that wait for the lock", "pass-adds-time reserved-without-end reserved-above-the-settled"},

@@ -37,7 +37,7 @@ func rollouts() []rollout {
 		{
 			Name: "maxttl-down", Title: "a shorter MaxTTL", Cuts: 2,
 			Wrong: "TTL and `MaxTTL` in one step: a new client counts the vote of a restarted server while an old client holds a longer lease",
-			Shows: 17,
+			Shows: 22,
 			Steps: []rolloutStep{{Title: "before", TTL: longerTTL, MaxTTL: longerTTL}, {Title: "both at once", Version: 1}},
 		},
 		{
@@ -89,7 +89,7 @@ func rollouts() []rollout {
 		{
 			Name: "add", Title: "A B C become A to E", Cuts: 2,
 			Wrong: "the list in one step: two of three and three of five need not share a server",
-			Shows: 10,
+			Shows: 8,
 			Steps: []rolloutStep{{Title: "before", Servers: "ABC"}, {Title: "A B C D E", Version: 1}},
 		},
 		{
@@ -141,7 +141,7 @@ func rollouts() []rollout {
 		{
 			Name: "protection", Title: "a version, or a switch, that adds a protection", Cuts: 2, Since: 1,
 			Wrong: "relied on while old clients run: they still count the votes of a restarted server",
-			Shows: 4,
+			Shows: 8,
 			Steps: []rolloutStep{{Title: "before", Change: unprotected}, {Title: "the new version: rely on it"}},
 		},
 	}

@@ -175,7 +175,7 @@ func flaws() []Design {
 			"the Redis command reference, WAIT: a timeout of 0 blocks forever; redisson/redisson issue 3859 is about the client's timeout below it",
 			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
 			wait{replicas: 1, throws: true}),
-		flaw("retried-set", "the client library repeats SET NX on its own, and a lost round is rolled back where it wasn't refused",
+		flaw("retried-set", "the client library repeats SET NX, and a refusal isn't rolled back",
 			"go-redis with its default MaxRetries of 3, and other clients that repeat unanswered commands; an Instance of this library must not",
 			"a lost reply: the second SET is refused because of the first one, so that an unknown result looks like a refusal, and the key isn't deleted (S10b)", Textbook{RepeatsSets: true}),
 		{

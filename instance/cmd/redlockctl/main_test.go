@@ -352,7 +352,7 @@ func TestLockThatIsTaken(t *testing.T) {
 	holder := w.start("lock", "-owner", "holder", "k", "--", "sh", "-c", "echo up; read line")
 	require.Equal(t, "up", holder.line())
 	w.run("lock", "-try", "k", "--", "echo", "ran").expect(exitTaken, "lock is taken")
-	tired := w.run("lock", "-wait", "2s", "k", "--", "echo", "ran").expect(exitTaken, "gave up waiting")
+	tired := w.run("lock", "-timeout", "450ms", "-wait", "2s", "k", "--", "echo", "ran").expect(exitTaken, "gave up waiting")
 	assert.NotContains(t, tired.stdout, "ran")
 
 	told := w.start("lock", "k", "--", "true")

@@ -299,7 +299,7 @@ func TestRecordedOrders(t *testing.T) {
 	for _, r := range all {
 		require.Equal(t, "default", r.Plan.Design)
 		for _, row := range r.Rows {
-			require.Positive(t, row.Runs)
+			require.True(t, row.Runs > 0 || row.Open > 0, "%s with %s: no order, and none that is left", row.World, row.Faults)
 			for _, found := range row.Found {
 				assert.Contains(t, found, "(assumption ", "%s with %s", row.World, row.Faults)
 			}

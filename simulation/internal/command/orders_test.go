@@ -94,7 +94,7 @@ func TestOrdersGoOn(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(out), &record))
 		require.Len(t, record.Rows, 1)
 		assert.Zero(t, record.Rows[0].Open)
-		assert.Equal(t, uint64(72), record.Rows[0].Runs)
+		assert.Equal(t, uint64(112), record.Rows[0].Runs)
 	}
 	code, _, errors = walkOrders(t.Context(), "-servers", "1", "-state", state)
 	assert.Equal(t, exitUsage, code)

@@ -110,7 +110,17 @@ func (o *observed) held() int {
 // cluster is a Coordinator on servers in memory.
 type cluster struct {
 	*quorum.Coordinator
+	other   *quorum.Coordinator // of another process, with the same hooks
 	servers []*quorumtest.Server
+}
+
+// taken tries a lock that the other process finds taken. It knows the servers before.
+func (c *cluster) taken(t *testing.T, ctx context.Context, key string) {
+	t.Helper()
+	_, err := c.other.Inspect(ctx, key)
+	require.NoError(t, err)
+	_, err = c.other.TryAcquire(ctx, key)
+	require.ErrorIs(t, err, quorum.ErrTaken)
 }
 
 // play runs a test in a bubble of virtual time, on three servers that answer in
@@ -137,9 +147,12 @@ func play(t *testing.T, test func(t *testing.T, o *observed, c *cluster), overri
 		var err error
 		c.Coordinator, err = quorum.New(cfg, instances...)
 		require.NoError(t, err)
+		c.other, err = quorum.New(cfg, instances...)
+		require.NoError(t, err)
 		test(t, o, c)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
+		require.NoError(t, c.other.Close(ctx))
 		require.NoError(t, c.Close(ctx))
 	})
 }

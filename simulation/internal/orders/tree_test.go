@@ -213,7 +213,7 @@ func TestRandomOrdersAreAmongAll(t *testing.T) {
 	long.Test(t, "it plays thousands of runs")
 	walks, err := small("try", "default", 2, 3).Walks(registry())
 	require.NoError(t, err)
-	all, runs, ended := walkThrough(t, walks[0], 5000)
+	all, runs, ended := walkThrough(t, walks[0], 20_000)
 	require.True(t, ended)
 	require.Greater(t, runs, uint64(1000))
 	drawn := map[string]bool{}

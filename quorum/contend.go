@@ -326,11 +326,16 @@ func (c *core) takenHere(all keys) *RoundError {
 			continue
 		}
 		err := c.roundError(wire.Acquire, all, ErrTaken)
-		err.Holder = &Holder{Here: true, Owner: c.cfg.Owner, Note: holder.terms.Note, Remaining: left, Held: true}
+		err.Holder = c.holderHere(holder, left)
 		if all.several() {
 			err.Holder.Key = key
 		}
 		return err
 	}
 	return nil
+}
+
+// holderHere describes a lease of this Coordinator as the holder.
+func (c *core) holderHere(l *Lease, left time.Duration) *Holder {
+	return &Holder{Here: true, Owner: c.cfg.Owner, Note: l.terms.Note, Remaining: left, Held: true}
 }

@@ -222,7 +222,7 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 func (w *wait) taken(holder *Lease) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
-		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner, Note: holder.terms.Note, Remaining: holder.Validity(), Held: true}
+		err.Holder = w.c.holderHere(holder, holder.Validity())
 	} else if lost := w.waiter.lastLost(); lost != nil {
 		*err = *lost // what the first waiter saw
 		if lost.Holder != nil {

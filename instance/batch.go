@@ -36,27 +36,24 @@ type batch struct {
 
 	commands []*command // the first used of them are this batch's
 	used     int
-	grants   []*call // in the transaction
+	acquires []*call
 	releases []*call
 	extends  []*call
 	singles  []*call // the others
 
-	transaction   *transaction // nil before the first one
-	transactionAt int          // before which command it goes
-	cmds          []redis.Cmder
-	first         string        // the name of the first command
-	clock         *command      // TIME, if a command whose reply has no clock is asked for it
-	wait          *command      // WAIT, if replicas must have it
-	waited        time.Duration // WAIT's timeout
-	lifetime      lifetime
+	cmds     []redis.Cmder
+	first    string        // the name of the first command
+	wait     *command      // WAIT, if replicas must have it
+	waited   time.Duration // WAIT's timeout
+	lifetime lifetime
 }
 
 // command is one Redis command of a batch, its reply, and the calls that it is for.
 type command struct {
-	name   string // EVALSHA, SET, ...
+	name   string // EVALSHA, INFO, ...
 	args   []any
 	reply  replyBuffer
-	script *script // nil for a native command
+	script *script // nil for WAIT and the parts of a Probe
 	calls  []*call
 
 	cmd    *redis.RawWriteToCmd
@@ -64,9 +61,6 @@ type command struct {
 	nonce  bytesArg
 	prefix []byte
 }
-
-// hasClock reports whether its reply contains the server's clock.
-func (a *command) hasClock() bool { return a.script != nil && a.script != releaseScript }
 
 // errAbandoned stops a batch of which a call was abandoned, before its first byte is written.
 //
@@ -105,11 +99,6 @@ func (b *batch) roundTrip() error {
 	for _, a := range b.commands[:b.used] {
 		b.read(a, err)
 	}
-	if len(b.grants) > 0 {
-		b.read(&b.transaction.exec, err)
-		b.forgetFailed()
-	}
-	b.readClock()
 	b.readWait(err)
 	return err
 }
@@ -123,24 +112,13 @@ func (b *batch) send() (err error) {
 	}()
 	ctx, conn := &b.lifetime, b.conn
 	b.cmds = b.cmds[:0]
-	// name is the first argument of a command. The batch is that of the first one.
-	name := func(own *string) any {
-		if len(b.cmds) > 0 {
-			return own
+	for i, a := range b.commands[:b.used] {
+		a.args[0] = &a.name
+		if i == 0 {
+			b.first, a.args[0] = a.name, b
 		}
-		b.first = *own
-		return b
-	}
-	for i := range b.used + 1 {
-		if i == b.transactionAt && len(b.grants) > 0 {
-			b.cmds = b.appendTransaction(b.cmds, name(&multi))
-		}
-		if i < b.used {
-			a := b.commands[i]
-			a.args[0] = name(&a.name)
-			a.cmd = redis.NewRawWriteToCmd(ctx, &a.reply, a.args...)
-			b.cmds = append(b.cmds, a.cmd)
-		}
+		a.cmd = redis.NewRawWriteToCmd(ctx, &a.reply, a.args...)
+		b.cmds = append(b.cmds, a.cmd)
 	}
 	if len(b.cmds) == 1 {
 		err = conn.conn.Process(ctx, b.cmds[0])
@@ -183,8 +161,8 @@ func recovered(p any) error {
 // What keeps leases comes first, and releases come before acquisitions, so that a lock that
 // is released here is free for an acquisition in the same batch.
 func (b *batch) encode() {
-	b.used, b.clock, b.wait = 0, nil, nil
-	b.grants, b.releases, b.extends, b.singles = b.grants[:0], b.releases[:0], b.extends[:0], b.singles[:0]
+	b.used, b.wait = 0, nil
+	b.acquires, b.releases, b.extends, b.singles = b.acquires[:0], b.releases[:0], b.extends[:0], b.singles[:0]
 	wait := false
 	for _, c := range b.calls {
 		wait = wait || c.writes()
@@ -192,33 +170,23 @@ func (b *batch) encode() {
 		case c.probing:
 			b.addProbe(c)
 		case c.req.Op == wire.Release:
-			b.addRelease(c)
+			c.notifies = c.req.Notify && !c.cannotNotify && !b.pipe.r.cannotNotify.Load()
+			b.releases = append(b.releases, c)
 		case c.req.Op == wire.Extend:
-			b.addExtend(c)
-		case c.transactional:
-			b.grants = append(b.grants, c)
+			b.extends = append(b.extends, c)
+		case c.req.Op == wire.Acquire:
+			b.acquires = append(b.acquires, c)
 		case c.rank() == rankKeep:
 			b.addSingle(c)
 		default:
 			b.singles = append(b.singles, c)
 		}
 	}
-	for rest := b.extends; len(rest) > 0; {
-		n := together(rest)
-		b.addExtends(rest[:n])
-		rest = rest[n:]
-	}
-	for rest := b.releases; len(rest) > 0; {
-		n := together(rest)
-		b.addReleases(rest[:n])
-		rest = rest[n:]
-	}
-	b.addTransaction()
+	eachList(b.extends, b.addExtends)
+	eachList(b.releases, b.addReleases)
+	eachList(b.acquires, b.addAcquires)
 	for _, c := range b.singles {
 		b.addSingle(c)
-	}
-	if b.needsClock() {
-		b.clock = b.add("TIME", isPair)
 	}
 	if wait && b.pipe.r.cfg.Replicas > 0 {
 		// Last, because it waits for what is written before it on the connection. It is
@@ -229,25 +197,28 @@ func (b *batch) encode() {
 	}
 }
 
-// needsClock reports whether a call asks for the clock whose reply doesn't contain it.
-func (b *batch) needsClock() bool {
-	for _, a := range b.commands[:b.used] {
-		if !a.hasClock() && slices.ContainsFunc(a.calls, func(c *call) bool { return c.req.Clock }) {
-			return true
+// eachList calls add with as many of the calls at a time as can share one command.
+func eachList(calls []*call, add func([]*call)) {
+	for len(calls) > 0 {
+		n := 1
+		for n < len(calls) && calls[0].shares(calls[n]) {
+			n++
 		}
+		add(calls[:n])
+		calls = calls[n:]
 	}
-	return false
 }
 
-// together returns how many of the calls, from the first on, can share one command.
-func together(calls []*call) int {
-	for i, c := range calls[1:] {
-		//guard:one-run-per-list  extensions share a script only if their clients know the same run
-		if c.ownCommand || calls[0].ownCommand || c.useEval != calls[0].useEval || c.req.Run != calls[0].req.Run {
-			return i + 1
-		}
+// shares reports whether another call of the same operation can share its command.
+func (c *call) shares(other *call) bool {
+	//guard:one-run-per-list  requests share a script only if their clients know the same run
+	if c.ownCommand || other.ownCommand || c.useEval != other.useEval || c.req.Run != other.req.Run {
+		return false
 	}
-	return len(calls)
+	// What is one argument for all requests in acquire.lua.
+	a, b := &c.req.Fence, &other.req.Fence
+	return c.req.Op != wire.Acquire || c.ttl == other.ttl && c.keys() == other.keys() && c.quarter == other.quarter &&
+		a.On == b.On && a.Set == b.Set && c.ahead == other.ahead && c.reserve == other.reserve
 }
 
 // add begins a command. Its name is the first of its arguments.
@@ -296,20 +267,55 @@ func (b *batch) loads(s *script) bool {
 	return slices.ContainsFunc(b.commands[:b.used-1], func(a *command) bool { return a.script == s && a.name == "EVAL" })
 }
 
-// addList begins the command of a script that takes many locks.
-func (b *batch) addList(s *script, calls []*call, locks, keys int) *command {
+// addList begins the command of a script for many requests, whose reply has so many elements after
+// its head.
+func (b *batch) addList(s *script, calls []*call, elements, keys int) *command {
 	a := b.addScript(s, calls, keys)
-	p := appendHead(a.prefix[:0], listHead(s)+locks, a.nonce.b)
+	p := appendHead(a.prefix[:0], listHead+elements, a.nonce.b)
 	a.prefix, a.reply.prefix = p, p
 	return a
 }
 
-// appendHead appends how the reply of a list or a transaction begins: an array of n elements,
-// of which the nonce is the first.
+// appendHead appends how the reply of a list begins: an array of n elements, of which the nonce
+// is the first.
 func appendHead(p []byte, n int, nonce []byte) []byte {
 	p = strconv.AppendInt(append(p, '*'), int64(n), 10)
 	p = strconv.AppendInt(append(p, "\r\n$"...), int64(len(nonce)), 10)
 	return append(append(append(p, "\r\n"...), nonce...), "\r\n"...)
+}
+
+func (b *batch) addAcquires(calls []*call) {
+	first, n := calls[0], locksOf(calls)
+	keys, set, quarter := n, "", int64(0)
+	if first.req.Fence.On {
+		keys, set, quarter = 3*n, b.pipe.r.setText(first.req.Fence.Set), first.quarter
+	}
+	a := b.addList(acquireScript, calls, len(calls), keys+first.marks())
+	a.reply.limit += maxElement * len(calls)
+	for _, c := range calls {
+		a.args = c.appendKeys(a.args)
+	}
+	if first.req.Fence.On {
+		for _, c := range calls {
+			a.args = c.appendBeside(a.args, c.counterKey(), CounterKey)
+		}
+		for _, c := range calls {
+			a.args = c.appendBeside(a.args, c.setKey(), SetKey)
+		}
+	}
+	a.args = b.appendMark(a.args, first)
+	a.args = append(a.args, &a.nonce, (*string)(&first.req.Run), &first.ttl, first.keys(), quarter, set, &first.ahead, &first.reserve)
+	for _, c := range calls {
+		a.args = append(a.args, &c.req.Value, &c.req.Replace, &c.token)
+	}
+}
+
+// appendMark appends the mark's key if the call's script compares it.
+func (b *batch) appendMark(args []any, c *call) []any {
+	if c.marks() > 0 {
+		args = append(args, &b.pipe.r.markKey)
+	}
+	return args
 }
 
 func (b *batch) addExtends(calls []*call) {
@@ -319,9 +325,7 @@ func (b *batch) addExtends(calls []*call) {
 	for _, c := range calls {
 		a.args = c.appendKeys(a.args)
 	}
-	if first.marks() > 0 {
-		a.args = append(a.args, &b.pipe.r.markKey)
-	}
+	a.args = b.appendMark(a.args, first)
 	a.args = append(a.args, &a.nonce, (*string)(&first.req.Run))
 	for _, c := range calls {
 		a.args = c.appendEach(a.args, &c.req.Value)
@@ -346,10 +350,7 @@ func (b *batch) addReleases(calls []*call) {
 		a.args = c.appendKeys(a.args)
 	}
 	for _, c := range calls[:notify] {
-		a.args = append(a.args, c.waitersKey())
-		for _, key := range c.req.Also {
-			a.args = append(a.args, WaitersKey(key))
-		}
+		a.args = c.appendBeside(a.args, c.waitersKey(), WaitersKey)
 	}
 	a.args = append(a.args, &a.nonce)
 	for _, c := range calls {
@@ -382,7 +383,7 @@ func (b *batch) addProbe(c *call) {
 
 // addSingle adds the command of a request that shares none with others.
 func (b *batch) addSingle(c *call) {
-	r, req, run := b.pipe.r, &c.req, (*string)(&c.req.Run)
+	req, run := &c.req, (*string)(&c.req.Run)
 	switch req.Op {
 	case wire.Enqueue:
 		a := b.addOne(enqueueScript, c, 2)
@@ -390,55 +391,24 @@ func (b *batch) addSingle(c *call) {
 	case wire.Dequeue:
 		a := b.addOne(dequeueScript, c, 2)
 		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address)
-	case wire.Acquire:
-		if c.several() {
-			b.addAcquireAll(c)
-			return
-		}
-		replaced := &req.Replace
-		if c.keySet {
-			replaced = &req.Value // by a transaction, which didn't grant the lock
-		}
-		switch {
-		case req.Fence.On:
-			b.addLock(acquireScript, c, 3, run, &c.ttl, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead, &c.reserve, &c.token, &req.Value, replaced)
-		case req.Replace != "" || req.Run != "":
-			b.addLock(acquireBareScript, c, 1, run, &c.ttl, &req.Value, replaced)
-		default:
-			// The Redis document's SET NX PX, and PTTL for the hint.
-			a := b.add("SET", isStatus, c)
-			//guard:free-key-only-unfenced  a key is set only where it is free, also without fencing
-			a.args = append(a.args, &req.Key, &req.Value, "NX", "PX", &c.ttl)
-			c.pttl = b.add("PTTL", isInteger)
-			c.pttl.args = append(c.pttl.args, &req.Key)
-		}
-	case wire.Raise:
-		if c.several() {
-			b.addLiftAll(c)
-			return
-		}
-		b.addLock(raiseScript, c, 3, run, &req.Value, &c.token, &c.quarter, &c.ahead)
-	case wire.Restore:
-		if c.several() {
-			b.addLiftAll(c)
-			return
-		}
-		if req.Fence.On {
-			b.addLock(restoreScript, c, 3, run, &req.Value, &c.ttl, &c.token, &c.quarter, &r.setText(req.Fence.Set).text, &c.ahead)
-		} else {
-			b.addLock(restoreScript, c, 1, run, &req.Value, &c.ttl)
-		}
+	case wire.Raise, wire.Restore:
+		b.addLift(c)
 	case wire.Look:
+		keys := 1
 		if req.Fence.On {
-			b.addLock(lookScript, c, 2)
-		} else {
-			b.addLock(lookScript, c, 1)
+			keys = 2
 		}
+		a := b.addOne(lookScript, c, keys)
+		if a.args = append(a.args, &req.Key); req.Fence.On {
+			a.args = append(a.args, c.counterKey())
+		}
+		a.args = append(a.args, &a.nonce)
 	case wire.Tick:
 		// A script, though TIME would do, because its reply carries a nonce: an old clock
 		// in place of a new one would look like a jump.
 		req.Clock = true
-		b.addLock(tickScript, c, 0, run)
+		a := b.addOne(tickScript, c, c.marks())
+		a.args = append(b.appendMark(a.args, c), &a.nonce, run)
 	}
 }
 
@@ -450,23 +420,25 @@ func (b *batch) addOne(s *script, c *call, keys int) *command {
 	return a
 }
 
-// addLock adds a script for one lock. keys is how many of the lock's keys it uses: of the
-// lock's own, the counter's and the set's.
-func (b *batch) addLock(s *script, c *call, keys int, rest ...any) {
-	a := b.addOne(s, c, keys+c.marks())
-	if keys > 0 {
-		a.args = append(a.args, &c.req.Key)
+// addLift adds a Raise or a Restore.
+func (b *batch) addLift(c *call) {
+	n, keys, fenced, ttl := c.keys(), c.keys(), c.req.Fence.On || c.req.Op == wire.Raise, int64(0)
+	if fenced {
+		keys = 3 * n
 	}
-	if keys > 1 {
-		a.args = append(a.args, c.counterKey())
+	if c.req.Op == wire.Restore {
+		ttl = c.ttl
 	}
-	if keys > 2 {
-		a.args = append(a.args, c.setKey())
+	a := b.addOne(liftScript, c, keys+c.marks())
+	a.args = c.appendKeys(a.args)
+	if fenced {
+		a.args = c.appendBeside(a.args, c.counterKey(), CounterKey)
+		a.args = c.appendBeside(a.args, c.setKey(), SetKey)
 	}
-	if c.marks() > 0 {
-		a.args = append(a.args, &b.pipe.r.markKey)
+	a.args = append(b.appendMark(a.args, c), &a.nonce, (*string)(&c.req.Run), n, &c.req.Value, ttl)
+	if fenced {
+		a.args = append(a.args, &c.token, &c.quarter, &c.ahead, b.pipe.r.setText(c.req.Fence.Set))
 	}
-	a.args = append(append(a.args, &a.nonce), rest...)
 }
 
 func boolArg(on bool) string {
@@ -476,61 +448,14 @@ func boolArg(on bool) string {
 	return "0"
 }
 
-// addExtend adds an extension in the server's dialect.
-func (b *batch) addExtend(c *call) {
-	dialect := Dialect(b.pipe.r.extend.Load())
-	//guard:several-extended-by-a-script  a lease on several keys isn't extended by a command for one of them
-	if c.useScript || c.req.Run != "" || c.several() {
-		dialect = DialectLua // which compares the run in the same step
-	}
-	switch dialect {
-	case DialectRedis, DialectValkey:
-		a := b.add("SET", isStatus, c)
-		a.args = append(a.args, &c.req.Key, &c.req.Value, "IFEQ", &c.req.Value, "PX", &c.ttl)
-	case DialectTair:
-		// Always with PX: without it CAS removes the key's TTL.
-		a := b.add("CAS", isInteger, c)
-		a.args = append(a.args, &c.req.Key, &c.req.Value, &c.req.Value, "PX", &c.ttl)
-	default:
-		b.extends = append(b.extends, c)
-	}
-}
-
-// addRelease adds a release in the server's dialect, or leaves it for a script. To notify a
-// waiter takes the script in every dialect, because it is one step with the delete.
-func (b *batch) addRelease(c *call) {
-	r := b.pipe.r
-	c.notifies = c.req.Notify && !c.cannotNotify && !r.cannotNotify.Load()
-	dialect := Dialect(r.release.Load())
-	//guard:several-released-by-a-script  a lease on several keys isn't released by a command for one of them
-	if c.notifies || c.useScript || c.several() {
-		dialect = DialectLua
-	}
-	switch dialect {
-	case DialectRedis:
-		// Always with IFEQ: without it DELEX is DEL.
-		a := b.add("DELEX", isInteger, c)
-		a.args = append(a.args, &c.req.Key, "IFEQ", &c.req.Value)
-	case DialectValkey:
-		a := b.add("DELIFEQ", isInteger, c)
-		a.args = append(a.args, &c.req.Key, &c.req.Value)
-	case DialectTair:
-		a := b.add("CAD", isInteger, c)
-		a.args = append(a.args, &c.req.Key, &c.req.Value)
-	default:
-		b.releases = append(b.releases, c)
-	}
-}
-
 // setText returns the text of a set, and keeps the last one.
-func (r *Redis) setText(set wire.Set) *setText {
+func (r *Redis) setText(set wire.Set) string {
 	if last := r.set.Load(); last != nil && last.set == set {
-		return last
+		return last.text
 	}
 	text := &setText{set: set, text: set.String()}
-	text.unvouched = []byte(text.text + " 0/0 ?")
 	r.set.Store(text)
-	return text
+	return text.text
 }
 
 // Decoding.
@@ -556,31 +481,18 @@ func (b *batch) read(a *command, err error) {
 		return
 	}
 	if text, bad := a.reply.failure(); bad {
-		if a.name != "EXEC" || !b.readAborted(text) {
-			b.readError(a, text)
-		}
+		b.readError(a, text)
 		return
 	}
 	if a.name == "EVAL" {
 		b.pipe.r.known.Store(a.script, true)
 	}
-	switch {
-	case a.name == "EXEC":
-		b.readTransaction()
-	case a.script == nil:
-		c.readNative(a)
-	case a.script.list():
+	if a.script.list() {
 		a.readList()
-	default:
-		res, ok := decodeScript(a.reply.raw)
-		if ok && (res.outcome != scriptReplaced || a.script.replaces()) {
-			c.take(res)
-		} else {
-			c.malformed(&a.reply)
-		}
-		if c.req.Op == wire.Acquire {
-			b.pipe.r.scriptDecided(c, res.text == nil)
-		}
+	} else if res, ok := decodeScript(a.reply.raw); ok {
+		c.take(res)
+	} else {
+		c.malformed(&a.reply)
 	}
 }
 
@@ -613,11 +525,6 @@ func (b *batch) whyClosed() error {
 			return serverError(text)
 		}
 	}
-	if len(b.grants) > 0 {
-		if text, bad := b.transaction.exec.reply.failure(); bad {
-			return serverError(text)
-		}
-	}
 	return errReplied
 }
 
@@ -628,31 +535,17 @@ func (b *batch) readError(a *command, text string) {
 	forbidden := kindOf(text) == ErrPermission && nothingDone(text, a.name)
 	r := b.pipe.r
 	for _, c := range a.calls {
-		native := a.script == nil && (c.req.Op == wire.Extend || c.req.Op == wire.Release)
 		switch {
 		case noScript:
 			r.known.Delete(a.script)
 			c.useEval = true
-		case len(a.calls) > 1 && forbidden && a.script != nil:
+		case len(a.calls) > 1 && forbidden:
 			c.ownCommand = true // one of the keys is forbidden, perhaps not this one
 		case c.notifies && forbidden:
 			// Until the next Probe. If it isn't the wait queue that is forbidden, the
 			// release fails again.
 			r.cannotNotify.Store(true)
 			c.cannotNotify = true
-		case native && isUnknown(text):
-			// Until the next Probe.
-			if c.req.Op == wire.Release {
-				r.release.Store(uint32(DialectLua))
-			} else {
-				r.extend.Store(uint32(DialectLua))
-			}
-			c.useScript = true
-		case native && c.req.Op == wire.Release && kindOf(text) == ErrOutOfMemory:
-			c.useScript = true // Tair's CAD; a script may delete
-		case native:
-			c.fail(serverError(text))
-			continue
 		default:
 			c.rejected(text, a.name)
 			continue
@@ -661,37 +554,19 @@ func (b *batch) readError(a *command, text string) {
 	}
 }
 
-// readNative reads the reply to a native command.
-func (c *call) readNative(a *command) {
-	c.vote = wire.Vote{Outcome: wire.Refused}
-	switch a.reply.raw[0] {
-	case '+':
-		c.vote.Outcome = wire.Granted
-	case ':':
-		r := parser{rest: a.reply.raw}
-		n := r.integer()
-		if !r.end() || n < -1 || n > 1 {
-			c.malformed(&a.reply)
-			return
-		}
-		if n == 1 {
-			c.vote.Outcome = wire.Granted
-		}
-	}
-	if c.pttl != nil && c.vote.Outcome == wire.Refused {
-		// Only a hint: without it the waiter polls.
-		r := parser{rest: c.pttl.reply.raw}
-		if ms := r.integer(); r.end() {
-			c.vote.Remaining = remaining(ms)
-		}
-	}
-}
-
-// readList reads a reply of extend.lua or release.lua.
+// readList reads the reply of a script for many requests.
 func (a *command) readList() {
 	l := list{parser: parser{rest: a.reply.raw}}
-	l.head(a.script, locksOf(a.calls))
+	if a.script == acquireScript {
+		l.head(len(a.calls))
+	} else {
+		l.head(locksOf(a.calls))
+	}
 	for _, c := range a.calls {
+		if a.script == acquireScript {
+			c.takeAcquisition(&l)
+			continue
+		}
 		all := l.next(a.script)
 		for range c.req.Also {
 			one := l.next(a.script)
@@ -707,29 +582,16 @@ func (a *command) readList() {
 	}
 }
 
-// readClock adds TIME's reply to the votes whose own replies have no clock.
-func (b *batch) readClock() {
-	if b.clock == nil {
+// takeAcquisition sets the vote from the next element of acquire.lua's reply.
+func (c *call) takeAcquisition(l *list) {
+	res, failure := l.acquisition()
+	if failure != nil {
+		text := readable(failure)
+		c.in.broken = c.in.broken || isFromAnother(text)
+		c.rejected(text, "")
 		return
 	}
-	r := parser{rest: b.clock.reply.raw}
-	if r.array() != 2 {
-		return
-	}
-	now := r.clock()
-	if !r.end() {
-		return
-	}
-	for _, a := range b.commands[:b.used] {
-		if a.hasClock() {
-			continue
-		}
-		for _, c := range a.calls {
-			if c.req.Clock && c.vote.Outcome != wire.Failed {
-				c.vote.Clock = now
-			}
-		}
-	}
+	c.take(res)
 }
 
 // lifetime is a batch's context: it ends at the deadline of the last of its calls. The

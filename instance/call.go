@@ -29,9 +29,6 @@ type call struct {
 	// What a reply said that is a reason to send the request again in another way.
 	resend       bool // send it again
 	useEval      bool // the server doesn't have the script
-	useScript    bool // the server doesn't have the dialect's own command
-	byScript     bool // a transaction didn't grant the lock
-	keySet       bool // and may have set its key
 	ownCommand   bool // the server refused the list it was in because of one of its keys
 	cannotNotify bool // the user may not use the wait queue
 	notifies     bool // it uses the wait queue
@@ -46,17 +43,6 @@ type call struct {
 	counter bytesArg
 	set     bytesArg
 	waiters bytesArg
-	pttl    *command // of a bare SET
-	// transactional: it is part of its batch's transaction.
-	transactional bool
-	grant         *grant // in a transaction
-	warmth        uint64 // of an acquisition, see warm.hash
-	unknown       bool   // a transaction could ask for it, but this client doesn't know the lock
-	guessed       bool   // and does so by a guess, see starts
-	start         *start // and the commands and arguments of that
-	before        uint64 // the counter before the grant
-	life          int64  // the TTL of what it makes, in milliseconds
-	unvouched     bytesArg
 
 	probing bool
 	known   wire.Known // what a Probe's client knew
@@ -80,9 +66,11 @@ const (
 	// maxReply is the longest reply to a command, in bytes: far longer than any that a
 	// server sends.
 	maxReply = 64 << 10
-	// maxElement is how much longer the reply may be for each lock in a list or in a
-	// transaction: the text beside its counter, and the numbers.
-	maxElement = 1024
+	// maxElement is how much longer the reply of acquire.lua may be for each request: a value of
+	// maxValue bytes, or an error, and the numbers.
+	maxElement = maxValue + 256
+	// maxValue is where scripts cut the value of a key that is in the way.
+	maxValue = 16384
 )
 
 // bytesArg is an argument in a reused buffer.
@@ -104,23 +92,51 @@ func (r *Redis) newCall(req wire.Request) *call {
 	c.quarter = (req.Fence.TTL.Milliseconds() + 3) / 4
 	c.token = uint64(req.Fence.Token)
 	c.reserve, c.ahead = int64(req.Fence.Reserve), req.Fence.Ahead.Microseconds()
-	if req.Op == wire.Acquire {
-		c.warmth = r.warm.hash(&c.req)
-	}
 	return c
 }
 
 // recycle keeps a call for reuse. Nothing may refer to it any more.
 func (r *Redis) recycle(c *call) {
-	*c = call{counter: c.counter, set: c.set, waiters: c.waiters, grant: c.grant, start: c.start}
+	*c = call{counter: c.counter, set: c.set, waiters: c.waiters}
 	r.calls.Put(c)
 }
 
-// takeInTheWay takes the number of the key in the way of a request for several.
-func (c *call) takeInTheWay(a result) {
-	if n := 1 + len(c.req.Also); c.several() && a.token >= 1 && a.token <= int64(n) {
-		c.vote.InTheWay = uint8(a.token)
+// keys is how many locks the request is about.
+func (c *call) keys() int { return 1 + len(c.req.Also) }
+
+// locksOf is how many locks calls are about.
+func locksOf(calls []*call) int {
+	n := 0
+	for _, c := range calls {
+		n += c.keys()
 	}
+	return n
+}
+
+// appendKeys appends the locks' keys.
+func (c *call) appendKeys(args []any) []any {
+	args = append(args, &c.req.Key)
+	for i := range c.req.Also {
+		args = append(args, &c.req.Also[i])
+	}
+	return args
+}
+
+// appendBeside appends the keys beside the locks' keys: first is the first lock's, other names that of another.
+func (c *call) appendBeside(args []any, first *bytesArg, other func(string) string) []any {
+	args = append(args, first)
+	for _, key := range c.req.Also {
+		args = append(args, other(key))
+	}
+	return args
+}
+
+// appendEach appends an argument for each of the locks.
+func (c *call) appendEach(args []any, arg any) []any {
+	for range c.keys() {
+		args = append(args, arg)
+	}
+	return args
 }
 
 // marks is the number of marks among the keys of the call's script: 1 if the run has an
@@ -155,7 +171,7 @@ func (c *call) writes() bool {
 // fail sets the vote of a request without a usable reply.
 func (c *call) fail(err error) {
 	//guard:unsent-is-certain  only a request that was never written counts as unsent
-	c.vote = wire.Vote{Outcome: wire.Failed, Unsent: !c.in.written && !c.keySet, Err: err}
+	c.vote = wire.Vote{Outcome: wire.Failed, Unsent: !c.in.written, Err: err}
 }
 
 // rejected sets the vote of a request to which the server replied with an error. If the
@@ -166,8 +182,7 @@ func (c *call) fail(err error) {
 // sent is the name of the command that failed, empty if a script handed the error on.
 func (c *call) rejected(text, sent string) {
 	if other := runError(text, c.req.Run); other != nil {
-		//guard:other-run-may-have-it  a key that a transaction set in another run is deleted
-		c.vote = wire.Vote{Unsent: !c.keySet, Err: other}
+		c.vote = wire.Vote{Unsent: true, Err: other}
 		return
 	}
 	if counter := counterError(text, &c.req); counter != nil {
@@ -175,9 +190,8 @@ func (c *call) rejected(text, sent string) {
 	} else {
 		c.fail(serverError(text))
 	}
-	if (c.req.Op == wire.Acquire || c.req.Op == wire.Restore) && nothingDone(text, sent) {
-		//guard:set-by-the-transaction  a request is not unsent if a transaction may have set the key
-		c.vote.Unsent = !c.keySet || kindOf(text) == wire.ErrCounter // acquire.lua has deleted it
+	if c.req.Op == wire.Acquire || c.req.Op == wire.Restore {
+		c.vote.Unsent = nothingDone(text, sent)
 	}
 }
 
@@ -195,37 +209,45 @@ func (c *call) take(a result) {
 	//guard:outcome-as-answered  only a script's grant is read as a grant
 	if a.outcome == scriptGranted || a.outcome == scriptReplaced {
 		c.vote.Outcome = wire.Granted
-		if c.several() {
-			c.vote.Keys = uint8(1 + len(c.req.Also))
+		if c.keys() > 1 {
+			c.vote.Keys = uint8(c.keys())
 		}
 	}
 	switch c.req.Op {
 	case wire.Release, wire.Dequeue:
 		c.vote.Notified = a.token == 1
 	case wire.Acquire:
-		switch a.outcome {
-		case scriptGranted, scriptReplaced:
-			c.vote.Replaced = a.outcome == scriptReplaced
-			c.vote.Token = fencing.Token(a.token)
-			switch {
-			case !c.req.Fence.On:
-			case !c.vote.Token.Valid():
-				c.fail(fmt.Errorf("%w: the server counted to %d", wire.ErrCounter, a.token))
-			case a.ttl < 0 || a.ttl > c.reserve:
-				c.fail(fmt.Errorf("%w: the server reserved %d tokens of %d", ErrReply, a.ttl, c.reserve))
-			default:
-				c.vote.Reserved = int(a.ttl)
-			}
-		case scriptRefused:
-			c.vote.Holder, c.vote.Remaining = string(a.text), remaining(a.ttl)
-			c.takeInTheWay(a)
-		case scriptOtherSet:
-			c.takeInTheWay(a)
-			c.vote.Err = &wire.SetMismatchError{Mine: c.req.Fence.Set, Theirs: string(a.text)}
-		}
+		c.takeAcquired(a)
 	case wire.Look:
 		c.vote.Token = fencing.Token(a.token)
 		if a.outcome == scriptRefused {
+			c.vote.Holder, c.vote.Remaining = string(a.text), remaining(a.ttl)
+		}
+	}
+}
+
+// takeAcquired sets the rest of the vote on an acquisition.
+func (c *call) takeAcquired(a result) {
+	switch a.outcome {
+	case scriptGranted, scriptReplaced:
+		c.vote.Replaced = a.outcome == scriptReplaced
+		if !c.req.Fence.On {
+			return
+		}
+		c.vote.Token, c.vote.Reserved = fencing.Token(a.token), int(a.ttl)
+		switch {
+		case !c.vote.Token.Valid():
+			c.fail(fmt.Errorf("%w: the server counted to %d", wire.ErrCounter, a.token))
+		case a.ttl < 0 || a.ttl > c.reserve:
+			c.fail(fmt.Errorf("%w: the server reserved %d tokens of %d", ErrReply, a.ttl, c.reserve))
+		}
+	case scriptRefused, scriptOtherSet:
+		if c.keys() > 1 && a.token >= 1 && a.token <= int64(c.keys()) {
+			c.vote.InTheWay = uint8(a.token)
+		}
+		if a.outcome == scriptOtherSet {
+			c.vote.Err = &wire.SetMismatchError{Mine: c.req.Fence.Set, Theirs: string(a.text)}
+		} else {
 			c.vote.Holder, c.vote.Remaining = string(a.text), remaining(a.ttl)
 		}
 	}

@@ -17,10 +17,6 @@ type Config struct {
 	// server can't tell each other to which servers the name led.
 	Name string
 
-	// Dialect names the commands to use. Default: DialectAuto, which asks the server at
-	// every Probe.
-	Dialect Dialect
-
 	// Replicas is the number of replicas that must have a grant before it
 	// counts: 0 to 1000, default 0. With it Acquire, Raise, Extend and Restore
 	// are followed by WAIT on the same connection, and a vote that is not
@@ -88,8 +84,6 @@ func (cfg Config) validate() error {
 		return !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
 	})
 	switch {
-	case cfg.Dialect >= dialects:
-		return bad("Dialect is %d, use one of this package's constants", cfg.Dialect)
 	case cfg.Replicas < 0 || cfg.Replicas > maxReplicas:
 		return bad("Replicas is %d, want 0 (don't wait) to %d", cfg.Replicas, maxReplicas)
 	// Zero is batch.replicaTimeout's default. WAIT itself would wait forever.

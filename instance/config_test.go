@@ -16,7 +16,6 @@ func every1() wire.Request { return wire.Request{Op: wire.Look, Key: "k"} }
 func TestBadConfig(t *testing.T) {
 	for field, cfgs := range map[string][]Config{
 		"Config.Name":           {{Name: strings.Repeat("x", maxName+1)}, {Name: "a\nb"}, {Name: "\xff"}, {Name: "\x7f"}},
-		"Config.Dialect":        {{Dialect: dialects}, {Dialect: 255}},
 		"Config.Replicas":       {{Replicas: -1}, {Replicas: 1001}},
 		"Config.ReplicaTimeout": {{ReplicaTimeout: -1}, {ReplicaTimeout: time.Microsecond}, {ReplicaTimeout: time.Hour}, {ReplicaTimeout: time.Millisecond + 1}},
 		"Config.VouchedRunID":   {{VouchedRunID: strings.Repeat("a", 65)}, {VouchedRunID: "a b"}, {VouchedRunID: "run_id:x"}},

@@ -321,7 +321,7 @@ func (p *pipe) failedLocked(err error) []*call {
 func (p *pipe) failLocked(err error) []*call {
 	all := p.queue.takeAll()
 	for _, c := range all {
-		c.vote = wire.Vote{Unsent: !c.keySet, Err: err}
+		c.vote = wire.Vote{Unsent: true, Err: err}
 		p.doneLocked(c)
 	}
 	return all

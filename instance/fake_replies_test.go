@@ -73,14 +73,14 @@ func TestGarbage(t *testing.T) {
 // TestWrongAnswers gets answers of the right shape with a value that no script returns.
 func TestWrongAnswers(t *testing.T) {
 	for name, reply := range map[string]func(args []string) string{
-		"outcome": func(args []string) string { return scriptReply(args, "4", "", 0, "5") },
+		"outcome": func(args []string) string { return scriptReply(args, "5", "", 0, "5") },
 		"empty":   func(args []string) string { return scriptReply(args, "", "", 0, "5") },
 		"token":   func(args []string) string { return scriptReply(args, "1", "", 0, "five") },
 		"clock": func(args []string) string {
 			return strings.Replace(scriptReply(args, "1", "", 0, "5"), "1700000000", "17-0000000", 1)
 		},
 		"more": func(args []string) string {
-			return scriptReply(args, "1", "", 0, "5")[:4] + strings.Replace(scriptReply(args, "1", "", 0, "5")[4:], ":1700000000\r\n", "*0\r\n", 1)
+			return strings.Replace(scriptReply(args, "1", "", 0, "5"), ":5\r\n", "*0\r\n", 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

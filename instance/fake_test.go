@@ -130,33 +130,31 @@ func readCommand(rd *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// scriptReply is a script's answer for one lock to EVALSHA's or EVAL's arguments; a script for many
-// locks gives it for one of them in its own form.
+// scriptReply is a script's answer to EVALSHA's or EVAL's arguments for one request; a script for
+// many requests gives it in its own form.
 func scriptReply(args []string, outcome, text string, ttl int, token string) string {
-	if list, ok := listReply(args, outcome); ok {
-		return list
-	}
 	text = fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
+	switch script := listOf(args); {
+	case script == acquireScript && outcome == "1":
+		return listReply(args, ":"+token+"\r\n")
+	case script == acquireScript:
+		return listReply(args, fmt.Sprintf("*4\r\n:%s\r\n%s:%d\r\n:%s\r\n", outcome, text, ttl, token))
+	case script != nil && outcome != "0" && outcome != "1":
+		return listReply(args, ":"+outcome+"0x\r\n")
+	case script != nil:
+		return listReply(args, ":"+outcome+"\r\n")
+	}
 	return fmt.Sprintf("*7\r\n:%s\r\n:%s\r\n%s:%d\r\n:%s\r\n:1700000000\r\n:250\r\n", nonceOf(args), outcome, text, ttl, token)
 }
 
-func listReply(args []string, outcome string) (string, bool) {
-	script, nonce, clock := listOf(args), nonceOf(args), ""
-	switch {
-	case script == nil:
-		return "", false
-	case script == extendScript:
-		clock = ":1700000000000250\r\n"
-	}
-	if outcome != "0" && outcome != "1" {
-		outcome += "0x"
-	}
-	return fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s:%s\r\n", listHead(script)+1, len(nonce), nonce, clock, outcome), true
+func listReply(args []string, element string) string {
+	nonce := nonceOf(args)
+	return fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n:1700000000000250\r\n%s", listHead+1, len(nonce), nonce, element)
 }
 
-// listOf is the script that a command runs, if it is a script for many locks.
+// listOf is the script that a command runs, if it is a script for many requests.
 func listOf(args []string) *script {
-	for _, s := range []*script{extendScript, releaseScript} {
+	for _, s := range []*script{acquireScript, extendScript, releaseScript} {
 		if args[1] == s.sha || args[1] == s.source {
 			return s
 		}

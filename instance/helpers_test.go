@@ -204,15 +204,6 @@ func isPermanent(err error) bool {
 	return errors.As(err, &own) && own.Permanent() || own == nil && errors.Is(err, wire.ErrCounter)
 }
 
-// spoken returns the dialect of releases and of extensions.
-func (r *Redis) spoken() string {
-	release, extend := Dialect(r.release.Load()), Dialect(r.extend.Load())
-	if release == extend {
-		return release.String()
-	}
-	return release.String() + " (release), " + extend.String() + " (extend)"
-}
-
 // pending sends a request whose time ends when late is called, and not before: the test decides how
 // far it has come by then, and not the machine's speed.
 func pending(t testing.TB, r *Redis, req wire.Request, to wire.Receiver) (late func()) {

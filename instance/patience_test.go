@@ -142,7 +142,7 @@ func (c client) release(t *testing.T, lease *quorum.Lease) {
 
 // notices asks for a lock until the server has answered in another run than the client knows, and
 // returns the error of the last try. Tries that were too slow, or that a proxy refused before its
-// server was back, or whose transaction it took apart, don't count.
+// server was back, don't count.
 func (c client) notices(t *testing.T, key string) (err error) {
 	t.Helper()
 	noticed := false

@@ -67,9 +67,6 @@ type pipe struct {
 const (
 	// maxBatch is how many calls go out together.
 	maxBatch = 256
-	// maxScripts is how many acquisitions of a batch take a script each. A script costs a
-	// server a few times as much as a lock's part of a transaction.
-	maxScripts = 16
 	// maxInFlight limits the batches in flight.
 	maxInFlight = 8
 	// minQueued is how many calls must be queued for each batch in flight before another
@@ -250,7 +247,7 @@ func (p *pipe) nextBatch() *batch {
 	// deadline and not before, because an earlier failure would only bring an earlier retry.
 	p.queue.dropStale(b.began)
 	// With replicas to wait for, the calls that need WAIT don't delay the others.
-	b.calls = p.queue.take(b.calls[:0], p.r)
+	b.calls = p.queue.take(b.calls[:0], p.r.cfg.Replicas > 0)
 	if len(b.calls) == 0 {
 		p.free = append(p.free, b)
 		old = append(old, p.putBackLocked(conn, false)...)
@@ -438,7 +435,7 @@ func (p *pipe) giveUp(c *call) bool {
 // abandonLocked ends a call before its batch, and reports whether it was not sent and never
 // will be.
 func (p *pipe) abandonLocked(c *call) (unsent bool) {
-	unsent = (c.state == queued || !c.in.written) && !c.keySet
+	unsent = c.state == queued || !c.in.written
 	if c.state == inBatch {
 		c.in.dropped = true
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,15 +80,21 @@ func startHeld(t *testing.T, answer func(args []string) string) *held {
 
 func (h *held) release() { h.once.Do(func() { close(h.gate) }) }
 
-// many is the answer to a script for many locks, by their values.
+// many is the answer to a script for many requests about one lock each, by their values.
 func many(args []string, element func(value string) string) string {
-	script, nonce, clock := listOf(args), nonceOf(args), ""
+	script, nonce := listOf(args), nonceOf(args)
 	values := args[4+keysOf(args):]
-	if script == extendScript {
-		values, clock = values[1:], ":0\r\n"
+	switch script {
+	case extendScript:
+		values = values[1:]
 		values = values[:len(values)/2]
+	case acquireScript:
+		values = slices.Collect(func(yield func(string) bool) {
+			for i := 7; i < len(values) && yield(values[i]); i += 3 {
+			}
+		})
 	}
-	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n%s", listHead(script)+len(values), len(nonce), nonce, clock)
+	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n:0\r\n", listHead+len(values), len(nonce), nonce)
 	for _, value := range values {
 		reply += element(value)
 	}

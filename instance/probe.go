@@ -33,11 +33,7 @@ const (
 	partFsync
 	partSave
 	partTime
-	partCommands
-	partMulti
-	partQueued
-	partExec
-	partDiscard
+	partTair
 	partMark
 	partTry
 	partKnown
@@ -53,18 +49,13 @@ var questions = [...]question{
 	partFsync:       {[]any{"CONFIG", "GET", "appendfsync"}, isTable, "appendfsync"},
 	partSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
 	partTime:        {[]any{"TIME"}, isPair, "clock"},
-	partCommands:    {[]any{"COMMAND", "INFO", probed[0], probed[1], probed[2], probed[3]}, isTable, "which commands it has"},
-	partMulti:       {[]any{"MULTI"}, nil, "transactions"},
-	partQueued:      {[]any{"INFO", "replication"}, nil, "transactions"},
-	partExec:        {[]any{"EXEC"}, nil, "transactions"},
-	partDiscard:     {[]any{"DISCARD"}, nil, "transactions"}, // if EXEC didn't end it
+	partTair:        {[]any{"COMMAND", "INFO", "cad", "cas"}, isTable, "whether it is Tair"},
 	partMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
 	partTry:         {[]any{"EVAL"}, nil, "which commands scripts may call"},
 	partKnown:       {[]any{"EVALSHA", strings.Repeat("0", 40), 0}, nil, "scripts that it knows"}, // this one it doesn't
 }
 
-// Probe asks the server who it is, as wire.Instance says, and with DialectAuto which
-// commands it has. All commands go over one connection, so that one server answers them. A
+// Probe asks the server who it is, as wire.Instance says. All commands go over one connection, so that one server answers them. A
 // Probe fails if a proxy mixes the answers of two servers. On a master, Probe writes the
 // mark (see MarkKey) if there is none. It needs no right to do so.
 func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
@@ -104,11 +95,11 @@ func (r *Redis) wait(ctx context.Context, c *call) error {
 	return r.pipe.endedBy(ctx)
 }
 
-// identify reads the replies to a Probe, and sets the dialect.
+// identify reads the replies to a Probe.
 func (r *Redis) identify(id *wire.Identity, replies []command) error {
 	p := &probe{id: id, replies: replies}
 	for i := range replies {
-		own := i >= partMulti // where these are read
+		own := i >= partMark // where these are read
 		if text, bad := replies[i].reply.failure(); bad && !own && !isHidden(i, text) {
 			return serverError(text)
 		}
@@ -121,19 +112,13 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 	}
 	p.clock()
 	p.mark()
-	dialect := r.cfg.Dialect
-	if dialect == DialectAuto {
-		dialect = p.dialect()
-	}
-	p.tried(dialect)
+	p.tair()
+	p.tried()
 	if p.err != nil {
 		return p.err
 	}
 	r.cannotNotify.Store(false)
 	r.known.Clear()
-	r.transactions.Store(p.transactions())
-	r.setDialect(dialect)
-	id.Dialect = dialect.String()
 	id.Vouched = id.RunID != "" && id.RunID == r.cfg.VouchedRunID
 	return nil
 }
@@ -390,7 +375,7 @@ func (p *probe) mark() {
 }
 
 // tried reads which commands the server lacks. One that runs no script doesn't tell.
-func (p *probe) tried(dialect Dialect) {
+func (p *probe) tried() {
 	l := list{parser: parser{rest: p.replies[partTry].reply.raw}}
 	if _, bad := p.replies[partTry].reply.failure(); bad {
 		return
@@ -404,19 +389,15 @@ func (p *probe) tried(dialect Dialect) {
 		p.malformed(partTry)
 		return
 	}
-	// A server's own command extends where no run is compared.
-	//
 	//guard:votes-can-be-kept  a server on which leases can't be extended doesn't vote
-	if scripts := dialect == DialectLua || p.id.Run() != ""; scripts {
-		switch {
-		case missing != "":
-			p.fail(fmt.Errorf("%w (it lacks %s)", ErrCommand, missing))
-		case denied != "":
-			p.fail(fmt.Errorf("%w (it lacks the right to %s)", ErrPermission, denied))
-		}
-		if text, _ := p.replies[partKnown].reply.failure(); kindOf(text) == ErrCommand || kindOf(text) == ErrPermission {
-			p.fail(serverError(text))
-		}
+	switch {
+	case missing != "":
+		p.fail(fmt.Errorf("%w (it lacks %s)", ErrCommand, missing))
+	case denied != "":
+		p.fail(fmt.Errorf("%w (it lacks the right to %s)", ErrPermission, denied))
+	}
+	if text, _ := p.replies[partKnown].reply.failure(); kindOf(text) == ErrCommand || kindOf(text) == ErrPermission {
+		p.fail(serverError(text))
 	}
 	if refuses != "" {
 		p.id.Refuses = serverError(refuses)
@@ -429,34 +410,19 @@ func (p *probe) tried(dialect Dialect) {
 // triedElements is the length of the reply of try.lua.
 const triedElements = 5
 
-// transactions reports whether the server executes a transaction as one. Some proxies don't,
-// and no server does while its memory is full.
-func (p *probe) transactions() bool {
-	for part, begin := range map[int]string{partMulti: "+OK\r\n", partQueued: "+QUEUED\r\n", partExec: "*1\r\n"} {
-		if !strings.HasPrefix(string(p.replies[part].reply.raw), begin) {
-			return false
+// tair names the server, which looks like Redis, by the commands that Tair or its module adds.
+func (p *probe) tair() {
+	r, ok := p.reply(partTair)
+	if !ok || p.id.Server != "redis" || r.array() != 2 {
+		return
+	}
+	for range 2 {
+		// An unknown command is null, or an empty array in some servers.
+		if empty := strings.HasPrefix(string(r.rest), "*0\r\n"); r.skip(16) || empty {
+			return
 		}
 	}
-	return true
-}
-
-// dialect reads which commands the server has. In any doubt it has none of them.
-func (p *probe) dialect() Dialect {
-	r, ok := p.reply(partCommands)
-	if !ok {
-		return DialectLua
+	if r.end() {
+		p.id.Server = "tair"
 	}
-	if r.array() != len(probed) {
-		return DialectLua
-	}
-	var has [len(probed)]bool
-	for i := range has {
-		// An unknown command is null, or an empty array in some servers.
-		empty := strings.HasPrefix(string(r.rest), "*0\r\n")
-		has[i] = !r.skip(16) && !empty
-	}
-	if !r.end() {
-		return DialectLua
-	}
-	return detect(has)
 }

@@ -65,26 +65,18 @@ func (q *callQueue) addFirst(calls []*call) {
 	}
 }
 
-// take moves calls to r's next batch, in order, up to maxBatch. Acquisitions that take a script
-// each are up to maxScripts, so that extensions that come meanwhile don't wait for long. With
-// replicas it takes only calls that have to be replicated, or only calls that don't.
-func (q *callQueue) take(calls []*call, r *Redis) []*call {
-	scripts := 0
+// take moves calls to the next batch, in order, up to maxBatch. With replicas to wait for it
+// takes only calls that have to be replicated, or only calls that don't.
+func (q *callQueue) take(calls []*call, replicated bool) []*call {
 	for rank, queue := range q {
 		rest := queue[:0]
 		for _, c := range queue {
-			c.transactional = rank == rankAcquire && r.transactional(c)
-			apart := len(calls) > 0 && r.cfg.Replicas > 0 && c.writes() != calls[0].writes()
-			byScript := rank == rankAcquire && !c.transactional
-			//guard:few-scripts-a-batch  extensions don't wait for a batch of many acquisitions by scripts
-			if apart || len(calls) == maxBatch || byScript && scripts == maxScripts {
+			apart := len(calls) > 0 && replicated && c.writes() != calls[0].writes()
+			if apart || len(calls) == maxBatch {
 				rest = append(rest, c)
 				continue
 			}
 			calls = append(calls, c)
-			if byScript {
-				scripts++
-			}
 		}
 		clear(queue[len(rest):])
 		q[rank] = rest

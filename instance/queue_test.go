@@ -5,7 +5,6 @@ package instance
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"testing"
 	"time"
@@ -173,30 +172,6 @@ func TestSentAgainKeepsItsPlace(t *testing.T) {
 		}
 		return keys
 	}
-	require.Equal(t, []string{"1", "2", "3", "4", "5a", "5"}, keys(l.take(nil, &Redis{})))
+	require.Equal(t, []string{"1", "2", "3", "4", "5a", "5"}, keys(l.take(nil, false)))
 	require.Zero(t, l.len())
-}
-
-// TestFewScriptsInABatch: of many acquisitions that each need a script, a few are sent, and the
-// others wait, so that requests that keep leases don't wait for long. Acquisitions without a script
-// don't wait for them.
-func TestFewScriptsInABatch(t *testing.T) {
-	var q callQueue
-	r := &Redis{}
-	r.warm.seed = maphash.MakeSeed()
-	r.transactions.Store(true)
-	for i := range 110 {
-		req := acquire(fmt.Sprint("k", i), value())
-		if i >= 100 {
-			req.Run = "run"
-			r.warm.note(r.warm.hash(&req), true)
-		}
-		q.add(r.newCall(req))
-	}
-	for range 50 {
-		q.add(r.newCall(request(wire.Extend, "held", value())))
-	}
-	require.Len(t, q.take(nil, r), 50+maxScripts+10)
-	require.Len(t, q.take(nil, r), maxScripts)
-	require.Equal(t, 100-2*maxScripts, q.len())
 }

@@ -3,7 +3,6 @@ package instance
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -22,15 +21,9 @@ type Redis struct {
 	client *redis.Client
 	owned  bool // Open made the client, so Close closes it
 
-	// release and extend hold the Dialect that each operation uses.
-	release, extend atomic.Uint32
 	// cannotNotify: this user may not use the wait queue. Until the next Probe.
 	cannotNotify atomic.Bool
-	// transactions: the last Probe found that the server knows them.
-	transactions atomic.Bool
 	known        sync.Map // the scripts that the server has, see loaded
-	warm         warm
-	starts       starts
 	// nonce numbers the scripts' commands, so that each reply shows which one it is for.
 	nonce atomic.Uint64
 	pipe  pipe
@@ -46,9 +39,8 @@ var _ wire.Instance = (*Redis)(nil)
 
 // setText is a Set and its text.
 type setText struct {
-	set       wire.Set
-	text      string
-	unvouched []byte // beside a counter that a transaction made, see start.go
+	set  wire.Set
+	text string
 }
 
 // New makes an instance of a client, which the caller keeps and closes. It does no I/O and
@@ -81,10 +73,8 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool) (*Redis
 	r := &Redis{name: name, markKey: MarkKey(name), cfg: cfg, client: client, owned: owned}
 	r.pipe.r, r.pipe.began = r, time.Now()
 	r.pipe.ctx, r.pipe.cancel = context.WithCancel(context.Background())
-	r.warm.seed = maphash.MakeSeed()
 	// The scripts use it as a number, which is exact up to 2^53.
 	r.nonce.Store(rand.Uint64() >> 16)
-	r.setDialect(max(cfg.Dialect, DialectLua)) // scripts in place of DialectAuto
 	client.AddHook(dialHook{connLife(client.Options())})
 	return r, nil
 }

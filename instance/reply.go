@@ -14,8 +14,6 @@ import (
 // firstLine reports whether the first line of a reply can belong to a command.
 type firstLine func(line []byte) bool
 
-func isStatus(line []byte) bool  { return isNull(line) || string(line) == "+OK" }
-func isQueued(line []byte) bool  { return string(line) == "+QUEUED" }
 func isInteger(line []byte) bool { return line[0] == ':' }
 func isPair(line []byte) bool    { return string(line) == "*2" }
 func isText(line []byte) bool    { return line[0] == '$' || line[0] == '=' }
@@ -35,9 +33,6 @@ type replyBuffer struct {
 	prefix []byte
 	// limit is the longest reply that is taken, in bytes.
 	limit int
-	// exec: it is for EXEC. After an error the connection may still be in the transaction,
-	// unless the server says that it aborted it.
-	exec bool
 
 	raw []byte
 }
@@ -53,10 +48,6 @@ func (s *replyBuffer) Write(p []byte) (int, error) {
 	s.raw = append(s.raw, p...)
 	if s.raw[0] == '-' || s.raw[0] == '!' {
 		if first && isFromAnother(string(p[1:])) {
-			return 0, errReplied
-		}
-		//guard:no-open-transaction  no command is sent in a transaction that didn't end
-		if first && s.exec && !bytes.HasPrefix(p, []byte("-"+errAborted)) {
 			return 0, errReplied
 		}
 		return len(p), nil
@@ -265,12 +256,12 @@ func (r *parser) skip(depth int) (null bool) {
 // end reports whether the whole reply was read without an error.
 func (r *parser) end() bool { return !r.bad && len(r.rest) == 0 }
 
-// result is what a script answers.
+// result is what a script answers to one request.
 type result struct {
 	outcome int64
-	text    []byte // the holder's value, or the set; of a grant nil if a transaction would have done, see acquire.lua
+	text    []byte // the holder's value, or the set
 	ttl     int64  // PTTL, or the number of reserved tokens
-	token   int64
+	token   int64  // or the number of the key in the way
 	clock   time.Time
 }
 
@@ -280,6 +271,7 @@ const (
 	scriptGranted
 	scriptOtherSet
 	scriptReplaced
+	scriptFailed // of one request in a list; the text is the error
 )
 
 // decodeScript reads a script's reply. ok is false if no script sends such a reply.
@@ -291,7 +283,7 @@ func decodeScript(raw []byte) (a result, ok bool) {
 	r.integer() // the nonce: the replyBuffer has checked it
 	a.outcome, a.text, a.ttl, a.token = r.integer(), r.text(), r.integer(), r.integer()
 	a.clock = r.instant(r.integer(), r.integer())
-	if !r.end() || a.outcome < scriptRefused || a.outcome > scriptReplaced || a.token < 0 {
+	if !r.end() || a.outcome < scriptRefused || a.outcome > scriptGranted || a.token < 0 {
 		return result{}, false
 	}
 	return a, true
@@ -300,32 +292,25 @@ func decodeScript(raw []byte) (a result, ok bool) {
 // scriptElements is the length of a script's reply.
 const scriptElements = 7
 
-// list reads the reply of a script for many locks, see release.lua and extend.lua.
+// list reads the reply of a script for many requests, see acquire.lua, extend.lua and
+// release.lua.
 type list struct {
 	parser
 	clock time.Time
 }
 
-// listHead is the number of elements before those of the locks: the nonce, and with an
-// extension the clock.
-func listHead(s *script) int {
-	if s == extendScript {
-		return 2
-	}
-	return 1
-}
-
-// head reads the elements before those of the n locks.
-func (l *list) head(s *script, n int) {
-	if l.array() != listHead(s)+n {
+// head reads the nonce and the clock, which come before the n elements.
+func (l *list) head(n int) {
+	if l.array() != listHead+n {
 		l.bad = true
 	}
 	l.text() // the nonce: the replyBuffer has checked it
-	if s == extendScript {
-		micros := l.integer()
-		l.clock = l.instant(micros/1e6, micros%1e6)
-	}
+	micros := l.integer()
+	l.clock = l.instant(micros/1e6, micros%1e6)
 }
+
+// listHead is the number of elements before those of the requests.
+const listHead = 2
 
 // next reads one lock's element.
 func (l *list) next(s *script) result {
@@ -334,4 +319,22 @@ func (l *list) next(s *script) result {
 		l.bad = true
 	}
 	return result{outcome: n % 2, token: n / 2, clock: l.clock} // 1 is scriptGranted
+}
+
+// acquisition reads one request's element of acquire.lua's reply, or the error in it.
+func (l *list) acquisition() (a result, failure []byte) {
+	a.clock = l.clock
+	if len(l.rest) > 0 && l.rest[0] == ':' {
+		a.outcome, a.token = scriptGranted, l.integer()
+	} else {
+		l.bad = l.bad || l.array() != 4
+		a.outcome, a.text, a.ttl, a.token = l.integer(), l.text(), l.integer(), l.integer()
+	}
+	if a.outcome < scriptRefused || a.outcome > scriptFailed || a.token < 0 {
+		l.bad = true
+	}
+	if a.outcome == scriptFailed {
+		return a, a.text
+	}
+	return a, nil
 }

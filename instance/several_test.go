@@ -36,7 +36,7 @@ func TestSeveralAreAsTheModel(t *testing.T) {
 	older.Version, newer.Version, other.Name = 6, 10, "else"
 	counts := map[string]int{}
 	for range fewer(3000) {
-		keys := []string{"a", "b", "c", "d"}[:2+random.IntN(3)]
+		keys := []string{"a", "b", "c", "d"}[:1+random.IntN(4)]
 		model := quorumtest.NewData()
 		now := time.Now()
 		micros := now.UnixMicro()
@@ -84,6 +84,9 @@ func TestSeveralAreAsTheModel(t *testing.T) {
 		}
 		if req.Op == wire.Acquire || req.Op == wire.Restore {
 			req.Fence.On = random.IntN(5) > 0
+		}
+		if req.Op == wire.Acquire && req.Fence.On && len(keys) == 1 && random.IntN(3) == 0 {
+			req.Fence.Reserve = 1 + random.IntN(2000)
 		}
 		if req.Op != wire.Release && random.IntN(2) == 0 {
 			req.Run = run

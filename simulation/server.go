@@ -362,7 +362,6 @@ func (s *server) identity() *wire.Identity {
 		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
 		Version:     "1",
-		Dialect:     "simulation",
 		Clock:       time.UnixMicro(now / 1000),
 	}
 	if s.w.cfg.HideRunID {

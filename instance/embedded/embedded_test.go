@@ -104,7 +104,6 @@ func TestIdentity(t *testing.T) {
 		assert.Equal(t, "noeviction", id.Eviction)
 		assert.Equal(t, "none", id.Persistence)
 		assert.Equal(t, "miniredis", id.Server)
-		assert.Equal(t, "lua", id.Dialect)
 		assert.Len(t, id.ReplID, 40)
 
 		other, err := instance.Open(c.URLs()[i], instance.Config{})

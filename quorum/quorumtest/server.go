@@ -295,7 +295,6 @@ func (s *Server) identity(wall time.Time) wire.Identity {
 		Eviction:    "noeviction",
 		Server:      "quorumtest",
 		Version:     "1",
-		Dialect:     "memory",
 		Clock:       time.UnixMicro(wall.UnixMicro()),
 	}
 	if s.edit != nil {

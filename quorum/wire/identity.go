@@ -65,9 +65,6 @@ type Identity struct {
 	// Server and Version name the software ("redis", "7.0.15").
 	Server, Version string
 
-	// Dialect names the commands that this instance uses with the server.
-	Dialect string
-
 	// Clock is the server's wall clock between the start and the end of the probe. Zero if
 	// hidden.
 	Clock time.Time

@@ -34,7 +34,6 @@ type verifiedServer struct {
 	Role             string   `json:"role"`
 	Persistence      string   `json:"persistence"`
 	Eviction         string   `json:"eviction"`
-	Dialect          string   `json:"dialect"`
 	ClockOffset      float64  `json:"clock_offset_ms"`
 	ClockUncertainty float64  `json:"clock_uncertainty_ms"`
 	QuarantineReason string   `json:"quarantine_reason,omitempty"`
@@ -74,7 +73,7 @@ func verifiedOf(report quorum.Report, q int) verified {
 		one := verifiedServer{
 			Name: r.Name, Votes: votes(r.Err), Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
 			Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role, Persistence: r.Identity.Persistence,
-			Eviction: r.Identity.Eviction, Dialect: r.Identity.Dialect,
+			Eviction:    r.Identity.Eviction,
 			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
 			Hidden: list(r.Identity.Hidden), Lacks: list(r.Identity.Lacks),
 		}

@@ -389,8 +389,8 @@ func (p *probe) tried() {
 		p.malformed(partTry)
 		return
 	}
-	//guard:votes-can-be-kept  a server on which leases can't be extended doesn't vote
 	switch {
+	//guard:votes-can-be-kept  a server on which leases can't be extended doesn't vote
 	case missing != "":
 		p.fail(fmt.Errorf("%w (it lacks %s)", ErrCommand, missing))
 	case denied != "":

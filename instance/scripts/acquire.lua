@@ -44,42 +44,44 @@
 local n, wanted = tonumber(ARGV[4]), tonumber(ARGV[8])
 local requests = (#ARGV - 8) / 3
 local locks = n * requests
--- By a lock's number: the text that was found, the run in it, and the counter.
-local texts, known, counters = {}, {}, {}
+local pcall, max = redis.pcall, math.max
+-- By a lock's number: the text that was found, the run in it, the counter, and whether it goes on
+-- from what it is.
+local texts, known, counters, usual = {}, {}, {}, {}
 if fenced then
   texts = redis.call('MGET', unpack(KEYS, 2 * locks + 1, 3 * locks))
   counters = redis.call('MGET', unpack(KEYS, locks + 1, 2 * locks))
 end
 -- Usually all keys are free, which one EXISTS tells. Without the right to it each is looked at.
 -- granted has the keys that this script has set.
-local busy, granted = redis.pcall('EXISTS', unpack(KEYS, 1, locks)) ~= 0, {}
+local busy, granted = pcall('EXISTS', unpack(KEYS, 1, locks)) ~= 0, {}
 
 local function failed(failure) return {4, failure.err, 0, 0} end
 
--- tokenof returns the token for a request, how many tokens are reserved, and for each lock
--- whether its counter goes on from what it is; or nil and the element of one that isn't granted.
--- from and to are the numbers of the request's locks.
+-- tokenof returns the token for a request and how many tokens are reserved; or nil and the
+-- element of one that isn't granted. from and to are the numbers of the request's locks.
 local function tokenof(from, to, start)
-  local token, usual = 0, {}
+  local token = 0
   for i = from, to do
-    -- One that isn't a usual number of microseconds may be lost, too large, or none.
-    local held, failure = counters[i] and string.find(counters[i], '^1%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$') and tonumber(counters[i])
-    if not held then held, failure = tokenin(KEYS[locks + i]) end
+    -- INCR looks closely at a counter that has the usual length.
+    local failure
+    local held = counters[i] and #counters[i] == 16 and tonumber(counters[i])
+    if not held or held < 100000000000000 or known[i] ~= run then held, failure = tokenin(KEYS[locks + i]) end
     if failure then return nil, failed(failure) end
-    counters[i] = held
-    --guard:token-above-counter  a grant's token is larger than the counter was
-    local counted = held + 1
     --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
     --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
     usual[i] = held >= 100000000000000 and (run == '' or run == known[i])
+    counters[i] = held
+    --guard:token-above-counter  a grant's token is larger than the counter was
+    local counted = held + 1
     if not usual[i] then
       --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
-      counted = math.max(counted, clock + 1)
+      counted = max(counted, clock + 1)
       --guard:start-bounded  a counter starts no further ahead of the clock than the client allows
-      if start <= most then counted = math.max(counted, start) end
+      if start <= most then counted = max(counted, start) end
     end
     --guard:above-each-counter  the token of a lease on several keys is above the counter of each
-    token = math.max(token, counted)
+    if counted > token then token = counted end
   end
   --guard:all-bounded  a token that is too far ahead of the clock isn't given
   if token > most then
@@ -88,32 +90,34 @@ local function tokenof(from, to, start)
   -- Reserved tokens are below the clock, so that they never lift a counter above it, however
   -- fast they are used.
   --guard:reserved-below-clock  reserved tokens never take a counter above the clock
-  return token, math.max(0, math.min(wanted, clock - token)), usual
+  return token, wanted > 0 and max(0, math.min(wanted, clock - token)) or 0
 end
 
 -- raise raises a lock's counter to a token, and writes the text if it changes. It returns an
 -- error, or nothing.
-local function raise(i, token, usual)
+local function raise(i, token)
   --guard:known-run-stays  a client that doesn't know the run keeps the run that others wrote
   local written = run == '' and text .. known[i] or text -- text ends where the run goes
   local done
-  if usual and written == texts[i] then
+  if usual[i] and written == texts[i] then
     --guard:counter-rises  each grant raises the counter to its token
     local by = token - counters[i]
-    done = by == 1 and redis.pcall('INCR', KEYS[locks + i]) or redis.pcall('INCRBY', KEYS[locks + i], string.format('%.0f', by))
+    done = by == 1 and pcall('INCR', KEYS[locks + i]) or pcall('INCRBY', KEYS[locks + i], string.format('%.0f', by))
+    if done == token then return end
+    if string.find(done.err, 'not an integer', 1, true) then done = redis.error_reply('REDLOCKCOUNTER the counter is not a token') end
   else
     -- The counter first: the text vouches for it.
     --guard:counter-is-written  the counter keeps the token that was granted
     --guard:counter-lives-on  every grant gives its counter the whole time to live again
-    done = redis.pcall('SET', KEYS[locks + i], string.format('%.0f', token), 'PX', 6 * quarter)
-    if not done.err then done = redis.pcall('SET', KEYS[2 * locks + i], written, 'PX', 6 * quarter) end
+    done = pcall('SET', KEYS[locks + i], string.format('%.0f', token), 'PX', 6 * quarter)
+    if not done.err then done = pcall('SET', KEYS[2 * locks + i], written, 'PX', 6 * quarter) end
   end
-  if type(done) == 'table' and done.err then return done end
+  if done.err then return done end
 end
 
 -- acquire returns a request's element.
 local function acquire(from, to, value, replaced, start)
-  local outcome, token, spare, usual = 1, 1, 0, nil
+  local outcome, token, spare = 1, 1, 0
   for i = from, fenced and to or 0 do
     -- Nearly always the text is the one that this grant would write.
     known[i] = run
@@ -127,7 +131,7 @@ local function acquire(from, to, value, replaced, start)
   end
   for i = from, to do
     if busy or granted[KEYS[i]] then
-      local held = redis.pcall('GET', KEYS[i])
+      local held = pcall('GET', KEYS[i])
       -- A key of another type is held, too.
       if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then return failed(held) end
       --guard:free-key-only  a key is set only where it is free
@@ -135,7 +139,7 @@ local function acquire(from, to, value, replaced, start)
       --guard:replace-compares  a replacement replaces only the value that it names
       --guard:reserve-where-free  a request for reserved tokens is refused where the lock is held
       if held and (replaced == '' or held ~= replaced) then
-        local left = redis.pcall('PTTL', KEYS[i])
+        local left = pcall('PTTL', KEYS[i])
         if type(left) == 'table' then return failed(left) end
         -- Its value says who is in the way; cut as in look.lua.
         --guard:values-in-the-way-are-cut  a long value in one lock's place doesn't fail the requests for others
@@ -145,23 +149,23 @@ local function acquire(from, to, value, replaced, start)
     end
   end
   if fenced then
-    token, spare, usual = tokenof(from, to, start)
+    token, spare = tokenof(from, to, start)
     if not token then return spare end
     --guard:reserved-counted  reserved tokens are counted, so that nobody else gets them
     token = token + spare
     for i = from, to do
       --guard:all-counters-at-token  each counter of a lease on several keys is raised to its token
-      local failure = raise(i, token, usual[i])
+      local failure = raise(i, token)
       --guard:failed-counter-sets-nothing  a key isn't set if its counter could not be raised
       if failure then return failed(failure) end
     end
   end
   for i = from, to do
     --guard:key-expires  a key whose holder died is gone after its TTL
-    local done = redis.pcall('SET', KEYS[i], value, 'PX', ARGV[3])
+    local done = pcall('SET', KEYS[i], value, 'PX', ARGV[3])
     if done.err then return failed(done) end
     --guard:two-requests-one-lock  of two requests of one script for a lock only one is granted
-    granted[KEYS[i]] = true
+    if requests > 1 then granted[KEYS[i]] = true end
   end
   if outcome == 1 and spare == 0 then return token end
   return {outcome, false, spare, token}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -18,26 +17,21 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/fencing"
 	redisinstance "github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // pair is a real server and its model, which must do the same.
 type pair struct {
-	t         *testing.T
-	random    *rand.Rand
-	real      *redisinstance.Redis
-	model     database
-	serverRun string // the real server's
-	keys      []string
-	words     []string // raw commands besides those of every server
+	t      *testing.T
+	random *rand.Rand
+	real   *redisinstance.Redis
+	model  database
+	keys   []string
+	words  []string // raw commands besides those of every server
 
-	last    time.Time        // the model's time of the last step
-	slowest time.Duration    // answer of the real server: how far two expiries may be apart
-	ahead   map[string]int64 // by resource: how far the real counter, which started from the clock, is behind the model's
+	last    time.Time     // the model's time of the last step
+	slowest time.Duration // answer of the real server: how far two expiries may be apart
 	done    []string
 	counts  map[string]int
 }
@@ -47,11 +41,9 @@ func newPair(t *testing.T, seed uint64, kind serverKind, words ...string) *pair 
 	real, err := redisinstance.Open(server.URL(), redisinstance.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = real.Close() })
-	id, err := real.Probe(t.Context(), wire.Known{})
-	require.NoError(t, err)
 	return &pair{
-		t: t, serverRun: id.ReplID, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
-		keys: []string{"k", "l", "counter"}, ahead: map[string]int64{}, counts: map[string]int{},
+		t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
+		keys: []string{"k", "l", "counter"}, counts: map[string]int{},
 	}
 }
 
@@ -177,7 +169,6 @@ func (p *pair) compare() {
 	for _, key := range p.keys {
 		p.raw("GET", key)
 		p.raw("PTTL", key)
-		p.run(wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}})
 	}
 }
 
@@ -278,227 +269,6 @@ func (p *pair) queued() []string {
 	}
 }
 
-// run carries one of the library's commands out on both.
-func (p *pair) run(cmd wire.Request) {
-	p.t.Helper()
-	var ours, theirs wire.Vote
-	what := fmt.Sprintf("%v %s %s ttl=%v token=%d fence=%v set=%v run=%q spare=%d ahead=%v", cmd.Op, cmd.Key, cmd.Value, cmd.TTL, cmd.Fence.Token, cmd.Fence.On, cmd.Fence.Set, cmd.Run, cmd.Fence.Reserve, cmd.Fence.Ahead)
-	began := time.Now()
-	before, _, _ := p.model.Counters.Get(cmd.Key, began)
-	usual, makes := p.model.Usual(cmd, began), p.model.Makes(cmd, began)
-	p.both(what, func(ctx context.Context) {
-		translated := cmd
-		if cmd.Fence.Token != 0 && cmd.Op != wire.Acquire {
-			translated.Fence.Token = fencing.Token(int64(cmd.Fence.Token) + p.ahead[cmd.Key])
-		}
-		theirs = quorumtest.Do(ctx, p.real, translated)
-	}, func(now time.Time) { ours = p.model.Run(cmd, now) })
-	if twoSteps := cmd.Op == wire.Acquire && cmd.Run != ""; twoSteps && ours.Outcome == wire.Granted && theirs.Outcome == wire.Refused && time.Since(began) >= cmd.TTL {
-		// A transaction set the key, and the key ended before the script looked for it. The
-		// script then sets nothing. The model takes no time between the two, so both begin anew.
-		p.counts["ended within a request"]++
-		p.raw("FLUSHALL")
-		clear(p.ahead)
-		return
-	}
-	require.Equal(p.t, theirs.Outcome, ours.Outcome, "%v\n%s", theirs.Err, p.history())
-	if byTransaction := usual && ours.Outcome == wire.Refused && theirs.Remaining == 0; !byTransaction { // which doesn't report them
-		if ours.Holder != "" || cmd.Op == wire.Look { // the model takes a transaction where it can be one
-			require.Equal(p.t, theirs.Holder, ours.Holder, p.history())
-		}
-		require.InDelta(p.t, theirs.Remaining, ours.Remaining, float64(p.slowest), p.history())
-	}
-	var mineAhead, otherAhead *wire.CounterError
-	require.Equal(p.t, errors.As(theirs.Err, &otherAhead), errors.As(ours.Err, &mineAhead), p.history())
-	if mineAhead != nil {
-		p.counts[cmd.Op.String()+" too far ahead"]++
-		if cmd.Run != "" && int64(otherAhead.Token)-p.ahead[cmd.Key] == int64(mineAhead.Token)+1 {
-			p.counts["a transaction counted for nothing"]++
-			p.ahead[cmd.Key]++
-		}
-		require.EqualValues(p.t, int64(otherAhead.Token)-p.ahead[cmd.Key], mineAhead.Token, p.history())
-		require.Equal(p.t, theirs.Unsent, ours.Unsent, p.history())
-	}
-	if cmd.Op == wire.Acquire && ours.Token > before+1+fencing.Token(ours.Reserved) {
-		// Both started from their clocks, or were raised to them.
-		if before != 0 {
-			p.counts["lifted"]++
-		}
-		p.ahead[cmd.Key] = int64(theirs.Token) - int64(ours.Token)
-		require.InDelta(p.t, 0, p.ahead[cmd.Key], float64(p.slowest.Microseconds()), p.history())
-		require.Greater(p.t, int64(theirs.Token), began.UnixMicro(), p.history())
-	} else if ours.Token != 0 || theirs.Token != 0 {
-		// The number of reserved tokens follows from the two clocks.
-		first := func(v wire.Vote) int64 { return int64(v.Token) - int64(v.Reserved) }
-		more := first(theirs) - p.ahead[cmd.Key] - first(ours)
-		if cmd.Op == wire.Acquire && cmd.Run != "" && more == 1 {
-			p.counts["a transaction counted for nothing"]++
-			p.ahead[cmd.Key]++
-			more = 0
-		}
-		require.Zero(p.t, more, p.history())
-		require.InDelta(p.t, theirs.Reserved, ours.Reserved, float64(p.slowest.Microseconds())+math.Abs(float64(p.ahead[cmd.Key])), p.history())
-		p.ahead[cmd.Key] += int64(theirs.Reserved - ours.Reserved)
-		if ours.Reserved > 0 {
-			p.counts["reserved"]++
-		}
-		if ours.Reserved < cmd.Fence.Reserve {
-			p.counts["reserved fewer"]++
-		}
-	}
-	if cmd.Op == wire.Acquire && cmd.Run != "" && ours.Outcome != wire.Granted {
-		p.spilled(cmd.Key, makes)
-	}
-	if cmd.Op == wire.Acquire && makes && ours.Outcome == wire.Granted {
-		p.vouch(cmd)
-	}
-	var mine, other *wire.SetMismatchError
-	require.Equal(p.t, errors.As(theirs.Err, &other), errors.As(ours.Err, &mine), p.history())
-	if mine != nil {
-		p.counts["set mismatch"]++
-		require.Equal(p.t, other.Theirs, mine.Theirs, p.history())
-	}
-	require.Equal(p.t, theirs.Replaced, ours.Replaced, p.history())
-	if ours.Replaced {
-		p.counts["replaced"]++
-	}
-	p.counts[cmd.Op.String()+" "+ours.Outcome.String()]++
-	p.settle()
-}
-
-// spilled records whether a request that was not granted counted. The model counts whenever an
-// instance may.
-func (p *pair) spilled(key string, made bool) {
-	p.t.Helper()
-	ours, _, known := p.model.Counters.Get(key, time.Now())
-	if !known {
-		// A lost counter that was counted is still a lost counter.
-		if p.real.Client().Del(p.t.Context(), redisinstance.CounterKey(key)).Val() > 0 {
-			p.counts["a lost counter was counted"]++
-		}
-		return
-	}
-	theirs, err := p.real.Client().Get(p.t.Context(), redisinstance.CounterKey(key)).Int64()
-	if made && errors.Is(err, redis.Nil) {
-		// A script was asked, which makes no counter where the lock is held.
-		p.counts["no counter was made"]++
-		p.model.Counters.Delete(key, time.Now())
-		p.model.Records.Delete(key, time.Now())
-		return
-	}
-	if made {
-		p.counts["a counter was made for nothing"]++
-		p.ahead[key] = 0
-	}
-	require.NoError(p.t, err)
-	ahead := theirs - int64(ours)
-	require.Contains(p.t, []int64{p.ahead[key] - 1, p.ahead[key], p.ahead[key] + 1}, ahead, p.history())
-	p.ahead[key] = ahead
-}
-
-// vouch lets the model's new counter have a record with the run or without one, as the real one.
-func (p *pair) vouch(cmd wire.Request) {
-	p.t.Helper()
-	text := p.real.Client().Get(p.t.Context(), redisinstance.SetKey(cmd.Key)).Val()
-	if !strings.HasSuffix(text, " 0/0 ?") {
-		p.counts["a script made the counter"]++
-		return
-	}
-	p.counts["a transaction made the counter"]++
-	r, expires, _ := p.model.Records.Get(cmd.Key, time.Now())
-	r.Run = quorumtest.Unvouched
-	p.model.Records.Put(cmd.Key, r, expires)
-}
-
-// drop deletes a resource's counter, or the record beside it, if it exists.
-func (p *pair) drop(name func(key string) string, drop func(key string, now time.Time) bool) {
-	p.t.Helper()
-	key := p.key()
-	var was bool
-	var n int64
-	p.both("drop "+name(key), func(ctx context.Context) {
-		n = p.real.Client().Del(ctx, name(key)).Val()
-	}, func(now time.Time) { was = drop(key, now) })
-	require.Equal(p.t, was, n == 1, p.history())
-	if was {
-		p.counts[map[bool]string{true: "counter dropped", false: "record dropped"}[name(key) == redisinstance.CounterKey(key)]]++
-	}
-}
-
-// age changes the run recorded with a resource's counter to an earlier one.
-func (p *pair) age() {
-	p.t.Helper()
-	key := p.key()
-	p.both("age "+key, func(ctx context.Context) {
-		if text, err := p.real.Client().Get(ctx, redisinstance.SetKey(key)).Result(); err == nil {
-			p.real.Client().SetArgs(ctx, redisinstance.SetKey(key), text[:strings.LastIndex(text, " ")+1]+"earlier", redis.SetArgs{KeepTTL: true})
-		}
-	}, func(now time.Time) {
-		if r, expires, ok := p.model.Records.Get(key, now); ok {
-			r.Run = "earlier"
-			p.model.Records.Put(key, r, expires)
-		}
-	})
-}
-
-// operation returns a random command of the library.
-func (p *pair) operation() wire.Request {
-	op := wire.Acquire + wire.Op(p.random.IntN(int(wire.Look)))
-	cmd := wire.Request{Op: op, Key: p.of("k", "l"), Value: p.of("v", "w"), TTL: time.Minute}
-	if p.random.IntN(4) == 0 {
-		cmd.TTL = 3 * time.Millisecond
-	}
-	cmd.Fence.On = p.random.IntN(3) != 0
-	cmd.Fence.TTL = time.Hour
-	if p.random.IntN(8) == 0 {
-		cmd.Fence.TTL = 24 * time.Hour
-	}
-	cmd.Fence.Set = wire.Set{Name: "main", Version: uint64(1 + p.random.IntN(2)), N: 5, Q: 3}
-	switch op {
-	case wire.Acquire:
-		cmd.Run = wire.Run(p.of("", p.serverRun))
-		if p.random.IntN(4) == 0 {
-			cmd.Replace = p.of("v", "w", "x")
-			if cmd.Replace == cmd.Value { // no request replaces its own value
-				cmd.Replace = "x"
-			}
-		}
-		if cmd.Fence.On && p.random.IntN(3) == 0 {
-			cmd.Fence.Token = fencing.Token(time.Now().Add(time.Duration(p.random.IntN(100)) * time.Second).UnixMicro())
-		}
-		if cmd.Fence.On && p.random.IntN(3) == 0 {
-			cmd.Fence.Reserve = p.random.IntN(128)
-		}
-	case wire.Raise, wire.Restore:
-		known, _, _ := p.model.Counters.Get(cmd.Key, time.Now())
-		if known == 0 {
-			p.ahead[cmd.Key] = 0
-		}
-		cmd.Fence.Token = fencing.Token(max(1e15, int64(known)) + int64(p.random.IntN(20)-10)) // none of a lost counter
-		if p.random.IntN(10) == 0 {
-			cmd.Fence.Token = fencing.Token(time.Now().Add(30 * time.Minute).UnixMicro())
-		}
-	}
-	// Either is far from the clock, because the two clocks differ.
-	cmd.Fence.Ahead = []time.Duration{10 * time.Minute, time.Hour, time.Hour, time.Hour}[p.random.IntN(4)]
-	return cmd
-}
-
-// newLock takes a lock that is new, twice, mostly. That is what a client guesses then.
-func (p *pair) newLock(key string) {
-	p.t.Helper()
-	if p.random.IntN(10) == 0 {
-		p.raw("SET", key, "x", "PX", "60000")
-	}
-	for _, value := range []string{"v", "w"} {
-		cmd := wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: time.Minute, Run: wire.Run(p.serverRun)}
-		cmd.Fence = wire.Fence{On: true, TTL: time.Hour, Ahead: time.Hour, Set: wire.Set{Name: "main", Version: 1, N: 5, Q: 3}}
-		cmd.Fence.Token = fencing.Token(time.Now().Add(10 * time.Second).UnixMicro())
-		p.run(cmd)
-		p.run(wire.Request{Op: wire.Release, Key: key, Value: value})
-	}
-}
-
 // servers are the kinds of servers to compare with, and what each knows besides the common
 // commands.
 func servers() map[string]serverKind {
@@ -536,50 +306,6 @@ func TestModelDoesAsRedisDoes(t *testing.T) {
 			}
 			for _, what := range []string{"error", "set", "setnx", "get", "del", "exists", "incr", "expire", "pexpire", "pexpireat", "persist", "ttl", "pttl", "time", "ping", "comparedel", "compareexpire", "flushall", "expired",
 				"setex", "psetex", "getdel", "hset", "hsetnx", "hget", "hdel", "hexists", "hlen", "hincrby", "eval", "multi"} {
-				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
-			}
-		})
-	}
-}
-
-// The model does what the scripts of package instance do, even if other commands change the keys.
-func TestModelDoesAsTheScriptsDo(t *testing.T) {
-	for name, server := range servers() {
-		t.Run(name, func(t *testing.T) {
-			p := newPair(t, 2, server)
-			p.keys = []string{"k", "l"}
-			for i := range 4000 {
-				p.run(p.operation())
-				switch p.random.IntN(80) {
-				case 0:
-					p.raw("DEL", p.key())
-				case 1:
-					p.raw("SET", p.key(), p.of("v", "x"), "PX", "60000")
-				case 2:
-					p.raw("SET", p.key(), p.of("v", "x"))
-				case 3:
-					p.raw("FLUSHALL")
-				case 4:
-					p.drop(redisinstance.CounterKey, p.model.Counters.Delete)
-				case 5:
-					p.drop(redisinstance.SetKey, p.model.Records.Delete)
-				case 6, 7:
-					p.age()
-				}
-				if i%5 == 0 {
-					p.newLock(fmt.Sprint("new", i))
-				}
-				if i%50 == 0 {
-					p.compare()
-				}
-			}
-			for _, what := range []string{
-				"acquire granted", "acquire refused", "raise granted", "raise refused", "extend granted", "extend refused", "restore granted", "restore refused",
-				"release granted", "release refused", "look granted", "look refused", "set mismatch", "expired",
-				"lifted", "replaced", "counter dropped", "record dropped", "reserved", "reserved fewer",
-				"acquire too far ahead", "raise too far ahead", "restore too far ahead",
-				"a script made the counter", "a transaction made the counter", "a counter was made for nothing",
-			} {
 				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
 			}
 		})

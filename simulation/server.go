@@ -206,13 +206,13 @@ func (s *server) run(r *request) wire.Vote {
 	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
 		w.count(otherRun)
 		e := s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
-		if s.demoted || !data.Usual(c.cmd, now) {
+		if s.demoted || !data.usual(c.cmd, now) {
 			return wire.Vote{Err: other, Unsent: true}
 		}
 		change := s.changeOf(c, db)
-		set := data.Spill(c.cmd, now)
+		set := data.spillElsewhere(c.cmd, now)
 		e.Change = s.changed(change, wire.Vote{})
-		s.append(entry{database: db, repeat: func(d database) { d.Spill(c.cmd, now) }}, c.link())
+		s.append(entry{database: db, repeat: func(d database) { d.spillElsewhere(c.cmd, now) }}, c.link())
 		if set {
 			s.show(e, db, c.cmd.Key)
 		}
@@ -231,8 +231,8 @@ func (s *server) run(r *request) wire.Vote {
 	if s.home != nil {
 		w.count(otherReached)
 	}
-	usual := data.Usual(c.cmd, now)
-	vote := runOn(data, c, now)
+	usual := data.usual(c.cmd, now)
+	vote := data.execute(c, now)
 	granted := vote.Outcome == wire.Granted
 	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
 	e.Token, e.Change = vote.Token, s.changed(change, vote)
@@ -247,26 +247,13 @@ func (s *server) run(r *request) wire.Vote {
 		}
 	}
 	if granted && changes(c.cmd.Op) || usual || some { // which counts even if it is refused
-		s.append(entry{database: db, repeat: func(d database) { runOn(d, c, now) }}, c.link())
+		s.append(entry{database: db, repeat: func(d database) { d.execute(c, now) }}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Replaced {
 		w.count(valueReplaced)
 	}
 	w.check.carriedOut(c, granted)
-	return vote
-}
-
-// runOn executes one of the library's commands. Where a transaction of package instance may make
-// a counter, a script may do so, too. They differ in the record beside it. One in 64 is made
-// by a transaction, as the token has it.
-func runOn(d database, c *call, now time.Time) wire.Vote {
-	made := d.Makes(c.cmd, now) && c.cmd.Fence.Token%64 == 0
-	vote := d.RunFor(c.waiter, c.cmd, now)
-	if r, expires, _ := d.Records.Get(c.cmd.Key, now); made && vote.Outcome == wire.Granted && vote.Token == c.cmd.Fence.Token {
-		r.Run = quorumtest.Unvouched
-		d.Records.Put(c.cmd.Key, r, expires)
-	}
 	return vote
 }
 

@@ -31,13 +31,9 @@ type Data struct {
 type Record struct {
 	// Set is the text of the set under which the resource was last locked.
 	Set string
-	// Run is the run in which Acquire last raised the counter, empty if it is unknown, or
-	// Unvouched.
+	// Run is the run in which Acquire last raised the counter, empty if it is unknown.
 	Run wire.Run
 }
-
-// Unvouched is in place of a run where a transaction of package instance made the counter.
-const Unvouched wire.Run = "?"
 
 // NewData returns empty data.
 func NewData() *Data {

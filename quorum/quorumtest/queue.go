@@ -13,7 +13,11 @@ func (d *Data) Waiting(key string, now time.Time) []string {
 	return slices.Clone(waiters)
 }
 
-func (d *Data) enqueue(w wire.Waiter, now time.Time) {
+// enqueue refuses where the key is free, unless the waiter yields.
+func (d *Data) enqueue(w wire.Waiter, now time.Time) wire.Vote {
+	if _, _, held := d.Keys.Get(w.Key, now); !held && !w.Yield {
+		return wire.Vote{Outcome: wire.Refused}
+	}
 	waiters := d.Waiting(w.Key, now)
 	switch {
 	case slices.Contains(waiters, w.Address):
@@ -23,21 +27,26 @@ func (d *Data) enqueue(w wire.Waiter, now time.Time) {
 		waiters = append(waiters, w.Address)
 	}
 	d.queues.Put(w.Key, waiters, now.Add(w.TTL))
+	return wire.Vote{Outcome: wire.Granted}
 }
 
-// dequeue reports whether the waiter was in the queue.
-func (d *Data) dequeue(w wire.Waiter, now time.Time) bool {
+// dequeue passes the notification on if the waiter has got it.
+func (d *Data) dequeue(w wire.Waiter, now time.Time) wire.Vote {
 	waiters, expires, _ := d.queues.Get(w.Key, now)
 	at := slices.Index(waiters, w.Address)
-	if at >= 0 {
-		d.queues.Put(w.Key, slices.Delete(waiters, at, at+1), expires)
+	if at < 0 {
+		return wire.Vote{Outcome: wire.Refused, Notified: d.notifyIfFree(w.Key, now)}
 	}
-	return at >= 0
+	d.queues.Put(w.Key, slices.Delete(waiters, at, at+1), expires)
+	return wire.Vote{Outcome: wire.Granted}
 }
 
-// notifyNext notifies the first waiter in the queue that has a subscription, and takes it
-// and those before it out.
-func (d *Data) notifyNext(key string, now time.Time) bool {
+// notifyIfFree notifies the first waiter for a free key that has a subscription, and takes it
+// and those before it out of the queue.
+func (d *Data) notifyIfFree(key string, now time.Time) bool {
+	if _, _, held := d.Keys.Get(key, now); held {
+		return false
+	}
 	for {
 		waiters, expires, _ := d.queues.Get(key, now)
 		if len(waiters) == 0 {

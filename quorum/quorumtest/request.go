@@ -22,212 +22,103 @@ func (d *Data) Run(cmd wire.Request, now time.Time) wire.Vote {
 // RunFor is Run, and also executes a Notifier's Enqueue and Dequeue of a waiter, with these
 // as the operation of the request.
 func (d *Data) RunFor(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
-	vote := d.outcome(w, cmd, now)
+	if err := validate(w, cmd); err != nil {
+		return wire.Vote{Err: err, Unsent: true}
+	}
+	vote := d.vote(w, cmd, now)
+	if vote.Outcome == wire.Granted && len(cmd.Also) > 0 {
+		vote.Keys = uint8(1 + len(cmd.Also))
+	}
 	if vote.Outcome != wire.Failed && (cmd.Clock || cmd.Op == wire.Tick) {
 		vote.Clock = time.UnixMicro(now.UnixMicro())
 	}
 	return vote
 }
 
-func (d *Data) outcome(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
-	if err := validate(w, cmd); err != nil {
-		return wire.Vote{Err: err, Unsent: true}
-	}
-	if len(cmd.Also) > 0 {
-		vote := d.several(cmd, now)
-		if vote.Outcome == wire.Granted {
-			vote.Keys = uint8(1 + len(cmd.Also))
-		}
-		return vote
-	}
-	held, expires, exists := d.Keys.Get(cmd.Key, now)
-	mine := exists && held == cmd.Value
-	refused := wire.Vote{Outcome: wire.Refused}
-	granted := wire.Vote{Outcome: wire.Granted}
-
+func (d *Data) vote(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
 	switch cmd.Op {
 	case wire.Acquire:
 		return d.acquire(cmd, now)
-
-	case wire.Raise:
-		if !mine {
-			return refused
-		}
-		if err := d.lift(cmd, now); err != nil {
-			return wire.Vote{Err: err}
-		}
-		return granted
-
+	case wire.Raise, wire.Restore:
+		return d.lift(cmd, now)
 	case wire.Extend:
-		if !mine {
-			return refused
-		}
-		d.Keys.Put(cmd.Key, cmd.Value, now.Add(cmd.TTL))
-		return granted
-
-	case wire.Restore:
-		if exists && !mine {
-			return refused
-		}
-		if cmd.Fence.On {
-			if err := d.lift(cmd, now); err != nil {
-				return wire.Vote{Unsent: true, Err: err}
-			}
-		}
-		if !exists {
-			d.Keys.Put(cmd.Key, cmd.Value, now.Add(cmd.TTL))
-		}
-		return granted
-
+		return d.extend(cmd, now)
 	case wire.Release:
-		vote := refused
-		if mine {
-			d.Keys.Delete(cmd.Key, now)
-			vote = granted
-		}
-		if cmd.Notify && (mine || !exists) {
-			vote.Notified = d.notifyNext(cmd.Key, now)
-		}
-		return vote
-
+		return d.release(cmd, now)
 	case wire.Look:
-		vote := granted
-		if exists {
-			vote = wire.Vote{Outcome: wire.Refused, Holder: held, Remaining: remaining(expires, now)}
-		}
-		if cmd.Fence.On {
-			vote.Token, _, _ = d.Counters.Get(cmd.Key, now)
-		}
-		return vote
-
+		return d.look(cmd, now)
 	case wire.Enqueue:
-		if !exists && !w.Yield {
-			return refused
-		}
-		d.enqueue(w, now)
-		return granted
-
+		return d.enqueue(w, now)
 	case wire.Dequeue:
-		if d.dequeue(w, now) {
-			return granted
-		}
-		refused.Notified = !exists && d.notifyNext(w.Key, now)
-		return refused
-
+		return d.dequeue(w, now)
 	default: // Tick: validate lets nothing else through.
-		return granted
+		return wire.Vote{Outcome: wire.Granted}
 	}
 }
 
-// acquire compares the set before it looks at the key. While the lock is held, a client
+// keyOf returns one of the keys that a request is about: n is 0 for Key, 1 for the first of Also.
+// Of several everything is read before anything is changed.
+func keyOf(cmd wire.Request, n int) string {
+	if n == 0 {
+		return cmd.Key
+	}
+	return cmd.Also[n-1]
+}
+
+// acquire compares the sets before it looks at the keys. While the lock is held, a client
 // with another set gets the error too, because it would wait in vain.
 func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
-	if cmd.Fence.On {
-		if err := d.checkSet(cmd, now); err != nil {
-			return wire.Vote{Outcome: wire.Refused, Err: err}
+	n, vote := 1+len(cmd.Also), wire.Vote{Outcome: wire.Granted}
+	refused := func(i int, why wire.Vote) wire.Vote {
+		if n > 1 {
+			why.InTheWay = uint8(1 + i)
 		}
+		why.Outcome = wire.Refused
+		return why
 	}
-	held, expires, exists := d.Keys.Get(cmd.Key, now)
-	usual := exists && d.Usual(cmd, now)
-	if usual {
-		d.spill(cmd, now)
-	}
-	replaces := exists && cmd.Replace != "" && held == cmd.Replace
-	if exists && !replaces {
-		vote := wire.Vote{Outcome: wire.Refused, Remaining: remaining(expires, now), Holder: held}
-		if bare := !cmd.Fence.On && cmd.Run == "" && cmd.Replace == ""; usual || bare {
-			vote.Holder = "" // only a script reads it
+	for i := range n {
+		if !cmd.Fence.On {
+			break
 		}
-		return vote
-	}
-	vote := wire.Vote{Outcome: wire.Granted, Replaced: replaces}
-	if cmd.Fence.On {
-		var err error
-		if vote.Token, vote.Reserved, err = d.count(cmd, now); err != nil {
-			return wire.Vote{Unsent: true, Err: err}
+		key := keyOf(cmd, i)
+		if err := d.checkSet(key, cmd.Fence.Set, now); err != nil {
+			return refused(i, wire.Vote{Err: err})
 		}
+		vote.Token = max(vote.Token, d.next(key, cmd, now))
 	}
-	d.Keys.Put(cmd.Key, cmd.Value, now.Add(cmd.TTL))
+	for i := range n {
+		held, expires, exists := d.Keys.Get(keyOf(cmd, i), now)
+		if exists && (cmd.Replace == "" || held != cmd.Replace) {
+			return refused(i, wire.Vote{Remaining: remaining(expires, now), Holder: held})
+		}
+		vote.Replaced = vote.Replaced || exists
+	}
+	if err := bounded(cmd, vote.Token, now); err != nil {
+		return wire.Vote{Unsent: true, Err: err}
+	}
+	if clock := clockToken(now); vote.Token < clock {
+		vote.Reserved = int(min(fencing.Token(cmd.Fence.Reserve), clock-vote.Token))
+		vote.Token += fencing.Token(vote.Reserved)
+	}
+	for i := range n {
+		if cmd.Fence.On {
+			d.counted(keyOf(cmd, i), cmd, vote.Token, now)
+		}
+		d.Keys.Put(keyOf(cmd, i), cmd.Value, now.Add(cmd.TTL))
+	}
 	return vote
 }
 
-// Usual reports whether package instance may ask for a lock by a transaction (see its
-// transaction.go), whose writes don't depend on what the server finds. A Server and the
-// simulated servers then do the same, as the worst case: where the lock is held or the server
-// is in another run, the counter rises or is made for nothing, and in another run the key is
-// set.
-func (d *Data) Usual(cmd wire.Request, now time.Time) bool {
-	r, _, _ := d.Records.Get(cmd.Key, now)
-	return plain(cmd) && (!cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run) || d.Makes(cmd, now)
-}
-
-// plain reports whether a request is of the kind that a transaction can ask for.
-func plain(cmd wire.Request) bool {
-	return cmd.Op == wire.Acquire && cmd.Run != "" && cmd.Replace == "" && cmd.Fence.Reserve == 0 && len(cmd.Also) == 0
-}
-
-// Makes reports whether a transaction may make the lock's counter (start.go in package
-// instance), and a record beside it that is Unvouched. Run does so only where that is for nothing:
-// a counter that it grants from has a record with the run, as a script writes it.
-func (d *Data) Makes(cmd wire.Request, now time.Time) bool {
-	_, _, counted := d.Counters.Get(cmd.Key, now)
-	_, _, recorded := d.Records.Get(cmd.Key, now)
-	return plain(cmd) && cmd.Fence.On && cmd.Fence.Token > 0 && !counted && !recorded
-}
-
-// Spill executes on a server in another run what a transaction does there. It reports
-// whether it has set the key.
-func (d *Data) Spill(cmd wire.Request, now time.Time) (set bool) {
-	if !d.Usual(cmd, now) {
-		return false
-	}
-	d.spill(cmd, now)
-	if _, _, exists := d.Keys.Get(cmd.Key, now); exists {
-		return false
-	}
-	d.Keys.Put(cmd.Key, cmd.Value, now.Add(cmd.TTL))
-	return true
-}
-
-// spill counts for nothing, or makes a counter. One that was lost stays lost otherwise: package
-// instance knows it by its few digits.
-func (d *Data) spill(cmd wire.Request, now time.Time) {
-	if d.Makes(cmd, now) {
-		d.Counters.Put(cmd.Key, cmd.Fence.Token, now.Add(cmd.Fence.TTL))
-		d.Records.Put(cmd.Key, Record{Set: cmd.Fence.Set.String(), Run: Unvouched}, now.Add(cmd.Fence.TTL))
-		return
-	}
-	if token, expires, known := d.Counters.Get(cmd.Key, now); known && cmd.Fence.On {
-		d.Counters.Put(cmd.Key, token+1, expires)
-	}
-}
-
-// count raises the counter for a grant, and returns how many tokens it reserved.
-func (d *Data) count(cmd wire.Request, now time.Time) (token fencing.Token, reserved int, err error) {
-	token = d.next(cmd, now)
-	clock := fencing.Token(max(0, now.UnixMicro()))
-	if token > most(cmd, now) {
-		return 0, 0, &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
-	}
-	if token < clock {
-		reserved = int(min(fencing.Token(cmd.Fence.Reserve), clock-token))
-	}
-	token += fencing.Token(reserved)
-	d.counted(cmd, token, now)
-	return token, reserved, nil
-}
-
-// next is the next token of the counter.
-func (d *Data) next(cmd wire.Request, now time.Time) fencing.Token {
-	token, _, known := d.Counters.Get(cmd.Key, now)
-	r, _, _ := d.Records.Get(cmd.Key, now)
-	clock := fencing.Token(max(0, now.UnixMicro()))
+// next is the token that a grant of the key alone would get.
+func (d *Data) next(key string, cmd wire.Request, now time.Time) fencing.Token {
+	token, _, known := d.Counters.Get(key, now)
+	r, _, _ := d.Records.Get(key, now)
 	token++
-	if !known || cmd.Run != "" && r.Run != cmd.Run || r.Run == Unvouched {
+	if !known || cmd.Run != "" && r.Run != cmd.Run {
 		// Above every token that the server gave before it lost its counter, or came back
 		// with an older one: see the proof in package quorum.
-		token = max(token, clock+1)
-		if start := cmd.Fence.Token; start <= most(cmd, now) {
+		token = max(token, clockToken(now)+1)
+		if start := cmd.Fence.Token; bounded(cmd, start, now) == nil {
 			token = max(token, start)
 		}
 	}
@@ -235,119 +126,181 @@ func (d *Data) next(cmd wire.Request, now time.Time) fencing.Token {
 }
 
 // counted writes the counter of a grant, and its record.
-func (d *Data) counted(cmd wire.Request, token fencing.Token, now time.Time) {
-	r, _, _ := d.Records.Get(cmd.Key, now)
-	if cmd.Run != "" || r.Run == Unvouched {
+func (d *Data) counted(key string, cmd wire.Request, token fencing.Token, now time.Time) {
+	r, _, _ := d.Records.Get(key, now)
+	if cmd.Run != "" {
 		r.Run = cmd.Run
 	}
 	r.Set = cmd.Fence.Set.String()
-	d.Counters.Put(cmd.Key, token, now.Add(cmd.Fence.TTL))
-	d.Records.Put(cmd.Key, r, now.Add(cmd.Fence.TTL))
+	d.Counters.Put(key, token, now.Add(cmd.Fence.TTL))
+	d.Records.Put(key, r, now.Add(cmd.Fence.TTL))
 }
 
-// most is the largest value that the counter may be raised to.
-func most(cmd wire.Request, now time.Time) fencing.Token {
-	return min(fencing.Token(max(0, now.Add(cmd.Fence.Ahead).UnixMicro())), fencing.MaxToken)
+func clockToken(now time.Time) fencing.Token { return fencing.Token(max(0, now.UnixMicro())) }
+
+// bounded is nil if the request may raise a counter to the token.
+func bounded(cmd wire.Request, token fencing.Token, now time.Time) error {
+	if token > min(clockToken(now.Add(cmd.Fence.Ahead)), fencing.MaxToken) {
+		return &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
+	}
+	return nil
 }
 
-func (d *Data) checkSet(cmd wire.Request, now time.Time) error {
-	r, _, _ := d.Records.Get(cmd.Key, now)
-	if r.Set == "" || r.Set == cmd.Fence.Set.String() {
+func (d *Data) checkSet(key string, set wire.Set, now time.Time) error {
+	r, _, _ := d.Records.Get(key, now)
+	if r.Set == "" || r.Set == set.String() {
 		return nil
 	}
-	if old, err := wire.ParseSet(r.Set); err == nil && cmd.Fence.Set.Supersedes(old) {
+	if old, err := wire.ParseSet(r.Set); err == nil && set.Supersedes(old) {
 		return nil
 	}
-	return &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: r.Set}
+	return &wire.SetMismatchError{Mine: set, Theirs: r.Set}
 }
 
-// lift raises the counter to the request's token. It never lowers the counter, and fails if
-// the token is further ahead of the clock than the request allows.
+// lift executes Raise and Restore.
+func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
+	n, restores := 1+len(cmd.Also), cmd.Op == wire.Restore
+	for i := range n {
+		held, _, exists := d.Keys.Get(keyOf(cmd, i), now)
+		if exists && held != cmd.Value || !exists && !restores {
+			return wire.Vote{Outcome: wire.Refused}
+		}
+	}
+	fenced := cmd.Fence.On || !restores
+	if err := bounded(cmd, cmd.Fence.Token, now); fenced && err != nil {
+		return wire.Vote{Unsent: restores, Err: err}
+	}
+	for i := range n {
+		key, until := keyOf(cmd, i), now.Add(cmd.TTL)
+		if fenced {
+			d.raise(key, cmd, now)
+		}
+		if _, expires, exists := d.Keys.Get(key, now); restores && (!exists || n > 1 && !expires.IsZero() && expires.Before(until)) {
+			d.Keys.Put(key, cmd.Value, until)
+		}
+	}
+	return wire.Vote{Outcome: wire.Granted}
+}
+
+// raise raises a counter to the request's token, and never lowers it.
 //
 // The record stays, except that a Restore writes its set where there is none: only Acquire
 // may take a resource over for another set. Only Acquire writes the run, because the run
 // says that the counter was lifted to the clock. A token from other servers doesn't prove
 // that.
-func (d *Data) lift(cmd wire.Request, now time.Time) error {
-	if err := liftable(cmd, now); err != nil {
-		return err
-	}
-	token, _, _ := d.Counters.Get(cmd.Key, now)
-	d.Counters.Put(cmd.Key, max(token, cmd.Fence.Token), now.Add(cmd.Fence.TTL))
-	r, _, known := d.Records.Get(cmd.Key, now)
+func (d *Data) raise(key string, cmd wire.Request, now time.Time) {
+	token, _, _ := d.Counters.Get(key, now)
+	d.Counters.Put(key, max(token, cmd.Fence.Token), now.Add(cmd.Fence.TTL))
+	r, _, known := d.Records.Get(key, now)
 	if cmd.Op == wire.Restore && r.Set == "" && cmd.Fence.Set != (wire.Set{}) {
 		r.Set, known = cmd.Fence.Set.String(), true
 	}
 	if known {
-		d.Records.Put(cmd.Key, r, now.Add(cmd.Fence.TTL))
+		d.Records.Put(key, r, now.Add(cmd.Fence.TTL))
 	}
-	return nil
 }
 
-// liftable is nil if a counter may settle the request's token, whatever it is now.
-func liftable(cmd wire.Request, now time.Time) error {
-	if cmd.Fence.Token > most(cmd, now) {
-		return &wire.CounterError{Token: cmd.Fence.Token, Clock: now, Most: cmd.Fence.Ahead}
+// extend extends all keys, or none.
+func (d *Data) extend(cmd wire.Request, now time.Time) wire.Vote {
+	n := 1 + len(cmd.Also)
+	for i := range n {
+		if !d.holds(keyOf(cmd, i), cmd.Value, now) {
+			return wire.Vote{Outcome: wire.Refused}
+		}
 	}
-	return nil
+	for i := range n {
+		d.Keys.Put(keyOf(cmd, i), cmd.Value, now.Add(cmd.TTL))
+	}
+	return wire.Vote{Outcome: wire.Granted}
+}
+
+// release deletes the keys that hold the value, and notifies a waiter for each that is free then.
+func (d *Data) release(cmd wire.Request, now time.Time) wire.Vote {
+	vote := wire.Vote{Outcome: wire.Granted}
+	for i := range 1 + len(cmd.Also) {
+		key := keyOf(cmd, i)
+		if d.holds(key, cmd.Value, now) {
+			d.Keys.Delete(key, now)
+		} else {
+			vote.Outcome = wire.Refused
+		}
+		if cmd.Notify {
+			vote.Notified = d.notifyIfFree(key, now) || vote.Notified
+		}
+	}
+	return vote
+}
+
+func (d *Data) holds(key, value string, now time.Time) bool {
+	held, _, exists := d.Keys.Get(key, now)
+	return exists && held == value
+}
+
+func (d *Data) look(cmd wire.Request, now time.Time) wire.Vote {
+	vote := wire.Vote{Outcome: wire.Granted}
+	if held, expires, exists := d.Keys.Get(cmd.Key, now); exists {
+		vote = wire.Vote{Outcome: wire.Refused, Holder: held, Remaining: remaining(expires, now)}
+	}
+	if cmd.Fence.On {
+		vote.Token, _, _ = d.Counters.Get(cmd.Key, now)
+	}
+	return vote
 }
 
 func wholeMs(d time.Duration) bool { return d >= time.Millisecond && d%time.Millisecond == 0 }
 
+// needs says which fields the request of an operation needs.
+var needs = map[wire.Op]struct{ key, value, waiter, ttl, counter bool }{
+	wire.Acquire: {key: true, value: true, ttl: true},
+	wire.Raise:   {key: true, value: true, counter: true},
+	wire.Extend:  {key: true, value: true, ttl: true},
+	wire.Restore: {key: true, value: true, ttl: true},
+	wire.Release: {key: true, value: true},
+	wire.Look:    {key: true},
+	wire.Tick:    {},
+	wire.Enqueue: {key: true, waiter: true, ttl: true},
+	wire.Dequeue: {key: true, waiter: true},
+}
+
 func validate(w wire.Waiter, cmd wire.Request) error {
-	var keyed, valued, timed, counted, tokened bool
-	ttl := cmd.TTL
-	switch cmd.Op {
-	case wire.Acquire:
-		keyed, valued, timed, counted = true, true, true, cmd.Fence.On
-	case wire.Raise:
-		keyed, valued, counted, tokened = true, true, true, true
-	case wire.Extend:
-		keyed, valued, timed = true, true, true
-	case wire.Restore:
-		keyed, valued, timed, counted, tokened = true, true, true, cmd.Fence.On, cmd.Fence.On
-	case wire.Release:
-		keyed, valued = true, true
-	case wire.Look, wire.Dequeue:
-		keyed = true
-	case wire.Enqueue:
-		keyed, timed, ttl = true, true, w.TTL
-	case wire.Tick:
-	default:
+	need, known := needs[cmd.Op]
+	if !known {
 		return fmt.Errorf("%w: no operation has the number %d", ErrBadRequest, cmd.Op)
 	}
-	wrong := ""
-	last := cmd.Key
-	for _, key := range cmd.Also {
-		if key <= last {
-			wrong = "its keys are not in ascending order"
-		}
-		last = key
+	fence, ttl := cmd.Fence, cmd.TTL
+	if cmd.Op == wire.Enqueue {
+		ttl = w.TTL
 	}
+	counts := need.counter || fence.On && (cmd.Op == wire.Acquire || cmd.Op == wire.Restore)
+	lifts := counts && cmd.Op != wire.Acquire
+	several, ascending := len(cmd.Also) > 0, true
+	for i := range cmd.Also {
+		ascending = ascending && keyOf(cmd, i) < cmd.Also[i]
+	}
+	wrong := ""
 	switch {
-	case wrong != "":
-	case len(cmd.Also) > 0 && !valued:
+	case need.key && cmd.Key == "":
+		wrong = "it has no Key"
+	case need.value && cmd.Value == "":
+		wrong = "it has no Value"
+	case several && !need.value:
 		wrong = "it has several keys"
 	case len(cmd.Also) >= wire.MaxKeys:
 		wrong = fmt.Sprintf("it has %d keys, want at most %d", 1+len(cmd.Also), wire.MaxKeys)
-	case len(cmd.Also) > 0 && cmd.Fence.Reserve > 0:
-		wrong = "it reserves tokens for a lease on several keys"
-	case keyed && cmd.Key == "":
-		wrong = "it has no Key"
-	case valued && cmd.Value == "":
-		wrong = "it has no Value"
-	case (cmd.Op == wire.Enqueue || cmd.Op == wire.Dequeue) && w.Address == "":
+	case !ascending:
+		wrong = "its keys are not in ascending order"
+	case need.waiter && w.Address == "":
 		wrong = "its Waiter has no Address"
-	case timed && !wholeMs(ttl):
+	case need.ttl && !wholeMs(ttl):
 		wrong = fmt.Sprintf("its TTL is %v, want whole milliseconds, at least one", ttl)
-	case counted && !wholeMs(cmd.Fence.TTL):
-		wrong = fmt.Sprintf("its Fence.TTL is %v, want whole milliseconds, at least one", cmd.Fence.TTL)
-	case counted && (cmd.Fence.Ahead < time.Microsecond || cmd.Fence.Ahead%time.Microsecond != 0):
-		wrong = fmt.Sprintf("its Fence.Ahead is %v, want whole microseconds, at least one", cmd.Fence.Ahead)
-	case (tokened || cmd.Fence.Token != 0) && !cmd.Fence.Token.Valid():
-		wrong = fmt.Sprintf("its Fence.Token is %d, want 1 to %d", cmd.Fence.Token, fencing.MaxToken)
-	case cmd.Fence.Reserve < 0 || cmd.Fence.Reserve > 0 && (cmd.Op != wire.Acquire || !cmd.Fence.On):
-		wrong = fmt.Sprintf("its Fence.Reserve is %d, want zero or more, and zero without a counter", cmd.Fence.Reserve)
+	case counts && !wholeMs(fence.TTL):
+		wrong = fmt.Sprintf("its Fence.TTL is %v, want whole milliseconds, at least one", fence.TTL)
+	case counts && (fence.Ahead < time.Microsecond || fence.Ahead%time.Microsecond != 0):
+		wrong = fmt.Sprintf("its Fence.Ahead is %v, want whole microseconds, at least one", fence.Ahead)
+	case (lifts || fence.Token != 0) && !fence.Token.Valid():
+		wrong = fmt.Sprintf("its Fence.Token is %d, want 1 to %d", fence.Token, fencing.MaxToken)
+	case fence.Reserve < 0 || fence.Reserve > 0 && (cmd.Op != wire.Acquire || !fence.On || several):
+		wrong = fmt.Sprintf("its Fence.Reserve is %d, want zero or more, and zero without a counter and for several keys", fence.Reserve)
 	default:
 		return nil
 	}

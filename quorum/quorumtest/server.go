@@ -268,7 +268,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		s.leaveMark(&r.id, r.before, wall)
 	default:
 		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
-			r.vote = wire.Vote{Unsent: other.Found.ReplID() == "" || !other.Master() || !s.data.Spill(r.cmd, wall), Err: other}
+			r.vote = wire.Vote{Unsent: true, Err: other}
 		} else {
 			r.vote = s.data.RunFor(r.waiter, r.cmd, wall)
 		}

@@ -113,8 +113,8 @@ func longTime(micros float64) string {
 
 // RunError is the answer of a server that was asked in another run than it is in
 // (Request.Run): it was restarted or promoted, or another server answers under its
-// name. It did nothing, unless the request was an Acquire whose vote isn't Unsent. It Is ErrOtherRun, and ErrNotMaster if the server says that
-// it is no master.
+// name. It did nothing. It Is ErrOtherRun, and ErrNotMaster if the server says that it is no
+// master.
 type RunError struct {
 	// Asked is the run that the command named.
 	Asked Run

@@ -10,47 +10,52 @@ import (
 // Op is what a Request asks for.
 type Op uint8
 
-// The operations. Each is atomic on the server.
+// The operations. Each is atomic on the server, and about all keys of the request (Request.Key
+// and Also). What is said of a resource's counter and set is about each of the keys.
+//
+// A request that is refused changes nothing: it sets no key, raises no counter and makes none.
+// Only a Release deletes the keys that it can. One that fails with a *RunError or a *CounterError
+// changes nothing either.
 const (
-	// Acquire sets the key to the value with the TTL if the key does not exist:
-	// SET key value NX PX ttl. With a Fence it also raises the key's counter by one, plus
-	// the reserved tokens, in the same atomic step, and the vote carries the counter. It
-	// fails and sets nothing if the counter would be further ahead of the server's clock
-	// than Fence.Ahead.
+	// Acquire sets the keys to the value with the TTL if none of them exists:
+	// SET key value NX PX ttl. With a Fence it also raises the counters in the same atomic
+	// step, to one token, which the vote carries: by one, plus the reserved tokens. Of several
+	// keys it is the largest token that a grant of any of them alone would get. It fails if
+	// the token would be further ahead of the server's clock than Fence.Ahead.
 	//
 	// With Replace, a key that holds that value counts as free. It is overwritten in the
 	// same step, and Vote.Replaced says so.
 	//
-	// Granted: set. Refused: the key exists, or another Set was used for it. A request that
-	// names a Run may raise the counter by one although it is refused or fails. If there was
-	// none it may make one at Fence.Token, which then belongs to Fence.Set.
+	// Granted: set. Refused: a key exists, or another Set was used for it, which is looked at
+	// first. Vote.InTheWay names the key.
 	Acquire Op = iota + 1
 
-	// Raise lifts the counter to Fence.Token if it is lower, but only while the key holds
-	// the value.
+	// Raise lifts the counters to Fence.Token where they are lower, but only while all keys
+	// hold the value.
 	//
-	// Granted: the key holds the value, and the counter is at least the token. Refused:
-	// the key is gone or holds another value; nothing was changed. Failed, and nothing was
-	// changed: the token is further ahead of the server's clock than Fence.Ahead.
+	// Granted: all keys hold the value, and their counters are at least the token. Refused:
+	// a key is gone or holds another value. Failed: the token is further ahead of the server's
+	// clock than Fence.Ahead.
 	Raise
 
-	// Extend sets the key's remaining time to the TTL if it holds the value.
+	// Extend sets the keys' remaining time to the TTL if all of them hold the value.
 	//
-	// Granted: it did. Refused: the key is gone or holds another value.
+	// Granted: it did. Refused: a key is gone or holds another value.
 	Extend
 
-	// Restore puts a running lease back on an instance that lacks it: it sets the key if
-	// it does not exist, and lifts the counter to Fence.Token.
+	// Restore puts a running lease back on an instance that lacks it: it sets the keys that
+	// do not exist, gives those that hold the value the TTL if they have less, and lifts the
+	// counters to Fence.Token.
 	//
-	// Granted: set now, or the key held the value already. Refused: the key holds another
-	// value. Failed, and nothing was changed: as with Raise.
+	// Granted: all keys hold the value now. Refused: a key holds another value. Failed: as
+	// with Raise.
 	Restore
 
-	// Release deletes the key if it holds the value. With Notify it also notifies the
-	// first process in the key's wait queue that can still be reached, if the key is free
-	// now (see Notifier).
+	// Release deletes the keys that hold the value. With Notify it also notifies, for each key
+	// that is free now, the first process in its wait queue that can still be reached (see
+	// Notifier).
 	//
-	// Granted: deleted. Refused: the key was gone or held another value. Either way
+	// Granted: all keys were deleted. Refused: a key was gone or held another value. Either way
 	// Vote.Notified says whether a process was notified.
 	Release
 
@@ -101,28 +106,15 @@ type Request struct {
 	Key string
 
 	// Also are the other keys of a lease on several (Acquire, Raise, Extend, Restore,
-	// Release): in ascending order, above Key, at most MaxKeys-1 of them. Usually nil. The
-	// request is then about all of its keys, in the same atomic step, with one value:
-	//
-	//   - Acquire is granted if every key is free, or holds Replace. It sets all keys, and
-	//     raises every counter to one token: the largest that a grant of any of the keys
-	//     alone would get. In any other case it changes nothing, not even a counter, and a
-	//     vote that is refused names the first key in the way (Vote.InTheWay).
-	//   - Raise and Restore are granted as if each key was asked for alone and all were
-	//     granted. Otherwise they change nothing. Restore sets the missing keys; those that
-	//     hold the value get the TTL if they have less.
-	//   - Extend and Release do what they do to each key that holds the value, and are
-	//     granted if all keys did. With Notify, Release notifies a process for each key.
-	//
-	// Fence.Reserve is 0 then. A vote that is granted says how many keys it is about
-	// (Vote.Keys).
+	// Release): in ascending order, above Key, at most MaxKeys-1 of them. Usually nil.
+	// Fence.Reserve is 0 with them.
 	Also []string
 
-	// Value is what the key is set to or compared with: a random value that belongs to one
+	// Value is what the keys are set to or compared with: a random value that belongs to one
 	// round. Empty for Look and Tick.
 	Value string
 
-	// TTL is how long the key lives (Acquire, Extend, Restore): whole milliseconds, at
+	// TTL is how long the keys live (Acquire, Extend, Restore): whole milliseconds, at
 	// least one.
 	TTL time.Duration
 
@@ -130,9 +122,8 @@ type Request struct {
 	// Raise, Extend, Restore, Tick). A server in another run, or one that is no master,
 	// does nothing and answers with a *RunError. The server compares in the same atomic
 	// step in which it carries out the request, so no proxy, no moved address and no
-	// restart can come between. Only an Acquire may do something there: set its key, if the
-	// vote isn't Unsent, and raise the counter by one, or make one at Fence.Token. Empty if the
-	// run is hidden or not watched: then any server will do.
+	// restart can come between. Empty if the run is hidden or not watched: then any server
+	// will do.
 	//
 	// After a restart or a promotion a server may have an older counter than the one that
 	// tokens were given from. So the first Acquire with a Fence in a run lifts the counter
@@ -141,8 +132,8 @@ type Request struct {
 
 	// Replace is a value that Acquire may overwrite as if the key were free: the value of
 	// the client's own last round, which was lost and may have left the key behind, or of
-	// a lease that was handed off and is resumed. Usually empty, never the Value. Without a Fence it takes a
-	// script. If an instance of the set is no Notifier, it is sent only to resume a lease.
+	// a lease that was handed off and is resumed. Usually empty, never the Value. If an
+	// instance of the set is no Notifier, it is sent only to resume a lease.
 	Replace string
 
 	// Fence is for Acquire, Raise, Restore and Look.
@@ -165,9 +156,7 @@ type Fence struct {
 	// starts that would start from the server's clock, because it was lost or the last grant
 	// was in another run: at Token, if that is above the clock and no further ahead of it
 	// than Ahead, or else right above the clock. So a new resource's counters start at the
-	// same token on all instances. The second grant may start from the clock again. A Token
-	// further ahead than that may fail with ErrCounter in place of a start from the clock: then
-	// a counter was made there. Zero means no preference.
+	// same token on all instances. Zero means no preference.
 	Token fencing.Token
 
 	// TTL is the least time for which the counter lives after this request (Acquire,

@@ -58,7 +58,7 @@ type Vote struct {
 	// first token is Token-Reserved.
 	Reserved int
 
-	// Remaining is how long the key that stands in the way still lives (Acquire and Look,
+	// Remaining is how long the key in the way still lives (Acquire and Look,
 	// refused): 0 if the server did not say, NoExpiry if it lives forever.
 	Remaining time.Duration
 

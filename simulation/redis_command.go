@@ -15,10 +15,11 @@ import (
 type database struct {
 	*quorumtest.Data
 	scripts map[string]Script // by canonical text, beside those that are well known
+	exact   bool              // the library's commands do what scripts do, see execute
 }
 
 func newDatabase(scripts map[string]Script) database {
-	return database{quorumtest.NewData(), scripts}
+	return database{Data: quorumtest.NewData(), scripts: scripts}
 }
 
 // Redis's replies, verbatim.

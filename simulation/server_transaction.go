@@ -10,13 +10,21 @@ import (
 // unvouched is in place of a run where a transaction made the counter.
 const unvouched wire.Run = "?"
 
-// execute executes one of the library's commands as package instance may by a transaction, whose
-// writes don't depend on what the server finds. That is the worst case: where the lock is held,
-// the counter rises or is made for nothing. A transaction that makes a counter and one that
-// doesn't differ in the record beside it. One in 64 is made by a transaction, as the token has it.
+// execute executes one of the library's commands. The simulated servers still do what package
+// instance did while it asked by transactions, whose writes don't depend on what the server finds,
+// at its worst: where the lock is held, the counter rises or is made for nothing. A transaction
+// that makes a counter and a script that does differ in the record beside it. One in 64 is made by a
+// transaction, as the token has it.
 func (d database) execute(c *call, now time.Time) wire.Vote {
+	if d.exact {
+		return d.RunFor(c.waiter, c.cmd, now)
+	}
 	usual, made := d.usual(c.cmd, now), d.makes(c.cmd, now) && c.cmd.Fence.Token%64 == 0
+	_, until, held := d.Keys.Get(c.cmd.Key, now)
 	vote := d.RunFor(c.waiter, c.cmd, now)
+	if held && c.cmd.Op == wire.Restore && vote.Outcome == wire.Granted && len(c.cmd.Also) == 0 {
+		d.Keys.Put(c.cmd.Key, c.cmd.Value, until) // the key of a lease on one kept its time
+	}
 	if usual && vote.Outcome == wire.Refused && vote.Err == nil {
 		d.spill(c.cmd, now)
 	}
@@ -33,7 +41,7 @@ func (d database) execute(c *call, now time.Time) wire.Vote {
 
 func (d database) usual(cmd wire.Request, now time.Time) bool {
 	r, _, _ := d.Records.Get(cmd.Key, now)
-	return plain(cmd) && (!cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run) || d.makes(cmd, now)
+	return !d.exact && plain(cmd) && (!cmd.Fence.On || r.Set == cmd.Fence.Set.String() && r.Run == cmd.Run || d.makes(cmd, now))
 }
 
 // plain reports whether a request is of the kind that a transaction can ask for.

@@ -175,7 +175,7 @@ func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 		if fenced {
 			d.raise(key, cmd, now)
 		}
-		if _, expires, exists := d.Keys.Get(key, now); restores && (!exists || n > 1 && !expires.IsZero() && expires.Before(until)) {
+		if _, expires, exists := d.Keys.Get(key, now); restores && (!exists || !expires.IsZero() && expires.Before(until)) {
 			d.Keys.Put(key, cmd.Value, until)
 		}
 	}

@@ -134,7 +134,7 @@ func (r *round) awaitFirst(ctx context.Context, order []int) {
 			return
 		case <-ctx.Done():
 			return
-		case <-r.c.background.Closing():
+		case <-r.c.background.closing:
 			return
 		}
 	}
@@ -146,9 +146,9 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	if err := c.takenHere(all); err != nil {
 		return nil, err
 	}
-	c.background.Add()
+	c.background.add()
 	//guard:kept-keys-before-close  Close waits until the keys that a try kept are deleted
-	defer c.background.Finish()
+	defer c.background.finish()
 	opts.contends, opts.oneFirst, opts.deciders = true, false, c.order
 	lease, err := c.tryOnce(ctx, all, try, opts)
 	//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
@@ -214,10 +214,10 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 	for ; ; s.bound = min(2*s.bound, c.cfg.InstanceTimeout/2) {
 		left := most - (c.reader.Now().Mono - s.began)
 		select {
-		case <-c.clock.After(min(s.bound/2+c.random.Jitter(s.bound/2), max(left, 0))):
+		case <-c.clock.After(min(s.bound/2+c.random.jitter(s.bound/2), max(left, 0))):
 		case <-ctx.Done():
 			return lost.ending(ErrInterrupted, causeOf(ctx), nil)
-		case <-c.background.Closing():
+		case <-c.background.closing:
 			return lost.ending(ErrClosed, nil, nil)
 		}
 		if c.reader.Now().Mono-s.began >= most {
@@ -290,7 +290,7 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 	}
 	answers := make(chan answer, len(c.members))
 	for i, m := range c.members {
-		c.background.Go(func() {
+		c.background.spawn(func() {
 			ballot, _ := m.look(ctx, wire.Request{Op: wire.Look, Key: key})
 			answers <- answer{i, ballot}
 		})

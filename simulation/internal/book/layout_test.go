@@ -63,7 +63,6 @@ var policy = map[string][]string{
 	"quorum/once":     {"quorum"},
 
 	// An example of several processes, with its own servers.
-	"quorum/election/cmd/election": {"fencing", "instance", "instance/embedded", "quorum", "quorum/election", "quorum/wire"},
 
 	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},

@@ -46,10 +46,7 @@ var policy = map[string][]string{
 	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
 	"quorum/once":     {"quorum"},
 
-	// An example of several processes, with its own servers.
-	"quorum/election/cmd/election": {"fencing", "instance", "instance/embedded", "quorum", "quorum/election", "quorum/wire"},
-
-	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
+	"quorum/quorumslog": {"fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
 
 	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},

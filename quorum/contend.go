@@ -188,11 +188,7 @@ func (s *split) resolve(ctx context.Context, lost *RoundError) (lease *Lease, er
 			}
 			return nil, over
 		}
-		if s.c.mayReplace() {
-			// Also if it isn't there any more: then a script answers, and its refusals name the value in
-			// the way. Refusals without one would look like those of a single holder.
-			s.opts.replace = s.opts.tried.value
-		}
+		s.opts.replace = s.opts.tried.value // also if it isn't there any more
 		if lease, lost = s.c.tryOnce(ctx, s.all, s.try, s.opts); lost == nil || !s.opts.split {
 			return lease, lost
 		}
@@ -309,10 +305,6 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 	}
 	return found
 }
-
-// mayReplace reports whether a request may name a value to replace. That takes a script. A user that
-// may run no scripts can still take locks without tokens and notifications.
-func (c *core) mayReplace() bool { return c.cfg.Fencing == On || !c.queues.polls() }
 
 // takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
 func (c *core) takenHere(all keys) *RoundError {

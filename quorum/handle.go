@@ -128,8 +128,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 
 // Resume takes over a lease that was handed off, with its TTL counted from now, and with a new
 // value and token. The sender's clock need not agree with this one, but a handle whose deadline
-// has passed by this clock is refused with ErrExpired, and no instance is asked. Resume takes
-// scripts on the instances, even with Fencing Off (see Request.Replace).
+// has passed by this clock is refused with ErrExpired, and no instance is asked.
 //
 // Errors: ErrConfig for a handle of another set of instances, with a TTL above MaxTTL, or with
 // a token that isn't below the instances' counters; ErrExpired; ErrLost if so many instances

@@ -157,7 +157,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 		if opts.contends && verdict == ErrTaken {
 			seen = c.tell(opts.deciders, roundErr.Votes)
 		}
-		if opts.split = seen != settled; seen == mine && c.mayReplace() {
+		if opts.split = seen != settled; seen == mine {
 			opts.kept = r
 			defer r.deleteUnless(&returned)
 		} else {

@@ -126,7 +126,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
 	opts.reserve, opts.order = w.reserve(), w.key
-	if w.remains != nil && w.c.mayReplace() && w.remains.mayRemain() {
+	if w.remains != nil && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
 	round := w.c.tryOnce

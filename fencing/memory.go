@@ -2,13 +2,11 @@ package fencing
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 )
 
 // ErrFull is wrapped by the error of a Memory that has reached its limit and is
@@ -16,41 +14,16 @@ import (
 // dropping a mark that is still needed would let stale holders in.
 var ErrFull = errors.New("fencing: guard is full")
 
-// minRetention is the shortest MemoryConfig.Retention other than 0.
-const minRetention = time.Minute
-
 // MemoryConfig limits the resources and the tokens of a Memory.
 type MemoryConfig struct {
 	// Limit is the largest number of resources with a mark. 0 means no limit. At
-	// the limit, Memory refuses a new resource with ErrFull, unless Retention lets
-	// it drop a mark.
+	// the limit, Memory refuses a new resource with ErrFull: Forget those that are
+	// gone for good.
 	Limit int
-
-	// Retention allows Memory to drop the mark that was not shown a passing
-	// token for the longest time, when Limit is reached and that time is at
-	// least Retention. 0, the default, means never, else it is a minute or
-	// more. It needs a Limit.
-	//
-	// A dropped mark is forgotten: a holder that was paused for longer passes with
-	// its old token, and a pause has no upper bound. Set Retention well above the
-	// longest pause of a holder, including suspended virtual machines.
-	Retention time.Duration
 
 	// Bound limits the tokens that the guard accepts. The zero Bound is right for
 	// tokens of this module.
 	Bound Bound
-}
-
-func (c MemoryConfig) validate() error {
-	switch {
-	case c.Limit < 0:
-		return fmt.Errorf("fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit", c.Limit)
-	case c.Retention != 0 && c.Retention < minRetention:
-		return fmt.Errorf("fencing: MemoryConfig.Retention is %v, want 0 (never drop a mark) or at least %v", c.Retention, minRetention)
-	case c.Retention != 0 && c.Limit == 0:
-		return fmt.Errorf("fencing: MemoryConfig.Retention is %v without a Limit, so no mark would ever be dropped; set Limit", c.Retention)
-	}
-	return c.Bound.Validate()
 }
 
 // Memory is a Guard that keeps its marks in this process. Use it in tests and for
@@ -65,7 +38,6 @@ type Memory struct {
 
 	mu    sync.Mutex
 	marks map[string]*mark // made on first use
-	idle  list.List        // of *mark, the least recently shown first; empty without Retention
 }
 
 // mark is what a Memory knows about one resource; Memory.mu guards it.
@@ -79,8 +51,6 @@ type mark struct {
 	// queue has the calls that wait for the end of that write.
 	// Invariant: it is empty unless writing.
 	queue []*waiter
-	shown time.Time     // when a token last passed; kept only with Retention
-	place *list.Element // in Memory.idle; nil without Retention
 }
 
 // verb is what a call does with a mark.
@@ -103,7 +73,10 @@ type waiter struct {
 
 // NewMemory returns a Memory. An error names the field of c that is invalid.
 func NewMemory(c MemoryConfig) (*Memory, error) {
-	if err := c.validate(); err != nil {
+	if c.Limit < 0 {
+		return nil, fmt.Errorf("fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit", c.Limit)
+	}
+	if err := c.Bound.Validate(); err != nil {
 		return nil, err
 	}
 	return &Memory{config: c}, nil
@@ -215,7 +188,7 @@ func (m *Memory) begin(resource string, t Token, v verb) (k *mark, w *waiter, kn
 		k.queue = append(k.queue, w)
 		return k, w, false, nil
 	}
-	known, err = m.decide(k, t, v)
+	known, err = k.decide(t, v)
 	m.dropEmpty(k)
 	return k, nil, known, err
 }
@@ -229,7 +202,7 @@ func (k *mark) waits(t Token, v verb) bool {
 }
 
 // decide executes a call that need not wait.
-func (m *Memory) decide(k *mark, t Token, v verb) (known bool, err error) {
+func (k *mark) decide(t Token, v verb) (known bool, err error) {
 	switch {
 	case v == forgetting:
 		//guard:guard-can-be-repaired  an operator can repair a guard's mark
@@ -243,7 +216,6 @@ func (m *Memory) decide(k *mark, t Token, v verb) (known bool, err error) {
 	//guard:guard-remembers  a guard remembers the largest token that it was shown
 	k.highest = t // never falls: t >= highest
 	k.writing = k.writing || v == holding
-	m.touch(k)
 	return false, nil
 }
 
@@ -254,14 +226,13 @@ func (m *Memory) finish(k *mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k.writing = false
-	m.touch(k)
 	//guard:guard-largest-first  a holder that writes back to back cannot starve a later holder
 	slices.SortStableFunc(k.queue, func(a, b *waiter) int { return cmp.Compare(b.token, a.token) })
 	k.queue = slices.DeleteFunc(k.queue, func(w *waiter) bool {
 		if k.waits(w.token, w.verb) {
 			return false
 		}
-		w.known, w.err = m.decide(k, w.token, w.verb)
+		w.known, w.err = k.decide(w.token, w.verb)
 		close(w.decided)
 		return true
 	})
@@ -281,10 +252,9 @@ func (m *Memory) leave(k *mark, w *waiter) bool {
 	return true
 }
 
-// add creates the mark of a new resource. At the limit it replaces an old mark if
-// Retention allows it.
+// add creates the mark of a new resource.
 func (m *Memory) add(resource string) (*mark, error) {
-	if m.config.Limit > 0 && len(m.marks) >= m.config.Limit && !m.evict() {
+	if m.config.Limit > 0 && len(m.marks) >= m.config.Limit {
 		return nil, fmt.Errorf("%w: it knows %d resources; forget those that are gone, or raise the limit (new resource %q)",
 			ErrFull, len(m.marks), resource)
 	}
@@ -296,47 +266,10 @@ func (m *Memory) add(resource string) (*mark, error) {
 	return k, nil
 }
 
-// evict drops the mark that was used longest ago, if that was at least Retention
-// ago.
-func (m *Memory) evict() bool {
-	for e := m.idle.Front(); e != nil; e = e.Next() {
-		k := e.Value.(*mark)
-		//guard:guard-retention  a mark is kept for its retention
-		if m.config.Bound.now().Sub(k.shown) < m.config.Retention {
-			return false
-		}
-		//guard:guard-keeps-writing-marks  a mark is kept while a write runs under it
-		if !k.writing {
-			m.drop(k)
-			return true
-		}
-	}
-	return false
-}
-
-// touch records that a token has passed.
-func (m *Memory) touch(k *mark) {
-	if m.config.Retention == 0 {
-		return
-	}
-	k.shown = m.config.Bound.now()
-	if k.place == nil {
-		k.place = m.idle.PushBack(k)
-	}
-	m.idle.MoveToBack(k.place)
-}
-
 // dropEmpty drops a mark that was forgotten and not raised again.
 func (m *Memory) dropEmpty(k *mark) {
 	if k.highest == 0 && !k.writing {
-		m.drop(k)
-	}
-}
-
-func (m *Memory) drop(k *mark) {
-	delete(m.marks, k.resource)
-	if k.place != nil {
-		m.idle.Remove(k.place)
+		delete(m.marks, k.resource)
 	}
 }
 

@@ -158,39 +158,6 @@ func TestWritesExcludeEachOther(t *testing.T) {
 	assert.Positive(t, passed)
 }
 
-// TestCheckThenWriteHasAGap shows the gap that Write closes: with Check and a separate write, a
-// holder of a larger token can come and go in between.
-func TestCheckThenWriteHasAGap(t *testing.T) {
-	var m fencing.Memory
-	ctx, value := t.Context(), ""
-	require.NoError(t, m.Check(ctx, "r", 33))
-	require.NoError(t, m.Write(ctx, "r", 34, func() error { value = "34"; return nil }))
-	value = "33" // the write after the check
-	assert.Equal(t, "33", value)
-	assert.ErrorIs(t, m.Check(ctx, "r", 33), fencing.ErrStale, "too late")
-}
-
-func TestForget(t *testing.T) {
-	var m fencing.Memory
-	ctx := t.Context()
-	known, err := m.Forget(ctx, "r")
-	require.NoError(t, err)
-	assert.False(t, known)
-	require.NoError(t, m.Check(ctx, "r", 34))
-	known, err = m.Forget(ctx, "r")
-	require.NoError(t, err)
-	assert.True(t, known)
-	_, ok := m.Highest("r")
-	assert.False(t, ok)
-	assert.NoError(t, m.Check(ctx, "r", 33), "the danger that the documentation names")
-
-	cancelled, cancel := context.WithCancel(ctx)
-	cancel()
-	_, err = m.Forget(cancelled, "r")
-	assert.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, 1, m.Len())
-}
-
 func TestForgetWaitsForWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m fencing.Memory
@@ -253,11 +220,8 @@ func TestNoMarkForNobody(t *testing.T) {
 
 func TestMemoryConfig(t *testing.T) {
 	for says, c := range map[string]fencing.MemoryConfig{
-		"MemoryConfig.Limit is -1":          {Limit: -1},
-		"MemoryConfig.Retention is -1s":     {Limit: 1, Retention: -time.Second},
-		"MemoryConfig.Retention is 59s":     {Limit: 1, Retention: 59 * time.Second},
-		"Retention is 1m0s without a Limit": {Retention: time.Minute},
-		"Bound.Ahead is -1s":                {Bound: fencing.Bound{Ahead: -time.Second}},
+		"MemoryConfig.Limit is -1": {Limit: -1},
+		"Bound.Ahead is -1s":       {Bound: fencing.Bound{Ahead: -time.Second}},
 	} {
 		_, err := fencing.NewMemory(c)
 		assert.ErrorContains(t, err, says)
@@ -277,37 +241,6 @@ func TestLimit(t *testing.T) {
 	require.NoError(t, err)
 	assert.NoError(t, m.Check(ctx, "c", 1))
 	assert.Equal(t, 2, m.Len())
-}
-
-// TestRetention: a full Memory drops the mark that was shown longest ago, if that is at least
-// Retention ago, and none with a write in progress.
-func TestRetention(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(t, fencing.MemoryConfig{Limit: 2, Retention: time.Hour})
-		ctx := t.Context()
-		require.NoError(t, m.Check(ctx, "a", 5))
-		time.Sleep(time.Minute)
-		require.NoError(t, m.Check(ctx, "b", 5))
-		time.Sleep(58 * time.Minute)
-		assert.ErrorIs(t, m.Check(ctx, "c", 5), fencing.ErrFull, "a was shown 59 minutes ago")
-		require.NoError(t, m.Check(ctx, "a", 5)) // an equal token counts
-		assert.ErrorIs(t, m.Check(ctx, "a", 4), fencing.ErrStale)
-		time.Sleep(2 * time.Minute)
-		require.NoError(t, m.Check(ctx, "c", 5), "b was shown an hour ago")
-		assert.ErrorIs(t, m.Check(ctx, "a", 4), fencing.ErrStale, "a is kept")
-		assert.Equal(t, 2, m.Len())
-
-		time.Sleep(2 * time.Hour)
-		assert.Equal(t, 2, m.Len(), "nothing is dropped while there is room")
-		go func() { _ = m.Write(ctx, "a", 5, func() error { time.Sleep(2 * time.Hour); return nil }) }()
-		synctest.Wait()
-		time.Sleep(time.Hour)
-		require.NoError(t, m.Check(ctx, "d", 5), "in place of c")
-		assert.ErrorIs(t, m.Check(ctx, "a", 4), fencing.ErrStale, "being written under")
-		assert.ErrorIs(t, m.Check(ctx, "e", 5), fencing.ErrFull)
-		time.Sleep(2 * time.Hour)
-		synctest.Wait()
-	})
 }
 
 // TestOneTokenCannotStopAll: a token from far ahead leaves no mark, and the next holder passes.

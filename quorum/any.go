@@ -103,7 +103,7 @@ func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, err
 		return nil, held
 	}
 	for i := len(a.order) - 1; i > 0; i-- {
-		j := int(c.random.Jitter(time.Duration(i)))
+		j := int(c.random.jitter(time.Duration(i)))
 		a.order[i], a.order[j] = a.order[j], a.order[i]
 	}
 	return a, nil

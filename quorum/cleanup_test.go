@@ -193,6 +193,26 @@ func TestAPendingDeleteThatFailsDoesNotBlockTheOthers(t *testing.T) {
 	})
 }
 
+// While no delete is answered, all have their turn. A server that is too far away for the timeout carries
+// them out.
+func TestAllPendingDeletesAreSentToASilentServer(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.acquire("warm")
+		leases := []*quorum.Lease{f.acquire("a"), f.acquire("b"), f.acquire("c")}
+		synctest.Wait()
+		f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+		for _, lease := range leases {
+			require.NoError(t, lease.Release(f.ctx))
+		}
+		time.Sleep(time.Second)
+		require.Len(t, f.leftBut("warm"), 3)
+		f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseReply}))
+		time.Sleep(2 * time.Second)
+		require.Empty(t, f.leftBut("warm"))
+		f.servers[0].SetFate(nil)
+	})
+}
+
 // An instance with more than MaxPendingDeletes isn't asked for votes. When it answers, it gets the
 // deletes, and votes again.
 func TestTooManyPendingDeletesStopTheVotes(t *testing.T) {

@@ -10,18 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/majority"
-	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
-)
-
-// Limits on names.
-const (
-	// maxKey is the longest key, in bytes.
-	maxKey = 1024
-	// maxOwner is the longest Config.Owner, in bytes.
-	maxOwner = 64
-	// maxNote is the longest Terms.Note, in bytes.
-	maxNote = 128
 )
 
 // Switch turns a feature on or off. The zero Switch is On: what keeps a lock safe has to be
@@ -261,7 +250,7 @@ func (c Config) validate(n int) error {
 		return err
 	}
 	// Before the fields whose defaults follow from it, or the error would name those.
-	if err := valid.Millis("TTL", c.TTL); err != nil {
+	if err := validMillis("TTL", c.TTL); err != nil {
 		return err
 	}
 	if c.InstanceTimeout < time.Millisecond {
@@ -271,13 +260,13 @@ func (c Config) validate(n int) error {
 	if c.InstanceTimeout > maxMaxTTL { // else computations with it could overflow
 		return fmt.Errorf("%w: InstanceTimeout is %v, want less than half of TTL", ErrConfig, c.InstanceTimeout)
 	}
-	if err := valid.Millis("MaxTTL", c.MaxTTL); err != nil {
+	if err := validMillis("MaxTTL", c.MaxTTL); err != nil {
 		return err
 	}
 	if c.MaxTTL > maxMaxTTL {
 		return fmt.Errorf("%w: MaxTTL is %v, want at most %v: counters must outlive ten of it", ErrConfig, c.MaxTTL, maxMaxTTL)
 	}
-	if err := valid.Millis("CounterTTL", c.CounterTTL); err != nil {
+	if err := validMillis("CounterTTL", c.CounterTTL); err != nil {
 		return err
 	}
 	if c.CounterTTL/10 < c.MaxTTL {
@@ -316,15 +305,15 @@ func (c Config) validate(n int) error {
 	if c.BackoffMax > maxMaxTTL { // as for InstanceTimeout
 		return fmt.Errorf("%w: BackoffMax is %v, want at most %v", ErrConfig, c.BackoffMax, maxMaxTTL)
 	}
-	return valid.Owner(c.Owner, maxOwner)
+	return validOwner(c.Owner)
 }
 
 // validate checks the terms against the Config that they are used with.
 func (t Terms) validate(c Config) error {
-	if err := valid.Millis("TTL", t.TTL); err != nil {
+	if err := validMillis("TTL", t.TTL); err != nil {
 		return err
 	}
-	if err := valid.Note(t.Note, maxNote); err != nil {
+	if err := validNote(t.Note); err != nil {
 		return err
 	}
 	if t.MinValidity < 0 || t.MaxTries < 0 || t.MaxWait < 0 || t.MaxLife < 0 {
@@ -348,7 +337,7 @@ func (t Terms) validate(c Config) error {
 // clients, and keeps the wait at a first start short.
 const defaultMaxTTL = 30 * time.Second
 
-// maxMaxTTL allows for counters that live ten times as long, see valid.Millis.
+// maxMaxTTL allows for counters that live ten times as long, see validMillis.
 const maxMaxTTL = 365 * 24 * time.Hour
 
 // maxMaxLife is the longest Terms.MaxLife: ten years.
@@ -356,10 +345,6 @@ const maxMaxLife = 10 * maxMaxTTL
 
 // maxTolerance is the largest Config.ClockTolerance (drift.Monitor).
 const maxTolerance = time.Hour
-
-// ValidateKey checks the name of a resource: 1 to 1024 bytes, without NUL and braces. The error
-// is ErrConfig.
-func ValidateKey(key string) error { return valid.Key(key, maxKey) }
 
 // Set identifies the instances that a client uses, see wire.Set.
 type Set = wire.Set

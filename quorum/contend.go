@@ -134,7 +134,7 @@ func (r *round) awaitFirst(ctx context.Context, order []int) {
 			return
 		case <-ctx.Done():
 			return
-		case <-r.c.background.Closing():
+		case <-r.c.background.closing:
 			return
 		}
 	}
@@ -146,9 +146,9 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	if err := c.takenHere(all); err != nil {
 		return nil, err
 	}
-	c.background.Add()
+	c.background.add()
 	//guard:kept-keys-before-close  Close waits until the keys that a try kept are deleted
-	defer c.background.Finish()
+	defer c.background.finish()
 	opts.contends, opts.oneFirst, opts.deciders = true, false, c.order
 	lease, err := c.tryOnce(ctx, all, try, opts)
 	//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
@@ -188,11 +188,7 @@ func (s *split) resolve(ctx context.Context, lost *RoundError) (lease *Lease, er
 			}
 			return nil, over
 		}
-		if s.c.mayReplace() {
-			// Also if it isn't there any more: then a script answers, and its refusals name the value in
-			// the way. Refusals without one would look like those of a single holder.
-			s.opts.replace = s.opts.tried.value
-		}
+		s.opts.replace = s.opts.tried.value // also if it isn't there any more
 		if lease, lost = s.c.tryOnce(ctx, s.all, s.try, s.opts); lost == nil || !s.opts.split {
 			return lease, lost
 		}
@@ -214,10 +210,10 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 	for ; ; s.bound = min(2*s.bound, c.cfg.InstanceTimeout/2) {
 		left := most - (c.reader.Now().Mono - s.began)
 		select {
-		case <-c.clock.After(min(s.bound/2+c.random.Jitter(s.bound/2), max(left, 0))):
+		case <-c.clock.After(min(s.bound/2+c.random.jitter(s.bound/2), max(left, 0))):
 		case <-ctx.Done():
 			return lost.ending(ErrInterrupted, causeOf(ctx), nil)
-		case <-c.background.Closing():
+		case <-c.background.closing:
 			return lost.ending(ErrClosed, nil, nil)
 		}
 		if c.reader.Now().Mono-s.began >= most {
@@ -290,7 +286,7 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 	}
 	answers := make(chan answer, len(c.members))
 	for i, m := range c.members {
-		c.background.Go(func() {
+		c.background.spawn(func() {
 			ballot, _ := m.look(ctx, wire.Request{Op: wire.Look, Key: key})
 			answers <- answer{i, ballot}
 		})
@@ -309,10 +305,6 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 	}
 	return found
 }
-
-// mayReplace reports whether a request may name a value to replace. That takes a script. A user that
-// may run no scripts can still take locks without tokens and notifications.
-func (c *core) mayReplace() bool { return c.cfg.Fencing == On || !c.queues.polls() }
 
 // takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
 func (c *core) takenHere(all keys) *RoundError {

@@ -231,34 +231,6 @@ func TestRefusalNamesTheHolder(t *testing.T) {
 	})
 }
 
-// TestOneServerNamesTheHolder has one of the servers that refuse say who has the lock.
-func TestOneServerNamesTheHolder(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		lease, err := f.other(func(cfg *quorum.Config) { cfg.Owner = "worker-7" }).TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
-		synctest.Wait()
-		f.lag(ms)
-		f.lag(2*ms, 3, 4)
-		value, left, _ := f.servers[0].Get("k")
-		for _, s := range f.servers[1:] {
-			s.Put("k", "", left) // as a key of another type, whose value no server says
-		}
-		_, err = f.TryAcquire(f.ctx, "k")
-		lost, ok := errors.AsType[*quorum.RoundError](err)
-		require.True(t, ok, "%v", err)
-		require.NotEmpty(t, lost.Votes[0].Vote.Holder)
-		require.Empty(t, lost.Votes[1].Vote.Holder)
-		assert.Equal(t, "worker-7", lost.Holder.Owner)
-		assert.False(t, lost.Holder.Held, "the others don't say whose key is in the way")
-		assert.Contains(t, lost.Holder.Instances, "A")
-		for _, s := range f.servers[1:] {
-			s.Put("k", value, left)
-		}
-		require.NoError(t, lease.Release(f.ctx))
-	})
-}
-
 // TestOwnLeaseIsSeenWithoutARound asks for a lock that this Coordinator has.
 func TestOwnLeaseIsSeenWithoutARound(t *testing.T) {
 	play(t, 3, func(f *fixture) {

@@ -13,13 +13,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum/internal/admission"
-	"github.com/redquorum/redlock/quorum/internal/background"
 	"github.com/redquorum/redlock/quorum/internal/majority"
-	"github.com/redquorum/redlock/quorum/internal/random"
-	"github.com/redquorum/redlock/quorum/internal/registry"
-	"github.com/redquorum/redlock/quorum/internal/rendezvous"
-	"github.com/redquorum/redlock/quorum/internal/subscription"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -42,12 +36,12 @@ type core struct {
 	order         []int // the instances in the order in which they decide a split, see contend.go
 	clock         clock.Clock
 	reader        *drift.Reader
-	random        *random.Source
-	background    *background.Group
+	random        *random
+	background    *background
 	queues        *waitQueues
-	subscriptions []*subscription.Keeper // per instance; nil if it cannot notify
-	admission     *admission.Limiter
-	keeper        *leaseKeeper
+	subscriptions []*subscription // per instance; nil if it cannot notify
+	admission     *admission
+	keeper        *keeper
 	watching      sync.Once
 	closeAlso     func() error // closes Config.CloseAlso, once
 	waitReported  atomic.Int64 // the end of the quarantines that Hooks.Waiting was last called for, by the monotonic clock
@@ -95,7 +89,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := &random.Source{Reader: cfg.Random}
+	source := &random{reader: cfg.Random}
 	cfg.Random = source // which is safe for concurrent use
 	c := &core{
 		cfg:        cfg,
@@ -103,8 +97,8 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		clock:      cfg.Clock,
 		reader:     newReader(cfg.Clock),
 		random:     source,
-		background: background.New(),
-		admission:  admission.New(cfg.InstanceTimeout, cfg.MaxInFlight),
+		background: newBackground(),
+		admission:  newAdmission(cfg.InstanceTimeout, cfg.MaxInFlight),
 		closeAlso: sync.OnceValue(func() error {
 			if cfg.CloseAlso == nil {
 				return nil
@@ -119,15 +113,13 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		return nil, err
 	}
 	c.keeper = newKeeper(c)
-	servers, length := &registry.Registry{}, cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
-	for _, inst := range instances {
-		c.members = append(c.members, newMember(c, inst, servers, length))
-	}
+	servers, length := &registry{}, cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
 	for i, inst := range instances {
-		c.subscriptions = append(c.subscriptions, c.newSubscription(i, inst))
+		m := newMember(c, i, inst, servers, length)
+		c.members, c.subscriptions = append(c.members, m), append(c.subscriptions, c.newSubscription(m))
 	}
-	c.order = rendezvous.Order("", len(c.members), func(i int) (string, bool) { return c.members[i].name, false })
-	c.queues = newWaitQueues(&c.cfg, c.reader, !c.canNotify())
+	c.order = c.inOrder("") // all of them: none has been asked yet
+	c.queues = newWaitQueues(c)
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
 
@@ -214,9 +206,9 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	if err := c.none(); err != nil {
 		return err
 	}
-	c.background.Close()
+	c.background.close()
 	//guard:instances-close-last  the instances are closed after the last deletes were sent
-	err := c.background.Wait(ctx)
+	err := c.background.wait(ctx)
 	if err != nil {
 		err = fmt.Errorf("%w: closing, while instances are still being waited for: %w", ErrInterrupted, causeOf(ctx))
 	}
@@ -234,14 +226,14 @@ func (c *Coordinator) Settle(ctx context.Context) error {
 	if err := c.none(); err != nil {
 		return err
 	}
-	if err := c.background.Settle(ctx); err != nil {
+	if err := c.background.settle(ctx); err != nil {
 		return fmt.Errorf("%w: settling: %w", ErrInterrupted, causeOf(ctx))
 	}
 	return nil
 }
 
 // closed reports whether Close was called.
-func (c *core) closed() bool { return c.background.Closed() }
+func (c *core) closed() bool { return c.background.isClosed() }
 
 // quarantines has each instance's quarantine, nil if it may vote.
 func (c *core) quarantines(now drift.Instant) []*QuarantineError {
@@ -306,10 +298,10 @@ func (c *core) watch() {
 		return
 	}
 	c.watching.Do(func() {
-		c.background.GoStanding(func() {
+		c.background.spawnStanding(func() {
 			for {
 				select {
-				case <-c.background.Closing():
+				case <-c.background.closing:
 					return
 				case <-c.clock.After(c.cfg.ClockEvery):
 				}

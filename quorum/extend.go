@@ -8,7 +8,6 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/majority"
-	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -47,7 +46,7 @@ func (l *Lease) Keep(ctx context.Context, d time.Duration) error {
 	if l.none() {
 		return errNoLease
 	}
-	if err := valid.Millis("Keep's time", d); err != nil {
+	if err := validMillis("Keep's time", d); err != nil {
 		return err
 	}
 	if d < l.terms.TTL {

@@ -65,6 +65,29 @@ func TestExtendGivesANewTTLFromBeforeTheSend(t *testing.T) {
 	})
 }
 
+// pausing is a server whose client is paused for a second right after it sent an extension there.
+type pausing struct{ *quorumtest.Server }
+
+func (s pausing) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+	s.Server.Send(cmd, timeout, to)
+	if cmd.Op == wire.Extend {
+		time.Sleep(time.Second)
+	}
+}
+
+// A holder that is paused while it sends an extension has no more time than the first key to arrive.
+func TestExtensionCountsFromBeforeTheFirstSend(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		c := f.newCoordinatorOn(f.cfg, []wire.Instance{pausing{f.servers[0]}, pausing{f.servers[1]}, pausing{f.servers[2]}})
+		lease, err := c.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Extend(f.ctx))
+		assert.Equal(t, 7*time.Second, f.remaining(0, "k"))
+		assert.Equal(t, drift.Default().Validity(10*time.Second, 3*time.Second), lease.Validity())
+	})
+}
+
 // All 2^5 sets of instances that fail to extend. The extension succeeds exactly with a quorum.
 // Otherwise the old deadline stands and nothing is released.
 func TestExtendNeedsAQuorumOfTheOldOnes(t *testing.T) {

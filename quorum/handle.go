@@ -12,8 +12,6 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/internal/handletext"
-	"github.com/redquorum/redlock/quorum/internal/valid"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -130,8 +128,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 
 // Resume takes over a lease that was handed off, with its TTL counted from now, and with a new
 // value and token. The sender's clock need not agree with this one, but a handle whose deadline
-// has passed by this clock is refused with ErrExpired, and no instance is asked. Resume takes
-// scripts on the instances, even with Fencing Off (see Request.Replace).
+// has passed by this clock is refused with ErrExpired, and no instance is asked.
 //
 // Errors: ErrConfig for a handle of another set of instances, with a TTL above MaxTTL, or with
 // a token that isn't below the instances' counters; ErrExpired; ErrLost if so many instances
@@ -283,15 +280,15 @@ func (h Handle) Text() (string, error) {
 	if err := h.validate(); err != nil {
 		return "", err
 	}
-	return handletext.Write(handletext.Fields{
+	return handleText{
 		Key: h.key, Value: *h.value.Load(), Token: h.token, TTL: h.ttl, Deadline: h.deadline,
 		Set: h.set.String(), MaxLife: h.maxLife, Lived: h.lived, Sent: h.sent,
-	})
+	}.write()
 }
 
 // ParseHandle reads what Handle.Text wrote, and accepts nothing else. Errors are ErrConfig.
 func ParseHandle(text string) (Handle, error) {
-	f, err := handletext.Read(text)
+	f, err := readHandleText(text)
 	if err != nil {
 		return Handle{}, err
 	}
@@ -316,7 +313,7 @@ func (h Handle) validate() error {
 	if err := ValidateKey(h.key); err != nil {
 		return fmt.Errorf("handle: %w", err)
 	}
-	if err := valid.Millis("the handle's TTL", h.ttl); err != nil {
+	if err := validMillis("the handle's TTL", h.ttl); err != nil {
 		return err
 	}
 	if h.token > fencing.MaxToken {
@@ -327,7 +324,7 @@ func (h Handle) validate() error {
 	}
 	value := *h.value.Load()
 	random, owner, note := readValue(value)
-	if len(random) != 40 || strings.Trim(random, "0123456789abcdef") != "" || valid.Owner(owner, maxOwner) != nil || valid.Note(note, maxNote) != nil ||
+	if len(random) != 40 || strings.Trim(random, "0123456789abcdef") != "" || validOwner(owner) != nil || validNote(note) != nil ||
 		value != writeValue(random, owner, note) {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}

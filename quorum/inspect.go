@@ -104,29 +104,22 @@ func (h *Holder) text() string {
 func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 	at := inTheWay(votes)
 	values := make(map[string]int) // the instances that have each
-	most, unknown := "", 0
+	most := ""
 	for _, ballot := range votes {
-		switch vote := ballot.Vote; {
-		case !refusedFor(vote, at):
-		case vote.Holder == "":
-			unknown++
-		default:
-			if values[vote.Holder]++; values[vote.Holder] > values[most] {
-				most = vote.Holder
+		if value := ballot.Vote.Holder; refusedFor(ballot.Vote, at) {
+			if values[value]++; values[value] > values[most] || most == "" {
+				most = value
 			}
 		}
 	}
-	// Not every server says what value it has. Then it is taken for the same one, if there is no other,
-	// and if it is certain that clients that ask at once haven't split the votes.
-	if most == "" && unknown == 0 {
+	if len(values) == 0 {
 		return nil
 	}
-	alone := len(values) <= 1 && (unknown == 0 || rivalsIn(votes).granted == 0)
 	h := Holder{Key: keys.at(at)}
 	_, h.Owner, h.Note = readValue(most)
 	var times []time.Duration
 	for _, ballot := range votes {
-		if vote := ballot.Vote; refusedFor(vote, at) && (vote.Holder == most || vote.Holder == "" && alone) {
+		if vote := ballot.Vote; refusedFor(vote, at) && vote.Holder == most {
 			h.Instances = append(h.Instances, ballot.Instance)
 			times = append(times, vote.Remaining)
 		}

@@ -1,7 +1,5 @@
 package quorum
 
-import "github.com/redquorum/redlock/quorum/internal/rendezvous"
-
 // QueuesOf is the number of keys for which a Coordinator needs a wait queue.
 func QueuesOf(c *Coordinator) int {
 	c.queues.mu.Lock()
@@ -19,7 +17,7 @@ func KeptQueues(c *Coordinator) int {
 
 // OrderFor is the order in which instances are asked one by one about a key.
 func OrderFor(c *Coordinator, key string) []int {
-	return rendezvous.Order(key, len(c.members), c.instance)
+	return c.inOrder(key)
 }
 
 // QueueOf is the instance that has the wait queue for a key.
@@ -35,7 +33,7 @@ func ContextsOf(l *Lease) int {
 // TellLate has the wait queues learn of the subscription for a key, after waiters have used it.
 func TellLate(c *Coordinator, key string) {
 	i := c.queueInstance(key)
-	c.queues.changed(i, c.subscriptions[i].Address())
+	c.queues.changed(i, c.subscriptions[i].currentAddress())
 }
 
 // DecisionOrder is the order in which the instances decide a split.

@@ -32,7 +32,7 @@ func (l *Lease) KeepAlive() {
 	}
 	k := l.state.c.keeper
 	if at := k.nextExtension(l.Validity(), false); !l.watchAndExtend(at) {
-		k.ExtendAt(l, at)
+		k.extendAt(l, at)
 	}
 }
 

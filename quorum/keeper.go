@@ -2,45 +2,199 @@ package quorum
 
 import (
 	"context"
+	"sync"
 	"time"
-
-	"github.com/redquorum/redlock/quorum/internal/keeper"
-	"github.com/redquorum/redlock/quorum/internal/pace"
-	"github.com/redquorum/redlock/quorum/internal/wheel"
 )
 
-// leaseKeeper ends leases at their deadlines and extends those that are kept alive. A
-// Coordinator and its views share one.
-type leaseKeeper struct {
-	*keeper.Keeper[*Lease]
-	c    *core
-	pace pace.Pace
+// keeper ends leases at their deadlines and extends those that are kept alive. A Coordinator and its
+// views share one. It costs one goroutine however many leases there are, and one more for each group
+// of extensions under way. A lease that is not watched is not in it: its validity is computed on
+// demand.
+//
+// A lease that has expired ends on a goroutine of its own, so that a slow hook delays no other
+// lease's end.
+type keeper struct {
+	c     *core
+	start sync.Once
+
+	mu     sync.Mutex
+	leases wheel         // not those that the goroutine checks
+	armed  time.Duration // when the goroutine looks again in any case, by the monotonic clock
+	closed bool
+	pause  time.Duration // until then, counted from when armed was set
+	wake   chan struct{} // gets an element if the goroutine has to look sooner
 }
 
-const never = wheel.Never
-
-// newKeeper makes the keeper of the leases of a Coordinator and its views.
-func newKeeper(c *core) *leaseKeeper {
-	k := &leaseKeeper{c: c, pace: pace.Pace{Timeout: c.cfg.InstanceTimeout, Jitter: c.random.Jitter}}
-	k.Keeper = keeper.New(keeper.Config[*Lease]{
-		Clock: c.clock, Reader: c.reader, Group: c.background,
-		Entry:  func(l *Lease) *keeper.Entry[*Lease] { return &l.kept },
-		Left:   (*Lease).leftNow,
-		Ended:  (*Lease).hasEnded,
-		Over:   func(l *Lease) { l.Validity() }, // which ends it
-		Extend: k.extend,
-		Close:  k.close,
-	})
-	return k
+// kept is what the keeper knows of a lease. Guarded by the keeper's lock.
+type kept struct {
+	spoke                  // when to check it next
+	extendAt time.Duration // when to extend it, never if it is not to be extended
+	present  bool
 }
 
-// nextExtension is when to extend a lease next that has so much validity left.
-func (k *leaseKeeper) nextExtension(left time.Duration, failed bool) time.Duration {
-	return k.pace.Next(k.c.reader.Now().Mono, left, failed)
+// lookAgainAtEnd is when to look again at a lease that should have ended.
+const lookAgainAtEnd = 20 * time.Millisecond
+
+func newKeeper(c *core) *keeper {
+	return &keeper{c: c, armed: never, wake: make(chan struct{}, 1)}
+}
+
+// watch has the lease ended at its deadline, and extended at that time, unless that is never. The
+// background counts it until it has ended.
+func (k *keeper) watch(l *Lease, extendAt time.Duration) {
+	k.c.background.add()
+	k.start.Do(func() { k.c.background.spawnStanding(k.run) })
+	now := k.c.reader.Now().Mono
+	look := lookAgain(l.leftNow())
+	k.mu.Lock()
+	// Invariant: the goroutine sees every lease that is added, or none is added. It was
+	// started before this, unless the Coordinator was closed before.
+	if k.closed || k.c.closed() {
+		k.mu.Unlock()
+		go func() {
+			defer k.c.background.finish()
+			k.close([]*Lease{l})
+		}()
+		return
+	}
+	l.kept.present = true
+	// extendAt may have been called already, beside the first look at a context.
+	l.kept.extendAt = min(l.kept.extendAt, extendAt)
+	k.addLocked(l, now, now+look)
+	k.wakeLocked(l.kept.due, now)
+	k.mu.Unlock()
+	// It may have ended before it was added.
+	if l.hasEnded() {
+		k.remove(l)
+	}
+}
+
+// addLocked has a lease looked at when it is due for an extension, or before that.
+func (k *keeper) addLocked(l *Lease, now, due time.Duration) {
+	k.leases.add(l, min(due, l.kept.extendAt), now)
+}
+
+// remove is called when a lease has ended.
+func (k *keeper) remove(l *Lease) {
+	k.mu.Lock()
+	present := l.kept.present
+	if present && l.kept.in {
+		k.leases.remove(l)
+	}
+	l.kept.present = false
+	k.mu.Unlock()
+	if present {
+		k.c.background.finish()
+	}
+}
+
+// extendAt has a lease that is watched extended at that time.
+func (k *keeper) extendAt(l *Lease, at time.Duration) {
+	now := k.c.reader.Now().Mono
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.kept.extendAt = at
+	if l.kept.present && l.kept.in && at < l.kept.due {
+		k.leases.remove(l)
+		k.addLocked(l, now, at)
+		k.wakeLocked(at, now)
+	}
+}
+
+// wakeLocked wakes the goroutine if it would look too late.
+func (k *keeper) wakeLocked(due, now time.Duration) {
+	if due >= k.armed {
+		return
+	}
+	k.armed, k.pause = due, due-now
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// run looks at each lease when it is due, until the Coordinator is closed. It reads the clocks only
+// when a lease is due, and before it starts anything: so how often they are read does not depend
+// on the scheduler, and a simulation can stop at each reading.
+func (k *keeper) run() {
+	var timer <-chan time.Time
+	for {
+		select {
+		case <-timer:
+			over, extend, pause := k.look()
+			if timer = nil; pause < never {
+				timer = k.c.clock.After(pause)
+			}
+			for _, l := range over {
+				k.c.background.spawn(func() { l.Validity() }) // which ends it
+			}
+			if len(extend) > 0 {
+				k.c.background.spawn(func() { k.extend(extend) })
+			}
+		case <-k.wake:
+			k.mu.Lock()
+			pause := k.pause
+			k.mu.Unlock()
+			timer = k.c.clock.After(pause)
+		case <-k.c.background.closing:
+			k.mu.Lock()
+			k.closed = true
+			all := k.leases.clear()
+			k.mu.Unlock()
+			k.close(all)
+			return
+		}
+	}
+}
+
+// look looks at the leases that are due. It returns those that are over, those that are to be
+// extended, and the time until the next lease is due.
+func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
+	now := k.c.reader.Now().Mono
+	k.mu.Lock()
+	due := k.leases.take(now)
+	k.mu.Unlock()
+	// Without the lock, because each lease has a lock of its own.
+	left := make([]time.Duration, len(due))
+	for i, l := range due {
+		left[i] = l.leftNow()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, l := range due {
+		if !l.kept.present {
+			continue
+		}
+		switch {
+		case left[i] <= 0:
+			over = append(over, l)
+			// Unless it is valid again by then: an extension was just won, or a wall clock that
+			// was set forward is set back.
+			k.leases.add(l, min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt)), now)
+			continue
+		case l.kept.extendAt <= now:
+			l.kept.extendAt = never
+			extend = append(extend, l)
+		}
+		k.addLocked(l, now, now+lookAgain(left[i]))
+	}
+	k.armed = k.leases.next()
+	if k.armed == never {
+		return over, extend, never
+	}
+	//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
+	return over, extend, max(0, k.armed-k.c.reader.Now().Mono)
+}
+
+// lookAgain is after how long to check a validity again of which so much is left.
+func lookAgain(left time.Duration) time.Duration {
+	const least = 20 * time.Millisecond
+	//guard:context-after-suspension  a lease's end is noticed even if timers stood still while the machine was suspended
+	return min(left, max(left/4, least))
 }
 
 // extend extends leases that are due together, and has each extended again.
-func (k *leaseKeeper) extend(leases []*Lease) {
+func (k *keeper) extend(leases []*Lease) {
 	free := leases[:0]
 	for _, l := range leases {
 		if l.tryExtension() {
@@ -48,7 +202,7 @@ func (k *leaseKeeper) extend(leases []*Lease) {
 			continue
 		}
 		// The holder extends it, or hands it off. The others don't wait for that.
-		k.c.background.Go(func() {
+		k.c.background.spawn(func() {
 			if l.enterExtension(context.Background()) == nil {
 				k.extendEntered([]*Lease{l})
 			}
@@ -58,7 +212,7 @@ func (k *leaseKeeper) extend(leases []*Lease) {
 }
 
 // extendEntered is extend, when no other extension of these leases is under way.
-func (k *leaseKeeper) extendEntered(leases []*Lease) {
+func (k *keeper) extendEntered(leases []*Lease) {
 	decided := make(chan *extension, len(leases))
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
@@ -67,7 +221,7 @@ func (k *leaseKeeper) extendEntered(leases []*Lease) {
 			l.leaveExtension()
 			continue
 		}
-		e, err := l.newExtension(l.parent, l.terms.TTL, 0, k.pace.Patience(left), decided)
+		e, err := l.newExtension(l.parent, l.terms.TTL, 0, k.patience(left), decided)
 		if e == nil {
 			k.extended(l, err)
 			continue
@@ -85,16 +239,60 @@ func (k *leaseKeeper) extendEntered(leases []*Lease) {
 }
 
 // extended takes in the end of an extension.
-func (k *leaseKeeper) extended(l *Lease, err error) {
+func (k *keeper) extended(l *Lease, err error) {
 	l.leaveExtension()
 	if left := l.Validity(); left > 0 {
-		k.ExtendAt(l, k.nextExtension(left, err != nil))
+		k.extendAt(l, k.nextExtension(left, err != nil))
 	}
+}
+
+// nextExtension is when to extend a lease next that has so much validity left. It may be brought
+// forward, to go out together with others. That saves most of its cost: an exchange with a server
+// costs more than dozens of extensions in it.
+func (k *keeper) nextExtension(left time.Duration, failed bool) time.Duration {
+	now := k.c.reader.Now().Mono
+	due := now + k.pauseBefore(left, failed)
+	if failed {
+		return due
+	}
+	together := min(10*time.Millisecond, left/64)
+	return max(due.Truncate(max(1, together)), now+left/6)
+}
+
+// pauseBefore is the pause before the next extension of a lease that has so much validity left.
+//
+// Leases that were taken together must not be extended together each time. So the pauses are
+// random: at least a sixth of the validity, and up to a third. After an extension that failed
+// up to a quarter of what is left is added.
+//
+// A repeated extension adds to the servers' load, which may be too high already. So the next
+// try begins an InstanceTimeout or more after one that failed. By then its requests were answered or
+// have timed out, so that at most one extension of a lease is under way at each instance. Only
+// in the last two timeouts are the pauses shorter.
+func (k *keeper) pauseBefore(left time.Duration, failed bool) time.Duration {
+	const least = time.Millisecond
+	//guard:extensions-spread  leases that were taken together are extended at different times
+	pause := left/3 - k.c.random.jitter(left/6)
+	if failed {
+		//guard:extensions-spaced  an extension isn't repeated while the one before may be under way
+		pause = min(k.c.cfg.InstanceTimeout, left/2) + k.c.random.jitter(left/4)
+	}
+	return max(pause, least)
+}
+
+// patience is the timeout of an extension by KeepAlive: an InstanceTimeout or, while much validity is
+// left, up to four. A late answer to an extension is as good as an early one, because the new
+// validity counts from before it was sent. And another try would cost slow servers a second
+// extension.
+func (k *keeper) patience(left time.Duration) time.Duration {
+	timeout := k.c.cfg.InstanceTimeout
+	//guard:late-extensions-count  a keep-alive uses the answers of servers that are late
+	return max(timeout, min(4*timeout, left/8))
 }
 
 // close ends leases because the Coordinator is closed. Their contexts end before any hook is
 // called.
-func (k *leaseKeeper) close(leases []*Lease) {
+func (k *keeper) close(leases []*Lease) {
 	ended := leases[:0]
 	for _, l := range leases {
 		l.mu.Lock()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/internal/keeper"
 )
 
 // Lease is a lock that was taken for a limited time. It is safe for concurrent use. A nil or zero
@@ -43,7 +42,7 @@ type Lease struct {
 	keep     time.Duration   // the least TTL of an extension, see Keep
 	own      context.Context
 
-	kept keeper.Entry[*Lease] // guarded by the keeper's lock
+	kept kept // guarded by the keeper's lock
 
 	done chan struct{} // closed when it has ended; made at its first use, because most leases need none
 
@@ -62,7 +61,7 @@ func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 func makeLease(c *Coordinator, detached context.Context, h *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
 	return &Lease{
 		state: h, token: token, terms: terms, acquired: start,
-		parent: detached, kept: keeper.NewEntry[*Lease](),
+		parent: detached, kept: kept{extendAt: never},
 		start:  start,
 		length: c.cfg.Drift.Validity(terms.TTL, 0),
 	}
@@ -319,7 +318,7 @@ func (l *Lease) endEach(ends []*leaseContext, why error) {
 	for _, ctx := range ends {
 		ctx.end(why)
 	}
-	l.state.c.keeper.Remove(l)
+	l.state.c.keeper.remove(l)
 }
 
 // reportLoss notifies the wait queue and the hook, unless the lease ended by its holder's will.
@@ -365,7 +364,7 @@ func (l *Lease) watchAndExtend(at time.Duration) (first bool) {
 	l.watched = true
 	l.mu.Unlock()
 	if first {
-		l.state.c.keeper.Watch(l, at)
+		l.state.c.keeper.watch(l, at)
 	}
 	return first
 }

@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +12,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum/internal/admission"
-	"github.com/redquorum/redlock/quorum/internal/background"
-	"github.com/redquorum/redlock/quorum/internal/cleanup"
 	"github.com/redquorum/redlock/quorum/internal/quarantine"
-	"github.com/redquorum/redlock/quorum/internal/registry"
-	"github.com/redquorum/redlock/quorum/internal/serverclock"
-	"github.com/redquorum/redlock/quorum/internal/turns"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -30,43 +23,45 @@ type member struct {
 	inst      wire.Instance
 	connector wire.Connector // nil if inst is none
 	name      string
+	index     int // among the members
 
 	clock      clock.Clock
 	reader     *drift.Reader
-	background *background.Group
+	background *background
 	timeout    time.Duration
 	hooks      *Hooks
-	servers    *registry.Registry
-	cleanup    *cleanup.Queue
+	servers    *registry
+	cleanup    *cleanup
 
 	silent        atomic.Bool // its last request had no answer, or failed
-	serverClock   serverclock.Clock
+	serverClock   serverClock
 	cannotNotify  atomic.Bool // its server said so when it was probed last
 	watchRestarts bool
 	watchClock    bool
 
 	mu             sync.Mutex
-	inFlight       admission.InFlight
+	inFlight       inFlight
 	quarantine     quarantine.State
 	monitor        drift.Monitor
 	jump           drift.Jump    // the last one, by 0 if there was none
 	jumped         time.Duration // when it was found, by the monotonic clock
 	everywhere     func(now drift.Instant) bool
 	probed         bool
-	probes         int          // that were answered
-	turns          *turns.Queue // of the goroutines that want to probe the server
-	unfit          error        // what the last probe found that rules out any vote: a duplicate, a replica
+	probes         int       // that were answered
+	probing        bool      // a goroutine probes the server
+	probers        []*prober // the others that want to, in the order of arrival
+	unfit          error     // what the last probe found that rules out any vote: a duplicate, a replica
 	hiddenReported bool
 	policyReported string // the eviction policy that Hooks.Unprotected was last called for
 }
 
 // newMember makes a member. The length is that of a quarantine.
-func newMember(c *core, inst wire.Instance, servers *registry.Registry, length time.Duration) *member {
+func newMember(c *core, index int, inst wire.Instance, servers *registry, length time.Duration) *member {
 	m := &member{
-		inst: inst, name: inst.Name(),
+		inst: inst, name: inst.Name(), index: index,
 		clock: c.clock, reader: c.reader, background: c.background, timeout: c.cfg.InstanceTimeout, hooks: &c.cfg.Hooks,
 		servers:       servers,
-		inFlight:      admission.InFlight{Most: c.cfg.MaxInFlight},
+		inFlight:      inFlight{most: c.cfg.MaxInFlight},
 		watchRestarts: c.cfg.RestartQuarantine == On,
 		watchClock:    c.cfg.ClockMonitor == On,
 		//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
@@ -77,16 +72,7 @@ func newMember(c *core, inst wire.Instance, servers *registry.Registry, length t
 	}
 	m.connector, _ = inst.(wire.Connector)
 	m.everywhere = c.jumpedEverywhere
-	m.turns = &turns.Queue{Owner: &m.mu, Reader: m.reader}
-	m.cleanup = cleanup.New(cleanup.Config{
-		Delete: func(key string, also []string, value string) wire.Vote {
-			//guard:pending-delete-of-all  a pending delete is about all keys of the lease
-			return m.ask(context.Background(), wire.Request{Op: wire.Release, Key: key, Also: also, Value: value}).Vote
-		},
-		Permanent: permanent,
-		Clock:     c.clock, Reader: c.reader, Group: c.background,
-		Max: c.cfg.MaxPendingDeletes, Window: length,
-	})
+	m.cleanup = &cleanup{m: m, most: c.cfg.MaxPendingDeletes, window: length, wake: make(chan struct{}, 1)}
 	return m
 }
 
@@ -115,14 +101,14 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 	answer := make(chan Ballot, 1)
 	send(m.timeout, wire.ReceiverFunc(func(vote wire.Vote) {
 		ballot := m.answered(vote, m.timeout, sent, m.reader.Now())
-		m.leave()
+		m.ended()
 		answer <- ballot
 	}))
 	select {
 	case ballot := <-answer:
 		return ballot
 	case <-ctx.Done():
-		m.background.Go(func() { <-answer }) // soon: it is under the timeout
+		m.background.spawn(func() { <-answer }) // soon: it is under the timeout
 		return Ballot{Instance: m.name, Vote: wire.Vote{Err: interrupted(ctx)}}
 	}
 }
@@ -142,9 +128,10 @@ func (m *member) connect(ctx context.Context) error {
 	return err
 }
 
-func (m *member) leave() {
+// ended takes off one request in flight.
+func (m *member) ended() {
 	m.mu.Lock()
-	m.inFlight.Leave()
+	m.inFlight.n--
 	m.mu.Unlock()
 }
 
@@ -152,13 +139,13 @@ func (m *member) leave() {
 // error says why the request is not admitted.
 func (m *member) admit(op wire.Op, use use, now drift.Instant) (s standing, err error) {
 	if use == newVote {
-		if err := m.cleanup.Full(); err != nil {
+		if err := m.cleanup.full(); err != nil {
 			return standing{}, err
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.inFlight.Enter(op); err != nil {
+	if err := m.inFlight.enter(op); err != nil {
 		return standing{}, err
 	}
 	if use == uncounted {
@@ -318,9 +305,9 @@ func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received 
 		ballot.Vote.Err = m.hideTimeout(vote.Err, timeout)
 		return ballot
 	}
-	m.serverClock.Learn(vote.Clock, sent, received)
+	m.serverClock.learn(vote.Clock, sent, received)
 	m.observe(vote.Clock, sent, received)
-	m.cleanup.Answered(received.Mono)
+	m.cleanup.answered(received.Mono)
 	return ballot
 }
 
@@ -423,124 +410,4 @@ func (m *member) reportQuarantine(v quarantine.Verdict) {
 	if err := quarantineError(v); err != nil && m.hooks.Quarantined != nil {
 		m.hooks.Quarantined(QuarantineEvent{Instance: m.name, Err: err})
 	}
-}
-
-// known returns the standing, and probes the server first if that is not known. shared says that
-// a probe by another goroutine, under way now, also serves if it finds that the server is unfit.
-func (m *member) known(ctx context.Context, shared bool) (standing, error) {
-	for {
-		m.mu.Lock()
-		if s := m.standingLocked(m.reader.Now()); s.known {
-			m.mu.Unlock()
-			return s, nil
-		}
-		before := m.probes
-		t := m.turns.Enter(func(now drift.Instant) bool {
-			return m.standingLocked(now).known || shared && m.probes != before
-		})
-		m.mu.Unlock()
-		mine, err := t.Wait(ctx)
-		if mine {
-			_, err = m.probe(ctx)
-		}
-		if err != nil {
-			return standing{}, err
-		}
-		m.mu.Lock()
-		unfit := m.unfit
-		m.mu.Unlock()
-		if unfit != nil && (mine || shared) {
-			return standing{}, unfit
-		}
-	}
-}
-
-// answeredBy notes that another server answered, or another run of it. It must be probed
-// before a vote counts again.
-func (m *member) answeredBy(other *wire.RunError) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.quarantine.AnsweredBy(other) {
-		m.probed = false
-	}
-}
-
-// forget demands a new probe before a vote counts again.
-func (m *member) forget() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.probed = false
-}
-
-// identify sends a probe of its own, after those under way, and returns the answer.
-func (m *member) identify(ctx context.Context) (wire.Identity, error) {
-	m.mu.Lock()
-	t := m.turns.Enter(func(drift.Instant) bool { return false })
-	m.mu.Unlock()
-	if _, err := t.Wait(ctx); err != nil {
-		return wire.Identity{}, fmt.Errorf("it can't be asked who it is: %w", err)
-	}
-	return m.probe(ctx)
-}
-
-// probe asks the server who it is and takes in the answer. It ends the turn that its caller
-// has taken.
-func (m *member) probe(ctx context.Context) (wire.Identity, error) {
-	//guard:probe-keeps-its-turn  a probe's turn ends after its answer was taken in
-	defer m.turns.End()
-	sent := m.reader.Now()
-	m.mu.Lock()
-	before := m.quarantine.Known(sent)
-	m.mu.Unlock()
-	id, err := m.inst.Probe(ctx, before)
-	received := m.reader.Now()
-	if err != nil {
-		return id, fmt.Errorf("it can't be asked who it is: %w", err)
-	}
-
-	m.mu.Lock()
-	var verdict quarantine.Verdict
-	m.unfit = nil
-	if m.watchRestarts {
-		server := cmp.Or(id.RunID, id.ReplID)
-		// The claim comes before probed is set: of two members that are one server only
-		// one ever votes, whichever was first.
-		if other := m.servers.Claim(server, m.name); other != "" {
-			m.unfit = &DuplicateError{Instance: m.name, Other: other, RunID: server}
-		}
-		if err := roleError(id); err != nil {
-			//guard:masters-vote  a replica doesn't vote, writable or not
-			m.unfit = err
-		}
-		if m.quarantine.RunID() != id.RunID {
-			// The clock of another machine is not this clock after a jump.
-			m.monitor = drift.Monitor{MaxRate: m.monitor.MaxRate, Tolerance: m.monitor.Tolerance}
-		}
-		verdict = m.quarantine.Identify(id, sent, received)
-	}
-	m.probed = true
-	m.probes++
-	//guard:hidden-is-told  the user is told of a server that hides its run
-	hidden := m.watchRestarts && m.unfit == nil && !m.hiddenReported && id.Run() == ""
-	m.hiddenReported = m.hiddenReported || hidden
-	policy := ""
-	if evicts(id) {
-		policy = id.Eviction
-	}
-	//guard:eviction-is-told  the user is told of a server that may drop locks
-	evicting := policy != "" && policy != m.policyReported
-	m.policyReported = policy
-	m.mu.Unlock()
-
-	m.cannotNotify.Store(id.CannotNotify)
-	m.reportQuarantine(verdict)
-	if hidden && m.hooks.Unprotected != nil {
-		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
-	}
-	if evicting && m.hooks.Unprotected != nil {
-		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Eviction: policy})
-	}
-	m.serverClock.Learn(id.Clock, sent, received)
-	m.observe(id.Clock, sent, received)
-	return id, nil
 }

@@ -83,7 +83,7 @@ func (l *Lease) free(ctx context.Context) error {
 			return
 		default:
 		}
-		c.background.Go(func() {
+		c.background.spawn(func() {
 			//guard:hung-queue-is-not-awaited  the next waiter of a process waits for the instance with the queue for a timeout at most
 			select {
 			case <-notified:
@@ -102,7 +102,7 @@ func (c *core) discard(l *Lease) {
 	l.mu.Unlock()
 	l.end(ErrReleased)
 	if !l.handOver() {
-		c.background.Go(func() { _ = l.free(context.Background()) }) // failed deletes stay pending
+		c.background.spawn(func() { _ = l.free(context.Background()) }) // failed deletes stay pending
 	}
 }
 
@@ -191,8 +191,7 @@ func (h *valueState) letIn(i int) {
 }
 
 func (d *deletion) run() {
-	//guard:delete-all-keys  a release deletes all keys of a lease
-	d.quiet = wire.Request{Op: wire.Release, Key: d.state.key, Also: d.state.also, Value: d.state.value}
+	d.quiet = d.state.deleteRequest()
 	d.notifying = d.quiet
 	d.notifying.Notify = true
 	d.state.release()
@@ -216,9 +215,9 @@ func (d *deletion) firstRequest(i int) (*wire.Request, use) {
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
 	h := d.state
-	if after := h.note(i, wire.Release, ballot.Vote); !after.Absent() {
+	if !h.note(i, wire.Release, ballot.Vote).Absent() {
 		//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
-		h.c.members[i].cleanup.Add(h.key, h.also, h.value, after)
+		h.c.members[i].cleanup.add(h)
 	}
 	d.report(i, ballot.Vote.Notified)
 }

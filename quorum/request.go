@@ -192,7 +192,7 @@ func (e *request) probeAfter(ballot Ballot, received drift.Instant) {
 
 func (e *request) end(ballot Ballot) {
 	ballot.Instance = e.m.name
-	e.m.leave()
+	e.m.ended()
 	e.handler.replied(ballot)
 }
 

@@ -10,8 +10,6 @@ import (
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/internal/majority"
-	"github.com/redquorum/redlock/quorum/internal/rendezvous"
-	"github.com/redquorum/redlock/quorum/internal/serverclock"
 	"github.com/redquorum/redlock/quorum/internal/settlement"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -91,14 +89,6 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 	return ballots
 }
 
-// clockOf is the clock of instance i, nil if the instance doesn't answer.
-func (c *core) clockOf(i int) *serverclock.Clock {
-	if m := c.members[i]; !m.silent.Load() {
-		return &m.serverClock
-	}
-	return nil
-}
-
 // roundOptions say how a round is run.
 type roundOptions struct {
 	oneFirst bool        // ask one instance, and the others only if it grants
@@ -119,7 +109,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	hooks := &c.cfg.Hooks
 	opts.split, opts.kept = false, nil
 	asked := c.reader.Now()
-	sample, err := c.admission.Enter(asked)
+	sample, err := c.admission.enter(asked)
 	if err != nil {
 		return nil, c.notAdmitted(ctx, all, try, asked, err)
 	}
@@ -128,10 +118,10 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 		// Also after a panic in a hook, because the caller may recover, as net/http does.
 		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way
 		if !left {
-			c.admission.Leave(sample, false, false, asked)
+			c.admission.end(sample, false, false, asked)
 		}
 	}()
-	digits, err := c.random.Digits()
+	digits, err := c.random.digits()
 	if err != nil {
 		return nil, c.roundError(wire.Acquire, all, err)
 	}
@@ -146,7 +136,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	r.order = opts.order
 	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
 	if r.cmd.Fence.On {
-		r.cmd.Fence.Token = serverclock.Start(len(c.members), c.clockOf, c.majority.Q, start, min(c.cfg.ahead(), c.cfg.InstanceTimeout)/2)
+		r.cmd.Fence.Token = c.startToken(start)
 	}
 	interrupt := r.run(ctx, opts.oneFirst, start)
 
@@ -154,7 +144,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	//guard:round-time-counts  the time that a round took is taken off the validity
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
-	c.admission.Leave(sample, verdict == nil, verdict == nil || verdict == ErrTaken, now)
+	c.admission.end(sample, verdict == nil, verdict == nil || verdict == ErrTaken, now)
 	left = true
 
 	end := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
@@ -167,7 +157,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 		if opts.contends && verdict == ErrTaken {
 			seen = c.tell(opts.deciders, roundErr.Votes)
 		}
-		if opts.split = seen != settled; seen == mine && c.mayReplace() {
+		if opts.split = seen != settled; seen == mine {
 			opts.kept = r
 			defer r.deleteUnless(&returned)
 		} else {
@@ -252,7 +242,7 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 // one answers. If a round was split between several clients, only one of them passes this, and
 // the next round isn't split again. done says that the answer decided the round.
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
-	for _, i := range rendezvous.Order(r.order, len(r.c.members), r.c.instance) {
+	for _, i := range r.c.inOrder(r.order) {
 		voted := make(chan struct{})
 		r.part(i).voted = voted
 		r.ask(i, drift.Instant{})
@@ -280,7 +270,7 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 		return nil
 	case <-ctx.Done():
 		return ErrInterrupted
-	case <-r.c.background.Closing():
+	case <-r.c.background.closing:
 		return ErrClosed
 	}
 }
@@ -554,7 +544,7 @@ func (r *round) rollBack(ctx context.Context) {
 		case <-deleted:
 		case <-ctx.Done():
 			return
-		case <-r.c.background.Closing():
+		case <-r.c.background.closing:
 			return
 		}
 	}

@@ -223,6 +223,33 @@ func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
 	}
 }
 
+// A late vote below the token doesn't show that the instance has the token. Where the raise is lost,
+// an extension puts the token back.
+func TestStragglerBelowTheTokenIsGivenIt(t *testing.T) {
+	play(t, 5, func(f *fixture) {
+		f.warm()
+		f.counters(30, 30, 30, 5, 30)
+		f.lag(5*ms, 3)
+		f.servers[3].SetFate(func(cmd wire.Request) quorumtest.Fate {
+			switch cmd.Op {
+			case wire.Acquire:
+				return quorumtest.Fate{After: 5 * ms}
+			case wire.Raise:
+				return quorumtest.Fate{End: quorumtest.LoseRequest}
+			}
+			return quorumtest.Fate{}
+		})
+		lease := f.acquire("k")
+		require.NoError(t, f.Settle(f.ctx))
+		require.Equal(t, 1, f.count(3, wire.Acquire)-1, "which answered late")
+		require.Less(t, f.servers[3].Counter("k"), lease.Token())
+		require.NoError(t, lease.Extend(f.ctx))
+		require.NoError(t, f.Settle(f.ctx))
+		assert.Equal(t, 1, f.count(3, wire.Restore))
+		assert.Equal(t, lease.Token(), f.servers[3].Counter("k"))
+	})
+}
+
 // A missing counter starts from the server's clock, so servers that lost everything still give
 // larger tokens.
 func TestTokensRiseThoughAllDataIsLost(t *testing.T) {

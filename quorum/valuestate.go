@@ -67,7 +67,7 @@ func newValueState(c *core, keys keys, value string) *valueState {
 // background group counts the work until it has ended. now is as in work.begin: reading the
 // clocks once for all instances saves a good part of the cost of a poll.
 func (h *valueState) queue(i int, w work, now drift.Instant) {
-	h.c.background.Add()
+	h.c.background.add()
 	h.mu.Lock()
 	s := &h.slots[i]
 	s.unfinished++
@@ -97,7 +97,7 @@ func (h *valueState) ended(i int) {
 	if next != nil {
 		next.begin(drift.Instant{})
 	}
-	h.c.background.Finish()
+	h.c.background.finish()
 }
 
 // won keeps the round with which the value was won, until all its votes are in: the last of
@@ -199,6 +199,12 @@ func (h *valueState) needsRestore(i int) bool {
 	return !h.released && (!h.slots[i].presence.There || !h.slots[i].token)
 }
 
+// deleteRequest is the request to delete the value.
+func (h *valueState) deleteRequest() wire.Request {
+	//guard:delete-all-keys  a release deletes all keys of a lease
+	return wire.Request{Op: wire.Release, Key: h.key, Also: h.also, Value: h.value}
+}
+
 // release notes that a release is queued.
 func (h *valueState) release() {
 	h.mu.Lock()
@@ -248,7 +254,7 @@ func (a *abandonment) begin(drift.Instant) {
 	h := a.state
 	//guard:sender-cleans-up  the sender deletes a key of its own that arrives after the hand-off
 	if known := h.presence(a.i); known.Unanswered > 0 && !known.There {
-		h.c.members[a.i].cleanup.Add(h.key, h.also, h.value, known)
+		h.c.members[a.i].cleanup.add(h)
 	}
 	if a.missing.Add(-1) == 0 {
 		close(a.ended)

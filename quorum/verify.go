@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum/internal/advice"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -64,11 +63,7 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if ctx.Err() != nil {
 		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
 	}
-	clocks := make([]advice.Clock, len(report.Instances))
-	for i, r := range report.Instances {
-		clocks[i] = advice.Clock{Server: r.Name, Offset: r.ClockOffset, Uncertainty: r.ClockUncertainty}
-	}
-	report.Notes = advice.Servers(clocks, c.cfg.ahead())
+	report.Notes = remarksOnAll(report.Instances, c.cfg.ahead())
 	return report, report.join()
 }
 
@@ -150,7 +145,7 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		errs = append(errs, fmt.Errorf("it refuses votes now: %w", id.Refuses))
 	}
 	r.Err = errors.Join(errs...)
-	r.Notes = append(m.distance(), advice.Server(id, m.watchRestarts)...)
+	r.Notes = append(m.distance(), remarksOn(id, m.watchRestarts)...)
 	return r
 }
 

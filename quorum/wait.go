@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum/internal/pace"
-	"github.com/redquorum/redlock/quorum/internal/subscription"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -19,20 +17,20 @@ import (
 // process. So Terms.MaxTries means the same wherever the holder is. Without MaxTries only the
 // first look at each lock is counted, so that no waiter wakes only to count.
 type wait struct {
-	c           *Coordinator
-	key         string // that it waits for: of several the first in the way
-	all         keys   // that it acquires
-	began       drift.Instant
-	ctx         context.Context // the caller's, bounded by Terms.MaxWait
-	waiter      waiter
-	instance    int                  // the one with the queue that the waiter is in, if there is a keeper
-	keeper      *subscription.Keeper // of the subscription there, nil if it is not used
-	tries       int
-	notifiedTry int           // tries when a release last notified this waiter, see wasNotified and pause
-	notifiedAt  time.Duration // and the monotonic clock
-	split       bool          // the last round was split between clients
-	last        *RoundError   // of the last try
-	remains     *valueState   // the last round's value, which may still be on instances
+	c            *Coordinator
+	key          string // that it waits for: of several the first in the way
+	all          keys   // that it acquires
+	began        drift.Instant
+	ctx          context.Context // the caller's, bounded by Terms.MaxWait
+	waiter       waiter
+	instance     int           // the one with the queue that the waiter is in, if it has a subscription
+	subscription *subscription // that it uses there, nil if it uses none
+	tries        int
+	notifiedTry  int           // tries when a release last notified this waiter, see wasNotified and pause
+	notifiedAt   time.Duration // and the monotonic clock
+	split        bool          // the last round was split between clients
+	last         *RoundError   // of the last try
+	remains      *valueState   // the last round's value, which may still be on instances
 
 	here, elsewhere bool // see WaitEnd
 	part            bool // of an AcquireAny, which calls the hooks of waits itself
@@ -128,7 +126,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
 	opts.reserve, opts.order = w.reserve(), w.key
-	if w.remains != nil && w.c.mayReplace() && w.remains.mayRemain() {
+	if w.remains != nil && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
 	round := w.c.tryOnce
@@ -212,7 +210,7 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 		case <-w.waiter.news():
 		case <-w.ctx.Done():
 			return nil, opts, false
-		case <-w.c.background.Closing():
+		case <-w.c.background.closing:
 			return nil, opts, false
 		}
 	}
@@ -261,7 +259,7 @@ func heldFor(holder *Lease) time.Duration {
 	if left := holder.Validity(); left > 0 {
 		// In parts, as the lease's own watcher does: after a suspension the timer would be
 		// late.
-		return pace.LookAgain(left)
+		return lookAgain(left)
 	}
 	if holder.releasing() {
 		// Its deletes are under way, and would meet the requests of a round.
@@ -312,7 +310,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		case <-w.waiter.news():
 		case <-w.ctx.Done():
 			return roundOptions{}, false
-		case <-w.c.background.Closing():
+		case <-w.c.background.closing:
 			return roundOptions{}, false
 		}
 		// Also at the end of the pause: a notification may have come while the waiter queued.
@@ -349,15 +347,15 @@ func (w *wait) wasNotified() {
 // notify, and returns this process's position in the queue there.
 func (w *wait) subscribe() position {
 	at := w.c.queueInstance(w.key)
-	keeper := w.c.subscriptions[at]
-	if keeper != w.keeper {
+	s := w.c.subscriptions[at]
+	if s != w.subscription {
 		w.unsubscribe()
-		if keeper != nil {
-			keeper.Use()
+		if s != nil {
+			s.use()
 		}
-		w.instance, w.keeper = at, keeper
+		w.instance, w.subscription = at, s
 	}
-	if keeper == nil {
+	if s == nil {
 		at = -1
 	}
 	q := w.waiter.lock()
@@ -366,18 +364,18 @@ func (w *wait) subscribe() position {
 }
 
 func (w *wait) unsubscribe() {
-	if w.keeper != nil {
-		w.keeper.Leave()
+	if w.subscription != nil {
+		w.subscription.drop()
 	}
-	w.keeper = nil
+	w.subscription = nil
 }
 
 // address is the address to be notified at, empty if that isn't possible now.
 func (w *wait) address() string {
-	if w.keeper == nil {
+	if w.subscription == nil {
 		return ""
 	}
-	return w.keeper.Address()
+	return w.subscription.currentAddress()
 }
 
 // enqueue asks for a position in the queue; ok is false when the wait is over.
@@ -385,13 +383,13 @@ func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool
 	// Before the request is sent, because the notification may come before the answer.
 	w.c.dequeue(w.key, w.waiter.setPosition(position{Instance: w.instance, Address: address}))
 	select {
-	case answer := <-w.keeper.Enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield):
-		if !answer.Queued {
+	case answer := <-w.subscription.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield):
+		if answer != wire.Granted {
 			w.waiter.setPosition(position{})
 		}
-		return answer.Queued, answer.Free, true
+		return answer == wire.Granted, answer == wire.Refused, true
 	case <-w.ctx.Done():
-	case <-w.c.background.Closing():
+	case <-w.c.background.closing:
 	}
 	return false, false, false
 }
@@ -430,7 +428,7 @@ func (w *wait) pause(last *RoundError, notified bool) time.Duration {
 	if shift := max(w.tries-w.notifiedTry-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
 		bound = w.c.cfg.BackoffMin << shift
 	}
-	pause := w.c.random.Jitter(bound)
+	pause := w.c.random.jitter(bound)
 	if last == nil {
 		return pause
 	}

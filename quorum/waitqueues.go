@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/handoff"
 )
 
@@ -18,8 +17,8 @@ import (
 // Nothing here blocks or calls user code. A waiter's context belongs to the user, so the waiter
 // checks it, and not the goroutine that hands it a lease.
 type waitQueues struct {
-	reader *drift.Reader
-	rules  handoff.Rules
+	c     *core
+	rules handoff.Rules
 
 	mu      sync.Mutex
 	queues  map[string]*queue
@@ -53,11 +52,11 @@ type waiter struct {
 	notified bool          // since the last look; news reads it when it makes wake
 }
 
-func newWaitQueues(cfg *Config, reader *drift.Reader, polls bool) *waitQueues {
+func newWaitQueues(c *core) *waitQueues {
 	return &waitQueues{
-		reader: reader, queues: make(map[string]*queue), sweepAt: sweepLeast,
+		c: c, queues: make(map[string]*queue), sweepAt: sweepLeast,
 		// A waiter's round may last an InstanceTimeout, and the pause after it BackoffMax.
-		rules: handoff.Rules{Polls: polls, Long: cfg.BackoffMax + cfg.InstanceTimeout, Short: cfg.BackoffMin},
+		rules: handoff.Rules{Polls: !c.canNotify(), Long: c.cfg.BackoffMax + c.cfg.InstanceTimeout, Short: c.cfg.BackoffMin},
 	}
 }
 
@@ -152,7 +151,7 @@ func (w *waiter) leave(won bool) (handed *Lease) {
 func (l *waitQueues) held(lease *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.reader.Now().Mono
+	now := l.c.reader.Now().Mono
 	for key := range lease.state.each() {
 		q := l.queueLocked(key)
 		q.Acquired(lease, lease.token, now)
@@ -165,7 +164,7 @@ func (l *waitQueues) held(lease *Lease) {
 func (w *waiter) successors() int {
 	q := w.lock()
 	defer w.unlock()
-	return q.Successors(w.queues.reader.Now().Mono)
+	return q.Successors(w.queues.c.reader.Now().Mono)
 }
 
 // handOff hands the lease, which its holder has ended, to the first waiter. It reports false if
@@ -198,7 +197,7 @@ func (l *waitQueues) endTurn(lease *Lease) {
 	defer l.mu.Unlock()
 	for key := range lease.state.each() {
 		if q := l.queueOf(key, lease); q != nil && q.EndTurn(lease.brief()) {
-			q.Yield(l.reader.Now().Mono)
+			q.Yield(l.c.reader.Now().Mono)
 		}
 	}
 }
@@ -256,7 +255,7 @@ func (l *waitQueues) wanted(lease *Lease) bool {
 func (l *waitQueues) letIn(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queueLocked(key).LetIn(l.reader.Now().Mono)
+	l.queueLocked(key).LetIn(l.c.reader.Now().Mono)
 }
 
 // yields is how long the waiter lets other processes go first.
@@ -266,7 +265,7 @@ func (w *waiter) yields() time.Duration {
 	if !q.Yields() {
 		return 0 // without a look at the clocks
 	}
-	return q.StepBack(w.queues.reader.Now().Mono)
+	return q.StepBack(w.queues.c.reader.Now().Mono)
 }
 
 // refused notes a lost round.
@@ -278,7 +277,7 @@ func (w *waiter) refused(err *RoundError) {
 	}
 	q.lost = err
 	if errors.Is(err.Verdict, ErrTaken) {
-		q.Taken(w.queues.reader.Now().Mono)
+		q.Taken(w.queues.c.reader.Now().Mono)
 	}
 }
 
@@ -293,12 +292,12 @@ func (w *waiter) lastLost() *RoundError {
 func (w *waiter) setPosition(p position) (before position) {
 	q := w.lock()
 	defer w.unlock()
-	return q.SetPosition(p, w.queues.reader.Now().Mono)
+	return q.SetPosition(p, w.queues.c.reader.Now().Mono)
 }
 
-// notified takes in a notification. If no goroutine here waits for the key it calls passOn, under
-// the lock.
-func (l *waitQueues) notified(key string, instance int, passOn func()) {
+// notified takes in a notification at an address. If no goroutine here waits for the key, the process
+// gives up its position, which has the next one notified.
+func (l *waitQueues) notified(key string, instance int, address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if q := l.queues[key]; q != nil {
@@ -307,7 +306,7 @@ func (l *waitQueues) notified(key string, instance int, passOn func()) {
 			return
 		}
 	}
-	passOn()
+	l.c.subscriptions[instance].dequeue(key, address) // under the lock, see there
 }
 
 // changed notifies the waiters that use the subscription at an instance: it was opened, with
@@ -325,7 +324,7 @@ func (l *waitQueues) nowFor(q *queue) time.Duration {
 	if !q.Timed() {
 		return 0
 	}
-	return l.reader.Now().Mono
+	return l.c.reader.Now().Mono
 }
 
 // queueOf is the queue for a key of a lease that is this process's last on it, else nil.
@@ -359,7 +358,7 @@ func (l *waitQueues) dropLocked(key string, q *queue) {
 // sweepLocked removes queues that nothing else would ever remove: those of leases that expired
 // without a release, and those kept for other processes that were let in and didn't come.
 func (l *waitQueues) sweepLocked() {
-	now := l.reader.Now().Mono
+	now := l.c.reader.Now().Mono
 	for key, q := range l.queues {
 		if holder := q.Holder(); q.Waiting() == 0 && (holder == nil || holder.leftNow() <= 0) && q.Settled(now) {
 			delete(l.queues, key)

@@ -53,7 +53,6 @@ func TestInstancePassesCheck(t *testing.T) {
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]
 				w.logs = true
-				w.servers[0].data[0].exact = true
 				w.queue = nil // the test is the process
 				clk.Clock = p.clock
 				done := make(chan struct{})

@@ -15,11 +15,10 @@ import (
 type database struct {
 	*quorumtest.Data
 	scripts map[string]Script // by canonical text, beside those that are well known
-	exact   bool              // the library's commands do what scripts do, see execute
 }
 
 func newDatabase(scripts map[string]Script) database {
-	return database{Data: quorumtest.NewData(), scripts: scripts}
+	return database{quorumtest.NewData(), scripts}
 }
 
 // Redis's replies, verbatim.

@@ -205,18 +205,8 @@ func (s *server) run(r *request) wire.Vote {
 	id.Epoch = s.marks[w.places[c.place].name].Epoch(*id)
 	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
 		w.count(otherRun)
-		e := s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
-		if s.demoted || !data.usual(c.cmd, now) {
-			return wire.Vote{Err: other, Unsent: true}
-		}
-		change := s.changeOf(c, db)
-		set := data.spillElsewhere(c.cmd, now)
-		e.Change = s.changed(change, wire.Vote{})
-		s.append(entry{database: db, repeat: func(d database) { d.spillElsewhere(c.cmd, now) }}, c.link())
-		if set {
-			s.show(e, db, c.cmd.Key)
-		}
-		return wire.Vote{Err: other, Unsent: !set}
+		s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
+		return wire.Vote{Err: other, Unsent: true}
 	}
 	if s.demoted && c.cmd.Op != wire.Look && c.cmd.Op != wire.Tick {
 		s.answered(Answered, c, c.cmd.Op.String(), "failed replica")
@@ -231,8 +221,7 @@ func (s *server) run(r *request) wire.Vote {
 	if s.home != nil {
 		w.count(otherReached)
 	}
-	usual := data.usual(c.cmd, now)
-	vote := data.execute(c, now)
+	vote := data.RunFor(c.waiter, c.cmd, now)
 	granted := vote.Outcome == wire.Granted
 	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
 	e.Token, e.Change = vote.Token, s.changed(change, vote)
@@ -246,8 +235,8 @@ func (s *server) run(r *request) wire.Vote {
 			}
 		}
 	}
-	if granted && changes(c.cmd.Op) || usual || some { // which counts even if it is refused
-		s.append(entry{database: db, repeat: func(d database) { d.execute(c, now) }}, c.link())
+	if granted && changes(c.cmd.Op) || some {
+		s.append(entry{database: db, repeat: func(d database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Replaced {

@@ -108,20 +108,20 @@ var faults = map[string]struct {
 	"passes everything": {"Order", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		return nil
 	}}},
-	"refuses equal": {"Equal", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"refuses equal": {"Order", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if h := f.mark(r); h != 0 && t == h {
 			return &fencing.StaleError{Resource: r, Token: t, Highest: h}
 		}
 		return f.right(ctx, r, t)
 	}}},
-	"drops the mark when it refuses": {"RefusalChangesNothing", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"drops the mark when it refuses": {"Refusals", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		err := f.right(ctx, r, t)
 		if err != nil && t < f.mark(r) && t != 0 {
 			f.raise(r, t)
 		}
 		return err
 	}}},
-	"admit leaves no mark": {"LateReaderWithAdmit", &flawed{
+	"admit leaves no mark": {"TwoVerbsOneMark", &flawed{
 		see: (*flawed).right,
 		admit: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 			if f.mark(r) > t {
@@ -130,19 +130,19 @@ var faults = map[string]struct {
 			return fencing.Validate(r, t)
 		},
 	}},
-	"takes the zero token": {"NoToken", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"takes the zero token": {"Refusals", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if t == 0 {
 			return nil
 		}
 		return f.right(ctx, r, t)
 	}}},
-	"takes any size": {"TooBig", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"takes any size": {"Refusals", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if t > fencing.MaxToken {
 			return nil
 		}
 		return f.right(ctx, r, t)
 	}}},
-	"counts in 32 bits": {"Largest", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"counts in 32 bits": {"Order", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if t > 1<<40 && f.mark(r) > t {
 			return nil
 		}
@@ -183,7 +183,7 @@ var faults = map[string]struct {
 	"folds case": {"NamesAreBytes", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		return f.right(ctx, strings.ToLower(r), t)
 	}}},
-	"takes the empty name": {"BadResource", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
+	"takes the empty name": {"Refusals", &flawed{see: func(f *flawed, ctx context.Context, r string, t fencing.Token) error {
 		if r == "" {
 			return nil
 		}

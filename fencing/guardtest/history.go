@@ -2,6 +2,7 @@ package guardtest
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -68,19 +69,19 @@ func judge(all []call) error {
 		case c.err == nil:
 			// Invariant: no call passes after a larger token has passed.
 			if p, ok := find(all, func(p call) bool { return p.end < c.begin && p.err == nil && p.token > c.token }); ok {
-				return &wentBack{earlier: p, later: c}
+				return fmt.Errorf("the mark went back: %v had ended before %v began", p, c)
 			}
 		case errors.As(c.err, &se):
 			// Invariant: a refusal shows a mark that some call had passed with, and
 			// no call that ended before it had seen a higher mark.
 			if _, ok := find(all, func(p call) bool { return p.begin < c.end && p.err == nil && p.token == se.Highest }); !ok || se.Highest <= c.token {
-				return &unexplained{c}
+				return fmt.Errorf("no mark explains the answer to %v", c)
 			}
 			if p, ok := find(all, func(p call) bool { return p.end < c.begin && p.seen() > se.Highest }); ok {
-				return &wentBack{earlier: p, later: c}
+				return fmt.Errorf("the mark went back: %v had ended before %v began", p, c)
 			}
 		default:
-			return &unexplained{c}
+			return fmt.Errorf("no mark explains the answer to %v", c)
 		}
 	}
 	return nil
@@ -102,4 +103,11 @@ func find(all []call, ok func(call) bool) (call, bool) {
 		}
 	}
 	return call{}, false
+}
+
+func (c call) String() string {
+	if c.err == nil {
+		return fmt.Sprintf("token %d [%d..%d] passed", uint64(c.token), c.begin, c.end)
+	}
+	return fmt.Sprintf("token %d [%d..%d] refused (%v)", uint64(c.token), c.begin, c.end, c.err)
 }

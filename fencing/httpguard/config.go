@@ -10,33 +10,6 @@ import (
 	"github.com/redquorum/redlock/fencing"
 )
 
-// Action is what the middleware does with the requests of a method.
-type Action int
-
-const (
-	// Check needs a token and checks it as for a write. It is the zero Action, so that
-	// unknown methods are guarded.
-	Check Action = iota
-	// Admit needs a token and shows it to the guard as a new holder's.
-	Admit
-	// AdmitIfSent shows the token if the request has one, for reads that not only
-	// holders make. A malformed or stale token is refused all the same.
-	AdmitIfSent
-)
-
-// String returns the name of the constant.
-func (a Action) String() string {
-	switch a {
-	case Check:
-		return "Check"
-	case Admit:
-		return "Admit"
-	case AdmitIfSent:
-		return "AdmitIfSent"
-	}
-	return fmt.Sprintf("Action(%d)", int(a))
-}
-
 // Config configures the middleware.
 type Config struct {
 	// Guard keeps the marks. Required.
@@ -63,16 +36,10 @@ type Config struct {
 	// If both questions are settled in front of this handler, pass AcceptAny.
 	Accept func(r *http.Request, resource string, t fencing.Token) error
 
-	// Methods has the actions of methods, in upper case as in HTTP. It adds to the
-	// default, which is AdmitIfSent for GET, HEAD and OPTIONS and
-	// Check for every other: {"GET": Admit} demands a token of readers also,
-	// {"GET": Check} is for a handler that writes on GET.
-	Methods map[string]Action
-
-	// RequireToken demands a token of every request: GET, HEAD and OPTIONS are
-	// Admit then, and AdmitIfSent is refused in Methods. Set it if only holders send
+	// RequireToken demands a token of every request. Otherwise GET, HEAD and OPTIONS may
+	// come without one, for reads that not only holders make. Set it if only holders send
 	// requests and a proxy could drop the header: without it, a holder's read passes
-	// although no token was shown.
+	// although no token was shown. Set it also for a handler that writes on GET.
 	RequireToken bool
 
 	// OnUnavailable, if set, is called with the reason of a response 503, and for
@@ -97,53 +64,24 @@ var (
 // its resource, or is for a resource that does not exist.
 func AcceptAny(*http.Request, string, fencing.Token) error { return nil }
 
-// validate returns the action of each method that has one other than Check.
-func (c Config) validate() (map[string]Action, error) {
+func (c Config) validate() error {
 	if isNil(c.Guard) {
-		return nil, fmt.Errorf("httpguard: Config.Guard is nil; pass the guard that keeps the marks")
+		return fmt.Errorf("httpguard: Config.Guard is nil; pass the guard that keeps the marks")
 	}
 	// Every Guard that was created by its package's New refuses this before it contacts
 	// its store.
-	if err := c.Guard.Check(context.Background(), "", 0); !errors.Is(err, fencing.ErrBadResource) && !errors.Is(err, fencing.ErrNoToken) {
-		return nil, fmt.Errorf("httpguard: Config.Guard cannot be used: shown no token, it answers %w", notRefused(err))
+	if err := c.Guard.Check(context.Background(), "", 0); err == nil {
+		return fmt.Errorf("httpguard: Config.Guard cannot be used: it lets no token pass, where fencing.ErrNoToken is wanted")
+	} else if !errors.Is(err, fencing.ErrBadResource) && !errors.Is(err, fencing.ErrNoToken) {
+		return fmt.Errorf("httpguard: Config.Guard cannot be used: shown no token, it answers %w", err)
 	}
 	if c.Resource == nil {
-		return nil, fmt.Errorf("httpguard: Config.Resource is nil; pass a function that names a request's resource")
+		return fmt.Errorf("httpguard: Config.Resource is nil; pass a function that names a request's resource")
 	}
 	if c.Accept == nil {
-		return nil, fmt.Errorf("httpguard: Config.Accept is nil; pass a function that decides who may show a token for which resource, or AcceptAny if that is decided before")
+		return fmt.Errorf("httpguard: Config.Accept is nil; pass a function that decides who may show a token for which resource, or AcceptAny if that is decided before")
 	}
-	reads := AdmitIfSent
-	if c.RequireToken {
-		//guard:http-readers-need-tokens  with RequireToken readers need a token, too
-		reads = Admit
-	}
-	methods := map[string]Action{http.MethodGet: reads, http.MethodHead: reads, http.MethodOptions: reads}
-	for method, a := range c.Methods {
-		if method == "" {
-			return nil, fmt.Errorf("httpguard: Config.Methods has an empty method; name one, as \"GET\"")
-		}
-		for _, b := range []byte(method) {
-			if b >= 'a' && b <= 'z' {
-				return nil, fmt.Errorf("httpguard: Config.Methods[%q] is in lower case and would match no request; methods are case-sensitive", method)
-			}
-		}
-		if a < Check || a > AdmitIfSent {
-			return nil, fmt.Errorf("httpguard: Config.Methods[%q] is %v, want Check, Admit or AdmitIfSent", method, a)
-		}
-		if a == AdmitIfSent && c.RequireToken {
-			return nil, fmt.Errorf("httpguard: Config.Methods[%q] is AdmitIfSent, but Config.RequireToken demands a token; want Check or Admit", method)
-		}
-		methods[method] = a
-	}
-	return methods, nil
-}
-
-func notRefused(err error) error {
-	if err == nil {
-		return errors.New("nothing, where fencing.ErrNoToken is wanted")
-	}
-	return err
+	return nil
 }
 
 // isNil reports whether v is nil, or an interface around a nil pointer, function

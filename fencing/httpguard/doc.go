@@ -32,7 +32,7 @@
 //
 // A fencing.Memory with a Limit refuses new resources when it is full, which is
 // answered with 503; known ones are served. Call Forget for resources that are
-// deleted for good, or set MemoryConfig.Retention. To repair a mark that is too
+// deleted for good. To repair a mark that is too
 // large, call the guard's Forget, from an operator's tool and never from a request.
 //
 // # The gap between the check and the write

@@ -11,20 +11,18 @@ import (
 // New returns a handler with a guard in front of next. The error names the invalid field of
 // c, or says that next is nil.
 func New(c Config, next http.Handler) (http.Handler, error) {
-	methods, err := c.validate()
-	if err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if isNil(next) {
 		return nil, fmt.Errorf("httpguard: the handler behind the guard is nil; pass the one that serves the resource")
 	}
-	return &handler{Config: c, methods: methods, next: next}, nil
+	return &handler{c, next}, nil
 }
 
 type handler struct {
 	Config
-	methods map[string]Action // Check for others; immutable
-	next    http.Handler
+	next http.Handler
 }
 
 // ServeHTTP calls Accept, then the guard, then the handler. The order matters:
@@ -49,11 +47,12 @@ type handler struct {
 // Accept accepts names that may be created.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", HeaderName)
-	action := h.methods[r.Method]
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 	t, err := Header(r.Header)
 	if err == nil {
-		err = h.show(r, action, t)
-	} else if action == AdmitIfSent && errors.Is(err, fencing.ErrNoToken) {
+		err = h.show(r, reads, t)
+		//guard:http-readers-need-tokens  with RequireToken readers need a token, too
+	} else if reads && !h.RequireToken && errors.Is(err, fencing.ErrNoToken) {
 		// A reader that is no holder. The server's own lease may be in the context of all its requests.
 		//guard:http-own-lease-hidden  a request without a token doesn't get the server's
 		h.next.ServeHTTP(w, r.WithContext(fencing.NewContext(r.Context(), 0)))
@@ -66,7 +65,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r.WithContext(fencing.NewContext(r.Context(), t)))
 }
 
-func (h *handler) show(r *http.Request, action Action, t fencing.Token) error {
+func (h *handler) show(r *http.Request, reads bool, t fencing.Token) error {
 	resource := h.Resource(r)
 	if err := fencing.Validate(resource, t); err != nil {
 		return err
@@ -76,13 +75,13 @@ func (h *handler) show(r *http.Request, action Action, t fencing.Token) error {
 	if err := h.Accept(r, resource, t); err != nil {
 		return &notAccepted{err}
 	}
-	if action == Check {
-		return h.Guard.Check(r.Context(), resource, t)
+	if reads {
+		return h.Guard.Admit(r.Context(), resource, t)
 	}
-	return h.Guard.Admit(r.Context(), resource, t)
+	return h.Guard.Check(r.Context(), resource, t)
 }
 
-// notAccepted responds to an error of Accept. Only ErrUnknown and ErrForbidden count: a
+// notAccepted is an error of Accept. Only ErrUnknown and ErrForbidden count: a
 // fencing error of Accept must not look like the guard's.
 type notAccepted struct{ err error }
 
@@ -96,45 +95,34 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		ahead   *fencing.AheadError
 		p       Problem
 	)
+	accepted := !errors.As(err, &refused)
 	switch {
-	case errors.As(err, &refused):
-		p = h.notAccepted(r, refused)
-	case errors.As(err, &stale):
+	case !accepted && errors.Is(err, ErrUnknown):
+		p = newProblem(http.StatusNotFound, "There is no such resource. The token was not shown.")
+	case !accepted && errors.Is(err, ErrForbidden):
+		p = newProblem(http.StatusForbidden, "This client may not show a token for the resource.")
+	case accepted && errors.Is(err, fencing.ErrStale):
 		p = newProblem(http.StatusConflict, "The token is stale: a later holder has arrived. Stop, and acquire the lock again.")
-		p.Token, p.Highest = stale.Token, stale.Highest
-	case errors.Is(err, fencing.ErrStale): // a guard that gives no details
-		p = newProblem(http.StatusConflict, "The token is stale: a later holder has arrived. Stop, and acquire the lock again.")
-	case errors.Is(err, fencing.ErrNoToken):
+		if errors.As(err, &stale) {
+			p.Token, p.Highest = stale.Token, stale.Highest
+		}
+	case accepted && errors.Is(err, fencing.ErrNoToken):
 		p = newProblem(http.StatusPreconditionRequired, "Send the token of the lease in the "+HeaderName+" header.")
-	case errors.Is(err, fencing.ErrAhead):
+	case accepted && errors.Is(err, fencing.ErrAhead):
 		p = newProblem(http.StatusBadRequest, "The token is further ahead of the clock than this server believes. Send the token of the lease unchanged.")
 		if errors.As(err, &ahead) {
 			p.Token, p.Limit = ahead.Token, ahead.Limit
 		}
 		h.report(r, err)
-	case errors.Is(err, fencing.ErrBadToken):
+	case accepted && errors.Is(err, fencing.ErrBadToken):
 		p = newProblem(http.StatusBadRequest, "Send one "+HeaderName+" header with a whole number from 1 to "+fencing.MaxToken.String()+".")
-	case errors.Is(err, fencing.ErrBadResource):
+	case accepted && errors.Is(err, fencing.ErrBadResource):
 		p = newProblem(http.StatusBadRequest, "The request does not name a resource that can be guarded.")
 	default:
-		p = h.unavailable(r, err)
+		p = newProblem(http.StatusServiceUnavailable, "The token could not be checked. Nothing was done; try again.")
+		h.report(r, err)
 	}
 	p.ServeHTTP(w, r)
-}
-
-func (h *handler) notAccepted(r *http.Request, err *notAccepted) Problem {
-	switch {
-	case errors.Is(err, ErrUnknown):
-		return newProblem(http.StatusNotFound, "There is no such resource. The token was not shown.")
-	case errors.Is(err, ErrForbidden):
-		return newProblem(http.StatusForbidden, "This client may not show a token for the resource.")
-	}
-	return h.unavailable(r, err)
-}
-
-func (h *handler) unavailable(r *http.Request, err error) Problem {
-	h.report(r, err)
-	return newProblem(http.StatusServiceUnavailable, "The token could not be checked. Nothing was done; try again.")
 }
 
 func (h *handler) report(r *http.Request, err error) {

@@ -32,9 +32,9 @@ type site struct {
 	reported []error       // the errors that OnUnavailable got
 }
 
-func newSite(t *testing.T, g fencing.Guard, methods map[string]httpguard.Action) *site {
+func newSite(t *testing.T, g fencing.Guard) *site {
 	t.Helper()
-	return configured(t, httpguard.Config{Guard: g, Methods: methods})
+	return configured(t, httpguard.Config{Guard: g})
 }
 
 func configured(t *testing.T, c httpguard.Config) *site {
@@ -89,7 +89,7 @@ func problem(t *testing.T, w *httptest.ResponseRecorder) httpguard.Problem {
 func TestWritesNeedAToken(t *testing.T) {
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "TRACE", "LOCK", "get"} {
 		t.Run(method, func(t *testing.T) {
-			s := newSite(t, new(fencing.Memory), nil)
+			s := newSite(t, new(fencing.Memory))
 			w := s.do(method, "/r")
 			assert.Equal(t, http.StatusPreconditionRequired, w.Code)
 			assert.Contains(t, problem(t, w).Detail, "Fencing-Token")
@@ -106,7 +106,7 @@ func TestWritesNeedAToken(t *testing.T) {
 }
 
 func TestStaleBody(t *testing.T) {
-	s := newSite(t, unbounded(t), nil)
+	s := newSite(t, unbounded(t))
 	top := fencing.MaxToken.String()
 	s.do("PUT", "/r", top)
 	w := s.do("PUT", "/r", "9007199254740990")
@@ -120,7 +120,7 @@ func TestStaleBody(t *testing.T) {
 func TestReads(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
 		t.Run(method, func(t *testing.T) {
-			s := newSite(t, new(fencing.Memory), nil)
+			s := newSite(t, new(fencing.Memory))
 			assert.Equal(t, http.StatusOK, s.do(method, "/r").Code, "a reader that is no holder")
 			assert.Zero(t, s.token)
 			assert.Equal(t, http.StatusOK, s.do(method, "/r", "34").Code)
@@ -130,29 +130,6 @@ func TestReads(t *testing.T) {
 			assert.Equal(t, http.StatusBadRequest, s.do(method, "/r", "x").Code)
 			assert.Equal(t, http.StatusOK, s.do(method, "/").Code, "without a token the name is not asked for")
 		})
-	}
-}
-
-// TestMethods: any action can be paired with any method, and each calls the guard's method of that
-// name.
-func TestMethods(t *testing.T) {
-	rec := &recorder{}
-	s := newSite(t, rec, map[string]httpguard.Action{
-		"GET": httpguard.Admit, "HEAD": httpguard.Check, "PUT": httpguard.AdmitIfSent, "REPORT": httpguard.Admit,
-	})
-	for _, c := range []struct {
-		method  string
-		without int
-		calls   string
-	}{
-		{"GET", 428, "Admit"}, {"HEAD", 428, "Check"}, {"PUT", 200, "Admit"}, {"REPORT", 428, "Admit"},
-		{"POST", 428, "Check"}, {"OPTIONS", 200, "Admit"},
-	} {
-		rec.calls = nil
-		assert.Equal(t, c.without, s.do(c.method, "/r").Code, c.method)
-		assert.Empty(t, rec.calls, "the guard is not asked about no token")
-		assert.Equal(t, 200, s.do(c.method, "/r", "5").Code, c.method)
-		assert.Equal(t, []string{c.calls + " r 5"}, rec.calls, c.method)
 	}
 }
 
@@ -180,7 +157,7 @@ func (g *recorder) call(verb, r string, t fencing.Token) error {
 }
 
 func TestMalformed(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
+	s := newSite(t, new(fencing.Memory))
 	for _, tokens := range [][]string{
 		{""}, {"0"}, {"-1"}, {"1,2"}, {"1, 1"}, {" 1"}, {"01"}, {"9007199254740992"}, {"1", "2"}, {"1", "1"}, {"1", ""},
 	} {
@@ -195,7 +172,7 @@ func TestMalformed(t *testing.T) {
 }
 
 func TestBadResource(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
+	s := newSite(t, new(fencing.Memory))
 	for _, path := range []string{"/", "/" + strings.Repeat("x", fencing.MaxResourceLen+1), "/%00"} {
 		w := s.do("PUT", path, "1")
 		assert.Equal(t, http.StatusBadRequest, w.Code)
@@ -207,7 +184,7 @@ func TestBadResource(t *testing.T) {
 // TestGuardUnavailable: the handler does not run. The operator sees the cause; the client does not.
 func TestGuardUnavailable(t *testing.T) {
 	down := errors.New("dial tcp 10.0.0.7:6379: refused")
-	s := newSite(t, &recorder{err: down}, nil)
+	s := newSite(t, &recorder{err: down})
 	for _, method := range []string{"PUT", "GET"} {
 		w := s.do(method, "/r", "1")
 		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
@@ -218,20 +195,8 @@ func TestGuardUnavailable(t *testing.T) {
 	assert.Equal(t, []error{down, down}, s.reported)
 }
 
-func TestUnavailableWithoutHook(t *testing.T) {
-	guarded, err := httpguard.New(httpguard.Config{
-		Guard: &recorder{err: errors.New("down")}, Resource: func(*http.Request) string { return "r" }, Accept: httpguard.AcceptAny,
-	}, http.NotFoundHandler())
-	require.NoError(t, err)
-	r := httptest.NewRequest("PUT", "/", nil)
-	r.Header.Set(httpguard.HeaderName, "1")
-	w := httptest.NewRecorder()
-	guarded.ServeHTTP(w, r)
-	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
-}
-
 func TestBareErrStale(t *testing.T) {
-	s := newSite(t, &recorder{err: fencing.ErrStale}, nil)
+	s := newSite(t, &recorder{err: fencing.ErrStale})
 	w := s.do("PUT", "/r", "1")
 	assert.Equal(t, http.StatusConflict, w.Code)
 	assert.Zero(t, problem(t, w).Highest)
@@ -240,7 +205,7 @@ func TestBareErrStale(t *testing.T) {
 // TestVary: a cache may not answer a request with one token from a response to another token, or to
 // none.
 func TestVary(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
+	s := newSite(t, new(fencing.Memory))
 	for _, w := range []*httptest.ResponseRecorder{s.do("GET", "/r"), s.do("GET", "/r", "2"), s.do("PUT", "/r", "1")} {
 		assert.Equal(t, []string{"Fencing-Token"}, w.Header().Values("Vary"))
 	}
@@ -252,17 +217,12 @@ func TestConfig(t *testing.T) {
 	var g fencing.Memory
 	var none *fencing.Memory
 	for says, c := range map[string]httpguard.Config{
-		"Config.Guard is nil":          {Resource: name, Accept: all},
-		"Config.Guard is nil;":         {Guard: none, Resource: name, Accept: all},
-		"Config.Guard cannot be used":  {Guard: notMade{}, Resource: name, Accept: all},
-		"shown no token, it answers n": {Guard: passing{}, Resource: name, Accept: all},
-		"Config.Resource":              {Guard: &g, Accept: all},
-		"Config.Accept":                {Guard: &g, Resource: name},
-		"empty method":                 {Guard: &g, Resource: name, Accept: all, Methods: map[string]httpguard.Action{"": httpguard.Admit}},
-		`Config.Methods["get"]`:        {Guard: &g, Resource: name, Accept: all, Methods: map[string]httpguard.Action{"get": httpguard.Admit}},
-		"is Action(3), want":           {Guard: &g, Resource: name, Accept: all, Methods: map[string]httpguard.Action{"GET": 3}},
-		`["PUT"] is Action(-1),`:       {Guard: &g, Resource: name, Accept: all, Methods: map[string]httpguard.Action{"PUT": -1}},
-		"RequireToken demands a token": {Guard: &g, Resource: name, Accept: all, RequireToken: true, Methods: map[string]httpguard.Action{"GET": httpguard.AdmitIfSent}},
+		"Config.Guard is nil":         {Resource: name, Accept: all},
+		"Config.Guard is nil;":        {Guard: none, Resource: name, Accept: all},
+		"Config.Guard cannot be used": {Guard: notMade{}, Resource: name, Accept: all},
+		"it lets no token pass":       {Guard: passing{}, Resource: name, Accept: all},
+		"Config.Resource":             {Guard: &g, Accept: all},
+		"Config.Accept":               {Guard: &g, Resource: name},
 	} {
 		_, err := httpguard.New(c, next)
 		assert.ErrorContains(t, err, says)
@@ -272,8 +232,6 @@ func TestConfig(t *testing.T) {
 		_, err := httpguard.New(httpguard.Config{Guard: &g, Resource: name, Accept: all}, next)
 		assert.ErrorContains(t, err, "handler behind the guard is nil")
 	}
-	assert.Equal(t, "Check Admit AdmitIfSent", strings.Join([]string{
-		httpguard.Check.String(), httpguard.Admit.String(), httpguard.AdmitIfSent.String()}, " "))
 }
 
 // notMade is a guard that was not made by its package's New, and passing is a guard that lets
@@ -287,14 +245,6 @@ func (notMade) Check(context.Context, string, fencing.Token) error {
 type passing struct{ fencing.Guard }
 
 func (passing) Check(context.Context, string, fencing.Token) error { return nil }
-
-// TestMethodsAreCopied: changing the map after New does not open a method.
-func TestMethodsAreCopied(t *testing.T) {
-	methods := map[string]httpguard.Action{"GET": httpguard.Admit}
-	s := newSite(t, new(fencing.Memory), methods)
-	methods["PUT"] = httpguard.AdmitIfSent
-	assert.Equal(t, http.StatusPreconditionRequired, s.do("PUT", "/r").Code)
-}
 
 // TestOnlyWhatIsAcceptedLeavesAMark: neither a scan of missing paths nor a stranger fills the
 // guard, and the holders of existing resources are served.
@@ -369,7 +319,7 @@ func TestAcceptIsAskedBeforeTheGuard(t *testing.T) {
 
 // TestTokenFromAhead: one request cannot lock every holder out, and the operator learns of it.
 func TestTokenFromAhead(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
+	s := newSite(t, new(fencing.Memory))
 	require.Equal(t, http.StatusOK, s.do("PUT", "/r", "33").Code)
 	for _, method := range []string{"GET", "PUT"} {
 		w := s.do(method, "/r", fencing.MaxToken.String())
@@ -421,19 +371,19 @@ func TestHeaderDroppedByAProxy(t *testing.T) {
 // TestRequireToken: reads are shown as arrivals, and writes stay checks.
 func TestRequireToken(t *testing.T) {
 	rec := &recorder{}
-	s := configured(t, httpguard.Config{Guard: rec, RequireToken: true, Methods: map[string]httpguard.Action{"HEAD": httpguard.Check}})
+	s := configured(t, httpguard.Config{Guard: rec, RequireToken: true})
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT"} {
 		assert.Equal(t, http.StatusPreconditionRequired, s.do(method, "/r").Code, method)
 		assert.Equal(t, http.StatusOK, s.do(method, "/r", "5").Code, method)
 	}
-	assert.Equal(t, []string{"Admit r 5", "Check r 5", "Admit r 5", "Check r 5"}, rec.calls)
+	assert.Equal(t, []string{"Admit r 5", "Admit r 5", "Admit r 5", "Check r 5"}, rec.calls)
 }
 
 // TestRepair: the operator deletes a mark that is too large, but within the bound, and the holders
 // continue.
 func TestRepair(t *testing.T) {
 	var m fencing.Memory
-	s := newSite(t, &m, nil)
+	s := newSite(t, &m)
 	now := fencing.Token(time.Now().UnixMicro())
 	require.Equal(t, http.StatusOK, s.do("GET", "/r", now.String()).Code)
 	require.Equal(t, http.StatusConflict, s.do("PUT", "/r", "34").Code)
@@ -448,7 +398,7 @@ func TestRepair(t *testing.T) {
 // TestServersOwnLease: a server that works under a lease, such as a leader's, has its token in the
 // context of every request. It doesn't stand in for a client's.
 func TestServersOwnLease(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
+	s := newSite(t, new(fencing.Memory))
 	r := httptest.NewRequest(http.MethodGet, "/doc", nil)
 	r = r.WithContext(fencing.NewContext(r.Context(), 99))
 	s.http.ServeHTTP(httptest.NewRecorder(), r)

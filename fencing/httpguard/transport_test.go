@@ -78,7 +78,7 @@ func (c *closing) Close() error { c.closed = true; return nil }
 
 // TestClientToServer: over a real connection the token arrives and is judged.
 func TestClientToServer(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
+	s := newSite(t, new(fencing.Memory))
 	server := httptest.NewServer(s.http)
 	defer server.Close()
 	client := &http.Client{Transport: &httpguard.Transport{Base: server.Client().Transport}}
@@ -95,30 +95,18 @@ func TestClientToServer(t *testing.T) {
 	assert.Equal(t, http.StatusPreconditionRequired, put(0))
 }
 
+// TestZeroTransport: the nil Transport is as good as the zero one.
 func TestZeroTransport(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
-	server := httptest.NewServer(s.http)
-	defer server.Close()
-	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	req, err := http.NewRequestWithContext(fencing.NewContext(t.Context(), 7), "PUT", server.URL+"/r", nil)
-	require.NoError(t, err)
-	resp, err := new(httpguard.Transport).RoundTrip(req)
-	require.NoError(t, err)
-	assert.NoError(t, resp.Body.Close())
-	assert.Equal(t, fencing.Token(7), s.token)
-}
-
-// TestNilTransport: it is as good as the zero one.
-func TestNilTransport(t *testing.T) {
-	s := newSite(t, new(fencing.Memory), nil)
-	server := httptest.NewServer(s.http)
-	defer server.Close()
-	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	req, err := http.NewRequestWithContext(fencing.NewContext(t.Context(), 7), "PUT", server.URL+"/r", nil)
-	require.NoError(t, err)
-	response, err := (*httpguard.Transport)(nil).RoundTrip(req)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	assert.Equal(t, http.StatusOK, response.StatusCode)
-	assert.Equal(t, fencing.Token(7), s.token)
+	for _, transport := range []*httpguard.Transport{nil, {}} {
+		s := newSite(t, new(fencing.Memory))
+		server := httptest.NewServer(s.http)
+		req, err := http.NewRequestWithContext(fencing.NewContext(t.Context(), 7), "PUT", server.URL+"/r", nil)
+		require.NoError(t, err)
+		resp, err := transport.RoundTrip(req)
+		require.NoError(t, err)
+		assert.NoError(t, resp.Body.Close())
+		assert.Equal(t, fencing.Token(7), s.token)
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+		server.Close()
+	}
 }

@@ -67,8 +67,7 @@ func (g *Guard) Admit(ctx context.Context, resource string, t fencing.Token) err
 // Check implements fencing.Guard. For writes to data on the same server use Set
 // or Run: they check and write in one step.
 func (g *Guard) Check(ctx context.Context, resource string, t fencing.Token) error {
-	_, err := g.show(ctx, admitScript, resource, t, nil, nil)
-	return err
+	return g.Admit(ctx, resource, t)
 }
 
 // Set checks t and sets key to value in one step; a refused token leaves the

@@ -35,14 +35,23 @@ func bounded(t *testing.T, c *redis.Client, b fencing.Bound) *redisguard.Guard {
 	return g
 }
 
+// TestContract: by Check alone, by Set, and by Run: the check inside them keeps the same contract.
 func TestContract(t *testing.T) {
+	script, err := redisguard.NewScript("return redis.call('SET', KEYS[1], ARGV[1])")
+	require.NoError(t, err)
 	servers(t, func(t *testing.T, c *redis.Client) {
-		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return bounded(t, c, b) })
+		for name, by := range map[string]func(g *redisguard.Guard) fencing.Guard{
+			"Check": func(g *redisguard.Guard) fencing.Guard { return g },
+			"Set":   func(g *redisguard.Guard) fencing.Guard { return bySet{g} },
+			"Run":   func(g *redisguard.Guard) fencing.Guard { return byRun{g, script} },
+		} {
+			t.Run(name, func(t *testing.T) {
+				guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return by(bounded(t, c, b)) })
+			})
+		}
 	})
 }
 
-// bySet checks by Set, and byRun by Run: the check inside them keeps the same
-// contract.
 type bySet struct{ *redisguard.Guard }
 
 func (g bySet) Check(ctx context.Context, resource string, t fencing.Token) error {
@@ -57,20 +66,6 @@ type byRun struct {
 func (g byRun) Check(ctx context.Context, resource string, t fencing.Token) error {
 	_, err := g.Run(ctx, g.script, resource, t, []string{"data"}, "x")
 	return err
-}
-
-func TestContractBySet(t *testing.T) {
-	servers(t, func(t *testing.T, c *redis.Client) {
-		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return bySet{bounded(t, c, b)} })
-	})
-}
-
-func TestContractByRun(t *testing.T) {
-	script, err := redisguard.NewScript("return redis.call('SET', KEYS[1], ARGV[1])")
-	require.NoError(t, err)
-	servers(t, func(t *testing.T, c *redis.Client) {
-		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard { return byRun{bounded(t, c, b), script} })
-	})
 }
 
 func TestSet(t *testing.T) {
@@ -265,18 +260,6 @@ func TestNotMade(t *testing.T) {
 		_, err := g.Forget(t.Context(), "r")
 		assert.ErrorContains(t, err, "make it with New")
 	}
-}
-
-// TestExpiredMark shows the price of a retention: the old token passes again.
-func TestExpiredMark(t *testing.T) {
-	m := miniredis.RunT(t)
-	g, err := redisguard.New(redisguard.Config{Client: connect(t, m.Addr()), Retention: time.Hour})
-	require.NoError(t, err)
-	require.NoError(t, g.Admit(t.Context(), "r", 34))
-	m.FastForward(59 * time.Minute)
-	assert.ErrorIs(t, g.Check(t.Context(), "r", 33), fencing.ErrStale)
-	m.FastForward(2 * time.Minute)
-	assert.NoError(t, g.Check(t.Context(), "r", 33))
 }
 
 // TestConcurrentSet: the data always ends with the largest token's write, and no write of a smaller

@@ -99,7 +99,7 @@
 //	DELETE FROM public.fencing_marks WHERE resource = 'account/7';
 //	UPDATE accounts SET fence = NULL WHERE id = 7;
 //
-// Guard.Forget and Table.Forget do the last two.
+// Guard.Forget does the second.
 //
 // # Isolation, locks and errors
 //

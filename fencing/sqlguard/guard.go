@@ -1,7 +1,6 @@
 package sqlguard
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -43,7 +42,6 @@ var ErrCorrupt = errors.New("sqlguard: the mark is not a token")
 type Guard struct {
 	config Config
 	table  string // quoted
-	schema string
 	upsert string
 	remove string
 }
@@ -56,32 +54,21 @@ func New(c Config) (*Guard, error) {
 	if c.DB == nil {
 		return nil, fmt.Errorf("sqlguard: Config.DB is nil; pass the database that keeps the marks")
 	}
-	if err := c.Dialect.validate(); err != nil {
-		return nil, err
-	}
 	if err := c.Bound.Validate(); err != nil {
 		return nil, fmt.Errorf("sqlguard: Config.Bound: %w", err)
 	}
-	c.Table = cmp.Or(c.Table, defaultTable)
-	var err error
-	if c.Table, err = c.Dialect.qualify("Config.Table", c.Table); err != nil {
-		return nil, err
-	}
-	table, err := quoteTable(c.Dialect, "Config.Table", c.Table)
-	if err != nil {
-		return nil, err
-	}
-	schema, err := Schema(c.Dialect, c.Table)
-	if err != nil {
-		return nil, err
-	}
 	d := c.Dialect
+	name, table, err := d.marks("Config.Table", c.Table)
+	if err != nil {
+		return nil, err
+	}
+	c.Table = name
 	// One statement compares, raises and locks, and always returns the resulting
 	// mark. With a WHERE that refuses, a second statement would have to read the
 	// mark, which in auto-commit might differ from the mark that refused. The price
 	// is that a stale token writes the old value again.
-	_, name := d.name("", 1)
-	upsert := "INSERT INTO " + table + " AS held (resource, token) VALUES (" + name + ", " + d.arg(2) + ")" +
+	_, resource := d.name("", 1)
+	upsert := "INSERT INTO " + table + " AS held (resource, token) VALUES (" + resource + ", " + d.arg(2) + ")" +
 		" ON CONFLICT (resource) DO UPDATE SET token = " + d.larger() + "(held.token, excluded.token) RETURNING token"
 	if d == MySQL {
 		// MySQL has no RETURNING here. Its manual, and MariaDB's, say that the statement's reply has
@@ -91,36 +78,31 @@ func New(c Config) (*Guard, error) {
 		// it until the end, at every isolation level. A driver or a trigger that hides the number
 		// leaves 0, which is no token: nothing passes.
 		//guard:mysql-mark-returned  the mark that decides in MySQL is the one that the statement left
-		upsert = "INSERT INTO " + table + " (resource, token) VALUES (" + name + ", LAST_INSERT_ID(?))" +
+		upsert = "INSERT INTO " + table + " (resource, token) VALUES (" + resource + ", LAST_INSERT_ID(?))" +
 			" ON DUPLICATE KEY UPDATE token = LAST_INSERT_ID(" + d.larger() + "(token, ?))"
 	}
-	remove := "DELETE FROM " + table + " WHERE resource = " + name
+	remove := "DELETE FROM " + table + " WHERE resource = " + resource
 	if d == SQLite {
 		// CreateTable can't see the column's collation, only that of the key.
 		//guard:sqlite-forgets-one  a resource is forgotten alone in SQLite
 		remove += " COLLATE BINARY"
 	}
-	return &Guard{config: c, table: table, schema: schema, upsert: upsert, remove: remove}, nil
+	return &Guard{config: c, table: table, upsert: upsert, remove: remove}, nil
 }
 
 // Admit implements fencing.Guard. It commits on its own, and waits for the
 // transactions that hold the mark by CheckTx.
 func (g *Guard) Admit(ctx context.Context, resource string, t fencing.Token) error {
-	return g.alone(ctx, resource, t)
+	if g == nil || g.config.DB == nil {
+		return errNotMade
+	}
+	return g.show(ctx, g.config.DB, resource, t)
 }
 
 // Check implements fencing.Guard, and waits as Admit does. It commits on its own, so a write
 // that follows is not protected; for writes to this database use Write.
 func (g *Guard) Check(ctx context.Context, resource string, t fencing.Token) error {
-	return g.alone(ctx, resource, t)
-}
-
-// alone shows a token outside a transaction.
-func (g *Guard) alone(ctx context.Context, resource string, t fencing.Token) error {
-	if g == nil || g.config.DB == nil {
-		return errNotMade
-	}
-	return g.show(ctx, g.config.DB, resource, t)
+	return g.Admit(ctx, resource, t)
 }
 
 var errNotMade = errors.New("sqlguard: it has no database or table; make it with New or NewTable")
@@ -143,11 +125,19 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("sqlguard: forget resource %q: %w", resource, err)
 	}
-	n, err := result.RowsAffected()
+	n, err := affectedRows(result)
 	if err != nil {
-		return false, fmt.Errorf("sqlguard: forget resource %q: the driver does not tell the number of rows: %w", resource, err)
+		return false, fmt.Errorf("sqlguard: forget resource %q: %w", resource, err)
 	}
 	return n > 0, nil
+}
+
+func affectedRows(result sql.Result) (int64, error) {
+	n, err := result.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("the driver does not tell the number of rows: %w", err)
+	}
+	return n, nil
 }
 
 // CheckTx checks t inside a transaction of the caller's and locks the mark until
@@ -163,14 +153,10 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 // lock. Call CheckTx before the first SAVEPOINT, or once more
 // after the rollback.
 func (g *Guard) CheckTx(ctx context.Context, tx Tx, resource string, t fencing.Token) error {
-	what := fmt.Sprintf("resource %q", resource)
-	if err := checkTx(tx, what); err != nil {
-		return err
-	}
 	if g == nil || g.upsert == "" {
 		return errNotMade
 	}
-	if err := checkBegun(ctx, g.config.Dialect, tx, what); err != nil {
+	if err := checkTx(ctx, g.config.Dialect, tx, fmt.Sprintf("resource %q", resource)); err != nil {
 		return err
 	}
 	return g.show(ctx, tx, resource, t)

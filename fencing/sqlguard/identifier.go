@@ -2,12 +2,15 @@ package sqlguard
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
 // maxIdentifier is the length to which PostgreSQL cuts names, silently. MySQL's are up to 64
 // bytes long.
 const maxIdentifier = 63
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z_0-9]*$`)
 
 // qualify puts the dialect's own schema in front of a table's name without one.
 //
@@ -30,13 +33,13 @@ func (d Dialect) qualify(field, table string) (string, error) {
 }
 
 // quoteTable returns the quoted form of "table" or "schema.table".
-func quoteTable(d Dialect, field, name string) (string, error) {
+func (d Dialect) quoteTable(field, name string) (string, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2 {
 		return "", fmt.Errorf("sqlguard: %s is %q, want a table or schema.table", field, name)
 	}
 	for i, p := range parts {
-		q, err := quote(d, field, p)
+		q, err := d.quote(field, p)
 		if err != nil {
 			return "", err
 		}
@@ -47,18 +50,12 @@ func quoteTable(d Dialect, field, name string) (string, error) {
 
 // quote returns the quoted form of one identifier. It takes only letters, digits
 // and underscores, which are enough and cannot end the quotes to inject SQL. Quoting keeps the case of letters and lets reserved words pass.
-func quote(d Dialect, field, name string) (string, error) {
-	if name == "" {
-		return "", fmt.Errorf("sqlguard: %s has an empty name; want letters, digits and underscores", field)
-	}
+func (d Dialect) quote(field, name string) (string, error) {
 	if len(name) > maxIdentifier {
 		return "", fmt.Errorf("sqlguard: %s has a name of %d bytes, want at most %d", field, len(name), maxIdentifier)
 	}
-	for i, c := range []byte(name) {
-		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return "", fmt.Errorf("sqlguard: %s has the name %q, want ASCII letters, digits and underscores, and no digit first", field, name)
-		}
+	if !identifier.MatchString(name) {
+		return "", fmt.Errorf("sqlguard: %s has the name %q, want ASCII letters, digits and underscores, and no digit first", field, name)
 	}
 	switch d {
 	case MySQL:

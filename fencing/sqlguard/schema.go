@@ -16,17 +16,27 @@ const defaultTable = "fencing_marks"
 // "fencing_marks", except in MySQL. Nothing else may write to it, and a row must never be deleted
 // while a holder of an old lease on its resource may still continue.
 func Schema(d Dialect, table string) (string, error) {
+	_, name, err := d.marks("table", table)
+	if err != nil {
+		return "", err
+	}
+	return d.schema(name), nil
+}
+
+// marks returns the qualified name of a table of marks, and the quoted one.
+func (d Dialect) marks(field, table string) (name, quoted string, err error) {
 	if err := d.validate(); err != nil {
-		return "", err
+		return "", "", err
 	}
-	table, err := d.qualify("table", cmp.Or(table, defaultTable))
-	if err != nil {
-		return "", err
+	if name, err = d.qualify(field, cmp.Or(table, defaultTable)); err != nil {
+		return "", "", err
 	}
-	name, err := quoteTable(d, "table", table)
-	if err != nil {
-		return "", err
-	}
+	quoted, err = d.quoteTable(field, name)
+	return name, quoted, err
+}
+
+// schema is the statement that makes the table of a quoted name.
+func (d Dialect) schema(name string) string {
 	// Names of resources are compared byte by byte, whatever the database's
 	// collation. The bounds are those of fencing.Token.
 	resource := `TEXT COLLATE "C"`
@@ -46,7 +56,7 @@ func Schema(d Dialect, table string) (string, error) {
 	}
 	return "CREATE TABLE IF NOT EXISTS " + name + " (\n" +
 		"\tresource " + resource + " NOT NULL PRIMARY KEY,\n" +
-		"\ttoken " + token + "\n)" + options, nil
+		"\ttoken " + token + "\n)" + options
 }
 
 // CreateTable runs Schema on the guard's database. Several processes should not
@@ -61,7 +71,7 @@ func (g *Guard) CreateTable(ctx context.Context) error {
 	if g == nil || g.config.DB == nil {
 		return errNotMade
 	}
-	if _, err := g.config.DB.ExecContext(ctx, g.schema); err != nil {
+	if _, err := g.config.DB.ExecContext(ctx, g.config.Dialect.schema(g.table)); err != nil {
 		return fmt.Errorf("sqlguard: create table %s: %w", g.config.Table, err)
 	}
 	return g.fits(ctx)

@@ -41,7 +41,6 @@ type Table struct {
 	config           TableConfig
 	name, key, fence string // quoted
 	selectFence      string
-	clearFence       string
 }
 
 // NewTable returns a Table. An error names the field of c that is invalid.
@@ -56,7 +55,7 @@ func NewTable(c TableConfig) (*Table, error) {
 	}
 	t := &Table{config: c}
 	var err error
-	if t.name, err = quoteTable(c.Dialect, "TableConfig.Name", c.Name); err != nil {
+	if t.name, err = c.Dialect.quoteTable("TableConfig.Name", c.Name); err != nil {
 		return nil, err
 	}
 	if t.key, err = t.column("TableConfig.Key", c.Key); err != nil {
@@ -75,7 +74,6 @@ func NewTable(c TableConfig) (*Table, error) {
 		//guard:mysql-reads-the-row  a refusal in MySQL is judged by the row as it is, not by a snapshot
 		t.selectFence += " FOR UPDATE"
 	}
-	t.clearFence = "UPDATE " + t.name + " SET " + t.fence + " = NULL WHERE " + t.key + " = " + c.Dialect.arg(1)
 	return t, nil
 }
 
@@ -90,7 +88,7 @@ func (t *Table) column(field, name string) (string, error) {
 			return "", fmt.Errorf("sqlguard: %s has the name %q, another name of the rowid in SQLite; name the INTEGER PRIMARY KEY column", field, name)
 		}
 	}
-	return quote(t.config.Dialect, field, name)
+	return t.config.Dialect.quote(field, name)
 }
 
 // Admit shows the token of a new holder to the row with the given key,
@@ -136,14 +134,11 @@ func (t *Table) Update(ctx context.Context, db *sql.DB, key any, tok fencing.Tok
 //
 // After any other error roll the transaction back.
 func (t *Table) UpdateTx(ctx context.Context, tx Tx, key any, tok fencing.Token, set map[string]any) error {
-	if err := t.validate(tx, key, tok); err != nil {
+	if err := t.validate(ctx, tx, key, tok); err != nil {
 		return err
 	}
 	query, args, err := t.update(key, tok, set)
 	if err != nil {
-		return err
-	}
-	if err := checkBegun(ctx, t.config.Dialect, tx, t.resource(key)); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -153,21 +148,18 @@ func (t *Table) UpdateTx(ctx context.Context, tx Tx, key any, tok fencing.Token,
 	if err != nil {
 		return fmt.Errorf("sqlguard: update of %s with token %d: %w", t.resource(key), uint64(tok), err)
 	}
-	n, err := result.RowsAffected()
+	n, err := affectedRows(result)
 	switch {
 	case err != nil:
-		return fmt.Errorf("sqlguard: update of %s: the driver does not tell the number of rows: %w", t.resource(key), err)
+		return fmt.Errorf("sqlguard: update of %s: %w", t.resource(key), err)
 	case n == 1:
 		return nil
 	case n > 1:
 		return fmt.Errorf("sqlguard: update of %s changed %d rows; roll back, and make column %s unique", t.resource(key), n, t.config.Key)
 	}
-	mark, err := t.judge(ctx, tx, key, tok)
-	if err != nil {
+	passes, err := t.judge(ctx, tx, key, tok)
+	if !passes || t.config.Dialect != MySQL {
 		return err
-	}
-	if t.config.Dialect != MySQL {
-		return t.passes(mark, key, tok)
 	}
 	// MySQL counts the rows that changed, unless the connection is opened with clientFoundRows. So
 	// the row may have been found, with all values there already, or have come in between. It
@@ -185,82 +177,41 @@ func (t *Table) UpdateTx(ctx context.Context, tx Tx, key any, tok fencing.Token,
 // above fencing.MaxToken, and another one if the row would pass by now, because
 // it came or changed in between: roll back and try again then. It never gives nil.
 func (t *Table) Refusal(ctx context.Context, tx Tx, key any, tok fencing.Token) error {
-	if err := t.validate(tx, key, tok); err != nil {
+	if err := t.validate(ctx, tx, key, tok); err != nil {
 		return err
 	}
-	mark, err := t.judge(ctx, tx, key, tok)
-	if err != nil {
-		return err
-	}
-	return t.passes(mark, key, tok)
+	_, err := t.judge(ctx, tx, key, tok)
+	return err
 }
 
-// passes is the error for a row that was not updated and would be now.
-func (t *Table) passes(mark int64, key any, tok fencing.Token) error {
-	return fmt.Errorf("sqlguard: %s was not updated, but its mark is %d and token %d would pass now; try again", t.resource(key), mark, uint64(tok))
-}
-
-// judge reads a row's mark, and locks the row in MySQL. The error says why the token doesn't pass.
-func (t *Table) judge(ctx context.Context, tx Tx, key any, tok fencing.Token) (mark int64, err error) {
+// judge reads the mark of a row that was not updated, and locks the row in MySQL. The error says why
+// it was not. Passes says that it would be now.
+func (t *Table) judge(ctx context.Context, tx Tx, key any, tok fencing.Token) (passes bool, err error) {
 	fence, n, err := number(ctx, tx, t.selectFence, key)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("sqlguard: mark of %s: %w", t.resource(key), err)
+		return false, fmt.Errorf("sqlguard: mark of %s: %w", t.resource(key), err)
 	case n == 0:
-		return 0, fmt.Errorf("sqlguard: %s: %w", t.resource(key), sql.ErrNoRows)
+		return false, fmt.Errorf("sqlguard: %s: %w", t.resource(key), sql.ErrNoRows)
 	case n > 1:
-		return 0, fmt.Errorf("sqlguard: %s is %d rows; make column %s unique", t.resource(key), n, t.config.Key)
+		return false, fmt.Errorf("sqlguard: %s is %d rows; make column %s unique", t.resource(key), n, t.config.Key)
 	case fence.Int64 > int64(fencing.MaxToken):
-		return 0, fmt.Errorf("%w: that of %s is %d, want at most %d; find out what writes it, then Forget it or set it by hand",
+		return false, fmt.Errorf("%w: that of %s is %d, want at most %d; find out what writes it, then set it by hand, to NULL for example",
 			ErrCorrupt, t.resource(key), fence.Int64, uint64(fencing.MaxToken))
 	case fence.Int64 > int64(tok):
-		return 0, &fencing.StaleError{Resource: t.resource(key), Token: tok, Highest: fencing.Token(fence.Int64)}
+		return false, &fencing.StaleError{Resource: t.resource(key), Token: tok, Highest: fencing.Token(fence.Int64)}
 	}
-	return fence.Int64, nil
-}
-
-// Forget drops the mark of a row, by setting its column to NULL in a transaction
-// of its own, and reports whether there is such a row. See fencing.Guard.Forget
-// for when that is safe.
-func (t *Table) Forget(ctx context.Context, db *sql.DB, key any) (bool, error) {
-	switch {
-	case t == nil || t.name == "":
-		return false, errNotMade
-	case db == nil:
-		return false, fmt.Errorf("sqlguard: the database for %s is nil; pass the one that has the table", t.resource(key))
-	case key == nil:
-		return false, fmt.Errorf("sqlguard: the key for table %s is nil, which equals no row; pass the row's", t.config.Name)
-	}
-	if err := ctx.Err(); err != nil {
-		return false, fmt.Errorf("sqlguard: %s not forgotten: %w", t.resource(key), err)
-	}
-	result, err := db.ExecContext(ctx, t.clearFence, key)
-	if err != nil {
-		return false, fmt.Errorf("sqlguard: forget %s: %w", t.resource(key), err)
-	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return false, fmt.Errorf("sqlguard: forget %s: the driver does not tell the number of rows: %w", t.resource(key), err)
-	}
-	if n > 0 || t.config.Dialect != MySQL {
-		return n > 0, nil
-	}
-	// MySQL counts no row that had no mark.
-	_, found, err := number(ctx, db, t.selectFence, key)
-	if err != nil {
-		return false, fmt.Errorf("sqlguard: forget %s: %w", t.resource(key), err)
-	}
-	return found > 0, nil
+	return true, fmt.Errorf("sqlguard: %s was not updated, but its mark is %d and token %d would pass now; try again", t.resource(key), fence.Int64, uint64(tok))
 }
 
 // resource names a row in errors.
 func (t *Table) resource(key any) string { return fmt.Sprintf("%s/%v", t.config.Name, key) }
 
-func (t *Table) validate(tx Tx, key any, tok fencing.Token) error {
+func (t *Table) validate(ctx context.Context, tx Tx, key any, tok fencing.Token) error {
 	if t == nil || t.name == "" {
 		return errNotMade
 	}
-	if err := checkTx(tx, t.resource(key)); err != nil {
+	if err := checkTx(ctx, t.config.Dialect, tx, t.resource(key)); err != nil {
 		return err
 	}
 	if key == nil {

@@ -121,19 +121,6 @@ func TestUpdateInMySQL(t *testing.T) {
 			}
 		})
 	}
-	// Forget counts a row without a mark.
-	for _, c := range []struct {
-		s    script
-		want bool
-	}{{script{affected: rows(1)}, true}, {script{affected: rows(0), rows: []any{nil}}, true}, {script{affected: rows(0)}, false}} {
-		known, err := table.Forget(t.Context(), openScript(t, &c.s), 7)
-		require.NoError(t, err)
-		assert.Equal(t, c.want, known)
-	}
-	gone := &script{affected: rows(0), errAt: 2, err: errors.New("away")}
-	_, err = table.Forget(t.Context(), openScript(t, gone), 7)
-	assert.ErrorIs(t, err, gone.err)
-
 	// The repetition may fail, too.
 	s := &script{affected: rows(0), rows: []any{int64(33)}, errAt: 3, err: errors.New("away")}
 	assert.ErrorIs(t, table.Update(t.Context(), openScript(t, s), 7, 33, nil), s.err)
@@ -160,10 +147,6 @@ func TestUpdateRefuses(t *testing.T) {
 	var ahead *fencing.AheadError
 	require.ErrorAs(t, err, &ahead)
 	assert.Equal(t, "a/7", ahead.Resource)
-	_, err = table.Forget(t.Context(), nil, 7)
-	assert.ErrorContains(t, err, "database")
-	_, err = table.Forget(t.Context(), db, nil)
-	assert.ErrorContains(t, err, "key")
 	assert.ErrorContains(t, table.Update(t.Context(), nil, 7, 33, nil), "database")
 	assert.ErrorContains(t, table.UpdateTx(t.Context(), nil, 7, 33, nil), "transaction")
 	assert.ErrorContains(t, table.Refusal(t.Context(), nil, 7, 33), "transaction")

@@ -1,6 +1,7 @@
 package sqlguard
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -37,21 +38,18 @@ type connection interface {
 	Raw(f func(driverConn any) error) error
 }
 
-// checkTx refuses what is no transaction. What says for what it is.
-func checkTx(tx Tx, what string) error {
+// checkTx refuses what is no transaction, and a connection on which none was begun. What says for
+// what it is.
+func checkTx(ctx context.Context, d Dialect, tx Tx, what string) error {
 	if v := reflect.ValueOf(tx); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("sqlguard: the transaction for %s is nil; pass the one that writes", what)
 	}
 	switch tx.(type) {
 	//guard:sql-check-in-tx  a check for a write is part of a transaction
 	case transaction, connection, *otherTx, *WriteTx:
-		return nil
+	default:
+		return fmt.Errorf("sqlguard: the transaction for %s is a %T, which has no Commit and Rollback: each statement would commit on its own, and a later holder could write between the check and the write; begin a transaction and pass that", what, tx)
 	}
-	return fmt.Errorf("sqlguard: the transaction for %s is a %T, which has no Commit and Rollback: each statement would commit on its own, and a later holder could write between the check and the write; begin a transaction and pass that", what, tx)
-}
-
-// checkBegun refuses a connection without a transaction.
-func checkBegun(ctx context.Context, d Dialect, tx Tx, what string) error {
 	conn, ok := tx.(connection)
 	//guard:sql-connection-begun  a check on a connection is part of a transaction
 	if !ok {
@@ -92,12 +90,7 @@ var errNotBegun = errors.New("no transaction was begun, or whether is unknown")
 
 // PGX makes a Tx of a transaction of pgx: a pgx.Tx or a *pgxpool.Tx. The dialect is PostgreSQL.
 // The type arguments are inferred. For Config.DB, pgx has stdlib.OpenDBFromPool.
-func PGX[Rows interface {
-	Next() bool
-	Scan(dest ...any) error
-	Err() error
-	Close()
-}, Tag interface{ RowsAffected() int64 }](tx interface {
+func PGX[Rows rows, Tag interface{ RowsAffected() int64 }](tx interface {
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
 	Exec(ctx context.Context, query string, args ...any) (Tag, error)
 	// These two keep out a pool and a connection.
@@ -146,54 +139,31 @@ func (affected) LastInsertId() (int64, error) {
 	return 0, errors.New("sqlguard: PostgreSQL has no LastInsertId; set Dialect to PostgreSQL for a transaction of pgx")
 }
 
-// rows are those of pgx. *sql.Rows has a Close with an error.
+// rows are those of pgx or of database/sql. Both close themselves at the end.
 type rows interface {
 	Next() bool
 	Scan(dest ...any) error
 	Err() error
-	Close()
 }
 
 // number runs a query for rows of one number, and returns the last number and the
 // number of rows. It reads to the end, as some drivers run a
 // statement that returns rows only as far as it is read.
 func number(ctx context.Context, tx Tx, query string, args ...any) (last sql.NullInt64, n int, err error) {
+	var found rows
 	if other, ok := tx.(*otherTx); ok {
-		found, err := other.query(ctx, query, args...)
-		if err != nil {
-			return last, 0, err
-		}
-		defer found.Close()
-		if err := scan(found, &last, &n); err != nil {
-			return last, n, err
-		}
-		return last, n, found.Err()
+		found, err = other.query(ctx, query, args...)
+	} else {
+		found, err = tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // it is read to the end
 	}
-	found, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return last, 0, err
 	}
-	defer func() {
-		if closed := found.Close(); err == nil {
-			err = closed
+	var failed error
+	for ; found.Next(); n++ {
+		if failed == nil {
+			failed = found.Scan(&last)
 		}
-	}()
-	if err := scan(found, &last, &n); err != nil {
-		return last, n, err
 	}
-	return last, n, found.Err()
-}
-
-// scan reads rows to the end, or to the first error of Scan.
-func scan(found interface {
-	Next() bool
-	Scan(dest ...any) error
-}, last *sql.NullInt64, n *int) error {
-	for found.Next() {
-		if err := found.Scan(last); err != nil {
-			return err
-		}
-		*n++
-	}
-	return nil
+	return last, n, cmp.Or(failed, found.Err())
 }

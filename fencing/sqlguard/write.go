@@ -24,7 +24,7 @@ var ErrEnded = errors.New("sqlguard: the transaction of the check has ended befo
 // A server can end a transaction at an error, and what follows on the connection would then commit
 // on its own, unchecked: MySQL at a deadlock (1213), SQLite when a write is interrupted, at OR
 // ROLLBACK or a full disk. CREATE, ALTER and TRUNCATE end one in MySQL without an error. So Write
-// asks before every statement of f, and before the commit, whether the transaction is still there.
+// asks before every statement of f but the first, and before the commit, whether the transaction is still there.
 // PostgreSQL runs nothing more in a transaction that failed, and ends one only by a statement that
 // says so. It is asked after such a statement, and before the commit.
 //
@@ -54,6 +54,7 @@ func (g *Guard) Write(ctx context.Context, resource string, t fencing.Token, f f
 		return fmt.Errorf("sqlguard: savepoint for %s: %w", what, err)
 	}
 	d := g.config.Dialect
+	// Nothing has come between: a check that passed and a savepoint end no transaction.
 	w := &WriteTx{tx: tx, begun: func() error { return begun(ctx, d, tx) }, always: d != PostgreSQL}
 	if err := f(w); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (w *WriteTx) alive(ctx context.Context, query string) error {
 	if err := ctx.Err(); err != nil { // nothing would be sent
 		return err
 	}
-	if w.always || w.last {
+	if w.last {
 		//guard:sql-write-asks  no statement of a checked write runs after the transaction of the check
 		if err := w.begun(); err != nil {
 			_ = w.tx.Rollback() // the other error is the one that matters
@@ -98,7 +99,7 @@ func (w *WriteTx) alive(ctx context.Context, query string) error {
 		}
 	}
 	//guard:sql-write-sees-endings  a statement that ends a transaction of PostgreSQL ends a checked write
-	w.last = endings.MatchString(query)
+	w.last = w.always || endings.MatchString(query)
 	return nil
 }
 

@@ -11,14 +11,18 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// newExample makes a Coordinator on servers in memory. A program would use package instance to
-// connect to real ones.
-func newExample(owner string) *quorum.Coordinator {
-	instances := make([]wire.Instance, 3)
-	for i := range instances {
-		instances[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
+// newServers makes servers in memory. A program would use package instance to connect to real ones.
+func newServers() []wire.Instance {
+	var servers []wire.Instance
+	for _, name := range []string{"A", "B", "C"} {
+		servers = append(servers, quorumtest.NotifyingServer{Server: quorumtest.NewServer(name, nil)})
 	}
-	locks, err := quorum.New(quorum.Config{Owner: owner}, instances...)
+	return servers
+}
+
+// newExample makes the Coordinator of a process.
+func newExample(owner string, servers []wire.Instance) *quorum.Coordinator {
+	locks, err := quorum.New(quorum.Config{Owner: owner}, servers...)
 	if err != nil {
 		panic(err)
 	}
@@ -29,36 +33,47 @@ func newExample(owner string) *quorum.Coordinator {
 	return locks
 }
 
+// Two processes campaign. The first one leads until it is told to end, and then the second one does.
 func Example() {
-	locks := newExample("10.0.0.7:8080")
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	defer locks.Close(context.Background()) //nolint:errcheck // an example
-
-	e, err := election.New(locks, "scheduler", election.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
+	servers, terms := newServers(), make(chan fencing.Token)
+	process := func(address string) (stop context.CancelFunc, ended chan error) {
+		ctx, stop := context.WithCancel(context.Background())
+		ended = make(chan error, 1)
+		locks := newExample(address, servers)
+		e, err := election.New(locks, "scheduler", election.Config{})
+		if err != nil {
+			panic(err)
+		}
+		go func() {
+			defer locks.Close(context.Background()) //nolint:errcheck // an example
+			ended <- e.Run(ctx, func(ctx context.Context, term fencing.Token) error {
+				leader, err := e.Leader(ctx) // any process can ask
+				fmt.Println(leader.ID, "leads:", err == nil, term == e.Term())
+				terms <- term
+				<-ctx.Done() // work until then, and send the term with every change
+				return nil   // the work has stopped: now another candidate may lead
+			})
+		}()
+		return stop, ended
 	}
-	err = e.Run(ctx, func(ctx context.Context, term fencing.Token) error {
-		leader, err := e.Leader(ctx) // any process can ask
-		fmt.Println(leader.ID, "leads:", err == nil, term == e.Term())
-
-		// Work until ctx ends, and send the term with every change. Here the process is told to
-		// end.
-		stop()
-		<-ctx.Done()
-		return nil // the work has stopped: now another candidate may lead
-	})
-	fmt.Println("ended:", err)
+	stopFirst, ended := process("10.0.0.7:8080")
+	first := <-terms
+	stopSecond, endedToo := process("10.0.0.8:8080")
+	stopFirst()
+	fmt.Println("ended:", <-ended)
+	fmt.Println("a larger term:", <-terms > first)
+	stopSecond()
+	<-endedToo
 	// Output:
 	// 10.0.0.7:8080 leads: true true
 	// ended: quorum: interrupted by the caller's context: context canceled
+	// 10.0.0.8:8080 leads: true true
+	// a larger term: true
 }
 
 // A scheduler such as gocron asks before each job whether this process leads.
 func ExampleElection_IsLeader() {
-	locks := newExample("")
+	locks := newExample("", newServers())
 	ctx := context.Background()
 	defer locks.Close(ctx) //nolint:errcheck // an example
 	e, err := election.New(locks, "scheduler", election.Config{})
@@ -80,7 +95,7 @@ func ExampleElection_IsLeader() {
 }
 
 func ExampleElection_Observe() {
-	locks := newExample("10.0.0.7:8080")
+	locks := newExample("10.0.0.7:8080", newServers())
 	ctx := context.Background()
 	defer locks.Close(ctx) //nolint:errcheck // an example
 	e, err := election.New(locks, "scheduler", election.Config{})

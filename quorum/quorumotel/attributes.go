@@ -3,30 +3,13 @@ package quorumotel
 import (
 	"context"
 	"errors"
+	"strconv"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
-)
-
-// What attributes are called. error.type is OpenTelemetry's own.
-const (
-	keyOperation = attribute.Key("redlock.operation")
-	keyOutcome   = attribute.Key("redlock.outcome")
-	keyInstance  = attribute.Key("redlock.instance")
-	keyReason    = attribute.Key("redlock.reason")
-	keyHolder    = attribute.Key("redlock.holder")
-	keyDirection = attribute.Key("redlock.direction")
-	keyKey       = attribute.Key("redlock.key")
-	keyAlso      = attribute.Key("redlock.also")
-	keyTries     = attribute.Key("redlock.tries")
-	keyTry       = attribute.Key("redlock.try")
-	keyToken     = attribute.Key("redlock.token")
-	keyValidity  = attribute.Key("redlock.validity")
-	keyLatency   = attribute.Key("redlock.latency")
-	keyErrorType = attribute.Key("error.type")
-	keyErrorText = attribute.Key("error.message")
 )
 
 // otherError is OpenTelemetry's word for an error that has no name of its own.
@@ -93,81 +76,92 @@ func verdictOf(err error) error {
 	return err
 }
 
-// roundOutcome is a round's outcome, and its error.type if it failed.
-func roundOutcome(err error) (outcome, errorType string) {
+// result is how something ended, and its error.type if it failed.
+type result struct{ outcome, errorType string }
+
+// attrs appends the result to what it is about.
+func (r result) attrs(about ...attribute.KeyValue) []attribute.KeyValue {
+	if r.outcome != "" {
+		about = append(about, attribute.String("redlock.outcome", r.outcome))
+	}
+	if r.errorType != "" {
+		about = append(about, attribute.String("error.type", r.errorType))
+	}
+	return about
+}
+
+func roundResult(err error) result {
 	if err == nil {
-		return "won", ""
+		return result{"won", ""}
 	}
 	name := nameOf(verdictOf(err), verdicts)
 	if name == "taken" {
-		return name, ""
+		return result{name, ""}
 	}
-	return "failed", name
+	return result{"failed", name}
 }
 
-// waitHolder is where the holder was that a wait was for.
-func waitHolder(e quorum.WaitEnd) string {
-	switch {
-	case e.Here && e.Elsewhere:
-		return "both"
-	case e.Here:
-		return "here"
-	case e.Elsewhere:
-		return "elsewhere"
-	default:
-		return "none"
-	}
-}
-
-// waitOutcome is how a wait ended, and its error.type if that was without a lease.
-func waitOutcome(err error) (outcome, errorType string) {
+func waitResult(err error) result {
 	if err == nil {
-		return "acquired", ""
+		return result{"acquired", ""}
 	}
 	var given *quorum.WaitError
 	switch {
 	case !errors.As(err, &given):
-		errorType = nameOf(verdictOf(err), verdicts) // no waiting cures it
-	case errors.Is(given.Verdict, quorum.ErrInterrupted) && errors.Is(given.Cause, context.DeadlineExceeded):
-		errorType = "deadline"
-	case errors.Is(given.Verdict, quorum.ErrInterrupted):
-		errorType = "cancelled"
-	default:
-		errorType = nameOf(given.Verdict, verdicts)
+		return result{"gave_up", nameOf(verdictOf(err), verdicts)} // no waiting cures it
+	case !errors.Is(given.Verdict, quorum.ErrInterrupted):
+		return result{"gave_up", nameOf(given.Verdict, verdicts)}
+	case errors.Is(given.Cause, context.DeadlineExceeded):
+		return result{"gave_up", "deadline"}
 	}
-	return "gave_up", errorType
+	return result{"gave_up", "cancelled"}
 }
 
-// voteOutcome is a vote's outcome, and its error.type if it failed, or was
-// refused for another reason than the key's.
-func voteOutcome(v wire.Vote) (outcome, errorType string) {
+// voteResult has an error.type also for a vote that was refused for another reason than the key's.
+func voteResult(v wire.Vote) result {
 	switch {
 	case v.Err == nil:
-		return v.Outcome.String(), ""
+		return result{v.Outcome.String(), ""}
 	case errors.Is(v.Err, quorum.ErrPending):
-		return "pending", ""
-	default:
-		return v.Outcome.String(), nameOf(v.Err, failures)
+		return result{"pending", ""}
 	}
+	return result{v.Outcome.String(), nameOf(v.Err, failures)}
 }
 
-// withError appends error.type where there is one.
-func withError(attrs []attribute.KeyValue, errorType string) []attribute.KeyValue {
-	if errorType == "" {
-		return attrs
+// holder is where the holder was that a wait was for.
+func holder(e quorum.WaitEnd) attribute.KeyValue {
+	where := "none"
+	switch {
+	case e.Here && e.Elsewhere:
+		where = "both"
+	case e.Here:
+		where = "here"
+	case e.Elsewhere:
+		where = "elsewhere"
 	}
-	return append(attrs, keyErrorType.String(errorType))
+	return attribute.String("redlock.holder", where)
 }
 
-// keyAttrs are the keys of a round or a wait.
-func keyAttrs(key string, also []string) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{keyKey.String(valid(key))}
-	if len(also) > 0 {
-		others := make([]string, len(also))
-		for i, other := range also {
-			others[i] = valid(other)
-		}
-		attrs = append(attrs, keyAlso.StringSlice(others))
-	}
-	return attrs
+func operation(op wire.Op) attribute.KeyValue {
+	return attribute.String("redlock.operation", op.String())
 }
+
+func instance(name string) attribute.KeyValue {
+	return attribute.String("redlock.instance", valid(name))
+}
+
+func lockKey(key string) attribute.KeyValue { return attribute.String("redlock.key", valid(key)) }
+
+// valid gives a text that exporters take: OTLP refuses a whole batch in which one string
+// isn't UTF-8, and keys, names and errors may hold any bytes. A text that isn't UTF-8 is
+// escaped as in a Go string.
+func valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
+}
+
+// words is an error's text without lock values: whoever knows one can release the lock.
+func words(err error) string { return valid(quorum.Redact(err.Error())) }

@@ -24,7 +24,6 @@
 //	redlock.instance.clock.jumps    counter    {jump}        instance, direction
 //	redlock.instance.unprotected    counter    {event}       instance
 //	redlock.instance.cannot_notify  counter    {event}       instance
-//	redlock.leases.held             up-down    {lease}
 //	redlock.leases.released         counter    {lease}       error.type
 //	redlock.leases.lost             counter    {lease}       error.type
 //	redlock.lease.hold.duration     histogram  s             outcome
@@ -94,13 +93,9 @@ type Config struct {
 	KeyOnMetrics bool
 }
 
-// New gives hooks that measure and trace. Call it once for each Coordinator:
-// leases are told apart by key and token alone, and two Coordinators may have the
-// same ones. What they count is added up unless Attributes differ.
-//
-// redlock.leases.held is read by a callback, and so what New made lives as long as
-// the MeterProvider. It goes by the machine's clock, also where Config.Clock of the
-// Coordinator is another one. Errors: ErrConfig, and what the MeterProvider failed with.
+// New gives hooks that measure and trace. What several Coordinators count is added up unless
+// their Attributes differ.
+// Errors: ErrConfig, and what the MeterProvider failed with.
 func New(cfg Config) (quorum.Hooks, error) {
 	for i, a := range cfg.Attributes {
 		if !a.Valid() {

@@ -3,7 +3,6 @@ package quorumotel_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumotel"
 )
 
@@ -29,7 +27,7 @@ func TestZeroConfigUsesTheGlobalProviders(t *testing.T) {
 	hooks, err := quorumotel.New(quorumotel.Config{})
 	require.NoError(t, err)
 	tellAll(t.Context(), hooks)
-	assert.Equal(t, 1, o.held())
+	assert.Len(t, o.series("redlock.leases.lost"), 1)
 	assert.Len(t, o.spans.Ended(), 1)
 }
 
@@ -37,6 +35,7 @@ func TestNoopProviders(t *testing.T) {
 	hooks, err := quorumotel.New(quorumotel.Config{MeterProvider: noop.NewMeterProvider(), TracerProvider: nooptrace.NewTracerProvider()})
 	require.NoError(t, err)
 	assert.NotPanics(t, func() { tellAll(t.Context(), hooks) })
+	assert.Nil(t, hooks.RoundStarted, "events that aren't measured cost nothing")
 }
 
 func TestBadAttributes(t *testing.T) {
@@ -54,7 +53,7 @@ type failing struct {
 
 type failingMeter struct {
 	noop.Meter
-	counter, histogram, held, callback error
+	counter, histogram error
 }
 
 func (f *failing) Meter(string, ...metric.MeterOption) metric.Meter { return &f.meter }
@@ -67,18 +66,10 @@ func (m *failingMeter) Float64Histogram(string, ...metric.Float64HistogramOption
 	return noop.Float64Histogram{}, m.histogram
 }
 
-func (m *failingMeter) Int64ObservableUpDownCounter(string, ...metric.Int64ObservableUpDownCounterOption) (metric.Int64ObservableUpDownCounter, error) {
-	return noop.Int64ObservableUpDownCounter{}, m.held
-}
-
-func (m *failingMeter) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
-	return noop.Registration{}, m.callback
-}
-
 func TestMeterProviderThatFails(t *testing.T) {
 	broken := errors.New("broken")
 	for name, meter := range map[string]failingMeter{
-		"counter": {counter: broken}, "histogram": {histogram: broken}, "observable": {held: broken}, "callback": {callback: broken},
+		"counter": {counter: broken}, "histogram": {histogram: broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := quorumotel.New(quorumotel.Config{MeterProvider: &failing{meter: meter}})
@@ -88,14 +79,4 @@ func TestMeterProviderThatFails(t *testing.T) {
 	}
 	_, err := quorumotel.New(quorumotel.Config{MeterProvider: &failing{}})
 	assert.NoError(t, err)
-}
-
-// Unmeasured events cost nothing, and hooks for logs can be added.
-func TestUnusedHooksAreNil(t *testing.T) {
-	hooks := observe(t).hooks
-	assert.Nil(t, hooks.RoundStarted)
-	lost := 0
-	both := hooks.And(quorum.Hooks{Lost: func(quorum.LeaseEvent) { lost++ }})
-	both.Lost(quorum.LeaseEvent{Held: time.Second, Err: quorum.ErrLost})
-	assert.Equal(t, 1, lost)
 }

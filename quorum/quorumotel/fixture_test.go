@@ -97,16 +97,6 @@ func (o *observed) series(name string) series {
 
 func encode(set attribute.Set) string { return set.Encoded(attribute.DefaultEncoder()) }
 
-// held is the number of leases held, over all time series.
-func (o *observed) held() int {
-	o.t.Helper()
-	n := 0.0
-	for _, p := range o.series("redlock.leases.held") {
-		n += p.sum
-	}
-	return int(n)
-}
-
 // cluster is a Coordinator on servers in memory.
 type cluster struct {
 	*quorum.Coordinator

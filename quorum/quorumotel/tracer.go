@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 )
 
@@ -26,6 +27,29 @@ func (t *tracer) hooks() quorum.Hooks {
 	return quorum.Hooks{RoundDecided: t.roundDecided, WaitEnded: t.waitEnded}
 }
 
+// span begins the span of what is over. One that was begun with it would have to be carried to its
+// end in a context, and hooks can't give one back. What is known from the start is given at the
+// start, for samplers.
+func (t *tracer) span(ctx context.Context, name string, at time.Time, key string, also []string, more ...attribute.KeyValue) trace.Span {
+	attrs := append(append(t.base, lockKey(key)), more...)
+	if len(also) > 0 {
+		others := make([]string, len(also))
+		for i, other := range also {
+			others[i] = valid(other)
+		}
+		attrs = append(attrs, attribute.StringSlice("redlock.also", others))
+	}
+	_, s := t.out.Start(ctx, name, trace.WithTimestamp(at), trace.WithAttributes(attrs...))
+	return s
+}
+
+// setToken puts a lease's token on a span, if it has one.
+func setToken(s trace.Span, token fencing.Token) {
+	if token != 0 {
+		s.SetAttributes(attribute.Int64("redlock.token", int64(token))) // at most 2^53
+	}
+}
+
 // waitEnded makes the span of a wait when it is over. A goroutine that waits behind others of
 // its process may send no round, so rounds' spans would leave a gap. An Acquire that found the
 // lock free needs none.
@@ -33,51 +57,33 @@ func (t *tracer) waitEnded(ctx context.Context, e quorum.WaitEnd) {
 	if !e.Here && !e.Elsewhere && e.Err == nil {
 		return
 	}
-	_, s := t.out.Start(ctx, "redlock wait",
-		trace.WithTimestamp(e.Started),
-		trace.WithAttributes(t.base...),
-		trace.WithAttributes(keyAttrs(e.Key, e.Also)...))
+	s := t.span(ctx, "redlock wait", e.Started, e.Key, e.Also)
 	defer s.End(trace.WithTimestamp(e.Started.Add(e.Waited)))
-	if !s.IsRecording() {
-		return
-	}
-	outcome, errorType := waitOutcome(e.Err)
-	s.SetAttributes(withError([]attribute.KeyValue{keyOutcome.String(outcome), keyHolder.String(waitHolder(e)), keyTries.Int(e.Tries)}, errorType)...)
-	if e.Token != 0 {
-		s.SetAttributes(keyToken.Int64(int64(e.Token))) // at most 2^53
-	}
+	how := waitResult(e.Err)
+	s.SetAttributes(how.attrs(holder(e), attribute.Int("redlock.tries", e.Tries))...)
+	setToken(s, e.Token)
 	if e.Err != nil {
-		s.SetStatus(codes.Error, errorType)
+		s.SetStatus(codes.Error, how.errorType)
 	}
 }
 
-// roundDecided makes a round's span when it is over. One that was begun with the
-// round would have to be carried to its end in a context, and hooks can't give
-// one back.
+// roundDecided makes a round's span.
 func (t *tracer) roundDecided(ctx context.Context, e quorum.RoundEnd) {
-	end := e.Started.Add(e.Took)
-	// What is known from the start is given at the start, for samplers.
-	_, s := t.out.Start(ctx, "redlock "+e.Op.String(),
-		trace.WithTimestamp(e.Started),
-		trace.WithAttributes(t.base...),
-		trace.WithAttributes(keyAttrs(e.Key, e.Also)...),
-		trace.WithAttributes(keyOperation.String(e.Op.String()), keyTry.Int(e.Try)))
-	defer s.End(trace.WithTimestamp(end))
+	s := t.span(ctx, "redlock "+e.Op.String(), e.Started, e.Key, e.Also, operation(e.Op), attribute.Int("redlock.try", e.Try))
+	defer s.End(trace.WithTimestamp(e.Started.Add(e.Took)))
 	if !s.IsRecording() {
 		return
 	}
 	for _, b := range e.Ballots {
 		s.AddEvent("vote", trace.WithTimestamp(answered(e, b)), trace.WithAttributes(voteAttrs(b)...))
 	}
-	outcome, errorType := roundOutcome(e.Err)
-	s.SetAttributes(withError([]attribute.KeyValue{keyOutcome.String(outcome)}, errorType)...)
+	how := roundResult(e.Err)
+	s.SetAttributes(how.attrs()...)
 	if e.Err == nil {
-		s.SetAttributes(keyValidity.Float64(e.Validity.Seconds()))
-		if e.Token != 0 {
-			s.SetAttributes(keyToken.Int64(int64(e.Token))) // at most 2^53
-		}
+		s.SetAttributes(attribute.Float64("redlock.validity", e.Validity.Seconds()))
+		setToken(s, e.Token)
 	}
-	if errorType != "" {
+	if how.errorType != "" {
 		// The verdict alone: what the instances said is in the events.
 		s.SetStatus(codes.Error, words(verdictOf(e.Err)))
 	}
@@ -87,20 +93,20 @@ func (t *tracer) roundDecided(ctx context.Context, e quorum.RoundEnd) {
 // or a little later where the instances are asked one by one. What isn't in yet
 // is put at the end.
 func answered(e quorum.RoundEnd, b quorum.Ballot) time.Time {
-	if outcome, _ := voteOutcome(b.Vote); outcome == "pending" {
+	if voteResult(b.Vote).outcome == "pending" {
 		return e.Started.Add(e.Took)
 	}
 	return e.Started.Add(min(b.Latency, e.Took))
 }
 
 func voteAttrs(b quorum.Ballot) []attribute.KeyValue {
-	outcome, errorType := voteOutcome(b.Vote)
-	attrs := []attribute.KeyValue{keyInstance.String(valid(b.Instance)), keyOutcome.String(outcome)}
+	how := voteResult(b.Vote)
+	attrs := how.attrs(instance(b.Instance))
 	if b.Latency > 0 {
-		attrs = append(attrs, keyLatency.Float64(b.Latency.Seconds()))
+		attrs = append(attrs, attribute.Float64("redlock.latency", b.Latency.Seconds()))
 	}
-	if errorType != "" {
-		attrs = append(attrs, keyErrorType.String(errorType), keyErrorText.String(words(b.Vote.Err)))
+	if how.errorType != "" {
+		attrs = append(attrs, attribute.String("error.message", words(b.Vote.Err)))
 	}
 	return attrs
 }

@@ -101,17 +101,6 @@ func TestSpanStatus(t *testing.T) {
 	}
 }
 
-func TestSpanCutsValuesShort(t *testing.T) {
-	o := observe(t)
-	o.hooks.RoundDecided(t.Context(), quorum.RoundEnd{Op: wire.Acquire, Ballots: []quorum.Ballot{
-		{Instance: "A", Vote: wire.Vote{Err: errors.New("ERR unknown command 'CAS', with args beginning with: 'k' '" + value + "'")}},
-	}})
-	assert.Equal(t, []attribute.KeyValue{
-		attribute.String("redlock.instance", "A"), attribute.String("redlock.outcome", "failed"), attribute.String("error.type", "_OTHER"),
-		attribute.String("error.message", "ERR unknown command 'CAS', with args beginning with: 'k' '01234567...'"),
-	}, o.spans.Ended()[0].Events()[0].Attributes)
-}
-
 func TestSpansFollowTheSampler(t *testing.T) {
 	o := observe(t)
 	var seen []attribute.KeyValue
@@ -177,7 +166,6 @@ func TestEverythingIsUTF8(t *testing.T) {
 		Op: wire.Acquire, Key: key, Started: time.Now(), Took: time.Second, Err: errors.New("verdict \xfe"),
 		Ballots: []quorum.Ballot{{Instance: "A\xff", Latency: time.Second, Vote: wire.Vote{Err: errors.New("says \xff " + value[:39])}}},
 	})
-	o.hooks.Acquired(ctx, held)
 	var spans, points []attribute.KeyValue
 	for _, s := range o.spans.Ended() {
 		spans = append(spans, s.Attributes()...)
@@ -210,10 +198,6 @@ func (o *observed) gather() (all [][]attribute.KeyValue) {
 		for _, m := range scope.Metrics {
 			switch data := m.Data.(type) {
 			case metricdata.Sum[int64]:
-				for _, p := range data.DataPoints {
-					add(p.Attributes)
-				}
-			case metricdata.Gauge[int64]:
 				for _, p := range data.DataPoints {
 					add(p.Attributes)
 				}

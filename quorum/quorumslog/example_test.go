@@ -28,13 +28,3 @@ func Example() {
 	// level=WARN msg="lock lost" key=reports/daily token=33 validity=0s held=9.898s error="quorum: lease is lost: its deadline has passed"
 	// level=ERROR msg="instance clock jumped" instance=redis-3:6379 by=15s within=2s
 }
-
-// Extensions are not logged, and acquired locks only for debugging.
-func ExampleLevels() {
-	levels := quorumslog.DefaultLevels()
-	levels.Acquired = slog.LevelDebug
-	hooks := levels.Hooks(nil) // slog.Default()
-	hooks.Extended = nil
-
-	_ = quorum.Config{Hooks: hooks}
-}

@@ -1,112 +1,88 @@
+// Package quorumslog writes what a Coordinator does to a log/slog Logger: one
+// structured record for each event.
+//
+//	cfg.Hooks = quorumslog.Hooks(logger)
+//
+// Lock values are never written, because whoever knows one can release the lock;
+// where a server's error repeats one (an unknown command is answered with its
+// arguments), it is cut short.
 package quorumslog
 
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
-	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Hooks writes every event to logger, at the default levels. Nil stands for
-// slog.Default(), looked up at each event, so that a later slog.SetDefault counts.
+// Hooks writes every event to logger. Nil stands for slog.Default(), looked up at each event, so
+// that a later slog.SetDefault counts. To leave an event out, set its hook to nil.
+//
+// The level is debug for rounds, for waits that start, and for extensions, because there are many;
+// error for a clock that jumped, because locks rest on clocks and somebody has to see to the
+// server's time service; warn for a lease that was lost or found lost at its release, for a time in
+// which no lock can be taken, and for what an instance can't do; and info for the others: a lease
+// that was acquired or released, and a wait that was for another holder or was given up.
 //
 // Durations are slog durations, tokens unsigned integers; a token of 0 (fencing
 // is off) is left out. The context of an event reaches the handler.
-func Hooks(logger *slog.Logger) quorum.Hooks { return DefaultLevels().Hooks(logger) }
-
-// Hooks is the function Hooks, with other levels.
-func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
-	out := sink{logger: logger}
-	background := context.Background()
+func Hooks(logger *slog.Logger) quorum.Hooks {
+	s := sink{logger}
 	return quorum.Hooks{
 		RoundStarted: func(ctx context.Context, e quorum.RoundStart) {
-			out.write(ctx, l.Round, "lock round started", func() []slog.Attr {
-				return appendAlso([]slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try)}, e.Also)
+			s.write(ctx, slog.LevelDebug, "lock round started", func() []slog.Attr {
+				return []slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try), also(e.Also)}
 			})
 		},
-		RoundDecided: func(ctx context.Context, e quorum.RoundEnd) {
-			text := "lock round won"
-			if e.Err != nil {
-				text = "lock round lost"
-			}
-			out.write(ctx, l.Round, text, func() []slog.Attr { return roundAttrs(e) })
-		},
+		RoundDecided: s.roundDecided,
 		WaitStarted: func(ctx context.Context, e quorum.WaitStart) {
-			out.write(ctx, l.WaitStarted, "lock wait started", func() []slog.Attr {
-				return appendAlso([]slog.Attr{slog.String("key", e.Key), slog.Int("waiters", e.Waiters)}, e.Also)
+			s.write(ctx, slog.LevelDebug, "lock wait started", func() []slog.Attr {
+				return []slog.Attr{slog.String("key", e.Key), slog.Int("waiters", e.Waiters), also(e.Also)}
 			})
 		},
-		WaitEnded: func(ctx context.Context, e quorum.WaitEnd) {
-			switch {
-			case e.Err != nil:
-				out.write(ctx, l.GaveUp, "lock wait given up", func() []slog.Attr { return waitAttrs(e) })
-			case e.Here || e.Elsewhere:
-				out.write(ctx, l.Waited, "lock wait ended", func() []slog.Attr { return waitAttrs(e) })
-			}
-		},
-		Acquired: func(ctx context.Context, e quorum.LeaseEvent) {
-			out.write(ctx, l.Acquired, "lock acquired", func() []slog.Attr { return leaseAttrs(e) })
-		},
-		Extended: func(ctx context.Context, e quorum.LeaseEvent) {
-			out.write(ctx, l.Extended, "lock extended", func() []slog.Attr { return leaseAttrs(e) })
-		},
-		Released: func(ctx context.Context, e quorum.LeaseEvent) {
-			level, text := l.Released, "lock released"
-			switch {
-			case errors.Is(e.Err, quorum.ErrHandedOff):
-				text, e.Err = "lock handed off", nil
-			case e.Left && e.Err == nil:
-				text = "lock left to expire"
-			case e.Left:
-				level, text = l.ReleaseFailed, "lock ended before it was left"
-			case e.Err != nil:
-				level, text = l.ReleaseFailed, "lock release failed"
-			}
-			out.write(ctx, level, text, func() []slog.Attr { return leaseAttrs(e) })
-		},
-		Lost: func(e quorum.LeaseEvent) {
-			out.write(background, l.Lost, "lock lost", func() []slog.Attr { return leaseAttrs(e) })
-		},
+		WaitEnded: s.waitEnded,
+		Acquired:  func(ctx context.Context, e quorum.LeaseEvent) { s.lease(ctx, slog.LevelInfo, "lock acquired", e) },
+		Extended:  func(ctx context.Context, e quorum.LeaseEvent) { s.lease(ctx, slog.LevelDebug, "lock extended", e) },
+		Released:  s.released,
+		Lost:      func(e quorum.LeaseEvent) { s.lease(context.Background(), slog.LevelWarn, "lock lost", e) },
 		Waiting: func(ctx context.Context, e quorum.WaitEvent) {
-			out.write(ctx, l.Waiting, e.String(), func() []slog.Attr {
-				attrs := []slog.Attr{slog.String("key", e.Key)}
+			s.write(ctx, slog.LevelWarn, e.String(), func() []slog.Attr {
 				if e.Last != nil {
-					return append(attrs, slog.Duration("lasted", e.Lasted))
+					return []slog.Attr{slog.String("key", e.Key), slog.Duration("lasted", e.Lasted)}
 				}
-				return append(attrs, slog.Duration("for", e.For))
+				return []slog.Attr{slog.String("key", e.Key), slog.Duration("for", e.For)}
 			})
 		},
 		Quarantined: func(e quorum.QuarantineEvent) {
-			out.write(background, l.Quarantined, "instance quarantined", func() []slog.Attr { return quarantineAttrs(e) })
+			var attrs []slog.Attr
+			if e.Err != nil {
+				attrs = []slog.Attr{
+					slog.String("reason", e.Err.Reason.String()), slog.String("detail", e.Err.Detail),
+					slog.Duration("remaining", e.Err.Remaining), slog.Time("until", e.Err.Until),
+				}
+			}
+			s.instance(slog.LevelWarn, "instance quarantined", e.Instance, attrs...)
 		},
 		ClockJumped: func(e quorum.ClockEvent) {
-			out.write(background, l.ClockJumped, "instance clock jumped", func() []slog.Attr {
-				attrs := clockAttrs(e.Instance, e.Jump)
-				if e.Everywhere {
-					attrs = append(attrs, slog.Bool("everywhere", true))
-				}
-				return attrs
-			})
+			attrs := []slog.Attr{slog.Duration("by", e.Jump.By), slog.Duration("within", e.Jump.Within)}
+			if e.Everywhere {
+				attrs = append(attrs, slog.Bool("everywhere", true))
+			}
+			s.instance(slog.LevelError, "instance clock jumped", e.Instance, attrs...)
 		},
 		Unprotected: func(e quorum.UnprotectedEvent) {
 			if e.Eviction != "" {
-				out.write(background, l.Unprotected, "instance may evict locks", func() []slog.Attr {
-					return []slog.Attr{slog.String("instance", e.Instance), slog.String("maxmemory-policy", e.Eviction)}
-				})
+				s.instance(slog.LevelWarn, "instance may evict locks", e.Instance, slog.String("maxmemory-policy", e.Eviction))
 				return
 			}
-			out.write(background, l.Unprotected, "instance hides its restarts", func() []slog.Attr {
-				return []slog.Attr{slog.String("instance", e.Instance), slog.Any("hidden", e.Hidden)}
-			})
+			s.instance(slog.LevelWarn, "instance hides its restarts", e.Instance, slog.Any("hidden", e.Hidden))
 		},
 		CannotNotify: func(e quorum.CannotNotifyEvent) {
-			out.write(background, l.CannotNotify, "instance cannot notify waiters", func() []slog.Attr {
-				return []slog.Attr{slog.String("instance", e.Instance), slog.String("error", redact(e.Err).Error())}
-			})
+			s.instance(slog.LevelWarn, "instance cannot notify waiters", e.Instance, slog.String("error", quorum.Redact(e.Err.Error())))
 		},
 	}
 }
@@ -114,100 +90,134 @@ func (l Levels) Hooks(logger *slog.Logger) quorum.Hooks {
 // sink is where records go.
 type sink struct{ logger *slog.Logger }
 
-// write writes one record. The attributes are made only if it will be kept.
+// write writes one record. The attributes are made only if it will be kept. Zero ones are left out.
 func (s sink) write(ctx context.Context, level slog.Level, text string, attrs func() []slog.Attr) {
 	logger := s.logger
 	if logger == nil {
 		logger = slog.Default()
 	}
 	if logger.Enabled(ctx, level) {
-		logger.LogAttrs(ctx, level, text, attrs()...)
+		logger.LogAttrs(ctx, level, text, present(attrs())...)
 	}
 }
 
-func roundAttrs(e quorum.RoundEnd) []slog.Attr {
-	attrs := []slog.Attr{
-		slog.String("op", e.Op.String()),
-		slog.String("key", e.Key),
-		slog.Int("try", e.Try),
-		slog.Duration("took", e.Took),
-	}
-	if e.Err == nil {
-		attrs = appendToken(attrs, e.Token)
-		attrs = append(attrs, slog.Duration("validity", e.Validity))
-	}
-	ballots := make([]slog.Attr, len(e.Ballots))
-	for i, b := range e.Ballots {
-		ballots[i] = ballotAttr(b)
-	}
-	attrs = append(attrs, slog.GroupAttrs("ballots", ballots...))
-	return appendError(appendAlso(attrs, e.Also), e.Err)
+// instance writes a record about an instance. These are rare, so their attributes are made in advance.
+func (s sink) instance(level slog.Level, text, name string, attrs ...slog.Attr) {
+	s.write(context.Background(), level, text, func() []slog.Attr {
+		return append([]slog.Attr{slog.String("instance", name)}, attrs...)
+	})
 }
 
-// ballotAttr is one instance's ballot, under its name. Vote.Holder, a lock's value, is not in it.
-func ballotAttr(b quorum.Ballot) slog.Attr {
+func (s sink) lease(ctx context.Context, level slog.Level, text string, e quorum.LeaseEvent) {
+	s.write(ctx, level, text, func() []slog.Attr {
+		return []slog.Attr{
+			slog.String("key", e.Key), token(e.Token), slog.Duration("validity", e.Validity), slog.Duration("held", e.Held),
+			also(e.Also), failure(e.Err),
+		}
+	})
+}
+
+func (s sink) released(ctx context.Context, e quorum.LeaseEvent) {
+	level, text := slog.LevelInfo, "lock released"
+	switch {
+	case errors.Is(e.Err, quorum.ErrHandedOff):
+		text, e.Err = "lock handed off", nil
+	case e.Left && e.Err == nil:
+		text = "lock left to expire"
+	case e.Left:
+		level, text = slog.LevelWarn, "lock ended before it was left"
+	case e.Err != nil:
+		level, text = slog.LevelWarn, "lock release failed"
+	}
+	s.lease(ctx, level, text, e)
+}
+
+// waitEnded writes nothing about an Acquire that found the lock free.
+func (s sink) waitEnded(ctx context.Context, e quorum.WaitEnd) {
+	text := "lock wait ended"
+	switch {
+	case e.Err != nil:
+		text = "lock wait given up"
+	case !e.Here && !e.Elsewhere:
+		return
+	}
+	s.write(ctx, slog.LevelInfo, text, func() []slog.Attr {
+		return []slog.Attr{
+			slog.String("key", e.Key), token(e.Token), slog.Duration("waited", e.Waited), slog.Int("tries", e.Tries),
+			slog.Bool("here", e.Here), slog.Bool("elsewhere", e.Elsewhere), also(e.Also), failure(e.Err),
+		}
+	})
+}
+
+func (s sink) roundDecided(ctx context.Context, e quorum.RoundEnd) {
+	text := "lock round won"
+	if e.Err != nil {
+		text = "lock round lost"
+	}
+	s.write(ctx, slog.LevelDebug, text, func() []slog.Attr {
+		attrs := []slog.Attr{slog.String("op", e.Op.String()), slog.String("key", e.Key), slog.Int("try", e.Try), slog.Duration("took", e.Took)}
+		if e.Err == nil {
+			attrs = append(attrs, token(e.Token), slog.Duration("validity", e.Validity))
+		}
+		ballots := make([]slog.Attr, len(e.Ballots))
+		for i, b := range e.Ballots {
+			ballots[i] = slog.GroupAttrs(b.Instance, present(ballotAttrs(b))...)
+		}
+		return append(attrs, slog.GroupAttrs("ballots", ballots...), also(e.Also), failure(e.Err))
+	})
+}
+
+// ballotAttrs are one instance's ballot. Vote.Holder, a lock's value, is not among them.
+func ballotAttrs(b quorum.Ballot) []slog.Attr {
 	if errors.Is(b.Vote.Err, quorum.ErrPending) {
 		// Its vote wasn't needed: that is no failure, and no error.
-		return slog.GroupAttrs(b.Instance, slog.String("outcome", "pending"))
+		return []slog.Attr{slog.String("outcome", "pending")}
 	}
-	attrs := []slog.Attr{slog.String("outcome", b.Vote.Outcome.String()), slog.Duration("latency", b.Latency)}
+	var remaining slog.Attr
 	switch {
 	case b.Vote.Remaining == wire.NoExpiry:
-		attrs = append(attrs, slog.String("remaining", "forever"))
+		remaining = slog.String("remaining", "forever")
 	case b.Vote.Remaining > 0:
-		attrs = append(attrs, slog.Duration("remaining", b.Vote.Remaining))
+		remaining = slog.Duration("remaining", b.Vote.Remaining)
 	}
-	return slog.GroupAttrs(b.Instance, appendError(attrs, b.Vote.Err)...)
+	return []slog.Attr{slog.String("outcome", b.Vote.Outcome.String()), slog.Duration("latency", b.Latency), remaining, failure(b.Vote.Err)}
 }
 
-func waitAttrs(e quorum.WaitEnd) []slog.Attr {
-	attrs := appendToken([]slog.Attr{slog.String("key", e.Key)}, e.Token)
-	attrs = append(attrs, slog.Duration("waited", e.Waited), slog.Int("tries", e.Tries),
-		slog.Bool("here", e.Here), slog.Bool("elsewhere", e.Elsewhere))
-	return appendError(appendAlso(attrs, e.Also), e.Err)
+// present leaves out zero attributes.
+func present(attrs []slog.Attr) []slog.Attr {
+	return slices.DeleteFunc(attrs, func(a slog.Attr) bool { return a.Equal(slog.Attr{}) })
 }
 
-func leaseAttrs(e quorum.LeaseEvent) []slog.Attr {
-	attrs := appendToken([]slog.Attr{slog.String("key", e.Key)}, e.Token)
-	attrs = append(attrs, slog.Duration("validity", e.Validity), slog.Duration("held", e.Held))
-	return appendError(appendAlso(attrs, e.Also), e.Err)
-}
-
-// appendAlso appends the other keys of a lease on several.
-func appendAlso(attrs []slog.Attr, also []string) []slog.Attr {
-	if also == nil {
-		return attrs
+// also has the other keys of a lease on several.
+func also(keys []string) slog.Attr {
+	if keys == nil {
+		return slog.Attr{}
 	}
-	return append(attrs, slog.Any("also", also))
+	return slog.Any("also", keys)
 }
 
-func quarantineAttrs(e quorum.QuarantineEvent) []slog.Attr {
-	attrs := []slog.Attr{slog.String("instance", e.Instance)}
-	if e.Err == nil {
-		return attrs
+func token(t fencing.Token) slog.Attr {
+	if t == 0 {
+		return slog.Attr{}
 	}
-	return append(attrs,
-		slog.String("reason", e.Err.Reason.String()),
-		slog.String("detail", e.Err.Detail),
-		slog.Duration("remaining", e.Err.Remaining),
-		slog.Time("until", e.Err.Until),
-	)
+	return slog.Uint64("token", uint64(t))
 }
 
-func clockAttrs(instance string, jump drift.Jump) []slog.Attr {
-	return []slog.Attr{slog.String("instance", instance), slog.Duration("by", jump.By), slog.Duration("within", jump.Within)}
-}
-
-func appendToken(attrs []slog.Attr, token fencing.Token) []slog.Attr {
-	if token == 0 {
-		return attrs
-	}
-	return append(attrs, slog.Uint64("token", uint64(token)))
-}
-
-func appendError(attrs []slog.Attr, err error) []slog.Attr {
+// failure is an error whose text has lock values cut short. errors.Is and As still find its parts.
+func failure(err error) slog.Attr {
 	if err == nil {
-		return attrs
+		return slog.Attr{}
 	}
-	return append(attrs, slog.Any("error", redact(err)))
+	if text := quorum.Redact(err.Error()); text != err.Error() {
+		err = &redacted{err, text}
+	}
+	return slog.Any("error", err)
 }
+
+type redacted struct {
+	err  error
+	text string
+}
+
+func (e *redacted) Error() string { return e.text }
+func (e *redacted) Unwrap() error { return e.err }

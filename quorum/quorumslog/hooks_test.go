@@ -329,35 +329,6 @@ func TestRecords(t *testing.T) {
 
 type ctxKey struct{}
 
-func TestLevelsCanBeSet(t *testing.T) {
-	levels := quorumslog.Levels{Round: 1, Acquired: 2, Extended: 3, Released: 4, ReleaseFailed: 5, Lost: 6, Waiting: 11, Quarantined: 7, ClockJumped: 8, Unprotected: 9, CannotNotify: 10, WaitStarted: 12, Waited: 13, GaveUp: 14}
-	r := &recorder{}
-	h := levels.Hooks(slog.New(r))
-	ctx := t.Context()
-	h.RoundStarted(ctx, quorum.RoundStart{})
-	h.RoundDecided(ctx, quorum.RoundEnd{})
-	h.RoundDecided(ctx, quorum.RoundEnd{Err: quorum.ErrTaken})
-	h.Acquired(ctx, quorum.LeaseEvent{})
-	h.Extended(ctx, quorum.LeaseEvent{})
-	h.Released(ctx, quorum.LeaseEvent{})
-	h.Released(ctx, quorum.LeaseEvent{Err: quorum.ErrNotHeld})
-	h.Lost(quorum.LeaseEvent{})
-	h.Quarantined(quorum.QuarantineEvent{})
-	h.ClockJumped(quorum.ClockEvent{})
-	h.Unprotected(quorum.UnprotectedEvent{})
-	h.CannotNotify(quorum.CannotNotifyEvent{Err: quorum.ErrTaken})
-	h.Waiting(ctx, quorum.WaitEvent{})
-	h.WaitStarted(ctx, quorum.WaitStart{})
-	h.WaitEnded(ctx, quorum.WaitEnd{}) // the lock was free
-	h.WaitEnded(ctx, quorum.WaitEnd{Here: true})
-	h.WaitEnded(ctx, quorum.WaitEnd{Err: quorum.ErrClosed})
-	var got []slog.Level
-	for _, rec := range r.records {
-		got = append(got, rec.level)
-	}
-	assert.Equal(t, []slog.Level{1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, got)
-}
-
 func TestNilLoggerIsTheDefaultOne(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })
@@ -435,16 +406,6 @@ func TestValuesAreNeverWritten(t *testing.T) {
 	})
 }
 
-func BenchmarkDisabled(b *testing.B) {
-	h := quorumslog.Hooks(slog.New(slog.DiscardHandler))
-	e := quorum.RoundEnd{Op: wire.Acquire, Key: "k", Ballots: make([]quorum.Ballot, 5)}
-	ctx := context.Background()
-	b.ReportAllocs()
-	for b.Loop() {
-		h.RoundDecided(ctx, e)
-	}
-}
-
 // A record that isn't written isn't built either.
 func TestDisabledLevelsAllocateNothing(t *testing.T) {
 	h := quorumslog.Hooks(slog.New(slog.DiscardHandler))
@@ -455,8 +416,8 @@ func TestDisabledLevelsAllocateNothing(t *testing.T) {
 
 // Of a lease on several keys all are named.
 func TestAllKeysAreNamed(t *testing.T) {
-	r := &recorder{least: slog.LevelDebug - 4}
-	hooks := quorumslog.Levels{}.Hooks(slog.New(r))
+	r := &recorder{least: slog.LevelDebug}
+	hooks := quorumslog.Hooks(slog.New(r))
 	also := []string{"b", "c"}
 	ctx := context.Background()
 	hooks.RoundStarted(ctx, quorum.RoundStart{Key: "a", Also: also})
@@ -470,6 +431,7 @@ func TestAllKeysAreNamed(t *testing.T) {
 	for _, rec := range r.records {
 		assert.Equal(t, also, rec.attrs["also"], rec.text)
 	}
+	hooks.WaitEnded(ctx, quorum.WaitEnd{Key: "a"}) // the lock was free, and nothing is written
 	hooks.Acquired(ctx, quorum.LeaseEvent{Key: "a"})
 	assert.NotContains(t, r.records[7].attrs, "also")
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Mark is what clients leave on a server under an instance's name, see
-// wire.Identity.Served. Its rules are those of instance/mark.lua, which has the reasons. The
+// wire.Identity.Served. Its rules are those of instance/scripts/mark.lua, which has the reasons. The
 // zero value is no mark.
 type Mark struct {
 	runID, replID string // of the server when it was left

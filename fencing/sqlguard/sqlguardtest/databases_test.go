@@ -60,7 +60,7 @@ var schemas atomic.Int64
 // inPostgreSQL makes a database whose connections see a separate schema.
 func inPostgreSQL(t *testing.T) database {
 	t.Helper()
-	needPostgres(t)
+	postgres.need(t)
 	schema := fmt.Sprintf("test_%d", schemas.Add(1))
 	admin := open(t, "pgx", postgres.url())
 	_, err := admin.Exec("CREATE SCHEMA " + schema)
@@ -71,7 +71,7 @@ func inPostgreSQL(t *testing.T) database {
 // inMariaDB gives a database of its own.
 func inMariaDB(t *testing.T, options string) database {
 	t.Helper()
-	needMariaDB(t)
+	mariadb.need(t)
 	schema := fmt.Sprintf("test_%d", schemas.Add(1))
 	admin := open(t, "mysql", mariadb.dsn("mysql"))
 	_, err := admin.Exec("CREATE DATABASE " + schema)

@@ -49,7 +49,7 @@ func TestEncodings(t *testing.T) {
 			db.exec(t, query)
 		}
 		defer db.exec(t, "SET GLOBAL init_connect = ''")
-		oneMark(t, db, open(t, "mysql", "plain@unix("+mariadb.socket()+")/"+db.schema))
+		oneMark(t, db, open(t, "mysql", "plain@unix("+mariadb.file("s")+")/"+db.schema))
 	})
 }
 

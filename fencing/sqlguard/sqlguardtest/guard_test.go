@@ -3,8 +3,6 @@ package sqlguardtest
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,17 +19,31 @@ import (
 
 const mark = "SELECT token FROM fencing_marks WHERE resource = $1"
 
+// TestContract: by Admit and Check, by a check in a transaction, and by a Write without statements.
 func TestContract(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
-		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
-			g := db.bounded(t, b)
-			db.exec(t, "DELETE FROM fencing_marks")
-			return g
-		})
+		for name, by := range map[string]func(g *sqlguard.Guard) fencing.Guard{
+			"Check":   func(g *sqlguard.Guard) fencing.Guard { return g },
+			"CheckTx": func(g *sqlguard.Guard) fencing.Guard { return byTx{g, db} },
+			"Write":   func(g *sqlguard.Guard) fencing.Guard { return byWrite{g} },
+		} {
+			t.Run(name, func(t *testing.T) {
+				guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
+					g := db.bounded(t, b)
+					db.exec(t, "DELETE FROM fencing_marks")
+					return by(g)
+				})
+			})
+		}
 	})
 }
 
-// byTx checks in a transaction that commits: the same contract.
+type byWrite struct{ *sqlguard.Guard }
+
+func (g byWrite) Check(ctx context.Context, resource string, t fencing.Token) error {
+	return g.Write(ctx, resource, t, func(*sqlguard.WriteTx) error { return nil })
+}
+
 type byTx struct {
 	*sqlguard.Guard
 	db database
@@ -47,33 +59,6 @@ func (g byTx) Check(ctx context.Context, resource string, t fencing.Token) error
 		return err
 	}
 	return tx.Commit()
-}
-
-func TestContractByTx(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
-			g := db.bounded(t, b)
-			db.exec(t, "DELETE FROM fencing_marks")
-			return byTx{g, db}
-		})
-	})
-}
-
-func TestRollbackLeavesNoMark(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		ctx, g := t.Context(), db.guard(t)
-		tx := db.begin(t, nil)
-		require.NoError(t, g.CheckTx(ctx, tx, "r", 34))
-		require.NoError(t, tx.Rollback())
-		assert.EqualValues(t, -1, db.number(t, mark, "r"))
-		assert.NoError(t, g.Check(ctx, "r", 33))
-
-		tx = db.begin(t, nil)
-		require.NoError(t, g.CheckTx(ctx, tx, "r", 34))
-		require.NoError(t, tx.Commit())
-		assert.EqualValues(t, 34, db.number(t, mark, "r"))
-		assert.ErrorIs(t, g.Check(ctx, "r", 33), fencing.ErrStale)
-	})
 }
 
 // waiting runs f and, once it waits for a lock of another transaction, runs release; it returns f's
@@ -144,25 +129,6 @@ func TestRace(t *testing.T) {
 				})
 			}
 		}
-	})
-}
-
-// TestAdmitSeesWhatAStaleWriterWrote is the story of 33 and 34: A writes 110 in a transaction under
-// 33; B's Admit waits for it, so B reads 110 and not 100, and A's next write is refused.
-func TestAdmitSeesWhatAStaleWriterWrote(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		ctx, g := t.Context(), db.guard(t)
-		db.exec(t, "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)")
-		db.exec(t, "INSERT INTO account VALUES (7, 100)")
-		a := db.begin(t, nil)
-		require.NoError(t, g.CheckTx(ctx, a, "account/7", 33))
-		_, err := a.ExecContext(ctx, "UPDATE account SET balance = balance + 10 WHERE id = 7")
-		require.NoError(t, err)
-		err = db.waiting(t, func() { require.NoError(t, a.Commit()) }, func() error { return g.Admit(ctx, "account/7", 34) })
-		require.NoError(t, err)
-		assert.EqualValues(t, 110, db.number(t, "SELECT balance FROM account WHERE id = 7"))
-		late := db.begin(t, nil)
-		assert.ErrorIs(t, g.CheckTx(ctx, late, "account/7", 33), fencing.ErrStale)
 	})
 }
 
@@ -304,79 +270,6 @@ func TestForeignMarks(t *testing.T) {
 		}
 		_, err := db.ExecContext(t.Context(), "INSERT INTO fencing_marks (resource, token) VALUES (NULL, 1)")
 		assert.Error(t, err)
-	})
-}
-
-// TestOtherTable: marks can be kept in a table without column checks, and a value there that isn't
-// a token is an error.
-func TestOtherTable(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		ctx := t.Context()
-		order, text := `"Order"`, "TEXT"
-		if db.dialect == sqlguard.MySQL {
-			order, text = "`Order`", "VARBINARY(1024)"
-		}
-		db.exec(t, "CREATE TABLE "+order+" (resource "+text+" PRIMARY KEY, token BIGINT)")
-		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: db.schema + ".Order"})
-		require.NoError(t, err)
-		require.NoError(t, g.CreateTable(ctx), "it is there already")
-		require.NoError(t, g.Admit(ctx, "r", 34))
-		assert.ErrorIs(t, g.Admit(ctx, "r", 33), fencing.ErrStale)
-		db.exec(t, "UPDATE "+order+" SET token = 9007199254740992")
-		err = g.Admit(ctx, "r", 35)
-		assert.ErrorIs(t, err, sqlguard.ErrCorrupt)
-		assert.NotErrorIs(t, err, fencing.ErrStale)
-	})
-}
-
-func TestQualifiedTable(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		name := "main.marks"
-		switch db.dialect {
-		case sqlguard.PostgreSQL:
-			name = "public.marks"
-		case sqlguard.MySQL:
-			name = db.schema + ".marks"
-		}
-		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: name})
-		require.NoError(t, err)
-		require.NoError(t, g.CreateTable(t.Context()))
-		t.Cleanup(func() { _, _ = db.Exec("DROP TABLE " + name) })
-		require.NoError(t, g.Admit(t.Context(), "r", 34))
-		assert.EqualValues(t, 34, db.number(t, "SELECT token FROM "+name))
-	})
-}
-
-func TestNoTable(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		g, err := sqlguard.New(sqlguard.Config{DB: db.DB, Dialect: db.dialect, Table: db.schema + ".fencing_marks"})
-		require.NoError(t, err)
-		err = g.Admit(t.Context(), "r", 34)
-		require.Error(t, err)
-		assert.True(t, strings.Contains(err.Error(), "fencing_marks"), err)
-		assert.False(t, errors.Is(err, fencing.ErrStale))
-	})
-}
-
-// TestMarksSurviveReopening: the upsert is committed, not left to a driver that has not read to the
-// end.
-func TestMarksSurviveReopening(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		g := db.guard(t)
-		require.NoError(t, g.Check(t.Context(), "r", 34))
-		ctx := t.Context()
-		one, err := db.Conn(ctx)
-		require.NoError(t, err)
-		defer func() { assert.NoError(t, one.Close()) }()
-		other, err := db.Conn(ctx) // a second connection sees only what is committed
-		require.NoError(t, err)
-		defer func() { assert.NoError(t, other.Close()) }()
-		for _, conn := range []*sql.Conn{one, other} {
-			var n int64
-			query, args := db.bind(mark, "r")
-			require.NoError(t, conn.QueryRowContext(ctx, query, args...).Scan(&n))
-			assert.EqualValues(t, 34, n)
-		}
 	})
 }
 

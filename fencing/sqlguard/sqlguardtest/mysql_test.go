@@ -79,19 +79,6 @@ func TestSnapshotBeforeTheCheck(t *testing.T) {
 	})
 }
 
-// TestDDLEndsTheCheck shows what the documentation warns of: DDL commits in MySQL.
-func TestDDLEndsTheCheck(t *testing.T) {
-	inMariaDBs(t, func(t *testing.T, db database) {
-		ctx, g := t.Context(), db.guard(t)
-		tx := db.begin(t, nil)
-		require.NoError(t, g.CheckTx(ctx, tx, "r", 33))
-		_, err := tx.ExecContext(ctx, "CREATE TABLE other (id INTEGER)")
-		require.NoError(t, err)
-		assert.NoError(t, g.Admit(ctx, "r", 34), "nothing keeps it out")
-		assert.ErrorIs(t, g.CheckTx(ctx, tx, "r", 33), fencing.ErrStale)
-	})
-}
-
 // TestOneTableInMySQL: the database that a connection uses doesn't decide which table it is.
 func TestOneTableInMySQL(t *testing.T) {
 	inMariaDBs(t, func(t *testing.T, db database) {
@@ -102,24 +89,6 @@ func TestOneTableInMySQL(t *testing.T) {
 		_, err := tx.ExecContext(ctx, "USE "+other.schema)
 		require.NoError(t, err)
 		assert.ErrorIs(t, g.CheckTx(ctx, tx, "r", 1), fencing.ErrStale)
-	})
-}
-
-// TestNamesAreBytes: names are compared byte by byte, and up to the longest.
-func TestNamesAreBytes(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		ctx, g := t.Context(), db.guard(t)
-		long := strings.Repeat("x", fencing.MaxResourceLen-1)
-		names := []string{"a", "A", "a ", "ä", "a\u0308", " a", `a'"\%_`, long, long + "y", long + "Y"}
-		for i, name := range names {
-			require.NoError(t, g.Admit(ctx, name, fencing.Token(100-i)), "%.10q", name)
-		}
-		for i, name := range names {
-			assert.ErrorIs(t, g.Check(ctx, name, fencing.Token(99-i)), fencing.ErrStale)
-			known, err := g.Forget(ctx, name)
-			require.NoError(t, err)
-			assert.True(t, known)
-		}
 	})
 }
 
@@ -249,18 +218,5 @@ func TestConnectionWithoutAutocommit(t *testing.T) {
 		odd, err := sqlguard.New(sqlguard.Config{DB: open(t, "mysql", mariadb.dsn(db.schema)+"?autocommit=0"), Dialect: db.dialect, Table: db.schema + ".fencing_marks"})
 		require.NoError(t, err)
 		assert.ErrorContains(t, odd.CreateTable(ctx), "its autocommit is off, want on; while no lease is held, take autocommit=0 out")
-	})
-}
-
-// TestPools: with what commits each statement, a holder's write would come after a later holder's.
-func TestPools(t *testing.T) {
-	type pool struct{ *sql.DB }         // as those of sqlx and bun
-	type prepared struct{ sqlguard.Tx } // as gorm's with PrepareStmt, and ent's clients
-	databases(t, func(t *testing.T, db database) {
-		ctx, g := t.Context(), db.guard(t)
-		for _, tx := range []sqlguard.Tx{db.DB, &pool{db.DB}, &prepared{db.DB}} {
-			assert.ErrorContains(t, g.CheckTx(ctx, tx, "r", 33), "begin a transaction and pass that")
-			assert.EqualValues(t, -1, db.number(t, mark, "r"))
-		}
 	})
 }

@@ -136,17 +136,6 @@ func TestOwnStatement(t *testing.T) {
 	})
 }
 
-// TestKeyThatIsNotUnique: two rows are not changed as one.
-func TestKeyThatIsNotUnique(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		ctx, table := t.Context(), db.accounts(t)
-		db.exec(t, "INSERT INTO accounts VALUES (7, 1, 'twin', NULL)")
-		assert.ErrorContains(t, table.Update(ctx, db.DB, 7, 33, map[string]any{"balance": 0}), "changed 2 rows")
-		assert.EqualValues(t, 101, db.number(t, "SELECT sum(balance) FROM accounts WHERE id = 7"), "rolled back")
-		assert.ErrorContains(t, table.Refusal(ctx, db.begin(t, nil), 7, 33), "is 2 rows")
-	})
-}
-
 // TestNarrowFence: a fence column of 32 bits fails with an error for a token beyond it.
 func TestNarrowFence(t *testing.T) {
 	db := inPostgreSQL(t)
@@ -156,40 +145,6 @@ func TestNarrowFence(t *testing.T) {
 	require.NoError(t, err)
 	assert.NoError(t, table.Admit(t.Context(), db.DB, 1, 33))
 	assert.ErrorContains(t, table.Admit(t.Context(), db.DB, 1, 1<<40), "out of range")
-}
-
-// TestForgetRow: only the mark of one row is dropped.
-func TestForgetRow(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		ctx, table := t.Context(), db.accounts(t)
-		db.exec(t, "UPDATE accounts SET fence = 9007199254740991")
-		require.ErrorIs(t, table.Admit(ctx, db.DB, 7, 34), fencing.ErrStale)
-		for range 2 { // the second time there is no mark, but the row
-			known, err := table.Forget(ctx, db.DB, 7)
-			require.NoError(t, err)
-			assert.True(t, known)
-		}
-		assert.NoError(t, table.Admit(ctx, db.DB, 7, 34))
-		assert.ErrorIs(t, table.Admit(ctx, db.DB, 8, 34), fencing.ErrStale, "another row keeps its mark")
-		assert.EqualValues(t, 100, db.balance(t, 7))
-		known, err := table.Forget(ctx, db.DB, 9)
-		require.NoError(t, err)
-		assert.False(t, known)
-	})
-}
-
-// TestFenceThatIsNoToken: a mark that no holder can have left is not called stale.
-func TestFenceThatIsNoToken(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		ctx, table := t.Context(), db.accounts(t)
-		for _, fence := range []int64{1 << 53, 1<<63 - 1} {
-			db.exec(t, "UPDATE accounts SET fence = $1", fence)
-			err := table.Update(ctx, db.DB, 7, 34, map[string]any{"balance": 0})
-			assert.ErrorIs(t, err, sqlguard.ErrCorrupt)
-			assert.NotErrorIs(t, err, fencing.ErrStale)
-		}
-		assert.EqualValues(t, 100, db.balance(t, 7))
-	})
 }
 
 // TestMissingColumn: SQLite reads a quoted name without a column as a text, which must not happen:
@@ -219,18 +174,4 @@ func TestMissingColumn(t *testing.T) {
 		}
 		assert.EqualValues(t, 100, db.balance(t, 7))
 	})
-}
-
-// TestRowid: in SQLite the rowid is another name of the key.
-func TestRowid(t *testing.T) {
-	db := inSQLite(t)
-	ctx := t.Context()
-	db.exec(t, "CREATE TABLE numbered (id INTEGER PRIMARY KEY, fence BIGINT)")
-	db.exec(t, "INSERT INTO numbered VALUES (1, 50)")
-	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: db.dialect, Name: "numbered"})
-	require.NoError(t, err)
-	for _, column := range []string{"rowid", "OID", "_rowid_"} {
-		assert.Error(t, table.Update(ctx, db.DB, 1, 60, map[string]any{column: 7}))
-	}
-	assert.EqualValues(t, 50, db.number(t, "SELECT fence FROM numbered WHERE id = 1"))
 }

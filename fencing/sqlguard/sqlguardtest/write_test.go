@@ -2,7 +2,6 @@ package sqlguardtest
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"testing"
@@ -12,26 +11,8 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/fencing/guardtest"
 	"github.com/redquorum/redlock/fencing/sqlguard"
 )
-
-// byWrite checks in a Write without statements: the same contract.
-type byWrite struct{ *sqlguard.Guard }
-
-func (g byWrite) Check(ctx context.Context, resource string, t fencing.Token) error {
-	return g.Write(ctx, resource, t, func(*sqlguard.WriteTx) error { return nil })
-}
-
-func TestContractByWrite(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
-			g := db.bounded(t, b)
-			db.exec(t, "DELETE FROM fencing_marks")
-			return byWrite{g}
-		})
-	})
-}
 
 // stopping is the cancel function that the SQL function stop calls, in the middle of its statement.
 var stopping context.CancelFunc
@@ -131,22 +112,6 @@ func writeAnyway(ctx context.Context, t *testing.T, ended bool, w *sqlguard.Writ
 	var n int
 	assert.Error(t, w.QueryRowContext(ctx, "INSERT INTO u VALUES (1003) RETURNING n").Scan(&n))
 	return nil
-}
-
-// TestRowAfterTheEnd: QueryRowContext has no error of its own to give, and asks all the same.
-func TestRowAfterTheEnd(t *testing.T) {
-	db := inSQLite(t)
-	ctx, g := t.Context(), db.guard(t)
-	db.exec(t, "CREATE TABLE u (n INTEGER NOT NULL PRIMARY KEY)")
-	err := g.Write(ctx, "r", 33, func(w *sqlguard.WriteTx) error {
-		_, err := w.ExecContext(ctx, "ROLLBACK")
-		require.NoError(t, err)
-		var n int
-		assert.ErrorIs(t, w.QueryRowContext(ctx, "INSERT INTO u VALUES (1) RETURNING n").Scan(&n), sql.ErrTxDone)
-		return nil
-	})
-	assert.ErrorIs(t, err, sqlguard.ErrEnded)
-	assert.EqualValues(t, 0, db.number(t, "SELECT count(*) FROM u"))
 }
 
 // TestWriteAfterADeadlock: MySQL rolls the whole transaction back. With autocommit off another one

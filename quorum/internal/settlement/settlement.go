@@ -97,7 +97,7 @@
 // clock, but no client waits. In this case, and in the two without a wait above, tokens rise if
 // T_A was no further ahead of s's clock than the time from A to B. Usually T_A is behind that
 // clock: a counter gets ahead of its server's clock only if another server's clock is ahead, and
-// where it starts, by no more than half an InstanceTimeout (serverclock.Start). A counter that a
+// where it starts, by no more than half an InstanceTimeout (startToken in package quorum). A counter that a
 // transaction made starts twice, with the first and the second grant, and a refused request may
 // make one, too.
 package settlement

@@ -133,7 +133,7 @@ func TestServersInMemoryFailAsThePageSays(t *testing.T) {
 func TestEverySettingIsListed(t *testing.T) {
 	text, err := os.ReadFile("reference/fields.md")
 	require.NoError(t, err)
-	settings := []string{"quorum Terms", "quorum/wire Set", "quorum Hooks", "drift Allowance", "quorum/quorumslog Levels", "fencing Bound", "fencing MemoryConfig", "fencing/sqlguard TableConfig"}
+	settings := []string{"quorum Terms", "quorum/wire Set", "quorum Hooks", "drift Allowance", "fencing Bound", "fencing MemoryConfig", "fencing/sqlguard TableConfig"}
 	for _, dir := range packageDirs(t) {
 		structs, err := structsIn(filepath.Join("..", dir))
 		require.NoError(t, err)

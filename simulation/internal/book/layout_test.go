@@ -30,42 +30,23 @@ var policy = map[string][]string{
 	// The protocol never sees Redis.
 	"quorum": {
 		"drift", "fencing", "quorum/wire", "github.com/benbjohnson/clock",
-		"quorum/internal/admission", "quorum/internal/advice", "quorum/internal/background", "quorum/internal/cleanup", "quorum/internal/handletext", "quorum/internal/handoff", "quorum/internal/keeper", "quorum/internal/majority",
-		"quorum/internal/pace", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/random", "quorum/internal/registry", "quorum/internal/rendezvous", "quorum/internal/serverclock",
-		"quorum/internal/settlement", "quorum/internal/subscription", "quorum/internal/turns", "quorum/internal/valid", "quorum/internal/wheel",
+		"quorum/internal/handoff", "quorum/internal/majority", "quorum/internal/presence", "quorum/internal/quarantine", "quorum/internal/settlement",
+		"golang.org/x/sync/errgroup",
 	},
 	"quorum/wire": {"fencing", "github.com/benbjohnson/clock"},
 
-	// Its parts hardly know each other.
-	"quorum/internal/admission":    {"drift", "quorum/wire"},
-	"quorum/internal/advice":       {"quorum/wire"},
-	"quorum/internal/background":   {},
-	"quorum/internal/cleanup":      {"drift", "quorum/wire", "quorum/internal/background", "quorum/internal/presence", "github.com/benbjohnson/clock", "golang.org/x/sync/errgroup"},
-	"quorum/internal/handoff":      {"fencing"},
-	"quorum/internal/handletext":   {"fencing", "quorum/wire"},
-	"quorum/internal/keeper":       {"drift", "quorum/internal/background", "quorum/internal/pace", "quorum/internal/wheel", "github.com/benbjohnson/clock"},
-	"quorum/internal/majority":     {"quorum/wire"},
-	"quorum/internal/pace":         {},
-	"quorum/internal/presence":     {"quorum/wire"},
-	"quorum/internal/quarantine":   {"drift", "quorum/wire"},
-	"quorum/internal/random":       {},
-	"quorum/internal/registry":     {},
-	"quorum/internal/rendezvous":   {},
-	"quorum/internal/serverclock":  {"drift", "fencing"},
-	"quorum/internal/settlement":   {"fencing", "quorum/wire"},
-	"quorum/internal/subscription": {"drift", "quorum/wire", "quorum/internal/background", "github.com/benbjohnson/clock"},
-	"quorum/internal/turns":        {"drift"},
-	"quorum/internal/valid":        {"quorum/wire"},
-	"quorum/internal/wheel":        {},
+	// Values with a proof beside them. They don't know each other.
+	"quorum/internal/handoff":    {"fencing"},
+	"quorum/internal/majority":   {"quorum/wire"},
+	"quorum/internal/presence":   {"quorum/wire"},
+	"quorum/internal/quarantine": {"drift", "quorum/wire"},
+	"quorum/internal/settlement": {"fencing", "quorum/wire"},
 
 	// Uses of a lock, built on its public functions alone.
 	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
 	"quorum/once":     {"quorum"},
 
-	// An example of several processes, with its own servers.
-	"quorum/election/cmd/election": {"fencing", "instance", "instance/embedded", "quorum", "quorum/election", "quorum/wire"},
-
-	"quorum/quorumslog": {"drift", "fencing", "quorum", "quorum/wire"},
+	"quorum/quorumslog": {"fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
 
 	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},

@@ -17,13 +17,13 @@ func TestRelink(t *testing.T) {
 	source, err := Open(t.Context(), ".")
 	require.NoError(t, err)
 	var all programs
-	const limit = "\tcase c.Limit < 0:\n\t\treturn fmt.Errorf(\"fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit\", c.Limit)\n"
+	const limit = "\tif c.Limit < 0 {\n\t\treturn nil, fmt.Errorf(\"fencing: MemoryConfig.Limit is %d resources, want 1 or more, or 0 for no limit\", c.Limit)\n\t}\n"
 	for name, test := range map[string]struct {
 		file, old, new string
 		relinked       bool
 	}{
-		"a function":      {"fencing/memory.go", "case c.Limit < 0:", "case c.Limit < -1:", true},
-		"as many lines":   {"fencing/memory.go", limit, "\n\n", true},
+		"a function":      {"fencing/memory.go", "if c.Limit < 0 {", "if c.Limit < -1 {", true},
+		"as many lines":   {"fencing/memory.go", limit, "\n\n\n", true},
 		"more lines":      {"fencing/memory.go", "package fencing\n", "package fencing\n\n", false},
 		"what it exports": {"fencing/token.go", "type Token uint64", "type Token uint", false},
 	} {

@@ -1,0 +1,118 @@
+package quorum
+
+import (
+	"context"
+	"sync"
+)
+
+// background counts the work that outlives the call that started it, so that Close can wait for all of
+// it: late votes, pending deletes, watchers. Every goroutine of this package that outlives a call is
+// in it, and every request without an answer.
+//
+// A sync.WaitGroup doesn't serve, because work is added during a Wait.
+type background struct {
+	closing chan struct{} // closed by close
+
+	mu       sync.Mutex
+	n        int           // work that ends on its own: goroutines, and requests without an answer
+	standing int           // goroutines that run until close
+	changed  chan struct{} // closed when the next goroutine ends; nil if nothing waits for that
+	closed   bool
+}
+
+func newBackground() *background { return &background{closing: make(chan struct{})} }
+
+// add counts one goroutine or request, whose end must call finish. It works after close, too,
+// because what is under way must be able to clean up.
+func (b *background) add() {
+	b.mu.Lock()
+	b.n++
+	b.mu.Unlock()
+}
+
+// finish ends what add counted.
+func (b *background) finish() { b.less(&b.n) }
+
+func (b *background) less(count *int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	*count--
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// spawn runs f on a new goroutine.
+func (b *background) spawn(f func()) {
+	b.add()
+	go func() {
+		defer b.finish()
+		f()
+	}()
+}
+
+// spawnStanding runs f on a new goroutine. f must return when closing is closed, and settle
+// doesn't wait for it. After close it does nothing.
+func (b *background) spawnStanding(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.standing++
+	go func() {
+		defer b.less(&b.standing)
+		f()
+	}()
+}
+
+// close closes closing. It doesn't wait.
+func (b *background) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.closed = true
+		close(b.closing)
+	}
+}
+
+// isClosed reports whether close was called.
+func (b *background) isClosed() bool {
+	select {
+	case <-b.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// settle waits until only standing goroutines are left, and wait until none is. They return ctx's
+// error if that ends first.
+func (b *background) settle(ctx context.Context) error {
+	return b.until(ctx, func() bool { return b.n == 0 })
+}
+
+func (b *background) wait(ctx context.Context) error {
+	return b.until(ctx, func() bool { return b.n == 0 && b.standing == 0 })
+}
+
+func (b *background) until(ctx context.Context, met func() bool) error {
+	for {
+		b.mu.Lock()
+		if met() {
+			b.mu.Unlock()
+			return nil
+		}
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

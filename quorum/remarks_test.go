@@ -1,0 +1,43 @@
+package quorum
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+func TestRemarksOnAServer(t *testing.T) {
+	fine := wire.Identity{RunID: "r", ReplID: "p", Epoch: "1", Persistence: "aof always", Served: time.Hour}
+	require.Empty(t, remarksOn(fine, true))
+	for says, change := range map[string]func(*wire.Identity){
+		"may lose votes":      func(id *wire.Identity) { id.Persistence = "rdb" },
+		"no mark can be kept": func(id *wire.Identity) { id.Served = -1 },
+		"waits for MaxTTL":    func(id *wire.Identity) { id.Served, id.Promoted = -1, true },
+		"hidden: its uptime":  func(id *wire.Identity) { id.Hidden = []string{"its uptime"} },
+	} {
+		id := fine
+		change(&id)
+		require.Contains(t, strings.Join(remarksOn(id, true), "\n"), says)
+	}
+	unmarked := fine
+	unmarked.Served = -1
+	require.Empty(t, remarksOn(unmarked, false), "the mark is of no use where restarts aren't watched")
+}
+
+// What counts is by how much two clocks certainly differ.
+func TestRemarksOnClocks(t *testing.T) {
+	clocks := []InstanceReport{
+		{Name: "A", ClockOffset: 0, ClockUncertainty: 10}, {Name: "B", ClockOffset: 200, ClockUncertainty: 50},
+		{Name: "C", ClockOffset: 30, ClockUncertainty: 5}, {Name: "D", ClockOffset: -9000}, {Name: "E"},
+	}
+	require.Empty(t, remarksOnAll(clocks, 140), "they may be no further apart")
+	notes := remarksOnAll(clocks, 139)
+	require.Len(t, notes, 1)
+	require.Contains(t, notes[0], "the clock of B is at least")
+	require.Contains(t, notes[0], "that of A,")
+	require.Empty(t, remarksOnAll(clocks[2:], 1), "a clock that isn't known is none")
+}

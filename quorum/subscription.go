@@ -1,0 +1,284 @@
+package quorum
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// This file is about notifications between processes.
+//
+// Processes that wait for a key queue at one instance, the same for all of them. A release
+// that reaches that instance notifies the first in the queue. So one process wakes at a
+// time, in the order of arrival. A lock that no process waits for costs one look at an empty
+// queue, on one instance. Nothing is stored for a holder, nothing is broadcast, and only the
+// queue itself expires.
+//
+// The instance is the first in the key's order that answers and can notify. Processes that disagree on it
+// miss each other's notifications until they agree, and poll meanwhile. A process also polls
+// if the holder has no key on that instance: another client's key was there first, and has gone
+// since. Enqueue then finds the key free, so the process can't queue, and the holder's release
+// finds nothing to delete.
+//
+// A notification says nothing about the lock. It only ends a pause, and the notified process
+// asks for votes like any other.
+
+// notifiesAt is the instance on which a release is to notify a waiter, -1 if it can't.
+func (c *core) notifiesAt(key string) int {
+	if i := c.queueInstance(key); c.subscriptions[i] != nil {
+		return i
+	}
+	return -1
+}
+
+// canNotify reports whether every instance can notify waiters. If one can't, other processes
+// may have to find the lock free by polling, so it is deleted after each turn.
+func (c *core) canNotify() bool {
+	for _, s := range c.subscriptions {
+		if s == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// dequeue gives up a position in the background, if there is one. The queues' lock is held, or the
+// caller is the waiter that had the position: so no other waiter has it yet.
+func (c *core) dequeue(key string, p position) {
+	if p.Address != "" {
+		c.subscriptions[p.Instance].dequeue(key, p.Address)
+	}
+}
+
+// subscription is to the notifications of one server, while goroutines of this process wait there, and
+// for some time after. It also sends what is said about this process's positions in the wait queues
+// there, in order.
+type subscription struct {
+	c        *core
+	m        *member
+	notifier wire.Notifier
+
+	mu       sync.Mutex
+	users    int                      // goroutines that wait
+	used     time.Duration            // when the last of them left, by the monotonic clock
+	running  bool                     // the goroutine that keeps it runs
+	address  string                   // to be notified at, empty while there is no connection
+	reported bool                     // Hooks.CannotNotify was called
+	last     map[string]chan struct{} // by key: the last request about it that is under way, closed at its end
+}
+
+const (
+	// idleFor is how long a subscription is kept that nothing uses.
+	idleFor = 10 * time.Second
+
+	// retryMin and retryMax bound the pauses between tries to subscribe.
+	retryMin = 50 * time.Millisecond
+	retryMax = 10 * time.Second
+)
+
+// newSubscription makes the subscription to a member, nil if that cannot notify.
+func (c *core) newSubscription(m *member) *subscription {
+	notifier, ok := m.inst.(wire.Notifier)
+	if !ok || c.cfg.Notifications == Off {
+		return nil
+	}
+	return &subscription{c: c, m: m, notifier: notifier, last: make(map[string]chan struct{})}
+}
+
+// use keeps it open until drop.
+func (s *subscription) use() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+	if !s.running {
+		s.running = true
+		s.c.background.spawnStanding(s.run)
+	}
+}
+
+// drop ends one use.
+func (s *subscription) drop() {
+	now := s.c.reader.Now().Mono
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users--
+	s.used = now
+}
+
+// currentAddress is the address to be notified at, empty if there is none now.
+func (s *subscription) currentAddress() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.address
+}
+
+// run subscribes, again after each loss, until no goroutine uses the subscription.
+func (s *subscription) run() {
+	pause := retryMin
+	for {
+		s.mu.Lock()
+		if s.users == 0 || s.c.closed() {
+			s.running = false
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		connection, err := s.subscribe()
+		if err == nil {
+			pause = retryMin
+			if idle := s.serve(connection); idle {
+				continue
+			}
+		} else if permanent(err) {
+			s.report(err)
+			pause = retryMax
+		}
+		select {
+		case <-s.c.clock.After(pause):
+		case <-s.c.background.closing:
+		}
+		pause = min(2*pause, retryMax)
+	}
+}
+
+func (s *subscription) subscribe() (wire.Subscription, error) {
+	ctx, cancel := s.c.clock.WithTimeout(context.Background(), max(s.m.timeout, verifyTimeout))
+	defer cancel()
+	finished := make(chan struct{})
+	defer close(finished)
+	go func() {
+		select {
+		case <-s.c.background.closing:
+			cancel()
+		case <-finished:
+		}
+	}()
+	return s.notifier.Subscribe(ctx)
+}
+
+// serve passes notifications on until the connection is lost, the Coordinator is closed, or
+// nothing has used the subscription for long; idle reports the last.
+func (s *subscription) serve(connection wire.Subscription) (idle bool) {
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		for {
+			key, err := connection.Next()
+			if err != nil {
+				return
+			}
+			s.c.queues.notified(key, s.m.index, connection.Address())
+		}
+	}()
+	run := s.votingRun()
+	s.setAddress(connection.Address())
+	defer func() {
+		s.setAddress("")
+		_ = connection.Close() // nothing depends on how it ends
+		<-lost
+	}()
+	for {
+		select {
+		case <-lost:
+			return false
+		case <-s.c.background.closing:
+			return false
+		case <-s.c.clock.After(idleFor):
+			if s.idle() {
+				return true
+			}
+			// The address may lead to another server, which notifies nothing here. A server that
+			// has yet to be probed again, or hides its run, shows none.
+			now := s.votingRun()
+			//guard:notified-by-voters  waiters are notified by the server that votes
+			if now != "" && now != run {
+				return false
+			}
+		}
+	}
+}
+
+// votingRun is the server's run that the last probe found, empty if it isn't known now.
+func (s *subscription) votingRun() wire.Run { return s.m.standing(s.c.reader.Now()).run }
+
+func (s *subscription) setAddress(address string) {
+	s.mu.Lock()
+	s.address = address
+	s.mu.Unlock()
+	s.c.queues.changed(s.m.index, address)
+}
+
+func (s *subscription) idle() bool {
+	now := s.c.reader.Now().Mono
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.users == 0 && now-s.used >= idleFor
+}
+
+// report calls Hooks.CannotNotify, once.
+func (s *subscription) report(err error) {
+	s.mu.Lock()
+	reported := s.reported
+	s.reported = true
+	s.mu.Unlock()
+	if hook := s.c.cfg.Hooks.CannotNotify; hook != nil && !reported {
+		hook(CannotNotifyEvent{Instance: s.m.name, Err: err})
+	}
+}
+
+// enqueue asks for a position in the key's queue, in the background. The vote is Granted if the
+// process has one, and Refused if it has none because the key was free.
+func (s *subscription) enqueue(ctx context.Context, key, address string, front, yield bool) <-chan wire.Outcome {
+	answer := make(chan wire.Outcome, 1)
+	cfg := &s.c.cfg
+	w := wire.Waiter{
+		Key: key, Address: address, Front: front, Yield: yield,
+		// Longer than a process waits in the queue without polling.
+		TTL: max(time.Minute, 2*cfg.MaxTTL, 2*cfg.BackoffMax).Truncate(time.Millisecond),
+	}
+	s.afterEarlier(key, func() {
+		vote := s.m.askBy(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { s.notifier.Enqueue(w, timeout, to) }).Vote
+		if vote.Err != nil && permanent(vote.Err) {
+			s.report(vote.Err)
+		}
+		answer <- vote.Outcome
+	})
+	return answer
+}
+
+// dequeue gives up a position, in the background. The caller still has the lock under which it
+// found that no waiter uses the position.
+func (s *subscription) dequeue(key, address string) {
+	w := wire.Waiter{Key: key, Address: address}
+	s.afterEarlier(key, func() {
+		// A failure does no harm: a notification of a process that has left is one lost
+		// notification.
+		s.m.askBy(context.Background(), wire.Dequeue, func(timeout time.Duration, to wire.Receiver) { s.notifier.Dequeue(w, timeout, to) })
+	})
+}
+
+// afterEarlier sends a request about a key in the background, after all earlier ones. Otherwise the
+// Dequeue of one waiter could remove the position that the next one has just taken, because both
+// have the same address. An earlier request ends soon: it is under a timeout.
+func (s *subscription) afterEarlier(key string, ask func()) {
+	done := make(chan struct{})
+	s.mu.Lock()
+	before := s.last[key]
+	s.last[key] = done
+	s.mu.Unlock()
+	s.c.background.spawn(func() {
+		//guard:positions-in-order  requests about one position are sent one after the other
+		if before != nil {
+			<-before
+		}
+		ask()
+		s.mu.Lock()
+		if s.last[key] == done {
+			delete(s.last, key)
+		}
+		s.mu.Unlock()
+		close(done)
+	})
+}

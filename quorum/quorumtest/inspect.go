@@ -19,23 +19,23 @@ func (s *Server) lock() time.Time {
 	return now.Add(s.offset)
 }
 
+// in calls f with the server's data and wall clock, once what is due is executed.
+func in[T any](s *Server, f func(d *Data, now time.Time) T) T {
+	now := s.lock()
+	defer s.mu.Unlock()
+	return f(s.data, now)
+}
+
 // Get returns a key's value and its remaining time (wire.NoExpiry without an expiry), and
 // whether it exists.
 func (s *Server) Get(key string) (value string, left time.Duration, ok bool) {
-	now := s.lock()
-	defer s.mu.Unlock()
-	value, expires, ok := s.data.Keys.Get(key, now)
-	if ok {
-		left = remaining(expires, now)
-	}
-	return value, left, ok
+	vote := in(s, func(d *Data, now time.Time) wire.Vote { return d.look(wire.Request{Key: key}, now) })
+	return vote.Holder, vote.Remaining, vote.Outcome == wire.Refused
 }
 
 // Keys lists the keys that exist, sorted. Counters are not among them.
 func (s *Server) Keys() []string {
-	now := s.lock()
-	defer s.mu.Unlock()
-	return s.data.Keys.List(now)
+	return in(s, func(d *Data, now time.Time) []string { return d.Keys.List(now) })
 }
 
 // Put sets a key without a request, with a TTL or without expiry (wire.NoExpiry). The
@@ -52,18 +52,16 @@ func (s *Server) Put(key, value string, ttl time.Duration) {
 
 // Delete deletes a key. The resource's counter stays.
 func (s *Server) Delete(key string) {
-	now := s.lock()
-	defer s.mu.Unlock()
-	s.data.Keys.Delete(key, now)
+	in(s, func(d *Data, now time.Time) bool { return d.Keys.Delete(key, now) })
 }
 
 // DeleteCounter deletes a resource's counter and its record, as an operator does to repair
 // it.
 func (s *Server) DeleteCounter(key string) {
-	now := s.lock()
-	defer s.mu.Unlock()
-	s.data.Counters.Delete(key, now)
-	s.data.Records.Delete(key, now)
+	in(s, func(d *Data, now time.Time) bool {
+		d.Records.Delete(key, now)
+		return d.Counters.Delete(key, now)
+	})
 }
 
 // FlushAll deletes all keys and counters, and the mark.
@@ -75,10 +73,7 @@ func (s *Server) FlushAll() {
 
 // Counter returns a resource's counter, 0 if there is none.
 func (s *Server) Counter(key string) fencing.Token {
-	now := s.lock()
-	defer s.mu.Unlock()
-	token, _, _ := s.data.Counters.Get(key, now)
-	return token
+	return in(s, func(d *Data, now time.Time) fencing.Token { token, _, _ := d.Counters.Get(key, now); return token })
 }
 
 // PutCounter sets a resource's counter and the text of the set under which it was last
@@ -94,10 +89,7 @@ func (s *Server) PutCounter(key string, token fencing.Token, set string) {
 
 // Record returns what is stored beside a resource's counter, zero if there is nothing.
 func (s *Server) Record(key string) Record {
-	now := s.lock()
-	defer s.mu.Unlock()
-	r, _, _ := s.data.Records.Get(key, now)
-	return r
+	return in(s, func(d *Data, now time.Time) Record { r, _, _ := d.Records.Get(key, now); return r })
 }
 
 // PutRun sets the run in a resource's record, see contract.Putter. Without a record it does
@@ -112,9 +104,7 @@ func (s *Server) PutRun(key string, run wire.Run) {
 
 // Waiting lists the addresses in the wait queue of a key, the first one first.
 func (s *Server) Waiting(key string) []string {
-	now := s.lock()
-	defer s.mu.Unlock()
-	return s.data.Waiting(key, now)
+	return in(s, func(d *Data, now time.Time) []string { return d.Waiting(key, now) })
 }
 
 // Subscriptions returns how many Subscriptions are open, and how many were ever opened.
@@ -127,27 +117,18 @@ func (s *Server) Subscriptions() (open, ever int) {
 // Log returns the requests that the server has executed, oldest first: all of them, or at
 // least the last 65536.
 func (s *Server) Log() []Entry {
-	s.lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.log)
+	return in(s, func(*Data, time.Time) []Entry { return slices.Clone(s.log) })
 }
 
 // Clock returns the server's wall clock.
 func (s *Server) Clock() time.Time {
-	defer s.mu.Unlock()
-	return s.lock()
+	return in(s, func(_ *Data, now time.Time) time.Time { return now })
 }
 
 // RunID returns the server's run ID.
-func (s *Server) RunID() string {
-	s.lock()
-	defer s.mu.Unlock()
-	return s.runID
-}
+func (s *Server) RunID() string { return in(s, func(*Data, time.Time) string { return s.runID }) }
 
 // PresentRun returns the server's present run, as Probe tells it.
 func (s *Server) PresentRun() wire.Run {
-	now := s.lock()
-	defer s.mu.Unlock()
-	return s.identity(now).Run()
+	return in(s, func(_ *Data, now time.Time) wire.Run { return s.identity(now).Run() })
 }

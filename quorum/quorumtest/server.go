@@ -90,9 +90,8 @@ func NewServer(name string, clk clock.Clock) *Server {
 	if clk == nil {
 		clk = clock.New()
 	}
-	s := &Server{name: name, clock: clk}
-	s.clear()
-	s.up()
+	s := &Server{name: name, clock: clk, subscriptions: map[string]*subscription{}}
+	s.up(false)
 	s.mark = NewMark(wire.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
 	return s
 }
@@ -117,11 +116,7 @@ func (s *Server) do(ctx context.Context, cmd wire.Request, w wire.Waiter) wire.V
 	if hook != nil {
 		hook(cmd)
 	}
-	r, vote := s.send(ctx, &request{cmd: cmd, waiter: w})
-	if vote.Err == nil {
-		vote = r.vote
-	}
-	return vote
+	return s.send(ctx, &request{cmd: cmd, waiter: w})
 }
 
 // ConnLife is 0, because the name never leads to another server.
@@ -129,20 +124,17 @@ func (s *Server) ConnLife() time.Duration { return 0 }
 
 // Probe asks for the server's identity, see wire.Instance.
 func (s *Server) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
-	r, vote := s.send(ctx, &request{before: before})
-	if vote.Err == nil {
-		vote = r.vote
-	}
-	if vote.Err != nil {
-		return wire.Identity{}, vote.Err
+	r := &request{before: before}
+	if err := s.send(ctx, r).Err; err != nil {
+		return wire.Identity{}, err
 	}
 	return r.id, nil
 }
 
-// send sends a request and waits for its answer. If the vote has an Err, the request failed.
-func (s *Server) send(ctx context.Context, r *request) (*request, wire.Vote) {
+// send sends a request and waits for its vote. A probe's answer is in r.id then.
+func (s *Server) send(ctx context.Context, r *request) wire.Vote {
 	if ctx.Err() != nil {
-		return nil, wire.Vote{Err: context.Cause(ctx), Unsent: true}
+		return wire.Vote{Err: context.Cause(ctx), Unsent: true}
 	}
 	s.mu.Lock()
 	fate := s.fate
@@ -161,39 +153,37 @@ func (s *Server) send(ctx context.Context, r *request) (*request, wire.Vote) {
 		s.advance(now)
 	}
 	s.mu.Unlock()
-
-	switch {
-	case refused:
-		return nil, wire.Vote{Err: ErrConnRefused, Unsent: true}
-	case r.fate.End == ResetBefore:
-		if failed := s.wait(ctx, r.fate.Before, nil, broken); failed != nil {
-			return nil, wire.Vote{Err: failed}
-		}
-		return nil, wire.Vote{Err: ErrConnReset}
+	if refused {
+		return wire.Vote{Err: ErrConnRefused, Unsent: true}
 	}
+	if err := s.travel(ctx, r, broken); err != nil {
+		return wire.Vote{Err: err}
+	}
+	return r.vote
+}
 
-	// Arrival. A request that is lost ends with ctx or with the connection.
-	if failed := s.wait(ctx, r.fate.Before, r.done, broken); failed != nil {
-		return nil, wire.Vote{Err: failed}
+// travel waits until the reply has arrived.
+func (s *Server) travel(ctx context.Context, r *request, broken <-chan struct{}) error {
+	if err := s.wait(ctx, r.fate.Before, r.done, broken); err != nil {
+		return err
+	}
+	if r.fate.End == ResetBefore {
+		return ErrConnReset
 	}
 	s.mu.Lock()
 	s.advance(s.clock.Now())
 	s.mu.Unlock()
-	if failed := s.wait(ctx, never, r.done, broken); failed != nil {
-		return nil, wire.Vote{Err: failed}
+	// A request that is lost ends with ctx or with the connection.
+	if err := s.wait(ctx, never, r.done, broken); err != nil {
+		return err
 	}
-
-	// The way back.
 	switch r.fate.End {
 	case LoseReply:
-		return nil, wire.Vote{Err: s.wait(ctx, never, nil, broken)}
+		return s.wait(ctx, never, nil, broken)
 	case ResetAfter:
-		return nil, wire.Vote{Err: ErrConnReset}
+		return ErrConnReset
 	}
-	if failed := s.wait(ctx, r.fate.After, nil, broken); failed != nil {
-		return nil, wire.Vote{Err: failed}
-	}
-	return r, wire.Vote{}
+	return s.wait(ctx, r.fate.After, nil, broken)
 }
 
 const never time.Duration = -1
@@ -360,7 +350,7 @@ func (s *Server) Start(keepData bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
-		s.start(keepData)
+		s.up(keepData)
 	}
 }
 
@@ -369,7 +359,7 @@ func (s *Server) Restart(keepData bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kill()
-	s.start(keepData)
+	s.up(keepData)
 }
 
 // Reconnect breaks the connection, and the server stays as it is. Waiting callers get
@@ -382,7 +372,7 @@ func (s *Server) Reconnect() {
 	}
 	close(s.broken)
 	s.breakSubscriptions()
-	s.connect()
+	s.broken = make(chan struct{})
 }
 
 func (s *Server) kill() {
@@ -393,13 +383,6 @@ func (s *Server) kill() {
 	s.down, s.hung, s.queue = true, false, nil
 	close(s.broken)
 	s.breakSubscriptions()
-}
-
-func (s *Server) start(keepData bool) {
-	if !keepData {
-		s.clear()
-	}
-	s.up()
 }
 
 // Promote makes the server a master that was a replica for a while: the same process with
@@ -425,11 +408,13 @@ func (s *Server) clear() {
 }
 
 // up begins a run of the server.
-func (s *Server) up() {
+func (s *Server) up(keepData bool) {
+	if !keepData {
+		s.clear()
+	}
 	s.runID, s.replID, s.promoted = newID(), newID(), false
-	s.down = false
+	s.down, s.broken = false, make(chan struct{})
 	s.started = s.clock.Now().Add(s.offset)
-	s.connect()
 }
 
 // newID draws a run ID or a replication ID.
@@ -437,10 +422,6 @@ func newID() string {
 	var id [20]byte
 	rand.Read(id[:]) //nolint:errcheck // documented never to fail
 	return hex.EncodeToString(id[:])
-}
-
-func (s *Server) connect() {
-	s.broken = make(chan struct{})
 }
 
 // StepClock moves the server's wall clock by d, forward or back. Keys expire by that clock.

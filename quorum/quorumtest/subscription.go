@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
@@ -12,6 +11,9 @@ import (
 
 // errSubscriptionClosed is the error of a Subscription that was closed.
 var errSubscriptionClosed = errors.New("quorumtest: the subscription is closed")
+
+// maxUnread is how many notifications a Subscription holds until they are read.
+const maxUnread = 1024
 
 // NotifyingServer is a Server that notifies waiting processes: a wire.Notifier. A Server
 // alone is none.
@@ -55,10 +57,7 @@ func (s NotifyingServer) Subscribe(ctx context.Context) (wire.Subscription, erro
 		return nil, s.cannotNotify
 	}
 	s.subscribed++
-	e := &subscription{server: s.Server, address: fmt.Sprintf("%s-%d", s.name, s.subscribed), news: make(chan struct{}, 1), over: make(chan struct{})}
-	if s.subscriptions == nil {
-		s.subscriptions = make(map[string]*subscription)
-	}
+	e := &subscription{server: s.Server, address: fmt.Sprintf("%s-%d", s.name, s.subscribed), keys: make(chan string, maxUnread), over: make(chan struct{})}
 	s.subscriptions[e.address] = e
 	return e, nil
 }
@@ -67,51 +66,40 @@ func (s NotifyingServer) Subscribe(ctx context.Context) (wire.Subscription, erro
 type subscription struct {
 	server  *Server
 	address string
-	news    chan struct{} // gets an element when there are notifications
+	keys    chan string   // of the notifications that Next has yet to return
 	over    chan struct{} // closed at the end
-
-	mu   sync.Mutex
-	keys []string // of the notifications that Next has yet to return
-	why  error    // why it has ended
+	why     error         // written once, before that
 }
 
 func (e *subscription) Address() string { return e.address }
 
 func (e *subscription) Next() (string, error) {
-	for {
-		e.mu.Lock()
-		if len(e.keys) > 0 {
-			key := e.keys[0]
-			e.keys = e.keys[1:]
-			e.mu.Unlock()
-			return key, nil
-		}
-		why := e.why
-		e.mu.Unlock()
-		if why != nil {
-			return "", why
-		}
-		select {
-		case <-e.news:
-		case <-e.over:
-		}
+	select {
+	case key := <-e.keys:
+		return key, nil
+	default:
+	}
+	select {
+	case key := <-e.keys:
+		return key, nil
+	case <-e.over:
+		return "", e.why
 	}
 }
 
 func (e *subscription) Close() error {
 	e.server.mu.Lock()
-	delete(e.server.subscriptions, e.address)
-	e.server.mu.Unlock()
+	defer e.server.mu.Unlock()
 	e.end(errSubscriptionClosed)
 	return nil
 }
 
+// end ends a subscription. s.mu is held.
 func (e *subscription) end(why error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.why == nil {
 		e.why = why
 		close(e.over)
+		delete(e.server.subscriptions, e.address)
 	}
 }
 
@@ -122,15 +110,11 @@ func (s *Server) notify(address, key string) bool {
 	if e == nil {
 		return false
 	}
-	if s.loseNotifications {
-		return true
-	}
-	e.mu.Lock()
-	e.keys = append(e.keys, key)
-	e.mu.Unlock()
-	select {
-	case e.news <- struct{}{}:
-	default: // an element is there already
+	if !s.loseNotifications {
+		select {
+		case e.keys <- key:
+		default: // too many are unread, and the last ones are lost
+		}
 	}
 	return true
 }
@@ -140,7 +124,6 @@ func (s *Server) breakSubscriptions() {
 	for _, e := range s.subscriptions {
 		e.end(ErrConnReset)
 	}
-	clear(s.subscriptions)
 }
 
 // BreakSubscriptions breaks the connections of all Subscriptions, and no others.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +16,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/quorumtest"
@@ -22,48 +23,58 @@ import (
 )
 
 type (
-	Server          = quorumtest.Server
-	NotifyingServer = quorumtest.NotifyingServer
+	Server    = quorumtest.Server
+	Notifying = quorumtest.NotifyingServer
+
+	before  = func(s *Server, cmd *wire.Request)
+	after   = func(s *Server, cmd wire.Request, vote *wire.Vote)
+	probing = func(id *wire.Identity)
 )
 
-var NewServer = quorumtest.NewServer
-
-// mutant is a Server with one rule broken. Nil fields are correct.
+// mutant is a server with one rule broken. Nil fields are correct.
 type mutant struct {
-	*Server
-	send    func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver)
-	do      func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote
-	probe   func(s *Server, id wire.Identity) wire.Identity
-	restart func(s *Server)
+	Notifying
+	before before // changes a request
+	after  after  // changes a vote, or what the request has left
+	probe  probing
+	waiter func(w *wire.Waiter)
+	send   func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver)
 }
 
 func (m mutant) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	switch {
-	case m.send != nil:
+	if m.send != nil {
 		m.send(m.Server, cmd, timeout, to)
-	case m.do != nil:
-		do := func(ctx context.Context, cmd wire.Request) wire.Vote { return m.do(m.Server, ctx, cmd) }
-		wire.SendBlocking(nil, do, cmd, timeout, to)
-	default:
-		m.Server.Send(cmd, timeout, to)
-	}
-}
-
-func (m mutant) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {
-	id, err := m.Server.Probe(ctx, before)
-	if m.probe == nil || err != nil {
-		return id, err
-	}
-	return m.probe(m.Server, id), nil
-}
-
-func (m mutant) Restart(keepData bool) {
-	if m.restart == nil {
-		m.Server.Restart(keepData)
 		return
 	}
-	m.restart(m.Server)
+	wire.SendBlocking(nil, func(ctx context.Context, sent wire.Request) wire.Vote {
+		if m.before != nil && ctx.Err() == nil {
+			m.before(m.Server, &sent)
+		}
+		vote := m.Do(ctx, sent)
+		if m.after != nil {
+			m.after(m.Server, cmd, &vote)
+		}
+		return vote
+	}, cmd, timeout, to)
 }
+
+func (m mutant) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
+	id, err := m.Notifying.Probe(ctx, known)
+	if m.probe != nil && err == nil {
+		m.probe(&id)
+	}
+	return id, err
+}
+
+func (m mutant) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
+	if m.waiter != nil {
+		m.waiter(&w)
+	}
+	m.Notifying.Enqueue(w, timeout, to)
+}
+
+// unnotified is an instance that is no Notifier, Putter or Restarter.
+type unnotified struct{ wire.Instance }
 
 // recorder is a tester that records the failure instead of failing.
 type recorder struct {
@@ -93,7 +104,7 @@ func fails(t *testing.T, open func() wire.Instance) map[string]string {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				p.run(newCheck(Skew(0)).on(r, open()))
+				newCheck(Skew(0)).part(p, r, open())
 			}()
 			<-done
 			if len(r.failed) > 0 {
@@ -104,541 +115,446 @@ func fails(t *testing.T, open func() wire.Instance) map[string]string {
 	return failed
 }
 
-func TestCheckFindsNothingWrongWithServer(t *testing.T) {
-	assert.Empty(t, fails(t, func() wire.Instance { return NewServer("a", nil) }))
-	assert.Empty(t, fails(t, func() wire.Instance { return mutant{Server: NewServer("a", nil)} }), "the mutant without a change")
+func memory() Notifying { return Notifying{Server: quorumtest.NewServer("a", nil)} }
+
+func TestCheckFindsNothingWrong(t *testing.T) {
+	for _, open := range []func() wire.Instance{
+		func() wire.Instance { return quorumtest.NewServer("a", nil) },
+		func() wire.Instance { return memory() },
+		func() wire.Instance { return mutant{Notifying: memory()} },
+		func() wire.Instance { return unnotified{memory()} },
+	} {
+		assert.Empty(t, fails(t, open))
+	}
 }
 
-func TestCheckFindsMutants(t *testing.T) {
-	if raced {
-		t.Skip("mutants have no goroutines of their own, and the check is raced on the right server")
-	}
-	// on breaks one operation: f gets the request and the right vote, after it was carried out.
-	on := func(op wire.Op, f func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote) mutant {
-		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			vote := s.Do(ctx, cmd)
-			if cmd.Op != op || vote.Outcome == wire.Failed {
-				return vote
-			}
-			return f(s, cmd, vote)
-		}}
-	}
-	// failing breaks what one operation leaves behind after a counter stopped it.
-	failing := func(op wire.Op, f func(s *Server, cmd wire.Request)) mutant {
-		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			vote := s.Do(ctx, cmd)
-			if cmd.Op == op && errors.Is(vote.Err, wire.ErrCounter) {
-				f(s, cmd)
-			}
-			return vote
-		}}
-	}
-	// instead sends another request.
-	instead := func(op wire.Op, f func(wire.Request) wire.Request) mutant {
-		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Op == op {
-				cmd = f(cmd)
-			}
-			return s.Do(ctx, cmd)
-		}}
-	}
-	// key changes every request's key.
-	key := func(f func(string) string) mutant {
-		return mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			cmd.Key = f(cmd.Key)
-			return s.Do(ctx, cmd)
-		}}
-	}
-	granted := wire.Vote{Outcome: wire.Granted}
-	// several breaks one operation about several keys.
-	several := func(op wire.Op, f func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote) mutant {
-		return on(op, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if len(cmd.Also) == 0 {
-				return vote
-			}
-			return f(s, cmd, vote)
-		})
-	}
+// on is about the votes on an operation with an outcome.
+func on(op wire.Op, outcome wire.Outcome, f after) mutant {
+	return mutant{after: func(s *Server, cmd wire.Request, vote *wire.Vote) {
+		if cmd.Op == op && vote.Outcome == outcome && vote.Unsent == (outcome == wire.Failed && op != wire.Raise) {
+			f(s, cmd, vote)
+		}
+	}}
+}
 
-	for name, c := range map[string]struct {
-		mutant mutant
-		part   string // that must fail, beside others
-	}{
-		"only the first of several keys is known": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			cmd.Also = nil
-			return s.Do(ctx, cmd)
-		}}, "several keys: acquire"},
-		"a refused acquire of several sets those that are free": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if _, _, held := s.Get(cmd.Also[0]); vote.Outcome == wire.Refused && !held {
-				s.Put(cmd.Also[0], cmd.Value, cmd.TTL)
+func granted(op wire.Op, f after) mutant { return on(op, wire.Granted, f) }
+func refused(op wire.Op, f after) mutant { return on(op, wire.Refused, f) }
+
+// grants grants what it should refuse.
+func grants(op wire.Op, f before) mutant {
+	return refused(op, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+		f(s, &cmd)
+		*vote = wire.Vote{Outcome: wire.Granted, Keys: uint8(keysGranted(cmd)), Clock: vote.Clock}
+		if op == wire.Acquire {
+			vote.Token = s.Counter(cmd.Key)
+		}
+	})
+}
+
+func keysGranted(cmd wire.Request) int {
+	if len(cmd.Also) == 0 {
+		return 0
+	}
+	return 1 + len(cmd.Also)
+}
+
+// instead sends another request.
+func instead(op wire.Op, f before) mutant {
+	return mutant{before: func(s *Server, cmd *wire.Request) {
+		if cmd.Op == op {
+			f(s, cmd)
+		}
+	}}
+}
+
+// texts changes every key.
+func texts(f func(string) string) mutant {
+	return mutant{before: func(_ *Server, cmd *wire.Request) {
+		cmd.Key, cmd.Also = f(cmd.Key), slices.Clone(cmd.Also)
+		for i := range cmd.Also {
+			cmd.Also[i] = f(cmd.Also[i])
+		}
+	}}
+}
+
+func count(s *Server, key string, token fencing.Token) { s.PutCounter(key, token, s.Record(key).Set) }
+func last(cmd wire.Request) string                     { return keysOf(cmd)[len(cmd.Also)] }
+func value(s *Server, key string) string               { value, _, _ := s.Get(key); return value }
+func free(s *Server, key string) bool                  { _, _, held := s.Get(key); return !held }
+func nothing(*Server, *wire.Request)                   {}
+func counting(f func(n int64, id *wire.Identity)) probing {
+	var n atomic.Int64
+	return func(id *wire.Identity) { f(n.Add(1), id) }
+}
+
+// broken is for each part the mutants that it must find.
+var broken = map[string]map[string]mutant{
+	"acquire": {
+		"only the first of several keys is known": {before: func(_ *Server, cmd *wire.Request) { cmd.Also = nil }},
+		"several keys are counted as one":         granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Keys = 0 }),
+		"the counters differ":                     granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) { count(s, last(cmd), vote.Token-1) }),
+		"the token isn't the counter":             granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Token++ }),
+		"a held key is granted to its own value": refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if vote.Err == nil && value(s, cmd.Key) == cmd.Value {
+				*vote = wire.Vote{Outcome: wire.Granted, Token: s.Counter(cmd.Key), Clock: vote.Clock}
 			}
-			return vote
-		}), "several keys: acquire"},
-		"an acquire of several doesn't say what is in the way": {several(wire.Acquire, func(_ *Server, _ wire.Request, vote wire.Vote) wire.Vote {
-			vote.InTheWay = min(vote.InTheWay, 1)
-			return vote
-		}), "several keys: acquire"},
-		"the counters of several keys differ": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted && cmd.Fence.On {
-				s.PutCounter(cmd.Also[0], vote.Token-1, s.Record(cmd.Key).Set)
+		}),
+		"a refusal sets": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"a refusal prolongs": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			s.Put(cmd.Key, value(s, cmd.Key), cmd.TTL+time.Second)
+		}),
+		"a refusal counts": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			if cmd.Fence.On {
+				count(s, last(cmd), s.Counter(last(cmd))+1)
 			}
-			return vote
-		}), "several keys: one token"},
-		"the token of several is that of the first": {several(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted && cmd.Fence.On && strings.HasSuffix(cmd.Key, ":a") {
-				vote.Token--
+		}),
+		"what is left isn't told": refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Remaining = 0 }),
+		"the holder isn't told":   refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Holder = "" }),
+		"counters start from 0": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if s.Counter(cmd.Key) == 0 {
+				s.PutCounter(cmd.Key, 0, "")
 			}
-			return vote
-		}), "several keys: acquire"},
-		"a raise of several goes on where one is lost": {several(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Refused {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
+		}),
+		"a waiter is said to be notified": granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Notified = true }),
+	},
+	"acquire without fence": {
+		"it counts": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { *cmd = fenced(*cmd, 0) }),
+	},
+	"replace": {
+		"nothing is replaced":          instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Replace = "" }),
+		"it isn't told":                {after: func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Replaced = false }},
+		"it is told of free keys, too": granted(wire.Acquire, func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Replaced = cmd.Replace != "" }),
+		"whatever is there is replaced": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if cmd.Replace != "" {
+				cmd.Replace = value(s, cmd.Key)
 			}
-			return vote
-		}), "several keys: held"},
-		"an extension of several counts where one is lost": {several(wire.Extend, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
-		"an extension of several goes on where one is lost": {several(wire.Extend, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if value, _, _ := s.Get(cmd.Key); vote.Outcome == wire.Refused && value == cmd.Value {
+		}),
+	},
+	"raise": {
+		"without the holder": grants(wire.Raise, nothing),
+		"refused but done": refused(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			count(s, cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)))
+		}),
+		"lowers": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, last(cmd), cmd.Fence.Token) }),
+		"compares text": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			if s.Counter(cmd.Key).String() < cmd.Fence.Token.String() {
+				count(s, cmd.Key, cmd.Fence.Token)
+			}
+		}),
+		"sets the key, too": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, 2*long) }),
+	},
+	"extend": {
+		"revives": grants(wire.Extend, func(s *Server, cmd *wire.Request) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"extends another's": refused(wire.Extend, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			if !free(s, cmd.Key) {
+				s.Put(cmd.Key, value(s, cmd.Key), cmd.TTL)
+			}
+		}),
+		"never shortens":           granted(wire.Extend, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, max(cmd.TTL, long)) }),
+		"takes the expiry away":    granted(wire.Extend, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, wire.NoExpiry) }),
+		"tells more than is asked": granted(wire.Extend, func(s *Server, cmd wire.Request, vote *wire.Vote) { vote.Token = s.Counter(cmd.Key) }),
+	},
+	"restore": {
+		"overwrites others":                 grants(wire.Restore, func(s *Server, cmd *wire.Request) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"refused but counts":                refused(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"doesn't count":                     instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.On = false }),
+		"lowers the counter":                granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"shortens":                          granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, cmd.TTL) }),
+		"leaves the rest with its old time": granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, long) }),
+	},
+	"release": {
+		"forgets the counter":   granted(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.DeleteCounter(cmd.Key) }),
+		"without compare":       refused(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Delete(cmd.Key) }),
+		"of nothing is granted": grants(wire.Release, nothing),
+		"refused for a reason":  refused(wire.Release, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Err = errors.ErrUnsupported }),
+		"compares a prefix": refused(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			if strings.HasPrefix(value(s, cmd.Key), cmd.Value) {
+				s.Delete(cmd.Key)
+			}
+		}),
+	},
+	"look changes nothing": {
+		"cleans up": {after: func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			s.Delete(map[bool]string{true: cmd.Key}[cmd.Op == wire.Look])
+		}},
+		"makes a counter": granted(wire.Look, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, max(1, s.Counter(cmd.Key))) }),
+	},
+	"keys without expiry": {
+		"that looks like not told": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Remaining = max(0, vote.Remaining) }},
+	},
+	"some of several keys": {
+		"a raise goes on where one is lost":     refused(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"an extension counts where one is lost": grants(wire.Extend, nothing),
+		"an extension goes on where one is lost": refused(wire.Extend, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			if value(s, cmd.Key) == cmd.Value {
 				s.Put(cmd.Key, cmd.Value, cmd.TTL)
 			}
-			return vote
-		}), "several keys: held"},
-		"a release of several counts where one is lost": {several(wire.Release, func(*Server, wire.Request, wire.Vote) wire.Vote { return granted }), "several keys: held"},
-		"a release of several needs all": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			for _, key := range cmd.Also {
-				if value, _, _ := s.Get(key); cmd.Op == wire.Release && value != cmd.Value {
-					return wire.Vote{Outcome: wire.Refused}
-				}
+		}),
+		"a release counts where one is lost": grants(wire.Release, nothing),
+		"a release needs all": instead(wire.Release, func(s *Server, cmd *wire.Request) {
+			if !slices.ContainsFunc(cmd.Also, func(key string) bool { return value(s, key) != cmd.Value }) {
+				return
 			}
-			return s.Do(ctx, cmd)
-		}}, "several keys: held"},
-		"a restore of several leaves the rest with its old time": {several(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted {
-				s.Put(cmd.Key, cmd.Value, time.Minute)
-			}
-			return vote
-		}), "several keys: held"},
-		"a replacement of several takes a held one, too": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+			cmd.Value += " another's"
+		}),
+		"a replacement takes a held one, too": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
 			if cmd.Replace != "" && len(cmd.Also) > 0 {
 				s.Delete(cmd.Also[0])
 			}
-			return s.Do(ctx, cmd)
-		}}, "several keys: replace"},
-		"acquire of a held key is granted to its own value": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if value, _, _ := s.Get(cmd.Key); vote.Outcome == wire.Refused && vote.Err == nil && value == cmd.Value {
-				granted := granted
-				granted.Token = s.Counter(cmd.Key)
-				return granted
+		}),
+	},
+	"the first key in the way": {
+		"it isn't told": refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.InTheWay = min(vote.InTheWay, 1) }),
+		"the free ones are set": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			if free(s, last(cmd)) {
+				s.Put(last(cmd), cmd.Value, cmd.TTL)
 			}
-			return vote
-		}), "acquire a held key"},
-		"refused acquire sets": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Refused {
-				s.Put(cmd.Key, cmd.Value, cmd.TTL)
+		}),
+	},
+	"the largest token of several keys": {
+		"it is the first one's": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			for _, key := range cmd.Also {
+				count(s, key, s.Counter(cmd.Key))
 			}
-			return vote
-		}), "acquire a held key"},
-		"refused acquire prolongs": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if value, _, ok := s.Get(cmd.Key); ok && vote.Outcome == wire.Refused {
-				s.Put(cmd.Key, value, cmd.TTL+time.Second)
+		}),
+	},
+	"tokens rise": {
+		"they don't": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if token := s.Counter(cmd.Key); token > 0 {
+				count(s, cmd.Key, token-1)
 			}
-			return vote
-		}), "acquire a held key"},
-		"refused acquire counts": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Refused && vote.Err == nil && cmd.Fence.On {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Record(cmd.Key).Set)
+		}),
+	},
+	"tokens are reserved up to the clock": {
+		"none are":             instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Reserve = 0 }),
+		"they are given again": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) { count(s, cmd.Key, vote.First()) }),
+		"and beyond": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			vote.Token, vote.Reserved = vote.First()+fencing.Token(cmd.Fence.Reserve), cmd.Fence.Reserve
+			count(s, cmd.Key, vote.Token)
+		}),
+	},
+	"tokens are exact to the last": {
+		"they are floating point": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			count(s, cmd.Key, fencing.Token(math.Round(float64(s.Counter(cmd.Key))/100)*100))
+		}),
+	},
+	"how far counters go ahead": {
+		"acquire counts without a bound":            instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
+		"raise lifts without a bound":               instead(wire.Raise, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
+		"restore lifts without a bound":             instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
+		"a counter that is too far ahead is raised": on(wire.Acquire, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, s.Counter(cmd.Key)+1) }),
+		"restore sets the key all the same":         on(wire.Restore, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"raise raises all the same":                 on(wire.Raise, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+	},
+	"where counters start": {
+		"from the clock alone": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Token = 0 }),
+		"a refused one makes a counter": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			if s.Counter(cmd.Key) == 0 && cmd.Fence.On {
+				s.PutCounter(cmd.Key, max(1, cmd.Fence.Token), cmd.Fence.Set.String())
 			}
-			return vote
-		}), "tokens rise"},
-		"acquire doesn't tell what is left": {on(wire.Acquire, func(_ *Server, _ wire.Request, vote wire.Vote) wire.Vote {
-			vote.Remaining = 0
-			return vote
-		}), "acquire a held key"},
-		"token isn't raised": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if before := s.Counter(cmd.Key); cmd.Op == wire.Acquire && cmd.Fence.On && before > 0 {
-				s.PutCounter(cmd.Key, before-1, s.Record(cmd.Key).Set)
+		}),
+		"a refused one counts in a run": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			if token := s.Counter(cmd.Key); token > 0 && cmd.Run != "" {
+				count(s, cmd.Key, token+1)
 			}
-			return s.Do(ctx, cmd)
-		}}, "tokens rise"},
-		"no tokens are reserved": {instead(wire.Acquire, func(cmd wire.Request) wire.Request {
-			cmd.Fence.Reserve = 0
-			return cmd
-		}), "acquire reserves tokens"},
-		"reserved tokens are given again": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Reserved > 0 {
-				s.PutCounter(cmd.Key, vote.Token-fencing.Token(vote.Reserved), s.Record(cmd.Key).Set)
-			}
-			return vote
-		}), "acquire reserves tokens"},
-		"tokens are reserved beyond the clock": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if lacking := cmd.Fence.Reserve - vote.Reserved; vote.Outcome == wire.Granted && lacking > 0 {
-				vote.Token, vote.Reserved = vote.Token+fencing.Token(lacking), cmd.Fence.Reserve
-				s.PutCounter(cmd.Key, vote.Token, s.Record(cmd.Key).Set)
-			}
-			return vote
-		}), "reserved tokens end at the clock"},
-		"acquire counts without a bound": {instead(wire.Acquire, func(cmd wire.Request) wire.Request {
-			cmd.Fence.Ahead = endless
-			return cmd
-		}), "how far acquire counts"},
-		"a counter that is too far ahead is raised": {failing(wire.Acquire, func(s *Server, cmd wire.Request) {
-			s.PutCounter(cmd.Key, s.Counter(cmd.Key)+1, s.Record(cmd.Key).Set)
-		}), "how far acquire counts"},
-		"raise lifts without a bound": {instead(wire.Raise, func(cmd wire.Request) wire.Request {
-			cmd.Fence.Ahead = endless
-			return cmd
-		}), "how far raise and restore lift"},
-		"restore lifts without a bound": {instead(wire.Restore, func(cmd wire.Request) wire.Request {
-			cmd.Fence.Ahead = endless
-			return cmd
-		}), "how far raise and restore lift"},
-		"restore sets the key though the counter can't be lifted": {failing(wire.Restore, func(s *Server, cmd wire.Request) {
-			s.Put(cmd.Key, cmd.Value, cmd.TTL)
-		}), "how far raise and restore lift"},
-		"token of the vote isn't the counter": {on(wire.Acquire, func(_ *Server, _ wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Token > 0 {
-				vote.Token++
-			}
-			return vote
-		}), "acquire a free key"},
-		"counters start from 0": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Op == wire.Acquire && cmd.Fence.On && s.Counter(cmd.Key) == 0 {
-				s.PutCounter(cmd.Key, 0, "")
-			}
-			return s.Do(ctx, cmd)
-		}}, "a new counter starts from the clock"},
-		"runs don't matter to counters": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Op == wire.Acquire && cmd.Fence.On && s.Counter(cmd.Key) != 0 {
-				s.PutRun(cmd.Key, s.PresentRun())
-			}
-			return s.Do(ctx, cmd)
-		}}, "a counter of another run is lifted to the clock"},
-		"runs are not compared": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Run != "" {
-				cmd.Run = s.PresentRun()
-			}
-			return s.Do(ctx, cmd)
-		}}, "another run is not asked"},
-		"each grant starts from the clock": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+		}),
+	},
+	"counters of another run": {
+		"runs don't matter": instead(wire.Acquire, func(s *Server, cmd *wire.Request) { s.PutRun(cmd.Key, s.PresentRun()) }),
+		"each grant starts from the clock": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
 			if cmd.Run == s.PresentRun() {
 				s.PutRun(cmd.Key, anotherRun)
 			}
-			return s.Do(ctx, cmd)
-		}}, "a counter of another run is lifted to the clock"},
-		"a client that knows no run erases it": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Op == wire.Acquire && cmd.Run == "" && s.Counter(cmd.Key) != 0 {
+		}),
+		"a client that knows no run erases it": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if cmd.Run == "" {
 				s.PutRun(cmd.Key, "")
 			}
-			return s.Do(ctx, cmd)
-		}}, "a counter of another run is lifted to the clock"},
-		"a lift lowers": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if now := fencing.Token(s.Clock().UnixMicro()); cmd.Run != "" && vote.Outcome == wire.Granted && vote.Token > now+1 {
-				s.PutCounter(cmd.Key, now+1, s.Record(cmd.Key).Set)
+		}),
+		"a refusal writes the run": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.PutRun(cmd.Key, s.PresentRun()) }),
+		"a lift lowers": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if now := fencing.Token(s.Clock().UnixMicro()); cmd.Run != "" && vote.Token > now+1 {
 				vote.Token = now + 1
+				count(s, cmd.Key, vote.Token)
 			}
-			return vote
-		}), "a counter of another run is lifted to the clock"},
-		"restore changes the run": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if cmd.Fence.On && vote.Outcome == wire.Granted {
-				s.PutRun(cmd.Key, s.PresentRun())
+		}),
+	},
+	"a run is Acquire's to write": {
+		"restore writes it": granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.PutRun(cmd.Key, s.PresentRun()) }),
+		"raise forgets it":  granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.PutRun(cmd.Key, "") }),
+	},
+	"another run is not asked": {
+		"runs are not compared": {before: func(s *Server, cmd *wire.Request) {
+			if cmd.Run != "" {
+				cmd.Run = s.PresentRun()
 			}
-			return vote
-		}), "a run is Acquire's to write"},
-		"counters live forever": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			cmd.Fence.TTL *= 1_000_000
-			return s.Do(ctx, cmd)
-		}}, "counters expire"},
-		"raise doesn't renew the counter": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Op == wire.Raise {
-				cmd.Fence.TTL = time.Millisecond
-			}
-			return s.Do(ctx, cmd)
-		}}, "counters expire"},
-		"counters are floating point": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.PutCounter(cmd.Key, fencing.Token(math.Round(float64(s.Counter(cmd.Key))/100)*100), s.Record(cmd.Key).Set)
-			return vote
-		}), "tokens are exact to the last"},
-		"release forgets the counter": {on(wire.Release, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted {
-				s.PutCounter(cmd.Key, 0, "")
-			}
-			return vote
-		}), "release"},
-		"acquire without fence counts": {instead(wire.Acquire, func(cmd wire.Request) wire.Request {
-			cmd.Fence.On, cmd.Fence.TTL, cmd.Fence.Set = true, time.Hour, main
-			return cmd
-		}), "acquire without fence"},
-		"raise without holder": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.PutCounter(cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)), s.Record(cmd.Key).Set)
-			return granted
-		}), "raise only while mine"},
-		"raise refused but done": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.PutCounter(cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)), s.Record(cmd.Key).Set)
-			return vote
-		}), "raise only while mine"},
-		"raise lowers": {on(wire.Raise, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
-			}
-			return vote
-		}), "raise"},
-		"raise compares text": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			before := s.Counter(cmd.Key)
-			vote := s.Do(ctx, cmd)
-			if cmd.Op == wire.Raise && vote.Outcome == wire.Granted && before.String() < cmd.Fence.Token.String() {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
-			}
-			return vote
-		}}, "raise"},
-		"extend revives": {on(wire.Extend, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if _, _, exists := s.Get(cmd.Key); !exists {
+		}},
+		"epochs are not compared": {before: func(_ *Server, cmd *wire.Request) { cmd.Run = wire.Run(cmd.Run.ReplID()) }},
+		"the key is set all the same": on(wire.Acquire, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if errors.Is(vote.Err, wire.ErrOtherRun) && free(s, cmd.Key) {
 				s.Put(cmd.Key, cmd.Value, cmd.TTL)
-				return granted
 			}
-			return vote
-		}), "extend only while mine"},
-		"extend of another's": {on(wire.Extend, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if value, _, exists := s.Get(cmd.Key); exists {
-				s.Put(cmd.Key, value, cmd.TTL)
+		}),
+		"the counter counts all the same": on(wire.Acquire, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if errors.Is(vote.Err, wire.ErrOtherRun) {
+				count(s, cmd.Key, s.Counter(cmd.Key)+1)
 			}
-			return vote
-		}), "extend only while mine"},
-		"extend never shortens": {on(wire.Extend, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted {
-				s.Put(cmd.Key, cmd.Value, max(cmd.TTL, time.Minute))
+		}),
+	},
+	"set: the same and a new one": {
+		"a newer one isn't taken": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if s.Record(cmd.Key).Set != main.String() && cmd.Fence.Set.Name == "main" {
+				*vote = wire.Vote{Outcome: wire.Refused, Err: &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: main.String()}}
 			}
-			return vote
-		}), "extend"},
-		"extend takes the expiry away": {on(wire.Extend, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted {
-				s.Put(cmd.Key, cmd.Value, wire.NoExpiry)
+		}),
+	},
+	"set: mismatch": {
+		"sets are ignored": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Set = main }),
+		"any higher version takes over": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if old, err := wire.ParseSet(s.Record(cmd.Key).Set); err == nil && cmd.Fence.Set.Version > old.Version {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), "")
 			}
-			return vote
-		}), "extend"},
-		"restore overwrites others": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.Put(cmd.Key, cmd.Value, cmd.TTL)
-			return granted
-		}), "restore over nobody else"},
-		"restore refused but counted": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Refused && cmd.Fence.On {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
+		}),
+		"a newer one takes a held key over": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			old, err := wire.ParseSet(s.Record(cmd.Key).Set)
+			if err == nil && !free(s, cmd.Key) && cmd.Fence.Set.Supersedes(old) {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
 			}
-			return vote
-		}), "restore over nobody else"},
-		"restore doesn't count": {instead(wire.Restore, func(cmd wire.Request) wire.Request {
-			cmd.Fence.On = false
-			return cmd
-		}), "restore"},
-		"restore lowers the counter": {on(wire.Restore, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Granted && cmd.Fence.On {
-				s.PutCounter(cmd.Key, cmd.Fence.Token, s.Record(cmd.Key).Set)
+		}),
+		"it leaves its key": refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if vote.Err != nil {
+				s.Put(cmd.Key, cmd.Value, cmd.TTL)
 			}
-			return vote
-		}), "restore"},
-		"release without compare": {on(wire.Release, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.Delete(cmd.Key)
-			return vote
-		}), "release only while mine"},
-		"release by prefix": {on(wire.Release, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if value, _, ok := s.Get(cmd.Key); ok && strings.HasPrefix(value, cmd.Value) {
-				s.Delete(cmd.Key)
+		}),
+		"it leaves its mark": refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if vote.Err != nil {
+				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
 			}
-			return vote
-		}), "release only while mine"},
-		"release of nothing is granted": {on(wire.Release, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if _, _, ok := s.Get(cmd.Key); !ok {
-				return granted
-			}
-			return vote
-		}), "release"},
-		"look cleans up": {on(wire.Look, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			s.Delete(cmd.Key)
-			return vote
-		}), "look changes nothing"},
-		"look makes a counter": {on(wire.Look, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Token == 0 && cmd.Fence.On {
-				s.PutCounter(cmd.Key, 1, "")
-			}
-			return vote
-		}), "look changes nothing"},
-		"no expiry looks like not told": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			vote := s.Do(ctx, cmd)
-			vote.Remaining = max(0, vote.Remaining)
-			return vote
-		}}, "keys without expiry"},
-		"TTL in whole seconds": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+		}),
+	},
+	"keys and values": {
+		"keys in lower case":       texts(strings.ToLower),
+		"keys are trimmed":         texts(strings.TrimSpace),
+		"keys are cut at the line": texts(func(key string) string { line, _, _ := strings.Cut(key, "\n"); return line }),
+		"values become UTF-8":      {before: func(_ *Server, cmd *wire.Request) { cmd.Value = strings.ToValidUTF8(cmd.Value, "?") }},
+	},
+	"ttl": {
+		"in whole seconds": {before: func(_ *Server, cmd *wire.Request) {
 			if cmd.TTL > 0 {
 				cmd.TTL = max(time.Second, cmd.TTL.Truncate(time.Second))
 			}
-			return s.Do(ctx, cmd)
-		}}, "ttl"},
-		"TTL cut by a tenth": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
+		}},
+		"cut by a tenth": {before: func(_ *Server, cmd *wire.Request) {
 			if cmd.TTL > 10*time.Millisecond {
 				cmd.TTL -= (cmd.TTL / 10).Truncate(time.Millisecond)
 			}
-			return s.Do(ctx, cmd)
-		}}, "ttl"},
-		"clock isn't told when refused": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			vote := s.Do(ctx, cmd)
+		}},
+	},
+	"counters expire": {
+		"they live forever":          {before: func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL *= 1_000_000 }},
+		"raise doesn't renew them":   instead(wire.Raise, func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL = time.Millisecond }),
+		"restore doesn't renew them": instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL = time.Millisecond }),
+		"acquire doesn't renew them": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL = short }),
+	},
+	"clock": {
+		"isn't told when refused": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) {
 			if vote.Outcome == wire.Refused {
 				vote.Clock = time.Time{}
 			}
-			return vote
-		}}, "clock"},
-		"clock in seconds": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			vote := s.Do(ctx, cmd)
+		}},
+		"in seconds": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) {
 			if !vote.Clock.IsZero() {
 				vote.Clock = vote.Clock.Add(500 * time.Millisecond).Truncate(time.Second).Add(-time.Second)
 			}
-			return vote
-		}}, "clock"},
-		"set is ignored": {instead(wire.Acquire, func(cmd wire.Request) wire.Request {
-			if cmd.Fence.On {
-				cmd.Fence.Set = main
-			}
-			return cmd
-		}), "set: mismatch"},
-		"any higher version takes over": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if old, err := wire.ParseSet(s.Record(cmd.Key).Set); err == nil && cmd.Op == wire.Acquire && cmd.Fence.Set.Version > old.Version {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key), "")
-			}
-			return s.Do(ctx, cmd)
-		}}, "set: mismatch"},
-		"newer set takes a held key over": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			old, err := wire.ParseSet(s.Record(cmd.Key).Set)
-			if _, _, held := s.Get(cmd.Key); err == nil && held && cmd.Op == wire.Acquire && cmd.Fence.Set.Supersedes(old) {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
-			}
-			return s.Do(ctx, cmd)
-		}}, "set: a held key is not taken over"},
-		"mismatch leaves its key": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if errors.Is(vote.Err, wire.ErrSetMismatch) {
-				s.Put(cmd.Key, cmd.Value, cmd.TTL)
-			}
-			return vote
-		}), "set: mismatch"},
-		"mismatch leaves its mark": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if errors.Is(vote.Err, wire.ErrSetMismatch) {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
-			}
-			return vote
-		}), "set: mismatch"},
-		"newer set isn't taken": {on(wire.Acquire, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Token > 0 && s.Record(cmd.Key).Set != main.String() && cmd.Fence.Set.Name == "main" {
+		}},
+		"told without a request": {before: func(_ *Server, cmd *wire.Request) { cmd.Clock = true }},
+	},
+	"one of many acquires": {
+		"acquire isn't atomic": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if free(s, cmd.Key) {
+				time.Sleep(time.Microsecond)
 				s.Delete(cmd.Key)
-				return wire.Vote{Outcome: wire.Refused, Err: &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: main.String()}}
 			}
-			return vote
-		}), "set: the same and a new one"},
-		"keys in lower case":       {key(strings.ToLower), "keys"},
-		"keys are trimmed":         {key(strings.TrimSpace), "keys"},
-		"keys are cut at the line": {key(func(k string) string { line, _, _ := strings.Cut(k, "\n"); return line }), "keys"},
-		"values become UTF-8": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			cmd.Value = strings.ToValidUTF8(cmd.Value, "?")
-			return s.Do(ctx, cmd)
-		}}, "values"},
-		"votes twice": {mutant{send: func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+		}),
+	},
+	"tokens of many cycles": {
+		"the counter isn't atomic": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if token := s.Counter(cmd.Key); token > 0 {
+				time.Sleep(time.Duration(token%7) * 50 * time.Microsecond)
+				count(s, cmd.Key, token)
+			}
+		}),
+	},
+	"send: one vote for each": {
+		"votes twice": {send: func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 			s.Send(cmd, timeout, wire.ReceiverFunc(func(vote wire.Vote) {
 				to.Receive(vote)
 				if cmd.Op == wire.Acquire && vote.Outcome == wire.Refused {
 					to.Receive(vote)
 				}
 			}))
-		}}, "send: one vote for each"},
-		"says unsent of what it sent": {mutant{send: func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+		}},
+	},
+	"send: a timeout": {
+		"says unsent of what it sent": {send: func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 			s.Send(cmd, patience, wire.ReceiverFunc(func(vote wire.Vote) {
 				if timeout < time.Millisecond {
 					vote = wire.Vote{Unsent: true, Err: context.DeadlineExceeded}
 				}
 				to.Receive(vote)
 			}))
-		}}, "send: a timeout"},
-		"calls a timeout something else": {mutant{send: func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+		}},
+		"calls it something else": {send: func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 			if timeout < time.Millisecond {
 				to.Receive(wire.Vote{Unsent: true, Err: errors.ErrUnsupported})
 				return
 			}
 			s.Send(cmd, timeout, to)
-		}}, "send: a timeout"},
-		"acquire isn't atomic": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			if cmd.Op != wire.Acquire || ctx.Err() != nil {
-				return s.Do(ctx, cmd)
-			}
-			if _, _, held := s.Get(cmd.Key); !held {
-				time.Sleep(time.Microsecond)
-				s.Delete(cmd.Key)
-			}
-			return s.Do(ctx, cmd)
-		}}, "one of many acquires"},
-		"counter isn't atomic": {mutant{do: func(s *Server, ctx context.Context, cmd wire.Request) wire.Vote {
-			before := s.Counter(cmd.Key)
-			if cmd.Op == wire.Acquire && cmd.Fence.On && before > 0 {
-				time.Sleep(time.Duration(before%7) * 50 * time.Microsecond)
-				s.PutCounter(cmd.Key, before, s.Record(cmd.Key).Set)
-			}
-			return s.Do(ctx, cmd)
-		}}, "tokens of many cycles"},
-		"run id stays": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
-			id.RunID = "constant"
-			return id
-		}}, "restart"},
-		"replication id stays": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
-			id.ReplID = "constant"
-			return id
-		}}, "restart"},
-		"run id changes": {mutant{probe: func() func(_ *Server, id wire.Identity) wire.Identity {
-			var n atomic.Int64
-			return func(_ *Server, id wire.Identity) wire.Identity {
-				id.RunID = fmt.Sprint(n.Add(1))
-				return id
-			}
-		}()}, "probe"},
-		"each probe leaves a mark": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
-			id.Served = 0
-			return id
-		}}, "probe"},
-		"every probe is another epoch": {mutant{probe: func() func(_ *Server, id wire.Identity) wire.Identity {
-			var n atomic.Int64
-			return func(_ *Server, id wire.Identity) wire.Identity {
-				id.Epoch = fmt.Sprint(n.Add(1))
-				return id
-			}
-		}()}, "probe"},
-		"the mark is never renewed": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
-			id.Epoch = "1"
-			return id
-		}}, "mark"},
-		"the mark outlives the run": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
-			id.Served += time.Hour
-			return id
-		}}, "restart"},
-		"probe hides without a word": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
-			id.Eviction = ""
-			return id
-		}}, "probe"},
-		"vouches after a restart": {mutant{probe: func(_ *Server, id wire.Identity) wire.Identity {
-			id.Vouched = true
-			return id
-		}}, "restart"},
-		"votes that say more than was asked": {on(wire.Extend, func(s *Server, cmd wire.Request, vote wire.Vote) wire.Vote {
-			vote.Token = s.Counter(cmd.Key)
-			return vote
-		}), "extend"},
-		"refused for a reason of its own": {on(wire.Release, func(_ *Server, _ wire.Request, vote wire.Vote) wire.Vote {
-			if vote.Outcome == wire.Refused {
-				vote.Err = errors.ErrUnsupported
-			}
-			return vote
-		}), "release"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			failed := fails(t, func() wire.Instance {
-				m := c.mutant
-				m.Server = NewServer("mutant", nil)
-				return m
+		}},
+	},
+	"the wait queue": {
+		"the front is the end":         {waiter: func(w *wire.Waiter) { w.Front = false }},
+		"a free key has one":           {waiter: func(w *wire.Waiter) { w.Yield = true }},
+		"says that it notified nobody": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Notified = false }},
+		"claims a notification":        {after: func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Notified = cmd.Notify }},
+	},
+	"notifications": {
+		"yields to nobody": {waiter: func(w *wire.Waiter) { w.Yield = false }},
+		"always notifies":  instead(wire.Release, func(_ *Server, cmd *wire.Request) { cmd.Notify = true }),
+	},
+	"closed subscriptions are passed over": {
+		"notifies nobody": {before: func(_ *Server, cmd *wire.Request) { cmd.Notify = false }},
+	},
+	"probe": {
+		"run id changes":               {probe: counting(func(n int64, id *wire.Identity) { id.RunID = fmt.Sprint(n) })},
+		"each probe leaves a mark":     {probe: func(id *wire.Identity) { id.Served = 0 }},
+		"every probe is another epoch": {probe: counting(func(n int64, id *wire.Identity) { id.Epoch = fmt.Sprint(n) })},
+		"hides without a word":         {probe: func(id *wire.Identity) { id.Eviction = "" }},
+	},
+	"mark": {
+		"is never renewed": {probe: func(id *wire.Identity) { id.Epoch = "1" }},
+	},
+	"restart": {
+		"run id stays":         {probe: func(id *wire.Identity) { id.RunID = "constant" }},
+		"replication id stays": {probe: func(id *wire.Identity) { id.ReplID = "constant" }},
+		"the mark outlives it": {probe: func(id *wire.Identity) { id.Served += time.Hour }},
+		"vouches after it":     {probe: func(id *wire.Identity) { id.Vouched = true }},
+	},
+}
+
+func TestCheckFindsMutants(t *testing.T) {
+	if raced {
+		t.Skip("mutants have no goroutines of their own, and the check is raced on the right server")
+	}
+	for part, mutants := range broken {
+		for name, m := range mutants {
+			t.Run(part+"/"+name, func(t *testing.T) {
+				failed := fails(t, func() wire.Instance {
+					m.Notifying = memory()
+					return m
+				})
+				assert.Contains(t, slices.Sorted(maps.Keys(failed)), part)
 			})
-			require.NotEmpty(t, failed, "no part of Check noticed")
-			assert.Contains(t, failed, c.part, "the part that is about it didn't notice")
-		})
+		}
 	}
 }

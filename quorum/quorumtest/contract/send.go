@@ -3,11 +3,16 @@ package contract
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
 )
+
+// The parts in this file send many requests at once. The model doesn't see them.
 
 // votes receives votes, with a buffer for one too many. Further votes are dropped.
 type votes chan wire.Vote
@@ -19,18 +24,123 @@ func (v votes) Receive(vote wire.Vote) {
 	}
 }
 
-func checkSendOnce(c *check) {
-	all := make(map[string]votes)
-	for i := range 20 {
-		name := fmt.Sprint("k", i%5) // some are refused
-		v := make(votes, 2)
-		all[fmt.Sprint(i)] = v
-		c.inst.Send(c.acquire(name, fmt.Sprint("v", i)), patience, v)
-		require.NotEqual(c.t, wire.Failed, (<-v).Outcome)
+// send may be called from any goroutine: it checks nothing.
+func (c *check) send(cmd wire.Request) wire.Vote {
+	v := make(votes, 2)
+	c.inst.Send(cmd, patience, v)
+	return <-v
+}
+
+// together sends requests from goroutines that start at once, and returns their votes.
+func (c *check) together(n int, f func(i int) wire.Vote) []wire.Vote {
+	var (
+		votes = make([]wire.Vote, n)
+		start = make(chan struct{})
+		wg    sync.WaitGroup
+	)
+	for i := range n {
+		wg.Go(func() {
+			<-start
+			votes[i] = f(i)
+		})
 	}
-	c.granted(wire.Request{Op: wire.Tick})
-	for i, v := range all {
-		require.Empty(c.t, v, "request %s was given a second vote", i)
+	close(start)
+	wg.Wait()
+	return votes
+}
+
+// checkRace: of many clients that ask for overlapping keys at once, no two get a key in common.
+func checkRace(c *check) {
+	sets := [][]string{{"a"}, {"a", "b"}, {"b", "c"}, {"a"}, {"a", "b", "c"}, {"d"}, {"c", "d"}, {"a"}}
+	for _, acquire := range []func(name, value string) wire.Request{c.acquire, c.bare} {
+		holders := map[string]string{}
+		votes := c.together(48, func(i int) wire.Vote {
+			return c.send(c.of(acquire("", fmt.Sprint("v", i)), sets[i%len(sets)]...))
+		})
+		for i, vote := range votes {
+			require.NotEqual(c.t, wire.Failed, vote.Outcome, "%v", vote.Err)
+			for _, name := range sets[i%len(sets)] {
+				if vote.Outcome == wire.Granted {
+					require.NotContains(c.t, holders, name, "granted twice")
+					holders[name] = fmt.Sprint("v", i)
+				}
+			}
+		}
+		require.NotEmpty(c.t, holders)
+		for name, value := range holders {
+			require.Equal(c.t, value, c.send(c.look(name)).Holder)
+			require.Equal(c.t, wire.Granted, c.send(c.of(c.release("", value), name)).Outcome)
+		}
+	}
+}
+
+// checkCycles: clients take one lock in turn, in any order. The holder notes its token before
+// the release, so the list is in the order of acquisition.
+func checkCycles(c *check) {
+	const clients, turns = 8, 10
+	var (
+		mu     sync.Mutex
+		tokens []fencing.Token
+	)
+	until := c.clock.Now().Add(patience)
+	votes := c.together(clients, func(i int) (vote wire.Vote) {
+		for turn := range turns {
+			value := fmt.Sprint("v", i, ".", turn)
+			vote = c.send(c.acquire("a", value))
+			for vote.Outcome == wire.Refused && c.clock.Now().Before(until) {
+				c.clock.Sleep(time.Duration(1+i%3) * 300 * time.Microsecond)
+				vote = c.send(c.acquire("a", value))
+			}
+			if vote.Outcome != wire.Granted {
+				return vote
+			}
+			mu.Lock()
+			tokens = append(tokens, vote.Token)
+			mu.Unlock()
+			if vote = c.send(c.release("a", value)); vote.Outcome != wire.Granted {
+				return vote
+			}
+		}
+		return vote
+	})
+	for i, vote := range votes {
+		require.Equal(c.t, wire.Granted, vote.Outcome, "client %d never got the lock, or lost it while it held it: %v", i, vote.Err)
+	}
+	require.Len(c.t, tokens, clients*turns)
+	require.IsIncreasing(c.t, tokens)
+}
+
+// checkSendMany: each request is given one vote, and its own.
+func checkSendMany(c *check) {
+	const locks, tries = 100, 3
+	ask := func(n int, request func(i int) wire.Request) (all []votes) {
+		for i := range n {
+			all = append(all, make(votes, 2))
+			c.inst.Send(request(i), patience, all[i])
+		}
+		return all
+	}
+	names := func(i int) (name, value string) { return fmt.Sprint("k", i%locks), fmt.Sprint("v", i%locks) }
+	asked := ask(locks*tries, func(i int) wire.Request { return c.acquire(names(i)) })
+	tokens := make([]fencing.Token, locks)
+	for i, v := range asked {
+		vote := <-v
+		if require.NotEqual(c.t, wire.Failed, vote.Outcome, "%v", vote.Err); vote.Outcome == wire.Granted {
+			require.Zero(c.t, tokens[i%locks], "granted twice")
+			tokens[i%locks] = vote.Token
+		}
+	}
+	for i, v := range ask(locks, func(i int) wire.Request { name, _ := names(i); return c.look(name) }) {
+		vote := <-v
+		_, value := names(i)
+		require.Equal(c.t, value, vote.Holder)
+		require.Equal(c.t, tokens[i], vote.Token)
+	}
+	for _, v := range ask(locks, func(i int) wire.Request { return c.release(names(i)) }) {
+		require.Equal(c.t, wire.Granted, (<-v).Outcome)
+	}
+	for _, v := range asked {
+		require.Empty(c.t, v, "a second vote")
 	}
 }
 
@@ -39,40 +149,16 @@ func checkSendOnce(c *check) {
 func checkSendTimeout(c *check) {
 	for i := range 20 {
 		name, v := fmt.Sprint("k", i), make(votes, 2)
-		cmd := c.acquire(name, "v")
-		c.inst.Send(cmd, 1, v)
+		c.inst.Send(c.acquire(name, "v"), 1, v)
 		vote := <-v
-		require.NoError(c.t, wellFormed(cmd, vote))
 		if vote.Outcome == wire.Failed {
 			require.ErrorIs(c.t, vote.Err, context.DeadlineExceeded)
-		}
-		if vote.Outcome != wire.Granted {
-			// A request that was sent may have arrived by now. One that wasn't never arrives.
-			held := c.do(c.look(name)).Outcome == wire.Refused
-			require.False(c.t, vote.Unsent && held, "%v was carried out, though it says that it was never sent", cmd.Op)
+			// It may arrive, or have arrived. If it was never sent it never arrives.
+			held := c.send(c.look(name)).Outcome == wire.Refused
+			require.False(c.t, vote.Unsent && held, "it was carried out, though it says that it was never sent")
 		}
 		require.Empty(c.t, v, "a second vote")
 	}
-}
-
-func checkSendMany(c *check) {
-	const n = 300
-	v := make(votes, n+1)
-	for i := range n {
-		c.inst.Send(c.acquire(fmt.Sprint("k", i), "v"), patience, v)
-	}
-	for range n {
-		vote := <-v
-		require.Equal(c.t, wire.Granted, vote.Outcome, "%v", vote.Err)
-	}
-	for i := range n {
-		c.inst.Send(c.release(fmt.Sprint("k", i), "v"), patience, v)
-	}
-	for range n {
-		vote := <-v
-		require.Equal(c.t, wire.Granted, vote.Outcome, "%v", vote.Err)
-	}
-	require.Empty(c.t, v)
 }
 
 // relay sends the next request when it receives the vote on the last one.
@@ -97,7 +183,7 @@ func checkSendAgain(c *check) {
 	for range 10 {
 		r.left = append(r.left, c.acquire("a", "v"), c.extend("a", "v", long), c.release("a", "v"))
 	}
-	c.inst.Send(wire.Request{Op: wire.Tick}, patience, r)
+	r.Receive(wire.Vote{Outcome: wire.Granted})
 	vote := <-r.done
 	require.Equal(c.t, wire.Granted, vote.Outcome, "%v", vote.Err)
 	require.Empty(c.t, r.left)

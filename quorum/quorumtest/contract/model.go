@@ -1,0 +1,217 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// Each request of a part is sent to the instance and to a model, a quorumtest.Data. The instance
+// must give the model's vote, and the keys and their counters must be as the model's, also those
+// that the request should leave alone. So a part says what is asked, and which outcome it has, and
+// the model says all the rest.
+
+// do sends a request to the instance and to the model, and compares them.
+func (c *check) do(cmd wire.Request) wire.Vote {
+	c.t.Helper()
+	cmd.Clock = cmd.Clock || cmd.Op == wire.Acquire && cmd.Fence.On // from which the token may come
+	vote := c.both(wire.Waiter{}, cmd, c.send)
+	for _, key := range keysOf(cmd) {
+		c.same(key)
+	}
+	return vote
+}
+
+// same looks at a key on the instance and in the model.
+func (c *check) same(key string) {
+	c.t.Helper()
+	if key != "" {
+		c.both(wire.Waiter{}, wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}, Clock: true}, c.send)
+	}
+}
+
+func (c *check) granted(cmd wire.Request) wire.Vote { return c.ends(cmd, wire.Granted) }
+
+// refused demands that the request is refused because of a key.
+func (c *check) refused(cmd wire.Request) wire.Vote {
+	c.t.Helper()
+	vote := c.ends(cmd, wire.Refused)
+	require.NoError(c.t, vote.Err)
+	return vote
+}
+
+// mismatch demands that the request is refused because of the set.
+func (c *check) mismatch(cmd wire.Request) {
+	c.t.Helper()
+	require.ErrorIs(c.t, c.ends(cmd, wire.Refused).Err, wire.ErrSetMismatch)
+}
+
+// fails demands that the request fails because of the counter or the run.
+func (c *check) fails(cmd wire.Request, why error) {
+	c.t.Helper()
+	require.ErrorIs(c.t, c.ends(cmd, wire.Failed).Err, why)
+}
+
+func (c *check) ends(cmd wire.Request, outcome wire.Outcome) wire.Vote {
+	c.t.Helper()
+	vote := c.do(cmd)
+	require.Equal(c.t, outcome.String(), vote.Outcome.String(), "%v of %q as %q: %v", cmd.Op, cmd.Key, cmd.Value, vote.Err)
+	return vote
+}
+
+// both carries a request out on the instance and in the model, and compares the votes.
+func (c *check) both(w wire.Waiter, cmd wire.Request, send func(wire.Request) wire.Vote) wire.Vote {
+	c.t.Helper()
+	sent := c.clock.Now()
+	got := send(cmd)
+	answered := c.clock.Now()
+	c.slowest = max(c.slowest, answered.Sub(sent))
+	at := c.serverClock(got, sent, answered)
+	if told := !got.Clock.IsZero(); told || got.Outcome != wire.Failed {
+		require.Equal(c.t, cmd.Clock || cmd.Op == wire.Tick, told, "%v: the clock is told where it is asked for", cmd.Op)
+	}
+	want := wire.Vote{Unsent: true}
+	if other := c.otherRun(cmd); other != nil {
+		want.Err = other
+	} else {
+		want = c.model.RunFor(w, cmd, at)
+	}
+	c.compare(fmt.Sprintf("%v of %q as %q", cmd.Op, keysOf(cmd), cmd.Value), want, got)
+	return got
+}
+
+// serverClock is the server's clock when it gave the vote: as it says, or about.
+func (c *check) serverClock(vote wire.Vote, sent, answered time.Time) time.Time {
+	c.t.Helper()
+	at := vote.Clock
+	if counter, ok := errors.AsType[*wire.CounterError](vote.Err); ok {
+		at = counter.Clock
+	}
+	if at.IsZero() {
+		return answered.Add(c.ahead)
+	}
+	require.WithinRange(c.t, at, sent.Add(-grain-c.skew), answered.Add(grain+c.skew), "the server's clock")
+	c.ahead = at.Sub(answered)
+	return at
+}
+
+func (c *check) otherRun(cmd wire.Request) *wire.RunError {
+	if cmd.Run == "" {
+		return nil
+	}
+	return quorumtest.OtherRun(cmd, *c.id)
+}
+
+func (c *check) compare(what string, want, got wire.Vote) {
+	c.t.Helper()
+	require.Equal(c.t, want.Outcome.String(), got.Outcome.String(), "%s: %v", what, got.Err)
+	c.compareErrors(what, want.Err, got.Err)
+	if want.Remaining > 0 {
+		require.Positive(c.t, got.Remaining, "%s: the remaining time", what)
+		require.InDelta(c.t, want.Remaining, got.Remaining, float64(2*c.slowest+grain), "%s: the remaining time", what)
+		want.Remaining = got.Remaining
+	}
+	// Whether a Raise that failed was sent matters to nobody: the key stays.
+	want.Unsent = want.Unsent || want.Outcome == wire.Failed && got.Unsent
+	want.Clock, want.Err = got.Clock, got.Err
+	require.Equal(c.t, want, got, what)
+}
+
+func (c *check) compareErrors(what string, want, got error) {
+	c.t.Helper()
+	switch want := want.(type) {
+	case *wire.CounterError:
+		var counter *wire.CounterError
+		require.ErrorAs(c.t, got, &counter, what)
+		require.Equal(c.t, want.Token, counter.Token, what)
+		require.Equal(c.t, want.Most, counter.Most, what)
+	case *wire.SetMismatchError:
+		var mismatch *wire.SetMismatchError
+		require.ErrorAs(c.t, got, &mismatch, what)
+		require.Equal(c.t, *want, *mismatch, what)
+	case *wire.RunError:
+		var other *wire.RunError
+		require.ErrorAs(c.t, got, &other, what)
+		require.Equal(c.t, *want, *other, what)
+	default:
+		require.NoError(c.t, want, what)
+		require.NoError(c.t, got, what)
+	}
+}
+
+// now is the server's clock as a token.
+func (c *check) now() fencing.Token {
+	return fencing.Token(c.granted(wire.Request{Op: wire.Tick}).Clock.UnixMicro())
+}
+
+// token is the counter of a lock's first key.
+func (c *check) token(name string) fencing.Token { return c.do(c.look(name)).Token }
+
+// expire sets the lock and waits until it has expired.
+func (c *check) expire(name, value string) {
+	c.t.Helper()
+	cmd := timed(c.acquire(name, value), 5*time.Millisecond)
+	cmd.Clock = true
+	require.Equal(c.t, wire.Granted, c.both(wire.Waiter{}, cmd, c.send).Outcome)
+	c.awaitFree(keysOf(cmd)...)
+	for _, key := range keysOf(cmd) {
+		c.model.Keys.Delete(key, c.clock.Now().Add(c.ahead))
+		c.same(key)
+	}
+}
+
+// awaitFree waits until keys have expired.
+func (c *check) awaitFree(keys ...string) {
+	c.t.Helper()
+	for _, key := range keys {
+		for until := c.clock.Now().Add(patience); c.send(wire.Request{Op: wire.Look, Key: key}).Outcome != wire.Granted; {
+			require.True(c.t, c.clock.Now().Before(until), "%q didn't expire", key)
+			c.clock.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// putter is the instance, if it is a Putter.
+func (c *check) putter() Putter {
+	putter, ok := c.inst.(Putter)
+	if !ok {
+		c.t.Skip("the instance is no Putter")
+	}
+	return putter
+}
+
+// put sets the keys of a lock without a request.
+func (c *check) put(name, value string, ttl time.Duration) {
+	c.t.Helper()
+	for _, key := range keysOf(c.request(wire.Look, name, "")) {
+		c.putter().Put(key, value, ttl)
+		expires := c.clock.Now().Add(c.ahead + ttl)
+		if ttl == wire.NoExpiry {
+			expires = time.Time{}
+		}
+		c.model.Keys.Put(key, value, expires)
+		c.same(key)
+	}
+}
+
+// anotherRun is a replication ID as Redis writes them.
+const anotherRun = "0123456789abcdef0123456789abcdef01234567"
+
+// earlier makes another run the one that last raised the counters of a request.
+func (c *check) earlier(cmd wire.Request) {
+	c.t.Helper()
+	now := c.clock.Now().Add(c.ahead)
+	for _, key := range keysOf(cmd) {
+		c.putter().PutRun(key, anotherRun)
+		record, expires, known := c.model.Records.Get(key, now)
+		require.True(c.t, known, "%q has no record", key)
+		record.Run = anotherRun
+		c.model.Records.Put(key, record, expires)
+	}
+}

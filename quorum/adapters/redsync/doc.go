@@ -21,8 +21,8 @@
 // # What is different
 //
 //   - Only pools of go-redis v9 (goredis.NewPool) are taken.
-//   - WithSetNXOnExtend, WithValue, WithGenValueFunc and WithTimeoutFactor don't compile: their
-//     comments say why, and what to use. A WithDriftFactor above the Coordinator's is an
+//   - There is no WithSetNXOnExtend, WithValue, WithGenValueFunc and WithTimeoutFactor:
+//     docs/migrating.md says what to use. A WithDriftFactor above the Coordinator's is an
 //     *OptionError of each call that would lock.
 //   - Lock waits for as long as redsync's tries and delays would take, and is notified meanwhile.
 //   - On servers that have just been set up, and on those that were restarted, nothing can be

@@ -5,13 +5,13 @@ import "time"
 // SetLinger has shared sets end sooner. The result restores what was set before.
 func SetLinger(d time.Duration) (restore func()) {
 	before := linger
-	linger = func(*shared) time.Duration { return d }
+	linger = d
 	return func() { linger = before }
 }
 
 // Shared is how many sets are shared.
 func Shared() int {
-	sharedMu.Lock()
-	defer sharedMu.Unlock()
-	return len(sharedSets)
+	setsMu.Lock()
+	defer setsMu.Unlock()
+	return len(sets)
 }

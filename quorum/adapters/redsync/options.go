@@ -33,10 +33,10 @@ func (f OptionFunc) Apply(mutex *Mutex) { f(mutex) }
 // 23 s, or else for 1, 2, 4, 8, ... minutes, whichever is the first that is longer than the expiry by 7 s. All
 // mutexes of a name, in all processes, must have expiries in one of these ranges. If it is raised beyond
 // one, processes that have the shorter one yet get quorum.ErrSetMismatch. If it is lowered, the new ones
-// get that, until the name was not locked for a day and a half: use another name, or give Open the
-// MaxTTL and the Set.Version that the error names.
+// get that, until the name was not locked for a day and a half: use another name, or give On a Coordinator
+// with the MaxTTL and the Set.Version that the error names.
 //
-// With Open and a MaxTTL, and with On, an expiry above MaxTTL less 7 s is an *OptionError.
+// With On an expiry above MaxTTL less 7 s is an *OptionError.
 func WithExpiry(expiry time.Duration) Option {
 	return OptionFunc(func(m *Mutex) { m.expiry = expiry })
 }
@@ -73,7 +73,7 @@ func WithDriftFactor(factor float64) Option {
 	return OptionFunc(func(m *Mutex) {
 		var ours drift.Allowance = m.rs.locks.Config().Drift
 		if !(factor >= 0 && factor*1e6 <= float64(ours.PPM)) {
-			m.refuse("WithDriftFactor", fmt.Sprintf("the factor is %v, and the Coordinator's is %v for all its mutexes: give redsync.Open a quorum.Config with a larger Drift", factor, float64(ours.PPM)/1e6))
+			m.refuse("WithDriftFactor", fmt.Sprintf("the factor is %v, and the Coordinator's is %v for all its mutexes: give redsync.On a Coordinator with a larger Config.Drift", factor, float64(ours.PPM)/1e6))
 		}
 	})
 }
@@ -83,29 +83,6 @@ func WithShufflePools(bool) Option { return OptionFunc(func(*Mutex) {}) }
 
 // WithFailFast does nothing: a call always returns when its outcome is decided.
 func WithFailFast(bool) Option { return OptionFunc(func(*Mutex) {}) }
-
-// Unsupported is what options of redsync return that can't be honoured. It is no Option, so that a
-// program that uses one doesn't compile.
-type Unsupported struct{ _ int }
-
-// WithTimeoutFactor isn't supported: the timeout is one for all mutexes, and for each server. It is a
-// hundredth of the default expiry, 80 ms; quorum.Config.InstanceTimeout for Open sets it. redsync's is
-// for all servers together.
-func WithTimeoutFactor(float64) Unsupported { return Unsupported{} }
-
-// WithSetNXOnExtend isn't supported. An extension always puts the lock back on servers that lack it, as
-// long as a quorum has it. But a lock that a quorum has lost isn't revived, because another client may
-// have had it meanwhile: Lock again if Extend fails.
-func WithSetNXOnExtend() Unsupported { return Unsupported{} }
-
-// WithGenValueFunc isn't supported. Each try has a random value of its own: if values could repeat, the
-// late delete of one holder would free the lock of another. quorum.Config.Owner puts a name into them.
-func WithGenValueFunc(func() (string, error)) Unsupported { return Unsupported{} }
-
-// WithValue isn't supported: a value alone doesn't say until when its lock lasts, nor which token it has.
-// Lease().HandOff and Coordinator.Resume or ReleaseHandle give a lock to another process, so that at no
-// moment both believe that they have it.
-func WithValue(string) Unsupported { return Unsupported{} }
 
 // refuse notes the first option that can't be honoured.
 func (m *Mutex) refuse(option, reason string) {

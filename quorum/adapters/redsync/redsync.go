@@ -18,8 +18,7 @@ type Redsync struct {
 	broken error               // why there is no Coordinator
 
 	closing sync.Once
-	close   func(context.Context) error // nil if there is nothing to close
-	dropped runtime.Cleanup             // leaves what New shares
+	dropped runtime.Cleanup // leaves the set
 }
 
 // New is redsync's New: it makes mutexes on the servers of the pools, with quorum.Config's
@@ -31,29 +30,16 @@ type Redsync struct {
 // Mutex for as long as you use its Lease.
 //
 // If the pools can't be used, every mutex returns the reason when it is to lock; Err returns it at
-// once. Open returns it, and takes a quorum.Config.
+// once. On takes what a quorum.Config says.
 func New(pools ...redis.Pool) *Redsync {
 	s, err := share(pools)
 	if err != nil {
 		return &Redsync{broken: err}
 	}
-	r := &Redsync{locks: s.locks[class{}], set: s.set}
-	r.close = func(ctx context.Context) error {
-		r.dropped.Stop()
-		return s.leave(ctx)
-	}
-	r.dropped = runtime.AddCleanup(r, (*shared).dropped, s)
+	locks, err := s.of(defaultExpiry)
+	r := &Redsync{locks: locks, set: s, broken: err}
+	r.dropped = runtime.AddCleanup(r, (*set).dropped, s)
 	return r
-}
-
-// Open is New with a configuration and an error, and with a Coordinator of its own. A TTL of 0 means
-// 8 s, which is redsync's default. With a MaxTTL, a longer WithExpiry is refused, see WithExpiry.
-func Open(cfg quorum.Config, pools ...redis.Pool) (*Redsync, error) {
-	s, err := open(cfg, pools)
-	if err != nil {
-		return nil, err
-	}
-	return &Redsync{locks: s.locks[class{}], set: s, close: s.close}, nil
 }
 
 // On makes mutexes on a Coordinator that the program has. The expiry is the Coordinator's TTL
@@ -72,15 +58,17 @@ func (r *Redsync) Err() error { return r.broken }
 // all that redsync's API doesn't have.
 func (r *Redsync) Coordinator() *quorum.Coordinator { return r.locks }
 
-// Close closes what Open has made: the Coordinators, as their Close does, and the clients. What New has
-// made is closed by the last Close of those that share it. Unlock before. A second call does nothing
-// more.
+// Close closes the Coordinators and connections of New, as Coordinator.Close does, with the last Redsync
+// that shares them. Unlock before. A second call does nothing more.
 func (r *Redsync) Close(ctx context.Context) error {
-	if r.close == nil {
+	if r.set == nil {
 		return nil
 	}
 	var err error
-	r.closing.Do(func() { err = r.close(ctx) })
+	r.closing.Do(func() {
+		r.dropped.Stop()
+		err = r.set.leave(ctx)
+	})
 	return err
 }
 
@@ -124,7 +112,7 @@ func (m *Mutex) views() (once, locks *quorum.Coordinator, err error) {
 			}
 		})
 		if err != nil {
-			return nil, nil, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v (redsync.Open takes the quorum.Config of all mutexes)", m.expiry, err)}
+			return nil, nil, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v (redsync.On takes a Coordinator with the quorum.Config of all mutexes)", m.expiry, err)}
 		}
 	}
 	return once, locks, nil

@@ -676,23 +676,22 @@ func TestNewSharesItsCoordinator(t *testing.T) {
 
 func second(_ bool, err error) error { return err }
 
-// Open takes what options can't say, and On a Coordinator that the program has.
-func TestOpenAndOn(t *testing.T) {
+// On takes a Coordinator that the program has, with what options can't say.
+func TestOn(t *testing.T) {
 	play(t, func(w *world) {
-		rs, err := redsync.Open(quorum.Config{MaxTTL: 2 * time.Hour, Drift: drift.Allowance{PPM: 20_000}}, pool{server: w.servers[0]})
+		locks, err := quorum.New(quorum.Config{MaxTTL: 2 * time.Hour, Drift: drift.Allowance{PPM: 20_000}}, w.servers[0])
 		require.NoError(t, err)
+		rs, other := redsync.On(locks), redsync.On(locks)
+		require.NoError(t, rs.Err())
 		mutex := rs.NewMutex("k", redsync.WithExpiry(time.Hour), redsync.WithDriftFactor(0.02))
 		require.NoError(t, mutex.Lock())
 		require.Equal(t, time.Hour, mutex.Lease().Validity()+time.Hour/50)
-		on := redsync.On(rs.Coordinator())
-		require.NoError(t, on.Err())
 		var taken *redsync.ErrTaken
-		require.ErrorAs(t, on.NewMutex("k").TryLock(), &taken)
-		require.NoError(t, on.Close(w.ctx))
+		require.ErrorAs(t, other.NewMutex("k").TryLock(), &taken)
+		require.NoError(t, other.Close(w.ctx))
 		_, err = mutex.Unlock()
 		require.NoError(t, err, "the Coordinator isn't On's to close")
-		require.NoError(t, rs.Close(w.ctx))
-		require.NoError(t, rs.Close(w.ctx))
+		require.NoError(t, locks.Close(w.ctx))
 		require.ErrorIs(t, mutex.Lock(), quorum.ErrClosed)
 	})
 }

@@ -24,7 +24,8 @@ func TestTheAdapterHasRedsyncsAPI(t *testing.T) {
 	for name, signature := range theirs {
 		switch name {
 		case "WithSetNXOnExtend", "WithValue", "WithGenValueFunc", "WithTimeoutFactor":
-			signature = strings.Replace(signature, "Option", "Unsupported", 1)
+			assert.NotContains(t, mine, name)
+			continue
 		}
 		if assert.Contains(t, mine, name) {
 			assert.Equal(t, signature, mine[name], name)

@@ -20,23 +20,15 @@ import (
 // Clients of a cluster, a ring or a failover (Sentinel) are refused by redsync.New: each of their
 // servers is a pool.
 func NewPool(delegate client.UniversalClient) redis.Pool {
-	return NewPoolWith(delegate, instance.Config{})
+	return pool{delegate}
 }
 
-// NewPoolWith is NewPool with a configuration of the instance, for a name or a fixed address.
-func NewPoolWith(delegate client.UniversalClient, cfg instance.Config) redis.Pool {
-	return pool{delegate, cfg}
-}
-
-type pool struct {
-	delegate client.UniversalClient
-	cfg      instance.Config
-}
+type pool struct{ delegate client.UniversalClient }
 
 func (p pool) Open() (wire.Instance, func() error, error) {
 	from, ok := p.delegate.(*client.Client)
 	if !ok || from == nil || from.Options().Addr == "FailoverClient" {
-		_, err := instance.New(p.delegate, p.cfg) // says what is wrong with it
+		_, err := instance.New(p.delegate, instance.Config{}) // says what is wrong with it
 		return nil, nil, err
 	}
 	opt := *from.Options()
@@ -46,7 +38,7 @@ func (p pool) Open() (wire.Instance, func() error, error) {
 		opt.Dialer = nil
 	}
 	hard := client.NewClient(instance.Harden(&opt))
-	server, err := instance.New(hard, p.cfg)
+	server, err := instance.New(hard, instance.Config{})
 	if err != nil {
 		_ = hard.Close()
 		return nil, nil, err

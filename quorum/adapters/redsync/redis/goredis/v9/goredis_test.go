@@ -16,8 +16,8 @@ import (
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/adapters/redsync"
-	"github.com/redquorum/redlock/quorum/adapters/redsync/redis"
 	goredis "github.com/redquorum/redlock/quorum/adapters/redsync/redis/goredis/v9"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,16 +28,20 @@ func TestProgramOfRedsync(t *testing.T) {
 	cluster, err := embedded.Start(3)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, cluster.Close()) }()
-	var pools []redis.Pool
+	var servers []wire.Instance
 	for _, url := range cluster.URLs() {
 		opt, err := client.ParseURL(url)
 		require.NoError(t, err)
 		c := client.NewClient(opt)
 		defer func() { assert.NoError(t, c.Close()) }()
-		pools = append(pools, goredis.NewPool(c))
+		server, closing, err := goredis.NewPool(c).Open()
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, closing()) }()
+		servers = append(servers, server)
 	}
-	rs, err := redsync.Open(quorum.Config{InstanceTimeout: 2 * time.Second}, pools...) // the machine may be busy
+	locks, err := quorum.New(quorum.Config{InstanceTimeout: 2 * time.Second}, servers...) // the machine may be busy
 	require.NoError(t, err)
+	rs := redsync.On(locks)
 	require.NoError(t, rs.Coordinator().Trust(t.Context())) // they have just been started
 
 	mutex := rs.NewMutex("test-redsync")
@@ -53,7 +57,7 @@ func TestProgramOfRedsync(t *testing.T) {
 	ok, err = mutex.Unlock()
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.NoError(t, rs.Close(t.Context()))
+	require.NoError(t, locks.Close(t.Context()))
 }
 
 // A client that stands for several servers is no pool.
@@ -86,9 +90,8 @@ func TestClientsOptions(t *testing.T) {
 			return nil, net.ErrClosed
 		}}),
 	} {
-		server, closing, err := goredis.NewPoolWith(c, instance.Config{Name: "first"}).Open()
+		server, closing, err := goredis.NewPool(c).Open()
 		require.NoError(t, err)
-		require.Equal(t, "first", server.Name())
 		opt := server.(*instance.Redis).Client().Options()
 		require.Equal(t, "u", opt.Username)
 		require.Equal(t, 3, opt.DB)

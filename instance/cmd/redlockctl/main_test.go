@@ -574,7 +574,7 @@ func TestNoQuorum(t *testing.T) {
 	require.Len(t, seen.Servers, 3)
 	assert.NotEmpty(t, seen.Servers[0].Errors)
 	assert.Empty(t, seen.Servers[2].Errors)
-	assert.Contains(t, []string{"redis", "valkey"}, seen.Servers[2].Software)
+	assert.Contains(t, []string{"redis", "valkey"}, seen.Servers[2].Identity.Server)
 	w.run("inspect", "k").expect(exitNoQuorum, `"k" may be held: too few servers answered to tell`)
 	var unknown inspected
 	require.NoError(t, json.Unmarshal([]byte(w.run("inspect", "-json", "k").expect(exitNoQuorum).stdout), &unknown))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // verified is verify's report for programs. Times are in milliseconds.
@@ -24,23 +25,14 @@ type verified struct {
 }
 
 type verifiedServer struct {
-	Name             string   `json:"name"`
-	Votes            bool     `json:"votes"` // its votes count, whatever is wrong
-	Errors           []string `json:"errors"`
-	Notes            []string `json:"notes"`
-	Latency          float64  `json:"latency_ms"`
-	Software         string   `json:"software"`
-	Version          string   `json:"version"`
-	Role             string   `json:"role"`
-	Persistence      string   `json:"persistence"`
-	Eviction         string   `json:"eviction"`
-	Dialect          string   `json:"dialect"`
-	ClockOffset      float64  `json:"clock_offset_ms"`
-	ClockUncertainty float64  `json:"clock_uncertainty_ms"`
-	QuarantineReason string   `json:"quarantine_reason,omitempty"`
-	QuarantineLeft   float64  `json:"quarantine_left_ms"`
-	Hidden           []string `json:"hidden"`
-	Lacks            []string `json:"lacks"`
+	Name             string        `json:"name"`
+	Votes            bool          `json:"votes"` // its votes count, whatever is wrong
+	Errors           []string      `json:"errors"`
+	Notes            []string      `json:"notes"`
+	Latency          float64       `json:"latency_ms"`
+	ClockOffset      float64       `json:"clock_offset_ms"`
+	ClockUncertainty float64       `json:"clock_uncertainty_ms"`
+	Identity         wire.Identity `json:"identity"`
 }
 
 func runVerify(ctx context.Context, o *options, s streams) error {
@@ -51,11 +43,7 @@ func runVerify(ctx context.Context, o *options, s streams) error {
 	defer c.close()
 	report, err := c.Verify(ctx)
 	v := verifiedOf(report, c.Config().Quorum)
-	if o.json {
-		if err := printJSON(s.out, v); err != nil {
-			return err
-		}
-	} else if err := v.print(s.out); err != nil {
+	if err := show(s.out, v, o.json); err != nil {
 		return err
 	}
 	switch {
@@ -73,14 +61,9 @@ func verifiedOf(report quorum.Report, q int) verified {
 	for _, r := range report.Instances {
 		one := verifiedServer{
 			Name: r.Name, Votes: votes(r.Err), Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
-			Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role, Persistence: r.Identity.Persistence,
-			Eviction: r.Identity.Eviction, Dialect: r.Identity.Dialect,
-			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
-			Hidden: list(r.Identity.Hidden), Lacks: list(r.Identity.Lacks),
+			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty), Identity: r.Identity,
 		}
-		if q := r.Quarantine; q != nil {
-			one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
-		}
+		one.Identity.Refuses = nil // it is among the errors
 		v.OK = v.OK && r.Err == nil
 		if one.Votes {
 			v.MayVote++
@@ -102,7 +85,7 @@ func (v verified) print(w io.Writer) error {
 		if one.ClockUncertainty > 0 {
 			clock = fmt.Sprintf("%+.1f ms, to within %.1f ms", one.ClockOffset, one.ClockUncertainty)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%.1f ms\t%s\t%s %s\t%s\n", one.Name, votes, one.Latency, clock, one.Software, one.Version, one.Persistence)
+		fmt.Fprintf(out, "%s\t%s\t%.1f ms\t%s\t%s %s\t%s\n", one.Name, votes, one.Latency, clock, one.Identity.Server, one.Identity.Version, one.Identity.Persistence)
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -152,8 +135,12 @@ func list(texts []string) []string {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func printJSON(w io.Writer, v any) error {
+// show writes a report for people, or as JSON for programs.
+func show(w io.Writer, report interface{ print(w io.Writer) error }, asJSON bool) error {
+	if !asJSON {
+		return report.print(w)
+	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	return encoder.Encode(report)
 }

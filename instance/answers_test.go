@@ -168,7 +168,7 @@ func TestServersThatLackCommands(t *testing.T) {
 		"PUBLISH":   {enqueues: true, acquires: true, releases: true},
 		"RPUSH":     {subscribes: true, acquires: true, releases: true},
 		"DEL":       {subscribes: true, enqueues: true, acquires: true},
-		"TIME":      {subscribes: true, releases: true},
+		"TIME":      {subscribes: true},
 		"PEXPIRE":   {subscribes: true, acquires: true, releases: true},
 	} {
 		t.Run(lacking, func(t *testing.T) {
@@ -185,6 +185,9 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.NoError(t, err)
 				require.NotContains(t, strings.Join(id.Lacks, ""), "it lacks")
 			}
+			before := value() // the first grant of a lock counts without INCR
+			_ = r.Do(within(t), acquire("k", before))
+			s.MustAsk("EVAL", "redis.call('UNLINK', 'k')", "0")
 			v := r.Do(within(t), acquire("k", "v"))
 			if c.acquires {
 				granted(t, v)

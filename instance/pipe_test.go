@@ -134,7 +134,7 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
 		var box ballotBox
 		cmds := []wire.Request{acquire("first", value())}
-		for i := range maxBatch - 4 {
+		for i := range maxBatch - 5 {
 			key, text := fmt.Sprint("forged", i), strings.Repeat("A", 480)+" 1/1 r" // the longest text that is repeated
 			switch i {
 			case 7:
@@ -147,7 +147,7 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 		}
 		ask("SET", "long", strings.Repeat("A", 100<<10))
 		look := request(wire.Look, "long", value())
-		cmds = append(cmds, look, acquire("last", value()))
+		cmds = append(cmds, look, acquire("long", value()), acquire("last", value()))
 
 		// They wait as if the maximum number of batches were in flight.
 		r.pipe.mu.Lock()
@@ -164,7 +164,7 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 		for _, req := range cmds {
 			vote := votes[req.Value]
 			switch {
-			case req.Op == wire.Look:
+			case req.Key == "long":
 				require.Len(t, refused(t, vote).Holder, 16<<10)
 			case req.Key == "forged7" || req.Key == "forged8":
 				failed(t, vote, wire.ErrCounter)

@@ -379,22 +379,6 @@ func TestRequireToken(t *testing.T) {
 	assert.Equal(t, []string{"Admit r 5", "Admit r 5", "Admit r 5", "Check r 5"}, rec.calls)
 }
 
-// TestRepair: the operator deletes a mark that is too large, but within the bound, and the holders
-// continue.
-func TestRepair(t *testing.T) {
-	var m fencing.Memory
-	s := newSite(t, &m)
-	now := fencing.Token(time.Now().UnixMicro())
-	require.Equal(t, http.StatusOK, s.do("GET", "/r", now.String()).Code)
-	require.Equal(t, http.StatusConflict, s.do("PUT", "/r", "34").Code)
-	known, err := m.Forget(t.Context(), "r")
-	require.NoError(t, err)
-	assert.True(t, known)
-	require.NoError(t, m.Admit(t.Context(), "r", 34)) // the present holder's
-	assert.Equal(t, http.StatusOK, s.do("PUT", "/r", "34").Code)
-	assert.Equal(t, http.StatusConflict, s.do("PUT", "/r", "33").Code)
-}
-
 // TestServersOwnLease: a server that works under a lease, such as a leader's, has its token in the
 // context of every request. It doesn't stand in for a client's.
 func TestServersOwnLease(t *testing.T) {

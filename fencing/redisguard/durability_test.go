@@ -30,16 +30,6 @@ func TestMarksSurviveACrash(t *testing.T) {
 	assert.NoError(t, g.Check(t.Context(), "r", 34))
 }
 
-// TestMarksAreLostWithoutPersistence is the reason for that persistence.
-func TestMarksAreLostWithoutPersistence(t *testing.T) {
-	dir := t.TempDir()
-	first := startRedis(t, dir)
-	require.NoError(t, newGuard(t, connect(t, first.addr)).Admit(t.Context(), "r", 34))
-	first.kill()
-	second := startRedis(t, dir)
-	assert.NoError(t, newGuard(t, connect(t, second.addr)).Check(t.Context(), "r", 33))
-}
-
 // TestReplica: a replica may be behind, so it passes no token, not even its mark.
 func TestReplica(t *testing.T) {
 	ctx := t.Context()

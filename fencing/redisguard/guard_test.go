@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -260,27 +259,6 @@ func TestNotMade(t *testing.T) {
 		_, err := g.Forget(t.Context(), "r")
 		assert.ErrorContains(t, err, "make it with New")
 	}
-}
-
-// TestConcurrentSet: the data always ends with the largest token's write, and no write of a smaller
-// token appears after it.
-func TestConcurrentSet(t *testing.T) {
-	servers(t, func(t *testing.T, c *redis.Client) {
-		ctx, g := t.Context(), newGuard(t, c)
-		var wg sync.WaitGroup
-		for w := range 4 {
-			wg.Go(func() {
-				for i := range 50 {
-					tok := fencing.Token(1 + 4*i + w)
-					if err := g.Set(ctx, "r", tok, "data", tok.String()); err != nil {
-						assert.ErrorIs(t, err, fencing.ErrStale)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		assert.Equal(t, "200", c.Get(ctx, "data").Val())
-	})
 }
 
 func TestServerAway(t *testing.T) {

@@ -18,20 +18,14 @@
 // The check raises the mark and keeps its row locked until the end: an Admit or a
 // check with a later token waits until the transaction is over. A rollback also
 // undoes the mark, which is right, because it undoes everything written under it.
+// CheckTx is the check alone, for a transaction of your own. Admit commits the mark
+// on its own, before the first read of a holder that reads in one transaction and
+// writes in another.
 //
-// CheckTx is the check alone, for a transaction of your own: a *sql.Tx or something
-// else that is a Tx, such as a transaction of pgx (PGX). A pool is refused, and so is
-// a connection on which no transaction was begun, because each of their statements
-// commits on its own. After any error of any statement roll back: MySQL at a deadlock
-// and SQLite when a write is interrupted end the transaction, a later holder is
-// admitted, and what follows on the *sql.Tx commits on its own, unchecked. Write
-// excludes that.
-//
-// CreateTable makes the table, or looks at the one that is there, and refuses it if
-// a stale token could pass in it: with tokens as text 9 is larger than 10, and an
-// unlogged table of PostgreSQL is empty after a crash. It also refuses a table that
-// could take two resources for one, by a collation for example. Its error says how
-// to fix the table.
+// CreateTable makes the table, or refuses the one that is there if a stale token
+// could pass in it: with tokens as text 9 is larger than 10, and an unlogged table
+// of PostgreSQL is empty after a crash. It also refuses a table that could take two
+// resources for one. Its error says how to fix the table.
 //
 // A fence column (Table) keeps the mark in the row that it protects. There is no
 // second table and no second lock, and it works with any statement of your own:
@@ -45,48 +39,38 @@
 // there already counts as none; UpdateTx does not need it. Every statement that writes to the row must have
 // the condition, and a deleted row loses its mark: mark rows as deleted instead.
 //
-// # A new holder
-//
-// Admit commits the mark on its own, before the first read. A holder that
-// reads and writes in one single Write does not need it, nor one whose CheckTx is the
-// first statement of its transaction.
-//
 // # Savepoints
 //
-// ROLLBACK TO SAVEPOINT undoes every statement after the savepoint, including a
-// check: its mark and its lock are gone, and a later holder can be admitted
-// while the transaction continues under the smaller token. So call CheckTx
-// before the first SAVEPOINT, as Write does. Code that cannot know whether it runs inside a
-// savepoint calls CheckTx again after the rollback, and before Commit at the
-// latest. This does not concern Table.UpdateTx: the rollback undoes the write itself.
+// ROLLBACK TO SAVEPOINT undoes a check after the savepoint: its mark and its lock
+// are gone, and a later holder can be admitted while the transaction continues under
+// the smaller token. So call CheckTx before the first SAVEPOINT, as Write does. Code
+// that cannot know whether it runs inside a savepoint calls CheckTx again after the
+// rollback, and before Commit at the latest. This does not concern Table.UpdateTx:
+// the rollback undoes the write itself.
 //
 // # MySQL and MariaDB
 //
 // CheckTx must be the first statement of its transaction, or Admit come before the
 // transaction. At REPEATABLE READ, which is the default, the first SELECT fixes
-// what all later ones see. After a SELECT before the check, the transaction would
-// still see the data as they were before the last write of the holder before,
-// although its own token passes, and overwrite that.
-//
-// Statements such as CREATE, ALTER and TRUNCATE commit, and so end the check's
-// lock: let none come between CheckTx and Commit.
+// what all later ones see: after a SELECT before the check, the transaction would
+// overwrite the last write of the holder before, although its own token passes.
+// DDL commits, and so ends the check's lock: let none come between CheckTx and Commit.
 //
 // Config.Table names the database ("app.fencing_marks"), because each connection
 // has one of its own choice. A temporary table of that name would hide it, from the
-// connection that made it: make none. The engine must be InnoDB, as
-// that of the data: a rollback takes back the mark, but nothing in a table of MyISAM or Aria. There must be no
-// other unique key than the resource: ON DUPLICATE KEY UPDATE looks at all of them.
+// connection that made it: make none. The engine must be InnoDB, as that of the data:
+// a rollback takes nothing back in a table of MyISAM or Aria. There must be no other
+// unique key than the resource: ON DUPLICATE KEY UPDATE looks at all of them.
 // CreateTable checks both, the columns, and that its connection has autocommit, which is on by
 // default: without it nothing commits an Admit, and its mark ends with the connection.
 //
 // A fence column must be a BIGINT: without strict mode MySQL cuts what doesn't fit,
 // in silence, so that lower tokens would pass. sql_mode has STRICT_TRANS_TABLES by default.
 //
-// The errors to run the whole transaction again for are 1213 (a deadlock), 1205 (a
+// Run the whole transaction again after the errors 1213 (a deadlock), 1205 (a
 // lock that was waited for too long; it leaves the transaction open, so roll back),
-// and 1020 in MariaDB with innodb_snapshot_isolation, at REPEATABLE READ (a mark
-// that was raised since the snapshot). After a check, the connection's LAST_INSERT_ID
-// is the mark.
+// and 1020 in MariaDB with innodb_snapshot_isolation. After a check, the connection's
+// LAST_INSERT_ID is the mark.
 //
 // # Repair
 //
@@ -96,40 +80,35 @@
 // In SQLite the table is main.fencing_marks, in MySQL the one that Config.Table names:
 //
 //	UPDATE public.fencing_marks SET token = 1767225600000042 WHERE resource = 'account/7';
-//	DELETE FROM public.fencing_marks WHERE resource = 'account/7';
+//	DELETE FROM public.fencing_marks WHERE resource = 'account/7'; -- as Guard.Forget
 //	UPDATE accounts SET fence = NULL WHERE id = 7;
-//
-// Guard.Forget does the second.
 //
 // # Isolation, locks and errors
 //
 // The statements are right at READ COMMITTED, REPEATABLE READ and SERIALIZABLE.
-// For MySQL see above. At the latter two PostgreSQL answers a mark that another transaction has
+// At the latter two PostgreSQL answers a mark that another transaction has
 // raised since this one's snapshot with a serialization failure (SQLSTATE 40001)
-// instead of a result. This package returns the errors of the database
-// as they are, wrapped: roll back and run the whole transaction again. The same goes for
-// a deadlock (40P01); transactions over several resources avoid it by
-// checking them in one order, such as that of their names. If the database's
-// default isolation is above READ COMMITTED, Admit and Check can fail with 40001
-// too, and can simply be called again.
+// instead of a result. Errors of the database are returned as they are, wrapped: roll
+// back and run the whole transaction again. The same goes for a deadlock (40P01);
+// transactions over several resources avoid it by checking them in one order. If the
+// database's default isolation is above READ COMMITTED, Admit and Check can fail with
+// 40001 too, and can simply be called again.
 //
 // SQLite has one writer at a time: a check waits as long as the connection's
 // busy_timeout says, then fails with SQLITE_BUSY, and nothing is changed. A transaction that has
-// read before its CheckTx can fail with SQLITE_BUSY at once, whatever the
-// timeout (its snapshot is old): let CheckTx come first, or begin with BEGIN
-// IMMEDIATE.
+// read before its CheckTx can fail with SQLITE_BUSY at once: let CheckTx come first,
+// or begin with BEGIN IMMEDIATE.
 //
 // After a failed Commit, or an Admit or Check that failed in the network or whose
 // context ended while it waited, it is unknown whether it took effect, or still
-// will: the server may still execute a statement whose caller no longer waits. Calling
-// Admit or Check again is harmless.
+// will. Calling Admit or Check again is harmless.
 //
 // # What the database must do
 //
 // Keep what it has committed: synchronous_commit on in PostgreSQL, synchronous FULL (the
-// default) in SQLite, innodb_flush_log_at_trx_commit 1 (the default) in MySQL. A failover to an asynchronous replica can lose marks, but
-// it loses the data of the same transactions with them. Never read marks
-// from a replica: a Guard's DB must be the primary. Where there are several, as in Galera and in a
-// group with several primaries, send all guards and all writes of a resource to one: the lock of a
-// check is not on the others, and a holder that writes twice changes its mark only once.
+// default) in SQLite, innodb_flush_log_at_trx_commit 1 (the default) in MySQL. A failover to an
+// asynchronous replica can lose marks, but it loses the data of the same transactions with them. Never
+// read marks from a replica: a Guard's DB must be the primary. Where there are several, as in Galera,
+// send all guards and all writes of a resource to one: the lock of a check is not on the others, and a
+// holder that writes twice changes its mark only once.
 package sqlguard

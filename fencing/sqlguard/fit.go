@@ -108,15 +108,15 @@ func (g *Guard) fits(ctx context.Context) error {
 		}
 	}
 	for _, w := range fit.wants {
-		values := found[w.fact]
-		if len(values) == 0 {
-			return g.misfit(want{w.fact, w.value, ""}, "missing")
-		}
-		for _, value := range values {
+		for _, value := range found[w.fact] {
 			//guard:sql-table-fits  the table of marks keeps every token, and a row for each resource
 			if value != w.value {
 				return g.misfit(w, value)
 			}
+		}
+		if len(found[w.fact]) == 0 {
+			w.alter = ""
+			return g.misfit(w, "missing")
 		}
 	}
 	return nil
@@ -136,16 +136,12 @@ func (g *Guard) misfit(w want, value string) error {
 }
 
 // read adds the facts of a query.
-func (g *Guard) read(ctx context.Context, found map[string][]string, query, schema, table string) (err error) {
+func (g *Guard) read(ctx context.Context, found map[string][]string, query, schema, table string) error {
 	rows, err := g.config.DB.QueryContext(ctx, query, schema, table)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := rows.Close(); err == nil {
-			err = closed
-		}
-	}()
+	defer rows.Close() //nolint:errcheck // it is read to the end, or there is an error before
 	for rows.Next() {
 		var fact, value string
 		if err := rows.Scan(&fact, &value); err != nil {

@@ -142,16 +142,13 @@ func affectedRows(result sql.Result) (int64, error) {
 
 // CheckTx checks t inside a transaction of the caller's and locks the mark until
 // the transaction ends, so that what is written in it is one step with the
-// check. It should be the first statement, and must be in MySQL (see the package
-// documentation). The refusals are those of
-// fencing.Guard. After any error, of CheckTx or of what follows, roll back: a server may have
-// ended the transaction, so that the next statement would commit on its own, and a stale token's
-// transaction holds the lock as well. Write sees to that. The mark
-// is raised when the transaction commits, and not at all if it rolls back.
+// check. The mark is raised when the transaction commits, and not at all if it rolls back.
+// CheckTx should be the first statement, and must be in MySQL; for savepoints see the package
+// documentation. The refusals are those of fencing.Guard.
 //
-// ROLLBACK TO SAVEPOINT undoes a CheckTx after the savepoint, both the mark and the
-// lock. Call CheckTx before the first SAVEPOINT, or once more
-// after the rollback.
+// After any error, of CheckTx or of what follows, roll back. MySQL at a deadlock and SQLite when a
+// write is interrupted end the transaction: a later holder is admitted, and what follows on the *sql.Tx
+// commits on its own, unchecked. Write excludes that. A stale token's transaction holds the lock as well.
 func (g *Guard) CheckTx(ctx context.Context, tx Tx, resource string, t fencing.Token) error {
 	if g == nil || g.upsert == "" {
 		return errNotMade

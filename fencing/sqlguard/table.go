@@ -106,18 +106,7 @@ func (t *Table) Update(ctx context.Context, db *sql.DB, key any, tok fencing.Tok
 	if db == nil {
 		return fmt.Errorf("sqlguard: the database for %s is nil; pass the one that has the table", t.resource(key))
 	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("sqlguard: begin for %s: %w", t.resource(key), err)
-	}
-	if err := t.UpdateTx(ctx, tx, key, tok, set); err != nil {
-		_ = tx.Rollback() // the update's error is the one that matters
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("sqlguard: commit for %s: %w", t.resource(key), err)
-	}
-	return nil
+	return transact(ctx, db, t.resource(key), func(tx *sql.Tx) error { return t.UpdateTx(ctx, tx, key, tok, set) })
 }
 
 // UpdateTx sets columns of the row with the given key, and its mark to tok, if

@@ -41,28 +41,37 @@ func (g *Guard) Write(ctx context.Context, resource string, t fencing.Token, f f
 	case f == nil:
 		return fmt.Errorf("sqlguard: the function for resource %q is nil; pass the one that writes", resource)
 	}
-	what := fmt.Sprintf("resource %q", resource)
-	tx, err := g.config.DB.BeginTx(ctx, nil)
+	what, d := fmt.Sprintf("resource %q", resource), g.config.Dialect
+	return transact(ctx, g.config.DB, what, func(tx *sql.Tx) error {
+		if err := g.CheckTx(ctx, tx, resource, t); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "SAVEPOINT sqlguard_write"); err != nil {
+			return fmt.Errorf("sqlguard: savepoint for %s: %w", what, err)
+		}
+		// Nothing has come between: a check that passed and a savepoint end no transaction.
+		w := &WriteTx{tx: tx, begun: func() error { return begun(ctx, d, tx) }, always: d != PostgreSQL}
+		if err := f(w); err != nil {
+			return err
+		}
+		// A savepoint ends with its transaction. This one is gone even if another transaction has begun.
+		//guard:sql-write-is-one  what is written after a check in a database commits with the check, or not at all
+		if _, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT sqlguard_write"); err != nil {
+			return fmt.Errorf("%w, for %s: %w", ErrEnded, what, err)
+		}
+		return nil
+	})
+}
+
+// transact runs f in a transaction.
+func transact(ctx context.Context, db *sql.DB, what string, f func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("sqlguard: begin for %s: %w", what, err)
 	}
 	defer tx.Rollback() //nolint:errcheck // does nothing after the commit; else the error before matters
-	if err := g.CheckTx(ctx, tx, resource, t); err != nil {
+	if err := f(tx); err != nil {
 		return err
-	}
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT sqlguard_write"); err != nil {
-		return fmt.Errorf("sqlguard: savepoint for %s: %w", what, err)
-	}
-	d := g.config.Dialect
-	// Nothing has come between: a check that passed and a savepoint end no transaction.
-	w := &WriteTx{tx: tx, begun: func() error { return begun(ctx, d, tx) }, always: d != PostgreSQL}
-	if err := f(w); err != nil {
-		return err
-	}
-	// A savepoint ends with its transaction. This one is gone even if another transaction has begun.
-	//guard:sql-write-is-one  what is written after a check in a database commits with the check, or not at all
-	if _, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT sqlguard_write"); err != nil {
-		return fmt.Errorf("%w, for %s: %w", ErrEnded, what, err)
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("sqlguard: commit for %s: %w", what, err)

@@ -32,11 +32,12 @@ func TestTwoCandidates(t *testing.T) {
 		require.Zero(t, b.Term())
 		require.Empty(t, runB.terms)
 
-		// Each change takes no time here: a release notifies the next candidate.
+		// A release notifies the next candidate, which may pause once if it asks before all servers have
+		// the delete.
 		at := w.elapsed()
 		require.NoError(t, a.Resign())
 		second := runB.leads()
-		require.Equal(t, at, w.elapsed())
+		require.Less(t, w.elapsed()-at, time.Second)
 		require.Greater(t, second.term, first.term)
 		require.ErrorIs(t, context.Cause(first.ctx), election.ErrResigned)
 		require.ErrorIs(t, a.IsLeader(w.ctx), election.ErrNotLeader)
@@ -46,7 +47,7 @@ func TestTwoCandidates(t *testing.T) {
 		at = w.elapsed()
 		require.ErrorIs(t, runB.quit(), context.Canceled)
 		third := runA.leads()
-		require.Equal(t, at, w.elapsed())
+		require.Less(t, w.elapsed()-at, time.Second)
 		require.Greater(t, third.term, second.term)
 		require.ErrorIs(t, runA.quit(), context.Canceled)
 		require.ErrorIs(t, a.IsLeader(w.ctx), election.ErrNotLeader)

@@ -413,15 +413,3 @@ func TestErrorTypes(t *testing.T) {
 	assert.Equal(t, want, o.series("redlock.instance.votes"))
 	assert.Empty(t, o.series("redlock.instance.vote.duration"), "none had a latency")
 }
-
-func BenchmarkRoundDecided(b *testing.B) {
-	o := observe(b, func(cfg *quorumotel.Config) { cfg.TracerProvider = nil })
-	e := quorum.RoundEnd{Op: wire.Acquire, Key: "k", Took: time.Millisecond}
-	for _, name := range []string{"A", "B", "C", "D", "E"} {
-		e.Ballots = append(e.Ballots, quorum.Ballot{Instance: name, Latency: time.Millisecond, Vote: wire.Vote{Outcome: wire.Granted}})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		o.hooks.RoundDecided(context.Background(), e)
-	}
-}

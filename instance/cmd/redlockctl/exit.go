@@ -58,7 +58,6 @@ func (e exitError) Unwrap() error { return e.err }
 func exitOf(err error) int {
 	var (
 		own   exitError
-		usage usageError
 		wait  *quorum.WaitError
 		round *quorum.RoundError
 	)
@@ -67,8 +66,6 @@ func exitOf(err error) int {
 		return exitDone
 	case errors.As(err, &own):
 		return own.code
-	case errors.As(err, &usage):
-		return exitUsage
 	case errors.As(err, &wait) && wait.Last == nil:
 		return exitNoQuorum
 	case errors.As(err, &round):

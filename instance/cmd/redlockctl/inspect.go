@@ -54,11 +54,7 @@ func runInspect(ctx context.Context, o *options, s streams) error {
 		return err
 	}
 	v := c.inspected(ctx, found)
-	if o.json {
-		if err := printJSON(s.out, v); err != nil {
-			return err
-		}
-	} else if err := v.print(s.out); err != nil {
+	if err := show(s.out, v, o.json); err != nil {
 		return err
 	}
 	switch answered := len(found.Votes) - len(found.Failed); {

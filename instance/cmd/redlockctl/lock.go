@@ -18,12 +18,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// What the command finds in its environment.
-const (
-	keyEnv      = "REDLOCK_KEY"
-	tokenEnv    = "REDLOCK_TOKEN"
-	deadlineEnv = "REDLOCK_DEADLINE"
-)
+// keyEnv is what the command finds in its environment, with REDLOCK_TOKEN and REDLOCK_DEADLINE.
+const keyEnv = "REDLOCK_KEY"
 
 func lockFlags(flags *flag.FlagSet, o *options) {
 	flags.DurationVar(&o.ttl, "ttl", 10*time.Second, "how long the lock lives unless it is extended, which it is while the command runs")
@@ -62,11 +58,6 @@ func (o *options) validateLock() error {
 	return nil
 }
 
-// signalError is a signal that ended the wait for the lock.
-type signalError struct{ signal os.Signal }
-
-func (e signalError) Error() string { return "ended by the signal: " + e.signal.String() }
-
 func runLock(ctx context.Context, o *options, s streams) error {
 	path, err := exec.LookPath(o.command[0])
 	if err != nil { // before the lock is taken for nothing
@@ -94,7 +85,7 @@ func runLock(ctx context.Context, o *options, s streams) error {
 	status, err := j.run(&exec.Cmd{
 		Path: path, Args: o.command, Stdin: s.in, Stdout: s.out, Stderr: s.err,
 		Env: append(os.Environ(),
-			keyEnv+"="+o.key, fmt.Sprintf("%s=%d", tokenEnv, lease.Token()), deadlineEnv+"="+lease.Deadline().Format(time.RFC3339Nano)),
+			keyEnv+"="+o.key, "REDLOCK_TOKEN="+lease.Token().String(), "REDLOCK_DEADLINE="+lease.Deadline().Format(time.RFC3339Nano)),
 	})
 	over := lease.Err()
 	released := lease.Release(ctx)
@@ -117,38 +108,37 @@ func runLock(ctx context.Context, o *options, s streams) error {
 
 // take takes the lock. A signal ends the wait.
 func (c *client) take(ctx context.Context, o *options, signals <-chan os.Signal) (*quorum.Lease, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	type result struct {
-		lease *quorum.Lease
-		err   error
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	acquire := c.Acquire
+	if o.try {
+		acquire = c.TryAcquire
 	}
-	taken := make(chan result, 1)
+	var lease *quorum.Lease
+	var err error
+	taken := make(chan struct{})
 	go func() { // it ends with ctx
-		acquire := c.Acquire
-		if o.try {
-			acquire = c.TryAcquire
-		}
-		lease, err := acquire(ctx, o.key)
-		taken <- result{lease, err}
+		defer close(taken)
+		lease, err = acquire(ctx, o.key)
 	}()
 	select {
-	case r := <-taken:
-		if r.err == nil {
-			r.lease.KeepAlive()
+	case <-taken:
+		if err == nil {
+			lease.KeepAlive()
 		}
-		return r.lease, r.err
+		return lease, err
 	case sig := <-signals:
-		cancel(signalError{sig})
-		r, last := <-taken, ""
+		cancel()
+		<-taken
+		last := ""
 		var wait *quorum.WaitError
 		switch {
-		case r.err == nil:
-			_ = r.lease.Release(context.Background()) // it expires in any case
-		case errors.As(r.err, &wait) && wait.Last != nil:
+		case err == nil:
+			_ = lease.Release(context.Background()) // it expires in any case
+		case errors.As(err, &wait) && wait.Last != nil:
 			last = "; last: " + quorum.Redact(wait.Last.Error())
 		}
-		return nil, exitError{exitSignal + signalNumber(sig), fmt.Errorf("the wait for %q was %w%s", o.key, signalError{sig}, last)}
+		return nil, exitError{exitSignal + signalNumber(sig), fmt.Errorf("the wait for %q was ended by the signal: %v%s", o.key, sig, last)}
 	}
 }
 

@@ -56,24 +56,21 @@ var commands = []command{
 	{name: "release", args: " KEY", summary: "show who has a lock, and with -value or -force delete it by hand", run: runRelease, flags: releaseFlags, key: true},
 }
 
-// usageError is a mistake on the command line, or in the settings.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// badUsage is a mistake on the command line, or in the settings.
+func badUsage(format string, args ...any) error {
+	return exitError{exitUsage, fmt.Errorf(format, args...)}
+}
 
 // run runs a command line, and returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
-	if len(args) == 0 || slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
-		if len(args) == 0 {
-			usage(s.err)
-			return exitUsage
-		}
+	switch {
+	case len(args) == 0:
+		usage(s.err)
+		return exitUsage
+	case args[0] == "help" || isHelp(args[0]):
 		usage(s.out)
 		return exitDone
-	}
-	if args[0] == "version" && len(args) == 1 {
+	case args[0] == "version" && len(args) == 1:
 		fmt.Fprintln(s.out, version())
 		return exitDone
 	}

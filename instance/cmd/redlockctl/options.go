@@ -72,7 +72,7 @@ func (o *options) validate(c command) error {
 			return badUsage("the key is a URL; give servers by -servers or %s", serversEnv)
 		}
 		if err := quorum.ValidateKey(o.key); err != nil {
-			return usageError{err}
+			return exitError{exitUsage, err}
 		}
 	}
 	if o.timeout < 0 || o.isGiven("timeout") && o.timeout == 0 {
@@ -148,7 +148,7 @@ func (o *options) connect(s streams, terms quorum.Terms) (*client, error) {
 	}
 	locks, err := quorum.New(cfg, servers.Instances()...)
 	if errors.Is(err, quorum.ErrConfig) { // it names settings, of which this is a flag with another name
-		err = usageError{errors.New(strings.ReplaceAll(err.Error(), "set instance.Config.FixedAddress", "give -fixed-address"))}
+		err = exitError{exitUsage, errors.New(strings.ReplaceAll(err.Error(), "set instance.Config.FixedAddress", "give -fixed-address"))}
 	}
 	if err != nil {
 		return nil, errors.Join(err, servers.Close())

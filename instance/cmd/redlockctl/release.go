@@ -191,25 +191,19 @@ func extended(before, now wire.Vote, value string, passed time.Duration) string 
 
 // deleteValue deletes the value on all servers, if it is still there, and notifies a waiter.
 func (c *client) deleteValue(s streams, key string, holder quorum.Holder) error {
-	type answer struct {
-		name string
-		vote wire.Vote
-	}
-	answers := make(chan answer, len(c.servers.Members()))
+	var failed []error
+	deleted := 0
 	for _, server := range c.servers.Members() {
 		// The server compares: another holder's lock stays.
 		request := wire.Request{Op: wire.Release, Key: key, Value: holder.Value, Notify: true}
-		server.Send(request, c.Config().InstanceTimeout, wire.ReceiverFunc(func(vote wire.Vote) { answers <- answer{server.Name(), vote} }))
-	}
-	var failed []error
-	deleted := 0
-	for range cap(answers) {
-		switch a := <-answers; {
-		case a.vote.Outcome == wire.Granted:
+		answer := make(chan wire.Vote, 1)
+		server.Send(request, c.Config().InstanceTimeout, wire.ReceiverFunc(func(vote wire.Vote) { answer <- vote }))
+		switch vote := <-answer; {
+		case vote.Outcome == wire.Granted:
 			deleted++
-			s.say("deleted on %s", a.name)
-		case a.vote.Err != nil && slices.Contains(holder.Instances, a.name):
-			failed = append(failed, fmt.Errorf("%s: %s", a.name, quorum.Redact(a.vote.Err.Error())))
+			s.say("deleted on %s", server.Name())
+		case vote.Err != nil && slices.Contains(holder.Instances, server.Name()):
+			failed = append(failed, fmt.Errorf("%s: %s", server.Name(), quorum.Redact(vote.Err.Error())))
 		}
 	}
 	switch {

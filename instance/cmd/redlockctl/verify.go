@@ -50,11 +50,7 @@ func runVerify(ctx context.Context, o *options, s streams) error {
 	defer c.close()
 	report, err := c.Verify(ctx)
 	v := verifiedOf(report, c.Config().Quorum)
-	if o.json {
-		if err := printJSON(s.out, v); err != nil {
-			return err
-		}
-	} else if err := v.print(s.out); err != nil {
+	if err := show(s.out, v, o.json); err != nil {
 		return err
 	}
 	switch {
@@ -151,8 +147,12 @@ func list(texts []string) []string {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func printJSON(w io.Writer, v any) error {
+// show writes a report for people, or as JSON for programs.
+func show(w io.Writer, report interface{ print(w io.Writer) error }, asJSON bool) error {
+	if !asJSON {
+		return report.print(w)
+	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	return encoder.Encode(report)
 }

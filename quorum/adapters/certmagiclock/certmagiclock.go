@@ -86,25 +86,18 @@ func Storage(storage certmagic.Storage, locker *Locker) certmagic.Storage {
 	return lockedStorage{storage, locker}
 }
 
+// lockedStorage has TryLock and RenewLockLease of its Locker, and chooses the Locker's Lock and Unlock.
 type lockedStorage struct {
 	certmagic.Storage
-	locker *Locker
+	*Locker
 }
 
 func (s lockedStorage) Lock(ctx context.Context, name string) error {
-	return s.locker.Lock(ctx, name)
+	return s.Locker.Lock(ctx, name)
 }
 
 func (s lockedStorage) Unlock(ctx context.Context, name string) error {
-	return s.locker.Unlock(ctx, name)
-}
-
-func (s lockedStorage) TryLock(ctx context.Context, name string) (bool, error) {
-	return s.locker.TryLock(ctx, name)
-}
-
-func (s lockedStorage) RenewLockLease(ctx context.Context, name string, d time.Duration) error {
-	return s.locker.RenewLockLease(ctx, name, d)
+	return s.Locker.Unlock(ctx, name)
 }
 
 // Lock takes the lock of a name, and waits for it until ctx ends. The error is

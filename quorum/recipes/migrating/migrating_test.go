@@ -27,7 +27,6 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
 	ours "github.com/redquorum/redlock/quorum/adapters/redsync"
-	oursredis "github.com/redquorum/redlock/quorum/adapters/redsync/redis"
 	oursgoredis "github.com/redquorum/redlock/quorum/adapters/redsync/redis/goredis/v9"
 	"github.com/redquorum/redlock/quorum/election"
 	"github.com/redquorum/redlock/quorum/quorumtest"
@@ -233,15 +232,18 @@ func (s *servers) redsync() *redsync.Redsync {
 // adapter is the one in its place.
 func (s *servers) adapter(t *testing.T) *ours.Redsync {
 	t.Helper()
-	var pools []oursredis.Pool
+	var pools []wire.Instance
 	for _, c := range s.clients {
-		pools = append(pools, oursgoredis.NewPool(c))
+		server, closing, err := oursgoredis.NewPool(c).Open()
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, closing()) })
+		pools = append(pools, server)
 	}
-	rs, err := ours.Open(quorum.Config{InstanceTimeout: patience}, pools...)
+	locks, err := quorum.New(quorum.Config{InstanceTimeout: patience}, pools...)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, rs.Close(context.Background())) })
-	require.NoError(t, rs.Coordinator().Trust(t.Context()))
-	return rs
+	t.Cleanup(func() { assert.NoError(t, locks.Close(context.Background())) })
+	require.NoError(t, locks.Trust(t.Context()))
+	return ours.On(locks)
 }
 
 // Each call and its counterpart do the work, with a token where there is one.

@@ -152,7 +152,8 @@ func (s Source) packages(m mutant) []string {
 		if err != nil {
 			continue // Check reports it
 		}
-		if pkg := "./" + path.Dir(marker.File); !slices.Contains(list, pkg) {
+		dir := strings.TrimSuffix(path.Dir(marker.File), "/scripts") // Lua is embedded by the package above
+		if pkg := "./" + dir; !slices.Contains(list, pkg) {
 			list = append(list, pkg)
 		}
 	}

@@ -50,7 +50,9 @@ func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
 // 10 ms. Raise it for a server on another machine.
 func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
-// Check is the contract of wire.Instance: every implementation must pass it.
+// Check is the contract of wire.Instance: every implementation must pass it. It asks the instance
+// and a quorumtest.Data the same, for locks of one key and of several, and demands the same votes,
+// and the same keys and counters after each.
 //
 // Open returns an instance for each part of the check, on a server with any data. It runs on
 // the test's goroutine, and can close the instance with t.Cleanup. Check's keys have a random

@@ -84,13 +84,13 @@ func checkRunKept(c *check) {
 }
 
 // checkOtherRun: a server executes no request for another run. The replication ID and the epoch
-// are both compared, each of them in full.
+// are both compared, each of them in full, and the ID alone where no epoch is known.
 func checkOtherRun(c *check) {
 	run := c.known(wire.Request{}).Run
 	token := c.granted(c.known(c.acquire("held", "v"))).Token
 	others := []wire.Run{anotherRun}
 	if id, epoch := run.ReplID(), run.Epoch(); epoch != "" {
-		others = []wire.Run{wire.RunOf(anotherRun, epoch)}
+		others = append(others, wire.RunOf(anotherRun, epoch))
 		for _, other := range []string{"1", "1" + epoch, epoch[1:], epoch + "1"} {
 			others = append(others, wire.RunOf(id, other))
 		}

@@ -64,22 +64,12 @@ func (s *Server) SetFate(fate func(wire.Request) Fate) {
 }
 
 // FailWith makes err the reply to every request, and nothing is executed. Nil ends that.
-func (s *Server) FailWith(err error) {
-	if err == nil {
-		s.SetFate(nil)
-		return
-	}
-	s.SetFate(func(wire.Request) Fate { return Fate{Err: err} })
-}
+func (s *Server) FailWith(err error) { s.setEachFate(Fate{Err: err}) }
 
 // EndWith gives every request this end. EndWith(Answer) ends that.
-func (s *Server) EndWith(end End) {
-	if end == Answer {
-		s.SetFate(nil)
-		return
-	}
-	s.SetFate(func(wire.Request) Fate { return Fate{End: end} })
-}
+func (s *Server) EndWith(end End) { s.setEachFate(Fate{End: end}) }
+
+func (s *Server) setEachFate(fate Fate) { s.SetFate(func(wire.Request) Fate { return fate }) }
 
 // Delay gives every request the latency before(cmd), and every reply after(cmd). Either may
 // be nil.

@@ -7,13 +7,14 @@ import (
 )
 
 func checkAcquire(c *check) {
-	c.granted(c.acquire("a", "v"))
+	first := c.granted(c.acquire("a", "v")).Token
 	for _, value := range []string{"other", "v"} {
 		c.refused(c.acquire("a", value))
 		c.refused(c.bare("a", value))
 	}
 	c.granted(c.release("a", "v"))
-	c.granted(c.acquire("a", "v"))
+	c.expire("a", "v")
+	require.Equal(c.t, first+2, c.granted(c.acquire("a", "v")).Token, "tokens rise by one")
 
 	c.granted(c.bare("b", "v"))
 	c.refused(c.acquire("b", "other"))

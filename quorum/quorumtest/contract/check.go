@@ -100,7 +100,6 @@ var parts = []part{
 	{"the first key in the way", checkInTheWay, one},
 	{"the largest token of several keys", checkLargest, one},
 
-	{"tokens rise", checkTokens, oneAndMore},
 	{"tokens are reserved up to the clock", checkReserved, one},
 	{"tokens are exact to the last", checkLargeTokens, oneAndMore},
 	{"how far counters go ahead", checkAhead, oneAndMore},
@@ -108,8 +107,7 @@ var parts = []part{
 	{"counters of another run", checkRun, oneAndMore},
 	{"a run is Acquire's to write", checkRunKept, oneAndMore},
 	{"another run is not asked", checkOtherRun, oneAndMore},
-	{"set: the same and a new one", checkSetAgrees, oneAndMore},
-	{"set: mismatch", checkSetMismatch, oneAndMore},
+	{"sets", checkSets, oneAndMore},
 	{"keys and values", checkTexts, oneAndMore},
 
 	{"ttl", checkTTL, oneAndMore},

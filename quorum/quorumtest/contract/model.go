@@ -127,22 +127,23 @@ func (c *check) compareErrors(what string, want, got error) {
 	c.t.Helper()
 	switch want := want.(type) {
 	case *wire.CounterError:
-		var counter *wire.CounterError
-		require.ErrorAs(c.t, got, &counter, what)
+		counter := as[*wire.CounterError](c, what, got)
 		require.Equal(c.t, want.Token, counter.Token, what)
 		require.Equal(c.t, want.Most, counter.Most, what)
 	case *wire.SetMismatchError:
-		var mismatch *wire.SetMismatchError
-		require.ErrorAs(c.t, got, &mismatch, what)
-		require.Equal(c.t, *want, *mismatch, what)
+		require.Equal(c.t, want, as[*wire.SetMismatchError](c, what, got), what)
 	case *wire.RunError:
-		var other *wire.RunError
-		require.ErrorAs(c.t, got, &other, what)
-		require.Equal(c.t, *want, *other, what)
+		require.Equal(c.t, want, as[*wire.RunError](c, what, got), what)
 	default:
 		require.NoError(c.t, want, what)
 		require.NoError(c.t, got, what)
 	}
+}
+
+func as[E error](c *check, what string, err error) (found E) {
+	c.t.Helper()
+	require.ErrorAs(c.t, err, &found, what)
+	return found
 }
 
 // now is the server's clock as a token.
@@ -153,27 +154,39 @@ func (c *check) now() fencing.Token {
 // token is the counter of a lock's first key.
 func (c *check) token(name string) fencing.Token { return c.do(c.look(name)).Token }
 
-// expire sets the lock and waits until it has expired.
+// expire takes a lock and waits until it has expired.
 func (c *check) expire(name, value string) {
 	c.t.Helper()
-	cmd := timed(c.acquire(name, value), 5*time.Millisecond)
+	c.expires(timed(c.acquire(name, value), 5*time.Millisecond))
+}
+
+// expires sends a request that is granted, and bounds the keys' lifetime from both sides, however
+// slow the machine is: it begins after the request was sent, and ends at most a TTL after the
+// reply arrived.
+func (c *check) expires(cmd wire.Request) {
+	c.t.Helper()
 	cmd.Clock = true
+	sent := c.clock.Now()
 	require.Equal(c.t, wire.Granted, c.both(wire.Waiter{}, cmd, c.send).Outcome)
-	c.awaitFree(keysOf(cmd)...)
+	end := c.clock.Now().Add(cmd.TTL + grain + c.skew)
 	for _, key := range keysOf(cmd) {
+		c.await(func() bool {
+			looked := c.clock.Now()
+			free := c.send(wire.Request{Op: wire.Look, Key: key}).Outcome == wire.Granted
+			require.True(c.t, free || !looked.After(end), "the key outlives its TTL")
+			return free
+		}, "the key didn't expire")
+		require.GreaterOrEqual(c.t, c.clock.Since(sent), cmd.TTL-grain, "the key expired before its TTL")
 		c.model.Keys.Delete(key, c.clock.Now().Add(c.ahead))
 		c.same(key)
 	}
 }
 
-// awaitFree waits until keys have expired.
-func (c *check) awaitFree(keys ...string) {
+// await waits until something is so.
+func (c *check) await(so func() bool, otherwise string) {
 	c.t.Helper()
-	for _, key := range keys {
-		for until := c.clock.Now().Add(patience); c.send(wire.Request{Op: wire.Look, Key: key}).Outcome != wire.Granted; {
-			require.True(c.t, c.clock.Now().Before(until), "%q didn't expire", key)
-			c.clock.Sleep(time.Millisecond)
-		}
+	for until := c.clock.Now().Add(patience); !so(); c.clock.Sleep(time.Millisecond) {
+		require.True(c.t, c.clock.Now().Before(until), otherwise)
 	}
 }
 

@@ -116,12 +116,12 @@ func reserving(cmd wire.Request, n int) wire.Request {
 	return cmd
 }
 
-// in is a request by a client that knows the server's run. If the server hides it, the part is
+// known is a request by a client that knows the server's run. If the server hides it, the part is
 // skipped.
 func (c *check) known(cmd wire.Request) wire.Request {
 	c.t.Helper()
 	if c.id == nil {
-		id := c.probe()
+		id := c.probe(wire.Known{})
 		c.id = &id
 	}
 	if cmd.Run = c.id.Run(); cmd.Run == "" {

@@ -6,20 +6,18 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func checkSetAgrees(c *check) {
+// checkSets: another set takes a resource over only if it is newer and the key is free. While
+// the lock is held, a client of another set is told so, because it would wait in vain.
+func checkSets(c *check) {
 	for _, version := range []uint64{7, 7, 8, 8, 12, 100, 1 << 63} {
-		c.granted(under(c.acquire("a", "v"), wire.Set{Name: "main", Version: version, N: 3 + 2*int(version%3), Q: 3}))
-		c.granted(c.release("a", "v"))
+		c.granted(under(c.acquire("newer", "v"), wire.Set{Name: "main", Version: version, N: 3 + 2*int(version%3), Q: 3}))
+		c.granted(c.release("newer", "v"))
 	}
-	unnamed := under(c.acquire("b", "v"), wire.Set{N: 3, Q: 2})
-	c.granted(unnamed)
-	c.granted(c.release("b", "v"))
-	c.granted(unnamed)
-}
+	for range 2 {
+		c.granted(under(c.acquire("unnamed", "v"), wire.Set{N: 3, Q: 2}))
+		c.granted(c.release("unnamed", "v"))
+	}
 
-// checkSetMismatch: another set takes a resource over only if it is newer and the key is free.
-// While the lock is held, a client of another set is told so, because it would wait in vain.
-func checkSetMismatch(c *check) {
 	others := []wire.Set{
 		{Name: "main", Version: 6, N: 5, Q: 3},
 		{Name: "main", Version: 0, N: 5, Q: 3},
@@ -34,18 +32,18 @@ func checkSetMismatch(c *check) {
 	}
 	newer := main
 	newer.Version++
-	c.granted(c.acquire("a", "v"))
-	c.refused(under(c.acquire("a", "w"), newer))
+	c.granted(c.acquire("held", "v"))
+	c.refused(under(c.acquire("held", "w"), newer))
 	for range 2 {
 		for _, set := range others {
-			c.mismatch(under(c.acquire("a", "w"), set))
+			c.mismatch(under(c.acquire("held", "w"), set))
 		}
-		c.do(c.release("a", "v"))
+		c.do(c.release("held", "v"))
 	}
 	for i, set := range others { // each resource has its own set
 		c.granted(under(c.acquire(fmt.Sprint("elsewhere", i), "w"), set))
 	}
-	c.granted(c.acquire("a", "v")) // a refused client has left no mark
+	c.granted(c.acquire("held", "v")) // a refused client has left no mark
 
 	// Versions are numbers: 10 is above 9, and those above 2^53 differ.
 	for _, step := range [][2]uint64{{9, 10}, {99, 100}, {1<<53 + 2, 1<<53 + 3}} {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -8,73 +9,58 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// checkTTL bounds a key's lifetime from both sides, however slow the machine is: it begins
-// after the request was sent, and ends at most a TTL after the reply arrived.
+// checkTTL: keys live as long as they should, to the millisecond, and end then.
 func checkTTL(c *check) {
-	const ttl = 33 * time.Millisecond
-	for name, cmds := range map[string][]wire.Request{
-		"acquire": {timed(c.acquire("acquire", "v"), ttl)},
-		"bare":    {timed(c.bare("bare", "v"), ttl)},
-		"restore": {timed(c.restore("restore", "v", 1), ttl)},
-		"extend":  {c.acquire("extend", "v"), c.extend("extend", "v", ttl)},
-	} {
-		var sent, answered time.Time
-		for _, cmd := range cmds {
-			sent = c.clock.Now()
-			require.Equal(c.t, wire.Granted, c.send(cmd).Outcome, name)
-			answered = c.clock.Now()
-		}
-		for _, key := range keysOf(cmds[0]) {
-			for {
-				looked := c.clock.Now()
-				if c.send(wire.Request{Op: wire.Look, Key: key}).Outcome == wire.Granted {
-					break
-				}
-				require.LessOrEqual(c.t, looked.Sub(answered), ttl+grain+c.skew, "%s: the key outlives its TTL", name)
-				c.clock.Sleep(time.Millisecond)
+	for _, ttl := range []time.Duration{12_345 * time.Millisecond, 33 * time.Millisecond} {
+		for name, cmds := range map[string][]wire.Request{
+			"acquire": {timed(c.acquire("acquire", "v"), ttl)},
+			"bare":    {timed(c.bare("bare", "v"), ttl)},
+			"restore": {timed(c.restore("restore", "v", 1), ttl)},
+			"extend":  {c.acquire("extend", "v"), c.extend("extend", "v", ttl)},
+		} {
+			last := len(cmds) - 1
+			for _, cmd := range cmds[:last] {
+				c.granted(cmd)
 			}
+			if ttl < time.Second {
+				c.expires(cmds[last])
+				continue
+			}
+			c.granted(cmds[last])
+			c.granted(c.release(name, "v"))
 		}
-		require.GreaterOrEqual(c.t, c.clock.Since(sent), ttl-grain, "%s: the key expired before its TTL", name)
 	}
 }
 
+// checkCounterTTL: counters expire, and each grant, raise and restore renews them.
 func checkCounterTTL(c *check) {
-	counters := func(name string) (all []wire.Vote) {
-		for _, key := range keysOf(c.acquire(name, "")) {
-			all = append(all, c.send(wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}}))
-		}
-		return all
-	}
-	brief := func(name string) wire.Request {
-		cmd := c.acquire(name, "v")
-		cmd.Fence.TTL = short
-		return cmd
-	}
 	renewals := map[string][]wire.Request{
 		"acquire": {c.release("acquire", "v"), c.acquire("acquire", "w")},
 		"raise":   {c.raise("raise", "v", 1)},
 		"restore": {c.restore("restore", "v", 1)},
 		"none":    {},
 	}
+	brief := func(name string) {
+		cmd := c.acquire(name, "v")
+		cmd.Fence.TTL = short
+		require.Equal(c.t, wire.Granted, c.send(cmd).Outcome)
+	}
+	counted := func(key string) bool { // the model doesn't know when exactly counters end
+		return c.send(wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}}).Token != 0
+	}
 	for name, cmds := range renewals {
-		for _, cmd := range append([]wire.Request{brief(name)}, cmds...) {
+		brief(name)
+		for _, cmd := range cmds {
 			require.Equal(c.t, wire.Granted, c.send(cmd).Outcome)
 		}
 	}
-	// When the others have expired, it is past the old expiry of the renewed ones, too.
-	last := brief("last")
-	require.Equal(c.t, wire.Granted, c.send(last).Outcome)
-	for _, name := range []string{"none", "last"} {
-		for i := range counters(name) {
-			for until := c.clock.Now().Add(patience); counters(name)[i].Token != 0; {
-				require.True(c.t, c.clock.Now().Before(until), "the counter didn't expire")
-				c.clock.Sleep(time.Millisecond)
-			}
-		}
+	brief("last") // has expired last: it is past the old end of those that were renewed, too
+	for _, key := range slices.Concat(keysOf(c.acquire("none", "")), keysOf(c.acquire("last", ""))) {
+		c.await(func() bool { return !counted(key) }, "the counter didn't expire")
 	}
 	for name, cmds := range renewals {
-		for _, vote := range counters(name) {
-			require.Equal(c.t, len(cmds) > 0, vote.Token != 0, "%s didn't renew the counter", name)
+		for _, key := range keysOf(c.acquire(name, "")) {
+			require.Equal(c.t, len(cmds) > 0, counted(key), "%s didn't renew the counter", name)
 		}
 	}
 }

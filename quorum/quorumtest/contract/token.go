@@ -10,21 +10,6 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func checkTokens(c *check) {
-	last := c.granted(c.acquire("a", "v")).Token
-	for _, value := range []string{"w", "x", "y"} {
-		c.refused(c.acquire("a", value))
-		c.granted(c.release("a", "v"))
-		c.granted(c.acquire("a", value))
-		c.granted(c.release("a", value))
-		require.Equal(c.t, last+2, c.granted(c.acquire("a", "v")).Token)
-		last += 2
-	}
-	c.granted(c.release("a", "v"))
-	c.expire("a", "x")
-	require.Equal(c.t, last+2, c.granted(c.acquire("a", "y")).Token, "after an expiry")
-}
-
 func checkReserved(c *check) {
 	cycle := func(cmd wire.Request) int {
 		c.t.Helper()

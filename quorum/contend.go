@@ -317,7 +317,7 @@ func (c *core) mayReplace() bool { return c.cfg.Fencing == On || !c.queues.polls
 // takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
 func (c *core) takenHere(all keys) *RoundError {
 	for key := range all.each() {
-		holder := c.queues.holder(key)
+		_, holder := c.queues.present(key)
 		if holder == nil {
 			continue
 		}

@@ -156,8 +156,8 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, handle.token, lease.token)
 	}
 	lease.backdate(lived)
-	c.queues.held(lease)
-	return view.handOut(ctx, lease), nil
+	c.queues.held(lease, "", c.reader.Now().Mono)
+	return view.deliver(ctx, lease), nil
 }
 
 // ReleaseHandle releases a lease by its handle. Errors: ErrConfig for a handle of another
@@ -181,7 +181,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
 	before := lease.event(nil)
 	lease.end(ErrReleased)
-	err := lease.free(ctx)
+	err := lease.free(ctx, false)
 	lease.reportRelease(ctx, before, err)
 	return err
 }

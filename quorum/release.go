@@ -39,8 +39,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
 	ended := l.endContexts(why)
 	var err error
-	if !l.handOver() {
-		err = l.free(ctx)
+	if handed, wanted := l.handOver(); !handed {
+		err = l.free(ctx, wanted)
 	}
 	if ended {
 		l.reportLoss(why) // after the deletes, because it calls user code
@@ -52,22 +52,22 @@ func (l *Lease) Release(ctx context.Context) error {
 // errNoLease is the error of all calls on a nil or zero lease.
 var errNoLease = fmt.Errorf("%w: the lease is nil, or was not made by Acquire; look at the error that came instead of it", ErrConfig)
 
-// handOver hands the lease to the first waiter of this process. It reports false if the lock must
-// be freed.
-func (l *Lease) handOver() bool {
+// handOver hands the lease to the first waiter of this process, see waitQueues.handOver.
+func (l *Lease) handOver() (handed, wanted bool) {
 	queues := l.state.c.queues
 	if queues.polls() {
 		// Other processes must find the lock free, so it is freed after each turn.
 		queues.endTurn(l)
-		return false
+		return false, false
 	}
-	return queues.handOff(l)
+	return queues.handOver(l)
 }
 
-// free deletes the keys. Then the first waiter of this process competes with others.
-func (l *Lease) free(ctx context.Context) error {
+// free deletes the keys. Then the first waiter of this process competes with others. wanted is as in
+// waitQueues.handOver.
+func (l *Lease) free(ctx context.Context, wanted bool) error {
 	queues := l.state.c.queues
-	if queues.polls() || l.state.several() || !queues.wanted(l) {
+	if !wanted {
 		d := l.state.releaseAll(ctx, false)
 		queues.freed(l)
 		return d.err
@@ -98,8 +98,8 @@ func (c *core) discard(l *Lease) {
 	l.released = true
 	l.mu.Unlock()
 	l.end(ErrReleased)
-	if !l.handOver() {
-		c.background.spawn(func() { _ = l.free(context.Background()) }) // failed deletes stay pending
+	if handed, wanted := l.handOver(); !handed {
+		c.background.spawn(func() { _ = l.free(context.Background(), wanted) }) // failed deletes stay pending
 	}
 }
 

@@ -68,7 +68,7 @@ func (l *Lease) successor(c *Coordinator, ctx context.Context) *Lease {
 		}
 		token++
 	}
-	l.passed = true
+	l.stage = handedOver
 	to := makeLease(c, context.WithoutCancel(ctx), l.state, token, &c.terms, now)
 	//guard:handover-keeps-time  the next local holder gets the validity that is left, and no more
 	to.start, to.length = l.start, l.length
@@ -79,7 +79,7 @@ func (l *Lease) successor(c *Coordinator, ctx context.Context) *Lease {
 // waiter with these terms.
 func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
 	//guard:handover-not-extending  a lease that was ever extended, or is being extended, isn't handed over
-	if l.state.c.cfg.Cohorts == Off || l.extending != nil || terms.TTL != l.terms.TTL ||
+	if l.state.c.cfg.Cohorts == Off || l.extended || terms.TTL != l.terms.TTL ||
 		terms.Note != l.terms.Note { // which is in the value that both would share
 		return false
 	}

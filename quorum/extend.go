@@ -86,10 +86,10 @@ func (l *Lease) extendTo(ctx context.Context, full, keep time.Duration) error {
 	if _, more := l.nextTTL(full); !more && keep == 0 && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
-	if err := l.enterExtension(ctx); err != nil {
+	if err := l.beginExtension(ctx); err != nil {
 		return err
 	}
-	defer l.leaveExtension()
+	defer l.endExtension()
 	if ctx.Err() != nil {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
@@ -131,8 +131,8 @@ type extensionBuffer struct {
 	requestBuffer [usual]request
 }
 
-// newExtension makes an extension to full, cut by MaxLife. The caller has entered the extension
-// (enterExtension), so the cut is computed when the extension is sent, and not before a wait.
+// newExtension makes an extension to full, cut by MaxLife. The caller has begun the extension
+// (beginExtension), so the cut is computed when the extension is sent, and not before a wait.
 // timeout bounds each request to each instance. It returns none, and perhaps an error, if none is
 // to be sent.
 func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Duration, done chan<- *extension) (*extension, error) {
@@ -298,7 +298,7 @@ func (e *extension) prolong() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	//guard:over-stays-over  a lease that was said to be over stays over
-	if l.over != nil {
+	if l.stage != held {
 		return l.over
 	}
 	start, length := e.start, e.length

@@ -23,29 +23,25 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l.none() {
 		return fmt.Errorf("%w: %w", ErrNotHeld, errNoLease)
 	}
-	l.mu.Lock()
-	again := l.released
-	l.released = true
-	l.mu.Unlock()
-	if again {
-		return l.releasedBefore()
-	}
-	before, why := l.event(nil), ErrReleased // before the end, so that Validity is what was left
-	if before.Validity == 0 {
+	event, why := l.event(nil), ErrReleased // before the end, so that Validity is what was left
+	if event.Validity == 0 {
 		why = l.expiry() // nothing may have noticed its deadline
 	}
 	// The holder's contexts end before the first delete is sent, so that no other client can
 	// get the lock while they last.
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
-	ended := l.endContexts(why)
+	before := l.moveTo(released, why)
+	if before >= released {
+		return l.releasedBefore()
+	}
 	var err error
 	if handed, wanted := l.handOver(); !handed {
 		err = l.free(ctx, wanted)
 	}
-	if ended {
+	if before == held {
 		l.reportLoss(why) // after the deletes, because it calls user code
 	}
-	l.reportRelease(ctx, before, err)
+	l.reportRelease(ctx, event, err)
 	return err
 }
 
@@ -94,10 +90,7 @@ func (l *Lease) free(ctx context.Context, wanted bool) error {
 
 // discard releases a lease that no caller has.
 func (c *core) discard(l *Lease) {
-	l.mu.Lock()
-	l.released = true
-	l.mu.Unlock()
-	l.end(ErrReleased)
+	l.moveTo(released, ErrReleased)
 	if handed, wanted := l.handOver(); !handed {
 		c.background.spawn(func() { _ = l.free(context.Background(), wanted) }) // failed deletes stay pending
 	}

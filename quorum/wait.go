@@ -31,7 +31,7 @@ type wait struct {
 	split        bool          // the last round was split between clients
 	last         *RoundError   // of the last try
 	remains      *valueState   // the last round's value, which may still be on instances
-	heirs        int           // waiters here that may get the lock without a round of their own
+	successors   int           // waiters here that may get the lock without a round of their own
 	fresh        bool          // a round was won
 
 	here, elsewhere bool // see WaitEnd
@@ -128,7 +128,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // a raise finds the new value and changes nothing, and a SET finds the key taken. And the old
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
-	opts.reserve, opts.order = w.heirs, w.key
+	opts.reserve, opts.order = w.successors, w.key
 	if w.remains != nil && w.c.mayReplace() && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
@@ -175,7 +175,7 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 			continue
 		}
 		if v.competes {
-			w.heirs = v.heirs
+			w.successors = v.successors
 			return nil, opts, true
 		}
 		if v.yields > 0 {
@@ -258,7 +258,7 @@ func heldFor(holder *Lease) time.Duration {
 		// late.
 		return lookAgain(left)
 	}
-	if holder.releasing() {
+	if holder.at() >= released {
 		// Its deletes are under way, and would meet the requests of a round.
 		return holder.state.c.cfg.InstanceTimeout
 	}

@@ -191,9 +191,9 @@ func (w *waiter) notifyLocked() {
 // view is what a waiter sees of its queue, and what it does.
 type view struct {
 	handoff.View[*Lease]
-	yields   time.Duration // how long other processes go first
-	competes bool          // the waiter asks the instances from now on
-	heirs    int           // then, how many waiters may get the lock without a round of their own
+	yields     time.Duration // how long other processes go first
+	competes   bool          // the waiter asks the instances from now on
+	successors int           // then, how many waiters may get the lock without a round of their own
 }
 
 // look returns the waiter's view of the queue (see handoff.Queue.Look).
@@ -229,7 +229,7 @@ func (w *waiter) step(waited bool, over *Lease) (v view) {
 		v.yields = q.StepBack(q.now())
 	}
 	if v.competes = v.yields <= 0 && q.Compete(v.View); v.competes && w.reserves {
-		v.heirs = q.Successors(q.now())
+		v.successors = q.Successors(q.now())
 	}
 	return v
 }

@@ -43,7 +43,7 @@ func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Le
 	if lease, err = a.acquire(ctx, bounded); err != nil {
 		return nil, err
 	}
-	return c.handOut(ctx, lease), nil
+	return c.deliver(ctx, lease), nil
 }
 
 // DoAny is Do under the lock on one of the keys, see AcquireAny. Lease.Key says which.
@@ -70,7 +70,7 @@ func (c *Coordinator) TryAcquireAny(ctx context.Context, keys ...string) (*Lease
 	if err != nil {
 		return nil, err
 	}
-	return c.handOut(ctx, lease), nil
+	return c.deliver(ctx, lease), nil
 }
 
 // anyWait is one AcquireAny. Its wait is for the hooks alone: each key has one of its own.
@@ -116,9 +116,13 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 		defer func() { a.ended(caller, lease, err) }() // also if a hook panics
 	}
 	if started := a.c.cfg.Hooks.WaitStarted; started != nil {
-		started(caller, WaitStart{Key: a.all.key, Also: slices.Clone(a.all.also), Waiters: 1 + a.c.queues.waiting(a.all.key)})
+		waiting, _ := a.c.queues.present(a.all.key)
+		started(caller, WaitStart{Key: a.all.key, Also: slices.Clone(a.all.also), Waiters: 1 + waiting})
 	}
-	free := slices.DeleteFunc(slices.Clone(a.order), a.c.queues.busy)
+	free := slices.DeleteFunc(slices.Clone(a.order), func(key string) bool {
+		waiting, holder := a.c.queues.present(key)
+		return waiting > 0 || holder != nil
+	})
 	a.here = len(free) < len(a.order)
 	round := a.c.tryOnce
 	if a.c.terms.MaxTries == 1 {
@@ -144,7 +148,7 @@ func (a *anyWait) pass(ctx context.Context, order []string, try tryFunc) (*Lease
 		a.tries++
 		lease, err := try(ctx, keys{key: key}, 1, &roundOptions{})
 		if err == nil {
-			a.c.queues.held(lease)
+			a.c.queues.held(lease, "", a.c.reader.Now().Mono)
 			return lease, nil
 		}
 		a.elsewhere = a.elsewhere || err.Verdict == ErrTaken

@@ -29,7 +29,9 @@ type keeper struct {
 type kept struct {
 	spoke                  // when to check it next
 	extendAt time.Duration // when to extend it, never if it is not to be extended
-	present  bool
+	keeps    bool          // it is kept alive
+	watched  bool          // it was to be watched
+	present  bool          // it is watched
 }
 
 // lookAgainAtEnd is when to look again at a lease that should have ended.
@@ -39,9 +41,33 @@ func newKeeper(c *core) *keeper {
 	return &keeper{c: c, armed: never, wake: make(chan struct{}, 1)}
 }
 
+// keeps notes that a lease is kept alive from now on. It reports false if that is known or in vain.
+func (k *keeper) keeps(l *Lease) (news bool) {
+	lasts := l.at() == held
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	news = lasts && !l.kept.keeps
+	l.kept.keeps = true
+	return news
+}
+
 // watch has the lease ended at its deadline, and extended at that time, unless that is never. The
 // background counts it until it has ended.
 func (k *keeper) watch(l *Lease, extendAt time.Duration) {
+	over := l.at() != held
+	k.mu.Lock()
+	known := l.kept.watched
+	l.kept.watched = true
+	k.mu.Unlock()
+	if over {
+		return
+	}
+	if known {
+		if extendAt < never {
+			k.extendAt(l, extendAt)
+		}
+		return
+	}
 	k.c.background.add()
 	k.start.Do(func() { k.c.background.spawnStanding(k.run) })
 	now := k.c.reader.Now().Mono
@@ -64,7 +90,7 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 	k.wakeLocked(l.kept.due, now)
 	k.mu.Unlock()
 	// It may have ended before it was added.
-	if l.hasEnded() {
+	if l.at() != held {
 		k.remove(l)
 	}
 }
@@ -203,22 +229,22 @@ func (k *keeper) extend(leases []*Lease) {
 		}
 		// The holder extends it, or hands it off. The others don't wait for that.
 		k.c.background.spawn(func() {
-			if l.enterExtension(context.Background()) == nil {
-				k.extendEntered([]*Lease{l})
+			if l.beginExtension(context.Background()) == nil {
+				k.extendFree([]*Lease{l})
 			}
 		})
 	}
-	k.extendEntered(free)
+	k.extendFree(free)
 }
 
-// extendEntered is extend, when no other extension of these leases is under way.
-func (k *keeper) extendEntered(leases []*Lease) {
+// extendFree is extend, when no other extension of these leases is under way.
+func (k *keeper) extendFree(leases []*Lease) {
 	decided := make(chan *extension, len(leases))
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
 		left := l.Validity()
 		if _, more := l.nextTTL(l.terms.TTL); left <= 0 || !more {
-			l.leaveExtension()
+			l.endExtension()
 			continue
 		}
 		e, err := l.newExtension(l.parent, l.terms.TTL, 0, k.patience(left), decided)
@@ -240,7 +266,7 @@ func (k *keeper) extendEntered(leases []*Lease) {
 
 // extended takes in the end of an extension.
 func (k *keeper) extended(l *Lease, err error) {
-	l.leaveExtension()
+	l.endExtension()
 	if left := l.Validity(); left > 0 {
 		k.extendAt(l, k.nextExtension(left, err != nil))
 	}
@@ -293,19 +319,19 @@ func (k *keeper) patience(left time.Duration) time.Duration {
 // close ends leases because the Coordinator is closed. Their contexts end before any hook is
 // called.
 func (k *keeper) close(leases []*Lease) {
-	ended := leases[:0]
+	first := leases[:0]
 	for _, l := range leases {
 		l.mu.Lock()
-		ends, first := l.endLocked(ErrClosed)
+		ends, before := l.moveToLocked(ended, ErrClosed)
 		l.mu.Unlock()
 		for _, ctx := range ends {
 			ctx.end(ErrClosed)
 		}
-		if first {
-			ended = append(ended, l)
+		if before == held {
+			first = append(first, l)
 		}
 	}
-	for _, l := range ended {
+	for _, l := range first {
 		l.endEach(nil, ErrClosed)
 		l.reportLoss(ErrClosed)
 	}

@@ -3,7 +3,6 @@ package quorum
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -35,19 +34,11 @@ type valueState struct {
 
 // slot is the value on one instance.
 type slot struct {
-	queue      []work // the work behind the one that has begun
-	unfinished int32  // how much work has not ended: that which has begun, and the queue
-	token      bool   // the counter there is known to have reached the token
+	queue      []*request // those behind the one that has begun
+	unfinished int32      // how many have not ended: the one that has begun, and the queue
+	token      bool       // the counter there is known to have reached the token
 	presence   presence.State
 	mayCome    time.Duration // the shortest TTL of an extension without an answer, 0 if there is none
-}
-
-// work is something to be done about the value on one instance. It may take several
-// requests, one after the other, and calls valueState.ended at its end.
-type work interface {
-	// begin is called when all earlier work has ended. It doesn't block. now is the present,
-	// or the zero Instant if the clocks have yet to be read.
-	begin(now drift.Instant)
 }
 
 // stateBuffer is a valueState and its slots in one piece of memory.
@@ -62,31 +53,31 @@ func newValueState(c *core, keys keys, value string) *valueState {
 	return &h.valueState
 }
 
-// queue begins the work for instance i when all earlier work for that instance has ended.
-// That is soon, because each request is under the instance's timeout. The Coordinator's
-// background group counts the work until it has ended. now is as in work.begin: reading the
+// queue begins a request to instance i when all earlier ones to that instance have ended.
+// That is soon, because each is under the instance's timeout. The Coordinator's
+// background counts it until it has ended. now is as in request.begin: reading the
 // clocks once for all instances saves a good part of the cost of a poll.
-func (h *valueState) queue(i int, w work, now drift.Instant) {
+func (h *valueState) queue(i int, r *request, now drift.Instant) {
 	h.c.background.add()
 	h.mu.Lock()
 	s := &h.slots[i]
 	s.unfinished++
 	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
 	if s.unfinished > 1 {
-		s.queue = append(s.queue, w)
+		s.queue = append(s.queue, r)
 		h.mu.Unlock()
 		return
 	}
 	h.mu.Unlock()
-	w.begin(now)
+	r.begin(now)
 }
 
-// ended ends the work that had begun for instance i.
+// ended ends the request that had begun for instance i.
 func (h *valueState) ended(i int) {
 	h.mu.Lock()
 	s := &h.slots[i]
 	s.unfinished--
-	var next work
+	var next *request
 	if len(s.queue) > 0 {
 		next, s.queue = s.queue[0], s.queue[1:]
 	} else {
@@ -223,41 +214,4 @@ func (h *valueState) instances() []string {
 		}
 	}
 	return names
-}
-
-// abandon leaves the value to another process, which replaces it by a value of its own. This
-// process sets nothing any more. A SET without an answer may still arrive after the other
-// process has released the lock, and would then block all clients for a TTL: there the
-// delete becomes pending. An instance that is known to have the value isn't touched. done is
-// closed when all work about the value has ended. That is soon, because each request is
-// under the instance's timeout.
-func (h *valueState) abandon() (done <-chan struct{}) {
-	h.release()
-	ended := make(chan struct{})
-	missing := new(atomic.Int32)
-	missing.Store(int32(len(h.slots)))
-	for i := range h.slots {
-		h.queue(i, &abandonment{state: h, i: i, missing: missing, ended: ended}, drift.Instant{})
-	}
-	return ended
-}
-
-// abandonment is the last work about an abandoned value on one instance.
-type abandonment struct {
-	state   *valueState
-	i       int
-	missing *atomic.Int32 // instances that have not come to it yet
-	ended   chan struct{} // closed by the last
-}
-
-func (a *abandonment) begin(drift.Instant) {
-	h := a.state
-	//guard:sender-cleans-up  the sender deletes a key of its own that arrives after the hand-off
-	if known := h.presence(a.i); known.Unanswered > 0 && !known.There {
-		h.c.members[a.i].cleanup.add(h)
-	}
-	if a.missing.Add(-1) == 0 {
-		close(a.ended)
-	}
-	h.ended(a.i)
 }

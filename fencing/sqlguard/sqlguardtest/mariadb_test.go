@@ -55,7 +55,10 @@ func (m *mariaServer) start() error {
 		return err
 	}
 	data := "--datadir=" + filepath.Join(m.dir, "data")
-	init := exec.Command(install, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")
+	// A server that starts deletes all temporary tables of its directory for them, also another
+	// server's.
+	temporary := "--tmpdir=" + m.dir
+	init := exec.Command(install, "--no-defaults", data, temporary, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")
 	init.SysProcAttr, init.Dir = attr, m.dir
 	if out, err := init.CombinedOutput(); err != nil {
 		return fmt.Errorf("mariadb-install-db: %w: %s", err, out)
@@ -65,7 +68,7 @@ func (m *mariaServer) start() error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	server := exec.Command(daemon, "--no-defaults", data, "--socket="+m.socket(), "--skip-networking", "--skip-log-bin",
+	server := exec.Command(daemon, "--no-defaults", data, temporary, "--socket="+m.socket(), "--skip-networking", "--skip-log-bin",
 		"--pid-file="+filepath.Join(m.dir, "pid"), "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M")
 	server.SysProcAttr, server.Dir, server.Stdout, server.Stderr = attr, m.dir, log, log
 	if err := server.Start(); err != nil {

@@ -64,6 +64,19 @@ func TestClientsOptions(t *testing.T) {
 	require.Empty(t, dialed)
 }
 
+// The timeout for dialing counts for how long an expiry may be, see redsync.WithExpiry. go-redis's
+// default would take three seconds more than an instance's.
+func TestDialTimeout(t *testing.T) {
+	for given, life := range map[time.Duration]time.Duration{0: 7 * time.Second, 3 * time.Second: 8 * time.Second} {
+		c := client.NewClient(&client.Options{Addr: "127.0.0.1:1", DialTimeout: given})
+		server, closing, err := goredis.NewPool(c).Open()
+		require.NoError(t, err)
+		require.Equal(t, life, server.(*instance.Redis).ConnLife())
+		require.NoError(t, closing())
+		require.NoError(t, c.Close())
+	}
+}
+
 // A server that accepts connections and says nothing: the context ends the TLS handshake, though the
 // program's client would wait for an hour.
 func TestHandshakeEndsWithItsContext(t *testing.T) {

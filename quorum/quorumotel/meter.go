@@ -66,6 +66,8 @@ func newMeter(cfg Config) (*meter, error) {
 	if err := errors.Join(append(errs, waiters, tries)...); err != nil {
 		return nil, fmt.Errorf("quorumotel: making the instruments: %w", err)
 	}
+	// From the start, so that this series counts the processes: see docs/running.md.
+	m.waiters.Add(context.Background(), 0, m.attrs())
 	return m, nil
 }
 

@@ -542,7 +542,8 @@ func TestCheckFindsMutants(t *testing.T) {
 				}))
 			})
 		}
-		delete(broken, p.name)
 	}
-	assert.Empty(t, broken, "no part has this name")
+	for name := range broken {
+		assert.True(t, slices.ContainsFunc(parts, func(p part) bool { return p.name == name }), name)
+	}
 }

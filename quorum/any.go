@@ -66,7 +66,7 @@ func (c *Coordinator) TryAcquireAny(ctx context.Context, keys ...string) (*Lease
 	if err != nil {
 		return nil, err
 	}
-	lease, err := a.pass(ctx, a.order, c.contend)
+	lease, err := a.tryEach(ctx, a.order, c.contend)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 	if a.c.terms.MaxTries == 1 {
 		round = a.c.contend // no other try follows a split
 	}
-	if lease, err := a.pass(ctx, free, round); lease != nil {
+	if lease, err := a.tryEach(ctx, free, round); lease != nil {
 		return lease, err
 	}
 	if ctx.Err() != nil || a.c.closed() || a.c.terms.MaxTries == 1 && len(free) > 0 {
@@ -140,9 +140,9 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 // tryFunc is tryOnce or contend.
 type tryFunc func(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError)
 
-// pass asks for each of the keys once. That a key is taken is its error only if no other one failed
+// tryEach asks for each of the keys once. That a key is taken is its error only if no other one failed
 // for another reason. If too few instances answer, it doesn't wait for them with each key.
-func (a *anyWait) pass(ctx context.Context, order []string, try tryFunc) (*Lease, error) {
+func (a *anyWait) tryEach(ctx context.Context, order []string, try tryFunc) (*Lease, error) {
 	var failed *RoundError
 	for _, key := range order {
 		a.tries++
@@ -185,7 +185,7 @@ func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error
 	}
 	each := &Coordinator{core: a.c.core, terms: a.c.terms}
 	if each.terms.MaxTries > 1 {
-		each.terms.MaxTries-- // the pass was one
+		each.terms.MaxTries-- // tryEach was one
 	}
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

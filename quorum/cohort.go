@@ -41,14 +41,14 @@ func (c *core) reserves() bool {
 }
 
 // draw takes one of the tokens that the round reserved.
-func (h *valueState) draw() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (v *valueState) draw() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	//guard:handover-has-token  a lease is handed over only with a token that was reserved for it
-	if h.reserved == 0 {
+	if v.reserved == 0 {
 		return false
 	}
-	h.reserved--
+	v.reserved--
 	return true
 }
 

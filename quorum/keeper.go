@@ -1,7 +1,9 @@
 package quorum
 
 import (
+	"container/heap"
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -18,7 +20,7 @@ type keeper struct {
 	start sync.Once
 
 	mu     sync.Mutex
-	leases wheel         // not those that the goroutine checks
+	leases dueLeases     // not those that the goroutine checks
 	armed  time.Duration // when the goroutine looks again in any case, by the monotonic clock
 	closed bool
 	pause  time.Duration // until then, counted from when armed was set
@@ -27,11 +29,38 @@ type keeper struct {
 
 // kept is what the keeper knows of a lease. Guarded by the keeper's lock.
 type kept struct {
-	spoke                  // when to check it next
+	due      time.Duration // when to check it next
+	index    int           // in keeper.leases, -1 if it isn't there
 	extendAt time.Duration // when to extend it, never if it is not to be extended
 	keeps    bool          // it is kept alive
 	watched  bool          // it was to be watched
 	present  bool          // it is watched
+}
+
+// never is when nothing is due.
+const never = time.Duration(math.MaxInt64)
+
+// dueLeases is a heap of leases, the first one to be checked on top.
+type dueLeases []*Lease
+
+func (d dueLeases) Len() int           { return len(d) }
+func (d dueLeases) Less(i, j int) bool { return d[i].kept.due < d[j].kept.due }
+func (d dueLeases) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].kept.index, d[j].kept.index = i, j
+}
+
+func (d *dueLeases) Push(l any) {
+	l.(*Lease).kept.index = len(*d)
+	*d = append(*d, l.(*Lease))
+}
+
+func (d *dueLeases) Pop() any {
+	last := len(*d) - 1
+	l := (*d)[last]
+	(*d)[last], *d = nil, (*d)[:last]
+	l.kept.index = -1
+	return l
 }
 
 // lookAgainAtEnd is when to look again at a lease that should have ended.
@@ -86,7 +115,7 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 	l.kept.present = true
 	// extendAt may have been called already, beside the first look at a context.
 	l.kept.extendAt = min(l.kept.extendAt, extendAt)
-	k.addLocked(l, now, now+look)
+	k.addLocked(l, now+look)
 	k.wakeLocked(l.kept.due, now)
 	k.mu.Unlock()
 	// It may have ended before it was added.
@@ -96,16 +125,17 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 }
 
 // addLocked has a lease looked at when it is due for an extension, or before that.
-func (k *keeper) addLocked(l *Lease, now, due time.Duration) {
-	k.leases.add(l, min(due, l.kept.extendAt), now)
+func (k *keeper) addLocked(l *Lease, due time.Duration) {
+	l.kept.due = min(due, l.kept.extendAt)
+	heap.Push(&k.leases, l)
 }
 
 // remove is called when a lease has ended.
 func (k *keeper) remove(l *Lease) {
 	k.mu.Lock()
 	present := l.kept.present
-	if present && l.kept.in {
-		k.leases.remove(l)
+	if present && l.kept.index >= 0 {
+		heap.Remove(&k.leases, l.kept.index)
 	}
 	l.kept.present = false
 	k.mu.Unlock()
@@ -120,9 +150,9 @@ func (k *keeper) extendAt(l *Lease, at time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l.kept.extendAt = at
-	if l.kept.present && l.kept.in && at < l.kept.due {
-		k.leases.remove(l)
-		k.addLocked(l, now, at)
+	if l.kept.present && l.kept.index >= 0 && at < l.kept.due {
+		l.kept.due = at
+		heap.Fix(&k.leases, l.kept.index)
 		k.wakeLocked(at, now)
 	}
 }
@@ -165,7 +195,11 @@ func (k *keeper) run() {
 		case <-k.c.background.closing:
 			k.mu.Lock()
 			k.closed = true
-			all := k.leases.clear()
+			all := k.leases
+			k.leases = nil
+			for _, l := range all {
+				l.kept.index = -1
+			}
 			k.mu.Unlock()
 			k.close(all)
 			return
@@ -178,7 +212,10 @@ func (k *keeper) run() {
 func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 	now := k.c.reader.Now().Mono
 	k.mu.Lock()
-	due := k.leases.take(now)
+	var due []*Lease
+	for len(k.leases) > 0 && k.leases[0].kept.due <= now {
+		due = append(due, heap.Pop(&k.leases).(*Lease))
+	}
 	k.mu.Unlock()
 	// Without the lock, because each lease has a lock of its own.
 	left := make([]time.Duration, len(due))
@@ -196,18 +233,19 @@ func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 			over = append(over, l)
 			// Unless it is valid again by then: an extension was just won, or a wall clock that
 			// was set forward is set back.
-			k.leases.add(l, min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt)), now)
+			l.kept.due = min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt))
+			heap.Push(&k.leases, l)
 			continue
 		case l.kept.extendAt <= now:
 			l.kept.extendAt = never
 			extend = append(extend, l)
 		}
-		k.addLocked(l, now, now+lookAgain(left[i]))
+		k.addLocked(l, now+lookAgain(left[i]))
 	}
-	k.armed = k.leases.next()
-	if k.armed == never {
+	if k.armed = never; len(k.leases) == 0 {
 		return over, extend, never
 	}
+	k.armed = k.leases[0].kept.due
 	//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
 	return over, extend, max(0, k.armed-k.c.reader.Now().Mono)
 }

@@ -67,10 +67,10 @@ func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 }
 
 // makeLease makes a lease. The context is detached already.
-func makeLease(c *Coordinator, detached context.Context, h *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
+func makeLease(c *Coordinator, detached context.Context, v *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
 	return &Lease{
-		state: h, token: token, terms: terms, acquired: start,
-		parent: detached, kept: kept{extendAt: never},
+		state: v, token: token, terms: terms, acquired: start,
+		parent: detached, kept: kept{index: -1, extendAt: never},
 		start:  start,
 		length: c.cfg.Drift.Validity(terms.TTL, 0),
 	}

@@ -41,11 +41,11 @@ type question interface {
 	second(i int) (cmd *wire.Request, open bool)
 }
 
-func (p *poll) init(h *valueState, ctx context.Context, q question, ballots []Ballot, requests []request) {
-	p.state, p.ctx, p.question, p.requests = h, ctx, q, requests
-	p.ballots = h.c.pending(ballots)
-	p.tally = majority.Tally{Majority: h.c.majority}
-	for i, m := range h.c.members {
+func (p *poll) init(v *valueState, ctx context.Context, q question, ballots []Ballot, requests []request) {
+	p.state, p.ctx, p.question, p.requests = v, ctx, q, requests
+	p.ballots = v.c.pending(ballots)
+	p.tally = majority.Tally{Majority: v.c.majority}
+	for i, m := range v.c.members {
 		requests[i].poll, requests[i].i, requests[i].m = p, i, m
 	}
 }

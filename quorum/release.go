@@ -98,13 +98,13 @@ func (c *core) discard(l *Lease) {
 
 // releaseAll deletes the keys and returns as soon as the outcome is certain. The rest is done in
 // the background. awaitsQueue says that the caller waits for the instance at which processes queue.
-func (h *valueState) releaseAll(ctx context.Context, awaitsQueue bool) *deletion {
-	d := newDeletion(h, context.WithoutCancel(ctx))
+func (v *valueState) releaseAll(ctx context.Context, awaitsQueue bool) *deletion {
+	d := newDeletion(v, context.WithoutCancel(ctx))
 	d.notifyWaiters()
 	//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
 	d.held = true
 	if awaitsQueue {
-		d.queue, d.queueAnswered = h.c.queueInstance(h.key), make(chan struct{})
+		d.queue, d.queueAnswered = v.c.queueInstance(v.key), make(chan struct{})
 	}
 	d.run()
 	<-d.decided
@@ -117,9 +117,9 @@ func (h *valueState) releaseAll(ctx context.Context, awaitsQueue bool) *deletion
 // delete becomes pending. An instance that is known to have the value isn't touched. done is
 // closed when all work about the value has ended. That is soon, because each request is
 // under the instance's timeout.
-func (h *valueState) abandon() (done <-chan struct{}) {
-	d := newDeletion(h, context.Background())
-	d.abandons, d.awaited = true, slices.Repeat([]bool{true}, len(h.slots))
+func (v *valueState) abandon() (done <-chan struct{}) {
+	d := newDeletion(v, context.Background())
+	d.abandons, d.awaited = true, slices.Repeat([]bool{true}, len(v.slots))
 	d.run()
 	return d.decided
 }
@@ -150,10 +150,10 @@ type deletionBuffer struct {
 }
 
 // newDeletion makes a deletion. The context must be detached from the caller's.
-func newDeletion(h *valueState, ctx context.Context) *deletion {
+func newDeletion(v *valueState, ctx context.Context) *deletion {
 	d := &deletionBuffer{}
-	n := len(h.c.members)
-	d.poll.init(h, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.requestBuffer[:], n))
+	n := len(v.c.members)
+	d.poll.init(v, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.requestBuffer[:], n))
 	d.decided, d.notifier = make(chan struct{}), -1
 	return &d.deletion
 }
@@ -170,19 +170,19 @@ func (d *deletion) notifyWaiters() {
 
 // letIn notes that an instance notified other processes. Where processes queue for several of the
 // keys, the answer doesn't say for which of them it did. Then this process's waiters don't step back.
-func (h *valueState) letIn(i int) {
-	if !h.several() {
-		h.c.queues.letIn(h.key)
+func (v *valueState) letIn(i int) {
+	if !v.several() {
+		v.c.queues.letIn(v.key)
 		return
 	}
 	notified, n := "", 0
-	for key := range h.each() {
-		if h.c.queueInstance(key) == i {
+	for key := range v.each() {
+		if v.c.queueInstance(key) == i {
 			notified, n = key, n+1
 		}
 	}
 	if n == 1 {
-		h.c.queues.letIn(notified)
+		v.c.queues.letIn(notified)
 	}
 }
 
@@ -217,13 +217,13 @@ func (d *deletion) first(i int) (*wire.Request, use) {
 }
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
-	h := d.state
-	if !h.note(i, wire.Release, ballot.Vote).Absent() {
+	v := d.state
+	if !v.note(i, wire.Release, ballot.Vote).Absent() {
 		//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
-		h.c.members[i].cleanup.add(h)
+		v.c.members[i].cleanup.add(v)
 	}
 	if d.held && ballot.Vote.Notified {
-		h.letIn(i)
+		v.letIn(i)
 	}
 }
 

@@ -153,11 +153,11 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 			r.awaitFirst(ctx, opts.deciders)
 		}
 		roundErr := r.failure(ctx, verdict)
-		seen, returned := settled, false
+		seen, returned := taken, false
 		if opts.contends && verdict == ErrTaken {
 			seen = c.tell(opts.deciders, roundErr.Votes)
 		}
-		if opts.split = seen != settled; seen == mine {
+		if opts.split = seen != taken; seen == mine {
 			opts.kept = r
 			defer r.deleteUnless(&returned)
 		} else {

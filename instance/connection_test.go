@@ -200,18 +200,15 @@ func TestAbandonedBatchKeepsItsConnection(t *testing.T) {
 func TestLeftOverReplies(t *testing.T) {
 	var sent atomic.Int32
 	f := startFake(t, func(args []string) string {
-		if args[0] != "SET" {
-			return ":100\r\n" // PTTL
-		}
+		reply := scriptReply(args, "0", "another", 100, "1")
 		if sent.Add(1) == 1 {
-			return "$-1\r\n:100\r\n+OK\r\n" // and a grant that nobody asked for, in place of PTTL's reply
+			reply += scriptReply(args, "1", "", 0, "5") // a grant that nobody asked for
 		}
-		return "$-1\r\n"
+		return reply
 	})
 	r := open(t, "redis://"+f.addr, Config{})
-	bare := wire.Request{Op: wire.Acquire, Key: "k", Value: value(), TTL: time.Minute}
-	refused(t, r.Do(within(t), bare))
-	refused(t, r.Do(within(t), bare))
+	refused(t, r.Do(within(t), acquire("k", value())))
+	refused(t, r.Do(within(t), acquire("k", value())))
 	require.Equal(t, 2, f.connections())
 }
 
@@ -463,10 +460,10 @@ func (twiceHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // TestSentOnce: a client's hook can't have a batch carried out twice.
 func TestSentOnce(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
-	r := of(t, Harden(&redis.Options{Addr: s.Addr()}))
-	defer func() { require.NoError(t, r.Close()) }()
+	r := open(t, s.URL(), Config{Replicas: 1}) // so that WAIT follows
+	granted(t, open(t, s.URL(), Config{}).Do(within(t), acquire("another", value()))) // so that the server knows the script
+	s.MustAsk("CONFIG", "RESETSTAT")
 	r.Client().AddHook(twiceHook{})
-	bare := wire.Request{Op: wire.Acquire, Key: "k", Value: value(), TTL: time.Minute} // SET and PTTL
-	require.False(t, failed(t, r.Do(within(t), bare), ErrClientOptions).Unsent)
+	require.False(t, failed(t, r.Do(within(t), wire.Request{Op: wire.Acquire, Key: "k", Value: value(), TTL: time.Minute}), ErrClientOptions).Unsent)
 	require.Contains(t, s.MustAsk("INFO", "commandstats"), "cmdstat_set:calls=1,")
 }

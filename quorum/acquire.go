@@ -35,8 +35,8 @@ func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.queues.held(lease)
-	return c.handOut(ctx, lease), nil
+	c.queues.held(lease, "", c.reader.Now().Mono)
+	return c.deliver(ctx, lease), nil
 }
 
 // Acquire takes the lock on key, and waits for it until ctx ends or Terms.MaxTries or
@@ -67,7 +67,7 @@ func (c *Coordinator) acquire(ctx context.Context, all keys) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.handOut(ctx, lease), nil
+	return c.deliver(ctx, lease), nil
 }
 
 // Do takes the lock, keeps it alive while work runs, and releases it. The context of work ends
@@ -139,8 +139,8 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
 	return nil
 }
 
-// handOut gives a lease to its holder.
-func (c *Coordinator) handOut(ctx context.Context, lease *Lease) *Lease {
+// deliver gives a lease to its holder.
+func (c *Coordinator) deliver(ctx context.Context, lease *Lease) *Lease {
 	if acquired := c.cfg.Hooks.Acquired; acquired != nil {
 		c.withHook(lease, func() { acquired(ctx, lease.event(nil)) })
 	}

@@ -43,7 +43,7 @@ func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Le
 	if lease, err = a.acquire(ctx, bounded); err != nil {
 		return nil, err
 	}
-	return c.handOut(ctx, lease), nil
+	return c.deliver(ctx, lease), nil
 }
 
 // DoAny is Do under the lock on one of the keys, see AcquireAny. Lease.Key says which.
@@ -66,11 +66,11 @@ func (c *Coordinator) TryAcquireAny(ctx context.Context, keys ...string) (*Lease
 	if err != nil {
 		return nil, err
 	}
-	lease, err := a.pass(ctx, a.order, c.contend)
+	lease, err := a.tryEach(ctx, a.order, c.contend)
 	if err != nil {
 		return nil, err
 	}
-	return c.handOut(ctx, lease), nil
+	return c.deliver(ctx, lease), nil
 }
 
 // anyWait is one AcquireAny. Its wait is for the hooks alone: each key has one of its own.
@@ -116,15 +116,19 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 		defer func() { a.ended(caller, lease, err) }() // also if a hook panics
 	}
 	if started := a.c.cfg.Hooks.WaitStarted; started != nil {
-		started(caller, WaitStart{Key: a.all.key, Also: slices.Clone(a.all.also), Waiters: 1 + a.c.queues.waiting(a.all.key)})
+		waiting, _ := a.c.queues.present(a.all.key)
+		started(caller, WaitStart{Key: a.all.key, Also: slices.Clone(a.all.also), Waiters: 1 + waiting})
 	}
-	free := slices.DeleteFunc(slices.Clone(a.order), a.c.queues.busy)
+	free := slices.DeleteFunc(slices.Clone(a.order), func(key string) bool {
+		waiting, holder := a.c.queues.present(key)
+		return waiting > 0 || holder != nil
+	})
 	a.here = len(free) < len(a.order)
 	round := a.c.tryOnce
 	if a.c.terms.MaxTries == 1 {
 		round = a.c.contend // no other try follows a split
 	}
-	if lease, err := a.pass(ctx, free, round); lease != nil {
+	if lease, err := a.tryEach(ctx, free, round); lease != nil {
 		return lease, err
 	}
 	if ctx.Err() != nil || a.c.closed() || a.c.terms.MaxTries == 1 && len(free) > 0 {
@@ -136,15 +140,15 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 // tryFunc is tryOnce or contend.
 type tryFunc func(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError)
 
-// pass asks for each of the keys once. That a key is taken is its error only if no other one failed
+// tryEach asks for each of the keys once. That a key is taken is its error only if no other one failed
 // for another reason. If too few instances answer, it doesn't wait for them with each key.
-func (a *anyWait) pass(ctx context.Context, order []string, try tryFunc) (*Lease, error) {
+func (a *anyWait) tryEach(ctx context.Context, order []string, try tryFunc) (*Lease, error) {
 	var failed *RoundError
 	for _, key := range order {
 		a.tries++
 		lease, err := try(ctx, keys{key: key}, 1, &roundOptions{})
 		if err == nil {
-			a.c.queues.held(lease)
+			a.c.queues.held(lease, "", a.c.reader.Now().Mono)
 			return lease, nil
 		}
 		a.elsewhere = a.elsewhere || err.Verdict == ErrTaken
@@ -181,7 +185,7 @@ func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error
 	}
 	each := &Coordinator{core: a.c.core, terms: a.c.terms}
 	if each.terms.MaxTries > 1 {
-		each.terms.MaxTries-- // the pass was one
+		each.terms.MaxTries-- // tryEach was one
 	}
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

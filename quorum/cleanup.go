@@ -101,11 +101,11 @@ func (c *cleanup) notify() {
 }
 
 // add adds the delete of a value.
-func (c *cleanup) add(h *valueState) {
+func (c *cleanup) add(v *valueState) {
 	now := c.m.reader.Now().Mono
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending = append(c.pending, &pendingDelete{value: h, due: now + repeatMin, pause: repeatMin})
+	c.pending = append(c.pending, &pendingDelete{value: v, due: now + repeatMin, pause: repeatMin})
 	c.count.Store(int64(len(c.pending)))
 	if c.running {
 		c.notify() // it may be in a long pause for older deletes

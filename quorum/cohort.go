@@ -16,7 +16,7 @@ import (
 //
 //   - Exclusion. The predecessor's lease is over, and its contexts have ended, before the
 //     successor's lease is made: Release ends the one before handOff makes the other. A hand-off
-//     adds no time: the successor has the deadline of the round (see Lease.pass). If the
+//     adds no time: the successor has the deadline of the round (see Lease.successor). If the
 //     successor was cancelled meanwhile, it never used the lease.
 //   - Order of the tokens. The round reserved tokens beside its own, on each instance in the same
 //     atomic step. It has those that are new on all instances of its settled quorum (see package
@@ -35,29 +35,26 @@ const passShare = 10
 // brief.
 const briefTurns = 64
 
-// reserve is how many tokens a round reserves for local successors.
-func (w *wait) reserve() int {
-	if w.c.cfg.Cohorts == Off || w.c.cfg.Fencing == Off || w.c.queues.polls() || w.all.several() {
-		return 0
-	}
-	return w.waiter.successors()
+// reserves reports whether rounds reserve tokens for local successors.
+func (c *core) reserves() bool {
+	return c.cfg.Cohorts == On && c.cfg.Fencing == On && !c.queues.polls()
 }
 
 // draw takes one of the tokens that the round reserved.
-func (h *valueState) draw() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (v *valueState) draw() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	//guard:handover-has-token  a lease is handed over only with a token that was reserved for it
-	if h.reserved == 0 {
+	if v.reserved == 0 {
 		return false
 	}
-	h.reserved--
+	v.reserved--
 	return true
 }
 
-// pass makes the successor's lease, for a waiter with c's terms. It returns nil if the waiter
+// successor makes the successor's lease, for a waiter with c's terms. It returns nil if the waiter
 // needs a round of its own.
-func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
+func (l *Lease) successor(c *Coordinator, ctx context.Context) *Lease {
 	now := c.reader.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +68,7 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 		}
 		token++
 	}
-	l.passed = true
+	l.stage = handedOver
 	to := makeLease(c, context.WithoutCancel(ctx), l.state, token, &c.terms, now)
 	//guard:handover-keeps-time  the next local holder gets the validity that is left, and no more
 	to.start, to.length = l.start, l.length
@@ -82,7 +79,7 @@ func (l *Lease) pass(c *Coordinator, ctx context.Context) *Lease {
 // waiter with these terms.
 func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
 	//guard:handover-not-extending  a lease that was ever extended, or is being extended, isn't handed over
-	if l.state.c.cfg.Cohorts == Off || l.extending != nil || terms.TTL != l.terms.TTL ||
+	if l.state.c.cfg.Cohorts == Off || l.extended || terms.TTL != l.terms.TTL ||
 		terms.Note != l.terms.Note { // which is in the value that both would share
 		return false
 	}

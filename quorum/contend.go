@@ -39,8 +39,8 @@ const (
 type contest uint8
 
 const (
-	// settled: another client has it, or contends for it.
-	settled contest = iota
+	// taken: another client has it, or contends for it.
+	taken contest = iota
 	// mine: the votes were split, and this client has the first instance's.
 	mine
 	// theirs: the votes were split, and it hasn't.
@@ -66,7 +66,7 @@ func (c *core) first(order []int, votes []Ballot) (i int, missed bool) {
 func (c *core) tell(order []int, votes []Ballot) contest {
 	rivals := rivalsIn(votes)
 	if rivals.most >= c.majority.Q {
-		return settled
+		return taken
 	}
 	i, _ := c.first(order, votes)
 	switch {
@@ -76,7 +76,7 @@ func (c *core) tell(order []int, votes []Ballot) contest {
 	case rivals.granted > 0 || rivals.different > 1:
 		return theirs
 	}
-	return settled
+	return taken
 }
 
 // rivals are the other clients that the votes of a round show.
@@ -309,7 +309,7 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 // takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
 func (c *core) takenHere(all keys) *RoundError {
 	for key := range all.each() {
-		holder := c.queues.holder(key)
+		_, holder := c.queues.present(key)
 		if holder == nil {
 			continue
 		}

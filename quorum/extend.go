@@ -86,10 +86,10 @@ func (l *Lease) extendTo(ctx context.Context, full, keep time.Duration) error {
 	if _, more := l.nextTTL(full); !more && keep == 0 && l.Validity() > 0 {
 		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
-	if err := l.enterExtension(ctx); err != nil {
+	if err := l.beginExtension(ctx); err != nil {
 		return err
 	}
-	defer l.leaveExtension()
+	defer l.endExtension()
 	if ctx.Err() != nil {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
@@ -122,18 +122,17 @@ type extension struct {
 	start   drift.Instant
 	timeout time.Duration     // of each request
 	done    chan<- *extension // gets the extension; has room for it
-	verdict majority.Verdict  // guarded by the poll's lock
 }
 
-// extensionBuffer is an extension and its ballots and parts in one piece of memory.
+// extensionBuffer is an extension and its ballots and requests in one piece of memory.
 type extensionBuffer struct {
 	extension
-	ballotBuffer [usual]Ballot
-	partBuffer   [usual]part
+	ballotBuffer  [usual]Ballot
+	requestBuffer [usual]request
 }
 
-// newExtension makes an extension to full, cut by MaxLife. The caller has entered the extension
-// (enterExtension), so the cut is computed when the extension is sent, and not before a wait.
+// newExtension makes an extension to full, cut by MaxLife. The caller has begun the extension
+// (beginExtension), so the cut is computed when the extension is sent, and not before a wait.
 // timeout bounds each request to each instance. It returns none, and perhaps an error, if none is
 // to be sent.
 func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Duration, done chan<- *extension) (*extension, error) {
@@ -165,7 +164,7 @@ func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Durat
 	}
 	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: capped, timeout: timeout, done: done}}
 	n := len(c.members)
-	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.partBuffer[:], n))
+	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.requestBuffer[:], n))
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
 	//guard:extension-of-all  an instance counts for an extension only with all keys of the lease
 	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: ttl}
@@ -195,11 +194,11 @@ func (e *extension) sendTo(i int, now drift.Instant) {
 		e.mu.Unlock()
 		return
 	}
-	e.part(i).request.timeout = e.timeout
+	e.requests[i].timeout = e.timeout
 	e.ask(i, now)
 }
 
-func (e *extension) firstRequest(i int) (*wire.Request, use) {
+func (e *extension) first(i int) (*wire.Request, use) {
 	if e.state.presence(i).Absent() {
 		return nil, oldVote
 	}
@@ -209,7 +208,7 @@ func (e *extension) firstRequest(i int) (*wire.Request, use) {
 func (e *extension) answered(i int, second bool, ballot Ballot) {
 	if !second {
 		e.state.note(i, wire.Extend, ballot.Vote)
-		if ballot.Vote.Outcome == wire.Failed && !ballot.Vote.Unsent && !e.parts[i].request.carriedOut {
+		if ballot.Vote.Outcome == wire.Failed && !ballot.Vote.Unsent && !e.requests[i].carriedOut {
 			e.state.noteLate(i, e.cmd.TTL)
 		}
 		return
@@ -229,31 +228,28 @@ func (e *extension) count(i int, vote *wire.Vote) {
 	if late := e.state.shorter(i, e.cmd.TTL); late > 0 && vote.Outcome == wire.Granted {
 		*vote = wire.Vote{Err: fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.cmd.TTL)}
 	}
-	verdict := e.tally.Count(vote.Outcome)
-	if e.verdict == majority.Pending && verdict != majority.Pending {
-		e.verdict = verdict
+	open := e.tally.Verdict() == majority.Pending
+	if e.tally.Count(vote.Outcome) != majority.Pending && open {
 		e.done <- e
 	}
 }
 
-func (e *extension) open() bool { return e.verdict == majority.Pending }
-
-// secondRequest restores the lease on an instance that lacks it. Only a lease that was extended
+// second restores the lease on an instance that lacks it. Only a lease that was extended
 // is restored, because the keys of any other would only block other clients. No lease is
 // restored after its release.
-func (e *extension) secondRequest(i int) *wire.Request {
+func (e *extension) second(i int) (cmd *wire.Request, open bool) {
 	cfg := &e.state.c.cfg
 	//guard:restore-if-extended  an extension that failed puts nothing back
 	//guard:restore-where-lacking  an extension puts the lease back where it is lacking
-	restores := e.verdict == majority.Won && e.state.needsRestore(i)
+	restores := e.tally.Verdict() == majority.Won && e.state.needsRestore(i)
 	if !restores {
-		return nil
+		return nil, e.tally.Verdict() == majority.Pending
 	}
 	return &wire.Request{
 		//guard:restore-of-all  a lease on several keys is put back with all of them
 		Op: wire.Restore, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: e.cmd.TTL,
 		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
-	}
+	}, false
 }
 
 // conclude reports how the extension ended.
@@ -273,10 +269,10 @@ func (e *extension) conclude(ctx context.Context, err error) error {
 func (e *extension) result() error {
 	l := e.lease
 	e.mu.Lock()
-	verdict, tally := e.verdict, e.tally
+	tally := e.tally
 	e.mu.Unlock()
 	//guard:extension-needs-quorum  only a quorum extends a lease
-	if verdict == majority.Lost {
+	if tally.Verdict() == majority.Lost {
 		// So many instances say "not yours" that certainly no quorum has it. The holder
 		// must not go on until the deadline.
 		if tally.RefusalsDecide() {
@@ -302,7 +298,7 @@ func (e *extension) prolong() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	//guard:over-stays-over  a lease that was said to be over stays over
-	if l.over != nil {
+	if l.stage != held {
 		return l.over
 	}
 	start, length := e.start, e.length

@@ -83,10 +83,10 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		return Handle{}, fmt.Errorf("%w: a lease on several keys (%v) can't be handed off; release it", ErrConfig, l.state.keys)
 	}
 	//guard:handoff-after-extension  a lease is handed off only after an extension under way has ended
-	if err := l.enterExtension(ctx); err != nil {
+	if err := l.beginExtension(ctx); err != nil {
 		return Handle{}, err
 	}
-	defer l.leaveExtension()
+	defer l.endExtension()
 	if err := l.Err(); err != nil {
 		return Handle{}, err
 	}
@@ -94,20 +94,19 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	before := l.event(nil)
 	now := c.reader.Now()
 	l.mu.Lock()
-	if l.released {
+	switch l.stage {
+	case held:
+	case ended: // by its deadline or Close, and it can still be released
+		defer l.mu.Unlock()
+		return Handle{}, l.over
+	default:
 		l.mu.Unlock()
 		return Handle{}, l.extendError(ErrReleased, nil, nil)
 	}
 	// In one step, so that a release at the same time either comes before this, or finds
 	// that the lease was handed off.
 	//guard:handoff-ends-lease  handing a lease off ends it for its holder
-	ends, first := l.endLocked(ErrHandedOff)
-	if !first { // its deadline or Close came first, and it can still be released
-		why := l.over
-		l.mu.Unlock()
-		return Handle{}, why
-	}
-	l.released = true
+	ends, _ := l.moveToLocked(released, ErrHandedOff)
 	h := Handle{
 		key: l.state.key, value: secret(l.state.value), token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
 		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
@@ -155,8 +154,8 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, handle.token, lease.token)
 	}
 	lease.backdate(lived)
-	c.queues.held(lease)
-	return view.handOut(ctx, lease), nil
+	c.queues.held(lease, "", c.reader.Now().Mono)
+	return view.deliver(ctx, lease), nil
 }
 
 // ReleaseHandle releases a lease by its handle. Errors: ErrConfig for a handle of another
@@ -180,7 +179,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
 	before := lease.event(nil)
 	lease.end(ErrReleased)
-	err := lease.free(ctx)
+	err := lease.free(ctx, false)
 	lease.reportRelease(ctx, before, err)
 	return err
 }

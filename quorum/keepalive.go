@@ -23,16 +23,8 @@ func (l *Lease) KeepAlive() {
 	if l.none() {
 		return
 	}
-	l.mu.Lock()
-	start := !l.keeps && l.over == nil
-	l.keeps = true
-	l.mu.Unlock()
-	if !start {
-		return
-	}
-	k := l.state.c.keeper
-	if at := k.nextExtension(l.Validity(), false); !l.watchAndExtend(at) {
-		k.extendAt(l, at)
+	if k := l.state.c.keeper; k.keeps(l) {
+		k.watch(l, k.nextExtension(l.Validity(), false))
 	}
 }
 

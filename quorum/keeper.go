@@ -1,7 +1,9 @@
 package quorum
 
 import (
+	"container/heap"
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -18,7 +20,7 @@ type keeper struct {
 	start sync.Once
 
 	mu     sync.Mutex
-	leases wheel         // not those that the goroutine checks
+	leases dueLeases     // not those that the goroutine checks
 	armed  time.Duration // when the goroutine looks again in any case, by the monotonic clock
 	closed bool
 	pause  time.Duration // until then, counted from when armed was set
@@ -27,9 +29,38 @@ type keeper struct {
 
 // kept is what the keeper knows of a lease. Guarded by the keeper's lock.
 type kept struct {
-	spoke                  // when to check it next
+	due      time.Duration // when to check it next
+	index    int           // in keeper.leases, -1 if it isn't there
 	extendAt time.Duration // when to extend it, never if it is not to be extended
-	present  bool
+	keeps    bool          // it is kept alive
+	watched  bool          // it was to be watched
+	present  bool          // it is watched
+}
+
+// never is when nothing is due.
+const never = time.Duration(math.MaxInt64)
+
+// dueLeases is a heap of leases, the first one to be checked on top.
+type dueLeases []*Lease
+
+func (d dueLeases) Len() int           { return len(d) }
+func (d dueLeases) Less(i, j int) bool { return d[i].kept.due < d[j].kept.due }
+func (d dueLeases) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].kept.index, d[j].kept.index = i, j
+}
+
+func (d *dueLeases) Push(l any) {
+	l.(*Lease).kept.index = len(*d)
+	*d = append(*d, l.(*Lease))
+}
+
+func (d *dueLeases) Pop() any {
+	last := len(*d) - 1
+	l := (*d)[last]
+	(*d)[last], *d = nil, (*d)[:last]
+	l.kept.index = -1
+	return l
 }
 
 // lookAgainAtEnd is when to look again at a lease that should have ended.
@@ -39,9 +70,33 @@ func newKeeper(c *core) *keeper {
 	return &keeper{c: c, armed: never, wake: make(chan struct{}, 1)}
 }
 
+// keeps notes that a lease is kept alive from now on. It reports false if that is known or in vain.
+func (k *keeper) keeps(l *Lease) (news bool) {
+	lasts := l.at() == held
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	news = lasts && !l.kept.keeps
+	l.kept.keeps = true
+	return news
+}
+
 // watch has the lease ended at its deadline, and extended at that time, unless that is never. The
 // background counts it until it has ended.
 func (k *keeper) watch(l *Lease, extendAt time.Duration) {
+	over := l.at() != held
+	k.mu.Lock()
+	known := l.kept.watched
+	l.kept.watched = true
+	k.mu.Unlock()
+	if over {
+		return
+	}
+	if known {
+		if extendAt < never {
+			k.extendAt(l, extendAt)
+		}
+		return
+	}
 	k.c.background.add()
 	k.start.Do(func() { k.c.background.spawnStanding(k.run) })
 	now := k.c.reader.Now().Mono
@@ -60,26 +115,27 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 	l.kept.present = true
 	// extendAt may have been called already, beside the first look at a context.
 	l.kept.extendAt = min(l.kept.extendAt, extendAt)
-	k.addLocked(l, now, now+look)
+	k.addLocked(l, now+look)
 	k.wakeLocked(l.kept.due, now)
 	k.mu.Unlock()
 	// It may have ended before it was added.
-	if l.hasEnded() {
+	if l.at() != held {
 		k.remove(l)
 	}
 }
 
 // addLocked has a lease looked at when it is due for an extension, or before that.
-func (k *keeper) addLocked(l *Lease, now, due time.Duration) {
-	k.leases.add(l, min(due, l.kept.extendAt), now)
+func (k *keeper) addLocked(l *Lease, due time.Duration) {
+	l.kept.due = min(due, l.kept.extendAt)
+	heap.Push(&k.leases, l)
 }
 
 // remove is called when a lease has ended.
 func (k *keeper) remove(l *Lease) {
 	k.mu.Lock()
 	present := l.kept.present
-	if present && l.kept.in {
-		k.leases.remove(l)
+	if present && l.kept.index >= 0 {
+		heap.Remove(&k.leases, l.kept.index)
 	}
 	l.kept.present = false
 	k.mu.Unlock()
@@ -94,9 +150,9 @@ func (k *keeper) extendAt(l *Lease, at time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l.kept.extendAt = at
-	if l.kept.present && l.kept.in && at < l.kept.due {
-		k.leases.remove(l)
-		k.addLocked(l, now, at)
+	if l.kept.present && l.kept.index >= 0 && at < l.kept.due {
+		l.kept.due = at
+		heap.Fix(&k.leases, l.kept.index)
 		k.wakeLocked(at, now)
 	}
 }
@@ -139,7 +195,11 @@ func (k *keeper) run() {
 		case <-k.c.background.closing:
 			k.mu.Lock()
 			k.closed = true
-			all := k.leases.clear()
+			all := k.leases
+			k.leases = nil
+			for _, l := range all {
+				l.kept.index = -1
+			}
 			k.mu.Unlock()
 			k.close(all)
 			return
@@ -152,7 +212,10 @@ func (k *keeper) run() {
 func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 	now := k.c.reader.Now().Mono
 	k.mu.Lock()
-	due := k.leases.take(now)
+	var due []*Lease
+	for len(k.leases) > 0 && k.leases[0].kept.due <= now {
+		due = append(due, heap.Pop(&k.leases).(*Lease))
+	}
 	k.mu.Unlock()
 	// Without the lock, because each lease has a lock of its own.
 	left := make([]time.Duration, len(due))
@@ -170,18 +233,19 @@ func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 			over = append(over, l)
 			// Unless it is valid again by then: an extension was just won, or a wall clock that
 			// was set forward is set back.
-			k.leases.add(l, min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt)), now)
+			l.kept.due = min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt))
+			heap.Push(&k.leases, l)
 			continue
 		case l.kept.extendAt <= now:
 			l.kept.extendAt = never
 			extend = append(extend, l)
 		}
-		k.addLocked(l, now, now+lookAgain(left[i]))
+		k.addLocked(l, now+lookAgain(left[i]))
 	}
-	k.armed = k.leases.next()
-	if k.armed == never {
+	if k.armed = never; len(k.leases) == 0 {
 		return over, extend, never
 	}
+	k.armed = k.leases[0].kept.due
 	//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
 	return over, extend, max(0, k.armed-k.c.reader.Now().Mono)
 }
@@ -203,22 +267,22 @@ func (k *keeper) extend(leases []*Lease) {
 		}
 		// The holder extends it, or hands it off. The others don't wait for that.
 		k.c.background.spawn(func() {
-			if l.enterExtension(context.Background()) == nil {
-				k.extendEntered([]*Lease{l})
+			if l.beginExtension(context.Background()) == nil {
+				k.extendFree([]*Lease{l})
 			}
 		})
 	}
-	k.extendEntered(free)
+	k.extendFree(free)
 }
 
-// extendEntered is extend, when no other extension of these leases is under way.
-func (k *keeper) extendEntered(leases []*Lease) {
+// extendFree is extend, when no other extension of these leases is under way.
+func (k *keeper) extendFree(leases []*Lease) {
 	decided := make(chan *extension, len(leases))
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
 		left := l.Validity()
 		if _, more := l.nextTTL(l.terms.TTL); left <= 0 || !more {
-			l.leaveExtension()
+			l.endExtension()
 			continue
 		}
 		e, err := l.newExtension(l.parent, l.terms.TTL, 0, k.patience(left), decided)
@@ -240,7 +304,7 @@ func (k *keeper) extendEntered(leases []*Lease) {
 
 // extended takes in the end of an extension.
 func (k *keeper) extended(l *Lease, err error) {
-	l.leaveExtension()
+	l.endExtension()
 	if left := l.Validity(); left > 0 {
 		k.extendAt(l, k.nextExtension(left, err != nil))
 	}
@@ -293,19 +357,19 @@ func (k *keeper) patience(left time.Duration) time.Duration {
 // close ends leases because the Coordinator is closed. Their contexts end before any hook is
 // called.
 func (k *keeper) close(leases []*Lease) {
-	ended := leases[:0]
+	first := leases[:0]
 	for _, l := range leases {
 		l.mu.Lock()
-		ends, first := l.endLocked(ErrClosed)
+		ends, before := l.moveToLocked(ended, ErrClosed)
 		l.mu.Unlock()
 		for _, ctx := range ends {
 			ctx.end(ErrClosed)
 		}
-		if first {
-			ended = append(ended, l)
+		if before == held {
+			first = append(first, l)
 		}
 	}
-	for _, l := range ended {
+	for _, l := range first {
 		l.endEach(nil, ErrClosed)
 		l.reportLoss(ErrClosed)
 	}

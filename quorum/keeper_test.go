@@ -82,6 +82,7 @@ func TestKeeperBeforeALeaseIsWatched(t *testing.T) {
 		require.NoError(t, lease.Err(), "it was extended")
 
 		require.NoError(t, lease.Release(context.Background()))
+		lease.kept.watched = false
 		c.keeper.watch(lease, never)
 		began := time.Now()
 		require.NoError(t, c.Settle(context.Background()))

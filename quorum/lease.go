@@ -29,27 +29,36 @@ type Lease struct {
 	parent   context.Context // the values of the acquiring call's context, without its end
 
 	mu       sync.Mutex
-	start    drift.Instant // just before the last won round was sent
-	length   time.Duration // validity counted from start
-	over     error         // why the lease has ended, nil while it lasts
+	stage    leaseStage
+	over     error // why it isn't held any more, nil while it is
 	overAt   time.Time
+	start    drift.Instant   // just before the last won round was sent
+	length   time.Duration   // validity counted from start
 	contexts []*leaseContext // to end with it; none is added when it has ended
-	released bool            // Release was called
-	watched  bool            // the keeper ends it at its deadline
-	keeps    bool            // the keeper extends it
-	capped   bool            // Terms.MaxLife has cut its TTL
-	passed   bool            // a successor has the value
-	keep     time.Duration   // the least TTL of an extension, see Keep
 	own      context.Context
+	capped   bool          // Terms.MaxLife has cut its TTL
+	keep     time.Duration // the least TTL of an extension, see Keep
+	extended bool          // an extension was begun, perhaps in vain
+
+	// Made at their first use, because most leases need none.
+	done      chan struct{} // closed when it has ended
+	extending chan struct{} // has room for the one extension that is under way
 
 	kept kept // guarded by the keeper's lock
-
-	done chan struct{} // closed when it has ended; made at its first use, because most leases need none
-
-	// extending is made when the first extension begins, and kept: a lease that was ever extended
-	// isn't handed to a waiter (passableLocked). See extensions.
-	extending chan struct{}
 }
+
+// leaseStage is how far a lease has come. It only rises.
+type leaseStage uint8
+
+const (
+	held leaseStage = iota
+	// ended: it is over, and its holder may still release it.
+	ended
+	// released: its holder has released it, left it or handed it off.
+	released
+	// handedOver: so it was released, and a waiter of this process has a lease under its value.
+	handedOver
+)
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 	r.state.won(r)
@@ -58,10 +67,10 @@ func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 }
 
 // makeLease makes a lease. The context is detached already.
-func makeLease(c *Coordinator, detached context.Context, h *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
+func makeLease(c *Coordinator, detached context.Context, v *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
 	return &Lease{
-		state: h, token: token, terms: terms, acquired: start,
-		parent: detached, kept: kept{extendAt: never},
+		state: v, token: token, terms: terms, acquired: start,
+		parent: detached, kept: kept{index: -1, extendAt: never},
 		start:  start,
 		length: c.cfg.Drift.Validity(terms.TTL, 0),
 	}
@@ -120,7 +129,7 @@ func (l *Lease) Value() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	//guard:handover-hides-value  a holder that handed its lease over can't give the key away
-	if l.passed {
+	if l.stage == handedOver {
 		return ""
 	}
 	return l.state.value
@@ -161,7 +170,7 @@ func (l *Lease) Validity() time.Duration {
 	}
 	l.mu.Lock()
 	left := l.leftLocked()
-	expired := l.over == nil && left <= 0
+	expired := l.stage == held && left <= 0
 	l.mu.Unlock()
 	if expired {
 		//guard:expired-is-over  a lease whose deadline has passed is over for good
@@ -173,7 +182,7 @@ func (l *Lease) Validity() time.Duration {
 
 // leftLocked is the validity, 0 if there is none.
 func (l *Lease) leftLocked() time.Duration {
-	if l.over != nil {
+	if l.stage != held {
 		return 0
 	}
 	// Elapsed is the larger of two clocks, because the monotonic clock stands still while
@@ -189,7 +198,7 @@ func (l *Lease) Deadline() time.Time {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over != nil {
+	if l.stage != held {
 		return l.overAt
 	}
 	return l.start.Wall.Add(l.length)
@@ -213,39 +222,39 @@ func (l *Lease) Done() <-chan struct{} {
 		return l.Context().Done() // which has ended
 	}
 	l.watch()
-	return l.ended()
+	return l.ending()
 }
 
-// ended is closed when the lease has ended. Nothing may end it in time without watch.
-func (l *Lease) ended() <-chan struct{} {
+// ending is closed when the lease has ended. Nothing may end it in time without watch.
+func (l *Lease) ending() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done == nil {
 		l.done = make(chan struct{})
-		if l.over != nil {
+		if l.stage != held {
 			close(l.done)
 		}
 	}
 	return l.done
 }
 
-// enterExtension waits until no extension is under way. Then none is begun before
-// leaveExtension. The error says that the lease or ctx ended first.
-func (l *Lease) enterExtension(ctx context.Context) error {
+// beginExtension waits until no extension is under way. Then none is begun before
+// endExtension. The error says that the lease or ctx ended first.
+func (l *Lease) beginExtension(ctx context.Context) error {
 	if l.tryExtension() {
 		return nil
 	}
 	select {
 	case l.extensions() <- struct{}{}:
 		return nil
-	case <-l.ended():
+	case <-l.ending():
 		return l.Err()
 	case <-ctx.Done():
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
 }
 
-// tryExtension is enterExtension without waiting. It returns false if an extension is under way.
+// tryExtension is beginExtension without waiting. It returns false if an extension is under way.
 func (l *Lease) tryExtension() bool {
 	select {
 	case l.extensions() <- struct{}{}:
@@ -255,23 +264,22 @@ func (l *Lease) tryExtension() bool {
 	}
 }
 
-func (l *Lease) leaveExtension() { <-l.extensions() }
+func (l *Lease) endExtension() { <-l.extensions() }
 
-// extensions has room for the one extension that is under way.
 func (l *Lease) extensions() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.extending == nil {
+	if l.extended = true; l.extending == nil {
 		l.extending = make(chan struct{}, 1)
 	}
 	return l.extending
 }
 
-// releasing reports whether Release was called.
-func (l *Lease) releasing() bool {
+// at is the lease's stage.
+func (l *Lease) at() leaseStage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.released
+	return l.stage
 }
 
 // fit reports whether the lease has the validity that its terms demand. It doesn't end the
@@ -294,23 +302,23 @@ func (l *Lease) expiry() error {
 // end ends the lease, once, and reports whether this call did. Its contexts end before any key
 // is deleted, and before a waiter is notified.
 func (l *Lease) end(why error) bool {
-	first := l.endContexts(why)
+	first := l.moveTo(ended, why) == held
 	if first {
 		l.reportLoss(why)
 	}
 	return first
 }
 
-// endContexts is end without a report.
-func (l *Lease) endContexts(why error) (first bool) {
+// moveTo ends the lease if it is held, and has it reach a stage. It returns the stage before.
+func (l *Lease) moveTo(stage leaseStage, why error) (before leaseStage) {
 	l.mu.Lock()
-	ends, first := l.endLocked(why)
+	ends, before := l.moveToLocked(stage, why)
 	l.mu.Unlock()
-	if !first {
+	if before != held {
 		why = l.Err() // another goroutine has ended the lease, but perhaps not yet all of its contexts
 	}
 	l.endEach(ends, why)
-	return first
+	return before
 }
 
 // endEach ends the contexts of a lease that has ended. Nothing has to watch it any more.
@@ -332,11 +340,14 @@ func (l *Lease) reportLoss(why error) {
 	}
 }
 
-// endLocked ends the lease unless it has ended, and returns the contexts that endEach is to end with
-// it.
-func (l *Lease) endLocked(why error) (ends []*leaseContext, first bool) {
-	if l.over != nil {
-		return l.contexts, false
+// moveToLocked is moveTo, but returns the contexts that endEach is to end.
+func (l *Lease) moveToLocked(stage leaseStage, why error) (ends []*leaseContext, before leaseStage) {
+	before = l.stage
+	l.stage = max(stage, before)
+	//guard:context-ends-with-lease  a lease's contexts end when the lease is lost or released
+	ends = l.contexts
+	if before != held {
+		return ends, before
 	}
 	now := l.state.c.reader.Now()
 	l.over = why
@@ -344,42 +355,21 @@ func (l *Lease) endLocked(why error) (ends []*leaseContext, first bool) {
 	if deadline := l.start.Wall.Add(l.length); deadline.Before(l.overAt) {
 		l.overAt = deadline
 	}
-	//guard:context-ends-with-lease  a lease's contexts end when the lease is lost or released
-	ends = l.contexts
 	if l.done != nil {
 		close(l.done)
 	}
-	return ends, true
+	return ends, before
 }
 
 // watch has the keeper end the lease at its deadline. A lease without a context needs no
 // keeper: Validity is computed at each call.
-func (l *Lease) watch() { l.watchAndExtend(never) }
-
-// watchAndExtend is watch, and has the keeper extend the lease at that time. It reports whether
-// the lease was not watched before.
-func (l *Lease) watchAndExtend(at time.Duration) (first bool) {
-	l.mu.Lock()
-	first = !l.watched && l.over == nil
-	l.watched = true
-	l.mu.Unlock()
-	if first {
-		l.state.c.keeper.watch(l, at)
-	}
-	return first
-}
+func (l *Lease) watch() { l.state.c.keeper.watch(l, never) }
 
 // leftNow is the validity. It doesn't end the lease.
 func (l *Lease) leftNow() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.leftLocked()
-}
-
-func (l *Lease) hasEnded() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.over != nil
 }
 
 // reportRelease calls Hooks.Released. before is the lease before its end, and err what came of the

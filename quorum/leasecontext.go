@@ -61,7 +61,7 @@ func (l *Lease) Within(parent context.Context) context.Context {
 func (l *Lease) endWith(ctx *leaseContext) {
 	l.mu.Lock()
 	over := l.over
-	if over == nil {
+	if l.stage == held {
 		if n := len(l.contexts); n == cap(l.contexts) {
 			// Ended contexts are dropped when the slice is full. So a lease that is held for long keeps
 			// no more ended contexts than live ones. A callback for each context would cost more.

@@ -25,25 +25,22 @@ func (l *Lease) Leave() error {
 	if l.none() {
 		return errNoLease
 	}
-	before, why := l.event(nil), l.Err()
-	l.mu.Lock()
-	again := l.released
+	event, why := l.event(nil), l.Err()
 	//guard:left-is-released  a lease that was left can't be released afterwards
-	l.released = true
-	l.mu.Unlock()
-	if again {
+	//guard:leave-ends-lease  leaving a lease ends it for its holder
+	before := l.moveTo(released, ErrReleased)
+	if before >= released {
 		return l.releasedBefore()
 	}
 	//guard:left-not-restored  an extension under way puts nothing back once the lease was left
 	l.state.release()
-	//guard:leave-ends-lease  leaving a lease ends it for its holder
-	if !l.end(ErrReleased) {
+	if before == ended {
 		why = l.Err()
 	}
 	// Waiters of this process must ask the instances from now on.
 	l.state.c.queues.freed(l)
-	before.Left = true
-	l.reportRelease(l.parent, before, why)
+	event.Left = true
+	l.reportRelease(l.parent, event, why)
 	return why
 }
 

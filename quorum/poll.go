@@ -10,14 +10,14 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// poll asks all instances about one value, for a round, an extension or a release, and is
+// poll asks all instances about one value, for a round, an extension or a deletion, and is
 // decided as soon as the votes allow it. Each instance may get a second request, which follows
 // from its vote and the decision (a raise, a restore), even if it votes after the decision.
 type poll struct {
 	state    *valueState
 	ctx      context.Context // detached: the votes outlive the caller
 	question question
-	parts    []part        // per instance
+	requests []request     // per instance
 	decided  chan struct{} // closed at the decision; nil for an extension
 
 	mu      sync.Mutex
@@ -25,95 +25,44 @@ type poll struct {
 	tally   majority.Tally
 }
 
-// question is what a poll asks, and what it concludes from the votes.
+// question is what a poll asks, and what it concludes from the votes. A round, an extension and a
+// deletion each are one, and have a poll.
 type question interface {
-	// firstRequest is the first request to instance i, and the use of its answer. It is nil if
-	// the value certainly isn't there, which counts as a refusal.
-	firstRequest(i int) (*wire.Request, use)
+	// first is the first request to instance i, and the use of its answer. It is nil if the
+	// value certainly isn't there, which counts as a refusal.
+	first(i int) (*wire.Request, use)
 	// answered takes in the answer to the first or the second request to instance i, before
 	// count.
 	answered(i int, second bool, ballot Ballot)
 	// count takes in instance i's vote. The poll's lock is held.
 	count(i int, vote *wire.Vote)
-	// open reports whether second requests have to wait for the decision. The poll's lock
-	// is held.
-	open() bool
-	// secondRequest is the second request to instance i, nil if there is none. The poll's lock
-	// is held.
-	secondRequest(i int) *wire.Request
+	// second is the second request to instance i, nil if there is none. If it is open, second
+	// requests have to wait for the decision. The poll's lock is held.
+	second(i int) (cmd *wire.Request, open bool)
 }
 
-// part is one instance's part in a poll. It is work about the value: requests to one
-// instance are sent one after the other.
-type part struct {
-	poll    *poll
-	i       int
-	request request
-	asked   bool          // written and read by the goroutine that runs the poll
-	second  bool          // the second request was sent
-	voted   chan struct{} // if not nil, it is closed when the vote was counted
-
-	waiting bool // guarded by the poll's lock: the vote is in, and the poll is open
+func (p *poll) init(v *valueState, ctx context.Context, q question, ballots []Ballot, requests []request) {
+	p.state, p.ctx, p.question, p.requests = v, ctx, q, requests
+	p.ballots = v.c.pending(ballots)
+	p.tally = majority.Tally{Majority: v.c.majority}
+	for i, m := range v.c.members {
+		requests[i].poll, requests[i].i, requests[i].m = p, i, m
+	}
 }
 
-func (p *poll) init(h *valueState, ctx context.Context, q question, ballots []Ballot, parts []part) {
-	p.state, p.ctx, p.question, p.parts = h, ctx, q, parts
-	p.ballots = h.c.pending(ballots)
-	p.tally = majority.Tally{Majority: h.c.majority}
-}
-
-// askAll asks all instances that were not asked yet. now is as in work.begin.
+// askAll asks all instances that were not asked yet. now is as in request.begin.
 func (p *poll) askAll(now drift.Instant) {
-	for i := range p.parts {
-		if !p.parts[i].asked {
+	for i := range p.requests {
+		if !p.requests[i].asked {
 			p.ask(i, now)
 		}
 	}
 }
 
 // ask asks instance i after everything that was queued for it before.
-func (p *poll) ask(i int, now drift.Instant) { p.state.queue(i, p.part(i), now) }
-
-func (p *poll) part(i int) *part {
-	t := &p.parts[i]
-	t.poll, t.i, t.asked = p, i, true
-	// Each request has a timeout of its own under this context, and nothing else ends it: an
-	// error of one instance must not cost the vote of another.
-	t.request.m, t.request.ctx, t.request.handler = p.state.c.members[i], p.ctx, t
-	return t
-}
-
-func (t *part) begin(now drift.Instant) {
-	p := t.poll
-	cmd, use := p.question.firstRequest(t.i)
-	if cmd == nil {
-		t.vote(Ballot{Instance: t.request.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
-		return
-	}
-	t.request.use = use
-	t.request.send(cmd, now)
-}
-
-func (t *part) replied(ballot Ballot) {
-	t.poll.question.answered(t.i, t.second, ballot)
-	if t.second {
-		t.poll.state.ended(t.i)
-		return
-	}
-	t.vote(ballot)
-}
-
-// vote counts the instance's vote.
-func (t *part) vote(ballot Ballot) {
-	p := t.poll
-	p.mu.Lock()
-	t.waiting = true
-	p.countLocked(t.i, ballot)
-	p.mu.Unlock()
-	if t.voted != nil {
-		close(t.voted)
-	}
-	p.moveOn()
+func (p *poll) ask(i int, now drift.Instant) {
+	p.requests[i].asked = true
+	p.state.queue(i, &p.requests[i], now)
 }
 
 func (p *poll) countLocked(i int, ballot Ballot) {
@@ -122,35 +71,29 @@ func (p *poll) countLocked(i int, ballot Ballot) {
 }
 
 // moveOn is called after everything that may have decided the poll: it sends the second
-// requests to those instances that have voted, and ends the parts of the others.
+// requests to those instances that have voted, and ends the work at the others.
 func (p *poll) moveOn() {
-	var few [usual]*part
 	p.mu.Lock()
-	if p.question.open() {
-		p.mu.Unlock()
-		return
-	}
-	ready := few[:0]
-	for i := range p.parts {
-		if t := &p.parts[i]; t.waiting {
-			t.waiting = false
-			ready = append(ready, t)
-		}
-	}
-	p.mu.Unlock()
-	for _, t := range ready {
-		// One by one, right before each is sent: a release that was queued meanwhile forbids
-		// the others.
-		p.mu.Lock()
-		cmd := p.question.secondRequest(t.i)
-		t.second = cmd != nil
-		p.mu.Unlock()
-		if cmd == nil {
-			p.state.ended(t.i)
+	defer p.mu.Unlock()
+	for i := range p.requests {
+		r := &p.requests[i]
+		if !r.waiting {
 			continue
 		}
-		t.request.use = oldVote
-		t.request.send(cmd, drift.Instant{})
+		// Right before each is sent: a release that was queued meanwhile forbids the others.
+		cmd, open := p.question.second(i)
+		if open {
+			return
+		}
+		r.waiting, r.second = false, cmd != nil
+		p.mu.Unlock()
+		if cmd == nil {
+			p.state.ended(i)
+		} else {
+			r.use = oldVote
+			r.send(cmd, drift.Instant{})
+		}
+		p.mu.Lock()
 	}
 }
 

@@ -23,111 +23,105 @@ func (l *Lease) Release(ctx context.Context) error {
 	if l.none() {
 		return fmt.Errorf("%w: %w", ErrNotHeld, errNoLease)
 	}
-	l.mu.Lock()
-	again := l.released
-	l.released = true
-	l.mu.Unlock()
-	if again {
-		return l.releasedBefore()
-	}
-	before, why := l.event(nil), ErrReleased // before the end, so that Validity is what was left
-	if before.Validity == 0 {
+	event, why := l.event(nil), ErrReleased // before the end, so that Validity is what was left
+	if event.Validity == 0 {
 		why = l.expiry() // nothing may have noticed its deadline
 	}
 	// The holder's contexts end before the first delete is sent, so that no other client can
 	// get the lock while they last.
 	//guard:contexts-end-first  a holder's contexts end before its keys are deleted
-	ended := l.endContexts(why)
-	var err error
-	if !l.handOver() {
-		err = l.free(ctx)
+	before := l.moveTo(released, why)
+	if before >= released {
+		return l.releasedBefore()
 	}
-	if ended {
+	var err error
+	if handed, wanted := l.handOver(); !handed {
+		err = l.free(ctx, wanted)
+	}
+	if before == held {
 		l.reportLoss(why) // after the deletes, because it calls user code
 	}
-	l.reportRelease(ctx, before, err)
+	l.reportRelease(ctx, event, err)
 	return err
 }
 
 // errNoLease is the error of all calls on a nil or zero lease.
 var errNoLease = fmt.Errorf("%w: the lease is nil, or was not made by Acquire; look at the error that came instead of it", ErrConfig)
 
-// handOver hands the lease to the first waiter of this process. It reports false if the lock must
-// be freed.
-func (l *Lease) handOver() bool {
+// handOver hands the lease to the first waiter of this process, see waitQueues.handOver.
+func (l *Lease) handOver() (handed, wanted bool) {
 	queues := l.state.c.queues
 	if queues.polls() {
 		// Other processes must find the lock free, so it is freed after each turn.
 		queues.endTurn(l)
-		return false
+		return false, false
 	}
-	return queues.handOff(l)
+	return queues.handOver(l)
 }
 
-// free deletes the keys. Then the first waiter of this process competes with others.
-func (l *Lease) free(ctx context.Context) error {
+// free deletes the keys. Then the first waiter of this process competes with others. wanted is as in
+// waitQueues.handOver.
+func (l *Lease) free(ctx context.Context, wanted bool) error {
 	queues := l.state.c.queues
-	if queues.polls() || l.state.several() || !queues.wanted(l) {
-		err := l.state.releaseAll(ctx, nil)
+	if !wanted {
+		d := l.state.releaseAll(ctx, false)
 		queues.freed(l)
-		return err
+		return d.err
 	}
 	// This process has had its turns. The next waiter here must know whether another process
 	// was notified, and goes first, before it tries. But it waits no longer than a timeout,
 	// because earlier requests may have to end first at that instance.
-	c, notified := l.state.c, make(chan struct{})
-	defer func() {
-		select {
-		case <-notified:
-			queues.freed(l)
-			return
-		default:
-		}
+	c, d := l.state.c, l.state.releaseAll(ctx, true)
+	select {
+	case <-d.queueAnswered:
+		queues.freed(l)
+	default:
 		c.background.spawn(func() {
 			//guard:hung-queue-is-not-awaited  the next waiter of a process waits for the instance with the queue for a timeout at most
 			select {
-			case <-notified:
+			case <-d.queueAnswered:
 			case <-c.clock.After(c.cfg.InstanceTimeout):
 			}
 			queues.freed(l)
 		})
-	}()
-	return l.state.releaseAll(ctx, func() { close(notified) })
+	}
+	return d.err
 }
 
 // discard releases a lease that no caller has.
 func (c *core) discard(l *Lease) {
-	l.mu.Lock()
-	l.released = true
-	l.mu.Unlock()
-	l.end(ErrReleased)
-	if !l.handOver() {
-		c.background.spawn(func() { _ = l.free(context.Background()) }) // failed deletes stay pending
+	l.moveTo(released, ErrReleased)
+	if handed, wanted := l.handOver(); !handed {
+		c.background.spawn(func() { _ = l.free(context.Background(), wanted) }) // failed deletes stay pending
 	}
 }
 
 // releaseAll deletes the keys and returns as soon as the outcome is certain. The rest is done in
-// the background. notified, if not nil, is called when the instance at which processes queue
-// has answered.
-func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
-	d, at := newDeletion(h, context.WithoutCancel(ctx)), -1
+// the background. awaitsQueue says that the caller waits for the instance at which processes queue.
+func (v *valueState) releaseAll(ctx context.Context, awaitsQueue bool) *deletion {
+	d := newDeletion(v, context.WithoutCancel(ctx))
 	d.notifyWaiters()
 	//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
 	d.held = true
-	if notified != nil {
-		at = h.c.queueInstance(h.key)
-	}
-	d.report = func(i int, other bool) {
-		if other {
-			h.letIn(i)
-		}
-		if i == at {
-			notified()
-		}
+	if awaitsQueue {
+		d.queue, d.queueAnswered = v.c.queueInstance(v.key), make(chan struct{})
 	}
 	d.run()
 	<-d.decided
-	return d.err
+	return d
+}
+
+// abandon leaves the value to another process, which replaces it by a value of its own. This
+// process sets nothing any more. A SET without an answer may still arrive after the other
+// process has released the lock, and would then block all clients for a TTL: there the
+// delete becomes pending. An instance that is known to have the value isn't touched. done is
+// closed when all work about the value has ended. That is soon, because each request is
+// under the instance's timeout.
+func (v *valueState) abandon() (done <-chan struct{}) {
+	d := newDeletion(v, context.Background())
+	d.abandons, d.awaited = true, slices.Repeat([]bool{true}, len(v.slots))
+	d.run()
+	return d.decided
 }
 
 // deletion is a poll that deletes a value on every instance on which it may be, after all
@@ -137,27 +131,29 @@ func (h *valueState) releaseAll(ctx context.Context, notified func()) error {
 // leave no keys behind and must still learn whether it held the lock.
 type deletion struct {
 	poll
-	notifier         int                        // the instance that is to notify a waiter, -1: none
-	notifiers        []int                      // those that are to do so for the other keys
-	report           func(i int, notified bool) // called once for every instance, before its answer is counted
-	held             bool                       // a lease had the value, so that waiters may count on its release
-	quiet, notifying wire.Request               // what the instances are asked
-	over             bool                       // the outcome is certain; guarded by the poll's lock
-	err              error                      // the outcome, written before the decision
+	notifier         int           // the instance that is to notify a waiter, -1: none
+	notifiers        []int         // those that are to do so for the other keys
+	quiet, notifying wire.Request  // what the instances are asked
+	held             bool          // a lease had the value, so that waiters may count on its release
+	abandons         bool          // nothing is asked, see abandon
+	awaited          []bool        // unless held, it is decided when these have answered
+	queue            int           // the instance at which processes queue for the key
+	queueAnswered    chan struct{} // if not nil, it is closed when that one has answered
+	err              error         // the outcome, written before the decision
 }
 
-// deletionBuffer is a deletion and its ballots and parts in one piece of memory.
+// deletionBuffer is a deletion and its ballots and requests in one piece of memory.
 type deletionBuffer struct {
 	deletion
-	ballotBuffer [usual]Ballot
-	partBuffer   [usual]part
+	ballotBuffer  [usual]Ballot
+	requestBuffer [usual]request
 }
 
 // newDeletion makes a deletion. The context must be detached from the caller's.
-func newDeletion(h *valueState, ctx context.Context) *deletion {
+func newDeletion(v *valueState, ctx context.Context) *deletion {
 	d := &deletionBuffer{}
-	n := len(h.c.members)
-	d.poll.init(h, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.partBuffer[:], n))
+	n := len(v.c.members)
+	d.poll.init(v, ctx, &d.deletion, buffer(d.ballotBuffer[:], n), buffer(d.requestBuffer[:], n))
 	d.decided, d.notifier = make(chan struct{}), -1
 	return &d.deletion
 }
@@ -174,19 +170,19 @@ func (d *deletion) notifyWaiters() {
 
 // letIn notes that an instance notified other processes. Where processes queue for several of the
 // keys, the answer doesn't say for which of them it did. Then this process's waiters don't step back.
-func (h *valueState) letIn(i int) {
-	if !h.several() {
-		h.c.queues.letIn(h.key)
+func (v *valueState) letIn(i int) {
+	if !v.several() {
+		v.c.queues.letIn(v.key)
 		return
 	}
 	notified, n := "", 0
-	for key := range h.each() {
-		if h.c.queueInstance(key) == i {
+	for key := range v.each() {
+		if v.c.queueInstance(key) == i {
 			notified, n = key, n+1
 		}
 	}
 	if n == 1 {
-		h.c.queues.letIn(notified)
+		v.c.queues.letIn(notified)
 	}
 }
 
@@ -199,12 +195,19 @@ func (d *deletion) run() {
 	d.askAll(d.state.c.reader.Now())
 }
 
-func (d *deletion) firstRequest(i int) (*wire.Request, use) {
+func (d *deletion) first(i int) (*wire.Request, use) {
+	known := d.state.presence(i)
+	if d.abandons {
+		//guard:sender-cleans-up  the sender deletes a key of its own that arrives after the hand-off
+		if known.Unanswered > 0 && !known.There {
+			d.requests[i].m.cleanup.add(d.state)
+		}
+		return nil, uncounted
+	}
 	notifies := i == d.notifier || slices.Contains(d.notifiers, i)
 	// A SET that was refused or never sent has set nothing. But a waiter in the queue there may
 	// have been notified, and have become the holder: then the next one waits for this release.
-	if d.state.presence(i).Absent() && !(notifies && d.held) {
-		d.report(i, false)
+	if known.Absent() && !(notifies && d.held) {
 		return nil, uncounted
 	}
 	if notifies {
@@ -214,12 +217,14 @@ func (d *deletion) firstRequest(i int) (*wire.Request, use) {
 }
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
-	h := d.state
-	if !h.note(i, wire.Release, ballot.Vote).Absent() {
+	v := d.state
+	if !v.note(i, wire.Release, ballot.Vote).Absent() {
 		//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
-		h.c.members[i].cleanup.add(h)
+		v.c.members[i].cleanup.add(v)
 	}
-	d.report(i, ballot.Vote.Notified)
+	if d.held && ballot.Vote.Notified {
+		v.letIn(i)
+	}
 }
 
 func (d *deletion) count(i int, vote *wire.Vote) {
@@ -228,21 +233,30 @@ func (d *deletion) count(i int, vote *wire.Vote) {
 		outcome = wire.Refused // it was asked only to notify
 	}
 	d.tally.Count(outcome)
-	if !d.over && d.certain() {
-		d.over, d.err = true, d.outcome()
+	if i == d.queue && d.queueAnswered != nil {
+		close(d.queueAnswered)
+	}
+	if d.awaited != nil {
+		d.awaited[i] = false
+	}
+	if !d.isDecided() && d.certain() {
+		if d.held {
+			d.err = d.outcome()
+		}
 		close(d.decided)
 	}
 }
 
-// open is false: a deletion has no second requests.
-func (d *deletion) open() bool { return false }
-
-func (d *deletion) secondRequest(int) *wire.Request { return nil }
+// second: a deletion has no second requests.
+func (d *deletion) second(int) (cmd *wire.Request, open bool) { return nil, false }
 
 // certain reports whether no missing answer can change the outcome. The holder must learn that
 // it didn't hold the lock. So an answer that may still prove that is waited for, even after no
 // quorum can confirm the lease.
 func (d *deletion) certain() bool {
+	if !d.held {
+		return !slices.Contains(d.awaited, true)
+	}
 	t := &d.tally
 	return t.Verdict() == majority.Won || t.RefusalsDecide() || t.Verdict() == majority.Lost && t.Refused+t.Missing() < t.Blocking()
 }

@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -10,152 +9,188 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// request is one request to one instance whose sender doesn't wait for the answer. It takes
-// no goroutine, unless a connection must be made or the server be probed first.
+// request is one instance's part in a poll: one request, and a second one if that follows. Nothing
+// waits for the answer, and it takes no goroutine, unless a connection must be made or the server be
+// probed first. Requests about one value to one instance are sent one after the other
+// (valueState.queue).
 type request struct {
-	m        *member
-	ctx      context.Context // detached, for its values
-	cmd      *wire.Request   // without Run and Clock; several instances may get the same
-	use      use
-	repeated bool     // it was sent once more, because another run had answered
-	run      wire.Run // the run that the request names, see Request.Run
+	poll *poll
+	i    int
+	m    *member
 
-	timeout time.Duration // the instance's, unless it is set
+	asked  bool          // written and read by the goroutine that runs the poll
+	voted  chan struct{} // if not nil, it is closed when the vote was counted
+	second bool          // the second request was sent
 
-	carriedOut bool // the instance granted it, whether or not the grant counts
+	waiting bool // guarded by the poll's lock: the vote is in, and the poll is open
+
+	cmd        *wire.Request // without Run and Clock; several instances may get the same
+	use        use
+	repeated   bool          // it was sent once more, because another run had answered
+	run        wire.Run      // the run that the request names, see Request.Run
+	timeout    time.Duration // the instance's, unless it is set
+	carriedOut bool          // the instance granted it, whether or not the grant counts
 
 	began, sent drift.Instant
-	handler     replyHandler
 }
 
-// replyHandler gets the answer to a request.
-type replyHandler interface {
-	// replied is called once, on a goroutine that other answers wait for, so it must not
-	// block.
-	replied(ballot Ballot)
+// begin sends the first request, when all earlier work about the value on the instance has ended. It
+// doesn't block. now is the present, or the zero Instant if the clocks have yet to be read.
+func (r *request) begin(now drift.Instant) {
+	cmd, use := r.poll.question.first(r.i)
+	if cmd == nil {
+		r.vote(Ballot{Instance: r.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
+		return
+	}
+	r.use = use
+	r.send(cmd, now)
 }
 
-// send sends the request. now is as in work.begin: read before anything is sent, so that the
+// replied takes in the answer, on a goroutine that other answers wait for.
+func (r *request) replied(ballot Ballot) {
+	r.poll.question.answered(r.i, r.second, ballot)
+	if r.second {
+		r.poll.state.ended(r.i)
+		return
+	}
+	r.vote(ballot)
+}
+
+// vote counts the instance's vote.
+func (r *request) vote(ballot Ballot) {
+	p := r.poll
+	p.mu.Lock()
+	r.waiting = true
+	p.countLocked(r.i, ballot)
+	p.mu.Unlock()
+	if r.voted != nil {
+		close(r.voted)
+	}
+	p.moveOn()
+}
+
+// send sends the request. now is as in begin: read before anything is sent, so that the
 // timeout counts from no later than this.
 //
 // The goroutines that carry the request belong to the instance. The goroutines that probe
-// the server are counted with the work that the request is part of (see valueState.queue).
-func (e *request) send(cmd *wire.Request, now drift.Instant) {
-	e.cmd, e.repeated, e.carriedOut = cmd, false, false
-	if e.began = now; now == (drift.Instant{}) {
-		e.began = e.m.reader.Now()
+// the server are counted with the value's work (see valueState.queue). Each request has a timeout of its
+// own, and nothing else ends it: an error of one instance must not cost the vote of another.
+func (r *request) send(cmd *wire.Request, now drift.Instant) {
+	r.cmd, r.repeated, r.carriedOut = cmd, false, false
+	if r.began = now; now == (drift.Instant{}) {
+		r.began = r.m.reader.Now()
 	}
-	if e.timeout == 0 {
-		e.timeout = e.m.timeout
+	if r.timeout == 0 {
+		r.timeout = r.m.timeout
 	}
-	s, err := e.m.admit(cmd.Op, e.use, e.began)
+	s, err := r.m.admit(cmd.Op, r.use, r.began)
 	switch {
 	case err != nil:
-		e.handler.replied(Ballot{Instance: e.m.name, Vote: wire.Vote{Unsent: true, Err: err}})
-	case e.use == newVote && s.known && s.err != nil:
-		e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: s.err}})
-	case !e.m.connected():
-		e.connectFirst()
-	case e.use == uncounted:
-		e.sendIn("", e.began)
+		r.replied(Ballot{Instance: r.m.name, Vote: wire.Vote{Unsent: true, Err: err}})
+	case r.use == newVote && s.known && s.err != nil:
+		r.end(Ballot{Vote: wire.Vote{Unsent: true, Err: s.err}})
+	case !r.m.connected():
+		r.connectFirst()
+	case r.use == uncounted:
+		r.sendIn("", r.began)
 	case !s.known:
-		go e.probeFirst(false)
+		go r.probeFirst(false)
 	default:
-		e.sendIn(s.run, e.began)
+		r.sendIn(s.run, r.began)
 	}
 }
 
 // connectFirst waits for a connection before the request is sent. Until the server has been
 // asked once it isn't late, so its timeouts count from then. Otherwise a client far away
 // would lose the first round after each pause.
-func (e *request) connectFirst() {
+func (r *request) connectFirst() {
 	go func() {
-		if err := e.m.connect(e.ctx); err != nil {
-			e.unsent(err)
+		if err := r.m.connect(r.poll.ctx); err != nil {
+			r.unsent(err)
 			return
 		}
-		if e.use != uncounted {
-			e.probeFirst(true)
+		if r.use != uncounted {
+			r.probeFirst(true)
 			return
 		}
-		e.began = e.m.reader.Now()
-		e.sendIn("", e.began)
+		r.began = r.m.reader.Now()
+		r.sendIn("", r.began)
 	}()
 }
 
 // probeFirst probes the server before the request is sent, if it is unknown. fresh says that the
 // connection was made for this request: then each of the two has a timeout of its own.
-func (e *request) probeFirst(fresh bool) {
-	ctx, cancel := e.m.clock.WithTimeout(e.ctx, e.timeout)
+func (r *request) probeFirst(fresh bool) {
+	ctx, cancel := r.m.clock.WithTimeout(r.poll.ctx, r.timeout)
 	defer cancel()
-	s, err := e.m.known(ctx, false)
-	if err == nil && e.use == newVote {
+	s, err := r.m.known(ctx, false)
+	if err == nil && r.use == newVote {
 		err = s.err
 	}
 	if err != nil {
-		e.unsent(err)
+		r.unsent(err)
 		return
 	}
-	now := e.m.reader.Now()
+	now := r.m.reader.Now()
 	if fresh {
 		//guard:timeout-from-the-connection  the time that a connection takes to make isn't a request's
-		e.began = now
+		r.began = now
 	}
-	e.sendIn(s.run, now)
+	r.sendIn(s.run, now)
 }
 
 // unsent ends the request before it was sent.
-func (e *request) unsent(err error) {
-	e.end(Ballot{Vote: wire.Vote{Unsent: true, Err: e.m.hideTimeout(err, e.timeout)}, Latency: drift.Elapsed(e.began, e.m.reader.Now())})
+func (r *request) unsent(err error) {
+	r.end(Ballot{Vote: wire.Vote{Unsent: true, Err: r.m.hideTimeout(err, r.timeout)}, Latency: drift.Elapsed(r.began, r.m.reader.Now())})
 }
 
 // sendIn sends the request to the instance, for that run of its server, with the rest of the
 // timeout.
-func (e *request) sendIn(run wire.Run, now drift.Instant) {
-	cmd := *e.cmd
+func (r *request) sendIn(run wire.Run, now drift.Instant) {
+	cmd := *r.cmd
 	//guard:run-is-sent  every command names the run that it is meant for
-	e.sent, e.run, cmd.Run = now, run, run
-	left := e.timeout
-	if now != e.began {
-		left = max(left-drift.Elapsed(e.began, now), 1)
+	r.sent, r.run, cmd.Run = now, run, run
+	left := r.timeout
+	if now != r.began {
+		left = max(left-drift.Elapsed(r.began, now), 1)
 	}
-	cmd.Clock = cmd.Clock || e.m.wantsClock(cmd.Op)
+	cmd.Clock = cmd.Clock || r.m.wantsClock(cmd.Op)
 	//guard:instance-timeout  no instance is waited for longer than InstanceTimeout
-	e.m.inst.Send(cmd, left, e)
+	r.m.inst.Send(cmd, left, r)
 }
 
 // Receive takes in the instance's vote.
-func (e *request) Receive(vote wire.Vote) {
-	received := e.m.reader.Now()
-	ballot := e.m.answered(vote, e.timeout, e.sent, received)
+func (r *request) Receive(vote wire.Vote) {
+	received := r.m.reader.Now()
+	ballot := r.m.answered(vote, r.timeout, r.sent, received)
 	other := otherRun(ballot.Vote.Err)
-	if ballot.Vote.Holder != "" && e.cmd.Op == wire.Acquire {
+	if ballot.Vote.Holder != "" && r.cmd.Op == wire.Acquire {
 		//guard:refusal-without-value  what a lost round tells of the holder isn't enough to release the lock
 		ballot.Vote.Holder = shortValue(ballot.Vote.Holder)
 	}
 	switch {
-	case e.use == uncounted:
+	case r.use == uncounted:
 	case other != nil:
-		e.m.answeredBy(other)
-		e.probeAfter(ballot, received)
+		r.m.answeredBy(other)
+		r.probeAfter(ballot, received)
 		return
-	case ballot.Vote.Outcome == wire.Failed && e.run != "" && permanent(ballot.Vote.Err):
+	case ballot.Vote.Outcome == wire.Failed && r.run != "" && permanent(ballot.Vote.Err):
 		// The user may have lost the right to read the run, which the request names.
 		//guard:run-asked-again  a server that rejects a command that names its run is asked again who it is
-		e.m.forget()
+		r.m.forget()
 	case ballot.Vote.Outcome == wire.Granted:
-		e.carriedOut = true
-		ballot = e.plausible(ballot)
-		if ballot.Vote.Outcome != wire.Granted || e.cmd.Op == wire.Restore {
+		r.carriedOut = true
+		ballot = r.plausible(ballot)
+		if ballot.Vote.Outcome != wire.Granted || r.cmd.Op == wire.Restore {
 			break // a restored key is no vote
 		}
 		//guard:grant-checked-on-arrival  a grant counts only if no other run was found since it was asked for
-		if err := e.m.count(e.run, e.sent, received); err != nil {
+		if err := r.m.count(r.run, r.sent, received); err != nil {
 			// Not Unsent: the key is there and has to be deleted.
 			ballot.Vote = wire.Vote{Err: err}
 		}
 	}
-	e.end(ballot)
+	r.end(ballot)
 }
 
 // otherRun returns the RunError in an error, nil if there is none.
@@ -170,49 +205,49 @@ func otherRun(err error) *wire.RunError {
 // probeAfter probes the server after another run answered, so that the next request can name
 // that run, and this request's error says what was found. A request about a key that may be
 // there is sent once more, because a server that was restarted may have kept the key.
-func (e *request) probeAfter(ballot Ballot, received drift.Instant) {
+func (r *request) probeAfter(ballot Ballot, received drift.Instant) {
 	go func() {
-		ctx, cancel := e.m.clock.WithTimeout(e.ctx, max(e.timeout-drift.Elapsed(e.began, received), 1))
+		ctx, cancel := r.m.clock.WithTimeout(r.poll.ctx, max(r.timeout-drift.Elapsed(r.began, received), 1))
 		defer cancel()
-		s, err := e.m.known(ctx, false)
+		s, err := r.m.known(ctx, false)
 		switch {
-		case err == nil && e.use == oldVote && !e.repeated:
-			e.repeated = true
-			e.sendIn(s.run, e.m.reader.Now())
+		case err == nil && r.use == oldVote && !r.repeated:
+			r.repeated = true
+			r.sendIn(s.run, r.m.reader.Now())
 			return
 		case err == nil:
 			err = s.err
 		}
 		if err != nil {
-			ballot.Vote.Err = fmt.Errorf("%w; %w", e.m.hideTimeout(err, e.timeout), ballot.Vote.Err)
+			ballot.Vote.Err = fmt.Errorf("%w; %w", r.m.hideTimeout(err, r.timeout), ballot.Vote.Err)
 		}
-		e.end(ballot)
+		r.end(ballot)
 	}()
 }
 
-func (e *request) end(ballot Ballot) {
-	ballot.Instance = e.m.name
-	e.m.ended()
-	e.handler.replied(ballot)
+func (r *request) end(ballot Ballot) {
+	ballot.Instance = r.m.name
+	r.m.ended()
+	r.replied(ballot)
 }
 
 // plausible turns a grant with impossible tokens, or of other keys, into a failed vote.
-func (e *request) plausible(ballot Ballot) Ballot {
+func (r *request) plausible(ballot Ballot) Ballot {
 	//guard:grant-of-all-keys  a grant of one key isn't taken for one of several
-	if n := len(e.cmd.Also); n > 0 && int(ballot.Vote.Keys) != 1+n {
+	if n := len(r.cmd.Also); n > 0 && int(ballot.Vote.Keys) != 1+n {
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("%w: it granted %d keys of %d; the Instance doesn't know wire.Request.Also", ErrConfig, ballot.Vote.Keys, 1+n)}
 		return ballot
 	}
 	//guard:grant-has-token  a grant without a valid token is no grant
-	if e.cmd.Op != wire.Acquire || !e.cmd.Fence.On {
+	if r.cmd.Op != wire.Acquire || !r.cmd.Fence.On {
 		return ballot
 	}
 	switch vote := &ballot.Vote; {
 	case !vote.Token.Valid():
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
 	//guard:reserved-as-asked  a grant with more reserved tokens than were asked for is no grant
-	case vote.Reserved < 0 || vote.Reserved > e.cmd.Fence.Reserve || !vote.First().Valid():
-		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, e.cmd.Fence.Reserve)}
+	case vote.Reserved < 0 || vote.Reserved > r.cmd.Fence.Reserve || !vote.First().Valid():
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, r.cmd.Fence.Reserve)}
 	}
 	return ballot
 }

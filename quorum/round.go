@@ -60,14 +60,14 @@ func (c *core) newRound(ctx context.Context, keys keys, value string, terms Term
 	r.decided = make(chan struct{})
 	n := len(c.members)
 	// The lease keeps the state and the ballots for longer than the rest.
-	r.poll.init(newValueState(c, keys, value), context.WithoutCancel(ctx), &r.round, make([]Ballot, n), buffer(r.partBuffer[:], n))
+	r.poll.init(newValueState(c, keys, value), context.WithoutCancel(ctx), &r.round, make([]Ballot, n), buffer(r.requestBuffer[:], n))
 	return &r.round
 }
 
-// roundBuffer is a round and its parts in one piece of memory.
+// roundBuffer is a round and its requests in one piece of memory.
 type roundBuffer struct {
 	round
-	partBuffer [usual]part
+	requestBuffer [usual]request
 }
 
 // usual is for how many instances one piece of memory suffices.
@@ -153,11 +153,11 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 			r.awaitFirst(ctx, opts.deciders)
 		}
 		roundErr := r.failure(ctx, verdict)
-		seen, returned := settled, false
+		seen, returned := taken, false
 		if opts.contends && verdict == ErrTaken {
 			seen = c.tell(opts.deciders, roundErr.Votes)
 		}
-		if opts.split = seen != settled; seen == mine {
+		if opts.split = seen != taken; seen == mine {
 			opts.kept = r
 			defer r.deleteUnless(&returned)
 		} else {
@@ -244,7 +244,7 @@ func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) err
 func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
 	for _, i := range r.c.inOrder(r.order) {
 		voted := make(chan struct{})
-		r.part(i).voted = voted
+		r.requests[i].voted = voted
 		r.ask(i, drift.Instant{})
 		if err := r.await(ctx, voted); err != nil {
 			return false, err
@@ -275,7 +275,7 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 	}
 }
 
-func (r *round) firstRequest(int) (*wire.Request, use) { return &r.cmd, newVote }
+func (r *round) first(int) (*wire.Request, use) { return &r.cmd, newVote }
 
 func (r *round) answered(i int, second bool, ballot Ballot) {
 	if second {
@@ -285,18 +285,16 @@ func (r *round) answered(i int, second bool, ballot Ballot) {
 	r.state.note(i, wire.Acquire, ballot.Vote)
 }
 
-func (r *round) open() bool { return r.stage == voting }
-
-// secondRequest raises an instance that is behind the token.
-func (r *round) secondRequest(i int) *wire.Request {
+// second raises an instance that is behind the token.
+func (r *round) second(i int) (cmd *wire.Request, open bool) {
 	if !r.behind(i) {
-		return nil
+		return nil, r.stage == voting
 	}
 	return &wire.Request{
 		//guard:raise-of-all  the counters of all keys of a lease are raised together
 		Op: wire.Raise, Key: r.cmd.Key, Also: r.cmd.Also, Value: r.cmd.Value,
 		Fence: wire.Fence{On: true, Token: r.tokens.Last, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
-	}
+	}, false
 }
 
 // count takes in a vote. r.mu is held.
@@ -521,32 +519,18 @@ func (r *round) verdict(interrupt error, validity, least time.Duration) error {
 // carried out. It returns when the instances that granted have answered the delete. The rest
 // is done in the background.
 func (r *round) rollBack(ctx context.Context) {
+	awaited, n := make([]bool, len(r.ballots)), 0
 	r.mu.Lock()
-	waitFor := make([]bool, len(r.ballots))
-	missing := 0
 	for i := range r.ballots {
-		if r.ballots[i].Vote.Outcome == wire.Granted {
-			waitFor[i] = true
-			missing++
+		if awaited[i] = r.ballots[i].Vote.Outcome == wire.Granted; awaited[i] {
+			n++
 		}
 	}
 	r.mu.Unlock()
-
-	deleted := make(chan struct{}, len(waitFor))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
-	r.delete(func(i int, _ bool) {
-		if waitFor[i] {
-			deleted <- struct{}{}
-		}
-	})
-	for ; missing > 0; missing-- {
-		select {
-		case <-deleted:
-		case <-ctx.Done():
-			return
-		case <-r.c.background.closing:
-			return
-		}
+	d := r.delete(awaited)
+	if n > 0 {
+		_ = r.await(ctx, d.decided)
 	}
 }
 
@@ -557,13 +541,13 @@ func (r *round) deleteUnless(returned *bool) {
 	}
 }
 
-// delete deletes the round's key in the background. r may be nil. report, if not nil, is called once
-// for every instance.
-func (r *round) delete(report func(i int, notified bool)) {
+// delete deletes the round's key in the background. r may be nil.
+func (r *round) delete(awaited []bool) *deletion {
 	if r == nil {
-		return
+		return nil
 	}
 	d := newDeletion(r.state, r.ctx)
+	d.awaited = awaited
 	r.mu.Lock()
 	failed := r.why == ErrNoQuorum || r.why == ErrTokenRace
 	r.mu.Unlock()
@@ -574,8 +558,6 @@ func (r *round) delete(report func(i int, notified bool)) {
 	if !failed {
 		d.notifyWaiters()
 	}
-	if d.report = report; report == nil {
-		d.report = func(int, bool) {}
-	}
 	d.run()
+	return d
 }

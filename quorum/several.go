@@ -190,7 +190,7 @@ func (w *wait) follow(err *RoundError) {
 		return
 	}
 	//guard:notice-passed-on  a waiter for several keys that was notified of one, and found another one taken, lets the next waiter know
-	w.leave(false)
+	w.leave(nil)
 	w.key = key
 	w.enter()
 }

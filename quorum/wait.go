@@ -31,6 +31,8 @@ type wait struct {
 	split        bool          // the last round was split between clients
 	last         *RoundError   // of the last try
 	remains      *valueState   // the last round's value, which may still be on instances
+	successors   int           // waiters here that may get the lock without a round of their own
+	fresh        bool          // a round was won
 
 	here, elsewhere bool // see WaitEnd
 	part            bool // of an AcquireAny, which calls the hooks of waits itself
@@ -40,7 +42,7 @@ type wait struct {
 func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 	waiters := w.enter()
 	defer func() { // also if a hook panics
-		w.leave(lease != nil)
+		w.leave(lease)
 		if w.c.cfg.Hooks.WaitEnded != nil && !w.part {
 			w.ended(caller, lease, err)
 		}
@@ -52,8 +54,9 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 }
 
 func (w *wait) enter() (waiters int) {
-	w.waiter = waiter{key: w.key, c: w.c, ctx: w.ctx, several: w.all.several()}
-	return w.c.queues.enter(&w.waiter)
+	several := w.all.several()
+	w.waiter = waiter{c: w.c, ctx: w.ctx, several: several, reserves: !several && w.c.reserves()}
+	return w.c.queues.enter(w.key, &w.waiter)
 }
 
 // errPanicked is WaitEnd.Err if a hook panicked, so that Acquire returns nothing.
@@ -88,7 +91,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		w.tries++
 		lease, err := w.try(opts)
 		if err == nil {
-			w.c.queues.held(lease)
+			w.fresh = true
 			return lease, nil
 		}
 		if w.ctx.Err() != nil || w.c.closed() {
@@ -125,7 +128,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // a raise finds the new value and changes nothing, and a SET finds the key taken. And the old
 // value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
-	opts.reserve, opts.order = w.reserve(), w.key
+	opts.reserve, opts.order = w.successors, w.key
 	if w.remains != nil && w.remains.mayRemain() {
 		opts.replace = w.remains.value
 	}
@@ -160,9 +163,10 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 	}
 	counts := true             // the next look is a try
 	var timer <-chan time.Time // for the next look that is a try
+	var over *Lease            // the holder, if it is over
 	for waited := false; ; {
-		p := w.waiter.look(waited)
-		if lease := p.Handed; lease != nil {
+		v := w.waiter.step(waited, over)
+		if lease := v.Handed; lease != nil {
 			if lease.fit() {
 				return lease, opts, w.ctx.Err() == nil && !w.c.closed()
 			}
@@ -170,20 +174,26 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 			w.c.discard(lease) // this goroutine ran too late
 			continue
 		}
-		left := heldFor(p.Holder)
-		// A round is due if this process holds no lease and no waiter is before this one.
-		if p.First && left == 0 {
-			pause := w.stepBack()
-			if pause <= 0 {
-				if w.waiter.compete(p) {
-					return nil, opts, true
-				}
-				continue
+		if v.competes {
+			w.successors = v.successors
+			return nil, opts, true
+		}
+		if v.yields > 0 {
+			pause := v.yields
+			if !w.c.queues.polls() {
+				pause = w.pause(nil, false) // or until it is notified
 			}
-			if opts, ok = w.rest(nil, pause, true); !ok {
-				return nil, opts, false
+			if pause > 0 {
+				if opts, ok = w.rest(nil, pause, true); !ok {
+					return nil, opts, false
+				}
 			}
 			waited = false
+			continue
+		}
+		left := heldFor(v.Holder)
+		if v.First && left == 0 {
+			over = v.Holder
 			continue
 		}
 		waited, w.here = true, true
@@ -191,7 +201,7 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 			counts = false
 			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
 			w.tries++
-			w.last = w.taken(p.Holder)
+			w.last = w.taken(v.Holder)
 			if w.exhausted() {
 				return nil, opts, false
 			}
@@ -199,12 +209,12 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 				timer = w.c.clock.After(w.pause(w.last, w.c.notifiesAt(w.key) >= 0))
 			}
 		}
-		var over <-chan time.Time // the holder's end
-		if p.First {
-			over = w.c.clock.After(left)
+		var end <-chan time.Time // the holder's
+		if v.First {
+			end = w.c.clock.After(left)
 		}
 		select {
-		case <-over:
+		case <-end:
 		case <-timer:
 			counts = true
 		case <-w.waiter.news():
@@ -238,19 +248,6 @@ func (w *wait) taken(holder *Lease) *RoundError {
 	return err
 }
 
-// stepBack is how long the waiter lets other processes go first. A waiter that may try only
-// once doesn't wait.
-func (w *wait) stepBack() time.Duration {
-	if w.c.terms.MaxTries == 1 {
-		return 0
-	}
-	left := w.waiter.yields()
-	if left > 0 && !w.c.queues.polls() {
-		return w.pause(nil, false) // or until it is notified
-	}
-	return left
-}
-
 // heldFor is how long to wait for a lease of this process, 0 if it is over or there is none.
 func heldFor(holder *Lease) time.Duration {
 	if holder == nil {
@@ -261,7 +258,7 @@ func heldFor(holder *Lease) time.Duration {
 		// late.
 		return lookAgain(left)
 	}
-	if holder.releasing() {
+	if holder.at() >= released {
 		// Its deletes are under way, and would meet the requests of a round.
 		return holder.state.c.cfg.InstanceTimeout
 	}
@@ -358,9 +355,7 @@ func (w *wait) subscribe() position {
 	if s == nil {
 		at = -1
 	}
-	q := w.waiter.lock()
-	defer w.waiter.unlock()
-	return q.Subscribe(at)
+	return w.waiter.subscribe(at)
 }
 
 func (w *wait) unsubscribe() {
@@ -404,13 +399,13 @@ func (w *wait) refusedThere(last *RoundError) bool {
 	return vote.Outcome == wire.Refused && vote.Err == nil && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
 }
 
-// leave ends the wait. A lease that the waiter was handed meanwhile is released, and so handed
-// to the next waiter.
-func (w *wait) leave(won bool) {
-	handed := w.waiter.leave(won)
+// leave ends the wait, with that lease if it isn't nil. A lease that the waiter was handed and doesn't
+// take is released, and so handed to the next waiter.
+func (w *wait) leave(lease *Lease) {
+	handed := w.waiter.leave(lease, w.fresh && lease != nil)
 	w.unsubscribe()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
-	if handed != nil && !won {
+	if handed != nil && lease == nil {
 		w.c.discard(handed)
 	}
 }

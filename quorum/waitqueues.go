@@ -9,44 +9,46 @@ import (
 	"github.com/redquorum/redlock/quorum/internal/handoff"
 )
 
-// waitQueues has the wait queues of this process: for each key the goroutines that want it, and
-// the lease that this process has on it. Package handoff has the rules. This type adds the
-// clock, the lock and the channels. "This process" means this Coordinator and its views: two
-// Coordinators in one program are two processes here.
-//
-// Nothing here blocks or calls user code. A waiter's context belongs to the user, so the waiter
-// checks it, and not the goroutine that hands it a lease.
+// waitQueues has the wait queues of this process. "This process" means this Coordinator and its
+// views: two Coordinators in one program are two processes here.
 type waitQueues struct {
 	c     *core
 	rules handoff.Rules
 
-	mu      sync.Mutex
+	mu      sync.Mutex // taken before a queue's, and not held while one is used
 	queues  map[string]*queue
 	sweepAt int // the number of queues at which unused ones are removed
 }
 
 const sweepLeast = 1024
 
-// queue is the wait queue for one key. It exists while a goroutine waits in it, a lease
-// of this process is held, or another process may wait for the lock.
+// queue is the wait queue for one key: the goroutines that want it, and the lease that this process
+// has on it. It exists while a goroutine waits in it, a lease of this process is held, or another
+// process may wait for the lock. Package handoff has the rules. This type adds the clock, the lock and
+// the channels.
+//
+// Nothing here blocks or calls user code. A waiter's context belongs to the user, so the waiter
+// checks it, and not the goroutine that hands it a lease.
 type queue struct {
+	all *waitQueues
+	key string
+
+	mu sync.Mutex
 	handoff.Queue[*waiter, *Lease]
-	lost *RoundError // the last round that was lost here, nil if one was won since
+	lost    *RoundError // the last round that was lost here, nil if one was won since
+	removed bool        // waitQueues doesn't have it any more
 }
 
-type (
-	view     = handoff.View[*Lease]
-	position = handoff.Position
-)
+type position = handoff.Position
 
 // waiter is one goroutine in a queue.
 type waiter struct {
-	queues *waitQueues
-	key    string
-	c      *Coordinator    // whose terms a lease that is handed to it gets
-	ctx    context.Context // whose values such a lease keeps
+	queue *queue
+	c     *Coordinator    // whose terms a lease that is handed to it gets
+	ctx   context.Context // whose values such a lease keeps
 
-	several bool // it wants several locks at once, and can't be handed the lease of one
+	several  bool // it wants several locks at once, and can't be handed the lease of one
+	reserves bool // a round of it reserves tokens for its successors
 
 	wake     chan struct{} // made by the first call of news
 	notified bool          // since the last look; news reads it when it makes wake
@@ -61,30 +63,110 @@ func newWaitQueues(c *core) *waitQueues {
 }
 
 // polls reports whether processes can't notify each other.
-func (l *waitQueues) polls() bool { return l.rules.Polls }
+func (w *waitQueues) polls() bool { return w.rules.Polls }
 
-// enter puts a waiter at the end of its queue, and returns how many are in it then.
-func (l *waitQueues) enter(w *waiter) (waiters int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	w.queues = l
-	q := l.queueLocked(w.key)
-	q.Enter(w)
+// lock returns the queue for a key, locked. If there is none it makes one.
+func (w *waitQueues) lock(key string) *queue {
+	for {
+		w.mu.Lock()
+		q := w.queues[key]
+		if q == nil {
+			if len(w.queues) >= w.sweepAt {
+				w.sweepLocked()
+				w.sweepAt = max(sweepLeast, 2*len(w.queues))
+			}
+			q = &queue{all: w, key: key, Queue: handoff.New[*waiter, *Lease](&w.rules)}
+			w.queues[key] = q
+		}
+		w.mu.Unlock()
+		if q.mu.Lock(); !q.removed {
+			return q
+		}
+		q.mu.Unlock()
+		w.forget(q)
+	}
+}
+
+// lockExisting is lock, but returns nil if there is no queue for the key.
+func (w *waitQueues) lockExisting(key string) *queue {
+	w.mu.Lock()
+	q := w.queues[key]
+	w.mu.Unlock()
+	if q == nil {
+		return nil
+	}
+	if q.mu.Lock(); q.removed {
+		q.mu.Unlock()
+		return nil
+	}
+	return q
+}
+
+// lockOf is lockExisting for a key of a lease, if that is this process's last on it.
+func (w *waitQueues) lockOf(key string, lease *Lease) *queue {
+	q := w.lockExisting(key)
+	if q != nil && q.Holder() != lease {
+		q.mu.Unlock()
+		return nil
+	}
+	return q
+}
+
+// unlock unlocks the queue, and removes it if it is not used any more.
+func (q *queue) unlock() {
+	removed := q.Waiting() == 0 && q.Holder() == nil && q.Settled(q.timeIfNeeded())
+	q.removed = removed
+	q.mu.Unlock()
+	if removed {
+		q.all.forget(q)
+	}
+}
+
+func (w *waitQueues) forget(q *queue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queues[q.key] == q {
+		delete(w.queues, q.key)
+	}
+}
+
+// sweepLocked removes queues that nothing else would ever remove: those of leases that expired
+// without a release, and those kept for other processes that were let in and didn't come.
+func (w *waitQueues) sweepLocked() {
+	now := w.c.reader.Now().Mono
+	for key, q := range w.queues {
+		q.mu.Lock()
+		if holder := q.Holder(); q.Waiting() == 0 && (holder == nil || holder.leftNow() <= 0) && q.Settled(now) {
+			q.removed = true
+			delete(w.queues, key)
+		}
+		q.mu.Unlock()
+	}
+}
+
+func (q *queue) now() time.Duration { return q.all.c.reader.Now().Mono }
+
+// timeIfNeeded is the time, if the queue depends on it. To read the clocks costs more than the rest.
+func (q *queue) timeIfNeeded() time.Duration {
+	if !q.Timed() {
+		return 0
+	}
+	return q.now()
+}
+
+// enter puts a waiter at the end of the queue for a key, and returns how many are in it then.
+func (w *waitQueues) enter(key string, waiter *waiter) (waiters int) {
+	q := w.lock(key)
+	defer q.mu.Unlock()
+	waiter.queue = q
+	q.Enter(waiter)
 	return q.Waiting()
 }
 
-// lock locks the queues and returns the waiter's queue.
-func (w *waiter) lock() *queue {
-	w.queues.mu.Lock()
-	return w.queues.queues[w.key]
-}
-
-func (w *waiter) unlock() { w.queues.mu.Unlock() }
-
 // news receives when the waiter should look at its queue.
 func (w *waiter) news() <-chan struct{} {
-	w.lock()
-	defer w.unlock()
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
 	if w.wake == nil {
 		w.wake = make(chan struct{}, 1)
 		if w.notified {
@@ -106,10 +188,22 @@ func (w *waiter) notifyLocked() {
 	}
 }
 
+// view is what a waiter sees of its queue, and what it does.
+type view struct {
+	handoff.View[*Lease]
+	yields     time.Duration // how long other processes go first
+	competes   bool          // the waiter asks the instances from now on
+	successors int           // then, how many waiters may get the lock without a round of their own
+}
+
 // look returns the waiter's view of the queue (see handoff.Queue.Look).
-func (w *waiter) look(waited bool) view {
-	q := w.lock()
-	defer w.unlock()
+func (w *waiter) look(waited bool) handoff.View[*Lease] {
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	return w.lookLocked(waited)
+}
+
+func (w *waiter) lookLocked(waited bool) handoff.View[*Lease] {
 	if waited {
 		w.notified = false
 		select {
@@ -117,251 +211,193 @@ func (w *waiter) look(waited bool) view {
 		default:
 		}
 	}
-	return q.Look(w, waited)
+	return w.queue.Look(w, waited)
 }
 
-// compete notes that the first waiter asks the instances from now on. It reports false if the
-// queue has changed since the waiter looked.
-func (w *waiter) compete(seen view) bool {
-	q := w.lock()
-	defer w.unlock()
-	return q.Compete(seen)
+// step is look, and has the waiter ask the instances if it is the first, this process has no lease
+// but perhaps one that is over, and no other process goes first.
+func (w *waiter) step(waited bool, over *Lease) (v view) {
+	q := w.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	v.View = w.lookLocked(waited)
+	if !v.First || v.Handed != nil || v.Holder != nil && v.Holder != over {
+		return v
+	}
+	// A waiter that may try only once doesn't wait.
+	if q.Yields() && w.c.terms.MaxTries != 1 { // else without a look at the clocks
+		v.yields = q.StepBack(q.now())
+	}
+	if v.competes = v.yields <= 0 && q.Compete(v.View); v.competes && w.reserves {
+		v.successors = q.Successors(q.now())
+	}
+	return v
 }
 
 // decline takes back the lease that the waiter was handed.
 func (w *waiter) decline() {
-	q := w.lock()
-	defer w.unlock()
-	q.Decline()
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	w.queue.Decline()
 }
 
-// leave removes the waiter, and gives up its position if no other waiter uses it. It returns the
-// lease that the waiter was handed.
-func (w *waiter) leave(won bool) (handed *Lease) {
-	q := w.lock()
-	defer w.unlock()
-	wake, handed, withdraw := q.Leave(w, won)
+// leave removes the waiter, and gives up its position if no other waiter uses it. It has a lease if
+// that isn't nil, by a round if fresh. leave returns the lease that the waiter was handed.
+func (w *waiter) leave(lease *Lease, fresh bool) (handed *Lease) {
+	q := w.queue
+	var now time.Duration
+	if fresh {
+		now = q.now()
+		q.all.held(lease, q.key, now)
+	}
+	q.mu.Lock()
+	defer q.unlock()
+	if fresh {
+		q.heldLocked(lease, now)
+	}
+	wake, handed, withdraw := q.Leave(w, lease != nil)
 	wake.notifyLocked()
-	w.c.dequeue(w.key, withdraw) // under the lock: the next waiter here may take the same position
-	w.queues.dropLocked(w.key, q)
+	w.c.dequeue(q.key, withdraw) // under the lock: the next waiter here may take the same position
 	return handed
 }
 
-// held notes that this process won a round, so that its waiters need not ask the instances.
-func (l *waitQueues) held(lease *Lease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.c.reader.Now().Mono
+// held notes that this process won a round, so that its waiters need not ask the instances. The queue
+// for the key but, if that isn't empty, learns it elsewhere.
+func (w *waitQueues) held(lease *Lease, but string, now time.Duration) {
 	for key := range lease.state.each() {
-		q := l.queueLocked(key)
-		q.Acquired(lease, lease.token, now)
-		q.lost = nil
+		if key != but {
+			q := w.lock(key)
+			q.heldLocked(lease, now)
+			q.mu.Unlock()
+		}
 	}
 }
 
-// successors is how many waiters may get the lock without a round of their own if the first
-// waiter wins it now.
-func (w *waiter) successors() int {
-	q := w.lock()
-	defer w.unlock()
-	return q.Successors(w.queues.c.reader.Now().Mono)
+func (q *queue) heldLocked(lease *Lease, now time.Duration) {
+	q.Acquired(lease, lease.token, now)
+	q.lost = nil
 }
 
-// handOff hands the lease, which its holder has ended, to the first waiter. It reports false if
-// that waiter doesn't wait for it, the lease is not fit for it, or this process's turns are over.
-func (l *waitQueues) handOff(lease *Lease) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queueOf(lease.state.key, lease)
+// handOver hands the lease, which its holder has ended, to the first waiter. It reports false if
+// that waiter doesn't wait for it, the lease is not fit for it, or this process's turns are over;
+// wanted then says that a goroutine of this process waits for it, or another process may.
+func (w *waitQueues) handOver(lease *Lease) (handed, wanted bool) {
+	q := w.lockOf(lease.state.key, lease)
+	if q == nil {
+		return false, false
+	}
+	defer q.mu.Unlock()
 	//guard:several-not-handed-over  a lease on several keys isn't handed to a waiter for one of them
-	if q == nil || lease.state.several() {
-		return false
+	if lease.state.several() {
+		return false, false
 	}
 	next, ok := q.Next(lease.brief())
 	//guard:several-not-handed-one  a waiter for several keys isn't handed the lease of one of them
-	if !ok || next.several {
-		return false
+	if ok && !next.several {
+		if to := lease.successor(next.c, next.ctx); to != nil {
+			q.HandOver(to).notifyLocked()
+			return true, false
+		}
 	}
-	passed := lease.pass(next.c, next.ctx)
-	if passed == nil {
-		return false
-	}
-	q.HandOver(passed).notifyLocked()
-	return true
+	return false, q.Waiting() > 0 || q.Contested(q.timeIfNeeded())
 }
 
 // endTurn notes that a lease is released while processes poll. If that was the last of this
 // process's turns, the process steps back.
-func (l *waitQueues) endTurn(lease *Lease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (w *waitQueues) endTurn(lease *Lease) {
 	for key := range lease.state.each() {
-		if q := l.queueOf(key, lease); q != nil && q.EndTurn(lease.brief()) {
-			q.Yield(l.c.reader.Now().Mono)
+		if q := w.lockOf(key, lease); q != nil {
+			if q.EndTurn(lease.brief()) {
+				q.Yield(q.now())
+			}
+			q.mu.Unlock()
 		}
 	}
 }
 
 // freed notes that the lease is over, and notifies the first waiter for each of its keys.
-func (l *waitQueues) freed(lease *Lease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (w *waitQueues) freed(lease *Lease) {
 	for key := range lease.state.each() {
-		if q := l.queueOf(key, lease); q != nil {
+		if q := w.lockOf(key, lease); q != nil {
 			q.Freed().notifyLocked()
-			l.dropLocked(key, q)
+			q.unlock()
 		}
 	}
 }
 
-// waiting is how many goroutines of this process wait for the key.
-func (l *waitQueues) waiting(key string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if q := l.queues[key]; q != nil {
-		return q.Waiting()
+// present is the number of goroutines of this process that wait for the key, and the lease that this
+// process has on it.
+func (w *waitQueues) present(key string) (waiting int, holder *Lease) {
+	q := w.lockExisting(key)
+	if q == nil {
+		return 0, nil
 	}
-	return 0
-}
-
-// busy reports whether a goroutine of this process holds the key or waits for it.
-func (l *waitQueues) busy(key string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queues[key]
-	return q != nil && (q.Holder() != nil || q.Waiting() > 0)
-}
-
-// holder is the lease of this process on the key, nil if there is none.
-func (l *waitQueues) holder(key string) *Lease {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if q := l.queues[key]; q != nil {
-		return q.Holder()
-	}
-	return nil
-}
-
-// wanted reports whether a goroutine of this process waits for the lease, or another process
-// may wait for it.
-func (l *waitQueues) wanted(lease *Lease) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q := l.queueOf(lease.state.key, lease)
-	return q != nil && (q.Waiting() > 0 || q.Contested(l.nowFor(q)))
+	defer q.mu.Unlock()
+	return q.Waiting(), q.Holder()
 }
 
 // letIn notes that a release notified another process.
-func (l *waitQueues) letIn(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queueLocked(key).LetIn(l.c.reader.Now().Mono)
-}
-
-// yields is how long the waiter lets other processes go first.
-func (w *waiter) yields() time.Duration {
-	q := w.lock()
-	defer w.unlock()
-	if !q.Yields() {
-		return 0 // without a look at the clocks
-	}
-	return q.StepBack(w.queues.c.reader.Now().Mono)
+func (w *waitQueues) letIn(key string) {
+	q := w.lock(key)
+	defer q.mu.Unlock()
+	q.LetIn(q.now())
 }
 
 // refused notes a lost round.
 func (w *waiter) refused(err *RoundError) {
-	q := w.lock()
-	defer w.unlock()
 	if errors.Is(err.Verdict, ErrInterrupted) {
 		return // it is about this caller's context, and says nothing to others
 	}
+	q := w.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.lost = err
 	if errors.Is(err.Verdict, ErrTaken) {
-		q.Taken(w.queues.c.reader.Now().Mono)
+		q.Taken(q.now())
 	}
 }
 
 // lastLost is the last round that was lost in this queue, nil if one was won since.
 func (w *waiter) lastLost() *RoundError {
-	q := w.lock()
-	defer w.unlock()
-	return q.lost
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	return w.queue.lost
+}
+
+// subscribe is handoff.Queue.Subscribe.
+func (w *waiter) subscribe(instance int) position {
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	return w.queue.Subscribe(instance)
 }
 
 // setPosition sets this process's position, and returns the one that it had at another instance.
 func (w *waiter) setPosition(p position) (before position) {
-	q := w.lock()
-	defer w.unlock()
-	return q.SetPosition(p, w.queues.c.reader.Now().Mono)
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	return w.queue.SetPosition(p, w.queue.now())
 }
 
 // notified takes in a notification at an address. If no goroutine here waits for the key, the process
 // gives up its position, which has the next one notified.
-func (l *waitQueues) notified(key string, instance int, address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if q := l.queues[key]; q != nil {
-		if wake, ok := q.Notify(instance); ok {
-			wake.notifyLocked()
-			return
-		}
+func (w *waitQueues) notified(key string, instance int, address string) {
+	q := w.lock(key)
+	defer q.unlock()
+	if wake, ok := q.Notify(instance); ok {
+		wake.notifyLocked()
+		return
 	}
-	l.c.subscriptions[instance].dequeue(key, address) // under the lock, see there
+	w.c.subscriptions[instance].dequeue(key, address) // under the lock, see there
 }
 
 // changed notifies the waiters that use the subscription at an instance: it was opened, with
 // that address, or lost together with their positions.
-func (l *waitQueues) changed(instance int, address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, q := range l.queues {
+func (w *waitQueues) changed(instance int, address string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, q := range w.queues {
+		q.mu.Lock()
 		q.Changed(instance, address).notifyLocked()
-	}
-}
-
-// nowFor is the time for the queue.
-func (l *waitQueues) nowFor(q *queue) time.Duration {
-	if !q.Timed() {
-		return 0
-	}
-	return l.c.reader.Now().Mono
-}
-
-// queueOf is the queue for a key of a lease that is this process's last on it, else nil.
-func (l *waitQueues) queueOf(key string, lease *Lease) *queue {
-	if q := l.queues[key]; q != nil && q.Holder() == lease {
-		return q
-	}
-	return nil
-}
-
-func (l *waitQueues) queueLocked(key string) *queue {
-	q := l.queues[key]
-	if q == nil {
-		if len(l.queues) >= l.sweepAt {
-			l.sweepLocked()
-			l.sweepAt = max(sweepLeast, 2*len(l.queues))
-		}
-		q = &queue{Queue: handoff.New[*waiter, *Lease](&l.rules)}
-		l.queues[key] = q
-	}
-	return q
-}
-
-// dropLocked removes a queue that is not used any more.
-func (l *waitQueues) dropLocked(key string, q *queue) {
-	if q.Waiting() == 0 && q.Holder() == nil && q.Settled(l.nowFor(q)) {
-		delete(l.queues, key)
-	}
-}
-
-// sweepLocked removes queues that nothing else would ever remove: those of leases that expired
-// without a release, and those kept for other processes that were let in and didn't come.
-func (l *waitQueues) sweepLocked() {
-	now := l.c.reader.Now().Mono
-	for key, q := range l.queues {
-		if holder := q.Holder(); q.Waiting() == 0 && (holder == nil || holder.leftNow() <= 0) && q.Settled(now) {
-			delete(l.queues, key)
-		}
+		q.mu.Unlock()
 	}
 }

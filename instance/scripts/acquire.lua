@@ -93,26 +93,27 @@ local function tokenof(from, to, start)
   return token, wanted > 0 and max(0, math.min(wanted, clock - token)) or 0
 end
 
--- raise raises a lock's counter to a token, and writes the text if it changes. It returns an
--- error, or nothing.
+-- raise raises a lock's counter to a token, and writes both keys anew if the text changes. It
+-- returns an error, or nothing.
 local function raise(i, token)
   --guard:known-run-stays  a client that doesn't know the run keeps the run that others wrote
   local written = run == '' and text .. known[i] or text -- text ends where the run goes
-  local done
-  if usual[i] and written == texts[i] then
-    --guard:counter-rises  each grant raises the counter to its token
-    local by = token - counters[i]
-    done = by == 1 and pcall('INCR', KEYS[locks + i]) or pcall('INCRBY', KEYS[locks + i], string.format('%.0f', by))
-    if done == token then return end
-    if string.find(done.err, 'not an integer', 1, true) then done = redis.error_reply('REDLOCKCOUNTER the counter is not a token') end
-  else
+  local from, done = counters[i], nil
+  if not usual[i] or written ~= texts[i] then
     -- The counter first: the text vouches for it.
-    --guard:counter-is-written  the counter keeps the token that was granted
+    from = token - 1
     --guard:counter-lives-on  every grant gives its counter the whole time to live again
-    done = pcall('SET', KEYS[locks + i], string.format('%.0f', token), 'PX', 6 * quarter)
-    if not done.err then done = pcall('SET', KEYS[2 * locks + i], written, 'PX', 6 * quarter) end
+    done = pcall('SET', KEYS[locks + i], string.format('%.0f', from), 'PX', 6 * quarter)
+    if done.err then return done end
+    done = pcall('SET', KEYS[2 * locks + i], written, 'PX', 6 * quarter)
+    if done.err then return done end
   end
-  if done.err then return done end
+  --guard:counter-rises  each grant raises the counter to its token
+  local by = token - from
+  done = by == 1 and pcall('INCR', KEYS[locks + i]) or pcall('INCRBY', KEYS[locks + i], string.format('%.0f', by))
+  if done == token then return end
+  if string.find(done.err, 'not an integer', 1, true) then return redis.error_reply('REDLOCKCOUNTER the counter is not a token') end
+  return done
 end
 
 -- acquire returns a request's element.

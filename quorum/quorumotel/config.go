@@ -87,10 +87,6 @@ type Config struct {
 	// Attributes are put on everything, for instance to tell several Coordinators
 	// of one process apart: few values. Default: none.
 	Attributes []attribute.KeyValue
-
-	// KeyOnMetrics puts the lock's key (redlock.key) on the metrics of rounds and
-	// leases. Each key then has its own time series: for few and fixed keys only.
-	KeyOnMetrics bool
 }
 
 // New gives hooks that measure and trace. What several Coordinators count is added up unless

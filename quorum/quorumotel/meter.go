@@ -15,8 +15,7 @@ import (
 
 // meter keeps the metrics.
 type meter struct {
-	base    []attribute.KeyValue // on everything; never appended to in place
-	withKey bool
+	base []attribute.KeyValue // on everything; never appended to in place
 
 	rounds, votes, waits, quarantines, jumps, unprotected, cannotNotify, released, lost metric.Int64Counter
 	roundDuration, voteDuration, waitDuration, hold                                     metric.Float64Histogram
@@ -35,7 +34,7 @@ var (
 )
 
 func newMeter(cfg Config) (*meter, error) {
-	m := &meter{base: slices.Clip(slices.Clone(cfg.Attributes)), withKey: cfg.KeyOnMetrics}
+	m := &meter{base: slices.Clip(slices.Clone(cfg.Attributes))}
 	in := cfg.MeterProvider.Meter(scope)
 	var errs []error
 	counter := func(name, unit, text string) metric.Int64Counter {
@@ -67,13 +66,15 @@ func newMeter(cfg Config) (*meter, error) {
 	if err := errors.Join(append(errs, waiters, tries)...); err != nil {
 		return nil, fmt.Errorf("quorumotel: making the instruments: %w", err)
 	}
+	// From the start, so that this series counts the processes: see docs/running.md.
+	m.waiters.Add(context.Background(), 0, m.attrs())
 	return m, nil
 }
 
 func (m *meter) hooks() quorum.Hooks {
 	return quorum.Hooks{
 		RoundDecided: m.roundDecided,
-		WaitStarted:  func(ctx context.Context, e quorum.WaitStart) { m.countWaiters(ctx, e.Key, 1) },
+		WaitStarted:  func(ctx context.Context, _ quorum.WaitStart) { m.waiters.Add(ctx, 1, m.attrs()) },
 		WaitEnded:    m.waitEnded,
 		Released:     m.leaseReleased,
 		Lost:         m.leaseLost,
@@ -89,16 +90,8 @@ func (m *meter) attrs(more ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(append(m.base, more...)...))
 }
 
-// keyed is attrs with the lock's key where that is wanted.
-func (m *meter) keyed(key string, more ...attribute.KeyValue) metric.MeasurementOption {
-	if m.withKey {
-		more = append(more, lockKey(key))
-	}
-	return m.attrs(more...)
-}
-
 func (m *meter) roundDecided(ctx context.Context, e quorum.RoundEnd) {
-	attrs := m.keyed(e.Key, roundResult(e.Err).attrs(operation(e.Op))...)
+	attrs := m.attrs(roundResult(e.Err).attrs(operation(e.Op))...)
 	m.rounds.Add(ctx, 1, attrs)
 	m.roundDuration.Record(ctx, e.Took.Seconds(), attrs)
 	for _, b := range e.Ballots {
@@ -111,14 +104,9 @@ func (m *meter) roundDecided(ctx context.Context, e quorum.RoundEnd) {
 	}
 }
 
-// countWaiters has the same attributes at the start and at the end, so that the count comes back to 0.
-func (m *meter) countWaiters(ctx context.Context, key string, by int64) {
-	m.waiters.Add(ctx, by, m.keyed(key))
-}
-
 func (m *meter) waitEnded(ctx context.Context, e quorum.WaitEnd) {
-	m.countWaiters(ctx, e.Key, -1)
-	attrs := m.keyed(e.Key, waitResult(e.Err).attrs(holder(e))...)
+	m.waiters.Add(ctx, -1, m.attrs())
+	attrs := m.attrs(waitResult(e.Err).attrs(holder(e))...)
 	m.waits.Add(ctx, 1, attrs)
 	m.waitDuration.Record(ctx, e.Waited.Seconds(), attrs)
 	m.waitTries.Record(ctx, int64(e.Tries), attrs)
@@ -129,17 +117,17 @@ func (m *meter) leaseReleased(ctx context.Context, e quorum.LeaseEvent) {
 	if e.Err != nil && !errors.Is(e.Err, quorum.ErrHandedOff) {
 		how.errorType = nameOf(verdictOf(e.Err), verdicts)
 	}
-	m.released.Add(ctx, 1, m.keyed(e.Key, how.attrs()...))
+	m.released.Add(ctx, 1, m.attrs(how.attrs()...))
 	// The hold of a lease that ended before its release was measured when it was lost.
 	if e.Validity > 0 {
-		m.hold.Record(ctx, e.Held.Seconds(), m.keyed(e.Key, result{outcome: "released"}.attrs()...))
+		m.hold.Record(ctx, e.Held.Seconds(), m.attrs(result{outcome: "released"}.attrs()...))
 	}
 }
 
 func (m *meter) leaseLost(e quorum.LeaseEvent) {
 	ctx := context.Background()
-	m.lost.Add(ctx, 1, m.keyed(e.Key, result{errorType: nameOf(verdictOf(e.Err), verdicts)}.attrs()...))
-	m.hold.Record(ctx, e.Held.Seconds(), m.keyed(e.Key, result{outcome: "lost"}.attrs()...))
+	m.lost.Add(ctx, 1, m.attrs(result{errorType: nameOf(verdictOf(e.Err), verdicts)}.attrs()...))
+	m.hold.Record(ctx, e.Held.Seconds(), m.attrs(result{outcome: "lost"}.attrs()...))
 }
 
 func (m *meter) quarantined(e quorum.QuarantineEvent) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -306,29 +305,14 @@ func TestInstruments(t *testing.T) {
 	}, got)
 }
 
-func TestKeyIsOnMetricsOnlyWhereWanted(t *testing.T) {
-	keyed := func(o *observed) (with, without []string) {
-		for name := range o.metrics() {
-			for attrs := range o.series(name) {
-				if strings.Contains(attrs, "redlock.key=secret-key") {
-					with = append(with, name)
-				} else {
-					without = append(without, name)
-				}
-			}
-		}
-		return with, without
-	}
+// Each key would have its own time series: it is on spans only.
+func TestKeyIsOnNoMetric(t *testing.T) {
 	o := observe(t)
 	tellAll(t.Context(), o.hooks)
-	with, _ := keyed(o)
-	assert.Empty(t, with)
-
-	o = observe(t, func(cfg *quorumotel.Config) { cfg.KeyOnMetrics = true })
-	tellAll(t.Context(), o.hooks)
-	_, without := keyed(o)
-	for _, name := range without {
-		assert.True(t, strings.HasPrefix(name, "redlock.instance."), name)
+	for name := range o.metrics() {
+		for attrs := range o.series(name) {
+			assert.NotContains(t, attrs, "secret-key", name)
+		}
 	}
 }
 

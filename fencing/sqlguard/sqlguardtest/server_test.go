@@ -59,10 +59,11 @@ var postgres = &server{
 var mariadb = &server{
 	name: "MariaDB", user: "mysql", env: "REDLOCK_REQUIRE_MARIADB", programs: mariaPrograms,
 	setup: func(s *server) []string {
-		return []string{"--no-defaults", "--datadir=" + s.file("data"), "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
+		return []string{"--no-defaults", "--datadir=" + s.file("data"), "--tmpdir=" + s.file(""), "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
 	},
 	run: func(s *server) []string {
-		return []string{"--no-defaults", "--datadir=" + s.file("data"), "--socket=" + s.file("s"), "--skip-networking", "--skip-log-bin",
+		// A server that starts deletes all files in its directory for temporary tables, also another one's.
+		return []string{"--no-defaults", "--datadir=" + s.file("data"), "--tmpdir=" + s.file(""), "--socket=" + s.file("s"), "--skip-networking", "--skip-log-bin",
 			"--pid-file=" + s.file("pid"), "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"}
 	},
 	ping: func(s *server) error {

@@ -152,7 +152,7 @@ func cannotRun(name string, err error) error {
 	if errors.Is(err, syscall.ENOEXEC) {
 		fix = "; a script needs a first line such as #!/bin/sh, or its interpreter before it: -- sh " + shown(name)
 	}
-	return exitError{code, fmt.Errorf("can't run %s: %w%s", shown(name), err, fix)}
+	return exitError{code, fmt.Errorf("can't run %s: %w%s", shown(name), innermost(err), fix)}
 }
 
 // periods are how long before the lease's end the command gets SIGTERM, and how long before it gets

@@ -158,15 +158,31 @@ func isHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "-
 
 // shown is an argument in an error, unless it may have a password in it.
 func shown(arg string) string {
-	if strings.Contains(arg, "://") || strings.Contains(arg, "@") {
+	if isURL(arg) || strings.Contains(arg, "@") {
 		return "a URL"
 	}
 	return fmt.Sprintf("%q", arg)
 }
 
+// isURL reports whether a text is a URL, which may lack its slashes.
+func isURL(text string) bool {
+	return strings.Contains(text, "://") || strings.HasPrefix(text, "redis:") || strings.HasPrefix(text, "rediss:")
+}
+
+// innermost is what err comes from, without the names of files around it, which may be URLs.
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
 // withoutSecrets is an error of package flag without values that may be URLs.
 func withoutSecrets(text string) string {
-	if strings.Contains(text, "://") || strings.Contains(text, "@") {
+	if isURL(text) || strings.Contains(text, "@") {
 		return "a flag has a value that it can't have"
 	}
 	return text

@@ -247,8 +247,11 @@ func TestBadUsage(t *testing.T) {
 		"raise MaxTTL in all clients, or give -fixed-add": "lock -servers redis://a -ttl 30s k -- true",
 		"Quorum is 1, want 2 to 3":                        "verify -servers redis://a,redis://b,redis://c -quorum 1",
 		`-set is "prod@new"; want a name, @ and a whole`:  "verify -servers redis://a -set prod@new",
-		"-ca: open /nowhere":                              "verify -servers rediss://a -ca /nowhere",
-		"-ca: /dev/null has no certificate":               "verify -servers rediss://a -ca /dev/null",
+		"-ca: open \"/nowhere\": no such file":            "verify -servers rediss://a -ca /nowhere",
+		"-ca: open a URL: no such file":                   "verify -servers rediss://a -ca redis://:" + password + "@a",
+		"-ca: \"/dev/null\" has no certificate":           "verify -servers rediss://a -ca /dev/null",
+		"-set is a URL; want a name, @":                   "verify -servers redis://a -set redis://:" + password + "@1",
+		"; give servers by -servers":                      "verify rediss:" + password,
 		"-value has 3 characters, want 8":                 "release -servers redis://a -value abc k",
 	} {
 		t.Run(says, func(t *testing.T) {
@@ -328,6 +331,8 @@ func TestLock(t *testing.T) {
 
 	sh(`kill -KILL $$`).expect(exitSignal + int(syscall.SIGKILL))
 	w.run("lock", "k", "--", "no-such-command").expect(exitNotFound, `can't run "no-such-command"`)
+	url := w.run("lock", "k", "--", "redis://:"+password+"@a").expect(exitNotFound, "can't run a URL: no such file")
+	assert.NotContains(t, url.stderr, password)
 	w.run("lock", "k", "--", "/").expect(exitCannot)
 	script := filepath.Join(t.TempDir(), "report")
 	require.NoError(t, os.WriteFile(script, []byte("echo ran\n"), 0o700)) //nolint:gosec // it is to be run

@@ -167,17 +167,20 @@ func (c *client) close() {
 func readCA(path string) (*tls.Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, badUsage("-ca: %w", err)
+		return nil, badUsage("-ca: open %s: %w", shown(path), innermost(err))
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, badUsage("-ca: %s has no certificate in PEM form", path)
+		return nil, badUsage("-ca: %s has no certificate in PEM form", shown(path))
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
 // parseSet reads NAME@VERSION, of which either may be missing.
 func parseSet(text string) (set quorum.Set, err error) {
+	if isURL(text) {
+		return set, badUsage("-set is a URL; want a name, @ and a whole number, as in prod@7")
+	}
 	name, version, found := strings.Cut(text, "@")
 	set.Name = name
 	if found {

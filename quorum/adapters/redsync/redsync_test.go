@@ -174,22 +174,6 @@ func TestMutexExtend(t *testing.T) {
 	})
 }
 
-// An extension puts the lock back where it is missing.
-func TestExtendRestores(t *testing.T) {
-	play(t, func(w *world) {
-		mutex := w.process().NewMutex("k")
-		require.NoError(t, mutex.Lock())
-		w.servers[0].Delete("k")
-		ok, err := mutex.Extend()
-		require.NoError(t, err)
-		require.True(t, ok)
-		synctest.Wait()
-		require.Equal(t, 5, w.countHeld(mutex))
-		_, err = mutex.Unlock()
-		require.NoError(t, err)
-	})
-}
-
 func TestExpired(t *testing.T) {
 	play(t, func(w *world) {
 		mutex := w.process().NewMutex("test-mutex-extend", redsync.WithExpiry(500*ms))
@@ -380,36 +364,6 @@ func TestSharedMutexAtRandom(t *testing.T) {
 				all.Go(func() { work(who, []*redsync.Mutex{other, shared}[min(who, 1)]) })
 			}
 			all.Wait()
-		})
-	}
-}
-
-func TestMutexQuorum(t *testing.T) {
-	for mask := range 1 << 5 {
-		play(t, func(w *world) {
-			free := 0
-			for i, s := range w.servers {
-				if mask&(1<<i) == 0 {
-					free++
-					continue
-				}
-				s.Put("test-mutex-partial", "foobar", wire.NoExpiry)
-			}
-			mutex := w.process().NewMutex("test-mutex-partial", redsync.WithTries(1))
-			err := mutex.Lock()
-			if free >= 3 {
-				require.NoError(t, err)
-				synctest.Wait() // for the votes after the decision
-				require.Equal(t, free, w.countHeld(mutex))
-				_, err = mutex.Unlock()
-				require.NoError(t, err)
-				return
-			}
-			var taken *redsync.ErrTaken
-			require.ErrorAs(t, err, &taken)
-			for _, node := range taken.Nodes {
-				require.NotZero(t, mask&(1<<node))
-			}
 		})
 	}
 }

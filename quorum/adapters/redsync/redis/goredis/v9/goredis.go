@@ -15,7 +15,8 @@ import (
 // NewPool makes a pool of a client of one master, with the default instance.Config. The client
 // itself is not used, because its options suit a cache: it tries commands again, and it may wait
 // beyond a context's end. The pool makes a client of its own with the same options, hardened by
-// instance.Harden, and leaves the given one alone.
+// instance.Harden, and leaves the given one alone. A DialTimeout of 5 s, which is go-redis's default,
+// becomes instance.Harden's.
 //
 // Clients of a cluster, a ring or a failover (Sentinel) are refused by redsync.New: each of their
 // servers is a pool.
@@ -31,13 +32,7 @@ func (p pool) Open() (wire.Instance, func() error, error) {
 		_, err := instance.New(p.delegate, instance.Config{}) // says what is wrong with it
 		return nil, nil, err
 	}
-	opt := *from.Options()
-	if hasOwnDialer(from) {
-		// Harden makes one: go-redis's has the timeouts of the given client, and its TLS handshakes
-		// ignore contexts.
-		opt.Dialer = nil
-	}
-	hard := client.NewClient(instance.Harden(&opt))
+	hard := client.NewClient(instance.Harden(withoutDefaults(from)))
 	server, err := instance.New(hard, instance.Config{})
 	if err != nil {
 		_ = hard.Close()
@@ -53,11 +48,19 @@ func (p pool) Open() (wire.Instance, func() error, error) {
 	}, nil
 }
 
-// hasOwnDialer reports whether a client's dialer is go-redis's. NewClient sets it, so an option that
-// was not set looks like one that was.
-func hasOwnDialer(c *client.Client) bool {
+// withoutDefaults is the options of a client without go-redis's dialer and DialTimeout, for which
+// Harden has others. NewClient sets them, so an option that was not set looks like one that was.
+// That dialer has the timeouts of the given client, and its TLS handshakes ignore contexts. That
+// timeout is part of ConnLife, which bounds every expiry.
+func withoutDefaults(c *client.Client) *client.Options {
 	usual := client.NewClient(&client.Options{})
 	defer usual.Close() //nolint:errcheck // it has no connection
-	code := func(dialer any) uintptr { return reflect.ValueOf(dialer).Pointer() }
-	return code(c.Options().Dialer) == code(usual.Options().Dialer)
+	opt, code := *c.Options(), func(dialer any) uintptr { return reflect.ValueOf(dialer).Pointer() }
+	if code(opt.Dialer) == code(usual.Options().Dialer) {
+		opt.Dialer = nil
+	}
+	if opt.DialTimeout == usual.Options().DialTimeout {
+		opt.DialTimeout = 0
+	}
+	return &opt
 }

@@ -8,57 +8,15 @@ import (
 	"time"
 
 	client "github.com/redis/go-redis/v9"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/instance"
-	"github.com/redquorum/redlock/instance/embedded"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/adapters/redsync"
 	goredis "github.com/redquorum/redlock/quorum/adapters/redsync/redis/goredis/v9"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// A program that was written for redsync, with its own clients, whose options are go-redis's
-// defaults.
-func TestProgramOfRedsync(t *testing.T) {
-	cluster, err := embedded.Start(3)
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, cluster.Close()) }()
-	var servers []wire.Instance
-	for _, url := range cluster.URLs() {
-		opt, err := client.ParseURL(url)
-		require.NoError(t, err)
-		c := client.NewClient(opt)
-		defer func() { assert.NoError(t, c.Close()) }()
-		server, closing, err := goredis.NewPool(c).Open()
-		require.NoError(t, err)
-		defer func() { assert.NoError(t, closing()) }()
-		servers = append(servers, server)
-	}
-	locks, err := quorum.New(quorum.Config{InstanceTimeout: 2 * time.Second}, servers...) // the machine may be busy
-	require.NoError(t, err)
-	rs := redsync.On(locks)
-	require.NoError(t, rs.Coordinator().Trust(t.Context())) // they have just been started
-
-	mutex := rs.NewMutex("test-redsync")
-	require.NoError(t, mutex.Lock())
-	var taken *redsync.ErrTaken
-	require.ErrorAs(t, rs.NewMutex("test-redsync").TryLock(), &taken)
-	ok, err := mutex.Extend()
-	require.NoError(t, err)
-	require.True(t, ok)
-	ok, err = mutex.Valid()
-	require.NoError(t, err)
-	require.True(t, ok)
-	ok, err = mutex.Unlock()
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.NoError(t, locks.Close(t.Context()))
-}
 
 // A client that stands for several servers is no pool.
 func TestOtherClients(t *testing.T) {
@@ -104,6 +62,19 @@ func TestClientsOptions(t *testing.T) {
 	}
 	require.Equal(t, "127.0.0.1:1", <-dialed)
 	require.Empty(t, dialed)
+}
+
+// The timeout for dialing counts for how long an expiry may be, see redsync.WithExpiry. go-redis's
+// default would take three seconds more than an instance's.
+func TestDialTimeout(t *testing.T) {
+	for given, life := range map[time.Duration]time.Duration{0: 7 * time.Second, 3 * time.Second: 8 * time.Second} {
+		c := client.NewClient(&client.Options{Addr: "127.0.0.1:1", DialTimeout: given})
+		server, closing, err := goredis.NewPool(c).Open()
+		require.NoError(t, err)
+		require.Equal(t, life, server.(*instance.Redis).ConnLife())
+		require.NoError(t, closing())
+		require.NoError(t, c.Close())
+	}
 }
 
 // A server that accepts connections and says nothing: the context ends the TLS handshake, though the

@@ -36,8 +36,8 @@ const passShare = 10
 const briefTurns = 64
 
 // reserves reports whether rounds reserve tokens for local successors.
-func (c *core) reserves() bool {
-	return c.cfg.Cohorts == On && c.cfg.Fencing == On && !c.queues.polls()
+func (w *wait) reserves() bool {
+	return w.c.cfg.Cohorts == On && w.c.cfg.Fencing == On && !w.c.queues.polls() && !w.all.several()
 }
 
 // draw takes one of the tokens that the round reserved.

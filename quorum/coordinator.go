@@ -38,7 +38,7 @@ type core struct {
 	reader        *drift.Reader
 	random        *random
 	background    *background
-	queues        *waitQueues
+	queues        *queues
 	subscriptions []*subscription // per instance; nil if it cannot notify
 	admission     *admission
 	keeper        *keeper
@@ -119,7 +119,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		c.members, c.subscriptions = append(c.members, m), append(c.subscriptions, c.newSubscription(m))
 	}
 	c.order = c.inOrder("") // all of them: none has been asked yet
-	c.queues = newWaitQueues(c)
+	c.queues = newQueues(c)
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
 

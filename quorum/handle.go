@@ -285,7 +285,8 @@ func (h Handle) Text() (string, error) {
 	}.write()
 }
 
-// ParseHandle reads what Handle.Text wrote, and accepts nothing else. Errors are ErrConfig.
+// ParseHandle reads what Handle.Text wrote, perhaps with other spaces, and accepts nothing else. Errors
+// are ErrConfig.
 func ParseHandle(text string) (Handle, error) {
 	f, err := readHandleText(text)
 	if err != nil {

@@ -3,9 +3,7 @@ package quorum
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 	"unicode"
@@ -35,12 +33,12 @@ type handleText struct {
 }
 
 // write writes the text. The error Is ErrConfig, see validHandleKey.
-func (f handleText) write() (string, error) {
-	if err := validHandleKey(f.Key); err != nil {
+func (t handleText) write() (string, error) {
+	if err := validHandleKey(t.Key); err != nil {
 		return "", err
 	}
-	f.Version = handleVersion
-	text, err := json.Marshal(f)
+	t.Version = handleVersion
+	text, err := json.Marshal(t)
 	if err != nil {
 		return "", fmt.Errorf("%w: the handle can't be written: %w", ErrConfig, err)
 	}
@@ -59,74 +57,26 @@ func validHandleKey(key string) error {
 	return nil
 }
 
-// readHandleText reads what write wrote, and accepts nothing else: no unknown field, no missing field,
-// none twice or in other letters, nothing after the end. The error Is ErrConfig. The fields
-// have yet to be validated.
-func readHandleText(text string) (handleText, error) {
+// readHandleText reads what write wrote, perhaps with other spaces, and accepts nothing else: no
+// unknown field, no missing field, none twice or in other letters, nothing after the end. The error Is
+// ErrConfig, and quotes nothing, because it could be the secret. The fields have yet to be validated.
+func readHandleText(text string) (t handleText, err error) {
 	if len(text) > maxHandleText {
 		return handleText{}, fmt.Errorf("%w: the handle has %d bytes, at most %d are possible", ErrConfig, len(text), maxHandleText)
 	}
-	fields, err := objectFields(text)
-	if err != nil {
-		return handleText{}, fmt.Errorf("%w: the handle can't be read: %w", ErrConfig, err)
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(text)) != nil || json.Unmarshal(compact.Bytes(), &t) != nil {
+		return handleText{}, fmt.Errorf("%w: the handle can't be read: it is cut off, or is no JSON object with its fields", ErrConfig)
 	}
-	var f handleText
-	for _, field := range []struct {
-		name string
-		to   any
-	}{
-		{"redlock_handle", &f.Version}, {"key", &f.Key}, {"value", &f.Value}, {"token", &f.Token}, {"ttl_ns", &f.TTL},
-		{"deadline", &f.Deadline}, {"set", &f.Set}, {"max_life_ns", &f.MaxLife}, {"lived_ns", &f.Lived}, {"sent", &f.Sent},
-	} {
-		raw, found := fields[field.name]
-		if !found || string(raw) == "null" {
-			return handleText{}, fmt.Errorf("%w: the handle has no %s", ErrConfig, field.name)
-		}
-		if err := json.Unmarshal(raw, field.to); err != nil {
-			return handleText{}, fmt.Errorf("%w: the handle's %s can't be read", ErrConfig, field.name) // not the error, which may quote a secret
-		}
-		if field.name == "redlock_handle" && f.Version != handleVersion {
-			return handleText{}, fmt.Errorf("%w: the handle has version %d, this library reads %d; use the same library in both processes", ErrConfig, f.Version, handleVersion)
-		}
-		delete(fields, field.name)
+	if t.Version != handleVersion {
+		return handleText{}, fmt.Errorf("%w: the handle has version %d, this library reads %d; use the same library in both processes", ErrConfig, t.Version, handleVersion)
 	}
-	if err := validHandleKey(f.Key); err != nil {
+	if err := validHandleKey(t.Key); err != nil {
 		return handleText{}, err
 	}
-	for name := range fields {
-		return handleText{}, fmt.Errorf("%w: the handle has a field %.40q, which no handle has", ErrConfig, name)
+	// encoding/json takes the last of several fields of a name, in upper or lower case.
+	if again, err := t.write(); err != nil || again != compact.String() {
+		return handleText{}, fmt.Errorf("%w: the handle isn't what Handle.Text wrote: it has a field too many or too few, or in another form; send it unchanged", ErrConfig)
 	}
-	return f, nil
-}
-
-// objectFields reads a JSON object, each field once and by its exact name. encoding/json takes
-// the last of several, in upper or lower case.
-func objectFields(text string) (map[string]json.RawMessage, error) {
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
-	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
-		return nil, errors.New("it is no JSON object")
-	}
-	fields := make(map[string]json.RawMessage)
-	for decoder.More() {
-		token, err := decoder.Token()
-		name, ok := token.(string)
-		if err != nil || !ok {
-			return nil, errors.New("it is cut off or no JSON object")
-		}
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); err != nil {
-			return nil, errors.New("it is cut off or no JSON object")
-		}
-		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("it has the field %.40q twice", name)
-		}
-		fields[name] = raw
-	}
-	if end, err := decoder.Token(); err != nil || end != json.Delim('}') {
-		return nil, errors.New("it is cut off")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it has something after its end")
-	}
-	return fields, nil
+	return t, nil
 }

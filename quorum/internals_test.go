@@ -5,14 +5,14 @@ func QueuesOf(c *Coordinator) int {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()
 	c.queues.sweepLocked()
-	return len(c.queues.queues)
+	return len(c.queues.byKey)
 }
 
 // KeptQueues is the number of keys for which a Coordinator has a wait queue.
 func KeptQueues(c *Coordinator) int {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()
-	return len(c.queues.queues)
+	return len(c.queues.byKey)
 }
 
 // OrderFor is the order in which instances are asked one by one about a key.

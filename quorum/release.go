@@ -48,7 +48,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // errNoLease is the error of all calls on a nil or zero lease.
 var errNoLease = fmt.Errorf("%w: the lease is nil, or was not made by Acquire; look at the error that came instead of it", ErrConfig)
 
-// handOver hands the lease to the first waiter of this process, see waitQueues.handOver.
+// handOver hands the lease to the first waiter of this process, see queues.handOver.
 func (l *Lease) handOver() (handed, wanted bool) {
 	queues := l.state.c.queues
 	if queues.polls() {
@@ -60,7 +60,7 @@ func (l *Lease) handOver() (handed, wanted bool) {
 }
 
 // free deletes the keys. Then the first waiter of this process competes with others. wanted is as in
-// waitQueues.handOver.
+// queues.handOver.
 func (l *Lease) free(ctx context.Context, wanted bool) error {
 	queues := l.state.c.queues
 	if !wanted {

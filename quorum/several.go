@@ -197,4 +197,4 @@ func (w *wait) follow(err *RoundError) {
 
 // rests reports whether the waiter rests before it looks at its queue. A waiter for several keys
 // that has just moved to another queue, and isn't its first, waits in it.
-func (w *wait) rests() bool { return !w.all.several() || w.waiter.look(false).First }
+func (w *wait) rests() bool { return !w.all.several() || w.look(false).First }

@@ -22,9 +22,8 @@ type wait struct {
 	all          keys   // that it acquires
 	began        drift.Instant
 	ctx          context.Context // the caller's, bounded by Terms.MaxWait
-	waiter       waiter
-	instance     int           // the one with the queue that the waiter is in, if it has a subscription
-	subscription *subscription // that it uses there, nil if it uses none
+	instance     int             // the one with the queue that the waiter is in, if it has a subscription
+	subscription *subscription   // that it uses there, nil if it uses none
 	tries        int
 	notifiedTry  int           // tries when a release last notified this waiter, see wasNotified and pause
 	notifiedAt   time.Duration // and the monotonic clock
@@ -33,6 +32,10 @@ type wait struct {
 	remains      *valueState   // the last round's value, which may still be on instances
 	successors   int           // waiters here that may get the lock without a round of their own
 	fresh        bool          // a round was won
+
+	queue    *queue
+	wake     chan struct{} // made by the first call of news
+	notified bool          // since the last look; news reads it when it makes wake
 
 	here, elsewhere bool // see WaitEnd
 	part            bool // of an AcquireAny, which calls the hooks of waits itself
@@ -51,12 +54,6 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 		started(caller, WaitStart{Key: w.all.key, Also: slices.Clone(w.all.also), Waiters: waiters})
 	}
 	return w.run(caller)
-}
-
-func (w *wait) enter() (waiters int) {
-	several := w.all.several()
-	w.waiter = waiter{c: w.c, ctx: w.ctx, several: several, reserves: !several && w.c.reserves()}
-	return w.c.queues.enter(w.key, &w.waiter)
 }
 
 // errPanicked is WaitEnd.Err if a hook panicked, so that Acquire returns nothing.
@@ -142,7 +139,7 @@ func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
 			w.remains = opts.tried
 		}
 		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
-			w.waiter.refused(err)
+			w.refused(err)
 		}
 	}
 	return lease, err
@@ -165,12 +162,14 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 	var timer <-chan time.Time // for the next look that is a try
 	var over *Lease            // the holder, if it is over
 	for waited := false; ; {
-		v := w.waiter.step(waited, over)
+		v := w.step(waited, over)
 		if lease := v.Handed; lease != nil {
 			if lease.fit() {
 				return lease, opts, w.ctx.Err() == nil && !w.c.closed()
 			}
-			w.waiter.decline()
+			w.queue.mu.Lock()
+			w.queue.Decline()
+			w.queue.mu.Unlock()
 			w.c.discard(lease) // this goroutine ran too late
 			continue
 		}
@@ -217,7 +216,7 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 		case <-end:
 		case <-timer:
 			counts = true
-		case <-w.waiter.news():
+		case <-w.news():
 		case <-w.ctx.Done():
 			return nil, opts, false
 		case <-w.c.background.closing:
@@ -231,7 +230,7 @@ func (w *wait) taken(holder *Lease) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
 		err.Holder = w.c.holderHere(holder, holder.Validity())
-	} else if lost := w.waiter.lastLost(); lost != nil {
+	} else if lost := w.queue.lastLost(); lost != nil {
 		*err = *lost // what the first waiter saw
 		if lost.Holder != nil {
 			holder := *lost.Holder // the other error keeps its own
@@ -304,14 +303,14 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 		select {
 		case <-timer:
 			over = true
-		case <-w.waiter.news():
+		case <-w.news():
 		case <-w.ctx.Done():
 			return roundOptions{}, false
 		case <-w.c.background.closing:
 			return roundOptions{}, false
 		}
 		// Also at the end of the pause: a notification may have come while the waiter queued.
-		switch news := w.waiter.look(true); {
+		switch news := w.look(true); {
 		case news.Handed != nil:
 			return roundOptions{}, true // for untilDue to take
 		case news.Notified:
@@ -355,7 +354,9 @@ func (w *wait) subscribe() position {
 	if s == nil {
 		at = -1
 	}
-	return w.waiter.subscribe(at)
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	return w.queue.Subscribe(at)
 }
 
 func (w *wait) unsubscribe() {
@@ -376,11 +377,11 @@ func (w *wait) address() string {
 // enqueue asks for a position in the queue; ok is false when the wait is over.
 func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool) {
 	// Before the request is sent, because the notification may come before the answer.
-	w.c.dequeue(w.key, w.waiter.setPosition(position{Instance: w.instance, Address: address}))
+	w.c.dequeue(w.key, w.setPosition(position{Instance: w.instance, Address: address}))
 	select {
 	case answer := <-w.subscription.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield):
 		if answer != wire.Granted {
-			w.waiter.setPosition(position{})
+			w.setPosition(position{})
 		}
 		return answer == wire.Granted, answer == wire.Refused, true
 	case <-w.ctx.Done():
@@ -402,7 +403,7 @@ func (w *wait) refusedThere(last *RoundError) bool {
 // leave ends the wait, with that lease if it isn't nil. A lease that the waiter was handed and doesn't
 // take is released, and so handed to the next waiter.
 func (w *wait) leave(lease *Lease) {
-	handed := w.waiter.leave(lease, w.fresh && lease != nil)
+	handed := w.leaveQueue(lease, w.fresh && lease != nil)
 	w.unsubscribe()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
 	if handed != nil && lease == nil {

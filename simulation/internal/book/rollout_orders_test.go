@@ -23,7 +23,7 @@ func rollouts() []rollout {
 		{
 			Name: "maxttl-up", Title: "a longer MaxTTL", Cuts: 2, Stagger: 2 * longerTTL,
 			Wrong: "TTL and `MaxTTL` in one step: an old client counts the vote of a restarted server while a new client holds a longer lease",
-			Shows: 48,
+			Shows: 63,
 			Steps: []rolloutStep{before, {Title: "both at once", TTL: longerTTL, MaxTTL: longerTTL, Version: 1}},
 		},
 		{
@@ -60,7 +60,7 @@ func rollouts() []rollout {
 		{
 			Name: "replace", Title: "E of A to E replaced by F", Cuts: 2,
 			Wrong: "the list in one step: an old and a new majority need not share a server",
-			Shows: 3,
+			Shows: 8,
 			Steps: []rolloutStep{before, {Title: "A B C D F", Servers: "ABCDF", Version: 1}},
 		},
 		{
@@ -75,7 +75,7 @@ func rollouts() []rollout {
 		{
 			Name: "replace-of-three", Title: "C of A to C replaced by D", Cuts: 2,
 			Wrong: "the list in one step: an old and a new majority need not share a server",
-			Shows: 3,
+			Shows: 8,
 			Steps: []rolloutStep{{Title: "before", Servers: "ABC"}, {Title: "A B D", Servers: "ABD", Version: 1}},
 		},
 		{

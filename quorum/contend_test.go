@@ -345,9 +345,9 @@ func TestKeyOfADeadClientDoesNotDecide(t *testing.T) {
 							return fate
 						})
 					}
+					go func() { _, _ = dead.TryAcquire(f.ctx, "k") }()
 				}
 				others := slices.DeleteFunc(clients, func(c *quorum.Coordinator) bool { return c == dead })
-				go func() { _, _ = dead.TryAcquire(f.ctx, "k") }()
 				leases, errs := tryAll(others, func(c *quorum.Coordinator) (*quorum.Lease, error) { return c.TryAcquire(f.ctx, "k") })
 				winner := slices.IndexFunc(leases, func(l *quorum.Lease) bool { return l != nil })
 				require.GreaterOrEqual(t, winner, 0, "nobody got it: %v", errors.Join(errs...))

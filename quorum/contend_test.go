@@ -345,6 +345,7 @@ func TestKeyOfADeadClientDoesNotDecide(t *testing.T) {
 							return fate
 						})
 					}
+					go func() { _, _ = dead.TryAcquire(f.ctx, "k") }()
 				}
 				others := slices.DeleteFunc(clients, func(c *quorum.Coordinator) bool { return c == dead })
 				if when != "before" {

@@ -203,7 +203,9 @@ func (c *check) putter() Putter {
 func (c *check) put(name, value string, ttl time.Duration) {
 	c.t.Helper()
 	for _, key := range keysOf(c.request(wire.Look, name, "")) {
+		began := c.clock.Now()
 		c.putter().Put(key, value, ttl)
+		c.slowest = max(c.slowest, c.clock.Since(began))
 		expires := c.clock.Now().Add(c.ahead + ttl)
 		if ttl == wire.NoExpiry {
 			expires = time.Time{}

@@ -144,7 +144,7 @@ func (s *subscription) run() {
 }
 
 func (s *subscription) subscribe() (wire.Subscription, error) {
-	ctx, cancel := s.c.clock.WithTimeout(context.Background(), max(s.m.timeout, verifyTimeout))
+	ctx, cancel := s.c.clock.WithTimeout(context.Background(), max(s.m.c.cfg.InstanceTimeout, verifyTimeout))
 	defer cancel()
 	finished := make(chan struct{})
 	defer close(finished)

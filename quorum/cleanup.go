@@ -24,7 +24,6 @@ import (
 // because an instance with a full one is not asked for votes (see full).
 type cleanup struct {
 	m      *member
-	most   int           // the number of pending deletes at which it is full
 	window time.Duration // the length of a quarantine: a key that was there when the server answered has expired by then
 
 	count      atomic.Int64 // len(pending), readable without the lock
@@ -64,15 +63,15 @@ const (
 // full returns an error if so many deletes are pending that the instance should not be asked
 // for anything that may have to be deleted. The error says why the deletes fail. If the
 // instance can't delete at all, no waiting helps.
-func (c *cleanup) full() error {
-	n := c.count.Load()
+func (cl *cleanup) full() error {
+	n := cl.count.Load()
 	//guard:pending-is-bounded  an instance with too many pending deletes gets nothing new to delete
-	if n < int64(c.most) {
+	if n < int64(cl.m.c.cfg.MaxPendingDeletes) {
 		return nil
 	}
-	c.mu.Lock()
-	failure := c.failure
-	c.mu.Unlock()
+	cl.mu.Lock()
+	failure := cl.failure
+	cl.mu.Unlock()
 	if failure == nil {
 		return fmt.Errorf("%w: %d deletes are pending; wait for it, or raise Config.MaxPendingDeletes", ErrOverloaded, n)
 	}
@@ -80,66 +79,66 @@ func (c *cleanup) full() error {
 }
 
 // answered notes that the instance has just answered a request.
-func (c *cleanup) answered(now time.Duration) {
-	c.lastAnswer.Store(int64(now))
-	if c.count.Load() == 0 {
+func (cl *cleanup) answered(now time.Duration) {
+	cl.lastAnswer.Store(int64(now))
+	if cl.count.Load() == 0 {
 		return
 	}
-	c.mu.Lock()
-	silent := c.silent
-	c.mu.Unlock()
+	cl.mu.Lock()
+	silent := cl.silent
+	cl.mu.Unlock()
 	if silent {
-		c.notify()
+		cl.notify()
 	}
 }
 
-func (c *cleanup) notify() {
+func (cl *cleanup) notify() {
 	select {
-	case c.wake <- struct{}{}:
+	case cl.wake <- struct{}{}:
 	default: // it was notified already
 	}
 }
 
 // add adds the delete of a value.
-func (c *cleanup) add(v *valueState) {
-	now := c.m.reader.Now().Mono
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pending = append(c.pending, &pendingDelete{value: v, due: now + repeatMin, pause: repeatMin})
-	c.count.Store(int64(len(c.pending)))
-	if c.running {
-		c.notify() // it may be in a long pause for older deletes
+func (cl *cleanup) add(v *valueState) {
+	now := cl.m.c.reader.Now().Mono
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.pending = append(cl.pending, &pendingDelete{value: v, due: now + repeatMin, pause: repeatMin})
+	cl.count.Store(int64(len(cl.pending)))
+	if cl.running {
+		cl.notify() // it may be in a long pause for older deletes
 		return
 	}
 	// Also while the Coordinator closes: the last pass is part of closing.
-	c.running = true
-	c.m.background.spawn(c.run)
+	cl.running = true
+	cl.m.c.background.spawn(cl.run)
 }
 
 // run sends deletes until none is pending. After the Coordinator was closed it makes one
 // last pass over all of them and ends.
-func (c *cleanup) run() {
+func (cl *cleanup) run() {
 	pause := silentMin
 	for {
-		closing := c.m.background.isClosed()
-		now := c.m.reader.Now().Mono
-		c.mu.Lock()
-		if len(c.pending) == 0 {
-			c.running = false
-			c.mu.Unlock()
+		closing := cl.m.c.background.isClosed()
+		now := cl.m.c.reader.Now().Mono
+		cl.mu.Lock()
+		if len(cl.pending) == 0 {
+			cl.running = false
+			cl.mu.Unlock()
 			return
 		}
-		due, next := c.dueLocked(now, closing)
-		c.silent = false
-		c.mu.Unlock()
+		due, next := cl.dueLocked(now, closing)
+		cl.silent = false
+		cl.mu.Unlock()
 
 		if len(due) == 0 {
-			c.pauseFor(next-now, false)
+			cl.pauseFor(next-now, false)
 			continue
 		}
-		answered := c.send(due)
+		answered := cl.send(due)
 		if closing {
-			if c.lastPass(due) {
+			if cl.lastPass(due) {
 				return
 			}
 			continue
@@ -148,7 +147,7 @@ func (c *cleanup) run() {
 			pause = silentMin
 			continue
 		}
-		c.pauseFor(pause, true)
+		cl.pauseFor(pause, true)
 		pause = min(2*pause, silentMax)
 	}
 }
@@ -156,24 +155,24 @@ func (c *cleanup) run() {
 // lastPass notes that it was these deletes' last turn, because the Coordinator closes, and drops
 // them. If the instance was silent, only the first of them was sent. It reports whether none is
 // left: what was added meanwhile has yet to be tried.
-func (c *cleanup) lastPass(due []*pendingDelete) (done bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (cl *cleanup) lastPass(due []*pendingDelete) (done bool) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
 	for _, d := range due {
 		d.lastTried = true
 	}
 	//guard:last-pass-tries-all  a delete that becomes pending during the last pass of Close is tried, too
-	c.pending = slices.DeleteFunc(c.pending, func(d *pendingDelete) bool { return d.lastTried })
-	c.count.Store(int64(len(c.pending)))
-	c.running = len(c.pending) > 0
-	return !c.running
+	cl.pending = slices.DeleteFunc(cl.pending, func(d *pendingDelete) bool { return d.lastTried })
+	cl.count.Store(int64(len(cl.pending)))
+	cl.running = len(cl.pending) > 0
+	return !cl.running
 }
 
 // dueLocked returns the deletes to send now. If there are none, next is when the first will
 // be due.
-func (c *cleanup) dueLocked(now time.Duration, all bool) (due []*pendingDelete, next time.Duration) {
-	next = c.pending[0].due
-	for _, d := range c.pending {
+func (cl *cleanup) dueLocked(now time.Duration, all bool) (due []*pendingDelete, next time.Duration) {
+	next = cl.pending[0].due
+	for _, d := range cl.pending {
 		if all || d.due <= now {
 			due = append(due, d)
 		}
@@ -184,15 +183,15 @@ func (c *cleanup) dueLocked(now time.Duration, all bool) (due []*pendingDelete, 
 
 // send sends one delete first, and only if the instance answers the others, several at a
 // time. It reports whether the instance answers.
-func (c *cleanup) send(due []*pendingDelete) bool {
-	if !c.sendOne(due[0]) {
+func (cl *cleanup) send(due []*pendingDelete) bool {
+	if !cl.sendOne(due[0]) {
 		return false
 	}
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for _, d := range due[1:] {
 		group.Go(func() error {
-			c.sendOne(d)
+			cl.sendOne(d)
 			return nil
 		})
 	}
@@ -200,33 +199,33 @@ func (c *cleanup) send(due []*pendingDelete) bool {
 	return true
 }
 
-func (c *cleanup) sendOne(d *pendingDelete) bool {
+func (cl *cleanup) sendOne(d *pendingDelete) bool {
 	//guard:pending-delete-of-all  a pending delete is about all keys of the lease
-	vote := c.m.ask(context.Background(), d.value.deleteRequest()).Vote
-	now := c.m.reader.Now().Mono
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	done, answered := c.note(d, vote, now)
-	c.failure = vote.Err
+	vote := cl.m.ask(context.Background(), d.value.deleteRequest()).Vote
+	now := cl.m.c.reader.Now().Mono
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	done, answered := cl.note(d, vote, now)
+	cl.failure = vote.Err
 	if done || !answered {
-		c.pending = slices.DeleteFunc(c.pending, func(other *pendingDelete) bool { return other == d })
+		cl.pending = slices.DeleteFunc(cl.pending, func(other *pendingDelete) bool { return other == d })
 	}
 	if !done && !answered {
 		// The next try is another delete's: a server that is too far away carries them out, though
 		// it never answers in time.
-		c.pending = append(c.pending, d)
+		cl.pending = append(cl.pending, d)
 	}
-	c.count.Store(int64(len(c.pending)))
+	cl.count.Store(int64(len(cl.pending)))
 	return answered
 }
 
 // note takes in the answer to a delete. It reports whether the delete is done, and whether
 // the instance answers at all.
-func (c *cleanup) note(d *pendingDelete, vote wire.Vote, now time.Duration) (done, answered bool) {
+func (cl *cleanup) note(d *pendingDelete, vote wire.Vote, now time.Duration) (done, answered bool) {
 	switch {
 	case vote.Outcome != wire.Failed:
 		//guard:delete-repeated  a pending delete that found nothing is repeated while the SET may still arrive
-		if d.value.note(c.m.index, wire.Release, vote).Absent() {
+		if d.value.note(cl.m.index, wire.Release, vote).Absent() {
 			return true, true
 		}
 		// Nothing is there any more, but a SET may still arrive: from another socket of a
@@ -237,7 +236,7 @@ func (c *cleanup) note(d *pendingDelete, vote wire.Vote, now time.Duration) (don
 		}
 		d.due = now + d.pause
 		d.pause *= 2
-		return now-d.firstAnswered >= c.window, true
+		return now-d.firstAnswered >= cl.window, true
 	case vote.Unsent || errors.Is(vote.Err, ErrTimeout):
 		d.firstFailed = 0
 		//guard:silence-keeps-delete  a delete stays pending for as long as the instance is silent
@@ -253,21 +252,21 @@ func (c *cleanup) note(d *pendingDelete, vote wire.Vote, now time.Duration) (don
 			d.firstFailed = now
 		}
 		d.due = now + silentMax
-		last := time.Duration(c.lastAnswer.Load())
+		last := time.Duration(cl.lastAnswer.Load())
 		//guard:proxy-is-no-answer  a delete stays pending although a proxy closes connections
-		return now-d.firstFailed >= c.window && (last > d.firstFailed || permanent(vote.Err)), true
+		return now-d.firstFailed >= cl.window && (last > d.firstFailed || permanent(vote.Err)), true
 	}
 }
 
 // pauseFor waits for t, or until the cleanup is notified or the Coordinator closes. silent
 // says that an answer to any request ends the pause.
-func (c *cleanup) pauseFor(t time.Duration, silent bool) {
-	c.mu.Lock()
-	c.silent = silent
-	c.mu.Unlock()
+func (cl *cleanup) pauseFor(t time.Duration, silent bool) {
+	cl.mu.Lock()
+	cl.silent = silent
+	cl.mu.Unlock()
 	select {
-	case <-c.m.clock.After(t):
-	case <-c.wake:
-	case <-c.m.background.closing:
+	case <-cl.m.c.clock.After(t):
+	case <-cl.wake:
+	case <-cl.m.c.background.closing:
 	}
 }

@@ -33,7 +33,8 @@ type core struct {
 	connLife      time.Duration // the longest of any instance, see Instance.ConnLife
 	majority      majority.Majority
 	members       []*member
-	order         []int // the instances in the order in which they decide a split, see contend.go
+	servers       registry // that the members reach
+	order         []int    // the instances in the order in which they decide a split, see contend.go
 	clock         clock.Clock
 	reader        *drift.Reader
 	random        *random
@@ -113,9 +114,9 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		return nil, err
 	}
 	c.keeper = newKeeper(c)
-	servers, length := &registry{}, cfg.MaxTTL+cfg.Drift.Of(cfg.MaxTTL)
+	length := cfg.MaxTTL + cfg.Drift.Of(cfg.MaxTTL)
 	for i, inst := range instances {
-		m := newMember(c, i, inst, servers, length)
+		m := newMember(c, i, inst, length)
 		c.members, c.subscriptions = append(c.members, m), append(c.subscriptions, c.newSubscription(m))
 	}
 	c.order = c.inOrder("") // all of them: none has been asked yet

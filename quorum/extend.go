@@ -159,9 +159,7 @@ func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Durat
 	//guard:kept-stays-kept  a later extension doesn't shorten the time for which Keep has the keys stay
 	ttl = max(ttl, l.keep)
 	l.mu.Unlock()
-	if c.cfg.Hooks.RoundStarted != nil {
-		c.cfg.Hooks.RoundStarted(ctx, RoundStart{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1})
-	}
+	c.tellStart(ctx, wire.Extend, l.state.keys, 1)
 	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: capped, timeout: timeout, done: done}}
 	n := len(c.members)
 	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.requestBuffer[:], n))

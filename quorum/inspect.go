@@ -161,7 +161,7 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 // be behind. It works on ctx itself, because a look sets nothing.
 func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) {
 	err := m.connect(ctx)
-	own, cancel := m.clock.WithTimeout(ctx, m.timeout)
+	own, cancel := m.c.clock.WithTimeout(ctx, m.c.cfg.InstanceTimeout)
 	defer cancel()
 	var s standing
 	if err == nil {
@@ -169,7 +169,7 @@ func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) 
 	}
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {
-		if err = m.hideTimeout(err, m.timeout); ctx.Err() != nil {
+		if err = m.hideTimeout(err, m.c.cfg.InstanceTimeout); ctx.Err() != nil {
 			err = interrupted(ctx)
 		}
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}, ""

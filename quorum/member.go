@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/quarantine"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -20,24 +18,16 @@ import (
 // through it. It bounds their time and number, decides whether the server may vote, and
 // watches the server's clock.
 type member struct {
+	c         *core
 	inst      wire.Instance
 	connector wire.Connector // nil if inst is none
 	name      string
 	index     int // among the members
+	cleanup   *cleanup
 
-	clock      clock.Clock
-	reader     *drift.Reader
-	background *background
-	timeout    time.Duration
-	hooks      *Hooks
-	servers    *registry
-	cleanup    *cleanup
-
-	silent        atomic.Bool // its last request had no answer, or failed
-	serverClock   serverClock
-	cannotNotify  atomic.Bool // its server said so when it was probed last
-	watchRestarts bool
-	watchClock    bool
+	silent       atomic.Bool // its last request had no answer, or failed
+	serverClock  serverClock
+	cannotNotify atomic.Bool // its server said so when it was probed last
 
 	mu             sync.Mutex
 	inFlight       inFlight
@@ -45,7 +35,6 @@ type member struct {
 	monitor        drift.Monitor
 	jump           drift.Jump    // the last one, by 0 if there was none
 	jumped         time.Duration // when it was found, by the monotonic clock
-	everywhere     func(now drift.Instant) bool
 	probed         bool
 	probes         int       // that were answered
 	probing        bool      // a goroutine probes the server
@@ -56,14 +45,10 @@ type member struct {
 }
 
 // newMember makes a member. The length is that of a quarantine.
-func newMember(c *core, index int, inst wire.Instance, servers *registry, length time.Duration) *member {
+func newMember(c *core, index int, inst wire.Instance, length time.Duration) *member {
 	m := &member{
-		inst: inst, name: inst.Name(), index: index,
-		clock: c.clock, reader: c.reader, background: c.background, timeout: c.cfg.InstanceTimeout, hooks: &c.cfg.Hooks,
-		servers:       servers,
-		inFlight:      inFlight{most: c.cfg.MaxInFlight},
-		watchRestarts: c.cfg.RestartQuarantine == On,
-		watchClock:    c.cfg.ClockMonitor == On,
+		c: c, inst: inst, name: inst.Name(), index: index,
+		inFlight: inFlight{most: c.cfg.MaxInFlight},
 		//guard:quarantine-length  a quarantine outlasts every lease that the server may have forgotten
 		quarantine: quarantine.New(length, c.cfg.Drift),
 		// Each clock may drift by half the drift allowance's rate. A clock that drifts
@@ -71,10 +56,13 @@ func newMember(c *core, index int, inst wire.Instance, servers *registry, length
 		monitor: drift.Monitor{MaxRate: max(c.cfg.Drift.PPM/2, 500), Tolerance: c.cfg.ClockTolerance},
 	}
 	m.connector, _ = inst.(wire.Connector)
-	m.everywhere = c.jumpedEverywhere
-	m.cleanup = &cleanup{m: m, most: c.cfg.MaxPendingDeletes, window: length, wake: make(chan struct{}, 1)}
+	m.cleanup = &cleanup{m: m, window: length, wake: make(chan struct{}, 1)}
 	return m
 }
+
+func (m *member) watchesRestarts() bool { return m.c.cfg.RestartQuarantine == On }
+
+func (m *member) watchesClock() bool { return m.c.cfg.ClockMonitor == On }
 
 // ask sends a request under the instance's own timeout and waits for the answer, or for
 // ctx's end. A grant has no further effect.
@@ -89,18 +77,18 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: interrupted(ctx)}}
 	}
 	if err := m.connect(ctx); err != nil {
-		if err = m.hideTimeout(err, m.timeout); ctx.Err() != nil {
+		if err = m.hideTimeout(err, m.c.cfg.InstanceTimeout); ctx.Err() != nil {
 			err = interrupted(ctx)
 		}
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
 	}
-	sent := m.reader.Now()
+	sent := m.c.reader.Now()
 	if _, err := m.admit(op, uncounted, sent); err != nil {
 		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}
 	}
 	answer := make(chan Ballot, 1)
-	send(m.timeout, wire.ReceiverFunc(func(vote wire.Vote) {
-		ballot := m.answered(vote, m.timeout, sent, m.reader.Now())
+	send(m.c.cfg.InstanceTimeout, wire.ReceiverFunc(func(vote wire.Vote) {
+		ballot := m.answered(vote, m.c.cfg.InstanceTimeout, sent, m.c.reader.Now())
 		m.ended()
 		answer <- ballot
 	}))
@@ -108,7 +96,7 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 	case ballot := <-answer:
 		return ballot
 	case <-ctx.Done():
-		m.background.spawn(func() { <-answer }) // soon: it is under the timeout
+		m.c.background.spawn(func() { <-answer }) // soon: it is under the timeout
 		return Ballot{Instance: m.name, Vote: wire.Vote{Err: interrupted(ctx)}}
 	}
 }
@@ -183,7 +171,7 @@ func (m *member) standing(now drift.Instant) standing {
 }
 
 func (m *member) standingLocked(now drift.Instant) standing {
-	if m.watchRestarts && (!m.probed || m.unfit != nil) {
+	if m.watchesRestarts() && (!m.probed || m.unfit != nil) {
 		// A server that was unfit is probed again each time: a duplicate may have been
 		// replaced meanwhile, a replica promoted.
 		//guard:promoted-votes-again  a replica that was promoted can vote again
@@ -236,7 +224,7 @@ func (m *member) count(run wire.Run, sent, received drift.Instant) error {
 		return err
 	}
 	//guard:no-vote-without-mark  a vote counts only under a mark, where marks are kept
-	if m.watchRestarts && m.quarantine.Unmarked() {
+	if m.watchesRestarts() && m.quarantine.Unmarked() {
 		m.probed = false
 		return errUnmarked
 	}
@@ -261,10 +249,10 @@ var errUnmarked = fmt.Errorf("%w, or may have: it couldn't be written to when it
 // as long as that lasts. It may last only for a moment: because a proxy answers in its
 // place, or because the server can't write.
 func (m *member) tick() {
-	sent := m.reader.Now()
+	sent := m.c.reader.Now()
 	s := m.standing(sent)
 	//guard:epoch-asked-again  a client that could get no epoch asks for it again
-	run, hidden := s.run, m.watchRestarts && s.known && s.run.Epoch() == ""
+	run, hidden := s.run, m.watchesRestarts() && s.known && s.run.Epoch() == ""
 	ballot := m.ask(context.Background(), wire.Request{Op: wire.Tick, Clock: true, Run: run})
 	other := otherRun(ballot.Vote.Err)
 	switch {
@@ -279,7 +267,7 @@ func (m *member) tick() {
 	default:
 		return
 	}
-	ctx, cancel := m.clock.WithTimeout(context.Background(), m.timeout)
+	ctx, cancel := m.c.clock.WithTimeout(context.Background(), m.c.cfg.InstanceTimeout)
 	defer cancel()
 	// Their results are kept in the member, and hooks report them.
 	//guard:hidden-asked-again  a server that hides its run is asked for it again
@@ -293,7 +281,7 @@ func (m *member) tick() {
 // wantsClock reports whether an answer should carry the server's clock for the monitor. A
 // release need not: a clock that jumped spoils the votes for the lease, and these carried
 // it.
-func (m *member) wantsClock(op wire.Op) bool { return m.watchClock && op != wire.Release }
+func (m *member) wantsClock(op wire.Op) bool { return m.watchesClock() && op != wire.Release }
 
 // answered takes in a vote.
 func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received drift.Instant) Ballot {
@@ -335,7 +323,7 @@ func (m *member) tooFar(after time.Duration) *wire.DistanceError {
 	if d.Check(after) == nil {
 		return nil
 	}
-	return d.Check(m.timeout)
+	return d.Check(m.c.cfg.InstanceTimeout)
 }
 
 // errNoReason stands in where an Instance broke its contract.
@@ -344,7 +332,7 @@ var errNoReason = errors.New("quorum: the instance failed and gave no reason")
 // observe passes a reading of the server's clock to the monitor.
 func (m *member) observe(server time.Time, sent, received drift.Instant) {
 	//guard:clock-observed  each reading of a server's clock is shown to the clock monitor
-	if !m.watchClock || server.IsZero() {
+	if !m.watchesClock() || server.IsZero() {
 		return
 	}
 	m.mu.Lock()
@@ -357,9 +345,9 @@ func (m *member) observe(server time.Time, sent, received drift.Instant) {
 	if !jumped {
 		return
 	}
-	everywhere := m.everywhere(received)
-	if m.hooks.ClockJumped != nil {
-		m.hooks.ClockJumped(ClockEvent{Instance: m.name, Jump: jump, Everywhere: everywhere})
+	everywhere := m.c.jumpedEverywhere(received)
+	if m.c.cfg.Hooks.ClockJumped != nil {
+		m.c.cfg.Hooks.ClockJumped(ClockEvent{Instance: m.name, Jump: jump, Everywhere: everywhere})
 	}
 	m.reportQuarantine(verdict)
 }
@@ -407,7 +395,7 @@ func (c *core) jumpedEverywhere(now drift.Instant) bool {
 }
 
 func (m *member) reportQuarantine(v quarantine.Verdict) {
-	if err := quarantineError(v); err != nil && m.hooks.Quarantined != nil {
-		m.hooks.Quarantined(QuarantineEvent{Instance: m.name, Err: err})
+	if err := quarantineError(v); err != nil && m.c.cfg.Hooks.Quarantined != nil {
+		m.c.cfg.Hooks.Quarantined(QuarantineEvent{Instance: m.name, Err: err})
 	}
 }

@@ -71,7 +71,7 @@ func (m *member) withdraw(p *prober) bool {
 func (m *member) nextProbe() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.reader.Now()
+	now := m.c.reader.Now()
 	m.probers = slices.DeleteFunc(m.probers, func(p *prober) bool {
 		enough := p.enough(now)
 		if enough {
@@ -92,7 +92,7 @@ func (m *member) nextProbe() {
 func (m *member) known(ctx context.Context, shared bool) (standing, error) {
 	for {
 		m.mu.Lock()
-		if s := m.standingLocked(m.reader.Now()); s.known {
+		if s := m.standingLocked(m.c.reader.Now()); s.known {
 			m.mu.Unlock()
 			return s, nil
 		}
@@ -149,12 +149,12 @@ func (m *member) identify(ctx context.Context) (wire.Identity, error) {
 func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	//guard:probe-keeps-its-turn  a probe's turn ends after its answer was taken in
 	defer m.nextProbe()
-	sent := m.reader.Now()
+	sent := m.c.reader.Now()
 	m.mu.Lock()
 	before := m.quarantine.Known(sent)
 	m.mu.Unlock()
 	id, err := m.inst.Probe(ctx, before)
-	received := m.reader.Now()
+	received := m.c.reader.Now()
 	if err != nil {
 		return id, fmt.Errorf("it can't be asked who it is: %w", err)
 	}
@@ -162,11 +162,11 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	m.mu.Lock()
 	var verdict quarantine.Verdict
 	m.unfit = nil
-	if m.watchRestarts {
+	if m.watchesRestarts() {
 		server := cmp.Or(id.RunID, id.ReplID)
 		// The claim comes before probed is set: of two members that are one server only
 		// one ever votes, whichever was first.
-		if other := m.servers.claim(server, m.name); other != "" {
+		if other := m.c.servers.claim(server, m.name); other != "" {
 			m.unfit = &DuplicateError{Instance: m.name, Other: other, RunID: server}
 		}
 		if err := roleError(id); err != nil {
@@ -182,7 +182,7 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	m.probed = true
 	m.probes++
 	//guard:hidden-is-told  the user is told of a server that hides its run
-	hidden := m.watchRestarts && m.unfit == nil && !m.hiddenReported && id.Run() == ""
+	hidden := m.watchesRestarts() && m.unfit == nil && !m.hiddenReported && id.Run() == ""
 	m.hiddenReported = m.hiddenReported || hidden
 	policy := ""
 	if evicts(id) {
@@ -195,11 +195,11 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 
 	m.cannotNotify.Store(id.CannotNotify)
 	m.reportQuarantine(verdict)
-	if hidden && m.hooks.Unprotected != nil {
-		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
+	if hidden && m.c.cfg.Hooks.Unprotected != nil {
+		m.c.cfg.Hooks.Unprotected(UnprotectedEvent{Instance: m.name, Hidden: id.Hidden})
 	}
-	if evicting && m.hooks.Unprotected != nil {
-		m.hooks.Unprotected(UnprotectedEvent{Instance: m.name, Eviction: policy})
+	if evicting && m.c.cfg.Hooks.Unprotected != nil {
+		m.c.cfg.Hooks.Unprotected(UnprotectedEvent{Instance: m.name, Eviction: policy})
 	}
 	m.serverClock.learn(id.Clock, sent, received)
 	m.observe(id.Clock, sent, received)

@@ -22,7 +22,7 @@ func notEnough(drift.Instant) bool { return false }
 
 func TestOneProbeAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &member{reader: drift.SystemReader()}
+		m := &member{c: &core{reader: drift.SystemReader()}}
 		running, most := 0, 0
 		for range 10 {
 			go func() {
@@ -47,7 +47,7 @@ func TestOneProbeAtATime(t *testing.T) {
 // the others is next.
 func TestWhoProbesNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, found := &member{reader: drift.SystemReader()}, false
+		m, found := &member{c: &core{reader: drift.SystemReader()}}, false
 		await := func(p *prober) (mine bool) {
 			mine, err := m.awaitProbe(context.Background(), p)
 			require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestWhoProbesNext(t *testing.T) {
 // same moment.
 func TestProbersWhoseContextsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &member{reader: drift.SystemReader()}
+		m := &member{c: &core{reader: drift.SystemReader()}}
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		for range 100 {

@@ -78,10 +78,10 @@ func (r *request) vote(ballot Ballot) {
 func (r *request) send(cmd *wire.Request, now drift.Instant) {
 	r.cmd, r.repeated, r.carriedOut = cmd, false, false
 	if r.began = now; now == (drift.Instant{}) {
-		r.began = r.m.reader.Now()
+		r.began = r.m.c.reader.Now()
 	}
 	if r.timeout == 0 {
-		r.timeout = r.m.timeout
+		r.timeout = r.m.c.cfg.InstanceTimeout
 	}
 	s, err := r.m.admit(cmd.Op, r.use, r.began)
 	switch {
@@ -113,7 +113,7 @@ func (r *request) connectFirst() {
 			r.probeFirst(true)
 			return
 		}
-		r.began = r.m.reader.Now()
+		r.began = r.m.c.reader.Now()
 		r.sendIn("", r.began)
 	}()
 }
@@ -121,7 +121,7 @@ func (r *request) connectFirst() {
 // probeFirst probes the server before the request is sent, if it is unknown. fresh says that the
 // connection was made for this request: then each of the two has a timeout of its own.
 func (r *request) probeFirst(fresh bool) {
-	ctx, cancel := r.m.clock.WithTimeout(r.poll.ctx, r.timeout)
+	ctx, cancel := r.m.c.clock.WithTimeout(r.poll.ctx, r.timeout)
 	defer cancel()
 	s, err := r.m.known(ctx, false)
 	if err == nil && r.use == newVote {
@@ -131,7 +131,7 @@ func (r *request) probeFirst(fresh bool) {
 		r.unsent(err)
 		return
 	}
-	now := r.m.reader.Now()
+	now := r.m.c.reader.Now()
 	if fresh {
 		//guard:timeout-from-the-connection  the time that a connection takes to make isn't a request's
 		r.began = now
@@ -141,7 +141,7 @@ func (r *request) probeFirst(fresh bool) {
 
 // unsent ends the request before it was sent.
 func (r *request) unsent(err error) {
-	r.end(Ballot{Vote: wire.Vote{Unsent: true, Err: r.m.hideTimeout(err, r.timeout)}, Latency: drift.Elapsed(r.began, r.m.reader.Now())})
+	r.end(Ballot{Vote: wire.Vote{Unsent: true, Err: r.m.hideTimeout(err, r.timeout)}, Latency: drift.Elapsed(r.began, r.m.c.reader.Now())})
 }
 
 // sendIn sends the request to the instance, for that run of its server, with the rest of the
@@ -161,7 +161,7 @@ func (r *request) sendIn(run wire.Run, now drift.Instant) {
 
 // Receive takes in the instance's vote.
 func (r *request) Receive(vote wire.Vote) {
-	received := r.m.reader.Now()
+	received := r.m.c.reader.Now()
 	ballot := r.m.answered(vote, r.timeout, r.sent, received)
 	other := otherRun(ballot.Vote.Err)
 	if ballot.Vote.Holder != "" && r.cmd.Op == wire.Acquire {
@@ -207,13 +207,13 @@ func otherRun(err error) *wire.RunError {
 // there is sent once more, because a server that was restarted may have kept the key.
 func (r *request) probeAfter(ballot Ballot, received drift.Instant) {
 	go func() {
-		ctx, cancel := r.m.clock.WithTimeout(r.poll.ctx, max(r.timeout-drift.Elapsed(r.began, received), 1))
+		ctx, cancel := r.m.c.clock.WithTimeout(r.poll.ctx, max(r.timeout-drift.Elapsed(r.began, received), 1))
 		defer cancel()
 		s, err := r.m.known(ctx, false)
 		switch {
 		case err == nil && r.use == oldVote && !r.repeated:
 			r.repeated = true
-			r.sendIn(s.run, r.m.reader.Now())
+			r.sendIn(s.run, r.m.c.reader.Now())
 			return
 		case err == nil:
 			err = s.err

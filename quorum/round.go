@@ -125,9 +125,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	if err != nil {
 		return nil, c.roundError(wire.Acquire, all, err)
 	}
-	if hooks.RoundStarted != nil {
-		hooks.RoundStarted(ctx, RoundStart{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try})
-	}
+	c.tellStart(ctx, wire.Acquire, all, try)
 	// Before the first SET is sent: no instance starts counting the TTL earlier.
 	//guard:start-before-send  the validity counts from before the first SET
 	start := c.reader.Now()
@@ -149,28 +147,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 
 	end := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
-		if opts.contends && verdict == ErrTaken {
-			r.awaitFirst(ctx, opts.deciders)
-		}
-		roundErr := r.failure(ctx, verdict)
-		seen, returned := taken, false
-		if opts.contends && verdict == ErrTaken {
-			seen = c.tell(opts.deciders, roundErr.Votes)
-		}
-		if opts.split = seen != taken; seen == mine {
-			opts.kept = r
-			defer r.deleteUnless(&returned)
-		} else {
-			//guard:rollback  a lost round deletes what it has set
-			r.rollBack(ctx)
-		}
-		if hooks.RoundDecided != nil {
-			end.Err, end.Ballots = roundErr, roundErr.Votes
-			hooks.RoundDecided(ctx, end)
-		}
-		c.noteRound(ctx, all.key, start, roundErr)
-		returned = true
-		return nil, roundErr
+		return nil, r.end(ctx, verdict, opts, end, start)
 	}
 	c.noteRound(ctx, all.key, start, nil)
 	//guard:validity-from-the-start  a lease's validity counts from before its first request
@@ -180,6 +157,32 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 		c.withHook(lease, func() { hooks.RoundDecided(ctx, end) })
 	}
 	return lease, nil
+}
+
+// end rolls a lost round back, unless its keys are kept, and returns its error.
+func (r *round) end(ctx context.Context, verdict error, opts *roundOptions, end RoundEnd, start drift.Instant) *RoundError {
+	if opts.contends && verdict == ErrTaken {
+		r.awaitFirst(ctx, opts.deciders)
+	}
+	roundErr := r.failure(ctx, verdict)
+	seen, returned := taken, false
+	if opts.contends && verdict == ErrTaken {
+		seen = r.c.tell(opts.deciders, roundErr.Votes)
+	}
+	if opts.split = seen != taken; seen == mine {
+		opts.kept = r
+		defer r.deleteUnless(&returned)
+	} else {
+		//guard:rollback  a lost round deletes what it has set
+		r.rollBack(ctx)
+	}
+	if decided := r.c.cfg.Hooks.RoundDecided; decided != nil {
+		end.Err, end.Ballots = roundErr, roundErr.Votes
+		decided(ctx, end)
+	}
+	r.c.noteRound(ctx, r.state.key, start, roundErr)
+	returned = true
+	return roundErr
 }
 
 // failure is the error of a round that was lost.
@@ -213,12 +216,17 @@ func (c *core) withHook(lease *Lease, hook func()) {
 	returned = true
 }
 
+// tellStart calls Hooks.RoundStarted.
+func (c *core) tellStart(ctx context.Context, op wire.Op, all keys, try int) {
+	if started := c.cfg.Hooks.RoundStarted; started != nil {
+		started(ctx, RoundStart{Op: op, Key: all.key, Also: slices.Clone(all.also), Try: try})
+	}
+}
+
 // notAdmitted is the error of a round that was not admitted. It calls the hooks of any round.
 func (c *core) notAdmitted(ctx context.Context, keys keys, try int, asked drift.Instant, why error) *RoundError {
 	err := c.roundError(wire.Acquire, keys, why)
-	if started := c.cfg.Hooks.RoundStarted; started != nil {
-		started(ctx, RoundStart{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try})
-	}
+	c.tellStart(ctx, wire.Acquire, keys, try)
 	if decided := c.cfg.Hooks.RoundDecided; decided != nil {
 		decided(ctx, RoundEnd{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try, Started: asked.Wall, Err: err})
 	}

@@ -56,7 +56,6 @@ func (c *core) dequeue(key string, p position) {
 // for some time after. It also sends what is said about this process's positions in the wait queues
 // there, in order.
 type subscription struct {
-	c        *core
 	m        *member
 	notifier wire.Notifier
 
@@ -84,7 +83,7 @@ func (c *core) newSubscription(m *member) *subscription {
 	if !ok || c.cfg.Notifications == Off {
 		return nil
 	}
-	return &subscription{c: c, m: m, notifier: notifier, last: make(map[string]chan struct{})}
+	return &subscription{m: m, notifier: notifier, last: make(map[string]chan struct{})}
 }
 
 // use keeps it open until drop.
@@ -94,13 +93,13 @@ func (s *subscription) use() {
 	s.users++
 	if !s.running {
 		s.running = true
-		s.c.background.spawnStanding(s.run)
+		s.m.c.background.spawnStanding(s.run)
 	}
 }
 
 // drop ends one use.
 func (s *subscription) drop() {
-	now := s.c.reader.Now().Mono
+	now := s.m.c.reader.Now().Mono
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users--
@@ -119,7 +118,7 @@ func (s *subscription) run() {
 	pause := retryMin
 	for {
 		s.mu.Lock()
-		if s.users == 0 || s.c.closed() {
+		if s.users == 0 || s.m.c.closed() {
 			s.running = false
 			s.mu.Unlock()
 			return
@@ -136,21 +135,21 @@ func (s *subscription) run() {
 			pause = retryMax
 		}
 		select {
-		case <-s.c.clock.After(pause):
-		case <-s.c.background.closing:
+		case <-s.m.c.clock.After(pause):
+		case <-s.m.c.background.closing:
 		}
 		pause = min(2*pause, retryMax)
 	}
 }
 
 func (s *subscription) subscribe() (wire.Subscription, error) {
-	ctx, cancel := s.c.clock.WithTimeout(context.Background(), max(s.m.timeout, verifyTimeout))
+	ctx, cancel := s.m.c.clock.WithTimeout(context.Background(), max(s.m.c.cfg.InstanceTimeout, verifyTimeout))
 	defer cancel()
 	finished := make(chan struct{})
 	defer close(finished)
 	go func() {
 		select {
-		case <-s.c.background.closing:
+		case <-s.m.c.background.closing:
 			cancel()
 		case <-finished:
 		}
@@ -169,7 +168,7 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 			if err != nil {
 				return
 			}
-			s.c.queues.notified(key, s.m.index, connection.Address())
+			s.m.c.queues.notified(key, s.m.index, connection.Address())
 		}
 	}()
 	run := s.votingRun()
@@ -183,9 +182,9 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 		select {
 		case <-lost:
 			return false
-		case <-s.c.background.closing:
+		case <-s.m.c.background.closing:
 			return false
-		case <-s.c.clock.After(idleFor):
+		case <-s.m.c.clock.After(idleFor):
 			if s.idle() {
 				return true
 			}
@@ -201,17 +200,17 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 }
 
 // votingRun is the server's run that the last probe found, empty if it isn't known now.
-func (s *subscription) votingRun() wire.Run { return s.m.standing(s.c.reader.Now()).run }
+func (s *subscription) votingRun() wire.Run { return s.m.standing(s.m.c.reader.Now()).run }
 
 func (s *subscription) setAddress(address string) {
 	s.mu.Lock()
 	s.address = address
 	s.mu.Unlock()
-	s.c.queues.changed(s.m.index, address)
+	s.m.c.queues.changed(s.m.index, address)
 }
 
 func (s *subscription) idle() bool {
-	now := s.c.reader.Now().Mono
+	now := s.m.c.reader.Now().Mono
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.users == 0 && now-s.used >= idleFor
@@ -223,7 +222,7 @@ func (s *subscription) report(err error) {
 	reported := s.reported
 	s.reported = true
 	s.mu.Unlock()
-	if hook := s.c.cfg.Hooks.CannotNotify; hook != nil && !reported {
+	if hook := s.m.c.cfg.Hooks.CannotNotify; hook != nil && !reported {
 		hook(CannotNotifyEvent{Instance: s.m.name, Err: err})
 	}
 }
@@ -232,7 +231,7 @@ func (s *subscription) report(err error) {
 // process has one, and Refused if it has none because the key was free.
 func (s *subscription) enqueue(ctx context.Context, key, address string, front, yield bool) <-chan wire.Outcome {
 	answer := make(chan wire.Outcome, 1)
-	cfg := &s.c.cfg
+	cfg := &s.m.c.cfg
 	w := wire.Waiter{
 		Key: key, Address: address, Front: front, Yield: yield,
 		// Longer than a process waits in the queue without polling.
@@ -268,7 +267,7 @@ func (s *subscription) afterEarlier(key string, ask func()) {
 	before := s.last[key]
 	s.last[key] = done
 	s.mu.Unlock()
-	s.c.background.spawn(func() {
+	s.m.c.background.spawn(func() {
 		//guard:positions-in-order  requests about one position are sent one after the other
 		if before != nil {
 			<-before

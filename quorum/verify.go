@@ -72,7 +72,7 @@ func (c *core) probe(ctx context.Context, members []*member, done func(i int, r 
 	var all sync.WaitGroup
 	for i, m := range members {
 		all.Go(func() {
-			timeout := max(m.timeout, verifyTimeout)
+			timeout := max(m.c.cfg.InstanceTimeout, verifyTimeout)
 			var id wire.Identity
 			err := m.connect(ctx)
 			own, cancel := c.clock.WithTimeout(ctx, timeout)
@@ -117,7 +117,7 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		r.Err, r.Notes = err, m.distance()
 		return r
 	}
-	now := m.reader.Now()
+	now := m.c.reader.Now()
 	m.mu.Lock()
 	unfit, quarantined := m.unfit, quarantineError(m.quarantine.Check(now))
 	r.ClockOffset, r.ClockUncertainty, _ = m.monitor.Offset(now)
@@ -138,14 +138,14 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 	if evicts(id) {
 		errs = append(errs, fmt.Errorf("%w: its maxmemory-policy is %s; set noeviction", ErrEviction, id.Eviction))
 	}
-	if m.watchRestarts && unfit == nil && id.Run() == "" {
+	if m.watchesRestarts() && unfit == nil && id.Run() == "" {
 		errs = append(errs, fmt.Errorf("%w: its restarts and promotions, and counters that are older than tokens it gave, will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after MaxTTL", ErrHidden, strings.Join(id.Hidden, "; ")))
 	}
 	if id.Refuses != nil {
 		errs = append(errs, fmt.Errorf("it refuses votes now: %w", id.Refuses))
 	}
 	r.Err = errors.Join(errs...)
-	r.Notes = append(m.distance(), remarksOn(id, m.watchRestarts)...)
+	r.Notes = append(m.distance(), remarksOn(id, m.watchesRestarts())...)
 	return r
 }
 
@@ -154,7 +154,7 @@ func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != 
 
 // distance notes that the server is too far away for the timeout.
 func (m *member) distance() []string {
-	if far := m.tooFar(m.timeout); far != nil {
+	if far := m.tooFar(m.c.cfg.InstanceTimeout); far != nil {
 		return []string{far.Error()}
 	}
 	return nil
@@ -219,7 +219,7 @@ func (m *member) trust(id wire.Identity) error {
 	if m.unfit != nil {
 		return m.unfit
 	}
-	if m.watchRestarts && !m.quarantine.Trust(id) {
+	if m.watchesRestarts() && !m.quarantine.Trust(id) {
 		return fmt.Errorf("%w since this probe: look at it, and call Trust again if you vouch for its new run", ErrOtherRun)
 	}
 	return nil

@@ -221,8 +221,9 @@ func (c *Coordinator) Close(ctx context.Context) error {
 }
 
 // Settle waits until nothing is under way: no late vote, no pending delete, and no lease that
-// is kept alive or whose context is in use. It is for tests and orderly shutdowns. The error is
-// ErrInterrupted with ctx's error.
+// is kept alive or whose context is in use. It is for tests and orderly shutdowns. A SET without an
+// answer is under way until its key would have expired, so that one slow reply can make it wait for
+// more than a MaxTTL. The error is ErrInterrupted with ctx's error.
 func (c *Coordinator) Settle(ctx context.Context) error {
 	if err := c.none(); err != nil {
 		return err

@@ -132,8 +132,7 @@ type Request struct {
 
 	// Replace is a value that Acquire may overwrite as if the key were free: the value of
 	// the client's own last round, which was lost and may have left the key behind, or of
-	// a lease that was handed off and is resumed. Usually empty, never the Value. If an
-	// instance of the set is no Notifier, it is sent only to resume a lease.
+	// a lease that was handed off and is resumed. Usually empty, never the Value.
 	Replace string
 
 	// Fence is for Acquire, Raise, Restore and Look.
@@ -148,8 +147,8 @@ type Request struct {
 
 // Fence is what a Request says about the key's counter, from which fencing tokens come.
 type Fence struct {
-	// On asks Acquire, Restore and Look to use the counter. Without it Acquire is the bare
-	// SET NX PX of the Redis document.
+	// On asks Acquire, Restore and Look to use the counter. Without it Acquire does what SET NX PX
+	// does in the Redis document.
 	On bool
 
 	// Token is what Raise and Restore lift the counter to. For Acquire it is where a counter

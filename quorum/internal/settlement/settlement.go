@@ -24,17 +24,14 @@
 //
 //  1. When A was settled on s, s's clock showed at least T_A - Ahead, where Ahead is half of
 //     MaxTTL (Config.ahead). s refuses a grant and a raise beyond that: most in counter.lua
-//     bounds every grant by a script, transaction.go every other one, and lift.lua every
-//     raise.
+//     bounds every grant, and lift.lua every raise.
 //  2. B asked s for a vote at least MaxTTL later. No client asks a server that was restarted
 //     or replaced before that (quarantine.State.Identify), and a vote counts only from the run
 //     of the server that the request named (standing.counts).
 //  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
 //     was in another run, or the counter was lost, the first grant in a run raises it to the
-//     clock, or above it to where the request says (count in counter.lua; see Request.Run and
-//     Fence.Token). In both cases a transaction grants nothing, unless it makes the counter
-//     itself, above the clock of the same step. It writes no run beside the counter, so the next
-//     grant starts from the clock again (start.go in package instance).
+//     clock, or above it to where the request says (tokenof in acquire.lua; see Request.Run and
+//     Fence.Token).
 //
 // The assumption: the difference between s's clock at A and the clock of s, or of the server in
 // its place, at B is the time that passed, to within half of MaxTTL. At least MaxTTL has passed,
@@ -97,9 +94,7 @@
 // clock, but no client waits. In this case, and in the two without a wait above, tokens rise if
 // T_A was no further ahead of s's clock than the time from A to B. Usually T_A is behind that
 // clock: a counter gets ahead of its server's clock only if another server's clock is ahead, and
-// where it starts, by no more than half an InstanceTimeout (startToken in package quorum). A counter that a
-// transaction made starts twice, with the first and the second grant, and a refused request may
-// make one, too.
+// where it starts, by no more than half an InstanceTimeout (startToken in package quorum).
 package settlement
 
 import (

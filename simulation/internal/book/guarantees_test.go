@@ -16,6 +16,7 @@ import (
 func init() {
 	generators["guarantees"] = func([]string) (string, error) { return guarantees() }
 	generators["marker"] = markedLine
+	generators["places"] = func([]string) (string, error) { return places() }
 	generators["guarded"] = func([]string) (string, error) { return guarded() }
 }
 
@@ -98,6 +99,45 @@ func guarantees() (string, error) {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", group.Title, group.Intro, table("guarantee | line | mutant | caught by", rows))
 	}
 	return b.String(), nil
+}
+
+// asked are the questions that a maintainer asks first, and the lines that answer them.
+var asked = []struct {
+	question string
+	markers  []string
+}{
+	{"Where does the validity count from before the first SET?", []string{"start-before-send", "round-time-counts", "validity-from-the-start"}},
+	{"Where does the vote of a restarted server stop to count?", []string{"run-is-compared", "grant-checked-on-arrival", "quarantine-checked", "run-id-changed", "restart-quarantine"}},
+	{"Where do tokens rise?", []string{"token-above-counter", "older-counter-from-clock", "grant-bounded", "lower-is-raised", "largest-token"}},
+	{"Where is nothing left behind?", []string{"rollback", "delete-after-set", "unknown-may-be-set", "delete-stays-pending", "delete-repeated"}},
+	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-after-suspension"}},
+}
+
+// places has a row for each line that answers a question, with a mutant of it.
+func places() (string, error) {
+	markers, err := markersByName()
+	if err != nil {
+		return "", err
+	}
+	broken := map[string]string{}
+	for _, m := range mutants.All() {
+		for _, name := range m.Markers() {
+			broken[name] = m.Name
+		}
+	}
+	var rows [][]string
+	for _, a := range asked {
+		question := a.question
+		for _, name := range a.markers {
+			m, is := markers[name]
+			if !is || broken[name] == "" {
+				return "", fmt.Errorf("there is no marker %q, or no mutant", name)
+			}
+			rows = append(rows, []string{question, fmt.Sprintf("%s: [%s:%d](../%s#L%d)", m.Guarantee, m.File, m.Line, m.File, m.Line), "`" + broken[name] + "`"})
+			question = ""
+		}
+	}
+	return table("question | the lines, in the order of an Acquire | a mutant", rows), nil
 }
 
 func markersByName() (map[string]mutants.Marker, error) {

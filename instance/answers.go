@@ -229,11 +229,3 @@ func nothingDone(text, sent string) bool {
 // likeRedis makes an error of go-redis's own type for a server's error. The type is internal
 // there, but redis.Nil has it.
 func likeRedis[T ~string](_ T, text string) T { return T(text) }
-
-// isUnknown reports whether a server's error says that it doesn't know or doesn't allow the
-// command in this form. Such a command was not carried out.
-func isUnknown(text string) bool {
-	_, unknown := lacking(text)
-	return unknown || strings.HasPrefix(text, "NOPERM") ||
-		strings.HasPrefix(text, "ERR syntax error") || strings.HasPrefix(text, "ERR wrong number of arguments")
-}

@@ -460,7 +460,7 @@ func (twiceHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // TestSentOnce: a client's hook can't have a batch carried out twice.
 func TestSentOnce(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
-	r := open(t, s.URL(), Config{Replicas: 1}) // so that WAIT follows
+	r := open(t, s.URL(), Config{Replicas: 1})                                        // so that WAIT follows
 	granted(t, open(t, s.URL(), Config{}).Do(within(t), acquire("another", value()))) // so that the server knows the script
 	s.MustAsk("CONFIG", "RESETSTAT")
 	r.Client().AddHook(twiceHook{})

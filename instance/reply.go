@@ -18,9 +18,6 @@ func isInteger(line []byte) bool { return line[0] == ':' }
 func isPair(line []byte) bool    { return string(line) == "*2" }
 func isText(line []byte) bool    { return line[0] == '$' || line[0] == '=' }
 func isTable(line []byte) bool   { return line[0] == '*' || line[0] == '%' }
-func isNull(line []byte) bool {
-	return string(line) == "$-1" || string(line) == "_" || string(line) == "*-1"
-}
 
 // replyBuffer receives one reply from go-redis as it comes over the wire, and checks it
 // while go-redis still holds the connection. An error from it makes go-redis close the

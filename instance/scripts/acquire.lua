@@ -49,12 +49,14 @@ local pcall, max = redis.pcall, math.max
 -- from what it is.
 local texts, known, counters, usual = {}, {}, {}, {}
 if fenced then
-  texts = redis.call('MGET', unpack(KEYS, 2 * locks + 1, 3 * locks))
-  counters = redis.call('MGET', unpack(KEYS, locks + 1, 2 * locks))
+  -- An error, because there is no right to one of the keys, is a table with none of the numbers:
+  -- then each key is looked at, and costs only its own request.
+  texts = pcall('MGET', unpack(KEYS, 2 * locks + 1, 3 * locks))
+  counters = pcall('MGET', unpack(KEYS, locks + 1, 2 * locks))
 end
 -- Usually all keys are free, which one EXISTS tells. Without the right to it each is looked at.
--- granted has the keys that this script has set.
-local busy, granted = pcall('EXISTS', unpack(KEYS, 1, locks)) ~= 0, {}
+-- touched has the locks of the requests that may have written: what was read before is old.
+local busy, touched = pcall('EXISTS', unpack(KEYS, 1, locks)) ~= 0, {}
 
 local function failed(failure) return {4, failure.err, 0, 0} end
 
@@ -63,10 +65,12 @@ local function failed(failure) return {4, failure.err, 0, 0} end
 local function tokenof(from, to, start)
   local token = 0
   for i = from, to do
-    -- INCR looks closely at a counter that has the usual length.
+    -- INCR looks closely at a counter that has the usual length, unless raise sets it. To Lua a
+    -- text such as nan(12345678901) is a number, too, and neither above another one nor below it.
     local failure
     local held = counters[i] and #counters[i] == 16 and tonumber(counters[i])
-    if not held or held < 100000000000000 or known[i] ~= run then held, failure = tokenin(KEYS[locks + i]) end
+    --guard:numbers-are-decimal  a text that is a number only to Lua is no counter
+    if not (held and held >= 100000000000000) or texts[i] ~= text then held, failure = tokenin(KEYS[locks + i]) end
     if failure then return nil, failed(failure) end
     --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
     --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
@@ -112,7 +116,9 @@ local function raise(i, token)
   local by = token - from
   done = by == 1 and pcall('INCR', KEYS[locks + i]) or pcall('INCRBY', KEYS[locks + i], string.format('%.0f', by))
   if done == token then return end
-  if string.find(done.err, 'not an integer', 1, true) then return redis.error_reply('REDLOCKCOUNTER the counter is not a token') end
+  if type(done) ~= 'table' or string.find(done.err, 'not an integer', 1, true) then
+    return redis.error_reply('REDLOCKCOUNTER the counter is not a token')
+  end
   return done
 end
 
@@ -120,6 +126,8 @@ end
 local function acquire(from, to, value, replaced, start)
   local outcome, token, spare = 1, 1, 0
   for i = from, fenced and to or 0 do
+    --guard:each-request-reads-anew  a request sees what those before it in its script wrote, also those that failed halfway
+    if touched[KEYS[i]] then texts[i], counters[i] = false, false end
     -- Nearly always the text is the one that this grant would write.
     known[i] = run
     --guard:each-set-is-compared  a request is refused if any of its locks was last locked under another set
@@ -131,7 +139,7 @@ local function acquire(from, to, value, replaced, start)
     end
   end
   for i = from, to do
-    if busy or granted[KEYS[i]] then
+    if busy or touched[KEYS[i]] then
       local held = pcall('GET', KEYS[i])
       -- A key of another type is held, too.
       if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then return failed(held) end
@@ -148,6 +156,8 @@ local function acquire(from, to, value, replaced, start)
       end
       if held then outcome = 3 end
     end
+    --guard:two-requests-one-lock  of two requests of one script for a lock only one is granted
+    if requests > 1 then touched[KEYS[i]] = true end
   end
   if fenced then
     token, spare = tokenof(from, to, start)
@@ -165,8 +175,6 @@ local function acquire(from, to, value, replaced, start)
     --guard:key-expires  a key whose holder died is gone after its TTL
     local done = pcall('SET', KEYS[i], value, 'PX', ARGV[3])
     if done.err then return failed(done) end
-    --guard:two-requests-one-lock  of two requests of one script for a lock only one is granted
-    if requests > 1 then granted[KEYS[i]] = true end
   end
   if outcome == 1 and spare == 0 then return token end
   return {outcome, false, spare, token}

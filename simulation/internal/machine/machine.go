@@ -66,7 +66,7 @@ const (
 	Raise   Kind = "raise"   // a server raises its counter for a round
 	Restore Kind = "restore" // a server sets the key of a lease again, and raises its counter
 	Delete  Kind = "delete"  // a key goes: it is released, expires or is evicted
-	Stray   Kind = "stray"   // a counter rises, and the key may be set, but no round has a vote of it
+	Stray   Kind = "stray"   // a counter rises, and the key may be set, but no round has a vote of it: a script stopped halfway, for example
 	Restart Kind = "restart" // a server begins another run, with the same data, older data or none
 	Lose    Kind = "lose"    // a server loses its counter within a run
 	Win     Kind = "win"     // a client counts its votes

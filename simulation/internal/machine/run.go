@@ -319,11 +319,7 @@ func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *sim
 		step.Kind = Delete
 		return c.do(l, step)
 	case e.Op == "acquire" && k.Before != k.After:
-		step.Kind, step.Last = Stray, int64(k.After.Counter)
-		if k.Before.Value == k.After.Value {
-			step.Round = 0
-		}
-		return c.do(l, step)
+		return fmt.Errorf("%v: an acquisition that was not granted changed %q from %+v to %+v", e.At, e.Key, k.Before, k.After)
 	}
 	return nil
 }

@@ -53,7 +53,6 @@ func TestStricterMachines(t *testing.T) {
 		"a restart loses nothing":                {Restart, "", func(_ *Machine, s *Server, _ *Round, st *Step) bool { return st.Last == s.Counter }},
 		"a restart loses all":                    {Restart, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Last == 0 }},
 		"counters are never lost within a run":   {Lose, "", func(*Machine, *Server, *Round, *Step) bool { return false }},
-		"counters never rise for nothing":        {Stray, "", func(*Machine, *Server, *Round, *Step) bool { return false }},
 		"keys of leases don't go":                {Delete, "", func(m *Machine, s *Server, _ *Round, _ *Step) bool { return !m.Rounds[s.Holder-1].Valid }},
 	} {
 		t.Run(name, func(t *testing.T) {

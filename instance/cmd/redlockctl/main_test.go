@@ -434,11 +434,11 @@ func pipeInto(t *testing.T, r *running, full bool) (reader *os.File) {
 	r.cmd.Stderr = writer
 	t.Cleanup(func() { _ = writer.Close() }) // it must be open when redlockctl starts
 	if full {
-		require.NoError(t, writer.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
-		for err = nil; err == nil; {
-			_, err = writer.Write([]byte{'.'})
+		for n := 1; n > 0; { // until nothing more fits
+			require.NoError(t, writer.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+			n, err = writer.Write(make([]byte, 1<<20))
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		}
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	}
 	return reader
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -82,7 +83,11 @@ func BenchmarkList(b *testing.B) {
 				s.MustAsk("SCRIPT", "LOAD", script.source)
 			}
 			r := open(b, s.URL(), Config{})
-			acquires, releases := &batch{pipe: &r.pipe}, &batch{pipe: &r.pipe}
+			require.Equal(b, wire.Granted, r.Do(within(b), wire.Request{Op: wire.Tick}).Outcome)
+			r.pipe.mu.Lock()
+			conn, _ := r.pipe.takeLocked()
+			r.pipe.mu.Unlock()
+			acquires, releases := &batch{pipe: &r.pipe, conn: conn}, &batch{pipe: &r.pipe, conn: conn}
 			for i := range n {
 				req := acquire(fmt.Sprint("k", i), value())
 				if without == "" {

@@ -288,3 +288,10 @@ func TestListsAreAsTheModel(t *testing.T) {
 		require.GreaterOrEqual(t, counts[outcome], fewer(10), "%s: %v", outcome, counts)
 	}
 }
+
+// A failure without its text is no refusal.
+func TestListFailureWithoutText(t *testing.T) {
+	l := list{parser: parser{rest: []byte("*4\r\n:4\r\n$-1\r\n:0\r\n:0\r\n")}}
+	_, _ = l.acquisition()
+	require.False(t, l.end())
+}

@@ -331,6 +331,7 @@ func (l *list) acquisition() (a result, failure []byte) {
 		l.bad = true
 	}
 	if a.outcome == scriptFailed {
+		l.bad = l.bad || a.text == nil
 		return a, a.text
 	}
 	return a, nil

@@ -73,7 +73,7 @@ func TestAllFaultsAreKnown(t *testing.T) {
 		return names
 	}
 	single := lost(small("try", "default", 2, 3, simulation.Lose), 1)
-	require.Len(t, single, 62)
+	require.Len(t, single, 36)
 	require.Contains(t, single, "c1 B raise 1 request")
 
 	both := lost(pairs(small("try", "default", 2, 1, simulation.Lose)), 2)

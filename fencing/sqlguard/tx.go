@@ -154,7 +154,7 @@ func number(ctx context.Context, tx Tx, query string, args ...any) (last sql.Nul
 	if other, ok := tx.(*otherTx); ok {
 		found, err = other.query(ctx, query, args...)
 	} else {
-		found, err = tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // it is read to the end
+		found, err = tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // it is read to the end, and Err below
 	}
 	if err != nil {
 		return last, 0, err

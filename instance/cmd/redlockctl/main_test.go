@@ -372,7 +372,7 @@ func TestLockThatIsTaken(t *testing.T) {
 			waiting += *s.Waiting
 		}
 		return waiting >= 2
-	}, 20*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	require.Equal(t, "held", seen.State)
 	require.Equal(t, "holder", seen.Holders[0].Owner)
 	require.Len(t, seen.Holders[0].Value, shortValue)

@@ -292,22 +292,28 @@ func (b *batch) addAcquires(calls []*call) {
 	}
 	a := b.addList(acquireScript, calls, len(calls), keys+first.marks())
 	a.reply.limit += maxElement * len(calls)
-	for _, c := range calls {
-		a.args = c.appendKeys(a.args)
-	}
-	if first.req.Fence.On {
-		for _, c := range calls {
-			a.args = c.appendBeside(a.args, c.counterKey(), CounterKey)
-		}
-		for _, c := range calls {
-			a.args = c.appendBeside(a.args, c.setKey(), SetKey)
-		}
-	}
-	a.args = b.appendMark(a.args, first)
+	a.args = b.appendLocks(a.args, calls, first.req.Fence.On)
 	a.args = append(a.args, &a.nonce, (*string)(&first.req.Run), &first.ttl, first.keys(), quarter, set, &first.ahead, &first.reserve)
 	for _, c := range calls {
 		a.args = append(a.args, &c.req.Value, &c.req.Replace, &c.token)
 	}
+}
+
+// appendLocks appends the keys of a script about the calls' locks: the locks, with fencing their
+// counters and their sets' texts, and the mark.
+func (b *batch) appendLocks(args []any, calls []*call, fenced bool) []any {
+	for _, c := range calls {
+		args = c.appendKeys(args)
+	}
+	if fenced {
+		for _, c := range calls {
+			args = c.appendBeside(args, c.counterKey(), CounterKey)
+		}
+		for _, c := range calls {
+			args = c.appendBeside(args, c.setKey(), SetKey)
+		}
+	}
+	return b.appendMark(args, calls[0])
 }
 
 // appendMark appends the mark's key if the call's script compares it.
@@ -322,10 +328,7 @@ func (b *batch) addExtends(calls []*call) {
 	first := calls[0]
 	n := locksOf(calls)
 	a := b.addList(extendScript, calls, n, n+first.marks())
-	for _, c := range calls {
-		a.args = c.appendKeys(a.args)
-	}
-	a.args = b.appendMark(a.args, first)
+	a.args = b.appendLocks(a.args, calls, false)
 	a.args = append(a.args, &a.nonce, (*string)(&first.req.Run))
 	for _, c := range calls {
 		a.args = c.appendEach(a.args, &c.req.Value)
@@ -394,15 +397,13 @@ func (b *batch) addSingle(c *call) {
 	case wire.Raise, wire.Restore:
 		b.addLift(c)
 	case wire.Look:
-		keys := 1
 		if req.Fence.On {
-			keys = 2
+			a := b.addOne(lookScript, c, 2)
+			a.args = append(a.args, &req.Key, c.counterKey(), &a.nonce)
+		} else {
+			a := b.addOne(lookScript, c, 1)
+			a.args = append(a.args, &req.Key, &a.nonce)
 		}
-		a := b.addOne(lookScript, c, keys)
-		if a.args = append(a.args, &req.Key); req.Fence.On {
-			a.args = append(a.args, c.counterKey())
-		}
-		a.args = append(a.args, &a.nonce)
 	case wire.Tick:
 		// A script, though TIME would do, because its reply carries a nonce: an old clock
 		// in place of a new one would look like a jump.
@@ -430,12 +431,7 @@ func (b *batch) addLift(c *call) {
 		ttl = c.ttl
 	}
 	a := b.addOne(liftScript, c, keys+c.marks())
-	a.args = c.appendKeys(a.args)
-	if fenced {
-		a.args = c.appendBeside(a.args, c.counterKey(), CounterKey)
-		a.args = c.appendBeside(a.args, c.setKey(), SetKey)
-	}
-	a.args = append(b.appendMark(a.args, c), &a.nonce, (*string)(&c.req.Run), n, &c.req.Value, ttl)
+	a.args = append(b.appendLocks(a.args, a.calls, fenced), &a.nonce, (*string)(&c.req.Run), n, &c.req.Value, ttl)
 	if fenced {
 		a.args = append(a.args, &c.token, &c.quarter, &c.ahead, b.pipe.r.setText(c.req.Fence.Set))
 	}

@@ -122,7 +122,8 @@ func (c *call) appendKeys(args []any) []any {
 	return args
 }
 
-// appendBeside appends the keys beside the locks' keys: first is the first lock's, other names that of another.
+// appendBeside appends the keys beside the locks' keys: first is the first lock's, and other names
+// that of another.
 func (c *call) appendBeside(args []any, first *bytesArg, other func(string) string) []any {
 	args = append(args, first)
 	for _, key := range c.req.Also {

@@ -55,8 +55,8 @@ var questions = [...]question{
 	partKnown:       {[]any{"EVALSHA", strings.Repeat("0", 40), 0}, nil, "scripts that it knows"}, // this one it doesn't
 }
 
-// Probe asks the server who it is, as wire.Instance says. All commands go over one connection, so that one server answers them. A
-// Probe fails if a proxy mixes the answers of two servers. On a master, Probe writes the
+// Probe asks the server who it is, as wire.Instance says. All commands go over one connection, so
+// that one server answers them. A Probe fails if a proxy mixes the answers of two servers. On a master, Probe writes the
 // mark (see MarkKey) if there is none. It needs no right to do so.
 func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
 	if ctx.Err() != nil {
@@ -354,7 +354,7 @@ func (p *probe) mark() {
 	}
 	a, ok := decodeScript(reply.raw)
 	switch {
-	case !ok || a.outcome > scriptGranted:
+	case !ok:
 		p.malformed(partMark)
 	case a.outcome == scriptRefused:
 		// A replica.

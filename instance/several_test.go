@@ -25,6 +25,94 @@ func also(req wire.Request, keys ...string) wire.Request {
 	return req
 }
 
+// beside is a server and a model with the same state.
+type beside struct {
+	ask   func(args ...any) any
+	model *quorumtest.Data
+	now   time.Time
+}
+
+// hold has a client hold a lock.
+func (b beside) hold(key, value string, ttl time.Duration) {
+	b.ask("SET", key, value, "PX", ttl.Milliseconds())
+	b.model.Keys.Put(key, value, b.now.Add(ttl))
+}
+
+// count sets a lock's counter.
+func (b beside) count(key string, counter int64) {
+	b.ask("SET", CounterKey(key), counter, "PX", 7200_000)
+	b.model.Counters.Put(key, fencing.Token(counter), b.now.Add(2*time.Hour))
+}
+
+// record sets the text beside a counter, of so many periods ago. Most kinds are that of the last
+// grant, by a client with the same set, in this run.
+func (b beside) record(key string, run wire.Run, kind, periods int) {
+	record := quorumtest.Record{Set: set1.String(), Run: run}
+	older, newer, other := set1, set1, set1
+	older.Version, newer.Version, other.Name = 6, 10, "else"
+	switch kind {
+	case 0:
+		record.Run = "another"
+	case 1:
+		record.Set = older.String()
+	case 2:
+		record.Set = newer.String()
+	case 3:
+		record.Set = other.String()
+	case 4:
+		record.Run = ""
+	}
+	quarter := time.Hour.Milliseconds() / 4
+	b.ask("SET", SetKey(key), fmt.Sprintf("%s %d/%d %s", record.Set, quarter, b.now.UnixMicro()/(quarter*1000)-int64(periods), record.Run), "PX", 7200_000)
+	b.model.Records.Put(key, record, b.now.Add(2*time.Hour))
+}
+
+// same checks that both have the same of a lock.
+func (b beside) same(t *testing.T, key string, at time.Time, what string) {
+	t.Helper()
+	held, expires, ok := b.model.Keys.Get(key, at)
+	if !ok {
+		require.Nil(t, b.ask("GET", key), what)
+	} else {
+		require.Equal(t, held, b.ask("GET", key), what)
+		require.InDelta(t, expires.Sub(at).Milliseconds(), b.ask("PTTL", key), 1000, what)
+	}
+	token, _, _ := b.model.Counters.Get(key, at)
+	if text, ok := tokenIn(b.ask, key).(string); ok {
+		require.Equal(t, token.String(), text, what)
+		require.Greater(t, b.ask("PTTL", CounterKey(key)), int64(3500_000), what)
+	} else {
+		require.Zero(t, token, what)
+	}
+	record, _, ok := b.model.Records.Get(key, at)
+	if ok {
+		require.Equal(t, record.Set, setIn(b.ask, key), what)
+		require.Equal(t, string(record.Run), runIn(b.ask, key), what)
+		require.Greater(t, b.ask("PTTL", SetKey(key)), int64(3500_000), what)
+	} else {
+		require.Nil(t, b.ask("GET", SetKey(key)), what)
+	}
+}
+
+// sameVote checks that a vote is the model's, and returns how it ended, in words.
+func sameVote(t *testing.T, want, got wire.Vote, what string) (outcome string) {
+	t.Helper()
+	require.InDelta(t, want.Remaining, got.Remaining, float64(time.Second), what)
+	require.Equal(t, want.Err == nil, got.Err == nil, what)
+	outcome = got.Outcome.String()
+	if got.Err != nil {
+		require.Equal(t, errors.Is(want.Err, wire.ErrSetMismatch), errors.Is(got.Err, wire.ErrSetMismatch), what)
+		require.Equal(t, errors.Is(want.Err, wire.ErrCounter), errors.Is(got.Err, wire.ErrCounter), what)
+		outcome += " with an error"
+	}
+	want.Remaining, want.Err = got.Remaining, got.Err
+	require.Equal(t, want, got, what)
+	if got.Replaced {
+		outcome += " replaced"
+	}
+	return outcome
+}
+
 // TestSeveralAreAsTheModel compares requests about several keys, on a real server, with
 // quorumtest.Data at the same clock, on states that are drawn at random.
 func TestSeveralAreAsTheModel(t *testing.T) {
@@ -32,43 +120,25 @@ func TestSeveralAreAsTheModel(t *testing.T) {
 	ask, run := asker(t, r), runOf(t, r)
 	random := rand.New(rand.NewPCG(5, 1))
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
-	older, newer, other := set1, set1, set1
-	older.Version, newer.Version, other.Name = 6, 10, "else"
 	counts := map[string]int{}
 	for range fewer(3000) {
 		keys := []string{"a", "b", "c", "d"}[:1+random.IntN(4)]
 		model := quorumtest.NewData()
 		now := time.Now()
 		micros := now.UnixMicro()
-		quarter := time.Hour.Milliseconds() / 4
+		pair := beside{ask: ask, model: model, now: now}
 		for _, key := range keys {
 			ask("DEL", key, CounterKey(key), SetKey(key))
 			ttl := time.Duration(30+random.IntN(5)*15) * time.Second
 			// Mostly free, or the holder's.
 			if held := one("", "", "v", "v", "v", "v", "w", "x"); held != "" && (random.IntN(2) == 0 || held == "v") {
-				ask("SET", key, held, "PX", ttl.Milliseconds())
-				model.Keys.Put(key, held, now.Add(ttl))
+				pair.hold(key, held, ttl)
 			}
 			if counter := []int64{0, 0, micros - 1e9, micros - 1e9 + 5, micros - 2e9, micros + 1e8, micros + 8e9}[min(random.IntN(12), 6-min(random.IntN(4), 1))]; counter != 0 {
-				ask("SET", CounterKey(key), counter, "PX", 7200_000)
-				model.Counters.Put(key, fencing.Token(counter), now.Add(2*time.Hour))
+				pair.count(key, counter)
 			}
 			if random.IntN(5) > 0 {
-				record := quorumtest.Record{Set: set1.String(), Run: run}
-				switch random.IntN(12) {
-				case 0:
-					record.Run = "another"
-				case 1:
-					record.Set = older.String()
-				case 2:
-					record.Set = newer.String()
-				case 3:
-					record.Set = other.String()
-				case 4:
-					record.Run = ""
-				}
-				ask("SET", SetKey(key), fmt.Sprintf("%s %d/%d %s", record.Set, quarter, micros/(quarter*1000)-int64(random.IntN(2)), record.Run), "PX", 7200_000)
-				model.Records.Put(key, record, now.Add(2*time.Hour))
+				pair.record(key, run, random.IntN(12), random.IntN(2))
 			}
 		}
 		ops := []wire.Op{wire.Acquire, wire.Acquire, wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Release}
@@ -105,47 +175,13 @@ func TestSeveralAreAsTheModel(t *testing.T) {
 		if req.Op == wire.Release {
 			got.Clock = want.Clock
 		}
-		require.InDelta(t, want.Remaining, got.Remaining, float64(time.Second), what)
-		require.Equal(t, want.Err == nil, got.Err == nil, what)
-		outcome := req.Op.String() + " " + got.Outcome.String()
-		if got.Err != nil {
-			require.Equal(t, errors.Is(want.Err, wire.ErrSetMismatch), errors.Is(got.Err, wire.ErrSetMismatch), what)
-			require.Equal(t, errors.Is(want.Err, wire.ErrCounter), errors.Is(got.Err, wire.ErrCounter), what)
-			outcome += " with an error"
-		}
-		want.Remaining, want.Err = got.Remaining, got.Err
 		if req.Op == wire.Raise {
 			want.Unsent = got.Unsent
 		}
 		want.Clock = got.Clock
-		require.Equal(t, want, got, what)
-		if got.Replaced {
-			outcome += " replaced"
-		}
-		counts[outcome]++
+		counts[req.Op.String()+" "+sameVote(t, want, got, what)]++
 		for _, key := range keys {
-			held, expires, ok := model.Keys.Get(key, at)
-			if !ok {
-				require.Nil(t, ask("GET", key), what)
-			} else {
-				require.Equal(t, held, ask("GET", key), what)
-				require.InDelta(t, expires.Sub(at).Milliseconds(), ask("PTTL", key), 1000, what)
-			}
-			token, _, _ := model.Counters.Get(key, at)
-			if text, ok := tokenIn(ask, key).(string); ok {
-				require.Equal(t, token.String(), text, what)
-				require.Greater(t, ask("PTTL", CounterKey(key)), int64(3500_000), what)
-			} else {
-				require.Zero(t, token, what)
-			}
-			record, _, ok := model.Records.Get(key, at)
-			if ok {
-				require.Equal(t, record.Set, setIn(ask, key), what)
-				require.Equal(t, string(record.Run), runIn(ask, key), what)
-				require.Greater(t, ask("PTTL", SetKey(key)), int64(3500_000), what)
-			} else {
-				require.Nil(t, ask("GET", SetKey(key)), what)
-			}
+			pair.same(t, key, at, what)
 		}
 	}
 	for _, outcome := range []string{

@@ -9,7 +9,7 @@
 --
 -- The reply is a list: the nonce, the clock in microseconds, and an element for each request.
 -- The element is the token, 1 without fencing, of a usual grant. Otherwise it is a list with
--- the outcome (answer.lua, or 4 for an error), a text, a number, and another one:
+-- the outcome, a text, a number, and another one:
 --
 --   {0, value, ttl, n}       the key of the request's lock n is in the way, false is the value
 --                            if it is of another type
@@ -28,9 +28,9 @@
 -- A grant's token is larger than the counter was: it is the largest that a grant of any of the
 -- locks alone would get, and that is the counter plus one, or larger. It is larger if the counter
 -- was lost, which a number below 10^14 shows, too: every other one started from a clock, in
--- microseconds, and these passed 10^14 in March 1973. Then it starts from the clock. And if the counter may be from another run of the
--- server, which may have restored an older one: then it starts from the clock if that is ahead,
--- or from where the request says, further ahead.
+-- microseconds, and these passed 10^14 in March 1973. Then it starts from the clock. And if the
+-- counter may be from another run of the server, which may have restored an older one: then it
+-- starts from the clock if that is ahead, or from where the request says, further ahead.
 --
 -- No grant's token is further ahead of the clock than ARGV allows. So the clock, once it
 -- has advanced by as much, is above every token that a lost counter gave.

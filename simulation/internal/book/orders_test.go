@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/internal/mutants"
 	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -27,8 +25,6 @@ func init() {
 	generators["orders"] = func([]string) (string, error) { return walkedOrders() }
 	generators["order-worlds"] = func([]string) (string, error) { return orderWorlds(), nil }
 	generators["planted"] = func([]string) (string, error) { return planted() }
-	generators["walked-mutants"] = func([]string) (string, error) { return walkedMutants() }
-	generators["unwalked-mutants"] = func([]string) (string, error) { return unwalkedMutants(), nil }
 }
 
 // ordersFile is how many orders of small worlds were played, and what was found: one record after
@@ -212,74 +208,12 @@ func planted() (string, error) {
 	return table("design | world | servers | fault | found | runs of the walk | random runs", rows), nil
 }
 
-// walkedMutants is the table of the mutants that walks caught.
-func walkedMutants() (string, error) {
-	r, err := recordedMutants()
-	if err != nil {
-		return "", err
-	}
-	var rows [][]string
-	for _, m := range r.Results {
-		for _, w := range m.Walks {
-			plan, err := orders.Small(w.Walk)
-			if err != nil {
-				return "", err
-			}
-			fault := cmp.Or(strings.Join(kindNames(plan), ", "), "none")
-			found, _, _ := strings.Cut(w.Says, ":")
-			rows = append(rows, []string{"`" + m.Name + "`", "`" + plan.Worlds[0] + "`", strconv.Itoa(*plan.Changes.Servers), fault, found, strconv.Itoa(w.Runs), runsUntil(w.Drawn, "not in 5 000")})
-		}
-	}
-	return table("mutant | world | servers | fault | found | runs of the walk | random runs", rows), nil
-}
-
 // runsUntil is a number of runs, or says that it wasn't enough.
 func runsUntil(n int, never string) string {
 	if n == 0 {
 		return never
 	}
 	return strconv.Itoa(n)
-}
-
-// unwalked says why walks don't catch the other mutants that a scenario or a search catches.
-var unwalked = []struct{ why, mutants string }{
-	{"It takes a server that is silent for longer than a run", "silence-ends-deletes"},
-	{"It takes a clock that runs at another rate, or stands still while a machine is suspended", "no-drift drift-floor-only drift-without-floor monotonic-only"},
-	{"It takes two faults, or a client that asks later", "lower-straggler-settled no-top-up failed-extension-releases"},
-	{"It takes a message that is slow, but not lost", "no-timeout delete-that-finds-nothing-ends"},
-	{"It takes a pause within a step. Walks pause only between two events", "extension-start-late"},
-	{"It takes a name that leads to another server for a while", "age-of-an-old-mark"},
-	{"It takes clients that ask again and again", "quarantine-too-short life-without-end"},
-	{"It takes a server's clock that jumps. That breaks an assumption, which excuses the violation", "no-clock-monitor jump-without-quarantine"},
-	{"It takes several goroutines of a client that wait for the lock", "pass-adds-time reserved-without-end reserved-above-the-settled"},
-	{"It takes other settings: clients with different servers, servers that hide their run, a bound on a lease's life, or a resource", "set-not-sent hidden-run-id-untold extension-shortens guard-without-admit"},
-}
-
-func unwalkedMutants() string {
-	var b strings.Builder
-	for _, u := range unwalked {
-		fmt.Fprintf(&b, "- %s: `%s`.\n", u.why, strings.ReplaceAll(u.mutants, " ", "`, `"))
-	}
-	return b.String()
-}
-
-// A walk catches each mutant that a scenario or a search catches, or there is a reason why it can't.
-func TestEachMutantIsWalkedOrHasAReason(t *testing.T) {
-	reasons := map[string]bool{}
-	for _, u := range unwalked {
-		for name := range strings.FieldsSeq(u.mutants) {
-			require.False(t, reasons[name], "%s has two reasons", name)
-			reasons[name] = true
-		}
-	}
-	for _, m := range mutants.All() {
-		walked := slices.ContainsFunc(m.Also, func(d mutants.Detector) bool { return d.Walk != "" })
-		if m.Detector.Package == "" {
-			assert.NotEqual(t, walked, reasons[m.Name], "%s needs either a walk that catches it, or a reason in unwalked", m.Name)
-		}
-		delete(reasons, m.Name)
-	}
-	assert.Empty(t, reasons, "there are no such mutants")
 }
 
 // thousands writes a number with spaces.

@@ -20,15 +20,14 @@ var mutantsFormats = []string{"text", "json"}
 // runMutants breaks the library's safety lines one at a time. It fails if a mutant is not
 // caught.
 func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var only, format, source string
+	var only, format string
 	var list bool
 	var parallel int
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.StringVar(&only, "only", "", "the `names` of mutants, separated by commas (default: all)")
 	flags.BoolVar(&list, "list", false, "list the mutants without running them")
 	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(mutantsFormats, ", "))
-	flags.IntVar(&parallel, "p", max(2, runtime.NumCPU()), "how many mutants run at once, 1 to 64")
-	flags.StringVar(&source, "source", ".", "a `folder` in the checkout whose source is mutated; no file in it is changed")
+	flags.IntVar(&parallel, "p", runtime.NumCPU()+1, "how many mutants run at once, 1 to 64")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -39,7 +38,7 @@ func runMutants(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return usageError{err}
 	}
-	from, err := mutants.Open(ctx, source)
+	from, err := mutants.Open(ctx, ".")
 	if errors.Is(err, mutants.ErrSource) {
 		return usageError{err}
 	} else if err != nil {

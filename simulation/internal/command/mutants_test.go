@@ -13,7 +13,7 @@ func TestMutantsList(t *testing.T) {
 	require.Equal(t, exitOK, code, stderr)
 	assert.Greater(t, strings.Count(stdout, "\n"), 25)
 	assert.Contains(t, stdout, "no-elapsed-check")
-	assert.Contains(t, stdout, "(S3)")
+	assert.Contains(t, stdout, "(TestContract/miniredis)")
 
 	code, stdout, _ = said(t.Context(), "mutants", "-list", "-only", "no-drift, set-without-nx")
 	require.Equal(t, exitOK, code)
@@ -25,7 +25,6 @@ func TestMutantsWrongUsage(t *testing.T) {
 		`no mutant "nothing"`: {"-only", "nothing"},
 		`-format is "yaml"`:   {"-format", "yaml"},
 		"-p is 0":             {"-p", "0"},
-		"in a checkout of":    {"-source", t.TempDir()},
 		"unexpected argument": {"S3"},
 	} {
 		code, stdout, stderr := said(t.Context(), append([]string{"mutants"}, args...)...)

@@ -53,7 +53,7 @@ func TestRunsOfTheMachine(t *testing.T) {
 
 func scenariosAreRuns(t *testing.T) {
 	total := sum{counts: machine.Counts{Steps: map[machine.Kind]int{}}}
-	for _, s := range append(scenarios.All(), scenarios.ForMutants()...) {
+	for _, s := range scenarios.All() {
 		for _, d := range s.Designs() {
 			if cfg, _ := s.Setting(d); !inScope(cfg) {
 				continue

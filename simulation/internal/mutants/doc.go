@@ -1,20 +1,18 @@
-// Package mutants breaks the library's safety lines one at a time and records which
-// check notices. A check that has never failed proves nothing, so each of these mistakes
-// must be caught, and by the check that is meant to catch it.
+// Package mutants breaks the library's safety lines one at a time and records which test
+// notices. A check that has never failed proves nothing, so each of these mistakes must be
+// caught, by the test that is meant to catch it.
 //
 // A Marker above each safety line is a comment that states the guarantee. A Mutant names
 // a marker and describes the change to the line below it, see mutants.txt. It is built
-// with go build's -overlay, so the source files stay unchanged, and then run against its
-// detectors, cheapest first:
+// with the go tool's -overlay, so the source files stay unchanged.
 //
-//   - the detector that is expected to catch it: a scenario or a search with random
-//     faults, run by the program in the folder detector; or a package's tests, where the
-//     simulation has a model instead of the real code (Lua scripts, a guard's store);
-//   - all scenarios and all searches;
-//   - all tests of the packages that the mutant changes.
+// Compiling and linking take longer than nearly every test. So all mutants that change
+// only the bodies of Go functions are built into one copy of the library, switched off
+// (see switches.go). Each package's test program is built once from that copy, and runs
+// once for each mutant, which an environment variable switches on. A mutant of a script
+// or of a declaration is built on its own.
 //
-// The first catch ends the run. A mutant that nothing catches has survived: a check is
-// missing. If only another detector catches it, that may be chance, so it counts as
-// caught only if the expected detector catches it. The expected detectors also run on
-// the unmodified source, because a detector that always fails would catch everything.
+// A mutant that its test doesn't catch has survived: the test is too weak. The same tests
+// also run with all mutants switched off, because a test that always fails would catch
+// everything.
 package mutants

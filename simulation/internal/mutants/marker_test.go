@@ -52,20 +52,3 @@ func TestMarkerNamesAreUnique(t *testing.T) {
 	require.ErrorIs(t, err, errMarker)
 	assert.ErrorContains(t, err, "two is in fencing/c.go:2 and in quorum/b.lua:2")
 }
-
-// An edit keeps the number of lines where it can: see relink.
-func TestApplyPads(t *testing.T) {
-	const text = "//guard:one  the first\nif a {\n\tb()\n}\nc()\n"
-	for _, test := range []struct {
-		edit edit
-		want string
-	}{
-		{edit{"one", "if a {\n\tb()\n}", "b()"}, "//guard:one  the first\nb()\n\n\nc()\n"},
-		{edit{"one", "if a {\n\tb()\n}\n", ""}, "//guard:one  the first\n\n\n\nc()\n"},
-		{edit{"one", "if a {\n\tb", "{ b"}, "//guard:one  the first\n{ b()\n}\nc()\n"},
-	} {
-		got, err := test.edit.apply(text)
-		require.NoError(t, err)
-		assert.Equal(t, test.want, got)
-	}
-}

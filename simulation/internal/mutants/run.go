@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,11 +19,11 @@ type outcome string
 
 // The outcomes.
 const (
-	// outcomeCaught: a detector failed.
+	// outcomeCaught: its detector failed.
 	outcomeCaught outcome = "caught"
-	// outcomeSurvived: no detector failed.
+	// outcomeSurvived: its detector passed.
 	outcomeSurvived outcome = "survived"
-	// outcomeBroken: the mutant is stale or doesn't compile, or a detector could not run.
+	// outcomeBroken: the mutant is stale or doesn't compile, or its detector could not run.
 	outcomeBroken outcome = "error"
 )
 
@@ -36,30 +36,12 @@ type Result struct {
 	Guarantee string   `json:"guarantee"`
 	Expected  string   `json:"expected"`
 	Outcome   outcome  `json:"outcome"`
-	// By is the scenario, search or test that caught it. Says is the failure, or the
-	// error.
+	// By is the test that caught it. Says is the failure, or the error.
 	By   string `json:"by,omitempty"`
 	Says string `json:"says,omitempty"`
-	// AsExpected: the expected detector caught it, and those that must catch it as well.
-	// Otherwise Expected is the one that did not.
-	AsExpected bool `json:"as_expected"`
-	// Runs counts the runs or tests.
-	Runs int `json:"runs"`
-	// Walks are those of the detectors that walk through all orders.
-	Walks []Walked `json:"walks,omitempty"`
 	// Took is real time, and CPU is processor time.
 	Took time.Duration `json:"took_ns"`
 	CPU  time.Duration `json:"cpu_ns"`
-}
-
-// Walked is how a walk caught a mutant.
-type Walked struct {
-	Walk string `json:"walk"`
-	Says string `json:"says"`
-	// Runs is the number of runs of the walk, and Drawn that of random orders: 0 if they
-	// didn't show it.
-	Runs  int `json:"runs"`
-	Drawn int `json:"drawn"`
 }
 
 // Report is the result of all mutants.
@@ -74,11 +56,9 @@ type Report struct {
 	CPU     time.Duration `json:"cpu_ns"`
 }
 
-// OK reports whether no detector failed on the unmodified source and every mutant was
-// caught by its expected detector. A catch by another detector may be chance: name that
-// detector in the mutant, or fix the expected one.
+// OK reports whether no detector failed on the unmodified source and every mutant was caught.
 func (r Report) OK() bool {
-	return len(r.Results) >= r.Planned && r.Unbroken.Outcome == outcomeSurvived && !slices.ContainsFunc(r.Results, func(r Result) bool { return !r.AsExpected })
+	return len(r.Results) >= r.Planned && r.Unbroken.Outcome == outcomeSurvived && !slices.ContainsFunc(r.Results, func(r Result) bool { return r.Outcome != outcomeCaught })
 }
 
 // Options configure Run.
@@ -93,9 +73,9 @@ type Options struct {
 	Progress func(name string, begins bool, r Result)
 }
 
-// Run runs mutants of a source. The error is that of ctx or of writing files. An error of
-// one mutant is in its Result. When ctx ends, the Report has the finished results. Run
-// leaves no process and no file behind.
+// Run runs mutants of a source. The error is that of ctx, of writing files, or of building the
+// unmodified source. An error of one mutant is in its Result. When ctx ends, the Report has the
+// finished results. Run leaves no process and no file behind.
 func Run(ctx context.Context, source Source, o Options) (report Report, err error) {
 	if len(o.Mutants) == 0 {
 		o.Mutants = All()
@@ -114,26 +94,34 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 
 	began := time.Now()
-	s := session{source: source, folder: folder, options: o}
+	s := session{source: source, options: o}
 	report.Planned = len(o.Mutants)
+	unmodified, err := s.prepare(ctx, folder, &report.CPU)
+	if err != nil {
+		return report, err
+	}
 	report.Results = make([]Result, report.Planned)
 	var all errgroup.Group
 	all.SetLimit(o.Parallel)
 	all.Go(func() error {
-		report.Unbroken = s.play(ctx, Result{Guarantee: "the unmodified source"}, s.unbroken)
+		report.Unbroken = s.play(ctx, Result{Guarantee: "the unmodified source"}, func(ctx context.Context, r *Result) error {
+			return s.unbroken(ctx, unmodified, r)
+		})
 		return nil
 	})
 	for i, m := range o.Mutants {
 		all.Go(func() error {
 			r := Result{Name: m.Name, Markers: m.Markers(), Guarantee: source.Guarantee(m), Expected: m.Detector.String()}
-			report.Results[i] = s.play(ctx, r, func(ctx context.Context, run *runner, r *Result) error { return run.mutant(ctx, m, r) })
+			report.Results[i] = s.play(ctx, r, func(ctx context.Context, r *Result) error {
+				return s.mutant(ctx, m, filepath.Join(folder, m.Name), r)
+			})
 			return nil
 		})
 	}
 	_ = all.Wait() // a Result has its error
 	// Interrupted mutants have no outcome.
 	report.Results = slices.DeleteFunc(report.Results, func(r Result) bool { return r.Outcome == "" })
-	report.Took, report.CPU = time.Since(began), report.Unbroken.CPU
+	report.Took, report.CPU = time.Since(began), report.CPU+report.Unbroken.CPU
 	for _, r := range report.Results {
 		report.CPU += r.CPU
 	}
@@ -143,32 +131,26 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 // session is one Run.
 type session struct {
 	source   Source
-	folder   string
 	options  Options
 	progress sync.Mutex
-	// programs are those of the unmodified source.
-	programs programs
+	// shared is built with all mutants that can be switched on. It is nil if one of them
+	// doesn't compile; then each is built on its own.
+	shared *build
+	copied copied
 }
 
-// play runs detectors in a folder of their own, which it removes, because programs take
-// several megabytes. It returns a Result without an outcome if ctx ends.
-func (s *session) play(ctx context.Context, r Result, detect func(context.Context, *runner, *Result) error) Result {
+// play fills a Result. It returns one without an outcome if ctx ends.
+func (s *session) play(ctx context.Context, r Result, detect func(context.Context, *Result) error) Result {
 	if ctx.Err() != nil {
 		return Result{}
 	}
 	s.notify(r.Name, true, Result{})
 	began := time.Now()
-	run := &runner{source: s.source, programs: &s.programs}
-	var err error
-	if run.folder, err = os.MkdirTemp(s.folder, ""); err == nil {
-		r.Outcome = outcomeSurvived
-		err = detect(ctx, run, &r)
-		_ = os.RemoveAll(run.folder) // Run reports it if it stays
+	r.Outcome = outcomeSurvived
+	if err := detect(ctx, &r); err != nil {
+		r.Outcome, r.By, r.Says = outcomeBroken, "", err.Error()
 	}
-	if err != nil {
-		r.Outcome, r.By, r.Says, r.AsExpected = outcomeBroken, "", err.Error(), false
-	}
-	r.Took, r.CPU = time.Since(began), run.cpu
+	r.Took = time.Since(began)
 	if ctx.Err() != nil {
 		return Result{}
 	}
@@ -182,92 +164,57 @@ func (s *session) notify(name string, begins bool, r Result) {
 	s.options.Progress(name, begins, r)
 }
 
-// unbroken runs the mutants' expected detectors on the unmodified source.
-func (s *session) unbroken(ctx context.Context, run *runner, r *Result) error {
-	var simulated, tests []Detector // each once
+// prepare builds the programs that the mutants share, and returns those of the unmodified source:
+// the same ones, if all mutants compile.
+func (s *session) prepare(ctx context.Context, folder string, cpu *time.Duration) (unmodified *build, err error) {
+	if s.copied, err = s.source.together(s.options.Mutants); err != nil {
+		return nil, err
+	}
+	var packages []string
 	for _, m := range s.options.Mutants {
-		for _, d := range append([]Detector{m.Detector}, m.Also...) {
-			switch {
-			case d.simulated() && !slices.Contains(simulated, d):
-				simulated = append(simulated, d)
-			case !d.simulated() && !slices.Contains(tests, d):
-				tests = append(tests, d)
-			}
+		if !slices.Contains(packages, m.Detector.Package) {
+			packages = append(packages, m.Detector.Package)
 		}
 	}
-	if len(simulated) > 0 {
-		if err := run.detect(ctx, r, simulated...); err != nil {
-			return err
-		}
+	s.shared, err = s.source.build(ctx, s.copied.texts, filepath.Join(folder, "shared"), packages, cpu)
+	if errors.Is(err, errBuild) { // a mutant doesn't compile; its own build will tell which
+		return s.source.build(ctx, nil, filepath.Join(folder, "unmodified"), packages, cpu)
 	}
-	for _, d := range tests {
-		if err := run.detect(ctx, r, d); err != nil || r.Outcome == outcomeCaught {
+	return s.shared, err
+}
+
+// unbroken runs the detectors with all mutants switched off.
+func (s *session) unbroken(ctx context.Context, unmodified *build, r *Result) error {
+	var detectors []Detector // each once
+	for _, m := range s.options.Mutants {
+		if slices.Contains(detectors, m.Detector) {
+			continue
+		}
+		detectors = append(detectors, m.Detector)
+		if err := unmodified.detect(ctx, m.Detector, "", r); err != nil || r.Outcome == outcomeCaught {
 			return err
 		}
 	}
 	return nil
 }
 
-// mutant runs detectors on a mutant until one catches it: the expected one, all scenarios
-// and searches, and all tests of the packages that it changes. Then it runs those that must
-// catch it as well.
-func (run *runner) mutant(ctx context.Context, m mutant, r *Result) (err error) {
-	if run.overlay, run.replaced, err = run.source.overlay(m, run.folder); err != nil {
+// mutant runs the detector of a mutant.
+func (s *session) mutant(ctx context.Context, m mutant, folder string, r *Result) error {
+	b, on := s.shared, m.Name
+	var err error
+	switch scripts := s.copied.scripts[m.Name]; {
+	case b == nil || slices.Contains(s.copied.apart, m.Name):
+		on = ""
+		var texts map[string]string
+		if texts, err = s.source.mutated(m); err == nil {
+			b, err = s.source.build(ctx, texts, folder, []string{m.Detector.Package}, &r.CPU)
+		}
+	case len(scripts) > 0:
+		b, err = b.patched(m.Detector.Package, scripts, folder)
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // Run reports it if it stays
+	if err != nil {
 		return err
 	}
-	detectors := []Detector{m.Detector, everything}
-	for _, pkg := range run.source.packages(m) {
-		detectors = append(detectors, Detector{Package: pkg, Test: all})
-	}
-	for i, d := range detectors {
-		if err := run.detect(ctx, r, d); err != nil {
-			return err
-		}
-		if r.Outcome == outcomeCaught {
-			r.AsExpected = i == 0
-			break
-		}
-	}
-	if !r.AsExpected {
-		return nil
-	}
-	for _, d := range m.Also {
-		too := Result{Runs: r.Runs}
-		if err := run.detect(ctx, &too, d); err != nil {
-			return err
-		}
-		if r.Runs = too.Runs; too.Outcome != outcomeCaught {
-			r.Expected, r.AsExpected = d.String(), false // this one must catch it, too
-			return nil
-		}
-		r.By += "; " + too.By
-		r.Walks = append(r.Walks, too.Walks...)
-	}
-	return nil
-}
-
-// detect runs detectors, and adds what they found. Several of them must be simulated.
-func (run *runner) detect(ctx context.Context, r *Result, detectors ...Detector) error {
-	detect := func() (Detection, error) { return run.test(ctx, detectors[0].Package, detectors[0].Test) }
-	if detectors[0].simulated() {
-		detect = func() (Detection, error) { return run.simulate(ctx, detectors) }
-	}
-	found, err := detect()
-	r.Runs += found.Runs
-	if err == nil && found.By != "" {
-		r.Outcome, r.By, r.Says = outcomeCaught, found.By, brief(found.Says)
-		if walk := detectors[0].Walk; walk != "" {
-			r.Walks = append(r.Walks, Walked{Walk: walk, Says: r.Says, Runs: found.Runs, Drawn: found.Drawn})
-		}
-	}
-	return err
-}
-
-// brief returns the first line of a text, at most about 500 characters.
-func brief(text string) string {
-	text = firstLine(text)
-	if len(text) <= 500 {
-		return text
-	}
-	return strings.ToValidUTF8(text[:500], "") + " ..."
+	return b.detect(ctx, m.Detector, on, r)
 }

@@ -3,11 +3,9 @@ package mutants
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,11 +74,9 @@ func (s Source) mutated(m mutant) (map[string]string, error) {
 		}
 		text, begun := texts[marker.File]
 		if !begun {
-			raw, err := os.ReadFile(s.path(marker.File))
-			if err != nil {
+			if text, err = s.read(marker.File); err != nil {
 				return nil, fmt.Errorf("%w: %s: %w", errStale, m.Name, err)
 			}
-			text = string(raw)
 		}
 		if text, err = e.apply(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
@@ -117,45 +113,8 @@ func (s Source) Guarantee(m mutant) string {
 
 func (s Source) path(file string) string { return filepath.Join(s.root, filepath.FromSlash(file)) }
 
-// overlay writes the mutant's files and the go tool's overlay file into a folder. It
-// returns the overlay's path, and the path of each file's new text.
-func (s Source) overlay(m mutant, folder string) (path string, replace map[string]string, err error) {
-	texts, err := s.mutated(m)
-	if err != nil {
-		return "", nil, err
-	}
-	return s.overlayOf(texts, folder)
-}
-
-func (s Source) overlayOf(texts map[string]string, folder string) (path string, replace map[string]string, err error) {
-	replace = map[string]string{}
-	for file, text := range texts {
-		broken := filepath.Join(folder, strings.ReplaceAll(file, "/", "_"))
-		if err := os.WriteFile(broken, []byte(text), 0o600); err != nil {
-			return "", nil, err
-		}
-		replace[s.path(file)] = broken
-	}
-	raw, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", nil, err
-	}
-	path = filepath.Join(folder, "overlay.json")
-	return path, replace, os.WriteFile(path, raw, 0o600)
-}
-
-// packages returns the packages that the mutant changes.
-func (s Source) packages(m mutant) []string {
-	var list []string
-	for _, e := range m.Edits {
-		marker, err := s.marker(e.Marker)
-		if err != nil {
-			continue // Check reports it
-		}
-		dir := strings.TrimSuffix(path.Dir(marker.File), "/scripts") // Lua is embedded by the package above
-		if pkg := "./" + dir; !slices.Contains(list, pkg) {
-			list = append(list, pkg)
-		}
-	}
-	return list
+// read returns the text of a file.
+func (s Source) read(file string) (string, error) {
+	raw, err := os.ReadFile(s.path(file))
+	return string(raw), err
 }

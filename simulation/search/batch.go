@@ -27,17 +27,13 @@ type Batch struct {
 	Counts map[string]int `json:"counts,omitempty"`
 	// Violating is the number of runs with any violation that counts.
 	Violating uint64 `json:"violating"`
-	// Findings is what was found, by kind of violation, fault and cause, sorted.
+	// Findings is what was found, by kind of violation and cause, sorted.
 	Findings []Finding `json:"findings,omitempty"`
-	// Hits is, for Each, every Setup with a violation.
-	Hits []Hit `json:"hits,omitempty"`
 }
 
-// Finding is one kind of violation with one cause, in the runs with one kind of fault.
+// Finding is one kind of violation with one cause.
 type Finding struct {
 	Kind simulation.ViolationKind `json:"kind"`
-	// Fault names the faults that were added, for Each and Pairs.
-	Fault string `json:"fault,omitempty"`
 	// Cause is why, in all of these runs.
 	Cause Cause `json:"cause"`
 	// Runs is how many runs showed it.
@@ -49,20 +45,14 @@ type Finding struct {
 	Text  string `json:"text"`
 }
 
-// Hit is a Setup by its number, and the kinds of violations that it shows.
-type Hit struct {
-	Number uint64                     `json:"number"`
-	Kinds  []simulation.ViolationKind `json:"kinds"`
-}
-
-// compare orders findings by their kinds, faults and causes.
+// compare orders findings by their kinds and causes.
 func (f Finding) compare(g Finding) int {
-	return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), strings.Compare(f.Fault, g.Fault), strings.Compare(string(f.Cause), string(g.Cause)))
+	return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), strings.Compare(string(f.Cause), string(g.Cause)))
 }
 
 // play plays Setup number i and adds what came of it.
 func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
-	setup, label := c.at(i)
+	setup := c.at(i)
 	r, err := c.run.play(context.Background(), setup)
 	if err != nil {
 		return err
@@ -75,22 +65,19 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 	b.count(r.Log.Counts())
 	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool {
 		// A fault that is covered may break an assumption by its moment.
-		return !c.counts(i, k) || c.space.Within && c.run.causeOf(k, setup, r) != Covered
+		return c.space.Within && c.run.causeOf(k, setup, r) != Covered
 	})
 	if len(kinds) == 0 {
 		return nil
 	}
 	b.Violating++
-	if c.space.How == Each {
-		b.Hits = append(b.Hits, Hit{Number: i, Kinds: kinds})
-	}
 	violations := r.Log.Violations()
 	for _, kind := range kinds {
 		// If the checks saw no assumption broken in one of them, that one is the example.
 		saw := observed(r, kind)
 		first := slices.IndexFunc(violations, func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
 		text, _, _ := strings.Cut(violations[first].Text, "\n") // below it are stacks
-		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
+		b.find(Finding{Kind: kind, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}
 	return nil
 }
@@ -120,7 +107,6 @@ func (b *Batch) merge(next Batch) {
 	for _, f := range next.Findings {
 		b.find(f)
 	}
-	b.Hits = append(b.Hits, next.Hits...)
 }
 
 func (b *Batch) count(counts map[string]int) {
@@ -139,21 +125,11 @@ func (b *Batch) Unreached() []string {
 }
 
 // Kinds lists the kinds of violations with the first finding of each, by number,
-// and how many runs showed it with any fault.
+// and how many runs showed it with any cause.
 func (b *Batch) Kinds() []Finding {
-	return b.joined(func(f, g Finding) bool { return f.Kind == g.Kind })
-}
-
-// Causes is Kinds for each cause of a kind.
-func (b *Batch) Causes() []Finding {
-	return b.joined(func(f, g Finding) bool { return f.Kind == g.Kind && f.Cause == g.Cause })
-}
-
-// joined merges findings that are alike into the first of them, by number.
-func (b *Batch) joined(alike func(f, g Finding) bool) []Finding {
 	var all []Finding
 	for _, f := range b.Findings {
-		i := slices.IndexFunc(all, func(g Finding) bool { return alike(f, g) })
+		i := slices.IndexFunc(all, func(g Finding) bool { return f.Kind == g.Kind })
 		if i < 0 {
 			all = append(all, f)
 			continue

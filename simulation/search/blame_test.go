@@ -68,11 +68,11 @@ func TestBlame(t *testing.T) {
 		{"mixed", "forgetful", []simulation.Kind{simulation.Cut}, simulation.TwoHolders, 0, `^promise 1 \(mutual exclusion\)`},
 	} {
 		t.Run(fmt.Sprintf("%s %s %v", test.workload, test.design, test.faults), func(t *testing.T) {
-			space := search.Space{Setup: search.Setup{Workload: test.workload, Design: test.design}, How: search.Draw, Faults: test.faults}
+			space := search.Space{Setup: search.Setup{Workload: test.workload, Design: test.design}, Faults: test.faults}
 			for from := test.from; from < test.from+5_000; from += 5 {
 				report, err := search.Search(t.Context(), registry(), space, search.Options{From: from, To: from + 5})
 				require.NoError(t, err)
-				for _, f := range report.Causes() {
+				for _, f := range report.Findings {
 					if f.Kind != test.kind {
 						continue
 					}
@@ -104,12 +104,12 @@ func TestWithin(t *testing.T) {
 	}
 	for _, workload := range workloads {
 		for design, finds := range map[string]bool{"default": false, "guarded": false, "forgetful": true} {
-			space := search.Space{Setup: search.Setup{Workload: workload, Design: design}, How: search.Draw, Within: true}
+			space := search.Space{Setup: search.Setup{Workload: workload, Design: design}, Within: true}
 			report := find(t, space, few()*2)
-			for _, f := range report.Causes() {
+			for _, f := range report.Findings {
 				assert.Equal(t, search.Covered, f.Cause, "%s %s seed %d: %s", workload, design, f.First, f.Text)
 			}
-			assert.Equal(t, finds, report.Violating > 0, "%s %s: %v", workload, design, report.Causes())
+			assert.Equal(t, finds, report.Violating > 0, "%s %s: %v", workload, design, report.Findings)
 			for _, never := range []string{"a key was evicted", "a server split in two"} {
 				assert.Zero(t, report.Counts[never], "%s", never)
 			}

@@ -17,7 +17,7 @@ import (
 
 // crowded is a search with the crowd and these faults.
 func crowded(design string, faults ...simulation.Kind) search.Space {
-	return search.Space{Setup: search.Setup{Workload: workload("crowd").Name, Design: design}, How: search.Draw, Faults: faults}
+	return search.Space{Setup: search.Setup{Workload: workload("crowd").Name, Design: design}, Faults: faults}
 }
 
 // Goroutines that hand the lock to each other never hold it together with others, and their tokens
@@ -28,7 +28,7 @@ func TestCrowd(t *testing.T) {
 		simulation.Failover, simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
 	}
 	report := find(t, crowded("default", faults...), few())
-	for _, f := range report.Causes() {
+	for _, f := range report.Findings {
 		// Servers may restart before their votes arrive, which breaks assumption 3. The checks see that.
 		assert.Equal(t, search.Observed, f.Cause, "%v", f)
 		assert.Equal(t, simulation.Overvalued, f.Kind, "%v", f)

@@ -3,9 +3,8 @@
 //
 //   - A Setup is one run, as plain data: workload, design, changes to these, seed and
 //     schedule.
-//   - A Space is a numbered set of Setups: seeds with random schedules, every single
-//     fault at every moment of one run, or pairs of these. Search plays them in worker
-//     processes. Its report doesn't depend on the number of workers.
+//   - A Space is a numbered set of Setups: seeds with random schedules. Search plays them
+//     in worker processes. Its report doesn't depend on the number of workers.
 //   - Shrink removes faults, time, clients and rounds from a Setup as long as the same
 //     kind of violation remains.
 //   - A File keeps a Setup together with the digest of its trace. A file that was cut off
@@ -16,5 +15,5 @@
 // file. Register your own workload in the same way:
 //
 //	registry := search.Registry{Workloads: []search.Workload{{Name: "mine", Work: ...}}, Designs: ...}
-//	report, err := search.Search(ctx, registry, search.Space{Setup: ..., How: search.Draw}, search.Options{To: 10_000})
+//	report, err := search.Search(ctx, registry, search.Space{Setup: ...}, search.Options{To: 10_000})
 package search

@@ -24,7 +24,7 @@ func Example() {
 		_ = c.Release(lease)
 	}
 	registry := search.Registry{
-		Workloads: []search.Workload{{Name: "transfer", Work: func(simulation.Config, int) simulation.Workload { return transfer }}},
+		Workloads: []search.Workload{{Name: "transfer", Span: time.Second, Work: func(simulation.Config, int) simulation.Workload { return transfer }}},
 		Designs: []search.Design{
 			{Name: "lock", Apply: func(*simulation.Config) {}},
 			{Name: "lock and guard", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
@@ -32,8 +32,8 @@ func Example() {
 	}
 	for _, design := range []string{"lock", "lock and guard"} {
 		space := search.Space{
-			Setup: search.Setup{Workload: "transfer", Design: design},
-			How:   search.Draw, Faults: []simulation.Kind{simulation.Pause}, Span: time.Second,
+			Setup:  search.Setup{Workload: "transfer", Design: design},
+			Faults: []simulation.Kind{simulation.Pause},
 		}
 		report, err := search.Search(context.Background(), registry, space, search.Options{To: 100})
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // relayed is a search with the relay and these faults.
 func relayed(design string, faults ...simulation.Kind) search.Space {
-	return search.Space{Setup: search.Setup{Workload: workload("relay").Name, Design: design}, How: search.Draw, Faults: faults}
+	return search.Space{Setup: search.Setup{Workload: workload("relay").Name, Design: design}, Faults: faults}
 }
 
 // between are the faults of proxies and addresses between clients and servers.

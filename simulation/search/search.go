@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/farm"
 )
@@ -15,7 +14,6 @@ import (
 // Options says which part of a Space is searched, and how.
 type Options struct {
 	// From and To are the numbers of the first Setup and of that after the last.
-	// A To beyond the end means the end.
 	From, To uint64
 	// Workers is the number of worker processes. 0: this process plays. The findings
 	// don't depend on it.
@@ -26,8 +24,6 @@ type Options struct {
 	// Progress, if set, is called after each range that has been played. Calls don't
 	// overlap.
 	Progress func(Batch)
-	// Patience bounds one run, in real time: its worker is killed then. Default 1 min.
-	Patience time.Duration
 }
 
 // Command is the command of a worker process: an *exec.Cmd.
@@ -37,20 +33,8 @@ type Command = farm.Command
 type Report struct {
 	// Batch covers the Setups from Options.From on, without a gap, up to its To.
 	Batch
-	// Deaths is the Setups that killed their worker process twice, by number. They don't
-	// count as runs.
-	Deaths []Death
 	// Ended says that everything that was asked for was played.
 	Ended bool
-}
-
-// Death is a Setup that killed its worker process twice.
-type Death struct {
-	Number uint64
-	Setup  Setup
-	// How says how the process ended, with the beginning and the end of its standard
-	// error.
-	How string
 }
 
 // chunk is how many Setups a worker gets at a time. The findings don't depend on it. An
@@ -63,30 +47,26 @@ type setups = farm.Job[struct{}]
 // Search plays the Setups of a Space. When ctx ends, it stops and reports the findings so
 // far, without an error.
 //
-// Errors are ErrSetup, or that of a worker that couldn't be started.
+// Errors are ErrSetup, or that of a worker that couldn't be started or died.
 func Search(ctx context.Context, r Registry, space Space, o Options) (Report, error) {
 	c, err := r.open(space)
 	if err != nil {
 		return Report{}, err
 	}
-	workers := farm.Farm[Space, struct{}, Batch]{Workers: o.Workers, Command: o.Command, Greeting: c.space, Player: c.play, Timeout: o.Patience}
+	workers := farm.Farm[Space, struct{}, Batch]{Workers: o.Workers, Command: o.Command, Greeting: c.space, Player: c.play}
 	if err := workers.Validate(); err != nil {
 		return Report{}, fmt.Errorf("%w: %w", ErrSetup, err)
 	}
-	if o.To = min(o.To, c.n); o.From > o.To {
+	if o.From > o.To {
 		return Report{}, fmt.Errorf("%w: from %d to %d: there is nothing between them", ErrSetup, o.From, o.To)
 	}
 	report := Report{Batch: Batch{From: o.From, To: o.From}}
-	err = workers.Run(ctx, chunks(o.From, o.To), func(done farm.Done[struct{}, Batch]) {
-		if done.Death != "" {
-			setup, _ := c.at(done.From)
-			report.Deaths = append(report.Deaths, Death{Number: done.From, Setup: setup, How: done.Death})
-		}
-		report.merge(done.Result)
-		report.To = done.To
+	err = workers.Run(ctx, chunks(o.From, o.To), func(job setups, batch Batch) {
+		report.merge(batch)
+		report.To = job.To
 		if o.Progress != nil {
 			progress := report.Batch
-			progress.Findings, progress.Hits, progress.Counts = slices.Clone(progress.Findings), nil, nil // these still change
+			progress.Findings, progress.Counts = slices.Clone(progress.Findings), nil // these still change
 			o.Progress(progress)
 		}
 	})

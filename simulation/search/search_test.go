@@ -3,10 +3,8 @@ package search_test
 import (
 	"context"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,7 +44,7 @@ func first(t *testing.T, space search.Space, of simulation.ViolationKind, from u
 func few() uint64 { return long.Number[uint64](150, 32) }
 
 func draw(design string) search.Space {
-	return search.Space{Setup: setup(design), How: search.Draw}
+	return search.Space{Setup: setup(design)}
 }
 
 // kind returns the finding of a kind, or fails.
@@ -100,68 +98,19 @@ func TestRangesAddUp(t *testing.T) {
 	assert.Equal(t, whole.Violating, parts.Violating)
 }
 
-// A run that kills its worker is named, with the worker's output, and all others are played.
+// A run that kills its worker is named, with the worker's output.
 func TestWorkersThatDie(t *testing.T) {
-	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, How: search.Draw, Faults: []simulation.Kind{simulation.Hang}}
-	for _, workers := range []int{1, 2} {
-		report, err := search.Search(t.Context(), registry(), space, search.Options{From: 60, To: 80, Workers: workers, Command: worker})
-		require.NoError(t, err)
-		assert.True(t, report.Ended)
-		assert.Equal(t, uint64(18), report.Runs)
-		require.Len(t, report.Deaths, 2)
-		for i, seed := range []uint64{70, 75} {
-			d := report.Deaths[i]
-			assert.Equal(t, seed, d.Number)
-			assert.Equal(t, seed, d.Setup.Seed)
-			assert.Contains(t, d.How, "exit status 7")
-			assert.Contains(t, d.How, "out of order")
-		}
-	}
-}
-
-// If a worker is killed from outside, its Setup is played again, and not blamed.
-func TestWorkersThatAreKilled(t *testing.T) {
-	space := search.Space{Setup: search.Setup{Workload: "survives a kill", Design: "default"}, How: search.Draw}
-	mark := filepath.Join(t.TempDir(), "killed")
-	t.Setenv(killedBefore, mark)
-	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 70, Workers: 1, Command: worker})
-	require.NoError(t, err)
-	assert.FileExists(t, mark)
-	assert.Empty(t, report.Deaths)
-	assert.True(t, report.Ended)
-	assert.Equal(t, uint64(70), report.Runs)
-	assert.Equal(t, find(t, space, 70).Batch, report.Batch)
-
-	// A worker that dies before it has played anything is replaced.
-	started := 0
-	once := func(ctx context.Context) search.Command {
-		if started++; started == 1 {
-			return exec.CommandContext(ctx, "false")
-		}
-		return worker(ctx)
-	}
-	again, err := search.Search(t.Context(), registry(), space, search.Options{To: 70, Workers: 1, Command: once})
-	require.NoError(t, err)
-	assert.Equal(t, report, again)
-}
-
-// A run that doesn't end is abandoned after a while.
-func TestWorkersThatHang(t *testing.T) {
-	space := search.Space{Setup: search.Setup{Workload: "spins", Design: "default"}, How: search.Draw}
-	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker, Patience: 5 * time.Second})
-	require.NoError(t, err)
-	assert.Equal(t, uint64(5), report.Runs)
-	require.Len(t, report.Deaths, 1)
-	assert.Equal(t, uint64(3), report.Deaths[0].Number)
-	assert.Contains(t, report.Deaths[0].How, "didn't end in 5s")
+	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, Faults: []simulation.Kind{simulation.Hang}}
+	report, err := search.Search(t.Context(), registry(), space, search.Options{From: 60, To: 80, Workers: 1, Command: worker})
+	require.ErrorContains(t, err, "a worker process ended while it played run 70: exit status 7\nout of order")
+	assert.False(t, report.Ended)
 }
 
 // A deadlock doesn't kill the worker: it is found.
 func TestDeadlocksAreFound(t *testing.T) {
-	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, How: search.Draw, Faults: []simulation.Kind{simulation.Lose}}
+	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, Faults: []simulation.Kind{simulation.Lose}}
 	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker})
 	require.NoError(t, err)
-	assert.Empty(t, report.Deaths)
 	assert.Equal(t, uint64(3), kind(t, report, simulation.Stuck).First)
 }
 
@@ -223,49 +172,6 @@ func TestMixedReachesEverything(t *testing.T) {
 	}
 }
 
-// Single faults, exhaustively: a broken lock needs no fault at all, a lock without its watch over
-// restarts needs one, and one pair may do what neither of the two does alone.
-func TestEverySingleFault(t *testing.T) {
-	space := search.Space{Setup: setup("unwatched"), How: search.Each}
-	space.Seed = 4
-	two, rounds := 2, 1
-	space.Changes = search.Changes{Processes: &two, Rounds: &rounds}
-	least := uint64(300)
-	space.Faults = []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Crash, simulation.Reconnect}
-	if !long.Asked() {
-		servers := 3 // fewer operations, and so fewer faults
-		space.Changes.Servers = &servers
-		space.Faults, least = space.Faults[:3], 150
-	}
-	space.Lengths = []time.Duration{6 * time.Second}
-	n, err := registry().Size(space)
-	require.NoError(t, err)
-	require.Greater(t, n, least)
-	report, err := search.Search(t.Context(), registry(), space, search.Options{To: n, Workers: 2, Command: worker})
-	require.NoError(t, err)
-	require.True(t, report.Ended)
-	require.Equal(t, n, report.Runs)
-	f := kind(t, report, simulation.LostUpdate)
-	require.Len(t, f.Setup.Schedule, 1)
-	assert.NotEmpty(t, f.Fault)
-	require.NotEmpty(t, report.Hits)
-	assert.Equal(t, report.Violating, uint64(len(report.Hits)))
-
-	space.How, space.Alone, space.Sample = search.Pairs, report.Hits, 64
-	pairs := find(t, space, 1<<40)
-	assert.Equal(t, uint64(64), pairs.Runs)
-	for _, f := range pairs.Findings {
-		require.Len(t, f.Setup.Schedule, 2)
-		for _, fault := range f.Setup.Schedule { // neither shows it alone
-			s := f.Setup
-			s.Schedule = simulation.Schedule{fault}
-			r, err := registry().Play(s)
-			require.NoError(t, err)
-			assert.NotContains(t, r.Kinds(), f.Kind)
-		}
-	}
-}
-
 func TestBadSpaces(t *testing.T) {
 	search1 := func(change func(*search.Space, *search.Options)) error {
 		space, options := draw("default"), search.Options{To: 1}
@@ -277,15 +183,11 @@ func TestBadSpaces(t *testing.T) {
 	for says, change := range map[string]func(*search.Space, *search.Options){
 		`no workload "sing"; there are: crowd, kills`:   func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
 		`no design "x"; there are: any-of-two, default`: func(s *search.Space, _ *search.Options) { s.Design = "x" },
-		`How is ""`:           func(s *search.Space, _ *search.Options) { s.How = "" },
 		`no fault "rain"`:     func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
 		"at most 2000 faults": func(s *search.Space, _ *search.Options) { s.Most = 2000 },
-		"a span of -1ns":      func(s *search.Space, _ *search.Options) { s.Span = -1 },
 		"cover none of the faults [evict split-brain]": func(s *search.Space, _ *search.Options) {
 			s.Within, s.Faults = true, []simulation.Kind{simulation.Evict, simulation.SplitBrain}
 		},
-		`only "draw" can be within`:  func(s *search.Space, _ *search.Options) { s.Within, s.How = true, search.Each },
-		"a length of -1ns":           func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },
 		"rounds is 100, want 1 to 3": func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
 		"servers is -1":              func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },
 		"from 2 to 1":                func(_ *search.Space, o *search.Options) { o.From = 2 },
@@ -299,7 +201,7 @@ func TestBadSpaces(t *testing.T) {
 	// A worker process reports that as well: here its registry has no such workload.
 	r := registry()
 	r.Workloads = append(r.Workloads, search.Workload{Name: "mine alone", Work: workload("mixed").Work, Rounds: 1})
-	_, err := search.Search(t.Context(), r, search.Space{Setup: search.Setup{Workload: "mine alone", Design: "default"}, How: search.Draw}, search.Options{To: 1, Workers: 1, Command: worker})
+	_, err := search.Search(t.Context(), r, search.Space{Setup: search.Setup{Workload: "mine alone", Design: "default"}}, search.Options{To: 1, Workers: 1, Command: worker})
 	require.ErrorIs(t, err, search.ErrSetup)
 	assert.ErrorContains(t, err, "a worker says")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func drawn(workload, design string, faults ...simulation.Kind) search.Space {
-	return search.Space{Setup: search.Setup{Workload: workload, Design: design}, How: search.Draw, Faults: faults}
+	return search.Space{Setup: search.Setup{Workload: workload, Design: design}, Faults: faults}
 }
 
 // A resource that checks terms never has two leaders, whatever happens to candidates, servers and

@@ -12,7 +12,7 @@
 // For a lock that is no Recipe, write a simulation.Locker and use designs.LockBy.
 //
 // The program's commands are those of redlocksim. Without a command it prints the row, and
-// run, explore and exhaust use the first design:
+// run and explore use the first design:
 //
 //	mine                                       the row, the curves, and the page testbed.html
 //	mine run pause -seed 3                     one run under a fault, with its timeline

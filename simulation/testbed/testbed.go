@@ -36,8 +36,8 @@ func arguments(args []string, yours []designs.Design) []string {
 			names = append(names, d.Name)
 		}
 		const wellKnown = ",setpx-cad,redlock,default,token-admit" // beside them
-		return append([]string{"matrix", "-designs", strings.Join(names, ",") + wellKnown, "-curves", "-html", "testbed.html"}, args...)
-	case slices.Contains([]string{"run", "explore", "exhaust"}, args[0]):
+		return append([]string{"matrix", "-designs", strings.Join(names, ",") + wellKnown, "-html", "testbed.html"}, args...)
+	case slices.Contains([]string{"run", "explore"}, args[0]):
 		return slices.Concat(args[:1], []string{"-design", yours[0].Name}, args[1:])
 	}
 	return args

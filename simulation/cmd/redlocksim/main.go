@@ -11,7 +11,6 @@
 //	redlocksim soak -for 10m -seed 7                 random faults on real servers
 //	redlocksim explore -design default -seeds 0:5000
 //	redlocksim explore -within                       only covered faults: every finding is a bug
-//	redlocksim exhaust S1
 //	redlocksim mutants                               one mistake at a time in the library, and which check notices
 //
 // Every command exits with 0 on success, 1 on failure and 2 for wrong usage.

@@ -182,9 +182,9 @@ func known(command, word string, flags *flag.FlagSet) error {
 	}
 	_, faultErr := cells.ByName(word)
 	switch command {
-	case "run", "exhaust":
+	case "run":
 		s, err := scenarios.ByID(word)
-		if command == "run" && faultErr == nil {
+		if faultErr == nil {
 			return designOf(design)
 		}
 		if err == nil && design != "" {
@@ -196,7 +196,7 @@ func known(command, word string, flags *flag.FlagSet) error {
 		if word != "" && err != nil && faultErr != nil && designOf(word) != nil {
 			return err
 		}
-	case "replay", "shrink":
+	case "replay":
 	default:
 		if word != "" {
 			return fmt.Errorf("%q is one word too many", word)
@@ -271,21 +271,20 @@ func testCommandCheck(t *testing.T, check *commandCheck) {
 		assert.NoError(t, check.line(good), good)
 	}
 	for bad, why := range map[string]string{
-		runCommand + " runn S1":                      `no command "runn"`,
-		runCommand + " run S99":                      `no scenario "S99"`,
-		runCommand + " run S1 -design nothing":       "nothing",
-		runCommand + " run S1 -sead 7":               "sead",
-		runCommand + " run S1 -seed seven":           "seven",
-		runCommand + " soak -for long":               "long",
-		runCommand + " demo S1":                      "one word too many",
-		runCommand + " explore -design nothing":      "nothing",
-		"go test ./nowhere/...":                      "nowhere",
-		"go -C quorum test ./...":                    "go.mod",
-		"go -C quorum/quorumotel test ./nowhere":     "nowhere",
-		"redis-server --appendonly yes":              "redis-server",
-		runCommand + " -nothing":                     "nothing",
-		runCommand + " list S98":                     "S98",
-		runCommand + " exhaust S1 -lengths 1s -what": "what",
+		runCommand + " runn S1":                  `no command "runn"`,
+		runCommand + " run S99":                  `no scenario "S99"`,
+		runCommand + " run S1 -design nothing":   "nothing",
+		runCommand + " run S1 -sead 7":           "sead",
+		runCommand + " run S1 -seed seven":       "seven",
+		runCommand + " soak -for long":           "long",
+		runCommand + " demo S1":                  "one word too many",
+		runCommand + " explore -design nothing":  "nothing",
+		"go test ./nowhere/...":                  "nowhere",
+		"go -C quorum test ./...":                "go.mod",
+		"go -C quorum/quorumotel test ./nowhere": "nowhere",
+		"redis-server --appendonly yes":          "redis-server",
+		runCommand + " -nothing":                 "nothing",
+		runCommand + " list S98":                 "S98",
 	} {
 		assert.ErrorContains(t, check.line(bad), why, bad)
 	}

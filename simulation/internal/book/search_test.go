@@ -150,7 +150,7 @@ func playSearch(design string, faults []string, runs uint64) (searchFound, error
 		Workloads: search.Workloads(),
 		Designs:   []search.Design{{Name: d.Name, Title: d.Title, Apply: d.Apply}},
 	}
-	space := search.Space{Setup: search.Setup{Workload: "mixed", Design: d.Name}, How: search.Draw, Most: 16}
+	space := search.Space{Setup: search.Setup{Workload: "mixed", Design: d.Name}, Most: 16}
 	for _, kind := range faults {
 		space.Faults = append(space.Faults, simulation.Kind(kind))
 	}

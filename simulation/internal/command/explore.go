@@ -19,78 +19,65 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// searchFlags are the common flags of explore and exhaust.
-type searchFlags struct {
-	design    string
-	faults    string
-	workers   int
-	limit     time.Duration
-	out       string
-	porcupine string
-
-	opinion *outfile // package judge's page; nil: none
-}
-
-func (f *searchFlags) register(flags *flag.FlagSet) {
-	flags.StringVar(&f.design, "design", "default", "the `name` of the lock design, see list")
-	flags.StringVar(&f.faults, "faults", "", "`kinds` of faults to try, separated by commas (default: all)")
-	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
-	flags.DurationVar(&f.limit, "for", 0, "stop after this time and report the findings (default: no limit)")
-	flags.StringVar(&f.out, "out", ".", "the `folder` for replay files")
-	flags.StringVar(&f.porcupine, "porcupine", "", "write package judge's page on the first finding to this `file`")
-}
-
-// kinds returns the kinds of faults in -faults.
-func (f *searchFlags) kinds() []simulation.Kind {
-	var kinds []simulation.Kind
-	for _, name := range commas(f.faults) {
-		kinds = append(kinds, simulation.Kind(name))
-	}
-	return kinds
-}
-
-// open checks before the search that its findings can be written.
-func (f *searchFlags) open() (err error) {
-	if err := within("-workers", f.workers, 1, 1024); err != nil {
-		return err
-	}
-	switch info, err := os.Stat(f.out); {
-	case f.limit < 0:
-		return usageError{fmt.Errorf("-for is %v, want 0 or more", f.limit)}
-	case err != nil:
-		return usageError{fmt.Errorf("-out: %w", err)}
-	case !info.IsDir():
-		return usageError{fmt.Errorf("-out: %s is no folder", f.out)}
-	}
-	if err := writable("-out", f.out); err != nil {
-		return err
-	}
-	f.opinion, err = openOutfile("-porcupine", f.porcupine)
-	return err
-}
-
-// searching is a search with its flags and its output.
+// searching is a search with the common flags of explore and orders, and its output.
 type searching struct {
-	searchFlags
+	design  string
+	faults  string
+	workers int
+	limit   time.Duration
+	out     string
+
 	registry search.Registry
 	stdout   io.Writer
 	progress *progress
 	files    map[string]int // how many replay files were written under a name
 }
 
+func newSearching(flags *flag.FlagSet, stdout, stderr io.Writer) *searching {
+	s := &searching{registry: registry(), stdout: stdout, progress: newProgress(stderr), files: map[string]int{}}
+	flags.StringVar(&s.design, "design", "default", "the `name` of the lock design, see list")
+	flags.IntVar(&s.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
+	flags.DurationVar(&s.limit, "for", 0, "stop after this time and report the findings (default: no limit)")
+	flags.StringVar(&s.out, "out", ".", "the `folder` for replay files")
+	return s
+}
+
+// kinds returns the kinds of faults in -faults.
+func (s *searching) kinds() []simulation.Kind {
+	var kinds []simulation.Kind
+	for _, name := range commas(s.faults) {
+		kinds = append(kinds, simulation.Kind(name))
+	}
+	return kinds
+}
+
+// check checks before the search that its findings can be written.
+func (s *searching) check() error {
+	if err := within("-workers", s.workers, 1, 1024); err != nil {
+		return err
+	}
+	switch info, err := os.Stat(s.out); {
+	case s.limit < 0:
+		return usageError{fmt.Errorf("-for is %v, want 0 or more", s.limit)}
+	case err != nil:
+		return usageError{fmt.Errorf("-out: %w", err)}
+	case !info.IsDir():
+		return usageError{fmt.Errorf("-out: %s is no folder", s.out)}
+	}
+	return writable("-out", s.out)
+}
+
 func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	s := searching{registry: registry(), stdout: stdout, progress: newProgress(stderr)}
 	var workload, seeds string
 	var most int
 	var within bool
-	var span time.Duration
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
-	s.register(flags)
+	s := newSearching(flags, stdout, stderr)
+	flags.StringVar(&s.faults, "faults", "", "`kinds` of faults to try, separated by commas (default: all)")
 	flags.StringVar(&workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay, terms, slots, sets, or a scenario's `name`")
 	flags.StringVar(&seeds, "seeds", "0:2000", "the seeds `A:B`, excluding B; A: continues until -for or Ctrl-C")
 	flags.IntVar(&most, "most", 6, "the largest number of faults in a run, 1 to 1000")
 	flags.BoolVar(&within, "within", false, "only faults that the library's assumptions cover: every finding is a bug")
-	flags.DurationVar(&span, "span", 0, "the time within which faults begin (default: the workload's)")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -104,18 +91,11 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	case most < 1:
 		return usageError{fmt.Errorf("-most is %d, want 1 to 1000", most)}
 	}
-	if err := s.open(); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
-	defer s.opinion.abandon()
-	return s.run(ctx, search.Space{
-		Setup: search.Setup{Workload: workload, Design: s.design},
-		How:   search.Draw, Faults: s.kinds(), Within: within, Most: most, Span: span,
-	}, search.Options{From: from, To: to})
-}
-
-// run searches a space and prints the report.
-func (s *searching) run(ctx context.Context, space search.Space, o search.Options) error {
+	space := search.Space{Setup: search.Setup{Workload: workload, Design: s.design}, Faults: s.kinds(), Within: within, Most: most}
+	o := search.Options{From: from, To: to}
 	report, err := s.search(ctx, space, o)
 	if err != nil {
 		return err
@@ -124,10 +104,7 @@ func (s *searching) run(ctx context.Context, space search.Space, o search.Option
 }
 
 func (s *searching) search(ctx context.Context, space search.Space, o search.Options) (search.Report, error) {
-	limited, cancel := ctx, context.CancelFunc(func() {})
-	if s.limit > 0 {
-		limited, cancel = context.WithTimeout(ctx, s.limit)
-	}
+	limited, cancel := s.limited(ctx)
 	defer cancel()
 	o.Workers, o.Command = s.workers, startWorker(searchWorker)
 	if p := s.progress; p != nil {
@@ -144,14 +121,18 @@ func (s *searching) search(ctx context.Context, space search.Space, o search.Opt
 	return report, err
 }
 
+// limited is a context that ends with -for, too.
+func (s *searching) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, s.limit)
+}
+
 // print writes the report, and a replay file for the first run of each kind of violation.
 func (s *searching) print(ctx context.Context, space search.Space, o search.Options, report search.Report) error {
 	out := s.stdout
-	what := "seeds"
-	if space.How != search.Draw {
-		what = "cases"
-	}
-	played := fmt.Sprintf("%s %d:%d", what, report.From, report.To)
+	played := fmt.Sprintf("seeds %d:%d", report.From, report.To)
 	if !report.Ended {
 		played += fmt.Sprintf(" of %d:%s", o.From, end(o.To))
 	}
@@ -162,23 +143,19 @@ func (s *searching) print(ctx context.Context, space search.Space, o search.Opti
 	switch {
 	case report.Ended:
 	case ctx.Err() != nil:
-		fmt.Fprintf(out, "interrupted: continue with %s %d:%s\n", what, report.To, end(o.To))
+		fmt.Fprintf(out, "interrupted: continue with seeds %d:%s\n", report.To, end(o.To))
 	default:
-		fmt.Fprintf(out, "the time is up: continue with %s %d:%s\n", what, report.To, end(o.To))
+		fmt.Fprintf(out, "the time is up: continue with seeds %d:%s\n", report.To, end(o.To))
 	}
-	for _, d := range report.Deaths {
-		fmt.Fprintf(out, "\nTHE PROCESS DIED with seed %d and %s: %s\n", d.Setup.Seed, count(len(d.Setup.Schedule), "fault"), indent(d.How))
-		printSetup(out, d.Setup)
-	}
-	findings := report.Causes()
+	findings := report.Findings
 	if len(findings) == 0 {
 		fmt.Fprintf(out, "no violation\n")
 	} else {
 		fmt.Fprintf(out, "violations in %s (%s)\n", count(int(report.Violating), "run"), share(report.Violating, report.Runs))
 	}
 	broken := 0 // the number of broken promises
-	for i, f := range findings {
-		blame, err := s.printFinding(ctx, f, report.Runs, i == 0)
+	for _, f := range findings {
+		blame, err := s.printFinding(ctx, f, report.Runs)
 		if err != nil {
 			return err
 		}
@@ -188,8 +165,6 @@ func (s *searching) print(ctx context.Context, space search.Space, o search.Opti
 	}
 	printUnreached(out, space, &report.Batch)
 	switch {
-	case len(report.Deaths) > 0:
-		return fmt.Errorf("%s killed the process", count(len(report.Deaths), "run"))
 	case len(findings) > 0:
 		return s.sum(space.Workload, findings, broken)
 	case ctx.Err() != nil:
@@ -230,7 +205,7 @@ func (s *searching) promises(workload string) bool {
 }
 
 // printFinding prints a kind of violation and what it breaks, and writes its replay file.
-func (s *searching) printFinding(ctx context.Context, f search.Finding, runs uint64, first bool) (search.Blame, error) {
+func (s *searching) printFinding(ctx context.Context, f search.Finding, runs uint64) (search.Blame, error) {
 	out := s.stdout
 	fmt.Fprintf(out, "\n%s: %s (%s), first with seed %d\n  %s\n", f.Kind, count(int(f.Runs), "run"), share(f.Runs, runs), f.Setup.Seed, f.Text)
 	shrunk, err := search.Shrink(context.WithoutCancel(ctx), s.registry, f.Setup, f.Kind) // milliseconds, also after Ctrl-C
@@ -246,9 +221,6 @@ func (s *searching) printFinding(ctx context.Context, f search.Finding, runs uin
 		return blame, err
 	}
 	name := fileName(file)
-	if s.files == nil {
-		s.files = map[string]int{}
-	}
 	if s.files[name]++; s.files[name] > 1 {
 		name = fmt.Sprintf("%s-%d.json", strings.TrimSuffix(name, ".json"), s.files[name])
 	}
@@ -262,13 +234,6 @@ func (s *searching) printFinding(ctx context.Context, f search.Finding, runs uin
 	fmt.Fprintf(out, "  %s, in %d runs:\n", smaller(f.Setup, shrunk.Setup), shrunk.Runs)
 	printSetup(out, shrunk.Setup)
 	fmt.Fprintf(out, "  %s\n", repeat("replay", path))
-	if first && s.opinion != nil {
-		result, err := s.registry.Play(shrunk.Setup)
-		if err != nil {
-			return blame, err
-		}
-		return blame, secondOpinion(out, s.opinion, result)
-	}
 	return blame, nil
 }
 
@@ -322,9 +287,6 @@ func printSetup(out io.Writer, s search.Setup) {
 	}
 	for _, f := range s.Schedule {
 		fmt.Fprintf(out, "    %s\n", fault(f))
-	}
-	if s.Choices != nil {
-		fmt.Fprintf(out, "    order: -choices %s\n", (*numbers)(&s.Choices))
 	}
 }
 
@@ -436,5 +398,3 @@ func share(n, of uint64) string {
 	}
 	return fmt.Sprintf("%.3g %%", 100*float64(n)/float64(of))
 }
-
-func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }

@@ -89,7 +89,7 @@ func listFaults(w io.Writer) {
 			more = append(more, string(kind))
 		}
 	}
-	paragraph(w, "\n", "explore and exhaust know the same faults by what stands before the dash (-faults restart,step), and beside them "+strings.Join(more, ", ")+".")
+	paragraph(w, "\n", "explore knows the same faults by what stands before the dash (-faults restart,step), and beside them "+strings.Join(more, ", ")+".")
 }
 
 // printFault prints a fault and the expectation for each design.

@@ -78,7 +78,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	f.again = repeat("live", given(flags)...)
-	page, err := openPage(f.html, "")
+	page, err := openPage(f.html)
 	if err != nil {
 		return err
 	}

@@ -51,12 +51,10 @@ var commands = []command{
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
 	{"soak", "random faults on five real servers, with a guarded resource that must stay correct", runSoak},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
-	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
 	{"orders", "a small world in every order of its events: is there one that breaks a design?", runOrders},
 	{"replay", "run a replay file again and compare the result", runReplay},
-	{"shrink", "minimize a replay file's run, keeping its violation", runShrink},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
-	{"worker", "worker process of explore, exhaust and matrix; not for people", runWorker},
+	{"worker", "worker process of explore, orders and matrix; not for people", runWorker},
 }
 
 // Main runs the command with its flags, and exits. started is the command line that starts the

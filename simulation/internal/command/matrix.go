@@ -21,7 +21,6 @@ type matrixFlags struct {
 	plan    matrix.Plan
 	workers int
 	html    string
-	address string
 
 	page  *page  // nil: none
 	again string // the command line that repeats it
@@ -30,13 +29,16 @@ type matrixFlags struct {
 // open opens the output files before the runs begin.
 func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 	f.again = repeat(command, given(flags)...)
+	if f.html == "" {
+		f.plan.CurveSeeds = 0 // only the page shows them
+	}
 	if f.plan.Seeds < 1 {
 		return usageError{errors.New("-seeds is 0, want 1 or more")}
 	}
 	if err := within("-workers", f.workers, 1, 1024); err != nil {
 		return err
 	}
-	f.page, err = openPage(f.html, f.address)
+	f.page, err = openPage(f.html)
 	return err
 }
 
@@ -46,7 +48,6 @@ func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "the number of seeds for each point of the curves, 0 for no curves")
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
-	flags.StringVar(&f.address, "url", "", addressUsage)
 }
 
 // runAll is the program without a command: eight faults against five designs on one
@@ -60,9 +61,6 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Uint64Var(&f.plan.ScenarioSeeds, "scenario-seeds", f.plan.ScenarioSeeds, "the number of seeds for each scenario and design")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
-	}
-	if f.html == "" {
-		f.plan.CurveSeeds = 0 // only the page shows them
 	}
 	if err := f.open("", flags); err != nil {
 		return err
@@ -111,18 +109,16 @@ func fenced() []string {
 func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var f matrixFlags
 	var format, rows, columns string
-	var curves bool
 	flags := flag.NewFlagSet("matrix", flag.ContinueOnError)
 	f.register(flags, "")
 	f.plan.ScenarioSeeds = 0
-	flags.StringVar(&format, "format", "text", "text, markdown or json")
+	flags.StringVar(&format, "format", "text", "text or json")
 	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: all cells with an expectation)")
 	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
-	flags.BoolVar(&curves, "curves", false, "also run the curves")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if err := oneOf("-format", format, "text", "markdown", "json"); err != nil {
+	if err := oneOf("-format", format, "text", "json"); err != nil {
 		return err
 	}
 	if rows != "" {
@@ -130,9 +126,6 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	if columns != "" {
 		f.plan.Faults = commas(columns)
-	}
-	if !curves {
-		f.plan.CurveSeeds = 0
 	}
 	if err := f.open("matrix", flags); err != nil {
 		return err
@@ -142,27 +135,20 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil && r.Runs == 0 {
 		return err
 	}
-	notes := io.Discard // what isn't part of the format
-	if len(r.Unexpected()) > 0 {
-		notes = stderr
-	}
-	if format != "json" {
-		printPartly(stdout, r)
-	}
-	switch format {
-	case "text":
-		err = errors.Join(err, r.Matrix().Text(stdout, width))
-		if curves {
-			fmt.Fprintln(stdout)
-			err = errors.Join(err, r.CurveTable(stdout))
+	if format == "json" {
+		notes := io.Discard // they aren't part of the format
+		if len(r.Unexpected()) > 0 {
+			notes = stderr
 		}
-		notes = stdout
-	case "markdown":
-		err = errors.Join(err, r.Matrix().Markdown(stdout))
-	case "json":
-		err = errors.Join(err, f.report(r, nil).JSON(stdout))
+		return errors.Join(err, f.report(r, nil).JSON(stdout), f.print(ctx, notes, r))
 	}
-	return errors.Join(err, f.print(ctx, notes, r))
+	printPartly(stdout, r)
+	err = errors.Join(err, r.Matrix().Text(stdout, width))
+	if f.plan.CurveSeeds > 0 {
+		fmt.Fprintln(stdout)
+		err = errors.Join(err, r.CurveTable(stdout))
+	}
+	return errors.Join(err, f.print(ctx, stdout, r))
 }
 
 // play runs the plan. An interruption is not an error yet, because the finished runs are

@@ -37,24 +37,23 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 	dir := t.TempDir()
 	nowhere := filepath.Join(dir, "nowhere", "x")
 	for _, args := range [][]string{
-		{"run", "S4", "-html", nowhere}, {"run", "S4", "-json", nowhere}, {"-seeds", "1000000", "-html", nowhere},
-		{"matrix", "-seeds", "1000000", "-html", nowhere}, {"explore", "-seeds", "0:1000000", "-out", dir, "-porcupine", nowhere},
-		{"exhaust", "S1", "-out", dir, "-porcupine", nowhere}, {"replay", recorded(t), "-porcupine", nowhere}, {"shrink", recorded(t), "-o", nowhere},
+		{"-seeds", "1000000", "-html", nowhere}, {"matrix", "-seeds", "1000000", "-html", nowhere}, {"replay", recorded(t), "-porcupine", nowhere},
 	} {
 		out, errs := does(t, exitFail, args...)
 		assert.Empty(t, out, "%q", args)
-		assert.Regexp(t, `-(html|json|porcupine|o): open .*no such file`, errs, "%q", args)
+		assert.Regexp(t, `-(html|porcupine): open .*no such file`, errs, "%q", args)
 	}
 	kept := filepath.Join(dir, "kept.html")
 	require.NoError(t, os.WriteFile(kept, []byte("old"), 0o600))
-	does(t, exitUsage, "run", "S99", "-html", kept, "-json", filepath.Join(dir, "new.json"))
+	one := []string{"matrix", "-designs", "redlock", "-seeds", "1", "-curve-seeds", "0", "-html", kept, "-faults"}
+	does(t, exitUsage, append(one, "rain")...)
 	text, err := os.ReadFile(kept)
 	require.NoError(t, err)
 	assert.Equal(t, "old", string(text))
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "no empty file stays behind")
-	does(t, exitOK, "run", "S4", "-html", kept)
+	does(t, exitOK, append(one, "slow")...)
 	text, err = os.ReadFile(kept)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "<svg")
@@ -63,12 +62,8 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 // A full disk is reported for every kind of output.
 func TestFullDisk(t *testing.T) {
 	full := fullDisk(t)
-	for _, args := range [][]string{{"run", "S4", "-html", full}, {"run", "S4", "-json", full}, {"replay", recorded(t), "-quiet", "-porcupine", full}} {
-		_, errs := does(t, exitFail, args...)
-		assert.Contains(t, errs, "no space left on device", "%q", args)
-	}
-	_, errs := does(t, exitFail, "shrink", recorded(t), "-o", full)
-	assert.Contains(t, errs, "is not a regular file")
+	_, errs := does(t, exitFail, "replay", recorded(t), "-quiet", "-porcupine", full)
+	assert.Contains(t, errs, "no space left on device")
 	for _, args := range [][]string{
 		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1", "-format", "json"},
 		{"explore", "-seeds", "2", "-faults", "cut", "-out", t.TempDir()}, {"replay", recorded(t), "-quiet"},
@@ -96,7 +91,6 @@ func TestWordsAndFlags(t *testing.T) {
 		{[]string{"explore", "-most", "0"}, "-most is 0, want 1 to 1000"},
 		{[]string{"explore", "-most", "-3"}, "-most is -3, want 1 to 1000"},
 		{[]string{"explore", "-within", "-faults", "evict"}, "cover none of the faults [evict]"},
-		{[]string{"exhaust", "S1", "-pairs", "-most", "0"}, "-most is 0, want 1 or more"},
 	} {
 		out, errs := does(t, exitUsage, test.args...)
 		assert.Empty(t, out)
@@ -118,12 +112,6 @@ func TestRepeat(t *testing.T) {
 	assert.Equal(t, start+" matrix -designs redlock,token-admit -faults 'pause, cut' -format json -seeds 3", data.Command)
 	again, _ := does(t, exitOK, words(t, data.Command)...)
 	assert.Equal(t, first, again)
-
-	page := filepath.Join(t.TempDir(), "it's.html")
-	does(t, exitOK, "run", "S4", "-html", page)
-	html, err := os.ReadFile(page)
-	require.NoError(t, err)
-	assert.Contains(t, string(html), start+" run S4 -design default -seed 0")
 
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.Bool("all", false, "")
@@ -151,7 +139,7 @@ func words(t *testing.T, command string) []string {
 func TestInterruptionIsInTheHeading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{{"-html", ""}, {"-all", "-html", ""}, {"matrix"}, {"matrix", "-format", "markdown"}} {
+	for _, args := range [][]string{{"-html", ""}, {"-all", "-html", ""}, {"matrix"}} {
 		var out, errs bytes.Buffer
 		require.Equal(t, exitFail, run(ctx, args, &out, &errs), "%q", args)
 		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out.String(), "%q", args)

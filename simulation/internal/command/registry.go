@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// registry returns the names for explore, exhaust, orders, shrink and replay: the explorations,
+// registry returns the names for explore, orders and replay: the explorations,
 // the worlds of package orders, and those of play.Registry.
 func registry() search.Registry {
 	r := play.Registry()

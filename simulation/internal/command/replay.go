@@ -19,10 +19,9 @@ const judging = 30 * time.Second
 
 func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var page string
-	var raw, quiet bool
+	var quiet bool
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
 	flags.StringVar(&page, "porcupine", "", "write package judge's page to this `file`")
-	flags.BoolVar(&raw, "trace", false, "print the trace itself instead of the events")
 	flags.BoolVar(&quiet, "quiet", false, "print only whether the run is the same")
 	path, err := parseWith(flags, args, "replay file", stderr)
 	if err != nil {
@@ -45,13 +44,7 @@ func runReplay(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	case err != nil:
 		return usageError{err}
 	}
-	switch {
-	case quiet:
-	case raw:
-		if _, err := io.WriteString(stdout, replay.Log.String()); err != nil {
-			return err
-		}
-	default:
+	if !quiet {
 		title := fmt.Sprintf("%s with %s, seed %d, %s", file.Workload, file.Design, file.Seed, count(len(file.Schedule), "fault"))
 		if err := printStory(stdout, title, replay.Result); err != nil {
 			return err

@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"time"
 )
 
 // message is what a worker process sends: one of these.
@@ -61,32 +60,20 @@ func Serve[G, W, R any](in io.Reader, out io.Writer, greet func(G) (Player[W, R]
 	}
 }
 
-// death is the end of a worker process that had a job, or that hung.
-type death struct {
-	number uint64 // the run that it played
-	began  bool   // whether it had begun with any run
-	how    string
-}
-
-func (d *death) Error() string { return d.how }
-
-// grace is how long a worker may take to end its job when ctx has ended, in real time.
-const grace = 2 * time.Second
-
 // process plays in a worker process.
 type process[W, R any] struct {
 	cmd      Command
 	kill     context.CancelFunc
 	in       io.WriteCloser
-	messages chan message[R] // closed when the process says no more
+	messages *json.Decoder
 	stderr   tail
 	silent   chan struct{} // closed when all of the standard error is in stderr
-	timeout  time.Duration
 }
 
-func startProcess[W, R any](command func(context.Context) Command, greeting any, timeout time.Duration) (*process[W, R], error) {
-	ctx, kill := context.WithCancel(context.Background()) // it outlives the caller's, see grace
-	p := &process[W, R]{cmd: command(ctx), kill: kill, messages: make(chan message[R]), silent: make(chan struct{}), timeout: timeout}
+// startProcess starts a worker process, which is killed when ctx ends.
+func startProcess[W, R any](ctx context.Context, command func(context.Context) Command, greeting any) (*process[W, R], error) {
+	ctx, kill := context.WithCancel(ctx)
+	p := &process[W, R]{cmd: command(ctx), kill: kill, silent: make(chan struct{})}
 	var out, errs io.Reader
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err == nil {
@@ -100,70 +87,43 @@ func startProcess[W, R any](command func(context.Context) Command, greeting any,
 		kill()
 		return nil, fmt.Errorf("no worker could be started: %w", err)
 	}
+	p.messages = json.NewDecoder(out)
 	go func() {
 		defer close(p.silent)
 		_, _ = io.Copy(&p.stderr, errs) // its end is the process's
-	}()
-	go func() {
-		defer close(p.messages)
-		for decoder := json.NewDecoder(out); ; {
-			var m message[R]
-			if decoder.Decode(&m) != nil {
-				return // its end, or nonsense: a death either way
-			}
-			p.messages <- m
-		}
 	}()
 	// If that fails, the process is dead, which shows with the first job.
 	_ = json.NewEncoder(p.in).Encode(greeting)
 	return p, nil
 }
 
-func (p *process[W, R]) play(ctx context.Context, job Job[W]) (none R, err error) {
+// play plays one job. The error says which run killed the process, if one did.
+func (p *process[W, R]) play(job Job[W]) (none R, err error) {
 	_ = json.NewEncoder(p.in).Encode(job) // see startProcess
-	d := death{number: job.From}
-	// One timer for many runs: it is only read when it fires.
-	last := time.Now()
-	ticker := time.NewTicker(min(time.Second, p.timeout))
-	defer ticker.Stop()
-	over, deadline := ctx.Done(), time.Time{}
+	doing := "before it played anything"
 	for {
-		select {
-		case m, ok := <-p.messages:
-			last = time.Now()
-			switch {
-			case !ok:
-				d.how = p.end()
-				return none, &d
-			case m.Begins != nil:
-				d.number, d.began = *m.Begins, true
-			case m.Result != nil:
-				return *m.Result, nil
-			default:
-				return none, fmt.Errorf("%w: %s", ErrPlayer, m.Error)
+		var m message[R]
+		switch err := p.messages.Decode(&m); {
+		case err != nil:
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				p.kill() // it talks nonsense, and may do so forever
 			}
-		case <-over:
-			over, deadline = nil, time.Now().Add(grace)
-		case now := <-ticker.C:
-			switch {
-			case !deadline.IsZero() && now.After(deadline):
-				return none, ctx.Err()
-			case now.Sub(last) > p.timeout:
-				p.kill()
-				_ = p.end()
-				d.how = strings.TrimSpace(fmt.Sprintf("the run didn't end in %v\n%s", p.timeout, &p.stderr))
-				return none, &d
+			return none, fmt.Errorf("a worker process ended %s: %s", doing, p.end())
+		case m.Begins != nil:
+			doing = fmt.Sprintf("while it played run %d", *m.Begins)
+			if what, ok := any(job.What).(fmt.Stringer); ok {
+				doing += " of " + what.String()
 			}
+		case m.Result != nil:
+			return *m.Result, nil
+		default:
+			return none, fmt.Errorf("%w: %s", ErrPlayer, m.Error)
 		}
 	}
 }
 
 // end waits for the process, whose work is done or lost, and says how it ended.
 func (p *process[W, R]) end() string {
-	defer p.kill() // nothing is left to kill, but ctx has to end
-	for range p.messages {
-		continue
-	}
 	<-p.silent // Wait closes the pipe
 	how := "it ended without an error"
 	if err := p.cmd.Wait(); err != nil {
@@ -172,11 +132,10 @@ func (p *process[W, R]) end() string {
 	return strings.TrimSpace(how + "\n" + p.stderr.String())
 }
 
-// close lets the process end, and kills it if it doesn't.
+// close lets the process end.
 func (p *process[W, R]) close() {
+	defer p.kill() // ctx has to end
 	_ = p.in.Close()
-	kill := time.AfterFunc(grace, p.kill)
-	defer kill.Stop()
 	_ = p.end() // how it ends doesn't matter any more
 }
 

@@ -174,25 +174,16 @@ func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 	for _, j := range jobs {
 		r.Planned += int(j.To - j.From)
 	}
-	var died error
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	err := workers.Run(ctx, slices.Values(jobs), func(done farm.Done[task, tally]) {
-		if done.Death != "" {
-			died = cmp.Or(died, fmt.Errorf("matrix: a worker process ended while it played %v, seed %d: %s", done.What, done.From, done.Death))
-			stop()
-			return
-		}
-		r.Runs += int(done.To - done.From)
-		r.Events += done.Result.Events
-		sum := r.sums[done.What]
-		sum.add(done.Result)
-		r.sums[done.What] = sum
+	err := workers.Run(ctx, slices.Values(jobs), func(job job, result tally) {
+		r.Runs += int(job.To - job.From)
+		r.Events += result.Events
+		sum := r.sums[job.What]
+		sum.add(result)
+		r.sums[job.What] = sum
 		if pool.Progress != nil {
 			pool.Progress(r.Runs, r.Planned)
 		}
 	})
-	err = errors.Join(err, died)
 	r.Ended = err == nil && r.Runs == r.Planned
 	return r, err
 }

@@ -139,22 +139,6 @@ func TestWorkersThatFail(t *testing.T) {
 	require.ErrorContains(t, err, "no worker could be started")
 }
 
-// If a worker is killed, its task is played once more.
-func TestWorkersThatAreKilled(t *testing.T) {
-	p := Plan{Designs: []string{"redlock"}, Faults: []string{"slow"}, Seeds: 2}
-	started := 0
-	r, err := Play(t.Context(), p, Pool{Workers: 1, Command: func(ctx context.Context) farm.Command {
-		if started++; started == 1 {
-			return process(asDying)(ctx)
-		}
-		return process(asWorker)(ctx)
-	}})
-	require.NoError(t, err)
-	assert.True(t, r.Ended)
-	assert.Equal(t, 2, r.Runs)
-	assert.Equal(t, 2, r.Planned)
-}
-
 func TestServe(t *testing.T) {
 	for says, what := range map[string]string{
 		`"runs":2`:                         `{"part":"cell","a":"slow","b":"redlock"}`,

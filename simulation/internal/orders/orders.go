@@ -2,12 +2,10 @@ package orders
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -113,29 +111,6 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 		}
 	}
 	return walks, nil
-}
-
-// Small is the plan of a small world with two clients: the name of the world, the number of servers, and
-// a kind of fault, if there is one, as in "try 1 pause". If there are two kinds, there are walks with two
-// faults.
-//
-// The error is search.ErrSetup.
-func Small(words string) (Plan, error) {
-	fields := strings.Fields(words)
-	if len(fields) < 2 || len(fields) > 4 {
-		return Plan{}, fmt.Errorf("%w: %q is no plan, want a world, the number of servers, and up to two kinds of faults", search.ErrSetup, words)
-	}
-	clients := 2
-	servers, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return Plan{}, fmt.Errorf("%w: %q is no number of servers", search.ErrSetup, fields[1])
-	}
-	p := Plan{Worlds: fields[:1], Design: "default", Changes: search.Changes{Servers: &servers, Processes: &clients}}
-	for _, kind := range fields[2:] {
-		p.Faults = append(p.Faults, simulation.Kind(kind))
-	}
-	p.Pairs = len(p.Faults) == 2
-	return p, nil
 }
 
 // Names returns the names of the Worlds.
@@ -250,17 +225,6 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *simula
 	return nil
 }
 
-// Unexcused returns the first violation of a Setup's run that no broken assumption excuses.
-func Unexcused(r search.Registry, s search.Setup, result simulation.Result) (v simulation.Violation, found bool) {
-	for _, v := range result.Log.Violations() {
-		// There is no error, because the Setup was played.
-		if assumption, err := r.Excuse(s, result, v); err == nil && assumption == 0 {
-			return v, true
-		}
-	}
-	return v, false
-}
-
 // outcome says what the clients got, sorted.
 func outcome(r simulation.Result) string {
 	var got []string
@@ -292,6 +256,9 @@ type slice struct {
 	Budget time.Duration `json:"budget_ns"`
 }
 
+// String names the walk by its faults.
+func (s slice) String() string { return fmt.Sprintf("the walk with %v", s.Walk.Setup.Schedule) }
+
 // Play plays walks until all are over, or until ctx ends, which isn't an error. It changes the walks.
 func Play(ctx context.Context, r search.Registry, walks []Walk, o Options) error {
 	if o.Slice <= 0 {
@@ -302,18 +269,13 @@ func Play(ctx context.Context, r search.Registry, walks []Walk, o Options) error
 		return fmt.Errorf("%w: %w", search.ErrSetup, err)
 	}
 	for ctx.Err() == nil && slices.ContainsFunc(walks, func(w Walk) bool { return !w.Tree.Over }) {
-		var died error
-		err := workers.Run(ctx, jobs(walks, o.Slice), func(done farm.Done[slice, Walk]) {
-			if done.Death != "" {
-				died = fmt.Errorf("orders: a worker process died in the walk with %v: %s", done.What.Walk.Setup.Schedule, done.Death)
-				return
-			}
-			walks[done.From] = done.Result
+		err := workers.Run(ctx, jobs(walks, o.Slice), func(job farm.Job[slice], walk Walk) {
+			walks[job.From] = walk
 			if o.Progress != nil {
 				o.Progress(walks)
 			}
 		})
-		if err := errors.Join(err, died); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func TestEveryContenderLocks(t *testing.T) {
 	require.NoError(t, err)
 	var results Results
 	require.NoError(t, json.Unmarshal(text, &results))
-	require.Len(t, results.Throughput, 2*(len(contenders())-len(channels())))
+	require.Len(t, results.Throughput, 2*len(contenders()))
 	for _, one := range results.Throughput {
 		assert.Zero(t, one.Failed, one.Contender)
 		assert.Positive(t, one.PerSecond, one.Contender)
@@ -63,7 +63,7 @@ func TestLibraryIsMeasured(t *testing.T) {
 	needRedis(t)
 	file := filepath.Join(t.TempDir(), "bench.json")
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), strings.Fields("-quick -parts scale,waiters,held,instructions -waiters 20 -held 500 -workers 1,4 -json "+file), &stdout, &stderr)
+	code := run(t.Context(), strings.Fields("-quick -parts scale,held -json "+file), &stdout, &stderr)
 	require.Equal(t, exitOK, code, stderr.String())
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -82,13 +82,6 @@ func TestLibraryIsMeasured(t *testing.T) {
 	}
 	assert.Regexp(t, `"cycles_per_second": \[[0-9.]+\]`, string(text), "the figures of all rounds are in one line")
 
-	require.Len(t, results.Waiters, 1)
-	waiters := results.Waiters[0]
-	assert.Equal(t, 20, waiters.Waiting)
-	assert.Positive(t, waiters.PerSecond)
-	assert.Positive(t, waiters.ClientCPU)
-	assert.Zero(t, waiters.Failed)
-
 	require.Len(t, results.Held, 2)
 	for _, one := range results.Held {
 		assert.Equal(t, 500, one.Leases)
@@ -99,24 +92,14 @@ func TestLibraryIsMeasured(t *testing.T) {
 		assert.Positive(t, one.ServerCPU)
 		assert.Less(t, one.Goroutines, 500, "a lease takes no goroutine")
 	}
-
-	if _, err := findCounter(t.Context()); err != nil {
-		assert.Empty(t, results.Instructions)
-		assert.Contains(t, stdout.String(), "instructions per cycle are left out")
-		return
-	}
-	require.Len(t, results.Instructions, 2)
-	one, four := results.Instructions[0], results.Instructions[1]
-	assert.Greater(t, four.PerCycle, 10_000.0)
-	assert.Greater(t, one.PerCycle, four.PerCycle, "a lone worker shares no batch")
 }
 
-// This checkout is measured against itself, so the ratio of the instructions is near 1.
+// This checkout is measured against itself.
 func TestAgainst(t *testing.T) {
 	needRedis(t)
 	var stdout, stderr bytes.Buffer
 	file := filepath.Join(t.TempDir(), "bench.json")
-	code := run(t.Context(), strings.Fields("-quick -parts throughput,waiters,instructions -workers 8 -waiters 10 -against ../.. -json "+file), &stdout, &stderr)
+	code := run(t.Context(), strings.Fields("-quick -parts throughput -workers 8 -against ../.. -json "+file), &stdout, &stderr)
 	require.Equal(t, exitOK, code, stderr.String())
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -133,15 +116,8 @@ func TestAgainst(t *testing.T) {
 		assert.Positive(t, f.This, "%+v", f)
 		assert.Positive(t, f.Other, "%+v", f)
 		assert.InEpsilon(t, f.This/f.Other, f.Ratio, 1e-9, "%+v", f)
-		if f.Part == "instructions" {
-			assert.InDelta(t, 1, f.Ratio, 0.3)
-		}
 	}
-	assert.Equal(t, 7, measured["throughput"])
-	assert.Equal(t, 3, measured["waiters"])
-	if _, err := findCounter(t.Context()); err == nil {
-		assert.Equal(t, 1, measured["instructions"])
-	}
+	assert.Equal(t, 6, measured["throughput"])
 }
 
 // The client program is built with the library of the other folder, which has none here.
@@ -179,51 +155,19 @@ func TestLimitSetsAndDeletes(t *testing.T) {
 	assert.Equal(t, 3, failed, "the key of one pipeline is taken")
 }
 
-// script writes a shell script that is the only program in PATH.
-func script(t *testing.T, name, text string) {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755))
-	t.Setenv("PATH", dir)
-}
-
-func TestCounters(t *testing.T) {
-	script(t, "perf", "echo '1234567,,instructions:u,801234,100.00,,' >&2")
-	c, err := findCounter(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, "perf stat", c.name)
-	n, err := c.count("the program's own output\n1234567,,instructions:u,801234,100.00,,\n")
-	require.NoError(t, err)
-	assert.Equal(t, 1234567.0, n)
-
-	script(t, "perf", "echo '<not supported>,,instructions:u,0,100.00,,' >&2")
-	_, err = findCounter(t.Context())
-	assert.Equal(t, errNoCounter, err)
-
-	script(t, "valgrind", "echo '==12== I   refs:      1,234,567' >&2")
-	c, err = findCounter(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, "valgrind's callgrind", c.name)
-	n, err = c.count("==12== Events    : Ir\n==12== I   refs:      1,234,567\n")
-	require.NoError(t, err)
-	assert.Equal(t, 1234567.0, n)
-	_, err = c.count("==12== it ended early")
-	assert.ErrorContains(t, err, "it ended early")
-}
-
 // A file of results keeps what was not measured again, with its setting.
 func TestResultsOfSeveralRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bench.json")
 	first := Results{
 		Contenders: []Entry{{Name: "redlock"}, {Name: "redsync", Note: "as it was"}},
-		Throughput: []Throughput{{Contender: "redsync", PerSecond: 1}},
+		Throughput: []Throughput{{Contender: "redsync"}},
 		Held:       []Held{{}},
 		Recorded:   map[string]Setting{"throughput": {Rounds: 1}, "held": {Rounds: 2}},
 	}
 	require.NoError(t, first.writeJSON(file))
 	second := Results{
 		Contenders: []Entry{{Name: "redsync", Note: "as it is"}, {Name: "limit"}},
-		Throughput: []Throughput{{Contender: "redsync", PerSecond: 7}},
+		Throughput: []Throughput{{Contender: "redsync", Ratio: 7}},
 		Against:    &Against{This: "a", Other: "b"},
 		Recorded:   map[string]Setting{"throughput": {Rounds: 3}, "against": {Rounds: 4}},
 	}
@@ -252,10 +196,10 @@ func TestSickAndContended(t *testing.T) {
 	defer func() { require.NoError(t, f.Close()) }()
 	list := ourselves()[:1]
 
-	contended, err := contention(t.Context(), f, list, 1, time.Millisecond, func(string) {})
-	require.NoError(t, err)
-	require.Len(t, contended, 2)
-	for _, one := range contended {
+	var results Results
+	require.NoError(t, measuredContention(measurement{ctx: t.Context(), options: options{times: 1}, list: list, fleet: f, progress: func(string) {}}, &results))
+	require.Len(t, results.Contended, 2)
+	for _, one := range results.Contended {
 		assert.Zero(t, one.Failed, "%+v", one)
 		assert.Positive(t, one.PerSecond)
 		assert.Positive(t, one.Commands, "commands are counted")
@@ -291,15 +235,11 @@ func TestWrongUsage(t *testing.T) {
 		"-parts all":                   `-parts has "all"`,
 		"-workers 0":                   `-workers has "0"`,
 		"-workers many":                `-workers has "many"`,
-		"-workers ,":                   "-workers is empty",
-		"-waiters -1":                  `-waiters has "-1"`,
-		"-held 1,few":                  `-held has "few"`,
 		"-against nowhere":             "-against nowhere is no checkout of this repository",
 		"-against .":                   "its go.mod begins with",
-		"-against ../.. -parts sick":   `-parts has "sick", which -against cannot compare`,
+		"-against ../.. -parts sick":   `-parts has "sick", want some of throughput`,
 		"-against ../.. -only redlock": "leave one of them out",
 		"-rounds 0":                    "-rounds is 0",
-		"-leases 0":                    "-leases is 0",
 		"-for 1ms":                     "1ms",
 		"-only nobody":                 "none of the contenders",
 		"more":                         "one word too many",

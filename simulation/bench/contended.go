@@ -40,32 +40,23 @@ type Contended struct {
 // hold is how long a holder keeps the lock.
 const hold = time.Millisecond
 
-func contention(ctx context.Context, f fleet, list []contender, times int, long time.Duration, progress func(string)) ([]Contended, error) {
-	long = max(long, time.Second) // fairness takes some time to show
-	var result []Contended
+func measuredContention(m measurement, results *Results) error {
+	m.describe(results)
+	long, times := max(m.options.long, time.Second), m.options.times // fairness takes some time to show
+	list := slices.DeleteFunc(slices.Clone(m.list), func(c contender) bool { return !c.contended })
 	for _, shape := range []struct{ processes, workers int }{{1, 16}, {4, 4}} {
-		var contestants []contender
-		for _, c := range list {
-			if c.contended && (c.servers > 0 || shape.processes == 1) {
-				contestants = append(contestants, c)
-			}
-		}
-		all := make([][]Contended, len(contestants))
-		for round := range times {
-			for i, c := range contestants {
-				progress(fmt.Sprintf("one lock, %d processes of %d, round %d of %d: %s", shape.processes, shape.workers, round+1, times, c.name))
-				one, err := measureContended(ctx, c, f, shape.processes, shape.workers, long)
-				if err != nil {
-					return nil, err
-				}
-				all[i] = append(all[i], one)
-			}
+		all, err := inTurns(times, len(list), func(round, i int) (Contended, error) {
+			m.progress(fmt.Sprintf("one lock, %d processes of %d, round %d of %d: %s", shape.processes, shape.workers, round+1, times, list[i].name))
+			return measureContended(m.ctx, list[i], m.fleet[:servers], shape.processes, shape.workers, long)
+		})
+		if err != nil {
+			return err
 		}
 		for _, of := range all {
-			result = append(result, stats.Join(of))
+			results.Contended = append(results.Contended, stats.Join(of))
 		}
 	}
-	return result, nil
+	return nil
 }
 
 // contenderProcess is the argument with which this program is one of the processes.

@@ -20,8 +20,7 @@ type contender struct {
 	name string
 	// note describes it.
 	note string
-	// servers is the number of servers that a lock uses. A contender without servers is
-	// only measured on one name, in one process.
+	// servers is the number of servers that a lock uses.
 	servers int
 	// ours is this library.
 	ours bool
@@ -68,9 +67,7 @@ func contenders() []contender {
 	all = append(all, redsyncs()...)
 	all = append(all, rueidislocks()...)
 	all = append(all, redislocks()...)
-	all = append(all, floors()...)
 	all = append(all, limits()...)
-	all = append(all, channels()...)
 	all = append(all, ourselves()...)
 	return all
 }

@@ -52,25 +52,6 @@ func (f fleet) flush() error {
 	return nil
 }
 
-// cpu returns the processor time of the servers in seconds.
-func (f fleet) cpu() (float64, error) {
-	sum := 0.0
-	for _, server := range f {
-		for _, field := range []string{"used_cpu_sys", "used_cpu_user"} {
-			text, err := server.Info(field)
-			if err != nil {
-				return 0, err
-			}
-			seconds, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return 0, fmt.Errorf("%s of %s is %q: %w", field, server.Addr(), text, err)
-			}
-			sum += seconds
-		}
-	}
-	return sum, nil
-}
-
 // sent counts some of the commands that the servers have received.
 func (f fleet) sent(names []string) (int, error) {
 	sum := 0

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/redquorum/redlock/simulation/bench/client"
 	"github.com/redquorum/redlock/simulation/bench/stats"
 )
@@ -21,27 +19,28 @@ type Scale struct {
 	Rounds    stats.Rounds `json:"rounds,omitempty"`
 }
 
-func scale(ctx context.Context, p program, f fleet, o options, progress func(string)) ([]Scale, error) {
-	cases := scaleCases(o)
-	all, err := measureCases(ctx, p, f, "scale", cases, progress)
+func measuredScale(m measurement, results *Results) error {
+	cases := scaleCases(m.options)
+	all, err := m.cases("scale", cases)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	result := make([]Scale, len(cases))
 	var base []float64
 	for i, c := range cases {
-		result[i] = Scale{Servers: c.servers, Keys: c.task.Keys, Workers: c.task.Workers}
-		result[i].Cycles, result[i].Rounds = joined(all[i], func(r client.Result) client.Cycles { return *r.Cycles })
+		one := Scale{Servers: c.servers, Keys: c.task.Keys, Workers: c.task.Workers}
+		one.Cycles, one.Rounds = joined(all[i], func(r client.Result) client.Cycles { return *r.Cycles })
 		if c.servers == servers && c.task.Keys == 0 {
-			base = result[i].Rounds["cycles_per_second"]
+			base = one.Rounds["cycles_per_second"]
 		}
+		results.Scale = append(results.Scale, one)
 	}
-	for i := range result {
-		ratios := stats.Ratios(result[i].Rounds["cycles_per_second"], base)
-		result[i].Ratio = stats.Median(ratios)
-		result[i].RatioLow, result[i].RatioHigh = stats.Interval(ratios)
+	for i := range results.Scale {
+		one := &results.Scale[i]
+		ratios := stats.Ratios(one.Rounds["cycles_per_second"], base)
+		one.Ratio = stats.Median(ratios)
+		one.RatioLow, one.RatioHigh = stats.Interval(ratios)
 	}
-	return result, nil
+	return nil
 }
 
 // joined combines the rounds of one case.
@@ -53,45 +52,18 @@ func joined[T any](results []client.Result, of func(client.Result) T) (T, stats.
 	return stats.Join(all), stats.RoundsOf(all)
 }
 
-// Waiters is the cost of handing one lock from waiter to waiter in one process.
-type Waiters struct {
-	Waiting int `json:"waiters"`
-	client.Waiters
-	Low    float64      `json:"handoffs_low"` // the interval of the hand-offs per second
-	High   float64      `json:"handoffs_high"`
-	Rounds stats.Rounds `json:"rounds,omitempty"`
-}
-
-func waiting(ctx context.Context, p program, f fleet, o options, progress func(string)) ([]Waiters, error) {
-	cases := waitersCases(o)
-	all, err := measureCases(ctx, p, f, "waiters", cases, progress)
-	if err != nil {
-		return nil, err
-	}
-	result := make([]Waiters, len(cases))
-	for i, c := range cases {
-		result[i].Waiters, result[i].Rounds = joined(all[i], func(r client.Result) client.Waiters { return *r.Waiters })
-		result[i].Waiting = c.task.Workers
-		result[i].Low, result[i].High = stats.Interval(result[i].Rounds["handoffs_per_second"])
-	}
-	return result, nil
-}
-
 // Held is the cost of leases that are kept alive.
 type Held struct {
 	client.Held
 	Rounds stats.Rounds `json:"rounds,omitempty"`
 }
 
-func held(ctx context.Context, p program, f fleet, o options, progress func(string)) ([]Held, error) {
-	cases := heldCases(o)
-	all, err := measureCases(ctx, p, f, "held", cases, progress)
-	if err != nil {
-		return nil, err
+func measuredHeld(m measurement, results *Results) error {
+	all, err := m.cases("held", heldCases(m.options))
+	for _, of := range all {
+		var one Held
+		one.Held, one.Rounds = joined(of, func(r client.Result) client.Held { return *r.Held })
+		results.Held = append(results.Held, one)
 	}
-	result := make([]Held, len(cases))
-	for i := range cases {
-		result[i].Held, result[i].Rounds = joined(all[i], func(r client.Result) client.Held { return *r.Held })
-	}
-	return result, nil
+	return err
 }

@@ -10,9 +10,9 @@
 // and ratios to the first contender. Absolute figures depend on the machine; the client and
 // the servers share its cores.
 //
-// The parts scale, waiters, held and instructions measure this library alone, as a process of
-// its own (folder client). With -against that program is also built with the other checkout, and
-// the two are measured in turns. The output then has the ratios.
+// The parts scale and held measure this library alone, as a process of its own (folder client).
+// With -against that program is also built with the other checkout, and the two are measured in
+// turns. The output then has the ratios.
 package main
 
 import (
@@ -44,22 +44,34 @@ const (
 type options struct {
 	parts, only []string
 	workers     []int
-	waiters     []int
-	held        []int // numbers of leases
-	counted     []int // numbers of workers whose instructions are counted
 	against     string
 	times       int
 	long        time.Duration
 	quick       bool
-	leases      int
-	format      string
 	json        string
 }
 
-var parts = []string{"throughput", "sick", "contended", "overload", "scale", "waiters", "held", "instructions"}
+// part is a part of the measurements. own says that it measures the client program.
+type part struct {
+	name    string
+	own     bool
+	measure func(measurement, *Results) error
+}
+
+var parts = []part{
+	{"throughput", false, measuredThroughput}, {"sick", false, measuredSickness}, {"contended", false, measuredContention},
+	{"overload", false, measuredOverload}, {"scale", true, measuredScale}, {"held", true, measuredHeld},
+}
 
 // comparable are the parts that can be measured with another checkout, too.
-var comparable = []string{"throughput", "scale", "waiters", "held", "instructions"}
+var comparable = []string{"throughput", "scale", "held"}
+
+func partNames() (names []string) {
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == contenderProcess {
@@ -80,6 +92,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	results, err := measure(ctx, opts, list, stderr)
+	if err == nil && opts.json != "" {
+		err = results.writeJSON(opts.json)
+	}
 	switch {
 	case errors.Is(err, redisproc.ErrMissing):
 		fmt.Fprintf(stderr, "bench: %v; install it (Debian: apt-get install redis-server)\n", err)
@@ -88,12 +103,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitFail
 	}
-	if opts.json != "" {
-		if err := results.writeJSON(opts.json); err != nil {
-			fmt.Fprintln(stderr, "bench:", err)
-			return exitFail
-		}
-	}
 	results.markdown(stdout)
 	return exitOK
 }
@@ -101,15 +110,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func parse(args []string, stderr io.Writer) (options, []contender, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	part := flags.String("parts", "", "what to measure: some of "+strings.Join(parts, ",")+"; default: all or, with -against, "+strings.Join(comparable, ","))
+	chosen := flags.String("parts", "", "what to measure: some of "+strings.Join(partNames(), ",")+"; default: all or, with -against, "+strings.Join(comparable, ","))
 	only := flags.String("only", "", "contenders, by the beginnings of their names; default: all")
 	workers := flags.String("workers", "1,16,128,1024", "numbers of workers for throughput")
 	times := flags.Int("rounds", 5, "the number of rounds")
 	long := flags.Duration("for", 2*time.Second, "the duration of each measurement")
 	quick := flags.Bool("quick", false, "one round of half a second, and fewer leases")
-	leases := flags.Int("leases", 10_000, "the number of kept leases in the overload")
-	waiters := flags.String("waiters", "100,1000,10000", "numbers of waiters for one lock")
-	held := flags.String("held", "10000,100000", "numbers of leases that are held; -quick: 1000")
 	against := flags.String("against", "", "compare with the library in this folder, another checkout of this repository")
 	file := flags.String("json", "", "also write the results to this file, which keeps what it has of parts that are not measured")
 	if err := flags.Parse(args); err != nil {
@@ -121,38 +127,22 @@ func parse(args []string, stderr io.Writer) (options, []contender, error) {
 	if flags.NArg() > 0 {
 		return options{}, nil, fmt.Errorf("%q is one word too many; see -h", flags.Arg(0))
 	}
-	opts := options{parts: words(*part), only: words(*only), times: *times, long: *long, quick: *quick, leases: *leases, json: *file}
+	opts := options{parts: words(*chosen), only: words(*only), against: *against, times: *times, long: *long, quick: *quick, json: *file}
 	if *quick {
 		opts.times, opts.long = 1, 500*time.Millisecond
-		if !isSet(flags, "held") {
-			*held = "1000"
-		}
 	}
 	if opts.times < 1 || opts.long < 10*time.Millisecond {
 		return opts, nil, fmt.Errorf("-rounds is %d and -for %v, want at least 1 and 10ms", opts.times, opts.long)
 	}
-	if opts.leases < 1 || opts.leases > 100_000 {
-		return opts, nil, fmt.Errorf("-leases is %d, want 1 to 100000", opts.leases)
-	}
-	if err := opts.chooseParts(*against); err != nil {
+	if err := opts.chooseParts(); err != nil {
 		return opts, nil, err
 	}
-	var err error
-	for _, numbers := range []struct {
-		flag, value string
-		most        int
-		to          *[]int
-	}{
-		{"workers", *workers, 10_000, &opts.workers}, {"waiters", *waiters, 100_000, &opts.waiters}, {"held", *held, 1_000_000, &opts.held},
-	} {
-		if *numbers.to, err = parseNumbers(numbers.flag, numbers.value, numbers.most); err != nil {
-			return opts, nil, err
+	for _, word := range words(*workers) {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > 10_000 {
+			return opts, nil, fmt.Errorf("-workers has %q, want whole numbers from 1 to 10000", word)
 		}
-	}
-	// Instructions of very many workers say nothing new, and take valgrind long to count.
-	opts.counted = []int{1, 16, 128}
-	if isSet(flags, "workers") {
-		opts.counted = opts.workers
+		opts.workers = append(opts.workers, n)
 	}
 	list := contenders()
 	if len(opts.only) > 0 {
@@ -160,101 +150,71 @@ func parse(args []string, stderr io.Writer) (options, []contender, error) {
 			return !slices.ContainsFunc(opts.only, func(name string) bool { return strings.HasPrefix(c.name, name) })
 		})
 		if len(list) == 0 {
-			return opts, nil, fmt.Errorf("-only %s names none of the contenders: %s", *only, names(contenders()))
+			return opts, nil, fmt.Errorf("-only %s names none of the contenders", *only)
 		}
 	}
 	return opts, list, nil
 }
 
 // chooseParts checks the parts, and that they can be measured with another checkout.
-func (o *options) chooseParts(against string) error {
-	for _, p := range o.parts {
-		if !slices.Contains(parts, p) {
-			return fmt.Errorf("-parts has %q, want some of %s", p, strings.Join(parts, ","))
+func (o *options) chooseParts() error {
+	known := partNames()
+	if o.against != "" {
+		known = comparable
+		if err := checkCheckout(o.against); err != nil {
+			return err
+		}
+		if len(o.only) > 0 {
+			return errors.New("-against compares this library with itself, and -only chooses other contenders; leave one of them out")
 		}
 	}
-	if against == "" {
-		if len(o.parts) == 0 {
-			o.parts = parts
-		}
-		return nil
-	}
-	o.against = against
-	if err := checkCheckout(against); err != nil {
-		return err
-	}
-	if len(o.only) > 0 {
-		return errors.New("-against compares this library with itself, and -only chooses other contenders; leave one of them out")
-	}
 	for _, p := range o.parts {
-		if !slices.Contains(comparable, p) {
-			return fmt.Errorf("-parts has %q, which -against cannot compare, want some of %s", p, strings.Join(comparable, ","))
+		if !slices.Contains(known, p) {
+			return fmt.Errorf("-parts has %q, want some of %s", p, strings.Join(known, ","))
 		}
 	}
 	if len(o.parts) == 0 {
-		o.parts = comparable
+		o.parts = known
 	}
 	return nil
-}
-
-// isSet says whether a flag was given.
-func isSet(flags *flag.FlagSet, name string) (set bool) {
-	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
-	return set
-}
-
-func parseNumbers(flag, value string, most int) (numbers []int, err error) {
-	for _, word := range words(value) {
-		n, err := strconv.Atoi(word)
-		if err != nil || n < 1 || n > most {
-			return nil, fmt.Errorf("-%s has %q, want whole numbers from 1 to %d", flag, word, most)
-		}
-		numbers = append(numbers, n)
-	}
-	if len(numbers) == 0 {
-		return nil, fmt.Errorf("-%s is empty, want whole numbers from 1 to %d", flag, most)
-	}
-	return numbers, nil
 }
 
 func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }
 
-func names(list []contender) string {
-	all := make([]string, len(list))
-	for i, c := range list {
-		all[i] = c.name
-	}
-	return strings.Join(all, "; ")
+// measurement is what the parts have in common.
+type measurement struct {
+	ctx      context.Context
+	options  options
+	list     []contender
+	fleet    fleet   // as many servers as the largest part needs
+	client   program // for the parts that measure it
+	progress func(string)
 }
 
 // measure performs the measurements.
 func measure(ctx context.Context, opts options, list []contender, stderr io.Writer) (results Results, err error) {
 	results.Recorded = map[string]Setting{}
 	setting := Setting{Go: runtime.Version(), Cores: runtime.NumCPU(), Rounds: opts.times, Seconds: opts.long.Seconds(), Commit: version(ctx, filepath.Join("..", ".."))}
-	progress := func(what string) { fmt.Fprintln(stderr, what) }
-	n := servers
-	if slices.Contains(opts.parts, "scale") {
-		n = mostServers
-	}
-	f, err := startFleet(ctx, n)
-	if err != nil {
+	m := measurement{ctx: ctx, options: opts, list: list, progress: func(what string) { fmt.Fprintln(stderr, what) }}
+	if m.fleet, err = startFleet(ctx, mostServers); err != nil {
 		return results, err
 	}
-	defer func() { _ = f.Close() }()
-	if setting.Server, err = f[0].Info("redis_version"); err != nil {
+	defer func() { _ = m.fleet.Close() }()
+	if setting.Server, err = m.fleet[0].Info("redis_version"); err != nil {
 		return results, err
 	}
-	var this, other program
-	if slices.ContainsFunc(opts.parts, func(p string) bool { return opts.against != "" || p != "throughput" && slices.Contains(comparable, p) }) {
-		progress("building the client program")
+	chosen := slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(opts.parts, p.name) })
+	var other program
+	if opts.against != "" || slices.ContainsFunc(chosen, func(p part) bool { return p.own }) {
+		m.progress("building the client program")
 		b, err := newBuilder(ctx)
 		if err != nil {
 			return results, err
 		}
 		defer func() { _ = b.close() }()
-		if this, err = b.build(ctx, ""); err != nil {
+		if m.client, err = b.build(ctx, ""); err != nil {
 			return results, err
 		}
 		if opts.against != "" {
@@ -266,69 +226,12 @@ func measure(ctx context.Context, opts options, list []contender, stderr io.Writ
 	setting.Load = load()
 	if opts.against != "" {
 		results.Recorded["against"] = setting
-		results.Against, err = against(ctx, this, other, f, opts, progress)
+		results.Against, err = against(m, other)
 		return results, err
 	}
-
-	if slices.ContainsFunc(opts.parts, func(p string) bool { return slices.Contains([]string{"throughput", "sick", "contended"}, p) }) {
-		for _, c := range list {
-			results.Contenders = append(results.Contenders, Entry{c.name, c.note, c.servers})
-		}
-	}
-	five := f[:servers]
-	for _, part := range []struct {
-		name    string
-		measure func() error
-	}{
-		{"throughput", func() error {
-			for _, n := range opts.workers {
-				of, err := rounds(ctx, five, list, n, opts.times, opts.long, progress)
-				if err != nil {
-					return err
-				}
-				results.Throughput = append(results.Throughput, of...)
-			}
-			return nil
-		}},
-		{"sick", func() error {
-			results.Sick, err = sickness(ctx, list, opts.times, opts.long, progress)
-			return err
-		}},
-		{"contended", func() error {
-			results.Contended, err = contention(ctx, five, list, opts.times, opts.long, progress)
-			return err
-		}},
-		{"overload", func() error {
-			one, err := measureOverload(ctx, overloadOf(opts.leases, opts.quick), progress)
-			results.Overload = &one
-			return err
-		}},
-		{"scale", func() error {
-			results.Scale, err = scale(ctx, this, f, opts, progress)
-			return err
-		}},
-		{"waiters", func() error {
-			results.Waiters, err = waiting(ctx, this, f, opts, progress)
-			return err
-		}},
-		{"held", func() error {
-			results.Held, err = held(ctx, this, f, opts, progress)
-			return err
-		}},
-		{"instructions", func() error {
-			results.Instructions, results.Counter, err = instructions(ctx, this, f, opts, progress)
-			if errors.Is(err, errNoCounter) {
-				results.Omitted = err.Error()
-				return nil
-			}
-			return err
-		}},
-	} {
-		if !slices.Contains(opts.parts, part.name) {
-			continue
-		}
+	for _, part := range chosen {
 		setting.Load = load()
-		if err := part.measure(); err != nil {
+		if err := part.measure(m, &results); err != nil {
 			return results, err
 		}
 		recorded := setting
@@ -337,8 +240,6 @@ func measure(ctx context.Context, opts options, list []contender, stderr io.Writ
 			recorded.Rounds = 1
 		case "held":
 			recorded.Rounds, recorded.Seconds = min(opts.times, heldRounds), heldTTL(opts).Seconds()
-		case "instructions":
-			recorded.Seconds = 0
 		}
 		results.Recorded[part.name] = recorded
 	}

@@ -40,7 +40,6 @@ const busy = 128
 var ownParts = []ownPart{
 	{"throughput", throughputCases}, // without -against, the throughput of all contenders is measured instead
 	{"scale", scaleCases},
-	{"waiters", waitersCases},
 	{"held", heldCases},
 }
 
@@ -75,16 +74,6 @@ func scaleCases(o options) (cases []ownCase) {
 	return cases
 }
 
-func waitersCases(o options) (cases []ownCase) {
-	for _, n := range o.waiters {
-		cases = append(cases, ownCase{
-			count(n, "waiter"), servers, o.times,
-			client.Task{Measure: client.MeasureWaiters, TTL: ttl, Long: o.long, Workers: n},
-		})
-	}
-	return cases
-}
-
 // heldRounds bounds the rounds with kept leases, each of which takes longer than a TTL.
 const heldRounds = 3
 
@@ -96,8 +85,11 @@ func heldTTL(o options) time.Duration {
 }
 
 func heldCases(o options) (cases []ownCase) {
-	long := heldTTL(o)
-	for _, n := range o.held {
+	long, numbers := heldTTL(o), []int{10_000, 100_000}
+	if o.quick {
+		numbers = []int{500}
+	}
+	for _, n := range numbers {
 		for _, by := range []string{"Do", "KeepAlive"} {
 			cases = append(cases, ownCase{
 				count(n, "lease") + " by " + by, servers, min(o.times, heldRounds),
@@ -114,21 +106,19 @@ type program struct {
 	version string // a commit, if git knows it
 }
 
-// run performs a task. The words before are a program that runs this one, and its arguments.
-func (p program) run(ctx context.Context, task client.Task, env []string, before ...string) (result client.Result, stderr string, err error) {
+// run performs a task.
+func (p program) run(ctx context.Context, task client.Task) (result client.Result, err error) {
 	input, err := json.Marshal(task)
 	if err != nil {
-		return result, "", err
+		return result, err
 	}
-	words := append(before, p.path)
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd := exec.CommandContext(ctx, p.path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &errs
-	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Run(); err != nil {
-		return result, errs.String(), fmt.Errorf("the client program (%s): %w: %s", task.Measure, err, tail(errs.String()))
+		return result, fmt.Errorf("the client program (%s): %w: %s", task.Measure, err, tail(errs.String()))
 	}
-	return result, errs.String(), json.Unmarshal(out.Bytes(), &result)
+	return result, json.Unmarshal(out.Bytes(), &result)
 }
 
 // tail shortens a program's output.
@@ -258,20 +248,17 @@ func measureOwn(ctx context.Context, p program, f fleet, c ownCase) (client.Resu
 		return client.Result{}, err
 	}
 	c.task.Addrs = f.addrs()
-	result, _, err := p.run(ctx, c.task, nil)
+	result, err := p.run(ctx, c.task)
 	if err == nil && result == (client.Result{}) {
 		err = errors.New("the client program has measured nothing")
 	}
 	return result, err
 }
 
-// measureCases performs the cases of a part in turns.
-func measureCases(ctx context.Context, p program, f fleet, part string, cases []ownCase, progress func(string)) ([][]client.Result, error) {
-	if len(cases) == 0 {
-		return nil, nil
-	}
+// cases performs the cases of a part in turns.
+func (m measurement) cases(part string, cases []ownCase) ([][]client.Result, error) {
 	return inTurns(cases[0].rounds, len(cases), func(round, i int) (client.Result, error) {
-		progress(fmt.Sprintf("%s, round %d of %d: %s", part, round+1, cases[i].rounds, cases[i].what))
-		return measureOwn(ctx, p, f, cases[i])
+		m.progress(fmt.Sprintf("%s, round %d of %d: %s", part, round+1, cases[i].rounds, cases[i].what))
+		return measureOwn(m.ctx, m.client, m.fleet, cases[i])
 	})
 }

@@ -8,7 +8,6 @@ import (
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	redsyncgoredis "github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
 )
 
 // redsyncs is github.com/go-redsync/redsync.
@@ -20,7 +19,6 @@ func redsyncs() []contender {
 	return []contender{
 		{name: "redsync", note: "go-redsync/redsync v4 on go-redis, its defaults", servers: 5, sick: true, contended: true, sends: sends, open: goRedis()},
 		{name: "redsync, fail-fast", note: "WithFailFast(true)", servers: 5, sick: true, sends: sends, open: goRedis(redsync.WithFailFast(true))},
-		{name: "redsync on rueidis", note: "pools of our own on redis/rueidis, which pipelines on its own", servers: 5, sends: sends, open: openRedsyncOnRueidis},
 	}
 }
 
@@ -42,26 +40,6 @@ func openRedsync(addrs []string, opts ...redsync.Option) (locker, error) {
 			_ = c.Close()
 		}
 	}}, nil
-}
-
-func openRedsyncOnRueidis(addrs []string) (locker, error) {
-	var pools []redsyncredis.Pool
-	var clients []rueidis.Client
-	end := func() {
-		for _, c := range clients {
-			c.Close()
-		}
-	}
-	for _, addr := range addrs {
-		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true})
-		if err != nil {
-			end()
-			return nil, err
-		}
-		clients = append(clients, client)
-		pools = append(pools, rueidisPool{client})
-	}
-	return &redsyncLocker{redsync.New(pools...), nil, end}, nil
 }
 
 var errNotReleased = errors.New("not released on a quorum")

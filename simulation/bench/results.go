@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,14 +22,8 @@ type Results struct {
 	Contended  []Contended  `json:"contended,omitempty"`
 	Overload   *Overload    `json:"overload,omitempty"`
 	Scale      []Scale      `json:"scale,omitempty"`
-	Waiters    []Waiters    `json:"waiters,omitempty"`
 	Held       []Held       `json:"held,omitempty"`
-
-	Instructions []Instructions `json:"instructions,omitempty"`
-	Counter      string         `json:"instructions_counted_by,omitempty"`
-	Omitted      string         `json:"omitted,omitempty"` // why something was not measured
-
-	Against *Against `json:"against,omitempty"`
+	Against    *Against     `json:"against,omitempty"`
 
 	// Recorded says how each part was measured.
 	Recorded map[string]Setting `json:"recorded,omitempty"`
@@ -61,9 +56,7 @@ func (r *Results) keep(old Results) {
 		{"contended", func() { r.Contended = old.Contended }},
 		{"overload", func() { r.Overload = old.Overload }},
 		{"scale", func() { r.Scale = old.Scale }},
-		{"waiters", func() { r.Waiters = old.Waiters }},
 		{"held", func() { r.Held = old.Held }},
-		{"instructions", func() { r.Instructions, r.Counter, r.Omitted = old.Instructions, old.Counter, old.Omitted }},
 		{"against", func() { r.Against = old.Against }},
 	} {
 		if _, measured := r.Recorded[part.name]; measured {
@@ -129,121 +122,63 @@ func (r Results) writeJSON(path string) error {
 // numberList is a list of numbers, which has a line of the file for each of them.
 var numberList = regexp.MustCompile(`\[[-+0-9.eE,\s]+\]`)
 
-// markdown writes the results as tables.
+// describe adds the contenders that are measured.
+func (m measurement) describe(results *Results) {
+	if len(results.Contenders) > 0 {
+		return
+	}
+	for _, c := range m.list {
+		results.Contenders = append(results.Contenders, Entry{c.name, c.note, c.servers})
+	}
+}
+
+// markdown writes the results as tables, with the names that the figures have in the file. The
+// pages have better ones.
 func (r Results) markdown(w io.Writer) {
 	for _, s := range r.Recorded { // the parts of one run differ in their rounds alone
-		fmt.Fprintf(w, "redis-server %s on loopback, clients and servers on the same %d cores, %s; medians of up to %d rounds, in turns.\n\n",
+		fmt.Fprintf(w, "redis-server %s on loopback, clients and servers on the same %d cores, %s; medians of up to %d rounds, in turns.\n",
 			s.Server, s.Cores, s.Go, s.Rounds)
 		break
 	}
+	table(w, r.Contenders)
+	table(w, r.Throughput)
+	table(w, r.Sick)
+	table(w, r.Contended)
+	if r.Overload != nil {
+		table(w, []Overload{*r.Overload})
+	}
+	table(w, r.Scale)
+	table(w, r.Held)
 	if r.Against != nil {
-		r.Against.markdown(w)
+		fmt.Fprintf(w, "\n%s over %s:\n", r.Against.This, r.Against.Other)
+		table(w, r.Against.Figures)
+	}
+}
+
+// table writes a row for each of them, without the figures of single rounds.
+func table[T any](w io.Writer, all []T) {
+	if len(all) == 0 {
 		return
 	}
-	if len(r.Contenders) > 0 {
-		fmt.Fprintf(w, "| contender | asks | what it is |\n| --- | --- | --- |\n")
-	}
-	for _, c := range r.Contenders {
-		servers := map[int]string{0: "no server", 1: "ONE server"}[c.Servers]
-		if servers == "" {
-			servers = "five servers"
+	var head []string
+	rows := make([][]string, len(all))
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" || field.Type.Kind() == reflect.Map || field.Type.Kind() == reflect.Slice {
+			continue
 		}
-		fmt.Fprintf(w, "| %s | %s | %s |\n", c.Name, servers, c.Note)
-	}
-	if len(r.Throughput) > 0 {
-		fmt.Fprintf(w, "\n| workers | contender | cycles/s | ratio | its interval | p50 µs | p99 µs | client CPU µs/cycle | server CPU µs/cycle | allocs/cycle | failed |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	}
-	for _, t := range r.Throughput {
-		fmt.Fprintf(w, "| %d | %s | %.0f | %.2f | %.2f to %.2f | %.0f | %.0f | %.1f | %.1f | %.0f | %d |\n",
-			t.Workers, t.Contender, t.PerSecond, t.Ratio, t.RatioLow, t.RatioHigh, t.P50, t.P99, t.ClientCPU, t.ServerCPU, t.Allocs, t.Failed)
-	}
-	if len(r.Sick) > 0 {
-		fmt.Fprintf(w, "\n| one of five is | workers | contender | cycles/s | p50 ms | p99 ms | worst ms | failed | goroutines | heap MB | keys left on the others | on it, 1 s after it is back |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	}
-	for _, s := range r.Sick {
-		fmt.Fprintf(w, "| %s | %d | %s | %.0f | %.2f | %.2f | %.1f | %d | %d | %.0f | %d | %d |\n",
-			s.State, s.Workers, s.Contender, s.PerSecond, s.P50, s.P99, s.Worst, s.Failed, s.Goroutines, s.HeapMB, s.LeftThere, s.LeftLater)
-	}
-	if len(r.Contended) > 0 {
-		fmt.Fprintf(w, "\n| one lock | contender | handoffs/s | wait p50 ms | p99 ms | longest ms | longest/median | turns, fewest to most | commands/handoff | failed |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	}
-	for _, c := range r.Contended {
-		fmt.Fprintf(w, "| %d × %d | %s | %.0f | %.1f | %.1f | %.1f | %.1f | %d to %d | %.1f | %d |\n",
-			c.Processes, c.Workers, c.Contender, c.PerSecond, c.P50, c.P99, c.Longest, c.Unfair, c.Fewest, c.Most, c.Commands, c.Failed)
-	}
-	if o := r.Overload; o != nil {
-		fmt.Fprintf(w, "\n| %d leases, TTL %.3g s, %.3g s of overload | |\n| --- | --- |\n", o.Leases, o.TTL, o.Seconds)
-		fmt.Fprintf(w, "| leases lost | %d |\n", o.Lost)
-		fmt.Fprintf(w, "| extensions, failed ones | %d, %d |\n", o.Extensions, o.ExtensionsFailed)
-		fmt.Fprintf(w, "| an extension takes, ms: p50, p99, worst | %.1f, %.1f, %.1f |\n", o.ExtendP50, o.ExtendP99, o.ExtendWorst)
-		fmt.Fprintf(w, "| locks/s: before, asked for, taken | %.0f, %.0f, %.0f |\n", o.Capacity, o.Offered, o.Won)
-		fmt.Fprintf(w, "| TryAcquire: asked, ErrOverloaded, failed otherwise | %d, %d, %d |\n", o.Tried, o.Overloaded, o.Failed)
-		fmt.Fprintf(w, "| Acquire: asked, not served in time | %d, %d |\n", o.Waiters, o.GaveUp)
-		fmt.Fprintf(w, "| a wait takes, ms: p50, p99 | %.1f, %.1f |\n", o.WaitP50, o.WaitP99)
-	}
-	r.libraryMarkdown(w)
-}
-
-// libraryMarkdown writes the parts that measure this library alone.
-func (r Results) libraryMarkdown(w io.Writer) {
-	if len(r.Scale) > 0 {
-		fmt.Fprintf(w, "\n| %d workers on | cycles/s | ratio | its interval | p50 µs | p99 µs | client CPU µs/cycle | servers' CPU µs/cycle | failed |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", busy)
-	}
-	for _, s := range r.Scale {
-		fmt.Fprintf(w, "| %s | %.0f | %.2f | %.2f to %.2f | %.0f | %.0f | %.1f | %.1f | %d |\n",
-			s.on(), s.PerSecond, s.Ratio, s.RatioLow, s.RatioHigh, s.P50, s.P99, s.ClientCPU, s.ServerCPU, s.Failed)
-	}
-	if len(r.Waiters) > 0 {
-		fmt.Fprintf(w, "\n| waiters for one lock | hand-offs/s | interval | client CPU µs/hand-off | servers' CPU µs/hand-off | allocs/hand-off | failed |\n| --- | --- | --- | --- | --- | --- | --- |\n")
-	}
-	for _, o := range r.Waiters {
-		fmt.Fprintf(w, "| %d | %.0f | %.0f to %.0f | %.2f | %.2f | %.1f | %d |\n",
-			o.Waiting, o.PerSecond, o.Low, o.High, o.ClientCPU, o.ServerCPU, o.Allocs, o.Failed)
-	}
-	if len(r.Held) > 0 {
-		fmt.Fprintf(w, "\n| leases held | by | TTL s | heap bytes/lease | stack bytes/lease | goroutines, most | client CPU, cores | servers' CPU, cores | acquired in s | lost |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	}
-	for _, h := range r.Held {
-		heap, stacks, goroutines := fmt.Sprintf("%.0f", h.Heap), fmt.Sprintf("%.0f", h.Stacks), fmt.Sprintf("%d, %d", h.Goroutines, h.GoroutinesMost)
-		if h.Lost > 0 {
-			heap, stacks, goroutines = "-", "-", "-" // these are of fewer leases
+		head = append(head, name)
+		for i := range all {
+			text := fmt.Sprint(reflect.ValueOf(all[i]).FieldByIndex(field.Index))
+			if field.Type.Kind() == reflect.Float64 {
+				text = digits(reflect.ValueOf(all[i]).FieldByIndex(field.Index).Float())
+			}
+			rows[i] = append(rows[i], text)
 		}
-		fmt.Fprintf(w, "| %d | %s | %.3g | %s | %s | %s | %.2f | %.2f | %.1f | %d |\n",
-			h.Leases, h.By, h.TTL, heap, stacks, goroutines, h.ClientCPU, h.ServerCPU, h.Acquired, h.Lost)
 	}
-	if len(r.Instructions) > 0 {
-		fmt.Fprintf(w, "\n| workers | client's instructions/cycle, by %s | interval |\n| --- | --- | --- |\n", r.Counter)
-	}
-	for _, i := range r.Instructions {
-		fmt.Fprintf(w, "| %d | %.0f | %.0f to %.0f |\n", i.Workers, i.PerCycle, i.Low, i.High)
-	}
-	if r.Omitted != "" {
-		fmt.Fprintf(w, "\n%s.\n", r.Omitted)
-	}
-}
-
-func (s Scale) on() string {
-	switch {
-	case s.Keys == 1:
-		return fmt.Sprintf("%d servers, one key for all", s.Servers)
-	case s.Keys > 0:
-		return fmt.Sprintf("%d servers, one of %d keys each time", s.Servers, s.Keys)
-	default:
-		return fmt.Sprintf("%d servers, a key for each worker", s.Servers)
-	}
-}
-
-func (a Against) markdown(w io.Writer) {
-	fmt.Fprintf(w, "| %s over %s | figure | %s | %s | ratio | its interval |\n| --- | --- | --- | --- | --- | --- |\n", a.This, a.Other, a.This, a.Other)
-	for _, c := range a.Figures {
-		ratio, interval := "-", "-"
-		if c.Ratio != 0 {
-			ratio, interval = fmt.Sprintf("%.3f", c.Ratio), fmt.Sprintf("%.3f to %.3f", c.Low, c.High)
-		}
-		fmt.Fprintf(w, "| %s, %s | %s | %s | %s | %s | %s |\n", c.Part, c.What, c.Figure, digits(c.This), digits(c.Other), ratio, interval)
-	}
-	if a.Omitted != "" {
-		fmt.Fprintf(w, "\n%s.\n", a.Omitted)
+	fmt.Fprintf(w, "\n| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat(" --- |", len(head)))
+	for _, row := range rows {
+		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
 	}
 }
 

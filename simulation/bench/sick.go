@@ -33,42 +33,37 @@ type Sickness struct {
 	Rounds stats.Rounds `json:"rounds,omitempty"`
 }
 
-// slowness is the delay of the slow server's replies.
+// slowness is how far away the slow server is.
 const slowness = 50 * time.Millisecond
 
-// sickness measures each contender that uses a majority, on servers of its own because of the
-// keys that it leaves there: this library in several rounds, the others once, because it
+// measuredSickness measures each contender that uses a majority, on servers of its own because of
+// the keys that it leaves there: this library in several rounds, the others once, because it
 // takes some of them many seconds.
-func sickness(ctx context.Context, list []contender, times int, long time.Duration, progress func(string)) ([]Sickness, error) {
-	var all []Sickness
+func measuredSickness(m measurement, results *Results) error {
+	m.describe(results)
 	for _, workers := range []int{1, 128} {
-		measured := map[[2]string][]Sickness{}
-		states := []string{"healthy", "slow", "hung", "killed"}
-		for round := range times {
-			for _, state := range states {
-				for _, c := range list {
-					if !c.sick || round > 0 && !c.ours {
-						continue
+		for _, state := range []string{"healthy", "slow", "hung", "killed"} {
+			for _, c := range m.list {
+				if !c.sick {
+					continue
+				}
+				var all []Sickness
+				for round := range m.options.times {
+					if round > 0 && !c.ours {
+						break
 					}
-					progress(fmt.Sprintf("one of five %s, %d workers, round %d of %d: %s", state, workers, round+1, times, c.name))
-					one, err := measureSickness(ctx, c, state, workers, long)
+					m.progress(fmt.Sprintf("one of five %s, %d workers, round %d of %d: %s", state, workers, round+1, m.options.times, c.name))
+					one, err := measureSickness(m.ctx, c, state, workers, m.options.long)
 					if err != nil {
-						return nil, err
+						return err
 					}
-					of := [2]string{state, c.name}
-					measured[of] = append(measured[of], one)
+					all = append(all, one)
 				}
-			}
-		}
-		for _, state := range states {
-			for _, c := range list {
-				if of := measured[[2]string{state, c.name}]; len(of) > 0 {
-					all = append(all, stats.Join(of))
-				}
+				results.Sick = append(results.Sick, stats.Join(all))
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 func measureSickness(ctx context.Context, c contender, state string, workers int, long time.Duration) (Sickness, error) {
@@ -79,24 +74,24 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 	}
 	defer func() { _ = f.Close() }()
 	addrs := f.addrs()
-	slow, err := newSlowLink(addrs[0])
-	if err != nil {
-		return result, err
+	sick := f[0]
+	if state == "slow" {
+		far, err := redisproc.NewFarLink(sick.Addr(), slowness, 0)
+		if err != nil {
+			return result, err
+		}
+		defer func() { _ = far.Close() }()
+		addrs[0] = far.Addr()
 	}
-	defer slow.close()
-	addrs[0] = slow.addr()
 	l, err := c.open(addrs)
 	if err != nil {
 		return result, err
 	}
 	defer l.close()
 	if _, failed := work(ctx, l, workers, long/4); failed > 0 {
-		return result, fmt.Errorf("%s failed %d times on healthy servers", c.name, failed)
+		return result, fmt.Errorf("%s failed %d times before a server was %s", c.name, failed, state)
 	}
-	sick := f[0]
 	switch state {
-	case "slow":
-		slow.setDelay(slowness)
 	case "hung":
 		if err := sick.Pause(); err != nil {
 			return result, err
@@ -127,7 +122,7 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 		}
 		result.LeftThere += n
 	}
-	result.LeftLater, err = heal(ctx, state, sick, slow, locks)
+	result.LeftLater, err = heal(ctx, state, sick, locks)
 	return result, err
 }
 
@@ -135,10 +130,8 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 var healing = time.Second
 
 // heal repairs the faulty server and counts the keys that are left there.
-func heal(ctx context.Context, state string, sick *redisproc.Server, slow *slowLink, locks []string) (int, error) {
+func heal(ctx context.Context, state string, sick *redisproc.Server, locks []string) (int, error) {
 	switch state {
-	case "slow":
-		slow.setDelay(0)
 	case "hung":
 		if err := sick.Resume(); err != nil {
 			return 0, err

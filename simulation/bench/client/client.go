@@ -27,26 +27,21 @@ type Task struct {
 	Measure string
 	TTL     time.Duration
 	Long    time.Duration // of the measurement
-	NoToken bool          // fencing is off
-	Workers int           // of MeasureCycles, MeasureFixed and MeasureWaiters
+	Workers int           // of MeasureCycles
 	Keys    int           // of MeasureCycles; 0: a key for each worker
-	Cycles  int           // of MeasureFixed
 	Leases  int           // of MeasureHeld
 	By      string        // of MeasureHeld: "Do" or "KeepAlive"
 }
 
 const (
-	MeasureCycles  = "cycles"  // workers acquire and release
-	MeasureFixed   = "fixed"   // the same, a fixed number of times, for a tool that counts instructions
-	MeasureHeld    = "held"    // leases are kept alive
-	MeasureWaiters = "waiters" // workers wait for one lock
+	MeasureCycles = "cycles" // workers acquire and release
+	MeasureHeld   = "held"   // leases are kept alive
 )
 
 // Result is a process's output: what was measured, and nothing else.
 type Result struct {
-	Cycles  *Cycles  `json:",omitempty"`
-	Held    *Held    `json:",omitempty"`
-	Waiters *Waiters `json:",omitempty"`
+	Cycles *Cycles `json:",omitempty"`
+	Held   *Held   `json:",omitempty"`
 }
 
 // Run is the process.
@@ -79,12 +74,8 @@ func Measure(ctx context.Context, task Task) (result Result, err error) {
 	switch task.Measure {
 	case MeasureCycles:
 		result.Cycles, err = measureCycles(ctx, locks, task)
-	case MeasureFixed:
-		err = fixedCycles(ctx, locks, task)
 	case MeasureHeld:
 		result.Held, err = measureHeld(ctx, locks, task)
-	case MeasureWaiters:
-		result.Waiters, err = measureWaiters(ctx, locks, task)
 	default:
 		err = fmt.Errorf("there is nothing to measure that is called %q", task.Measure)
 	}
@@ -102,13 +93,6 @@ func open(ctx context.Context, task Task) (*quorum.Coordinator, func(), error) {
 	}
 	// The lifetime of connections has to fit into MaxTTL beside the TTL. 30 s is the default.
 	cfg := quorum.Config{Terms: quorum.Terms{TTL: task.TTL}, MaxTTL: max(30*time.Second, task.TTL+10*time.Second)}
-	if task.NoToken {
-		cfg.Fencing = quorum.Off
-	}
-	if task.Measure == MeasureFixed {
-		// A tool that counts instructions slows this process down, not the servers.
-		cfg.InstanceTimeout = task.TTL / 4
-	}
 	locks, err := quorum.New(cfg, group.Instances()...)
 	if err != nil {
 		_ = group.Close()

@@ -63,14 +63,7 @@ func TestTasks(t *testing.T) {
 	cycles := runTask(t, Task{Addrs: addrs, Measure: MeasureCycles, TTL: 10 * time.Second, Long: 100 * time.Millisecond, Workers: 4, Keys: 2})
 	require.NotNil(t, cycles.Cycles)
 	assert.Positive(t, cycles.Cycles.PerSecond)
-	assert.Positive(t, cycles.Cycles.UserCPU)
-	assert.GreaterOrEqual(t, cycles.Cycles.ClientCPU, cycles.Cycles.UserCPU)
-
-	assert.Equal(t, Result{}, runTask(t, Task{Addrs: addrs, Measure: MeasureFixed, TTL: 30 * time.Second, Workers: 4, Cycles: 30}))
-
-	waiters := runTask(t, Task{Addrs: addrs, Measure: MeasureWaiters, TTL: 10 * time.Second, Long: 200 * time.Millisecond, Workers: 8})
-	require.NotNil(t, waiters.Waiters)
-	assert.Positive(t, waiters.Waiters.PerSecond)
+	assert.Positive(t, cycles.Cycles.ClientCPU)
 
 	for _, by := range []string{"Do", "KeepAlive"} {
 		held := runTask(t, Task{Addrs: addrs, Measure: MeasureHeld, TTL: time.Second, Leases: 200, By: by})

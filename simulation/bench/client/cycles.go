@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -19,40 +18,44 @@ type Cycles struct {
 	PerSecond float64 `json:"cycles_per_second" join:"median"`
 	P50       float64 `json:"p50_us" join:"median"`
 	P99       float64 `json:"p99_us" join:"median"`
-	// ClientCPU and ServerCPU are processor times, the latter of all servers. UserCPU is the
-	// part of ClientCPU that is not the kernel's.
+	// ClientCPU and ServerCPU are processor times, the latter of all servers.
 	ClientCPU float64 `json:"client_cpu_us_per_cycle" join:"median"`
-	UserCPU   float64 `json:"client_user_cpu_us_per_cycle" join:"median"`
 	ServerCPU float64 `json:"server_cpu_us_per_cycle" join:"median"`
 	Allocs    float64 `json:"allocs_per_cycle" join:"median"`
 	Failed    int     `json:"failed" join:"sum"`
 }
 
-func measureCycles(ctx context.Context, locks *quorum.Coordinator, task Task) (*Cycles, error) {
+// MeasureWork has workers at work for a time. work returns the durations of the cycles that
+// succeeded, and how many failed.
+func MeasureWork(addrs []string, long time.Duration, work func(time.Duration) (cycles []time.Duration, failed int)) (Cycles, error) {
 	// Connections and scripts are set up before the measurement.
-	_, warmFailed := work(ctx, locks, task, task.Long/4)
+	_, warmFailed := work(long / 4)
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began, err := used(task.Addrs)
+	began, err := used(addrs)
 	if err != nil {
-		return nil, err
+		return Cycles{}, err
 	}
-	cycles, failed := work(ctx, locks, task, task.Long)
-	ended, err := used(task.Addrs)
+	cycles, failed := work(long)
+	ended, err := used(addrs)
 	if err != nil {
-		return nil, err
+		return Cycles{}, err
 	}
 	runtime.ReadMemStats(&after)
-	took, user, own, servers := ended.since(began)
 	slices.Sort(cycles)
 	n := float64(max(1, len(cycles)))
-	return &Cycles{
-		PerSecond: float64(len(cycles)) / took.Seconds(),
+	return Cycles{
+		PerSecond: float64(len(cycles)) / ended.at.Sub(began.at).Seconds(),
 		P50:       stats.Micros(stats.Quantile(cycles, 0.5)), P99: stats.Micros(stats.Quantile(cycles, 0.99)),
-		ClientCPU: stats.Micros(own) / n, UserCPU: stats.Micros(user) / n, ServerCPU: stats.Micros(servers) / n,
+		ClientCPU: stats.Micros(ended.client-began.client) / n, ServerCPU: stats.Micros(ended.servers-began.servers) / n,
 		Allocs: float64(after.Mallocs-before.Mallocs) / n, Failed: failed + warmFailed,
 	}, nil
+}
+
+func measureCycles(ctx context.Context, locks *quorum.Coordinator, task Task) (*Cycles, error) {
+	cycles, err := MeasureWork(task.Addrs, task.Long, func(long time.Duration) ([]time.Duration, int) { return work(ctx, locks, task, long) })
+	return &cycles, err
 }
 
 // work has workers acquire and release for a time, and returns the durations of the cycles that
@@ -94,21 +97,4 @@ func cycle(ctx context.Context, locks *quorum.Coordinator, key string) error {
 		return err
 	}
 	return lease.Release(ctx)
-}
-
-// fixedCycles shares out a number of cycles among the workers. It fails if one of them does,
-// because another number would be counted than was asked for.
-func fixedCycles(ctx context.Context, locks *quorum.Coordinator, task Task) error {
-	errs := make([]error, task.Workers)
-	var all sync.WaitGroup
-	for w := range task.Workers {
-		all.Go(func() {
-			key := fmt.Sprintf("worker-%d", w)
-			for n := w; n < task.Cycles && errs[w] == nil; n += task.Workers {
-				errs[w] = cycle(ctx, locks, key)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }

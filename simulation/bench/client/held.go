@@ -183,7 +183,7 @@ func measureHeld(ctx context.Context, locks *quorum.Coordinator, task Task) (*He
 	if err != nil {
 		return nil, err
 	}
-	took, _, own, servers := to.since(from)
+	took, own, servers := to.at.Sub(from.at), to.client-from.client, to.servers-from.servers
 	result.Seconds = took.Seconds()
 	result.ClientCPU, result.ServerCPU = own.Seconds()/took.Seconds(), servers.Seconds()/took.Seconds()
 	result.Goroutines = int(stats.Median(counts))
@@ -234,4 +234,15 @@ func warmUp(ctx context.Context, locks *quorum.Coordinator) {
 		})
 	}
 	all.Wait()
+}
+
+func pause(ctx context.Context, long time.Duration) error {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -14,8 +14,7 @@ import (
 // usage is the processor time that was used up to a moment.
 type usage struct {
 	at      time.Time
-	user    time.Duration // of this process
-	system  time.Duration // of this process
+	client  time.Duration // of this process
 	servers time.Duration // of all servers
 }
 
@@ -32,13 +31,7 @@ func used(addrs []string) (usage, error) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
 		return usage{}, err
 	}
-	return usage{time.Now(), time.Duration(own.Utime.Nano()), time.Duration(own.Stime.Nano()), servers}, nil
-}
-
-// since returns what was used between two moments.
-func (u usage) since(before usage) (took, user, client, servers time.Duration) {
-	user = u.user - before.user
-	return u.at.Sub(before.at), user, user + u.system - before.system, u.servers - before.servers
+	return usage{time.Now(), time.Duration(own.Utime.Nano() + own.Stime.Nano()), servers}, nil
 }
 
 // serverCPU asks a server for its processor time, without the library and its connections.

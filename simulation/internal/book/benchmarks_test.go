@@ -17,9 +17,7 @@ func init() {
 	generators["bench-overload"] = func([]string) (string, error) { return overloadTable() }
 	generators["bench-setting"] = func([]string) (string, error) { return benchSetting() }
 	generators["bench-held"] = func([]string) (string, error) { return heldTable() }
-	generators["bench-waiters"] = func([]string) (string, error) { return waitersTable() }
 	generators["bench-scale"] = func([]string) (string, error) { return scaleTable() }
-	generators["bench-instructions"] = func([]string) (string, error) { return instructionsTable() }
 	generators["bench-against"] = func([]string) (string, error) { return againstTable() }
 	generators["bench-goals"] = func([]string) (string, error) { return goalTable() }
 }
@@ -48,16 +46,6 @@ type benchResults struct {
 		Keys    int `json:"keys"`
 		throughput
 	} `json:"scale"`
-	Waiters []struct {
-		Waiters   int     `json:"waiters"`
-		PerSecond float64 `json:"handoffs_per_second"`
-		Low       float64 `json:"handoffs_low"`
-		High      float64 `json:"handoffs_high"`
-		ClientCPU float64 `json:"client_cpu_us_per_handoff"`
-		ServerCPU float64 `json:"server_cpu_us_per_handoff"`
-		Allocs    float64 `json:"allocs_per_handoff"`
-		Failed    int     `json:"failed"`
-	} `json:"waiters"`
 	Held []struct {
 		Leases         int     `json:"leases"`
 		By             string  `json:"kept_by"`
@@ -71,18 +59,9 @@ type benchResults struct {
 		Acquired       float64 `json:"acquired_in_seconds"`
 		Lost           int     `json:"leases_lost"`
 	} `json:"held"`
-	Instructions []struct {
-		Workers  int     `json:"workers"`
-		PerCycle float64 `json:"instructions_per_cycle"`
-		Low      float64 `json:"instructions_low"`
-		High     float64 `json:"instructions_high"`
-	} `json:"instructions"`
-	Counter string `json:"instructions_counted_by"`
-	Omitted string `json:"omitted"`
 	Against struct {
 		This    string `json:"this"`
 		Other   string `json:"other"`
-		Omitted string `json:"omitted"`
 		Figures []struct {
 			Part   string  `json:"part"`
 			What   string  `json:"what"`
@@ -199,11 +178,9 @@ func TestRecordedBenchmarks(t *testing.T) {
 		}
 	}
 	assert.Len(t, r.Scale, 7)
-	assert.Len(t, r.Waiters, 3)
 	assert.Len(t, r.Held, 4)
-	assert.True(t, len(r.Instructions) > 0 || r.Omitted != "", "instructions are counted, or the reason is given why not")
 	assert.NotEmpty(t, r.Against.Figures)
-	for _, part := range []string{"throughput", "sick", "contended", "overload", "scale", "waiters", "held", "instructions", "against"} {
+	for _, part := range []string{"throughput", "sick", "contended", "overload", "scale", "held", "against"} {
 		assert.Positive(t, r.Recorded[part].Rounds, part)
 	}
 	assert.NotEmpty(t, r.Sick)
@@ -246,7 +223,7 @@ func benchSetting() (string, error) {
 	}
 	var rows [][]string
 	for _, c := range r.Contenders {
-		servers := map[int]string{0: "none", 1: "one"}[c.Servers]
+		servers := map[int]string{1: "one"}[c.Servers]
 		if servers == "" {
 			servers = "five"
 		}
@@ -355,21 +332,6 @@ func settingLine(r benchResults, part string) string {
 	return fmt.Sprintf("\nThese are %v.\n", r.Recorded[part])
 }
 
-func waitersTable() (string, error) {
-	r, err := benchmarks()
-	if err != nil {
-		return "", err
-	}
-	var rows [][]string
-	for _, w := range r.Waiters {
-		rows = append(rows, []string{
-			fmt.Sprint(w.Waiters), fmt.Sprintf("%.0f (%.0f to %.0f)", w.PerSecond, w.Low, w.High), fmt.Sprintf("%.1f", w.ClientCPU), fmt.Sprintf("%.1f", w.ServerCPU),
-			fmt.Sprintf("%.1f", w.Allocs), fmt.Sprint(w.Failed),
-		})
-	}
-	return table("waiters | hand-offs/s | client CPU µs/hand-off | servers' CPU µs/hand-off | allocations/hand-off | failed", rows) + settingLine(r, "waiters"), nil
-}
-
 func heldTable() (string, error) {
 	r, err := benchmarks()
 	if err != nil {
@@ -389,21 +351,6 @@ func heldTable() (string, error) {
 	return table("leases | by | heap bytes/lease | stack bytes/lease | goroutines: median, most | client CPU, cores | servers' CPU, cores | acquired in s | lost", rows) + settingLine(r, "held"), nil
 }
 
-func instructionsTable() (string, error) {
-	r, err := benchmarks()
-	if err != nil {
-		return "", err
-	}
-	if r.Omitted != "" {
-		return r.Omitted + ".\n", nil
-	}
-	var rows [][]string
-	for _, i := range r.Instructions {
-		rows = append(rows, []string{fmt.Sprint(i.Workers), fmt.Sprintf("%.0f", i.PerCycle), fmt.Sprintf("%.0f to %.0f", i.Low, i.High)})
-	}
-	return table("workers | client's instructions/cycle, counted by "+r.Counter+" | interval", rows) + settingLine(r, "instructions"), nil
-}
-
 func againstTable() (string, error) {
 	r, err := benchmarks()
 	if err != nil {
@@ -421,11 +368,7 @@ func againstTable() (string, error) {
 		}
 		rows = append(rows, []string{f.Part + ", " + f.What, f.Figure, digits(f.This), digits(f.Other), ratio, interval})
 	}
-	text := table(fmt.Sprintf("what | figure | %s | %s | ratio | interval", a.This, a.Other), rows)
-	if a.Omitted != "" {
-		text += "\n" + a.Omitted + ".\n"
-	}
-	return text + settingLine(r, "against"), nil
+	return table(fmt.Sprintf("what | figure | %s | %s | ratio | interval", a.This, a.Other), rows) + settingLine(r, "against"), nil
 }
 
 // digits keeps the significant digits of a figure.

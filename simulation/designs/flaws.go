@@ -131,7 +131,7 @@ func flaws() []Design {
 			"two clients with M servers each (S18b)", Textbook{Enough: 2}),
 		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
 			"rueidislock, unless FallbackSETPX is set",
-			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4e, S4g, without any jump)",
+			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4g, without any jump)",
 			func(r *Recipe) { r.Acquire, r.Extend = setNXPXAT, expireAt }),
 		oneFlaw("setex", "SETEX, or PSETEX, as if it were SET NX EX",
 			"redis/redis issue 5231, whose author was led there by the commands' names",

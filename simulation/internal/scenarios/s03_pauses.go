@@ -63,42 +63,7 @@ func pauseBeforeCheck() []Scenario {
 			and(noticed, voting, fenced).
 			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "wall-clock").
 			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late),
-	}, pause, simulation.Fault{Kind: simulation.Step, By: -12 * time.Second}), beforeCheck(Scenario{
-		ID:    "S3c",
-		Title: "A suspension before the replies are read: the monotonic clock stands still",
-		Steps: []string{
-			"0: c1 asks all servers; 1: they set the key",
-			"1.5: c1's machine is suspended, and with it its monotonic clock",
-			"10 100: c2 acquires the lock",
-			"12 001: c1 continues; by its monotonic clock no time has passed, its wall clock was corrected by the host",
-		},
-		Assumption: "the client's monotonic clock measures time",
-		Breaks:     "mutual exclusion, for a client that follows the advice to use the monotonic clock alone",
-		Helps:      "the larger of the elapsed times by the monotonic and by the wall clock",
-		Source:     "clock_gettime(2) on CLOCK_MONOTONIC, which doesn't count time during which the system is suspended; golang/go #24595",
-		Verdicts: expect(gaveUp, "textbook wall-clock").
-			and(noticed, voting, fenced).
-			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late, "wait-some"),
-	}, simulation.Fault{Kind: simulation.Suspend, For: 12 * time.Second}), beforeCheck(Scenario{
-		ID:    "S3d",
-		Title: "A suspension before the replies are read: both clocks stand still",
-		Steps: []string{
-			"0: c1 asks all servers; 1: they set the key",
-			"1.5: c1's machine is stopped with both of its clocks, like a virtual machine that is resumed from a snapshot",
-			"10 100: c2 acquires the lock, reads and writes",
-			"12 001: c1 continues, and cannot know that time has passed; it reads and writes",
-		},
-		Assumption: "the client has a clock that runs",
-		Breaks:     "mutual exclusion: no client can know",
-		Helps:      "a fencing token: c1's is smaller, although it was handed out later",
-		Source:     "Kleppmann, \"The synchrony assumptions of Redlock\"",
-		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 write"), "redlock quarantine monitor topup").
-			and(breaks(simulation.TwoHolders).reaching("c1 write"), late, "wait-some").
-			and(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "default").
-			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a write").without("c1 write"), "token-write").
-			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a read").without("c1 write"), "token-admit idempotent"),
-		NoCure: "no client can notice the end of its lease. The token protects the resource: with a guard there is no stale write",
-	}, simulation.Fault{Kind: simulation.Suspend, Frozen: true, For: 12 * time.Second})}
+	}, pause, simulation.Fault{Kind: simulation.Step, By: -12 * time.Second})}
 }
 
 func suspensions() []Scenario {

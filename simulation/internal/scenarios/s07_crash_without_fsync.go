@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -65,7 +66,12 @@ func crashWithoutFsync() []Scenario {
 		Source:     crashSource,
 		Base:       simulation.Config{Persistence: simulation.KeepAll},
 		Verdicts:   expect(refusedSecond, "setnx", unguarded, voting, fenced),
-	}, crash(simulation.KeepAll)), earlierRun(Scenario{
+	}, crash(simulation.KeepAll)), earlierRun(), olderCounters()}
+}
+
+// earlierRun is a reply from before a crash that counts after it.
+func earlierRun() Scenario {
+	return Scenario{
 		ID:    "S7d",
 		Title: "A vote that was given before the crash arrives after the restart",
 		Steps: []string{
@@ -74,77 +80,58 @@ func crashWithoutFsync() []Scenario {
 			"40: c2 asks C, D and E",
 			"86: c1 has its third vote, and nothing looks wrong to it",
 		},
-		Breaks: "mutual exclusion; with a quarantine only this: c1 has one vote less than it counts, and nobody else gets one",
-		Helps:  "the quarantine, for c2: c1 can't know",
+		Assumption: "a vote stands when it is counted",
+		Breaks:     "mutual exclusion; with a quarantine only this: c1 has one vote less than it counts, and nobody else gets one",
+		Helps:      "the quarantine, for c2: c1 can't know",
+		Source:     crashSource + "; a quorum counts votes that were given at different times",
+		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}},
+		Schedule: slices.Concat(cut(-50*ms, 0, "DE"), simulation.Schedule{
+			{Kind: simulation.Delay, Process: "c1", Server: "C", Way: simulation.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
+			{Kind: simulation.Restart, Server: "C", At: at(10 * ms), For: 10 * ms},
+		}, delayed("acquire", 4*ms, "C")), // so that C's counter is the highest
+		Scripts: clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second)),
 		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired", "c2 acquired"), "redlock").
 			and(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "c2 acquired"), "unwatched").
 			and(breaks(simulation.Overvalued).reaching("c1 write", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),
-		NoCure: "c1's lease is short of a vote in any case; the quarantine prevents a second holder",
-	}, "C"), earlierRun(Scenario{
-		ID:    "S7e",
-		Title: "A vote from before the crash comes after the restart, and the counters tell",
-		Steps: []string{
-			"0: c1 asks as in S7d; C's clock is 3 s behind the others, so its counter starts lowest",
-			"10: C crashes; 20: it is back, empty",
-			"40: c2 asks C, D and E",
-			"81: c1 has its third vote; the token is A's or B's, and C has to be raised to it: there c1 finds its key gone",
-		},
-		Breaks: "nothing: c1 loses the round, and c2 gets the lock when c1's keys are gone",
-		Helps:  "the raise, which requires that the key still has the lease's value",
-		Verdicts: expect(none.reaching("c1 refused", "c2 acquired", "a raise was needed").without("c1 acquired"), "unwatched").
-			and(none.reaching("c1 refused", "c2 acquired", "a raise was needed", "a quarantine began: restarted").without("c1 acquired"), complete),
-	}, "", simulation.Fault{Kind: simulation.Step, Server: "C", By: -3 * time.Second}), olderCounters(Scenario{
-		ID:    "S7f",
-		Title: "All servers come back with the counters of a second ago",
-		Steps: []string{
-			"500: the power fails; 600: all five are back with what was on disk at 0 (appendfsync everysec)",
-		},
-		Source: crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
-		Base:   simulation.Config{Persistence: simulation.KeepSecond},
-	}, simulation.Fault{Kind: simulation.Restart, Server: simulation.Any, At: at(500 * ms), For: 100 * ms, Keep: simulation.KeepSecond})}
-}
-
-// earlierRun is the scenario in which a reply from before a crash counts after it. The SETs
-// to some of the servers are a little late, which determines whose counter is highest.
-func earlierRun(s Scenario, late string, more ...simulation.Fault) Scenario {
-	s.Assumption = "a vote stands when it is counted"
-	s.Source = crashSource + "; a quorum counts votes that were given at different times"
-	s.Schedule = append(cut(-50*ms, 0, "DE"),
-		simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: "C", Way: simulation.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
-		simulation.Fault{Kind: simulation.Restart, Server: "C", At: at(10 * ms), For: 10 * ms})
-	s = s.with(delayed("acquire", 4*ms, late)...).with(more...)
-	s.Scripts = clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second))
-	s.Base = simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}}
-	s.Variants = unwatched()[:1]
-	s.Reached = []string{"a server lost acknowledged writes"}
-	return s
+		Variants: unwatched()[:1],
+		Reached:  []string{"a server lost acknowledged writes"},
+		NoCure:   "c1's lease is short of a vote in any case; the quarantine prevents a second holder",
+	}
 }
 
 // olderCounters is the scenario in which all servers lose c1's key, and go back to an older
 // counter than that of c1's token.
-func olderCounters(s Scenario, faults ...simulation.Fault) Scenario {
-	s.Steps = append([]string{
-		"-500: c1 acquires the lock, all five counters are equal, and it releases it",
-		"100: c1 acquires the lock again, on all five; it reads, and is paused just before its write",
-	}, append(s.Steps,
-		"17 000: the quarantine is over, and c2 acquires the lock: under c1's own token, if the servers continue from what they have; it reads and writes",
-		"18 500: c1's write, under its token")...)
-	s.Assumption = "a server that two majorities share keeps its counter"
-	s.Breaks = "tokens are no longer unique, and c2's update is lost although the resource has a guard. No quarantine helps: it waits until leases have expired, and counters never expire"
-	s.Helps = "a counter records in which run of its server it last granted, and is first lifted to the clock in another run: clocks need to agree to within half of MaxTTL, and the server must tell its run ID (otherwise the library tells its user, by Hooks.Unprotected)"
-	// All five are asked at the same moment, so that their counters begin alike.
-	s.Base.LatencyMin, s.Base.LatencyMax = ms, ms
-	s = s.with(append(faults, pausedWrite(18_400*ms))...)
-	s.Scripts = clients(
-		append(Script{attempt(until(-500*ms), acquire, release)}, turn(100*ms, 0)...),
-		turn(17*time.Second, 5*time.Second),
-	)
+func olderCounters() Scenario {
 	broken := breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write")
-	s.Verdicts = expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "a quarantine began: restarted"), "default").
-		and(none.reaching("the guard refused a write", "a quarantine began: restarted").without("c1 write"), fenced).
-		and(broken.reaching("a server hid its run id"), "run-hidden-fenced").
-		and(broken, "unwatched-fenced")
-	s.Variants = append(unwatched()[1:], runHidden("run-hidden-fenced", "token-admit", "this library on servers that hide their run ID, with a resource that checks the token"))
-	s.Reached = []string{"c1 acquired", "c2 write", "a server lost acknowledged writes"}
-	return s
+	return Scenario{
+		ID:    "S7f",
+		Title: "All servers come back with the counters of a second ago",
+		Steps: []string{
+			"-500: c1 acquires the lock, all five counters are equal, and it releases it",
+			"100: c1 acquires the lock again, on all five; it reads, and is paused just before its write",
+			"500: the power fails; 600: all five are back with what was on disk at 0 (appendfsync everysec)",
+			"17 000: the quarantine is over, and c2 acquires the lock: under c1's own token, if the servers continue from what they have; it reads and writes",
+			"18 500: c1's write, under its token",
+		},
+		Assumption: "a server that two majorities share keeps its counter",
+		Breaks:     "tokens are no longer unique, and c2's update is lost although the resource has a guard. No quarantine helps: it waits until leases have expired, and counters never expire",
+		Helps:      "a counter records in which run of its server it last granted, and is first lifted to the clock in another run: clocks need to agree to within half of MaxTTL, and the server must tell its run ID (otherwise the library tells its user, by Hooks.Unprotected)",
+		Source:     crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
+		// All five are asked at the same moment, so that their counters begin alike.
+		Base: simulation.Config{Persistence: simulation.KeepSecond, LatencyMin: ms, LatencyMax: ms},
+		Schedule: simulation.Schedule{
+			{Kind: simulation.Restart, Server: simulation.Any, At: at(500 * ms), For: 100 * ms, Keep: simulation.KeepSecond},
+			pausedWrite(18_400 * ms),
+		},
+		Scripts: clients(
+			append(Script{attempt(until(-500*ms), acquire, release)}, turn(100*ms, 0)...),
+			turn(17*time.Second, 5*time.Second),
+		),
+		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "a quarantine began: restarted"), "default").
+			and(none.reaching("the guard refused a write", "a quarantine began: restarted").without("c1 write"), fenced).
+			and(broken.reaching("a server hid its run id"), "run-hidden-fenced").
+			and(broken, "unwatched-fenced"),
+		Variants: append(unwatched()[1:], runHidden("run-hidden-fenced", "token-admit", "this library on servers that hide their run ID, with a resource that checks the token")),
+		Reached:  []string{"c1 acquired", "c2 write", "a server lost acknowledged writes"},
+	}
 }

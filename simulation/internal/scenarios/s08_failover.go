@@ -81,16 +81,7 @@ func failovers() []Scenario {
 			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "semi-synchronous replication fell back"), "semisync").
 			and(none.reaching("c1 refused", "c2 write").without("c1 acquired"), "wait-one wait-all wait-some wait-late"),
 		Reached: []string{"a server failed over", "c2 acquired"},
-	}, olderCounters(Scenario{
-		ID:    "S8d",
-		Title: "All servers fail over to replicas with older counters",
-		Steps: []string{
-			"0: each server's replica falls behind",
-			"500: all masters fail, and their replicas take over",
-		},
-		Source: failoverSource,
-		Base:   simulation.Config{Replicas: 1},
-	}, lag(1, time.Second), failover(1, 500*ms))}
+	}}
 }
 
 const waitSource = "the Redis command reference, WAIT; redisson/redisson #4211, #4798 and #3859"

@@ -15,7 +15,7 @@ func lateSets() []Scenario {
 	persistent := impatient
 	persistent.Quorum.MaxTries = 20
 	return []Scenario{{
-		// The list has it on E alone, where it costs a vote (S9c); here it costs the lock.
+		// With one late SET, on E alone, it costs a vote; here it costs the lock.
 		ID:    "S9",
 		Title: "SETs arrive after their round has been rolled back",
 		Steps: []string{
@@ -56,24 +56,6 @@ func lateSets() []Scenario {
 		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "textbook").
 			and(none.reaching("c2 write"), voting, fenced),
 		Reached: []string{"c1 refused", "a call timed out"},
-	}, {
-		ID:    "S9c",
-		Title: "One SET arrives after the release",
-		Steps: []string{
-			"0: c1 acquires the lock on A to D; the SET to E takes 800, and times out at 50",
-			"500: c1 releases the lock",
-			"800: the SET arrives at E and sets a key that nobody owns, until 10 800",
-			"2 000: c2 acquires the lock, on the other four at least",
-		},
-		Assumption: abandoned,
-		Breaks:     "nothing: one dead key is one vote less",
-		Helps:      "the quorum, and deletes that are repeated while the SET may still arrive",
-		Source:     "madelson/DistributedLock waits for the SET before it deletes; others leave the key (S9)",
-		Schedule:   delayed("acquire", 800*ms, "E"),
-		Base:       impatient,
-		Scripts:    clients(Script{attempt(turnUntil(0, 500*ms)...), until(3 * time.Second)}, turn(2*time.Second, 0)),
-		Verdicts:   expect(none, voting, fenced, "textbook"),
-		Reached:    []string{"an acquire was granted after its timeout", "c1 released", "c2 write"},
 	}, {
 		ID:    "S9m",
 		Title: "One value for all tries, and the delete of the first is late",

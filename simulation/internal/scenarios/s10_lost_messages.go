@@ -79,92 +79,21 @@ func oneHangs() []Scenario {
 }
 
 func partitions() []Scenario {
-	// c1 reaches A and B alone, c2 C, D and E.
-	partition := func(s Scenario, way simulation.Way) Scenario {
-		for _, f := range append(cutC2("AB"), cut(-50*ms, 0, "CDE")...) {
-			f.Way = way
-			s = s.with(f)
-		}
-		s.Scripts = everyClient(Script{attempt(until(0), retry(40, 100*ms, 100), update, release), until(9 * time.Second)})
-		s.Assumption = "none"
-		s.Free = []Free{{Process: "c2", By: 9 * time.Second}}
-		s.Verdicts = expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), voting, fenced, "textbook").
-			and(breaks(simulation.NoProgress).reaching("c2 refused"), "setnx", unguarded)
-		return s
-	}
-	return []Scenario{partition(Scenario{
+	return []Scenario{{
 		ID:    "X2",
 		Title: "The network is split, two servers against three",
 		Steps: []string{
 			"0: c1 reaches A and B only, c2 C, D and E only; both ask again and again",
 			"c2 acquires the lock, c1 doesn't",
 		},
-		Breaks: "nothing, with five servers and a quorum; with one server, clients that are cut off from it wait",
-		Helps:  "the quorum of all servers: only one side has it. Clients that count reachable servers, or take half, can have it on both sides (S14b)",
-		Source: "the Redis document, \"Safety and Liveness Guarantees\", liveness property B, and \"Liveness Arguments\"",
-	}, simulation.Both), partition(Scenario{
-		ID:     "X2b",
-		Title:  "The network is split for requests alone",
-		Steps:  []string{"as X2, but servers' replies would get through"},
-		Breaks: "nothing",
-		Helps:  "the quorum",
-		Source: "as X2",
-	}, simulation.Requests), partition(Scenario{
-		ID:    "X2c",
-		Title: "The network is split for replies alone",
-		Steps: []string{
-			"as X2, but requests get through: c1 sets keys on C, D and E, receives no replies, and deletes them",
-			"c2 acquires the lock between two of c1's tries",
-		},
-		Breaks:  "nothing",
-		Helps:   "the quorum, and deletes on servers that didn't reply",
-		Source:  "as X2",
-		Reached: []string{"a reply was lost"},
-	}, simulation.Replies)}
-}
-
-func lostMessages() []Scenario {
-	const notifying = "topup " + complete // their waiters are notified of a release
-	return []Scenario{{
-		ID:    "X3",
-		Title: "The notification of a waiter is lost",
-		Steps: []string{
-			"0: c1 acquires the lock",
-			"500: c2 waits for it, and is in the wait queue",
-			"2 990: nothing reaches c2 any more",
-			"3 000: c1 releases the lock, and a server notifies c2 in vain",
-			"3 100: c2 is reachable again; it polls, and acquires the lock within a second",
-		},
-		Assumption: "a message arrives",
-		Breaks:     "nothing: the lock stays free until the waiter's next poll. Without one it would wait forever",
-		Helps:      "a waiter that polls as well",
-		Source:     "this list, from package quorum's rule: a lost notification costs no more than the pause until the next poll",
-		Base:       simulation.Config{Witness: true},
-		Schedule:   simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: at(2_990 * ms), For: 110 * ms, Way: simulation.Replies}},
-		Scripts:    clients(turnUntil(0, 3*time.Second), waitingTurn(500*ms, 100*ms)),
-		Free:       []Free{{Process: "c2", After: 3_000 * ms, By: 4_100 * ms}},
-		Verdicts:   expect(none.reaching("c2 write"), notifying),
-		Reached:    []string{"a notification was lost", "enqueue granted"},
-	}, {
-		ID:    "X4",
-		Title: "The replies to a round are lost, and so are its deletes",
-		Steps: []string{
-			"0: c1 asks for the lock; the replies of A, B and C are lost",
-			"100: c1 gives the round up, and its deletes don't reach A, B and C",
-			"110: c1 tries again: its new value replaces the old one on A, B and C, in one step",
-			"3 000: c2 asks for the lock, again and again",
-		},
-		Assumption: "a message arrives",
-		Breaks:     "nothing: c1 isn't refused because of its own keys, and no value stays behind",
-		Helps:      "a round that replaces the value of the round before, and deletes that stay pending until a server answers",
-		Source:     "this list, from what Request.Replace says",
-		Base:       simulation.Config{Witness: true},
-		Schedule: slices.Concat(
-			each("ABC", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(0), For: 101 * ms, Way: simulation.Replies}),
-			each("ABC", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(50 * ms), For: 51 * ms, Way: simulation.Requests})),
-		Scripts:  clients(waitingTurn(0, time.Second), keepTrying(3*time.Second, 20, 100*ms)),
-		Free:     []Free{{Process: "c1", After: 101 * ms, By: 130 * ms}, {Process: "c2", After: 3_000 * ms, By: 3_300 * ms}},
-		Verdicts: expect(none.reaching("c1 write", "c2 write"), notifying),
-		Reached:  []string{"a value was replaced by the next one", "a reply was lost", "a round was rolled back"},
+		Assumption: "none",
+		Breaks:     "nothing, with five servers and a quorum; with one server, clients that are cut off from it wait",
+		Helps:      "the quorum of all servers: only one side has it. Clients that count reachable servers, or take half, can have it on both sides (S14b)",
+		Source:     "the Redis document, \"Safety and Liveness Guarantees\", liveness property B, and \"Liveness Arguments\"",
+		Schedule:   append(cutC2("AB"), cut(-50*ms, 0, "CDE")...),
+		Scripts:    everyClient(Script{attempt(until(0), retry(40, 100*ms, 100), update, release), until(9 * time.Second)}),
+		Free:       []Free{{Process: "c2", By: 9 * time.Second}},
+		Verdicts: expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), voting, fenced, "textbook").
+			and(breaks(simulation.NoProgress).reaching("c2 refused"), "setnx", unguarded),
 	}}
 }

@@ -32,52 +32,12 @@ func hiddenRestarts() []Scenario {
 		Helps:      "each command names the run of the server that it is meant for, and the server compares the two in the same step; a server in another run doesn't vote for MaxTTL",
 		Source:     "twemproxy, Envoy's Redis filter and the proxies of managed services keep client connections over a server's restart; otherwise as S7",
 		Reached:    []string{"a server was restarted", "a server lost acknowledged writes"},
-	}, crash(simulation.KeepNothing), simulation.Fault{Kind: simulation.Proxy, Process: simulation.Any}), quarantined), anotherRun(oneVoteLost(Scenario{
-		ID:    "S28b",
-		Title: "A master is demoted and promoted again, without a restart of its process",
-		Steps: []string{
-			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
-			"50: C becomes the replica of an empty master, by mistake; 150: it is a master again. It was never restarted: its run ID is the same, and so are the connections; its data is gone",
-			"200: c2 acquires the lock on C, D and E",
-			"5 000: c1 continues under its lease",
-		},
-		Assumption: "a server with the same run ID has the same data",
-		Breaks:     "mutual exclusion, also for a client that compares run IDs alone",
-		Helps:      "the replication ID, which changes with each promotion: it names the run",
-		Source:     "redis.io, \"Redis replication\", \"Replication ID explained\"; otherwise as S7",
-		Reached:    []string{"a server was demoted", "a server lost acknowledged writes"},
-	}, simulation.Fault{Kind: simulation.Demote, At: at(50 * ms), For: 100 * ms}), quarantined)}
+	}, crash(simulation.KeepNothing), simulation.Fault{Kind: simulation.Proxy, Process: simulation.Any}), quarantined)}
 }
 
 const addressSource = "the address of a Kubernetes service, a DNS name or a virtual IP is moved while both servers run; proxies and connection pools keep open connections"
 
-// connLifetime is the maximum lifetime of a connection in package instance.
-const connLifetime = 5 * time.Second
-
 func switchedAddresses() []Scenario {
-	askedInAnotherRun := quarantined.reaching("a server was asked in another run than its own")
-	comesBack := Scenario{
-		ID:    "S29b",
-		Title: "An address comes back to a server that all clients knew and trusted",
-		Steps: []string{
-			"0: C's address leads to another running server; 5 000: no connection goes to the old C any more. All clients see the new one, and wait until it may vote",
-			"16 000: c1 acquires the lock on A, B and the new C; it can't reach D and E",
-			"16 050: the address leads to the old C again; 16 100: c2's connection breaks, and it opens another one",
-			"16 200: c2 acquires the lock on the old C, whose run it knows from before, on D and on E",
-			"20 000: c1 continues under its lease",
-		},
-		Assumption: "a server that was once allowed to vote still is, as long as it was not restarted",
-		Breaks:     "mutual exclusion: the old C knows nothing of the votes that the new one gave in its place",
-		Helps:      "only the run that was found last may vote: any other run waits for MaxTTL, known or not",
-		Source:     addressSource,
-		Reached:    []string{"an address was switched"},
-		Scripts: clients(
-			append(Script{until(5_500 * ms), verify}, twoUpdatesAndRelease(16*time.Second, 20*time.Second)...),
-			append(Script{until(5_500 * ms), verify}, turn(16_200*ms, time.Second)...),
-		),
-	}.atVictim(16*time.Second,
-		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(0), For: 16_050 * ms, By: connLifetime},
-		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(16_100 * ms)})
 	standby := anotherRun(oneVoteLost(Scenario{
 		ID:    "S29c",
 		Title: "An address leads to a spare server that has run for long, and a client starts",
@@ -113,5 +73,5 @@ func switchedAddresses() []Scenario {
 		Source:     addressSource,
 		Reached:    []string{"an address was switched"},
 	}, simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(50 * ms), For: 2 * time.Second},
-		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(100 * ms)}), askedInAnotherRun), anotherRun(comesBack, askedInAnotherRun), standby}
+		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(100 * ms)}), quarantined.reaching("a server was asked in another run than its own")), standby}
 }

@@ -38,31 +38,6 @@ func handOffs() []Scenario {
 		Verdicts: expect(none.reaching("c2 acquired", "c2 write", "c3 refused"), complete),
 		Reached:  []string{"a process stopped at a reading of its clock", "c1 handed off", "c1 noted", "a lease was resumed"},
 	}, {
-		ID:    "S30b",
-		Title: "The sender's last extension arrives after the receiver has resumed",
-		Steps: []string{
-			"0: c1 acquires the lock",
-			"1 000: c1 extends it; the extensions to C, D and E take 3 000, and time out",
-			"1 100: c1 hands the lease off, and c2 resumes it on all five",
-			"4 000: the extensions arrive, and name a value that is no longer there",
-			"1 500 to 11 000: c3 asks again and again; c2 releases at 7 000",
-		},
-		Assumption: "requests from before the hand-off have arrived before it",
-		Breaks:     "nothing: c2's keys have a value of their own, which the late extensions don't touch",
-		Helps:      "Resume replaces the value, on each server in one step",
-		Source:     source,
-		Base:       simulation.Config{Processes: 3},
-		Schedule:   delayed("extend", 3*time.Second, "CDE"),
-		Scripts: clients(
-			// c1 continues to run until its extensions have arrived.
-			Script{until(0), acquire, update, until(time.Second), extend, handOff("c2"), until(5 * time.Second)},
-			resumeAt(0, 7*time.Second),
-			keepTrying(1_500*ms, 20, 500*ms),
-		),
-		Free:     []Free{{Process: "c3", After: 7 * time.Second, By: 8 * time.Second}},
-		Verdicts: expect(none.reaching("c2 acquired", "c2 write", "c3 refused", "c3 write"), complete),
-		Reached:  []string{"c1 noted", "c1 handed off", "extend refused", "a lease was resumed"},
-	}, {
 		ID:    "S30c",
 		Title: "A handle goes to two receivers, and the second comes after a release",
 		Steps: []string{

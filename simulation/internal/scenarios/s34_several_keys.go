@@ -56,43 +56,6 @@ func severalKeys() []Scenario {
 			and(none.reaching("c1 refused", "c2 refused").without("c1 write", "c2 write"), "one-after-the-other"),
 		Variants: []designs.Design{oneAfterTheOther()},
 	}, {
-		ID:    "S34b",
-		Title: "Three sets of keys overlap in a ring",
-		Steps: []string{
-			"0: c1 wants k and l, c2 wants l and m, c3 wants m and k, each for 500",
-			"one lock after the other: each gets its first key, and waits for the second",
-		},
-		Assumption: "whoever waits holds nothing that others wait for",
-		Breaks:     "progress, as in S34",
-		Helps:      "one lease on all keys or none",
-		Source:     source,
-		Base:       patient(3, 5*time.Second),
-		Scripts:    clients(both(500*ms, "k", "l"), both(500*ms, "l", "m"), both(500*ms, "m", "k")),
-		Verdicts: expect(none.reaching("c1 write", "c2 write", "c3 write"), complete).
-			and(none.reaching("c1 refused", "c2 refused", "c3 refused").without("c1 write", "c2 write", "c3 write"), "one-after-the-other"),
-		Variants: []designs.Design{oneAfterTheOther()},
-	}, {
-		ID:    "S34c",
-		Title: "Three servers lose one of a lease's two keys",
-		Steps: []string{
-			"0: c1 takes one lease on k and l, on all five servers",
-			"1 000: C, D and E evict l",
-			"2 000: c1 extends the lease, learns that it is lost, and deletes what is left of it",
-			"3 000: c2 takes a lease on k and l",
-		},
-		Assumption: votesStand,
-		Breaks:     "nothing, because c1 asks before anybody else does: a server counts only with all keys of a lease. Until the extension another client could have taken l",
-		Helps:      "extensions, which notice the loss of any key; a resource that checks the token",
-		Source:     evictionSource,
-		Base:       patient(2, 5*time.Second),
-		Schedule:   each("CDE", simulation.Fault{Kind: simulation.Evict, Key: "l", At: at(time.Second)}),
-		Scripts: clients(
-			Script{until(0), awaitAll("k", "l"), update, until(2 * time.Second), attempt(extendOrEnd, update), release},
-			Script{until(3 * time.Second), awaitAll("k", "l"), update, release},
-		),
-		Free:     []Free{{Process: "c2", After: 3 * time.Second, By: 3500 * ms}},
-		Verdicts: expect(none.reaching("a key was evicted", "c1 noted", "c2 write"), complete),
-	}, {
 		ID:    "S34d",
 		Title: "A client that needs three keys waits behind three that need one each",
 		Steps: []string{

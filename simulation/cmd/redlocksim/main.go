@@ -1,7 +1,6 @@
 // Command redlocksim shows what Redlock does and does not promise, by running it.
 //
 //	redlocksim                                       eight faults against five designs; the page redlock-report.html
-//	redlocksim -all                                  all designs against all scenarios and faults
 //	redlocksim list S4                               a scenario in full, with the expected results
 //	redlocksim run S4 -design redlock                one run, with its timeline
 //	redlocksim matrix -seeds 1000                    with confidence intervals, kinds and first seeds

@@ -18,7 +18,6 @@ import (
 
 func init() {
 	generators["scenario-list"] = func([]string) (string, error) { return scenarioList(), nil }
-	generators["sweep-list"] = func([]string) (string, error) { return sweepList(), nil }
 	generators["design-list"] = func([]string) (string, error) { return designList(), nil }
 	generators["fields"] = fieldList
 	generators["numbered"] = numbered
@@ -53,15 +52,6 @@ func scenarioList() string {
 		fmt.Fprintf(&b, "- Source: %s\n\n", strings.TrimSuffix(s.Source, "."))
 	}
 	return b.String()
-}
-
-// sweepList has a row for each scenario with a number in it.
-func sweepList() string {
-	var rows [][]string
-	for _, s := range scenarios.Sweeps() {
-		rows = append(rows, []string{"`" + s.ID + "`", s.Title, s.Parameter, s.Formula, strconv.FormatInt(s.First, 10)})
-	}
-	return table("sweep | what it asks | the number | where it must break | the first value that does", rows)
 }
 
 // designList has a heading for each group of designs, and one for designs in a single scenario.

@@ -71,10 +71,10 @@ func Main(started string, args []string) {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
 		usage(stdout)
-		_ = runAll(ctx, []string{"-h"}, stdout, stdout) // its flags
+		_ = runSummary(ctx, []string{"-h"}, stdout, stdout) // its flags
 		return exitOK
 	}
-	chosen := command{run: runAll}
+	chosen := command{run: runSummary}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
 		if i < 0 {

@@ -50,14 +50,12 @@ func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
 }
 
-// runAll is the program without a command: eight faults against five designs on one
+// runSummary is the program without a command: eight faults against five designs on one
 // screen, and the full page.
-func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var f matrixFlags
-	var all bool
 	flags := flag.NewFlagSet("redlocksim", flag.ContinueOnError)
 	f.register(flags, "redlock-report.html")
-	flags.BoolVar(&all, "all", false, "also print all designs, faults and scenarios")
 	flags.Uint64Var(&f.plan.ScenarioSeeds, "scenario-seeds", f.plan.ScenarioSeeds, "the number of seeds for each scenario and design")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
@@ -70,30 +68,8 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if err != nil && r.Runs == 0 {
 		return err
 	}
-	if all {
-		return errors.Join(err, f.tables(stdout, r), f.print(ctx, stdout, r))
-	}
 	screen := screen{out: stdout, width: columns(stdout)}
 	return errors.Join(err, f.firstScreen(ctx, screen, r))
-}
-
-// tables writes the rest of the tables.
-func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
-	head := ""
-	if printPartly(stdout, r) {
-		head = "up to "
-	}
-	fmt.Fprintf(stdout, "Scenarios and designs\n\n")
-	if err := r.VerdictTable(stdout); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "\nDesigns and faults: the share of %s%d runs with a violation\n\n", head, f.plan.Seeds)
-	if err := r.Matrix().Table(stdout, width); err != nil {
-		return err
-	}
-	paragraph(stdout, "", "Designs whose resource checks tokens ("+strings.Join(fenced(), ", ")+") are judged by harm to the data, not by what clients believe. "+
-		"redlocksim matrix has each cell's confidence interval, kinds and first seed; redlocksim list the scenarios, designs and faults; redlocksim run a timeline.")
-	return nil
 }
 
 func fenced() []string {
@@ -199,12 +175,11 @@ func partly(r matrix.Result) string {
 	return fmt.Sprintf("INTERRUPTED after %d of %d runs. Only these are counted.", r.Runs, r.Planned)
 }
 
-// printPartly says if a plan was interrupted, and reports whether it was.
-func printPartly(w io.Writer, r matrix.Result) bool {
+// printPartly says if a plan was interrupted.
+func printPartly(w io.Writer, r matrix.Result) {
 	if !r.Ended {
 		fmt.Fprintf(w, "%s\n\n", partly(r))
 	}
-	return !r.Ended
 }
 
 // verdict returns the error with which the command fails.

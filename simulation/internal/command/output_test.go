@@ -139,7 +139,7 @@ func words(t *testing.T, command string) []string {
 func TestInterruptionIsInTheHeading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{{"-html", ""}, {"-all", "-html", ""}, {"matrix"}} {
+	for _, args := range [][]string{{"-html", ""}, {"matrix"}} {
 		var out, errs bytes.Buffer
 		require.Equal(t, exitFail, run(ctx, args, &out, &errs), "%q", args)
 		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out.String(), "%q", args)

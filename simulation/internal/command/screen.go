@@ -43,7 +43,7 @@ func columns(out io.Writer) int {
 var nextCommands = [][2]string{
 	{"run S1", "one pause, step by step"},
 	{"demo", "the same pause, live"},
-	{"-all", "every lock, fault, scenario"},
+	{"matrix", "every lock and fault"},
 }
 
 // wide is the least width of a screen that also has space to explain the next commands.
@@ -73,10 +73,10 @@ func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result
 	return verdict(ctx, unexpected)
 }
 
-// next suggests the next commands: those for unexpected results first.
+// next suggests the next commands, unless there are unexpected results.
 func (s screen) next(unexpected []error) {
 	if len(unexpected) > 0 {
-		s.text(fmt.Sprintf("NOT AS EXPECTED: %s. To see them all: %s -all. The first: %v", count(len(unexpected), "verdict"), start, unexpected[0]))
+		printUnexpected(s.out, unexpected)
 		return
 	}
 	fmt.Fprintln(s.out, "Next:")

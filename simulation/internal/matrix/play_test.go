@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -79,7 +78,6 @@ func inBytes(t *testing.T, r Result) string {
 	all := report.Report{Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(), Runs: r.Runs}
 	require.NoError(t, all.JSON(&b))
 	require.NoError(t, all.Matrix.Text(&b, 100))
-	require.NoError(t, r.VerdictTable(&b))
 	require.NoError(t, r.CurveTable(&b))
 	return b.String()
 }
@@ -180,41 +178,6 @@ func TestBadPlans(t *testing.T) {
 	require.Empty(t, r.Verdicts())
 }
 
-// The table of verdicts is the scenarios' own, within 100 columns.
-func TestVerdictTable(t *testing.T) {
-	p := Plan{ScenarioSeeds: 1, Scenarios: []string{"S1", "S4", "S17"}}
-	r, err := Play(t.Context(), p, Pool{})
-	require.NoError(t, err)
-	var b strings.Builder
-	require.NoError(t, r.VerdictTable(&b))
-	rows := map[string]string{}
-	for line := range strings.Lines(b.String()) {
-		line = strings.TrimRight(line, "\n")
-		require.LessOrEqual(t, utf8.RuneCountInString(line), 100)
-		id, _, _ := strings.Cut(line, " ")
-		rows[id] = line
-	}
-	column := func(id, name string) string {
-		for i, d := range cells.Rows() {
-			if d.Name == name {
-				return rows[id][6+2*i : 7+2*i]
-			}
-		}
-		return "?"
-	}
-	assert.Equal(t, "v", column("S1", "default"))
-	assert.Equal(t, ".", column("S1", "token-admit"))
-	assert.Equal(t, "v", column("S4", "redlock"))
-	assert.Equal(t, ".", column("S4", "monitor"))
-	assert.Equal(t, "v", column("S17", "setpx-del"))
-	assert.Contains(t, rows["S4"], "A server's clock jumps forward")
-	assert.NotContains(t, b.String(), "S2 ")
-	for _, row := range r.Verdicts() {
-		assert.True(t, row.OK, "%+v", row)
-		assert.Equal(t, row.Expected, row.Seen)
-	}
-}
-
 // A scenario with another outcome is reported, with the first seed.
 func TestVerdictsThatAreWrong(t *testing.T) {
 	r := Result{Plan: Plan{Scenarios: []string{"S1"}, ScenarioSeeds: 3}, Ended: true, sums: map[task]tally{}}
@@ -228,9 +191,6 @@ func TestVerdictsThatAreWrong(t *testing.T) {
 	assert.Equal(t, uint64(1), rows[0].Seed)
 	require.Len(t, r.Unexpected(), 1)
 	assert.ErrorContains(t, r.Unexpected()[0], "found too much (redlocksim run S1 -design default -seed 1)")
-	var b strings.Builder
-	require.NoError(t, r.VerdictTable(&b))
-	assert.Regexp(t, `(?m)^S1 .*!`, b.String())
 }
 
 // Tallies are the same in any order.

@@ -17,8 +17,7 @@
 //
 // What the clients do is a script: steps such as "acquire", "update" and "until 5 s".
 //
-// A Sweep varies one value (the relative rate of clocks, the number of lost votes). A
-// Split divides votes between clients.
+// A Split divides votes between clients.
 //
 // # Conventions
 //

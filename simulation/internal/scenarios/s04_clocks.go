@@ -159,7 +159,7 @@ func clientClocks() []Scenario {
 // maxslewrate.
 const slewed = 83_333
 
-// clockRates are the forms of S6. Where exactly they begin to break is a Sweep.
+// clockRates are the forms of S6. Where exactly they begin to break is a curve of the matrix.
 func clockRates() []Scenario {
 	rates := func(servers, client int64) simulation.Schedule {
 		return simulation.Schedule{

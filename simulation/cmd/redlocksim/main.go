@@ -5,7 +5,6 @@
 //	redlocksim run S4 -design redlock                one run, with its timeline
 //	redlocksim matrix -seeds 1000                    with confidence intervals, kinds and first seeds
 //	redlocksim demo                                  on five embedded servers
-//	redlocksim demo -instances redis://...,...       on real servers
 //	redlocksim live                                  the scenarios on real servers
 //	redlocksim soak -for 10m -seed 7                 random faults on real servers
 //	redlocksim explore -design default -seeds 0:5000

@@ -2,17 +2,14 @@ package command
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -21,87 +18,31 @@ import (
 // cleanupTimeout bounds the cleanup, also after Ctrl-C.
 const cleanupTimeout = 5 * time.Second
 
-type demoFlags struct {
-	instances string
-	n         int
-	ttl       time.Duration
-	trust     bool
-}
-
 func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var f demoFlags
-	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.StringVar(&f.instances, "instances", "", "real servers to use, as `URLs` separated by commas (default: embedded ones)")
-	flags.IntVar(&f.n, "n", 5, "the number of embedded servers")
-	flags.DurationVar(&f.ttl, "ttl", 2*time.Second, "the TTL of leases")
-	flags.BoolVar(&f.trust, "trust", false, "trust real servers that have just started, instead of waiting for their quarantine")
-	if err := parse(flags, args, stderr); err != nil {
+	if err := parse(flag.NewFlagSet("demo", flag.ContinueOnError), args, stderr); err != nil {
 		return err
 	}
-	servers, err := openServers(f)
+	servers, err := embedded.StartPiped(5)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
-	defer servers.close()
-	d, err := newDemo(f, servers, stdout)
+	defer func() { _ = servers.Close() }() // they go with the process
+	d, err := newDemo(servers.Instances(), stdout)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	defer d.close()
-	err = d.play(ctx, f.trust)
+	err = d.play(ctx)
 	if ctx.Err() != nil {
-		fmt.Fprintln(stdout, "\ninterrupted; the lock is released and nothing is left behind")
-		return errors.New("interrupted")
+		return interrupted(ctx, ctx.Err())
 	}
 	return err
 }
 
-// servers are the instances of a demo.
-type servers struct {
-	instances []wire.Instance
-	kind      string
-	close     func()
-	// forget deletes the counters of the demo's key, which would otherwise remain for a
-	// while.
-	forget func(ctx context.Context, key string)
-}
-
-func openServers(f demoFlags) (servers, error) {
-	if f.instances == "" {
-		cluster, err := embedded.StartPiped(f.n)
-		if err != nil {
-			return servers{}, err
-		}
-		return servers{
-			instances: cluster.Instances(), kind: "embedded",
-			close:  func() { _ = cluster.Close() }, // they go with the process
-			forget: func(context.Context, string) {},
-		}, nil
-	}
-	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, commas(f.instances)...)
-	if err != nil {
-		return servers{}, err
-	}
-	return servers{
-		instances: group.Instances(), kind: "real",
-		close: func() { _ = group.Close() },
-		forget: func(ctx context.Context, key string) {
-			var all sync.WaitGroup
-			for _, member := range group.Members() {
-				all.Go(func() { _ = member.Client().Del(ctx, instance.CounterKey(key), instance.SetKey(key)).Err() })
-			}
-			all.Wait()
-		},
-	}, nil
-}
-
 // demo has two clients, a resource with a guard, and one without.
 type demo struct {
-	out     io.Writer
-	began   time.Time
-	key     string
-	servers servers
-	ttl     time.Duration
+	out   io.Writer
+	began time.Time
 
 	alice, bob *quorum.Coordinator
 
@@ -111,30 +52,29 @@ type demo struct {
 }
 
 const (
+	key      = "account"
+	ttl      = 2 * time.Second
 	opening  = 100 // the account at the start
 	aliceAdd = 10
 	bobAdd   = 30
 )
 
-func newDemo(f demoFlags, s servers, out io.Writer) (*demo, error) {
-	d := &demo{
-		out: out, servers: s, ttl: f.ttl, key: "redlocksim-demo-" + rand.Text()[:8],
-		guard: &fencing.Memory{}, guarded: opening, unguarded: opening,
-	}
+func newDemo(servers []wire.Instance, out io.Writer) (*demo, error) {
+	d := &demo{out: out, guard: &fencing.Memory{}, guarded: opening, unguarded: opening}
 	var err error
-	if d.alice, err = d.client("alice"); err != nil {
+	if d.alice, err = demoClient("alice", servers); err != nil {
 		return nil, err
 	}
-	if d.bob, err = d.client("bob"); err != nil {
+	if d.bob, err = demoClient("bob", servers); err != nil {
 		return nil, errors.Join(err, d.alice.Close(context.Background()))
 	}
 	return d, nil
 }
 
-// client is one of the two clients, with its own Coordinator, as in a separate process.
-func (d *demo) client(name string) (*quorum.Coordinator, error) {
-	timeout := min(max(time.Millisecond, d.ttl*2/5), time.Second) // a busy machine takes its time
-	return quorum.New(quorum.Config{Terms: quorum.Terms{TTL: d.ttl}, MaxTTL: d.ttl, InstanceTimeout: timeout, Owner: name}, d.servers.instances...)
+// demoClient is one of the two clients, with its own Coordinator, as in a separate process. A busy
+// machine takes its time.
+func demoClient(name string, servers []wire.Instance) (*quorum.Coordinator, error) {
+	return quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: ttl * 2 / 5, Owner: name}, servers...)
 }
 
 func (d *demo) close() {
@@ -142,7 +82,6 @@ func (d *demo) close() {
 	defer cancel()
 	_ = d.alice.Close(ctx)
 	_ = d.bob.Close(ctx)
-	d.servers.forget(ctx, d.key)
 }
 
 // say prints one line.
@@ -150,19 +89,18 @@ func (d *demo) say(who, format string, args ...any) {
 	fmt.Fprintf(d.out, "%6d ms  %-6s %s\n", time.Since(d.began).Milliseconds(), who, fmt.Sprintf(format, args...))
 }
 
-func (d *demo) play(ctx context.Context, trust bool) error {
+func (d *demo) play(ctx context.Context) error {
 	set := d.alice.Set()
-	fmt.Fprintf(d.out, "%d %s servers, a quorum is %d; a lease lasts %v. An account holds %d.\n", set.N, d.servers.kind, set.Q, d.ttl, opening)
-	fmt.Fprintf(d.out, "alice wants to add %d, bob %d; both do it under the lock %q.\n\n", aliceAdd, bobAdd, d.key)
+	fmt.Fprintf(d.out, "%d embedded servers, a quorum is %d; a lease lasts %v. An account holds %d.\n", set.N, set.Q, ttl, opening)
+	fmt.Fprintf(d.out, "alice wants to add %d, bob %d; both do it under the lock %q.\n\n", aliceAdd, bobAdd, key)
 	d.began = time.Now()
-	d.makeReady(ctx, trust)
 	d.say("alice", "asks for the lock")
 	hers, err := d.acquire(ctx, "alice", d.alice)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = hers.Release(context.WithoutCancel(ctx)) }() // done already unless something failed
-	if err := d.guard.Admit(ctx, d.key, hers.Token()); err != nil {
+	if err := d.guard.Admit(ctx, key, hers.Token()); err != nil {
 		return err
 	}
 	read := d.guarded
@@ -179,31 +117,11 @@ func (d *demo) play(ctx context.Context, trust bool) error {
 	return d.aliceWakesUp(ctx, hers, read)
 }
 
-// makeReady verifies the servers and reports problems. Servers that have just started may
-// have forgotten votes, so they are quarantined. No problem ends the demo, because a quorum
-// may work without these servers.
-func (d *demo) makeReady(ctx context.Context, trust bool) {
-	for _, client := range []*quorum.Coordinator{d.alice, d.bob} {
-		if trust {
-			_ = client.Trust(ctx) // Verify reports servers that do not answer
-		}
-		report, _ := client.Verify(ctx) // the report has its errors
-		if client != d.alice {
-			continue // his report is the same
-		}
-		for _, r := range report.Instances {
-			if r.Err != nil {
-				fmt.Fprintf(d.out, "%s: %v\n\n", r.Name, r.Err)
-			}
-		}
-	}
-}
-
 // acquire acquires the lock and prints how.
 func (d *demo) acquire(ctx context.Context, who string, client *quorum.Coordinator) (*quorum.Lease, error) {
-	waiting, cancel := context.WithTimeout(ctx, 4*d.ttl+cleanupTimeout)
+	waiting, cancel := context.WithTimeout(ctx, 4*ttl+cleanupTimeout)
 	defer cancel()
-	lease, err := client.Acquire(waiting, d.key)
+	lease, err := client.Acquire(waiting, key)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +147,7 @@ func ballots(votes []quorum.Ballot) string {
 
 // bobWaits until alice's lease has expired.
 func (d *demo) bobWaits(ctx context.Context, hers *quorum.Lease) (*quorum.Lease, error) {
-	switch lease, err := d.bob.TryAcquire(ctx, d.key); {
+	switch lease, err := d.bob.TryAcquire(ctx, key); {
 	case err == nil && hers.Err() == nil:
 		return lease, errors.New("two clients hold the lock at once; this must not happen while alice's lease is valid")
 	case err == nil:
@@ -238,7 +156,7 @@ func (d *demo) bobWaits(ctx context.Context, hers *quorum.Lease) (*quorum.Lease,
 	case !errors.Is(err, quorum.ErrTaken):
 		return nil, err
 	}
-	seen, err := d.bob.Inspect(ctx, d.key)
+	seen, err := d.bob.Inspect(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -249,13 +167,13 @@ func (d *demo) bobWaits(ctx context.Context, hers *quorum.Lease) (*quorum.Lease,
 }
 
 func (d *demo) bobWrites(ctx context.Context, lease *quorum.Lease) error {
-	if err := d.guard.Admit(ctx, d.key, lease.Token()); err != nil {
+	if err := d.guard.Admit(ctx, key, lease.Token()); err != nil {
 		return err
 	}
 	read := d.guarded
 	d.say("bob", "shows his token to the guard, reads %d, writes %d", read, read+bobAdd)
 	d.unguarded = read + bobAdd
-	if err := d.guard.Write(ctx, d.key, lease.Token(), func() error { d.guarded = read + bobAdd; return nil }); err != nil {
+	if err := d.guard.Write(ctx, key, lease.Token(), func() error { d.guarded = read + bobAdd; return nil }); err != nil {
 		return err
 	}
 	if err := lease.Release(ctx); err != nil && !errors.Is(err, quorum.ErrNotHeld) { // on a busy machine it may have expired
@@ -269,7 +187,7 @@ func (d *demo) bobWrites(ctx context.Context, lease *quorum.Lease) error {
 func (d *demo) aliceWakesUp(ctx context.Context, lease *quorum.Lease, read int) error {
 	d.say("alice", "continues where she was stopped, and writes %d with token %d", read+aliceAdd, lease.Token())
 	d.unguarded = read + aliceAdd
-	err := d.guard.Write(ctx, d.key, lease.Token(), func() error { d.guarded = read + aliceAdd; return nil })
+	err := d.guard.Write(ctx, key, lease.Token(), func() error { d.guarded = read + aliceAdd; return nil })
 	var stale *fencing.StaleError
 	if !errors.As(err, &stale) {
 		return fmt.Errorf("the late write was not refused as stale (%v): the account holds %d", err, d.guarded)

@@ -28,7 +28,7 @@ import (
 func TestTheJudgesAgree(t *testing.T) {
 	both := map[string]int{} // how often both found it
 	compared, broken := 0, 0
-	seeds := long.Number[uint64](400, 24)
+	seeds := long.Number[uint64](120, 24)
 	for _, design := range []string{"default", "guarded", "forgetful", "unwatched", "unfenced"} {
 		for seed := range seeds {
 			s := setup(design)

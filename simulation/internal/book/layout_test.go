@@ -101,7 +101,7 @@ var policy = map[string][]string{
 	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/timeline/palette"},
 
 	// Mistakes in the source, as data.
-	"simulation/internal/mutants": {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
+	"simulation/internal/mutants": {"golang.org/x/sync/errgroup"},
 
 	// The same designs on real servers, which it starts and breaks.
 	"simulation/internal/live": {

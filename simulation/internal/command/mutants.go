@@ -65,9 +65,6 @@ type mutantsRun struct {
 }
 
 func (j *mutantsRun) run(ctx context.Context, from mutants.Source, o mutants.Options) error {
-	if j.format == "text" {
-		fmt.Fprint(j.stdout, mutants.Heading())
-	}
 	report, err := mutants.Run(ctx, from, o)
 	j.progress.clear()
 	if err != nil && len(report.Results) == 0 {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -72,6 +71,7 @@ func TestList(t *testing.T) {
 	require.GreaterOrEqual(t, len(all), 25)
 	for _, m := range all {
 		assert.Regexp(t, name, m.Name)
+		assert.LessOrEqual(t, len(m.Name), 30, m.Name)
 		assert.False(t, seen[m.Name], "%s is there twice", m.Name)
 		seen[m.Name] = true
 		assert.NotEmpty(t, m.Edits, m.Name)
@@ -321,18 +321,4 @@ func TestChangedBodies(t *testing.T) {
 	require.False(t, ok)
 	_, ok = changedBodies(original, strings.Replace(original, "(int)", "(int8)", 1))
 	require.False(t, ok)
-}
-
-// Rows are no wider than a terminal.
-func TestRows(t *testing.T) {
-	assert.LessOrEqual(t, len(Heading()), 101)
-	from := source(t)
-	for _, m := range All() {
-		assert.LessOrEqual(t, len(m.Name), 30, m.Name)
-		r := Result{Name: m.Name, Guarantee: from.Guarantee(m), Outcome: outcomeCaught, By: strings.Repeat("TestSomething/", 9), Took: 12 * time.Second}
-		for line := range strings.Lines(r.Line()) {
-			assert.LessOrEqual(t, len(line), 102, line)
-		}
-	}
-	assert.Equal(t, "  why\n", strings.SplitAfter(Result{Name: "x", Outcome: outcomeBroken, Says: "why"}.Line(), "\n")[1])
 }

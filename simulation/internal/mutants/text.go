@@ -6,18 +6,10 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// Widths of the table's columns in characters. The sum with the spaces is below 100.
-const (
-	nameWidth   = 29
-	breaksWidth = 31
-	byWidth     = 26
-)
-
-// Line returns the mutant's row of the table. It may span several lines.
+// Line returns the mutant's row of the table: its name, the time, and the test that caught it. If
+// none did, a second line says what happened.
 func (r Result) Line() string {
 	by := r.By
 	switch r.Outcome {
@@ -26,35 +18,14 @@ func (r Result) Line() string {
 	case outcomeBroken:
 		by = "ERROR"
 	}
-	columns := [][]string{wrap.Lines(r.Name, nameWidth, "", ""), wrap.Lines(r.Guarantee, breaksWidth, "", ""), wrap.Lines(by, byWidth, "", "")}
-	var b strings.Builder
-	for i := range max(len(columns[0]), len(columns[1]), len(columns[2])) {
-		cells := [3]string{}
-		for c, lines := range columns {
-			if i < len(lines) {
-				cells[c] = lines[i]
-			}
+	line := fmt.Sprintf("%-30s %5.1fs  %s\n", r.Name, r.Took.Seconds(), by)
+	if r.Outcome != outcomeCaught {
+		line += fmt.Sprintf("  breaks: %s\n", r.Guarantee)
+		if r.Says != "" {
+			line += "  " + r.Says + "\n"
 		}
-		line := row(cells)
-		if i == 0 {
-			line += fmt.Sprintf(" %4.1fs", r.Took.Seconds())
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	if r.Outcome != outcomeCaught && r.Says != "" {
-		b.WriteString("  " + r.Says + "\n")
-	}
-	return b.String()
-}
-
-// row fills the columns up.
-func row(cells [3]string) string {
-	return fmt.Sprintf("%-*s %-*s %-*s", nameWidth, cells[0], breaksWidth, cells[1], byWidth, cells[2])
-}
-
-// Heading returns the table's first line.
-func Heading() string {
-	return row([3]string{"mutant", "broken guarantee", "caught by"}) + "  time\n"
+	return line
 }
 
 // Summary returns the totals of the table.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -290,63 +292,24 @@ func printSetup(out io.Writer, s search.Setup) {
 	}
 }
 
-// fault describes a fault.
+// fault writes a fault as -schedule takes it.
 func fault(f simulation.Fault) string {
-	words := string(f.Kind)
-	switch {
-	case f.Process != "" && f.Server != "":
-		words += " between " + f.Process + " and " + f.Server
-	case f.Process != "":
-		words += " of " + f.Process
-	case f.Server != "":
-		words += " of " + f.Server
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err.Error() // a fault is plain data
 	}
-	if f.Way != simulation.Both {
-		words += fmt.Sprintf(", each %s", f.Way)
-	}
-	switch {
-	case f.Op == "clock":
-		words += fmt.Sprintf(", at its reading number %d of the clock", f.Nth)
-		if f.Func != "" {
-			words += " in " + f.Func
+	return nanoseconds.ReplaceAllStringFunc(string(text), func(field string) string {
+		found := nanoseconds.FindStringSubmatch(field)
+		n, err := strconv.ParseInt(found[2], 10, 64)
+		if err != nil {
+			return field
 		}
-		if f.Stale {
-			words += ", after which it continues with the old time"
-		}
-	case f.Nth != 0 && f.Op != "":
-		words += fmt.Sprintf(", at its %s number %d", f.Op, f.Nth)
-	case f.Nth != 0:
-		words += fmt.Sprintf(", at its operation number %d", f.Nth)
-	}
-	if f.Nth == 0 || f.At != 0 {
-		words += fmt.Sprintf(", from %v", f.At)
-	}
-	if f.Key != "" {
-		words += ", key " + f.Key
-	}
-	if f.Keep != simulation.KeepNothing {
-		words += ", keeping " + string(f.Keep)
-	}
-	if f.For != 0 {
-		words += fmt.Sprintf(", for %v", f.For)
-	}
-	if f.By != 0 {
-		words += fmt.Sprintf(", by %v", f.By)
-	}
-	if f.PPM != 0 {
-		words += fmt.Sprintf(", %d ppm", f.PPM)
-	}
-	if f.Replica != 0 {
-		words += fmt.Sprintf(", replica %d", f.Replica)
-	}
-	if f.Frozen {
-		words += ", its clocks frozen"
-	}
-	if f.Shuffled {
-		words += ", shuffled"
-	}
-	return words
+		return fmt.Sprintf("%q:%q", found[1], time.Duration(n))
+	})
 }
+
+// nanoseconds is a time of a fault.
+var nanoseconds = regexp.MustCompile(`"(at|for|by)_ns":(-?\d+)`)
 
 // printUnreached lists the counters that stayed zero and the kinds that were not found.
 func printUnreached(out io.Writer, space search.Space, b *search.Batch) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/redquorum/redlock/simulation"
 )
@@ -30,9 +29,6 @@ type Changes struct {
 	// Rounds is how many rounds the workload plays: 1 to as many as it does anyway.
 	Rounds *int `json:"rounds,omitempty"`
 }
-
-// longest bounds times, so that every run ends.
-const longest = 24 * time.Hour
 
 // validate checks what is used before simulation.Run checks the Config.
 func (c Changes) validate(w Workload) error {

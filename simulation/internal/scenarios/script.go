@@ -31,7 +31,6 @@ type Performer interface {
 	// Until waits for a moment of the scenario, by the client's own clock.
 	Until(t time.Duration)
 	Sleep(d time.Duration)
-	Verify()
 	// Acquire asks for the lock once, Await waits for it, and Retry asks up to so many
 	// times, with pauses to which up to extra ms are added at random. Resume waits for a
 	// handle and resumes its lease.
@@ -78,7 +77,6 @@ var (
 	resume  step = Performer.Resume
 	check   step = Performer.Valid
 
-	verify      = always(Performer.Verify)
 	read        = always(Performer.Read)
 	write       = always(Performer.Write)
 	update      = always(Performer.Update)

@@ -18,6 +18,7 @@ type queueServer struct {
 	quorumtest.NotifyingServer
 
 	mu       sync.Mutex
+	asked    []string // in the order in which they are sent
 	requests []string // in the order in which they are carried out
 	slow     time.Duration
 }
@@ -34,6 +35,7 @@ func (s *queueServer) request(what string, to wire.Receiver) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.slow /= 2
+	s.asked = append(s.asked, what)
 	time.AfterFunc(s.slow, func() {
 		s.mu.Lock()
 		s.requests = append(s.requests, what)
@@ -65,6 +67,7 @@ func TestRequestsAboutAKeyAreInOrder(t *testing.T) {
 		for _, answer := range []<-chan wire.Outcome{first, second, other} {
 			require.Equal(t, wire.Granted, <-answer)
 		}
+		require.Equal(t, []string{"enqueue k", "enqueue other", "dequeue k", "enqueue k"}, s.asked)
 		require.Equal(t, []string{"enqueue other", "enqueue k", "dequeue k", "enqueue k"}, s.requests)
 	})
 }

@@ -67,8 +67,8 @@
 //     another fingerprint is refused (ErrSetMismatch). The fingerprint does not name the
 //     servers: a client that lists the same number of other servers goes unnoticed. So does
 //     any difference with Fencing Off.
-//  6. No lease is longer than MaxTTL. New, WithTerms, Resume and ExtendTo refuse a longer TTL. They
-//     also refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
+//  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL. They also
+//     refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
 //     server after its address has moved (wire.Instance.ConnLife). A program that locks the same
 //     keys without this library goes unnoticed.
 //  7. No other program writes the lock's keys ("key", "{key}:redlock" and

@@ -14,9 +14,6 @@ import (
 // Extensions of different leases that are due within 10 ms go out together, in one exchange with
 // each instance if they are not too many.
 //
-// Each extension is to Terms.TTL. After ExtendTo with a longer one the Coordinator sends none until
-// less than Terms.TTL is left.
-//
 // The extensions don't depend on the holder's progress: work that hangs forever keeps the lock
 // forever, unless MaxLife is set.
 func (l *Lease) KeepAlive() {
@@ -28,17 +25,17 @@ func (l *Lease) KeepAlive() {
 	}
 }
 
-// nextTTL is the TTL for an extension to full, within Terms.MaxLife; more is false if that leaves
-// nothing to gain.
-func (l *Lease) nextTTL(full time.Duration) (ttl time.Duration, more bool) {
-	ttl = full
+// nextTTL is the TTL for an extension, within Terms.MaxLife; more is false if that leaves nothing to
+// gain.
+func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
+	ttl = l.terms.TTL
 	//guard:max-life  MaxLife bounds a lease that is kept alive
 	if l.terms.MaxLife == 0 {
 		return ttl, true
 	}
 	lived := drift.Elapsed(l.acquired, l.state.c.reader.Now())
 	ttl = min(ttl, l.terms.MaxLife-lived).Truncate(time.Millisecond)
-	if ttl == full {
+	if ttl == l.terms.TTL {
 		return ttl, true
 	}
 	l.mu.Lock()

@@ -280,14 +280,9 @@ func (k *keeper) extendFree(leases []*Lease) {
 	decided := make(chan *extension, len(leases))
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
-		left := l.Validity()
-		if _, more := l.nextTTL(l.terms.TTL); left <= 0 || !more {
-			l.endExtension()
-			continue
-		}
-		e, err := l.newExtension(l.parent, l.terms.TTL, 0, k.patience(left), decided)
-		if e == nil {
-			k.extended(l, err)
+		e, err := l.newExtension(l.parent, 0, k.patience(l.Validity()), decided)
+		if err != nil {
+			l.endExtension() // it is over, or has reached MaxLife
 			continue
 		}
 		all = append(all, e)

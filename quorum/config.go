@@ -135,8 +135,7 @@ type Config struct {
 	// MaxInFlight bounds the unanswered requests to one instance. Above it further votes fail
 	// at once with ErrOverloaded. A quarter of it is kept for extensions and releases. The
 	// rest also bounds the rounds for new locks that are under way at one time. Fewer are
-	// begun (ErrOverloaded) when rounds time out, or take longer than a quarter of
-	// InstanceTimeout and three times as long as the quickest one that was won. Default 4096.
+	// begun (ErrOverloaded) when rounds time out. Default 4096.
 	MaxInFlight int
 
 	// MaxPendingDeletes bounds the pending deletes of one instance. Above it the instance

@@ -109,8 +109,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	hooks := &c.cfg.Hooks
 	opts.split, opts.kept = false, nil
 	asked := c.reader.Now()
-	sample, err := c.admission.enter(asked)
-	if err != nil {
+	if err := c.admission.enter(); err != nil {
 		return nil, c.notAdmitted(ctx, all, try, asked, err)
 	}
 	left := false
@@ -118,7 +117,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 		// Also after a panic in a hook, because the caller may recover, as net/http does.
 		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way
 		if !left {
-			c.admission.end(sample, false, false, asked)
+			c.admission.end(false, false, asked.Mono, asked.Mono)
 		}
 	}()
 	digits, err := c.random.digits()
@@ -142,7 +141,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	//guard:round-time-counts  the time that a round took is taken off the validity
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
-	c.admission.end(sample, verdict == nil, verdict == nil || verdict == ErrTaken, now)
+	c.admission.end(verdict == nil, verdict == nil || verdict == ErrTaken, asked.Mono, now.Mono)
 	left = true
 
 	end := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}

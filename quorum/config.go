@@ -165,10 +165,10 @@ type Config struct {
 	// Cohorts lets goroutines of this Coordinator that wait for the same key have the lock
 	// one after the other without a round. A lease released within the first tenth of its
 	// validity is handed to the next local waiter, with its remaining validity and the next
-	// of the tokens that its round reserved. Other processes are let in after as many
-	// hand-offs as goroutines waited, or twice as many if the lock is held only briefly. A
-	// lease that was extended isn't handed on, and none is if processes poll (see
-	// Notifications). Off takes a round for each lease, and a check in each release.
+	// of the tokens that its round reserved. Other processes are let in after as many turns
+	// as goroutines waited. A lease that was extended isn't handed on, and none is if
+	// processes poll (see Notifications). Off takes a round for each lease, and a check in
+	// each release.
 	Cohorts Switch
 
 	// Owner is a name for this client that Inspect shows to others: printable ASCII without

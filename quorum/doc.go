@@ -129,10 +129,9 @@
 //
 // Goroutines of one process that want the same lock wait in a queue, and only the first
 // competes on the instances. Release hands the lease to the first waiter without asking the
-// instances (see Config.Cohorts). The number of hand-offs in a row is limited to the number
-// of goroutines that waited when the lock came to this process, or twice that many if the
-// lock is held only briefly; it goes on for longer only while no other process is known to
-// wait. Release never waits for a waiter's code: a waiter that has left hands the lease on.
+// instances (see Config.Cohorts). The number of turns in a row is limited to the number of
+// goroutines that waited when the lock came to this process. Release never waits for a waiter's
+// code: a waiter that has left hands the lease on.
 //
 // A goroutine that holds a lock and asks for it again under the lease's context gets an error
 // at once (ErrHeldByCaller).

@@ -123,7 +123,7 @@ func TestMomentaryLeasesAreHandedOn(t *testing.T) {
 		}
 		group.Wait()
 		f.t.Logf("%d leases in %d rounds", workers*turns, rounds.Load())
-		assert.Less(f.t, rounds.Load(), int64(workers*turns/8))
+		assert.Less(f.t, rounds.Load(), int64(workers*turns/7))
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) { rounds.Add(1) }

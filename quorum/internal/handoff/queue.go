@@ -131,11 +131,10 @@ func (q *Queue[W, L]) Acquired(lease L, token fencing.Token, now time.Duration) 
 	q.turns.begin(q.rules, len(q.waiting), token, now)
 }
 
-// Next is the waiter to which a lease may be handed that its holder has ended; brief says that it
-// was held only briefly. If there is none, the lease has to be freed.
-func (q *Queue[W, L]) Next(brief bool) (next W, ok bool) {
+// Next is the waiter to which a lease may be handed that its holder has ended. If there is none, the
+// lease has to be freed.
+func (q *Queue[W, L]) Next() (next W, ok bool) {
 	var none L
-	q.turns.brief = brief
 	if len(q.waiting) == 0 || q.turns.left <= 1 {
 		return next, false
 	}

@@ -119,13 +119,6 @@ func (v *valueState) ballots() []Ballot {
 	return slices.Clone(votes)
 }
 
-// mayRemain reports whether the value may still be on an instance.
-func (v *valueState) mayRemain() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return slices.ContainsFunc(v.slots, func(s slot) bool { return s.unfinished > 0 || !s.presence.Absent() })
-}
-
 // crowded reports whether so much work is unfinished for instance i that only the release
 // should be added: a holder may extend more often than a hung instance times out.
 func (v *valueState) crowded(i int) bool {

@@ -29,7 +29,6 @@ type wait struct {
 	notifiedAt   time.Duration // and the monotonic clock
 	split        bool          // the last round was split between clients
 	last         *RoundError   // of the last try
-	remains      *valueState   // the last round's value, which may still be on instances
 	successors   int           // waiters here that may get the lock without a round of their own
 	fresh        bool          // a round was won
 
@@ -117,27 +116,14 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 }
 
 // try runs a round.
-//
-// It replaces the value of the round before if that may still be on an instance: a SET whose
-// answer was lost may have been carried out, and if its delete is lost, too, the waiter would
-// be refused by its own key. Replacing it is safe. No lease ever had the value, because its
-// round was lost for good. Every late request about the old value compares values: a delete or
-// a raise finds the new value and changes nothing, and a SET finds the key taken. And the old
-// value's deletes stay pending.
 func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
 	opts.reserve, opts.order = w.successors, w.key
-	if w.remains != nil && w.remains.mayRemain() {
-		opts.replace = w.remains.value
-	}
 	round := w.c.tryOnce
 	if w.exhausted() {
 		round = w.c.contend // no other try follows a split
 	}
 	lease, err := round(w.ctx, w.all, w.tries, &opts)
 	if err != nil {
-		if opts.tried != nil { // it was admitted
-			w.remains = opts.tried
-		}
 		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
 			w.refused(err)
 		}

@@ -149,7 +149,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	c.background.add()
 	//guard:kept-keys-before-close  Close waits until the keys that a try kept are deleted
 	defer c.background.finish()
-	opts.contends, opts.oneFirst, opts.deciders = true, false, c.order
+	opts.contends, opts.deciders = true, c.order
 	lease, err := c.tryOnce(ctx, all, try, opts)
 	//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
 	if err == nil || !opts.split {

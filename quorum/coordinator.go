@@ -119,7 +119,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		m := newMember(c, i, inst, length)
 		c.members, c.subscriptions = append(c.members, m), append(c.subscriptions, c.newSubscription(m))
 	}
-	c.order = c.inOrder("") // all of them: none has been asked yet
+	c.order = c.decisionOrder()
 	c.queues = newQueues(c)
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }

@@ -155,9 +155,8 @@
 //  3. After a lost round the key is deleted on all instances except those that refused the
 //     round or certainly never got it, because it can't be there. Instances that didn't
 //     answer are asked again until they do.
-//  4. After a round that was split between clients the next round asks one instance first,
-//     and does not rely on random delays alone. Releases notify waiters, while the document's
-//     clients poll.
+//  4. Of clients that try once, and whose votes were split, one goes on until it has the lock.
+//     Releases notify waiters, while the document's clients poll.
 //  5. Servers that may have forgotten votes don't vote, even with appendfsync always. The
 //     document leaves delayed restarts to the operator, and needs none with an fsync at each
 //     write.

@@ -27,7 +27,6 @@ type wait struct {
 	tries        int
 	notifiedTry  int           // tries when a release last notified this waiter, see wasNotified and pause
 	notifiedAt   time.Duration // and the monotonic clock
-	split        bool          // the last round was split between clients
 	last         *RoundError   // of the last try
 	successors   int           // waiters here that may get the lock without a round of their own
 	fresh        bool          // a round was won
@@ -77,7 +76,7 @@ func (w *wait) ended(caller context.Context, lease *Lease, err error) {
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
 	for {
-		lease, opts, ok := w.untilDue()
+		lease, ok := w.untilDue()
 		switch {
 		case !ok:
 			return nil, w.gaveUp(caller)
@@ -85,7 +84,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return lease, nil
 		}
 		w.tries++
-		lease, err := w.try(opts)
+		lease, err := w.try()
 		if err == nil {
 			w.fresh = true
 			return lease, nil
@@ -104,20 +103,13 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		if w.exhausted() {
 			return nil, w.gaveUp(caller)
 		}
-		// Some granted and some refused, so other clients took the rest at the same time.
-		// The next round asks one instance first, once. If that refuses a full round
-		// follows, so that one stale key can't block forever.
-		t := count(err.Votes)
-		//guard:one-first  after a split round one instance is asked before the others
-		//guard:one-first-once  a full round follows one that asked one instance first, so that a stale key there can't block forever
-		w.split = !w.split && t.granted > 0 && t.refused > 0
 		w.follow(err)
 	}
 }
 
 // try runs a round.
-func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
-	opts.reserve, opts.order = w.successors, w.key
+func (w *wait) try() (*Lease, *RoundError) {
+	opts := roundOptions{reserve: w.successors}
 	round := w.c.tryOnce
 	if w.exhausted() {
 		round = w.c.contend // no other try follows a split
@@ -136,12 +128,12 @@ func (w *wait) exhausted() bool {
 	return w.c.terms.MaxTries > 0 && w.tries >= w.c.terms.MaxTries
 }
 
-// untilDue waits until a round is due, and returns its options, or until the waiter is handed a
-// lease; ok is false when the wait is over.
-func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
+// untilDue waits until a round is due, or until the waiter is handed a lease; ok is false when the
+// wait is over.
+func (w *wait) untilDue() (lease *Lease, ok bool) {
 	if w.tries > 0 && w.rests() {
-		if opts, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
-			return nil, opts, false
+		if !w.rest(w.last, w.pause(w.last, false), false) {
+			return nil, false
 		}
 	}
 	counts := true             // the next look is a try
@@ -151,7 +143,7 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 		v := w.step(waited, over)
 		if lease := v.Handed; lease != nil {
 			if lease.fit() {
-				return lease, opts, w.ctx.Err() == nil && !w.c.closed()
+				return lease, w.ctx.Err() == nil && !w.c.closed()
 			}
 			w.queue.mu.Lock()
 			w.queue.Decline()
@@ -161,7 +153,7 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 		}
 		if v.competes {
 			w.successors = v.successors
-			return nil, opts, true
+			return nil, true
 		}
 		if v.yields > 0 {
 			pause := v.yields
@@ -169,8 +161,8 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 				pause = w.pause(nil, false) // or until it is notified
 			}
 			if pause > 0 {
-				if opts, ok = w.rest(nil, pause, true); !ok {
-					return nil, opts, false
+				if !w.rest(nil, pause, true) {
+					return nil, false
 				}
 			}
 			waited = false
@@ -188,7 +180,7 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 			w.tries++
 			w.last = w.taken(v.Holder)
 			if w.exhausted() {
-				return nil, opts, false
+				return nil, false
 			}
 			if w.c.terms.MaxTries > 0 {
 				timer = w.c.clock.After(w.pause(w.last, w.c.notifiesAt(w.key) >= 0))
@@ -204,9 +196,9 @@ func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
 			counts = true
 		case <-w.news():
 		case <-w.ctx.Done():
-			return nil, opts, false
+			return nil, false
 		case <-w.c.background.closing:
-			return nil, opts, false
+			return nil, false
 		}
 	}
 }
@@ -251,10 +243,11 @@ func heldFor(holder *Lease) time.Duration {
 }
 
 // rest waits before a round: until the pause is over, or a release notifies the waiter. last
-// is the round that was lost, nil if there was none because the waiter steps back.
-func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next roundOptions, ok bool) {
+// is the round that was lost, nil if there was none because the waiter steps back. It reports false
+// when the wait is over.
+func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) bool {
 	if pause <= 0 {
-		return roundOptions{oneFirst: w.split}, w.ctx.Err() == nil && !w.c.closed()
+		return w.ctx.Err() == nil && !w.c.closed()
 	}
 	timer := w.c.clock.After(pause)
 	var at position
@@ -271,7 +264,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 			queued, free, ok := w.enqueue(now, at.Notified, yield)
 			switch {
 			case !ok:
-				return roundOptions{}, false
+				return false
 			case queued:
 				pause = w.pause(last, true)
 				if yield {
@@ -282,7 +275,7 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 			case free && w.refusedThere(last):
 				// It was released since that vote.
 				w.wasNotified()
-				return roundOptions{oneFirst: true}, true
+				return true
 			}
 		}
 		over := false
@@ -291,22 +284,20 @@ func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next rou
 			over = true
 		case <-w.news():
 		case <-w.ctx.Done():
-			return roundOptions{}, false
+			return false
 		case <-w.c.background.closing:
-			return roundOptions{}, false
+			return false
 		}
 		// Also at the end of the pause: a notification may have come while the waiter queued.
 		switch news := w.look(true); {
 		case news.Handed != nil:
-			return roundOptions{}, true // for untilDue to take
+			return true // for untilDue to take
 		case news.Notified:
 			w.wasNotified()
-			// The release was sent to all instances before it notified, and only this process
-			// was notified: there is no need to ask one instance first.
-			return roundOptions{}, true
+			return true
 		case news.Freed || over:
 			// The other process has the lock as a rule, or has died, or was this one.
-			return roundOptions{oneFirst: w.split || yield}, true
+			return true
 		}
 		// The subscription was opened or lost.
 	}
@@ -445,8 +436,8 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Dur
 		return 0
 	}
 	slices.Sort(times)
-	// Fewer than a quorum are known if the round was given up at its first instance, or if
-	// instances are down. Then another try is due when the known ones are free.
+	// Fewer than a quorum are known if instances are down. Then another try is due when the known
+	// ones are free.
 	return times[min(quorum, len(times))-1]
 }
 

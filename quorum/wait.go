@@ -89,7 +89,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			w.fresh = true
 			return lease, nil
 		}
-		if w.ctx.Err() != nil || w.c.closed() {
+		if w.over() {
 			if w.last == nil || !errors.Is(err.Verdict, ErrInterrupted) {
 				w.last = err
 			}
@@ -131,77 +131,29 @@ func (w *wait) exhausted() bool {
 // untilDue waits until a round is due, or until the waiter is handed a lease; ok is false when the
 // wait is over.
 func (w *wait) untilDue() (lease *Lease, ok bool) {
+	i := interval{wait: w, counts: true}
+	next := look
 	if w.tries > 0 && w.rests() {
-		if !w.rest(w.last, w.pause(w.last, false), false) {
-			return nil, false
-		}
+		next = i.rest(w.last, w.pause(w.last, false), false)
 	}
-	counts := true             // the next look is a try
-	var timer <-chan time.Time // for the next look that is a try
-	var over *Lease            // the holder, if it is over
-	for waited := false; ; {
-		v := w.step(waited, over)
-		if lease := v.Handed; lease != nil {
-			if lease.fit() {
-				return lease, w.ctx.Err() == nil && !w.c.closed()
-			}
-			w.queue.mu.Lock()
-			w.queue.Decline()
-			w.queue.mu.Unlock()
-			w.c.discard(lease) // this goroutine ran too late
-			continue
-		}
-		if v.competes {
-			w.successors = v.successors
+	for {
+		switch next {
+		case look:
+			next = i.look()
+		case sleep:
+			next = i.sleep()
+		case compete:
 			return nil, true
-		}
-		if v.yields > 0 {
-			pause := v.yields
-			if !w.c.queues.polls() {
-				pause = w.pause(nil, false) // or until it is notified
-			}
-			if pause > 0 {
-				if !w.rest(nil, pause, true) {
-					return nil, false
-				}
-			}
-			waited = false
-			continue
-		}
-		left := heldFor(v.Holder)
-		if v.First && left == 0 {
-			over = v.Holder
-			continue
-		}
-		waited, w.here = true, true
-		if counts {
-			counts = false
-			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
-			w.tries++
-			w.last = w.taken(v.Holder)
-			if w.exhausted() {
-				return nil, false
-			}
-			if w.c.terms.MaxTries > 0 {
-				timer = w.c.clock.After(w.pause(w.last, w.c.notifiesAt(w.key) >= 0))
-			}
-		}
-		var end <-chan time.Time // the holder's
-		if v.First {
-			end = w.c.clock.After(left)
-		}
-		select {
-		case <-end:
-		case <-timer:
-			counts = true
-		case <-w.news():
-		case <-w.ctx.Done():
-			return nil, false
-		case <-w.c.background.closing:
+		case take:
+			return i.handed, !w.over()
+		case giveUp:
 			return nil, false
 		}
 	}
 }
+
+// over reports whether the caller or the Coordinator has ended the wait.
+func (w *wait) over() bool { return w.ctx.Err() != nil || w.c.closed() }
 
 // taken is the error of a look at a lock that this process has or waits for.
 func (w *wait) taken(holder *Lease) *RoundError {
@@ -223,158 +175,6 @@ func (w *wait) taken(holder *Lease) *RoundError {
 		err.Holder.Key = w.key
 	}
 	return err
-}
-
-// heldFor is how long to wait for a lease of this process, 0 if it is over or there is none.
-func heldFor(holder *Lease) time.Duration {
-	if holder == nil {
-		return 0
-	}
-	if left := holder.Validity(); left > 0 {
-		// In parts, as the lease's own watcher does: after a suspension the timer would be
-		// late.
-		return lookAgain(left)
-	}
-	if holder.at() >= released {
-		// Its deletes are under way, and would meet the requests of a round.
-		return holder.state.c.cfg.InstanceTimeout
-	}
-	return 0
-}
-
-// rest waits before a round: until the pause is over, or a release notifies the waiter. last
-// is the round that was lost, nil if there was none because the waiter steps back. It reports false
-// when the wait is over.
-func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) bool {
-	if pause <= 0 {
-		return w.ctx.Err() == nil && !w.c.closed()
-	}
-	timer := w.c.clock.After(pause)
-	var at position
-	// A round that was not admitted found too many requests under way. The waiter sends no
-	// others to queue.
-	overloaded := last != nil && errors.Is(last.Verdict, ErrOverloaded)
-	if !overloaded {
-		at = w.subscribe()
-	}
-	address := "" // of the last try to queue
-	for {
-		if now := w.address(); !overloaded && now != "" && now != address {
-			address = now
-			queued, free, ok := w.enqueue(now, at.Notified, yield)
-			switch {
-			case !ok:
-				return false
-			case queued:
-				pause = w.pause(last, true)
-				if yield {
-					//guard:let-in-within-a-timeout  a waiter that steps back for another process tries when that one must have asked
-					pause = min(pause, w.c.cfg.InstanceTimeout)
-				}
-				timer = w.c.clock.After(pause)
-			case free && w.refusedThere(last):
-				// It was released since that vote.
-				w.wasNotified()
-				return true
-			}
-		}
-		over := false
-		select {
-		case <-timer:
-			over = true
-		case <-w.news():
-		case <-w.ctx.Done():
-			return false
-		case <-w.c.background.closing:
-			return false
-		}
-		// Also at the end of the pause: a notification may have come while the waiter queued.
-		switch news := w.look(true); {
-		case news.Handed != nil:
-			return true // for untilDue to take
-		case news.Notified:
-			w.wasNotified()
-			return true
-		case news.Freed || over:
-			// The other process has the lock as a rule, or has died, or was this one.
-			return true
-		}
-		// The subscription was opened or lost.
-	}
-}
-
-// wasNotified notes that a release notified the waiter, so that its next pauses are short.
-//
-// A notification may be about the waiter's own key, which it deleted after a lost round. Where
-// that goes on, as with a stale key on a quorum, most pauses must be long nevertheless.
-func (w *wait) wasNotified() {
-	now := w.c.reader.Now().Mono
-	if w.notifiedTry == 0 || now-w.notifiedAt > 4*w.c.cfg.BackoffMax {
-		//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
-		w.notifiedTry = w.tries
-		w.notifiedAt = now
-	}
-}
-
-// subscribe uses the subscription at the instance at which processes queue, if that can
-// notify, and returns this process's position in the queue there.
-func (w *wait) subscribe() position {
-	at := w.c.queueInstance(w.key)
-	s := w.c.subscriptions[at]
-	if s != w.subscription {
-		w.unsubscribe()
-		if s != nil {
-			s.use()
-		}
-		w.instance, w.subscription = at, s
-	}
-	if s == nil {
-		at = -1
-	}
-	w.queue.mu.Lock()
-	defer w.queue.mu.Unlock()
-	return w.queue.Subscribe(at)
-}
-
-func (w *wait) unsubscribe() {
-	if w.subscription != nil {
-		w.subscription.drop()
-	}
-	w.subscription = nil
-}
-
-// address is the address to be notified at, empty if that isn't possible now.
-func (w *wait) address() string {
-	if w.subscription == nil {
-		return ""
-	}
-	return w.subscription.currentAddress()
-}
-
-// enqueue asks for a position in the queue; ok is false when the wait is over.
-func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool) {
-	// Before the request is sent, because the notification may come before the answer.
-	w.c.dequeue(w.key, w.setPosition(position{Instance: w.instance, Address: address}))
-	select {
-	case answer := <-w.subscription.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield):
-		if answer != wire.Granted {
-			w.setPosition(position{})
-		}
-		return answer == wire.Granted, answer == wire.Refused, true
-	case <-w.ctx.Done():
-	case <-w.c.background.closing:
-	}
-	return false, false, false
-}
-
-// refusedThere reports whether the instance with the queue refused the round because of the
-// key.
-func (w *wait) refusedThere(last *RoundError) bool {
-	if last == nil || len(last.Votes) == 0 {
-		return false
-	}
-	vote := last.Votes[w.instance].Vote
-	return vote.Outcome == wire.Refused && vote.Err == nil && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
 }
 
 // leave ends the wait, with that lease if it isn't nil. A lease that the waiter was handed and doesn't

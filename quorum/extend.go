@@ -134,6 +134,26 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration, d
 	return &e.extension, nil
 }
 
+// nextTTL is the TTL for an extension, within Terms.MaxLife; more is false if that leaves nothing to
+// gain.
+func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
+	ttl = l.terms.TTL
+	//guard:max-life  MaxLife bounds a lease that is kept alive
+	if l.terms.MaxLife == 0 {
+		return ttl, true
+	}
+	lived := drift.Elapsed(l.acquired, l.state.c.reader.Now())
+	ttl = min(ttl, l.terms.MaxLife-lived).Truncate(time.Millisecond)
+	if ttl == l.terms.TTL {
+		return ttl, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	more = ttl > 0 && l.state.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
+	l.capped = l.capped || !more
+	return ttl, more
+}
+
 // send sends one extension or several, to one instance after the other, so that each instance can
 // carry them in one exchange.
 func (c *core) send(all ...*extension) {

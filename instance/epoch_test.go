@@ -135,32 +135,6 @@ func TestVerifyOfServersThatRefuseVotes(t *testing.T) {
 	}
 }
 
-// A running client loses its epoch if the first replica comes while the memory is full, and
-// gets another one later.
-func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
-	t.Parallel()
-	patiently(t, 2*time.Second, func(story *story) {
-		servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
-		s := servers[0]
-		a, b := starting(t, story.ttl, nil, named(t, "x", s.Addr())), starting(t, story.ttl, nil, named(t, "x", s.Addr()))
-		for _, c := range []client{a, b} {
-			require.NoError(t, c.Trust(t.Context()))
-		}
-		s.MustAsk("CONFIG", "SET", "maxmemory", "1")
-		replicate(t, servers[1], s)
-		for _, c := range []client{a, b} {
-			_, err := c.TryAcquire(t.Context(), "k")
-			require.Error(t, err)
-			_, err = c.TryAcquire(t.Context(), "k")
-			require.Error(t, err)
-			t.Log(err)
-		}
-		s.MustAsk("CONFIG", "SET", "maxmemory", "0")
-		time.Sleep(story.ttl + time.Second)
-		noticeFlush(story, s, a, b)
-	})
-}
-
 // VouchedRunID can stay in the settings: once its server has been up for a quarantine, it has no
 // effect. A client that starts after a FLUSHALL waits.
 func TestAVouchedRunIDEndsAfterAQuarantine(t *testing.T) {
@@ -185,24 +159,6 @@ func TestAVouchedRunIDEndsAfterAQuarantine(t *testing.T) {
 		_, err = starting(t, story.ttl, nil, vouching(t, "x", s.Addr(), runID)).TryAcquire(t.Context(), "k")
 		story.excluded(err, held)
 	})
-}
-
-// The first replica costs nothing to a client that saw the server within the last minute, even if
-// another client starts before its next request.
-func TestAClientThatStartsDoesNotEndTheEpochOfAFirstReplica(t *testing.T) {
-	t.Parallel()
-	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
-	s := servers[0]
-	const ttl = 10 * time.Second
-	a := starting(t, ttl, nil, named(t, "x", s.Addr()))
-	require.NoError(t, a.Trust(t.Context()))
-	replicate(t, servers[1], s)
-	_, _ = starting(t, ttl, nil, named(t, "x", s.Addr())).Verify(t.Context())
-	_, err := a.Verify(t.Context())
-	require.NoError(t, err)
-	l, err := a.TryAcquire(t.Context(), "k")
-	require.NoError(t, err)
-	a.release(t, l)
 }
 
 // A running client's account loses the right to the mark. The client waits once and continues

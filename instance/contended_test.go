@@ -348,18 +348,3 @@ func TestDeadCohort(t *testing.T) {
 		require.Greater(t, next.From, turns[i].From, "the tokens are in the wrong order")
 	}
 }
-
-// BenchmarkContended measures handing over one lock, held for a millisecond: 16 workers in one
-// process, and in four. One operation is a second.
-func BenchmarkContended(b *testing.B) {
-	for _, processes := range []int{1, 4} {
-		b.Run(fmt.Sprintf("processes=%d", processes), func(b *testing.B) {
-			r := runContention(b, instancetest.StartN(b, 5, instancetest.Config{}), processes, contender{Workers: 16 / processes, Time: time.Duration(b.N) * time.Second})
-			b.ReportMetric(float64(r.handoffs())/r.took.Seconds(), "handoffs/s")
-			b.ReportMetric(float64(r.wait(50))/1e6, "p50-ms")
-			b.ReportMetric(float64(r.wait(99))/1e6, "p99-ms")
-			b.ReportMetric(float64(r.turns[0])/float64(r.turns[len(r.turns)-1]), "fewest/most")
-			b.ReportMetric(float64(r.commands)/float64(r.handoffs()), "commands/handoff")
-		})
-	}
-}

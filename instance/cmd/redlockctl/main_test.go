@@ -29,6 +29,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // childEnv is set for processes of this binary that are redlockctl.
@@ -736,6 +737,24 @@ func TestRelease(t *testing.T) {
 		w.run("release", "-force", "foreign").expect(exitRefused, "something else uses the key")
 		assert.Equal(t, []string{"somebody's data", "somebody's data", "somebody's data"}, w.each("GET", "foreign"))
 	})
+}
+
+// Answers that come late are no extension, and hide none for long.
+func TestExtended(t *testing.T) {
+	const sec = time.Second
+	for name, test := range map[string]struct {
+		remaining, least, most time.Duration
+		extended               bool
+	}{
+		"at once":                    {25 * sec, 5 * sec, 5 * sec, false},
+		"late answers":               {22 * sec, 5 * sec, 9 * sec, false},
+		"extended":                   {29 * sec, 5 * sec, 5 * sec, true},
+		"extended, and late answers": {29 * sec, 5 * sec, 9 * sec, true},
+		"its clock was set forward":  {15 * sec, 5 * sec, 9 * sec, true},
+	} {
+		before, now := wire.Vote{Outcome: wire.Refused, Holder: "v", Remaining: 30 * sec}, wire.Vote{Outcome: wire.Refused, Holder: "v", Remaining: test.remaining}
+		assert.Equal(t, test.extended, extended(before, now, "v", test.least, test.most) != "", name)
+	}
 }
 
 // A server that had the value, and doesn't answer, may still have it.

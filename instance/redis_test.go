@@ -45,10 +45,12 @@ func TestWrongTypes(t *testing.T) {
 	})
 }
 
-func TestNilAndZeroGroup(t *testing.T) {
+func TestNothingToClose(t *testing.T) {
 	for _, g := range []*Group{nil, {}} {
 		require.Empty(t, g.Instances())
 		require.Empty(t, g.Members())
 		require.NoError(t, g.Close())
 	}
+	var none *Redis
+	require.NoError(t, none.Close())
 }

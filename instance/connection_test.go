@@ -262,7 +262,7 @@ func TestBadServers(t *testing.T) {
 		dial  func(context.Context, string, string) (net.Conn, error)
 	}{
 		"accepts and never answers":      {},
-		"stalls in the handshake":        {hello: "%7\r\n$6\r\nserver\r\n"},
+		"stalls in the handshake":        {hello: "*14\r\n$6\r\nserver\r\n"},
 		"a resolver that never answers":  {dial: slow},
 		"a line that ends in its middle": {hello: "-ERR unknown com"},
 	} {

@@ -71,10 +71,6 @@ type Identity struct {
 	// Hidden lists what the server would not tell, and why.
 	Hidden []string
 
-	// Lacks says what the server lacks that servers usually have, and what that costs: a
-	// sentence each. Locks work all the same.
-	Lacks []string
-
 	// Refuses says why the server would refuse a vote at the time of the probe, although it may
 	// vote: its memory is full, or it takes no writes. Nil if it would grant one, or that is unknown.
 	Refuses error

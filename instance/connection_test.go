@@ -394,21 +394,6 @@ func TestOptionsChangedAfterHarden(t *testing.T) {
 	}
 }
 
-// TestPoolInUse: an instance whose client has no connection left says that this can be why, and goes
-// on when there is one.
-func TestPoolInUse(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{})
-	r := of(t, Harden(&redis.Options{Addr: s.Addr(), PoolSize: 1, DialTimeout: 50 * time.Millisecond}))
-	defer func() { require.NoError(t, r.Close()) }()
-	own := r.Client().Conn()
-	require.NoError(t, own.Ping(within(t)).Err())
-	vote := make(votes, 1)
-	r.Send(request(wire.Look, "k", ""), 10*time.Second, vote)
-	require.ErrorContains(t, failed(t, <-vote, wire.ErrTimeout).Err, "or all 1 of Options.PoolSize are in use")
-	require.NoError(t, own.Close())
-	require.Eventually(t, func() bool { return r.Do(within(t), request(wire.Look, "k", "")).Outcome == wire.Granted }, 10*time.Second, time.Millisecond)
-}
-
 // TestServerClosesAtOnce: a server that closes connections as soon as they are made isn't dialed
 // without a pause.
 func TestServerClosesAtOnce(t *testing.T) {

@@ -104,33 +104,6 @@ func TestOutOfMemory(t *testing.T) {
 	granted(t, r.Do(within(t), request(wire.Release, "mine", holder)))
 }
 
-func TestBusyWithAScript(t *testing.T) {
-	r, s := real(t, Config{}, "--lua-time-limit", "1")
-	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = s.Ask("EVAL", "while true do end", "0")
-	}()
-	require.Eventually(t, func() bool {
-		reply, err := s.Ask("PING")
-		return err == nil && strings.HasPrefix(reply, "-BUSY")
-	}, 5*time.Second, time.Millisecond)
-	failed(t, r.Do(within(t), acquire("k", "v")), ErrBusy)
-	_, err := r.Probe(within(t), wire.Known{})
-	require.ErrorIs(t, err, ErrBusy)
-	require.Equal(t, "+OK", s.MustAsk("SCRIPT", "KILL"))
-	<-done
-	granted(t, r.Do(within(t), acquire("k", "v")))
-}
-
-func TestTooFewReplicasToWrite(t *testing.T) {
-	instancetest.Needs(t, 7, 0, "servers look at the replicas before a script")
-	r, s := real(t, Config{})
-	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
-	failed(t, r.Do(within(t), acquire("k", "v")), ErrMisconf)
-}
-
 func TestClusterNode(t *testing.T) {
 	r, _ := real(t, Config{}, "--cluster-enabled", "yes")
 	failed(t, r.Do(within(t), acquire("k", "v")), ErrCluster)

@@ -115,9 +115,9 @@ type Config struct {
 	MaxTTL time.Duration
 
 	// RestartQuarantine ignores a server's votes until MaxTTL (and the drift allowance on it)
-	// after it came up, was promoted, or replaced another server, or after the first client
-	// reached it under the instance's name, whatever its persistence settings are. It also
-	// has the server raise counters that may be older than the tokens it gave, and notices
+	// after it came up, was promoted, got its first replica, or replaced another server, or
+	// after the first client reached it under the instance's name, whatever its persistence
+	// settings are. It also has the server raise counters that may be older than the tokens it gave, and notices
 	// two instances that are one server.
 	RestartQuarantine Switch
 

@@ -21,7 +21,8 @@ import (
 // and keep it, because it watches the instances' clocks and restarts, queues the goroutines
 // that wait for the same key, and repeats deletes until they are confirmed.
 //
-// Close it when done. A nil or zero Coordinator takes no locks (ErrConfig).
+// Close it when done. A nil or zero Coordinator takes no locks (ErrConfig). As in package context,
+// a nil context panics.
 type Coordinator struct {
 	*core
 	terms Terms

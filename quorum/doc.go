@@ -84,6 +84,10 @@
 // data is lost, so is the mark. A client writes a new mark if it has votes of another server under
 // the same name that may still count.
 //
+// Every change of either is another run, even where nothing was lost. So a master that gets its
+// first replica, or its first one again after repl-backlog-ttl, or a backup that connects as a
+// replica, has no vote for MaxTTL. It draws another replication ID then, as at a promotion.
+//
 // A client that starts knows no earlier run, so it ignores the server's votes until the mark is as
 // old as a quarantine is long. A run that the operator vouches for (Coordinator.Trust,
 // instance.Config.VouchedRunID) is exempt from that first wait, and from nothing else.

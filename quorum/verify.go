@@ -239,7 +239,6 @@ func remarksOn(id wire.Identity, watched bool) []string {
 			notes = append(notes, "it was promoted, or took up an older server's history: a client that starts waits for MaxTTL before it counts its votes")
 		}
 	}
-	notes = append(notes, id.Lacks...)
 	for _, h := range id.Hidden {
 		notes = append(notes, "hidden: "+h)
 	}

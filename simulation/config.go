@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // Config is the world that a run takes place in. The zero Config is ready to use.
@@ -32,8 +33,8 @@ type Config struct {
 	Locker func(Process) (Locker, error) `json:"-"`
 
 	// Scripts maps Lua texts for EVAL to their Go forms, in addition to the well-known
-	// scripts (CompareDel and others).
-	Scripts map[string]Script `json:"-"`
+	// scripts (redismodel.CompareDel and others).
+	Scripts map[string]redismodel.Script `json:"-"`
 
 	// Aliases are additional names for servers, as if a client listed a server twice.
 	Aliases []Alias

@@ -3,6 +3,8 @@ package simulation
 import (
 	"cmp"
 	"slices"
+
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // plan schedules a fault.
@@ -138,7 +140,7 @@ func (f Fault) hit(w *world, s *server) {
 		w.count(serverFlushed)
 		s.remember()
 		for db := range s.data {
-			s.change(db, func(d database) { d.Flush() })
+			s.change(db, func(d redismodel.Database) { d.Flush() })
 		}
 		clear(s.marks)
 		s.showAll()
@@ -176,19 +178,19 @@ func (s *server) evict(f Fault) {
 	type thing struct {
 		name     string // as Fault.Key has it
 		database int
-		drop     func(database)
+		drop     func(redismodel.Database)
 	}
 	var all []thing
 	now := s.clock()
 	for db, data := range s.data {
 		for _, key := range data.Keys.List(now) {
-			all = append(all, thing{key, db, func(d database) { d.Keys.Delete(key, now) }})
+			all = append(all, thing{key, db, func(d redismodel.Database) { d.Keys.Delete(key, now) }})
 		}
 		for _, key := range data.Counters.List(now) {
-			all = append(all, thing{"{" + key + "}", db, func(d database) { d.Counters.Delete(key, now) }})
+			all = append(all, thing{"{" + key + "}", db, func(d redismodel.Database) { d.Counters.Delete(key, now) }})
 		}
 		for _, key := range data.Records.List(now) {
-			all = append(all, thing{"{" + key + "}:set", db, func(d database) { d.Records.Delete(key, now) }})
+			all = append(all, thing{"{" + key + "}:set", db, func(d redismodel.Database) { d.Records.Delete(key, now) }})
 		}
 	}
 	if f.Key != "" {

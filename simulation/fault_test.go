@@ -16,10 +16,11 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // withRedis runs work in one process that can use the servers' commands.
-func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) simulation.Reply)) simulation.Result {
+func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) redismodel.Reply)) simulation.Result {
 	t.Helper()
 	cfg.Processes = 1
 	cfg.Quorum.ClockMonitor = quorum.Off
@@ -33,7 +34,7 @@ func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simula
 		return simulation.Library(c), nil
 	}
 	return run(t, seed, cfg, schedule, func(c *simulation.Client) {
-		work(c, func(args ...string) simulation.Reply {
+		work(c, func(args ...string) redismodel.Reply {
 			reply, err := redis.Do(c.Context(), args...)
 			if err != nil {
 				reply.Err = err
@@ -47,7 +48,7 @@ func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simula
 func TestWaitForReplicas(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Replicas: 2, ReplicaLagMin: 10 * ms, ReplicaLagMax: 10 * ms}
 	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms, By: 200 * ms}}
-	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 		took := func(args ...string) (n int64, d time.Duration) {
 			from := c.Clock().Now()
 			reply := do(args...)
@@ -92,7 +93,7 @@ func TestFailoverPromotesOneReplica(t *testing.T) {
 			{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms},
 			{Kind: simulation.Failover, Server: "A", At: 2 * time.Second, For: 100 * ms, Replica: replica},
 		}
-		r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 			do("SET", "k", "old", "PX", "60000")
 			c.SleepUntil(time.Second)
 			do("SET", "k", "new", "PX", "60000")
@@ -111,7 +112,7 @@ func TestFailoverPromotesOneReplica(t *testing.T) {
 func TestSemiSynchronousReplicationFallsBack(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Replicas: 1, ReplicaLagMin: 5 * ms, ReplicaLagMax: 5 * ms, SemiSync: 100 * ms}
 	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", At: time.Second, For: 2 * time.Second}}
-	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 		set := func(at time.Duration) time.Duration {
 			c.SleepUntil(at)
 			from := c.Clock().Now()

@@ -2,9 +2,11 @@ package simulation
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // call is one request of a process and the wait for its reply.
@@ -14,7 +16,7 @@ type call struct {
 	name   string
 	cmd    wire.Request
 	waiter wire.Waiter   // of Enqueue and Dequeue
-	raw    *rawCommand   // one of Redis's own commands, instead of cmd
+	raw    []string      // one of Redis's own commands, instead of cmd
 	access *access       // to the resource
 	sub    *subscription // to be opened
 	to     wire.Receiver // of the vote; nil: reply
@@ -48,7 +50,7 @@ type call struct {
 // answer is the reply to a call.
 type answer struct {
 	vote   wire.Vote
-	raw    *Reply
+	raw    *redismodel.Reply
 	id     *wire.Identity // of a probe that was answered
 	result *accessReply
 }
@@ -88,7 +90,7 @@ func (c *call) order() opOrder {
 	case c.sub != nil:
 		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: listenOp}
 	case c.raw != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: c.raw.text}
+		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: strings.Join(c.raw, " ")}
 	}
 	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Fence.Token), key: c.cmd.Key, value: c.cmd.Value}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // bare is the simplest design: SET NX PX on one server, and compare-and-delete for the release.
@@ -123,7 +124,7 @@ func TestLibraryAndCommandsShareData(t *testing.T) {
 		return simulation.Library(c), nil
 	}
 	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
-		do := func(args ...string) simulation.Reply {
+		do := func(args ...string) redismodel.Reply {
 			reply, err := redis.Do(c.Context(), args...)
 			require.NoError(t, err)
 			require.NoError(t, reply.Err)
@@ -226,4 +227,16 @@ func TestLockersThatBreakTheContractAreFound(t *testing.T) {
 	})
 	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
 	assert.Contains(t, r.Log.Violations()[0].Text, "no check knows it")
+}
+
+// The effects of a script are one entry in a server's log.
+func TestScriptsArePersisted(t *testing.T) {
+	restart := simulation.Schedule{{Kind: simulation.Restart, Server: "A", At: time.Second, For: time.Second, Keep: simulation.KeepAll}}
+	r := withRedis(t, 1, simulation.Config{Servers: 1, Persistence: simulation.KeepAll}, restart, func(c *simulation.Client, do func(args ...string) redismodel.Reply) {
+		assert.Equal(t, "OK", do("EVAL", redismodel.SetNXPX, "1", "k", "v", "60000").Text)
+		c.SleepUntil(3 * time.Second)
+		c.Sleep(time.Second) // its connection was cut
+		assert.Equal(t, "v", do("GET", "k").Text)
+	})
+	assert.Equal(t, 1, r.Log.Counts()["a server was restarted"])
 }

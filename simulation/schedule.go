@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // Kind is the kind of a Fault.
@@ -240,9 +241,7 @@ func operations() []string {
 	for op := wire.Acquire; op <= wire.Probe; op++ {
 		names = append(names, op.String())
 	}
-	for name := range commands {
-		names = append(names, strings.ToLower(name))
-	}
+	names = append(names, redismodel.Commands()...)
 	slices.Sort(names)
 	return names
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // The errors of calls, for errors.Is.
@@ -32,7 +33,7 @@ type server struct {
 	name  string
 
 	wall        linear
-	data        []database // by number
+	data        []redismodel.Database // by number
 	memories    []memory
 	log         []entry // all changes since the data was empty, if w.logs
 	incarnation uint64  // counts its incarnations from 1
@@ -78,14 +79,14 @@ func newServer(w *world, index int, name string) *server {
 }
 
 // databases returns empty databases, as many as the aliases need.
-func (w *world) databases() []database {
+func (w *world) databases() []redismodel.Database {
 	n := 1
 	for _, a := range w.cfg.Aliases {
 		n = max(n, a.Database+1)
 	}
-	all := make([]database, n)
+	all := make([]redismodel.Database, n)
 	for i := range all {
-		all[i] = newDatabase(w.scripts)
+		all[i] = redismodel.New(w.scripts)
 	}
 	return all
 }
@@ -142,7 +143,7 @@ func (s *server) receive(r *request) {
 		s.wait(r)
 	case c.raw != nil:
 		reply := s.command(r)
-		s.answer(r, &answer{raw: &reply}, reply.Err == nil && c.raw.writes())
+		s.answer(r, &answer{raw: &reply}, reply.Err == nil && redismodel.Writes(c.raw))
 	default:
 		vote := s.run(r)
 		s.answer(r, &answer{vote: vote}, vote.Outcome == wire.Granted && changes(c.cmd.Op))
@@ -158,42 +159,27 @@ func expires(op wire.Op) bool {
 }
 
 // command executes one of Redis's own commands.
-func (s *server) command(r *request) Reply {
+func (s *server) command(r *request) redismodel.Reply {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
-	reply := failure(errReadOnly)
-	if !s.demoted || !c.raw.writes() {
-		reply = s.data[db].do(c.raw.args, now)
+	reply := redismodel.ReadOnly
+	if !s.demoted || !redismodel.Writes(c.raw) {
+		reply = s.data[db].Do(c.raw, now)
 	}
-	e := s.answered(Answered, c, c.name, reply.outcome())
+	e := s.answered(Answered, c, c.name, reply.Outcome())
 	e.Value = reply.Int
-	keys := c.raw.keys()
+	keys := redismodel.Keys(c.raw)
 	for _, key := range keys {
 		s.show(e, db, key)
 	}
-	if reply.Err == nil && c.raw.writes() {
-		s.append(entry{database: db, repeat: func(d database) { d.do(c.raw.args, now) }}, c.link())
+	if reply.Err == nil && redismodel.Writes(c.raw) {
+		s.append(entry{database: db, repeat: func(d redismodel.Database) { d.Do(c.raw, now) }}, c.link())
 		if len(keys) == 0 { // of all keys
 			clear(s.marks)
 			s.showAll()
 		}
 	}
 	return reply
-}
-
-func (r Reply) outcome() string {
-	switch {
-	case r.Err != nil:
-		return "error"
-	case r.Null:
-		return "null"
-	case r.Text == "OK" || r.All != nil:
-		return "ok"
-	case r.Text != "":
-		return "text"
-	default:
-		return "int"
-	}
 }
 
 // run executes one of the library's commands.
@@ -236,7 +222,7 @@ func (s *server) run(r *request) wire.Vote {
 		}
 	}
 	if granted && changes(c.cmd.Op) || some {
-		s.append(entry{database: db, repeat: func(d database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
+		s.append(entry{database: db, repeat: func(d redismodel.Database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Replaced {
@@ -483,7 +469,7 @@ func (s *server) wake() bool {
 type memory struct {
 	at    int64 // true time
 	clock time.Time
-	data  []database
+	data  []redismodel.Database
 }
 
 // keeps reports whether the server has the lease's key in a database up to the true time
@@ -499,7 +485,7 @@ func (s *server) forgot(number int, h *holding, until int64) bool {
 	})
 }
 
-func (s *server) has(data database, now time.Time, h *holding, until int64) bool {
+func (s *server) has(data redismodel.Database, now time.Time, h *holding, until int64) bool {
 	hasKey := func(key string) bool {
 		value, expires, ok := data.Keys.Get(key, now)
 		return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)

@@ -3,22 +3,21 @@ package simulation
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // entry is one change in a server's log, for its disk and its replicas.
 type entry struct {
 	at       int64 // true time
 	database int
-	repeat   func(database)
+	repeat   func(redismodel.Database)
 	arrived  []int64 // by replica: when it arrives there, or never
 }
 
 // change changes the data without a request.
-func (s *server) change(database int, do func(database)) {
+func (s *server) change(database int, do func(redismodel.Database)) {
 	do(s.data[database])
 	s.append(entry{database: database, repeat: do}, nil)
 }
@@ -140,15 +139,15 @@ func (s *server) behind(wrote int) bool {
 func (s *server) wait(r *request) {
 	c := r.call
 	wrote := min(c.link().wrote, len(s.log))
-	n, ms, err := c.raw.waitFor()
+	n, timeout, err := redismodel.Wait(c.raw)
 	if err != nil {
-		reply := failure(err)
+		reply := redismodel.Reply{Err: err}
 		r.reply(&answer{raw: &reply})
 		return
 	}
 	limit := int64(never)
-	if ms > 0 {
-		limit = s.w.now.Load() + ms*million
+	if timeout > 0 {
+		limit = s.w.now.Load() + int64(timeout)
 	}
 	s.withhold(r, min(limit, s.acknowledged(wrote, n)), func(s *server) *answer {
 		have := s.have(wrote)
@@ -156,28 +155,9 @@ func (s *server) wait(r *request) {
 			s.w.count(waitFellShort)
 		}
 		s.answered(Answered, c, "wait", "int").Value = int64(have)
-		reply := number(int64(have))
+		reply := redismodel.Reply{Int: int64(have)}
 		return &answer{raw: &reply}
 	})
-}
-
-// waitFor parses WAIT's arguments.
-func (c *rawCommand) waitFor() (replicas int, ms int64, err error) {
-	if len(c.args) != 3 {
-		return 0, 0, fmt.Errorf("ERR wrong number of arguments for 'wait' command")
-	}
-	n, err := strconv.ParseInt(c.args[1], 10, 64)
-	if err != nil {
-		return 0, 0, errNotInteger
-	}
-	ms, err = strconv.ParseInt(c.args[2], 10, 64)
-	switch {
-	case err != nil || ms > int64(longest/time.Millisecond):
-		return 0, 0, fmt.Errorf("ERR timeout is not an integer or out of range")
-	case ms < 0:
-		return 0, 0, fmt.Errorf("ERR timeout is negative")
-	}
-	return int(min(n, 1<<30)), ms, nil
 }
 
 // withheld is an answer that waits for replicas.

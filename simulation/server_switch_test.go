@@ -18,6 +18,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // A client behind a proxy doesn't notice a restart: the server carries out its next command in its
@@ -31,7 +32,7 @@ func TestProxyKeepsConnections(t *testing.T) {
 		if proxied {
 			schedule = append(schedule, simulation.Fault{Kind: simulation.Proxy, Process: "c1", Server: "A"})
 		}
-		r := withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 			do("SET", "k", "old")
 			c.SleepUntil(time.Second)
 			reply := do("GET", "k") // it arrives when the server is back
@@ -47,7 +48,7 @@ func TestProxyKeepsConnections(t *testing.T) {
 	}
 	// While the server is away, the proxy says so: the command may have been sent.
 	schedule := simulation.Schedule{{Kind: simulation.Proxy, Process: simulation.Any, Server: "A"}, {Kind: simulation.Restart, Server: "A", At: 500 * ms, For: time.Second}}
-	withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 		c.SleepUntil(time.Second)
 		require.ErrorIs(t, do("GET", "k").Err, simulation.ErrReset)
 	})
@@ -62,7 +63,7 @@ func TestSwitchedAddress(t *testing.T) {
 	}
 	// found is what GET finds after so much time.
 	play := func(t *testing.T, schedule simulation.Schedule, found map[time.Duration]string) simulation.Result {
-		return withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		return withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 			do("SET", "k", "first")
 			at := make([]time.Duration, 0, len(found))
 			for moment := range found {
@@ -104,7 +105,7 @@ func TestSwitchedAddress(t *testing.T) {
 		pool := move
 		pool.PPM = 500_000
 		found := map[string]int{}
-		r := withRedis(t, 1, simulation.Config{Servers: 1}, simulation.Schedule{pool}, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, simulation.Schedule{pool}, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 			do("SET", "k", "first")
 			c.SleepUntil(1100 * ms)
 			for range 40 {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // world is one run. A single goroutine, the driver, owns everything in it. The goroutines
@@ -41,7 +43,7 @@ type world struct {
 	named        map[uint64]uint64 // how many events with a tie there were, for Option.ID
 
 	logs    bool // servers keep logs, because something may read them
-	scripts map[string]Script
+	scripts redismodel.Scripts
 	reboots int // processes that have crashed and will start again
 
 	servers   []*server
@@ -75,7 +77,7 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	if cfg.Order != nil {
 		cfg.Order.Steps = cfg.Order.Steps[:0]
 	}
-	w.scripts = canonical(cfg.Scripts)
+	w.scripts = redismodel.NewScripts(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
 		return f.Kind == Failover || f.Kind == SplitBrain || f.Kind == Flush || f.Kind == Restart && f.Keep != KeepNothing
 	})

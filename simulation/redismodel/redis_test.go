@@ -1,6 +1,6 @@
 //go:build unix
 
-package simulation
+package redismodel
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,7 +25,7 @@ type pair struct {
 	t      *testing.T
 	random *rand.Rand
 	real   *redisinstance.Redis
-	model  database
+	model  Database
 	keys   []string
 	words  []string // raw commands besides those of every server
 
@@ -42,7 +41,7 @@ func newPair(t *testing.T, seed uint64, kind serverKind, words ...string) *pair 
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = real.Close() })
 	return &pair{
-		t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: newDatabase(nil), words: words,
+		t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: New(nil), words: words,
 		keys: []string{"k", "l", "counter"}, counts: map[string]int{},
 	}
 }
@@ -63,16 +62,15 @@ func (p *pair) history() string { return strings.Join(p.done[max(0, len(p.done)-
 func (p *pair) raw(args ...string) {
 	p.t.Helper()
 	var ours, theirs Reply
-	p.both(strings.Join(args, " "), func(ctx context.Context) { theirs = p.ask(ctx, args) }, func(now time.Time) { ours = p.model.do(args, now) })
+	p.both(strings.Join(args, " "), func(ctx context.Context) { theirs = p.ask(ctx, args) }, func(now time.Time) { ours = p.model.Do(args, now) })
 	name := strings.ToUpper(args[0])
 	switch {
 	case ours.Err != nil || theirs.Err != nil:
 		p.counts["error"]++
 		require.Equal(p.t, fmt.Sprint(theirs.Err), fmt.Sprint(ours.Err), p.history())
 		return
-	case (name == "PTTL" || name == "TTL") && ours.Int > 0:
-		unit := map[string]time.Duration{"PTTL": time.Millisecond, "TTL": time.Second}[name]
-		require.InDelta(p.t, theirs.Int, ours.Int, float64(p.slowest/unit)+1, p.history())
+	case name == "PTTL" && ours.Int > 0:
+		require.InDelta(p.t, theirs.Int, ours.Int, float64(p.slowest/time.Millisecond)+1, p.history())
 	case name == "TIME":
 		require.InDelta(p.t, theirs.Int, ours.Int, float64(p.slowest.Microseconds()), p.history())
 	default:
@@ -90,11 +88,9 @@ func (p *pair) ask(ctx context.Context, args []string) Reply {
 	}
 	switch strings.ToUpper(args[0]) {
 	case "COMPAREDEL":
-		words = []any{"EVAL", "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end", 1, args[1], args[2]}
+		words = []any{"EVAL", CompareDel, 1, args[1], args[2]}
 	case "COMPAREEXPIRE":
-		words = []any{"EVAL", "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('pexpire',KEYS[1],ARGV[2]) else return 0 end", 1, args[1], args[2], args[3]}
-	case multi:
-		return p.transact(ctx, args)
+		words = []any{"EVAL", CompareExpire, 1, args[1], args[2], args[3]}
 	}
 	return p.form(p.real.Client().Do(ctx, words...).Result())
 }
@@ -114,42 +110,16 @@ func (p *pair) form(result any, err error) Reply {
 	case []any: // TIME
 		seconds, _ := strconv.ParseInt(fmt.Sprint(value[0]), 10, 64)
 		micros, _ := strconv.ParseInt(fmt.Sprint(value[1]), 10, 64)
-		return number(seconds*million + micros)
+		return number(seconds*1_000_000 + micros)
 	default:
 		require.Fail(p.t, "an answer of another type", "%T", result)
 		return Reply{}
 	}
 }
 
-// transact sends a transaction to the real server.
-func (p *pair) transact(ctx context.Context, args []string) Reply {
-	queued, err := Transacted(args[1:])
-	require.NoError(p.t, err)
-	pipe := p.real.Client().TxPipeline()
-	for _, cmd := range queued {
-		words := make([]any, len(cmd))
-		for i, arg := range cmd {
-			words[i] = arg
-		}
-		pipe.Do(ctx, words...)
-	}
-	done, err := pipe.Exec(ctx)
-	if err != nil && strings.HasPrefix(err.Error(), "EXECABORT") {
-		return failure(err)
-	}
-	all := Reply{All: make([]Reply, len(done))}
-	for i, cmd := range done {
-		all.All[i] = p.form(cmd.(*redis.Cmd).Result())
-		if err := all.All[i].Err; err != nil {
-			all.All[i].Err = errors.New(err.Error()) // of the same type as in the model
-		}
-	}
-	return all
-}
-
 // settle waits for keys that are about to expire, because the two might differ about the moment.
 func (p *pair) settle() {
-	for _, key := range append([]string{"h"}, p.keys...) {
+	for _, key := range p.keys {
 		// As of then: it may already be gone from the model, and not yet from the other.
 		_, expires, ok := p.model.Keys.Get(key, p.last)
 		if !ok || expires.IsZero() || expires.Sub(p.last) > time.Second {
@@ -182,40 +152,30 @@ func (p *pair) ms() string {
 }
 
 func (p *pair) command() []string {
-	names := append([]string{"SET", "SET", "SET", "SETNX", "GET", "DEL", "EXISTS", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "PERSIST", "TTL", "PTTL", "TIME", "PING", "COMPAREDEL", "COMPAREEXPIRE", "FLUSHALL", "nosuch",
-		"SETEX", "PSETEX", "GETDEL", "HSET", "HSET", "HSETNX", "HGET", "HDEL", "HEXISTS", "HLEN", "HINCRBY", "EVAL", "EVAL", multi}, p.words...)
+	names := append([]string{"SET", "SET", "SET", "SETNX", "GET", "DEL", "EXISTS", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "PTTL", "TIME", "PING", "COMPAREDEL", "COMPAREEXPIRE", "FLUSHALL", "nosuch",
+		"SETEX", "EVAL", "EVAL"}, p.words...)
 	name := p.of(names...)
 	key := p.key()
-	if p.random.IntN(8) == 0 && slices.Contains([]string{"SET", "SETEX", "SETNX", "GET", "GETDEL", "DEL", "EXISTS", "INCR", "PEXPIRE", "PERSIST"}, name) {
-		key = "h" // usually a hash, which the library's commands leave alone
-	}
 	switch name {
 	case "SET":
 		args := []string{p.of("SET", "set"), key, p.value()}
 		for p.random.IntN(3) != 0 {
-			switch option := p.of(append([]string{"NX", "XX", "GET", "KEEPTTL", "PX", "EX", "PXAT", "EXAT", "px", "nonsense"}, p.words...)...); option {
+			switch option := p.of("NX", "XX", "GET", "KEEPTTL", "PX", "EX", "PXAT", "EXAT", "px", "nonsense"); option {
 			case "PX", "px", "EX":
 				args = append(args, option, p.ms())
 			case "PXAT":
 				args = append(args, option, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000+p.random.IntN(1000)), 10))
 			case "EXAT":
 				args = append(args, option, strconv.FormatInt(time.Now().Unix()+60, 10))
-			case "IFEQ":
-				args = append(args, option, p.value())
-			case "CAD", "CAS", "DELEX", "DELIFEQ":
 			default:
 				args = append(args, option)
 			}
 		}
 		return args
-	case "SETNX", "CAD", "DELIFEQ", "COMPAREDEL":
+	case "SETNX", "CAD", "COMPAREDEL":
 		return []string{name, key, p.value()}
 	case "CAS":
 		return []string{name, key, p.value(), p.value(), "PX", "60000"}
-	case "DELEX":
-		return []string{name, key, "IFEQ", p.value()}
-	case "IFEQ":
-		return []string{"SET", key, p.value(), "IFEQ", p.value(), "PX", "60000"}
 	case "DEL", "EXISTS":
 		return []string{name, key, p.key()}[:2+p.random.IntN(2)]
 	case "EXPIRE":
@@ -228,25 +188,9 @@ func (p *pair) command() []string {
 		return []string{name, key, p.value(), p.of("60000", "3", "0", "-5")}
 	case "SETEX":
 		return []string{name, key, p.of("60", "3600", "0", "-1", "x"), p.value()}
-	case "PSETEX":
-		return []string{name, key, p.ms(), p.value()}
-	case "HSET":
-		return []string{name, "h", p.of("f", "g"), p.value(), p.of("f", "g"), p.value()}[:4+p.random.IntN(3)]
-	case "HSETNX":
-		return []string{name, "h", p.of("f", "g"), p.value()}
-	case "HGET", "HEXISTS":
-		return []string{name, "h", p.of("f", "g")}
-	case "HDEL":
-		return []string{name, "h", p.of("f", "g"), p.of("f", "g")}[:3+p.random.IntN(2)]
-	case "HLEN":
-		return []string{name, "h"}
-	case "HINCRBY":
-		return []string{name, "h", p.of("f", "g"), p.of("1", "-1", "9223372036854775807", "-9223372036854775808", "x")}
 	case "EVAL":
-		script := p.of(CompareDel, CompareExpire, SetNXPX, SetNXThenExpire, CompareExpireOrSet, CompareDelOrGone)
+		script := p.of(CompareDel, CompareExpire, SetNXPX, CompareExpireOrSet, CompareDelOrGone)
 		return []string{name, script, "1", key, p.value(), p.of("60000", "3")}
-	case multi:
-		return Transaction(p.queued(), p.queued(), p.queued())
 	case "TIME", "PING", "FLUSHALL":
 		return []string{name}
 	case "nosuch":
@@ -256,30 +200,11 @@ func (p *pair) command() []string {
 	}
 }
 
-// queued is a command of a transaction. A command unknown to Redis aborts all.
-func (p *pair) queued() []string {
-	for {
-		cmd := p.command()
-		switch name := strings.ToUpper(cmd[0]); {
-		case name == multi || name == "TIME" || strings.HasPrefix(name, "COMPARE") || strings.HasSuffix(name, "TTL"):
-		case len(cmd) > 3 && slices.Contains(cmd, "3"): // near an end
-		default:
-			return cmd
-		}
-	}
-}
-
 // servers are the kinds of servers to compare with, and what each knows besides the common
 // commands.
 func servers() map[string]serverKind {
 	all := map[string]serverKind{
 		"redis": {},
-	}
-	if binary := os.Getenv("REDIS84_SERVER"); binary != "" {
-		all["redis 8.4"] = serverKind{cfg: instancetest.Config{Binary: binary}, words: []string{"DELEX", "IFEQ"}}
-	}
-	if binary := os.Getenv("VALKEY9_SERVER"); binary != "" {
-		all["valkey 9"] = serverKind{cfg: instancetest.Config{Binary: binary}, words: []string{"DELIFEQ", "IFEQ"}}
 	}
 	if module := os.Getenv("TAIRSTRING_MODULE"); module != "" {
 		all["tair"] = serverKind{cfg: instancetest.Config{Args: []string{"--loadmodule", module}}, words: []string{"CAD", "CAS"}}
@@ -304,8 +229,7 @@ func TestModelDoesAsRedisDoes(t *testing.T) {
 					p.compare()
 				}
 			}
-			for _, what := range []string{"error", "set", "setnx", "get", "del", "exists", "incr", "expire", "pexpire", "pexpireat", "persist", "ttl", "pttl", "time", "ping", "comparedel", "compareexpire", "flushall", "expired",
-				"setex", "psetex", "getdel", "hset", "hsetnx", "hget", "hdel", "hexists", "hlen", "hincrby", "eval", "multi"} {
+			for _, what := range []string{"error", "set", "setnx", "get", "del", "exists", "incr", "expire", "pexpire", "pexpireat", "pttl", "time", "ping", "comparedel", "compareexpire", "flushall", "expired", "setex", "eval"} {
 				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
 			}
 		})

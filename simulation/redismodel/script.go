@@ -1,4 +1,4 @@
-package simulation
+package redismodel
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 type Script func(call func(args ...string) Reply, keys, args []string) Reply
 
 var (
-	errNoScript      = errors.New("ERR simulation: unknown script; add its Go form to Config.Scripts")
+	errNoScript      = errors.New("ERR simulation: unknown script; add its Go form to simulation.Config.Scripts")
 	errNegativeKeys  = errors.New("ERR Number of keys can't be negative")
 	errTooManyKeys   = errors.New("ERR Number of keys can't be greater than number of args")
 	errScriptNumbers = errors.New("ERR simulation: too few keys or arguments for a well-known script")
@@ -26,8 +26,6 @@ const (
 	CompareExpire = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) else return 0 end`
 	// SetNXPX is SET NX PX as a script.
 	SetNXPX = `return redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[2])`
-	// SetNXThenExpire is SETNX and PEXPIRE in one step.
-	SetNXThenExpire = `if redis.call("setnx", KEYS[1], ARGV[1]) == 1 then return redis.call("pexpire", KEYS[1], ARGV[2]) else return 0 end`
 	// CompareExpireOrSet is redsync's script for an extension with WithSetNXOnExtend.
 	CompareExpireOrSet = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) ` +
 		`elseif redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2], "NX") then return 1 else return 0 end`
@@ -36,7 +34,7 @@ const (
 )
 
 // wellKnown is the Go forms of the well-known scripts, by canonical text.
-var wellKnown = canonical(map[string]Script{
+var wellKnown = NewScripts(map[string]Script{
 	CompareDel: taking(1, func(call func(...string) Reply, keys, args []string) Reply {
 		return call("COMPAREDEL", keys[0], args[0])
 	}),
@@ -45,12 +43,6 @@ var wellKnown = canonical(map[string]Script{
 	}),
 	SetNXPX: taking(2, func(call func(...string) Reply, keys, args []string) Reply {
 		return call("SET", keys[0], args[0], "NX", "PX", args[1])
-	}),
-	SetNXThenExpire: taking(2, func(call func(...string) Reply, keys, args []string) Reply {
-		if set := call("SETNX", keys[0], args[0]); set.Err != nil || set.Int != 1 {
-			return set
-		}
-		return call("PEXPIRE", keys[0], args[1])
 	}),
 	CompareExpireOrSet: taking(2, func(call func(...string) Reply, keys, args []string) Reply {
 		held := call("GET", keys[0])
@@ -90,9 +82,12 @@ func taking(arguments int, s Script) Script {
 	}
 }
 
-// canonical returns the scripts by canonical text.
-func canonical(scripts map[string]Script) map[string]Script {
-	all := make(map[string]Script, len(scripts))
+// Scripts are scripts by their canonical texts.
+type Scripts map[string]Script
+
+// NewScripts returns scripts, given by their texts.
+func NewScripts(scripts map[string]Script) Scripts {
+	all := make(Scripts, len(scripts))
 	for text, s := range scripts {
 		all[canon(text)] = s
 	}
@@ -117,7 +112,7 @@ func (x *execution) eval() Reply {
 	if script == nil {
 		return failure(errNoScript)
 	}
-	return script(func(args ...string) Reply { return x.do(args, x.now) }, keys, rest)
+	return script(func(args ...string) Reply { return x.Do(args, x.now) }, keys, rest)
 }
 
 // scriptKeys splits what EVAL gets into keys and arguments.

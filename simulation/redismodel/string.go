@@ -1,4 +1,4 @@
-package simulation
+package redismodel
 
 import (
 	"fmt"
@@ -10,11 +10,9 @@ import (
 
 // conditions are SET's options.
 type conditions struct {
-	nx, xx, get, keepTTL, ifEq bool
-	equal                      string
-	timed                      bool
-	unit, time                 string // EX, PX, EXAT or PXAT, and what comes after it
-	expires                    time.Time
+	nx, xx, get, keepTTL, timed bool
+	unit, time                  string // EX, PX, EXAT or PXAT, and what comes after it
+	expires                     time.Time
 }
 
 func parseConditions(name string, args []string, now time.Time) (c conditions, err error) {
@@ -29,21 +27,17 @@ func parseConditions(name string, args []string, now time.Time) (c conditions, e
 			c.get = true
 		case "KEEPTTL":
 			c.keepTTL = true
-		case "EX", "PX", "EXAT", "PXAT", "IFEQ":
+		case "EX", "PX", "EXAT", "PXAT":
 			i++
-			if i == len(args) || option != "IFEQ" && c.timed && c.unit != option { // the same option may be repeated
+			if i == len(args) || c.timed && c.unit != option { // the same option may be repeated
 				return c, errSyntax
-			}
-			if option == "IFEQ" {
-				c.ifEq, c.equal = true, args[i]
-				continue
 			}
 			c.timed, c.unit, c.time = true, option, args[i]
 		default:
 			return c, errSyntax
 		}
 	}
-	if c.nx && (c.xx || c.ifEq) || c.xx && c.ifEq || c.keepTTL && c.timed {
+	if c.nx && c.xx || c.keepTTL && c.timed {
 		return c, errSyntax
 	}
 	if c.timed {
@@ -93,10 +87,7 @@ func (x *execution) set() Reply {
 	if err != nil {
 		return failure(err)
 	}
-	if x.exists && isHash(x.value) && (c.get || c.ifEq) {
-		return failure(errWrongType)
-	}
-	met := !(c.nx && x.exists || c.xx && !x.exists || c.ifEq && !x.has(c.equal))
+	met := !(c.nx && x.exists || c.xx && !x.exists)
 	if met {
 		if c.keepTTL {
 			c.expires = x.expires
@@ -120,27 +111,19 @@ func (x *execution) setNX() Reply {
 	return truth(!x.exists)
 }
 
-// setter makes SETEX and PSETEX.
-func setter(name string, unit time.Duration) func(*execution) Reply {
-	return func(x *execution) Reply {
-		expires, err := expiry(name, x.args[1], unit, false, x.now)
-		if err == nil && !expires.After(x.now) {
-			err = invalidExpire(name)
-		}
-		if err != nil {
-			return failure(err)
-		}
-		x.put(x.args[2], expires)
-		return okReply
+func (x *execution) setEX() Reply {
+	expires, err := expiry("setex", x.args[1], time.Second, false, x.now)
+	if err == nil && !expires.After(x.now) {
+		err = invalidExpire("setex")
 	}
+	if err != nil {
+		return failure(err)
+	}
+	x.put(x.args[2], expires)
+	return okReply
 }
 
 func (x *execution) get() Reply { return Reply{Text: x.value, Null: !x.exists} }
-
-func (x *execution) getDel() Reply {
-	x.delete()
-	return x.get()
-}
 
 func (x *execution) del() Reply {
 	return x.each(func(key string) bool { return x.Keys.Delete(key, x.now) })
@@ -201,30 +184,15 @@ func (x *execution) expire(name, text string, unit time.Duration, absolute bool)
 	return number(1)
 }
 
-func (x *execution) persist() Reply {
-	if !x.exists || x.expires.IsZero() {
-		return number(0)
+func (x *execution) pttl() Reply {
+	switch {
+	case !x.exists:
+		return number(-2)
+	case x.expires.IsZero():
+		return number(-1)
 	}
-	x.put(x.value, time.Time{})
-	return number(1)
-}
-
-// lifetime makes TTL and PTTL.
-func lifetime(unit time.Duration) func(*execution) Reply {
-	return func(x *execution) Reply {
-		switch {
-		case !x.exists:
-			return number(-2)
-		case x.expires.IsZero():
-			return number(-1)
-		}
-		// A key that exists has at least one millisecond left; seconds are rounded.
-		left := (x.expires.Sub(x.now) + time.Millisecond - 1) / time.Millisecond
-		if unit == time.Second {
-			left = (left + 500) / 1000
-		}
-		return number(int64(left))
-	}
+	// A key that exists has at least one millisecond left.
+	return number(int64((x.expires.Sub(x.now) + time.Millisecond - 1) / time.Millisecond))
 }
 
 // cad and cas are Tair's: they return -1 for a missing key.
@@ -258,17 +226,6 @@ func (x *execution) cas() Reply {
 		x.put(x.args[2], expires)
 	}
 	return truth(x.has(x.args[1]))
-}
-
-// delex without a condition is DEL.
-func (x *execution) delex() Reply {
-	switch {
-	case len(x.args) == 1:
-		return truth(x.delete())
-	case len(x.args) != 3 || !strings.EqualFold(x.args[1], "IFEQ"):
-		return failure(errSyntax)
-	}
-	return truth(x.has(x.args[2]) && x.delete())
 }
 
 func (x *execution) compareDel() Reply { return truth(x.has(x.args[1]) && x.delete()) }

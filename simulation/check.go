@@ -4,20 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/record"
 )
-
-// Who names a goroutine of a process: "c1" is its first goroutine, "c1.1" the first
-// goroutine started by Client.Go.
-func Who(process string, goroutine int) string {
-	if goroutine == 0 {
-		return process
-	}
-	return process + "." + strconv.Itoa(goroutine)
-}
 
 // checker checks every event as it happens.
 type checker struct {
@@ -113,24 +104,24 @@ func (h *holding) after(o *holding) bool {
 }
 
 func (h *holding) String() string {
-	return fmt.Sprintf("%s (token %d)", Who(h.p.name, h.goroutine), h.token)
+	return fmt.Sprintf("%s (token %d)", record.Who(h.p.name, h.goroutine), h.token)
 }
 
-func (c *checker) violation(kind ViolationKind, format string, args ...any) {
-	c.found(Violation{Kind: kind, Text: fmt.Sprintf(format, args...)})
+func (c *checker) violation(kind record.ViolationKind, format string, args ...any) {
+	c.found(record.Violation{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
 // found records a violation at this moment.
-func (c *checker) found(v Violation) {
+func (c *checker) found(v record.Violation) {
 	v.At = time.Duration(c.w.now.Load())
-	c.w.event(Found, "", "").Violation = &v
+	c.w.event(record.Found, "", "").Violation = &v
 }
 
 // keys lists the requested locks, sorted.
 func (c *checker) keys() []string { return slices.Sorted(maps.Keys(c.asked)) }
 
 // acquired records a new lease.
-func (c *checker) acquired(h *holding, r *record) {
+func (c *checker) acquired(h *holding, r *action) {
 	now := c.w.now.Load()
 	h.gotAt, h.got, h.endedAt, h.votesAt = now, c.records, never, h.askedAt
 	h.told(r.left(r.p))
@@ -150,14 +141,14 @@ func (c *checker) acquired(h *holding, r *record) {
 			permits--
 		}
 		if o.holds(now) && !over && permits <= 0 {
-			c.violation(TwoHolders, "%v got %q while %v still had %v of it", h, h.key, o, time.Duration(o.left(now)))
+			c.violation(record.TwoHolders, "%v got %q while %v still had %v of it", h, h.key, o, time.Duration(o.left(now)))
 		}
 		switch {
 		case h.token == 0:
 		case o.token == h.token:
-			c.violation(TokenOrder, "%v and %v have the same token for %q", o, h, h.key)
+			c.violation(record.TokenOrder, "%v and %v have the same token for %q", o, h, h.key)
 		case o.got < h.asked && o.token > h.token:
-			c.violation(TokenOrder, "%v got %q after %v with a smaller token", h, h.key, o)
+			c.violation(record.TokenOrder, "%v got %q after %v with a smaller token", h, h.key, o)
 		}
 	}
 	c.holdings = append(c.holdings, h)
@@ -195,7 +186,7 @@ func (c *checker) real(h *holding) {
 	if longEnough >= h.quorum {
 		return
 	}
-	v := Violation{Kind: Overvalued, Text: fmt.Sprintf("%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
+	v := record.Violation{Kind: record.Overvalued, Text: fmt.Sprintf("%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
 		h, time.Duration(h.validity), h.key, longEnough, h.quorum)}
 	if longEnough+forgot >= h.quorum {
 		v.Assumption = 3
@@ -208,9 +199,9 @@ func (c *checker) effect(a access, reg *register) {
 	h := a.holding
 	over := !h.holds(c.w.now.Load())
 	// A resource that has seen a later token refuses a late operation.
-	late := over && (a.kind == Read || c.w.cfg.Guard != GuardAdmits && c.w.cfg.Guard != GuardIdempotent)
-	found := func(kind ViolationKind, overdue bool, format string, args ...any) {
-		v := Violation{Kind: kind, Text: fmt.Sprintf(format, args...)}
+	late := over && (a.kind == record.Read || c.w.cfg.Guard != GuardAdmits && c.w.cfg.Guard != GuardIdempotent)
+	found := func(kind record.ViolationKind, overdue bool, format string, args ...any) {
+		v := record.Violation{Kind: kind, Text: fmt.Sprintf(format, args...)}
 		if overdue {
 			v.Assumption = 1
 		}
@@ -223,11 +214,11 @@ func (c *checker) effect(a access, reg *register) {
 			break
 		}
 		if o.key == h.key && !o.void && o.got <= a.asOf {
-			found(TwoHolders, over, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
+			found(record.TwoHolders, over, "%v sent a %v of %q after %v had got it", h, a.kind, h.key, o)
 			break
 		}
 	}
-	if a.kind == Write {
+	if a.kind == record.Write {
 		c.write(a, reg, late, found)
 		if over {
 			c.w.count(writeAfterLease)
@@ -240,18 +231,18 @@ func (c *checker) effect(a access, reg *register) {
 
 // write checks a write that the resource is about to execute. late means that its holder
 // is late and the resource can't know.
-func (c *checker) write(a access, reg *register, late bool, found func(kind ViolationKind, overdue bool, format string, args ...any)) {
+func (c *checker) write(a access, reg *register, late bool, found func(kind record.ViolationKind, overdue bool, format string, args ...any)) {
 	if c.w.cfg.Permits > 1 {
 		return // the holders of a semaphore may write side by side
 	}
 	h := a.holding
 	if reg.latest.after(h) {
-		found(StaleWrite, late, "%v wrote %q after %v had used it", h, h.key, reg.latest)
+		found(record.StaleWrite, late, "%v wrote %q after %v had used it", h, h.key, reg.latest)
 	}
 	lost, own := a.version != reg.version, reg.writer == h
 	if lost {
 		// A write that took effect too late also breaks the update that it interrupts.
-		found(LostUpdate, late || own || reg.overdue, "%v wrote %q as of version %d over version %d", h, h.key, a.version, reg.version)
+		found(record.LostUpdate, late || own || reg.overdue, "%v wrote %q as of version %d over version %d", h, h.key, a.version, reg.version)
 	}
 	reg.writer, reg.overdue = h, late || lost && own
 }
@@ -266,12 +257,12 @@ func (c *checker) crashed(p *process) {
 	}
 }
 
-// record reports to the checks what a workload did or was told.
-type record struct {
+// action reports to the checks what a workload did or was told.
+type action struct {
 	p         *process
 	goroutine int
 	n         uint64
-	kind      EventKind
+	kind      record.EventKind
 	holding   *holding
 	key       string // of a lease that was extended, which is known by its key and token
 	token     fencing.Token
@@ -279,27 +270,27 @@ type record struct {
 	belief
 }
 
-func (r *record) order() opOrder {
+func (r *action) order() opOrder {
 	switch r.kind {
-	case Extended:
+	case record.Extended:
 		return opOrder{process: r.p.index, kind: isRecord, n: uint64(r.token), key: r.key, value: "extended"}
-	case Acquired: // in a hand-off within a step, the predecessor released it first
+	case record.Acquired: // in a hand-off within a step, the predecessor released it first
 		return opOrder{process: r.p.index, kind: isGain, place: r.goroutine, n: r.n}
 	}
 	return opOrder{process: r.p.index, kind: isRecord, place: r.goroutine, n: r.n}
 }
 
-func (r *record) apply(w *world) {
+func (r *action) apply(w *world) {
 	if r.p.gone() {
 		return
 	}
 	w.check.records++
 	now, left := w.now.Load(), r.left(r.p)
 	h := r.holding
-	if r.kind != Noted && r.kind != Refused {
+	if r.kind != record.Noted && r.kind != record.Refused {
 		w.touch(touchesChecks)
 	}
-	if r.kind == Extended {
+	if r.kind == record.Extended {
 		h = w.check.extended(r, now)
 	}
 	e := w.event(r.kind, r.p.name, "")
@@ -308,37 +299,37 @@ func (r *record) apply(w *world) {
 		e.Key, e.Token, e.Goroutine = h.key, h.token, h.goroutine
 	}
 	switch r.kind {
-	case Asked:
+	case record.Asked:
 		h.askedAt, h.asked, e.Permits = now, w.check.records, w.cfg.Permits
 		if w.check.asked == nil {
 			w.check.asked = map[string]bool{}
 		}
 		w.check.asked[h.key] = true
-	case Acquired:
+	case record.Acquired:
 		if h.resumed {
 			w.count(leaseResumed)
 		}
 		w.check.quarantined(r.p)
-		e.Change = &Change{Value: h.value, Quorum: h.quorum}
+		e.Change = &record.Change{Value: h.value, Quorum: h.quorum}
 		w.check.acquired(h, r)
-	case Refused:
+	case record.Refused:
 		w.check.quarantined(r.p)
 		if !h.resumed { // Resume doesn't acquire a free lock
 			w.check.inVain(h)
 		}
-	case Looked:
+	case record.Looked:
 		// From now on, the holder believes what the library says now.
 		if h != nil && now < h.endedAt {
 			h.told(left)
 		}
-	case Extended:
+	case record.Extended:
 		if h == nil {
 			break
 		}
 		if h.told(left); !r.over(r.p) {
 			w.check.real(h)
 		}
-	case Released, HandedOff:
+	case record.Released, record.HandedOff:
 		if h != nil {
 			h.endedAt = min(h.endedAt, now)
 		}
@@ -349,7 +340,7 @@ func (r *record) apply(w *world) {
 }
 
 // extended is the lease that was extended, nil if its holder has released it.
-func (c *checker) extended(r *record, now int64) *holding {
+func (c *checker) extended(r *action, now int64) *holding {
 	for _, h := range slices.Backward(c.holdings) {
 		if h.p == r.p && h.key == r.key && h.token == r.token && now < h.endedAt {
 			return h

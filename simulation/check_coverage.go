@@ -5,6 +5,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // quarantined records the beginning of a quarantine.
@@ -12,7 +13,7 @@ func (p *process) quarantined(e quorum.QuarantineEvent) {
 	p.tell(opOrder{kind: isReport, n: uint64(e.Err.Reason), key: e.Instance}, func() {
 		w := p.w
 		w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[e.Err.Reason])
-		w.event(Quarantined, p.name, e.Instance).Validity = e.Err.Remaining
+		w.event(record.Quarantined, p.name, e.Instance).Validity = e.Err.Remaining
 		if p.quarantines == nil {
 			p.quarantines = map[string]int64{}
 		}
@@ -77,7 +78,7 @@ func (c *checker) carriedOut(call *call, granted bool) {
 // late records a reply that arrives after the call timed out.
 func (c *checker) late(r *reply, at int64) {
 	call := r.call
-	c.w.message(Ignored, call).At = time.Duration(at)
+	c.w.message(record.Ignored, call).At = time.Duration(at)
 	if call.cmd.Op == wire.Acquire && r.answer.vote.Outcome == wire.Granted {
 		c.w.count(grantTooLate)
 	}

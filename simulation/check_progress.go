@@ -3,6 +3,9 @@ package simulation
 import (
 	"cmp"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // wanted is a lock that processes fail to get.
@@ -39,7 +42,7 @@ func (c *checker) inVain(h *holding) {
 	if now-since < patience {
 		return
 	}
-	c.violation(NoProgress, "nobody has got %q for %v, though %s has tried and reached a quorum", h.key, time.Duration(now-since), h.p.name)
+	c.violation(record.NoProgress, "nobody has got %q for %v, though %s has tried and reached a quorum", h.key, time.Duration(now-since), h.p.name)
 	l.since = now
 }
 
@@ -87,7 +90,7 @@ func (s *server) well(from, now int64) bool {
 // reaches reports whether messages have arrived in both directions since from.
 func (p *process) reaches(place int, from int64) bool {
 	for _, f := range p.w.links {
-		if matches(f.Process, p.name) && matches(f.Server, p.w.places[place].name) && (f.For == 0 || int64(f.At+f.For) > from) && int64(f.At) <= p.w.now.Load() {
+		if fault.Matches(f.Process, p.name) && fault.Matches(f.Server, p.w.places[place].name) && (f.For == 0 || int64(f.At+f.For) > from) && int64(f.At) <= p.w.now.Load() {
 			return false
 		}
 	}

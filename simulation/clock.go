@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // span is an interval of true time in which a process's clocks ran at constant rates.
@@ -83,12 +86,12 @@ func (c *processClock) foresee(until int64, suspended, frozen bool) {
 	}
 	turn(now)
 	for _, f := range c.p.w.ofClocks {
-		if at := int64(f.At); at > now && at <= until && matches(f.Process, c.p.name) {
-			if f.Kind == Rate {
+		if at := int64(f.At); at > now && at <= until && fault.Matches(f.Process, c.p.name) {
+			if f.Kind == fault.Rate {
 				ppm = f.PPM
 			}
 			turn(at)
-			if f.Kind == Step {
+			if f.Kind == fault.Step {
 				s = &span{mono: s.mono, wall: s.wall.step(at, int64(f.By)), before: s.before}
 			}
 		}
@@ -253,7 +256,7 @@ func (c *processClock) Ticker(time.Duration) *clock.Ticker {
 }
 
 func (c *processClock) unusable(method string) clock.Clock {
-	c.p.report(Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method))
+	c.p.report(record.Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method))
 	return clock.NewMock()
 }
 

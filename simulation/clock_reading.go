@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/goroutines"
 )
 
@@ -40,7 +41,7 @@ type readings struct {
 
 // byReading is a fault that happens at a process's n-th reading of its clock.
 type byReading struct {
-	Fault
+	fault.Fault
 	known bool  // it has a stop
 	seen  []int // by process, over all its incarnations
 }
@@ -72,7 +73,7 @@ type heldReading struct {
 	fresh chan bool // whether to read again
 }
 
-func (w *world) watchReadings(f Fault) {
+func (w *world) watchReadings(f fault.Fault) {
 	if w.readings == nil {
 		w.readings = &readings{w: w}
 	}
@@ -94,7 +95,7 @@ func (r *readings) stopAll(stops []*stop) {
 // watches reports whether the process's readings are recorded.
 func (w *world) watches(p *process) bool {
 	return w.readings != nil && p.index < w.cfg.Processes &&
-		slices.ContainsFunc(w.readings.faults, func(f *byReading) bool { return matches(f.Process, p.name) })
+		slices.ContainsFunc(w.readings.faults, func(f *byReading) bool { return fault.Matches(f.Process, p.name) })
 }
 
 // stopsAtReading records a reading of the process's clock, and stops the process there if
@@ -184,7 +185,7 @@ func (r *readings) counted() {
 			continue
 		}
 		for _, p := range r.w.processes {
-			if p.index < len(f.seen) && p.watched && matches(f.Process, p.name) {
+			if p.index < len(f.seen) && p.watched && fault.Matches(f.Process, p.name) {
 				r.count(i, f, p)
 			}
 		}
@@ -261,18 +262,18 @@ func (p *process) present() int64 { return max(p.w.now.Load(), p.resumes.Load())
 func (p *process) ahead() bool { return p.resumes.Load() > p.w.now.Load() }
 
 // stop stops the process at a reading of its clock, while all its goroutines are blocked.
-func (p *process) stop(f Fault, where string) {
+func (p *process) stop(f fault.Fault, where string) {
 	until := p.present() + int64(f.For)
 	// Executed at the moment of the stop, which may be in the future.
 	p.tell(opOrder{kind: isStop}, func() {
 		p.w.count(stoppedAtReading)
 		p.w.suffers(f, p.name, "").Words = where
-		if f.Kind == Suspend {
+		if f.Kind == fault.Suspend {
 			p.suspend(until, f.Frozen, f.Shuffled)
 		} else {
 			p.pause(until, f.Shuffled)
 		}
 	})
-	p.clock.foresee(until, f.Kind == Suspend, f.Frozen)
+	p.clock.foresee(until, f.Kind == fault.Suspend, f.Frozen)
 	p.resumes.Store(until)
 }

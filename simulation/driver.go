@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing/synctest"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // drive plays the run to its end. Each event wakes at most one goroutine. The next event
@@ -70,7 +72,7 @@ func (w *world) breakOff(why string) {
 			stuck = append(stuck, p.name)
 		}
 	}
-	w.check.violation(Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
+	w.check.violation(record.Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
 	w.end()
 }
 

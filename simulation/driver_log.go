@@ -1,25 +1,22 @@
 package simulation
 
+import "github.com/redquorum/redlock/simulation/record"
+
+import "github.com/redquorum/redlock/simulation/fault"
+
 import "time"
 
 // event logs an event now. The caller fills in the other fields.
-func (w *world) event(kind EventKind, process, place string) *Event {
-	last := len(w.log) - 1
-	if last < 0 || len(w.log[last]) == cap(w.log[last]) {
-		last++
-		// Larger chunks would leave more memory unused.
-		w.log = append(w.log, make([]Event, 0, 64))
-	}
-	w.log[last] = append(w.log[last], Event{At: time.Duration(w.now.Load()), Kind: kind, Process: process, Place: place})
-	return &w.log[last][len(w.log[last])-1]
+func (w *world) event(kind record.EventKind, process, place string) *record.Event {
+	return w.log.Add(time.Duration(w.now.Load()), kind, process, place)
 }
 
 // count increments a counter.
-func (w *world) count(what string) { w.event(Counted, "", "").Words = what }
+func (w *world) count(what string) { w.event(record.Counted, "", "").Words = what }
 
 // suffers logs a fault.
-func (w *world) suffers(f Fault, process, place string) *Event {
-	e := w.event(Suffered, process, place)
+func (w *world) suffers(f fault.Fault, process, place string) *record.Event {
+	e := w.event(record.Suffered, process, place)
 	e.Fault = &f
 	return e
 }

@@ -3,6 +3,8 @@ package simulation
 import (
 	"cmp"
 	"slices"
+
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 func ofProcess(p *process) uint64 { return 1 << p.index }
@@ -169,24 +171,19 @@ func (w *world) name(tie uint64) uint64 {
 	return draw(w.seed, tagOrder, tie, w.named[tie])
 }
 
-// disables reports whether faults of the kind keep events of a process from happening.
-func (k Kind) disables() bool {
-	return slices.Contains([]Kind{Pause, Suspend, Crash, Reboot}, k)
-}
-
-// touches returns the parts of the world that a fault changes.
-func (f Fault) touches(w *world) (parts uint64) {
+// touchedByFault returns the parts of the world that a fault changes.
+func (w *world) touchedByFault(f fault.Fault) (parts uint64) {
 	switch {
-	case f.Process != "" && slices.Contains([]Kind{Pause, Suspend, Crash, Reboot, Step, Rate}, f.Kind):
+	case f.Process != "" && slices.Contains([]fault.Kind{fault.Pause, fault.Suspend, fault.Crash, fault.Reboot, fault.Step, fault.Rate}, f.Kind):
 		for _, p := range w.processes {
-			if matches(f.Process, p.name) {
+			if fault.Matches(f.Process, p.name) {
 				parts |= ofProcess(p)
 			}
 		}
 		return parts | touchesChecks
-	case f.Server != "" && f.For == 0 && slices.Contains([]Kind{Step, Rate, Evict, Restart, Failover}, f.Kind):
+	case f.Server != "" && f.For == 0 && slices.Contains([]fault.Kind{fault.Step, fault.Rate, fault.Evict, fault.Restart, fault.Failover}, f.Kind):
 		for _, s := range w.servers {
-			if matches(f.Server, s.name) {
+			if fault.Matches(f.Server, s.name) {
 				parts |= s.touchedBy(f.Kind)
 			}
 		}
@@ -197,11 +194,11 @@ func (f Fault) touches(w *world) (parts uint64) {
 
 // touchedBy returns the parts of the world that change if the server's clock steps, or if it loses data
 // or its connections.
-func (s *server) touchedBy(k Kind) uint64 {
+func (s *server) touchedBy(k fault.Kind) uint64 {
 	parts := ofServer(s)
 	for _, p := range s.w.processes {
 		parts |= ofKeys(p, s)
-		if k == Restart || k == Failover {
+		if k == fault.Restart || k == fault.Failover {
 			parts |= ofLink(p, s)
 			if len(s.subscriptions) > 0 {
 				parts |= ofProcess(p) // it learns that its subscription has ended

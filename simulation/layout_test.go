@@ -25,29 +25,29 @@ var layout = map[string]string{
 	"order":    "random",
 	"redis":    "",
 	"locker":   "redis",
-	"config":   "locker order redis",
-	"schedule": "config linear random redis",
-	"log":      "linear schedule",
+	"config":   "locker order",
+	"schedule": "config linear random",
+	"coverage": "",
 
 	// The engine.
 	"driver": values + " world process clock server check",
-	"world":  values + " driver process clock server resource check fault",
+	"world":  values + " driver process clock server resource check strike",
 	"run":    values + " driver world process clock check",
 
 	// The parts of the world. All use the engine and values.
 	"clock":    engine + " process",
 	"process":  engine + " clock network server resource check",
-	"network":  engine + " process clock server resource check fault",
+	"network":  engine + " process clock server resource check strike",
 	"server":   engine + " process network check",
 	"resource": engine + " network check",
 
 	// The checks look at the parts, and the faults change them.
-	"check": engine + " process clock network server resource",
-	"fault": engine + " process clock network server",
+	"check":  engine + " process clock network server resource",
+	"strike": engine + " process clock network server",
 }
 
 const (
-	values = "linear random order redis locker config schedule log"
+	values = "linear random order redis locker config schedule coverage"
 	engine = values + " driver world"
 )
 

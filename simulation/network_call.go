@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -35,7 +37,7 @@ type call struct {
 	answered bool
 	ended    int           // the step that answered it, see Order
 	loses    bool          // a fault at this operation loses
-	losesWay Way           // its request, its reply, or both
+	losesWay fault.Way     // its request, its reply, or both
 	repeat   bool          // its request arrives twice,
 	repeatBy time.Duration // the second copy so much later
 	delay    time.Duration // of its request, by a fault at this operation
@@ -78,7 +80,7 @@ func (c *call) link() *link {
 
 func (c *call) placeName() string {
 	if c.place == toResource {
-		return Resource
+		return fault.Resource
 	}
 	return c.p.w.places[c.place].name
 }
@@ -138,7 +140,7 @@ func (c *call) send() {
 	if c.access != nil {
 		c.access.asOf = w.check.records
 	}
-	w.message(Sent, c).Op = c.name
+	w.message(record.Sent, c).Op = c.name
 	if c.place != toResource {
 		w.touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
 	}
@@ -147,14 +149,14 @@ func (c *call) send() {
 	if c.sub != nil || w.connectsApart(c) {
 		r.incarnation, r.to, r.apart = 0, nil, true
 	}
-	delay, lost := w.passage(c, Requests)
+	delay, lost := w.passage(c, fault.Requests)
 	at := w.now.Load() + int64(delay+c.delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
 		w.carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
 	}
 	if lost {
-		w.message(RequestLost, c)
+		w.message(record.RequestLost, c)
 		return
 	}
 	w.carry(at, c.tie(1), nil, r)
@@ -240,9 +242,9 @@ func (c *call) bindTimeout() {
 }
 
 // giveUp ends the wait for a reply.
-func (c *call) giveUp(err error) { c.fail(GaveUp, err) }
+func (c *call) giveUp(err error) { c.fail(record.GaveUp, err) }
 
-func (c *call) fail(kind EventKind, err error) {
+func (c *call) fail(kind record.EventKind, err error) {
 	w := c.p.w
 	w.check.gaveUp(c)
 	w.message(kind, c)
@@ -265,7 +267,7 @@ func (c *call) do() *answer {
 }
 
 // message logs a step of a call.
-func (w *world) message(kind EventKind, c *call) *Event {
+func (w *world) message(kind record.EventKind, c *call) *record.Event {
 	e := w.event(kind, c.p.name, c.placeName())
 	e.N = c.seq
 	return e

@@ -1,5 +1,9 @@
 package simulation
 
+import "github.com/redquorum/redlock/simulation/record"
+
+import "github.com/redquorum/redlock/simulation/fault"
+
 import "time"
 
 // link is a process's connection to a server, or to the resource.
@@ -25,7 +29,7 @@ func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
 		return c.repeatBy, true
 	}
 	for _, f := range w.links {
-		if f.Kind == Duplicate && w.concerns(f, c, Requests) &&
+		if f.Kind == fault.Duplicate && w.concerns(f, c, fault.Requests) &&
 			(f.PPM == 0 || draw(w.seed, tagRepeat, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM)) {
 			return f.By, true
 		}
@@ -34,9 +38,9 @@ func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
 }
 
 // concerns reports whether a link fault affects a message that is sent now.
-func (w *world) concerns(f Fault, c *call, way Way) bool {
-	return f.during(w.now.Load()) && (f.Way == Both || f.Way == way) &&
-		matches(f.Process, c.p.name) && matches(f.Server, c.placeName())
+func (w *world) concerns(f fault.Fault, c *call, way fault.Way) bool {
+	return f.During(w.now.Load()) && (f.Way == fault.Both || f.Way == way) &&
+		fault.Matches(f.Process, c.p.name) && fault.Matches(f.Server, c.placeName())
 }
 
 // latency draws a message's latency. If the order of events is chosen, there is none.
@@ -48,31 +52,31 @@ func (w *world) latency(drawn uint64) time.Duration {
 }
 
 // passage returns a message's latency, and whether it is lost.
-func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
+func (w *world) passage(c *call, way fault.Way) (delay time.Duration, lost bool) {
 	about := tagRequest
-	if way == Replies {
+	if way == fault.Replies {
 		about = tagReply
 	}
 	of := func(t tag, more uint64) uint64 {
 		return draw(w.seed, t, uint64(c.p.index), uint64(c.place+1), c.seq, more)
 	}
 	delay = w.latency(of(about, 0))
-	lost = c.loses && (c.losesWay == Both || c.losesWay == way)
+	lost = c.loses && (c.losesWay == fault.Both || c.losesWay == way)
 	for _, f := range w.links {
 		if !w.concerns(f, c, way) {
 			continue
 		}
 		switch f.Kind {
-		case Cut:
+		case fault.Cut:
 			lost = true
-		case Lose:
+		case fault.Lose:
 			// Drawn by the fault's content, not by its number, which changes when other
 			// faults are removed.
 			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
-		case Delay:
+		case fault.Delay:
 			delay += f.By
 			w.count(messageDelayed)
-		case Reorder:
+		case fault.Reorder:
 			delay += time.Duration(between(of(tagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
 		}
 	}
@@ -96,7 +100,7 @@ func (r *request) live() bool { return true } // also if its sender is gone
 
 func (r *request) happen(w *world) {
 	if r.again {
-		w.message(RequestDuplicated, r.call)
+		w.message(record.RequestDuplicated, r.call)
 	}
 	if r.call.place == toResource {
 		w.touch(touchesResource | touchesChecks)
@@ -114,9 +118,9 @@ func (r *request) reply(a *answer) {
 	}
 	c := r.call
 	w := c.p.w
-	delay, lost := w.passage(c, Replies)
+	delay, lost := w.passage(c, fault.Replies)
 	if lost {
-		w.message(ReplyLost, c)
+		w.message(record.ReplyLost, c)
 		return
 	}
 	c.back.call, c.back.answer = c, a
@@ -148,7 +152,7 @@ func (r *reply) overSince() int {
 
 func (r *reply) happen(w *world) {
 	c := r.call
-	w.message(Received, c)
+	w.message(record.Received, c)
 	c.answer(r.answer)
 }
 
@@ -163,7 +167,7 @@ func (p *process) cutConnection(i int) {
 	}
 	for c := range p.calls {
 		if &p.links[i] == c.link() {
-			p.w.push(p.w.now.Load(), c.tie(5), p, moment{c.over, func() { c.fail(CutOff, ErrReset) }})
+			p.w.push(p.w.now.Load(), c.tie(5), p, moment{c.over, func() { c.fail(record.CutOff, ErrReset) }})
 		}
 	}
 }

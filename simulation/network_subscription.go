@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // errSubscriptionClosed is the error of a subscription that its process has closed.
@@ -126,7 +128,7 @@ func (e *subscription) unsubscribe() {
 			return
 		}
 		m := e.message()
-		if delay, lost := w.passage(m, Requests); !lost {
+		if delay, lost := w.passage(m, fault.Requests); !lost {
 			w.carry(w.now.Load()+int64(delay), m.tie(6), nil, moment{func() bool { return e.closed }, e.forget})
 		}
 	}})
@@ -155,7 +157,7 @@ func (e *subscription) breakNow() {
 func (e *subscription) broken(m *call, after time.Duration) {
 	w := e.p.w
 	w.carry(w.now.Load()+int64(after), m.tie(6), e.p, moment{e.ended, func() {
-		w.event(SubscriptionLost, e.p.name, w.places[e.place].name)
+		w.event(record.SubscriptionLost, e.p.name, w.places[e.place].name)
 		e.over, w.awake = true, true
 		delete(e.p.subscriptions, e.address)
 		e.end(ErrReset)
@@ -164,8 +166,8 @@ func (e *subscription) broken(m *call, after time.Duration) {
 
 // silence breaks the subscriptions on which nothing arrives for subscriptionTimeout, if the
 // fault lasts long enough.
-func (w *world) silence(f Fault) {
-	if !(f.Kind == Cut && f.For == 0 || (f.Kind == Cut || f.Kind == Hang) && f.For >= subscriptionTimeout) {
+func (w *world) silence(f fault.Fault) {
+	if !(f.Kind == fault.Cut && f.For == 0 || (f.Kind == fault.Cut || f.Kind == fault.Hang) && f.For >= subscriptionTimeout) {
 		return
 	}
 	w.schedule(w.now.Load()+int64(subscriptionTimeout), func() {
@@ -176,7 +178,7 @@ func (w *world) silence(f Fault) {
 				all = append(all, sorted(s.subscriptions)...)
 			}
 			for _, e := range all {
-				if e.place == i && e.since <= begun && f.silences(e.p.name, place) {
+				if e.place == i && e.since <= begun && silences(f, e.p.name, place) {
 					e.breakNow()
 				}
 			}
@@ -185,11 +187,11 @@ func (w *world) silence(f Fault) {
 }
 
 // silences reports whether the fault stops all notifications from a place to a process.
-func (f Fault) silences(process string, place place) bool {
-	if f.Kind == Hang {
-		return matches(f.Server, place.server.name)
+func silences(f fault.Fault, process string, place place) bool {
+	if f.Kind == fault.Hang {
+		return fault.Matches(f.Server, place.server.name)
 	}
-	return matches(f.Server, place.name) && matches(f.Process, process)
+	return fault.Matches(f.Server, place.name) && fault.Matches(f.Process, process)
 }
 
 // sorted returns the subscriptions in the order of their addresses.

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // rivals acquire the same lock at the same moment, and know the servers before.
@@ -34,7 +36,7 @@ func inOrder(t *testing.T, schedule simulation.Schedule, choose func([]simulatio
 
 // The choices of a run are the run: they give the same trace again, and others another one.
 func TestChoicesAreTheRun(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", For: 15 * time.Second}, {Kind: simulation.Restart, Server: "B"}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", For: 15 * time.Second}, {Kind: fault.Restart, Server: "B"}}
 	digests := map[string]bool{}
 	for seed := range uint64(20) {
 		drawn, order := inOrder(t, schedule, simulation.DrawOrder(seed))
@@ -104,17 +106,17 @@ func TestOrderThatIsEnded(t *testing.T) {
 }
 
 func TestLoseOneMessage(t *testing.T) {
-	for way, lost := range map[simulation.Way]simulation.EventKind{simulation.Requests: simulation.RequestLost, simulation.Replies: simulation.ReplyLost} {
-		schedule := simulation.Schedule{{Kind: simulation.Lose, Process: "c1", Server: "B", Op: "acquire", Nth: 2, Way: way}}
+	for way, lost := range map[fault.Way]record.EventKind{fault.Requests: record.RequestLost, fault.Replies: record.ReplyLost} {
+		schedule := simulation.Schedule{{Kind: fault.Lose, Process: "c1", Server: "B", Op: "acquire", Nth: 2, Way: way}}
 		r, err := simulation.Run(1, simulation.Config{Servers: 3}, schedule, rivals)
 		require.NoError(t, err)
 		asked := uint64(0)
 		n := 0
 		for e := range r.Log.All() {
-			if e.Kind == simulation.Sent && e.Process == "c1" && e.Place == "B" && e.Op == "acquire" {
+			if e.Kind == record.Sent && e.Process == "c1" && e.Place == "B" && e.Op == "acquire" {
 				asked = e.N
 			}
-			if e.Kind == simulation.RequestLost || e.Kind == simulation.ReplyLost {
+			if e.Kind == record.RequestLost || e.Kind == record.ReplyLost {
 				n++
 				assert.Equal(t, lost, e.Kind)
 				assert.Equal(t, asked, e.N)
@@ -126,13 +128,13 @@ func TestLoseOneMessage(t *testing.T) {
 
 // A stall holds back what is on its way, and what is sent meanwhile.
 func TestStall(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Stall, At: 1500*ms + 100*time.Microsecond, For: 80 * ms}}
+	schedule := simulation.Schedule{{Kind: fault.Stall, At: 1500*ms + 100*time.Microsecond, For: 80 * ms}}
 	r, err := simulation.Run(1, simulation.Config{Servers: 3}, schedule, rivals)
 	require.NoError(t, err)
 	late := 0
 	for e := range r.Log.All() {
 		switch e.Kind {
-		case simulation.Voted, simulation.Received:
+		case record.Voted, record.Received:
 			require.False(t, e.At > schedule[0].At && e.At < schedule[0].At+schedule[0].For, "%v arrives during the stall", e)
 			if e.At == schedule[0].At+schedule[0].For {
 				late++

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // process is one client process: its clock, its connections, its Coordinator, and
@@ -118,10 +119,10 @@ func (p *process) recovered() {
 	}
 }
 
-func (p *process) panicked(text string) { p.report(Panicked, p.name+": "+text) }
+func (p *process) panicked(text string) { p.report(record.Panicked, p.name+": "+text) }
 
 // report reports a violation that the code under test, or the code around it, has noticed.
-func (p *process) report(kind ViolationKind, text string) {
+func (p *process) report(kind record.ViolationKind, text string) {
 	order := opOrder{process: p.index, kind: isReport, key: string(kind), value: text}
 	p.post(&notice{at: order, do: func() { p.w.check.violation(kind, "%s", text) }})
 }
@@ -145,7 +146,7 @@ func (p *process) parts(hooks quorum.Hooks) Process {
 func (p *process) end() {
 	p.tell(opOrder{kind: isEnd}, func() {
 		p.ended, p.endedIn = true, p.w.step()
-		p.w.event(Ended, p.name, "")
+		p.w.event(record.Ended, p.name, "")
 	})
 }
 
@@ -199,7 +200,7 @@ func (p *process) crash() {
 		return
 	}
 	w := p.w
-	w.event(Crashed, p.name, "")
+	w.event(record.Crashed, p.name, "")
 	w.check.crashed(p)
 	p.dead.Store(true)
 	p.endedIn = w.step()

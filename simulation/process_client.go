@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Workload is what each client process does. It runs on a goroutine of the process and
@@ -93,7 +94,7 @@ func (c *Client) returned() {
 }
 
 // Note adds words to the log.
-func (c *Client) Note(words string) { c.record(&record{kind: Noted, words: words}) }
+func (c *Client) Note(words string) { c.record(&action{kind: record.Noted, words: words}) }
 
 // TryAcquire is Locker.TryAcquire.
 func (c *Client) TryAcquire(key string) (Lease, error) {
@@ -117,11 +118,11 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 	if c.Coordinator != nil {
 		h.quorum = c.Coordinator.Set().Q
 	}
-	c.record(&record{kind: Asked, holding: h})
+	c.record(&action{kind: record.Asked, holding: h})
 	lease, err := acquire()
 	c.returned()
 	if err != nil {
-		c.record(&record{kind: Refused, holding: h, words: errorName(err)})
+		c.record(&action{kind: record.Refused, holding: h, words: record.ErrorName(err)})
 		return nil, err
 	}
 	if lease == nil {
@@ -135,7 +136,7 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 		h.servers = of.Servers()
 	}
 	c.holdings[lease] = h
-	c.record(&record{kind: Acquired, holding: h, belief: belief{validity: lease.Validity()}})
+	c.record(&action{kind: record.Acquired, holding: h, belief: belief{validity: lease.Validity()}})
 	return lease, nil
 }
 
@@ -164,7 +165,7 @@ func (c *Client) KeepAlive(lease Lease) {
 func (c *Client) Valid(lease Lease) bool {
 	c.settle()
 	left := lease.Validity()
-	c.record(&record{kind: Looked, holding: c.holdings[lease], belief: belief{validity: left}})
+	c.record(&action{kind: record.Looked, holding: c.holdings[lease], belief: belief{validity: left}})
 	return left > 0
 }
 
@@ -174,7 +175,7 @@ func (c *Client) Extend(lease Lease) error {
 	err := lease.Extend(c.ctx)
 	c.returned()
 	if !isLibrarys(lease) && err == nil { // a *quorum.Lease reports it by a hook
-		c.p.post(&record{kind: Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
+		c.p.post(&action{kind: record.Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
 	}
 	return err
 }
@@ -184,15 +185,15 @@ func (c *Client) Release(lease Lease) error {
 	c.settle()
 	if of, several := lease.(*part); several {
 		for _, lease := range of.all {
-			c.record(&record{kind: Released, holding: c.holdings[lease]})
+			c.record(&action{kind: record.Released, holding: c.holdings[lease]})
 		}
 	} else {
-		c.record(&record{kind: Released, holding: c.holdings[lease]})
+		c.record(&action{kind: record.Released, holding: c.holdings[lease]})
 	}
 	err := lease.Release(c.ctx)
 	c.returned()
 	if err != nil {
-		c.record(&record{kind: Noted, words: "release: " + errorName(err)})
+		c.record(&action{kind: record.Noted, words: "release: " + record.ErrorName(err)})
 	}
 	return err
 }
@@ -201,7 +202,7 @@ func (c *Client) Release(lease Lease) error {
 // counts the resource's writes. The error is the guard's, or context.DeadlineExceeded if no
 // reply arrived within a second, by the client's clock.
 func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
-	r := c.access(lease, access{kind: Read})
+	r := c.access(lease, access{kind: record.Read})
 	return r.value, r.version, r.err
 }
 
@@ -214,7 +215,7 @@ func (c *Client) Write(lease Lease, value int64, version uint64) error {
 		h.writes++
 		h.wroteValue, h.wroteAsOf = value, version
 	}
-	return c.access(lease, access{kind: Write, value: value, version: version, number: h.writes}).err
+	return c.access(lease, access{kind: record.Write, value: value, version: version, number: h.writes}).err
 }
 
 // held returns the checks' record of the lease.
@@ -247,7 +248,7 @@ func (c *Client) access(lease Lease, a access) accessReply {
 }
 
 // record reports an action to the checks. The number keeps the order within a process.
-func (c *Client) record(r *record) {
+func (c *Client) record(r *action) {
 	c.records++
 	r.p, r.goroutine, r.n = c.p, c.Goroutine, c.records
 	c.p.post(r)
@@ -259,9 +260,9 @@ func (c *Client) hooks() quorum.Hooks {
 	return quorum.Hooks{
 		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Quarantined events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
-			c.p.post(&record{kind: Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
+			c.p.post(&action{kind: record.Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
 			for _, key := range e.Also {
-				c.p.post(&record{kind: Extended, p: c.p, key: key, token: e.Token, belief: belief{validity: e.Validity}})
+				c.p.post(&action{kind: record.Extended, p: c.p, key: key, token: e.Token, belief: belief{validity: e.Validity}})
 			}
 		},
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {

@@ -3,6 +3,8 @@ package simulation
 import (
 	"slices"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Send sends another process a letter, such as a handle's text. It takes a message's
@@ -18,7 +20,7 @@ func (c *Client) Send(to, text string, delay time.Duration) {
 		if index < 0 {
 			return
 		}
-		w.event(LetterSent, p.name, "").Words = to
+		w.event(record.LetterSent, p.name, "").Words = to
 		about := draw(w.seed, tagLetter, uint64(p.index), uint64(p.incarnation), uint64(c.Goroutine), n)
 		takes := int64(w.latency(about) + max(0, delay))
 		over := func() bool { return w.running()+w.reboots == 0 }
@@ -41,7 +43,7 @@ func (c *Client) Letter() (text string, ok bool) {
 		if !p.gone() && len(p.letters) > 0 {
 			text, ok = p.letters[0], true
 			p.letters = p.letters[1:]
-			p.w.event(LetterTaken, p.name, "")
+			p.w.event(record.LetterTaken, p.name, "")
 		}
 		p.w.awake = true
 		close(done)

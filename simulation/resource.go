@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // resource is what the locks protect: a register for each key, on a separate server that
@@ -39,7 +40,7 @@ var ErrOutOfOrder = errors.New("simulation: a later write under this lease has b
 
 // access is a request to the resource.
 type access struct {
-	kind    EventKind // Read or Write
+	kind    record.EventKind // Read or Write
 	holding *holding
 	token   fencing.Token // that is shown
 	value   int64
@@ -75,12 +76,12 @@ func (r *resource) apply(c *call) accessReply {
 		reg = &register{}
 		r.registers[a.holding.key] = reg
 	}
-	used := func(words string) *Event {
+	used := func(words string) *record.Event {
 		e := w.message(a.kind, c)
 		e.Goroutine, e.Key, e.Token, e.Lease, e.Words = a.goroutine, a.holding.key, a.token, a.holding.number, words
 		return e
 	}
-	if last := reg.done[a.holding]; a.kind == Write && a.number <= last.number {
+	if last := reg.done[a.holding]; a.kind == record.Write && a.number <= last.number {
 		if a.number == last.number {
 			used("repeated")
 			return last.answer
@@ -93,14 +94,14 @@ func (r *resource) apply(c *call) accessReply {
 		return accessReply{err: err}
 	}
 	w.check.effect(a, reg)
-	if a.kind == Write {
+	if a.kind == record.Write {
 		reg.value = a.value
 		reg.version++
 	}
 	did := used("")
 	did.Version, did.AsOf, did.Value = reg.version, a.version, reg.value
 	answer := accessReply{value: reg.value, version: reg.version}
-	if a.kind == Write && w.cfg.Guard.numbers() {
+	if a.kind == record.Write && w.cfg.Guard.numbers() {
 		if reg.done == nil {
 			reg.done = map[*holding]done{}
 		}
@@ -114,9 +115,9 @@ func (r *resource) pass(a access) error {
 	switch {
 	case r.guard == nil:
 		return nil
-	case a.kind == Read && r.w.cfg.Guard == GuardWrites:
+	case a.kind == record.Read && r.w.cfg.Guard == GuardWrites:
 		return nil
-	case a.kind == Read:
+	case a.kind == record.Read:
 		return r.guard.Admit(ctx, a.holding.key, a.token)
 	default:
 		return r.guard.Check(ctx, a.holding.key, a.token) // in one step with the write

@@ -10,13 +10,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Result is the result of a run. It depends only on the seed, the Config, the Schedule
 // and the Workload.
 type Result struct {
 	// Log is everything that happened.
-	Log Log
+	Log record.Log
 	// Events is the number of events, and Ended the true time of the last. Timers are not
 	// counted: if a goroutine is woken at a moment, the scheduler may decide whether
 	// another one sets a timer first.
@@ -28,8 +30,8 @@ type Result struct {
 }
 
 // Kinds lists the kinds of violations found, each once, sorted.
-func (r Result) Kinds() []ViolationKind {
-	var kinds []ViolationKind
+func (r Result) Kinds() []record.ViolationKind {
+	var kinds []record.ViolationKind
 	for _, v := range r.Log.Violations() {
 		kinds = append(kinds, v.Kind)
 	}
@@ -39,13 +41,13 @@ func (r Result) Kinds() []ViolationKind {
 
 // With returns a copy of the Result with one more violation in the log, at its moment. It
 // is for demands of a scenario, which the checks can't know.
-func (r Result) With(v Violation) Result {
+func (r Result) With(v record.Violation) Result {
 	all := slices.Concat(r.Log...)
-	at := slices.IndexFunc(all, func(e Event) bool { return e.At > v.At })
+	at := slices.IndexFunc(all, func(e record.Event) bool { return e.At > v.At })
 	if at < 0 {
 		at = len(all)
 	}
-	r.Log = Log{slices.Insert(all, at, Event{At: v.At, Kind: Found, Violation: &v})}
+	r.Log = record.Log{slices.Insert(all, at, record.Event{At: v.At, Kind: record.Found, Violation: &v})}
 	return r
 }
 
@@ -88,7 +90,7 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 			continue
 		}
 		if failure != nil {
-			w.check.violation(LeftOver, "%v", failure)
+			w.check.violation(record.LeftOver, "%v", failure)
 		}
 		break
 	}

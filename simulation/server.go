@@ -12,6 +12,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -166,7 +167,7 @@ func (s *server) command(r *request) redismodel.Reply {
 	if !s.demoted || !redismodel.Writes(c.raw) {
 		reply = s.data[db].Do(c.raw, now)
 	}
-	e := s.answered(Answered, c, c.name, reply.Outcome())
+	e := s.answered(record.Answered, c, c.name, reply.Outcome())
 	e.Value = reply.Int
 	keys := redismodel.Keys(c.raw)
 	for _, key := range keys {
@@ -191,11 +192,11 @@ func (s *server) run(r *request) wire.Vote {
 	id.Epoch = s.marks[w.places[c.place].name].Epoch(*id)
 	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
 		w.count(otherRun)
-		s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
+		s.answered(record.Answered, c, c.cmd.Op.String(), "failed other-run")
 		return wire.Vote{Err: other, Unsent: true}
 	}
 	if s.demoted && c.cmd.Op != wire.Look && c.cmd.Op != wire.Tick {
-		s.answered(Answered, c, c.cmd.Op.String(), "failed replica")
+		s.answered(record.Answered, c, c.cmd.Op.String(), "failed replica")
 		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
 	change := s.changeOf(c, db)
@@ -209,7 +210,7 @@ func (s *server) run(r *request) wire.Vote {
 	}
 	vote := data.RunFor(c.waiter, c.cmd, now)
 	granted := vote.Outcome == wire.Granted
-	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
+	e := s.answered(record.Voted, c, c.cmd.Op.String(), vote.Outcome.String())
 	e.Token, e.Change = vote.Token, s.changed(change, vote)
 	// Of several keys some may be extended or released although the others are gone.
 	some := len(c.cmd.Also) > 0 && (c.cmd.Op == wire.Extend || c.cmd.Op == wire.Release)
@@ -240,17 +241,17 @@ type shown struct {
 
 // show adds a key's state to an event. showAll corrects states that change without a
 // command.
-func (s *server) show(e *Event, db int, key string) {
+func (s *server) show(e *record.Event, db int, key string) {
 	until := s.until(db, key)
 	if s.shown == nil {
 		s.shown = make(map[shown]int64, 2)
 	}
 	s.shown[shown{db, key}] = until
-	e.Keys = append(e.Keys, KeyState{Key: key, Database: db, Until: time.Duration(until)})
+	e.Keys = append(e.Keys, record.KeyState{Key: key, Database: db, Until: time.Duration(until)})
 }
 
 // gone is the end, in true time, of a key that doesn't exist.
-const gone = -1
+const gone = int64(record.Gone)
 
 func (s *server) until(db int, key string) int64 {
 	_, expires, ok := s.data[db].Keys.Get(key, s.clock())
@@ -274,7 +275,7 @@ func (s *server) showAll() (lost int) {
 		if was == is || was <= now && is == gone {
 			continue
 		}
-		s.show(s.w.event(KeyChanged, "", s.name), k.database, k.key)
+		s.show(s.w.event(record.KeyChanged, "", s.name), k.database, k.key)
 		if is == gone {
 			lost++
 		}
@@ -320,7 +321,7 @@ func (s *server) identity() *wire.Identity {
 		Promoted:    s.promoted,
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
 		Role:        s.role(),
-		Persistence: s.w.cfg.Persistence.words(),
+		Persistence: s.w.cfg.Persistence.Words(),
 		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
 		Version:     "1",
@@ -428,30 +429,6 @@ func (s *server) recall(kept func(entry) bool) {
 	s.connectNotify()
 }
 
-// words is the persistence that a server reports.
-func (k Keep) words() string {
-	switch k {
-	case KeepAll:
-		return "aof always"
-	case KeepSecond:
-		return "aof everysec"
-	default:
-		return "none"
-	}
-}
-
-// until is the last moment whose commands are on disk now.
-func (k Keep) until(now int64) int64 {
-	switch k {
-	case KeepAll:
-		return now
-	case KeepSecond:
-		return now - now%int64(time.Second)
-	default:
-		return -1
-	}
-}
-
 // wake ends a hang: the waiting requests are executed.
 func (s *server) wake() bool {
 	if !s.up || s.hungUntil > s.w.now.Load() {
@@ -494,7 +471,7 @@ func (s *server) has(data redismodel.Database, now time.Time, h *holding, until 
 }
 
 // answered logs a server's reply to a call.
-func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
+func (s *server) answered(kind record.EventKind, c *call, op, outcome string) *record.Event {
 	e := s.w.event(kind, c.p.name, s.name)
 	e.N, e.Op, e.Words = c.seq, op, outcome
 	return e
@@ -506,7 +483,7 @@ func (s *server) recovers(at int64, restore func() bool) {
 	recover := func() {
 		if restore() {
 			s.trouble = max(s.trouble, s.w.now.Load())
-			s.w.event(Back, "", s.name)
+			s.w.event(record.Back, "", s.name)
 			s.showLost()
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -50,7 +52,7 @@ func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
 	for _, f := range w.lags {
 		end := int64(f.At + f.For)
 		switch {
-		case !matches(f.Server, s.name) || f.Replica != 0 && f.Replica != replica+1 || now < int64(f.At) || f.For != 0 && now >= end:
+		case !fault.Matches(f.Server, s.name) || f.Replica != 0 && f.Replica != replica+1 || now < int64(f.At) || f.For != 0 && now >= end:
 		case f.By != 0:
 			arrives += int64(f.By)
 		case f.For == 0:
@@ -116,7 +118,7 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 		s.withhold(r, min(now+int64(cfg.SemiSync), s.acknowledged(wrote, 1)), func(s *server) *answer {
 			if s.have(wrote) < 1 && !s.fellBack {
 				s.fellBack = true
-				s.w.event(FellBack, "", s.name)
+				s.w.event(record.FellBack, "", s.name)
 			}
 			return a
 		})
@@ -154,7 +156,7 @@ func (s *server) wait(r *request) {
 		if have < n {
 			s.w.count(waitFellShort)
 		}
-		s.answered(Answered, c, "wait", "int").Value = int64(have)
+		s.answered(record.Answered, c, "wait", "int").Value = int64(have)
 		reply := redismodel.Reply{Int: int64(have)}
 		return &answer{raw: &reply}
 	})

@@ -3,6 +3,9 @@ package simulation
 import (
 	"maps"
 	"slices"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // A server in a split brain is two servers: the promoted replica, which keeps the name, and
@@ -11,7 +14,7 @@ import (
 
 // split promotes a replica beside the server. The named process, or all processes, still
 // reach the old master.
-func (s *server) split(f Fault) {
+func (s *server) split(f fault.Fault) {
 	w, now := s.w, s.w.now.Load()
 	if !s.up || s.old != nil || s.other != nil {
 		return
@@ -70,7 +73,7 @@ func (s *server) heal() {
 	old.kill() // its connections break, and new ones lead to the new master
 	s.old = nil
 	s.trouble = max(s.trouble, s.w.now.Load())
-	s.w.event(Back, "", s.name)
+	s.w.event(record.Back, "", s.name)
 	old.data = s.w.databases()
 	old.showLost()
 }

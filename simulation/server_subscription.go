@@ -1,5 +1,9 @@
 package simulation
 
+import "github.com/redquorum/redlock/simulation/record"
+
+import "github.com/redquorum/redlock/simulation/fault"
+
 import "github.com/redquorum/redlock/quorum/wire"
 
 // accept registers a process's subscription.
@@ -13,7 +17,7 @@ func (s *server) accept(r *request) {
 		s.subscriptions = make(map[string]*subscription)
 	}
 	s.subscriptions[e.address] = e
-	s.answered(Answered, r.call, "subscribe", wire.Granted.String())
+	s.answered(record.Answered, r.call, "subscribe", wire.Granted.String())
 	r.reply(&answer{})
 }
 
@@ -38,12 +42,12 @@ type notification struct {
 func (s *server) sendNotifications() {
 	w := s.w
 	for _, n := range s.notifications {
-		p, kind, m := n.to.p, NotificationSent, n.to.message()
-		if delay, lost := w.passage(m, Replies); lost {
-			kind = NotificationLost
+		p, kind, m := n.to.p, record.NotificationSent, n.to.message()
+		if delay, lost := w.passage(m, fault.Replies); lost {
+			kind = record.NotificationLost
 		} else {
 			w.carry(w.now.Load()+int64(delay), m.tie(6), p, moment{n.to.ended, func() {
-				w.event(Notified, p.name, w.places[n.to.place].name).Key = n.key
+				w.event(record.Notified, p.name, w.places[n.to.place].name).Key = n.key
 				w.awake = true
 				n.to.receive(n.key)
 			}})
@@ -60,7 +64,7 @@ func (s *server) breakSubscriptions() {
 	for _, e := range sorted(s.subscriptions) {
 		e.forget()
 		m := e.message()
-		delay, lost := s.w.passage(m, Replies)
+		delay, lost := s.w.passage(m, fault.Replies)
 		if lost {
 			delay = subscriptionTimeout
 		}

@@ -1,5 +1,9 @@
 package simulation
 
+import "github.com/redquorum/redlock/simulation/record"
+
+import "github.com/redquorum/redlock/simulation/fault"
+
 // What is between clients and a server: a proxy (see Proxy), and an address that can
 // move to another server (see Switch).
 
@@ -13,7 +17,7 @@ func (s *server) apartFrom() *server {
 }
 
 // moveAddress points the server's address at another server.
-func (s *server) moveAddress(f Fault) {
+func (s *server) moveAddress(f fault.Fault) {
 	w, now := s.w, s.w.now.Load()
 	if s.old != nil || s.moved {
 		return
@@ -55,16 +59,16 @@ func (s *server) troubled(until int64) {
 }
 
 // moveBack points the address at its own server again.
-func (s *server) moveBack(f Fault) {
+func (s *server) moveBack(f fault.Fault) {
 	s.moved = false
-	s.w.event(Back, "", s.name)
+	s.w.event(record.Back, "", s.name)
 	s.troubled(s.w.now.Load())
 	s.retireConnections(f)
 }
 
 // retireConnections closes old connections that lead elsewhere than the address. Requests
 // that were sent on them are still answered.
-func (s *server) retireConnections(f Fault) {
+func (s *server) retireConnections(f fault.Fault) {
 	if f.By == 0 {
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -60,7 +62,7 @@ type world struct {
 	readings *readings      // by clock readings; nil if there are none
 
 	witness *process
-	log     Log
+	log     record.Log
 	check   checker
 }
 
@@ -78,8 +80,8 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 		cfg.Order.Steps = cfg.Order.Steps[:0]
 	}
 	w.scripts = redismodel.NewScripts(cfg.Scripts)
-	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f Fault) bool {
-		return f.Kind == Failover || f.Kind == SplitBrain || f.Kind == Flush || f.Kind == Restart && f.Keep != KeepNothing
+	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
+		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Flush || f.Kind == fault.Restart && f.Keep != fault.KeepNothing
 	})
 	for i, name := range cfg.serverNames() {
 		w.servers = append(w.servers, newServer(w, i, name))
@@ -121,7 +123,7 @@ func (w *world) running() int {
 // start lets a process begin now.
 func (w *world) start(p *process, work Workload) {
 	w.push(w.now.Load(), draw(w.seed, tagTie, uint64(p.index)), p, moment{p.gone, func() {
-		w.event(Started, p.name, "")
+		w.event(record.Started, p.name, "")
 		w.awake = true
 		go p.main(work)
 	}})
@@ -146,7 +148,7 @@ func (w *world) callWitness() {
 				c.Sleep(ttl / 10)
 			}
 			if err != nil {
-				c.p.report(NeverFree, fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, errorName(err)))
+				c.p.report(record.NeverFree, fmt.Sprintf("%q could not be had in %v: %s", key, 3*ttl, record.ErrorName(err)))
 				return
 			}
 			_ = lease.Release(c.ctx) // if that fails, it expires

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // finding is a violation in a history.
 type finding struct {
-	Kind simulation.ViolationKind `json:"kind"`
+	Kind record.ViolationKind `json:"kind"`
 	// Seq is the entry that shows it.
 	Seq  int    `json:"seq"`
 	Text string `json:"text"`
@@ -77,7 +77,7 @@ func newChecker() *checker {
 	return &checker{places: map[leaseName]int{}, tokens: map[fencing.Token]*holding{}}
 }
 
-func (r *checker) found(e entry, kind simulation.ViolationKind, format string, args ...any) {
+func (r *checker) found(e entry, kind record.ViolationKind, format string, args ...any) {
 	r.findings = append(r.findings, finding{Kind: kind, Seq: e.Seq, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -109,9 +109,9 @@ func (r *checker) take(e entry) {
 			r.believes(e, h, "sent a request, which was refused,")
 		}
 	case wasStarved:
-		r.found(e, simulation.NoProgress, "%s: %s", e.Who, e.Words)
+		r.found(e, record.NoProgress, "%s: %s", e.Who, e.Words)
 	case wasBlocked:
-		r.found(e, simulation.NeverFree, "%s: %s", e.Who, e.Words)
+		r.found(e, record.NeverFree, "%s: %s", e.Who, e.Words)
 	}
 }
 
@@ -127,13 +127,13 @@ func (r *checker) acquired(e entry) {
 	h := &holding{who: e.Who, lease: e.Lease, token: e.Token, asked: e.Began, got: e.Seq}
 	if h.token != 0 {
 		if same := r.tokens[h.token]; same != nil {
-			r.found(e, simulation.TokenOrder, "%v and %v have the same token", same, h)
+			r.found(e, record.TokenOrder, "%v and %v have the same token", same, h)
 		}
 		r.tokens[h.token] = h
 		// The first n had the lock before h asked.
 		n := sort.Search(len(r.holdings), func(i int) bool { return r.holdings[i].got > h.asked })
 		if n > 0 && r.highest[n-1].token > h.token {
-			r.found(e, simulation.TokenOrder, "%v got the lock after %v with a smaller token", h, r.highest[n-1])
+			r.found(e, record.TokenOrder, "%v got the lock after %v with a smaller token", h, r.highest[n-1])
 		}
 	}
 	r.places[leaseName{h.who, h.lease}] = len(r.holdings)
@@ -152,7 +152,7 @@ func (r *checker) believes(e entry, h *holding, how string) {
 	}
 	next := r.places[leaseName{h.who, h.lease}] + 1
 	if next < len(r.holdings) && r.holdings[next].got <= e.Began {
-		r.found(e, simulation.TwoHolders, "%v %s after %v had got the lock", h, how, r.holdings[next])
+		r.found(e, record.TwoHolders, "%v %s after %v had got the lock", h, how, r.holdings[next])
 	}
 }
 
@@ -160,10 +160,10 @@ func (r *checker) operated(e entry, h *holding) {
 	r.believes(e, h, "sent a "+operation(e))
 	if e.What == wasWritten {
 		if r.latest.after(h) {
-			r.found(e, simulation.StaleWrite, "%v wrote after %v had used the resource", h, r.latest)
+			r.found(e, record.StaleWrite, "%v wrote after %v had used the resource", h, r.latest)
 		}
 		if e.Version != e.Found {
-			r.found(e, simulation.LostUpdate, "%v wrote as of version %d over version %d", h, e.Version, e.Found)
+			r.found(e, record.LostUpdate, "%v wrote as of version %d over version %d", h, e.Version, e.Found)
 		}
 	}
 	if !r.latest.after(h) {
@@ -179,8 +179,8 @@ func operation(e entry) string {
 }
 
 // kindsOf returns the kinds of findings, sorted and each once.
-func kindsOf(findings []finding) []simulation.ViolationKind {
-	kinds := map[simulation.ViolationKind]bool{}
+func kindsOf(findings []finding) []record.ViolationKind {
+	kinds := map[record.ViolationKind]bool{}
 	for _, f := range findings {
 		kinds[f.Kind] = true
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/machine"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -27,7 +28,7 @@ func judge(s search.Setup, r simulation.Result) simulation.Result {
 	found := keysLeft(r)
 	if withTokens()[s.Design] {
 		if err := machine.Check(r.Log); err != nil {
-			found = append(found, simulation.Violation{Kind: simulation.NoStep, At: r.Ended, Text: err.Error()})
+			found = append(found, record.Violation{Kind: record.NoStep, At: r.Ended, Text: err.Error()})
 		}
 	}
 	for _, v := range found {

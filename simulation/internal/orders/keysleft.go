@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // keyOn is a key on a server.
@@ -28,7 +30,7 @@ type call struct {
 // keys. One that was paused may end before it has deleted them, because everything is due when it goes on.
 // When a client ends, its coordinator is closed, which sends a pending delete once more and then gives it up.
 // So a key may stay where two deletes were lost.
-func keysLeft(r simulation.Result) []simulation.Violation {
+func keysLeft(r simulation.Result) []record.Violation {
 	values := map[keyOn]string{}        // that the servers have
 	by := map[string]string{}           // the process of each value
 	leases := map[int]string{}          // the value of each lease
@@ -40,7 +42,7 @@ func keysLeft(r simulation.Result) []simulation.Violation {
 	lost := map[link]int{}              // deletes without an answer
 	for e := range r.Log.All() {
 		switch e.Kind {
-		case simulation.Voted, simulation.Answered:
+		case record.Voted, record.Answered:
 			if e.Change == nil {
 				continue
 			}
@@ -48,28 +50,28 @@ func keysLeft(r simulation.Result) []simulation.Violation {
 				values[keyOn{e.Place, l.Key}] = l.After.Value
 			}
 			by[e.Change.Value] = e.Process
-		case simulation.Acquired:
+		case record.Acquired:
 			leases[e.Lease], held[e.Change.Value] = e.Change.Value, true
-		case simulation.Released:
+		case record.Released:
 			over[e.Process] = e.At
 			delete(held, leases[e.Lease])
-		case simulation.Refused:
+		case record.Refused:
 			over[e.Process] = e.At
-		case simulation.Ended:
+		case record.Ended:
 			if !paused[e.Process] {
 				ended[e.Process] = e.At
 			}
-		case simulation.Sent:
+		case record.Sent:
 			asked[call{link{e.Process, e.Place}, e.N}] = e.Op
-		case simulation.GaveUp:
+		case record.GaveUp:
 			if l := (link{e.Process, e.Place}); asked[call{l, e.N}] == "release" {
 				lost[l]++
 			}
-		case simulation.Suffered:
-			paused[e.Process] = paused[e.Process] || e.Fault.Kind == simulation.Pause
+		case record.Suffered:
+			paused[e.Process] = paused[e.Process] || e.Fault.Kind == fault.Pause
 		}
 	}
-	var found []simulation.Violation
+	var found []record.Violation
 	for _, at := range slices.SortedFunc(maps.Keys(values), func(a, b keyOn) int {
 		return cmp.Or(strings.Compare(a.server, b.server), strings.Compare(a.key, b.key))
 	}) {
@@ -77,7 +79,7 @@ func keysLeft(r simulation.Result) []simulation.Violation {
 		p := by[value]
 		since, tried := over[p]
 		if value != "" && !held[value] && tried && ended[p] >= since+quiet && lost[link{p, at.server}] < 2 {
-			found = append(found, simulation.Violation{Kind: simulation.KeyLeft, At: r.Ended, Text: fmt.Sprintf("%s has ended, and left %q on %s", p, at.key, at.server)})
+			found = append(found, record.Violation{Kind: record.KeyLeft, At: r.Ended, Text: fmt.Sprintf("%s has ended, and left %q on %s", p, at.key, at.server)})
 		}
 	}
 	return found

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/farm"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -23,8 +25,8 @@ type Plan struct {
 	Changes search.Changes `json:"changes"`
 	// Faults are kinds of faults. Each walk has one fault of these kinds, at any moment. With
 	// Pairs there are also walks with two, which may be alike. The first walk is without a fault.
-	Faults []simulation.Kind `json:"faults,omitempty"`
-	Pairs  bool              `json:"pairs,omitempty"`
+	Faults []fault.Kind `json:"faults,omitempty"`
+	Pairs  bool         `json:"pairs,omitempty"`
 }
 
 // Walk is the walk through all orders with one choice of faults.
@@ -42,7 +44,7 @@ type Walk struct {
 
 // Finding is a kind of violation in the runs of a walk.
 type Finding struct {
-	Kind simulation.ViolationKind `json:"kind"`
+	Kind record.ViolationKind `json:"kind"`
 	// Assumption is the number of the assumption that may excuse it, 0 if none does
 	// (search.Registry.Excuse).
 	Assumption int `json:"assumption,omitempty"`
@@ -82,7 +84,7 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 		return nil, err
 	}
 	walks := []Walk{{Setup: s}}
-	with := func(faults ...simulation.Fault) search.Setup {
+	with := func(faults ...fault.Fault) search.Setup {
 		s := s
 		s.Schedule = slices.Concat(s.Schedule, faults)
 		walks = append(walks, Walk{Setup: s})
@@ -99,7 +101,7 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 		if repeats(f) {
 			with(f, f)
 		}
-		if slices.Contains(p.Faults, simulation.Lose) {
+		if slices.Contains(p.Faults, fault.Lose) {
 			// The first fault may bring about messages, such as a delete that is repeated.
 			beside, err := losses(r, one, firstBeside)
 			if err != nil {
@@ -132,7 +134,7 @@ func Small(words string) (Plan, error) {
 	}
 	p := Plan{Worlds: fields[:1], Design: "default", Changes: search.Changes{Servers: &servers, Processes: &clients}}
 	for _, kind := range fields[2:] {
-		p.Faults = append(p.Faults, simulation.Kind(kind))
+		p.Faults = append(p.Faults, fault.Kind(kind))
 	}
 	p.Pairs = len(p.Faults) == 2
 	return p, nil
@@ -251,7 +253,7 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *simula
 }
 
 // Unexcused returns the first violation of a Setup's run that no broken assumption excuses.
-func Unexcused(r search.Registry, s search.Setup, result simulation.Result) (v simulation.Violation, found bool) {
+func Unexcused(r search.Registry, s search.Setup, result simulation.Result) (v record.Violation, found bool) {
 	for _, v := range result.Log.Violations() {
 		// There is no error, because the Setup was played.
 		if assumption, err := r.Excuse(s, result, v); err == nil && assumption == 0 {
@@ -265,7 +267,7 @@ func Unexcused(r search.Registry, s search.Setup, result simulation.Result) (v s
 func outcome(r simulation.Result) string {
 	var got []string
 	for e := range r.Log.All() {
-		if e.At >= from && slices.Contains([]simulation.EventKind{simulation.Acquired, simulation.Refused, simulation.Extended, simulation.HandedOff, simulation.Crashed}, e.Kind) {
+		if e.At >= from && slices.Contains([]record.EventKind{record.Acquired, record.Refused, record.Extended, record.HandedOff, record.Crashed}, e.Kind) {
 			got = append(got, strings.TrimSpace(e.Process+" "+e.Kind.String()+" "+e.Key))
 		}
 	}

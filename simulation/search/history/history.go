@@ -8,6 +8,8 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -78,46 +80,46 @@ type belief struct{ from, until time.Duration }
 
 // prepare adds what later events depend on: which clocks will have faults, and when
 // replies will arrive.
-func (h *history) prepare(e *simulation.Event) {
+func (h *history) prepare(e *record.Event) {
 	id := callID{e.Process, e.N}
 	switch {
-	case e.Kind == simulation.Suffered && e.Place == "":
+	case e.Kind == record.Suffered && e.Place == "":
 		switch e.Fault.Kind {
-		case simulation.Step, simulation.Rate, simulation.Suspend:
+		case fault.Step, fault.Rate, fault.Suspend:
 			h.faultyClocks[e.Process] = true
 		}
-	case e.Place != simulation.Resource:
-	case e.Kind == simulation.Sent:
+	case e.Place != fault.Resource:
+	case e.Kind == record.Sent:
 		h.calls[id] = &call{sent: e.At}
-	case e.Kind == simulation.Received:
+	case e.Kind == record.Received:
 		h.calls[id].returned, h.calls[id].answered = e.At, true
 	}
 }
 
 // add adds what clients did and learned.
-func (h *history) add(e *simulation.Event) {
+func (h *history) add(e *record.Event) {
 	switch e.Kind {
-	case simulation.Asked:
+	case record.Asked:
 		h.requested[requester{e.Process, e.Goroutine, e.Key}] = e.At
-	case simulation.Acquired:
+	case record.Acquired:
 		l := &lease{process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token, requested: h.requested[requester{e.Process, e.Goroutine, e.Key}]}
 		h.leases[e.Lease] = l
 		h.believe(l, e)
-	case simulation.Extended, simulation.Looked:
+	case record.Extended, record.Looked:
 		if l := h.leases[e.Lease]; l != nil && !l.over {
 			h.believe(l, e)
 		}
-	case simulation.Released, simulation.HandedOff:
+	case record.Released, record.HandedOff:
 		if l := h.leases[e.Lease]; l != nil {
 			l.end(e.At)
 		}
-	case simulation.Crashed:
+	case record.Crashed:
 		for _, l := range h.leases {
 			if l.process == e.Process {
 				l.end(e.At)
 			}
 		}
-	case simulation.Read, simulation.Write:
+	case record.Read, record.Write:
 		if e.Words == "" { // it was executed
 			h.access(e)
 		}
@@ -125,10 +127,10 @@ func (h *history) add(e *simulation.Event) {
 }
 
 // client is the judge's name of the lease's holder, which does one thing at a time.
-func (l *lease) client() string { return simulation.Who(l.process, l.goroutine) }
+func (l *lease) client() string { return record.Who(l.process, l.goroutine) }
 
 // believe adds a validity: the holder continues to believe in its lease, or believes again.
-func (h *history) believe(l *lease, e *simulation.Event) {
+func (h *history) believe(l *lease, e *record.Event) {
 	until := e.At
 	if !h.faultyClocks[l.process] {
 		until += max(0, e.Validity)
@@ -153,7 +155,7 @@ func (l *lease) end(at time.Duration) {
 }
 
 // access adds a read or a write that the resource executed.
-func (h *history) access(e *simulation.Event) {
+func (h *history) access(e *record.Event) {
 	c, l := h.calls[callID{e.Process, e.N}], h.leases[e.Lease]
 	if c.sent > l.beliefs[len(l.beliefs)-1].until {
 		// It uses the lease, so it counts as having believed in it all the time.
@@ -171,14 +173,14 @@ func (h *history) access(e *simulation.Event) {
 	if !c.answered {
 		o.Outcome = judge.Unknown
 	}
-	if e.Kind == simulation.Write {
+	if e.Kind == record.Write {
 		o.Kind, o.Version = judge.Write, e.AsOf
 	}
 	h.accesses = append(h.accesses, o)
 }
 
 // observe notes the state of a resource.
-func (h *history) observe(e *simulation.Event) {
+func (h *history) observe(e *record.Event) {
 	i := slices.IndexFunc(h.finals, func(o judge.Operation) bool { return o.Key == e.Key })
 	if i < 0 {
 		i = len(h.finals)

@@ -1,4 +1,4 @@
-package simulation
+package record
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ const (
 	// Overvalued: when a lease was granted or extended, fewer than a quorum of servers
 	// had its key for as long as its validity.
 	Overvalued ViolationKind = "validity beyond reality"
-	// NoProgress: no process got a lock for all of Config.Progress, although processes
+	// NoProgress: no process got a lock for all of simulation.Config.Progress, although processes
 	// kept trying and a quorum of servers was healthy and reachable.
 	NoProgress ViolationKind = "no progress"
 	// NeverFree: a lock could not be acquired long after everything had ended.

@@ -4,31 +4,32 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // plan schedules a fault.
-func (w *world) plan(f Fault) {
+func (w *world) plan(f fault.Fault) {
 	switch {
-	case f.Op == clockOp:
+	case f.Op == fault.ClockOp:
 		w.watchReadings(f)
 		return
 	case f.Nth != 0:
 		w.byNth = append(w.byNth, &byOperation{Fault: f, seen: make([]int, w.cfg.Processes)})
 		return
-	case f.onLinks():
+	case f.OnLinks():
 		w.links = append(w.links, f)
-	case f.Kind == Lag:
+	case f.Kind == fault.Lag:
 		w.lags = append(w.lags, f)
-	case f.Kind == Proxy:
+	case f.Kind == fault.Proxy:
 		w.proxies = append(w.proxies, f)
-	case f.Kind == Switch && f.PPM > 0:
+	case f.Kind == fault.Switch && f.PPM > 0:
 		w.switches = append(w.switches, f)
-	case (f.Kind == Step || f.Kind == Rate) && f.Process != "":
+	case (f.Kind == fault.Step || f.Kind == fault.Rate) && f.Process != "":
 		w.ofClocks = append(w.ofClocks, f)
-		slices.SortStableFunc(w.ofClocks, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+		slices.SortStableFunc(w.ofClocks, func(a, b fault.Fault) int { return cmp.Compare(a.At, b.At) })
 	}
-	if w.cfg.Order != nil && !f.onLinks() {
+	if w.cfg.Order != nil && !f.OnLinks() {
 		w.strikeWhenChosen(f)
 		return
 	}
@@ -36,15 +37,15 @@ func (w *world) plan(f Fault) {
 }
 
 // strikeWhenChosen enters a fault whose moment is chosen.
-func (w *world) strikeWhenChosen(f Fault) {
+func (w *world) strikeWhenChosen(f fault.Fault) {
 	at := max(int64(f.At), int64(w.cfg.Order.From))
 	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
 	w.enter(event{at: at, first: at, tie: draw(w.seed, tagOrder, 0), fault: true, what: moment{over, func() {
-		touches := f.touches(w)
+		touches := w.touchedByFault(f)
 		w.touch(touches)
 		// A fault that stops something, or of which nothing is known, may keep other events from
 		// happening.
-		if touches == touchesEverything || f.Kind.disables() {
+		if touches == touchesEverything || f.Kind.Disables() {
 			w.cfg.Order.expand(w.step())
 		}
 		w.strike(f, nil)
@@ -53,90 +54,90 @@ func (w *world) strikeWhenChosen(f Fault) {
 
 // strikeAt enters a fault's moment. After all processes have ended, a fault only matters
 // to the witness.
-func (w *world) strikeAt(at int64, f Fault, alone *process) {
+func (w *world) strikeAt(at int64, f fault.Fault, alone *process) {
 	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
 	w.ahead(at, moment{over, func() { w.strike(f, alone) }})
 }
 
 // strike applies a fault: to all that it names, or to one process of these alone.
-func (w *world) strike(f Fault, alone *process) {
-	servers := slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return !matches(f.Server, s.name) })
+func (w *world) strike(f fault.Fault, alone *process) {
+	servers := slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return !fault.Matches(f.Server, s.name) })
 	switch {
-	case f.Kind == Stall:
+	case f.Kind == fault.Stall:
 		w.suffers(f, "", "")
 		w.stalledUntil = max(w.stalledUntil, w.now.Load()+int64(f.For))
-	case f.onLinks() || f.Kind == Proxy: // the messages look for the fault
+	case f.OnLinks() || f.Kind == fault.Proxy: // the messages look for the fault
 		w.suffers(f, f.Process, f.Server)
 		w.silence(f)
-	case f.Kind == Reconnect:
+	case f.Kind == fault.Reconnect:
 		w.suffers(f, f.Process, f.Server)
 		w.reconnect(f)
-	case f.Kind == Switch:
+	case f.Kind == fault.Switch:
 		w.suffers(f, f.Process, f.Server)
 		for _, server := range servers {
 			server.moveAddress(f)
 		}
-	case f.Kind != SplitBrain && f.Process != "":
+	case f.Kind != fault.SplitBrain && f.Process != "":
 		for _, p := range slices.Clone(w.processes) {
-			if matches(f.Process, p.name) && p != w.witness && !p.gone() && (alone == nil || alone == p) {
-				f.strike(w, p)
+			if fault.Matches(f.Process, p.name) && p != w.witness && !p.gone() && (alone == nil || alone == p) {
+				w.strikeProcess(f, p)
 			}
 		}
 	default:
 		for _, server := range servers {
-			f.hit(w, server)
+			w.hit(f, server)
 		}
 	}
 }
 
 // strike applies the fault to a process.
-func (f Fault) strike(w *world, p *process) {
+func (w *world) strikeProcess(f fault.Fault, p *process) {
 	now := w.now.Load()
-	if p.ahead() && f.Kind == Suspend {
+	if p.ahead() && f.Kind == fault.Suspend {
 		// It has read its clocks up to then as they are without the fault.
 		w.strikeAt(p.resumes.Load(), f, p)
 		return
 	}
 	w.suffers(f, p.name, "")
 	switch f.Kind {
-	case Pause:
+	case fault.Pause:
 		p.pause(now+int64(f.For), f.Shuffled)
-	case Suspend:
+	case fault.Suspend:
 		p.suspend(now+int64(f.For), f.Frozen, f.Shuffled)
-	case Crash:
+	case fault.Crash:
 		p.crash()
-	case Reboot:
+	case fault.Reboot:
 		p.reboot(int64(f.For))
-	case Step:
+	case fault.Step:
 		w.count(clockStepped)
 		p.clock.stepWall(now, int64(f.By))
-	case Rate:
+	case fault.Rate:
 		p.clock.setRate(now, f.PPM)
 		p.reset()
 	}
 }
 
 // hit applies the fault to a server.
-func (f Fault) hit(w *world, s *server) {
+func (w *world) hit(f fault.Fault, s *server) {
 	now := w.now.Load()
 	w.suffers(f, "", s.name)
-	if f.Kind == SplitBrain {
+	if f.Kind == fault.SplitBrain {
 		s.split(f)
 		return
 	}
 	s.trouble = max(s.trouble, now)
 	end := now + int64(f.For)
 	switch f.Kind {
-	case Step:
+	case fault.Step:
 		w.count(clockStepped)
 		s.wall = s.wall.step(now, int64(f.By))
 		s.showAll()
-	case Rate:
+	case fault.Rate:
 		s.wall = s.wall.turn(now, f.PPM)
 		s.showAll()
-	case Evict:
+	case fault.Evict:
 		s.evict(f)
-	case Flush:
+	case fault.Flush:
 		w.count(serverFlushed)
 		s.remember()
 		for db := range s.data {
@@ -144,37 +145,37 @@ func (f Fault) hit(w *world, s *server) {
 		}
 		clear(s.marks)
 		s.showAll()
-	case Restart:
+	case fault.Restart:
 		if s.up {
 			w.count(serverRestarted)
 			s.kill()
-			s.recovers(end, func() bool { return s.restart(f.Keep.until(now)) })
+			s.recovers(end, func() bool { return s.restart(f.Keep.Until(now)) })
 		}
-	case Failover:
+	case fault.Failover:
 		if s.up {
 			w.count(serverFailedOver)
 			s.kill()
 			s.recovers(end, func() bool { return s.promote(f.Replica, now, now-int64(f.By)) })
 		}
-	case Demote:
+	case fault.Demote:
 		if s.up && !s.demoted && s.hungUntil <= now {
 			w.count(serverDemoted)
 			s.demote()
 			s.recovers(end, s.promoteAgain)
 		}
-	case Hang:
+	case fault.Hang:
 		if s.up {
 			w.count(serverHung)
 			s.hungUntil = max(s.hungUntil, end)
 			s.trouble = max(s.trouble, s.hungUntil)
-			w.silence(Fault{Kind: f.Kind, For: f.For, Server: s.name})
+			w.silence(fault.Fault{Kind: f.Kind, For: f.For, Server: s.name})
 			s.recovers(s.hungUntil, s.wake)
 		}
 	}
 }
 
 // evict drops the named key of the server, or a random one.
-func (s *server) evict(f Fault) {
+func (s *server) evict(f fault.Fault) {
 	type thing struct {
 		name     string // as Fault.Key has it
 		database int
@@ -206,18 +207,18 @@ func (s *server) evict(f Fault) {
 }
 
 // reconnect cuts the connections between processes and places.
-func (w *world) reconnect(f Fault) {
+func (w *world) reconnect(f fault.Fault) {
 	w.count(connectionsCut)
 	for _, p := range w.processes {
-		if !matches(f.Process, p.name) || p.gone() {
+		if !fault.Matches(f.Process, p.name) || p.gone() {
 			continue
 		}
 		for i, place := range w.places {
-			if matches(f.Server, place.name) {
+			if fault.Matches(f.Server, place.name) {
 				p.cutConnection(i)
 			}
 		}
-		if f.Server == Resource {
+		if f.Server == fault.Resource {
 			p.cutConnection(len(p.links) - 1)
 		}
 	}
@@ -225,15 +226,15 @@ func (w *world) reconnect(f Fault) {
 
 // byOperation is a fault that happens at a process's n-th operation.
 type byOperation struct {
-	Fault
+	fault.Fault
 	seen []int // by process, over all its incarnations
 }
 
 // byOperation applies the faults that happen at this call.
 func (w *world) byOperation(c *call) {
 	for _, f := range w.byNth {
-		if !matches(f.Process, c.p.name) || f.Op != "" && f.Op != c.name || w.now.Load() < int64(f.At) ||
-			f.onLinks() && !matches(f.Server, c.placeName()) {
+		if !fault.Matches(f.Process, c.p.name) || f.Op != "" && f.Op != c.name || w.now.Load() < int64(f.At) ||
+			f.OnLinks() && !fault.Matches(f.Server, c.placeName()) {
 			continue
 		}
 		if c.p == w.witness {
@@ -244,17 +245,17 @@ func (w *world) byOperation(c *call) {
 			continue
 		}
 		switch f.Kind {
-		case Delay:
+		case fault.Delay:
 			c.delay += f.By
 			w.count(messageDelayed)
 			continue
-		case Duplicate:
+		case fault.Duplicate:
 			c.repeat, c.repeatBy = true, f.By
 			continue
-		case Lose:
+		case fault.Lose:
 			c.loses, c.losesWay = true, f.Way
 			continue
 		}
-		f.strike(w, c.p)
+		w.strikeProcess(f.Fault, c.p)
 	}
 }

@@ -1,11 +1,16 @@
-package simulation
+// Package record is what happened in a run: a Log of Events, among them the violations that the
+// checks found. Its text, the history of the clients, the counters and the pictures are views of
+// it. It knows no clock, no server and no network.
+package record
 
 import (
 	"iter"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // Log is all events of a run, in order. The text, the history, the counts, the violations
@@ -26,6 +31,28 @@ func (l Log) All() iter.Seq[*Event] {
 	}
 }
 
+// Who names a goroutine of a process: "c1" is its first goroutine, "c1.1" the first
+// goroutine started by Client.Go.
+func Who(process string, goroutine int) string {
+	if goroutine == 0 {
+		return process
+	}
+	return process + "." + strconv.Itoa(goroutine)
+}
+
+// Add appends an event. The caller may fill in its other fields before it adds the next one.
+func (l *Log) Add(at time.Duration, kind EventKind, process, place string) *Event {
+	last := len(*l) - 1
+	if last < 0 || len((*l)[last]) == cap((*l)[last]) {
+		last++
+		// Larger chunks would leave more memory unused.
+		*l = append(*l, make([]Event, 0, 64))
+	}
+	piece := append((*l)[last], Event{At: at, Kind: kind, Process: process, Place: place})
+	(*l)[last] = piece
+	return &piece[len(piece)-1]
+}
+
 // Event is one event. Its Kind determines which fields are used.
 type Event struct {
 	At   time.Duration // true time
@@ -34,7 +61,7 @@ type Event struct {
 	// may use an alias of a server: Sent has the alias, Voted and Answered have the server's
 	// own name. A link fault has the patterns of both.
 	Process, Place string
-	// Goroutine is the goroutine's number in its process, see Client.Goroutine.
+	// Goroutine is the goroutine's number in its process, see simulation.Client.Goroutine.
 	Goroutine int
 	// N numbers the process's requests to the place. Op is what a request asks for.
 	N  uint64
@@ -57,7 +84,7 @@ type Event struct {
 	// Keys is the keys that a command, or something else, has changed.
 	Keys []KeyState
 
-	Fault     *Fault
+	Fault     *fault.Fault
 	Violation *Violation
 	Change    *Change // of Voted, Answered and Acquired; nil if it is about no lock
 }
@@ -72,7 +99,7 @@ type KeyState struct {
 
 // The values of KeyState.Until without an expiry.
 const (
-	Gone    time.Duration = gone
+	Gone    time.Duration = -1
 	Forever time.Duration = math.MaxInt64
 )
 

@@ -1,9 +1,12 @@
-package simulation
+package record
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // String is the log as text, with a line for each event: the true time in milliseconds, the
@@ -66,11 +69,11 @@ func (t textLine) someWord(name, word string) textLine {
 
 // line adds the event to a text.
 func (e *Event) line(t textLine) textLine {
-	t = strconv.AppendInt(t, int64(e.At)/million, 10)
+	t = strconv.AppendInt(t, int64(e.At)/int64(time.Millisecond), 10)
 	// The digit before the fraction's six is a one, so that zeros are kept; the point
 	// takes its place.
 	point := len(t)
-	t = strconv.AppendInt(t, int64(e.At)%million+million, 10)
+	t = strconv.AppendInt(t, int64(e.At%time.Millisecond+time.Millisecond), 10)
 	t[point] = '.'
 	name := e.Kind.String()
 	switch e.Kind {
@@ -169,7 +172,7 @@ func (e *Event) suffered(t textLine) textLine {
 		who = e.Process + "-" + e.Place
 	}
 	t = t.s(who, e.Kind.String(), string(f.Kind)).some("for", int64(f.For)).some("by", int64(f.By)).some("ppm", f.PPM).some("replica", int64(f.Replica))
-	if f.Kind == SplitBrain {
+	if f.Kind == fault.SplitBrain {
 		t = t.someWord("process", f.Process)
 	}
 	t = t.someWord("way", string(f.Way)).someWord("keep", string(f.Keep)).someWord("key", f.Key).someWord("reading", e.Words)

@@ -72,7 +72,7 @@ func (w *world) breakOff(why string) {
 			stuck = append(stuck, p.name)
 		}
 	}
-	w.check.violation(record.Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
+	w.violation(record.Stuck, "%s: %s\n%s", strings.Join(stuck, ", "), why, stacks())
 	w.end()
 }
 

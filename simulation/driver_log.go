@@ -1,10 +1,12 @@
 package simulation
 
-import "github.com/redquorum/redlock/simulation/record"
+import (
+	"fmt"
+	"time"
 
-import "github.com/redquorum/redlock/simulation/fault"
-
-import "time"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
+)
 
 // event logs an event now. The caller fills in the other fields.
 func (w *world) event(kind record.EventKind, process, place string) *record.Event {
@@ -19,4 +21,10 @@ func (w *world) suffers(f fault.Fault, process, place string) *record.Event {
 	e := w.event(record.Suffered, process, place)
 	e.Fault = &f
 	return e
+}
+
+// violation logs a violation at this moment: one that shows itself. Others are found in the log,
+// see package check.
+func (w *world) violation(kind record.ViolationKind, format string, args ...any) {
+	w.event(record.Found, "", "").Violation = &record.Violation{Kind: kind, At: time.Duration(w.now.Load()), Text: fmt.Sprintf(format, args...)}
 }

@@ -30,20 +30,21 @@ var layout = map[string]string{
 	"coverage": "",
 
 	// The engine.
-	"driver": values + " world process clock server check",
-	"world":  values + " driver process clock server resource check strike",
-	"run":    values + " driver world process clock check",
+	"driver": values + " world process clock server",
+	"world":  values + " driver process clock server resource strike lease",
+	"run":    values + " driver world process clock",
 
 	// The parts of the world. All use the engine and values.
 	"clock":    engine + " process",
-	"process":  engine + " clock network server resource check",
-	"network":  engine + " process clock server resource check strike",
-	"server":   engine + " process network check",
-	"resource": engine + " network check",
+	"process":  engine + " clock network server resource lease",
+	"network":  engine + " process clock server resource strike",
+	"server":   engine + " process network lease",
+	"resource": engine + " network lease",
 
-	// The checks look at the parts, and the faults change them.
-	"check":  engine + " process clock network server resource",
-	"strike": engine + " process clock network server",
+	// What the log says of leases looks at the parts, and the faults change them.
+	"lease":  engine + " process clock truth",
+	"truth":  engine + " process server network lease",
+	"strike": engine + " process clock network server lease",
 }
 
 const (

@@ -137,9 +137,6 @@ func (c *call) tie(leg uint64) uint64 {
 // send sends the request.
 func (c *call) send() {
 	w := c.p.w
-	if c.access != nil {
-		c.access.asOf = w.check.records
-	}
 	w.message(record.Sent, c).Op = c.name
 	if c.place != toResource {
 		w.touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
@@ -246,7 +243,6 @@ func (c *call) giveUp(err error) { c.fail(record.GaveUp, err) }
 
 func (c *call) fail(kind record.EventKind, err error) {
 	w := c.p.w
-	w.check.gaveUp(c)
 	w.message(kind, c)
 	c.answer(failed(err, false))
 }

@@ -138,7 +138,7 @@ func (r *reply) live() bool { return !r.call.answered && !r.call.p.gone() }
 // missed reports a reply that comes after the call has ended.
 func (r *reply) missed(w *world, at int64) {
 	if !r.call.p.gone() {
-		w.check.late(r, at)
+		w.message(record.Ignored, r.call).At = time.Duration(at)
 	}
 }
 

@@ -25,7 +25,6 @@ type process struct {
 	incarnation int      // counts its incarnations from 0
 	letters     []string // that have arrived
 	pausedUntil int64
-	quarantines map[string]int64 // by instance: until when the library ignores its votes
 	shuffled    bool
 	asleepUntil int64
 
@@ -124,7 +123,7 @@ func (p *process) panicked(text string) { p.report(record.Panicked, p.name+": "+
 // report reports a violation that the code under test, or the code around it, has noticed.
 func (p *process) report(kind record.ViolationKind, text string) {
 	order := opOrder{process: p.index, kind: isReport, key: string(kind), value: text}
-	p.post(&notice{at: order, do: func() { p.w.check.violation(kind, "%s", text) }})
+	p.post(&notice{at: order, do: func() { p.w.violation(kind, "%s", text) }})
 }
 
 // parts returns the Process for the Locker.
@@ -161,9 +160,11 @@ func (p *process) suspend(until int64, frozen, shuffled bool) {
 	p.pause(until, shuffled)
 	p.asleepUntil = max(p.asleepUntil, until)
 	p.clock.sleep(p.w.now.Load(), frozen)
+	p.w.believes(p)
 	p.w.ahead(p.asleepUntil, moment{p.gone, func() {
 		if now := p.w.now.Load(); now >= p.asleepUntil {
 			p.clock.wake(now)
+			p.w.believes(p)
 			p.reset()
 		}
 	}})
@@ -201,7 +202,7 @@ func (p *process) crash() {
 	}
 	w := p.w
 	w.event(record.Crashed, p.name, "")
-	w.check.crashed(p)
+	w.crashed(p)
 	p.dead.Store(true)
 	p.endedIn = w.step()
 	p.resumes.Store(0)
@@ -264,4 +265,13 @@ func (c Config) newLocker(p Process) (Locker, error) {
 		return nil, err
 	}
 	return Library(coordinator), nil
+}
+
+// quarantined records the beginning of a quarantine.
+func (p *process) quarantined(e quorum.QuarantineEvent) {
+	p.tell(opOrder{kind: isReport, n: uint64(e.Err.Reason), key: e.Instance}, func() {
+		w := p.w
+		w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[e.Err.Reason])
+		w.event(record.Quarantined, p.name, e.Instance).Validity = e.Err.Remaining
+	})
 }

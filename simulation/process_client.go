@@ -266,11 +266,7 @@ func (c *Client) hooks() quorum.Hooks {
 			}
 		},
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
-			switch {
-			case e.Err == nil:
-			case e.Op == wire.Extend:
-				tell(extensionLost)
-			default:
+			if e.Err != nil && e.Op != wire.Extend {
 				tell(rolledBack)
 			}
 		},

@@ -21,10 +21,7 @@ type resource struct {
 // register is one value.
 type register struct {
 	value   int64
-	version uint64   // counts its writes
-	latest  *holding // the latest lease whose operation took effect
-	writer  *holding // the lease of the last write
-	overdue bool     // that write took effect too late: assumption 1 was broken
+	version uint64 // counts its writes
 	done    map[*holding]done
 }
 
@@ -46,7 +43,6 @@ type access struct {
 	value   int64
 	version uint64
 	number  uint64 // of a write among those of its lease
-	asOf    int    // the records before it was sent
 
 	goroutine int // of the process
 }
@@ -93,7 +89,6 @@ func (r *resource) apply(c *call) accessReply {
 		used("refused")
 		return accessReply{err: err}
 	}
-	w.check.effect(a, reg)
 	if a.kind == record.Write {
 		reg.value = a.value
 		reg.version++

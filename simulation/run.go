@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -90,11 +91,15 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 			continue
 		}
 		if failure != nil {
-			w.check.violation(record.LeftOver, "%v", failure)
+			w.violation(record.LeftOver, "%v", failure)
 		}
 		break
 	}
-	return Result{Log: w.log, Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts()}, nil
+	rules := check.Rules{
+		Admits:   cfg.Guard == GuardAdmits || cfg.Guard == GuardIdempotent,
+		Patience: max(0, cfg.Progress),
+	}
+	return Result{Log: check.Log(w.log, rules), Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts()}, nil
 }
 
 // bubble runs f in a testing/synctest bubble, which also works outside of a test. The error

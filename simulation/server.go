@@ -229,7 +229,6 @@ func (s *server) run(r *request) wire.Vote {
 	if vote.Replaced {
 		w.count(valueReplaced)
 	}
-	w.check.carriedOut(c, granted)
 	return vote
 }
 

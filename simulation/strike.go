@@ -111,8 +111,10 @@ func (w *world) strikeProcess(f fault.Fault, p *process) {
 	case fault.Step:
 		w.count(clockStepped)
 		p.clock.stepWall(now, int64(f.By))
+		w.believes(p)
 	case fault.Rate:
 		p.clock.setRate(now, f.PPM)
+		w.believes(p)
 		p.reset()
 	}
 }

@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -61,9 +62,9 @@ type world struct {
 	byNth    []*byOperation // by operations
 	readings *readings      // by clock readings; nil if there are none
 
-	witness *process
-	log     record.Log
-	check   checker
+	witness  *process
+	log      record.Log
+	holdings []*holding // in the order in which they were acquired
 }
 
 // place is a destination of a process's messages: a server, by one of its names.
@@ -75,7 +76,6 @@ type place struct {
 
 func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world {
 	w := &world{seed: seed, cfg: cfg, work: work, awake: true, queue: make(queue, 0, 64), inbox: make([]op, 0, 32), drained: make([]op, 0, 32)}
-	w.check.w = w
 	if cfg.Order != nil {
 		cfg.Order.Steps = cfg.Order.Steps[:0]
 	}
@@ -133,7 +133,13 @@ func (w *world) start(p *process, work Workload) {
 func (w *world) callWitness() {
 	w.witness = newProcess(w, len(w.processes), "witness")
 	w.processes = append(w.processes, w.witness)
-	keys := w.check.keys()
+	asked := map[string]bool{}
+	for e := range w.log.All() {
+		if e.Kind == record.Asked {
+			asked[e.Key] = true
+		}
+	}
+	keys := slices.Sorted(maps.Keys(asked))
 	w.start(w.witness, func(c *Client) {
 		ttl := max(w.cfg.Quorum.MaxTTL, w.cfg.Quorum.TTL)
 		for _, key := range keys {

@@ -18,6 +18,16 @@ func Counter(name string) string {
 	return name
 }
 
+// Counters of situations that several events show together.
+var (
+	grantAfterTimeout = Counter("an acquire was granted after its timeout")
+	raiseNeeded       = Counter("a raise was needed")
+	quarantineRefused = Counter("a quarantine kept an instance from voting")
+	writeAfterLease   = Counter("a write was carried out after its lease")
+	leaseHandedOver   = Counter("a lease was handed to a local waiter")
+	overvalued        = Counter(LongerThanKept)
+)
+
 // LongerThanKept is the counter in Log.Counts of leases that were granted or extended with
 // more validity than their servers keep the key, see Lease.
 const LongerThanKept = "a lease was promised for longer than its servers keep it"

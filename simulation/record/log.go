@@ -87,6 +87,27 @@ type Event struct {
 	Fault     *fault.Fault
 	Violation *Violation
 	Change    *Change // of Voted, Answered and Acquired; nil if it is about no lock
+	Truth     *Truth  // of Acquired, Extended, Looked, Believed and Refused; nil if nothing is known
+}
+
+// Truth is what clients can't know, and the simulation does. The checks compare it with what
+// clients were told. The text of the log leaves it out.
+type Truth struct {
+	// Until is the true time at which the holder's clocks will end its lease, if they go on as
+	// they do now.
+	Until time.Duration
+	// Void: the process stopped before it got the lease, which had expired when it went on. It
+	// knows that, and holds nothing.
+	Void bool
+	// Have is how many servers have the lease's key until then, and Forgot how many don't any
+	// more, because they lost data since the lease was requested. Quorum is how many must
+	// have it, and Servers how many should; 0 if that is unknown, or if the lease is void.
+	Have, Forgot, Quorum, Servers int
+	// Also is the other keys that were asked for in the same request (Refused), and Hindered the
+	// last moment at which the process couldn't have got the lock, because it was paused or
+	// too few servers were well.
+	Also     []string
+	Hindered time.Duration
 }
 
 // KeyState is a key on a server: its expiry in true time if nothing changes, or Gone, or
@@ -153,8 +174,10 @@ const (
 	FellBack // semi-synchronous replication is asynchronous for now
 	KeyChanged
 
-	Found   // a violation
-	Counted // it has no line in the text, see Counters
+	Found // a violation
+	// These have no line in the text.
+	Believed // a clock of Process has changed, and with it how long it believes in Lease
+	Counted  // see Counters
 	eventKinds
 )
 
@@ -166,7 +189,7 @@ var eventNames = [eventKinds]string{
 	RequestDuplicated: "duplicate", Voted: "voted", Answered: "answered", ReplyLost: "loses", Received: "receives", GaveUp: "gives up",
 	CutOff: "is cut off", Ignored: "ignores", NotificationSent: "notifies", NotificationLost: "notifies", Notified: "notified by",
 	SubscriptionLost: "loses subscription to", Suffered: "suffers", Back: "is back", FellBack: "falls back", KeyChanged: "has",
-	Found: "VIOLATION", Counted: "counted",
+	Found: "VIOLATION", Believed: "believes", Counted: "counted",
 }
 
 // String is the kind in a word or two.
@@ -192,36 +215,4 @@ func (l Log) Violations() []Violation {
 		}
 	}
 	return found
-}
-
-// Counts counts the situations that the checks look for. That a check found nothing proves
-// little if its situation never occurred.
-func (l Log) Counts() map[string]int {
-	var kinds [eventKinds]int
-	votes, counts := map[[2]string]int{}, make(map[string]int, 32)
-	for e := range l.All() {
-		switch e.Kind {
-		case Counted:
-			counts[e.Words]++
-		case Voted:
-			votes[[2]string{e.Op, e.Words}]++
-		case Refused:
-			counts[noLease+e.Words]++
-		case Read, Write:
-			if what := useCounts[[2]string{e.Kind.String(), e.Words}]; what != "" {
-				counts[what]++
-			}
-		default:
-			kinds[e.Kind]++
-		}
-	}
-	for kind, n := range kinds {
-		if what := kindCounts[kind]; n > 0 && what != "" {
-			counts[what] = n
-		}
-	}
-	for vote, n := range votes {
-		counts[vote[0]+" "+vote[1]] = n
-	}
-	return counts
 }

@@ -22,7 +22,7 @@ func (l Log) Digest() string {
 func (l Log) text() []byte {
 	text := make(textLine, 0, 3000*len(l))
 	for e := range l.All() {
-		if e.Kind != Counted {
+		if e.Kind < Believed {
 			text = append(e.line(text), '\n')
 		}
 	}

@@ -224,7 +224,7 @@ func Example_judge() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		verdict, err := judge.Check(history.Of(result), time.Minute)
+		verdict, err := judge.Check(history.Of(result.Log, result.Ended), time.Minute)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -23,10 +23,12 @@ type Rules struct {
 	Refusals bool
 }
 
-// Found is a violation, and the index of the event that it is to stand before in the record.
+// Found is a violation, and the index of the event that shows it. It stands before or after this
+// event in the record.
 type Found struct {
 	record.Violation
-	Before int
+	Event int
+	After bool
 }
 
 // Violations returns the violations in a record, in their order.
@@ -50,17 +52,17 @@ func Log(log record.Log, rules Rules) record.Log {
 	}
 	var all record.Log
 	at := 0
-	insert := func() {
-		for ; len(found) > 0 && found[0].Before == at; found = found[1:] {
+	insert := func(after bool) {
+		for ; len(found) > 0 && found[0].Event == at && found[0].After == after; found = found[1:] {
 			all.Add(found[0].At, record.Found, "", "").Violation = &found[0].Violation
 		}
 	}
 	for e := range log.All() {
-		insert()
+		insert(false)
 		*all.Add(e.At, e.Kind, e.Process, e.Place) = *e
+		insert(true)
 		at++
 	}
-	insert()
 	return all
 }
 
@@ -158,10 +160,10 @@ func (c *checker) key(name string) *history {
 	return c.keys[name]
 }
 
-// violation records a violation that stands before an event.
-func (c *checker) violation(before int, v record.Violation) {
-	c.found = append(c.found, Found{v, before})
-}
+// before and after record a violation that stands before or after the event.
+func (c *checker) before(v record.Violation) { c.found = append(c.found, Found{v, c.at, false}) }
+
+func (c *checker) after(v record.Violation) { c.found = append(c.found, Found{v, c.at, true}) }
 
 func (c *checker) take(e *record.Event) {
 	l := c.leases[e.Lease]
@@ -230,15 +232,15 @@ func (c *checker) acquired(e *record.Event) {
 	for _, o := range k.suspects(l) {
 		if o.holds(e.At) && !l.void {
 			if permits--; permits <= 0 {
-				c.violation(c.at+1, record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))})
+				c.after(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))})
 			}
 		}
 		switch {
 		case l.token == 0:
 		case o.token == l.token:
-			c.violation(c.at+1, record.Violation{Kind: record.TokenOrder, At: e.At, Text: fmt.Sprintf("%v and %v have the same token for %q", o, l, l.key)})
+			c.after(record.Violation{Kind: record.TokenOrder, At: e.At, Text: fmt.Sprintf("%v and %v have the same token for %q", o, l, l.key)})
 		case o.got < l.asked && o.token > l.token:
-			c.violation(c.at+1, record.Violation{Kind: record.TokenOrder, At: e.At, Text: fmt.Sprintf("%v got %q after %v with a smaller token", l, l.key, o)})
+			c.after(record.Violation{Kind: record.TokenOrder, At: e.At, Text: fmt.Sprintf("%v got %q after %v with a smaller token", l, l.key, o)})
 		}
 	}
 	k.add(l)
@@ -276,7 +278,7 @@ func (c *checker) backed(e *record.Event, l *lease) {
 	if t.Have+t.Forgot >= t.Quorum {
 		v.Assumption = 3
 	}
-	c.violation(c.at+1, v)
+	c.after(v)
 }
 
 // began is the index of the event at which the holder sent the request of an operation, or began
@@ -291,7 +293,7 @@ func (c *checker) began(e *record.Event) int {
 // believes checks that no other client had got the lock when a holder acted as one.
 func (c *checker) believes(e *record.Event, l *lease, how string, does bool) {
 	if o := c.next(l); does && o != nil && o.got <= c.began(e) {
-		c.violation(c.at, record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v %s of %q after %v had got it", l, how, l.key, o)})
+		c.before(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v %s of %q after %v had got it", l, how, l.key, o)})
 	}
 }
 
@@ -321,7 +323,7 @@ func (c *checker) effect(e *record.Event, l *lease) {
 		if overdue {
 			v.Assumption = 1
 		}
-		c.violation(c.at, v)
+		c.before(v)
 	}
 	// At the time of sending: no lock can prevent that a packet arrives after its
 	// holder's lease.
@@ -378,7 +380,7 @@ func (c *checker) inVain(e *record.Event) {
 	if now-since < patience {
 		return
 	}
-	c.violation(c.at+1, record.Violation{Kind: record.NoProgress, At: now, Text: fmt.Sprintf("nobody has got %q for %v, though %s has tried and reached a quorum", e.Key, now-since, e.Process)})
+	c.after(record.Violation{Kind: record.NoProgress, At: now, Text: fmt.Sprintf("nobody has got %q for %v, though %s has tried and reached a quorum", e.Key, now-since, e.Process)})
 	w.since = now
 }
 

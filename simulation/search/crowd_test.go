@@ -74,7 +74,7 @@ func TestCrowdIsDeterministic(t *testing.T) {
 func TestOperationsOfACrowd(t *testing.T) {
 	r, err := registry().Play(search.Setup{Workload: workload("crowd").Name, Design: "unfenced", Seed: 1})
 	require.NoError(t, err)
-	operations := history.Of(r)
+	operations := history.Of(r.Log, r.Ended)
 	until, locks := map[string]time.Duration{}, map[string]int{}
 	for _, o := range operations {
 		if o.Kind == judge.Lock {

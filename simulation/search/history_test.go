@@ -38,7 +38,7 @@ func TestTheJudgesAgree(t *testing.T) {
 			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, fault.Kinds(), 6, 12e9)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
-			ops := history.Of(r)
+			ops := history.Of(r.Log, r.Ended)
 			verdict, err := judge.Check(ops, 0)
 			require.NoError(t, err)
 			compared++
@@ -101,7 +101,7 @@ func TestOperationsAreComplete(t *testing.T) {
 		s.Seed = seed
 		r, err := registry().Play(s)
 		require.NoError(t, err)
-		ops := history.Of(r)
+		ops := history.Of(r.Log, r.Ended)
 		of := map[judge.Kind]int{}
 		for _, o := range ops {
 			if o.Client != "observer" {

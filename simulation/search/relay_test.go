@@ -109,7 +109,7 @@ func TestTheJudgesAgreeOnARelay(t *testing.T) {
 			s.Schedule = simulation.Draw(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, workload("relay").Span)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
-			ops := history.Of(r)
+			ops := history.Of(r.Log, r.Ended)
 			verdict, err := judge.Check(ops, 0)
 			require.NoError(t, err)
 			for question, answer := range map[record.ViolationKind]judge.Answer{record.TwoHolders: verdict.Exclusion, record.TokenOrder: verdict.Tokens} {

@@ -87,8 +87,8 @@ var policy = map[string][]string{
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
 	"simulation/search":          {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/fault", "simulation/record"},
-	"simulation/search/history":  {"fencing", "simulation", "simulation/search/judge", "simulation/fault", "simulation/record"},
-	"simulation/internal/orders": {"quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
+	"simulation/search/history":  {"fencing", "simulation/search/judge", "simulation/fault", "simulation/record"},
+	"simulation/internal/orders": {"simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "simulation/internal/timeline/palette", "simulation/internal/wrap", "simulation/fault", "simulation/record"},
@@ -109,7 +109,7 @@ var policy = map[string][]string{
 	"simulation/internal/mutants/detector": {"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/fault"},
 
 	// The same designs on real servers, which it starts and breaks.
-	"simulation/internal/live": {
+	"simulation/internal/live": {"simulation/search/history", "simulation/check",
 		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
 		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
 	},

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
@@ -86,7 +87,7 @@ func TestFindings(t *testing.T) {
 			did("c1", wasAcquired, 1), did("c1", wasKilled, 0), did("c2", wasAcquired, 2), did("c2", wasValid, 2)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := findingsIn(test.history)
+			findings := findingsIn(test.history, check.Rules{})
 			got := kindsOf(findings)
 			if len(test.want) == 0 {
 				require.Empty(t, findings)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
@@ -263,7 +264,7 @@ func (r *run) play(ctx context.Context, tc Case, design string, line *Line) {
 // conclude compares the history with the prediction.
 func (l *Line) conclude(history []entry) {
 	l.History = history
-	l.Findings = findingsIn(history)
+	l.Findings = findingsIn(history, check.Rules{})
 	l.Seen = kindsOf(l.Findings)
 	l.Agrees = slices.Equal(l.Seen, l.Predicted)
 	verdict, err := judge.Check(operations(history), time.Minute)

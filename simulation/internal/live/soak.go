@@ -19,6 +19,7 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
@@ -530,12 +531,7 @@ func (k *soakRun) read(history []entry) {
 			r.Refusals++
 		}
 	}
-	reading := newChecker()
-	reading.requests = true
-	for _, e := range history {
-		reading.take(e)
-	}
-	r.Findings = reading.findings
+	r.Findings = findingsIn(history, check.Rules{Refusals: true})
 	for _, f := range r.Findings {
 		switch f.Kind {
 		case record.TwoHolders:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
@@ -50,7 +51,7 @@ func TestKeysThatStayAreNoticed(t *testing.T) {
 			result.Log = record.Log{slices.DeleteFunc(slices.Concat(result.Log...), func(e record.Event) bool {
 				return e.At >= from && e.Kind == record.Voted && e.Op == wire.Release.String()
 			})}
-			noticed[kind] += len(keysLeft(result))
+			noticed[kind] += len(check.KeysLeft(result.Log, result.Ended, quiet))
 		}
 	}
 	for _, kind := range append(Kinds(), "none") {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
@@ -18,24 +17,23 @@ import (
 // request and the reply. An executed request without a reply is Unknown, and refused
 // requests are omitted. An observer's Read of each resource comes at the end.
 //
-// Belief in a lease is measured in true time. For a client with faulty clocks (steps,
-// rates, suspensions) it is unknown: such a client counts as believing at the moments
-// when it learned a validity and when it sent a request.
-func Of(r simulation.Result) []judge.Operation {
-	h := &history{faultyClocks: map[string]bool{}, calls: map[callID]*call{}, requested: map[requester]time.Duration{}, leases: map[int]*lease{}}
-	for e := range r.Log.All() {
+// Belief in a lease is measured in true time. If nothing is known of a client's clocks (no
+// record.Truth), it counts as believing until it last found a validity or sent a request.
+func Of(log record.Log, ended time.Duration) []judge.Operation {
+	h := &history{ended: ended, calls: map[callID]*call{}, requested: map[requester]time.Duration{}, leases: map[int]*lease{}}
+	for e := range log.All() {
 		h.prepare(e)
 	}
-	for e := range r.Log.All() {
+	for e := range log.All() {
 		h.add(e)
 	}
-	return h.operations(r.Ended)
+	return h.operations(ended)
 }
 
 // history is what is known of a run from its log.
 type history struct {
-	faultyClocks map[string]bool // processes whose clocks have faults
-	calls        map[callID]*call
+	ended time.Duration
+	calls map[callID]*call
 
 	requested map[requester]time.Duration
 	leases    map[int]*lease // by their numbers
@@ -78,16 +76,10 @@ type lease struct {
 // belief is a time in which a holder believed in its lease without a break.
 type belief struct{ from, until time.Duration }
 
-// prepare adds what later events depend on: which clocks will have faults, and when
-// replies will arrive.
+// prepare adds what later events depend on: when replies will arrive.
 func (h *history) prepare(e *record.Event) {
 	id := callID{e.Process, e.N}
 	switch {
-	case e.Kind == record.Suffered && e.Place == "":
-		switch e.Fault.Kind {
-		case fault.Step, fault.Rate, fault.Suspend:
-			h.faultyClocks[e.Process] = true
-		}
 	case e.Place != fault.Resource:
 	case e.Kind == record.Sent:
 		h.calls[id] = &call{sent: e.At}
@@ -105,7 +97,7 @@ func (h *history) add(e *record.Event) {
 		l := &lease{process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token, requested: h.requested[requester{e.Process, e.Goroutine, e.Key}]}
 		h.leases[e.Lease] = l
 		h.believe(l, e)
-	case record.Extended, record.Looked:
+	case record.Extended, record.Looked, record.Believed:
 		if l := h.leases[e.Lease]; l != nil && !l.over {
 			h.believe(l, e)
 		}
@@ -132,16 +124,16 @@ func (l *lease) client() string { return record.Who(l.process, l.goroutine) }
 // believe adds a validity: the holder continues to believe in its lease, or believes again.
 func (h *history) believe(l *lease, e *record.Event) {
 	until := e.At
-	if !h.faultyClocks[l.process] {
-		until += max(0, e.Validity)
+	if e.Truth != nil {
+		until = max(until, min(e.Truth.Until, h.ended))
 	}
 	last := len(l.beliefs) - 1
 	switch {
-	case last >= 0 && e.At <= l.beliefs[last].until:
+	case last < 0:
+		l.beliefs = append(l.beliefs, belief{e.At, until})
+	case e.At <= l.beliefs[last].until || e.Truth == nil && e.Validity > 0:
 		l.beliefs[last].until = until
-	case last >= 0 && h.faultyClocks[l.process] && e.Validity > 0:
-		l.beliefs[last].until = until // it may have believed all the time
-	case last < 0 || e.Validity > 0:
+	case until > e.At:
 		l.beliefs = append(l.beliefs, belief{e.At, until})
 	}
 }

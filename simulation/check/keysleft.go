@@ -1,4 +1,4 @@
-package orders
+package check
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -25,22 +24,22 @@ type call struct {
 	n uint64
 }
 
-// keysLeft finds keys that a client left on a server: it lost the round or released the lease, and when it
+// KeysLeft finds keys that a client left on a server: it lost the round or released the lease, and when it
 // ends, quiet later or more, a server still has the round's key. A client that crashed can't delete its
 // keys. One that was paused may end before it has deleted them, because everything is due when it goes on.
 // When a client ends, its coordinator is closed, which sends a pending delete once more and then gives it up.
 // So a key may stay where two deletes were lost.
-func keysLeft(r simulation.Result) []record.Violation {
-	values := map[keyOn]string{}        // that the servers have
-	by := map[string]string{}           // the process of each value
-	leases := map[int]string{}          // the value of each lease
-	held := map[string]bool{}           // values of leases
-	over := map[string]time.Duration{}  // when a process lost its last round or released its last lease
-	paused := map[string]bool{}         // processes
-	ended := map[string]time.Duration{} // when it ended, if nothing stopped it
-	asked := map[call]string{}          // what each request asked for
-	lost := map[link]int{}              // deletes without an answer
-	for e := range r.Log.All() {
+func KeysLeft(log record.Log, ended, quiet time.Duration) []record.Violation {
+	values := map[keyOn]string{}          // that the servers have
+	by := map[string]string{}             // the process of each value
+	leases := map[int]string{}            // the value of each lease
+	held := map[string]bool{}             // values of leases
+	over := map[string]time.Duration{}    // when a process lost its last round or released its last lease
+	paused := map[string]bool{}           // processes
+	endedAt := map[string]time.Duration{} // when it ended, if nothing stopped it
+	asked := map[call]string{}            // what each request asked for
+	lost := map[link]int{}                // deletes without an answer
+	for e := range log.All() {
 		switch e.Kind {
 		case record.Voted, record.Answered:
 			if e.Change == nil {
@@ -59,7 +58,7 @@ func keysLeft(r simulation.Result) []record.Violation {
 			over[e.Process] = e.At
 		case record.Ended:
 			if !paused[e.Process] {
-				ended[e.Process] = e.At
+				endedAt[e.Process] = e.At
 			}
 		case record.Sent:
 			asked[call{link{e.Process, e.Place}, e.N}] = e.Op
@@ -78,8 +77,8 @@ func keysLeft(r simulation.Result) []record.Violation {
 		value := values[at]
 		p := by[value]
 		since, tried := over[p]
-		if value != "" && !held[value] && tried && ended[p] >= since+quiet && lost[link{p, at.server}] < 2 {
-			found = append(found, record.Violation{Kind: record.KeyLeft, At: r.Ended, Text: fmt.Sprintf("%s has ended, and left %q on %s", p, at.key, at.server)})
+		if value != "" && !held[value] && tried && endedAt[p] >= since+quiet && lost[link{p, at.server}] < 2 {
+			found = append(found, record.Violation{Kind: record.KeyLeft, At: ended, Text: fmt.Sprintf("%s has ended, and left %q on %s", p, at.key, at.server)})
 		}
 	}
 	return found

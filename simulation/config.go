@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -101,7 +102,7 @@ type Config struct {
 	Forgetful bool
 
 	// Order chooses the order of events. Default: it follows from latencies.
-	Order *Order `json:"-"`
+	Order *kernel.Order `json:"-"`
 
 	// Horizon is the virtual time at which a run is aborted. Default 10 min after the
 	// start of the last fault.
@@ -167,9 +168,9 @@ func (c Config) validate() error {
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
 	}
-	if c.Order != nil && (c.Processes >= maxOrderProcesses || c.Servers > maxOrderServers || c.Order.From < 0) {
+	if c.Order != nil && (c.Processes >= kernel.MaxOrderProcesses || c.Servers > kernel.MaxOrderServers || c.Order.From < 0) {
 		return fmt.Errorf("%w: an Order with %d Processes, %d Servers, and From %v, want at most %d, %d, and 0 or more",
-			ErrConfig, c.Processes, c.Servers, c.Order.From, maxOrderProcesses-1, maxOrderServers)
+			ErrConfig, c.Processes, c.Servers, c.Order.From, kernel.MaxOrderProcesses-1, kernel.MaxOrderServers)
 	}
 	if err := c.validateScripts(); err != nil {
 		return err

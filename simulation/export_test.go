@@ -1,8 +1,10 @@
 package simulation
 
-import "github.com/redquorum/redlock/simulation/fault"
+import (
+	"time"
 
-import "time"
+	"github.com/redquorum/redlock/simulation/fault"
+)
 
 // DrawConfig draws the fields of cfg that are zero from a seed: latencies, persistence and
 // age of the servers, and their replicas. Other fields stay unchanged.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 )
 
 // server returns the server that a process reaches at a place, over its connection or by
@@ -20,9 +21,9 @@ func (p *process) server(place int) *server {
 func (p *process) address(place int) *server {
 	s := p.w.places[place].server
 	switch {
-	case s.old != nil && fault.Matches(s.oldFor, p.name):
+	case s.old != nil && fault.Matches(s.oldFor, p.Name):
 		return s.old
-	case s.moved && fault.Matches(s.movedFor, p.name):
+	case s.moved && fault.Matches(s.movedFor, p.Name):
 		return s.other
 	}
 	return s
@@ -44,15 +45,15 @@ func (r *request) server() *server {
 // has a pool and the address has moved.
 func (w *world) connectsApart(c *call) bool {
 	return c.place != toResource && slices.ContainsFunc(w.switches, func(f fault.Fault) bool {
-		return f.During(w.now.Load()) && fault.Matches(f.Process, c.p.name) && fault.Matches(f.Server, w.places[c.place].server.name) &&
-			draw(w.seed, tagApart, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM)
+		return f.During(w.Now.Load()) && fault.Matches(f.Process, c.p.Name) && fault.Matches(f.Server, w.places[c.place].server.name) &&
+			kernel.Draw(w.Seed, kernel.TagApart, uint64(c.p.Index), uint64(c.place+1), c.seq)%kernel.Million < uint64(f.PPM)
 	})
 }
 
 // proxied reports whether there is a proxy between a process and a place now.
 func (w *world) proxied(p *process, place string) bool {
 	return slices.ContainsFunc(w.proxies, func(f fault.Fault) bool {
-		return f.During(w.now.Load()) && fault.Matches(f.Process, p.name) && fault.Matches(f.Server, place)
+		return f.During(w.Now.Load()) && fault.Matches(f.Process, p.Name) && fault.Matches(f.Server, place)
 	})
 }
 

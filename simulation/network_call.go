@@ -7,6 +7,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
@@ -46,7 +47,7 @@ type call struct {
 	// The events of most calls, allocated together with the call.
 	request request
 	back    reply
-	bound   timer
+	bound   kernel.Timer
 }
 
 // answer is the reply to a call.
@@ -85,21 +86,22 @@ func (c *call) placeName() string {
 	return c.p.w.places[c.place].name
 }
 
-func (c *call) order() opOrder {
+func (c *call) Order() kernel.OpOrder {
 	switch {
 	case c.access != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, n: uint64(c.access.goroutine)}
+		return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, N: uint64(c.access.goroutine)}
 	case c.sub != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: listenOp}
+		return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: listenOp}
 	case c.raw != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: strings.Join(c.raw, " ")}
+		return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: rawOp, Key: strings.Join(c.raw, " ")}
 	}
-	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Fence.Token), key: c.cmd.Key, value: c.cmd.Value}
+	return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: int(c.cmd.Op), N: uint64(c.cmd.Fence.Token), Key: c.cmd.Key, Value: c.cmd.Value}
 }
 
 // apply numbers the call and sends it, unless a fault pauses the process at this call.
-func (c *call) apply(w *world) {
-	if c.p.gone() {
+func (c *call) Apply() {
+	w := c.p.w
+	if c.p.Gone() {
 		c.abandon()
 		return
 	}
@@ -113,17 +115,16 @@ func (c *call) apply(w *world) {
 			c.subscribe()
 		}
 		if c.ctx == nil {
-			c.bound = timer{p: c.p, due: c.due, ends: c, tie: c.tie(4)}
-			c.bound.enter()
+			c.bound.Bind(&c.p.Process, c.due, c, c.tie(4))
 		} else {
-			c.bindTimeout()
+			c.bound.BindTo(&c.p.Process, c.ctx, c.tie(4))
 		}
 		w.byOperation(c)
-		if c.p.gone() {
+		if c.p.Gone() {
 			return
 		}
-		if c.p.pausedUntil > w.now.Load() {
-			w.pushFrom(c.p.pausedUntil, w.now.Load(), c.tie(0), c.p, moment{c.over, c.send})
+		if c.p.PausedUntil > w.Now.Load() {
+			w.PushFrom(c.p.PausedUntil, w.Now.Load(), c.tie(0), &c.p.Process, kernel.MomentOf(c.over, c.send))
 			return
 		}
 	}
@@ -131,7 +132,7 @@ func (c *call) apply(w *world) {
 }
 
 func (c *call) tie(leg uint64) uint64 {
-	return draw(c.p.w.seed, tagTie, uint64(c.p.index), uint64(c.place+1), c.seq, leg)
+	return kernel.Draw(c.p.w.Seed, kernel.TagTie, uint64(c.p.Index), uint64(c.place+1), c.seq, leg)
 }
 
 // send sends the request.
@@ -139,7 +140,7 @@ func (c *call) send() {
 	w := c.p.w
 	w.message(record.Sent, c).Op = c.name
 	if c.place != toResource {
-		w.touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
+		w.Touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
 	}
 	r := &c.request
 	r.call, r.incarnation, r.to = c, c.link().incarnation, c.link().to
@@ -147,16 +148,16 @@ func (c *call) send() {
 		r.incarnation, r.to, r.apart = 0, nil, true
 	}
 	delay, lost := w.passage(c, fault.Requests)
-	at := w.now.Load() + int64(delay+c.delay)
+	at := w.Now.Load() + int64(delay+c.delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
-		w.carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
+		w.Carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
 	}
 	if lost {
 		w.message(record.RequestLost, c)
 		return
 	}
-	w.carry(at, c.tie(1), nil, r)
+	w.Carry(at, c.tie(1), nil, r)
 }
 
 // answer wakes the caller.
@@ -164,7 +165,7 @@ func (c *call) answer(a *answer) {
 	if c.answered {
 		return
 	}
-	c.answered, c.ended = true, c.p.w.step()
+	c.answered, c.ended = true, c.p.w.Step()
 	delete(c.p.calls, c)
 	c.deliver(a)
 }
@@ -172,11 +173,11 @@ func (c *call) answer(a *answer) {
 // deliver wakes the caller, or calls its Receiver on the driver's goroutine. That is safe:
 // Receive doesn't block, and all other goroutines are blocked and hold no locks.
 func (c *call) deliver(a *answer) {
-	c.p.w.awake = true
+	c.p.w.Awake = true
 	switch {
 	case c.to == nil:
 		c.reply <- a
-	case c.p.watched: // it may have to wait at a reading of the clock
+	case c.p.Watched: // it may have to wait at a reading of the clock
 		go c.to.Receive(a.vote)
 	default:
 		c.to.Receive(a.vote)
@@ -188,14 +189,14 @@ func (c *call) abandon() {
 	if c.answered {
 		return
 	}
-	c.answered, c.ended = true, c.p.w.step()
+	c.answered, c.ended = true, c.p.w.Step()
 	c.deliver(failed(ErrCrashed, false))
 }
 
 // cancel ends the call because its context has ended.
 func (c *call) cancel() {
 	err := context.Cause(c.ctx)
-	c.p.post(&cancelled{c, err})
+	c.p.Post(&cancelled{c, err})
 }
 
 // cancelled is the end of a call's context.
@@ -204,38 +205,27 @@ type cancelled struct {
 	err  error
 }
 
-func (c *cancelled) order() opOrder {
-	return opOrder{process: c.call.p.index, kind: isCancel, place: c.call.place, n: c.call.seq}
+func (c *cancelled) Order() kernel.OpOrder {
+	return kernel.OpOrder{Process: c.call.p.Index, Kind: kernel.IsCancel, Place: c.call.place, N: c.call.seq}
 }
 
-func (c *cancelled) apply(w *world) {
+func (c *cancelled) Apply() {
+	w := c.call.p.w
 	if !c.call.over() {
-		w.push(w.now.Load(), c.call.tie(3), c.call.p, moment{c.call.over, func() { c.call.giveUp(c.err) }})
+		w.Push(w.Now.Load(), c.call.tie(3), &c.call.p.Process, kernel.MomentOf(c.call.over, func() { c.call.giveUp(c.err) }))
 	}
 }
 
 // over reports whether nobody waits for the call's reply any more.
-func (c *call) over() bool { return c.answered || c.p.gone() }
+func (c *call) over() bool { return c.answered || c.p.Gone() }
 
-func (c *call) waiting() bool { return !c.answered }
+func (c *call) Waiting() bool { return !c.answered }
 
 // expire ends the call because its timeout has passed.
-func (c *call) expire() {
+func (c *call) Expire() {
 	if !c.answered {
 		c.giveUp(context.DeadlineExceeded)
 	}
-}
-
-// bindTimeout gives the timeout of the call's context an event that is named after the call.
-// Contexts have no names, and the timeouts of all servers are due at the same moment.
-func (c *call) bindTimeout() {
-	ctx, _ := c.ctx.Value(timeoutKey{}).(*timeout)
-	if ctx == nil || ctx.timer.bound || ctx.timer.p != c.p {
-		return
-	}
-	ctx.timer.bound = true
-	c.bound = timer{p: c.p, due: ctx.timer.due, ends: ctx, tie: c.tie(4)}
-	c.bound.enter()
 }
 
 // giveUp ends the wait for a reply.
@@ -251,20 +241,20 @@ func (c *call) fail(kind record.EventKind, err error) {
 // because a select with two ready cases would be random.
 func (c *call) do() *answer {
 	c.reply = make(chan *answer, 1)
-	if c.p.dead.Load() {
-		c.p.remain()
+	if c.p.Dead.Load() {
+		c.p.Remain()
 		return failed(ErrCrashed, true)
 	}
 	if c.ctx != nil {
 		defer context.AfterFunc(c.ctx, c.cancel)()
 	}
-	c.p.post(c)
+	c.p.Post(c)
 	return <-c.reply
 }
 
 // message logs a step of a call.
 func (w *world) message(kind record.EventKind, c *call) *record.Event {
-	e := w.event(kind, c.p.name, c.placeName())
+	e := w.event(kind, c.p.Name, c.placeName())
 	e.N = c.seq
 	return e
 }

@@ -33,7 +33,7 @@ func (o opened) Put(key, value string, ttl time.Duration) {
 func (o opened) Restart(keepData bool) {
 	o.server.kill()
 	if keepData {
-		o.server.restart(fault.KeepAll.Until(o.p.w.now.Load()))
+		o.server.restart(fault.KeepAll.Until(o.p.w.Now.Load()))
 	} else {
 		o.server.restart(fault.KeepNothing.Until(0))
 	}
@@ -54,8 +54,8 @@ func TestInstancePassesCheck(t *testing.T) {
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]
 				w.logs = true
-				w.queue = nil // the test is the process
-				clk.Clock = p.clock
+				_, _, _ = w.Next() // the process would start: the test is the process
+				clk.Clock = p.Clock
 				done := make(chan struct{})
 				t.Cleanup(func() {
 					p.end()

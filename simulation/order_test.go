@@ -9,6 +9,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -26,9 +27,9 @@ func rivals(c *simulation.Client) {
 }
 
 // inOrder plays rivals in an order.
-func inOrder(t *testing.T, schedule simulation.Schedule, choose func([]simulation.Option) int) (simulation.Result, *simulation.Order) {
+func inOrder(t *testing.T, schedule simulation.Schedule, choose func([]kernel.Option) int) (simulation.Result, *kernel.Order) {
 	t.Helper()
-	order := &simulation.Order{From: 1500 * ms, Choose: choose}
+	order := &kernel.Order{From: 1500 * ms, Choose: choose}
 	r, err := simulation.Run(1, simulation.Config{Servers: 3, Progress: -1, Order: order}, schedule, rivals)
 	require.NoError(t, err)
 	return r, order
@@ -39,16 +40,16 @@ func TestChoicesAreTheRun(t *testing.T) {
 	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", For: 15 * time.Second}, {Kind: fault.Restart, Server: "B"}}
 	digests := map[string]bool{}
 	for seed := range uint64(20) {
-		drawn, order := inOrder(t, schedule, simulation.DrawOrder(seed))
+		drawn, order := inOrder(t, schedule, kernel.DrawOrder(seed))
 		require.NotEmpty(t, order.Choices())
-		again, followed := inOrder(t, schedule, simulation.Follow(order.Choices()))
+		again, followed := inOrder(t, schedule, kernel.Follow(order.Choices()))
 		require.Equal(t, drawn.Log.Digest(), again.Log.Digest())
 		require.Equal(t, order.Steps, followed.Steps)
 		digests[drawn.Log.Digest()] = true
 	}
 	require.Greater(t, len(digests), 15)
 	first, _ := inOrder(t, schedule, nil)
-	zero, _ := inOrder(t, schedule, simulation.Follow([]int{0}))
+	zero, _ := inOrder(t, schedule, kernel.Follow([]int{0}))
 	require.Equal(t, first.Log.Digest(), zero.Log.Digest())
 }
 
@@ -56,7 +57,7 @@ func TestChoicesAreTheRun(t *testing.T) {
 // there is one.
 func TestOptionsStayUntilTheyHappen(t *testing.T) {
 	for seed := range uint64(20) {
-		_, order := inOrder(t, nil, simulation.DrawOrder(seed))
+		_, order := inOrder(t, nil, kernel.DrawOrder(seed))
 		open, happened := map[uint64]bool{}, 0
 		for i, s := range order.Steps {
 			now := map[uint64]bool{}
@@ -64,7 +65,7 @@ func TestOptionsStayUntilTheyHappen(t *testing.T) {
 				require.False(t, now[o.ID], "two events have one name")
 				now[o.ID] = true
 				require.Less(t, o.After, i)
-				if !open[o.ID] && o.ID != simulation.TimePasses && !passed(order.Steps[:i]) {
+				if !open[o.ID] && o.ID != kernel.TimePasses && !passed(order.Steps[:i]) {
 					require.Equal(t, i-1, o.After, "it is an option at once")
 				}
 			}
@@ -81,19 +82,19 @@ func TestOptionsStayUntilTheyHappen(t *testing.T) {
 }
 
 // passed reports whether the last step let time pass, or there is none.
-func passed(steps []simulation.OrderStep) bool {
+func passed(steps []kernel.OrderStep) bool {
 	if len(steps) == 0 {
 		return true
 	}
 	last := steps[len(steps)-1]
-	return last.Options[last.Chosen].ID == simulation.TimePasses
+	return last.Options[last.Chosen].ID == kernel.TimePasses
 }
 
 // A run that Choose ends leaves nothing behind.
 func TestOrderThatIsEnded(t *testing.T) {
 	for most := range 20 {
 		n := 0
-		r, order := inOrder(t, nil, func([]simulation.Option) int {
+		r, order := inOrder(t, nil, func([]kernel.Option) int {
 			if n++; n > most {
 				return -1
 			}
@@ -145,6 +146,6 @@ func TestStall(t *testing.T) {
 }
 
 func TestRunRefusesAnOrderForManyProcesses(t *testing.T) {
-	_, err := simulation.Run(1, simulation.Config{Processes: 40, Order: &simulation.Order{}}, nil, rivals)
+	_, err := simulation.Run(1, simulation.Config{Processes: 40, Order: &kernel.Order{}}, nil, rivals)
 	require.ErrorIs(t, err, simulation.ErrConfig)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -50,7 +51,7 @@ type Client struct {
 
 func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Coordinator) *Client {
 	return &Client{
-		Name: p.name, Index: p.index, Incarnation: p.incarnation, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
+		Name: p.Name, Index: p.Index, Incarnation: p.incarnation, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
 		p: p, ctx: p.ctx, holdings: map[Lease]*holding{},
 	}
 }
@@ -62,35 +63,35 @@ const resourcePatience = time.Second
 func (c *Client) Context() context.Context { return c.ctx }
 
 // processClock is the process's clock.
-func (c *Client) Clock() clock.Clock { return c.p.clock }
+func (c *Client) Clock() clock.Clock { return c.p.Clock }
 
 // Sleep waits for d on the process's clock.
 func (c *Client) Sleep(d time.Duration) {
-	c.p.clock.Sleep(d)
+	c.p.Clock.Sleep(d)
 	c.stirred = false
-	c.p.exit()
+	c.p.Exit()
 }
 
 // SleepUntil waits until d has passed since the process started, by its own clock.
 func (c *Client) SleepUntil(d time.Duration) {
-	if left := d - c.p.clock.since(c.p.clock.start); left > 0 {
+	if left := d - c.p.Clock.SinceStart(); left > 0 {
 		c.Sleep(left)
 	}
 }
 
 // Seed is the run's seed.
-func (c *Client) Seed() uint64 { return c.p.w.seed }
+func (c *Client) Seed() uint64 { return c.p.w.Seed }
 
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
 // process, incarnation, goroutine and about.
 func (c *Client) Pick(about uint64, n int) int {
-	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
+	return int(kernel.Draw(c.p.w.Seed, kernel.TagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
 }
 
 // returned follows each call of the library, which may have left work in the background.
 func (c *Client) returned() {
 	c.stirred = true
-	c.p.exit()
+	c.p.Exit()
 }
 
 // Note adds words to the log.
@@ -175,7 +176,7 @@ func (c *Client) Extend(lease Lease) error {
 	err := lease.Extend(c.ctx)
 	c.returned()
 	if !isLibrarys(lease) && err == nil { // a *quorum.Lease reports it by a hook
-		c.p.post(&action{kind: record.Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
+		c.p.Post(&action{kind: record.Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
 	}
 	return err
 }
@@ -228,19 +229,19 @@ func (c *Client) held(lease Lease) *holding {
 }
 
 func (c *Client) access(lease Lease, a access) accessReply {
-	c.p.exit()
+	c.p.Exit()
 	a.holding = c.held(lease)
 	a.token, a.goroutine = lease.Token(), c.Goroutine
 	if at, ok := lease.(interface {
 		Show(context.Context) fencing.Token
 	}); ok {
 		a.token = at.Show(c.ctx)
-		c.p.exit()
+		c.p.Exit()
 	}
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), access: &a, due: c.p.clock.mono() + int64(resourcePatience)}
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), access: &a, due: c.p.Clock.Mono() + int64(resourcePatience)}
 	answer := call.do()
 	c.stirred = false
-	c.p.exit()
+	c.p.Exit()
 	if answer.result == nil {
 		return accessReply{err: answer.vote.Err}
 	}
@@ -251,18 +252,20 @@ func (c *Client) access(lease Lease, a access) accessReply {
 func (c *Client) record(r *action) {
 	c.records++
 	r.p, r.goroutine, r.n = c.p, c.Goroutine, c.records
-	c.p.post(r)
+	c.p.Post(r)
 }
 
 // hooks report to the checks and the counters what the library does on its own.
 func (c *Client) hooks() quorum.Hooks {
-	tell := func(what string) { c.p.tell(opOrder{kind: isReport, key: what}, func() { c.p.w.count(what) }) }
+	tell := func(what string) {
+		c.p.Tell(kernel.OpOrder{Kind: kernel.IsReport, Key: what}, func() { c.p.w.count(what) })
+	}
 	return quorum.Hooks{
 		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Quarantined events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
-			c.p.post(&action{kind: record.Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
+			c.p.Post(&action{kind: record.Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
 			for _, key := range e.Also {
-				c.p.post(&action{kind: record.Extended, p: c.p, key: key, token: e.Token, belief: belief{validity: e.Validity}})
+				c.p.Post(&action{kind: record.Extended, p: c.p, key: key, token: e.Token, belief: belief{validity: e.Validity}})
 			}
 		},
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -58,7 +59,7 @@ func newResource(w *world) *resource {
 	r := &resource{w: w, registers: map[string]*register{}}
 	if w.cfg.Guard.Tokens() {
 		// In simulated time, from which the tokens come. A Bound without Ahead is valid.
-		now := func() time.Time { return time.Unix(0, epoch+w.now.Load()) }
+		now := func() time.Time { return time.Unix(0, kernel.Epoch+w.Now.Load()) }
 		r.guard, _ = fencing.NewMemory(fencing.MemoryConfig{Bound: fencing.Bound{Now: now}})
 	}
 	return r

@@ -82,12 +82,12 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 		failure := bubble(func() { w.drive(ctx) })
 		stop()
 		if err := ctx.Err(); err != nil {
-			return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.now.Load()), err)
+			return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.Now.Load()), err)
 		}
-		if at := w.readings.decided(); at != nil {
-			stops := append(w.readings.stops, at)
+		if w.Decided() {
+			former := w
 			w = newWorld(seed, cfg, schedule, work)
-			w.readings.stopAll(stops)
+			w.PlayAgain(&former.Kernel)
 			continue
 		}
 		if failure != nil {
@@ -99,7 +99,7 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 		Admits:   cfg.Guard == GuardAdmits || cfg.Guard == GuardIdempotent,
 		Patience: max(0, cfg.Progress),
 	}
-	return Result{Log: check.Log(w.log, rules), Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts()}, nil
+	return Result{Log: check.Log(w.log, rules), Events: w.events - w.Timers, Ended: time.Duration(w.Now.Load()), Readings: w.readingCounts()}, nil
 }
 
 // bubble runs f in a testing/synctest bubble, which also works outside of a test. The error
@@ -143,9 +143,9 @@ func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
 				return
 			case <-ticker.C:
 			}
-			steps := w.steps.Load()
+			steps := w.Steps.Load()
 			if steps == last {
-				_, _ = fmt.Fprintf(out, "simulation: seed %d: no step for %v: some goroutine doesn't block\n%s\n", w.seed, after, stacks())
+				_, _ = fmt.Fprintf(out, "simulation: seed %d: no step for %v: some goroutine doesn't block\n%s\n", w.Seed, after, stacks())
 			}
 			last = steps
 		}
@@ -154,4 +154,15 @@ func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
 		close(done)
 		<-ended
 	}
+}
+
+// readingCounts is how often each process read its clock.
+func (w *world) readingCounts() map[string]int {
+	counts := make(map[string]int, len(w.processes))
+	for _, p := range w.processes {
+		if p != w.witness {
+			counts[p.Name] = int(p.Readings.Load())
+		}
+	}
+	return counts
 }

@@ -42,7 +42,8 @@ func (b *lockedBuffer) String() string {
 }
 
 func TestWatchdogShowsWhatSpins(t *testing.T) {
-	w := &world{seed: 42}
+	w := &world{}
+	w.Seed = 42
 	var out lockedBuffer
 	stop := w.watch(time.Millisecond, &out)
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "TestWatchdogShowsWhatSpins") }, 10*time.Second, time.Millisecond)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -83,8 +84,8 @@ func validateFault(f fault.Fault, processes, servers []string, replicas int) err
 		return fmt.Errorf("its By is %v, want 0 or more", f.By)
 	case f.Kind == fault.Rate && (f.PPM < -500_000 || f.PPM > 500_000):
 		return fmt.Errorf("its PPM is %d, want -500000 to 500000", f.PPM)
-	case (f.Kind == fault.Lose || f.Kind == fault.Duplicate || f.Kind == fault.Switch) && (f.PPM < 0 || f.PPM > million):
-		return fmt.Errorf("its PPM is %d, want 0 to %d", f.PPM, million)
+	case (f.Kind == fault.Lose || f.Kind == fault.Duplicate || f.Kind == fault.Switch) && (f.PPM < 0 || f.PPM > kernel.Million):
+		return fmt.Errorf("its PPM is %d, want 0 to %d", f.PPM, kernel.Million)
 	case f.Kind == fault.Duplicate && f.Way != fault.Both:
 		return fmt.Errorf("its Way is %q: only requests arrive twice, leave it empty", f.Way)
 	case f.Replica < 0 || f.Replica > max(1, replicas) && (f.Kind == fault.Failover || f.Kind == fault.SplitBrain) || f.Replica > replicas && f.Kind == fault.Lag:

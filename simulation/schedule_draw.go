@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 )
 
 // Draw draws a random schedule from a seed: first those of the kinds of faults that the run
@@ -21,14 +22,14 @@ func Draw(seed uint64, cfg Config, of []fault.Kind, most int, span time.Duration
 	}
 	var kinds []fault.Kind
 	for i, k := range of {
-		if draw(seed, tagSchedule, uint64(i))%4 == 0 {
+		if kernel.Draw(seed, kernel.TagSchedule, uint64(i))%4 == 0 {
 			kinds = append(kinds, k)
 		}
 	}
 	if len(kinds) == 0 {
-		kinds = append(kinds, of[draw(seed, tagSchedule, 101)%uint64(len(of))])
+		kinds = append(kinds, of[kernel.Draw(seed, kernel.TagSchedule, 101)%uint64(len(of))])
 	}
-	n := 1 + int(draw(seed, tagSchedule, 100)%uint64(most))
+	n := 1 + int(kernel.Draw(seed, kernel.TagSchedule, 100)%uint64(most))
 	s := make(Schedule, n)
 	for i := range s {
 		d := drawer{seed: seed, n: uint64(i), cfg: cfg}
@@ -46,7 +47,9 @@ type drawer struct {
 	cfg     Config
 }
 
-func (d drawer) draw(what uint64) uint64               { return draw(d.seed, tagSchedule, 200+d.n, what) }
+func (d drawer) draw(what uint64) uint64 {
+	return kernel.Draw(d.seed, kernel.TagSchedule, 200+d.n, what)
+}
 func (d drawer) pick(what uint64, n int) int           { return int(d.draw(what) % uint64(n)) }
 func (d drawer) coin(what uint64) bool                 { return d.pick(what, 2) == 0 }
 func (d drawer) of(what uint64, names []string) string { return names[d.pick(what, len(names))] }
@@ -139,7 +142,7 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 		f.Way = []fault.Way{fault.Both, fault.Requests, fault.Replies}[d.pick(23, 3)]
 		switch kind {
 		case fault.Lose:
-			f.PPM = int64(d.pick(24, million))
+			f.PPM = int64(d.pick(24, kernel.Million))
 		case fault.Delay, fault.Reorder:
 			f.By = d.length(20, ttl)
 		}
@@ -164,7 +167,7 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 			f.Process = process
 		}
 		if d.coin(8) {
-			f.PPM = int64(d.pick(24, million))
+			f.PPM = int64(d.pick(24, kernel.Million))
 		}
 	case fault.Demote:
 		f.Server, f.For = server, d.length(10, ttl)
@@ -173,7 +176,7 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 		if d.coin(32) {
 			f.Server = fault.Resource
 		}
-		f.PPM, f.By = int64(d.pick(24, million)), d.length(20, ttl)
+		f.PPM, f.By = int64(d.pick(24, kernel.Million)), d.length(20, ttl)
 		if d.coin(6) {
 			f.PPM, f.For = 0, 0
 			f.Op, f.Nth = d.operation()

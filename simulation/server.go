@@ -12,6 +12,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
@@ -33,7 +34,7 @@ type server struct {
 	index int
 	name  string
 
-	wall        linear
+	wall        kernel.Linear
 	data        []redismodel.Database // by number
 	memories    []memory
 	log         []entry // all changes since the data was empty, if w.logs
@@ -70,9 +71,9 @@ type server struct {
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: linear{value: epoch}, data: w.databases(), trouble: -1}
+	s := &server{w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, data: w.databases(), trouble: -1}
 	s.begin()
-	s.started = epoch - int64(w.cfg.ServerAge)
+	s.started = kernel.Epoch - int64(w.cfg.ServerAge)
 	s.marks = make(map[string]quorumtest.Mark)
 	s.reached = make([]int64, w.cfg.Replicas)
 	s.connectNotify()
@@ -99,13 +100,13 @@ func (s *server) connectNotify() {
 	}
 }
 
-func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load())).UTC() }
+func (s *server) clock() time.Time { return time.Unix(0, s.wall.At(s.w.Now.Load())).UTC() }
 
 // receive handles a request that has arrived.
 func (s *server) receive(r *request) {
 	c := r.call
 	link := c.link()
-	s.w.touch(ofServer(s) | ofKeys(c.p, s))
+	s.w.Touch(ofServer(s) | ofKeys(c.p, s))
 	switch {
 	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
 		if !s.up {
@@ -118,12 +119,12 @@ func (s *server) receive(r *request) {
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
 		// It came on a connection to an earlier incarnation, which this one doesn't know.
-		s.w.touch(ofLink(c.p, s))
+		s.w.Touch(ofLink(c.p, s))
 		link.lose(r.incarnation)
 		r.reply(failed(ErrReset, false))
 		return
 	}
-	if s.hungUntil > s.w.now.Load() {
+	if s.hungUntil > s.w.Now.Load() {
 		s.waiting = append(s.waiting, r)
 		return
 	}
@@ -132,7 +133,7 @@ func (s *server) receive(r *request) {
 		return
 	}
 	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again && !r.apart {
-		s.w.touch(ofLink(c.p, s))
+		s.w.Touch(ofLink(c.p, s))
 		link.incarnation, link.wrote, link.to = s.incarnation, 0, s.apartFrom()
 	}
 	switch {
@@ -258,9 +259,9 @@ func (s *server) until(db int, key string) int64 {
 	case !ok:
 		return gone
 	case expires.IsZero():
-		return never
+		return kernel.Never
 	}
-	return s.wall.when(expires.UnixNano())
+	return s.wall.When(expires.UnixNano())
 }
 
 // showAll logs the keys whose expiry differs from the logged one, and counts keys that
@@ -269,7 +270,7 @@ func (s *server) showAll() (lost int) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.shown), func(a, b shown) int {
 		return cmp.Or(a.database-b.database, strings.Compare(a.key, b.key))
 	}) {
-		now := s.w.now.Load()
+		now := s.w.Now.Load()
 		was, is := s.shown[k], s.until(k.database, k.key)
 		if was == is || was <= now && is == gone {
 			continue
@@ -313,7 +314,7 @@ func (s *server) leaveMark(id *wire.Identity, before wire.Known, place int) {
 }
 
 func (s *server) identity() *wire.Identity {
-	now := s.wall.at(s.w.now.Load())
+	now := s.wall.At(s.w.Now.Load())
 	id := &wire.Identity{
 		RunID:       s.id,
 		ReplID:      s.replID,
@@ -366,7 +367,7 @@ func (s *server) begin() {
 }
 
 func (s *server) drawID(n uint64) string {
-	return fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.incarnation, n))
+	return fmt.Sprintf("%016x", kernel.Draw(s.w.Seed, kernel.TagRunID, uint64(s.index), s.incarnation, n))
 }
 
 // restart starts another incarnation of a server that is down, with the log up to a moment.
@@ -376,7 +377,7 @@ func (s *server) restart(until int64) bool {
 	}
 	s.begin()
 	s.recall(func(e entry) bool { return e.at <= until })
-	s.started = s.wall.at(s.w.now.Load())
+	s.started = s.wall.At(s.w.Now.Load())
 	return true
 }
 
@@ -391,7 +392,7 @@ func (s *server) promote(replica int, ended, until int64) bool {
 	s.recall(func(e entry) bool { return e.at <= until && (len(e.arrived) == 0 || e.arrived[replica] <= ended) })
 	s.promoted = true
 	// The others copy what it has.
-	now := s.w.now.Load()
+	now := s.w.Now.Load()
 	for i := range s.log {
 		for j := range s.log[i].arrived {
 			s.log[i].arrived[j] = min(now, s.log[i].arrived[j])
@@ -410,12 +411,12 @@ func (s *server) remember() {
 	for _, e := range s.log {
 		e.repeat(data[e.database])
 	}
-	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: data})
+	s.memories = append(s.memories, memory{at: s.w.Now.Load(), clock: s.clock(), data: data})
 }
 
 // recall rebuilds the data from the log.
 func (s *server) recall(kept func(entry) bool) {
-	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: s.data})
+	s.memories = append(s.memories, memory{at: s.w.Now.Load(), clock: s.clock(), data: s.data})
 	s.data = s.w.databases()
 	all := s.log
 	s.log = s.log[:0]
@@ -430,7 +431,7 @@ func (s *server) recall(kept func(entry) bool) {
 
 // wake ends a hang: the waiting requests are executed.
 func (s *server) wake() bool {
-	if !s.up || s.hungUntil > s.w.now.Load() {
+	if !s.up || s.hungUntil > s.w.Now.Load() {
 		return false
 	}
 	waiting := s.waiting
@@ -464,14 +465,14 @@ func (s *server) forgot(number int, h *holding, until int64) bool {
 func (s *server) has(data redismodel.Database, now time.Time, h *holding, until int64) bool {
 	hasKey := func(key string) bool {
 		value, expires, ok := data.Keys.Get(key, now)
-		return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
+		return ok && value == h.value && (expires.IsZero() || s.wall.When(expires.UnixNano()) >= until)
 	}
 	return hasKey(h.key) && !slices.ContainsFunc(h.also, func(key string) bool { return !hasKey(key) })
 }
 
 // answered logs a server's reply to a call.
 func (s *server) answered(kind record.EventKind, c *call, op, outcome string) *record.Event {
-	e := s.w.event(kind, c.p.name, s.name)
+	e := s.w.event(kind, c.p.Name, s.name)
 	e.N, e.Op, e.Words = c.seq, op, outcome
 	return e
 }
@@ -481,14 +482,45 @@ func (s *server) answered(kind record.EventKind, c *call, op, outcome string) *r
 func (s *server) recovers(at int64, restore func() bool) {
 	recover := func() {
 		if restore() {
-			s.trouble = max(s.trouble, s.w.now.Load())
+			s.trouble = max(s.trouble, s.w.Now.Load())
 			s.w.event(record.Back, "", s.name)
 			s.showLost()
 		}
 	}
-	if s.w.chooses && at <= s.w.now.Load() {
+	if s.w.Chooses && at <= s.w.Now.Load() {
 		recover() // in the step of the fault, see Fault.touches
 		return
 	}
-	s.w.schedule(at, recover)
+	s.w.Schedule(at, recover)
+}
+
+// What events touch, see kernel.OrderStep.
+
+func ofServer(s *server) uint64 { return kernel.OfServer(s.index) }
+
+// ofKeys is what a process has in a server's data. The rest of the data doesn't matter to it.
+func ofKeys(p *process, s *server) uint64 {
+	return kernel.OfPair(p.Index, s.index, len(p.w.servers), 0)
+}
+
+// ofLink is a process's connection to a server.
+func ofLink(p *process, s *server) uint64 {
+	return kernel.OfPair(p.Index, s.index, len(p.w.servers), 1)
+}
+
+// role is the role that the server reports.
+func (s *server) role() string {
+	if s.demoted {
+		return "slave"
+	}
+	return wire.RoleMaster
+}
+
+// apartFrom is the server itself if its address has ever led to another server, so that
+// connections to the two must be distinguished. Otherwise it is nil.
+func (s *server) apartFrom() *server {
+	if s.other != nil || s.home != nil {
+		return s
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
@@ -31,7 +32,7 @@ func (s *server) append(e entry, of *link) {
 	if !w.logs {
 		return
 	}
-	e.at = w.now.Load()
+	e.at = w.Now.Load()
 	if n := len(s.reached); n > 0 {
 		e.arrived = make([]int64, n)
 		for i := range e.arrived {
@@ -48,7 +49,7 @@ func (s *server) append(e entry, of *link) {
 
 // replication returns when a change that is sent now reaches a replica.
 func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
-	arrives := now + between(draw(w.seed, tagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
+	arrives := now + kernel.Between(kernel.Draw(w.Seed, kernel.TagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
 	for _, f := range w.lags {
 		end := int64(f.At + f.For)
 		switch {
@@ -56,7 +57,7 @@ func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
 		case f.By != 0:
 			arrives += int64(f.By)
 		case f.For == 0:
-			return never
+			return kernel.Never
 		default:
 			arrives = max(arrives, end+int64(w.cfg.ReplicaLagMin))
 		}
@@ -71,21 +72,21 @@ func (s *server) acknowledged(length, replicas int) int64 {
 	case replicas <= 0:
 		return 0
 	case replicas > len(s.reached):
-		return never
+		return kernel.Never
 	case length == 0:
 		return 0
 	}
 	times := slices.Sorted(slices.Values(s.log[length-1].arrived))
-	if t := times[replicas-1]; t != never {
+	if t := times[replicas-1]; t != kernel.Never {
 		return t + int64(s.w.cfg.ReplicaLagMin) // for the way back
 	}
-	return never
+	return kernel.Never
 }
 
 // have returns how many replicas have acknowledged the first length entries by now.
 func (s *server) have(length int) int {
 	n := 0
-	for n < len(s.reached) && s.acknowledged(length, n+1) <= s.w.now.Load() {
+	for n < len(s.reached) && s.acknowledged(length, n+1) <= s.w.Now.Load() {
 		n++
 	}
 	return n
@@ -99,7 +100,7 @@ func replicated(op wire.Op) bool {
 
 // answer sends an answer. After a change, it may have to wait for replicas.
 func (s *server) answer(r *request, a *answer, changed bool) {
-	cfg, now := &s.w.cfg, s.w.now.Load()
+	cfg, now := &s.w.cfg, s.w.Now.Load()
 	wrote := r.call.link().wrote
 	switch {
 	case !changed || len(s.log) == 0 || len(s.reached) == 0 && cfg.WaitReplicas == 0:
@@ -147,9 +148,9 @@ func (s *server) wait(r *request) {
 		r.reply(&answer{raw: &reply})
 		return
 	}
-	limit := int64(never)
+	limit := int64(kernel.Never)
 	if timeout > 0 {
-		limit = s.w.now.Load() + int64(timeout)
+		limit = s.w.Now.Load() + int64(timeout)
 	}
 	s.withhold(r, min(limit, s.acknowledged(wrote, n)), func(s *server) *answer {
 		have := s.have(wrote)
@@ -182,20 +183,21 @@ func (s *server) resetBlocked() {
 
 // withhold sends the answer at a moment, or at once if it has passed.
 func (s *server) withhold(r *request, until int64, make func(*server) *answer) {
-	if until <= s.w.now.Load() {
+	if until <= s.w.Now.Load() {
 		r.reply(make(s))
 		return
 	}
 	b := &withheld{s: s, r: r, make: make}
 	s.blocked = append(s.blocked, b)
-	s.w.push(until, r.call.tie(6), nil, b)
+	s.w.Push(until, r.call.tie(6), nil, b)
 }
 
-func (b *withheld) live() bool { return !b.over }
+func (b *withheld) Live() bool { return !b.over }
 
-func (b *withheld) happen(w *world) {
-	if b.s.hungUntil > w.now.Load() {
-		w.push(b.s.hungUntil, b.r.call.tie(6), nil, b)
+func (b *withheld) Happen() {
+	w := b.s.w
+	if b.s.hungUntil > w.Now.Load() {
+		w.Push(b.s.hungUntil, b.r.call.tie(6), nil, b)
 		return
 	}
 	b.over = true

@@ -1,10 +1,11 @@
 package simulation
 
-import "github.com/redquorum/redlock/simulation/record"
-
-import "github.com/redquorum/redlock/simulation/fault"
-
-import "github.com/redquorum/redlock/quorum/wire"
+import (
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+)
 
 // accept registers a process's subscription.
 func (s *server) accept(r *request) {
@@ -12,7 +13,7 @@ func (s *server) accept(r *request) {
 	if r.again || e.closed {
 		return
 	}
-	e.since, e.at = s.w.now.Load(), s.apartFrom()
+	e.since, e.at = s.w.Now.Load(), s.apartFrom()
 	if s.subscriptions == nil {
 		s.subscriptions = make(map[string]*subscription)
 	}
@@ -46,13 +47,13 @@ func (s *server) sendNotifications() {
 		if delay, lost := w.passage(m, fault.Replies); lost {
 			kind = record.NotificationLost
 		} else {
-			w.carry(w.now.Load()+int64(delay), m.tie(6), p, moment{n.to.ended, func() {
-				w.event(record.Notified, p.name, w.places[n.to.place].name).Key = n.key
-				w.awake = true
+			w.Carry(w.Now.Load()+int64(delay), m.tie(6), &p.Process, kernel.MomentOf(n.to.ended, func() {
+				w.event(record.Notified, p.Name, w.places[n.to.place].name).Key = n.key
+				w.Awake = true
 				n.to.receive(n.key)
-			}})
+			}))
 		}
-		w.event(kind, p.name, s.name).Key = n.key
+		w.event(kind, p.Name, s.name).Key = n.key
 	}
 	clear(s.notifications)
 	s.notifications = s.notifications[:0]

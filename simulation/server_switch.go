@@ -1,24 +1,17 @@
 package simulation
 
-import "github.com/redquorum/redlock/simulation/record"
-
-import "github.com/redquorum/redlock/simulation/fault"
+import (
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+)
 
 // What is between clients and a server: a proxy (see Proxy), and an address that can
 // move to another server (see Switch).
 
-// apartFrom is the server itself if its address has ever led to another server, so that
-// connections to the two must be distinguished. Otherwise it is nil.
-func (s *server) apartFrom() *server {
-	if s.other != nil || s.home != nil {
-		return s
-	}
-	return nil
-}
-
 // moveAddress points the server's address at another server.
 func (s *server) moveAddress(f fault.Fault) {
-	w, now := s.w, s.w.now.Load()
+	w, now := s.w, s.w.Now.Load()
 	if s.old != nil || s.moved {
 		return
 	}
@@ -30,10 +23,10 @@ func (s *server) moveAddress(f fault.Fault) {
 		s.pinConnections()
 	}
 	s.moved, s.movedFor = true, f.Process
-	end := int64(never)
+	end := int64(kernel.Never)
 	if f.For != 0 {
 		end = now + int64(f.For)
-		w.ahead(end, moment{func() bool { return !s.moved }, func() { s.moveBack(f) }})
+		w.Ahead(end, kernel.MomentOf(func() bool { return !s.moved }, func() { s.moveBack(f) }))
 	}
 	s.troubled(end)
 	s.retireConnections(f)
@@ -62,7 +55,7 @@ func (s *server) troubled(until int64) {
 func (s *server) moveBack(f fault.Fault) {
 	s.moved = false
 	s.w.event(record.Back, "", s.name)
-	s.troubled(s.w.now.Load())
+	s.troubled(s.w.Now.Load())
 	s.retireConnections(f)
 }
 
@@ -72,8 +65,8 @@ func (s *server) retireConnections(f fault.Fault) {
 	if f.By == 0 {
 		return
 	}
-	s.w.schedule(s.w.now.Load()+int64(f.By), func() {
-		s.troubled(s.w.now.Load())
+	s.w.Schedule(s.w.Now.Load()+int64(f.By), func() {
+		s.troubled(s.w.Now.Load())
 		for _, p := range s.w.processes {
 			for i, place := range s.w.places {
 				if place.server == s && p.links[i].to != nil && p.links[i].to != p.address(i) {

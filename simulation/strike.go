@@ -1,10 +1,10 @@
 package simulation
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -12,7 +12,11 @@ import (
 func (w *world) plan(f fault.Fault) {
 	switch {
 	case f.Op == fault.ClockOp:
-		w.watchReadings(f)
+		var of []*kernel.Process
+		for _, p := range w.processes {
+			of = append(of, &p.Process)
+		}
+		w.WatchReadings(f, of, func(p *kernel.Process, f fault.Fault, where string) { w.processes[p.Index].stop(f, where) })
 		return
 	case f.Nth != 0:
 		w.byNth = append(w.byNth, &byOperation{Fault: f, seen: make([]int, w.cfg.Processes)})
@@ -26,8 +30,7 @@ func (w *world) plan(f fault.Fault) {
 	case f.Kind == fault.Switch && f.PPM > 0:
 		w.switches = append(w.switches, f)
 	case (f.Kind == fault.Step || f.Kind == fault.Rate) && f.Process != "":
-		w.ofClocks = append(w.ofClocks, f)
-		slices.SortStableFunc(w.ofClocks, func(a, b fault.Fault) int { return cmp.Compare(a.At, b.At) })
+		w.Foresees(f)
 	}
 	if w.cfg.Order != nil && !f.OnLinks() {
 		w.strikeWhenChosen(f)
@@ -40,23 +43,22 @@ func (w *world) plan(f fault.Fault) {
 func (w *world) strikeWhenChosen(f fault.Fault) {
 	at := max(int64(f.At), int64(w.cfg.Order.From))
 	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
-	w.enter(event{at: at, first: at, tie: draw(w.seed, tagOrder, 0), fault: true, what: moment{over, func() {
+	w.EnterFault(at, kernel.MomentOf(over, func() {
 		touches := w.touchedByFault(f)
-		w.touch(touches)
-		// A fault that stops something, or of which nothing is known, may keep other events from
-		// happening.
-		if touches == touchesEverything || f.Kind.Disables() {
-			w.cfg.Order.expand(w.step())
+		w.Touch(touches)
+
+		if touches == kernel.TouchesEverything || f.Kind.Disables() {
+			w.Expand()
 		}
 		w.strike(f, nil)
-	}}})
+	}))
 }
 
 // strikeAt enters a fault's moment. After all processes have ended, a fault only matters
 // to the witness.
 func (w *world) strikeAt(at int64, f fault.Fault, alone *process) {
 	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
-	w.ahead(at, moment{over, func() { w.strike(f, alone) }})
+	w.Ahead(at, kernel.MomentOf(over, func() { w.strike(f, alone) }))
 }
 
 // strike applies a fault: to all that it names, or to one process of these alone.
@@ -65,7 +67,7 @@ func (w *world) strike(f fault.Fault, alone *process) {
 	switch {
 	case f.Kind == fault.Stall:
 		w.suffers(f, "", "")
-		w.stalledUntil = max(w.stalledUntil, w.now.Load()+int64(f.For))
+		w.StalledUntil = max(w.StalledUntil, w.Now.Load()+int64(f.For))
 	case f.OnLinks() || f.Kind == fault.Proxy: // the messages look for the fault
 		w.suffers(f, f.Process, f.Server)
 		w.silence(f)
@@ -79,7 +81,7 @@ func (w *world) strike(f fault.Fault, alone *process) {
 		}
 	case f.Kind != fault.SplitBrain && f.Process != "":
 		for _, p := range slices.Clone(w.processes) {
-			if fault.Matches(f.Process, p.name) && p != w.witness && !p.gone() && (alone == nil || alone == p) {
+			if fault.Matches(f.Process, p.Name) && p != w.witness && !p.Gone() && (alone == nil || alone == p) {
 				w.strikeProcess(f, p)
 			}
 		}
@@ -92,13 +94,13 @@ func (w *world) strike(f fault.Fault, alone *process) {
 
 // strike applies the fault to a process.
 func (w *world) strikeProcess(f fault.Fault, p *process) {
-	now := w.now.Load()
-	if p.ahead() && f.Kind == fault.Suspend {
+	now := w.Now.Load()
+	if p.Ahead() && f.Kind == fault.Suspend {
 		// It has read its clocks up to then as they are without the fault.
-		w.strikeAt(p.resumes.Load(), f, p)
+		w.strikeAt(p.Resumes.Load(), f, p)
 		return
 	}
-	w.suffers(f, p.name, "")
+	w.suffers(f, p.Name, "")
 	switch f.Kind {
 	case fault.Pause:
 		p.pause(now+int64(f.For), f.Shuffled)
@@ -110,18 +112,18 @@ func (w *world) strikeProcess(f fault.Fault, p *process) {
 		p.reboot(int64(f.For))
 	case fault.Step:
 		w.count(clockStepped)
-		p.clock.stepWall(now, int64(f.By))
+		p.Clock.StepWall(now, int64(f.By))
 		w.believes(p)
 	case fault.Rate:
-		p.clock.setRate(now, f.PPM)
+		p.Clock.SetRate(now, f.PPM)
 		w.believes(p)
-		p.reset()
+		p.Reset()
 	}
 }
 
 // hit applies the fault to a server.
 func (w *world) hit(f fault.Fault, s *server) {
-	now := w.now.Load()
+	now := w.Now.Load()
 	w.suffers(f, "", s.name)
 	if f.Kind == fault.SplitBrain {
 		s.split(f)
@@ -132,10 +134,10 @@ func (w *world) hit(f fault.Fault, s *server) {
 	switch f.Kind {
 	case fault.Step:
 		w.count(clockStepped)
-		s.wall = s.wall.step(now, int64(f.By))
+		s.wall = s.wall.Step(now, int64(f.By))
 		s.showAll()
 	case fault.Rate:
-		s.wall = s.wall.turn(now, f.PPM)
+		s.wall = s.wall.Turn(now, f.PPM)
 		s.showAll()
 	case fault.Evict:
 		s.evict(f)
@@ -202,7 +204,7 @@ func (s *server) evict(f fault.Fault) {
 	if len(all) == 0 {
 		return
 	}
-	t := all[draw(s.w.seed, tagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
+	t := all[kernel.Draw(s.w.Seed, kernel.TagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
 	s.w.count(keyEvicted)
 	s.change(t.database, t.drop)
 	s.showAll()
@@ -212,7 +214,7 @@ func (s *server) evict(f fault.Fault) {
 func (w *world) reconnect(f fault.Fault) {
 	w.count(connectionsCut)
 	for _, p := range w.processes {
-		if !fault.Matches(f.Process, p.name) || p.gone() {
+		if !fault.Matches(f.Process, p.Name) || p.Gone() {
 			continue
 		}
 		for i, place := range w.places {
@@ -235,15 +237,15 @@ type byOperation struct {
 // byOperation applies the faults that happen at this call.
 func (w *world) byOperation(c *call) {
 	for _, f := range w.byNth {
-		if !fault.Matches(f.Process, c.p.name) || f.Op != "" && f.Op != c.name || w.now.Load() < int64(f.At) ||
+		if !fault.Matches(f.Process, c.p.Name) || f.Op != "" && f.Op != c.name || w.Now.Load() < int64(f.At) ||
 			f.OnLinks() && !fault.Matches(f.Server, c.placeName()) {
 			continue
 		}
 		if c.p == w.witness {
 			continue
 		}
-		f.seen[c.p.index]++
-		if f.seen[c.p.index] != f.Nth {
+		f.seen[c.p.Index]++
+		if f.seen[c.p.Index] != f.Nth {
 			continue
 		}
 		switch f.Kind {
@@ -260,4 +262,41 @@ func (w *world) byOperation(c *call) {
 		}
 		w.strikeProcess(f.Fault, c.p)
 	}
+}
+
+// touchedByFault returns the parts of the world that a fault changes.
+func (w *world) touchedByFault(f fault.Fault) (parts uint64) {
+	switch {
+	case f.Process != "" && slices.Contains([]fault.Kind{fault.Pause, fault.Suspend, fault.Crash, fault.Reboot, fault.Step, fault.Rate}, f.Kind):
+		for _, p := range w.processes {
+			if fault.Matches(f.Process, p.Name) {
+				parts |= kernel.OfProcess(p.Index)
+			}
+		}
+		return parts | kernel.TouchesChecks
+	case f.Server != "" && f.For == 0 && slices.Contains([]fault.Kind{fault.Step, fault.Rate, fault.Evict, fault.Restart, fault.Failover}, f.Kind):
+		for _, s := range w.servers {
+			if fault.Matches(f.Server, s.name) {
+				parts |= s.touchedBy(f.Kind)
+			}
+		}
+		return parts
+	}
+	return kernel.TouchesEverything
+}
+
+// touchedBy returns the parts of the world that change if the server's clock steps, or if it loses data
+// or its connections.
+func (s *server) touchedBy(k fault.Kind) uint64 {
+	parts := ofServer(s)
+	for _, p := range s.w.processes {
+		parts |= ofKeys(p, s)
+		if k == fault.Restart || k == fault.Failover {
+			parts |= ofLink(p, s)
+			if len(s.subscriptions) > 0 {
+				parts |= kernel.OfProcess(p.Index) // it learns that its subscription has ended
+			}
+		}
+	}
+	return parts
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -49,7 +50,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind record.ViolationKind)
 		return err == nil && slices.Contains(result.Kinds(), kind) && observed(result, kind) == saw
 	}
 	if p.workload.From > 0 && s.Choices == nil {
-		order := &simulation.Order{Choose: simulation.DrawOrder(s.Seed)}
+		order := &kernel.Order{Choose: kernel.DrawOrder(s.Seed)}
 		if _, err := p.playOrder(ctx, s, order); err == nil {
 			sh.best.Choices = append(order.Choices(), 0)
 		}

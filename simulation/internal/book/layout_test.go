@@ -67,11 +67,12 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on simulated servers.
-	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/goroutines", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
 	"simulation/redismodel":          {"quorum/quorumtest"}, // data: no time, no network
 	"simulation/fault":               {},
 	"simulation/record":              {"fencing", "quorum", "quorum/wire", "simulation/fault"},
 	"simulation/check":               {"fencing", "simulation/fault", "simulation/record"},
+	"simulation/internal/kernel":     {"simulation/fault", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
 	"simulation/internal/goroutines": {},
 	"simulation/internal/long":       {},
 	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
@@ -86,9 +87,9 @@ var policy = map[string][]string{
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/search":          {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/fault", "simulation/record"},
+	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/fault", "simulation/record"},
 	"simulation/search/history":  {"fencing", "simulation/search/judge", "simulation/fault", "simulation/record"},
-	"simulation/internal/orders": {"simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
+	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline":         {"fencing", "simulation/internal/timeline/palette", "simulation/internal/wrap", "simulation/fault", "simulation/record"},

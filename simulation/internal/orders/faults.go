@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -132,9 +133,9 @@ func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedul
 		}
 	}
 	var tree Tree
-	order := &simulation.Order{}
+	order := &kernel.Order{}
 	for !tree.Over && tree.Runs+tree.Cut < first {
-		_, err := tree.next(func(o *simulation.Order) error {
+		_, err := tree.next(func(o *kernel.Order) error {
 			result, err := r.PlayOrder(s, o)
 			if err == nil {
 				note(result)
@@ -146,7 +147,7 @@ func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedul
 		}
 	}
 	for seed := uint64(0); !tree.Over && seed < randomOrders; seed++ {
-		result, err := r.PlayOrder(s, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		result, err := r.PlayOrder(s, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		if err != nil {
 			return nil, err
 		}

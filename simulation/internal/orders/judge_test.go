@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum/wire"
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -44,7 +44,7 @@ func TestKeysThatStayAreNoticed(t *testing.T) {
 			kind = w.Setup.Schedule[0].Kind
 		}
 		for seed := range uint64(20) {
-			result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+			result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 			require.NoError(t, err)
 			require.NotContains(t, result.Kinds(), record.KeyLeft)
 			// As if no server had carried out a delete.

@@ -14,6 +14,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/farm"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -76,7 +77,7 @@ func (p Plan) Walks(r search.Registry) ([]Walk, error) {
 
 func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 	s := search.Setup{Workload: world, Design: p.Design, Changes: p.Changes, Schedule: given(world)}
-	if _, err := r.PlayOrder(s, &simulation.Order{}); err != nil {
+	if _, err := r.PlayOrder(s, &kernel.Order{}); err != nil {
 		return nil, err
 	}
 	faults, err := singles(r, s, p.Faults)
@@ -153,10 +154,10 @@ func Names() []string {
 func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration) error {
 	began := time.Now()
 	defer func() { w.Took += time.Since(began) }()
-	order := &simulation.Order{}
+	order := &kernel.Order{}
 	for !w.Tree.Over && ctx.Err() == nil && time.Since(began) < budget {
 		var result simulation.Result
-		complete, err := w.Tree.next(func(o *simulation.Order) (err error) {
+		complete, err := w.Tree.next(func(o *kernel.Order) (err error) {
 			result, err = r.PlayOrder(w.Setup, o)
 			return err
 		}, order)
@@ -196,11 +197,11 @@ func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result
 		if w.Tree.Over {
 			continue
 		}
-		_, err := w.Tree.next(func(o *simulation.Order) error {
+		_, err := w.Tree.next(func(o *kernel.Order) error {
 			result, err := r.PlayOrder(w.Setup, o)
 			h.Found = err == nil && shows(w.Setup, result)
 			return err
-		}, &simulation.Order{})
+		}, &kernel.Order{})
 		if err != nil {
 			return h, err
 		}
@@ -210,7 +211,7 @@ func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result
 	}
 	for seed := uint64(0); seed < most && h.Found && h.Drawn == 0; seed++ {
 		w := &walks[seed%uint64(len(walks))]
-		result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		if err != nil {
 			return h, err
 		}
@@ -222,7 +223,7 @@ func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result
 }
 
 // take counts a run, and what the checks found in it.
-func (w *Walk) take(registry search.Registry, r simulation.Result, order *simulation.Order) error {
+func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel.Order) error {
 	if w.Outcomes == nil {
 		w.Outcomes = map[string]uint64{}
 	}

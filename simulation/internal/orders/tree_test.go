@@ -16,6 +16,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
@@ -62,13 +63,13 @@ func seen(r simulation.Result) string {
 func walkThrough(t *testing.T, w Walk, most uint64) (all map[string]bool, runs uint64, ended bool) {
 	t.Helper()
 	all = map[string]bool{}
-	order := &simulation.Order{}
+	order := &kernel.Order{}
 	for !w.Tree.Over {
 		if w.Tree.Runs+w.Tree.Cut >= most {
 			return nil, 0, false
 		}
 		var result simulation.Result
-		complete, err := w.Tree.next(func(o *simulation.Order) (err error) {
+		complete, err := w.Tree.next(func(o *kernel.Order) (err error) {
 			result, err = registry().PlayOrder(w.Setup, o)
 			return err
 		}, order)
@@ -220,7 +221,7 @@ func TestRandomOrdersAreAmongAll(t *testing.T) {
 	require.Greater(t, runs, uint64(1000))
 	drawn := map[string]bool{}
 	for seed := range uint64(500) {
-		result, err := registry().PlayOrder(walks[0].Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		result, err := registry().PlayOrder(walks[0].Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		require.NoError(t, err)
 		drawn[seen(result)] = true
 		require.True(t, all[seen(result)], "seed %d shows what no order of the walk shows:\n%s", seed, seen(result))
@@ -278,7 +279,7 @@ func TestFaultExcusesWhatComesAfterIt(t *testing.T) {
 	require.NoError(t, err)
 	w, counts := walks[1], map[int]int{}
 	for seed := range uint64(500) {
-		result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		require.NoError(t, err)
 		want := 0
 		for e := range result.Log.All() {

@@ -1,35 +1,38 @@
-package simulation
+package kernel
 
-import "sync"
+import (
+	"io"
+	"sync"
+)
 
-// tag keeps draws for different purposes apart.
-type tag uint64
+// Tag keeps draws for different purposes apart.
+type Tag uint64
 
 const (
-	tagRequest tag = iota + 1
-	tagReply
-	tagLoss
-	tagTie
+	TagRequest Tag = iota + 1
+	TagReply
+	TagLoss
+	TagTie
 	tagTimer
 	tagValue
-	tagRunID
-	tagSchedule
-	tagPick
-	tagReplica
-	tagReorder
-	tagRepeat
-	tagEvict
+	TagRunID
+	TagSchedule
+	TagPick
+	TagReplica
+	TagReorder
+	TagRepeat
+	TagEvict
 	tagWorld
-	tagTurn
-	tagApart
-	tagLetter
+	TagTurn
+	TagApart
+	TagLetter
 	tagOrder
 )
 
-// draw is the only source of randomness: a hash of the seed, the purpose and the subject.
+// Draw is the only source of randomness: a hash of the seed, the purpose and the subject.
 // There is no sequential stream, so that adding or removing a fault leaves all other
 // draws unchanged. Shrinking a schedule fault by fault depends on that.
-func draw(seed uint64, t tag, about ...uint64) uint64 {
+func Draw(seed uint64, t Tag, about ...uint64) uint64 {
 	h := mix(seed, uint64(t))
 	for _, a := range about {
 		h = mix(h, a)
@@ -45,8 +48,8 @@ func mix(h, v uint64) uint64 {
 	return h ^ h>>31
 }
 
-// between draws from least to most, both included.
-func between(h uint64, least, most int64) int64 {
+// Between draws from least to most, both included.
+func Between(h uint64, least, most int64) int64 {
 	if most <= least {
 		return least
 	}
@@ -63,12 +66,15 @@ type randomBytes struct {
 	n  uint64
 }
 
+// NewRandom returns the random bytes of a process.
+func NewRandom(seed, process uint64) io.Reader { return &randomBytes{seed: seed, process: process} }
+
 // Read fills p and never fails.
 func (v *randomBytes) Read(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range p {
-		p[i] = byte(draw(v.seed, tagValue, v.process, v.n/8) >> (8 * (v.n % 8)))
+		p[i] = byte(Draw(v.seed, tagValue, v.process, v.n/8) >> (8 * (v.n % 8)))
 		v.n++
 	}
 	return len(p), nil

@@ -1,4 +1,4 @@
-package simulation
+package kernel
 
 import "time"
 
@@ -49,7 +49,7 @@ type OrderStep struct {
 	// each has one reader. Every event may read the time, so a step in which time passes
 	// touches everything.
 	Touched uint64
-	// Expands says that the step may keep other events from happening: the events of a
+	// Expands says that the step may keep other events from Happening: the events of a
 	// process that it stops, or a reply that comes too late because of it. Then the steps of
 	// this run don't show the orders in which those events come first.
 	Expands bool
@@ -58,15 +58,29 @@ type OrderStep struct {
 // The parts of the world in OrderStep.Touched are processes, servers, what each process has on each
 // server, its connection to each server, the resource, and what the checks compare.
 const (
-	maxOrderProcesses = 10
-	maxOrderServers   = 10
+	MaxOrderProcesses = 10
+	MaxOrderServers   = 10
 
-	touchesChecks     = 1 << 63
-	touchesResource   = 1 << 62
-	touchesEverything = 1<<64 - 1
+	TouchesChecks     = 1 << 63
+	TouchesResource   = 1 << 62
+	TouchesEverything = 1<<64 - 1
 )
 
-// expand records that a step has kept an event from happening.
+// The parts of the world in OrderStep.Touched, by the numbers of processes and servers.
+
+func OfProcess(process int) uint64 { return 1 << process }
+
+func OfServer(server int) uint64 { return 1 << (MaxOrderProcesses + server) }
+
+// OfPair is one of two parts that belong to a process and one of so many servers. Two pairs may have the
+// same bit: then more events depend on each other than need to.
+func OfPair(process, server, servers, part int) uint64 {
+	const first = MaxOrderProcesses + MaxOrderServers
+	const each = (62 - first) / 2
+	return 1 << (first + part*each + (process*servers+server)%each)
+}
+
+// expand records that a step has kept an event from Happening.
 func (o *Order) expand(step int) {
 	if step >= 0 && step < len(o.Steps) {
 		o.Steps[step].Expands = true
@@ -87,7 +101,7 @@ func Follow(choices []int) func([]Option) int {
 
 // DrawOrder makes an Order.Choose that chooses at random, from a seed.
 func DrawOrder(seed uint64) func([]Option) int {
-	return chooseAmong(func(n, options int) int { return int(draw(seed, tagOrder, uint64(n)) % uint64(options)) })
+	return chooseAmong(func(n, options int) int { return int(Draw(seed, tagOrder, uint64(n)) % uint64(options)) })
 }
 
 // chooseAmong numbers the steps that have several options.

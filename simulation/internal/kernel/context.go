@@ -1,4 +1,4 @@
-package simulation
+package kernel
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 type timeout struct {
 	parent   context.Context
 	deadline time.Time
-	timer    timer
+	timer    Timer
 	stop     func() bool
 
 	mu    sync.Mutex
@@ -42,14 +42,14 @@ func (t *timeout) Err() error {
 	return t.err
 }
 
-// waiting reports whether the context has not been ended. It doesn't look at the time.
-func (t *timeout) waiting() bool {
+// Waiting reports whether the context has not been ended. It doesn't look at the time.
+func (t *timeout) Waiting() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err == nil
 }
 
-func (t *timeout) expire() { t.end(context.DeadlineExceeded) }
+func (t *timeout) Expire() { t.end(context.DeadlineExceeded) }
 
 func (t *timeout) Value(key any) any {
 	if key == (timeoutKey{}) {

@@ -1,4 +1,4 @@
-package simulation
+package kernel
 
 import (
 	"cmp"
@@ -29,8 +29,12 @@ import (
 // readings tracks the clock readings of the processes that will be stopped at a reading. It
 // has a mutex, because the code under test uses it concurrently.
 type readings struct {
-	w      *world
+	k      *Kernel
 	faults []*byReading
+	// processes are those whose readings may be counted, in their present incarnations.
+	processes []*Process
+	// stopped stops a process at a reading, while all goroutines are blocked.
+	stopped func(p *Process, f fault.Fault, where string)
 
 	mu    sync.Mutex
 	round []read         // of this round
@@ -48,7 +52,7 @@ type byReading struct {
 
 // read is one reading of a clock.
 type read struct {
-	p       *process
+	p       *Process
 	at      int64 // true time, as the process sees it
 	callers [32]uintptr
 	n       int
@@ -73,13 +77,15 @@ type heldReading struct {
 	fresh chan bool // whether to read again
 }
 
-func (w *world) watchReadings(f fault.Fault) {
-	if w.readings == nil {
-		w.readings = &readings{w: w}
+// WatchReadings has the readings of some processes recorded, for a fault at one of them.
+func (k *Kernel) WatchReadings(f fault.Fault, of []*Process, stopped func(p *Process, f fault.Fault, where string)) {
+	if k.readings == nil {
+		k.readings = &readings{k: k, stopped: stopped}
 	}
-	w.readings.faults = append(w.readings.faults, &byReading{Fault: f, seen: make([]int, w.cfg.Processes)})
-	for _, p := range w.processes {
-		p.watched = w.watches(p)
+	k.readings.faults = append(k.readings.faults, &byReading{Fault: f, seen: make([]int, len(of))})
+	k.readings.processes = of
+	for _, p := range of {
+		p.Watched = k.watches(p)
 	}
 }
 
@@ -93,20 +99,20 @@ func (r *readings) stopAll(stops []*stop) {
 }
 
 // watches reports whether the process's readings are recorded.
-func (w *world) watches(p *process) bool {
-	return w.readings != nil && p.index < w.cfg.Processes &&
-		slices.ContainsFunc(w.readings.faults, func(f *byReading) bool { return fault.Matches(f.Process, p.name) })
+func (k *Kernel) watches(p *Process) bool {
+	return k.readings != nil && p.Index < len(k.readings.processes) &&
+		slices.ContainsFunc(k.readings.faults, func(f *byReading) bool { return fault.Matches(f.Process, p.Name) })
 }
 
 // stopsAtReading records a reading of the process's clock, and stops the process there if
 // a fault says so. If fresh, the caller must read the clock again.
-func (p *process) stopsAtReading() (fresh bool) {
-	p.readings.Add(1)
-	if !p.watched || p.dead.Load() {
+func (p *Process) stopsAtReading() (fresh bool) {
+	p.Readings.Add(1)
+	if !p.Watched || p.Dead.Load() {
 		return false
 	}
-	r := p.w.readings
-	one := read{p: p, at: p.present()}
+	r := p.kernel.readings
+	one := read{p: p, at: p.Present()}
 	one.n = runtime.Callers(2, one.callers[:])
 	r.mu.Lock()
 	r.round = append(r.round, one)
@@ -126,9 +132,9 @@ func (p *process) stopsAtReading() (fresh bool) {
 
 // stopAt is the stop at the reading's place.
 func (r *readings) stopAt(one *read) *stop {
-	round := r.w.round.Load()
+	round := r.k.round.Load()
 	for _, s := range r.stops {
-		if !s.done && s.round == round && s.process == one.p.index && s.place == one.place() {
+		if !s.done && s.round == round && s.process == one.p.Index && s.place == one.place() {
 			return s
 		}
 	}
@@ -151,7 +157,7 @@ func (r *readings) letGo() {
 		if s.passed += len(group); s.passed >= s.nth {
 			s.done = true
 			f := r.faults[s.fault].Fault
-			first.read.p.stop(f, first.read.function())
+			r.stopped(first.read.p, f, first.read.function())
 			fresh = !f.Stale
 		}
 		over := len(r.held) == 0
@@ -165,12 +171,13 @@ func (r *readings) letGo() {
 	}
 }
 
-// decided is the stop that was found in this run, nil if there is none.
-func (r *readings) decided() *stop {
-	if r == nil {
-		return nil
-	}
-	return r.found
+// Decided reports whether a reading was found at which a process stops: the run is to be played
+// again, with the stop.
+func (k *Kernel) Decided() bool { return k.readings != nil && k.readings.found != nil }
+
+// PlayAgain takes over the stops that were found in an earlier run.
+func (k *Kernel) PlayAgain(former *Kernel) {
+	k.readings.stopAll(append(former.readings.stops, former.readings.found))
 }
 
 // counted ends a round. The driver calls it.
@@ -184,8 +191,8 @@ func (r *readings) counted() {
 		if f.known || r.found != nil {
 			continue
 		}
-		for _, p := range r.w.processes {
-			if p.index < len(f.seen) && p.watched && fault.Matches(f.Process, p.name) {
+		for _, p := range r.processes {
+			if p.Index < len(f.seen) && p.Watched && fault.Matches(f.Process, p.Name) {
 				r.count(i, f, p)
 			}
 		}
@@ -193,15 +200,15 @@ func (r *readings) counted() {
 	r.round = r.round[:0]
 }
 
-func (r *readings) count(i int, f *byReading, p *process) {
+func (r *readings) count(i int, f *byReading, p *Process) {
 	var mine []read
 	for _, one := range r.round {
-		if one.p.index == p.index && one.at >= int64(f.At) && (f.Func == "" || f.Func == one.function()) {
+		if one.p.Index == p.Index && one.at >= int64(f.At) && (f.Func == "" || f.Func == one.function()) {
 			mine = append(mine, one)
 		}
 	}
-	nth := f.Nth - f.seen[p.index]
-	if f.seen[p.index] += len(mine); nth < 1 || nth > len(mine) {
+	nth := f.Nth - f.seen[p.Index]
+	if f.seen[p.Index] += len(mine); nth < 1 || nth > len(mine) {
 		return
 	}
 	places := make([]string, len(mine))
@@ -210,14 +217,14 @@ func (r *readings) count(i int, f *byReading, p *process) {
 	}
 	slices.Sort(places)
 	place := places[nth-1]
-	r.found = &stop{fault: i, process: p.index, round: r.w.round.Load(), place: place, nth: nth - slices.Index(places, place)}
+	r.found = &stop{fault: i, process: p.Index, round: r.k.round.Load(), place: place, nth: nth - slices.Index(places, place)}
 }
 
 // frames iterates over the reading's callers outside of this package's clock.
 func (o *read) frames(yield func(runtime.Frame) bool) {
 	for frames := runtime.CallersFrames(o.callers[:o.n]); ; {
 		f, more := frames.Next()
-		if !strings.Contains(f.Function, "/simulation.(*processClock).") && !yield(f) || !more {
+		if !strings.Contains(f.Function, "/kernel.(*Clock).") && !yield(f) || !more {
 			return
 		}
 	}
@@ -244,36 +251,14 @@ func (o *read) function() string {
 	return ""
 }
 
-// readingCounts is how often each process read its clock.
-func (w *world) readingCounts() map[string]int {
-	counts := make(map[string]int, len(w.processes))
-	for _, p := range w.processes {
-		if p != w.witness {
-			counts[p.name] = int(p.readings.Load())
-		}
-	}
-	return counts
-}
+// Present is the true time up to which the process has run.
+func (p *Process) Present() int64 { return max(p.kernel.Now.Load(), p.Resumes.Load()) }
 
-// present is the true time up to which the process has run.
-func (p *process) present() int64 { return max(p.w.now.Load(), p.resumes.Load()) }
+// Ahead reports whether the process runs ahead of the world.
+func (p *Process) Ahead() bool { return p.Resumes.Load() > p.kernel.Now.Load() }
 
-// ahead reports whether the process runs ahead of the world.
-func (p *process) ahead() bool { return p.resumes.Load() > p.w.now.Load() }
-
-// stop stops the process at a reading of its clock, while all its goroutines are blocked.
-func (p *process) stop(f fault.Fault, where string) {
-	until := p.present() + int64(f.For)
-	// Executed at the moment of the stop, which may be in the future.
-	p.tell(opOrder{kind: isStop}, func() {
-		p.w.count(stoppedAtReading)
-		p.w.suffers(f, p.name, "").Words = where
-		if f.Kind == fault.Suspend {
-			p.suspend(until, f.Frozen, f.Shuffled)
-		} else {
-			p.pause(until, f.Shuffled)
-		}
-	})
-	p.clock.foresee(until, f.Kind == fault.Suspend, f.Frozen)
-	p.resumes.Store(until)
+// RunAhead lets the process run ahead to a moment, with its clocks as they will be then.
+func (p *Process) RunAhead(until int64, suspended, frozen bool) {
+	p.Clock.foresee(until, suspended, frozen)
+	p.Resumes.Store(until)
 }

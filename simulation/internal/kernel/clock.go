@@ -1,31 +1,31 @@
-package simulation
+package kernel
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
 
 	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // span is an interval of true time in which a process's clocks ran at constant rates.
 type span struct {
-	mono, wall linear
+	Mono, Wall Linear
 	before     *span // nil for the first one
 }
 
-// processClock is one process's monotonic clock and wall clock, each a linear function of true
+// Clock is one process's monotonic clock and wall clock, each a linear function of true
 // time. The code under test reads the time from it. Only the driver changes it, and only
 // while the process's goroutines are blocked.
 //
 // Timer, Ticker and AfterFunc return concrete types that work only in real time. A process
 // that calls them is reported (see Violation), and their timers never fire.
-type processClock struct {
-	p *process
+type Clock struct {
+	p *Process
 	// start and started are what the clocks showed when the process started.
 	start   time.Time
 	started int64
@@ -41,58 +41,58 @@ type processClock struct {
 	frozen bool  // and the wall clock too
 }
 
-var _ clock.Clock = (*processClock)(nil)
+var _ clock.Clock = (*Clock)(nil)
 
-func newClock(p *process, now int64) *processClock {
-	c := &processClock{p: p}
-	c.latest.Store(&span{mono: linear{from: now}, wall: linear{from: now, value: epoch + now}})
-	c.start, c.started = c.now(), c.mono()
+func newClock(p *Process, now int64) *Clock {
+	c := &Clock{p: p}
+	c.latest.Store(&span{Mono: Linear{from: now}, Wall: Linear{from: now, Value: Epoch + now}})
+	c.start, c.started = c.now(), c.Mono()
 	return c
 }
 
 // continueFrom continues the machine's clock in a new process.
-func (c *processClock) continueFrom(from *processClock, now int64) {
+func (c *Clock) continueFrom(from *Clock, now int64) {
 	c.ppm = from.ppm
-	s := from.present()
-	c.latest.Store(&span{mono: s.mono.turn(now, c.ppm), wall: s.wall.turn(now, c.ppm)})
-	c.start, c.started = c.now(), c.mono()
+	s := from.Present()
+	c.latest.Store(&span{Mono: s.Mono.Turn(now, c.ppm), Wall: s.Wall.Turn(now, c.ppm)})
+	c.start, c.started = c.now(), c.Mono()
 }
 
-func (c *processClock) present() *span { return c.latest.Load() }
+func (c *Clock) Present() *span { return c.latest.Load() }
 
 // shows is the span that the process reads from, and the true time at which it does.
-func (c *processClock) shows() (*span, int64) {
-	at := c.p.present()
-	if s := c.future.Load(); s != nil && at > c.p.w.now.Load() {
+func (c *Clock) shows() (*span, int64) {
+	at := c.p.Present()
+	if s := c.future.Load(); s != nil && at > c.p.kernel.Now.Load() {
 		return s, at
 	}
-	return c.present(), at
+	return c.Present(), at
 }
 
 // foresee shows the process its clocks as they will be at a moment to which it runs ahead.
 // All changes until then come from the schedule or from the suspension itself.
-func (c *processClock) foresee(until int64, suspended, frozen bool) {
+func (c *Clock) foresee(until int64, suspended, frozen bool) {
 	s, now := c.shows()
 	ppm := c.ppm
 	turn := func(at int64) {
 		mono, wall := ppm, ppm
 		if suspended && at < until {
-			mono = -million
+			mono = -Million
 			if frozen {
-				wall = -million
+				wall = -Million
 			}
 		}
-		s = &span{mono: s.mono.turn(at, mono), wall: s.wall.turn(at, wall), before: s}
+		s = &span{Mono: s.Mono.Turn(at, mono), Wall: s.Wall.Turn(at, wall), before: s}
 	}
 	turn(now)
-	for _, f := range c.p.w.ofClocks {
-		if at := int64(f.At); at > now && at <= until && fault.Matches(f.Process, c.p.name) {
+	for _, f := range c.p.kernel.ofClocks {
+		if at := int64(f.At); at > now && at <= until && fault.Matches(f.Process, c.p.Name) {
 			if f.Kind == fault.Rate {
 				ppm = f.PPM
 			}
 			turn(at)
 			if f.Kind == fault.Step {
-				s = &span{mono: s.mono, wall: s.wall.step(at, int64(f.By)), before: s.before}
+				s = &span{Mono: s.Mono, Wall: s.Wall.Step(at, int64(f.By)), before: s.before}
 			}
 		}
 	}
@@ -100,49 +100,55 @@ func (c *processClock) foresee(until int64, suspended, frozen bool) {
 	c.future.Store(s)
 }
 
+// Foresees enters a fault of clocks, for processes that run ahead.
+func (k *Kernel) Foresees(f fault.Fault) {
+	k.ofClocks = append(k.ofClocks, f)
+	slices.SortStableFunc(k.ofClocks, func(a, b fault.Fault) int { return cmp.Compare(a.At, b.At) })
+}
+
 // sleep stops the monotonic clock at the true time now, and with frozen the wall
 // clock.
-func (c *processClock) sleep(now int64, frozen bool) {
+func (c *Clock) Suspend(now int64, frozen bool) {
 	c.asleep, c.frozen = true, c.frozen || frozen
 	c.tune(now)
 }
 
-func (c *processClock) wake(now int64) {
+func (c *Clock) Wake(now int64) {
 	c.asleep, c.frozen = false, false
 	c.tune(now)
 }
 
-func (c *processClock) setRate(now, ppm int64) {
+func (c *Clock) SetRate(now, ppm int64) {
 	c.ppm = ppm
 	c.tune(now)
 }
 
 // tune begins a new span at the rates that apply now.
-func (c *processClock) tune(now int64) {
+func (c *Clock) tune(now int64) {
 	mono, wall := c.ppm, c.ppm
 	if c.asleep {
-		mono = -million
+		mono = -Million
 		if c.frozen {
-			wall = -million
+			wall = -Million
 		}
 	}
-	s := c.present()
-	c.latest.Store(&span{mono: s.mono.turn(now, mono), wall: s.wall.turn(now, wall), before: s})
+	s := c.Present()
+	c.latest.Store(&span{Mono: s.Mono.Turn(now, mono), Wall: s.Wall.Turn(now, wall), before: s})
 }
 
-func (c *processClock) stepWall(now, by int64) {
-	s := c.present()
-	c.latest.Store(&span{mono: s.mono.turn(now, s.mono.ppm), wall: s.wall.step(now, by), before: s})
+func (c *Clock) StepWall(now, by int64) {
+	s := c.Present()
+	c.latest.Store(&span{Mono: s.Mono.Turn(now, s.Mono.PPM), Wall: s.Wall.Step(now, by), before: s})
 }
 
-func (c *processClock) mono() int64 {
+func (c *Clock) Mono() int64 {
 	s, at := c.shows()
-	return s.mono.at(at)
+	return s.Mono.At(at)
 }
 
 // Now reads the wall clock. Like Since it is a reading at which a Pause or a Suspend can
 // happen, see Fault.Op.
-func (c *processClock) Now() time.Time {
+func (c *Clock) Now() time.Time {
 	t := c.now()
 	if c.p.stopsAtReading() {
 		t = c.now()
@@ -151,7 +157,7 @@ func (c *processClock) Now() time.Time {
 }
 
 // Since is the monotonic time since t, which must be a reading of Now.
-func (c *processClock) Since(t time.Time) time.Duration {
+func (c *Clock) Since(t time.Time) time.Duration {
 	d := c.since(t)
 	if c.p.stopsAtReading() {
 		d = c.since(t)
@@ -159,66 +165,69 @@ func (c *processClock) Since(t time.Time) time.Duration {
 	return d
 }
 
-func (c *processClock) now() time.Time {
+func (c *Clock) now() time.Time {
 	s, at := c.shows()
-	return time.Unix(0, s.wall.at(at)).UTC()
+	return time.Unix(0, s.Wall.At(at)).UTC()
 }
 
-func (c *processClock) since(t time.Time) time.Duration { return time.Duration(c.mono() - c.monoAt(t)) }
+func (c *Clock) since(t time.Time) time.Duration { return time.Duration(c.Mono() - c.monoAt(t)) }
 
 // monoAt is the monotonic clock's reading when the wall clock showed t. A real time.Time
 // carries both readings; here it is looked up. After a step back, the wall clock has
 // shown some times twice: then t means the start of the process if it matches, and
 // otherwise the later moment.
-func (c *processClock) monoAt(t time.Time) int64 {
+func (c *Clock) monoAt(t time.Time) int64 {
 	if t.Equal(c.start) {
 		return c.started
 	}
 	wall := t.UnixNano()
 	latest, end := c.shows()
 	for s := latest; s != nil; s = s.before {
-		if wall >= s.wall.value && wall <= s.wall.at(end) {
-			return s.mono.at(s.wall.when(wall))
+		if wall >= s.Wall.Value && wall <= s.Wall.At(end) {
+			return s.Mono.At(s.Wall.When(wall))
 		}
-		end = s.wall.from
+		end = s.Wall.from
 	}
-	return latest.mono.value + wall - latest.wall.value
+	return latest.Mono.Value + wall - latest.Wall.Value
 }
 
+// SinceStart is how long the process has run, by the monotonic clock.
+func (c *Clock) SinceStart() time.Duration { return time.Duration(c.Mono() - c.started) }
+
 // Until is the wall time until t.
-func (c *processClock) Until(t time.Time) time.Duration { return t.Sub(c.now()) }
+func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.now()) }
 
 // After sends the time once d has passed on the monotonic clock.
-func (c *processClock) After(d time.Duration) <-chan time.Time {
+func (c *Clock) After(d time.Duration) <-chan time.Time {
 	ch := make(chan time.Time, 1)
-	c.p.set(&timer{p: c.p, due: c.mono() + int64(max(0, d)), ch: ch})
+	c.p.set(&Timer{p: c.p, due: c.Mono() + int64(max(0, d)), ch: ch})
 	return ch
 }
 
 // Tick sends the time after every d until the process ends.
-func (c *processClock) Tick(d time.Duration) <-chan time.Time {
+func (c *Clock) Tick(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
 	}
 	ch := make(chan time.Time, 1)
-	c.p.set(&timer{p: c.p, due: c.mono() + int64(d), ch: ch, every: int64(d)})
+	c.p.set(&Timer{p: c.p, due: c.Mono() + int64(d), ch: ch, every: int64(d)})
 	return ch
 }
 
 // Sleep returns once d has passed on the monotonic clock.
-func (c *processClock) Sleep(d time.Duration) { <-c.After(d) }
+func (c *Clock) Sleep(d time.Duration) { <-c.After(d) }
 
 // WithDeadline is context.WithDeadline on this clock.
-func (c *processClock) WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+func (c *Clock) WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
 	return c.with(parent, deadline, c.Until(deadline))
 }
 
 // WithTimeout is context.WithTimeout on this clock.
-func (c *processClock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func (c *Clock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return c.with(parent, c.now().Add(d), d)
 }
 
-func (c *processClock) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {
+func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx := &timeout{parent: parent, deadline: deadline}
 	if outer, ok := parent.Deadline(); ok && outer.Before(deadline) {
 		ctx.deadline = outer
@@ -231,10 +240,10 @@ func (c *processClock) with(parent context.Context, deadline time.Time, d time.D
 	switch {
 	case parent.Err() != nil:
 		ctx.end(parent.Err())
-	case d <= 0 || c.p.dead.Load():
-		ctx.expire()
+	case d <= 0 || c.p.Dead.Load():
+		ctx.Expire()
 	default:
-		ctx.timer = timer{p: c.p, due: c.mono() + int64(d), ends: ctx}
+		ctx.timer = Timer{p: c.p, due: c.Mono() + int64(d), ends: ctx}
 		c.p.set(&ctx.timer)
 	}
 	return ctx, func() { ctx.end(context.Canceled) }
@@ -243,27 +252,31 @@ func (c *processClock) with(parent context.Context, deadline time.Time, d time.D
 // The rest of clock.Clock.
 
 // AfterFunc is not simulated, see Clock.
-func (c *processClock) AfterFunc(time.Duration, func()) *clock.Timer {
+func (c *Clock) AfterFunc(time.Duration, func()) *clock.Timer {
 	return c.unusable("AfterFunc").AfterFunc(time.Hour, func() {})
 }
 
 // Timer is not simulated, see Clock.
-func (c *processClock) Timer(time.Duration) *clock.Timer { return c.unusable("Timer").Timer(time.Hour) }
+func (c *Clock) Timer(time.Duration) *clock.Timer { return c.unusable("Timer").Timer(time.Hour) }
 
 // Ticker is not simulated, see Clock.
-func (c *processClock) Ticker(time.Duration) *clock.Ticker {
+func (c *Clock) Ticker(time.Duration) *clock.Ticker {
 	return c.unusable("Ticker").Ticker(time.Hour)
 }
 
-func (c *processClock) unusable(method string) clock.Clock {
-	c.p.report(record.Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", c.p.name, method))
+func (c *Clock) unusable(method string) clock.Clock {
+	c.p.unsimulated(method)
 	return clock.NewMock()
 }
 
-// clockReadings is what a process's clocks show, as it sees them.
-type clockReadings struct{ mono, wall int64 }
+// ClockReadings is what a process's clocks show, as it sees them.
+type ClockReadings struct{ Mono, Wall int64 }
 
-func (c *processClock) readingsAt(now int64) clockReadings {
-	s := c.present()
-	return clockReadings{s.mono.at(now), s.wall.at(now)}
+func (c *Clock) ReadingsAt(now int64) ClockReadings {
+	s := c.Present()
+	return ClockReadings{s.Mono.At(now), s.Wall.At(now)}
 }
+
+// epoch is the wall clocks' reading at the start of a run: a time at which tokens
+// that start from a clock look realistic.
+const Epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01

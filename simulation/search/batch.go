@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Batch is the result of the Setups of a Space from one number up to another. Adjacent
@@ -35,7 +35,7 @@ type Batch struct {
 
 // Finding is one kind of violation with one cause, in the runs with one kind of fault.
 type Finding struct {
-	Kind simulation.ViolationKind `json:"kind"`
+	Kind record.ViolationKind `json:"kind"`
 	// Fault names the faults that were added, for Each and Pairs.
 	Fault string `json:"fault,omitempty"`
 	// Cause is why, in all of these runs.
@@ -51,8 +51,8 @@ type Finding struct {
 
 // Hit is a Setup by its number, and the kinds of violations that it shows.
 type Hit struct {
-	Number uint64                     `json:"number"`
-	Kinds  []simulation.ViolationKind `json:"kinds"`
+	Number uint64                 `json:"number"`
+	Kinds  []record.ViolationKind `json:"kinds"`
 }
 
 // compare orders findings by their kinds, faults and causes.
@@ -73,7 +73,7 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 	b.Lines += uint64(bytes.Count(text, []byte{'\n'}))
 	b.Traces += binary.BigEndian.Uint64(digest[:])
 	b.count(r.Log.Counts())
-	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool {
+	kinds := slices.DeleteFunc(r.Kinds(), func(k record.ViolationKind) bool {
 		// A fault that is covered may break an assumption by its moment.
 		return !c.counts(i, k) || c.space.Within && c.run.causeOf(k, setup, r) != Covered
 	})
@@ -88,7 +88,7 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 	for _, kind := range kinds {
 		// If the checks saw no assumption broken in one of them, that one is the example.
 		saw := observed(r, kind)
-		first := slices.IndexFunc(violations, func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
+		first := slices.IndexFunc(violations, func(v record.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
 		text, _, _ := strings.Cut(violations[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Fault: label, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}
@@ -135,7 +135,7 @@ func (b *Batch) count(counts map[string]int) {
 // Unreached lists events on which a check may depend and that never happened. Without them
 // "nothing found" proves little.
 func (b *Batch) Unreached() []string {
-	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return b.Counts[what] > 0 })
+	return slices.DeleteFunc(record.Counters(), func(what string) bool { return b.Counts[what] > 0 })
 }
 
 // Kinds lists the kinds of violations with the first finding of each, by number,

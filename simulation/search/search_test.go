@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -26,7 +28,7 @@ func find(t *testing.T, space search.Space, to uint64) search.Report {
 
 // first plays consecutive seeds of a space, from one close below it, until one shows a violation of
 // a kind.
-func first(t *testing.T, space search.Space, of simulation.ViolationKind, from uint64) search.Finding {
+func first(t *testing.T, space search.Space, of record.ViolationKind, from uint64) search.Finding {
 	t.Helper()
 	const step = 8
 	for end := from + 400; from < end; from += step {
@@ -50,7 +52,7 @@ func draw(design string) search.Space {
 }
 
 // kind returns the finding of a kind, or fails.
-func kind(t *testing.T, report search.Report, kind simulation.ViolationKind) search.Finding {
+func kind(t *testing.T, report search.Report, kind record.ViolationKind) search.Finding {
 	t.Helper()
 	kinds := report.Kinds()
 	i := slices.IndexFunc(kinds, func(f search.Finding) bool { return f.Kind == kind })
@@ -65,7 +67,7 @@ func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
 	want := find(t, space, runs)
 	require.True(t, want.Ended)
 	require.Equal(t, runs, want.Runs)
-	first := kind(t, want, simulation.TwoHolders)
+	first := kind(t, want, record.TwoHolders)
 	assert.Equal(t, first.First, first.Setup.Seed)
 	for _, workers := range []int{1, 2, 3} {
 		var told []uint64
@@ -102,7 +104,7 @@ func TestRangesAddUp(t *testing.T) {
 
 // A run that kills its worker is named, with the worker's output, and all others are played.
 func TestWorkersThatDie(t *testing.T) {
-	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, How: search.Draw, Faults: []simulation.Kind{simulation.Hang}}
+	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, How: search.Draw, Faults: []fault.Kind{fault.Hang}}
 	for _, workers := range []int{1, 2} {
 		report, err := search.Search(t.Context(), registry(), space, search.Options{From: 60, To: 80, Workers: workers, Command: worker})
 		require.NoError(t, err)
@@ -158,11 +160,11 @@ func TestWorkersThatHang(t *testing.T) {
 
 // A deadlock doesn't kill the worker: it is found.
 func TestDeadlocksAreFound(t *testing.T) {
-	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, How: search.Draw, Faults: []simulation.Kind{simulation.Lose}}
+	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, How: search.Draw, Faults: []fault.Kind{fault.Lose}}
 	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker})
 	require.NoError(t, err)
 	assert.Empty(t, report.Deaths)
-	assert.Equal(t, uint64(3), kind(t, report, simulation.Stuck).First)
+	assert.Equal(t, uint64(3), kind(t, report, record.Stuck).First)
 }
 
 func TestWorkersThatCannotStart(t *testing.T) {
@@ -198,7 +200,7 @@ func TestInterruption(t *testing.T) {
 
 func TestFaultsAreRestricted(t *testing.T) {
 	space := draw("default")
-	space.Faults = []simulation.Kind{simulation.Pause}
+	space.Faults = []fault.Kind{fault.Pause}
 	report := find(t, space, few()/2)
 	assert.Positive(t, report.Counts["a process was paused"])
 	assert.Zero(t, report.Counts["a process crashed"])
@@ -231,7 +233,7 @@ func TestEverySingleFault(t *testing.T) {
 	two, rounds := 2, 1
 	space.Changes = search.Changes{Processes: &two, Rounds: &rounds}
 	least := uint64(300)
-	space.Faults = []simulation.Kind{simulation.Pause, simulation.Evict, simulation.Crash, simulation.Reconnect}
+	space.Faults = []fault.Kind{fault.Pause, fault.Evict, fault.Crash, fault.Reconnect}
 	if !long.Asked() {
 		servers := 3 // fewer operations, and so fewer faults
 		space.Changes.Servers = &servers
@@ -245,7 +247,7 @@ func TestEverySingleFault(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, report.Ended)
 	require.Equal(t, n, report.Runs)
-	f := kind(t, report, simulation.LostUpdate)
+	f := kind(t, report, record.LostUpdate)
 	require.Len(t, f.Setup.Schedule, 1)
 	assert.NotEmpty(t, f.Fault)
 	require.NotEmpty(t, report.Hits)
@@ -278,11 +280,11 @@ func TestBadSpaces(t *testing.T) {
 		`no workload "sing"; there are: crowd, kills`:   func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
 		`no design "x"; there are: any-of-two, default`: func(s *search.Space, _ *search.Options) { s.Design = "x" },
 		`How is ""`:           func(s *search.Space, _ *search.Options) { s.How = "" },
-		`no fault "rain"`:     func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
+		`no fault "rain"`:     func(s *search.Space, _ *search.Options) { s.Faults = []fault.Kind{"rain"} },
 		"at most 2000 faults": func(s *search.Space, _ *search.Options) { s.Most = 2000 },
 		"a span of -1ns":      func(s *search.Space, _ *search.Options) { s.Span = -1 },
 		"cover none of the faults [evict split-brain]": func(s *search.Space, _ *search.Options) {
-			s.Within, s.Faults = true, []simulation.Kind{simulation.Evict, simulation.SplitBrain}
+			s.Within, s.Faults = true, []fault.Kind{fault.Evict, fault.SplitBrain}
 		},
 		`only "draw" can be within`:  func(s *search.Space, _ *search.Options) { s.Within, s.How = true, search.Each },
 		"a length of -1ns":           func(s *search.Space, _ *search.Options) { s.Lengths = []time.Duration{-1} },

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // How says how a Space makes its Setups.
@@ -33,7 +35,7 @@ type Space struct {
 	How How `json:"how"`
 	// Faults restricts the kinds of faults. Default: all. Each and Pairs have no Lose, no
 	// Reorder and no Proxy, which have no effect at a single moment.
-	Faults []simulation.Kind `json:"faults,omitempty"`
+	Faults []fault.Kind `json:"faults,omitempty"`
 	// Within restricts Draw to faults that the assumptions of package quorum cover, and to
 	// violations in which the checks see no broken assumption. Every finding is a bug then.
 	Within bool `json:"within,omitempty"`
@@ -56,9 +58,9 @@ type Space struct {
 type cases struct {
 	space   Space
 	run     run
-	singles []simulation.Fault                    // Each, Pairs
-	alone   map[uint64][]simulation.ViolationKind // Pairs
-	n       uint64                                // the number of cases
+	singles []fault.Fault                     // Each, Pairs
+	alone   map[uint64][]record.ViolationKind // Pairs
+	n       uint64                            // the number of cases
 }
 
 // open looks up what the Space names. For Each and Pairs it plays one run.
@@ -84,7 +86,7 @@ func (r Registry) open(s Space) (*cases, error) {
 	}
 	c.n = uint64(len(c.singles))
 	if s.How == Pairs {
-		c.alone = map[uint64][]simulation.ViolationKind{}
+		c.alone = map[uint64][]record.ViolationKind{}
 		for _, hit := range s.Alone {
 			c.alone[hit.Number] = hit.Kinds
 		}
@@ -124,15 +126,15 @@ func (s Space) validate() error {
 		}
 	}
 	for _, k := range s.Faults {
-		if !slices.Contains(simulation.Kinds(), k) {
-			return fmt.Errorf("there is no fault %q; there are %v", k, simulation.Kinds())
+		if !slices.Contains(fault.Kinds(), k) {
+			return fmt.Errorf("there is no fault %q; there are %v", k, fault.Kinds())
 		}
 	}
 	return nil
 }
 
 // allows reports whether faults of this kind are played.
-func (s Space) allows(k simulation.Kind) bool {
+func (s Space) allows(k fault.Kind) bool {
 	return len(s.Faults) == 0 || slices.Contains(s.Faults, k)
 }
 
@@ -156,7 +158,7 @@ func (c *cases) at(i uint64) (s Setup, label string) {
 }
 
 // counts reports whether a violation counts for the Setup number i.
-func (c *cases) counts(i uint64, kind simulation.ViolationKind) bool {
+func (c *cases) counts(i uint64, kind record.ViolationKind) bool {
 	if c.space.How != Pairs {
 		return true
 	}
@@ -189,13 +191,13 @@ func (c *cases) pair(i uint64) (a, b uint64) {
 }
 
 // name is a fault without its times, for a table.
-func name(f simulation.Fault) string {
+func name(f fault.Fault) string {
 	words := string(f.Kind) + " " + f.Process
 	if f.Process != "" && f.Server != "" {
 		words += "-"
 	}
 	words += f.Server
-	if f.Way != simulation.Both {
+	if f.Way != fault.Both {
 		words += " " + string(f.Way)
 	}
 	if f.Op != "" {
@@ -205,10 +207,10 @@ func name(f simulation.Fault) string {
 }
 
 // kinds are the kinds of faults for Draw.
-func (s Space) kinds() []simulation.Kind {
+func (s Space) kinds() []fault.Kind {
 	kinds := s.Faults
 	if len(kinds) == 0 {
-		kinds = simulation.Kinds()
+		kinds = fault.Kinds()
 	}
 	if s.Within {
 		kinds = coverable(kinds)

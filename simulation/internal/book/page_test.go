@@ -37,7 +37,7 @@ type pageRecord struct {
 	} `json:"times"`
 }
 
-func recordedPage() (pageRecord, error) { return record[pageRecord](pageFile) }
+func recordedPage() (pageRecord, error) { return readRecorded[pageRecord](pageFile) }
 
 func pageFigures() (string, error) {
 	r, err := recordedPage()

@@ -10,6 +10,8 @@ import (
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const ms = time.Millisecond
@@ -117,7 +119,7 @@ func drawQuarantine() (*picture, error) {
 		Servers: 3, Processes: 1, ServerAge: ms,
 		Quorum: quorum.Config{MaxTTL: 30 * time.Second, Terms: quorum.Terms{MaxWait: time.Minute}},
 	}, simulation.Schedule{
-		{Kind: simulation.Restart, Server: "B", At: restart, For: 100 * ms},
+		{Kind: fault.Restart, Server: "B", At: restart, For: 100 * ms},
 	}, func(c *simulation.Client) {
 		for began := c.Clock().Now(); c.Clock().Now().Sub(began) < end; {
 			lease, err := c.Acquire("orders:42")
@@ -143,7 +145,7 @@ func drawQuarantine() (*picture, error) {
 		p.text("n", 0, y+13, server)
 		from := time.Duration(0)
 		for e := range result.Log.All() {
-			if e.Kind != simulation.Quarantined || e.Place != server || e.At+e.Validity <= from {
+			if e.Kind != record.Quarantined || e.Place != server || e.At+e.Validity <= from {
 				continue
 			}
 			if e.At > from && from > 0 {
@@ -197,13 +199,13 @@ type lease struct {
 }
 
 // leases reads the log of a run with one client, which releases its leases.
-func leases(log simulation.Log) []lease {
+func leases(log record.Log) []lease {
 	var all []lease
 	for e := range log.All() {
 		switch e.Kind {
-		case simulation.Acquired:
+		case record.Acquired:
 			all = append(all, lease{from: e.At, validity: e.Validity})
-		case simulation.Released:
+		case record.Released:
 			all[len(all)-1].until = e.At
 		}
 	}
@@ -218,13 +220,13 @@ type exchange struct {
 }
 
 // exchanges lists the answered requests of a run with one client, by server.
-func exchanges(log simulation.Log) []exchange {
+func exchanges(log record.Log) []exchange {
 	var all []exchange
 	for e := range log.All() {
 		switch e.Kind {
-		case simulation.Sent:
+		case record.Sent:
 			all = append(all, exchange{server: e.Place, op: e.Op, n: e.N, sent: e.At})
-		case simulation.Received, simulation.Ignored:
+		case record.Received, record.Ignored:
 			i := slices.IndexFunc(all, func(x exchange) bool { return x.server == e.Place && x.n == e.N })
 			all[i].received = e.At
 		}

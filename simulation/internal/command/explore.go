@@ -15,7 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -41,10 +42,10 @@ func (f *searchFlags) register(flags *flag.FlagSet) {
 }
 
 // kinds returns the kinds of faults in -faults.
-func (f *searchFlags) kinds() []simulation.Kind {
-	var kinds []simulation.Kind
+func (f *searchFlags) kinds() []fault.Kind {
+	var kinds []fault.Kind
 	for _, name := range commas(f.faults) {
-		kinds = append(kinds, simulation.Kind(name))
+		kinds = append(kinds, fault.Kind(name))
 	}
 	return kinds
 }
@@ -200,7 +201,7 @@ func (s *searching) print(ctx context.Context, space search.Space, o search.Opti
 
 // sum summarizes the findings.
 func (s *searching) sum(workload string, findings []search.Finding, broken int) error {
-	seen := map[simulation.ViolationKind]bool{}
+	seen := map[record.ViolationKind]bool{}
 	for _, f := range findings {
 		seen[f.Kind] = true
 	}
@@ -321,15 +322,15 @@ func printSetup(out io.Writer, s search.Setup) {
 		fmt.Fprintf(out, "    %s\n", strings.Join(changes, ", "))
 	}
 	for _, f := range s.Schedule {
-		fmt.Fprintf(out, "    %s\n", fault(f))
+		fmt.Fprintf(out, "    %s\n", describe(f))
 	}
 	if s.Choices != nil {
 		fmt.Fprintf(out, "    order: -choices %s\n", (*numbers)(&s.Choices))
 	}
 }
 
-// fault describes a fault.
-func fault(f simulation.Fault) string {
+// describe describes a fault.
+func describe(f fault.Fault) string {
 	words := string(f.Kind)
 	switch {
 	case f.Process != "" && f.Server != "":
@@ -339,7 +340,7 @@ func fault(f simulation.Fault) string {
 	case f.Server != "":
 		words += " of " + f.Server
 	}
-	if f.Way != simulation.Both {
+	if f.Way != fault.Both {
 		words += fmt.Sprintf(", each %s", f.Way)
 	}
 	switch {
@@ -362,7 +363,7 @@ func fault(f simulation.Fault) string {
 	if f.Key != "" {
 		words += ", key " + f.Key
 	}
-	if f.Keep != simulation.KeepNothing {
+	if f.Keep != fault.KeepNothing {
 		words += ", keeping " + string(f.Keep)
 	}
 	if f.For != 0 {

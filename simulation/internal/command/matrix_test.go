@@ -19,11 +19,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // does runs the program, and returns its output.
@@ -255,7 +255,7 @@ func TestRun(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, into))
 	}
 	read(&first)
-	assert.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, first.Kinds)
+	assert.Equal(t, []record.ViolationKind{record.StaleWrite, record.TwoHolders}, first.Kinds)
 	assert.True(t, first.AsExpected)
 	assert.Len(t, first.Digest, 64)
 	assert.NotEmpty(t, first.History)

@@ -14,6 +14,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -118,19 +119,19 @@ func (p played) report() report.Report {
 
 // runJSON is a run as data.
 type runJSON struct {
-	Name       string                     `json:"name"` // of the scenario or the fault
-	Title      string                     `json:"title"`
-	Design     string                     `json:"design"`
-	Seed       uint64                     `json:"seed"`
-	Expected   string                     `json:"expected"`
-	AsExpected bool                       `json:"as_expected"`
-	Kinds      []simulation.ViolationKind `json:"kinds"`
-	Violations []search.Found             `json:"violations"`
-	History    []eventJSON                `json:"history"`
-	Counts     map[string]int             `json:"counts"`
-	Events     int                        `json:"events"`
-	Ended      time.Duration              `json:"ended_ns"`
-	Digest     string                     `json:"digest"`
+	Name       string                 `json:"name"` // of the scenario or the fault
+	Title      string                 `json:"title"`
+	Design     string                 `json:"design"`
+	Seed       uint64                 `json:"seed"`
+	Expected   string                 `json:"expected"`
+	AsExpected bool                   `json:"as_expected"`
+	Kinds      []record.ViolationKind `json:"kinds"`
+	Violations []search.Found         `json:"violations"`
+	History    []eventJSON            `json:"history"`
+	Counts     map[string]int         `json:"counts"`
+	Events     int                    `json:"events"`
+	Ended      time.Duration          `json:"ended_ns"`
+	Digest     string                 `json:"digest"`
 }
 
 type eventJSON struct {
@@ -150,7 +151,7 @@ func (p played) json(w io.Writer) error {
 	r := p.Result
 	out := runJSON{
 		Name: p.Name, Title: p.Title, Design: p.Design.Name, Seed: p.Seed, Expected: p.Expected, AsExpected: p.Unexpected == nil,
-		Kinds: append([]simulation.ViolationKind{}, r.Kinds()...), Violations: []search.Found{}, History: []eventJSON{},
+		Kinds: append([]record.ViolationKind{}, r.Kinds()...), Violations: []search.Found{}, History: []eventJSON{},
 		Counts: r.Log.Counts(), Events: r.Events, Ended: r.Ended, Digest: r.Log.Digest(),
 	}
 	for _, v := range r.Log.Violations() {
@@ -159,9 +160,9 @@ func (p played) json(w io.Writer) error {
 	for _, e := range r.Log.History() {
 		words := e.Words
 		switch e.Kind {
-		case simulation.Read:
+		case record.Read:
 			words = "version 0 value 0"
-		case simulation.Write:
+		case record.Write:
 			words = fmt.Sprintf("version %d value %d", e.AsOf, e.Value)
 		}
 		out.History = append(out.History, eventJSON{e.At, e.Process, e.Goroutine, e.Kind.String(), e.Key, e.Lease, uint64(e.Token), e.Validity, words})

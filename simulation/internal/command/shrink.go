@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -59,7 +59,7 @@ func runShrink(ctx context.Context, args []string, stdout, stderr io.Writer) err
 }
 
 // keep returns the kind of violation to keep.
-func keep(file search.File, kind string) (simulation.ViolationKind, error) {
+func keep(file search.File, kind string) (record.ViolationKind, error) {
 	kinds := file.Kinds()
 	switch {
 	case kind != "":

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Matrix is the result's table of designs and faults.
@@ -106,7 +106,7 @@ func (r Result) Verdicts() []report.VerdictRow {
 	return rows
 }
 
-func words(kinds []simulation.ViolationKind) []string {
+func words(kinds []record.ViolationKind) []string {
 	all := make([]string, len(kinds))
 	for i, k := range kinds {
 		all[i] = string(k)
@@ -190,7 +190,7 @@ func (r Result) NeverReached() []string {
 	if len(reached) == 0 || len(r.Plan.Faults) != len(cells.Faults()) {
 		return nil
 	}
-	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return reached[what] > 0 })
+	return slices.DeleteFunc(record.Counters(), func(what string) bool { return reached[what] > 0 })
 }
 
 // Unreached lists the counters that stayed at 0 in cells whose zeros depend on them, and, if

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Timelines are runs chosen from a Result: of each scenario a violated one, of each violated
@@ -137,7 +137,7 @@ func (t *Timelines) cell(f cells.Fault, d designs.Design, seed uint64) error {
 	return nil
 }
 
-func (t *Timelines) add(name, title string, d designs.Design, seed uint64, words string, log simulation.Log) *report.TimelineRun {
+func (t *Timelines) add(name, title string, d designs.Design, seed uint64, words string, log record.Log) *report.TimelineRun {
 	id := fmt.Sprintf("%s-%s-%d", name, d.Name, seed)
 	t.ids[[2]string{name, d.Name}] = id
 	t.runs = append(t.runs, report.TimelineRun{

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
@@ -104,8 +104,8 @@ func TestDetectors(t *testing.T) {
 		_, err := designs.ByName(s.Design)
 		assert.NoError(t, err, s.Name)
 		assert.NotZero(t, s.Seeds, s.Name)
-		for _, fault := range s.Faults {
-			assert.Contains(t, simulation.Kinds(), simulation.Kind(fault), s.Name)
+		for _, kind := range s.Faults {
+			assert.Contains(t, fault.Kinds(), fault.Kind(kind), s.Name)
 		}
 	}
 	tests := map[string][]string{} // by package, which many mutants have in common

@@ -13,9 +13,11 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // ErrRequest is wrapped by the error for a request that can't be read.
@@ -40,9 +42,9 @@ type request struct {
 	Drawing bool `json:"drawing"`
 	// These are for "search": the kinds of faults (empty: all), the largest number of them in a
 	// run, and the number of runs. The seed is the first run's.
-	Kinds []simulation.Kind `json:"kinds"`
-	Most  int               `json:"most"`
-	Count int               `json:"count"`
+	Kinds []fault.Kind `json:"kinds"`
+	Most  int          `json:"most"`
+	Count int          `json:"count"`
 	// File is for "open": a replay file's text.
 	File string `json:"file"`
 }
@@ -138,8 +140,8 @@ type runAnswer struct {
 	AsExpected bool   `json:"asExpected"`
 	Unexpected string `json:"unexpected"`
 	// Verdict is the kinds of violations in words, or "none".
-	Verdict string                     `json:"verdict"`
-	Kinds   []simulation.ViolationKind `json:"kinds"`
+	Verdict string                 `json:"verdict"`
+	Kinds   []record.ViolationKind `json:"kinds"`
 	// Hash is the trace's SHA-256.
 	Hash   string        `json:"hash"`
 	Events int           `json:"events"`
@@ -181,7 +183,7 @@ func (r request) run() (runAnswer, error) {
 		Base: run.Name, Title: run.Title, Steps: strings.Split(run.Words, "; "), Design: run.Design.Name, Seed: run.Seed,
 		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: setup.Schedule == nil,
 		Expected: run.Expected, AsExpected: run.Unexpected == nil, Verdict: Found(run.Result),
-		Kinds: append([]simulation.ViolationKind{}, run.Result.Kinds()...), Hash: run.Result.Log.Digest(),
+		Kinds: append([]record.ViolationKind{}, run.Result.Kinds()...), Hash: run.Result.Log.Digest(),
 		Events: run.Result.Events, Ended: run.Result.Ended, Picture: tl.Picture(),
 	}
 	if run.Unexpected != nil {

@@ -12,9 +12,11 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const ms = time.Millisecond
@@ -72,14 +74,14 @@ func TestPlayNamesWhatIsUnknown(t *testing.T) {
 	require.ErrorIs(t, err, scenarios.ErrUnknown)
 	_, err = play.Play(play.Setup{Base: "pause", Design: "nonsense"})
 	require.ErrorIs(t, err, designs.ErrUnknown)
-	_, err = play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{{Kind: simulation.Pause, Process: "c9"}}})
+	_, err = play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{{Kind: fault.Pause, Process: "c9"}}})
 	require.ErrorIs(t, err, simulation.ErrConfig)
 }
 
 // Every kind of fault is described, its example can be played where it belongs, and then happens.
 func TestFaultKinds(t *testing.T) {
 	described := play.FaultKinds()
-	var kinds []simulation.Kind
+	var kinds []fault.Kind
 	for _, k := range described {
 		kinds = append(kinds, k.Kind)
 		assert.NotEmpty(t, k.Title)
@@ -91,17 +93,17 @@ func TestFaultKinds(t *testing.T) {
 		for _, f := range placed(k) {
 			run, err := play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{f}})
 			require.NoError(t, err, "%+v", f)
-			happened := slices.ContainsFunc(slices.Collect(run.Result.Log.All()), func(e *simulation.Event) bool {
-				return e.Kind == simulation.Crashed && f.Kind == simulation.Crash || e.Fault != nil && e.Fault.Kind == f.Kind
+			happened := slices.ContainsFunc(slices.Collect(run.Result.Log.All()), func(e *record.Event) bool {
+				return e.Kind == record.Crashed && f.Kind == fault.Crash || e.Fault != nil && e.Fault.Kind == f.Kind
 			})
 			assert.True(t, happened, "%+v", f)
 		}
 	}
-	assert.ElementsMatch(t, simulation.Kinds(), kinds)
+	assert.ElementsMatch(t, fault.Kinds(), kinds)
 }
 
 // placed returns the kind's example, wherever it can happen.
-func placed(k play.FaultKind) (all []simulation.Fault) {
+func placed(k play.FaultKind) (all []fault.Fault) {
 	f := k.Example
 	f.At = 1001 * ms // the clients are at work
 	if k.Where != "server" {
@@ -170,7 +172,7 @@ func TestAnswerToRun(t *testing.T) {
 	assert.True(t, r.Own)
 	assert.Equal(t, "run S1 -design default -seed 18446744073709551615", r.Arguments)
 	require.Len(t, r.Schedule, 1)
-	assert.Equal(t, simulation.Pause, r.Schedule[0].Kind)
+	assert.Equal(t, fault.Pause, r.Schedule[0].Kind)
 	assert.True(t, strings.HasPrefix(r.Drawing, "<svg "))
 
 	p := r.Picture
@@ -213,7 +215,7 @@ func TestAnswerToRunWithSchedule(t *testing.T) {
 	require.Empty(t, r.Error)
 	assert.False(t, r.Own)
 	assert.Equal(t, "anything", r.Expected)
-	assert.Equal(t, simulation.Schedule{{Kind: simulation.Crash, Process: "c1", At: 1100 * ms}}, r.Schedule)
+	assert.Equal(t, simulation.Schedule{{Kind: fault.Crash, Process: "c1", At: 1100 * ms}}, r.Schedule)
 	assert.Equal(t, `run S1 -design default -seed 0 -schedule '[{"kind":"crash","at_ns":1100000000,"process":"c1"}]'`, r.Arguments)
 	own := ask(t, `{"do": "run", "base": "S1", "seed": "0", "schedule": null}`)
 	assert.True(t, own.Own)

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files; look at them (the page in a browser, light and dark) before you commit")
@@ -158,7 +158,7 @@ func TestPageIsBounded(t *testing.T) {
 					own[k].Process = fmt.Sprintf("c%d", 3+i*24+j)
 				}
 			}
-			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Log: simulation.Log{own}})
+			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Log: record.Log{own}})
 		}
 		r.Matrix.Cells = append(r.Matrix.Cells, cells)
 	}
@@ -194,9 +194,9 @@ func TestHTMLEscapes(t *testing.T) {
 		},
 		Verdicts: []report.VerdictRow{{Scenario: bad, Seen: []string{bad}, Timeline: bad}},
 		Curves:   []report.Curve{{ID: bad, Title: bad, Words: bad, X: report.Scale{Label: bad}, Series: []report.Series{{Name: bad, Points: []report.Point{{X: 1, Y: 1}}}}}},
-		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Log: simulation.Log{{
-			{Kind: simulation.Asked, Process: "c1", Key: bad},
-			{At: 1, Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders, Text: bad}},
+		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Log: record.Log{{
+			{Kind: record.Asked, Process: "c1", Key: bad},
+			{At: 1, Kind: record.Found, Violation: &record.Violation{Kind: record.TwoHolders, Text: bad}},
 		}}}},
 	})
 	checkHTML(t, page)

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Report is the content of a page. Empty parts are left out.
@@ -112,5 +112,5 @@ type TimelineRun struct {
 	// small, when the reader opens them.
 	Full bool `json:"full,omitempty"`
 	// Log is the log of the run.
-	Log simulation.Log `json:"-"`
+	Log record.Log `json:"-"`
 }

@@ -9,18 +9,20 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // clockJumps is a run in which C's clock jumps forward while c1 holds the lock on A, B
 // and C.
-func clockJumps(t testing.TB) simulation.Log {
+func clockJumps(t testing.TB) record.Log {
 	t.Helper()
 	cfg := simulation.Config{Quorum: quorum.Config{RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off}}
 	schedule := simulation.Schedule{
-		{Kind: simulation.Cut, Process: "c1", Server: "D"},
-		{Kind: simulation.Cut, Process: "c1", Server: "E"},
-		{Kind: simulation.Step, Server: "C", At: 1100 * time.Millisecond, By: 15 * time.Second},
+		{Kind: fault.Cut, Process: "c1", Server: "D"},
+		{Kind: fault.Cut, Process: "c1", Server: "E"},
+		{Kind: fault.Step, Server: "C", At: 1100 * time.Millisecond, By: 15 * time.Second},
 	}
 	r, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
 		c.SleepUntil(time.Second + time.Duration(c.Index)*200*time.Millisecond)

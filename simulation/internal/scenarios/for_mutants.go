@@ -6,6 +6,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // ForMutants returns scenarios that show mistakes which no listed design makes. They are not
@@ -22,13 +23,13 @@ func ForMutants() []Scenario {
 var neverSecond = none.without("c2 acquired")
 
 // cutOff loses messages between a process and servers for a while, or until the end.
-func cutOff(process string, from, length time.Duration, servers string, way simulation.Way) simulation.Schedule {
-	return each(servers, simulation.Fault{Kind: simulation.Cut, Process: process, At: at(from), For: length, Way: way})
+func cutOff(process string, from, length time.Duration, servers string, way fault.Way) simulation.Schedule {
+	return each(servers, fault.Fault{Kind: fault.Cut, Process: process, At: at(from), For: length, Way: way})
 }
 
 // pausedAt is a pause just before a function of the library reads the clock.
-func pausedAt(function string, nth int, length time.Duration) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Func: function, Nth: nth, For: length}
+func pausedAt(function string, nth int, length time.Duration) fault.Fault {
+	return fault.Fault{Kind: fault.Pause, Process: "c1", Op: "clock", Func: function, Nth: nth, For: length}
 }
 
 // raiseUnanswered is a round whose raises get no reply. The client cannot know which
@@ -49,10 +50,10 @@ func raiseUnanswered() Scenario {
 		Source:     "package quorum, round: the proof that tokens rise",
 		Base:       simulation.Config{Processes: 3, LatencyMin: ms, LatencyMax: ms},
 		Schedule: slices.Concat(
-			cutOff("c3", 900*ms, 0, "ABDE", simulation.Both),
-			cutOff("c1", 1900*ms, 200*ms, "DE", simulation.Both),
-			cutOff("c1", 2001*ms, 100*ms, "AB", simulation.Requests), // the SETs are in flight; no later request arrives
-			cutOff("c2", 2900*ms, 0, "C", simulation.Both),
+			cutOff("c3", 900*ms, 0, "ABDE", fault.Both),
+			cutOff("c1", 1900*ms, 200*ms, "DE", fault.Both),
+			cutOff("c1", 2001*ms, 100*ms, "AB", fault.Requests), // the SETs are in flight; no later request arrives
+			cutOff("c2", 2900*ms, 0, "C", fault.Both),
 		),
 		Scripts: clients(
 			Script{attempt(turn(0, 0)...), attempt(turn(2*time.Second, 0)...)},
@@ -83,7 +84,7 @@ func quarantineLasts() Scenario {
 		Scripts:    clients(twoUpdatesAndRelease(0, 4*time.Second), keepTrying(200*ms, 4, 200*ms)),
 		Verdicts:   expect(neverSecond, "default token-admit quarantine monitor"),
 		Reached:    []string{"c1 write", "c2 refused", "a quarantine began: restarted"},
-	}.atVictim(0, simulation.Fault{Kind: simulation.Restart, At: at(50 * ms), For: 100 * ms})
+	}.atVictim(0, fault.Fault{Kind: fault.Restart, At: at(50 * ms), For: 100 * ms})
 }
 
 // pauseBeforeExtension is a pause at which an extension reads its start time.
@@ -130,8 +131,8 @@ func shortExtension() Scenario {
 		Base:       simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{MaxLife: 11 * time.Second}}},
 		Schedule: slices.Concat(simulation.Schedule{
 			pausedAt("quorum.(*Lease).nextTTL", 1, 100*ms),
-			{Kind: simulation.Step, Process: "c1", At: at(1050 * ms), By: 8 * time.Second},
-			{Kind: simulation.Step, Process: "c1", At: at(1500 * ms), By: -8 * time.Second},
+			{Kind: fault.Step, Process: "c1", At: at(1050 * ms), By: 8 * time.Second},
+			{Kind: fault.Step, Process: "c1", At: at(1500 * ms), By: -8 * time.Second},
 		}, cut(-100*ms, 0, "DE"), cut(1050*ms, 500*ms, "BC")),
 		Scripts: clients(
 			Script{until(0), acquire, until(time.Second), extend, sleep(4 * time.Second), release},
@@ -163,14 +164,14 @@ func stragglerBehind() Scenario {
 		// Old enough even by C's clock.
 		Base: simulation.Config{Processes: 3, LatencyMin: ms, LatencyMax: ms, ServerAge: 3 * time.Hour},
 		Schedule: slices.Concat(simulation.Schedule{
-			{Kind: simulation.Step, Server: "C", By: -4 * time.Second},
-			{Kind: simulation.Delay, Process: "c1", Server: "D", At: at(2000 * ms), For: 1, By: 20 * ms, Way: simulation.Requests},
-			{Kind: simulation.Evict, Server: "C", Key: "{k}", At: at(3500 * ms)},
+			{Kind: fault.Step, Server: "C", By: -4 * time.Second},
+			{Kind: fault.Delay, Process: "c1", Server: "D", At: at(2000 * ms), For: 1, By: 20 * ms, Way: fault.Requests},
+			{Kind: fault.Evict, Server: "C", Key: "{k}", At: at(3500 * ms)},
 		},
-			cutOff("c3", 900*ms, 0, "ABDE", simulation.Both),
-			cutOff("c1", 1900*ms, time.Second, "E", simulation.Both),
-			cutOff("c1", 2010*ms, 200*ms, "D", simulation.Requests), // the raise
-			cutOff("c2", 3900*ms, 0, "AB", simulation.Both),
+			cutOff("c3", 900*ms, 0, "ABDE", fault.Both),
+			cutOff("c1", 1900*ms, time.Second, "E", fault.Both),
+			cutOff("c1", 2010*ms, 200*ms, "D", fault.Requests), // the raise
+			cutOff("c2", 3900*ms, 0, "AB", fault.Both),
 		),
 		Scripts: clients(
 			Script{attempt(turn(0, 0)...), until(2 * time.Second), acquire, until(2500 * ms), extend, until(3 * time.Second), release},

@@ -5,11 +5,13 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // crash is S7's fault: down at 50, back at 150.
-func crash(keep simulation.Keep) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Restart, At: at(50 * ms), For: 100 * ms, Keep: keep}
+func crash(keep fault.Keep) fault.Fault {
+	return fault.Fault{Kind: fault.Restart, At: at(50 * ms), For: 100 * ms, Keep: keep}
 }
 
 const (
@@ -33,10 +35,10 @@ func crashWithoutFsync() []Scenario {
 		Source:     crashSource,
 		Verdicts: expect(overlap, "redlock unwatched", unguarded).
 			and(overlapRefused, "unwatched-fenced").
-			and(breaks(simulation.TwoHolders, simulation.StaleWrite).reaching("c2 acquired"), "setnx").
+			and(breaks(record.TwoHolders, record.StaleWrite).reaching("c2 acquired"), "setnx").
 			and(quarantined, "quarantine", watching, fenced),
 		Variants: unwatched(),
-	}, crash(simulation.KeepNothing)), oneVoteLost(Scenario{
+	}, crash(fault.KeepNothing)), oneVoteLost(Scenario{
 		ID:    "S7b",
 		Title: "A server with appendfsync everysec crashes within the second",
 		Steps: []string{
@@ -48,10 +50,10 @@ func crashWithoutFsync() []Scenario {
 		Breaks:     "mutual exclusion: Redis's usual persistence loses up to a second",
 		Helps:      "as S7",
 		Source:     crashSource,
-		Base:       simulation.Config{Persistence: simulation.KeepSecond},
+		Base:       simulation.Config{Persistence: fault.KeepSecond},
 		Verdicts: expect(overlap, "redlock setnx", unguarded).
 			and(quarantined, "quarantine", watching, fenced),
-	}, crash(simulation.KeepSecond)), oneVoteLost(Scenario{
+	}, crash(fault.KeepSecond)), oneVoteLost(Scenario{
 		ID:    "S7c",
 		Title: "A server with appendfsync always crashes",
 		Steps: []string{
@@ -63,9 +65,9 @@ func crashWithoutFsync() []Scenario {
 		Breaks:     "nothing",
 		Helps:      "appendfsync always, at the price of a disk write for each vote, as long as the disk is the same one. This library keeps the server in quarantine all the same",
 		Source:     crashSource,
-		Base:       simulation.Config{Persistence: simulation.KeepAll},
+		Base:       simulation.Config{Persistence: fault.KeepAll},
 		Verdicts:   expect(refusedSecond, "setnx", unguarded, voting, fenced),
-	}, crash(simulation.KeepAll)), earlierRun(Scenario{
+	}, crash(fault.KeepAll)), earlierRun(Scenario{
 		ID:    "S7d",
 		Title: "A vote that was given before the crash arrives after the restart",
 		Steps: []string{
@@ -76,9 +78,9 @@ func crashWithoutFsync() []Scenario {
 		},
 		Breaks: "mutual exclusion; with a quarantine only this: c1 has one vote less than it counts, and nobody else gets one",
 		Helps:  "the quarantine, for c2: c1 can't know",
-		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired", "c2 acquired"), "redlock").
-			and(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "c2 acquired"), "unwatched").
-			and(breaks(simulation.Overvalued).reaching("c1 write", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),
+		Verdicts: expect(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired", "c2 acquired"), "redlock").
+			and(breaks(record.Overvalued, record.StaleWrite, record.TwoHolders).reaching("c1 acquired", "c2 acquired"), "unwatched").
+			and(breaks(record.Overvalued).reaching("c1 write", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),
 		NoCure: "c1's lease is short of a vote in any case; the quarantine prevents a second holder",
 	}, "C"), earlierRun(Scenario{
 		ID:    "S7e",
@@ -93,25 +95,25 @@ func crashWithoutFsync() []Scenario {
 		Helps:  "the raise, which requires that the key still has the lease's value",
 		Verdicts: expect(none.reaching("c1 refused", "c2 acquired", "a raise was needed").without("c1 acquired"), "unwatched").
 			and(none.reaching("c1 refused", "c2 acquired", "a raise was needed", "a quarantine began: restarted").without("c1 acquired"), complete),
-	}, "", simulation.Fault{Kind: simulation.Step, Server: "C", By: -3 * time.Second}), olderCounters(Scenario{
+	}, "", fault.Fault{Kind: fault.Step, Server: "C", By: -3 * time.Second}), olderCounters(Scenario{
 		ID:    "S7f",
 		Title: "All servers come back with the counters of a second ago",
 		Steps: []string{
 			"500: the power fails; 600: all five are back with what was on disk at 0 (appendfsync everysec)",
 		},
 		Source: crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
-		Base:   simulation.Config{Persistence: simulation.KeepSecond},
-	}, simulation.Fault{Kind: simulation.Restart, Server: simulation.Any, At: at(500 * ms), For: 100 * ms, Keep: simulation.KeepSecond})}
+		Base:   simulation.Config{Persistence: fault.KeepSecond},
+	}, fault.Fault{Kind: fault.Restart, Server: fault.Any, At: at(500 * ms), For: 100 * ms, Keep: fault.KeepSecond})}
 }
 
 // earlierRun is the scenario in which a reply from before a crash counts after it. The SETs
 // to some of the servers are a little late, which determines whose counter is highest.
-func earlierRun(s Scenario, late string, more ...simulation.Fault) Scenario {
+func earlierRun(s Scenario, late string, more ...fault.Fault) Scenario {
 	s.Assumption = "a vote stands when it is counted"
 	s.Source = crashSource + "; a quorum counts votes that were given at different times"
 	s.Schedule = append(cut(-50*ms, 0, "DE"),
-		simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: "C", Way: simulation.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
-		simulation.Fault{Kind: simulation.Restart, Server: "C", At: at(10 * ms), For: 10 * ms})
+		fault.Fault{Kind: fault.Delay, Process: "c1", Server: "C", Way: fault.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
+		fault.Fault{Kind: fault.Restart, Server: "C", At: at(10 * ms), For: 10 * ms})
 	s = s.with(delayed("acquire", 4*ms, late)...).with(more...)
 	s.Scripts = clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second))
 	s.Base = simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}}
@@ -122,7 +124,7 @@ func earlierRun(s Scenario, late string, more ...simulation.Fault) Scenario {
 
 // olderCounters is the scenario in which all servers lose c1's key, and go back to an older
 // counter than that of c1's token.
-func olderCounters(s Scenario, faults ...simulation.Fault) Scenario {
+func olderCounters(s Scenario, faults ...fault.Fault) Scenario {
 	s.Steps = append([]string{
 		"-500: c1 acquires the lock, all five counters are equal, and it releases it",
 		"100: c1 acquires the lock again, on all five; it reads, and is paused just before its write",
@@ -139,8 +141,8 @@ func olderCounters(s Scenario, faults ...simulation.Fault) Scenario {
 		append(Script{attempt(until(-500*ms), acquire, release)}, turn(100*ms, 0)...),
 		turn(17*time.Second, 5*time.Second),
 	)
-	broken := breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write")
-	s.Verdicts = expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "a quarantine began: restarted"), "default").
+	broken := breaks(record.LostUpdate, record.TokenOrder, record.TwoHolders).reaching("c1 write")
+	s.Verdicts = expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write", "a quarantine began: restarted"), "default").
 		and(none.reaching("the guard refused a write", "a quarantine began: restarted").without("c1 write"), fenced).
 		and(broken.reaching("a server hid its run id"), "run-hidden-fenced").
 		and(broken, "unwatched-fenced")

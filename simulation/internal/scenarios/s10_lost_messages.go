@@ -5,22 +5,24 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func repliesLost() []Scenario {
 	// Neither client reaches E. c2 asks when C and D should be free again.
-	unknownOnTwo := func(s Scenario, faults ...simulation.Fault) Scenario {
+	unknownOnTwo := func(s Scenario, faults ...fault.Fault) Scenario {
 		s.Schedule = slices.Concat(faults, cut(-50*ms, 0, "E"), cutC2("E"))
 		s.Scripts = clients(Script{attempt(turn(0, 0)...), until(2 * time.Second)}, keepTrying(time.Second, 12, 250*ms))
 		s.Free = []Free{{Process: "c2", By: 1_100 * ms}}
 		return s
 	}
-	lost := each("CD", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(-50 * ms), For: 500 * ms, Way: simulation.Replies})
+	lost := each("CD", fault.Fault{Kind: fault.Cut, Process: "c1", At: at(-50 * ms), For: 500 * ms, Way: fault.Replies})
 	var reconnects simulation.Schedule
 	for _, server := range []string{"C", "D"} {
 		reconnects = append(reconnects,
-			simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: server, Way: simulation.Replies, At: at(0), For: 5 * ms, By: 20 * ms},
-			simulation.Fault{Kind: simulation.Reconnect, Process: "c1", Server: server, At: at(10 * ms)})
+			fault.Fault{Kind: fault.Delay, Process: "c1", Server: server, Way: fault.Replies, At: at(0), For: 5 * ms, By: 20 * ms},
+			fault.Fault{Kind: fault.Reconnect, Process: "c1", Server: server, At: at(10 * ms)})
 	}
 	return []Scenario{unknownOnTwo(Scenario{
 		ID:    "S10",
@@ -33,7 +35,7 @@ func repliesLost() []Scenario {
 		Breaks:     "liveness: a client that deletes only where it received OK leaves keys on C and D, and with E down nobody has a majority for a TTL",
 		Helps:      "deleting on all servers; the result of an unanswered SET is unknown, not a refusal",
 		Source:     "the Redis document, \"The Redlock Algorithm\", step 5 and \"Retry on Failure\"; antirez/redlock-rb #3, where Antirez says why; leandromoreira/redlock-rb #5, where it was fixed",
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "release-granted").
+		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "release-granted").
 			and(none.reaching("c2 write"), voting, fenced, "textbook"),
 		Reached: []string{"a reply was lost", "c1 refused"},
 	}, lost...), unknownOnTwo(Scenario{
@@ -49,14 +51,14 @@ func repliesLost() []Scenario {
 		Breaks:     "liveness: keys that nobody knows of on C and D, for a TTL",
 		Helps:      "no retries below the lock: the result of an unanswered SET NX is unknown",
 		Source:     "go-redis, Options.MaxRetries, 3 by default; the same default in other clients",
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "retried-set").
+		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "retried-set").
 			and(none.reaching("c2 write"), voting, fenced, "textbook"),
 		Reached: []string{"connections were cut", "c1 refused"},
 	}, reconnects...)}
 }
 
 func oneHangs() []Scenario {
-	hang := simulation.Fault{Kind: simulation.Hang, At: at(-10 * ms), For: 15 * time.Second}
+	hang := fault.Fault{Kind: fault.Hang, At: at(-10 * ms), For: 15 * time.Second}
 	return []Scenario{{
 		ID:    "S27",
 		Title: "One server of five hangs",
@@ -73,14 +75,14 @@ func oneHangs() []Scenario {
 		Alone:      each("A", hang),
 		Scripts:    clients(turnUntil(0, 400*ms), turn(600*ms, 500*ms)),
 		Free:       []Free{{Process: "c1", By: 150 * ms}, {Process: "c2", By: 750 * ms}},
-		Verdicts: expect(breaks(simulation.NoProgress), "no-timeout setnx", unguarded).
+		Verdicts: expect(breaks(record.NoProgress), "no-timeout setnx", unguarded).
 			and(none.reaching("c1 write", "c2 write"), voting, fenced, "textbook"),
 	}}
 }
 
 func partitions() []Scenario {
 	// c1 reaches A and B alone, c2 C, D and E.
-	partition := func(s Scenario, way simulation.Way) Scenario {
+	partition := func(s Scenario, way fault.Way) Scenario {
 		for _, f := range append(cutC2("AB"), cut(-50*ms, 0, "CDE")...) {
 			f.Way = way
 			s = s.with(f)
@@ -89,7 +91,7 @@ func partitions() []Scenario {
 		s.Assumption = "none"
 		s.Free = []Free{{Process: "c2", By: 9 * time.Second}}
 		s.Verdicts = expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), voting, fenced, "textbook").
-			and(breaks(simulation.NoProgress).reaching("c2 refused"), "setnx", unguarded)
+			and(breaks(record.NoProgress).reaching("c2 refused"), "setnx", unguarded)
 		return s
 	}
 	return []Scenario{partition(Scenario{
@@ -102,14 +104,14 @@ func partitions() []Scenario {
 		Breaks: "nothing, with five servers and a quorum; with one server, clients that are cut off from it wait",
 		Helps:  "the quorum of all servers: only one side has it. Clients that count reachable servers, or take half, can have it on both sides (S14b)",
 		Source: "the Redis document, \"Safety and Liveness Guarantees\", liveness property B, and \"Liveness Arguments\"",
-	}, simulation.Both), partition(Scenario{
+	}, fault.Both), partition(Scenario{
 		ID:     "X2b",
 		Title:  "The network is split for requests alone",
 		Steps:  []string{"as X2, but servers' replies would get through"},
 		Breaks: "nothing",
 		Helps:  "the quorum",
 		Source: "as X2",
-	}, simulation.Requests), partition(Scenario{
+	}, fault.Requests), partition(Scenario{
 		ID:    "X2c",
 		Title: "The network is split for replies alone",
 		Steps: []string{
@@ -120,7 +122,7 @@ func partitions() []Scenario {
 		Helps:   "the quorum, and deletes on servers that didn't reply",
 		Source:  "as X2",
 		Reached: []string{"a reply was lost"},
-	}, simulation.Replies)}
+	}, fault.Replies)}
 }
 
 func lostMessages() []Scenario {
@@ -140,7 +142,7 @@ func lostMessages() []Scenario {
 		Helps:      "a waiter that polls as well",
 		Source:     "this list, from package quorum's rule: a lost notification costs no more than the pause until the next poll",
 		Base:       simulation.Config{Witness: true},
-		Schedule:   simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: at(2_990 * ms), For: 110 * ms, Way: simulation.Replies}},
+		Schedule:   simulation.Schedule{{Kind: fault.Cut, Process: "c2", Server: fault.Any, At: at(2_990 * ms), For: 110 * ms, Way: fault.Replies}},
 		Scripts:    clients(turnUntil(0, 3*time.Second), waitingTurn(500*ms, 100*ms)),
 		Free:       []Free{{Process: "c2", After: 3_000 * ms, By: 4_100 * ms}},
 		Verdicts:   expect(none.reaching("c2 write"), notifying),
@@ -160,8 +162,8 @@ func lostMessages() []Scenario {
 		Source:     "this list, from package quorum's cleanup",
 		Base:       simulation.Config{Witness: true},
 		Schedule: slices.Concat(
-			each("ABC", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(0), For: 101 * ms, Way: simulation.Replies}),
-			each("ABC", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(50 * ms), For: 51 * ms, Way: simulation.Requests})),
+			each("ABC", fault.Fault{Kind: fault.Cut, Process: "c1", At: at(0), For: 101 * ms, Way: fault.Replies}),
+			each("ABC", fault.Fault{Kind: fault.Cut, Process: "c1", At: at(50 * ms), For: 51 * ms, Way: fault.Requests})),
 		Scripts:  clients(waitingTurn(0, time.Second), keepTrying(3*time.Second, 20, 100*ms)),
 		Free:     []Free{{Process: "c1", After: 101 * ms, By: 900 * ms}, {Process: "c2", After: 3_000 * ms, By: 3_300 * ms}},
 		Verdicts: expect(none.reaching("c1 write", "c2 write"), notifying),

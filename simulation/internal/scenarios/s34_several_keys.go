@@ -6,6 +6,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // oneAfterTheOther is the library used by a client that needs several locks, takes one after the
@@ -85,7 +86,7 @@ func severalKeys() []Scenario {
 		Helps:      "extensions, which notice the loss of any key; a resource that checks the token",
 		Source:     evictionSource,
 		Base:       patient(2, 5*time.Second),
-		Schedule:   each("CDE", simulation.Fault{Kind: simulation.Evict, Key: "l", At: at(time.Second)}),
+		Schedule:   each("CDE", fault.Fault{Kind: fault.Evict, Key: "l", At: at(time.Second)}),
 		Scripts: clients(
 			Script{until(0), awaitAll("k", "l"), update, until(2 * time.Second), attempt(extendOrEnd, update), release},
 			Script{until(3 * time.Second), awaitAll("k", "l"), update, release},

@@ -8,6 +8,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // sweep is a scenario with a parameter, and the value from which it breaks.
@@ -21,7 +23,7 @@ type sweep struct {
 	Values []int64
 	First  int64
 	// Kinds are the violations from First on.
-	Kinds  []simulation.ViolationKind
+	Kinds  []record.ViolationKind
 	Design designs.Design
 
 	scenario func(value int64) Scenario
@@ -78,15 +80,15 @@ func unmonitored(name string) designs.Design {
 // the allowance.
 func clockRateSweep(s sweep, client int64) sweep {
 	s.Source = "the Redis document, \"The Redlock Algorithm\", step 3, makes an allowance and gives no figures for what it covers"
-	s.Kinds = []simulation.ViolationKind{simulation.Overvalued}
+	s.Kinds = []record.ViolationKind{record.Overvalued}
 	s.Design = unmonitored("allowance-1")
 	s.scenario = func(ppm int64) Scenario {
 		return Scenario{
 			Title: s.Title,
 			Base:  simulation.Config{Processes: 1, LatencyMin: time.Microsecond, LatencyMax: time.Microsecond},
 			Schedule: simulation.Schedule{
-				{Kind: simulation.Rate, Server: simulation.Any, PPM: ppm},
-				{Kind: simulation.Rate, Process: simulation.Any, PPM: client * ppm},
+				{Kind: fault.Rate, Server: fault.Any, PPM: ppm},
+				{Kind: fault.Rate, Process: fault.Any, PPM: client * ppm},
 			},
 			Scripts: clients(turn(0, 0)),
 			Reached: []string{"c1 acquired"},
@@ -104,11 +106,11 @@ func losses(granted int) sweep {
 		Formula:   fmt.Sprintf("g-Q+1 = %d-3+1 = %d", granted, granted-2),
 		Source:    "go-redsync/redsync #186, for g = 3",
 		First:     int64(granted - 2),
-		Kinds:     []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders},
+		Kinds:     []record.ViolationKind{record.StaleWrite, record.TwoHolders},
 		Design:    unmonitored("plain"),
 		scenario: func(lost int64) Scenario {
 			s := oneVoteLost(Scenario{Title: "keys lost", Reached: []string{"c1 write"}})
-			evict := simulation.Fault{Kind: simulation.Evict, Key: key, At: at(50 * ms)}
+			evict := fault.Fault{Kind: fault.Evict, Key: key, At: at(50 * ms)}
 			s.Schedule, s.Alone = append(cut(-50*ms, 0, "ABCDE"[granted:]), each("ABCDE"[:lost], evict)...), nil
 			return s
 		},

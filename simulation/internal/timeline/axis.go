@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // axis maps time to a drawing's width. Each busy period has an even scale of its own, so
@@ -141,7 +141,7 @@ func (d *drawing) moments() []time.Duration {
 		}
 	}
 	for _, m := range t.Events {
-		if m.Kind != simulation.Started && m.Kind != simulation.Ended && !d.hidden(m.Lane, m.At) {
+		if m.Kind != record.Started && m.Kind != record.Ended && !d.hidden(m.Lane, m.At) {
 			out = append(out, m.At)
 		}
 	}

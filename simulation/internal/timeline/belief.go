@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
@@ -131,7 +131,7 @@ func endWords(n tenure) string {
 }
 
 func (d *drawing) access(a access) {
-	l := d.lanes[simulation.Resource]
+	l := d.lanes[fault.Resource]
 	if !d.axis.shows(a.At) {
 		return
 	}

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // description describes an event without naming its subject.
@@ -23,49 +24,49 @@ func describe(m laneEvent, token func(fencing.Token) string) description {
 		lease += ", token " + token(m.Token)
 	}
 	switch m.Kind {
-	case simulation.Asked:
+	case record.Asked:
 		return description{text: "asks for " + m.Key, label: "asks for " + m.Key}
-	case simulation.Acquired:
+	case record.Acquired:
 		return description{text: "GETS " + lease + ", valid for " + length(m.Validity), label: "GETS " + m.Key}
-	case simulation.Refused:
+	case record.Refused:
 		return description{text: "is refused: " + reason(m.Words), label: "refused: " + strings.TrimPrefix(reason(m.Words), "lock is ")}
-	case simulation.Looked:
+	case record.Looked:
 		left := length(m.Validity)
 		if m.Validity <= 0 {
 			left = "nothing"
 		}
 		return description{text: "checks its lease: " + left + " left", label: "checks: " + left + " left"}
-	case simulation.Extended:
+	case record.Extended:
 		return description{text: "extends " + lease + ": valid for " + length(m.Validity), label: "extended to " + length(m.Validity)}
-	case simulation.Released:
+	case record.Released:
 		return description{text: "releases " + lease, label: "releases " + m.Key}
-	case simulation.HandedOff:
+	case record.HandedOff:
 		return description{text: "HANDS OFF " + lease, label: "hands off " + m.Key}
-	case simulation.Noted:
+	case record.Noted:
 		return description{text: ": " + m.Words, label: m.Words}
-	case simulation.Quarantined:
+	case record.Quarantined:
 		d := description{text: "quarantines " + m.Place, label: "quarantines " + m.Place}
 		if m.Validity > 0 {
 			d.text += " for " + length(m.Validity)
 		}
 		return d
-	case simulation.FellBack:
+	case record.FellBack:
 		return description{text: "no longer waits for its replicas", label: "no longer waits for replicas", fault: true}
-	case simulation.NotificationSent: // the story has its arrival
+	case record.NotificationSent: // the story has its arrival
 		return description{label: "notifies " + m.Process}
-	case simulation.NotificationLost:
+	case record.NotificationLost:
 		return description{text: "notifies " + m.Process + ", and the notification is lost", label: "notifies " + m.Process + ", in vain", fault: true}
-	case simulation.Notified:
+	case record.Notified:
 		return description{text: "is notified by " + m.Place, label: "is notified"}
-	case simulation.SubscriptionLost:
+	case record.SubscriptionLost:
 		return description{text: "loses its subscription at " + m.Place, label: "loses a subscription", fault: true}
-	case simulation.Crashed:
+	case record.Crashed:
 		return description{text: "CRASHES", label: "CRASHES", fault: true}
-	case simulation.Back:
+	case record.Back:
 		return description{text: "is back", label: "is back", fault: true}
-	case simulation.KeyChanged:
+	case record.KeyChanged:
 		return description{text: "no longer has " + m.Key, label: "no longer has " + m.Key, fault: true}
-	case simulation.Suffered:
+	case record.Suffered:
 		text := momentary(m.Fault)
 		return description{text: text, label: strings.TrimPrefix(text, "'s "), fault: true}
 	}
@@ -82,24 +83,24 @@ func reason(words string) string {
 
 // momentary describes a fault that has no duration. It is empty for others, which are spans,
 // and for crashes, which have a mark of their own.
-func momentary(f *simulation.Fault) string {
+func momentary(f *fault.Fault) string {
 	switch f.Kind {
-	case simulation.Step:
+	case fault.Step:
 		if f.By == 0 {
 			return "'s clock JUMPS"
 		}
 		return "'s clock JUMPS by " + signed(f.By)
-	case simulation.Rate:
+	case fault.Rate:
 		if f.PPM == 0 {
 			return "'s clock changes its rate"
 		}
 		return fmt.Sprintf("'s clock now gains %+d ppm", f.PPM)
-	case simulation.Flush:
+	case fault.Flush:
 		return "is FLUSHED"
-	case simulation.Evict:
+	case fault.Evict:
 		return "EVICTS a key"
 	}
-	if _, isSpan := spanKinds[string(f.Kind)]; isSpan || f.Kind == simulation.Crash {
+	if _, isSpan := spanKinds[string(f.Kind)]; isSpan || f.Kind == fault.Crash {
 		return ""
 	}
 	return "suffers " + strings.ToUpper(string(f.Kind))
@@ -160,9 +161,9 @@ func (s span) fill(text, before string, end time.Duration) string {
 	}
 	other := anyOf(s.Place, "every server")
 	switch s.Way {
-	case simulation.Requests:
+	case fault.Requests:
 		other += " (only requests)"
-	case simulation.Replies:
+	case fault.Replies:
 		other += " (only replies)"
 	}
 	return strings.NewReplacer("{for}", duration, "{how}", how, "{words}", s.Words, "{other}", other).Replace(text)

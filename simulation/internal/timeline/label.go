@@ -8,7 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // label is a text beside a moment of a lane.
@@ -116,15 +117,15 @@ func (d *drawing) label() {
 	said := map[request]bool{}
 	for _, m := range t.Events {
 		switch m.Kind {
-		case simulation.Asked:
+		case record.Asked:
 			said[request{m.Lane, "acquire", m.At}] = true
-		case simulation.Released:
+		case record.Released:
 			said[request{m.Lane, "release", m.At}] = true
 		}
 	}
 	for _, g := range t.grouped(func(m message) (time.Duration, bool) { return m.Sent, d.draws(m) }) {
 		text := g.op
-		if g.places[0] != simulation.Resource {
+		if g.places[0] != fault.Resource {
 			text += " → " + strings.Join(g.places, " ")
 		}
 		if said[request{g.process, g.op, g.at}] {
@@ -147,7 +148,7 @@ func (d *drawing) label() {
 		if a.Token != 0 {
 			text += ", token " + d.token(a.Token)
 		}
-		d.note(simulation.Resource, a.At, a.Line, text, class)
+		d.note(fault.Resource, a.At, a.Line, text, class)
 	}
 	for _, v := range t.Violations {
 		if !d.axis.shows(v.At) {

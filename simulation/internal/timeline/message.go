@@ -3,7 +3,7 @@ package timeline
 import (
 	"fmt"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
@@ -47,7 +47,7 @@ func (d *drawing) message(m message) {
 		if m.Missed != never && m.Arrived != never {
 			wire(" rep", d.axis.x(m.Arrived), end, d.axis.x(m.Missed), from.line)
 		}
-		if m.Arrived != never && m.Lost == simulation.Replies {
+		if m.Arrived != never && m.Lost == fault.Replies {
 			x, y := d.axis.x(m.Arrived)+14, end+(from.line-end)*0.45
 			wire(" rep", d.axis.x(m.Arrived), end, x, y)
 			d.cross(x, y)
@@ -76,7 +76,7 @@ func (d *drawing) tooltip(m message) string {
 		s += fmt.Sprintf(", sent %s ms", Clock(m.Sent))
 	}
 	switch {
-	case m.Lost == simulation.Requests:
+	case m.Lost == fault.Requests:
 		s += ", lost on the way"
 	case m.Arrived != never:
 		s += fmt.Sprintf(", executed %s ms", Clock(m.Arrived))
@@ -87,7 +87,7 @@ func (d *drawing) tooltip(m message) string {
 	if m.Received != never {
 		s += fmt.Sprintf(", reply received %s ms", Clock(m.Received))
 	}
-	if m.Lost == simulation.Replies {
+	if m.Lost == fault.Replies {
 		s += ", the reply was lost"
 	}
 	if m.GaveUp != never {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // Picture is a timeline as plain data, for programs that draw it on their own. Times are true
@@ -94,7 +94,7 @@ func (t *Timeline) Picture() Picture {
 		p.Lanes = append(p.Lanes, Lane{name, "process", notNull(d.keysOf(name))})
 	}
 	if t.UsesResource {
-		p.Lanes = append(p.Lanes, Lane{simulation.Resource, "resource", []string{}})
+		p.Lanes = append(p.Lanes, Lane{fault.Resource, "resource", []string{}})
 	}
 	for _, name := range t.Servers {
 		p.Lanes = append(p.Lanes, Lane{name, "server", []string{}})

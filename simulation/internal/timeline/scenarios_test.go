@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // some is every scenario, or one of four.
@@ -92,10 +92,10 @@ func TestGoroutinesAreDistinct(t *testing.T) {
 	var svg strings.Builder
 	require.NoError(t, tl.SVG(&svg, timeline.SVGOptions{}))
 	assert.True(t, strings.Contains(svg.String(), "c2.1 believes that it holds k"))
-	overlaps := timeline.Of(simulation.Log{{
-		{At: ms, Kind: simulation.Acquired, Process: "c1", Key: key, Validity: 9 * time.Second},
-		{At: 2 * ms, Kind: simulation.Acquired, Process: "c1", Goroutine: 1, Key: key, Validity: 9 * time.Second},
-		{At: 3 * ms, Kind: simulation.Released, Process: "c1", Key: key},
+	overlaps := timeline.Of(record.Log{{
+		{At: ms, Kind: record.Acquired, Process: "c1", Key: key, Validity: 9 * time.Second},
+		{At: 2 * ms, Kind: record.Acquired, Process: "c1", Goroutine: 1, Key: key, Validity: 9 * time.Second},
+		{At: 3 * ms, Kind: record.Released, Process: "c1", Key: key},
 	}}).Overlaps()
 	require.Len(t, overlaps, 1)
 	assert.Equal(t, "c1", overlaps[0].First)

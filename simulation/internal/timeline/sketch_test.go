@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func sketchSVG(t *testing.T, sketches ...timeline.Sketch) string {
@@ -85,9 +85,9 @@ func TestSketchShowsWhatHappened(t *testing.T) {
 }
 
 func TestSketchOfLittle(t *testing.T) {
-	for _, log := range []simulation.Log{nil, {{{Kind: simulation.Started, Process: "c1"}}}, {{
-		{At: ms, Kind: simulation.Asked, Process: "c1", Key: key},
-		{At: 2 * ms, Kind: simulation.Refused, Process: "c1", Key: key, Words: "quorum: lock is taken"},
+	for _, log := range []record.Log{nil, {{{Kind: record.Started, Process: "c1"}}}, {{
+		{At: ms, Kind: record.Asked, Process: "c1", Key: key},
+		{At: 2 * ms, Kind: record.Refused, Process: "c1", Key: key, Words: "quorum: lock is taken"},
 	}}} {
 		out := sketchSVG(t, timeline.Of(log).Sketch("little"))
 		wellFormed(t, out)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const (
@@ -127,7 +127,7 @@ func (s *sketching) moments() []time.Duration {
 		}
 	}
 	for _, m := range t.Events {
-		if m.Kind == simulation.Suffered || m.Kind == simulation.Crashed || m.Kind == simulation.Asked {
+		if m.Kind == record.Suffered || m.Kind == record.Crashed || m.Kind == record.Asked {
 			out = append(out, m.At)
 		}
 	}
@@ -138,7 +138,7 @@ func (s *sketching) moments() []time.Duration {
 func (s *sketching) processes() {
 	for _, name := range s.t.Processes {
 		if slices.ContainsFunc(s.t.Events, func(m laneEvent) bool {
-			return m.Lane == name && m.Kind != simulation.Started && m.Kind != simulation.Ended && s.warp.shows(m.At)
+			return m.Lane == name && m.Kind != record.Started && m.Kind != record.Ended && s.warp.shows(m.At)
 		}) || slices.ContainsFunc(s.t.Beliefs, func(b belief) bool { return b.Process == name && s.warp.overlaps(b.From, b.Until) }) ||
 			slices.ContainsFunc(s.t.Accesses, func(a access) bool { return a.Process == name && s.warp.shows(a.At) }) {
 			s.lanes = append(s.lanes, name)
@@ -264,11 +264,11 @@ func (s *sketching) faults() []caption {
 	}
 	for _, m := range s.t.Events {
 		switch m.Kind {
-		case simulation.Suffered:
+		case record.Suffered:
 			if text := momentary(m.Fault); text != "" {
 				add(m.At, m.Lane, strings.Replace(sentence("", text), "'s clock", ": clock", 1))
 			}
-		case simulation.Crashed:
+		case record.Crashed:
 			add(m.At, m.Lane, " crashes")
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // step is an event in the description of a run.
@@ -85,11 +85,11 @@ func (s *story) marks() {
 			continue
 		}
 		switch m.Kind {
-		case simulation.Asked:
+		case record.Asked:
 			asked[who] = m
-		case simulation.Acquired, simulation.Refused:
+		case record.Acquired, record.Refused:
 			d.text += s.votes(asked[who], m)
-		case simulation.Released:
+		case record.Released:
 			s.deletes(m)
 		}
 		s.add(step{At: m.At, Lane: m.Lane, Text: sentence(who, d.text), Fault: d.fault, who: who, line: m.Line})

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
@@ -109,7 +109,7 @@ func (d *drawing) arrange() {
 		d.lanes[name].rows = d.keysOf(name)
 	}
 	if d.t.UsesResource {
-		add(simulation.Resource, ofResource)
+		add(fault.Resource, ofResource)
 	}
 	for _, name := range d.t.Servers {
 		add(name, ofServer)

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // TextOptions configure Text. The zero value is for plain text of 100 columns.
@@ -194,13 +194,13 @@ func (p *page) state(process string, now step) string {
 			continue
 		}
 		switch m.Kind {
-		case simulation.Asked:
+		case record.Asked:
 			asks[m.Goroutine] = true
-		case simulation.Acquired, simulation.Refused:
+		case record.Acquired, record.Refused:
 			delete(asks, m.Goroutine)
-		case simulation.Crashed, simulation.Ended:
+		case record.Crashed, record.Ended:
 			dead = true
-		case simulation.Started:
+		case record.Started:
 			dead = false
 			clear(asks)
 		}

@@ -17,7 +17,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // never is the time of an event that did not happen.
@@ -52,20 +53,20 @@ type message struct {
 	Op      string `json:"op"`
 	N       uint64 `json:"n"` // counts the process's requests to the place
 
-	Sent     time.Duration  `json:"sent"`
-	Arrived  time.Duration  `json:"arrived"`  // executed, and answered
-	Received time.Duration  `json:"received"` // the reply was received
-	GaveUp   time.Duration  `json:"gaveUp"`   // the process no longer waits
-	Missed   time.Duration  `json:"missed"`   // the reply came after that
-	Again    time.Duration  `json:"again"`    // a second copy was executed
-	Lost     simulation.Way `json:"lost"`     // the direction in which it was lost
-	Outcome  string         `json:"outcome"`  // "granted", "refused", "failed", ...; "" if unknown
-	Line     int            `json:"line"`     // of its sending
+	Sent     time.Duration `json:"sent"`
+	Arrived  time.Duration `json:"arrived"`  // executed, and answered
+	Received time.Duration `json:"received"` // the reply was received
+	GaveUp   time.Duration `json:"gaveUp"`   // the process no longer waits
+	Missed   time.Duration `json:"missed"`   // the reply came after that
+	Again    time.Duration `json:"again"`    // a second copy was executed
+	Lost     fault.Way     `json:"lost"`     // the direction in which it was lost
+	Outcome  string        `json:"outcome"`  // "granted", "refused", "failed", ...; "" if unknown
+	Line     int           `json:"line"`     // of its sending
 }
 
 // laneEvent is an event shown in one lane.
 type laneEvent struct {
-	simulation.Event
+	record.Event
 	Lane string
 	Line int
 }
@@ -82,10 +83,10 @@ type span struct {
 	// had certainly ended.
 	Known bool `json:"known"`
 	// Place and Way are the other end and the direction of a fault of links.
-	Place string         `json:"place"`
-	Way   simulation.Way `json:"way"`
-	Words string         `json:"words"`
-	Line  int            `json:"line"`
+	Place string    `json:"place"`
+	Way   fault.Way `json:"way"`
+	Words string    `json:"words"`
+	Line  int       `json:"line"`
 }
 
 // belief is a period in which a process believed that it held a lock: it had acquired the
@@ -339,11 +340,11 @@ func list(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// Further goroutines of a process have names of their own, see simulation.Who.
+// Further goroutines of a process have names of their own, see record.Who.
 
-func (m laneEvent) who() string { return simulation.Who(m.Lane, m.Goroutine) }
-func (b belief) who() string    { return simulation.Who(b.Process, b.Goroutine) }
-func (a access) who() string    { return simulation.Who(a.Process, a.Goroutine) }
+func (m laneEvent) who() string { return record.Who(m.Lane, m.Goroutine) }
+func (b belief) who() string    { return record.Who(b.Process, b.Goroutine) }
+func (a access) who() string    { return record.Who(a.Process, a.Goroutine) }
 
 // processOf returns the process of a goroutine.
 func processOf(who string) string {

@@ -3,7 +3,7 @@ package timeline
 import (
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // vain is a row of a process's tries that ended in the same refusal and left nothing on any
@@ -33,9 +33,9 @@ func (t *Timeline) vains(least int) []vain {
 				continue
 			}
 			switch m.Kind {
-			case simulation.Asked:
+			case record.Asked:
 				last = m.At
-			case simulation.Refused:
+			case record.Refused:
 				if last == never || t.granted(process, last, m.At) {
 					flush()
 					continue
@@ -52,7 +52,7 @@ func (t *Timeline) vains(least int) []vain {
 				default:
 					row.until = last
 				}
-			case simulation.Quarantined:
+			case record.Quarantined:
 			default:
 				flush()
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/mutants"
 	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
@@ -130,7 +131,7 @@ func (d *detector) search(s mutants.Search) error {
 	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 	space := search.Space{Setup: search.Setup{Workload: s.Workload, Design: s.Design}, How: search.Draw}
 	for _, kind := range s.Faults {
-		space.Faults = append(space.Faults, simulation.Kind(kind))
+		space.Faults = append(space.Faults, fault.Kind(kind))
 	}
 	except := map[string]bool{}
 	for _, kind := range s.Except {

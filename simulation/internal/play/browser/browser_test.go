@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
 )
@@ -289,7 +290,7 @@ func TestDrag(t *testing.T) {
 	}
 	c.eval(`document.querySelector("#palette [data-kind=hang]").click()`)
 	added := schedule(`s.length === 1`)
-	assert.Equal(t, simulation.Hang, added[0].Kind)
+	assert.Equal(t, fault.Hang, added[0].Kind)
 	assert.Equal(t, "D", added[0].Server)
 	assert.Empty(t, c.problems)
 }

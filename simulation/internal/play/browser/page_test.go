@@ -15,8 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -167,7 +169,7 @@ func TestPalette(t *testing.T) {
 	// c1 has the lock on A, B and C, and is cut off from D and E. Only C's clock is right.
 	cuts := simulation.Schedule{}
 	for _, f := range played(t, play.Setup{Base: "S4", Design: "redlock"}).Schedule {
-		if f.Kind == simulation.Cut {
+		if f.Kind == fault.Cut {
 			cuts = append(cuts, f)
 		}
 	}
@@ -214,14 +216,14 @@ func TestPalette(t *testing.T) {
 	c.until(settled + `document.querySelectorAll("#faults li").length === 3`)
 	put := c.state()
 	require.Len(t, put.Schedule, 3)
-	assert.Equal(t, simulation.Step, put.Schedule[2].Kind)
+	assert.Equal(t, fault.Step, put.Schedule[2].Kind)
 	assert.Equal(t, "C", put.Schedule[2].Server)
-	assert.Contains(t, played(t, put).Result.Kinds(), simulation.TwoHolders)
+	assert.Contains(t, played(t, put).Result.Kinds(), record.TwoHolders)
 	c.shows(played(t, put))
 	c.eval(`(() => { const k = document.querySelector("[name=kind-2]"); k.value = "hang"; k.dispatchEvent(new Event("change")) })()`)
 	c.until(settled + `location.hash.includes("hang")`)
 	hangs := c.state()
-	assert.Equal(t, simulation.Hang, hangs.Schedule[2].Kind)
+	assert.Equal(t, fault.Hang, hangs.Schedule[2].Kind)
 	assert.Equal(t, put.Schedule[2].At, hangs.Schedule[2].At)
 	assert.Equal(t, "C", hangs.Schedule[2].Server)
 	c.shows(played(t, hangs))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/timeline"
@@ -74,7 +73,6 @@ type page struct {
 	Stories    []storyView
 	VerdictsOK int
 	Curves     []curveView
-	Timelines  []timelineView
 
 	runs    runs
 	anchors map[string]bool // of the parts of the page
@@ -100,17 +98,6 @@ type pointView struct {
 	Series, X, Y string
 	Runs         int
 }
-
-// timelineView is a run with an entry of its own on the page.
-type timelineView struct {
-	TimelineRun
-	Anchor, Broken string
-	Run            int // of the page's data, -1 if it is drawn here
-	SVG            template.HTML
-	Story          []stepView
-}
-
-type stepView struct{ At, Text, Class string }
 
 func newPage(r Report) (*page, error) {
 	r.Title = cmp.Or(r.Title, "Lock designs under faults")
@@ -138,7 +125,6 @@ func newPage(r Report) (*page, error) {
 		p.anchors[view.Anchor] = true
 		p.Curves = append(p.Curves, view)
 	}
-	p.timelines()
 	p.parts()
 	return p, nil
 }
@@ -158,8 +144,7 @@ func (p *page) parts() {
 	}{
 		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0}, {"arguments", "The debate", len(p.Arguments) > 0}, {"curves", "Curves", len(p.Curves) > 0},
 		{"matrix", "All designs and faults", len(p.Matrix.Designs) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
-		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"unreached", "Never reached", len(p.Unreached) > 0},
-		{"live", "On real servers", len(p.Live) > 0}, {"timelines", "Timelines", len(p.Timelines) > 0}, {"about", "About", p.About()},
+		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"about", "About", p.About()},
 	} {
 		if o.shown {
 			p.Parts = append(p.Parts, part{o.id, o.name})
@@ -207,47 +192,4 @@ func viewCurve(c Curve) (curveView, error) {
 		}
 	}
 	return v, nil
-}
-
-// timelines collects the runs that neither a cell nor a scenario shows.
-func (p *page) timelines() {
-	for i, run := range p.Report.Timelines {
-		if p.runs.shown[run.ID] && !run.Full {
-			continue
-		}
-		v := timelineView{TimelineRun: run, Anchor: "t-" + safeID(run.ID), Run: -1}
-		if run.Full {
-			v.draw(i)
-		} else {
-			v.Run = p.runs.index(run.ID)
-		}
-		p.Timelines = append(p.Timelines, v)
-	}
-}
-
-// draw draws the whole run.
-func (v *timelineView) draw(i int) {
-	t := timeline.Of(v.Log)
-	var kinds []string
-	for _, violation := range t.Violations {
-		if !slices.Contains(kinds, violation.Kind) {
-			kinds = append(kinds, violation.Kind)
-		}
-	}
-	v.Broken = strings.Join(kinds, ", ")
-	var small, svg bytes.Buffer
-	// The page has the title already; a Buffer takes everything.
-	_ = timeline.WriteSketches(&small, timeline.SketchOptions{ID: fmt.Sprintf("k%d", i+1), Inline: true, Label: v.Title + ", small"}, t.Sketch("", v.Kinds...))
-	_ = t.SVG(&svg, timeline.SVGOptions{ID: fmt.Sprintf("d%d", i+1), Inline: true, Label: v.Title})
-	v.SVG = template.HTML(`<div class="sketch">` + small.String() + `</div><div class="scroll" role="region" aria-label="All of it" tabindex="0">` + svg.String() + "</div>") //nolint:gosec // drawn from the log, texts escaped
-	for _, s := range t.Story() {
-		step := stepView{At: timeline.Clock(s.At), Text: s.Text}
-		switch {
-		case s.Alarm:
-			step.Class, step.Text = "alarm", "!! "+s.Text
-		case s.Fault:
-			step.Class = "fault"
-		}
-		v.Story = append(v.Story, step)
-	}
 }

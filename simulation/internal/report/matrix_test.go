@@ -51,17 +51,6 @@ func TestMatrixText(t *testing.T) {
 	assert.Equal(t, matrixText(t, matrix(), 100), matrixText(t, matrix(), 0))
 }
 
-func TestMatrixMarkdown(t *testing.T) {
-	var b strings.Builder
-	require.NoError(t, matrix().Markdown(&b))
-	golden(t, "matrix.md", b.String())
-
-	b.Reset()
-	m := report.Matrix{Designs: []report.Axis{{Name: "a|b"}}, Faults: []report.Axis{{Name: "c\nd"}}}
-	require.NoError(t, m.Markdown(&b))
-	assert.True(t, strings.HasPrefix(b.String(), "| design | c d |\n| --- | ---: |\n| a\\|b |  |\n"), b.String())
-}
-
 // However many the faults and however long the names: no line is too long, and no fault is missing.
 func TestMatrixTextFits(t *testing.T) {
 	m := report.Matrix{}

@@ -13,7 +13,6 @@ import (
 type runs struct {
 	list    []json.RawMessage // in the order of the report, the most interesting first
 	indexes map[string]int    // in the list, by the TimelineRun's ID
-	shown   map[string]bool   // the runs that the page shows
 }
 
 const (
@@ -33,12 +32,9 @@ type runData struct {
 }
 
 func sketchRuns(list []TimelineRun) runs {
-	r := runs{indexes: map[string]int{}, shown: map[string]bool{}}
+	r := runs{indexes: map[string]int{}}
 	same := map[string]int{}
 	for _, run := range list {
-		if run.Full {
-			continue
-		}
 		t := timeline.Of(run.Log)
 		text, _ := json.Marshal(runData{t.Sketch("", run.Kinds...), steps(t, run.Kinds)}) // numbers and texts: it can't fail
 		// Similar designs may have the same run.
@@ -55,7 +51,6 @@ func sketchRuns(list []TimelineRun) runs {
 
 // index is where a run is in the page's data, -1 if there is no such run.
 func (r runs) index(id string) int {
-	r.shown[id] = true
 	i, ok := r.indexes[id]
 	if !ok {
 		return -1

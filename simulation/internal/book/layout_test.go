@@ -87,18 +87,18 @@ var policy = map[string][]string{
 	"simulation/internal/orders": {"quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search"},
 
 	// Pictures are made from a trace's text alone.
-	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},
-	"simulation/internal/timeline/palette": {},
-	"simulation/internal/report":           {"simulation", "simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
+	"simulation/internal/timeline": {"fencing", "simulation", "simulation/internal/drawing", "simulation/internal/wrap"},
+	"simulation/internal/drawing":  {},
+	"simulation/internal/report":   {"simulation", "simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/drawing"},
 
 	// How designs withstand faults, in figures.
 	"simulation/internal/cells":  {"quorum", "simulation", "simulation/designs"},
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
-	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"},
+	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/drawing", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"},
 
-	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/timeline/palette"},
+	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/drawing"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
@@ -36,8 +38,9 @@ type request struct {
 	Design string          `json:"design"`
 	Seed   seed            `json:"seed"`
 	Faults json.RawMessage `json:"schedule"`
-	// Drawing asks for the timeline as SVG, too.
-	Drawing bool `json:"drawing"`
+	// Small asks for the small picture alone. Axis is that of another run's picture, see Picture.
+	Small bool          `json:"small"`
+	Axis  timeline.Axis `json:"axis"`
 	// These are for "search": the kinds of faults (empty: all), the largest number of them in a
 	// run, and the number of runs. The seed is the first run's.
 	Kinds []simulation.Kind `json:"kinds"`
@@ -67,14 +70,14 @@ func (s *seed) UnmarshalJSON(raw []byte) error {
 // Answer answers a request in JSON:
 //
 //	{"do": "list"}
-//	{"do": "run", "base": "S1", "design": "default", "seed": "7", "schedule": [...], "drawing": true}
+//	{"do": "run", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //	{"do": "search", "base": "S1", "design": "default", "seed": "0", "kinds": ["pause"], "most": 4, "count": 10}
 //	{"do": "shrink", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //	{"do": "record", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //	{"do": "open", "file": "..."}
 //
 // The answer to "list" is all scenarios, designs, faults of the matrix and kinds of faults. The
-// answer to "run" is the result with the timeline.Picture. "search" plays random schedules until one
+// answer to "run" is the result with a Picture. "search" plays random schedules until one
 // breaks the lock, "shrink" makes such a schedule smaller, "record" writes a replay file, and "open"
 // reads one. Schedules are those of simulation.ReadSchedule; without one, the base's own is played.
 // If something is wrong, the answer is {"error": "..."}.
@@ -145,9 +148,38 @@ type runAnswer struct {
 	Events int           `json:"events"`
 	Ended  time.Duration `json:"ended"` // true time
 	// Arguments are those of redlocksim that play the same run.
-	Arguments string           `json:"arguments"`
-	Picture   timeline.Picture `json:"picture"`
-	Drawing   string           `json:"drawing,omitempty"`
+	Arguments string  `json:"arguments"`
+	Picture   Picture `json:"picture"`
+}
+
+// Picture is a run's drawing, and what a program needs that puts faults and a cursor on it. A small
+// one is the drawing alone.
+type Picture struct {
+	SVG   string          `json:"svg"`
+	Axis  timeline.Axis   `json:"axis"`
+	Lanes []timeline.Lane `json:"lanes"`
+	// Steps are the run in sentences, and First is the index of the most interesting one: the first
+	// violation or refusal, -1 if there is none.
+	Steps []timeline.Step `json:"steps"`
+	First int             `json:"first"`
+	// Spans are the faults with a duration, and Keys which keys each server had.
+	Spans []timeline.Span   `json:"spans"`
+	Keys  []timeline.Tenure `json:"keys"`
+}
+
+func (r request) picture(title string, tl *timeline.Timeline) Picture {
+	c := drawing.Canvas{Title: title}
+	p := Picture{Axis: timeline.Axis{}, Lanes: []timeline.Lane{}, Steps: []timeline.Step{}, Spans: []timeline.Span{}, Keys: []timeline.Tenure{}}
+	if r.Small {
+		tl.Small(&c, "")
+		p.SVG = c.Inline()
+		return p
+	}
+	p.Axis, p.Lanes = tl.Wide(&c, r.Axis)
+	p.SVG, p.Steps = c.Inline(), append(p.Steps, tl.Story()...)
+	p.Spans, p.Keys = append(p.Spans, tl.Spans...), append(p.Keys, tl.Tenures...)
+	p.First = slices.IndexFunc(p.Steps, func(s timeline.Step) bool { return s.Alarm || tl.Refuses(s.At) })
+	return p
 }
 
 // schedule reads the schedule. It is nil without one.
@@ -182,20 +214,13 @@ func (r request) run() (runAnswer, error) {
 		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: setup.Schedule == nil,
 		Expected: run.Expected, AsExpected: run.Unexpected == nil, Verdict: Found(run.Result),
 		Kinds: append([]simulation.ViolationKind{}, run.Result.Kinds()...), Hash: run.Result.Log.Digest(),
-		Events: run.Result.Events, Ended: run.Result.Ended, Picture: tl.Picture(),
+		Events: run.Result.Events, Ended: run.Result.Ended, Picture: r.picture(run.Name+": "+run.Title, tl),
 	}
 	if run.Unexpected != nil {
 		a.Unexpected = run.Unexpected.Error()
 	}
 	if a.Arguments, err = setup.Arguments(); err != nil {
 		return a, err
-	}
-	if r.Drawing {
-		var svg strings.Builder
-		if err := tl.SVG(&svg, timeline.SVGOptions{Label: run.Name + ": " + run.Title, Inline: true}); err != nil {
-			return a, err
-		}
-		a.Drawing = svg.String()
 	}
 	return a, nil
 }

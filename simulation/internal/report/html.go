@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed" // for the page's parts
 	"fmt"
@@ -9,8 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
-	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
 var (
@@ -24,7 +23,7 @@ var (
 
 // HTML writes the report as one self-contained page of less than a megabyte, light or dark
 // like the reader's system. The results are readable without scripts and reachable with the
-// keyboard. The script draws the runs that a reader opens.
+// keyboard. The script shows the runs that a reader opens.
 func HTML(w io.Writer, r Report) error {
 	p, err := newPage(r)
 	if err != nil {
@@ -41,12 +40,6 @@ func HTML(w io.Writer, r Report) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	// The runs get the bytes that the rest leaves.
-	var rest bytes.Buffer
-	if err := t.Execute(&rest, p); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	p.Data = template.JS(p.runs.data(mostBytes - rest.Len())) //nolint:gosec // JSON, in which < is escaped
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report: writing HTML: %w", err)
 	}
@@ -65,7 +58,7 @@ type page struct {
 	Report
 	CSS  template.CSS
 	JS   template.JS
-	Data template.JS
+	Data template.HTML // of the runs
 
 	Parts      []part
 	Figures    []figureView
@@ -103,7 +96,7 @@ func newPage(r Report) (*page, error) {
 	r.Title = cmp.Or(r.Title, "Lock designs under faults")
 	p := &page{
 		Report: r, anchors: map[string]bool{}, JS: template.JS(pageJS), //nolint:gosec // this package's
-		CSS: template.CSS(palette.CSS(":root") + pageCSS + timeline.Style() + chartStyle), //nolint:gosec // all of it is this module's
+		CSS: template.CSS(drawing.CSS(":root") + pageCSS + drawing.Style()), //nolint:gosec // all of it is this module's
 	}
 	taken := map[string]bool{}
 	for _, t := range r.Timelines {
@@ -113,15 +106,13 @@ func newPage(r Report) (*page, error) {
 		}
 		taken[anchor] = true
 	}
-	p.runs = sketchRuns(r.Timelines)
+	p.runs = drawRuns(r.Timelines)
+	p.Data = template.HTML(p.runs.data()) //nolint:gosec // letters and digits
 	p.opening()
 	p.cells()
 	p.stories()
 	for _, c := range r.Curves {
-		view, err := viewCurve(c)
-		if err != nil {
-			return nil, err
-		}
+		view := viewCurve(c)
 		p.anchors[view.Anchor] = true
 		p.Curves = append(p.Curves, view)
 	}
@@ -164,21 +155,16 @@ func (p *page) opening() {
 	if p.Opening == nil {
 		return
 	}
-	for i, s := range p.Opening.sketches() {
-		var svg bytes.Buffer
-		// A Buffer takes everything.
-		_ = timeline.WriteSketches(&svg, timeline.SketchOptions{ID: fmt.Sprintf("o%d", i+1), Inline: true}, s)
-		p.Figures = append(p.Figures, figureView{SVG: template.HTML(svg.String()), Command: p.Opening.Runs[i].Command}) //nolint:gosec // drawn from the log, texts escaped
+	for _, run := range p.Opening.Runs {
+		var c drawing.Canvas
+		timeline.Of(run.Log).Small(&c, run.Title)
+		p.Figures = append(p.Figures, figureView{SVG: template.HTML(c.Inline()), Command: run.Command}) //nolint:gosec // drawn from the log, texts escaped
 	}
 }
 
-func viewCurve(c Curve) (curveView, error) {
-	var svg bytes.Buffer
-	if err := c.draw(&svg, true); err != nil {
-		return curveView{}, err
-	}
+func viewCurve(c Curve) curveView {
 	ch := newChart(c)
-	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(svg.String()), XLabel: c.X.label(), YLabel: c.Y.label()} //nolint:gosec // drawn here, texts escaped
+	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(ch.draw().Inline()), XLabel: c.X.label(), YLabel: c.Y.label()} //nolint:gosec // drawn here, texts escaped
 	for _, s := range c.Series {
 		for _, p := range ch.points(s) {
 			if p.Runs == 0 && !c.simulated(p.X) {
@@ -191,5 +177,5 @@ func viewCurve(c Curve) (curveView, error) {
 			v.Points = append(v.Points, pointView{Series: s.Name, X: ch.x.text(p.X), Y: y, Runs: p.Runs})
 		}
 	}
-	return v, nil
+	return v
 }

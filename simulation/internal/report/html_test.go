@@ -48,7 +48,7 @@ func html(t *testing.T, r report.Report) string {
 }
 
 var (
-	hidden  = regexp.MustCompile(`(?s)<(script|style)(?: type="application/json" id="runs")?>.*?</(script|style)>`)
+	hidden  = regexp.MustCompile(`(?s)<(script|style)(?: type="text/plain" id="runs")?>.*?</(script|style)>`)
 	tags    = regexp.MustCompile(`<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z0-9:-]+(?:="[^"]*")?)*)\s*(/?)>`)
 	attr    = regexp.MustCompile(`([a-zA-Z0-9:-]+)="([^"]*)"`)
 	void    = []string{"meta", "link", "br", "img", "hr", "input"}
@@ -116,7 +116,7 @@ func TestHTML(t *testing.T) {
 	assert.Equal(t, page, html(t, r), "same report, same bytes")
 	for _, want := range []string{
 		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "Never reached: a clock was seen to jump", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`,
-		`<details id="cell-redlock-jump" data-run="0">`, `<details id="scenario-S4">`, "TWO HOLDERS", "C: clock JUMPS by",
+		`<details id="cell-redlock-jump" data-run="0">`, `<details id="scenario-S4">`,
 		`<a href="#cell-default-loss">none</a>`, `<article id="argument-clock">`, `<li><a href="#scenario-S4">S4: breaks 1 of 1 designs</a></li>`, "<li>a scenario that wasn&#39;t played</li>",
 	} {
 		assert.Contains(t, page, want)
@@ -149,7 +149,6 @@ func TestPageIsBounded(t *testing.T) {
 	}
 	page := html(t, r)
 	assert.Less(t, len(page), 1_000_000)
-	assert.Contains(t, page, ",null", "some runs had no room")
 	checkHTML(t, page)
 	assert.Equal(t, 40*24, strings.Count(page, `<td class="bad"><a href="#cell-design-`))
 }

@@ -76,7 +76,7 @@ type TimelineRun struct {
 	Command string `json:"command,omitempty"`
 	// Words explain the run.
 	Words string `json:"words,omitempty"`
-	// Kinds are the kinds of violations that a small drawing shows. Empty: all.
+	// Kinds are the kinds of violations that its picture shows. Empty: all.
 	Kinds []string `json:"kinds,omitempty"`
 	// Log is the log of the run.
 	Log simulation.Log `json:"-"`

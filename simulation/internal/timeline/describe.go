@@ -107,53 +107,53 @@ func momentary(f *simulation.Fault) string {
 
 // spanKind is how a kind of span is described. Texts have no subject. In them {for} is the
 // duration, {how} the details in brackets, {words} the details, and {other} the other end of
-// a link. sketch is empty if sketches don't show it.
+// a link. word is on pictures; it is empty if they don't show it.
 type spanKind struct {
-	text, end, label, sketch string
+	text, end, word string
 	// stops: the lane stands still.
 	stops bool
 }
 
 // spanKinds are the spans of a process or a server.
 var spanKinds = map[string]spanKind{
-	"pause":       {text: "is PAUSED{for}", end: "runs again", label: "PAUSED{for}{how}", sketch: "paused", stops: true},
-	"suspend":     {text: "is SUSPENDED{for}{how}", end: "runs again", label: "SUSPENDED{for}{how}", sketch: "suspended", stops: true},
-	"reboot":      {text: "CRASHES and is down{for}, then restarted", label: "CRASHES, restarted", sketch: "down", stops: true},
-	"restart":     {text: "CRASHES and is down{for}{how}", label: "CRASHES, down{for}{how}", sketch: "restarts", stops: true},
-	"hang":        {text: "HANGS{for}", label: "HANGS{for}{how}", sketch: "hangs", stops: true},
-	"failover":    {text: "FAILS OVER to a replica{how}", label: "FAILS OVER to a replica{how}", sketch: "fails over", stops: true},
-	"split-brain": {text: "SPLITS: a replica takes over, and {words}{for}", end: "'s old master is demoted", label: "SPLITS: {words}{for}", sketch: "splits"},
-	"demote":      {text: "is DEMOTED{for}, and comes back without its data as the same run ID", label: "DEMOTED, promoted again{for}{how}", sketch: "is demoted"},
-	"stall":       {text: "'s messages are HELD BACK{for}", label: "messages held back{for}", sketch: "messages held back"},
-	"lag":         {text: "LAGS{for}{how}", label: "LAGS{for}{how}", sketch: "lags"},
+	"pause":       {text: "is PAUSED{for}", end: "runs again", word: "paused", stops: true},
+	"suspend":     {text: "is SUSPENDED{for}{how}", end: "runs again", word: "suspended", stops: true},
+	"reboot":      {text: "CRASHES and is down{for}, then restarted", word: "down", stops: true},
+	"restart":     {text: "CRASHES and is down{for}{how}", word: "restarts", stops: true},
+	"hang":        {text: "HANGS{for}", word: "hangs", stops: true},
+	"failover":    {text: "FAILS OVER to a replica{how}", word: "fails over", stops: true},
+	"split-brain": {text: "SPLITS: a replica takes over, and {words}{for}", end: "'s old master is demoted", word: "splits"},
+	"demote":      {text: "is DEMOTED{for}, and comes back without its data as the same run ID", word: "is demoted"},
+	"stall":       {text: "'s messages are HELD BACK{for}", word: "messages held back"},
+	"lag":         {text: "LAGS{for}{how}", word: "lags"},
 }
 
 // linkKinds are the spans of links.
 var linkKinds = map[string]spanKind{
-	"cut":       {text: "is CUT OFF from {other}{for}", label: "cut off from {other}{for}{how}", sketch: "cut off from"},
-	"lose":      {text: "loses messages with {other}{for}{how}", label: "loses messages with {other}{for}{how}", sketch: "loses messages with"},
-	"delay":     {text: "is slow to reach {other}{for}{how}", label: "slow to reach {other}{for}{how}", sketch: "slow to reach"},
-	"reconnect": {text: "loses its connection to {other}", label: "loses its connection to {other}{for}{how}"},
-	"proxy":     {text: "is behind a PROXY before {other}{for}", label: "behind a proxy to {other}{for}{how}"},
-	"switch":    {text: "reaches ANOTHER server than {other} on new connections{for}{how}", label: "reaches another server than {other}{for}{how}"},
+	"cut":       {text: "is CUT OFF from {other}{for}", word: "cut off from"},
+	"lose":      {text: "loses messages with {other}{for}{how}", word: "loses messages with"},
+	"delay":     {text: "is slow to reach {other}{for}{how}", word: "slow to reach"},
+	"reconnect": {text: "loses its connection to {other}"},
+	"proxy":     {text: "is behind a PROXY before {other}{for}"},
+	"switch":    {text: "reaches ANOTHER server than {other} on new connections{for}{how}"},
 }
 
 // kind returns how the span is described.
-func (s span) kind() spanKind {
+func (s Span) kind() spanKind {
 	if k, ok := spanKinds[s.Kind]; ok {
 		return k
 	}
 	if k, ok := linkKinds[s.Kind]; ok {
 		return k
 	}
-	return spanKind{text: "suffers " + strings.ToUpper(s.Kind) + "{for}{how}", label: s.Kind + " {other}{for}{how}"}
+	return spanKind{text: "suffers " + strings.ToUpper(s.Kind) + "{for}{how}"}
 }
 
-// fill fills in a text. before is what precedes the duration.
-func (s span) fill(text, before string, end time.Duration) string {
+// fill fills in a text.
+func (s Span) fill(text string, end time.Duration) string {
 	duration, how := "", ""
 	if s.Known && s.Until < end {
-		duration = before + length(s.Until-s.From)
+		duration = " for " + length(s.Until-s.From)
 	}
 	if s.Words != "" {
 		how = " (" + s.Words + ")"

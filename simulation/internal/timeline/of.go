@@ -177,7 +177,7 @@ func alias(name string) bool { return len(name) != 1 || !isServer(name) }
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
 	f := e.Fault
-	s := span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
+	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
 	if f.For > 0 {
 		s.Until = plus(e.At, f.For)
 	}
@@ -362,7 +362,7 @@ func (r *reader) stands(e entry, at place, process string, until time.Duration) 
 	}
 	process = cmp.Or(process, "?")
 	r.tenures[at], r.last[at] = len(r.t.Tenures), process
-	r.t.Tenures = append(r.t.Tenures, tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
+	r.t.Tenures = append(r.t.Tenures, Tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
 }
 
 // close ends the current tenure, if it has not expired before.
@@ -513,7 +513,7 @@ func (r *reader) finish() {
 }
 
 // resumes ends a pause of unknown length at the first event of its process.
-func (r *reader) resumes(s *span) time.Duration {
+func (r *reader) resumes(s *Span) time.Duration {
 	first := r.t.End
 	for _, m := range r.t.Messages {
 		if m.Process != s.Lane {

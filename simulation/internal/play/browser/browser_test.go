@@ -283,7 +283,7 @@ func TestDrag(t *testing.T) {
 
 	// A new fault comes to the lane and the moment that were clicked.
 	var at struct{ X, Y float64 }
-	require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = [...document.querySelectorAll("#timeline .name")].find((e) => e.textContent === "D").getBoundingClientRect(); return { X: b.x + 110, Y: b.y + b.height / 2 } })()`)), &at))
+	require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = [...document.querySelectorAll("#timeline text.n")].find((e) => e.textContent === "D").getBoundingClientRect(); return { X: b.x + 110, Y: b.y + b.height / 2 } })()`)), &at))
 	for _, kind := range []string{"mousePressed", "mouseReleased"} {
 		c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
 	}

@@ -189,10 +189,10 @@ func TestPalette(t *testing.T) {
 	}
 	c.eval(`document.querySelector("#palette").scrollIntoView()`)
 	fromX, fromY := middle(`document.querySelector("#palette [data-kind=step]")`)
-	toX, _ := middle(`document.querySelector("#timeline .access.write")`) // c1's
+	toX, _ := middle(`document.querySelector("#timeline [width='8'].d0")`) // c1's
 	lane := func(name string) (y float64) {
 		t.Helper()
-		_, y = middle(`[...document.querySelectorAll("#timeline .name")].find((e) => e.textContent === "` + name + `")`)
+		_, y = middle(`[...document.querySelectorAll("#timeline text.n")].find((e) => e.textContent === "` + name + `")`)
 		return y
 	}
 	const settled = `!document.querySelector("main").classList.contains("stale") && `
@@ -200,9 +200,9 @@ func TestPalette(t *testing.T) {
 	mouse("mousePressed", fromX, fromY)
 	mouse("mouseMoved", fromX, fromY+20)
 	mouse("mouseMoved", toX, lane("C"))
-	c.until(settled + `document.querySelectorAll("#timeline .violation").length > 0`) // before the button is released
+	c.until(settled + `document.querySelectorAll("#timeline .vl").length > 0`) // before the button is released
 	mouse("mouseMoved", fromX, fromY)
-	c.until(settled + `document.querySelectorAll("#timeline .violation").length === 0`)
+	c.until(settled + `document.querySelectorAll("#timeline .vl").length === 0`)
 	mouse("mouseReleased", fromX, fromY)
 	assert.Equal(t, cuts, c.state().Schedule, "nothing was put anywhere")
 	c.shows(calm)
@@ -348,7 +348,7 @@ func TestTourDrag(t *testing.T) {
 		c.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "x": at.To, "y": at.Y, "button": "left", "clickCount": 1}, nil)
 	}
 	// Behind c2's write.
-	pull(`[...document.querySelectorAll("#timeline .access.write")].at(-1).getBoundingClientRect().right + 20`)
+	pull(`[...document.querySelectorAll("#timeline [width='8']")].at(-1).getBoundingClientRect().right + 20`)
 	c.until(`document.querySelector("#verdict").textContent.startsWith("Violated") && !document.querySelector("main").classList.contains("stale") && location.hash.includes("tour=3")`)
 	longer := c.state()
 	assert.Greater(t, longer.Schedule[0].For, 10*time.Second)

@@ -1,6 +1,4 @@
-// Package palette has the colours of drawings and reports, for light and dark themes. No
-// information is in colour alone.
-package palette
+package drawing
 
 import (
 	"fmt"

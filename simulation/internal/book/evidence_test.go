@@ -205,11 +205,7 @@ func TestHeatMapIsWhole(t *testing.T) {
 	}
 	svg, err := heatMap()
 	require.NoError(t, err)
-	cells := 0
-	for _, class := range heatClasses {
-		cells += strings.Count(string(svg), `<rect class="`+class+`"`)
-	}
-	assert.Equal(t, len(all)*len(heatColumns), cells)
+	assert.Equal(t, len(all)*len(heatColumns), strings.Count(string(svg), `<rect class="`)-1, "the paper is one, too")
 }
 
 // benchChart draws locks per second against workers.

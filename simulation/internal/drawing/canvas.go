@@ -62,7 +62,9 @@ func (c *Canvas) Dot(class string, x, y, size float64) *Shape {
 
 // Text adds a line of text. Its class may have e, so that it ends at x, or m for the middle.
 func (c *Canvas) Text(class string, x, y float64, text string) {
-	c.add(Shape{Class: class, X: x, Y: y, Text: text})
+	if text != "" {
+		c.add(Shape{Class: class, X: x, Y: y, Text: text})
+	}
 }
 
 // Lines adds several lines of text, one below the other, and returns the y below them.

@@ -41,7 +41,7 @@ func TestFigures(t *testing.T) {
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
-		for _, found := range regexp.MustCompile(`\]\([^)]*?(figures/[a-z-]+\.svg)\)`).FindAllStringSubmatch(string(text), -1) {
+		for _, found := range regexp.MustCompile(`\]\([^)]*?(figures/[a-z0-9-]+\.svg)\)`).FindAllStringSubmatch(string(text), -1) {
 			assert.Contains(t, generatedFiles, found[1], "%s shows a picture that nothing draws", page)
 			shown[found[1]] = true
 		}

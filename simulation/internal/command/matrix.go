@@ -239,7 +239,7 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 	}
 	summary := r.Summary()
 	page := f.report(r, timelines)
-	page.Opening, page.Summary, page.Arguments = &opening, &summary, r.Arguments()
+	page.Opening, page.Summary = &opening, &summary
 	return f.page.write(func(w io.Writer) error { return report.HTML(w, page) })
 }
 

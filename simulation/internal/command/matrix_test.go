@@ -129,7 +129,7 @@ func checkPage(t *testing.T, html string) {
 	assert.Less(t, len(html), 1_000_000)
 	assert.Less(t, strings.Count(html, "<"), 30_000)
 	for _, part := range []string{
-		"<h2 id=\"summary\"", "<h2 id=\"arguments\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "<h2 id=\"scenarios\"", "redlocksim run S4", "No token check: c2&#39;s update is lost",
+		"<h2 id=\"summary\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "<h2 id=\"scenarios\"", "redlocksim run S4", "No token check: c2&#39;s update is lost",
 	} {
 		assert.Contains(t, html, part)
 	}
@@ -143,7 +143,6 @@ func checkPage(t *testing.T, html string) {
 			t.Errorf("a link leads nowhere: %s", link[1])
 		}
 	}
-	assert.Equal(t, 8, strings.Count(html, `<article id="argument-`))
 }
 
 func TestMatrixFormats(t *testing.T) {

@@ -35,7 +35,7 @@ func HTML(w io.Writer, r Report) error {
 		"kinds":   kindsText,
 		"head":    func(lines [2]string) string { return strings.TrimSpace(lines[0] + " " + lines[1]) },
 		"runs":    (*Summary).runs, "note": func(s *Summary) string { return s.Note + s.legend() },
-		"link": p.link, "cell": p.cell, "safe": safeID, "fault": faultAnchor, "evidence": Evidence.anchor,
+		"link": p.link, "cell": p.cell, "fault": faultAnchor,
 	}).Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -81,7 +81,6 @@ type figureView struct {
 
 type curveView struct {
 	Curve
-	Anchor         string
 	SVG            template.HTML
 	XLabel, YLabel string
 	Points         []pointView
@@ -113,7 +112,6 @@ func newPage(r Report) (*page, error) {
 	p.stories()
 	for _, c := range r.Curves {
 		view := viewCurve(c)
-		p.anchors[view.Anchor] = true
 		p.Curves = append(p.Curves, view)
 	}
 	p.parts()
@@ -133,7 +131,7 @@ func (p *page) parts() {
 		id, name string
 		shown    bool
 	}{
-		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0}, {"arguments", "The debate", len(p.Arguments) > 0}, {"curves", "Curves", len(p.Curves) > 0},
+		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0}, {"curves", "Curves", len(p.Curves) > 0},
 		{"matrix", "All designs and faults", len(p.Matrix.Designs) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
 		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"about", "About", p.About()},
 	} {
@@ -164,7 +162,7 @@ func (p *page) opening() {
 
 func viewCurve(c Curve) curveView {
 	ch := newChart(c)
-	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(ch.draw().Inline()), XLabel: c.X.label(), YLabel: c.Y.label()} //nolint:gosec // drawn here, texts escaped
+	v := curveView{Curve: c, SVG: template.HTML(ch.draw().Inline()), XLabel: c.X.label(), YLabel: c.Y.label()} //nolint:gosec // drawn here, texts escaped
 	for _, s := range c.Series {
 		for _, p := range ch.points(s) {
 			if p.Runs == 0 && !c.simulated(p.X) {

@@ -28,7 +28,6 @@ type Report struct {
 
 	Opening   *Opening      `json:"opening,omitempty"`
 	Summary   *Summary      `json:"summary,omitempty"`
-	Arguments []Argument    `json:"arguments,omitempty"`
 	Matrix    Matrix        `json:"matrix"`
 	Verdicts  []VerdictRow  `json:"verdicts,omitempty"`
 	Curves    []Curve       `json:"curves,omitempty"`

@@ -110,15 +110,7 @@ func sample(t testing.TB) report.Report {
 	return report.Report{
 		Opening: &report.Opening{Words: "C forgets c1's key too soon.", Runs: []report.TimelineRun{{ID: "opening", Title: "A clock jumps", Log: clockJumps(t)}}},
 		Summary: &short,
-		Arguments: []report.Argument{{
-			ID: "clock", Claim: "A clock jumps", Sides: []report.Side{{Name: "Kleppmann", Words: "It breaks."}, {Name: "antirez", Words: "Don't let it."}},
-			Verdict: "Both are right.", Why: "See there.",
-			Evidence: []report.Evidence{
-				{Text: "S4: breaks 1 of 1 designs", Scenario: "S4"}, {Text: "redlock under jump", Design: "redlock", Fault: "jump"}, {Text: "a curve", Curve: "pauses"},
-				{Text: "a scenario that wasn't played", Scenario: "S99"},
-			},
-		}},
-		Title: "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
+		Title:   "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
 		Notes:  []string{"Every run plays the real protocol against simulated servers."},
 		Matrix: matrix(),
 		Verdicts: []report.VerdictRow{

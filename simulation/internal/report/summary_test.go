@@ -37,8 +37,8 @@ func TestSummaryText(t *testing.T) {
 		for line := range strings.Lines(b.String()) {
 			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)
 		}
-		if width == 80 {
-			golden(t, "summary.txt", b.String())
+		for _, words := range []string{"0.3%!", " ? ", "3.1%", "it fails in none of 1000."} {
+			assert.Contains(t, strings.Join(strings.Fields(b.String()), " ")+" ", words)
 		}
 	}
 	var b strings.Builder

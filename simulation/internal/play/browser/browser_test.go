@@ -1,8 +1,11 @@
 package browser_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -65,6 +68,27 @@ func TestFilesAreComplete(t *testing.T) {
 	written, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	assert.Len(t, written, len(files))
+}
+
+// largest is how many bytes the whole page may have, compressed. Look at what the engine imports
+// before you raise it.
+const largest = 2_200_000
+
+func TestThePageIsSmall(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	all := 0
+	for name, content := range built(t) {
+		if strings.HasSuffix(name, ".gz") {
+			all += len(content)
+			continue
+		}
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, err := w.Write(content)
+		require.NoError(t, errors.Join(err, w.Close()))
+		all += packed.Len()
+	}
+	assert.Less(t, all, largest)
 }
 
 func TestServe(t *testing.T) {

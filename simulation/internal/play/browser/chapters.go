@@ -54,7 +54,7 @@ var (
 	heading     = regexp.MustCompile(`(?m)^## (.+)\n`)
 	notAnchor   = regexp.MustCompile(`[^a-z0-9 -]`)
 	chapterRun  = regexp.MustCompile(`redlocksim run (\S+) -design (\S+)(?: -seed (\d+))?`)
-	notProse    = regexp.MustCompile("(?m)^(?:```|\\||<!--|#+ )")
+	notProse    = regexp.MustCompile("(?m)^(?:```|\\||<|!\\[|#+ )")
 	inline      = regexp.MustCompile("\\*\\*(.+?)\\*\\*|\\*(.+?)\\*|`([^`]+)`|\\[([^\\]]+)\\]\\(([^)]+)\\)")
 )
 

@@ -11,28 +11,6 @@ export function addressOf(state) {
   return `#${words}`;
 }
 
-// styled makes the nodes of a paragraph.
-function styled(spans) {
-  return spans.map(({ style, text, href }) => {
-    if (style === "") return text;
-    if (style === "link") return element("a", { href, rel: "noreferrer" }, text);
-    return element(style, {}, text);
-  });
-}
-
-// paragraphs makes paragraphs and lists.
-function paragraphs(blocks) {
-  const nodes = [];
-  for (const { item, spans } of blocks) {
-    if (!item) nodes.push(element("p", {}, ...styled(spans)));
-    else {
-      if (nodes.at(-1)?.localName !== "ul") nodes.push(element("ul"));
-      nodes.at(-1).append(element("li", {}, ...styled(spans)));
-    }
-  }
-  return nodes;
-}
-
 const stateOf = (chapter, run) => ({ chapter: chapter.id, base: run.base, design: run.design, seed: run.seed });
 
 // contents are the links to all chapters.
@@ -51,11 +29,15 @@ export function chapterNodes(chapter, choice, guarded) {
   const runs = chapter.runs.map((run) => link(run, `${run.base} with ${run.design}`));
   const guard = chapter.runs.find((run) => guarded(run.base));
   const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the token guard on?");
+  // side is the HTML that the page's own file has.
+  const side = (id, title, html) => {
+    const section = element("section", { "aria-labelledby": id }, element("h3", { id }, title));
+    section.insertAdjacentHTML("beforeend", html);
+    return section;
+  };
   return [
     element("p", {}, element("strong", {}, "Who is right: "), `${chapter.right}.`),
-    element("div", { class: "sides" },
-      element("section", { "aria-labelledby": "claims-title" }, element("h3", { id: "claims-title" }, "What they say"), ...paragraphs(chapter.claims)),
-      element("section", { "aria-labelledby": "verdict-text-title" }, element("h3", { id: "verdict-text-title" }, "What the runs say"), ...paragraphs(chapter.verdict))),
+    element("div", { class: "sides" }, side("claims-title", "What they say", chapter.claims), side("verdict-text-title", "What the runs say", chapter.verdict)),
     element("p", { class: "tools" }, element("span", {}, "Play:"), ...runs, ...(challenge ? [element("span", {}, "Now you:"), challenge] : [])),
   ];
 }

@@ -9,8 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
@@ -127,11 +125,9 @@ func answered(text []byte) (any, error) {
 
 // runAnswer is a run as data.
 type runAnswer struct {
-	Base   string   `json:"base"`
-	Title  string   `json:"title"`
-	Steps  []string `json:"steps"` // what happens with the base's own schedule
-	Design string   `json:"design"`
-	Seed   uint64   `json:"seed,string"`
+	Base   string `json:"base"`
+	Design string `json:"design"`
+	Seed   uint64 `json:"seed,string"`
 	// Schedule is the faults that were played. Own: they are the base's.
 	Schedule simulation.Schedule `json:"schedule"`
 	Own      bool                `json:"own"`
@@ -141,12 +137,9 @@ type runAnswer struct {
 	AsExpected bool   `json:"asExpected"`
 	Unexpected string `json:"unexpected"`
 	// Verdict is the kinds of violations in words, or "none".
-	Verdict string                     `json:"verdict"`
-	Kinds   []simulation.ViolationKind `json:"kinds"`
+	Verdict string `json:"verdict"`
 	// Hash is the trace's SHA-256.
-	Hash   string        `json:"hash"`
-	Events int           `json:"events"`
-	Ended  time.Duration `json:"ended"` // true time
+	Hash string `json:"hash"`
 	// Arguments are those of redlocksim that play the same run.
 	Arguments string  `json:"arguments"`
 	Picture   Picture `json:"picture"`
@@ -210,11 +203,10 @@ func (r request) run() (runAnswer, error) {
 	setup.Base, setup.Design = run.Name, run.Design.Name
 	tl := timeline.Of(run.Result.Log)
 	a := runAnswer{
-		Base: run.Name, Title: run.Title, Steps: strings.Split(run.Words, "; "), Design: run.Design.Name, Seed: run.Seed,
+		Base: run.Name, Design: run.Design.Name, Seed: run.Seed,
 		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: setup.Schedule == nil,
 		Expected: run.Expected, AsExpected: run.Unexpected == nil, Verdict: Found(run.Result),
-		Kinds: append([]simulation.ViolationKind{}, run.Result.Kinds()...), Hash: run.Result.Log.Digest(),
-		Events: run.Result.Events, Ended: run.Result.Ended, Picture: r.picture(run.Name+": "+run.Title, tl),
+		Hash: run.Result.Log.Digest(), Picture: r.picture(run.Name+": "+run.Title, tl),
 	}
 	if run.Unexpected != nil {
 		a.Unexpected = run.Unexpected.Error()
@@ -234,59 +226,40 @@ type listAnswer struct {
 }
 
 type scenarioAnswer struct {
-	ID         string   `json:"id"`
-	Title      string   `json:"title"`
-	Steps      []string `json:"steps"`
-	Assumption string   `json:"assumption"`
-	Breaks     string   `json:"breaks"`
-	Helps      string   `json:"helps"`
-	NoCure     string   `json:"noCure"`
-	Source     string   `json:"source"`
+	ID    string   `json:"id"`
+	Title string   `json:"title"`
+	Steps []string `json:"steps"`
 	// Designs are those that it has verdicts for, in the order of the list of designs. A design
 	// that isn't in that list is for this scenario alone.
-	Designs []verdictAnswer `json:"designs"`
-}
-
-type verdictAnswer struct {
-	Design  string `json:"design"`
-	Title   string `json:"title"`
-	Verdict string `json:"verdict"`
-	Safe    bool   `json:"safe"`
+	Designs []designAnswer `json:"designs"`
 }
 
 // faultAnswer is a column of the matrix.
 type faultAnswer struct {
-	Name   string `json:"name"`
-	Title  string `json:"title"`
-	Source string `json:"source"`
+	Name  string `json:"name"`
+	Title string `json:"title"`
 }
 
 type designAnswer struct {
-	Name     string        `json:"name"`
-	Title    string        `json:"title"`
-	Group    designs.Group `json:"group"`
-	Source   string        `json:"source"`
-	Promises string        `json:"promises"`
-	Breaks   string        `json:"breaks"`
-	Cure     string        `json:"cure"`
-	Servers  int           `json:"servers"`
+	Name  string        `json:"name"`
+	Title string        `json:"title"`
+	Group designs.Group `json:"group"`
 }
 
 func everything() listAnswer {
 	var all listAnswer
 	for _, s := range scenarios.All() {
-		a := scenarioAnswer{ID: s.ID, Title: s.Title, Steps: s.Steps, Assumption: s.Assumption, Breaks: s.Breaks, Helps: s.Helps, NoCure: s.NoCure, Source: s.Source}
+		a := scenarioAnswer{ID: s.ID, Title: s.Title, Steps: s.Steps}
 		for _, d := range s.Designs() {
-			v := s.Verdicts[d.Name]
-			a.Designs = append(a.Designs, verdictAnswer{d.Name, d.Title, v.String(), v.Safe()})
+			a.Designs = append(a.Designs, designAnswer{d.Name, d.Title, d.Group})
 		}
 		all.Scenarios = append(all.Scenarios, a)
 	}
 	for _, f := range cells.Faults() {
-		all.Faults = append(all.Faults, faultAnswer{f.Name, f.Title, f.Source})
+		all.Faults = append(all.Faults, faultAnswer{f.Name, f.Title})
 	}
 	for _, d := range designs.All() {
-		all.Designs = append(all.Designs, designAnswer{d.Name, d.Title, d.Group, d.Source, d.Promises, d.Breaks, d.Cure, d.Servers})
+		all.Designs = append(all.Designs, designAnswer{d.Name, d.Title, d.Group})
 	}
 	all.Kinds = FaultKinds()
 	return all

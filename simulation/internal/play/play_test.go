@@ -220,7 +220,7 @@ func TestAnswerToList(t *testing.T) {
 	var all struct {
 		Scenarios []struct {
 			ID      string
-			Designs []struct{ Design, Verdict string }
+			Designs []struct{ Name string }
 		}
 		Faults, Designs []struct{ Name string }
 		Kinds           []play.FaultKind

@@ -67,7 +67,7 @@ const scenario = () => all.scenarios.find((s) => s.id.toLowerCase() === choice.b
 // designs lists the locks with which the scenario is played.
 function designs() {
   const s = scenario();
-  return s ? s.designs.map((d) => ({ name: d.design, title: d.title })) : all.designs;
+  return s ? s.designs : all.designs;
 }
 
 // choose changes the choice and plays it. During a drag only the timeline changes, because browsers
@@ -107,13 +107,13 @@ async function play() {
 // compare plays the same faults with the other locks, one after the other. A newer run ends it.
 async function compare() {
   if (asking || drag) return; // it would supersede that run
-  const [of, list] = [run, designs().filter((d) => d.group !== "flaws")];
+  const [of, list] = [run, designs().filter((d) => scenario() || d.group !== "flaws")];
   const rows = [];
   const add = (parent, names, drawn) => {
     $(parent).replaceChildren(...names.map((name) => {
       const verdict = element("span", {}, "…");
-      const group = all.designs.find((d) => d.name === name)?.group;
-      const title = `${group ? `${group}: ` : ""}${list.find((d) => d.name === name).title}`;
+      const { group, title: words } = list.find((d) => d.name === name);
+      const title = group ? `${group}: ${words}` : words;
       const item = element("li", {}, element("button", { type: "button", "aria-pressed": String(name === of.design), title, onclick: () => choose({ design: name }) }, name), ...(drawn ? [element("small", {}, title)] : []), verdict);
       rows.push({ name, verdict, item, drawn });
       return item;
@@ -171,7 +171,7 @@ function showPlace() {
   $("chapter").hidden = !chapter;
   if (chapter) {
     $("chapter-title").textContent = chapter.title;
-    const guarded = (base) => (all.scenarios.find((s) => s.id === base)?.designs.map((d) => d.design) ?? all.designs.map((d) => d.name)).includes("token-admit");
+    const guarded = (base) => (all.scenarios.find((s) => s.id === base)?.designs ?? all.designs).some((d) => d.name === "token-admit");
     const focus = document.activeElement?.closest("#chapter-text")?.contains(document.activeElement) && document.activeElement.textContent;
     $("chapter-text").replaceChildren(...chapterNodes(chapter, choice, guarded));
     if (focus) [...$("chapter-text").querySelectorAll("a")].find((a) => a.textContent === focus)?.focus({ preventScroll: true });

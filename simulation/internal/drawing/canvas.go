@@ -134,12 +134,18 @@ func Style() string {
 	return b.String()
 }
 
+//go:embed page.css
+var page string
+
+// Page is the style sheet of a page with pictures, before its own rules.
+func Page() string { return CSS(":root") + page + Style() }
+
 // SVG writes the picture as a file, light or dark as the reader's system asks.
 func (c *Canvas) SVG(w io.Writer) error {
 	return c.write(w, "<style>"+CSS("svg")+Style()+"</style>\n")
 }
 
-// Inline is the picture for a page that has CSS and Style.
+// Inline is the picture for a page that has the style sheet Page.
 func (c *Canvas) Inline() string {
 	var b strings.Builder
 	_ = c.write(&b, "") // a Builder takes everything

@@ -18,7 +18,7 @@ func (c Curve) SVG(w io.Writer) error { return newChart(c).draw().SVG(w) }
 
 const (
 	plotLeft   = 62.0
-	plotRight  = drawing.Width - 16.0
+	plotRight  = drawing.Width - 22.0
 	plotHeight = 220.0
 	// titleLetters is the number of letters of a title in a line.
 	titleLetters = 44

@@ -95,7 +95,7 @@ func newPage(r Report) (*page, error) {
 	r.Title = cmp.Or(r.Title, "Lock designs under faults")
 	p := &page{
 		Report: r, anchors: map[string]bool{}, JS: template.JS(pageJS), //nolint:gosec // this package's
-		CSS: template.CSS(drawing.CSS(":root") + pageCSS + drawing.Style()), //nolint:gosec // all of it is this module's
+		CSS: template.CSS(drawing.Page() + pageCSS), //nolint:gosec // all of it is this module's
 	}
 	taken := map[string]bool{}
 	for _, t := range r.Timelines {

@@ -154,7 +154,7 @@ func prepared() ([]byte, error) {
 
 // static returns the files that need no toolchain.
 func static() (Files, error) {
-	files := Files{"drawing.css": []byte(drawing.CSS(":root") + drawing.Style())}
+	files := Files{"drawing.css": []byte(drawing.Page())}
 	entries, err := fs.ReadDir(embedded, "files")
 	if err != nil {
 		return nil, err

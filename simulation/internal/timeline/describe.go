@@ -9,67 +9,55 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// description describes an event without naming its subject.
-type description struct {
-	text  string // for the story
-	label string // for drawings
-	fault bool
-}
-
-// describe describes a mark. A part without words is omitted.
-func describe(m laneEvent, token func(fencing.Token) string) description {
+// describe describes an event without naming its subject, "" if the story has no words for it.
+func describe(m laneEvent, token func(fencing.Token) string) (text string, fault bool) {
 	lease := m.Key // "k, token …825"
 	if m.Token != 0 {
 		lease += ", token " + token(m.Token)
 	}
 	switch m.Kind {
 	case simulation.Asked:
-		return description{text: "asks for " + m.Key, label: "asks for " + m.Key}
+		return "asks for " + m.Key, false
 	case simulation.Acquired:
-		return description{text: "GETS " + lease + ", valid for " + length(m.Validity), label: "GETS " + m.Key}
+		return "GETS " + lease + ", valid for " + length(m.Validity), false
 	case simulation.Refused:
-		return description{text: "is refused: " + reason(m.Words), label: "refused: " + strings.TrimPrefix(reason(m.Words), "lock is ")}
+		return "is refused: " + reason(m.Words), false
 	case simulation.Looked:
-		left := length(m.Validity)
 		if m.Validity <= 0 {
-			left = "nothing"
+			return "checks its lease: nothing left", false
 		}
-		return description{text: "checks its lease: " + left + " left", label: "checks: " + left + " left"}
+		return "checks its lease: " + length(m.Validity) + " left", false
 	case simulation.Extended:
-		return description{text: "extends " + lease + ": valid for " + length(m.Validity), label: "extended to " + length(m.Validity)}
+		return "extends " + lease + ": valid for " + length(m.Validity), false
 	case simulation.Released:
-		return description{text: "releases " + lease, label: "releases " + m.Key}
+		return "releases " + lease, false
 	case simulation.HandedOff:
-		return description{text: "HANDS OFF " + lease, label: "hands off " + m.Key}
+		return "HANDS OFF " + lease, false
 	case simulation.Noted:
-		return description{text: ": " + m.Words, label: m.Words}
+		return ": " + m.Words, false
 	case simulation.Quarantined:
-		d := description{text: "quarantines " + m.Place, label: "quarantines " + m.Place}
 		if m.Validity > 0 {
-			d.text += " for " + length(m.Validity)
+			return "quarantines " + m.Place + " for " + length(m.Validity), false
 		}
-		return d
+		return "quarantines " + m.Place, false
 	case simulation.FellBack:
-		return description{text: "no longer waits for its replicas", label: "no longer waits for replicas", fault: true}
-	case simulation.NotificationSent: // the story has its arrival
-		return description{label: "notifies " + m.Process}
+		return "no longer waits for its replicas", true
 	case simulation.NotificationLost:
-		return description{text: "notifies " + m.Process + ", and the notification is lost", label: "notifies " + m.Process + ", in vain", fault: true}
+		return "notifies " + m.Process + ", and the notification is lost", true
 	case simulation.Notified:
-		return description{text: "is notified by " + m.Place, label: "is notified"}
+		return "is notified by " + m.Place, false
 	case simulation.SubscriptionLost:
-		return description{text: "loses its subscription at " + m.Place, label: "loses a subscription", fault: true}
+		return "loses its subscription at " + m.Place, true
 	case simulation.Crashed:
-		return description{text: "CRASHES", label: "CRASHES", fault: true}
+		return "CRASHES", true
 	case simulation.Back:
-		return description{text: "is back", label: "is back", fault: true}
+		return "is back", true
 	case simulation.KeyChanged:
-		return description{text: "no longer has " + m.Key, label: "no longer has " + m.Key, fault: true}
+		return "no longer has " + m.Key, true
 	case simulation.Suffered:
-		text := momentary(m.Fault)
-		return description{text: text, label: strings.TrimPrefix(text, "'s "), fault: true}
+		return momentary(m.Fault), true
 	}
-	return description{}
+	return "", false
 }
 
 // reason returns an error's text without the package's name.

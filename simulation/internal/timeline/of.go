@@ -140,7 +140,7 @@ func (r *reader) message(e entry, sent time.Duration) message {
 	}
 	return message{
 		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Sent: sent,
-		Arrived: never, Received: never, GaveUp: never, Missed: never, Again: never, Line: e.number,
+		Arrived: never, Received: never, GaveUp: never, Missed: never, Line: e.number,
 	}
 }
 
@@ -157,8 +157,6 @@ func (r *reader) fate(e entry) {
 		m.GaveUp = e.At
 	case simulation.Ignored:
 		m.Missed = e.At
-	case simulation.RequestDuplicated:
-		m.Again = e.At
 	case simulation.RequestLost:
 		m.Lost = simulation.Requests
 	case simulation.ReplyLost:
@@ -300,13 +298,11 @@ func (r *reader) answered(e entry) {
 	}
 }
 
-// arrives records the execution of a message, the first or a repeated one.
+// arrives records the execution of a message, if it isn't a repeated one.
 func (m *message) arrives(at time.Duration, outcome string) {
-	if m.Arrived != never {
-		m.Again = at
-		return
+	if m.Arrived == never {
+		m.Arrived, m.Outcome = at, outcome
 	}
-	m.Arrived, m.Outcome = at, outcome
 }
 
 // request returns the message that a server answers. The message may have been sent to an

@@ -87,19 +87,19 @@ func (s *story) marks() {
 	asked := map[string]laneEvent{} // by goroutine
 	for _, m := range s.t.Events {
 		who := m.who()
-		d := describe(m, s.token)
-		if d.text == "" {
+		text, fault := describe(m, s.token)
+		if text == "" {
 			continue
 		}
 		switch m.Kind {
 		case simulation.Asked:
 			asked[who] = m
 		case simulation.Acquired, simulation.Refused:
-			d.text += s.votes(asked[who], m)
+			text += s.votes(asked[who], m)
 		case simulation.Released:
 			s.deletes(m)
 		}
-		s.add(Step{At: m.At, Lane: m.Lane, Text: sentence(who, d.text), Fault: d.fault, who: who, line: m.Line})
+		s.add(Step{At: m.At, Lane: m.Lane, Text: sentence(who, text), Fault: fault, who: who, line: m.Line})
 	}
 }
 

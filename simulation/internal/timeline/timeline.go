@@ -3,7 +3,7 @@
 //
 //	t := timeline.Of(result.Log)
 //	err := t.Text(os.Stdout, timeline.TextOptions{})
-//	err = t.SVG(file, timeline.SVGOptions{})
+//	t.Small(&canvas, "a title")
 //
 // All times are true times from the start of the run. The output depends only
 // on the log and the options.
@@ -57,7 +57,6 @@ type message struct {
 	Received time.Duration  // the reply was received
 	GaveUp   time.Duration  // the process no longer waits
 	Missed   time.Duration  // the reply came after that
-	Again    time.Duration  // a second copy was executed
 	Lost     simulation.Way // the direction in which it was lost
 	Outcome  string         // "granted", "refused", "failed", ...; "" if unknown
 	Line     int            // of its sending

@@ -116,7 +116,7 @@ var policy = map[string][]string{
 	"simulation/internal/command": {
 		"simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says

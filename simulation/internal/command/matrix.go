@@ -73,8 +73,7 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if all {
 		return errors.Join(err, f.tables(stdout, r), f.print(ctx, stdout, r))
 	}
-	screen := screen{out: stdout, width: columns(stdout)}
-	return errors.Join(err, f.firstScreen(ctx, screen, r))
+	return errors.Join(err, f.firstScreen(ctx, stdout, r))
 }
 
 // tables writes the rest of the tables.

@@ -48,41 +48,27 @@ func TestFirstScreen(t *testing.T) {
 	plan.Scenarios = []string{"S1"}
 	r, err := matrix.Play(t.Context(), plan, matrix.Pool{})
 	require.NoError(t, err)
-	for _, columns := range []int{80, 60, 50} {
-		var text bytes.Buffer
-		require.NoError(t, (&matrixFlags{}).firstScreen(t.Context(), screen{&text, columns}, r))
-		out := text.String()
-		assert.LessOrEqual(t, strings.Count(out, "\n"), 40, out)
-		for line := range strings.Lines(out) {
-			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), columns, line)
-		}
-		for _, words := range []string{
-			`(?m)^How often a lock fails, of 2 runs each:$`, `(?m)^a client is paused .* none$`, `(?m)^the network is cut `, `When\s+a\s+client\s+is\s+paused,\s+one\s+Redis\s+fails\s+in `,
-			`(?m)^Next:$`, `(?m)^  ` + start + ` run S1( |$)`, `(?m)^  ` + start + ` demo( |$)`, `(?m)^  ` + start + ` -all( |$)`,
-		} {
-			assert.Regexp(t, words, out)
-		}
-		assert.NotContains(t, out, "\x1b")
+	var text bytes.Buffer
+	require.NoError(t, (&matrixFlags{}).firstScreen(t.Context(), &text, r))
+	out := text.String()
+	assert.LessOrEqual(t, strings.Count(out, "\n"), 40, out)
+	for line := range strings.Lines(out) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
 	}
+	for _, words := range []string{
+		`(?m)^How often a lock fails, of 2 runs each:$`, `(?m)^a client is paused .* none$`, `(?m)^the network is cut `, `When\s+a\s+client\s+is\s+paused,\s+one\s+Redis\s+fails\s+in `,
+		`(?m)^Next:$`, `(?m)^  ` + start + ` run S1( |$)`, `(?m)^  ` + start + ` demo( |$)`, `(?m)^  ` + start + ` -all( |$)`,
+	} {
+		assert.Regexp(t, words, out)
+	}
+	assert.NotContains(t, out, "\x1b")
 }
 
 // An unexpected verdict replaces the suggestions.
 func TestFirstScreenOfTheUnexpected(t *testing.T) {
 	var out bytes.Buffer
-	screen{&out, 60}.next([]error{errors.New("S4 with redlock: found none"), errors.New("default under cut")})
-	assert.Equal(t, "NOT AS EXPECTED: 2 verdicts. To see them all: go run\n./simulation/cmd/redlocksim -all. The first: S4 with\nredlock: found none\n", out.String())
-}
-
-func TestColumns(t *testing.T) {
-	for value, want := range map[string]int{"60": 60, "200": 80, "0": 80, "": 80, "wide": 80} {
-		t.Setenv("COLUMNS", value)
-		assert.Equal(t, want, columns(&bytes.Buffer{}), "%q", value)
-	}
-	t.Setenv("COLUMNS", "")
-	file, err := os.Open(os.DevNull)
-	require.NoError(t, err)
-	defer file.Close()
-	assert.Equal(t, 80, columns(file), "no terminal")
+	suggest(&out, []error{errors.New("S4 with redlock: found none"), errors.New("default under cut")})
+	assert.Equal(t, "NOT AS EXPECTED: 2 verdicts. To see them all: go run ./simulation/cmd/redlocksim\n-all. The first: S4 with redlock: found none\n", out.String())
 }
 
 // The remaining time is that of the rest at the rate so far.

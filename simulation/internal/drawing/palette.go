@@ -2,8 +2,6 @@ package drawing
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 )
 
@@ -66,36 +64,4 @@ func CSS(selector string) string {
 	}
 	return fmt.Sprintf("%s{color-scheme:light dark;%s}\n@media screen and (prefers-color-scheme:dark){%s{%s}}\n", selector,
 		declare(func(c Color) string { return c.Light }), selector, declare(func(c Color) string { return c.Dark }))
-}
-
-// Contrast returns the contrast ratio of two colours by WCAG 2.2 in both themes, 1 to 21; 0 if
-// one isn't of the form "#rrggbb". Text needs 4.5, lines 3.
-// Source: https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio
-func (c Color) Contrast(other Color) (light, dark float64) {
-	return contrast(c.Light, other.Light), contrast(c.Dark, other.Dark)
-}
-
-func contrast(a, b string) float64 {
-	la, ok := luminance(a)
-	lb, ok2 := luminance(b)
-	if !ok || !ok2 {
-		return 0
-	}
-	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
-}
-
-func luminance(color string) (float64, bool) {
-	digits, ok := strings.CutPrefix(color, "#")
-	n, err := strconv.ParseUint(digits, 16, 32)
-	if !ok || len(digits) != 6 || err != nil {
-		return 0, false
-	}
-	channel := func(shift uint) float64 {
-		c := float64(n>>shift&0xff) / 255
-		if c <= 0.04045 {
-			return c / 12.92
-		}
-		return math.Pow((c+0.055)/1.055, 2.4)
-	}
-	return 0.2126*channel(16) + 0.7152*channel(8) + 0.0722*channel(0), true
 }

@@ -174,7 +174,7 @@ func TestTwoTimelinesOfOneID(t *testing.T) {
 func TestJSONRoundTrip(t *testing.T) {
 	r := sample(t)
 	for i := range r.Summary.Designs { // what only terminals need isn't data
-		r.Summary.Designs[i].Head, r.Summary.Designs[i].Short = [2]string{}, [2]string{}
+		r.Summary.Designs[i].Head = [2]string{}
 	}
 	var b bytes.Buffer
 	require.NoError(t, r.JSON(&b))
@@ -197,7 +197,7 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(t)
 	for name, err := range map[string]error{
-		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}, 80), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}, 100), "SVG": r.Curves[0].SVG(full{}),
+		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}, 100), "SVG": r.Curves[0].SVG(full{}),
 	} {
 		require.ErrorIs(t, err, os.ErrClosed, name)
 	}

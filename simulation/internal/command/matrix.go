@@ -87,7 +87,7 @@ func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nDesigns and faults: the share of %s%d runs with a violation\n\n", head, f.plan.Seeds)
-	if err := r.Matrix().Table(stdout, width); err != nil {
+	if err := r.Matrix().Table(stdout); err != nil {
 		return err
 	}
 	paragraph(stdout, "", "Designs whose resource checks tokens ("+strings.Join(fenced(), ", ")+") are judged by harm to the data, not by what clients believe. "+
@@ -148,7 +148,7 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	switch format {
 	case "text":
-		err = errors.Join(err, r.Matrix().Text(stdout, width))
+		err = errors.Join(err, r.Matrix().Text(stdout))
 		if curves {
 			fmt.Fprintln(stdout)
 			err = errors.Join(err, r.CurveTable(stdout))

@@ -197,7 +197,7 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(t)
 	for name, err := range map[string]error{
-		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}, 100), "SVG": r.Curves[0].SVG(full{}),
+		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}), "SVG": r.Curves[0].SVG(full{}),
 	} {
 		require.ErrorIs(t, err, os.ErrClosed, name)
 	}

@@ -335,6 +335,14 @@ func (ch *chart) describe() string {
 		if len(points) == 0 {
 			continue
 		}
+		if !s.Line {
+			var all []string
+			for _, p := range points {
+				all = append(all, ch.tell(p))
+			}
+			parts = append(parts, s.Name+": "+strings.Join(all, "; ")+".")
+			continue
+		}
 		first, last := points[0], points[len(points)-1]
 		parts = append(parts, fmt.Sprintf("%s: from %s at %s to %s at %s.", s.Name, ch.y.text(first.Y), ch.x.text(first.X), ch.y.text(last.Y), ch.x.text(last.X)))
 	}

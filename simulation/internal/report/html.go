@@ -80,15 +80,8 @@ type figureView struct {
 }
 
 type curveView struct {
-	Curve
-	SVG            template.HTML
-	XLabel, YLabel string
-	Points         []pointView
-}
-
-type pointView struct {
-	Series, X, Y string
-	Runs         int
+	SVG   template.HTML
+	Words string
 }
 
 func newPage(r Report) (*page, error) {
@@ -111,8 +104,7 @@ func newPage(r Report) (*page, error) {
 	p.cells()
 	p.stories()
 	for _, c := range r.Curves {
-		view := viewCurve(c)
-		p.Curves = append(p.Curves, view)
+		p.Curves = append(p.Curves, curveView{template.HTML(newChart(c).draw().Inline()), c.Words}) //nolint:gosec // drawn here, texts escaped
 	}
 	p.parts()
 	return p, nil
@@ -158,22 +150,4 @@ func (p *page) opening() {
 		timeline.Of(run.Log).Small(&c, run.Title)
 		p.Figures = append(p.Figures, figureView{SVG: template.HTML(c.Inline()), Command: run.Command}) //nolint:gosec // drawn from the log, texts escaped
 	}
-}
-
-func viewCurve(c Curve) curveView {
-	ch := newChart(c)
-	v := curveView{Curve: c, SVG: template.HTML(ch.draw().Inline()), XLabel: c.X.label(), YLabel: c.Y.label()} //nolint:gosec // drawn here, texts escaped
-	for _, s := range c.Series {
-		for _, p := range ch.points(s) {
-			if p.Runs == 0 && !c.simulated(p.X) {
-				continue // of a line, the points beside simulated ones are enough
-			}
-			y := ch.y.text(p.Y)
-			if p.bounded() {
-				y += fmt.Sprintf(" (%s to %s)", ch.y.text(p.Low), ch.y.text(p.High))
-			}
-			v.Points = append(v.Points, pointView{Series: s.Name, X: ch.x.text(p.X), Y: y, Runs: p.Runs})
-		}
-	}
-	return v
 }

@@ -27,7 +27,7 @@ type TextOptions struct {
 // Text writes the timeline as lines of text: the time, a column for each process with what it
 // believes, one for each server with whose key it has, and a sentence.
 func (t *Timeline) Text(w io.Writer, o TextOptions) error {
-	p := &page{t: t, o: o, w: bufio.NewWriter(w), token: t.tokens(), truth: t.Truth()}
+	p := &page{t: t, o: o, w: bufio.NewWriter(w), token: t.tokens()}
 	p.columns()
 	p.write()
 	return p.w.Flush()
@@ -39,7 +39,6 @@ type page struct {
 	o     TextOptions
 	w     *bufio.Writer
 	token func(fencing.Token) string
-	truth []keyPeriod
 
 	process int // width of a process's column
 	indent  int // where the story begins

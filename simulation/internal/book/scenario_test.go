@@ -63,7 +63,7 @@ func story(words []string) (string, error) {
 	if err := tl.Text(&text, timeline.TextOptions{Title: title}); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("![%s with %s, as a picture; the steps are below](%s)\n\n<details>\n<summary>Step by step</summary>\n\n```text\n%s```\n\n</details>", s.ID, d.Name, storyFile(words), text.String()), nil
+	return fmt.Sprintf("![%s, with %s; the steps are below](%s)\n\n<details>\n<summary>Step by step</summary>\n\n```text\n%s```\n\n</details>", s.Title, d.Name, storyFile(words), text.String()), nil
 }
 
 func storyPicture(words []string) ([]byte, error) {

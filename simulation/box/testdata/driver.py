@@ -20,10 +20,11 @@ for line in sys.stdin:
         elif r["do"] == "open":
             server = r["servers"][0]
         elif r["do"] == "acquire":
-            value, until = str(uuid.uuid4()), time.monotonic() + r["ttl"] / 1000
-            a["held"] = redis(server, "SET", r["key"], value, "NX", "PX", r["ttl"]) == "+OK"
-            if not a["held"]:
-                a["why"], until = "taken", 0.0
+            value, began = str(uuid.uuid4()), time.monotonic()
+            if redis(server, "SET", r["key"], value, "NX", "PX", r["ttl"]) == "+OK":
+                a["held"], until = True, began + r["ttl"] / 1000
+            else:
+                a["held"], a["why"] = False, "taken"
         elif r["do"] == "check":
             a["held"] = time.monotonic() < until
         elif r["do"] == "release":

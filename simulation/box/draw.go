@@ -88,13 +88,7 @@ func (d *drawer) disturb() {
 	servers := d.minority()
 	switch fault {
 	case "pause":
-		if d.paused != "" {
-			d.add(resume, d.paused, "")
-			d.paused = ""
-		} else if client != "" {
-			d.add(pause, client, "")
-			d.paused = client
-		}
+		d.pauses(client)
 	case "crash":
 		if len(alive) > 1 {
 			d.add(kill, client, "")
@@ -106,7 +100,9 @@ func (d *drawer) disturb() {
 	case "hang":
 		d.down = d.toggle(hang, wake, d.down, servers)
 	case "stop":
-		d.down = d.toggle(stop, start, d.down, servers)
+		if d.down == "" { // until the end, because servers that start are empty: that is another fault
+			d.down = d.toggle(stop, start, "", servers)
+		}
 	case "restart":
 		if d.down == "" {
 			one := string(letters[d.IntN(d.n)])
@@ -137,6 +133,23 @@ func (d *drawer) disturb() {
 	}
 }
 
+// pauses begins a pause, sometimes between a holder's check and its write, or ends it.
+func (d *drawer) pauses(client string) {
+	switch {
+	case d.paused != "":
+		d.add(resume, d.paused, "")
+		d.add(writes, d.paused, "")
+		d.paused = ""
+	case client != "":
+		if client == d.holder {
+			d.add(checks, client, "")
+			d.add(reads, client, "")
+		}
+		d.add(pause, client, "")
+		d.paused = client
+	}
+}
+
 // toggle begins a fault of servers, or ends it.
 func (d *drawer) toggle(begin, end verb, down, servers string) string {
 	if down != "" {
@@ -163,7 +176,7 @@ func (d *drawer) minority() string {
 // finish ends all faults, and has a client get the lock at the end.
 func (d *drawer) finish() {
 	if d.paused != "" {
-		d.add(resume, d.paused, "")
+		d.pauses("")
 	}
 	if d.down != "" {
 		d.add(wake, "", d.down)

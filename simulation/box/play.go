@@ -239,7 +239,8 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 		}
 		return true, s.ends(c)
 	}
-	if !c.holds {
+	// A client that was stopped after its check writes whatever has become of its lease.
+	if !c.holds && !(do == writes && c.stopped && c.read) {
 		return false, nil
 	}
 	switch do {
@@ -470,11 +471,12 @@ func (s *stage) writes(c *client) {
 	default:
 		e.Found = s.write()
 	}
+	c.read = false
 	s.note(e)
 }
 
 func (s *stage) releases(c *client) error {
-	c.holds = false
+	c.holds, c.read = false, false
 	began, works := s.note(Entry{Client: c.name, Lease: c.lease, What: wasReleased}).Seq, s.works(c)
 	a, ok, err := s.request(c, releases, Request{Do: DoRelease})
 	if !ok {
@@ -624,15 +626,13 @@ func (s *stage) disturb(c *client, i int, do verb) {
 		link.Drop(redisproc.Replies)
 	case trap:
 		c.traps[i] = link.Trap(s.second())
-		return // the link works for everything else
 	case free:
 		link.Free(true)
 		c.traps[i] = nil
-		return
 	case heal:
 		link.Reopen()
 	}
-	c.shut[i] = do != heal
+	c.shut[i] = do != heal && do != free || c.traps[i] != nil
 }
 
 // second returns a function that reports whether a piece is the second with the lock's key.

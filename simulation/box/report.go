@@ -2,6 +2,7 @@ package box
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -79,24 +80,28 @@ func (r Report) Worst() (replay Replay, ok bool) {
 	return Replay{}, false
 }
 
+// WithoutHistories returns a copy without what happened in the plays.
+func (r Report) WithoutHistories() Report {
+	r.Tallies = slices.Clone(r.Tallies)
+	for i := range r.Tallies {
+		t := &r.Tallies[i]
+		t.Kinds = slices.Clone(t.Kinds)
+		for j := range t.Kinds {
+			t.Kinds[j].Shown.History = nil
+		}
+	}
+	return r
+}
+
 // Broke returns how many plays had findings, but for those with faults that are allowed to
 // break the client.
 func (r Report) Broke(allowed []string) (plays int) {
 	for _, t := range r.Tallies {
-		if !contains(allowed, t.Fault) {
+		if !slices.Contains(allowed, t.Fault) {
 			plays += t.Broke
 		}
 	}
 	return plays
-}
-
-func contains(all []string, one string) bool {
-	for _, a := range all {
-		if a == one {
-			return true
-		}
-	}
-	return false
 }
 
 // what returns what broke, in a few words.

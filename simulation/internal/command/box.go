@@ -24,6 +24,7 @@ type boxFlags struct {
 	box.Options
 	format, html, save, replay string
 	allowed                    []string
+	history                    bool
 }
 
 // replays is how often a replay file is played.
@@ -60,6 +61,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), faults(&f.Faults))
 	flags.Func("allow", "`faults` that may break the client without failing the command", faults(&f.allowed))
 	flags.StringVar(&f.format, "format", "text", "the output: text or json")
+	flags.BoolVar(&f.history, "history", false, "include what happened in the plays in the JSON")
 	flags.StringVar(&f.html, "html", "", "write a page with the schedules to this `file`, too")
 	flags.StringVar(&f.save, "save", "", "write the worst finding to this replay `file`")
 	flags.StringVar(&f.replay, "replay", "", fmt.Sprintf("play a replay `file` %d times instead", replays))
@@ -120,18 +122,21 @@ func (f *boxFlags) play(ctx context.Context, stdout io.Writer) error {
 	if f.Progress != nil {
 		fmt.Fprint(stdout, "\r\x1b[K")
 	}
+	if f.html != "" {
+		if err := page.write(r.Page); err != nil {
+			return err
+		}
+	}
 	if f.format == "json" {
+		if !f.history {
+			r = r.WithoutHistories()
+		}
 		err = writeJSON(stdout, r)
 	} else {
 		_, err = fmt.Fprint(stdout, r.Text())
 	}
 	if err != nil {
 		return err
-	}
-	if f.html != "" {
-		if err := page.write(r.Page); err != nil {
-			return err
-		}
 	}
 	if worst, ok := r.Worst(); ok && f.save != "" {
 		if err := save.write(func(w io.Writer) error { return writeJSON(w, worst) }); err != nil {

@@ -1,5 +1,4 @@
-// Go puts lock clients for Go into the box, see package box: the driver of the client that its
-// argument names.
+// Go puts lock clients for Go into the box: it is the driver of the client that its argument names.
 package main
 
 import (

@@ -9,16 +9,15 @@ import (
 	"github.com/bsm/redislock"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/drivers/go/driver"
 )
 
 // redislockDriver is github.com/bsm/redislock on go-redis, as its README shows it.
 func redislockDriver() driver.Driver {
 	return driver.Driver{
-		Hello: box.Answer{
+		Hello: driver.Hello{
 			Name: "bsm/redislock", Version: version("github.com/bsm/redislock"), Servers: "one",
-			Can: []string{box.CanExtend, box.CanWait},
+			Can: []string{"extend", "wait"},
 		},
 		Open: func(servers []string, _ time.Duration) (driver.Client, error) {
 			return redislockClient{redislock.New(redis.NewClient(&redis.Options{Addr: servers[0]}))}, nil

@@ -9,16 +9,15 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
-	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/drivers/go/driver"
 )
 
 // redlockDriver is this library.
 func redlockDriver() driver.Driver {
 	return driver.Driver{
-		Hello: box.Answer{
+		Hello: driver.Hello{
 			Name: "redlock (this library)", Version: version("github.com/redquorum/redlock"), Servers: "many",
-			Can: []string{box.CanExtend, box.CanToken, box.CanWait, box.CanTell},
+			Can: []string{"extend", "token", "wait", "tell"},
 		},
 		Open: openRedlock,
 	}

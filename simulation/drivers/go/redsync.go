@@ -11,7 +11,6 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/drivers/go/driver"
 )
 
@@ -23,9 +22,9 @@ var (
 // redsyncDriver is github.com/go-redsync/redsync on go-redis, as its README shows it.
 func redsyncDriver(name string, opts ...redsync.Option) driver.Driver {
 	return driver.Driver{
-		Hello: box.Answer{
+		Hello: driver.Hello{
 			Name: name, Version: version("github.com/go-redsync/redsync/v4"), Servers: "many",
-			Can: []string{box.CanExtend, box.CanWait},
+			Can: []string{"extend", "wait"},
 		},
 		Open: func(servers []string, _ time.Duration) (driver.Client, error) {
 			pools := make([]redsyncredis.Pool, len(servers))
@@ -42,10 +41,12 @@ type redsyncClient struct {
 	opts    []redsync.Option
 }
 
-// Acquire waits as LockContext does: for 32 tries with 50 to 250 ms between them, or until the
-// context ends.
+// Acquire waits until the context ends. By default LockContext gives up earlier, after 32 tries with
+// 50 to 250 ms between them.
 func (c redsyncClient) Acquire(key string, ttl, wait time.Duration, _ func()) (driver.Lock, error) {
-	mutex := c.redsync.NewMutex(key, append([]redsync.Option{redsync.WithExpiry(ttl)}, c.opts...)...)
+	tries := max(32, int(wait/(50*time.Millisecond))+1)
+	opts := append([]redsync.Option{redsync.WithExpiry(ttl), redsync.WithTries(tries)}, c.opts...)
+	mutex := c.redsync.NewMutex(key, opts...)
 	var err error
 	if wait == 0 {
 		err = mutex.TryLock()

@@ -9,16 +9,15 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
-	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/drivers/go/driver"
 )
 
 // rueidislockDriver is github.com/redis/rueidis/rueidislock on one server, as its README shows it.
 func rueidislockDriver() driver.Driver {
 	return driver.Driver{
-		Hello: box.Answer{
+		Hello: driver.Hello{
 			Name: "rueidislock", Version: version("github.com/redis/rueidis"), Servers: "one",
-			Can: []string{box.CanWait, box.CanTell},
+			Can: []string{"wait", "tell"},
 		},
 		Open: func(servers []string, ttl time.Duration) (driver.Client, error) {
 			locker, err := rueidislock.NewLocker(rueidislock.LockerOption{

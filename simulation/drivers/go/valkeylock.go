@@ -6,7 +6,6 @@ import (
 	"github.com/valkey-io/valkey-go"
 	"github.com/valkey-io/valkey-go/valkeylock"
 
-	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/drivers/go/driver"
 )
 
@@ -14,9 +13,9 @@ import (
 // it.
 func valkeylockDriver() driver.Driver {
 	return driver.Driver{
-		Hello: box.Answer{
+		Hello: driver.Hello{
 			Name: "valkeylock", Version: version("github.com/valkey-io/valkey-go"), Servers: "one",
-			Can: []string{box.CanWait, box.CanTell},
+			Can: []string{"wait", "tell"},
 		},
 		Open: func(servers []string, ttl time.Duration) (driver.Client, error) {
 			locker, err := valkeylock.NewLocker(valkeylock.LockerOption{

@@ -1,5 +1,5 @@
-// Package driver is the part of a driver of the box that all clients share: it reads requests,
-// see package box, asks a lock client and writes its answers.
+// Package driver is the part of a driver of the box that all clients share: it reads requests, asks
+// a lock client and writes its answers. docs/reference/driver.md has the protocol.
 package driver
 
 import (
@@ -11,16 +11,23 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/redquorum/redlock/simulation/box"
 )
 
 // A Driver is a lock client as the box sees it.
 type Driver struct {
-	// Hello is the answer to box.DoHello.
-	Hello box.Answer
+	// Hello says what the client is.
+	Hello Hello
 	// Open makes a client of the servers.
 	Open func(servers []string, ttl time.Duration) (Client, error)
+}
+
+// Hello says what a client is, and what it Can: "extend", "token", "wait", "tell". Servers is "one"
+// or "many".
+type Hello struct {
+	Name    string   `json:"name"`
+	Version string   `json:"version"`
+	Servers string   `json:"servers"`
+	Can     []string `json:"can"`
 }
 
 // Client takes locks. Its methods, and those of its locks, are called one after the other.
@@ -31,43 +38,66 @@ type Client interface {
 	Acquire(key string, ttl, wait time.Duration, lost func()) (Lock, error)
 }
 
-// Lock is a lock that a Client has.
+// Lock is a lock that a Client has got.
 type Lock interface {
 	// Token is the fencing token, 0 if the client has none.
 	Token() uint64
 	// Held asks the client whether it still has the lock.
 	Held() (bool, error)
+	// Extend renews the lease.
 	Extend(ttl time.Duration) error
+	// Release gives the lock back.
 	Release() error
 }
 
 // NoToken is embedded by locks of clients without fencing tokens.
 type NoToken struct{}
 
+// Token returns 0.
 func (NoToken) Token() uint64 { return 0 }
 
 // NoExtend is embedded by locks that their client extends without being asked.
 type NoExtend struct{}
 
+// Extend fails.
 func (NoExtend) Extend(time.Duration) error { return errors.ErrUnsupported }
 
 // ErrTaken is the error of an Acquire if the client says that another one has the lock.
-var ErrTaken = errors.New(box.WhyTaken)
+var ErrTaken = errors.New("taken")
+
+type request struct {
+	ID        int
+	Do        string
+	Servers   []string
+	Key       string
+	TTL, Wait int64 // milliseconds
+}
+
+type answer struct {
+	ID int `json:"id,omitempty"`
+	*Hello
+	Held  bool   `json:"held,omitempty"`
+	Token uint64 `json:"token,omitempty"`
+	Done  bool   `json:"done,omitempty"`
+	Why   string `json:"why,omitempty"`
+	Event string `json:"event,omitempty"`
+	Error string `json:"error,omitempty"`
+}
 
 // Run answers the requests on in until it ends.
 func Run(d Driver, in io.Reader, out io.Writer) error {
 	l := &loop{driver: d, out: json.NewEncoder(out), leases: map[string]*lease{}}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		var r box.Request
+		var r request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			l.write(box.Answer{Error: "reading a request: " + err.Error()})
+			l.write(answer{Error: "reading a request: " + err.Error()})
 			continue
 		}
-		answer := l.answer(r)
-		answer.ID = r.ID
-		l.write(answer)
-		if lease := l.leases[r.Key]; lease != nil && r.Do == box.DoAcquire && answer.Held {
+		a := l.answer(r)
+		a.ID = r.ID
+		l.write(a)
+		if lease := l.leases[r.Key]; lease != nil && r.Do == "acquire" && a.Held {
 			close(lease.answered)
 		}
 	}
@@ -99,7 +129,7 @@ func (l *lease) end() {
 	}
 }
 
-func (l *loop) write(a box.Answer) {
+func (l *loop) write(a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.out.Encode(a); err != nil {
@@ -107,51 +137,51 @@ func (l *loop) write(a box.Answer) {
 	}
 }
 
-func (l *loop) answer(r box.Request) box.Answer {
+func (l *loop) answer(r request) answer {
 	ttl := time.Duration(r.TTL) * time.Millisecond
 	switch r.Do {
-	case box.DoHello:
-		return l.driver.Hello
-	case box.DoOpen:
+	case "hello":
+		return answer{Hello: &l.driver.Hello}
+	case "open":
 		client, err := l.driver.Open(r.Servers, ttl)
 		if err != nil {
-			return box.Answer{Error: err.Error()}
+			return answer{Error: err.Error()}
 		}
 		l.client = client
-		return box.Answer{}
-	case box.DoAcquire:
+		return answer{}
+	case "acquire":
 		if l.client == nil {
-			return box.Answer{Error: "acquire before open"}
+			return answer{Error: "acquire before open"}
 		}
 		return l.acquire(r.Key, ttl, time.Duration(r.Wait)*time.Millisecond)
-	case box.DoCheck, box.DoExtend, box.DoRelease:
+	case "check", "extend", "release":
 		lease := l.leases[r.Key]
 		if lease == nil {
-			return box.Answer{Why: "it was not acquired"}
+			return answer{Why: "it was not acquired"}
 		}
 		switch r.Do {
-		case box.DoCheck:
+		case "check":
 			return lease.check()
-		case box.DoExtend:
+		case "extend":
 			err := lease.Extend(ttl)
-			return box.Answer{Held: err == nil, Why: why(err)}
+			return answer{Held: err == nil, Why: why(err)}
 		}
 		return lease.release()
 	}
-	return box.Answer{Error: fmt.Sprintf("there is no request %q", r.Do)}
+	return answer{Error: fmt.Sprintf("there is no request %q", r.Do)}
 }
 
-func (l *loop) acquire(key string, ttl, wait time.Duration) box.Answer {
+func (l *loop) acquire(key string, ttl, wait time.Duration) answer {
 	got := &lease{answered: make(chan struct{}), over: make(chan struct{})}
 	lock, err := l.client.Acquire(key, ttl, wait, func() { go l.lost(got) })
 	if err != nil {
-		return box.Answer{Why: why(err)}
+		return answer{Why: why(err)}
 	}
 	if before := l.leases[key]; before != nil {
 		before.end()
 	}
 	got.Lock, l.leases[key] = lock, got
-	return box.Answer{Held: true, Token: lock.Token()}
+	return answer{Held: true, Token: lock.Token()}
 }
 
 // lost tells the box, unless the lock was given back.
@@ -160,25 +190,25 @@ func (l *loop) lost(lease *lease) {
 	select {
 	case <-lease.over:
 	default:
-		l.write(box.Answer{Event: box.EventLost})
+		l.write(answer{Event: "lost"})
 	}
 }
 
 // check doesn't ask the client about a lock that was given back: its user knows.
-func (l *lease) check() box.Answer {
+func (l *lease) check() answer {
 	select {
 	case <-l.over:
-		return box.Answer{Why: "it was released"}
+		return answer{Why: "it was released"}
 	default:
 		held, err := l.Held()
-		return box.Answer{Held: held, Why: why(err)}
+		return answer{Held: held, Why: why(err)}
 	}
 }
 
-func (l *lease) release() box.Answer {
+func (l *lease) release() answer {
 	l.end()
 	err := l.Release()
-	return box.Answer{Done: err == nil, Why: why(err)}
+	return answer{Done: err == nil, Why: why(err)}
 }
 
 // why is the box's word for an error. What the word leaves out goes to the standard error.
@@ -188,7 +218,7 @@ func why(err error) string {
 		return ""
 	case errors.Is(err, ErrTaken):
 		fmt.Fprintln(os.Stderr, err)
-		return box.WhyTaken
+		return "taken"
 	}
 	return err.Error()
 }

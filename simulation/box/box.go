@@ -291,21 +291,27 @@ func (r *running) take(c Case, p Play) {
 	}
 }
 
-// repeats is how often a finding's schedule is played again at the end.
-const repeats = 3
+// repeats is how often a finding's schedule is played again at the end, and repeatFor how long
+// that may take.
+const (
+	repeats   = 3
+	repeatFor = 45 * time.Second
+)
 
 // shrinks makes the schedules of the findings shorter and plays them again.
 func (r *running) shrinks(ctx context.Context) error {
+	limited, cancel := context.WithTimeoutCause(ctx, r.options.ShrinkFor+repeatFor, errTimeUp)
+	defer cancel()
 	var all sync.WaitGroup
 	for i := range r.tallies {
 		for j := range r.tallies[i].Kinds {
 			k := &r.tallies[i].Kinds[j]
 			all.Go(func() {
-				if k.Kind != Slow && r.options.ShrinkFor > 0 { // each play of it takes long
-					k.Shown = r.shrink(ctx, k.Shown, k.Kind, r.options.ShrinkFor)
+				if k.Kind != Slow && r.options.ShrinkFor > 0 { // each play of a slow one takes long
+					k.Shown = r.shrink(limited, k.Shown, k.Kind, r.options.ShrinkFor)
 				}
-				for range repeats {
-					p, err := r.box.plays(ctx, k.Shown.Schedule, k.Shown.TTL)
+				for k.Again < repeats {
+					p, err := r.box.plays(limited, k.Shown.Schedule, k.Shown.TTL)
 					if err != nil {
 						return
 					}

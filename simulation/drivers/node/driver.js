@@ -12,7 +12,7 @@ export class Taken extends Error {}
 
 export function version(module) {
   const file = new URL(`node_modules/${module}/package.json`, import.meta.url);
-  return JSON.parse(readFileSync(file)).version;
+  return JSON.parse(readFileSync(file)).version.replace(/^v/, "");
 }
 
 // connect makes a connection to each server. A connection that fails is made again by ioredis.

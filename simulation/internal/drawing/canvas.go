@@ -142,7 +142,7 @@ func Page() string { return CSS(":root") + page + Style() }
 
 // SVG writes the picture as a file, light or dark as the reader's system asks.
 func (c *Canvas) SVG(w io.Writer) error {
-	return c.write(w, "<style>"+CSS("svg")+Style()+"</style>\n")
+	return c.write(w, "<style>"+strings.ReplaceAll(CSS("svg")+Style(), "\n", "")+"</style>\n")
 }
 
 // Inline is the picture for a page that has the style sheet Page.

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -49,7 +50,7 @@ func (a Axis) overlaps(from, until time.Duration) bool { return from <= a.until(
 
 // x returns where a time is drawn: at the edge if it is outside.
 func (a Axis) x(t time.Duration) float64 {
-	i, _ := slices.BinarySearchFunc(a, t, func(k Knot, t time.Duration) int { return int(min(1, max(-1, k.At-t))) })
+	i, _ := slices.BinarySearchFunc(a, t, func(k Knot, t time.Duration) int { return cmp.Compare(k.At, t) })
 	switch i {
 	case 0:
 		return a[0].X

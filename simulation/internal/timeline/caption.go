@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -129,7 +130,7 @@ func (p *plot) faults() []caption {
 			add(s.From, s.subject(), " "+k.word)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b faultText) int { return int(a.at - b.at) })
+	slices.SortStableFunc(all, func(a, b faultText) int { return cmp.Compare(a.at, b.at) })
 	captions := make([]caption, len(all))
 	for i, f := range all {
 		captions[i] = caption{"fa", f.at, strings.TrimSpace(list(f.who) + f.what + " " + list(f.links))}

@@ -61,9 +61,9 @@ func (t *Timeline) Small(c *drawing.Canvas, title string, kinds ...string) {
 func (t *Timeline) Wide(c *drawing.Canvas, axis Axis) (Axis, []Lane) {
 	p := &plot{Canvas: c, t: t, wide: true, token: t.tokens(), truth: t.Truth(), Axis: axis}
 	if len(axis) == 0 {
-		moments := t.moments(true)
+		moments := slices.Compact(slices.Sorted(slices.Values(t.moments(true))))
 		each := min(13, 5000/float64(len(moments)+1))
-		p.Axis = newAxis(moments, 0, t.End, wideLeft, 700+each*float64(len(slices.Compact(slices.Sorted(slices.Values(moments))))), each)
+		p.Axis = newAxis(moments, 0, t.End, wideLeft, 700+each*float64(len(moments)+1), each)
 	}
 	p.right = p.Axis[len(p.Axis)-1].X
 	c.Width, c.Desc = p.right+30, strings.Join(t.Summary(), " ")
@@ -93,8 +93,11 @@ func (p *plot) draw() {
 	p.Under(func() { p.across(top, bottom) })
 }
 
-// violations returns the first of each kind that is shown.
+// violations returns those that are shown: all, or on a small picture the first of each kind.
 func (p *plot) violations() []Violation {
+	if p.wide {
+		return p.t.Violations
+	}
 	var first []Violation
 	for _, v := range p.t.Violations {
 		if (len(p.about) == 0 || slices.Contains(p.about, v.Kind)) && !slices.ContainsFunc(first, func(f Violation) bool { return f.Kind == v.Kind }) {

@@ -50,8 +50,8 @@ type command struct {
 }
 
 var commands = []command{
-	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify},
-	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, key: true},
+	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: jsonFlag},
+	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, flags: jsonFlag, key: true},
 	{name: "lock", args: " KEY -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, key: true, command: true},
 	{name: "release", args: " KEY", summary: "show who has a lock, and with -value or -force delete it by hand", run: runRelease, flags: releaseFlags, key: true},
 }
@@ -99,9 +99,7 @@ func parse(c command, args []string, s streams) (*options, error) {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // an error is reported once, and without values
 	o.register(flags)
-	if c.flags != nil {
-		c.flags(flags, o)
-	}
+	c.flags(flags, o)
 	if c.command {
 		i := slices.Index(args, "--")
 		if i < 0 && !slices.ContainsFunc(args, isHelp) {

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -363,16 +364,21 @@ func TestLockThatIsTaken(t *testing.T) {
 	told := w.start("lock", "k", "--", "true")
 	waiter := w.start("lock", "k", "--", "echo", "ran")
 	// They wait when they are in the queue.
+	var seen inspected
 	require.Eventually(t, func() bool {
-		waiting := 0
-		for _, length := range trim(w.each("LLEN", instance.WaitersKey("k"))) {
-			n, _ := strconv.Atoi(length)
-			waiting += n
+		text := w.run("inspect", "-json", "k").expect(exitDone).stdout
+		require.NoError(t, json.Unmarshal([]byte(text), &seen))
+		waiting := int64(0)
+		for _, s := range seen.Servers {
+			waiting += *s.Waiting
 		}
 		return waiting >= 2
 	}, 2*time.Minute, 50*time.Millisecond)
-	seen := w.run("inspect", "k").expect(exitDone, `"k" is held by "holder": value `).stdout
-	assert.Regexp(t, `(?m)^\S+ +[0-9a-f]{8}\.\.\. +"holder" +\S+s +[0-9]{16} +[0-9]+$`, seen)
+	require.Equal(t, "held", seen.State)
+	require.Equal(t, "holder", seen.Holders[0].Owner)
+	require.Len(t, seen.Holders[0].Value, shortValue)
+	require.NotZero(t, seen.Servers[0].Counter)
+	w.run("inspect", "k").expect(exitDone, `"k" is held by "holder"`)
 
 	// One waiter is told to end.
 	require.NoError(t, told.cmd.Process.Signal(syscall.SIGTERM))
@@ -566,10 +572,19 @@ func TestNoQuorum(t *testing.T) {
 	w.run("inspect", "k").expect(exitFree, `"k" is free`, "not counted: "+w.servers[0].Addr())
 	w.run("lock", "k", "--", "true").expect(exitDone)
 	w.servers[1].Kill()
-	seen := w.run("verify").expect(exitNoQuorum, "1 of 3 servers may vote; a quorum is 2", "WRONG  "+w.servers[0].Addr()).stdout
-	assert.NotContains(t, seen, "WRONG  "+w.servers[2].Addr())
-	assert.Regexp(t, w.servers[2].Addr()+` +yes +[0-9.]+ ms .* (redis|valkey) `, seen)
+	text := w.run("verify", "-json").expect(exitNoQuorum).stdout
+	var seen verified
+	require.NoError(t, json.Unmarshal([]byte(text), &seen))
+	assert.False(t, seen.OK)
+	assert.Equal(t, []int{1, 2}, []int{seen.MayVote, seen.Quorum})
+	require.Len(t, seen.Servers, 3)
+	assert.NotEmpty(t, seen.Servers[0].Errors)
+	assert.Empty(t, seen.Servers[2].Errors)
+	assert.Contains(t, []string{"redis", "valkey"}, seen.Servers[2].Software)
 	w.run("inspect", "k").expect(exitNoQuorum, `"k" may be held: too few servers answered to tell`)
+	var unknown inspected
+	require.NoError(t, json.Unmarshal([]byte(w.run("inspect", "-json", "k").expect(exitNoQuorum).stdout), &unknown))
+	assert.Equal(t, "unknown", unknown.State)
 	w.run("lock", "-try", "k", "--", "true").expect(exitNoQuorum)
 	w.run("lock", "-wait", "300ms", "k", "--", "true").expect(exitNoQuorum)
 	w.run("release", "k").expect(exitNoQuorum)
@@ -604,6 +619,12 @@ func TestVerifyOfServersThatEvict(t *testing.T) {
 	}
 	ended := w.run("verify").expect(exitUnfit, "3 of 3 servers may vote", "WRONG  "+w.servers[0].Addr(), "WRONG  "+w.servers[1].Addr(), "allkeys-lru")
 	assert.NotContains(t, ended.stdout, "NO")
+	var seen verified
+	require.NoError(t, json.Unmarshal([]byte(w.run("verify", "-json").expect(exitUnfit).stdout), &seen))
+	assert.False(t, seen.OK)
+	assert.Equal(t, 3, seen.MayVote)
+	assert.True(t, seen.Servers[0].Votes)
+	assert.NotEmpty(t, seen.Servers[0].Errors)
 	w.run("lock", "-try", "k", "--", "true").expect(exitDone)
 
 	// One that is full doesn't.

@@ -35,6 +35,8 @@ type options struct {
 	maxTTL, timeout         time.Duration
 	fixed                   bool
 
+	json bool // verify and inspect
+
 	ttl, wait, grace time.Duration // lock
 	try              bool
 
@@ -55,6 +57,10 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.ca, "ca", "", "a PEM `file` with the CA of the servers' certificates, for rediss://")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long a server may take to answer (default: 1s; lock: a hundredth of -ttl, but 50ms to 500ms)")
 	flags.BoolVar(&o.fixed, "fixed-address", false, "no server's address ever leads to another server: then -ttl may be as long as -max-ttl")
+}
+
+func jsonFlag(flags *flag.FlagSet, o *options) {
+	flags.BoolVar(&o.json, "json", false, "print JSON for programs")
 }
 
 func (o *options) isGiven(name string) bool { return slices.Contains(o.given, name) }

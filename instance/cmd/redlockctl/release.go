@@ -46,7 +46,7 @@ func runRelease(ctx context.Context, o *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.print(ctx, s.out, found.Inspection); err != nil {
+	if err := c.inspected(ctx, found.Inspection).print(s.out); err != nil {
 		return err
 	}
 	if len(found.Holders) == 0 {
@@ -88,7 +88,7 @@ func (o *options) choose(found quorum.Inspection) (quorum.Holder, error) {
 		}
 	case !o.force:
 		h := holders[0]
-		wait := "it is free in " + timeLeft(h.Remaining) + " unless its holder extends it, which a wait tells"
+		wait := "it is free in " + timeLeft(remaining(h.Remaining)) + " unless its holder extends it, which a wait tells"
 		if h.Remaining == wire.NoExpiry {
 			wait = "its key never expires"
 		}

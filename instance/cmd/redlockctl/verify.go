@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,33 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
+// verified is verify's report for programs. Times are in milliseconds.
+type verified struct {
+	OK      bool             `json:"ok"` // nothing is wrong
+	Quorum  int              `json:"quorum"`
+	MayVote int              `json:"may_vote"` // servers whose votes count
+	Servers []verifiedServer `json:"servers"`
+	Notes   []string         `json:"notes"`
+}
+
+type verifiedServer struct {
+	Name             string   `json:"name"`
+	Votes            bool     `json:"votes"` // its votes count, whatever is wrong
+	Errors           []string `json:"errors"`
+	Notes            []string `json:"notes"`
+	Latency          float64  `json:"latency_ms"`
+	Software         string   `json:"software"`
+	Version          string   `json:"version"`
+	Role             string   `json:"role"`
+	Persistence      string   `json:"persistence"`
+	Eviction         string   `json:"eviction"`
+	ClockOffset      float64  `json:"clock_offset_ms"`
+	ClockUncertainty float64  `json:"clock_uncertainty_ms"`
+	QuarantineReason string   `json:"quarantine_reason,omitempty"`
+	QuarantineLeft   float64  `json:"quarantine_left_ms"`
+	Hidden           []string `json:"hidden"`
+}
+
 func runVerify(ctx context.Context, o *options, s streams) error {
 	c, err := o.connect(s, quorum.Terms{})
 	if err != nil {
@@ -20,54 +48,73 @@ func runVerify(ctx context.Context, o *options, s streams) error {
 	}
 	defer c.close()
 	report, err := c.Verify(ctx)
-	mayVote, q := 0, c.Config().Quorum
-	for _, r := range report.Instances {
-		if votes(r.Err) {
-			mayVote++
-		}
-	}
-	if err := printReport(s.out, report); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(s.out, "%d of %d servers may vote; a quorum is %d\n", mayVote, len(report.Instances), q); err != nil {
+	v := verifiedOf(report, c.Config().Quorum)
+	if err := show(s.out, v, o.json); err != nil {
 		return err
 	}
 	switch {
 	case err == nil:
 		return nil
-	case mayVote >= q:
+	case v.MayVote >= v.Quorum:
 		return exitError{code: exitUnfit}
 	default:
 		return exitError{code: exitNoQuorum}
 	}
 }
 
-func printReport(w io.Writer, report quorum.Report) error {
+func verifiedOf(report quorum.Report, q int) verified {
+	v := verified{OK: true, Quorum: q, Notes: list(report.Notes)}
+	for _, r := range report.Instances {
+		one := verifiedServer{
+			Name: r.Name, Votes: votes(r.Err), Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
+			Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role, Persistence: r.Identity.Persistence,
+			Eviction:    r.Identity.Eviction,
+			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
+			Hidden: list(r.Identity.Hidden),
+		}
+		if q := r.Quarantine; q != nil {
+			one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
+		}
+		v.OK = v.OK && r.Err == nil
+		if one.Votes {
+			v.MayVote++
+		}
+		v.Servers = append(v.Servers, one)
+	}
+	return v
+}
+
+// print writes the report for people.
+func (v verified) print(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "server\tvotes\tanswers in\tclock\tsoftware\tkeeps")
-	for _, r := range report.Instances {
-		votes, clock := map[bool]string{true: "yes", false: "NO"}[votes(r.Err)], "hidden"
-		if r.ClockUncertainty > 0 {
-			clock = fmt.Sprintf("%+.1f ms, to within %.1f ms", ms(r.ClockOffset), ms(r.ClockUncertainty))
+	for _, one := range v.Servers {
+		votes, clock := "yes", "hidden"
+		if !one.Votes {
+			votes = "NO"
 		}
-		fmt.Fprintf(out, "%s\t%s\t%.1f ms\t%s\t%s %s\t%s\n", r.Name, votes, ms(r.Latency), clock, r.Identity.Server, r.Identity.Version, r.Identity.Persistence)
+		if one.ClockUncertainty > 0 {
+			clock = fmt.Sprintf("%+.1f ms, to within %.1f ms", one.ClockOffset, one.ClockUncertainty)
+		}
+		fmt.Fprintf(out, "%s\t%s\t%.1f ms\t%s\t%s %s\t%s\n", one.Name, votes, one.Latency, clock, one.Software, one.Version, one.Persistence)
 	}
 	if err := out.Flush(); err != nil {
 		return err
 	}
 	var b strings.Builder
 	b.WriteString("\n")
-	for _, r := range report.Instances {
-		for _, text := range textsOf(r.Err) {
-			fmt.Fprintf(&b, "WRONG  %s: %s\n", r.Name, text)
+	for _, one := range v.Servers {
+		for _, text := range one.Errors {
+			fmt.Fprintf(&b, "WRONG  %s: %s\n", one.Name, text)
 		}
-		for _, text := range r.Notes {
-			fmt.Fprintf(&b, "note   %s: %s\n", r.Name, text)
+		for _, text := range one.Notes {
+			fmt.Fprintf(&b, "note   %s: %s\n", one.Name, text)
 		}
 	}
-	for _, text := range report.Notes {
+	for _, text := range v.Notes {
 		fmt.Fprintf(&b, "note   %s\n", text)
 	}
+	fmt.Fprintf(&b, "%d of %d servers may vote; a quorum is %d\n", v.MayVote, len(v.Servers), v.Quorum)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -84,9 +131,27 @@ func votes(err error) bool {
 // textsOf are the texts of an error and of those that it joins.
 func textsOf(err error) []string {
 	if err == nil {
-		return nil
+		return []string{}
 	}
 	return strings.Split(quorum.Redact(err.Error()), "\n")
 }
 
+// list makes JSON write an empty list as [].
+func list(texts []string) []string {
+	if texts == nil {
+		return []string{}
+	}
+	return texts
+}
+
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// show writes a report for people, or as JSON for programs.
+func show(w io.Writer, report interface{ print(w io.Writer) error }, asJSON bool) error {
+	if !asJSON {
+		return report.print(w)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(report)
+}

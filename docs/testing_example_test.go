@@ -22,6 +22,8 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
@@ -174,10 +176,10 @@ var deposits = search.Registry{
 // A finding is kept, with the digest of its trace, and played again.
 func Example_replay() {
 	found := search.Setup{Workload: "deposit", Design: "lock", Seed: 1, Schedule: simulation.Schedule{
-		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
-		{Kind: simulation.Restart, Server: "E", At: 5 * time.Second, For: time.Second}, // unrelated
+		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
+		{Kind: fault.Restart, Server: "E", At: 5 * time.Second, For: time.Second}, // unrelated
 	}}
-	small, err := search.Shrink(context.Background(), deposits, found, simulation.LostUpdate)
+	small, err := search.Shrink(context.Background(), deposits, found, record.LostUpdate)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -189,7 +191,7 @@ func Example_replay() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "lost-update.json")
-	file, err := search.Record(deposits, small.Setup, simulation.LostUpdate)
+	file, err := search.Record(deposits, small.Setup, record.LostUpdate)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -214,7 +216,7 @@ func Example_replay() {
 
 // A second opinion on a run, by a checker that knows nothing of the simulation.
 func Example_judge() {
-	pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}
+	pause := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}
 	for _, guard := range []simulation.Guarding{simulation.Unguarded, simulation.GuardAdmits} {
 		cfg := simulation.Config{Guard: guard}
 		cfg.Quorum.MaxWait = time.Minute
@@ -222,7 +224,7 @@ func Example_judge() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		verdict, err := judge.Check(history.Of(result), time.Minute)
+		verdict, err := judge.Check(history.Of(result.Log, result.Ended), time.Minute)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -113,9 +113,9 @@ func sameVote(t *testing.T, want, got wire.Vote, what string) (outcome string) {
 	return outcome
 }
 
-// TestSeveralAreAsTheModel compares requests about several keys, on a real server, with
+// TestScriptsAreAsTheModel compares requests about one key or several, on a real server, with
 // quorumtest.Data at the same clock, on states that are drawn at random.
-func TestSeveralAreAsTheModel(t *testing.T) {
+func TestScriptsAreAsTheModel(t *testing.T) {
 	r, _ := real(t, Config{})
 	ask, run := asker(t, r), runOf(t, r)
 	random := rand.New(rand.NewPCG(5, 1))
@@ -215,22 +215,6 @@ func TestSeveralMeetOtherTypes(t *testing.T) {
 		require.Empty(t, ask("KEYS", "*"), "nothing was written")
 		granted(t, r.Do(within(t), also(acquire("a", "v"), "b", "c")))
 	})
-}
-
-// A server whose memory is full does nothing of it, and nothing need be deleted.
-func TestSeveralWithoutMemory(t *testing.T) {
-	r, s := real(t, Config{})
-	granted(t, r.Do(within(t), also(acquire("a", "v"), "b")))
-	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
-	vote := failed(t, r.Do(within(t), also(acquire("c", "v"), "d")), ErrOutOfMemory)
-	require.True(t, vote.Unsent)
-	granted(t, r.Do(within(t), also(request(wire.Extend, "a", "v"), "b")))
-	granted(t, r.Do(within(t), also(request(wire.Release, "a", "v"), "b")))
-	s.MustAsk("CONFIG", "SET", "maxmemory", "0")
-	ask := asker(t, r)
-	for _, key := range []string{"a", "b", "c", "d", CounterKey("c"), CounterKey("d"), SetKey("c")} {
-		require.Nil(t, ask("GET", key), key)
-	}
 }
 
 // Requests about one key and about several share scripts, and each gets its own answer.

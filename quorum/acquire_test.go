@@ -238,32 +238,6 @@ func TestPausesHaveFullJitter(t *testing.T) {
 	}
 }
 
-// With real randomness the pauses differ, and stay within the bound.
-func TestPausesAreRandom(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.occupy("k", wire.NoExpiry)
-		_, err := f.Acquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrExhausted)
-		rounds := f.rounds("k")
-		require.Len(f.t, rounds, 400)
-		short, long := 0, 0
-		for i := 1; i < len(rounds); i++ {
-			pause := rounds[i].at - rounds[i-1].at
-			require.LessOrEqual(f.t, pause, 100*ms)
-			if pause < 50*ms {
-				short++
-			} else {
-				long++
-			}
-		}
-		assert.Greater(f.t, short, 140)
-		assert.Greater(f.t, long, 140)
-	}, func(cfg *quorum.Config) {
-		cfg.MaxTries, cfg.BackoffMin, cfg.BackoffMax = 400, 100*ms, 100*ms
-	})
-}
-
 // A refusal says when the key expires, so the waiter tries then and not after a random pause.
 func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 	play(t, 5, func(f *fixture) {
@@ -279,108 +253,6 @@ func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
 		cfg.BackoffMin, cfg.BackoffMax, cfg.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
-	})
-}
-
-// The same after a round that ended because the only instance asked refused.
-func TestExpiryIsAwaitedAfterAskingOneInstance(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		order := quorum.OrderFor(f.Coordinator, "k")
-		f.lag(ms, order[:3]...)
-		f.occupy("k", 700*ms, order[:3]...)
-		// The holder extends once, so the second round, after the first was split, is refused
-		// again.
-		time.AfterFunc(500*ms, func() { f.occupy("k", time.Second, order[:3]...) })
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.Len(f.t, f.rounds("k"), 3)
-		assert.InDelta(f.t, 1500*ms, f.elapsed(), float64(5*ms))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.BackoffMin, cfg.BackoffMax, cfg.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
-	})
-}
-
-// The same for instances in quarantine.
-func TestEndOfQuarantineIsAwaited(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.each(func(s *quorumtest.Server) { s.SetIdentity(nil) })
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.InDelta(f.t, 10*time.Second+102*ms, f.elapsed(), float64(2*ms))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.BackoffMin, cfg.BackoffMax, cfg.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
-	})
-}
-
-// After a round that was split between clients, the next round asks one instance first and
-// continues only if it grants.
-func TestRoundAfterASplitAsksOneInstanceFirst(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		order := quorum.OrderFor(f.Coordinator, "k")
-		require.ElementsMatch(f.t, []int{0, 1, 2, 3, 4}, order)
-		require.Equal(f.t, order, quorum.OrderFor(f.other(), "k"), "all clients ask the same instance")
-		name := func(i int) string { return f.servers[i].Name() }
-
-		// The first instance refuses, so the round ends. The round after it asks all, so a stale
-		// key there blocks nobody.
-		f.lag(ms)
-		f.lag(2*ms, order[:3]...) // so that the grants are in before the round is lost
-		f.occupy("k", wire.NoExpiry, order[:3]...)
-		_, err := f.Acquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrExhausted)
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		f.requireNothingLeft()
-		rounds := f.rounds("k")
-		require.Len(f.t, rounds, 5)
-		for i, want := range []string{"ABCDE", name(order[0]), "ABCDE", name(order[0]), "ABCDE"} {
-			assert.Equal(f.t, want, rounds[i].servers, "round %d", i+1)
-		}
-	}, func(cfg *quorum.Config) { cfg.MaxTries = 5 })
-
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		order := quorum.OrderFor(f.Coordinator, "k")
-		// The first instance is down and the second grants, so the round asks the others, and is
-		// lost again.
-		f.lag(ms)
-		f.lag(2*ms, order[2], order[4])
-		f.kill(order[0])
-		f.occupy("k", wire.NoExpiry, order[2], order[4])
-		_, err := f.Acquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrExhausted)
-		f.requireNothingLeft()
-		rounds := f.rounds("k")
-		require.Greater(f.t, len(rounds), 2, "the last try asks all")
-		var sent []time.Duration
-		for _, i := range order[1:] {
-			for _, e := range f.log(i) {
-				if e.Request.Value == rounds[1].value && e.Request.Op == wire.Acquire {
-					sent = append(sent, e.At.Sub(f.began)-rounds[1].at)
-				}
-			}
-		}
-		assert.Equal(f.t, []time.Duration{0, ms, ms, ms}, sent)
-	}, func(cfg *quorum.Config) { cfg.MaxTries, cfg.Quorum = 3, 4 })
-}
-
-// A stale key on the instance that is asked first can't block the lock forever.
-func TestStaleKeyOnTheFirstInstanceDoesNotBlock(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		order := quorum.OrderFor(f.Coordinator, "k")
-		f.occupy("k", wire.NoExpiry, order[0])
-		f.occupy("k", 2*time.Second, order[1:3]...)
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.Less(f.t, f.elapsed(), 3100*ms, "two pauses after the other keys expired")
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
 	})
 }
 
@@ -421,41 +293,6 @@ func TestManyClientsAtOnceMakeProgress(t *testing.T) {
 			f.requireNothingLeft()
 		})
 	}
-}
-
-// Goroutines of one process get the lock in the order in which they asked.
-func TestLocalWaitersAreServedInOrder(t *testing.T) {
-	playNotifying(t, 3, func(f *fixture) {
-		first := f.acquire("k")
-		var mu sync.Mutex
-		var served []int
-		var group sync.WaitGroup
-		for i := range 16 {
-			group.Go(func() {
-				lease, err := f.Acquire(f.ctx, "k")
-				if !assert.NoError(f.t, err) {
-					return
-				}
-				mu.Lock()
-				served = append(served, i)
-				mu.Unlock()
-				time.Sleep(10 * ms)
-				assert.NoError(f.t, lease.Release(f.ctx))
-			})
-			synctest.Wait() // it waits in the queue
-		}
-		time.Sleep(time.Second)
-		require.NoError(f.t, first.Release(f.ctx))
-		released := time.Now()
-		group.Wait()
-		for i, who := range served {
-			assert.Equal(f.t, i, who)
-		}
-		assert.Len(f.t, served, 16)
-		assert.Equal(f.t, 160*ms, time.Since(released), "each is notified at once by the previous release")
-		f.requireNothingLeft()
-		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
-	})
 }
 
 // While a lease of this process is held, its waiters send nothing. If it expires without a release,

@@ -208,13 +208,6 @@ func TestAPromotionIsWaitedForOnce(t *testing.T) {
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(f.ctx))
-		// A replica that connects also changes the replication ID.
-		f.each((*quorumtest.Server).Attach)
-		_, err = f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		time.Sleep(2 * maxTTL)
-		_, err = f.other().TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
 	})
 }
 
@@ -598,6 +591,7 @@ func TestAHiddenRunIsAskedForAgain(t *testing.T) {
 		time.Sleep(maxTTL)
 		lease := f.acquire("k") // it knows the run, and has waited
 		require.NoError(t, lease.Release(f.ctx))
+		synctest.Wait() // a quorum was enough to return
 		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Record("k").Run)
 		f.each(func(s *quorumtest.Server) { s.Restart(false) })
 		_, err := f.TryAcquire(f.ctx, "k")

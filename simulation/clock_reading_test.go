@@ -13,6 +13,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
@@ -58,12 +59,12 @@ func TestAPauseAtAnyReadingOfTheClock(t *testing.T) {
 		require.Greater(t, plain.Readings[process], 200)
 		for nth := 1; nth <= plain.Readings[process]; nth += every {
 			number++
-			f := simulation.Fault{
-				Kind: simulation.Pause, Process: process, Op: "clock", Nth: nth,
+			f := fault.Fault{
+				Kind: fault.Pause, Process: process, Op: "clock", Nth: nth,
 				For: []time.Duration{100 * ms, time.Second, 3 * time.Second}[number%3], Stale: number%2 == 0,
 			}
 			if number%5 == 0 {
-				f.Kind, f.Frozen = simulation.Suspend, number%10 == 0
+				f.Kind, f.Frozen = fault.Suspend, number%10 == 0
 			}
 			runtime.GOMAXPROCS(1)
 			one, err := simulation.Run(1, heldInTurn(), simulation.Schedule{f}, holdInTurn)
@@ -117,28 +118,28 @@ func TestWhatAPauseAtAReadingDoes(t *testing.T) {
 	}
 	const second = time.Second
 	for name, one := range map[string]struct {
-		fault  simulation.Fault
+		fault  fault.Fault
 		shows  []time.Duration
 		trace  []string
 		absent string
 	}{
 		"before it": {
-			fault: simulation.Fault{Kind: simulation.Pause, For: second},
+			fault: fault.Fault{Kind: fault.Pause, For: second},
 			shows: []time.Duration{0, second, second, second},
 			trace: []string{"100.000000 c1 noted before", "100.000000 c1 suffers pause for=1000000000 reading=simulation_test.", "300.000000 c2 noted meanwhile", "1100.000000 c1 noted after", "1150.000000 c1 noted and later"},
 		},
 		"after it": {
-			fault: simulation.Fault{Kind: simulation.Pause, For: second, Stale: true},
+			fault: fault.Fault{Kind: fault.Pause, For: second, Stale: true},
 			shows: []time.Duration{0, 0, second, second},
 			trace: []string{"100.000000 c1 noted before", "300.000000 c2 noted meanwhile", "1100.000000 c1 noted after", "1150.000000 c1 noted and later"},
 		},
 		"suspended": {
-			fault: simulation.Fault{Kind: simulation.Suspend, For: second},
+			fault: fault.Fault{Kind: fault.Suspend, For: second},
 			shows: []time.Duration{0, 0, 0, second},
 			trace: []string{"100.000000 c1 noted before", "300.000000 c2 noted meanwhile", "1100.000000 c1 noted after", "1150.000000 c1 noted and later"},
 		},
 		"suspended with its wall clock": {
-			fault: simulation.Fault{Kind: simulation.Suspend, For: second, Frozen: true},
+			fault: fault.Fault{Kind: fault.Suspend, For: second, Frozen: true},
 			shows: []time.Duration{0, 0, 0, 0},
 			trace: []string{"300.000000 c2 noted meanwhile", "1100.000000 c1 noted after", "1150.000000 c1 noted and later"},
 		},
@@ -166,8 +167,8 @@ func TestWhatAPauseAtAReadingDoes(t *testing.T) {
 
 // What happens to a process's clocks, or to itself, while it stops at a reading.
 func TestFaultsDuringAPauseAtAReading(t *testing.T) {
-	at := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Nth: 2, For: time.Second}
-	play := func(t *testing.T, more ...simulation.Fault) (simulation.Result, []time.Duration) {
+	at := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "clock", Nth: 2, For: time.Second}
+	play := func(t *testing.T, more ...fault.Fault) (simulation.Result, []time.Duration) {
 		var readings []time.Duration
 		r, err := simulation.Run(1, readers(), append(simulation.Schedule{at}, more...), func(c *simulation.Client) {
 			if c.Index == 1 {
@@ -185,19 +186,19 @@ func TestFaultsDuringAPauseAtAReading(t *testing.T) {
 		return r, readings
 	}
 	t.Run("Step", func(t *testing.T) {
-		_, readings := play(t, simulation.Fault{Kind: simulation.Step, Process: "c1", At: 500 * ms, By: time.Minute})
+		_, readings := play(t, fault.Fault{Kind: fault.Step, Process: "c1", At: 500 * ms, By: time.Minute})
 		assert.Equal(t, []time.Duration{time.Second, time.Minute + time.Second, time.Minute + 1100*ms}, readings[len(readings)-3:])
 	})
 	t.Run("Rate", func(t *testing.T) {
-		_, readings := play(t, simulation.Fault{Kind: simulation.Rate, Process: "c1", At: 500 * ms, PPM: 200_000})
+		_, readings := play(t, fault.Fault{Kind: fault.Rate, Process: "c1", At: 500 * ms, PPM: 200_000})
 		assert.Equal(t, []time.Duration{1100 * ms, 1100 * ms, 1200 * ms}, readings[len(readings)-3:])
 	})
 	t.Run("Crash", func(t *testing.T) {
-		r, _ := play(t, simulation.Fault{Kind: simulation.Crash, Process: simulation.Any, At: 500 * ms})
+		r, _ := play(t, fault.Fault{Kind: fault.Crash, Process: fault.Any, At: 500 * ms})
 		assert.NotContains(t, r.Log.String(), "noted")
 	})
 	t.Run("Pause", func(t *testing.T) {
-		r, _ := play(t, simulation.Fault{Kind: simulation.Pause, Process: "c1", At: 500 * ms, For: time.Second})
+		r, _ := play(t, fault.Fault{Kind: fault.Pause, Process: "c1", At: 500 * ms, For: time.Second})
 		assert.Contains(t, r.Log.String(), "1500.000000 c1 noted after")
 	})
 	t.Run("another reading", func(t *testing.T) {
@@ -215,7 +216,7 @@ func TestFaultsDuringAPauseAtAReading(t *testing.T) {
 // for it: all of them stop, and all of them continue.
 func TestAPauseUnderAMutex(t *testing.T) {
 	for _, stale := range []bool{false, true} {
-		f := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Nth: 5, For: time.Second, Stale: stale}
+		f := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "clock", Nth: 5, For: time.Second, Stale: stale}
 		var digest string
 		for range 20 {
 			r, err := simulation.Run(1, readers(), simulation.Schedule{f}, func(c *simulation.Client) {
@@ -248,7 +249,7 @@ func TestAPauseUnderAMutex(t *testing.T) {
 
 // Func names the readings of one function.
 func TestReadingsOfOneFunction(t *testing.T) {
-	f := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Func: "quorum.(*core).send", Nth: 1, For: 100 * ms}
+	f := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "clock", Func: "quorum.(*core).send", Nth: 1, For: 100 * ms}
 	r, err := simulation.Run(1, heldInTurn(), simulation.Schedule{f}, holdInTurn)
 	require.NoError(t, err)
 	require.Empty(t, r.Log.Violations())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // alone runs work in one process and demands that nothing is violated.
@@ -23,20 +24,20 @@ func alone(t *testing.T, schedule simulation.Schedule, work simulation.Workload)
 // The readings of a drift.Reader on a process's clock, after each fault.
 func TestClocksOfAProcess(t *testing.T) {
 	cases := map[string]struct {
-		fault      simulation.Fault
+		fault      fault.Fault
 		mono, wall time.Duration // the passed time after ten seconds of sleep that begin a second before the fault
 		true       time.Duration
 	}{
-		"nothing":                   {simulation.Fault{Kind: simulation.Cut, Process: "c1", Server: "A", For: 1}, 10 * time.Second, 10 * time.Second, 10 * time.Second},
-		"paused":                    {simulation.Fault{Kind: simulation.Pause, For: time.Minute}, time.Minute + time.Second, time.Minute + time.Second, time.Minute + time.Second},
-		"paused, shortly":           {simulation.Fault{Kind: simulation.Pause, For: time.Second}, 10 * time.Second, 10 * time.Second, 10 * time.Second},
-		"suspended":                 {simulation.Fault{Kind: simulation.Suspend, For: time.Minute}, 10 * time.Second, 70 * time.Second, 70 * time.Second},
-		"frozen":                    {simulation.Fault{Kind: simulation.Suspend, For: time.Minute, Frozen: true}, 10 * time.Second, 10 * time.Second, 70 * time.Second},
-		"stepped":                   {simulation.Fault{Kind: simulation.Step, By: time.Hour}, 10 * time.Second, time.Hour + 10*time.Second, 10 * time.Second},
-		"stepped back":              {simulation.Fault{Kind: simulation.Step, By: -time.Hour}, 10 * time.Second, 10*time.Second - time.Hour, 10 * time.Second},
-		"stepped back to the start": {simulation.Fault{Kind: simulation.Step, By: -2 * time.Second}, 10 * time.Second, 8 * time.Second, 10 * time.Second},
-		"fast":                      {simulation.Fault{Kind: simulation.Rate, PPM: 500_000}, 10 * time.Second, 10 * time.Second, 7 * time.Second},
-		"slow":                      {simulation.Fault{Kind: simulation.Rate, PPM: -500_000}, 10 * time.Second, 10 * time.Second, 19 * time.Second},
+		"nothing":                   {fault.Fault{Kind: fault.Cut, Process: "c1", Server: "A", For: 1}, 10 * time.Second, 10 * time.Second, 10 * time.Second},
+		"paused":                    {fault.Fault{Kind: fault.Pause, For: time.Minute}, time.Minute + time.Second, time.Minute + time.Second, time.Minute + time.Second},
+		"paused, shortly":           {fault.Fault{Kind: fault.Pause, For: time.Second}, 10 * time.Second, 10 * time.Second, 10 * time.Second},
+		"suspended":                 {fault.Fault{Kind: fault.Suspend, For: time.Minute}, 10 * time.Second, 70 * time.Second, 70 * time.Second},
+		"frozen":                    {fault.Fault{Kind: fault.Suspend, For: time.Minute, Frozen: true}, 10 * time.Second, 10 * time.Second, 70 * time.Second},
+		"stepped":                   {fault.Fault{Kind: fault.Step, By: time.Hour}, 10 * time.Second, time.Hour + 10*time.Second, 10 * time.Second},
+		"stepped back":              {fault.Fault{Kind: fault.Step, By: -time.Hour}, 10 * time.Second, 10*time.Second - time.Hour, 10 * time.Second},
+		"stepped back to the start": {fault.Fault{Kind: fault.Step, By: -2 * time.Second}, 10 * time.Second, 8 * time.Second, 10 * time.Second},
+		"fast":                      {fault.Fault{Kind: fault.Rate, PPM: 500_000}, 10 * time.Second, 10 * time.Second, 7 * time.Second},
+		"slow":                      {fault.Fault{Kind: fault.Rate, PPM: -500_000}, 10 * time.Second, 10 * time.Second, 19 * time.Second},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // Config is the world that a run takes place in. The zero Config is ready to use.
@@ -32,8 +35,8 @@ type Config struct {
 	Locker func(Process) (Locker, error) `json:"-"`
 
 	// Scripts maps Lua texts for EVAL to their Go forms, in addition to the well-known
-	// scripts (CompareDel and others).
-	Scripts map[string]Script `json:"-"`
+	// scripts (redismodel.CompareDel and others).
+	Scripts map[string]redismodel.Script `json:"-"`
 
 	// Aliases are additional names for servers, as if a client listed a server twice.
 	Aliases []Alias
@@ -56,7 +59,7 @@ type Config struct {
 
 	// Persistence is what the servers report to keep over a restart. What they really
 	// keep depends on the Restart: a disk may lie.
-	Persistence Keep
+	Persistence fault.Keep
 
 	// Eviction is the eviction policy that the servers report. Default "noeviction".
 	// Only an Evict fault evicts keys.
@@ -99,7 +102,7 @@ type Config struct {
 	Forgetful bool
 
 	// Order chooses the order of events. Default: it follows from latencies.
-	Order *Order `json:"-"`
+	Order *kernel.Order `json:"-"`
 
 	// Horizon is the virtual time at which a run is aborted. Default 10 min after the
 	// start of the last fault.
@@ -160,14 +163,14 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m, and WaitTimeout %v, want 1ms to 1m", ErrConfig, c.SemiSync, c.WaitTimeout)
 	case c.SemiSync > 0 && c.Replicas == 0:
 		return fmt.Errorf("%w: SemiSync is %v without Replicas: there is no replica to wait for", ErrConfig, c.SemiSync)
-	case !slices.Contains([]Keep{KeepNothing, KeepSecond, KeepAll}, c.Persistence):
+	case !slices.Contains([]fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}, c.Persistence):
 		return fmt.Errorf("%w: no such Persistence %q", ErrConfig, c.Persistence)
 	case !slices.Contains([]Guarding{Unguarded, GuardWrites, GuardAdmits, GuardIdempotent, GuardRepeats}, c.Guard):
 		return fmt.Errorf("%w: no such Guard %q", ErrConfig, c.Guard)
 	}
-	if c.Order != nil && (c.Processes >= maxOrderProcesses || c.Servers > maxOrderServers || c.Order.From < 0) {
+	if c.Order != nil && (c.Processes >= kernel.MaxOrderProcesses || c.Servers > kernel.MaxOrderServers || c.Order.From < 0) {
 		return fmt.Errorf("%w: an Order with %d Processes, %d Servers, and From %v, want at most %d, %d, and 0 or more",
-			ErrConfig, c.Processes, c.Servers, c.Order.From, maxOrderProcesses-1, maxOrderServers)
+			ErrConfig, c.Processes, c.Servers, c.Order.From, kernel.MaxOrderProcesses-1, kernel.MaxOrderServers)
 	}
 	if err := c.validateScripts(); err != nil {
 		return err
@@ -177,7 +180,7 @@ func (c Config) validate() error {
 
 func (c Config) validateAliases() error {
 	servers := c.serverNames()
-	names := append(append(c.processNames(), servers...), Any, Resource, "witness")
+	names := append(append(c.processNames(), servers...), fault.Any, fault.Resource, "witness")
 	for i, a := range c.Aliases {
 		switch {
 		case a.Name == "" || strings.ContainsFunc(a.Name, func(r rune) bool { return r <= ' ' || r > '~' }):
@@ -222,9 +225,6 @@ func (c Config) processNames() []string {
 // ErrConfig is wrapped by the error for a Config or a Schedule that can't be played.
 var ErrConfig = errors.New("simulation: bad configuration")
 
-// Keep says which data a server keeps over a Restart.
-type Keep string
-
 func (c Config) validateScripts() error {
 	for _, script := range c.Scripts {
 		if script == nil {
@@ -233,25 +233,3 @@ func (c Config) validateScripts() error {
 	}
 	return nil
 }
-
-// The kinds of persistence.
-const (
-	// KeepNothing: no persistence.
-	KeepNothing Keep = ""
-	// KeepSecond: an append-only file that is synced once a second.
-	KeepSecond Keep = "second"
-	// KeepAll: an append-only file that is synced before each answer.
-	KeepAll Keep = "all"
-)
-
-// Names for Fault.Process and Fault.Server, in addition to those of processes ("c1", "c2",
-// ...) and servers ("A", "B", ...).
-const (
-	// Any is every process, or every server. The resource is none of these.
-	Any = "*"
-	// Resource is the protected resource, as a destination of messages.
-	Resource = "resource"
-)
-
-// matches reports whether a pattern includes a name.
-func matches(pattern, name string) bool { return pattern == name || pattern == Any && name != Resource }

@@ -8,7 +8,7 @@
 // without a guard.
 //
 //	r, err := simulation.Run(seed, simulation.Config{}, simulation.Schedule{
-//		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
+//		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
 //	}, workload)
 //
 // # How it works

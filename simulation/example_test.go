@@ -7,6 +7,8 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // withdraw is the user's critical section: it takes 70 from an account that has 100, if that much
@@ -35,13 +37,13 @@ func Example() {
 	explore := func(cfg simulation.Config) {
 		cfg.Quorum.MaxWait = time.Minute
 		for seed := range uint64(200) {
-			pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Nth: 1 + int(seed%25), For: 12 * time.Second}
+			pause := fault.Fault{Kind: fault.Pause, Process: "c1", Nth: 1 + int(seed%25), For: 12 * time.Second}
 			r, err := simulation.Run(seed, cfg, simulation.Schedule{pause}, withdraw)
 			if err != nil {
 				fmt.Println(err)
 				return
 			}
-			if slices.Contains(r.Kinds(), simulation.LostUpdate) {
+			if slices.Contains(r.Kinds(), record.LostUpdate) {
 				fmt.Printf("guard %q breaks: %v\n", cfg.Guard, r.Kinds())
 				return
 			}
@@ -59,7 +61,7 @@ func Example() {
 // for longer than the lease lasts.
 func ExampleRun() {
 	schedule := simulation.Schedule{
-		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
+		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
 	}
 	work := func(c *simulation.Client) {
 		c.SleepUntil(time.Duration(c.Index) * 100 * time.Millisecond) // c1 first

@@ -1,6 +1,10 @@
 package simulation
 
-import "time"
+import (
+	"time"
+
+	"github.com/redquorum/redlock/simulation/fault"
+)
 
 // DrawConfig draws the fields of cfg that are zero from a seed: latencies, persistence and
 // age of the servers, and their replicas. Other fields stay unchanged.
@@ -10,7 +14,7 @@ func DrawConfig(seed uint64, cfg Config) Config {
 		cfg.LatencyMin = d.length(2, 20*time.Millisecond)
 		cfg.LatencyMax = cfg.LatencyMin + d.length(4, 20*time.Millisecond) + 1
 	}
-	if cfg.Persistence == KeepNothing {
+	if cfg.Persistence == fault.KeepNothing {
 		cfg.Persistence = keeps[d.pick(6, len(keeps))]
 	}
 	if cfg.ServerAge == 0 && d.coin(7) {

@@ -10,21 +10,23 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // guarded lists the faults that the library guards against, with its quarantine and its clock
 // monitor: servers that restart without their data, replicas that lag, clocks that jump, an
 // unreliable network, and clients that crash.
-var guarded = []simulation.Kind{
-	simulation.Crash, simulation.Step, simulation.Restart, simulation.Hang, simulation.Failover,
-	simulation.Cut, simulation.Lose, simulation.Delay, simulation.Reorder, simulation.Duplicate, simulation.Reconnect, simulation.Reboot, simulation.Lag,
+var guarded = []fault.Kind{
+	fault.Crash, fault.Step, fault.Restart, fault.Hang, fault.Failover,
+	fault.Cut, fault.Lose, fault.Delay, fault.Reorder, fault.Duplicate, fault.Reconnect, fault.Reboot, fault.Lag,
 }
 
 // sweep runs many random schedules of such faults, and counts the kinds of violations and other
 // events.
-func sweep(t *testing.T, seeds uint64, cfg simulation.Config, kinds []simulation.Kind, more ...simulation.Fault) (violations map[simulation.ViolationKind]int, counts map[string]int) {
+func sweep(t *testing.T, seeds uint64, cfg simulation.Config, kinds []fault.Kind, more ...fault.Fault) (violations map[record.ViolationKind]int, counts map[string]int) {
 	t.Helper()
-	violations, counts = map[simulation.ViolationKind]int{}, map[string]int{}
+	violations, counts = map[record.ViolationKind]int{}, map[string]int{}
 	for seed := range seeds {
 		schedule, r := swept(t, seed, cfg, kinds, more...)
 		for _, kind := range r.Kinds() {
@@ -40,12 +42,12 @@ func sweep(t *testing.T, seeds uint64, cfg simulation.Config, kinds []simulation
 }
 
 // swept is one of these runs.
-func swept(t *testing.T, seed uint64, cfg simulation.Config, kinds []simulation.Kind, more ...simulation.Fault) (simulation.Schedule, simulation.Result) {
+func swept(t *testing.T, seed uint64, cfg simulation.Config, kinds []fault.Kind, more ...fault.Fault) (simulation.Schedule, simulation.Result) {
 	t.Helper()
 	schedule := simulation.Draw(seed, cfg, kinds, 16, 10*time.Second)
-	schedule = slices.DeleteFunc(schedule, func(f simulation.Fault) bool {
+	schedule = slices.DeleteFunc(schedule, func(f fault.Fault) bool {
 		// A lock doesn't protect against a write that is late or arrives twice.
-		return f.Server == simulation.Resource && cfg.Guard != simulation.GuardIdempotent
+		return f.Server == fault.Resource && cfg.Guard != simulation.GuardIdempotent
 	})
 	schedule = append(schedule, more...)
 	r, err := simulation.Run(seed, cfg, schedule, watchAndContend)
@@ -91,8 +93,8 @@ func TestNothingGoesWrongThatIsGuardedAgainst(t *testing.T) {
 	for seed, bitten := uint64(0), false; !bitten; seed++ {
 		require.Less(t, seed, uint64(300), "no fault bites, so nothing is shown")
 		_, r := swept(t, seed, cfg, guarded)
-		bitten = slices.Contains(r.Kinds(), simulation.TwoHolders)
-		for _, kind := range []simulation.ViolationKind{simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.NeverFree} {
+		bitten = slices.Contains(r.Kinds(), record.TwoHolders)
+		for _, kind := range []record.ViolationKind{record.Stuck, record.LeftOver, record.Panicked, record.NeverFree} {
 			assert.NotContains(t, r.Kinds(), kind, "seed %d", seed)
 		}
 	}
@@ -102,14 +104,14 @@ func TestNothingGoesWrongThatIsGuardedAgainst(t *testing.T) {
 // nothing.
 func TestNothingIsLostWithTheStrongestGuard(t *testing.T) {
 	cfg := simulation.Config{Processes: 3, Guard: simulation.GuardIdempotent, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}}}
-	kinds := append([]simulation.Kind{simulation.Pause, simulation.Suspend, simulation.Rate}, guarded...)
-	pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second}
+	kinds := append([]fault.Kind{fault.Pause, fault.Suspend, fault.Rate}, guarded...)
+	pause := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second}
 	violations, counts := sweep(t, some(300), cfg, kinds, pause)
-	assert.Zero(t, violations[simulation.StaleWrite]+violations[simulation.LostUpdate]+violations[simulation.TokenOrder], "%v", violations)
+	assert.Zero(t, violations[record.StaleWrite]+violations[record.LostUpdate]+violations[record.TokenOrder], "%v", violations)
 	for _, what := range []string{"the guard refused a write", "the guard refused a read", "the resource recognised a repeated write", "a process was paused"} {
 		assert.Positive(t, counts[what], "%q never happened, so nothing is shown: %v", what, counts)
 	}
 	cfg.Guard = simulation.Unguarded
 	violations, _ = sweep(t, some(150), cfg, kinds, pause)
-	assert.Positive(t, violations[simulation.StaleWrite], "%v", violations)
+	assert.Positive(t, violations[record.StaleWrite], "%v", violations)
 }

@@ -15,11 +15,14 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // withRedis runs work in one process that can use the servers' commands.
-func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) simulation.Reply)) simulation.Result {
+func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) redismodel.Reply)) simulation.Result {
 	t.Helper()
 	cfg.Processes = 1
 	cfg.Quorum.ClockMonitor = quorum.Off
@@ -33,7 +36,7 @@ func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simula
 		return simulation.Library(c), nil
 	}
 	return run(t, seed, cfg, schedule, func(c *simulation.Client) {
-		work(c, func(args ...string) simulation.Reply {
+		work(c, func(args ...string) redismodel.Reply {
 			reply, err := redis.Do(c.Context(), args...)
 			if err != nil {
 				reply.Err = err
@@ -46,8 +49,8 @@ func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simula
 // WAIT answers when the replicas have the write, or when the time is up.
 func TestWaitForReplicas(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Replicas: 2, ReplicaLagMin: 10 * ms, ReplicaLagMax: 10 * ms}
-	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms, By: 200 * ms}}
-	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	schedule := simulation.Schedule{{Kind: fault.Lag, Server: "A", Replica: 2, At: 500 * ms, By: 200 * ms}}
+	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 		took := func(args ...string) (n int64, d time.Duration) {
 			from := c.Clock().Now()
 			reply := do(args...)
@@ -89,10 +92,10 @@ func TestFailoverPromotesOneReplica(t *testing.T) {
 	for replica, want := range map[int]string{1: "new", 2: "old"} {
 		cfg := simulation.Config{Servers: 1, Replicas: 2}
 		schedule := simulation.Schedule{
-			{Kind: simulation.Lag, Server: "A", Replica: 2, At: 500 * ms},
-			{Kind: simulation.Failover, Server: "A", At: 2 * time.Second, For: 100 * ms, Replica: replica},
+			{Kind: fault.Lag, Server: "A", Replica: 2, At: 500 * ms},
+			{Kind: fault.Failover, Server: "A", At: 2 * time.Second, For: 100 * ms, Replica: replica},
 		}
-		r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 			do("SET", "k", "old", "PX", "60000")
 			c.SleepUntil(time.Second)
 			do("SET", "k", "new", "PX", "60000")
@@ -110,8 +113,8 @@ func TestFailoverPromotesOneReplica(t *testing.T) {
 // takes too long, and begins again when a replica has caught up.
 func TestSemiSynchronousReplicationFallsBack(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Replicas: 1, ReplicaLagMin: 5 * ms, ReplicaLagMax: 5 * ms, SemiSync: 100 * ms}
-	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", At: time.Second, For: 2 * time.Second}}
-	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	schedule := simulation.Schedule{{Kind: fault.Lag, Server: "A", At: time.Second, For: 2 * time.Second}}
+	r := withRedis(t, 1, cfg, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 		set := func(at time.Duration) time.Duration {
 			c.SleepUntil(at)
 			from := c.Clock().Now()
@@ -139,7 +142,7 @@ func TestGrantsThatWaitForReplicas(t *testing.T) {
 	assert.Zero(t, r.Log.Counts()["a WAIT fell short"])
 
 	lag := simulation.Schedule{
-		{Kind: simulation.Lag, Server: "A", For: 5 * time.Second}, {Kind: simulation.Lag, Server: "B", For: 5 * time.Second}, {Kind: simulation.Lag, Server: "C", For: 5 * time.Second},
+		{Kind: fault.Lag, Server: "A", For: 5 * time.Second}, {Kind: fault.Lag, Server: "B", For: 5 * time.Second}, {Kind: fault.Lag, Server: "C", For: 5 * time.Second},
 	}
 	r = play(t, cfg, lag, func(c *simulation.Client) {
 		c.SleepUntil(time.Duration(c.Index) * time.Second)
@@ -154,11 +157,11 @@ func TestGrantsThatWaitForReplicas(t *testing.T) {
 }
 
 // oneVoteLost is c1 with A, B and C, then the fault on C, then c2.
-func oneVoteLost(fault simulation.Fault) (simulation.Schedule, simulation.Workload) {
+func oneVoteLost(hit fault.Fault) (simulation.Schedule, simulation.Workload) {
 	schedule := simulation.Schedule{
-		{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
-		{Kind: simulation.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
-		fault,
+		{Kind: fault.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
+		{Kind: fault.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
+		hit,
 	}
 	return schedule, byName(map[string]simulation.Workload{"c1": hold(5 * time.Second), "c2": func(c *simulation.Client) {
 		c.SleepUntil(at(200 * ms))
@@ -172,24 +175,24 @@ func oneVoteLost(fault simulation.Fault) (simulation.Schedule, simulation.Worklo
 
 // S26: a dropped key, or all of them, is a forgotten vote.
 func TestKeysThatAreDropped(t *testing.T) {
-	for _, kind := range []simulation.Kind{simulation.Evict, simulation.Flush} {
-		schedule, work := oneVoteLost(simulation.Fault{Kind: kind, Server: "C", At: at(100 * ms), Key: map[simulation.Kind]string{simulation.Evict: key}[kind]})
-		var want []simulation.ViolationKind
-		if kind == simulation.Evict {
-			want = append(want, simulation.TwoHolders) // the mark is lost with all data, but not with one key
+	for _, kind := range []fault.Kind{fault.Evict, fault.Flush} {
+		schedule, work := oneVoteLost(fault.Fault{Kind: kind, Server: "C", At: at(100 * ms), Key: map[fault.Kind]string{fault.Evict: key}[kind]})
+		var want []record.ViolationKind
+		if kind == fault.Evict {
+			want = append(want, record.TwoHolders) // the mark is lost with all data, but not with one key
 		}
 		r := play(t, simulation.Config{}, schedule, work, want...)
 		assert.Contains(t, r.Log.String(), "C has key=k gone")
-		assert.Positive(t, r.Log.Counts()[map[simulation.Kind]string{simulation.Evict: "a key was evicted", simulation.Flush: "a server was flushed"}[kind]])
+		assert.Positive(t, r.Log.Counts()[map[fault.Kind]string{fault.Evict: "a key was evicted", fault.Flush: "a server was flushed"}[kind]])
 	}
 	// The counter alone, or the record beside it: the next token starts from the clock, above all
 	// others.
 	for _, key := range []string{"{k}", "{k}:set"} {
-		schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: key})
+		schedule, work := oneVoteLost(fault.Fault{Kind: fault.Evict, Server: "C", At: at(100 * ms), Key: key})
 		r := play(t, simulation.Config{}, schedule, work, none...)
 		assert.Equal(t, 1, r.Log.Counts()["a key was evicted"])
 	}
-	schedule, work := oneVoteLost(simulation.Fault{Kind: simulation.Evict, Server: "C", At: at(100 * ms), Key: "{other}:set"})
+	schedule, work := oneVoteLost(fault.Fault{Kind: fault.Evict, Server: "C", At: at(100 * ms), Key: "{other}:set"})
 	r := play(t, simulation.Config{}, schedule, work, none...)
 	assert.Zero(t, r.Log.Counts()["a key was evicted"], "there is no such key")
 }
@@ -205,9 +208,9 @@ func TestCountersOfAnotherRun(t *testing.T) {
 		lifted   bool
 	}{
 		"nothing happens":    {simulation.Config{}, nil, false},
-		"older, from disk":   {simulation.Config{Persistence: simulation.KeepSecond}, simulation.Schedule{{Kind: simulation.Restart, Server: simulation.Any, At: 5500 * ms, Keep: simulation.KeepSecond}}, true},
-		"all of it":          {simulation.Config{Persistence: simulation.KeepAll}, simulation.Schedule{{Kind: simulation.Restart, Server: simulation.Any, At: 5500 * ms, Keep: simulation.KeepAll}}, true},
-		"older, by replicas": {simulation.Config{Replicas: 1}, simulation.Schedule{{Kind: simulation.Lag, Server: simulation.Any, At: 5 * time.Second, For: 2 * time.Second}, {Kind: simulation.Failover, Server: simulation.Any, At: 5500 * ms}}, true},
+		"older, from disk":   {simulation.Config{Persistence: fault.KeepSecond}, simulation.Schedule{{Kind: fault.Restart, Server: fault.Any, At: 5500 * ms, Keep: fault.KeepSecond}}, true},
+		"all of it":          {simulation.Config{Persistence: fault.KeepAll}, simulation.Schedule{{Kind: fault.Restart, Server: fault.Any, At: 5500 * ms, Keep: fault.KeepAll}}, true},
+		"older, by replicas": {simulation.Config{Replicas: 1}, simulation.Schedule{{Kind: fault.Lag, Server: fault.Any, At: 5 * time.Second, For: 2 * time.Second}, {Kind: fault.Failover, Server: fault.Any, At: 5500 * ms}}, true},
 		"no records":         {simulation.Config{}, recordsDropped(), true},
 	} {
 		for _, hidden := range []bool{false, true} {
@@ -232,7 +235,7 @@ func TestCountersOfAnotherRun(t *testing.T) {
 					assert.Empty(t, r.Log.Violations())
 				case older:
 					assert.Equal(t, tokens[1], tokens[3], "the same again")
-					assert.Contains(t, r.Kinds(), simulation.TokenOrder)
+					assert.Contains(t, r.Kinds(), record.TokenOrder)
 				default:
 					assert.Equal(t, tokens[2]+1, tokens[3], "it goes on")
 					assert.Empty(t, r.Log.Violations())
@@ -249,13 +252,13 @@ func TestCountersOfAnotherRun(t *testing.T) {
 func TestClocksAheadDoNotSpread(t *testing.T) {
 	const ahead = 5 * time.Hour
 	schedule := simulation.Schedule{
-		{Kind: simulation.Restart, Server: simulation.Any, At: 100 * time.Second},
+		{Kind: fault.Restart, Server: fault.Any, At: 100 * time.Second},
 	}
 	for _, server := range []string{"A", "D"} {
 		schedule = append(schedule,
-			simulation.Fault{Kind: simulation.Step, Server: server, At: time.Second, By: ahead},
-			simulation.Fault{Kind: simulation.Restart, Server: server, At: 2 * time.Second},
-			simulation.Fault{Kind: simulation.Step, Server: server, At: 99 * time.Second, By: -ahead},
+			fault.Fault{Kind: fault.Step, Server: server, At: time.Second, By: ahead},
+			fault.Fault{Kind: fault.Restart, Server: server, At: 2 * time.Second},
+			fault.Fault{Kind: fault.Step, Server: server, At: 99 * time.Second, By: -ahead},
 		)
 	}
 	for seed := range uint64(10) {
@@ -285,31 +288,31 @@ func TestClocksAheadDoNotSpread(t *testing.T) {
 func recordsDropped() simulation.Schedule {
 	var schedule simulation.Schedule
 	for _, server := range "ABCDE" {
-		schedule = append(schedule, simulation.Fault{Kind: simulation.Evict, Server: string(server), At: 5500 * ms, Key: "{k}:set"})
+		schedule = append(schedule, fault.Fault{Kind: fault.Evict, Server: string(server), At: 5500 * ms, Key: "{k}:set"})
 	}
 	return schedule
 }
 
 // A write that arrives twice is carried out twice, unless the resource recognizes it.
 func TestRequestsThatArriveTwice(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Duplicate, Process: "c1", Server: fault.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
 	inTurn := byName(map[string]simulation.Workload{"c1": hold(0), "c2": func(c *simulation.Client) {
 		c.SleepUntil(at(time.Second))
 		hold(0)(c)
 	}})
-	play(t, simulation.Config{}, schedule, inTurn, simulation.LostUpdate, simulation.StaleWrite)
+	play(t, simulation.Config{}, schedule, inTurn, record.LostUpdate, record.StaleWrite)
 	for _, guard := range []simulation.Guarding{simulation.GuardIdempotent, simulation.GuardRepeats} {
 		r := play(t, simulation.Config{Guard: guard}, schedule, inTurn, none...)
 		assert.Equal(t, 1, r.Log.Counts()["a request arrived twice"])
 		assert.Equal(t, 1, r.Log.Counts()["the resource recognised a repeated write"])
 	}
 	// A write that is late is no repetition.
-	late := simulation.Schedule{{Kind: simulation.Delay, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
+	late := simulation.Schedule{{Kind: fault.Delay, Process: "c1", Server: fault.Resource, Op: "write", Nth: 1, By: 3 * time.Second}}
 	play(t, simulation.Config{Guard: simulation.GuardIdempotent}, late, inTurn, none...)
-	play(t, simulation.Config{Guard: simulation.GuardRepeats}, late, inTurn, simulation.LostUpdate, simulation.StaleWrite)
+	play(t, simulation.Config{Guard: simulation.GuardRepeats}, late, inTurn, record.LostUpdate, record.StaleWrite)
 
 	// A client that tries again does the same on its own.
-	lost := simulation.Schedule{{Kind: simulation.Cut, Process: "c1", Server: simulation.Resource, Way: simulation.Replies, For: 500 * ms}}
+	lost := simulation.Schedule{{Kind: fault.Cut, Process: "c1", Server: fault.Resource, Way: fault.Replies, For: 500 * ms}}
 	again := func(c *simulation.Client) {
 		lease := take(c)
 		require.NotNil(t, lease)
@@ -318,12 +321,12 @@ func TestRequestsThatArriveTwice(t *testing.T) {
 		require.NoError(t, c.Write(lease, 7, 0))
 		require.NoError(t, c.Write(lease, 8, 1))
 	}
-	play(t, simulation.Config{Processes: 1}, lost, again, simulation.LostUpdate)
+	play(t, simulation.Config{Processes: 1}, lost, again, record.LostUpdate)
 	r := play(t, simulation.Config{Processes: 1, Guard: simulation.GuardIdempotent}, lost, again, none...)
 	assert.Equal(t, 1, r.Log.Counts()["the resource recognised a repeated write"])
 
 	// A SET NX that a proxy repeats after the release leaves a stray key, for a TTL.
-	ghost := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Any, Op: "acquire", Nth: 1, By: 3 * time.Second}}
+	ghost := simulation.Schedule{{Kind: fault.Duplicate, Process: "c1", Server: fault.Any, Op: "acquire", Nth: 1, By: 3 * time.Second}}
 	play(t, simulation.Config{Witness: true}, ghost, hold(time.Second), none...)
 }
 
@@ -332,7 +335,7 @@ func TestRequestsThatArriveTwice(t *testing.T) {
 func TestConnectionsThatAreCut(t *testing.T) {
 	cfg := simulation.Config{Processes: 1, LatencyMin: ms, LatencyMax: ms}
 	cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
-	schedule := simulation.Schedule{{Kind: simulation.Reconnect, Process: "c1", Server: simulation.Any, At: 1500 * time.Microsecond}}
+	schedule := simulation.Schedule{{Kind: fault.Reconnect, Process: "c1", Server: fault.Any, At: 1500 * time.Microsecond}}
 	r := play(t, cfg, schedule, func(c *simulation.Client) {
 		_, err := c.TryAcquire(key)
 		assert.ErrorIs(t, err, simulation.ErrReset)
@@ -350,7 +353,7 @@ func TestConnectionsThatAreCut(t *testing.T) {
 // A restarted process knows nothing of its lease, and gets the lock when that has expired, with
 // another value and token.
 func TestProcessesThatBeginAgain(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Reboot, Process: "c1", Op: "write", Nth: 1, For: time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Reboot, Process: "c1", Op: "write", Nth: 1, For: time.Second}}
 	lives := map[int]string{}
 	r := run(t, 1, simulation.Config{Processes: 1, Witness: true}, schedule, func(c *simulation.Client) {
 		for range 30 {
@@ -374,7 +377,7 @@ func TestProcessesThatBeginAgain(t *testing.T) {
 
 // Messages that overtake each other do no harm.
 func TestMessagesThatOvertakeEachOther(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Reorder, Process: simulation.Any, Server: simulation.Any, By: 80 * ms}}
+	schedule := simulation.Schedule{{Kind: fault.Reorder, Process: fault.Any, Server: fault.Any, By: 80 * ms}}
 	r := play(t, simulation.Config{}, schedule, hold(time.Second), none...)
 	assert.Equal(t, 1, count(r, "c1", "write"))
 }
@@ -382,7 +385,7 @@ func TestMessagesThatOvertakeEachOther(t *testing.T) {
 // S9b, with a process without a cleanup: the majority has keys of a crashed process, and the others
 // report no progress, which one TTL explains.
 func TestNoProgressIsFound(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "read", Nth: 1}}
+	schedule := simulation.Schedule{{Kind: fault.Crash, Process: "c1", Op: "read", Nth: 1}}
 	work := byName(map[string]simulation.Workload{"c1": hold(0), "c2": func(c *simulation.Client) {
 		c.SleepUntil(at(500 * ms))
 		for range 20 {
@@ -393,21 +396,21 @@ func TestNoProgressIsFound(t *testing.T) {
 			c.Sleep(time.Second)
 		}
 	}})
-	r := play(t, simulation.Config{Progress: 5 * time.Second}, schedule, work, simulation.NoProgress)
+	r := play(t, simulation.Config{Progress: 5 * time.Second}, schedule, work, record.NoProgress)
 	assert.Positive(t, r.Log.Counts()["a failed attempt was checked for progress"])
 	play(t, simulation.Config{}, schedule, work, none...)
 	play(t, simulation.Config{Progress: -1}, schedule, work, none...)
 
 	// No progress isn't reported while servers are down or cut off, or while there is a holder.
-	for _, fault := range []simulation.Fault{
-		{Kind: simulation.Restart, Server: simulation.Any, At: at(0), For: 15 * time.Second},
-		{Kind: simulation.Hang, Server: simulation.Any, At: at(0), For: 15 * time.Second},
-		{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: at(0), For: 15 * time.Second, Way: simulation.Replies},
+	for _, fault := range []fault.Fault{
+		{Kind: fault.Restart, Server: fault.Any, At: at(0), For: 15 * time.Second},
+		{Kind: fault.Hang, Server: fault.Any, At: at(0), For: 15 * time.Second},
+		{Kind: fault.Cut, Process: "c2", Server: fault.Any, At: at(0), For: 15 * time.Second, Way: fault.Replies},
 	} {
 		cfg := simulation.Config{Progress: 5 * time.Second}
 		cfg.Quorum.RestartQuarantine = quorum.Off // which lasts longer
 		r := run(t, 1, cfg, simulation.Schedule{fault}, work)
-		assert.NotContains(t, r.Kinds(), simulation.NoProgress, "%+v", fault)
+		assert.NotContains(t, r.Kinds(), record.NoProgress, "%+v", fault)
 	}
 	play(t, simulation.Config{Progress: 5 * time.Second}, nil, byName(map[string]simulation.Workload{"c1": hold(9 * time.Second), "c2": work}), none...)
 }
@@ -429,7 +432,7 @@ func acquireAndRelease(c *simulation.Client) {
 // Everything counted is in the list of counters, and a thousand runs count most of the list.
 func TestCounters(t *testing.T) {
 	long.Test(t, "it plays a thousand runs")
-	all := simulation.Counters()
+	all := record.Counters()
 	assert.True(t, slices.IsSorted(all))
 	assert.Equal(t, all, slices.Compact(slices.Clone(all)), "no name twice")
 	counted := map[string]int{}
@@ -442,14 +445,14 @@ func TestCounters(t *testing.T) {
 	}
 	// The keys disappear between the votes and the raise to the largest of these.
 	r := run(t, 1, simulation.Config{Processes: 1, LatencyMin: ms, LatencyMax: ms}, simulation.Schedule{
-		{Kind: simulation.Step, Server: "A", By: time.Second}, {Kind: simulation.Step, Server: "B", By: 2 * time.Second},
-		{Kind: simulation.Step, Server: "C", By: 3 * time.Second}, {Kind: simulation.Step, Server: "D", By: 4 * time.Second},
-		{Kind: simulation.Flush, Server: simulation.Any, At: 4500 * time.Microsecond},
+		{Kind: fault.Step, Server: "A", By: time.Second}, {Kind: fault.Step, Server: "B", By: 2 * time.Second},
+		{Kind: fault.Step, Server: "C", By: 3 * time.Second}, {Kind: fault.Step, Server: "D", By: 4 * time.Second},
+		{Kind: fault.Flush, Server: fault.Any, At: 4500 * time.Microsecond},
 	}, hold0)
 	require.Positive(t, r.Log.Counts()["raise refused"], "%s", r.Log)
 	counted["raise refused"]++
 	for _, server := range "ABCDE" {
-		r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: string(server), At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}})
+		r, _ := relay(t, simulation.Schedule{{Kind: fault.Cut, Process: "c2", Server: string(server), At: 9 * time.Second, For: 2 * time.Second, Way: fault.Replies}})
 		counted["a notification was lost"] += r.Log.Counts()["a notification was lost"]
 	}
 	r = run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
@@ -464,16 +467,16 @@ func TestCounters(t *testing.T) {
 	for _, what := range []string{"a lease was handed off", "a lease was resumed"} {
 		counted[what] += r.Log.Counts()[what]
 	}
-	r = run(t, 1, simulation.Config{}, simulation.Schedule{{Kind: simulation.Restart, Server: simulation.Any, At: time.Second}}, func(c *simulation.Client) {
+	r = run(t, 1, simulation.Config{}, simulation.Schedule{{Kind: fault.Restart, Server: fault.Any, At: time.Second}}, func(c *simulation.Client) {
 		hold0(c)
 		c.SleepUntil(2 * time.Second)
 		hold0(c)
 	})
 	counted["a server was asked in another run than its own"] += r.Log.Counts()["a server was asked in another run than its own"]
 	// These two are rare in random schedules.
-	for _, f := range []simulation.Fault{
-		{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
-		{Kind: simulation.Pause, Process: "c1", Op: "read", Nth: 1, For: 12 * time.Second},
+	for _, f := range []fault.Fault{
+		{Kind: fault.Duplicate, Process: "c1", Server: fault.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
+		{Kind: fault.Pause, Process: "c1", Op: "read", Nth: 1, For: 12 * time.Second},
 	} {
 		_, work := pauseAfterTheCheck()
 		r = run(t, 1, simulation.Config{Guard: simulation.GuardIdempotent}, simulation.Schedule{f}, work)
@@ -492,8 +495,8 @@ func TestCounters(t *testing.T) {
 	for seed := uint64(0); seed < 300 && len(missing()) > 0; seed++ {
 		_, r := drawn(t, seed)
 		count(r.Log.Counts())
-		schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 16, 10*time.Second)
-		schedule = append(schedule, simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second})
+		schedule := simulation.Draw(seed, cfg, fault.Kinds(), 16, 10*time.Second)
+		schedule = append(schedule, fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 2, For: 3 * time.Second})
 		count(run(t, seed, cfg, schedule, watchAndContend).Log.Counts())
 	}
 	assert.Empty(t, missing(), "never reached")
@@ -513,7 +516,7 @@ func TestPromisedForTooLong(t *testing.T) {
 			require.NotNil(t, lease)
 			require.NoError(t, c.Extend(lease))
 		}, none...)
-		assert.Equal(t, 2*servers, r.Log.Counts()[simulation.LongerThanKept])
+		assert.Equal(t, 2*servers, r.Log.Counts()[record.LongerThanKept])
 	}
 }
 

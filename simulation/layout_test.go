@@ -20,36 +20,33 @@ import (
 // begin with its name. The section "The files" of the package's documentation explains it.
 var layout = map[string]string{
 	// Plain values.
-	"linear":   "",
-	"random":   "",
-	"order":    "random",
 	"redis":    "",
 	"locker":   "redis",
-	"config":   "locker order redis",
-	"schedule": "config linear random redis",
-	"log":      "linear schedule",
+	"config":   "locker",
+	"schedule": "config",
+	"coverage": "",
 
-	// The engine.
-	"driver": values + " world process clock server check",
-	"world":  values + " driver process clock server resource check fault",
-	"run":    values + " driver world process clock check",
+	// The engine: the log of the kernel's time, and what it moves.
+	"journal": "",
+	"world":   "journal process server resource strike lease schedule config",
 
-	// The parts of the world. All use the engine and values.
-	"clock":    engine + " process",
-	"process":  engine + " clock network server resource check",
-	"network":  engine + " process clock server resource check fault",
-	"server":   engine + " process network check",
-	"resource": engine + " network check",
+	// From the start of a run to its end.
+	"run":   engine + " begin drive process schedule",
+	"begin": engine + " process server resource strike locker schedule",
+	"drive": engine + " begin process",
 
-	// The checks look at the parts, and the faults change them.
-	"check": engine + " process clock network server resource",
-	"fault": engine + " process clock network server",
+	// The parts of the world.
+	"process":  engine + " network server resource lease coverage locker",
+	"network":  engine + " process server resource strike redis coverage",
+	"server":   engine + " process network lease coverage",
+	"resource": engine + " network lease",
+
+	// What the log says of leases looks at the parts, and the faults change them.
+	"lease":  engine + " process server network coverage",
+	"strike": engine + " process network server lease coverage",
 }
 
-const (
-	values = "linear random order redis locker config schedule log"
-	engine = values + " driver world"
-)
+const engine = "journal world config"
 
 // partOf names the part that a position belongs to.
 func partOf(files *token.FileSet, pos token.Pos) string {

@@ -3,6 +3,9 @@ package simulation
 import (
 	"cmp"
 	"slices"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 )
 
 // server returns the server that a process reaches at a place, over its connection or by
@@ -18,9 +21,9 @@ func (p *process) server(place int) *server {
 func (p *process) address(place int) *server {
 	s := p.w.places[place].server
 	switch {
-	case s.old != nil && matches(s.oldFor, p.name):
+	case s.old != nil && fault.Matches(s.oldFor, p.Name):
 		return s.old
-	case s.moved && matches(s.movedFor, p.name):
+	case s.moved && fault.Matches(s.movedFor, p.Name):
 		return s.other
 	}
 	return s
@@ -41,16 +44,16 @@ func (r *request) server() *server {
 // connectsApart reports whether a request uses a separate connection, because its process
 // has a pool and the address has moved.
 func (w *world) connectsApart(c *call) bool {
-	return c.place != toResource && slices.ContainsFunc(w.switches, func(f Fault) bool {
-		return f.during(w.now.Load()) && matches(f.Process, c.p.name) && matches(f.Server, w.places[c.place].server.name) &&
-			draw(w.seed, tagApart, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM)
+	return c.place != toResource && slices.ContainsFunc(w.switches, func(f fault.Fault) bool {
+		return f.During(w.Now.Load()) && fault.Matches(f.Process, c.p.Name) && fault.Matches(f.Server, w.places[c.place].server.name) &&
+			kernel.Draw(w.Seed, kernel.TagApart, uint64(c.p.Index), uint64(c.place+1), c.seq)%kernel.Million < uint64(f.PPM)
 	})
 }
 
 // proxied reports whether there is a proxy between a process and a place now.
 func (w *world) proxied(p *process, place string) bool {
-	return slices.ContainsFunc(w.proxies, func(f Fault) bool {
-		return f.during(w.now.Load()) && matches(f.Process, p.name) && matches(f.Server, place)
+	return slices.ContainsFunc(w.proxies, func(f fault.Fault) bool {
+		return f.During(w.Now.Load()) && fault.Matches(f.Process, p.Name) && fault.Matches(f.Server, place)
 	})
 }
 

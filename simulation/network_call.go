@@ -2,9 +2,14 @@ package simulation
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // call is one request of a process and the wait for its reply.
@@ -14,7 +19,7 @@ type call struct {
 	name   string
 	cmd    wire.Request
 	waiter wire.Waiter   // of Enqueue and Dequeue
-	raw    *rawCommand   // one of Redis's own commands, instead of cmd
+	raw    []string      // one of Redis's own commands, instead of cmd
 	access *access       // to the resource
 	sub    *subscription // to be opened
 	to     wire.Receiver // of the vote; nil: reply
@@ -33,7 +38,7 @@ type call struct {
 	answered bool
 	ended    int           // the step that answered it, see Order
 	loses    bool          // a fault at this operation loses
-	losesWay Way           // its request, its reply, or both
+	losesWay fault.Way     // its request, its reply, or both
 	repeat   bool          // its request arrives twice,
 	repeatBy time.Duration // the second copy so much later
 	delay    time.Duration // of its request, by a fault at this operation
@@ -42,13 +47,13 @@ type call struct {
 	// The events of most calls, allocated together with the call.
 	request request
 	back    reply
-	bound   timer
+	bound   kernel.Timer
 }
 
 // answer is the reply to a call.
 type answer struct {
 	vote   wire.Vote
-	raw    *Reply
+	raw    *redismodel.Reply
 	id     *wire.Identity // of a probe that was answered
 	result *accessReply
 }
@@ -76,26 +81,27 @@ func (c *call) link() *link {
 
 func (c *call) placeName() string {
 	if c.place == toResource {
-		return Resource
+		return fault.Resource
 	}
 	return c.p.w.places[c.place].name
 }
 
-func (c *call) order() opOrder {
+func (c *call) Order() kernel.OpOrder {
 	switch {
 	case c.access != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, n: uint64(c.access.goroutine)}
+		return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, N: uint64(c.access.goroutine)}
 	case c.sub != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: listenOp}
+		return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: listenOp}
 	case c.raw != nil:
-		return opOrder{process: c.p.index, kind: isCall, place: c.place, op: rawOp, key: c.raw.text}
+		return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: rawOp, Key: strings.Join(c.raw, " ")}
 	}
-	return opOrder{process: c.p.index, kind: isCall, place: c.place, op: int(c.cmd.Op), n: uint64(c.cmd.Fence.Token), key: c.cmd.Key, value: c.cmd.Value}
+	return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: int(c.cmd.Op), N: uint64(c.cmd.Fence.Token), Key: c.cmd.Key, Value: c.cmd.Value}
 }
 
 // apply numbers the call and sends it, unless a fault pauses the process at this call.
-func (c *call) apply(w *world) {
-	if c.p.gone() {
+func (c *call) Apply() {
+	w := c.p.w
+	if c.p.Gone() {
 		c.abandon()
 		return
 	}
@@ -109,17 +115,16 @@ func (c *call) apply(w *world) {
 			c.subscribe()
 		}
 		if c.ctx == nil {
-			c.bound = timer{p: c.p, due: c.due, ends: c, tie: c.tie(4)}
-			c.bound.enter()
+			c.bound.Bind(&c.p.Process, c.due, c, c.tie(4))
 		} else {
-			c.bindTimeout()
+			c.bound.BindTo(&c.p.Process, c.ctx, c.tie(4))
 		}
 		w.byOperation(c)
-		if c.p.gone() {
+		if c.p.Gone() {
 			return
 		}
-		if c.p.pausedUntil > w.now.Load() {
-			w.pushFrom(c.p.pausedUntil, w.now.Load(), c.tie(0), c.p, moment{c.over, c.send})
+		if c.p.PausedUntil > w.Now.Load() {
+			w.PushFrom(c.p.PausedUntil, w.Now.Load(), c.tie(0), &c.p.Process, kernel.MomentOf(c.over, c.send))
 			return
 		}
 	}
@@ -127,35 +132,32 @@ func (c *call) apply(w *world) {
 }
 
 func (c *call) tie(leg uint64) uint64 {
-	return draw(c.p.w.seed, tagTie, uint64(c.p.index), uint64(c.place+1), c.seq, leg)
+	return kernel.Draw(c.p.w.Seed, kernel.TagTie, uint64(c.p.Index), uint64(c.place+1), c.seq, leg)
 }
 
 // send sends the request.
 func (c *call) send() {
 	w := c.p.w
-	if c.access != nil {
-		c.access.asOf = w.check.records
-	}
-	w.message(Sent, c).Op = c.name
+	w.message(record.Sent, c).Op = c.name
 	if c.place != toResource {
-		w.touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
+		w.Touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
 	}
 	r := &c.request
 	r.call, r.incarnation, r.to = c, c.link().incarnation, c.link().to
 	if c.sub != nil || w.connectsApart(c) {
 		r.incarnation, r.to, r.apart = 0, nil, true
 	}
-	delay, lost := w.passage(c, Requests)
-	at := w.now.Load() + int64(delay+c.delay)
+	delay, lost := w.passage(c, fault.Requests)
+	at := w.Now.Load() + int64(delay+c.delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
-		w.carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
+		w.Carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
 	}
 	if lost {
-		w.message(RequestLost, c)
+		w.message(record.RequestLost, c)
 		return
 	}
-	w.carry(at, c.tie(1), nil, r)
+	w.Carry(at, c.tie(1), nil, r)
 }
 
 // answer wakes the caller.
@@ -163,7 +165,7 @@ func (c *call) answer(a *answer) {
 	if c.answered {
 		return
 	}
-	c.answered, c.ended = true, c.p.w.step()
+	c.answered, c.ended = true, c.p.w.Step()
 	delete(c.p.calls, c)
 	c.deliver(a)
 }
@@ -171,11 +173,11 @@ func (c *call) answer(a *answer) {
 // deliver wakes the caller, or calls its Receiver on the driver's goroutine. That is safe:
 // Receive doesn't block, and all other goroutines are blocked and hold no locks.
 func (c *call) deliver(a *answer) {
-	c.p.w.awake = true
+	c.p.w.Awake = true
 	switch {
 	case c.to == nil:
 		c.reply <- a
-	case c.p.watched: // it may have to wait at a reading of the clock
+	case c.p.Watched: // it may have to wait at a reading of the clock
 		go c.to.Receive(a.vote)
 	default:
 		c.to.Receive(a.vote)
@@ -187,14 +189,14 @@ func (c *call) abandon() {
 	if c.answered {
 		return
 	}
-	c.answered, c.ended = true, c.p.w.step()
+	c.answered, c.ended = true, c.p.w.Step()
 	c.deliver(failed(ErrCrashed, false))
 }
 
 // cancel ends the call because its context has ended.
 func (c *call) cancel() {
 	err := context.Cause(c.ctx)
-	c.p.post(&cancelled{c, err})
+	c.p.Post(&cancelled{c, err})
 }
 
 // cancelled is the end of a call's context.
@@ -203,46 +205,34 @@ type cancelled struct {
 	err  error
 }
 
-func (c *cancelled) order() opOrder {
-	return opOrder{process: c.call.p.index, kind: isCancel, place: c.call.place, n: c.call.seq}
+func (c *cancelled) Order() kernel.OpOrder {
+	return kernel.OpOrder{Process: c.call.p.Index, Kind: kernel.IsCancel, Place: c.call.place, N: c.call.seq}
 }
 
-func (c *cancelled) apply(w *world) {
+func (c *cancelled) Apply() {
+	w := c.call.p.w
 	if !c.call.over() {
-		w.push(w.now.Load(), c.call.tie(3), c.call.p, moment{c.call.over, func() { c.call.giveUp(c.err) }})
+		w.Push(w.Now.Load(), c.call.tie(3), &c.call.p.Process, kernel.MomentOf(c.call.over, func() { c.call.giveUp(c.err) }))
 	}
 }
 
 // over reports whether nobody waits for the call's reply any more.
-func (c *call) over() bool { return c.answered || c.p.gone() }
+func (c *call) over() bool { return c.answered || c.p.Gone() }
 
-func (c *call) waiting() bool { return !c.answered }
+func (c *call) Waiting() bool { return !c.answered }
 
 // expire ends the call because its timeout has passed.
-func (c *call) expire() {
+func (c *call) Expire() {
 	if !c.answered {
 		c.giveUp(context.DeadlineExceeded)
 	}
 }
 
-// bindTimeout gives the timeout of the call's context an event that is named after the call.
-// Contexts have no names, and the timeouts of all servers are due at the same moment.
-func (c *call) bindTimeout() {
-	ctx, _ := c.ctx.Value(timeoutKey{}).(*timeout)
-	if ctx == nil || ctx.timer.bound || ctx.timer.p != c.p {
-		return
-	}
-	ctx.timer.bound = true
-	c.bound = timer{p: c.p, due: ctx.timer.due, ends: ctx, tie: c.tie(4)}
-	c.bound.enter()
-}
-
 // giveUp ends the wait for a reply.
-func (c *call) giveUp(err error) { c.fail(GaveUp, err) }
+func (c *call) giveUp(err error) { c.fail(record.GaveUp, err) }
 
-func (c *call) fail(kind EventKind, err error) {
+func (c *call) fail(kind record.EventKind, err error) {
 	w := c.p.w
-	w.check.gaveUp(c)
 	w.message(kind, c)
 	c.answer(failed(err, false))
 }
@@ -251,20 +241,20 @@ func (c *call) fail(kind EventKind, err error) {
 // because a select with two ready cases would be random.
 func (c *call) do() *answer {
 	c.reply = make(chan *answer, 1)
-	if c.p.dead.Load() {
-		c.p.remain()
+	if c.p.Dead.Load() {
+		c.p.Remain()
 		return failed(ErrCrashed, true)
 	}
 	if c.ctx != nil {
 		defer context.AfterFunc(c.ctx, c.cancel)()
 	}
-	c.p.post(c)
+	c.p.Post(c)
 	return <-c.reply
 }
 
 // message logs a step of a call.
-func (w *world) message(kind EventKind, c *call) *Event {
-	e := w.event(kind, c.p.name, c.placeName())
+func (w *world) message(kind record.EventKind, c *call) *record.Event {
+	e := w.event(kind, c.p.Name, c.placeName())
 	e.N = c.seq
 	return e
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // movable is a clock that can be replaced for each part of the contract.
@@ -32,9 +33,9 @@ func (o opened) Put(key, value string, ttl time.Duration) {
 func (o opened) Restart(keepData bool) {
 	o.server.kill()
 	if keepData {
-		o.server.restart(KeepAll.until(o.p.w.now.Load()))
+		o.server.restart(fault.KeepAll.Until(o.p.w.Now.Load()))
 	} else {
-		o.server.restart(KeepNothing.until(0))
+		o.server.restart(fault.KeepNothing.Until(0))
 	}
 }
 
@@ -53,8 +54,8 @@ func TestInstancePassesCheck(t *testing.T) {
 				w := newWorld(1, cfg, nil, nil)
 				p := w.processes[0]
 				w.logs = true
-				w.queue = nil // the test is the process
-				clk.Clock = p.clock
+				_, _, _ = w.Next() // the process would start: the test is the process
+				clk.Clock = p.Clock
 				done := make(chan struct{})
 				t.Cleanup(func() {
 					p.end()

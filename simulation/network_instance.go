@@ -25,12 +25,12 @@ func (i instance) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver
 
 // post sends a call without waiting for its reply.
 func (i instance) post(c *call, timeout time.Duration, to wire.Receiver) {
-	if i.p.dead.Load() {
+	if i.p.Dead.Load() {
 		to.Receive(failed(ErrCrashed, true).vote)
 		return
 	}
-	c.p, c.place, c.name, c.to, c.due = i.p, i.place, c.cmd.Op.String(), to, i.p.clock.mono()+int64(timeout)
-	i.p.post(c)
+	c.p, c.place, c.name, c.to, c.due = i.p, i.place, c.cmd.Op.String(), to, i.p.Clock.Mono()+int64(timeout)
+	i.p.Post(c)
 }
 
 func (i instance) Probe(ctx context.Context, before wire.Known) (wire.Identity, error) {

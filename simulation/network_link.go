@@ -1,6 +1,12 @@
 package simulation
 
-import "time"
+import (
+	"time"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+)
 
 // link is a process's connection to a server, or to the resource.
 type link struct {
@@ -25,8 +31,8 @@ func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
 		return c.repeatBy, true
 	}
 	for _, f := range w.links {
-		if f.Kind == Duplicate && w.concerns(f, c, Requests) &&
-			(f.PPM == 0 || draw(w.seed, tagRepeat, uint64(c.p.index), uint64(c.place+1), c.seq)%million < uint64(f.PPM)) {
+		if f.Kind == fault.Duplicate && w.concerns(f, c, fault.Requests) &&
+			(f.PPM == 0 || kernel.Draw(w.Seed, kernel.TagRepeat, uint64(c.p.Index), uint64(c.place+1), c.seq)%kernel.Million < uint64(f.PPM)) {
 			return f.By, true
 		}
 	}
@@ -34,46 +40,46 @@ func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
 }
 
 // concerns reports whether a link fault affects a message that is sent now.
-func (w *world) concerns(f Fault, c *call, way Way) bool {
-	return f.during(w.now.Load()) && (f.Way == Both || f.Way == way) &&
-		matches(f.Process, c.p.name) && matches(f.Server, c.placeName())
+func (w *world) concerns(f fault.Fault, c *call, way fault.Way) bool {
+	return f.During(w.Now.Load()) && (f.Way == fault.Both || f.Way == way) &&
+		fault.Matches(f.Process, c.p.Name) && fault.Matches(f.Server, c.placeName())
 }
 
 // latency draws a message's latency. If the order of events is chosen, there is none.
 func (w *world) latency(drawn uint64) time.Duration {
-	if w.chooses {
+	if w.Chooses {
 		return 0
 	}
-	return time.Duration(between(drawn, int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
+	return time.Duration(kernel.Between(drawn, int64(w.cfg.LatencyMin), int64(w.cfg.LatencyMax)))
 }
 
 // passage returns a message's latency, and whether it is lost.
-func (w *world) passage(c *call, way Way) (delay time.Duration, lost bool) {
-	about := tagRequest
-	if way == Replies {
-		about = tagReply
+func (w *world) passage(c *call, way fault.Way) (delay time.Duration, lost bool) {
+	about := kernel.TagRequest
+	if way == fault.Replies {
+		about = kernel.TagReply
 	}
-	of := func(t tag, more uint64) uint64 {
-		return draw(w.seed, t, uint64(c.p.index), uint64(c.place+1), c.seq, more)
+	of := func(t kernel.Tag, more uint64) uint64 {
+		return kernel.Draw(w.Seed, t, uint64(c.p.Index), uint64(c.place+1), c.seq, more)
 	}
 	delay = w.latency(of(about, 0))
-	lost = c.loses && (c.losesWay == Both || c.losesWay == way)
+	lost = c.loses && (c.losesWay == fault.Both || c.losesWay == way)
 	for _, f := range w.links {
 		if !w.concerns(f, c, way) {
 			continue
 		}
 		switch f.Kind {
-		case Cut:
+		case fault.Cut:
 			lost = true
-		case Lose:
+		case fault.Lose:
 			// Drawn by the fault's content, not by its number, which changes when other
 			// faults are removed.
-			lost = lost || of(tagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%million < uint64(f.PPM)
-		case Delay:
+			lost = lost || of(kernel.TagLoss, uint64(f.At)^uint64(f.PPM)<<32^uint64(about))%kernel.Million < uint64(f.PPM)
+		case fault.Delay:
 			delay += f.By
 			w.count(messageDelayed)
-		case Reorder:
-			delay += time.Duration(between(of(tagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
+		case fault.Reorder:
+			delay += time.Duration(kernel.Between(of(kernel.TagReorder, uint64(f.At)^uint64(about)), 0, int64(f.By)))
 		}
 	}
 	return delay, lost
@@ -92,14 +98,15 @@ type request struct {
 	apart bool    // it uses a separate connection
 }
 
-func (r *request) live() bool { return true } // also if its sender is gone
+func (r *request) Live() bool { return true } // also if its sender is gone
 
-func (r *request) happen(w *world) {
+func (r *request) Happen() {
+	w := r.call.p.w
 	if r.again {
-		w.message(RequestDuplicated, r.call)
+		w.message(record.RequestDuplicated, r.call)
 	}
 	if r.call.place == toResource {
-		w.touch(touchesResource | touchesChecks)
+		w.Touch(kernel.TouchesResource | kernel.TouchesChecks)
 		result := w.resource.apply(r.call)
 		r.reply(&answer{result: &result})
 		return
@@ -114,13 +121,13 @@ func (r *request) reply(a *answer) {
 	}
 	c := r.call
 	w := c.p.w
-	delay, lost := w.passage(c, Replies)
+	delay, lost := w.passage(c, fault.Replies)
 	if lost {
-		w.message(ReplyLost, c)
+		w.message(record.ReplyLost, c)
 		return
 	}
 	c.back.call, c.back.answer = c, a
-	w.carry(w.now.Load()+int64(delay), c.tie(2), c.p, &c.back)
+	w.Carry(w.Now.Load()+int64(delay), c.tie(2), &c.p.Process, &c.back)
 }
 
 // reply is an answer on its way to the process.
@@ -129,26 +136,26 @@ type reply struct {
 	answer *answer
 }
 
-func (r *reply) live() bool { return !r.call.answered && !r.call.p.gone() }
+func (r *reply) Live() bool { return !r.call.answered && !r.call.p.Gone() }
 
 // missed reports a reply that comes after the call has ended.
-func (r *reply) missed(w *world, at int64) {
-	if !r.call.p.gone() {
-		w.check.late(r, at)
+func (r *reply) Missed(at int64) {
+	if !r.call.p.Gone() {
+		r.call.p.w.message(record.Ignored, r.call).At = time.Duration(at)
 	}
 }
 
 // overSince is the step that answered the call, or ended its process.
-func (r *reply) overSince() int {
+func (r *reply) OverSince() int {
 	if r.call.answered {
 		return r.call.ended
 	}
-	return r.call.p.endedIn
+	return r.call.p.EndedIn
 }
 
-func (r *reply) happen(w *world) {
+func (r *reply) Happen() {
 	c := r.call
-	w.message(Received, c)
+	c.p.w.message(record.Received, c)
 	c.answer(r.answer)
 }
 
@@ -163,7 +170,7 @@ func (p *process) cutConnection(i int) {
 	}
 	for c := range p.calls {
 		if &p.links[i] == c.link() {
-			p.w.push(p.w.now.Load(), c.tie(5), p, moment{c.over, func() { c.fail(CutOff, ErrReset) }})
+			p.w.Push(p.w.Now.Load(), c.tie(5), &p.Process, kernel.MomentOf(c.over, func() { c.fail(record.CutOff, ErrReset) }))
 		}
 	}
 }

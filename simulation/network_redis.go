@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // redisConn is one process's access to a server by Redis's commands.
@@ -16,18 +18,18 @@ var _ Redis = redisConn{}
 
 func (d redisConn) Name() string { return d.p.w.places[d.place].name }
 
-func (d redisConn) Do(ctx context.Context, args ...string) (Reply, error) {
+func (d redisConn) Do(ctx context.Context, args ...string) (redismodel.Reply, error) {
 	if err := ctx.Err(); err != nil {
-		return Reply{}, err
+		return redismodel.Reply{}, err
 	}
 	name := "no command"
 	if len(args) > 0 {
 		name = strings.ToLower(args[0])
 	}
-	c := &call{p: d.p, place: d.place, name: name, raw: &rawCommand{args: slices.Clone(args), text: strings.Join(args, " ")}, ctx: ctx}
+	c := &call{p: d.p, place: d.place, name: name, raw: slices.Clone(args), ctx: ctx}
 	a := c.do()
 	if a.raw == nil {
-		return Reply{}, a.vote.Err
+		return redismodel.Reply{}, a.vote.Err
 	}
 	return *a.raw, nil
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // errSubscriptionClosed is the error of a subscription that its process has closed.
@@ -113,23 +116,23 @@ func (e *subscription) message() *call {
 }
 
 // ended reports whether the process doesn't use it any more.
-func (e *subscription) ended() bool { return e.over || e.p.gone() }
+func (e *subscription) ended() bool { return e.over || e.p.Gone() }
 
 // unsubscribe closes it on the process's side.
 func (e *subscription) unsubscribe() {
 	w := e.p.w
-	order := opOrder{process: e.p.index, kind: isUnsubscribe, place: e.place, key: e.address}
-	e.p.post(&notice{at: order, do: func() {
+	order := kernel.OpOrder{Kind: kernel.IsUnsubscribe, Place: e.place, Key: e.address}
+	e.p.Always(order, func() {
 		delete(e.p.subscriptions, e.address)
 		if e.over = true; e.address == "" || e.closed {
 			e.closed = true
 			return
 		}
 		m := e.message()
-		if delay, lost := w.passage(m, Requests); !lost {
-			w.carry(w.now.Load()+int64(delay), m.tie(6), nil, moment{func() bool { return e.closed }, e.forget})
+		if delay, lost := w.passage(m, fault.Requests); !lost {
+			w.Carry(w.Now.Load()+int64(delay), m.tie(6), nil, kernel.MomentOf(func() bool { return e.closed }, e.forget))
 		}
-	}})
+	})
 }
 
 // forget removes the subscription from the server.
@@ -139,7 +142,7 @@ func (e *subscription) forget() {
 	if s == nil {
 		s = e.p.address(e.place)
 	}
-	s.w.touch(ofServer(s))
+	s.w.Touch(ofServer(s))
 	if s.subscriptions[e.address] == e {
 		delete(s.subscriptions, e.address)
 	}
@@ -154,29 +157,29 @@ func (e *subscription) breakNow() {
 // broken lets the process notice a broken connection after a while.
 func (e *subscription) broken(m *call, after time.Duration) {
 	w := e.p.w
-	w.carry(w.now.Load()+int64(after), m.tie(6), e.p, moment{e.ended, func() {
-		w.event(SubscriptionLost, e.p.name, w.places[e.place].name)
-		e.over, w.awake = true, true
+	w.Carry(w.Now.Load()+int64(after), m.tie(6), &e.p.Process, kernel.MomentOf(e.ended, func() {
+		w.event(record.SubscriptionLost, e.p.Name, w.places[e.place].name)
+		e.over, w.Awake = true, true
 		delete(e.p.subscriptions, e.address)
 		e.end(ErrReset)
-	}})
+	}))
 }
 
 // silence breaks the subscriptions on which nothing arrives for subscriptionTimeout, if the
 // fault lasts long enough.
-func (w *world) silence(f Fault) {
-	if !(f.Kind == Cut && f.For == 0 || (f.Kind == Cut || f.Kind == Hang) && f.For >= subscriptionTimeout) {
+func (w *world) silence(f fault.Fault) {
+	if !(f.Kind == fault.Cut && f.For == 0 || (f.Kind == fault.Cut || f.Kind == fault.Hang) && f.For >= subscriptionTimeout) {
 		return
 	}
-	w.schedule(w.now.Load()+int64(subscriptionTimeout), func() {
-		begun := w.now.Load() - int64(subscriptionTimeout)
+	w.Schedule(w.Now.Load()+int64(subscriptionTimeout), func() {
+		begun := w.Now.Load() - int64(subscriptionTimeout)
 		for i, place := range w.places {
 			all := sorted(place.server.subscriptions)
 			if s := place.server.second(); s != nil {
 				all = append(all, sorted(s.subscriptions)...)
 			}
 			for _, e := range all {
-				if e.place == i && e.since <= begun && f.silences(e.p.name, place) {
+				if e.place == i && e.since <= begun && silences(f, e.p.Name, place) {
 					e.breakNow()
 				}
 			}
@@ -185,11 +188,11 @@ func (w *world) silence(f Fault) {
 }
 
 // silences reports whether the fault stops all notifications from a place to a process.
-func (f Fault) silences(process string, place place) bool {
-	if f.Kind == Hang {
-		return matches(f.Server, place.server.name)
+func silences(f fault.Fault, process string, place place) bool {
+	if f.Kind == fault.Hang {
+		return fault.Matches(f.Server, place.server.name)
 	}
-	return matches(f.Server, place.name) && matches(f.Process, process)
+	return fault.Matches(f.Server, place.name) && fault.Matches(f.Process, process)
 }
 
 // sorted returns the subscriptions in the order of their addresses.
@@ -203,7 +206,7 @@ func sorted(subscriptions map[string]*subscription) []*subscription {
 
 // subscribe registers and names a process's new subscription.
 func (c *call) subscribe() {
-	c.sub.address = c.placeName() + "/" + c.p.name + "#" + strconv.FormatUint(c.seq, 10)
+	c.sub.address = c.placeName() + "/" + c.p.Name + "#" + strconv.FormatUint(c.seq, 10)
 	if c.p.subscriptions == nil {
 		c.p.subscriptions = map[string]*subscription{}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // relay runs c1, which holds the lock for ten seconds, and c2, which waits for it and polls so
@@ -36,7 +38,7 @@ func relay(t *testing.T, schedule simulation.Schedule) (r simulation.Result, aft
 		_ = c.Release(lease)
 	})
 	for _, e := range r.Log.History() {
-		if e.Process == "c2" && e.Kind == simulation.Acquired {
+		if e.Process == "c2" && e.Kind == record.Acquired {
 			after = e.At - 10*time.Second
 		}
 	}
@@ -56,7 +58,7 @@ func TestWaitersAreNotified(t *testing.T) {
 	require.Contains(t, r.Log.String(), "c2 subscribe ")
 	var at string
 	for _, server := range []string{"A", "B", "C", "D", "E"} {
-		if r, _ := relay(t, simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: server, At: 9 * time.Second, For: 2 * time.Second, Way: simulation.Replies}}); r.Log.Counts()["a notification was lost"] > 0 {
+		if r, _ := relay(t, simulation.Schedule{{Kind: fault.Cut, Process: "c2", Server: server, At: 9 * time.Second, For: 2 * time.Second, Way: fault.Replies}}); r.Log.Counts()["a notification was lost"] > 0 {
 			at += server
 		}
 	}
@@ -68,15 +70,15 @@ func TestWaitersAreNotified(t *testing.T) {
 		called   bool
 		broken   int
 	}{
-		"the call is lost":            {simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: at, At: second(9), For: second(2), Way: simulation.Replies}}, false, 0},
-		"the call is late":            {simulation.Schedule{{Kind: simulation.Delay, Process: "c2", Server: at, At: second(9), For: second(2), Way: simulation.Replies, By: second(20)}}, false, 0},
-		"the server was restarted":    {simulation.Schedule{{Kind: simulation.Restart, Server: at, At: second(5), For: ms, Keep: simulation.KeepAll}}, true, 1},
-		"the connections were cut":    {simulation.Schedule{{Kind: simulation.Reconnect, Process: "c2", Server: at, At: second(5)}}, true, 1},
-		"it restarts at the release":  {simulation.Schedule{{Kind: simulation.Restart, Server: at, At: second(10), For: second(6), Keep: simulation.KeepAll}}, false, 1},
-		"it hangs at the release":     {simulation.Schedule{{Kind: simulation.Hang, Server: at, At: second(10), For: second(6)}}, false, 0},
-		"it has long been silent":     {simulation.Schedule{{Kind: simulation.Cut, Process: "c2", Server: at, At: second(2) / 2 * 3, For: second(25)}}, false, 0},
-		"all its data were dropped":   {simulation.Schedule{{Kind: simulation.Flush, Server: at, At: second(9)}}, false, 0},
-		"another server is restarted": {simulation.Schedule{{Kind: simulation.Restart, Server: map[bool]string{true: "B", false: "A"}[at == "A"], At: second(5), Keep: simulation.KeepAll}}, true, 0},
+		"the call is lost":            {simulation.Schedule{{Kind: fault.Cut, Process: "c2", Server: at, At: second(9), For: second(2), Way: fault.Replies}}, false, 0},
+		"the call is late":            {simulation.Schedule{{Kind: fault.Delay, Process: "c2", Server: at, At: second(9), For: second(2), Way: fault.Replies, By: second(20)}}, false, 0},
+		"the server was restarted":    {simulation.Schedule{{Kind: fault.Restart, Server: at, At: second(5), For: ms, Keep: fault.KeepAll}}, true, 1},
+		"the connections were cut":    {simulation.Schedule{{Kind: fault.Reconnect, Process: "c2", Server: at, At: second(5)}}, true, 1},
+		"it restarts at the release":  {simulation.Schedule{{Kind: fault.Restart, Server: at, At: second(10), For: second(6), Keep: fault.KeepAll}}, false, 1},
+		"it hangs at the release":     {simulation.Schedule{{Kind: fault.Hang, Server: at, At: second(10), For: second(6)}}, false, 0},
+		"it has long been silent":     {simulation.Schedule{{Kind: fault.Cut, Process: "c2", Server: at, At: second(2) / 2 * 3, For: second(25)}}, false, 0},
+		"all its data were dropped":   {simulation.Schedule{{Kind: fault.Flush, Server: at, At: second(9)}}, false, 0},
+		"another server is restarted": {simulation.Schedule{{Kind: fault.Restart, Server: map[bool]string{true: "B", false: "A"}[at == "A"], At: second(5), Keep: fault.KeepAll}}, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, after := relay(t, c.schedule)
@@ -94,9 +96,9 @@ func TestWaitersAreNotified(t *testing.T) {
 
 // A subscriber notices a silence of ten seconds.
 func TestSubscriptionsAreGivenUpAfterASilence(t *testing.T) {
-	for _, fault := range []simulation.Fault{
-		{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second, Way: simulation.Requests},
-		{Kind: simulation.Hang, Server: simulation.Any, At: 1500 * ms, For: 12 * time.Second},
+	for _, fault := range []fault.Fault{
+		{Kind: fault.Cut, Process: "c2", Server: fault.Any, At: 1500 * ms, For: 12 * time.Second, Way: fault.Requests},
+		{Kind: fault.Hang, Server: fault.Any, At: 1500 * ms, For: 12 * time.Second},
 	} {
 		r, _ := relay(t, simulation.Schedule{fault})
 		assert.Positive(t, r.Log.Counts()["a subscription was lost"], "%s", r.Log)
@@ -111,9 +113,9 @@ func TestDeadWaiters(t *testing.T) {
 	}}
 	for name, lost := range map[string]bool{"it is seen": false, "nobody sees it": true} {
 		t.Run(name, func(t *testing.T) {
-			schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c2", At: 5 * time.Second}}
+			schedule := simulation.Schedule{{Kind: fault.Crash, Process: "c2", At: 5 * time.Second}}
 			if lost {
-				schedule = append(schedule, simulation.Fault{Kind: simulation.Cut, Process: "c2", Server: simulation.Any, At: 4 * time.Second})
+				schedule = append(schedule, fault.Fault{Kind: fault.Cut, Process: "c2", Server: fault.Any, At: 4 * time.Second})
 			}
 			r := run(t, 1, cfg, schedule, func(c *simulation.Client) {
 				c.SleepUntil(time.Duration(c.Index) * time.Second)
@@ -167,12 +169,12 @@ func TestGo(t *testing.T) {
 	r := run(t, 1, simulation.Config{Processes: 1}, nil, func(c *simulation.Client) {
 		c.Go(func(*simulation.Client) { panic("no") })
 	})
-	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
+	require.Equal(t, []record.ViolationKind{record.Panicked}, r.Kinds())
 }
 
 // A crash ends all goroutines, including those that haven't started.
 func TestGoneBeforeItBegan(t *testing.T) {
-	r := run(t, 1, simulation.Config{Processes: 1}, simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "acquire", Nth: 1}}, func(c *simulation.Client) {
+	r := run(t, 1, simulation.Config{Processes: 1}, simulation.Schedule{{Kind: fault.Crash, Process: "c1", Op: "acquire", Nth: 1}}, func(c *simulation.Client) {
 		for range 3 {
 			c.Go(func(c *simulation.Client) {
 				for {

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // rivals acquire the same lock at the same moment, and know the servers before.
@@ -24,9 +27,9 @@ func rivals(c *simulation.Client) {
 }
 
 // inOrder plays rivals in an order.
-func inOrder(t *testing.T, schedule simulation.Schedule, choose func([]simulation.Option) int) (simulation.Result, *simulation.Order) {
+func inOrder(t *testing.T, schedule simulation.Schedule, choose func([]kernel.Option) int) (simulation.Result, *kernel.Order) {
 	t.Helper()
-	order := &simulation.Order{From: 1500 * ms, Choose: choose}
+	order := &kernel.Order{From: 1500 * ms, Choose: choose}
 	r, err := simulation.Run(1, simulation.Config{Servers: 3, Progress: -1, Order: order}, schedule, rivals)
 	require.NoError(t, err)
 	return r, order
@@ -34,19 +37,19 @@ func inOrder(t *testing.T, schedule simulation.Schedule, choose func([]simulatio
 
 // The choices of a run are the run: they give the same trace again, and others another one.
 func TestChoicesAreTheRun(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", For: 15 * time.Second}, {Kind: simulation.Restart, Server: "B"}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", For: 15 * time.Second}, {Kind: fault.Restart, Server: "B"}}
 	digests := map[string]bool{}
 	for seed := range uint64(20) {
-		drawn, order := inOrder(t, schedule, simulation.DrawOrder(seed))
+		drawn, order := inOrder(t, schedule, kernel.DrawOrder(seed))
 		require.NotEmpty(t, order.Choices())
-		again, followed := inOrder(t, schedule, simulation.Follow(order.Choices()))
+		again, followed := inOrder(t, schedule, kernel.Follow(order.Choices()))
 		require.Equal(t, drawn.Log.Digest(), again.Log.Digest())
 		require.Equal(t, order.Steps, followed.Steps)
 		digests[drawn.Log.Digest()] = true
 	}
 	require.Greater(t, len(digests), 15)
 	first, _ := inOrder(t, schedule, nil)
-	zero, _ := inOrder(t, schedule, simulation.Follow([]int{0}))
+	zero, _ := inOrder(t, schedule, kernel.Follow([]int{0}))
 	require.Equal(t, first.Log.Digest(), zero.Log.Digest())
 }
 
@@ -54,7 +57,7 @@ func TestChoicesAreTheRun(t *testing.T) {
 // there is one.
 func TestOptionsStayUntilTheyHappen(t *testing.T) {
 	for seed := range uint64(20) {
-		_, order := inOrder(t, nil, simulation.DrawOrder(seed))
+		_, order := inOrder(t, nil, kernel.DrawOrder(seed))
 		open, happened := map[uint64]bool{}, 0
 		for i, s := range order.Steps {
 			now := map[uint64]bool{}
@@ -62,7 +65,7 @@ func TestOptionsStayUntilTheyHappen(t *testing.T) {
 				require.False(t, now[o.ID], "two events have one name")
 				now[o.ID] = true
 				require.Less(t, o.After, i)
-				if !open[o.ID] && o.ID != simulation.TimePasses && !passed(order.Steps[:i]) {
+				if !open[o.ID] && o.ID != kernel.TimePasses && !passed(order.Steps[:i]) {
 					require.Equal(t, i-1, o.After, "it is an option at once")
 				}
 			}
@@ -79,19 +82,19 @@ func TestOptionsStayUntilTheyHappen(t *testing.T) {
 }
 
 // passed reports whether the last step let time pass, or there is none.
-func passed(steps []simulation.OrderStep) bool {
+func passed(steps []kernel.OrderStep) bool {
 	if len(steps) == 0 {
 		return true
 	}
 	last := steps[len(steps)-1]
-	return last.Options[last.Chosen].ID == simulation.TimePasses
+	return last.Options[last.Chosen].ID == kernel.TimePasses
 }
 
 // A run that Choose ends leaves nothing behind.
 func TestOrderThatIsEnded(t *testing.T) {
 	for most := range 20 {
 		n := 0
-		r, order := inOrder(t, nil, func([]simulation.Option) int {
+		r, order := inOrder(t, nil, func([]kernel.Option) int {
 			if n++; n > most {
 				return -1
 			}
@@ -104,17 +107,17 @@ func TestOrderThatIsEnded(t *testing.T) {
 }
 
 func TestLoseOneMessage(t *testing.T) {
-	for way, lost := range map[simulation.Way]simulation.EventKind{simulation.Requests: simulation.RequestLost, simulation.Replies: simulation.ReplyLost} {
-		schedule := simulation.Schedule{{Kind: simulation.Lose, Process: "c1", Server: "B", Op: "acquire", Nth: 2, Way: way}}
+	for way, lost := range map[fault.Way]record.EventKind{fault.Requests: record.RequestLost, fault.Replies: record.ReplyLost} {
+		schedule := simulation.Schedule{{Kind: fault.Lose, Process: "c1", Server: "B", Op: "acquire", Nth: 2, Way: way}}
 		r, err := simulation.Run(1, simulation.Config{Servers: 3}, schedule, rivals)
 		require.NoError(t, err)
 		asked := uint64(0)
 		n := 0
 		for e := range r.Log.All() {
-			if e.Kind == simulation.Sent && e.Process == "c1" && e.Place == "B" && e.Op == "acquire" {
+			if e.Kind == record.Sent && e.Process == "c1" && e.Place == "B" && e.Op == "acquire" {
 				asked = e.N
 			}
-			if e.Kind == simulation.RequestLost || e.Kind == simulation.ReplyLost {
+			if e.Kind == record.RequestLost || e.Kind == record.ReplyLost {
 				n++
 				assert.Equal(t, lost, e.Kind)
 				assert.Equal(t, asked, e.N)
@@ -126,13 +129,13 @@ func TestLoseOneMessage(t *testing.T) {
 
 // A stall holds back what is on its way, and what is sent meanwhile.
 func TestStall(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Stall, At: 1500*ms + 100*time.Microsecond, For: 80 * ms}}
+	schedule := simulation.Schedule{{Kind: fault.Stall, At: 1500*ms + 100*time.Microsecond, For: 80 * ms}}
 	r, err := simulation.Run(1, simulation.Config{Servers: 3}, schedule, rivals)
 	require.NoError(t, err)
 	late := 0
 	for e := range r.Log.All() {
 		switch e.Kind {
-		case simulation.Voted, simulation.Received:
+		case record.Voted, record.Received:
 			require.False(t, e.At > schedule[0].At && e.At < schedule[0].At+schedule[0].For, "%v arrives during the stall", e)
 			if e.At == schedule[0].At+schedule[0].For {
 				late++
@@ -143,6 +146,6 @@ func TestStall(t *testing.T) {
 }
 
 func TestRunRefusesAnOrderForManyProcesses(t *testing.T) {
-	_, err := simulation.Run(1, simulation.Config{Processes: 40, Order: &simulation.Order{}}, nil, rivals)
+	_, err := simulation.Run(1, simulation.Config{Processes: 40, Order: &kernel.Order{}}, nil, rivals)
 	require.ErrorIs(t, err, simulation.ErrConfig)
 }

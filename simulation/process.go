@@ -3,41 +3,27 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // process is one client process: its clock, its connections, its Coordinator, and
 // the goroutine that runs the workload.
 type process struct {
+	kernel.Process
 	w     *world
-	index int
-	name  string
-	clock *processClock
 	links []link // one for each place, and the resource's last
 	calls map[*call]struct{}
 
 	incarnation int      // counts its incarnations from 0
 	letters     []string // that have arrived
-	pausedUntil int64
-	quarantines map[string]int64 // by instance: until when the library ignores its votes
-	shuffled    bool
 	asleepUntil int64
-
-	// dead is set when the process has crashed. Its goroutines continue, because they
-	// cannot be killed from outside, but in isolation: every call fails at once, every
-	// timer is due, and their actions have no effect.
-	dead  atomic.Bool
-	ended bool // its workload has returned, and its Coordinator is closed
-
-	endedIn int // the step in which it ended or crashed, see Order
-
-	timers  []*timer // including some that are over
-	sweepAt int
 
 	subscriptions map[string]*subscription // by address: those that are open, or to be opened
 
@@ -46,21 +32,16 @@ type process struct {
 	workers    sync.WaitGroup // for them
 	turns      []*turn        // of goroutines that wait for them
 
-	watched  bool         // its clock readings are recorded
-	readings atomic.Int64 // how many there were
-	resumes  atomic.Int64 // true time to which it runs ahead, see readings
-	late     []*lateOps   // its requests since
-
 	coordinator atomic.Pointer[quorum.Coordinator]
 	ctx         context.Context
 	cut         context.CancelCauseFunc // ends ctx when the process crashes; may be nil
-	remains     atomic.Int64            // how many requests there were since
 }
 
 func newProcess(w *world, index int, name string) *process {
-	p := &process{w: w, index: index, name: name, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}, sweepAt: 64}
-	p.clock = newClock(p, w.now.Load())
-	p.watched = w.watches(p)
+	p := &process{w: w, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}}
+	p.Init(&w.Kernel, index, name, func(method string) {
+		p.report(record.Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", name, method))
+	})
 	// A crash closes the Coordinator, and a context that never ends is cheaper for it.
 	p.ctx = context.Background()
 	if w.cfg.Locker != nil {
@@ -69,89 +50,17 @@ func newProcess(w *world, index int, name string) *process {
 	return p
 }
 
-// gone reports whether the process has ended or crashed. For the driver.
-func (p *process) gone() bool { return p.ended || p.dead.Load() }
-
-// post gives an operation to the driver. The operations of a process that runs ahead wait.
-func (p *process) post(o op) {
-	if p.watched && p.ahead() {
-		if told, ok := o.(interface{ stoppedAfter(clockReadings) }); ok {
-			told.stoppedAfter(p.clock.readingsAt(p.w.now.Load()))
-		}
-		o = &late{op: o, p: p, until: p.resumes.Load()}
-	}
-	p.w.post(o)
-}
-
-// main is the process's own goroutine.
-func (p *process) main(work Workload) {
-	defer p.end()
-	client := p.newClient(0, nil, nil)
-	defer func() {
-		if client.Locker == nil {
-			return
-		}
-		p.workers.Wait()
-		client.await()
-		if err := client.Locker.Close(p.ctx); err != nil && !p.dead.Load() {
-			p.panicked(err.Error())
-		}
-	}()
-	defer p.recovered()
-	locker, err := p.w.cfg.newLocker(p.parts(client.hooks()))
-	if err != nil {
-		p.panicked(err.Error())
-		return
-	}
-	client.Locker = locker
-	if on, ok := locker.(Coordinated); ok {
-		client.Coordinator = on.Coordinator()
-		p.coordinator.Store(client.Coordinator)
-	}
-	work(client)
-}
-
-// recovered reports a panic of the workload. Defer it.
-func (p *process) recovered() {
-	if fault := recover(); fault != nil {
-		p.panicked(fmt.Sprintf("%v\n%s", fault, debug.Stack()))
-	}
-}
-
-func (p *process) panicked(text string) { p.report(Panicked, p.name+": "+text) }
-
-// report reports a violation that the code under test, or the code around it, has noticed.
-func (p *process) report(kind ViolationKind, text string) {
-	order := opOrder{process: p.index, kind: isReport, key: string(kind), value: text}
-	p.post(&notice{at: order, do: func() { p.w.check.violation(kind, "%s", text) }})
-}
-
-// parts returns the Process for the Locker.
-func (p *process) parts(hooks quorum.Hooks) Process {
-	cfg := p.w.cfg.Quorum
-	cfg.Clock = p.clock
-	cfg.Random = &randomBytes{seed: p.w.seed, process: uint64(p.index) | uint64(p.incarnation)<<32}
-	cfg.Owner = p.name
-	cfg.Hooks = hooks
-	parts := Process{Name: p.name, Index: p.index, Config: cfg}
-	for i := range p.w.places {
-		parts.Instances = append(parts.Instances, instance{p: p, place: i})
-		parts.Redis = append(parts.Redis, redisConn{p: p, place: i})
-	}
-	return parts
-}
-
 // end is the process's last operation.
 func (p *process) end() {
-	p.tell(opOrder{kind: isEnd}, func() {
-		p.ended, p.endedIn = true, p.w.step()
-		p.w.event(Ended, p.name, "")
+	p.Tell(kernel.OpOrder{Kind: kernel.IsEnd}, func() {
+		p.Ended, p.EndedIn = true, p.w.Step()
+		p.w.event(record.Ended, p.Name, "")
 	})
 }
 
 // pause stops the process until a moment.
 func (p *process) pause(until int64, shuffled bool) {
-	p.pausedUntil, p.shuffled = max(p.pausedUntil, until), shuffled
+	p.PausedUntil, p.Shuffled = max(p.PausedUntil, until), shuffled
 	p.w.count(processPaused)
 }
 
@@ -159,52 +68,50 @@ func (p *process) pause(until int64, shuffled bool) {
 func (p *process) suspend(until int64, frozen, shuffled bool) {
 	p.pause(until, shuffled)
 	p.asleepUntil = max(p.asleepUntil, until)
-	p.clock.sleep(p.w.now.Load(), frozen)
-	p.w.ahead(p.asleepUntil, moment{p.gone, func() {
-		if now := p.w.now.Load(); now >= p.asleepUntil {
-			p.clock.wake(now)
-			p.reset()
+	p.Clock.Suspend(p.w.Now.Load(), frozen)
+	p.w.believes(p)
+	p.w.Ahead(p.asleepUntil, kernel.MomentOf(p.Gone, func() {
+		if now := p.w.Now.Load(); now >= p.asleepUntil {
+			p.Clock.Wake(now)
+			p.w.believes(p)
+			p.Reset()
 		}
-	}})
+	}))
 }
 
 // reboot restarts the process after a while, with a new Coordinator and the machine's
 // clocks.
 func (p *process) reboot(after int64) {
-	if p.gone() {
+	if p.Gone() {
 		return
 	}
 	p.crash()
 	p.w.reboots++
-	p.w.schedule(p.w.now.Load()+after, p.nextIncarnation)
+	p.w.Schedule(p.w.Now.Load()+after, p.nextIncarnation)
 }
 
 func (p *process) nextIncarnation() {
-	w, next := p.w, newProcess(p.w, p.index, p.name)
+	w, next := p.w, newProcess(p.w, p.Index, p.Name)
 	w.reboots--
 	next.incarnation = p.incarnation + 1
-	next.clock.continueFrom(p.clock, w.now.Load())
+	next.Continues(&p.Process)
 	for i := range next.links {
 		next.links[i].seq = p.links[i].seq // draws for calls depend on their numbers
 	}
-	next.readings.Store(p.readings.Load())
-	w.processes[p.index] = next
+	w.processes[p.Index] = next
 	w.count(processRebooted)
 	w.start(next, w.work)
 }
 
 // crash ends the process. What it has sent stays on its way.
 func (p *process) crash() {
-	if p.gone() {
+	if p.Gone() {
 		return
 	}
 	w := p.w
-	w.event(Crashed, p.name, "")
-	w.check.crashed(p)
-	p.dead.Store(true)
-	p.endedIn = w.step()
-	p.resumes.Store(0)
-	w.awake = true
+	w.event(record.Crashed, p.Name, "")
+	w.crashed(p)
+	p.Die()
 	// First, because waiters of the closed Coordinator must not begin another round.
 	if c := p.coordinator.Load(); c != nil {
 		over, cancel := context.WithCancel(context.Background())
@@ -218,10 +125,7 @@ func (p *process) crash() {
 		c.abandon()
 	}
 	clear(p.calls)
-	for _, l := range p.late {
-		l.carryOut(w) // they learn that the process is gone
-	}
-	p.late = nil
+	p.SettleLate()
 	for _, t := range p.turns {
 		close(t.come)
 	}
@@ -231,36 +135,44 @@ func (p *process) crash() {
 		e.end(ErrCrashed)
 		e.unsubscribe() // its machine closes the connection
 	}
-	for _, t := range p.timers {
-		t.fire()
-	}
-	p.timers = nil
+	p.DropTimers()
 }
 
-// remain ends the calling goroutine of a crashed process after many attempts: a goroutine
-// that retries forever would never block.
-func (p *process) remain() {
-	const enough = 10_000
-	if p.remains.Add(1) > enough && p.w.resting.Load() {
-		runtime.Goexit()
+// stop stops the process at a reading of its clock, while all its goroutines are blocked.
+func (p *process) stop(f fault.Fault, where string) {
+	until := p.Present() + int64(f.For)
+	// Executed at the moment of the stop, which may be in the future.
+	p.Tell(kernel.OpOrder{Kind: kernel.IsStop}, func() {
+		p.w.count(stoppedAtReading)
+		p.w.suffers(f, p.Name, "").Words = where
+		if f.Kind == fault.Suspend {
+			p.suspend(until, f.Frozen, f.Shuffled)
+		} else {
+			p.pause(until, f.Shuffled)
+		}
+	})
+	p.RunAhead(until, f.Kind == fault.Suspend, f.Frozen)
+}
+
+// recovered reports a panic of the workload. Defer it.
+func (p *process) recovered() {
+	if fault := recover(); fault != nil {
+		p.panicked(fmt.Sprintf("%v\n%s", fault, debug.Stack()))
 	}
 }
 
-// exit ends the goroutine of a workload whose process has crashed.
-func (p *process) exit() {
-	if p.dead.Load() {
-		runtime.Goexit()
-	}
+func (p *process) panicked(text string) { p.report(record.Panicked, p.Name+": "+text) }
+
+// report reports a violation that the code under test, or the code around it, has noticed.
+func (p *process) report(kind record.ViolationKind, text string) {
+	p.Always(kernel.OpOrder{Kind: kernel.IsReport, Key: string(kind), Value: text}, func() { p.w.violation(kind, "%s", text) })
 }
 
-// newLocker creates a process's Locker as the Config says.
-func (c Config) newLocker(p Process) (Locker, error) {
-	if c.Locker != nil {
-		return c.Locker(p)
-	}
-	coordinator, err := quorum.New(p.Config, p.Instances...)
-	if err != nil {
-		return nil, err
-	}
-	return Library(coordinator), nil
+// start lets a process begin now.
+func (w *world) start(p *process, work Workload) {
+	w.Push(w.Now.Load(), kernel.Draw(w.Seed, kernel.TagTie, uint64(p.Index)), &p.Process, kernel.MomentOf(p.Gone, func() {
+		w.event(record.Started, p.Name, "")
+		w.Awake = true
+		go p.main(work)
+	}))
 }

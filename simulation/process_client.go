@@ -11,6 +11,8 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Workload is what each client process does. It runs on a goroutine of the process and
@@ -49,7 +51,7 @@ type Client struct {
 
 func (p *process) newClient(goroutine int, locker Locker, coordinator *quorum.Coordinator) *Client {
 	return &Client{
-		Name: p.name, Index: p.index, Incarnation: p.incarnation, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
+		Name: p.Name, Index: p.Index, Incarnation: p.incarnation, Goroutine: goroutine, Locker: locker, Coordinator: coordinator,
 		p: p, ctx: p.ctx, holdings: map[Lease]*holding{},
 	}
 }
@@ -61,39 +63,39 @@ const resourcePatience = time.Second
 func (c *Client) Context() context.Context { return c.ctx }
 
 // processClock is the process's clock.
-func (c *Client) Clock() clock.Clock { return c.p.clock }
+func (c *Client) Clock() clock.Clock { return c.p.Clock }
 
 // Sleep waits for d on the process's clock.
 func (c *Client) Sleep(d time.Duration) {
-	c.p.clock.Sleep(d)
+	c.p.Clock.Sleep(d)
 	c.stirred = false
-	c.p.exit()
+	c.p.Exit()
 }
 
 // SleepUntil waits until d has passed since the process started, by its own clock.
 func (c *Client) SleepUntil(d time.Duration) {
-	if left := d - c.p.clock.since(c.p.clock.start); left > 0 {
+	if left := d - c.p.Clock.SinceStart(); left > 0 {
 		c.Sleep(left)
 	}
 }
 
 // Seed is the run's seed.
-func (c *Client) Seed() uint64 { return c.p.w.seed }
+func (c *Client) Seed() uint64 { return c.p.w.Seed }
 
 // Pick draws a number from 0 to n-1, n at least 1: the same one for the same seed,
 // process, incarnation, goroutine and about.
 func (c *Client) Pick(about uint64, n int) int {
-	return int(draw(c.p.w.seed, tagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
+	return int(kernel.Draw(c.p.w.Seed, kernel.TagPick, uint64(c.Index)|uint64(c.Goroutine)<<16|uint64(c.Incarnation)<<32, about) % uint64(max(1, n)))
 }
 
 // returned follows each call of the library, which may have left work in the background.
 func (c *Client) returned() {
 	c.stirred = true
-	c.p.exit()
+	c.p.Exit()
 }
 
 // Note adds words to the log.
-func (c *Client) Note(words string) { c.record(&record{kind: Noted, words: words}) }
+func (c *Client) Note(words string) { c.record(&action{kind: record.Noted, words: words}) }
 
 // TryAcquire is Locker.TryAcquire.
 func (c *Client) TryAcquire(key string) (Lease, error) {
@@ -117,11 +119,11 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 	if c.Coordinator != nil {
 		h.quorum = c.Coordinator.Set().Q
 	}
-	c.record(&record{kind: Asked, holding: h})
+	c.record(&action{kind: record.Asked, holding: h})
 	lease, err := acquire()
 	c.returned()
 	if err != nil {
-		c.record(&record{kind: Refused, holding: h, words: errorName(err)})
+		c.record(&action{kind: record.Refused, holding: h, words: record.ErrorName(err)})
 		return nil, err
 	}
 	if lease == nil {
@@ -135,7 +137,7 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 		h.servers = of.Servers()
 	}
 	c.holdings[lease] = h
-	c.record(&record{kind: Acquired, holding: h, belief: belief{validity: lease.Validity()}})
+	c.record(&action{kind: record.Acquired, holding: h, belief: belief{validity: lease.Validity()}})
 	return lease, nil
 }
 
@@ -164,7 +166,7 @@ func (c *Client) KeepAlive(lease Lease) {
 func (c *Client) Valid(lease Lease) bool {
 	c.settle()
 	left := lease.Validity()
-	c.record(&record{kind: Looked, holding: c.holdings[lease], belief: belief{validity: left}})
+	c.record(&action{kind: record.Looked, holding: c.holdings[lease], belief: belief{validity: left}})
 	return left > 0
 }
 
@@ -174,7 +176,7 @@ func (c *Client) Extend(lease Lease) error {
 	err := lease.Extend(c.ctx)
 	c.returned()
 	if !isLibrarys(lease) && err == nil { // a *quorum.Lease reports it by a hook
-		c.p.post(&record{kind: Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
+		c.p.Post(&action{kind: record.Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
 	}
 	return err
 }
@@ -184,15 +186,15 @@ func (c *Client) Release(lease Lease) error {
 	c.settle()
 	if of, several := lease.(*part); several {
 		for _, lease := range of.all {
-			c.record(&record{kind: Released, holding: c.holdings[lease]})
+			c.record(&action{kind: record.Released, holding: c.holdings[lease]})
 		}
 	} else {
-		c.record(&record{kind: Released, holding: c.holdings[lease]})
+		c.record(&action{kind: record.Released, holding: c.holdings[lease]})
 	}
 	err := lease.Release(c.ctx)
 	c.returned()
 	if err != nil {
-		c.record(&record{kind: Noted, words: "release: " + errorName(err)})
+		c.record(&action{kind: record.Noted, words: "release: " + record.ErrorName(err)})
 	}
 	return err
 }
@@ -201,7 +203,7 @@ func (c *Client) Release(lease Lease) error {
 // counts the resource's writes. The error is the guard's, or context.DeadlineExceeded if no
 // reply arrived within a second, by the client's clock.
 func (c *Client) Read(lease Lease) (value int64, version uint64, err error) {
-	r := c.access(lease, access{kind: Read})
+	r := c.access(lease, access{kind: record.Read})
 	return r.value, r.version, r.err
 }
 
@@ -214,7 +216,7 @@ func (c *Client) Write(lease Lease, value int64, version uint64) error {
 		h.writes++
 		h.wroteValue, h.wroteAsOf = value, version
 	}
-	return c.access(lease, access{kind: Write, value: value, version: version, number: h.writes}).err
+	return c.access(lease, access{kind: record.Write, value: value, version: version, number: h.writes}).err
 }
 
 // held returns the checks' record of the lease.
@@ -227,19 +229,19 @@ func (c *Client) held(lease Lease) *holding {
 }
 
 func (c *Client) access(lease Lease, a access) accessReply {
-	c.p.exit()
+	c.p.Exit()
 	a.holding = c.held(lease)
 	a.token, a.goroutine = lease.Token(), c.Goroutine
 	if at, ok := lease.(interface {
 		Show(context.Context) fencing.Token
 	}); ok {
 		a.token = at.Show(c.ctx)
-		c.p.exit()
+		c.p.Exit()
 	}
-	call := &call{p: c.p, place: toResource, name: a.kind.String(), access: &a, due: c.p.clock.mono() + int64(resourcePatience)}
+	call := &call{p: c.p, place: toResource, name: a.kind.String(), access: &a, due: c.p.Clock.Mono() + int64(resourcePatience)}
 	answer := call.do()
 	c.stirred = false
-	c.p.exit()
+	c.p.Exit()
 	if answer.result == nil {
 		return accessReply{err: answer.vote.Err}
 	}
@@ -247,29 +249,27 @@ func (c *Client) access(lease Lease, a access) accessReply {
 }
 
 // record reports an action to the checks. The number keeps the order within a process.
-func (c *Client) record(r *record) {
+func (c *Client) record(r *action) {
 	c.records++
 	r.p, r.goroutine, r.n = c.p, c.Goroutine, c.records
-	c.p.post(r)
+	c.p.Post(r)
 }
 
 // hooks report to the checks and the counters what the library does on its own.
 func (c *Client) hooks() quorum.Hooks {
-	tell := func(what string) { c.p.tell(opOrder{kind: isReport, key: what}, func() { c.p.w.count(what) }) }
+	tell := func(what string) {
+		c.p.Tell(kernel.OpOrder{Kind: kernel.IsReport, Key: what}, func() { c.p.w.count(what) })
+	}
 	return quorum.Hooks{
 		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Quarantined events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
-			c.p.post(&record{kind: Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
+			c.p.Post(&action{kind: record.Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
 			for _, key := range e.Also {
-				c.p.post(&record{kind: Extended, p: c.p, key: key, token: e.Token, belief: belief{validity: e.Validity}})
+				c.p.Post(&action{kind: record.Extended, p: c.p, key: key, token: e.Token, belief: belief{validity: e.Validity}})
 			}
 		},
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
-			switch {
-			case e.Err == nil:
-			case e.Op == wire.Extend:
-				tell(extensionLost)
-			default:
+			if e.Err != nil && e.Op != wire.Extend {
 				tell(rolledBack)
 			}
 		},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // errNoHandles is the error of a Locker that cannot hand leases off.
@@ -23,10 +24,10 @@ func (c *Client) HandOff(lease Lease) (quorum.Handle, error) {
 	handle, err := of.HandOff(c.ctx)
 	c.returned()
 	if err != nil {
-		c.Note("hand-off: " + errorName(err))
+		c.Note("hand-off: " + record.ErrorName(err))
 		return quorum.Handle{}, err
 	}
-	c.record(&record{kind: HandedOff, holding: h})
+	c.record(&action{kind: record.HandedOff, holding: h})
 	return handle, nil
 }
 
@@ -50,7 +51,7 @@ func (c *Client) ReleaseHandle(handle quorum.Handle) error {
 	c.returned()
 	words := "released a handle"
 	if err != nil {
-		words += ": " + errorName(err)
+		words += ": " + record.ErrorName(err)
 	}
 	c.Note(words)
 	return err
@@ -70,7 +71,7 @@ func (c *Client) Inspect(key string) (quorum.Inspection, error) {
 	}
 	words += " free on " + strings.Join(found.Free, "")
 	if err != nil {
-		words += ": " + errorName(err)
+		words += ": " + record.ErrorName(err)
 	}
 	c.Note(words)
 	return found, err

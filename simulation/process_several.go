@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // part is a lease on several keys as the checks see it: as a lease on each of them.
@@ -90,13 +91,13 @@ func (c *Client) gainAll(keys []string, acquire func(context.Context, ...string)
 			}
 		}
 		holdings = append(holdings, h)
-		c.record(&record{kind: Asked, holding: h})
+		c.record(&action{kind: record.Asked, holding: h})
 	}
 	lease, err := acquire(c.ctx, keys...)
 	c.returned()
 	if err != nil {
 		for _, h := range holdings {
-			c.record(&record{kind: Refused, holding: h, words: errorName(err)})
+			c.record(&action{kind: record.Refused, holding: h, words: record.ErrorName(err)})
 		}
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (c *Client) gainAll(keys []string, acquire func(context.Context, ...string)
 		of := &part{lease, h.key, leases}
 		leases[i], c.holdings[of] = of, h
 		h.token, h.value = lease.Token(), lease.Value()
-		c.record(&record{kind: Acquired, holding: h, belief: belief{validity: lease.Validity()}})
+		c.record(&action{kind: record.Acquired, holding: h, belief: belief{validity: lease.Validity()}})
 	}
 	return leases, nil
 }

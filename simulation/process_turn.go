@@ -1,5 +1,7 @@
 package simulation
 
+import "github.com/redquorum/redlock/simulation/internal/kernel"
+
 // turn is a workload's goroutine that waits until all other goroutines of its process are
 // blocked. Its next call of the library then runs alone, so that goroutine scheduling
 // never decides an order.
@@ -13,10 +15,10 @@ type turn struct {
 // library, which may leave work in the background, and always in a process with several
 // goroutines.
 func (c *Client) settle() {
-	c.p.exit()
+	c.p.Exit()
 	if c.stirred || c.p.several.Load() {
 		c.await()
-		c.p.exit()
+		c.p.Exit()
 	}
 }
 
@@ -25,28 +27,29 @@ func (c *Client) await() {
 	c.stirred = false
 	c.turns++
 	t := &turn{client: c, n: c.turns, come: make(chan struct{})}
-	c.p.post(t)
+	c.p.Post(t)
 	<-t.come
 }
 
-func (t *turn) order() opOrder {
-	return opOrder{process: t.client.p.index, kind: isTurn, place: t.client.Goroutine, n: t.n}
+func (t *turn) Order() kernel.OpOrder {
+	return kernel.OpOrder{Process: t.client.p.Index, Kind: kernel.IsTurn, Place: t.client.Goroutine, N: t.n}
 }
 
-func (t *turn) apply(w *world) {
+func (t *turn) Apply() {
 	p := t.client.p
-	if p.gone() {
-		w.awake = true
+	w := p.w
+	if p.Gone() {
+		w.Awake = true
 		close(t.come)
 		return
 	}
 	p.turns = append(p.turns, t)
-	w.push(w.now.Load(), draw(w.seed, tagTurn, uint64(p.index), uint64(t.client.Goroutine), t.n), p, t)
+	w.Push(w.Now.Load(), kernel.Draw(w.Seed, kernel.TagTurn, uint64(p.Index), uint64(t.client.Goroutine), t.n), &p.Process, t)
 }
 
-func (t *turn) live() bool { return !t.client.p.gone() }
+func (t *turn) Live() bool { return !t.client.p.Gone() }
 
-func (t *turn) happen(w *world) {
+func (t *turn) Happen() {
 	p := t.client.p
 	for i, other := range p.turns {
 		if other == t {
@@ -54,7 +57,7 @@ func (t *turn) happen(w *world) {
 			break
 		}
 	}
-	w.awake = true
+	p.w.Awake = true
 	close(t.come)
 }
 
@@ -62,16 +65,16 @@ func (t *turn) happen(w *world) {
 // Locker, so that both share the local wait queue. The process ends when all of its
 // goroutines have returned.
 func (c *Client) Go(work func(c *Client)) {
-	c.p.exit()
+	c.p.Exit()
 	c.p.several.Store(true)
 	c.started++
 	c.p.workers.Add(1)
-	order := opOrder{process: c.p.index, kind: isSpawn, place: c.Goroutine, n: c.started}
-	c.p.post(&notice{at: order, do: func() {
+	order := kernel.OpOrder{Kind: kernel.IsSpawn, Place: c.Goroutine, N: c.started}
+	c.p.Always(order, func() {
 		c.p.goroutines++
-		c.p.w.awake = true
+		c.p.w.Awake = true
 		go c.p.newClient(c.p.goroutines, c.Locker, c.Coordinator).run(work)
-	}})
+	})
 }
 
 // run is a goroutine that Go starts.

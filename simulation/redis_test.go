@@ -11,6 +11,9 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // bare is the simplest design: SET NX PX on one server, and compare-and-delete for the release.
@@ -99,15 +102,15 @@ func TestOtherLockers(t *testing.T) {
 	assert.Equal(t, 2, r.Log.Counts()["a lease was extended"])
 	assert.Equal(t, 1, count(r, "c2", "extended"))
 	for nth := range 6 {
-		play(t, bareConfig(), simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Nth: nth + 1}}, func(c *simulation.Client) {
+		play(t, bareConfig(), simulation.Schedule{{Kind: fault.Crash, Process: "c1", Nth: nth + 1}}, func(c *simulation.Client) {
 			if lease, err := c.Acquire(key); err == nil {
 				update(c, lease)
 				_ = c.Release(lease)
 			}
 		}, none...)
 	}
-	r = run(t, 1, bareConfig(), simulation.Schedule{{Kind: simulation.Restart, Server: "A", At: time.Second, For: time.Second}}, work)
-	assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+	r = run(t, 1, bareConfig(), simulation.Schedule{{Kind: fault.Restart, Server: "A", At: time.Second, For: time.Second}}, work)
+	assert.Contains(t, r.Kinds(), record.TwoHolders)
 }
 
 // The library and Redis commands work on the same data.
@@ -123,7 +126,7 @@ func TestLibraryAndCommandsShareData(t *testing.T) {
 		return simulation.Library(c), nil
 	}
 	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
-		do := func(args ...string) simulation.Reply {
+		do := func(args ...string) redismodel.Reply {
 			reply, err := redis.Do(c.Context(), args...)
 			require.NoError(t, err)
 			require.NoError(t, reply.Err)
@@ -152,7 +155,7 @@ func TestAliases(t *testing.T) {
 		require.NotNil(t, lease)
 		assert.NoError(t, c.Release(lease))
 	}
-	down := simulation.Schedule{{Kind: simulation.Restart, Server: "B", For: time.Hour}, {Kind: simulation.Restart, Server: "C", For: time.Hour}}
+	down := simulation.Schedule{{Kind: fault.Restart, Server: "B", For: time.Hour}, {Kind: fault.Restart, Server: "C", For: time.Hour}}
 	cfg.Quorum.RestartQuarantine = quorum.Off
 	r := run(t, 1, cfg, down, work)
 	require.Empty(t, r.Log.Violations())
@@ -172,7 +175,7 @@ func TestAliases(t *testing.T) {
 func TestLoopsOfACrashedProcessEnd(t *testing.T) {
 	cfg := bareConfig()
 	cfg.Processes = 1
-	r := run(t, 1, cfg, simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "read", Nth: 1}}, func(c *simulation.Client) {
+	r := run(t, 1, cfg, simulation.Schedule{{Kind: fault.Crash, Process: "c1", Op: "read", Nth: 1}}, func(c *simulation.Client) {
 		lease, err := c.TryAcquire(key)
 		if err != nil {
 			return
@@ -215,7 +218,7 @@ func TestLockersThatBreakTheContractAreFound(t *testing.T) {
 			return odd{Locker: &bare{p: p}, lease: lease}, nil
 		}
 		r := run(t, 1, cfg, nil, func(c *simulation.Client) { take(c) })
-		require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
+		require.Equal(t, []record.ViolationKind{record.Panicked}, r.Kinds())
 		assert.Contains(t, r.Log.Violations()[0].Text, want)
 	}
 	// The same for a workload that uses a foreign lease.
@@ -224,6 +227,18 @@ func TestLockersThatBreakTheContractAreFound(t *testing.T) {
 		require.NoError(t, err)
 		_ = c.Write(lease, 1, 0)
 	})
-	require.Equal(t, []simulation.ViolationKind{simulation.Panicked}, r.Kinds())
+	require.Equal(t, []record.ViolationKind{record.Panicked}, r.Kinds())
 	assert.Contains(t, r.Log.Violations()[0].Text, "no check knows it")
+}
+
+// The effects of a script are one entry in a server's log.
+func TestScriptsArePersisted(t *testing.T) {
+	restart := simulation.Schedule{{Kind: fault.Restart, Server: "A", At: time.Second, For: time.Second, Keep: fault.KeepAll}}
+	r := withRedis(t, 1, simulation.Config{Servers: 1, Persistence: fault.KeepAll}, restart, func(c *simulation.Client, do func(args ...string) redismodel.Reply) {
+		assert.Equal(t, "OK", do("EVAL", redismodel.SetNXPX, "1", "k", "v", "60000").Text)
+		c.SleepUntil(3 * time.Second)
+		c.Sleep(time.Second) // its connection was cut
+		assert.Equal(t, "v", do("GET", "k").Text)
+	})
+	assert.Equal(t, 1, r.Log.Counts()["a server was restarted"])
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // resource is what the locks protect: a register for each key, on a separate server that
@@ -20,10 +22,7 @@ type resource struct {
 // register is one value.
 type register struct {
 	value   int64
-	version uint64   // counts its writes
-	latest  *holding // the latest lease whose operation took effect
-	writer  *holding // the lease of the last write
-	overdue bool     // that write took effect too late: assumption 1 was broken
+	version uint64 // counts its writes
 	done    map[*holding]done
 }
 
@@ -39,13 +38,12 @@ var ErrOutOfOrder = errors.New("simulation: a later write under this lease has b
 
 // access is a request to the resource.
 type access struct {
-	kind    EventKind // Read or Write
+	kind    record.EventKind // Read or Write
 	holding *holding
 	token   fencing.Token // that is shown
 	value   int64
 	version uint64
 	number  uint64 // of a write among those of its lease
-	asOf    int    // the records before it was sent
 
 	goroutine int // of the process
 }
@@ -61,7 +59,7 @@ func newResource(w *world) *resource {
 	r := &resource{w: w, registers: map[string]*register{}}
 	if w.cfg.Guard.Tokens() {
 		// In simulated time, from which the tokens come. A Bound without Ahead is valid.
-		now := func() time.Time { return time.Unix(0, epoch+w.now.Load()) }
+		now := func() time.Time { return time.Unix(0, kernel.Epoch+w.Now.Load()) }
 		r.guard, _ = fencing.NewMemory(fencing.MemoryConfig{Bound: fencing.Bound{Now: now}})
 	}
 	return r
@@ -75,12 +73,12 @@ func (r *resource) apply(c *call) accessReply {
 		reg = &register{}
 		r.registers[a.holding.key] = reg
 	}
-	used := func(words string) *Event {
+	used := func(words string) *record.Event {
 		e := w.message(a.kind, c)
 		e.Goroutine, e.Key, e.Token, e.Lease, e.Words = a.goroutine, a.holding.key, a.token, a.holding.number, words
 		return e
 	}
-	if last := reg.done[a.holding]; a.kind == Write && a.number <= last.number {
+	if last := reg.done[a.holding]; a.kind == record.Write && a.number <= last.number {
 		if a.number == last.number {
 			used("repeated")
 			return last.answer
@@ -92,15 +90,14 @@ func (r *resource) apply(c *call) accessReply {
 		used("refused")
 		return accessReply{err: err}
 	}
-	w.check.effect(a, reg)
-	if a.kind == Write {
+	if a.kind == record.Write {
 		reg.value = a.value
 		reg.version++
 	}
 	did := used("")
 	did.Version, did.AsOf, did.Value = reg.version, a.version, reg.value
 	answer := accessReply{value: reg.value, version: reg.version}
-	if a.kind == Write && w.cfg.Guard.numbers() {
+	if a.kind == record.Write && w.cfg.Guard.numbers() {
 		if reg.done == nil {
 			reg.done = map[*holding]done{}
 		}
@@ -114,9 +111,9 @@ func (r *resource) pass(a access) error {
 	switch {
 	case r.guard == nil:
 		return nil
-	case a.kind == Read && r.w.cfg.Guard == GuardWrites:
+	case a.kind == record.Read && r.w.cfg.Guard == GuardWrites:
 		return nil
-	case a.kind == Read:
+	case a.kind == record.Read:
 		return r.guard.Admit(ctx, a.holding.key, a.token)
 	default:
 		return r.guard.Check(ctx, a.holding.key, a.token) // in one step with the write

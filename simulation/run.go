@@ -10,13 +10,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/check"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Result is the result of a run. It depends only on the seed, the Config, the Schedule
 // and the Workload.
 type Result struct {
 	// Log is everything that happened.
-	Log Log
+	Log record.Log
 	// Events is the number of events, and Ended the true time of the last. Timers are not
 	// counted: if a goroutine is woken at a moment, the scheduler may decide whether
 	// another one sets a timer first.
@@ -28,8 +31,8 @@ type Result struct {
 }
 
 // Kinds lists the kinds of violations found, each once, sorted.
-func (r Result) Kinds() []ViolationKind {
-	var kinds []ViolationKind
+func (r Result) Kinds() []record.ViolationKind {
+	var kinds []record.ViolationKind
 	for _, v := range r.Log.Violations() {
 		kinds = append(kinds, v.Kind)
 	}
@@ -39,13 +42,13 @@ func (r Result) Kinds() []ViolationKind {
 
 // With returns a copy of the Result with one more violation in the log, at its moment. It
 // is for demands of a scenario, which the checks can't know.
-func (r Result) With(v Violation) Result {
+func (r Result) With(v record.Violation) Result {
 	all := slices.Concat(r.Log...)
-	at := slices.IndexFunc(all, func(e Event) bool { return e.At > v.At })
+	at := slices.IndexFunc(all, func(e record.Event) bool { return e.At > v.At })
 	if at < 0 {
 		at = len(all)
 	}
-	r.Log = Log{slices.Insert(all, at, Event{At: v.At, Kind: Found, Violation: &v})}
+	r.Log = record.Log{slices.Insert(all, at, record.Event{At: v.At, Kind: record.Found, Violation: &v})}
 	return r
 }
 
@@ -79,20 +82,24 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 		failure := bubble(func() { w.drive(ctx) })
 		stop()
 		if err := ctx.Err(); err != nil {
-			return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.now.Load()), err)
+			return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.Now.Load()), err)
 		}
-		if at := w.readings.decided(); at != nil {
-			stops := append(w.readings.stops, at)
+		if w.Decided() {
+			former := w
 			w = newWorld(seed, cfg, schedule, work)
-			w.readings.stopAll(stops)
+			w.PlayAgain(&former.Kernel)
 			continue
 		}
 		if failure != nil {
-			w.check.violation(LeftOver, "%v", failure)
+			w.violation(record.LeftOver, "%v", failure)
 		}
 		break
 	}
-	return Result{Log: w.log, Events: w.events - w.timers, Ended: time.Duration(w.now.Load()), Readings: w.readingCounts()}, nil
+	rules := check.Rules{
+		Admits:   cfg.Guard == GuardAdmits || cfg.Guard == GuardIdempotent,
+		Patience: max(0, cfg.Progress),
+	}
+	return Result{Log: check.Log(w.log, rules), Events: w.events - w.Timers, Ended: time.Duration(w.Now.Load()), Readings: w.readingCounts()}, nil
 }
 
 // bubble runs f in a testing/synctest bubble, which also works outside of a test. The error
@@ -136,9 +143,9 @@ func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
 				return
 			case <-ticker.C:
 			}
-			steps := w.steps.Load()
+			steps := w.Steps.Load()
 			if steps == last {
-				_, _ = fmt.Fprintf(out, "simulation: seed %d: no step for %v: some goroutine doesn't block\n%s\n", w.seed, after, stacks())
+				_, _ = fmt.Fprintf(out, "simulation: seed %d: no step for %v: some goroutine doesn't block\n%s\n", w.Seed, after, stacks())
 			}
 			last = steps
 		}
@@ -147,4 +154,15 @@ func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
 		close(done)
 		<-ended
 	}
+}
+
+// readingCounts is how often each process read its clock.
+func (w *world) readingCounts() map[string]int {
+	counts := make(map[string]int, len(w.processes))
+	for _, p := range w.processes {
+		if p != w.witness {
+			counts[p.Name] = int(p.Readings.Load())
+		}
+	}
+	return counts
 }

@@ -15,7 +15,9 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // contend is a workload that uses most of the library: clients that wait for one of two locks, on
@@ -88,7 +90,7 @@ func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	if unprotected(seed) {
 		cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 	}
-	schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, 20*time.Second)
+	schedule := simulation.Draw(seed, cfg, fault.Kinds(), 8, 20*time.Second)
 	r, err := simulation.Run(seed, cfg, schedule, contend)
 	require.NoError(t, err, "%+v", schedule)
 	return schedule, r
@@ -164,7 +166,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 }
 
 // difference shows where two traces diverge.
-func difference(a, b simulation.Log) string {
+func difference(a, b record.Log) string {
 	la, lb := strings.Split(a.String(), "\n"), strings.Split(b.String(), "\n")
 	for i := range min(len(la), len(lb)) {
 		if la[i] != lb[i] {
@@ -182,10 +184,10 @@ func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
 	for seed := range some(150) {
 		cfg := contended()
 		schedule := simulation.Schedule{
-			{Kind: simulation.Lose, Process: simulation.Any, Server: simulation.Any, PPM: 50_000},
-			{Kind: simulation.Delay, Process: simulation.Any, Server: "A", By: 60 * ms, Way: simulation.Replies},
-			{Kind: simulation.Cut, Process: "c2", Server: "B", At: 2 * time.Second, For: 8 * time.Second},
-			{Kind: simulation.Hang, Server: "C", At: 6 * time.Second, For: 7 * time.Second},
+			{Kind: fault.Lose, Process: fault.Any, Server: fault.Any, PPM: 50_000},
+			{Kind: fault.Delay, Process: fault.Any, Server: "A", By: 60 * ms, Way: fault.Replies},
+			{Kind: fault.Cut, Process: "c2", Server: "B", At: 2 * time.Second, For: 8 * time.Second},
+			{Kind: fault.Hang, Server: "C", At: 6 * time.Second, For: 7 * time.Second},
 		}
 		r, err := simulation.Run(seed, cfg, schedule, contend)
 		require.NoError(t, err)

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const (
@@ -20,11 +22,11 @@ const (
 const seeds = 50
 
 // none is the verdict of a run in which the checks found nothing.
-var none []simulation.ViolationKind
+var none []record.ViolationKind
 
 // play plays a scenario with all seeds and demands the same kinds of violations in each run. It
 // returns the last run.
-func play(t *testing.T, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload, want ...simulation.ViolationKind) simulation.Result {
+func play(t *testing.T, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload, want ...record.ViolationKind) simulation.Result {
 	t.Helper()
 	slices.Sort(want)
 	var last simulation.Result
@@ -86,7 +88,7 @@ func count(r simulation.Result, process, what string) int {
 // pauseAfterTheCheck is a run with a violation: the holder is paused between its check of the lease
 // and its write. It is scenario S1; the scenarios themselves are in package scenarios.
 func pauseAfterTheCheck() (simulation.Schedule, simulation.Workload) {
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
 	return schedule, byName(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))

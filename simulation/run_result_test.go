@@ -11,18 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // What With adds to a Result is in the trace at its moment, in the order of time.
 func TestWith(t *testing.T) {
 	before := run(t, 1, simulation.Config{}, nil, hold(0))
 	require.Empty(t, before.Log.Violations())
-	early := before.With(simulation.Violation{Kind: simulation.NoProgress, At: time.Second / 2, Text: "c2 never got it"})
-	late := simulation.Violation{Kind: simulation.NeverFree, At: time.Hour, Text: "nor did anybody"}
+	early := before.With(record.Violation{Kind: record.NoProgress, At: time.Second / 2, Text: "c2 never got it"})
+	late := record.Violation{Kind: record.NeverFree, At: time.Hour, Text: "nor did anybody"}
 	both := before.With(late).With(early.Log.Violations()[0])
 
 	assert.Empty(t, before.Log.Violations(), "the first one stays as it is")
-	assert.Equal(t, []simulation.ViolationKind{simulation.NoProgress}, early.Kinds())
+	assert.Equal(t, []record.ViolationKind{record.NoProgress}, early.Kinds())
 	assert.Equal(t, append(early.Log.Violations(), late), both.Log.Violations())
 	lines := strings.SplitAfter(both.Log.String(), "\n")
 	at := 0
@@ -47,12 +49,12 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		hold(0)(c)
 	}
 	late := byName(map[string]simulation.Workload{"c1": hold(0), "c2": second})
-	write := func(kind simulation.Kind, length time.Duration) simulation.Schedule {
-		f := simulation.Fault{Kind: kind, Process: "c1", Op: "write", Nth: 1}
-		if kind == simulation.Pause {
+	write := func(kind fault.Kind, length time.Duration) simulation.Schedule {
+		f := fault.Fault{Kind: kind, Process: "c1", Op: "write", Nth: 1}
+		if kind == fault.Pause {
 			f.For = length
 		} else {
-			f.Server, f.By = simulation.Resource, length
+			f.Server, f.By = fault.Resource, length
 		}
 		return simulation.Schedule{f}
 	}
@@ -64,15 +66,15 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		work     simulation.Workload
 		broken   int // the assumption
 	}{
-		"paused before the write":  {simulation.Config{}, write(simulation.Pause, 12*time.Second), late, 1},
-		"a write that is late":     {simulation.Config{}, write(simulation.Delay, 90*time.Second), late, 1},
-		"a write that comes twice": {simulation.Config{}, write(simulation.Duplicate, 2*ms), hold(0), 1},
+		"paused before the write":  {simulation.Config{}, write(fault.Pause, 12*time.Second), late, 1},
+		"a write that is late":     {simulation.Config{}, write(fault.Delay, 90*time.Second), late, 1},
+		"a write that comes twice": {simulation.Config{}, write(fault.Duplicate, 2*ms), hold(0), 1},
 		"servers that grant all":   {forgetful, nil, contend, 0},
 	} {
 		r := run(t, 1, test.cfg, test.schedule, test.work)
 		require.NotEmpty(t, r.Log.Violations(), name)
 		for _, v := range r.Log.Violations() {
-			if v.Kind != simulation.TokenOrder && v.Kind != simulation.Overvalued {
+			if v.Kind != record.TokenOrder && v.Kind != record.Overvalued {
 				assert.Equal(t, test.broken, v.Assumption, "%s: %v", name, v)
 			}
 		}
@@ -81,8 +83,8 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 
 // Goroutines of one process have their own names in traces and in the checks' texts.
 func TestWho(t *testing.T) {
-	assert.Equal(t, "c1", simulation.Who("c1", 0))
-	assert.Equal(t, "c1.2", simulation.Who("c1", 2))
+	assert.Equal(t, "c1", record.Who("c1", 0))
+	assert.Equal(t, "c1.2", record.Who("c1", 2))
 	cfg := simulation.Config{Processes: 1, Forgetful: true}
 	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
 		c.Go(hold(time.Second))
@@ -92,7 +94,7 @@ func TestWho(t *testing.T) {
 	assert.Contains(t, r.Log.String(), "c1 asked k goroutine=1\n")
 	assert.Regexp(t, `resource write c1#\d+ goroutine=1 token=`, r.Log.String())
 	for _, e := range r.Log.History() {
-		if e.Kind == simulation.Write && e.Goroutine == 1 {
+		if e.Kind == record.Write && e.Goroutine == 1 {
 			return
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 func TestBubble(t *testing.T) {
@@ -40,7 +42,8 @@ func (b *lockedBuffer) String() string {
 }
 
 func TestWatchdogShowsWhatSpins(t *testing.T) {
-	w := &world{seed: 42}
+	w := &world{}
+	w.Seed = 42
 	var out lockedBuffer
 	stop := w.watch(time.Millisecond, &out)
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "TestWatchdogShowsWhatSpins") }, 10*time.Second, time.Millisecond)
@@ -55,7 +58,7 @@ func TestOutsideOfGoTest(t *testing.T) {
 	}
 	out, err := exec.Command("go", "run", "./testdata/command").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	r, err := Run(5, Config{}, Schedule{{Kind: Crash, Process: "c1", Nth: 8}}, func(c *Client) {
+	r, err := Run(5, Config{}, Schedule{{Kind: fault.Crash, Process: "c1", Nth: 8}}, func(c *Client) {
 		if lease, err := c.TryAcquire("k"); err == nil {
 			_ = c.Release(lease)
 		}

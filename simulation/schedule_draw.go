@@ -3,16 +3,10 @@ package simulation
 import (
 	"slices"
 	"time"
-)
 
-// Kinds are all kinds of faults.
-func Kinds() []Kind {
-	return []Kind{
-		Pause, Suspend, Crash, Step, Rate, Restart, Hang, Failover, Cut, Lose, Delay,
-		Reboot, Reconnect, Evict, Flush, Duplicate, Reorder, Lag, SplitBrain,
-		Proxy, Switch, Demote,
-	}
-}
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+)
 
 // Draw draws a random schedule from a seed: first those of the kinds of faults that the run
 // has, then up to most faults of these kinds within span. Runs with few kinds find bugs that
@@ -20,22 +14,22 @@ func Kinds() []Kind {
 //
 // It draws everything that Config allows, except a disk that lies: a Restart keeps at
 // least what Config.Persistence says.
-func Draw(seed uint64, cfg Config, of []Kind, most int, span time.Duration) Schedule {
+func Draw(seed uint64, cfg Config, of []fault.Kind, most int, span time.Duration) Schedule {
 	cfg = cfg.complete()
-	of = slices.DeleteFunc(slices.Clone(of), func(k Kind) bool { return k == Lag && cfg.Replicas == 0 })
+	of = slices.DeleteFunc(slices.Clone(of), func(k fault.Kind) bool { return k == fault.Lag && cfg.Replicas == 0 })
 	if len(of) == 0 || most < 1 {
 		return nil
 	}
-	var kinds []Kind
+	var kinds []fault.Kind
 	for i, k := range of {
-		if draw(seed, tagSchedule, uint64(i))%4 == 0 {
+		if kernel.Draw(seed, kernel.TagSchedule, uint64(i))%4 == 0 {
 			kinds = append(kinds, k)
 		}
 	}
 	if len(kinds) == 0 {
-		kinds = append(kinds, of[draw(seed, tagSchedule, 101)%uint64(len(of))])
+		kinds = append(kinds, of[kernel.Draw(seed, kernel.TagSchedule, 101)%uint64(len(of))])
 	}
-	n := 1 + int(draw(seed, tagSchedule, 100)%uint64(most))
+	n := 1 + int(kernel.Draw(seed, kernel.TagSchedule, 100)%uint64(most))
 	s := make(Schedule, n)
 	for i := range s {
 		d := drawer{seed: seed, n: uint64(i), cfg: cfg}
@@ -45,7 +39,7 @@ func Draw(seed uint64, cfg Config, of []Kind, most int, span time.Duration) Sche
 }
 
 // keeps are the kinds of persistence, from weak to strong.
-var keeps = []Keep{KeepNothing, KeepSecond, KeepAll}
+var keeps = []fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}
 
 // drawer draws one fault.
 type drawer struct {
@@ -53,7 +47,9 @@ type drawer struct {
 	cfg     Config
 }
 
-func (d drawer) draw(what uint64) uint64               { return draw(d.seed, tagSchedule, 200+d.n, what) }
+func (d drawer) draw(what uint64) uint64 {
+	return kernel.Draw(d.seed, kernel.TagSchedule, 200+d.n, what)
+}
 func (d drawer) pick(what uint64, n int) int           { return int(d.draw(what) % uint64(n)) }
 func (d drawer) coin(what uint64) bool                 { return d.pick(what, 2) == 0 }
 func (d drawer) of(what uint64, names []string) string { return names[d.pick(what, len(names))] }
@@ -76,55 +72,55 @@ func (d drawer) operation() (op string, nth int) {
 
 // fault draws a fault of a kind. Each draw has its own number, so that a new field leaves
 // the others unchanged.
-func (d drawer) fault(kind Kind, span time.Duration) Fault {
+func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 	ttl := d.cfg.Quorum.TTL
-	f := Fault{Kind: kind, At: time.Duration(d.draw(1) % uint64(max(1, span))).Truncate(time.Microsecond)}
+	f := fault.Fault{Kind: kind, At: time.Duration(d.draw(1) % uint64(max(1, span))).Truncate(time.Microsecond)}
 	process, server := d.of(3, d.cfg.processNames()), d.of(4, d.cfg.serverNames())
 	longer := d.length(10, 2*ttl)
 	switch kind {
-	case Pause, Suspend:
+	case fault.Pause, fault.Suspend:
 		f.Process, f.For, f.Shuffled = process, longer, d.coin(5)
-		f.Frozen = kind == Suspend && d.coin(30)
+		f.Frozen = kind == fault.Suspend && d.coin(30)
 		switch {
 		case !d.coin(6):
 		case d.pick(40, 3) == 0 && d.n < maxClockFaults:
-			f.Op, f.Nth, f.Stale = clockOp, 1+d.pick(41, 600), d.coin(42)
+			f.Op, f.Nth, f.Stale = fault.ClockOp, 1+d.pick(41, 600), d.coin(42)
 		default:
 			f.Op, f.Nth = d.operation()
 		}
-	case Crash:
+	case fault.Crash:
 		f.Process = process
 		f.Op, f.Nth = d.operation()
-	case Reboot:
+	case fault.Reboot:
 		f.Process, f.For = process, d.length(10, ttl)
 		if d.coin(6) {
 			f.Op, f.Nth = d.operation()
 		}
-	case Step, Rate:
+	case fault.Step, fault.Rate:
 		if d.coin(9) {
 			f.Process = process
 		} else {
 			f.Server = server
 		}
-		if kind == Rate {
+		if kind == fault.Rate {
 			f.PPM = int64(d.pick(21, 200_001)) - 100_000
 			break
 		}
 		if f.By = d.length(20, 2*ttl); d.coin(8) {
 			f.By = -f.By
 		}
-	case Restart:
+	case fault.Restart:
 		f.Server, f.For = server, longer
 		honest := keeps
 		for len(honest) > 1 && honest[0] != d.cfg.Persistence {
 			honest = honest[1:]
 		}
 		f.Keep = honest[d.pick(22, len(honest))]
-	case Hang:
+	case fault.Hang:
 		f.Server, f.For = server, longer
-	case Failover, SplitBrain:
+	case fault.Failover, fault.SplitBrain:
 		f.Server, f.For = server, d.length(10, ttl)
-		if kind == SplitBrain {
+		if kind == fault.SplitBrain {
 			f.Process, f.For = process, longer+1 // 0 is forever
 		}
 		if d.cfg.Replicas > 0 {
@@ -132,55 +128,55 @@ func (d drawer) fault(kind Kind, span time.Duration) Fault {
 		} else {
 			f.By = d.length(20, 2*time.Second)
 		}
-	case Lag:
+	case fault.Lag:
 		f.Server, f.For, f.Replica = server, longer, d.pick(31, d.cfg.Replicas+1)
 		if d.coin(8) {
 			f.By = d.length(20, ttl)
 		}
-	case Evict, Flush:
+	case fault.Evict, fault.Flush:
 		f.Server = server
-	case Reconnect:
+	case fault.Reconnect:
 		f.Process, f.Server = process, server
-	case Cut, Lose, Delay, Reorder:
+	case fault.Cut, fault.Lose, fault.Delay, fault.Reorder:
 		f.Process, f.Server, f.For = process, server, longer
-		f.Way = []Way{Both, Requests, Replies}[d.pick(23, 3)]
+		f.Way = []fault.Way{fault.Both, fault.Requests, fault.Replies}[d.pick(23, 3)]
 		switch kind {
-		case Lose:
-			f.PPM = int64(d.pick(24, million))
-		case Delay, Reorder:
+		case fault.Lose:
+			f.PPM = int64(d.pick(24, kernel.Million))
+		case fault.Delay, fault.Reorder:
 			f.By = d.length(20, ttl)
 		}
-		if kind == Delay && f.Way == Both && d.coin(6) {
+		if kind == fault.Delay && f.Way == fault.Both && d.coin(6) {
 			f.For = 0
 			f.Op, f.Nth = d.operation()
-			f.Server = []string{Any, Resource, server}[d.pick(33, 3)]
+			f.Server = []string{fault.Any, fault.Resource, server}[d.pick(33, 3)]
 		}
-	case Proxy:
+	case fault.Proxy:
 		// It is there before anything else goes wrong, and mostly stays.
-		f.Process, f.Server, f.At = Any, server, f.At/8
+		f.Process, f.Server, f.At = fault.Any, server, f.At/8
 		if d.coin(5) {
 			f.Process = process
 		}
 		if d.pick(6, 4) == 0 {
 			f.For = longer + 1
 		}
-	case Switch:
+	case fault.Switch:
 		// Package instance ends connections after a while; here it is a TTL at most.
-		f.Process, f.Server, f.For, f.By = Any, server, longer+1, 1+d.length(20, ttl)
+		f.Process, f.Server, f.For, f.By = fault.Any, server, longer+1, 1+d.length(20, ttl)
 		if d.coin(5) {
 			f.Process = process
 		}
 		if d.coin(8) {
-			f.PPM = int64(d.pick(24, million))
+			f.PPM = int64(d.pick(24, kernel.Million))
 		}
-	case Demote:
+	case fault.Demote:
 		f.Server, f.For = server, d.length(10, ttl)
-	case Duplicate:
+	case fault.Duplicate:
 		f.Process, f.Server, f.For = process, server, longer
 		if d.coin(32) {
-			f.Server = Resource
+			f.Server = fault.Resource
 		}
-		f.PPM, f.By = int64(d.pick(24, million)), d.length(20, ttl)
+		f.PPM, f.By = int64(d.pick(24, kernel.Million)), d.length(20, ttl)
 		if d.coin(6) {
 			f.PPM, f.For = 0, 0
 			f.Op, f.Nth = d.operation()

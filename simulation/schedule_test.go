@@ -9,15 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // A schedule that is encoded and decoded is unchanged.
 func TestScheduleAsJSON(t *testing.T) {
-	kinds := map[simulation.Kind]bool{}
+	kinds := map[fault.Kind]bool{}
 	for seed := range uint64(400) {
 		cfg := contended()
 		cfg.Replicas = int(seed % 2)
-		s := simulation.Draw(seed, cfg, simulation.Kinds(), 8, 20*time.Second)
+		s := simulation.Draw(seed, cfg, fault.Kinds(), 8, 20*time.Second)
 		text, err := json.Marshal(s)
 		require.NoError(t, err)
 		var again simulation.Schedule
@@ -27,37 +28,37 @@ func TestScheduleAsJSON(t *testing.T) {
 			kinds[f.Kind] = true
 		}
 	}
-	assert.Len(t, kinds, len(simulation.Kinds()), "every kind is drawn")
+	assert.Len(t, kinds, len(fault.Kinds()), "every kind is drawn")
 }
 
 func TestRunRefusesWhatItCantPlay(t *testing.T) {
 	nothing := func(*simulation.Client) {}
-	faults := map[string]simulation.Fault{
+	faults := map[string]fault.Fault{
 		`no such kind ""`:           {},
-		`Process is "c9"`:           {Kind: simulation.Pause, Process: "c9"},
-		`Server is "Z"`:             {Kind: simulation.Hang, Server: "Z"},
-		`Server is "resource"`:      {Kind: simulation.Hang, Server: simulation.Resource},
-		"leave the other empty":     {Kind: simulation.Step, Process: "c1", Server: "A"},
-		"Nth is 2":                  {Kind: simulation.Step, Process: "c1", Nth: 2},
-		"Nth is -1":                 {Kind: simulation.Pause, Process: "c1", Nth: -1},
-		"At -1ns":                   {Kind: simulation.Pause, Process: "c1", At: -1},
-		"By is -1s":                 {Kind: simulation.Failover, Server: "A", By: -time.Second},
-		"PPM is 500001":             {Kind: simulation.Rate, Server: "A", PPM: 500_001},
-		"PPM is -1,":                {Kind: simulation.Lose, Process: "c1", Server: "A", PPM: -1},
-		`no such way "up"`:          {Kind: simulation.Cut, Process: "c1", Server: "A", Way: "up"},
-		"PPM is 1000001":            {Kind: simulation.Duplicate, Process: "c1", Server: "A", PPM: 1_000_001},
-		`Way is "reply"`:            {Kind: simulation.Duplicate, Process: "c1", Server: "A", Way: simulation.Replies},
-		"Replica is 2":              {Kind: simulation.Failover, Server: "A", Replica: 2},
-		"Replica is 1":              {Kind: simulation.Lag, Server: "A", Replica: 1},
-		`Op is "wirte"`:             {Kind: simulation.Pause, Process: "c1", Op: "wirte", Nth: 1},
-		`Op is "write", but no`:     {Kind: simulation.Pause, Process: "c1", Op: "write"},
-		"only a pause or a suspend": {Kind: simulation.Crash, Process: "c1", Op: "clock", Nth: 1},
-		"need the Op":               {Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, Stale: true},
-		`Func is "f"`:               {Kind: simulation.Pause, Process: "c1", Func: "f"},
-		"its Process is \"c9\"":     {Kind: simulation.SplitBrain, Process: "c9", Server: "A"},
-		`Server is ""`:              {Kind: simulation.Reconnect, Process: "c1"},
-		`Process is ""`:             {Kind: simulation.Reboot},
-		`no such persistence`:       {Kind: simulation.Restart, Server: "A", Keep: "some"},
+		`Process is "c9"`:           {Kind: fault.Pause, Process: "c9"},
+		`Server is "Z"`:             {Kind: fault.Hang, Server: "Z"},
+		`Server is "resource"`:      {Kind: fault.Hang, Server: fault.Resource},
+		"leave the other empty":     {Kind: fault.Step, Process: "c1", Server: "A"},
+		"Nth is 2":                  {Kind: fault.Step, Process: "c1", Nth: 2},
+		"Nth is -1":                 {Kind: fault.Pause, Process: "c1", Nth: -1},
+		"At -1ns":                   {Kind: fault.Pause, Process: "c1", At: -1},
+		"By is -1s":                 {Kind: fault.Failover, Server: "A", By: -time.Second},
+		"PPM is 500001":             {Kind: fault.Rate, Server: "A", PPM: 500_001},
+		"PPM is -1,":                {Kind: fault.Lose, Process: "c1", Server: "A", PPM: -1},
+		`no such way "up"`:          {Kind: fault.Cut, Process: "c1", Server: "A", Way: "up"},
+		"PPM is 1000001":            {Kind: fault.Duplicate, Process: "c1", Server: "A", PPM: 1_000_001},
+		`Way is "reply"`:            {Kind: fault.Duplicate, Process: "c1", Server: "A", Way: fault.Replies},
+		"Replica is 2":              {Kind: fault.Failover, Server: "A", Replica: 2},
+		"Replica is 1":              {Kind: fault.Lag, Server: "A", Replica: 1},
+		`Op is "wirte"`:             {Kind: fault.Pause, Process: "c1", Op: "wirte", Nth: 1},
+		`Op is "write", but no`:     {Kind: fault.Pause, Process: "c1", Op: "write"},
+		"only a pause or a suspend": {Kind: fault.Crash, Process: "c1", Op: "clock", Nth: 1},
+		"need the Op":               {Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, Stale: true},
+		`Func is "f"`:               {Kind: fault.Pause, Process: "c1", Func: "f"},
+		"its Process is \"c9\"":     {Kind: fault.SplitBrain, Process: "c9", Server: "A"},
+		`Server is ""`:              {Kind: fault.Reconnect, Process: "c1"},
+		`Process is ""`:             {Kind: fault.Reboot},
+		`no such persistence`:       {Kind: fault.Restart, Server: "A", Keep: "some"},
 	}
 	for want, fault := range faults {
 		_, err := simulation.Run(1, simulation.Config{}, simulation.Schedule{fault}, nothing)

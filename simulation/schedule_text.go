@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // writtenFault is a fault as people write it, with times such as "1.5s".
 type writtenFault struct {
-	Fault
+	fault.Fault
 	At  text `json:"at"`
 	For text `json:"for"`
 	By  text `json:"by"`

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 func TestReadSchedule(t *testing.T) {
@@ -18,8 +19,8 @@ func TestReadSchedule(t *testing.T) {
 	]`))
 	require.NoError(t, err)
 	want := simulation.Schedule{
-		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
-		{Kind: simulation.Step, Server: "C", At: 1500 * ms, By: -2 * time.Minute},
+		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
+		{Kind: fault.Step, Server: "C", At: 1500 * ms, By: -2 * time.Minute},
 	}
 	assert.Equal(t, want, got)
 	written, err := json.Marshal(want)

@@ -12,6 +12,9 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // The errors of calls, for errors.Is.
@@ -31,8 +34,8 @@ type server struct {
 	index int
 	name  string
 
-	wall        linear
-	data        []database // by number
+	wall        kernel.Linear
+	data        []redismodel.Database // by number
 	memories    []memory
 	log         []entry // all changes since the data was empty, if w.logs
 	incarnation uint64  // counts its incarnations from 1
@@ -68,9 +71,9 @@ type server struct {
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: linear{value: epoch}, data: w.databases(), trouble: -1}
+	s := &server{w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, data: w.databases(), trouble: -1}
 	s.begin()
-	s.started = epoch - int64(w.cfg.ServerAge)
+	s.started = kernel.Epoch - int64(w.cfg.ServerAge)
 	s.marks = make(map[string]quorumtest.Mark)
 	s.reached = make([]int64, w.cfg.Replicas)
 	s.connectNotify()
@@ -78,14 +81,14 @@ func newServer(w *world, index int, name string) *server {
 }
 
 // databases returns empty databases, as many as the aliases need.
-func (w *world) databases() []database {
+func (w *world) databases() []redismodel.Database {
 	n := 1
 	for _, a := range w.cfg.Aliases {
 		n = max(n, a.Database+1)
 	}
-	all := make([]database, n)
+	all := make([]redismodel.Database, n)
 	for i := range all {
-		all[i] = newDatabase(w.scripts)
+		all[i] = redismodel.New(w.scripts)
 	}
 	return all
 }
@@ -97,13 +100,13 @@ func (s *server) connectNotify() {
 	}
 }
 
-func (s *server) clock() time.Time { return time.Unix(0, s.wall.at(s.w.now.Load())).UTC() }
+func (s *server) clock() time.Time { return time.Unix(0, s.wall.At(s.w.Now.Load())).UTC() }
 
 // receive handles a request that has arrived.
 func (s *server) receive(r *request) {
 	c := r.call
 	link := c.link()
-	s.w.touch(ofServer(s) | ofKeys(c.p, s))
+	s.w.Touch(ofServer(s) | ofKeys(c.p, s))
 	switch {
 	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
 		if !s.up {
@@ -116,12 +119,12 @@ func (s *server) receive(r *request) {
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
 		// It came on a connection to an earlier incarnation, which this one doesn't know.
-		s.w.touch(ofLink(c.p, s))
+		s.w.Touch(ofLink(c.p, s))
 		link.lose(r.incarnation)
 		r.reply(failed(ErrReset, false))
 		return
 	}
-	if s.hungUntil > s.w.now.Load() {
+	if s.hungUntil > s.w.Now.Load() {
 		s.waiting = append(s.waiting, r)
 		return
 	}
@@ -130,7 +133,7 @@ func (s *server) receive(r *request) {
 		return
 	}
 	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again && !r.apart {
-		s.w.touch(ofLink(c.p, s))
+		s.w.Touch(ofLink(c.p, s))
 		link.incarnation, link.wrote, link.to = s.incarnation, 0, s.apartFrom()
 	}
 	switch {
@@ -142,7 +145,7 @@ func (s *server) receive(r *request) {
 		s.wait(r)
 	case c.raw != nil:
 		reply := s.command(r)
-		s.answer(r, &answer{raw: &reply}, reply.Err == nil && c.raw.writes())
+		s.answer(r, &answer{raw: &reply}, reply.Err == nil && redismodel.Writes(c.raw))
 	default:
 		vote := s.run(r)
 		s.answer(r, &answer{vote: vote}, vote.Outcome == wire.Granted && changes(c.cmd.Op))
@@ -158,42 +161,27 @@ func expires(op wire.Op) bool {
 }
 
 // command executes one of Redis's own commands.
-func (s *server) command(r *request) Reply {
+func (s *server) command(r *request) redismodel.Reply {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
-	reply := failure(errReadOnly)
-	if !s.demoted || !c.raw.writes() {
-		reply = s.data[db].do(c.raw.args, now)
+	reply := redismodel.ReadOnly
+	if !s.demoted || !redismodel.Writes(c.raw) {
+		reply = s.data[db].Do(c.raw, now)
 	}
-	e := s.answered(Answered, c, c.name, reply.outcome())
+	e := s.answered(record.Answered, c, c.name, reply.Outcome())
 	e.Value = reply.Int
-	keys := c.raw.keys()
+	keys := redismodel.Keys(c.raw)
 	for _, key := range keys {
 		s.show(e, db, key)
 	}
-	if reply.Err == nil && c.raw.writes() {
-		s.append(entry{database: db, repeat: func(d database) { d.do(c.raw.args, now) }}, c.link())
+	if reply.Err == nil && redismodel.Writes(c.raw) {
+		s.append(entry{database: db, repeat: func(d redismodel.Database) { d.Do(c.raw, now) }}, c.link())
 		if len(keys) == 0 { // of all keys
 			clear(s.marks)
 			s.showAll()
 		}
 	}
 	return reply
-}
-
-func (r Reply) outcome() string {
-	switch {
-	case r.Err != nil:
-		return "error"
-	case r.Null:
-		return "null"
-	case r.Text == "OK" || r.All != nil:
-		return "ok"
-	case r.Text != "":
-		return "text"
-	default:
-		return "int"
-	}
 }
 
 // run executes one of the library's commands.
@@ -205,11 +193,11 @@ func (s *server) run(r *request) wire.Vote {
 	id.Epoch = s.marks[w.places[c.place].name].Epoch(*id)
 	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
 		w.count(otherRun)
-		s.answered(Answered, c, c.cmd.Op.String(), "failed other-run")
+		s.answered(record.Answered, c, c.cmd.Op.String(), "failed other-run")
 		return wire.Vote{Err: other, Unsent: true}
 	}
 	if s.demoted && c.cmd.Op != wire.Look && c.cmd.Op != wire.Tick {
-		s.answered(Answered, c, c.cmd.Op.String(), "failed replica")
+		s.answered(record.Answered, c, c.cmd.Op.String(), "failed replica")
 		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
 	change := s.changeOf(c, db)
@@ -223,7 +211,7 @@ func (s *server) run(r *request) wire.Vote {
 	}
 	vote := data.RunFor(c.waiter, c.cmd, now)
 	granted := vote.Outcome == wire.Granted
-	e := s.answered(Voted, c, c.cmd.Op.String(), vote.Outcome.String())
+	e := s.answered(record.Voted, c, c.cmd.Op.String(), vote.Outcome.String())
 	e.Token, e.Change = vote.Token, s.changed(change, vote)
 	// Of several keys some may be extended or released although the others are gone.
 	some := len(c.cmd.Also) > 0 && (c.cmd.Op == wire.Extend || c.cmd.Op == wire.Release)
@@ -236,13 +224,12 @@ func (s *server) run(r *request) wire.Vote {
 		}
 	}
 	if granted && changes(c.cmd.Op) || some {
-		s.append(entry{database: db, repeat: func(d database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
+		s.append(entry{database: db, repeat: func(d redismodel.Database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Replaced {
 		w.count(valueReplaced)
 	}
-	w.check.carriedOut(c, granted)
 	return vote
 }
 
@@ -254,17 +241,17 @@ type shown struct {
 
 // show adds a key's state to an event. showAll corrects states that change without a
 // command.
-func (s *server) show(e *Event, db int, key string) {
+func (s *server) show(e *record.Event, db int, key string) {
 	until := s.until(db, key)
 	if s.shown == nil {
 		s.shown = make(map[shown]int64, 2)
 	}
 	s.shown[shown{db, key}] = until
-	e.Keys = append(e.Keys, KeyState{Key: key, Database: db, Until: time.Duration(until)})
+	e.Keys = append(e.Keys, record.KeyState{Key: key, Database: db, Until: time.Duration(until)})
 }
 
 // gone is the end, in true time, of a key that doesn't exist.
-const gone = -1
+const gone = int64(record.Gone)
 
 func (s *server) until(db int, key string) int64 {
 	_, expires, ok := s.data[db].Keys.Get(key, s.clock())
@@ -272,9 +259,9 @@ func (s *server) until(db int, key string) int64 {
 	case !ok:
 		return gone
 	case expires.IsZero():
-		return never
+		return kernel.Never
 	}
-	return s.wall.when(expires.UnixNano())
+	return s.wall.When(expires.UnixNano())
 }
 
 // showAll logs the keys whose expiry differs from the logged one, and counts keys that
@@ -283,12 +270,12 @@ func (s *server) showAll() (lost int) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.shown), func(a, b shown) int {
 		return cmp.Or(a.database-b.database, strings.Compare(a.key, b.key))
 	}) {
-		now := s.w.now.Load()
+		now := s.w.Now.Load()
 		was, is := s.shown[k], s.until(k.database, k.key)
 		if was == is || was <= now && is == gone {
 			continue
 		}
-		s.show(s.w.event(KeyChanged, "", s.name), k.database, k.key)
+		s.show(s.w.event(record.KeyChanged, "", s.name), k.database, k.key)
 		if is == gone {
 			lost++
 		}
@@ -327,14 +314,14 @@ func (s *server) leaveMark(id *wire.Identity, before wire.Known, place int) {
 }
 
 func (s *server) identity() *wire.Identity {
-	now := s.wall.at(s.w.now.Load())
+	now := s.wall.At(s.w.Now.Load())
 	id := &wire.Identity{
 		RunID:       s.id,
 		ReplID:      s.replID,
 		Promoted:    s.promoted,
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
 		Role:        s.role(),
-		Persistence: s.w.cfg.Persistence.words(),
+		Persistence: s.w.cfg.Persistence.Words(),
 		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
 		Version:     "1",
@@ -380,7 +367,7 @@ func (s *server) begin() {
 }
 
 func (s *server) drawID(n uint64) string {
-	return fmt.Sprintf("%016x", draw(s.w.seed, tagRunID, uint64(s.index), s.incarnation, n))
+	return fmt.Sprintf("%016x", kernel.Draw(s.w.Seed, kernel.TagRunID, uint64(s.index), s.incarnation, n))
 }
 
 // restart starts another incarnation of a server that is down, with the log up to a moment.
@@ -390,7 +377,7 @@ func (s *server) restart(until int64) bool {
 	}
 	s.begin()
 	s.recall(func(e entry) bool { return e.at <= until })
-	s.started = s.wall.at(s.w.now.Load())
+	s.started = s.wall.At(s.w.Now.Load())
 	return true
 }
 
@@ -405,7 +392,7 @@ func (s *server) promote(replica int, ended, until int64) bool {
 	s.recall(func(e entry) bool { return e.at <= until && (len(e.arrived) == 0 || e.arrived[replica] <= ended) })
 	s.promoted = true
 	// The others copy what it has.
-	now := s.w.now.Load()
+	now := s.w.Now.Load()
 	for i := range s.log {
 		for j := range s.log[i].arrived {
 			s.log[i].arrived[j] = min(now, s.log[i].arrived[j])
@@ -424,12 +411,12 @@ func (s *server) remember() {
 	for _, e := range s.log {
 		e.repeat(data[e.database])
 	}
-	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: data})
+	s.memories = append(s.memories, memory{at: s.w.Now.Load(), clock: s.clock(), data: data})
 }
 
 // recall rebuilds the data from the log.
 func (s *server) recall(kept func(entry) bool) {
-	s.memories = append(s.memories, memory{at: s.w.now.Load(), clock: s.clock(), data: s.data})
+	s.memories = append(s.memories, memory{at: s.w.Now.Load(), clock: s.clock(), data: s.data})
 	s.data = s.w.databases()
 	all := s.log
 	s.log = s.log[:0]
@@ -442,33 +429,9 @@ func (s *server) recall(kept func(entry) bool) {
 	s.connectNotify()
 }
 
-// words is the persistence that a server reports.
-func (k Keep) words() string {
-	switch k {
-	case KeepAll:
-		return "aof always"
-	case KeepSecond:
-		return "aof everysec"
-	default:
-		return "none"
-	}
-}
-
-// until is the last moment whose commands are on disk now.
-func (k Keep) until(now int64) int64 {
-	switch k {
-	case KeepAll:
-		return now
-	case KeepSecond:
-		return now - now%int64(time.Second)
-	default:
-		return -1
-	}
-}
-
 // wake ends a hang: the waiting requests are executed.
 func (s *server) wake() bool {
-	if !s.up || s.hungUntil > s.w.now.Load() {
+	if !s.up || s.hungUntil > s.w.Now.Load() {
 		return false
 	}
 	waiting := s.waiting
@@ -483,7 +446,7 @@ func (s *server) wake() bool {
 type memory struct {
 	at    int64 // true time
 	clock time.Time
-	data  []database
+	data  []redismodel.Database
 }
 
 // keeps reports whether the server has the lease's key in a database up to the true time
@@ -499,17 +462,17 @@ func (s *server) forgot(number int, h *holding, until int64) bool {
 	})
 }
 
-func (s *server) has(data database, now time.Time, h *holding, until int64) bool {
+func (s *server) has(data redismodel.Database, now time.Time, h *holding, until int64) bool {
 	hasKey := func(key string) bool {
 		value, expires, ok := data.Keys.Get(key, now)
-		return ok && value == h.value && (expires.IsZero() || s.wall.when(expires.UnixNano()) >= until)
+		return ok && value == h.value && (expires.IsZero() || s.wall.When(expires.UnixNano()) >= until)
 	}
 	return hasKey(h.key) && !slices.ContainsFunc(h.also, func(key string) bool { return !hasKey(key) })
 }
 
 // answered logs a server's reply to a call.
-func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
-	e := s.w.event(kind, c.p.name, s.name)
+func (s *server) answered(kind record.EventKind, c *call, op, outcome string) *record.Event {
+	e := s.w.event(kind, c.p.Name, s.name)
 	e.N, e.Op, e.Words = c.seq, op, outcome
 	return e
 }
@@ -519,14 +482,45 @@ func (s *server) answered(kind EventKind, c *call, op, outcome string) *Event {
 func (s *server) recovers(at int64, restore func() bool) {
 	recover := func() {
 		if restore() {
-			s.trouble = max(s.trouble, s.w.now.Load())
-			s.w.event(Back, "", s.name)
+			s.trouble = max(s.trouble, s.w.Now.Load())
+			s.w.event(record.Back, "", s.name)
 			s.showLost()
 		}
 	}
-	if s.w.chooses && at <= s.w.now.Load() {
+	if s.w.Chooses && at <= s.w.Now.Load() {
 		recover() // in the step of the fault, see Fault.touches
 		return
 	}
-	s.w.schedule(at, recover)
+	s.w.Schedule(at, recover)
+}
+
+// What events touch, see kernel.OrderStep.
+
+func ofServer(s *server) uint64 { return kernel.OfServer(s.index) }
+
+// ofKeys is what a process has in a server's data. The rest of the data doesn't matter to it.
+func ofKeys(p *process, s *server) uint64 {
+	return kernel.OfPair(p.Index, s.index, len(p.w.servers), 0)
+}
+
+// ofLink is a process's connection to a server.
+func ofLink(p *process, s *server) uint64 {
+	return kernel.OfPair(p.Index, s.index, len(p.w.servers), 1)
+}
+
+// role is the role that the server reports.
+func (s *server) role() string {
+	if s.demoted {
+		return "slave"
+	}
+	return wire.RoleMaster
+}
+
+// apartFrom is the server itself if its address has ever led to another server, so that
+// connections to the two must be distinguished. Otherwise it is nil.
+func (s *server) apartFrom() *server {
+	if s.other != nil || s.home != nil {
+		return s
+	}
+	return nil
 }

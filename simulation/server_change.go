@@ -2,32 +2,33 @@ package simulation
 
 import (
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // changeOf is the Change of a request that is about to be carried out, nil if it is about no lock.
-func (s *server) changeOf(c *call, database int) *Change {
+func (s *server) changeOf(c *call, database int) *record.Change {
 	cmd := &c.cmd
 	if cmd.Op > wire.Release {
 		return nil
 	}
-	change := &Change{
+	change := &record.Change{
 		Value: cmd.Value, Instance: c.placeName(), Replace: cmd.Replace, Named: string(cmd.Run),
 		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
 		Run: [2]string{s.id, s.replID}, Clock: s.clock().UnixMicro(),
-		Locks: make([]LockChange, 1+len(cmd.Also)),
+		Locks: make([]record.LockChange, 1+len(cmd.Also)),
 	}
 	for i := range change.Locks {
 		key := cmd.Key
 		if i > 0 {
 			key = cmd.Also[i-1]
 		}
-		change.Locks[i] = LockChange{Key: key, Database: database, Before: s.lock(database, key)}
+		change.Locks[i] = record.LockChange{Key: key, Database: database, Before: s.lock(database, key)}
 	}
 	return change
 }
 
 // changed completes the Change of a request.
-func (s *server) changed(change *Change, vote wire.Vote) *Change {
+func (s *server) changed(change *record.Change, vote wire.Vote) *record.Change {
 	if change == nil {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (s *server) changed(change *Change, vote wire.Vote) *Change {
 	return change
 }
 
-func (s *server) lock(database int, key string) (state LockState) {
+func (s *server) lock(database int, key string) (state record.LockState) {
 	now := s.clock()
 	state.Value, _, _ = s.data[database].Keys.Get(key, now)
 	state.Counter, _, _ = s.data[database].Counters.Get(key, now)

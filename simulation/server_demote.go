@@ -1,7 +1,5 @@
 package simulation
 
-import "github.com/redquorum/redlock/quorum/wire"
-
 // demote makes the server the replica of an empty master. It loses all data, and its
 // clients aren't told. As in Redis, clients that wait for replicas are disconnected.
 func (s *server) demote() {
@@ -33,12 +31,4 @@ func (s *server) promoteAgain() bool {
 func (s *server) drawReplID() {
 	s.demotions++
 	s.replID = s.drawID(1 + s.demotions)
-}
-
-// role is the role that the server reports.
-func (s *server) role() string {
-	if s.demoted {
-		return "slave"
-	}
-	return wire.RoleMaster
 }

@@ -3,22 +3,24 @@ package simulation
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // entry is one change in a server's log, for its disk and its replicas.
 type entry struct {
 	at       int64 // true time
 	database int
-	repeat   func(database)
+	repeat   func(redismodel.Database)
 	arrived  []int64 // by replica: when it arrives there, or never
 }
 
 // change changes the data without a request.
-func (s *server) change(database int, do func(database)) {
+func (s *server) change(database int, do func(redismodel.Database)) {
 	do(s.data[database])
 	s.append(entry{database: database, repeat: do}, nil)
 }
@@ -30,7 +32,7 @@ func (s *server) append(e entry, of *link) {
 	if !w.logs {
 		return
 	}
-	e.at = w.now.Load()
+	e.at = w.Now.Load()
 	if n := len(s.reached); n > 0 {
 		e.arrived = make([]int64, n)
 		for i := range e.arrived {
@@ -47,15 +49,15 @@ func (s *server) append(e entry, of *link) {
 
 // replication returns when a change that is sent now reaches a replica.
 func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
-	arrives := now + between(draw(w.seed, tagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
+	arrives := now + kernel.Between(kernel.Draw(w.Seed, kernel.TagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
 	for _, f := range w.lags {
 		end := int64(f.At + f.For)
 		switch {
-		case !matches(f.Server, s.name) || f.Replica != 0 && f.Replica != replica+1 || now < int64(f.At) || f.For != 0 && now >= end:
+		case !fault.Matches(f.Server, s.name) || f.Replica != 0 && f.Replica != replica+1 || now < int64(f.At) || f.For != 0 && now >= end:
 		case f.By != 0:
 			arrives += int64(f.By)
 		case f.For == 0:
-			return never
+			return kernel.Never
 		default:
 			arrives = max(arrives, end+int64(w.cfg.ReplicaLagMin))
 		}
@@ -70,21 +72,21 @@ func (s *server) acknowledged(length, replicas int) int64 {
 	case replicas <= 0:
 		return 0
 	case replicas > len(s.reached):
-		return never
+		return kernel.Never
 	case length == 0:
 		return 0
 	}
 	times := slices.Sorted(slices.Values(s.log[length-1].arrived))
-	if t := times[replicas-1]; t != never {
+	if t := times[replicas-1]; t != kernel.Never {
 		return t + int64(s.w.cfg.ReplicaLagMin) // for the way back
 	}
-	return never
+	return kernel.Never
 }
 
 // have returns how many replicas have acknowledged the first length entries by now.
 func (s *server) have(length int) int {
 	n := 0
-	for n < len(s.reached) && s.acknowledged(length, n+1) <= s.w.now.Load() {
+	for n < len(s.reached) && s.acknowledged(length, n+1) <= s.w.Now.Load() {
 		n++
 	}
 	return n
@@ -98,7 +100,7 @@ func replicated(op wire.Op) bool {
 
 // answer sends an answer. After a change, it may have to wait for replicas.
 func (s *server) answer(r *request, a *answer, changed bool) {
-	cfg, now := &s.w.cfg, s.w.now.Load()
+	cfg, now := &s.w.cfg, s.w.Now.Load()
 	wrote := r.call.link().wrote
 	switch {
 	case !changed || len(s.log) == 0 || len(s.reached) == 0 && cfg.WaitReplicas == 0:
@@ -117,7 +119,7 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 		s.withhold(r, min(now+int64(cfg.SemiSync), s.acknowledged(wrote, 1)), func(s *server) *answer {
 			if s.have(wrote) < 1 && !s.fellBack {
 				s.fellBack = true
-				s.w.event(FellBack, "", s.name)
+				s.w.event(record.FellBack, "", s.name)
 			}
 			return a
 		})
@@ -140,44 +142,25 @@ func (s *server) behind(wrote int) bool {
 func (s *server) wait(r *request) {
 	c := r.call
 	wrote := min(c.link().wrote, len(s.log))
-	n, ms, err := c.raw.waitFor()
+	n, timeout, err := redismodel.Wait(c.raw)
 	if err != nil {
-		reply := failure(err)
+		reply := redismodel.Reply{Err: err}
 		r.reply(&answer{raw: &reply})
 		return
 	}
-	limit := int64(never)
-	if ms > 0 {
-		limit = s.w.now.Load() + ms*million
+	limit := int64(kernel.Never)
+	if timeout > 0 {
+		limit = s.w.Now.Load() + int64(timeout)
 	}
 	s.withhold(r, min(limit, s.acknowledged(wrote, n)), func(s *server) *answer {
 		have := s.have(wrote)
 		if have < n {
 			s.w.count(waitFellShort)
 		}
-		s.answered(Answered, c, "wait", "int").Value = int64(have)
-		reply := number(int64(have))
+		s.answered(record.Answered, c, "wait", "int").Value = int64(have)
+		reply := redismodel.Reply{Int: int64(have)}
 		return &answer{raw: &reply}
 	})
-}
-
-// waitFor parses WAIT's arguments.
-func (c *rawCommand) waitFor() (replicas int, ms int64, err error) {
-	if len(c.args) != 3 {
-		return 0, 0, fmt.Errorf("ERR wrong number of arguments for 'wait' command")
-	}
-	n, err := strconv.ParseInt(c.args[1], 10, 64)
-	if err != nil {
-		return 0, 0, errNotInteger
-	}
-	ms, err = strconv.ParseInt(c.args[2], 10, 64)
-	switch {
-	case err != nil || ms > int64(longest/time.Millisecond):
-		return 0, 0, fmt.Errorf("ERR timeout is not an integer or out of range")
-	case ms < 0:
-		return 0, 0, fmt.Errorf("ERR timeout is negative")
-	}
-	return int(min(n, 1<<30)), ms, nil
 }
 
 // withheld is an answer that waits for replicas.
@@ -200,20 +183,21 @@ func (s *server) resetBlocked() {
 
 // withhold sends the answer at a moment, or at once if it has passed.
 func (s *server) withhold(r *request, until int64, make func(*server) *answer) {
-	if until <= s.w.now.Load() {
+	if until <= s.w.Now.Load() {
 		r.reply(make(s))
 		return
 	}
 	b := &withheld{s: s, r: r, make: make}
 	s.blocked = append(s.blocked, b)
-	s.w.push(until, r.call.tie(6), nil, b)
+	s.w.Push(until, r.call.tie(6), nil, b)
 }
 
-func (b *withheld) live() bool { return !b.over }
+func (b *withheld) Live() bool { return !b.over }
 
-func (b *withheld) happen(w *world) {
-	if b.s.hungUntil > w.now.Load() {
-		w.push(b.s.hungUntil, b.r.call.tie(6), nil, b)
+func (b *withheld) Happen() {
+	w := b.s.w
+	if b.s.hungUntil > w.Now.Load() {
+		w.Push(b.s.hungUntil, b.r.call.tie(6), nil, b)
 		return
 	}
 	b.over = true

@@ -3,6 +3,10 @@ package simulation
 import (
 	"maps"
 	"slices"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // A server in a split brain is two servers: the promoted replica, which keeps the name, and
@@ -11,13 +15,13 @@ import (
 
 // split promotes a replica beside the server. The named process, or all processes, still
 // reach the old master.
-func (s *server) split(f Fault) {
-	w, now := s.w, s.w.now.Load()
+func (s *server) split(f fault.Fault) {
+	w, now := s.w, s.w.Now.Load()
 	if !s.up || s.old != nil || s.other != nil {
 		return
 	}
 	w.count(serverSplit)
-	end := int64(never)
+	end := int64(kernel.Never)
 	if f.For != 0 {
 		end = now + int64(f.For)
 	}
@@ -59,8 +63,8 @@ func (s *server) split(f Fault) {
 	s.promote(f.Replica, now, now-int64(f.By))
 	s.trouble = end
 	s.showLost()
-	if end != never {
-		w.ahead(end, moment{func() bool { return !old.up }, s.heal})
+	if end != kernel.Never {
+		w.Ahead(end, kernel.MomentOf(func() bool { return !old.up }, s.heal))
 	}
 }
 
@@ -69,8 +73,8 @@ func (s *server) heal() {
 	old := s.old
 	old.kill() // its connections break, and new ones lead to the new master
 	s.old = nil
-	s.trouble = max(s.trouble, s.w.now.Load())
-	s.w.event(Back, "", s.name)
+	s.trouble = max(s.trouble, s.w.Now.Load())
+	s.w.event(record.Back, "", s.name)
 	old.data = s.w.databases()
 	old.showLost()
 }

@@ -12,18 +12,20 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // splitInTwo is a schedule in which A splits in two at 500, and c1 and c2 share only A: c1 reaches
 // B and C, and c2 D and E.
 func splitInTwo(length time.Duration) simulation.Schedule {
-	s := simulation.Schedule{{Kind: simulation.SplitBrain, Process: "c1", Server: "A", At: 500 * ms, For: length}}
+	s := simulation.Schedule{{Kind: fault.SplitBrain, Process: "c1", Server: "A", At: 500 * ms, For: length}}
 	for process, servers := range map[string]string{"c1": "DE", "c2": "BC"} {
 		for _, server := range servers {
-			s = append(s, simulation.Fault{Kind: simulation.Cut, Process: process, Server: string(server), At: 400 * ms})
+			s = append(s, fault.Fault{Kind: fault.Cut, Process: process, Server: string(server), At: 400 * ms})
 		}
 	}
-	slices.SortFunc(s, func(a, b simulation.Fault) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	slices.SortFunc(s, func(a, b fault.Fault) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s
 }
 
@@ -59,7 +61,7 @@ func TestSplitBrain(t *testing.T) {
 	}
 	t.Run("without quarantine", func(t *testing.T) {
 		r, trace := play(t, 3*time.Second, quorum.Off)
-		assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+		assert.Contains(t, r.Kinds(), record.TwoHolders)
 		assert.Contains(t, trace, "500.000000 A suffers split-brain for=3000000000 process=c1")
 		granted := func(server, process string) bool {
 			for line := range strings.Lines(trace) {
@@ -81,9 +83,9 @@ func TestSplitBrain(t *testing.T) {
 	t.Run("quarantine", func(t *testing.T) {
 		// It keeps c2 from A for a TTL. It can't know that the old one continues.
 		r, trace := play(t, 5*time.Second, quorum.On)
-		assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+		assert.Contains(t, r.Kinds(), record.TwoHolders)
 		assert.Contains(t, trace, "c2 quarantines A")
-		at := slices.IndexFunc(r.Log.History(), func(e simulation.Event) bool { return e.Process == "c2" && e.Kind == simulation.Acquired })
+		at := slices.IndexFunc(r.Log.History(), func(e record.Event) bool { return e.Process == "c2" && e.Kind == record.Acquired })
 		require.GreaterOrEqual(t, at, 0)
 		assert.Greater(t, r.Log.History()[at].At, 2500*ms, "not before the quarantine was over")
 	})
@@ -96,7 +98,7 @@ func TestSplitBrain(t *testing.T) {
 
 // Under any other faults of servers, the same seed gives the same run, and nothing gets stuck.
 func TestSplitBrainsAmongOtherFaults(t *testing.T) {
-	kinds := []simulation.Kind{simulation.SplitBrain, simulation.Hang, simulation.Restart, simulation.Failover, simulation.Reconnect, simulation.Lag, simulation.Crash, simulation.Reboot}
+	kinds := []fault.Kind{fault.SplitBrain, fault.Hang, fault.Restart, fault.Failover, fault.Reconnect, fault.Lag, fault.Crash, fault.Reboot}
 	counts := map[string]int{}
 	for seed := range some(90) {
 		cfg := contended()
@@ -109,7 +111,7 @@ func TestSplitBrainsAmongOtherFaults(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, one.Log.Digest(), two.Log.Digest(), "seed %d: %s", seed, difference(one.Log, two.Log))
 		for _, kind := range one.Kinds() {
-			require.Contains(t, []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder}, kind, "seed %d\n%v", seed, schedule)
+			require.Contains(t, []record.ViolationKind{record.TwoHolders, record.Overvalued, record.StaleWrite, record.LostUpdate, record.TokenOrder}, kind, "seed %d\n%v", seed, schedule)
 		}
 		counts["split"] += one.Log.Counts()["a server split in two"]
 	}

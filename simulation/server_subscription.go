@@ -1,6 +1,11 @@
 package simulation
 
-import "github.com/redquorum/redlock/quorum/wire"
+import (
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+)
 
 // accept registers a process's subscription.
 func (s *server) accept(r *request) {
@@ -8,12 +13,12 @@ func (s *server) accept(r *request) {
 	if r.again || e.closed {
 		return
 	}
-	e.since, e.at = s.w.now.Load(), s.apartFrom()
+	e.since, e.at = s.w.Now.Load(), s.apartFrom()
 	if s.subscriptions == nil {
 		s.subscriptions = make(map[string]*subscription)
 	}
 	s.subscriptions[e.address] = e
-	s.answered(Answered, r.call, "subscribe", wire.Granted.String())
+	s.answered(record.Answered, r.call, "subscribe", wire.Granted.String())
 	r.reply(&answer{})
 }
 
@@ -38,17 +43,17 @@ type notification struct {
 func (s *server) sendNotifications() {
 	w := s.w
 	for _, n := range s.notifications {
-		p, kind, m := n.to.p, NotificationSent, n.to.message()
-		if delay, lost := w.passage(m, Replies); lost {
-			kind = NotificationLost
+		p, kind, m := n.to.p, record.NotificationSent, n.to.message()
+		if delay, lost := w.passage(m, fault.Replies); lost {
+			kind = record.NotificationLost
 		} else {
-			w.carry(w.now.Load()+int64(delay), m.tie(6), p, moment{n.to.ended, func() {
-				w.event(Notified, p.name, w.places[n.to.place].name).Key = n.key
-				w.awake = true
+			w.Carry(w.Now.Load()+int64(delay), m.tie(6), &p.Process, kernel.MomentOf(n.to.ended, func() {
+				w.event(record.Notified, p.Name, w.places[n.to.place].name).Key = n.key
+				w.Awake = true
 				n.to.receive(n.key)
-			}})
+			}))
 		}
-		w.event(kind, p.name, s.name).Key = n.key
+		w.event(kind, p.Name, s.name).Key = n.key
 	}
 	clear(s.notifications)
 	s.notifications = s.notifications[:0]
@@ -60,7 +65,7 @@ func (s *server) breakSubscriptions() {
 	for _, e := range sorted(s.subscriptions) {
 		e.forget()
 		m := e.message()
-		delay, lost := s.w.passage(m, Replies)
+		delay, lost := s.w.passage(m, fault.Replies)
 		if lost {
 			delay = subscriptionTimeout
 		}

@@ -1,20 +1,17 @@
 package simulation
 
+import (
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
 // What is between clients and a server: a proxy (see Proxy), and an address that can
 // move to another server (see Switch).
 
-// apartFrom is the server itself if its address has ever led to another server, so that
-// connections to the two must be distinguished. Otherwise it is nil.
-func (s *server) apartFrom() *server {
-	if s.other != nil || s.home != nil {
-		return s
-	}
-	return nil
-}
-
 // moveAddress points the server's address at another server.
-func (s *server) moveAddress(f Fault) {
-	w, now := s.w, s.w.now.Load()
+func (s *server) moveAddress(f fault.Fault) {
+	w, now := s.w, s.w.Now.Load()
 	if s.old != nil || s.moved {
 		return
 	}
@@ -26,10 +23,10 @@ func (s *server) moveAddress(f Fault) {
 		s.pinConnections()
 	}
 	s.moved, s.movedFor = true, f.Process
-	end := int64(never)
+	end := int64(kernel.Never)
 	if f.For != 0 {
 		end = now + int64(f.For)
-		w.ahead(end, moment{func() bool { return !s.moved }, func() { s.moveBack(f) }})
+		w.Ahead(end, kernel.MomentOf(func() bool { return !s.moved }, func() { s.moveBack(f) }))
 	}
 	s.troubled(end)
 	s.retireConnections(f)
@@ -55,21 +52,21 @@ func (s *server) troubled(until int64) {
 }
 
 // moveBack points the address at its own server again.
-func (s *server) moveBack(f Fault) {
+func (s *server) moveBack(f fault.Fault) {
 	s.moved = false
-	s.w.event(Back, "", s.name)
-	s.troubled(s.w.now.Load())
+	s.w.event(record.Back, "", s.name)
+	s.troubled(s.w.Now.Load())
 	s.retireConnections(f)
 }
 
 // retireConnections closes old connections that lead elsewhere than the address. Requests
 // that were sent on them are still answered.
-func (s *server) retireConnections(f Fault) {
+func (s *server) retireConnections(f fault.Fault) {
 	if f.By == 0 {
 		return
 	}
-	s.w.schedule(s.w.now.Load()+int64(f.By), func() {
-		s.troubled(s.w.now.Load())
+	s.w.Schedule(s.w.Now.Load()+int64(f.By), func() {
+		s.troubled(s.w.Now.Load())
 		for _, p := range s.w.processes {
 			for i, place := range s.w.places {
 				if place.server == s && p.links[i].to != nil && p.links[i].to != p.address(i) {

@@ -17,7 +17,10 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // A client behind a proxy doesn't notice a restart: the server carries out its next command in its
@@ -25,13 +28,13 @@ import (
 func TestProxyKeepsConnections(t *testing.T) {
 	for _, proxied := range []bool{false, true} {
 		schedule := simulation.Schedule{
-			{Kind: simulation.Delay, Process: "c1", Server: "A", Way: simulation.Requests, At: time.Second, For: 1, By: 400 * ms},
-			{Kind: simulation.Restart, Server: "A", At: 1100 * ms, For: 100 * ms},
+			{Kind: fault.Delay, Process: "c1", Server: "A", Way: fault.Requests, At: time.Second, For: 1, By: 400 * ms},
+			{Kind: fault.Restart, Server: "A", At: 1100 * ms, For: 100 * ms},
 		}
 		if proxied {
-			schedule = append(schedule, simulation.Fault{Kind: simulation.Proxy, Process: "c1", Server: "A"})
+			schedule = append(schedule, fault.Fault{Kind: fault.Proxy, Process: "c1", Server: "A"})
 		}
-		r := withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 			do("SET", "k", "old")
 			c.SleepUntil(time.Second)
 			reply := do("GET", "k") // it arrives when the server is back
@@ -46,8 +49,8 @@ func TestProxyKeepsConnections(t *testing.T) {
 		assert.Equal(t, proxied, strings.Contains(r.Log.String(), "c1-A suffers proxy"))
 	}
 	// While the server is away, the proxy says so: the command may have been sent.
-	schedule := simulation.Schedule{{Kind: simulation.Proxy, Process: simulation.Any, Server: "A"}, {Kind: simulation.Restart, Server: "A", At: 500 * ms, For: time.Second}}
-	withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+	schedule := simulation.Schedule{{Kind: fault.Proxy, Process: fault.Any, Server: "A"}, {Kind: fault.Restart, Server: "A", At: 500 * ms, For: time.Second}}
+	withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 		c.SleepUntil(time.Second)
 		require.ErrorIs(t, do("GET", "k").Err, simulation.ErrReset)
 	})
@@ -56,13 +59,13 @@ func TestProxyKeepsConnections(t *testing.T) {
 // An address that has moved leads new connections to another server, while old ones stay with their
 // server until they end.
 func TestSwitchedAddress(t *testing.T) {
-	move := simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: "A", At: time.Second, For: 2 * time.Second}
-	cut := func(at time.Duration) simulation.Fault {
-		return simulation.Fault{Kind: simulation.Reconnect, Process: "c1", Server: "A", At: at}
+	move := fault.Fault{Kind: fault.Switch, Process: fault.Any, Server: "A", At: time.Second, For: 2 * time.Second}
+	cut := func(at time.Duration) fault.Fault {
+		return fault.Fault{Kind: fault.Reconnect, Process: "c1", Server: "A", At: at}
 	}
 	// found is what GET finds after so much time.
 	play := func(t *testing.T, schedule simulation.Schedule, found map[time.Duration]string) simulation.Result {
-		return withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		return withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 			do("SET", "k", "first")
 			at := make([]time.Duration, 0, len(found))
 			for moment := range found {
@@ -104,7 +107,7 @@ func TestSwitchedAddress(t *testing.T) {
 		pool := move
 		pool.PPM = 500_000
 		found := map[string]int{}
-		r := withRedis(t, 1, simulation.Config{Servers: 1}, simulation.Schedule{pool}, func(c *simulation.Client, do func(...string) simulation.Reply) {
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, simulation.Schedule{pool}, func(c *simulation.Client, do func(...string) redismodel.Reply) {
 			do("SET", "k", "first")
 			c.SleepUntil(1100 * ms)
 			for range 40 {
@@ -122,17 +125,17 @@ func TestSwitchedAddress(t *testing.T) {
 // One Coordinator whose commands reach two servers under one name never has two leases, and two
 // Coordinators don't have one each.
 func TestSwitchedAddressOfAQuorum(t *testing.T) {
-	apart := slices.DeleteFunc(splitInTwo(0), func(f simulation.Fault) bool { return f.Kind == simulation.SplitBrain })
+	apart := slices.DeleteFunc(splitInTwo(0), func(f fault.Fault) bool { return f.Kind == fault.SplitBrain })
 	schedule := append(apart,
-		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: "A", At: 1100 * ms},
-		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", Server: "A", At: 1150 * ms})
+		fault.Fault{Kind: fault.Switch, Process: fault.Any, Server: "A", At: 1100 * ms},
+		fault.Fault{Kind: fault.Reconnect, Process: "c2", Server: "A", At: 1150 * ms})
 	for _, hidden := range []bool{false, true} {
 		cfg := simulation.Config{HideRunID: hidden, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}, MaxTTL: 10 * time.Second}}
 		r, err := simulation.Run(1, cfg, schedule, holdAndTry)
 		require.NoError(t, err)
 		assert.Positive(t, r.Log.Counts()["an address was switched"])
 		if hidden {
-			assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+			assert.Contains(t, r.Kinds(), record.TwoHolders)
 			assert.Positive(t, r.Log.Counts()["a switched address led to the other server"])
 		} else {
 			assert.Empty(t, r.Log.Violations(), "%s", r.Log)
@@ -147,9 +150,9 @@ func TestSwitchedAddressOfAQuorum(t *testing.T) {
 // last.
 func TestLeaseOverAnOldConnection(t *testing.T) {
 	const lives, ttl = 5 * time.Second, 10 * time.Second
-	schedule := append(slices.DeleteFunc(splitInTwo(0), func(f simulation.Fault) bool { return f.Kind == simulation.SplitBrain }),
-		simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, Server: "A", At: time.Second, By: lives},
-		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", Server: "A", At: 1050 * ms})
+	schedule := append(slices.DeleteFunc(splitInTwo(0), func(f fault.Fault) bool { return f.Kind == fault.SplitBrain }),
+		fault.Fault{Kind: fault.Switch, Process: fault.Any, Server: "A", At: time.Second, By: lives},
+		fault.Fault{Kind: fault.Reconnect, Process: "c2", Server: "A", At: 1050 * ms})
 	work := func(c *simulation.Client) {
 		_, _ = c.Coordinator.Verify(c.Context())
 		if c.Index == 0 {
@@ -182,13 +185,13 @@ func TestLeaseOverAnOldConnection(t *testing.T) {
 
 	r, err = run(0, ttl)
 	require.NoError(t, err)
-	assert.Contains(t, r.Kinds(), simulation.TwoHolders, "connections that nobody tells of")
+	assert.Contains(t, r.Kinds(), record.TwoHolders, "connections that nobody tells of")
 }
 
 // A master that was demoted and promoted again has kept its run ID and no data, and no connection
 // has broken.
 func TestDemotion(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Demote, Server: "A", At: time.Second, For: time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Demote, Server: "A", At: time.Second, For: time.Second}}
 	var ids []wire.Identity
 	cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1}
 	var inst wire.Instance
@@ -241,7 +244,7 @@ func TestMarks(t *testing.T) {
 				c.SleepUntil(at)
 				id, err := inst.Probe(c.Context(), before)
 				require.NoError(t, err)
-				before = wire.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: id.RunID}
+				before = wire.Known{RunID: id.RunID, Epoch: id.Epoch, Voter: id.RunID}
 				found[at] = id.Served.Round(ms)
 				if id.Served < 0 {
 					found[at] = -1
@@ -251,8 +254,8 @@ func TestMarks(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, probes, found)
 	}
-	fault := func(kind simulation.Kind, at, length time.Duration) simulation.Fault {
-		return simulation.Fault{Kind: kind, Server: "A", At: at, For: length}
+	onA := func(kind fault.Kind, at, length time.Duration) fault.Fault {
+		return fault.Fault{Kind: kind, Server: "A", At: at, For: length}
 	}
 	const sec = time.Second
 	const age = time.Hour
@@ -260,26 +263,26 @@ func TestMarks(t *testing.T) {
 		served(t, nil, map[time.Duration]time.Duration{sec: age + sec, 2 * sec: age + 2*sec})
 	})
 	t.Run("another run", func(t *testing.T) {
-		served(t, simulation.Schedule{fault(simulation.Restart, 2*sec, ms)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+		served(t, simulation.Schedule{onA(fault.Restart, 2*sec, ms)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
 	})
 	t.Run("data that is lost", func(t *testing.T) {
-		served(t, simulation.Schedule{fault(simulation.Flush, 2*sec, 0)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+		served(t, simulation.Schedule{onA(fault.Flush, 2*sec, 0)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
 	})
 	t.Run("a replica", func(t *testing.T) {
-		served(t, simulation.Schedule{fault(simulation.Demote, 2*sec, 2*sec)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: -1, 5 * sec: 0, 6 * sec: sec})
+		served(t, simulation.Schedule{onA(fault.Demote, 2*sec, 2*sec)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: -1, 5 * sec: 0, 6 * sec: sec})
 	})
 	t.Run("an address that moves and comes back", func(t *testing.T) {
-		move := fault(simulation.Switch, 2*sec, 2*sec)
-		move.Process, move.By = simulation.Any, ms
+		move := onA(fault.Switch, 2*sec, 2*sec)
+		move.Process, move.By = fault.Any, ms
 		served(t, simulation.Schedule{move}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 3500 * ms: 500 * ms, 5 * sec: 0, 6 * sec: sec})
 	})
 }
 
 // Under any other faults, the same seed gives the same run, and nothing gets stuck.
 func TestFaultsBetweenAmongOthers(t *testing.T) {
-	kinds := []simulation.Kind{
-		simulation.Proxy, simulation.Switch, simulation.Demote, simulation.SplitBrain, simulation.Hang, simulation.Restart,
-		simulation.Failover, simulation.Reconnect, simulation.Lag, simulation.Crash, simulation.Reboot,
+	kinds := []fault.Kind{
+		fault.Proxy, fault.Switch, fault.Demote, fault.SplitBrain, fault.Hang, fault.Restart,
+		fault.Failover, fault.Reconnect, fault.Lag, fault.Crash, fault.Reboot,
 	}
 	counts := map[string]int{}
 	for seed := long.Number[uint64](0, 45); seed < 60; seed++ {
@@ -293,7 +296,7 @@ func TestFaultsBetweenAmongOthers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, one.Log.Digest(), two.Log.Digest(), "seed %d: %s", seed, difference(one.Log, two.Log))
 		for _, kind := range one.Kinds() {
-			require.Contains(t, []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder}, kind, "seed %d\n%v\n%v", seed, schedule, one.Log.Violations())
+			require.Contains(t, []record.ViolationKind{record.TwoHolders, record.Overvalued, record.StaleWrite, record.LostUpdate, record.TokenOrder}, kind, "seed %d\n%v\n%v", seed, schedule, one.Log.Violations())
 		}
 		for what, n := range one.Log.Counts() {
 			counts[what] += n
@@ -354,7 +357,7 @@ func TestHandOff(t *testing.T) {
 	require.Empty(t, r.Log.Violations(), "%s", r.Log)
 	var what []string
 	for _, e := range r.Log.History() {
-		if e.Kind != simulation.Looked {
+		if e.Kind != record.Looked {
 			what = append(what, e.Process+" "+e.Kind.String())
 		}
 	}
@@ -376,7 +379,7 @@ func TestSenderThatGoesOn(t *testing.T) {
 		_ = c.Write(lease, 1, version)
 	}))
 	require.NoError(t, err)
-	assert.Contains(t, r.Kinds(), simulation.TwoHolders)
+	assert.Contains(t, r.Kinds(), record.TwoHolders)
 }
 
 // stays is a lock that everyone has.
@@ -413,12 +416,12 @@ func TestLeasesThatStay(t *testing.T) {
 }
 
 func TestBadFaultsBetween(t *testing.T) {
-	for says, fault := range map[string]simulation.Fault{
-		`its Server is "resource"`:  {Kind: simulation.Proxy, Process: "c1", Server: simulation.Resource},
-		`its Process is ""`:         {Kind: simulation.Switch, Server: "A"},
-		"its PPM is 1000001":        {Kind: simulation.Switch, Process: "c1", Server: "A", PPM: 1_000_001},
-		"takes only one":            {Kind: simulation.Demote, Process: "c1", Server: "A"},
-		"its By is -1ns, want 0 or": {Kind: simulation.Switch, Process: "c1", Server: "A", By: -1},
+	for says, fault := range map[string]fault.Fault{
+		`its Server is "resource"`:  {Kind: fault.Proxy, Process: "c1", Server: fault.Resource},
+		`its Process is ""`:         {Kind: fault.Switch, Server: "A"},
+		"its PPM is 1000001":        {Kind: fault.Switch, Process: "c1", Server: "A", PPM: 1_000_001},
+		"takes only one":            {Kind: fault.Demote, Process: "c1", Server: "A"},
+		"its By is -1ns, want 0 or": {Kind: fault.Switch, Process: "c1", Server: "A", By: -1},
 	} {
 		_, err := simulation.Run(1, simulation.Config{}, simulation.Schedule{fault}, func(*simulation.Client) {})
 		require.ErrorIs(t, err, simulation.ErrConfig)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
@@ -21,7 +22,7 @@ func TestOneOfThoseThatTryAtOnceGetsTheLock(t *testing.T) {
 	if testing.Short() {
 		tries = 20
 	}
-	for _, faulty := range []simulation.Kind{"", simulation.Restart, simulation.Hang} {
+	for _, faulty := range []fault.Kind{"", fault.Restart, fault.Hang} {
 		for _, servers := range []int{3, 5} {
 			for _, clients := range []int{3, 20} {
 				for _, jitter := range []time.Duration{0, 100 * time.Microsecond, 2 * ms, 5 * ms, 20 * ms} {
@@ -46,19 +47,19 @@ func TestOneOfThoseThatTryAtOnceGetsTheLock(t *testing.T) {
 }
 
 // tryAtOnce returns how many tries took more than one round of the winner's.
-func tryAtOnce(t *testing.T, seed uint64, servers, clients int, jitter time.Duration, tries int, faulty simulation.Kind) (split int) {
+func tryAtOnce(t *testing.T, seed uint64, servers, clients int, jitter time.Duration, tries int, faulty fault.Kind) (split int) {
 	t.Helper()
 	const period = 2 * time.Second
 	var schedule simulation.Schedule
 	for c := range clients {
 		for s := range servers {
 			if s != c%servers { // a server in another zone
-				schedule = append(schedule, simulation.Fault{Kind: simulation.Delay, Process: fmt.Sprint("c", c+1), Server: string(rune('A' + s)), By: 500 * time.Microsecond, For: time.Duration(tries+2) * period})
+				schedule = append(schedule, fault.Fault{Kind: fault.Delay, Process: fmt.Sprint("c", c+1), Server: string(rune('A' + s)), By: 500 * time.Microsecond, For: time.Duration(tries+2) * period})
 			}
 		}
 	}
 	if faulty != "" {
-		schedule = append(schedule, simulation.Fault{Kind: faulty, Server: string(rune('A' + int(seed)%servers)), For: time.Duration(tries+2) * period})
+		schedule = append(schedule, fault.Fault{Kind: faulty, Server: string(rune('A' + int(seed)%servers)), For: time.Duration(tries+2) * period})
 	}
 	cfg := simulation.Config{
 		Servers: servers, Processes: clients, LatencyMin: 50 * time.Microsecond, LatencyMax: 300 * time.Microsecond, MaxEvents: 10_000_000,

@@ -76,10 +76,11 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 	addrs := f.addrs()
 	sick := f[0]
 	if state == "slow" {
-		far, err := redisproc.NewFarLink(sick.Addr(), slowness, 0)
+		far, err := redisproc.NewLink(sick.Addr())
 		if err != nil {
 			return result, err
 		}
+		far.Far(slowness, 0)
 		defer func() { _ = far.Close() }()
 		addrs[0] = far.Addr()
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // locks are all designs that let one holder in; semaphores_test.go has the others.
@@ -95,7 +97,7 @@ func TestSetexExcludesNobody(t *testing.T) {
 	play(t, "setex", simulation.Config{}, nil, parts(map[string]simulation.Workload{
 		"c1": hold(0, time.Second),
 		"c2": hold(100*ms, time.Second),
-	}), simulation.TwoHolders)
+	}), record.TwoHolders)
 }
 
 // The lock of a crashed holder expires after a TTL, if there is one (X1).
@@ -108,9 +110,9 @@ func TestHolderCrashes(t *testing.T) {
 			}
 			want := none
 			if d.Name == "setnx" {
-				want = []simulation.ViolationKind{simulation.NeverFree}
+				want = []record.ViolationKind{record.NeverFree}
 			}
-			schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c1", At: time.Second}}
+			schedule := simulation.Schedule{{Kind: fault.Crash, Process: "c1", At: time.Second}}
 			r := play(t, d.Name, cfg, schedule, parts(map[string]simulation.Workload{
 				"c1": func(c *simulation.Client) {
 					assert.NotNil(t, take(c))
@@ -135,10 +137,10 @@ func TestHolderCrashes(t *testing.T) {
 
 // A loop of 50 ms gives up after 100 tries, or never.
 func TestSpinning(t *testing.T) {
-	for name, want := range map[string]simulation.ViolationKind{"spin-bounded": "", "spin": simulation.Stuck} {
+	for name, want := range map[string]record.ViolationKind{"spin-bounded": "", "spin": record.Stuck} {
 		cfg := simulation.Config{Horizon: 20 * time.Second}
 		cfg.Quorum.TTL, cfg.Quorum.MaxWait = time.Hour, time.Second
-		var kinds []simulation.ViolationKind
+		var kinds []record.ViolationKind
 		if want != "" {
 			kinds = append(kinds, want)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const (
@@ -33,7 +34,7 @@ func design(t *testing.T, name string) designs.Design {
 
 // play runs a design with all seeds and requires the same kinds of violations in each run. It
 // returns the last run.
-func play(t *testing.T, name string, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload, want ...simulation.ViolationKind) simulation.Result {
+func play(t *testing.T, name string, cfg simulation.Config, schedule simulation.Schedule, work simulation.Workload, want ...record.ViolationKind) simulation.Result {
 	t.Helper()
 	slices.Sort(want)
 	d := design(t, name)
@@ -48,7 +49,7 @@ func play(t *testing.T, name string, cfg simulation.Config, schedule simulation.
 }
 
 // none is the verdict of a run without violations.
-var none []simulation.ViolationKind
+var none []record.ViolationKind
 
 // parts gives each process its own workload.
 func parts(byName map[string]simulation.Workload) simulation.Workload {

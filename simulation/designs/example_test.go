@@ -6,13 +6,14 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // The first client checks its lease, finds it valid, and is paused for 12 s before its write
 // arrives. The second gets the lock meanwhile, reads, and writes later. Which design keeps
 // both updates?
 func Example() {
-	pause := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
+	pause := simulation.Schedule{{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
 	work := func(c *simulation.Client) {
 		c.SleepUntil(time.Duration(c.Index) * 11 * time.Second)
 		lease, err := c.TryAcquire("stock")

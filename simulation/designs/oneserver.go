@@ -1,6 +1,6 @@
 package designs
 
-import "github.com/redquorum/redlock/simulation"
+import "github.com/redquorum/redlock/simulation/redismodel"
 
 // The commands of the recipes.
 
@@ -37,7 +37,7 @@ func setEX(s Session) (bool, error) { return s.Is("SETEX", s.Key, s.Seconds(), s
 
 // evalSetNXPX is setNXPX in a script, with the same effect.
 func evalSetNXPX(s Session) (bool, error) {
-	return s.Is("EVAL", simulation.SetNXPX, "1", s.Key, s.Value, s.Milliseconds())
+	return s.Is("EVAL", redismodel.SetNXPX, "1", s.Key, s.Value, s.Milliseconds())
 }
 
 // getThenDel uses two commands instead of one.
@@ -51,7 +51,7 @@ func getThenDel(s Session) (bool, error) {
 
 // compareExpireOrSet extends, or sets the key if it is missing.
 func compareExpireOrSet(s Session) (bool, error) {
-	return s.Is("EVAL", simulation.CompareExpireOrSet, "1", s.Key, s.Value, s.Milliseconds())
+	return s.Is("EVAL", redismodel.CompareExpireOrSet, "1", s.Key, s.Value, s.Milliseconds())
 }
 
 // tairExtend and tairRelease use Tair's commands where others need scripts. Without PX, CAS

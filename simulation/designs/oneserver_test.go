@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // at counts from one second on.
@@ -14,7 +16,7 @@ func at(d time.Duration) time.Duration { return time.Second + d }
 
 // S16: the holder crashes after its first command, between SETNX and EXPIRE.
 func TestCrashAfterTheFirstCommand(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Nth: 2}}
+	schedule := simulation.Schedule{{Kind: fault.Crash, Process: "c1", Nth: 2}}
 	work := parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -28,7 +30,7 @@ func TestCrashAfterTheFirstCommand(t *testing.T) {
 		},
 	})
 	cfg := simulation.Config{Witness: true}
-	r := play(t, "setnx-expire", cfg, schedule, work, simulation.NeverFree)
+	r := play(t, "setnx-expire", cfg, schedule, work, record.NeverFree)
 	assert.Equal(t, 0, did(r, "c2", "acquired"))
 	for _, name := range []string{"setpx-del", "setpx-cad", "tair-cas"} {
 		r = play(t, name, cfg, schedule, work, none...)
@@ -38,7 +40,7 @@ func TestCrashAfterTheFirstCommand(t *testing.T) {
 
 // S17: a holder releases late, and deletes the next holder's lock.
 func TestLateRelease(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(5 * time.Second), For: 8 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(5 * time.Second), For: 8 * time.Second}}
 	work := parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -59,7 +61,7 @@ func TestLateRelease(t *testing.T) {
 	})
 	cfg := simulation.Config{Processes: 3}
 	for _, name := range []string{"setnx-expire", "setpx-del"} {
-		r := play(t, name, cfg, schedule, work, simulation.TwoHolders)
+		r := play(t, name, cfg, schedule, work, record.TwoHolders)
 		assert.Equal(t, 1, did(r, "c3", "acquired"), name)
 	}
 	for _, name := range []string{"setpx-cad", "tair-cas", "textbook", "redlock", "default"} {
@@ -71,7 +73,7 @@ func TestLateRelease(t *testing.T) {
 // pauseBeforeTheCheck is S3: the replies arrive while the process is paused.
 func pauseBeforeTheCheck() (simulation.Config, simulation.Schedule, simulation.Workload) {
 	cfg := simulation.Config{LatencyMin: ms, LatencyMax: ms}
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(1500 * time.Microsecond), For: 12 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(1500 * time.Microsecond), For: 12 * time.Second}}
 	return cfg, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -93,7 +95,7 @@ func pauseBeforeTheCheck() (simulation.Config, simulation.Schedule, simulation.W
 func TestPauseBeforeTheCheckOnOneServer(t *testing.T) {
 	cfg, schedule, work := pauseBeforeTheCheck()
 	for _, name := range []string{"setpx-del", "setpx-cad", "tair-cas"} {
-		play(t, name, cfg, schedule, work, simulation.TwoHolders)
+		play(t, name, cfg, schedule, work, record.TwoHolders)
 	}
 	for _, name := range []string{"redlock", "textbook"} {
 		r := play(t, name, cfg, schedule, work, none...)
@@ -103,9 +105,9 @@ func TestPauseBeforeTheCheckOnOneServer(t *testing.T) {
 
 // S7, S4: the only server restarts empty, or its clock jumps.
 func TestOneServerForgets(t *testing.T) {
-	for _, fault := range []simulation.Fault{
-		{Kind: simulation.Restart, Server: "A", At: at(time.Second), For: 100 * ms},
-		{Kind: simulation.Step, Server: "A", At: at(time.Second), By: 15 * time.Second},
+	for _, fault := range []fault.Fault{
+		{Kind: fault.Restart, Server: "A", At: at(time.Second), For: 100 * ms},
+		{Kind: fault.Step, Server: "A", At: at(time.Second), By: 15 * time.Second},
 	} {
 		work := parts(map[string]simulation.Workload{
 			"c1": func(c *simulation.Client) {
@@ -123,7 +125,7 @@ func TestOneServerForgets(t *testing.T) {
 			},
 		})
 		for _, name := range []string{"setpx-cad", "tair-cas"} {
-			r := play(t, name, simulation.Config{}, simulation.Schedule{fault}, work, simulation.TwoHolders)
+			r := play(t, name, simulation.Config{}, simulation.Schedule{fault}, work, record.TwoHolders)
 			assert.Equal(t, 1, did(r, "c2", "acquired"), name)
 		}
 		r := play(t, "redlock", simulation.Config{}, simulation.Schedule{fault}, work, none...)
@@ -133,11 +135,11 @@ func TestOneServerForgets(t *testing.T) {
 
 // The server's clock is ahead of the clients', and always was.
 func TestServerClockIsAhead(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Step, Server: "A", By: 15 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Step, Server: "A", By: 15 * time.Second}}
 	work := parts(map[string]simulation.Workload{
 		"c1": hold(at(0), at(5*time.Second)),
 		"c2": hold(at(time.Second), at(2*time.Second)),
 	})
-	play(t, "expire-at", simulation.Config{}, schedule, work, simulation.TwoHolders)
+	play(t, "expire-at", simulation.Config{}, schedule, work, record.TwoHolders)
 	play(t, "setpx-cad", simulation.Config{}, schedule, work, none...)
 }

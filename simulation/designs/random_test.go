@@ -9,6 +9,8 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // rounds is a workload of mixed operations.
@@ -44,18 +46,18 @@ func TestSameSeedSameBytes(t *testing.T) {
 		cfg.Quorum.MaxTries, cfg.Quorum.MaxWait = 20, 20*time.Second
 		for n := range uint64(6) {
 			seed := uint64(i)*100 + n
-			schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, 40*time.Second)
+			schedule := simulation.Draw(seed, cfg, fault.Kinds(), 8, 40*time.Second)
 			var digest string
 			for n := range 2 {
 				runtime.GOMAXPROCS(1 + n)
 				r, err := simulation.Run(seed, cfg, schedule, rounds)
 				require.NoError(t, err)
 				for _, kind := range r.Kinds() {
-					if d.Name == "no-timeout" && kind == simulation.Stuck {
+					if d.Name == "no-timeout" && kind == record.Stuck {
 						continue // it waits for a lost answer forever
 					}
-					require.NotContains(t, []simulation.ViolationKind{
-						simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.Unsimulated,
+					require.NotContains(t, []record.ViolationKind{
+						record.Stuck, record.LeftOver, record.Panicked, record.Unsimulated,
 					}, kind, "%s, seed %d: %v\n%s", d.Name, seed, r.Log.Violations(), r.Log)
 				}
 				if n == 0 {

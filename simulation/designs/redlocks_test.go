@@ -9,18 +9,20 @@ import (
 
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // S8: the replica that takes over lacks C's last command.
 func replicaLags() drama {
-	return voteLost("replica lags", simulation.Fault{Kind: simulation.Failover, Server: "C", At: at(150 * ms), By: 200 * ms})
+	return voteLost("replica lags", fault.Fault{Kind: fault.Failover, Server: "C", At: at(150 * ms), By: 200 * ms})
 }
 
 // S19: c1 has A, B and C only, and is extended once it reaches the others again. Then C
 // loses the key.
 func bareMajority() drama {
-	schedule := append(cut("c1", "DE", at(-50*ms), 500*ms, simulation.Both),
-		simulation.Fault{Kind: simulation.Evict, Server: "C", Key: key, At: at(5 * time.Second)})
+	schedule := append(cut("c1", "DE", at(-50*ms), 500*ms, fault.Both),
+		fault.Fault{Kind: fault.Evict, Server: "C", Key: key, At: at(5 * time.Second)})
 	return drama{"bare majority", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -40,7 +42,7 @@ func bareMajority() drama {
 // S24: c1 is paused before its write. c2 gets the lock and reads; then c1's write arrives, and
 // then c2's.
 func lateWriteAfterARead() drama {
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
 	return drama{"late write after a read", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -61,7 +63,7 @@ func lateWriteAfterARead() drama {
 
 // A write that arrives twice, the second time after another of the same holder.
 func repeatedWrite() drama {
-	schedule := simulation.Schedule{{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Duplicate, Process: "c1", Server: fault.Resource, Op: "write", Nth: 1, By: time.Second}}
 	return drama{"repeated write", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -78,28 +80,28 @@ func repeatedWrite() drama {
 // The purpose of each feature: the first row without a violation has it.
 func TestFeatures(t *testing.T) {
 	rows := []string{"redlock", "quarantine", "monitor", "topup", "default", "token-write", "token-admit", "idempotent"}
-	two := []simulation.ViolationKind{simulation.TwoHolders}
-	all := []simulation.ViolationKind{simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate}
+	two := []record.ViolationKind{record.TwoHolders}
+	all := []record.ViolationKind{record.TwoHolders, record.StaleWrite, record.LostUpdate}
 	for _, test := range []struct {
 		drama drama
 		// by row; other rows have no violation
-		harmed map[string][]simulation.ViolationKind
+		harmed map[string][]record.ViolationKind
 	}{
-		{restart(), map[string][]simulation.ViolationKind{"redlock": two}},
-		{replicaLags(), map[string][]simulation.ViolationKind{"redlock": two}},
-		{jump(), map[string][]simulation.ViolationKind{"redlock": two, "quarantine": two}},
-		{bareMajority(), map[string][]simulation.ViolationKind{
+		{restart(), map[string][]record.ViolationKind{"redlock": two}},
+		{replicaLags(), map[string][]record.ViolationKind{"redlock": two}},
+		{jump(), map[string][]record.ViolationKind{"redlock": two, "quarantine": two}},
+		{bareMajority(), map[string][]record.ViolationKind{
 			"redlock": two, "quarantine": two, "monitor": two,
 		}},
-		{pauseAfterTheCheck(), map[string][]simulation.ViolationKind{
+		{pauseAfterTheCheck(), map[string][]record.ViolationKind{
 			"redlock": all, "quarantine": all, "monitor": all, "topup": all, "default": all,
 		}},
-		{lateWriteAfterARead(), map[string][]simulation.ViolationKind{
+		{lateWriteAfterARead(), map[string][]record.ViolationKind{
 			"redlock": all, "quarantine": all, "monitor": all, "topup": all, "default": all, "token-write": all,
 		}},
-		{repeatedWrite(), map[string][]simulation.ViolationKind{
-			"redlock": {simulation.LostUpdate}, "quarantine": {simulation.LostUpdate}, "monitor": {simulation.LostUpdate}, "topup": {simulation.LostUpdate},
-			"default": {simulation.LostUpdate}, "token-write": {simulation.LostUpdate}, "token-admit": {simulation.LostUpdate},
+		{repeatedWrite(), map[string][]record.ViolationKind{
+			"redlock": {record.LostUpdate}, "quarantine": {record.LostUpdate}, "monitor": {record.LostUpdate}, "topup": {record.LostUpdate},
+			"default": {record.LostUpdate}, "token-write": {record.LostUpdate}, "token-admit": {record.LostUpdate},
 		}},
 	} {
 		for _, row := range rows {
@@ -115,7 +117,7 @@ func TestFeatures(t *testing.T) {
 // S14: c1 knows A, B and C, and has A and B while it doesn't reach C. c2 knows all five.
 // One client has locked before, so that the other can notice.
 func TestSetsDiffer(t *testing.T) {
-	schedule := cut("c1", "C", at(time.Second), time.Hour, simulation.Both)
+	schedule := cut("c1", "C", at(time.Second), time.Hour, fault.Both)
 	work := parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			hold(at(0), at(500*ms))(c)
@@ -129,7 +131,7 @@ func TestSetsDiffer(t *testing.T) {
 			}
 		},
 	})
-	r := play(t, "sets-differ", simulation.Config{}, schedule, work, simulation.TwoHolders)
+	r := play(t, "sets-differ", simulation.Config{}, schedule, work, record.TwoHolders)
 	assert.Equal(t, 1, did(r, "c2", "acquired"))
 	r = play(t, "sets-checked", simulation.Config{}, schedule, work, none...)
 	assert.Equal(t, 2, did(r, "c1", "acquired"))

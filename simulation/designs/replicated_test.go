@@ -9,12 +9,14 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // failover is S8: c1 gets the lock on A. Later a replica takes over, which may lack the key.
-func failover(lag, over simulation.Fault) (simulation.Schedule, simulation.Workload) {
-	lag.Kind, lag.Server, lag.At = simulation.Lag, "A", at(-50*ms)
-	over.Kind, over.Server, over.For = simulation.Failover, "A", 50*ms
+func failover(lag, over fault.Fault) (simulation.Schedule, simulation.Workload) {
+	lag.Kind, lag.Server, lag.At = fault.Lag, "A", at(-50*ms)
+	over.Kind, over.Server, over.For = fault.Failover, "A", 50*ms
 	return simulation.Schedule{lag, over}, parts(map[string]simulation.Workload{
 		"c1": hold(at(0), at(5*time.Second)),
 		"c2": func(c *simulation.Client) {
@@ -32,27 +34,27 @@ func failover(lag, over simulation.Fault) (simulation.Schedule, simulation.Workl
 }
 
 func TestFailover(t *testing.T) {
-	two := []simulation.ViolationKind{simulation.TwoHolders}
+	two := []record.ViolationKind{record.TwoHolders}
 	for _, test := range []struct {
 		name      string
-		lag, over simulation.Fault
-		verdicts  map[string][]simulation.ViolationKind
+		lag, over fault.Fault
+		verdicts  map[string][]record.ViolationKind
 	}{
 		{
-			name: "the replica has it", lag: simulation.Fault{By: ms, For: time.Second}, over: simulation.Fault{At: at(time.Second)},
-			verdicts: map[string][]simulation.ViolationKind{"replica-async": none, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": none},
+			name: "the replica has it", lag: fault.Fault{By: ms, For: time.Second}, over: fault.Fault{At: at(time.Second)},
+			verdicts: map[string][]record.ViolationKind{"replica-async": none, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": none},
 		},
 		{
-			name: "no replica has it yet", lag: simulation.Fault{For: 1500 * ms}, over: simulation.Fault{At: at(300 * ms)},
-			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": none},
+			name: "no replica has it yet", lag: fault.Fault{For: 1500 * ms}, over: fault.Fault{At: at(300 * ms)},
+			verdicts: map[string][]record.ViolationKind{"replica-async": two, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": none},
 		},
 		{
-			name: "the other replica has it", lag: simulation.Fault{Replica: 2, For: 10 * time.Second}, over: simulation.Fault{At: at(time.Second), Replica: 2},
-			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "wait-all": none, "wait-some": two, "semisync": two}, // the others have no second one
+			name: "the other replica has it", lag: fault.Fault{Replica: 2, For: 10 * time.Second}, over: fault.Fault{At: at(time.Second), Replica: 2},
+			verdicts: map[string][]record.ViolationKind{"replica-async": two, "wait-all": none, "wait-some": two, "semisync": two}, // the others have no second one
 		},
 		{
-			name: "no replica has it for long", lag: simulation.Fault{For: 10 * time.Second}, over: simulation.Fault{At: at(800 * ms)},
-			verdicts: map[string][]simulation.ViolationKind{"replica-async": two, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": two},
+			name: "no replica has it for long", lag: fault.Fault{For: 10 * time.Second}, over: fault.Fault{At: at(800 * ms)},
+			verdicts: map[string][]record.ViolationKind{"replica-async": two, "wait-one": none, "wait-all": none, "wait-some": none, "wait-late": none, "semisync": two},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -78,7 +80,7 @@ func TestWaitFallsShort(t *testing.T) {
 }
 
 func testWaitFallsShort(t *testing.T, name string) {
-	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Lag, Server: "A", For: 4 * time.Second}}
 	r := play(t, name, simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -99,7 +101,7 @@ func testWaitFallsShort(t *testing.T, name string) {
 
 // A lease that counts from before the SET has the remaining validity when WAIT answers.
 func TestWaitIsCounted(t *testing.T) {
-	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second, By: 900 * ms}}
+	schedule := simulation.Schedule{{Kind: fault.Lag, Server: "A", For: 4 * time.Second, By: 900 * ms}}
 	for name, early := range map[string]bool{"wait-one": true, "wait-all": true, "wait-some": true, "wait-late": false} {
 		play(t, name, simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 			"c1": func(c *simulation.Client) {
@@ -119,7 +121,7 @@ func TestWaitIsCounted(t *testing.T) {
 func TestWaitOutlastsTheLease(t *testing.T) {
 	cfg := simulation.Config{}
 	cfg.Quorum.TTL = 500 * ms
-	schedule := simulation.Schedule{{Kind: simulation.Lag, Server: "A", For: 4 * time.Second, By: 900 * ms}}
+	schedule := simulation.Schedule{{Kind: fault.Lag, Server: "A", For: 4 * time.Second, By: 900 * ms}}
 	for name, want := range map[string]error{"wait-one": quorum.ErrTooSlow, "wait-late": nil, "wait-long": nil} {
 		play(t, name, cfg, schedule, parts(map[string]simulation.Workload{
 			"c1": func(c *simulation.Client) {

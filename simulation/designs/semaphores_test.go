@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // Without faults both semaphores let two in and refuse the third, extend, release, and forget a
@@ -20,7 +21,7 @@ func TestSemaphores(t *testing.T) {
 		}
 		tried++
 		t.Run(d.Name, func(t *testing.T) {
-			schedule := simulation.Schedule{{Kind: simulation.Crash, Process: "c2", At: 5 * time.Second}}
+			schedule := simulation.Schedule{{Kind: fault.Crash, Process: "c2", At: 5 * time.Second}}
 			r := play(t, d.Name, simulation.Config{Processes: 3, Witness: true}, schedule, parts(map[string]simulation.Workload{
 				"c1": func(c *simulation.Client) {
 					lease, err := c.TryAcquire(key)

@@ -14,6 +14,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // readTimeout bounds the wait of a lock on one server for a reply: go-redis's default. (Only
@@ -59,12 +60,12 @@ type Session struct {
 }
 
 // Do sends one command and waits for its reply, for at most 3 s, go-redis's default.
-func (s Session) Do(args ...string) (simulation.Reply, error) {
+func (s Session) Do(args ...string) (redismodel.Reply, error) {
 	return s.DoWithin(readTimeout, args...)
 }
 
 // DoWithin is Do with a timeout of its own.
-func (s Session) DoWithin(timeout time.Duration, args ...string) (simulation.Reply, error) {
+func (s Session) DoWithin(timeout time.Duration, args ...string) (redismodel.Reply, error) {
 	ctx, cancel := s.lock.clock.WithTimeout(s.ctx, timeout)
 	defer cancel()
 	reply, err := s.lock.server.Do(ctx, args...)

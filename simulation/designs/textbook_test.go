@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // drama is a run that shows a flaw.
@@ -18,10 +20,10 @@ type drama struct {
 }
 
 // cut loses all messages between a process and servers from a moment on.
-func cut(process, servers string, from, length time.Duration, way simulation.Way) simulation.Schedule {
+func cut(process, servers string, from, length time.Duration, way fault.Way) simulation.Schedule {
 	var s simulation.Schedule
 	for _, server := range servers {
-		s = append(s, simulation.Fault{Kind: simulation.Cut, Process: process, Server: string(server), At: from, For: length, Way: way})
+		s = append(s, fault.Fault{Kind: fault.Cut, Process: process, Server: string(server), At: from, For: length, Way: way})
 	}
 	return s
 }
@@ -47,10 +49,10 @@ func lateAnswers() drama {
 // there, and arrive after its second try.
 func lateRollback() drama {
 	cfg := simulation.Config{LatencyMin: ms, LatencyMax: ms, Processes: 3}
-	schedule := cut("c2", "DE", 0, 2*time.Second, simulation.Both)
+	schedule := cut("c2", "DE", 0, 2*time.Second, fault.Both)
 	for _, server := range []string{"A", "B", "C"} {
 		// The rollback alone: SETs are sent at 0, answered at 2 ms.
-		schedule = append(schedule, simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: server, Way: simulation.Requests, At: at(1 * ms), For: 50 * ms, By: 2 * time.Second})
+		schedule = append(schedule, fault.Fault{Kind: fault.Delay, Process: "c1", Server: server, Way: fault.Requests, At: at(1 * ms), For: 50 * ms, By: 2 * time.Second})
 	}
 	return drama{"late rollback", cfg, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
@@ -68,7 +70,7 @@ func lateRollback() drama {
 // S10: E is down, and the replies of C and D get lost: a lost round has set keys without
 // knowing it.
 func lostAnswers() drama {
-	schedule := append(cut("c1", "CD", at(-50*ms), 500*ms, simulation.Replies), cut(simulation.Any, "E", at(-50*ms), time.Hour, simulation.Both)...)
+	schedule := append(cut("c1", "CD", at(-50*ms), 500*ms, fault.Replies), cut(fault.Any, "E", at(-50*ms), time.Hour, fault.Both)...)
 	return drama{"lost answers", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": hold(at(0), at(0)),
 		"c2": hold(at(time.Second), at(2*time.Second)),
@@ -77,7 +79,7 @@ func lostAnswers() drama {
 
 // The same with replies that get lost only briefly: a repeated request is refused.
 func answersLostForAMoment() drama {
-	schedule := append(cut("c1", "CD", at(-1*ms), 10*ms, simulation.Replies), cut(simulation.Any, "E", at(-50*ms), time.Hour, simulation.Both)...)
+	schedule := append(cut("c1", "CD", at(-1*ms), 10*ms, fault.Replies), cut(fault.Any, "E", at(-50*ms), time.Hour, fault.Both)...)
 	return drama{"answers lost for a moment", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			for range 2 { // so that no server has to be identified while answers get lost
@@ -93,7 +95,7 @@ func answersLostForAMoment() drama {
 func lateSets() drama {
 	var schedule simulation.Schedule
 	for _, server := range []string{"C", "D", "E"} {
-		schedule = append(schedule, simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: server, Op: "acquire", Nth: 1, By: 800 * ms})
+		schedule = append(schedule, fault.Fault{Kind: fault.Delay, Process: "c1", Server: server, Op: "acquire", Nth: 1, By: 800 * ms})
 	}
 	return drama{"late SETs", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
@@ -107,7 +109,7 @@ func lateSets() drama {
 
 // S27: E hangs for longer than a TTL.
 func hangingServer() drama {
-	schedule := simulation.Schedule{{Kind: simulation.Hang, Server: "E", At: at(-50 * ms), For: 30 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Hang, Server: "E", At: at(-50 * ms), For: 30 * time.Second}}
 	return drama{"hanging server", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -121,7 +123,7 @@ func hangingServer() drama {
 
 // X2: c1 reaches A and B, c2 the others.
 func partition() drama {
-	schedule := append(cut("c1", "CDE", at(-50*ms), time.Hour, simulation.Both), cut("c2", "AB", at(-50*ms), time.Hour, simulation.Both)...)
+	schedule := append(cut("c1", "CDE", at(-50*ms), time.Hour, fault.Both), cut("c2", "AB", at(-50*ms), time.Hour, fault.Both)...)
 	return drama{"partition", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": hold(at(0), at(5*time.Second)),
 		"c2": hold(at(100*ms), at(5*time.Second)),
@@ -130,7 +132,7 @@ func partition() drama {
 
 // S5: the holder's wall clock is set back.
 func clockSetBack() drama {
-	schedule := simulation.Schedule{{Kind: simulation.Step, Process: "c1", At: at(5 * time.Second), By: -time.Hour}}
+	schedule := simulation.Schedule{{Kind: fault.Step, Process: "c1", At: at(5 * time.Second), By: -time.Hour}}
 	return drama{"clock set back", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -148,7 +150,7 @@ func clockSetBack() drama {
 
 // S6: the holder's clocks are slower than the servers', by half a percent.
 func slowClock() drama {
-	schedule := simulation.Schedule{{Kind: simulation.Rate, Process: "c1", PPM: -5000}}
+	schedule := simulation.Schedule{{Kind: fault.Rate, Process: "c1", PPM: -5000}}
 	cfg := simulation.Config{LatencyMin: 100 * time.Microsecond, LatencyMax: 200 * time.Microsecond}
 	return drama{"slow clock", cfg, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
@@ -171,7 +173,7 @@ func slowClock() drama {
 // S11a: c1 has read, and is paused beyond its TTL; c2 acquires the lock, writes and releases
 // it; c1 extends and writes.
 func extensionAfterTheEnd() drama {
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(time.Second), For: 10_500 * ms}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(time.Second), For: 10_500 * ms}}
 	return drama{"extension after the end", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -194,7 +196,7 @@ func extensionAfterTheEnd() drama {
 // S11b: the replies to an extension arrive while the process is paused.
 func lateExtension() drama {
 	cfg := simulation.Config{LatencyMin: ms, LatencyMax: ms}
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(5*time.Second + 1500*time.Microsecond), For: 4 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(5*time.Second + 1500*time.Microsecond), For: 4 * time.Second}}
 	return drama{"late extension", cfg, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -214,7 +216,7 @@ func lateExtension() drama {
 
 // S11c: an extension that reaches only A and B.
 func minorityExtension() drama {
-	schedule := cut("c1", "CDE", at(7*time.Second), 2*time.Second, simulation.Both)
+	schedule := cut("c1", "CDE", at(7*time.Second), 2*time.Second, fault.Both)
 	return drama{"minority extension", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -232,7 +234,7 @@ func minorityExtension() drama {
 
 // S11e: an extension whose replies from C, D and E get lost.
 func unansweredExtension() drama {
-	schedule := cut("c1", "CDE", at(2*time.Second), time.Second, simulation.Replies)
+	schedule := cut("c1", "CDE", at(2*time.Second), time.Second, fault.Replies)
 	return drama{"unanswered extension", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -249,8 +251,8 @@ func unansweredExtension() drama {
 }
 
 // S4, S7 and S8: c1 has A, B and C, a fault hits C, and c2 asks.
-func voteLost(name string, fault simulation.Fault) drama {
-	schedule := append(cut("c1", "DE", at(-50*ms), time.Hour, simulation.Both), fault)
+func voteLost(name string, hit fault.Fault) drama {
+	schedule := append(cut("c1", "DE", at(-50*ms), time.Hour, fault.Both), hit)
 	return drama{name, simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": hold(at(0), at(5*time.Second)),
 		"c2": func(c *simulation.Client) {
@@ -267,16 +269,16 @@ func voteLost(name string, fault simulation.Fault) drama {
 }
 
 func jump() drama {
-	return voteLost("clock jump", simulation.Fault{Kind: simulation.Step, Server: "C", At: at(150 * ms), By: 15 * time.Second})
+	return voteLost("clock jump", fault.Fault{Kind: fault.Step, Server: "C", At: at(150 * ms), By: 15 * time.Second})
 }
 
 func restart() drama {
-	return voteLost("restart", simulation.Fault{Kind: simulation.Restart, Server: "C", At: at(150 * ms), For: 100 * ms})
+	return voteLost("restart", fault.Fault{Kind: fault.Restart, Server: "C", At: at(150 * ms), For: 100 * ms})
 }
 
 // S1: a pause after the check of the lease.
 func pauseAfterTheCheck() drama {
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
 	return drama{"pause after the check", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -293,33 +295,33 @@ func pauseAfterTheCheck() drama {
 // Each flaw shows in its run, and its cure has no violation there.
 func TestFlaws(t *testing.T) {
 	const (
-		two      = simulation.TwoHolders
-		overmuch = simulation.Overvalued
-		stale    = simulation.StaleWrite
-		lost     = simulation.LostUpdate
+		two      = record.TwoHolders
+		overmuch = record.Overvalued
+		stale    = record.StaleWrite
+		lost     = record.LostUpdate
 	)
 	for _, test := range []struct {
 		name  string
 		drama drama
-		want  []simulation.ViolationKind
+		want  []record.ViolationKind
 		// the clients that get a lock, with the flaw and without it
 		who          string
 		flawed, well int
 	}{
 		{"textbook", lateSets(), none, "c2", 0, 1},
-		{"value-reused", lateRollback(), []simulation.ViolationKind{two}, "c3", 1, 0},
+		{"value-reused", lateRollback(), []record.ViolationKind{two}, "c3", 1, 0},
 		{"release-granted", lostAnswers(), none, "c2", 0, 1},
 		{"no-timeout", hangingServer(), none, "c1", 0, 1},
-		{"half-quorum", partition(), []simulation.ViolationKind{two, overmuch}, "c1", 1, 0},
-		{"quorum-reachable", partition(), []simulation.ViolationKind{two, overmuch}, "c1", 1, 0},
-		{"no-elapsed-check", lateAnswers(), []simulation.ViolationKind{two, overmuch}, "c1", 1, 0},
-		{"late-start", lateAnswers(), []simulation.ViolationKind{two, overmuch}, "c1", 1, 0},
-		{"late-start", lateExtension(), []simulation.ViolationKind{two, overmuch}, "c2", 1, 1},
-		{"wall-clock", clockSetBack(), []simulation.ViolationKind{two}, "c2", 1, 1},
-		{"no-drift", slowClock(), []simulation.ViolationKind{two, overmuch}, "c2", 1, 1},
-		{"extend-sets", extensionAfterTheEnd(), []simulation.ViolationKind{two, stale, lost}, "c2", 1, 1},
-		{"partial-extend", minorityExtension(), []simulation.ViolationKind{two, overmuch}, "c2", 1, 1},
-		{"extend-releases", unansweredExtension(), []simulation.ViolationKind{two}, "c2", 1, 0},
+		{"half-quorum", partition(), []record.ViolationKind{two, overmuch}, "c1", 1, 0},
+		{"quorum-reachable", partition(), []record.ViolationKind{two, overmuch}, "c1", 1, 0},
+		{"no-elapsed-check", lateAnswers(), []record.ViolationKind{two, overmuch}, "c1", 1, 0},
+		{"late-start", lateAnswers(), []record.ViolationKind{two, overmuch}, "c1", 1, 0},
+		{"late-start", lateExtension(), []record.ViolationKind{two, overmuch}, "c2", 1, 1},
+		{"wall-clock", clockSetBack(), []record.ViolationKind{two}, "c2", 1, 1},
+		{"no-drift", slowClock(), []record.ViolationKind{two, overmuch}, "c2", 1, 1},
+		{"extend-sets", extensionAfterTheEnd(), []record.ViolationKind{two, stale, lost}, "c2", 1, 1},
+		{"partial-extend", minorityExtension(), []record.ViolationKind{two, overmuch}, "c2", 1, 1},
+		{"extend-releases", unansweredExtension(), []record.ViolationKind{two}, "c2", 1, 0},
 		{"retried-set", answersLostForAMoment(), none, "c2", 0, 1},
 	} {
 		t.Run(test.name+" "+test.drama.name, func(t *testing.T) {

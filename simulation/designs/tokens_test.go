@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // careless reads and writes without a check of the lease.
@@ -21,8 +23,8 @@ func careless(c *simulation.Client, lease simulation.Lease) {
 // Between the two c2 gets the lock and writes.
 func lateFirstUse() drama {
 	schedule := simulation.Schedule{
-		{Kind: simulation.Pause, Process: "c1", At: at(50 * ms), For: 12 * time.Second},
-		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 3 * time.Second},
+		{Kind: fault.Pause, Process: "c1", At: at(50 * ms), For: 12 * time.Second},
+		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 3 * time.Second},
 	}
 	return drama{"late first use", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
@@ -46,7 +48,7 @@ func lateFirstUse() drama {
 
 // S21: c1 has read, and is paused before it writes.
 func lateSecondUse() drama {
-	schedule := simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(50 * ms), For: 12 * time.Second}}
+	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(50 * ms), For: 12 * time.Second}}
 	return drama{"late second use", simulation.Config{}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -68,9 +70,9 @@ func lateSecondUse() drama {
 // S22: c1 loses a round on A alone, wins the next one on A and B, and is paused before
 // its write. c2 wins on B and C, and writes.
 func threeCounters() drama {
-	schedule := append(cut("c1", "B", at(-50*ms), 300*ms, simulation.Both), cut("c1", "C", at(-50*ms), time.Hour, simulation.Both)...)
-	schedule = append(schedule, cut("c2", "A", at(-50*ms), time.Hour, simulation.Both)...)
-	schedule = append(schedule, simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second})
+	schedule := append(cut("c1", "B", at(-50*ms), 300*ms, fault.Both), cut("c1", "C", at(-50*ms), time.Hour, fault.Both)...)
+	schedule = append(schedule, cut("c2", "A", at(-50*ms), time.Hour, fault.Both)...)
+	schedule = append(schedule, fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second})
 	return drama{"three counters", simulation.Config{Servers: 3}, schedule, parts(map[string]simulation.Workload{
 		"c1": func(c *simulation.Client) {
 			c.SleepUntil(at(0))
@@ -87,17 +89,17 @@ func threeCounters() drama {
 }
 
 func TestTokens(t *testing.T) {
-	all := []simulation.ViolationKind{simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate}
+	all := []record.ViolationKind{record.TwoHolders, record.StaleWrite, record.LostUpdate}
 	for _, test := range []struct {
 		name   string
 		drama  drama
-		flawed []simulation.ViolationKind
-		cured  []simulation.ViolationKind
+		flawed []record.ViolationKind
+		cured  []record.ViolationKind
 	}{
 		// The cure lets c1's late read pass: it is a guard on writes.
-		{"token-after", lateFirstUse(), all, []simulation.ViolationKind{simulation.TwoHolders}},
+		{"token-after", lateFirstUse(), all, []record.ViolationKind{record.TwoHolders}},
 		{"token-current", lateSecondUse(), all, none},
-		{"token-naive-max", threeCounters(), []simulation.ViolationKind{simulation.TokenOrder, simulation.TwoHolders, simulation.LostUpdate}, none},
+		{"token-naive-max", threeCounters(), []record.ViolationKind{record.TokenOrder, record.TwoHolders, record.LostUpdate}, none},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := test.drama
@@ -119,7 +121,7 @@ func TestTokenAfterBeforeAGuardThatAdmits(t *testing.T) {
 	for seed := range uint64(seeds) {
 		r, err := simulation.Run(seed, cfg, d.schedule, d.work)
 		require.NoError(t, err)
-		assert.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, r.Kinds())
+		assert.Equal(t, []record.ViolationKind{record.StaleWrite, record.TwoHolders}, r.Kinds())
 		assert.Equal(t, 1, did(r, "c1", "write"), "the late client")
 		assert.Equal(t, 0, did(r, "c2", "write"), "the holder")
 	}

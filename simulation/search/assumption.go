@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // assumptions are the names of package quorum's assumptions, by their numbers there.
@@ -38,33 +39,33 @@ const slewing = 2_000
 
 // breach returns the assumption that a fault of a schedule breaks, or false if the
 // assumptions cover the fault. Then all promises must be kept. Assumption 1 depends on the
-// moment, which the checks see, see simulation.Violation.
-func breach(f simulation.Fault, schedule simulation.Schedule, cfg simulation.Config) (Breach, bool) {
-	among := func(kind simulation.Kind) bool {
-		return slices.ContainsFunc(schedule, func(o simulation.Fault) bool {
-			return o.Kind == kind && (f.Process == "" || f.Process == simulation.Any || o.Process == simulation.Any || o.Process == f.Process)
+// moment, which the checks see, see record.Violation.
+func breach(f fault.Fault, schedule simulation.Schedule, cfg simulation.Config) (Breach, bool) {
+	among := func(kind fault.Kind) bool {
+		return slices.ContainsFunc(schedule, func(o fault.Fault) bool {
+			return o.Kind == kind && (f.Process == "" || f.Process == fault.Any || o.Process == fault.Any || o.Process == f.Process)
 		})
 	}
 	broken := func(a int, format string, args ...any) (Breach, bool) {
 		return Breach{a, fmt.Sprintf(format, args...)}, true
 	}
 	switch {
-	case f.Kind == simulation.Suspend && f.Frozen:
+	case f.Kind == fault.Suspend && f.Frozen:
 		return broken(2, "the clocks of a suspended machine, %s's, stood still", whose(f.Process))
-	case f.Kind == simulation.Step && f.Server != "":
+	case f.Kind == fault.Step && f.Server != "":
 		return broken(2, "the clock of %s jumped", whose(f.Server))
-	case f.Kind == simulation.Step && f.By < 0 && among(simulation.Suspend):
+	case f.Kind == fault.Step && f.By < 0 && among(fault.Suspend):
 		// The larger of two clocks does not help if both lose time.
 		return broken(2, "one clock of %s stood still while its machine was suspended, and the other was set back", whose(f.Process))
-	case f.Kind == simulation.Rate && (f.PPM > slewing || f.PPM < -slewing):
+	case f.Kind == fault.Rate && (f.PPM > slewing || f.PPM < -slewing):
 		return broken(2, "the clocks of %s gained %+d ppm", whose(f.Process+f.Server), f.PPM)
-	case f.Kind == simulation.Evict:
+	case f.Kind == fault.Evict:
 		return broken(3, "%s evicted a key", whose(f.Server))
-	case f.Kind == simulation.SplitBrain:
+	case f.Kind == fault.SplitBrain:
 		return broken(3, "%s continued to answer beside the replica that replaced it", whose(f.Server))
-	case f.Kind == simulation.Switch && among(simulation.Reboot):
+	case f.Kind == fault.Switch && among(fault.Reboot):
 		return broken(3, "the address of %s led a starting client to another server that had been up for long", whose(f.Server))
-	case f.Kind == simulation.Switch && outlives(f, cfg):
+	case f.Kind == fault.Switch && outlives(f, cfg):
 		return broken(3, "a connection stayed with the old server behind %s's address for longer than MaxTTL exceeds the TTL", whose(f.Server))
 	}
 	return Breach{}, false
@@ -72,13 +73,13 @@ func breach(f simulation.Fault, schedule simulation.Schedule, cfg simulation.Con
 
 // outlives reports whether a connection to the old server behind an address may stay open
 // for longer than the quarantine covers.
-func outlives(f simulation.Fault, cfg simulation.Config) bool {
+func outlives(f fault.Fault, cfg simulation.Config) bool {
 	ttl := cmp.Or(cfg.Quorum.TTL, 10*time.Second)
 	return f.By == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.By
 }
 
 func whose(who string) string {
-	if who == simulation.Any {
+	if who == fault.Any {
 		return "all"
 	}
 	return who
@@ -97,9 +98,9 @@ func breaches(schedule simulation.Schedule, cfg simulation.Config) []Breach {
 }
 
 // coverable returns the kinds of faults that the assumptions may cover.
-func coverable(kinds []simulation.Kind) []simulation.Kind {
-	return slices.DeleteFunc(slices.Clone(kinds), func(k simulation.Kind) bool {
-		return slices.Contains([]simulation.Kind{simulation.Evict, simulation.SplitBrain}, k)
+func coverable(kinds []fault.Kind) []fault.Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k fault.Kind) bool {
+		return slices.Contains([]fault.Kind{fault.Evict, fault.SplitBrain}, k)
 	})
 }
 
@@ -110,27 +111,27 @@ func within(schedule simulation.Schedule, cfg simulation.Config) simulation.Sche
 	var covered simulation.Schedule
 	for _, f := range schedule {
 		switch f.Kind {
-		case simulation.Pause, simulation.Suspend:
+		case fault.Pause, fault.Suspend:
 			// A holder that stops between a check of its lease and its next action
 			// does not notice its deadline.
 			f.Frozen, f.Stale = false, false
 			if f.Nth != 0 && !slices.Contains([]string{"acquire", "extend", "release", "clock"}, f.Op) {
 				f.Op = "acquire"
 			}
-		case simulation.Step:
+		case fault.Step:
 			if f.Server != "" {
 				f.Server, f.Process = "", fmt.Sprintf("c%d", 1+int(f.At/time.Microsecond)%processes)
 			}
-		case simulation.Rate:
+		case fault.Rate:
 			f.PPM %= slewing + 1
-		case simulation.Delay, simulation.Reorder, simulation.Duplicate:
-			if f.Server == simulation.Resource {
-				f.Server = simulation.Any
+		case fault.Delay, fault.Reorder, fault.Duplicate:
+			if f.Server == fault.Resource {
+				f.Server = fault.Any
 			}
 		}
 		covered = append(covered, f)
 	}
-	return slices.DeleteFunc(covered, func(f simulation.Fault) bool {
+	return slices.DeleteFunc(covered, func(f fault.Fault) bool {
 		_, broken := breach(f, covered, cfg)
 		return broken
 	})

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Batch is the result of the Setups of a Space from one number up to another. Adjacent
@@ -33,7 +33,7 @@ type Batch struct {
 
 // Finding is one kind of violation with one cause.
 type Finding struct {
-	Kind simulation.ViolationKind `json:"kind"`
+	Kind record.ViolationKind `json:"kind"`
 	// Cause is why, in all of these runs.
 	Cause Cause `json:"cause"`
 	// Runs is how many runs showed it.
@@ -63,7 +63,7 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 	b.Lines += uint64(bytes.Count(text, []byte{'\n'}))
 	b.Traces += binary.BigEndian.Uint64(digest[:])
 	b.count(r.Log.Counts())
-	kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool {
+	kinds := slices.DeleteFunc(r.Kinds(), func(k record.ViolationKind) bool {
 		// A fault that is covered may break an assumption by its moment.
 		return c.space.Within && c.run.causeOf(k, setup, r) != Covered
 	})
@@ -75,7 +75,7 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 	for _, kind := range kinds {
 		// If the checks saw no assumption broken in one of them, that one is the example.
 		saw := observed(r, kind)
-		first := slices.IndexFunc(violations, func(v simulation.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
+		first := slices.IndexFunc(violations, func(v record.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
 		text, _, _ := strings.Cut(violations[first].Text, "\n") // below it are stacks
 		b.find(Finding{Kind: kind, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
 	}
@@ -121,7 +121,7 @@ func (b *Batch) count(counts map[string]int) {
 // Unreached lists events on which a check may depend and that never happened. Without them
 // "nothing found" proves little.
 func (b *Batch) Unreached() []string {
-	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return b.Counts[what] > 0 })
+	return slices.DeleteFunc(record.Counters(), func(what string) bool { return b.Counts[what] > 0 })
 }
 
 // Kinds lists the kinds of violations with the first finding of each, by number,

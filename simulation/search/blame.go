@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Cause says why a run shows a violation, as far as a single run shows it.
@@ -17,7 +19,7 @@ type Cause string
 const (
 	// Covered: the assumptions cover all faults, so a promise is broken.
 	Covered Cause = "covered"
-	// Observed: the checks saw an assumption broken, see simulation.Violation.
+	// Observed: the checks saw an assumption broken, see record.Violation.
 	Observed Cause = "observed"
 	// Uncovered: the assumptions do not cover a fault. It need not be the reason for the
 	// violation.
@@ -25,7 +27,7 @@ const (
 )
 
 // causeOf is the cause of a kind of violation in a run.
-func (p run) causeOf(kind simulation.ViolationKind, s Setup, r simulation.Result) Cause {
+func (p run) causeOf(kind record.ViolationKind, s Setup, r simulation.Result) Cause {
 	switch {
 	case unexcused(kind):
 		return Covered
@@ -39,7 +41,7 @@ func (p run) causeOf(kind simulation.ViolationKind, s Setup, r simulation.Result
 
 // observed is the assumption that the checks saw broken in all violations of a kind. 0: in
 // one of them they saw none.
-func observed(r simulation.Result, kind simulation.ViolationKind) int {
+func observed(r simulation.Result, kind record.ViolationKind) int {
 	seen := 0
 	for _, v := range r.Log.Violations() {
 		if v.Kind != kind {
@@ -58,7 +60,7 @@ func observed(r simulation.Result, kind simulation.ViolationKind) int {
 // or no fault excuses this kind of violation.
 //
 // All errors are ErrSetup.
-func (r Registry) Excuse(s Setup, result simulation.Result, v simulation.Violation) (assumption int, err error) {
+func (r Registry) Excuse(s Setup, result simulation.Result, v record.Violation) (assumption int, err error) {
 	if v.Assumption != 0 || unexcused(v.Kind) {
 		return v.Assumption, nil
 	}
@@ -69,10 +71,10 @@ func (r Registry) Excuse(s Setup, result simulation.Result, v simulation.Violati
 	var struck simulation.Schedule
 	for e := range result.Log.All() {
 		// By the order of events: many of them can happen at one moment.
-		if e.Kind == simulation.Found && *e.Violation == v {
+		if e.Kind == record.Found && *e.Violation == v {
 			break
 		}
-		if e.Kind == simulation.Suffered && !slices.Contains(struck, *e.Fault) {
+		if e.Kind == record.Suffered && !slices.Contains(struck, *e.Fault) {
 			struck = append(struck, *e.Fault)
 		}
 	}
@@ -95,7 +97,7 @@ type Blame struct {
 // pass a Setup from Shrink, in which each fault is necessary.
 //
 // All errors are ErrSetup.
-func (r Registry) Blame(s Setup, kind simulation.ViolationKind) (Blame, error) {
+func (r Registry) Blame(s Setup, kind record.ViolationKind) (Blame, error) {
 	p, err := r.prepare(s)
 	if err != nil {
 		return Blame{}, err
@@ -146,15 +148,15 @@ func lateness(schedule simulation.Schedule) string {
 		}
 	}
 	for _, f := range schedule {
-		atResource := f.Server == simulation.Resource
+		atResource := f.Server == fault.Resource
 		switch {
-		case f.Kind == simulation.Pause:
+		case f.Kind == fault.Pause:
 			add("%s was paused after it had checked its lease", whose(f.Process))
-		case f.Kind == simulation.Suspend:
+		case f.Kind == fault.Suspend:
 			add("the machine of %s was suspended after the check of the lease", whose(f.Process))
-		case atResource && (f.Kind == simulation.Delay || f.Kind == simulation.Reorder):
+		case atResource && (f.Kind == fault.Delay || f.Kind == fault.Reorder):
 			add("a request of %s reached the resource late", whose(f.Process))
-		case atResource && f.Kind == simulation.Duplicate:
+		case atResource && f.Kind == fault.Duplicate:
 			add("a request of %s reached the resource twice", whose(f.Process))
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -53,19 +54,19 @@ func TestNamesAreThoseOfPackageQuorum(t *testing.T) {
 func TestBlame(t *testing.T) {
 	for _, test := range []struct {
 		workload, design string
-		faults           []simulation.Kind
-		kind             simulation.ViolationKind
+		faults           []fault.Kind
+		kind             record.ViolationKind
 		from             uint64 // the search begins at a seed that finds it
 		want             string // a pattern
 	}{
-		{"mixed", "default", []simulation.Kind{simulation.Pause}, simulation.TwoHolders, 451, `^assumption 1 \(holders notice their deadline\): c\d was paused after it had checked its lease$`},
-		{"mixed", "default", []simulation.Kind{simulation.Duplicate}, simulation.LostUpdate, 7, `^assumption 1 .*: a request of c\d reached the resource twice$`},
-		{"mixed", "guarded", []simulation.Kind{simulation.Suspend}, simulation.TwoHolders, 19, `assumption 2 \(servers count a TTL .*\): the clocks of a suspended machine, c\d's, stood still$`},
-		{"mixed", "default", []simulation.Kind{simulation.Evict}, simulation.TwoHolders, 132, `^assumption 3 \(a vote stands for its TTL\): [A-E] evicted a key`},
-		{"mixed", "default", []simulation.Kind{simulation.SplitBrain}, simulation.TwoHolders, 5, `^assumption 3 .*: [A-E] continued to answer beside`},
-		{"mixed", "default", []simulation.Kind{simulation.Switch}, simulation.TwoHolders, 12_762, `^assumption 3 .*: a connection stayed with the old server behind [A-E]'s address for longer than MaxTTL exceeds the TTL`},
-		{"mixed", "unwatched", []simulation.Kind{simulation.Restart}, simulation.TwoHolders, 272, `^promise 1 \(mutual exclusion\): the assumptions cover all that went wrong$`},
-		{"mixed", "forgetful", []simulation.Kind{simulation.Cut}, simulation.TwoHolders, 0, `^promise 1 \(mutual exclusion\)`},
+		{"mixed", "default", []fault.Kind{fault.Pause}, record.TwoHolders, 451, `^assumption 1 \(holders notice their deadline\): c\d was paused after it had checked its lease$`},
+		{"mixed", "default", []fault.Kind{fault.Duplicate}, record.LostUpdate, 7, `^assumption 1 .*: a request of c\d reached the resource twice$`},
+		{"mixed", "guarded", []fault.Kind{fault.Suspend}, record.TwoHolders, 19, `assumption 2 \(servers count a TTL .*\): the clocks of a suspended machine, c\d's, stood still$`},
+		{"mixed", "default", []fault.Kind{fault.Evict}, record.TwoHolders, 132, `^assumption 3 \(a vote stands for its TTL\): [A-E] evicted a key`},
+		{"mixed", "default", []fault.Kind{fault.SplitBrain}, record.TwoHolders, 5, `^assumption 3 .*: [A-E] continued to answer beside`},
+		{"mixed", "default", []fault.Kind{fault.Switch}, record.TwoHolders, 12_762, `^assumption 3 .*: a connection stayed with the old server behind [A-E]'s address for longer than MaxTTL exceeds the TTL`},
+		{"mixed", "unwatched", []fault.Kind{fault.Restart}, record.TwoHolders, 272, `^promise 1 \(mutual exclusion\): the assumptions cover all that went wrong$`},
+		{"mixed", "forgetful", []fault.Kind{fault.Cut}, record.TwoHolders, 0, `^promise 1 \(mutual exclusion\)`},
 	} {
 		t.Run(fmt.Sprintf("%s %s %v", test.workload, test.design, test.faults), func(t *testing.T) {
 			space := search.Space{Setup: search.Setup{Workload: test.workload, Design: test.design}, Faults: test.faults}
@@ -91,7 +92,7 @@ func TestBlame(t *testing.T) {
 		})
 	}
 	for _, s := range []search.Setup{{Workload: "sing"}, setup("default")} {
-		_, err := registry().Blame(s, simulation.TwoHolders)
+		_, err := registry().Blame(s, record.TwoHolders)
 		require.ErrorIs(t, err, search.ErrSetup)
 	}
 }

@@ -10,28 +10,30 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // crowded is a search with the crowd and these faults.
-func crowded(design string, faults ...simulation.Kind) search.Space {
+func crowded(design string, faults ...fault.Kind) search.Space {
 	return search.Space{Setup: search.Setup{Workload: workload("crowd").Name, Design: design}, Faults: faults}
 }
 
 // Goroutines that hand the lock to each other never hold it together with others, and their tokens
 // are in order, under all faults that the library guards against.
 func TestCrowd(t *testing.T) {
-	faults := []simulation.Kind{
-		simulation.Crash, simulation.Reboot, simulation.Step, simulation.Restart, simulation.Hang,
-		simulation.Failover, simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
+	faults := []fault.Kind{
+		fault.Crash, fault.Reboot, fault.Step, fault.Restart, fault.Hang,
+		fault.Failover, fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect,
 	}
 	report := find(t, crowded("default", faults...), few())
 	for _, f := range report.Findings {
 		// Servers may restart before their votes arrive, which breaks assumption 3. The checks see that.
 		assert.Equal(t, search.Observed, f.Cause, "%v", f)
-		assert.Equal(t, simulation.Overvalued, f.Kind, "%v", f)
+		assert.Equal(t, record.Overvalued, f.Kind, "%v", f)
 	}
 	for _, what := range []string{
 		"a lease was handed to a local waiter", "a lease was extended",
@@ -42,7 +44,7 @@ func TestCrowd(t *testing.T) {
 	assert.Greater(t, report.Counts["a lease was handed to a local waiter"], report.Counts["a lease was acquired"]/10)
 
 	// Two of these faults have an effect without a guard.
-	first(t, crowded("unwatched", simulation.Restart, simulation.Failover), simulation.TwoHolders, 16)
+	first(t, crowded("unwatched", fault.Restart, fault.Failover), record.TwoHolders, 16)
 }
 
 // A setup has one outcome, though goroutines of one process wake each other.
@@ -53,7 +55,7 @@ func TestCrowdIsDeterministic(t *testing.T) {
 		if seed%2 == 0 {
 			cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 		}
-		schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, workload("crowd").Span)
+		schedule := simulation.Draw(seed, cfg, fault.Kinds(), 8, workload("crowd").Span)
 		digest := ""
 		for procs := range 2 {
 			runtime.GOMAXPROCS(1 + procs)
@@ -72,7 +74,7 @@ func TestCrowdIsDeterministic(t *testing.T) {
 func TestOperationsOfACrowd(t *testing.T) {
 	r, err := registry().Play(search.Setup{Workload: workload("crowd").Name, Design: "unfenced", Seed: 1})
 	require.NoError(t, err)
-	operations := history.Of(r)
+	operations := history.Of(r.Log, r.Ended)
 	until, locks := map[string]time.Duration{}, map[string]int{}
 	for _, o := range operations {
 		if o.Kind == judge.Lock {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -33,7 +35,7 @@ func Example() {
 	for _, design := range []string{"lock", "lock and guard"} {
 		space := search.Space{
 			Setup:  search.Setup{Workload: "transfer", Design: design},
-			Faults: []simulation.Kind{simulation.Pause},
+			Faults: []fault.Kind{fault.Pause},
 		}
 		report, err := search.Search(context.Background(), registry, space, search.Options{To: 100})
 		if err != nil {
@@ -41,7 +43,7 @@ func Example() {
 		}
 		found := false
 		for _, f := range report.Kinds() {
-			if f.Kind == simulation.LostUpdate {
+			if f.Kind == record.LostUpdate {
 				found = true
 				small, err := search.Shrink(context.Background(), registry, f.Setup, f.Kind)
 				if err != nil {

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // ErrFile is wrapped by the error for a replay file that can't be used.
@@ -41,7 +42,7 @@ type File struct {
 	Version int    `json:"version"`
 	Setup
 	// About is the kind of violation that the file was written for, "" for none.
-	About simulation.ViolationKind `json:"about"`
+	About record.ViolationKind `json:"about"`
 	// Digest is the SHA-256 of the run's trace, in hexadecimal digits.
 	Digest string `json:"trace_sha256"`
 	// Violations are the findings of the checks.
@@ -52,13 +53,13 @@ type File struct {
 
 // Found is a violation in a file.
 type Found struct {
-	Kind simulation.ViolationKind `json:"kind"`
-	At   time.Duration            `json:"at_ns"`
-	Text string                   `json:"text"`
+	Kind record.ViolationKind `json:"kind"`
+	At   time.Duration        `json:"at_ns"`
+	Text string               `json:"text"`
 }
 
 // Record plays a Setup and makes a File of it.
-func Record(r Registry, s Setup, about simulation.ViolationKind) (File, error) {
+func Record(r Registry, s Setup, about record.ViolationKind) (File, error) {
 	result, err := r.Play(s)
 	if err != nil {
 		return File{}, err
@@ -79,14 +80,14 @@ func found(r simulation.Result) []Found {
 	all := make([]Found, len(violations))
 	for i, v := range violations {
 		text, _, _ := strings.Cut(v.Text, "\n")
-		all[i] = Found{Kind: simulation.ViolationKind(printable(string(v.Kind))), At: v.At, Text: printable(text)}
+		all[i] = Found{Kind: record.ViolationKind(printable(string(v.Kind))), At: v.At, Text: printable(text)}
 	}
 	return all
 }
 
 // Kinds lists the kinds of the file's violations, sorted.
-func (f File) Kinds() []simulation.ViolationKind {
-	kinds := make([]simulation.ViolationKind, len(f.Violations))
+func (f File) Kinds() []record.ViolationKind {
+	kinds := make([]record.ViolationKind, len(f.Violations))
 	for i, v := range f.Violations {
 		kinds[i] = v.Kind
 	}

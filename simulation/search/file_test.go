@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -22,10 +24,10 @@ func recorded(t testing.TB) search.File {
 	t.Helper()
 	s := setup("forgetful")
 	s.Seed = 3
-	s.Schedule = simulation.Schedule{{Kind: simulation.Hang, Server: "A", At: 5e8, For: 1e9}}
+	s.Schedule = simulation.Schedule{{Kind: fault.Hang, Server: "A", At: 5e8, For: 1e9}}
 	servers := 3
 	s.Changes.Servers = &servers
-	f, err := search.Record(registry(), s, simulation.TwoHolders)
+	f, err := search.Record(registry(), s, record.TwoHolders)
 	require.NoError(t, err)
 	return f
 }
@@ -127,12 +129,12 @@ func TestBadFiles(t *testing.T) {
 		"escapes in a kind":  {encoded(t, func(f *search.File) { f.Violations[0].Kind = "\x1b]0;x\a"; f.About = "" }), `"\x1b]0;x\a"`},
 		"escapes in a text":  {encoded(t, func(f *search.File) { f.Violations[0].Text = "\x1b[2J" }), `"\x1b[2J", which has characters that can't be printed`},
 		"escapes in a key": {encoded(t, func(f *search.File) {
-			f.Schedule[0] = simulation.Fault{Kind: simulation.Evict, Server: "A", Key: "k\x1b[2J"}
+			f.Schedule[0] = fault.Fault{Kind: fault.Evict, Server: "A", Key: "k\x1b[2J"}
 		}), `the key of its fault 0 is "k\x1b[2J"`},
 		"escapes in a function": {encoded(t, func(f *search.File) {
-			f.Schedule[0] = simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "clock", Nth: 1, Func: "\x1b[2J"}
+			f.Schedule[0] = fault.Fault{Kind: fault.Pause, Process: "c1", Op: "clock", Nth: 1, Func: "\x1b[2J"}
 		}), `its Func is "\x1b[2J"`},
-		"about nothing": {encoded(t, func(f *search.File) { f.About = simulation.Stuck }), `it is about "stuck"`},
+		"about nothing": {encoded(t, func(f *search.File) { f.About = record.Stuck }), `it is about "stuck"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := search.Decode(registry(), test.text)
@@ -156,7 +158,7 @@ func TestBadFiles(t *testing.T) {
 }
 
 func TestRecordNeedsWhatItIsAbout(t *testing.T) {
-	_, err := search.Record(registry(), setup("default"), simulation.TwoHolders)
+	_, err := search.Record(registry(), setup("default"), record.TwoHolders)
 	require.ErrorIs(t, err, search.ErrSetup)
 	f, err := search.Record(registry(), setup("default"), "")
 	require.NoError(t, err)
@@ -217,7 +219,7 @@ func TestSaveFollowsNoLink(t *testing.T) {
 func TestWhatCannotBePrintedIsEscaped(t *testing.T) {
 	r := registry()
 	r.Workloads[0].Judge = func(_ search.Setup, result simulation.Result) simulation.Result {
-		return result.With(simulation.Violation{Kind: "mine", At: result.Ended, Text: "\x1b[2J\u202e \xff, and a tab\t"})
+		return result.With(record.Violation{Kind: "mine", At: result.Ended, Text: "\x1b[2J\u202e \xff, and a tab\t"})
 	}
 	s := setup("forgetful")
 	s.Workload = r.Workloads[0].Name

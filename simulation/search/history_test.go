@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
@@ -33,10 +35,10 @@ func TestTheJudgesAgree(t *testing.T) {
 		for seed := range seeds {
 			s := setup(design)
 			s.Seed = seed
-			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, simulation.Kinds(), 6, 12e9)
+			s.Schedule = simulation.Draw(seed, simulation.Config{Processes: 3}, fault.Kinds(), 6, 12e9)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
-			ops := history.Of(r)
+			ops := history.Of(r.Log, r.Ended)
 			verdict, err := judge.Check(ops, 0)
 			require.NoError(t, err)
 			compared++
@@ -44,8 +46,8 @@ func TestTheJudgesAgree(t *testing.T) {
 				broken++
 			}
 
-			found := func(kinds ...simulation.ViolationKind) bool {
-				return slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return slices.Contains(kinds, k) })
+			found := func(kinds ...record.ViolationKind) bool {
+				return slices.ContainsFunc(r.Kinds(), func(k record.ViolationKind) bool { return slices.Contains(kinds, k) })
 			}
 			agree := func(what string, answer judge.Answer, first bool) {
 				require.Equal(t, first, answer == judge.Broken, "%s: %s seed %d: %v\n%v\n%v\n%s", what, design, seed, s.Schedule, r.Log.Violations(), lines(ops), r.Log)
@@ -53,12 +55,12 @@ func TestTheJudgesAgree(t *testing.T) {
 					both[what]++
 				}
 			}
-			agree("tokens", verdict.Tokens, found(simulation.TokenOrder))
+			agree("tokens", verdict.Tokens, found(record.TokenOrder))
 			if !crooked(s.Schedule) {
-				agree("exclusion", verdict.Exclusion, found(simulation.TwoHolders))
+				agree("exclusion", verdict.Exclusion, found(record.TwoHolders))
 			}
-			switch damage := found(simulation.LostUpdate, simulation.StaleWrite); {
-			case !unanswered(ops) && (design != "unfenced" || !found(simulation.StaleWrite)):
+			switch damage := found(record.LostUpdate, record.StaleWrite); {
+			case !unanswered(ops) && (design != "unfenced" || !found(record.StaleWrite)):
 				agree("resource", verdict.Resource, damage)
 			case verdict.Resource == judge.Broken:
 				require.True(t, damage, "porcupine alone finds fault: %s seed %d\n%v\n%s", design, seed, lines(ops), r.Log)
@@ -73,8 +75,8 @@ func TestTheJudgesAgree(t *testing.T) {
 
 // crooked reports whether faults change a client's clocks.
 func crooked(s simulation.Schedule) bool {
-	return slices.ContainsFunc(s, func(f simulation.Fault) bool {
-		return f.Kind == simulation.Suspend || f.Process != "" && (f.Kind == simulation.Step || f.Kind == simulation.Rate)
+	return slices.ContainsFunc(s, func(f fault.Fault) bool {
+		return f.Kind == fault.Suspend || f.Process != "" && (f.Kind == fault.Step || f.Kind == fault.Rate)
 	})
 }
 
@@ -99,21 +101,21 @@ func TestOperationsAreComplete(t *testing.T) {
 		s.Seed = seed
 		r, err := registry().Play(s)
 		require.NoError(t, err)
-		ops := history.Of(r)
+		ops := history.Of(r.Log, r.Ended)
 		of := map[judge.Kind]int{}
 		for _, o := range ops {
 			if o.Client != "observer" {
 				of[o.Kind]++
 			}
 		}
-		in := map[simulation.EventKind]int{}
+		in := map[record.EventKind]int{}
 		for _, e := range r.Log.History() {
 			in[e.Kind]++
 		}
-		require.GreaterOrEqual(t, of[judge.Lock], in[simulation.Acquired], "seed %d", seed) // a lease that lapsed and was extended after all counts twice
+		require.GreaterOrEqual(t, of[judge.Lock], in[record.Acquired], "seed %d", seed) // a lease that lapsed and was extended after all counts twice
 		require.Equal(t, of[judge.Lock], of[judge.Unlock], "seed %d", seed)
-		require.Equal(t, in[simulation.Read], of[judge.Read], "seed %d", seed)
-		require.Equal(t, in[simulation.Write], of[judge.Write], "seed %d", seed)
+		require.Equal(t, in[record.Read], of[judge.Read], "seed %d", seed)
+		require.Equal(t, in[record.Write], of[judge.Write], "seed %d", seed)
 		locks, unlocks, acts = locks+of[judge.Lock], unlocks+of[judge.Unlock], acts+of[judge.Write]
 	}
 	assert.Positive(t, locks)

@@ -13,6 +13,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -75,7 +76,7 @@ func registry() search.Registry {
 			{Name: "unwatched", Apply: func(c *simulation.Config) {
 				c.Quorum.RestartQuarantine, c.Quorum.ClockMonitor = quorum.Off, quorum.Off
 			}},
-			{Name: "durable", Apply: func(c *simulation.Config) { c.Persistence = simulation.KeepAll }},
+			{Name: "durable", Apply: func(c *simulation.Config) { c.Persistence = fault.KeepAll }},
 			{Name: "hidden", Apply: func(c *simulation.Config) { c.HideRunID = true }},
 			{Name: "unfenced", Apply: func(c *simulation.Config) { c.Quorum.Fencing = quorum.Off }},
 		}...),

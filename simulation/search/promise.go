@@ -1,6 +1,6 @@
 package search
 
-import "github.com/redquorum/redlock/simulation"
+import "github.com/redquorum/redlock/simulation/record"
 
 // Promise is a guarantee of package quorum, by its number there. 0 is none.
 type Promise int
@@ -19,24 +19,24 @@ func (p Promise) String() string { return promises[p] }
 
 // promiseOf is the promise that a violation of a kind breaks if the assumptions hold. A panic
 // breaks none of them, but is an error in any case.
-func promiseOf(kind simulation.ViolationKind) Promise {
+func promiseOf(kind record.ViolationKind) Promise {
 	switch kind {
-	case simulation.TwoHolders, simulation.Overvalued, simulation.StaleWrite, simulation.LostUpdate:
+	case record.TwoHolders, record.Overvalued, record.StaleWrite, record.LostUpdate:
 		return 1
-	case simulation.TokenOrder:
+	case record.TokenOrder:
 		return 2
-	case simulation.NoProgress, simulation.NeverFree, simulation.Stuck:
+	case record.NoProgress, record.NeverFree, record.Stuck:
 		return 3
-	case simulation.LeftOver, simulation.KeyLeft:
+	case record.LeftOver, record.KeyLeft:
 		return 5
 	}
 	return 0
 }
 
 // unexcused reports whether no fault excuses violations of a kind.
-func unexcused(kind simulation.ViolationKind) bool {
+func unexcused(kind record.ViolationKind) bool {
 	switch kind {
-	case simulation.LeftOver, simulation.Stuck, simulation.Panicked, simulation.Unsimulated, simulation.NoStep, simulation.KeyLeft:
+	case record.LeftOver, record.Stuck, record.Panicked, record.Unsimulated, record.NoStep, record.KeyLeft:
 		return true
 	}
 	return false

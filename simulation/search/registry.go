@@ -29,7 +29,7 @@ type Workload struct {
 	// Span is the time over which faults are drawn. Default 10 s.
 	Span time.Duration
 	// From, if it isn't 0, is the moment from which the order of events is chosen: by the
-	// Setup's Choices, or drawn from its seed (see simulation.Order).
+	// Setup's Choices, or drawn from its seed (see kernel.Order).
 	From time.Duration
 	// Designs are used only with this workload.
 	Designs []Design

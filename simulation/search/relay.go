@@ -5,12 +5,13 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // relayWorkload is a workload for hand-offs between processes. Two or three clients hand leases off
 // to each other by letters. The seed says which letters are late, lost, repeated or sent to
 // two receivers. The clients extend a lease before and after they hand it off, resume or
-// release a handle, and inspect the lock. If servers keep all data (simulation.KeepAll),
+// release a handle, and inspect the lock. If servers keep all data (fault.KeepAll),
 // the clients also trust them at their start.
 //
 // There are three servers, so that each vote counts. A connection may stay open for a TTL
@@ -24,7 +25,7 @@ func relayWorkload() Workload {
 		},
 		Rounds: 3, Span: 12 * time.Second,
 		Work: func(cfg simulation.Config, rounds int) simulation.Workload {
-			return relay{rounds: rounds, trusts: cfg.Persistence == simulation.KeepAll}.play
+			return relay{rounds: rounds, trusts: cfg.Persistence == fault.KeepAll}.play
 		},
 	}
 }

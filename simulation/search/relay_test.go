@@ -10,19 +10,21 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 	"github.com/redquorum/redlock/simulation/search/history"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // relayed is a search with the relay and these faults.
-func relayed(design string, faults ...simulation.Kind) search.Space {
+func relayed(design string, faults ...fault.Kind) search.Space {
 	return search.Space{Setup: search.Setup{Workload: workload("relay").Name, Design: design}, Faults: faults}
 }
 
 // between are the faults of proxies and addresses between clients and servers.
-var between = []simulation.Kind{
-	simulation.Proxy, simulation.Switch, simulation.Demote, simulation.Restart, simulation.Failover, simulation.Hang, simulation.Reconnect, simulation.Cut, simulation.Lose,
+var between = []fault.Kind{
+	fault.Proxy, fault.Switch, fault.Demote, fault.Restart, fault.Failover, fault.Hang, fault.Reconnect, fault.Cut, fault.Lose,
 }
 
 // A lease that is handed off never becomes two, whatever happens to handles, messages, processes
@@ -30,8 +32,8 @@ var between = []simulation.Kind{
 func TestRelay(t *testing.T) {
 	t.Run("messages and processes", func(t *testing.T) {
 		report := find(t, relayed("guarded",
-			simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Step, simulation.Restart, simulation.Hang, simulation.Failover,
-			simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Delay, simulation.Reconnect, simulation.Demote, simulation.Proxy), few())
+			fault.Pause, fault.Crash, fault.Reboot, fault.Step, fault.Restart, fault.Hang, fault.Failover,
+			fault.Cut, fault.Lose, fault.Reorder, fault.Delay, fault.Reconnect, fault.Demote, fault.Proxy), few())
 		assert.Empty(t, report.Kinds())
 		for _, what := range []string{
 			"a lease was handed off", "a lease was resumed", "a lease was extended", "a process crashed", "a value was replaced by the next one",
@@ -51,19 +53,19 @@ func TestRelay(t *testing.T) {
 		}
 		// The same faults have an effect if runs aren't compared.
 		for _, design := range []string{"unwatched", "hidden"} {
-			first(t, relayed(design, between...), simulation.TwoHolders, 32)
+			first(t, relayed(design, between...), record.TwoHolders, 32)
 		}
 	})
 	// With many kinds of faults, a server rarely fails over behind a proxy.
 	t.Run("a proxy keeps its connections", func(t *testing.T) {
-		report := find(t, relayed("default", simulation.Proxy, simulation.Restart, simulation.Failover), 2*few())
+		report := find(t, relayed("default", fault.Proxy, fault.Restart, fault.Failover), 2*few())
 		assert.Empty(t, report.Kinds())
 		for _, what := range []string{"a lease was resumed", "a proxy kept a connection", "a server was asked in another run than its own"} {
 			assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 		}
 	})
 	t.Run("vouched for", func(t *testing.T) {
-		report := find(t, relayed("durable", simulation.Crash, simulation.Reboot, simulation.Restart, simulation.Hang, simulation.Cut, simulation.Proxy), few())
+		report := find(t, relayed("durable", fault.Crash, fault.Reboot, fault.Restart, fault.Hang, fault.Cut, fault.Proxy), few())
 		assert.Empty(t, report.Kinds())
 		assert.Positive(t, report.Counts["a server was restarted"])
 		assert.Positive(t, report.Counts["a process was rebooted"])
@@ -80,7 +82,7 @@ func TestRelayIsDeterministic(t *testing.T) {
 			cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 		}
 		cfg.Replicas = int(seed % 3)
-		schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, workload("relay").Span)
+		schedule := simulation.Draw(seed, cfg, fault.Kinds(), 8, workload("relay").Span)
 		if seed%3 == 0 {
 			schedule = simulation.Draw(seed, cfg, between, 8, workload("relay").Span)
 		}
@@ -107,10 +109,10 @@ func TestTheJudgesAgreeOnARelay(t *testing.T) {
 			s.Schedule = simulation.Draw(seed, simulation.Config{Servers: 3, Processes: 3}, between, 6, workload("relay").Span)
 			r, err := registry().Play(s)
 			require.NoError(t, err)
-			ops := history.Of(r)
+			ops := history.Of(r.Log, r.Ended)
 			verdict, err := judge.Check(ops, 0)
 			require.NoError(t, err)
-			for question, answer := range map[simulation.ViolationKind]judge.Answer{simulation.TwoHolders: verdict.Exclusion, simulation.TokenOrder: verdict.Tokens} {
+			for question, answer := range map[record.ViolationKind]judge.Answer{record.TwoHolders: verdict.Exclusion, record.TokenOrder: verdict.Tokens} {
 				require.Equal(t, slices.Contains(r.Kinds(), question), answer == judge.Broken, "%s seed %d: %s\n%v\n%v\n%s", design, seed, question, s.Schedule, r.Log.Violations(), r.Log)
 			}
 			if verdict.Exclusion == judge.Broken {

@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -24,7 +25,7 @@ func find(t *testing.T, space search.Space, to uint64) search.Report {
 
 // first plays consecutive seeds of a space, from one close below it, until one shows a violation of
 // a kind.
-func first(t *testing.T, space search.Space, of simulation.ViolationKind, from uint64) search.Finding {
+func first(t *testing.T, space search.Space, of record.ViolationKind, from uint64) search.Finding {
 	t.Helper()
 	const step = 8
 	for end := from + 400; from < end; from += step {
@@ -48,7 +49,7 @@ func draw(design string) search.Space {
 }
 
 // kind returns the finding of a kind, or fails.
-func kind(t *testing.T, report search.Report, kind simulation.ViolationKind) search.Finding {
+func kind(t *testing.T, report search.Report, kind record.ViolationKind) search.Finding {
 	t.Helper()
 	kinds := report.Kinds()
 	i := slices.IndexFunc(kinds, func(f search.Finding) bool { return f.Kind == kind })
@@ -63,7 +64,7 @@ func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
 	want := find(t, space, runs)
 	require.True(t, want.Ended)
 	require.Equal(t, runs, want.Runs)
-	first := kind(t, want, simulation.TwoHolders)
+	first := kind(t, want, record.TwoHolders)
 	assert.Equal(t, first.First, first.Setup.Seed)
 	for _, workers := range []int{1, 2, 3} {
 		var told []uint64
@@ -100,7 +101,7 @@ func TestRangesAddUp(t *testing.T) {
 
 // A run that kills its worker is named, with the worker's output.
 func TestWorkersThatDie(t *testing.T) {
-	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, Faults: []simulation.Kind{simulation.Hang}}
+	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, Faults: []fault.Kind{fault.Hang}}
 	report, err := search.Search(t.Context(), registry(), space, search.Options{From: 60, To: 80, Workers: 1, Command: worker})
 	require.ErrorContains(t, err, "a worker process ended while it played run 70: exit status 7\nout of order")
 	assert.False(t, report.Ended)
@@ -108,10 +109,10 @@ func TestWorkersThatDie(t *testing.T) {
 
 // A deadlock doesn't kill the worker: it is found.
 func TestDeadlocksAreFound(t *testing.T) {
-	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, Faults: []simulation.Kind{simulation.Lose}}
+	space := search.Space{Setup: search.Setup{Workload: "never ends", Design: "default"}, Faults: []fault.Kind{fault.Lose}}
 	report, err := search.Search(t.Context(), registry(), space, search.Options{To: 6, Workers: 1, Command: worker})
 	require.NoError(t, err)
-	assert.Equal(t, uint64(3), kind(t, report, simulation.Stuck).First)
+	assert.Equal(t, uint64(3), kind(t, report, record.Stuck).First)
 }
 
 func TestWorkersThatCannotStart(t *testing.T) {
@@ -147,7 +148,7 @@ func TestInterruption(t *testing.T) {
 
 func TestFaultsAreRestricted(t *testing.T) {
 	space := draw("default")
-	space.Faults = []simulation.Kind{simulation.Pause}
+	space.Faults = []fault.Kind{fault.Pause}
 	report := find(t, space, few()/2)
 	assert.Positive(t, report.Counts["a process was paused"])
 	assert.Zero(t, report.Counts["a process crashed"])
@@ -183,10 +184,10 @@ func TestBadSpaces(t *testing.T) {
 	for says, change := range map[string]func(*search.Space, *search.Options){
 		`no workload "sing"; there are: crowd, kills`:   func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
 		`no design "x"; there are: any-of-two, default`: func(s *search.Space, _ *search.Options) { s.Design = "x" },
-		`no fault "rain"`:     func(s *search.Space, _ *search.Options) { s.Faults = []simulation.Kind{"rain"} },
+		`no fault "rain"`:     func(s *search.Space, _ *search.Options) { s.Faults = []fault.Kind{"rain"} },
 		"at most 2000 faults": func(s *search.Space, _ *search.Options) { s.Most = 2000 },
 		"cover none of the faults [evict split-brain]": func(s *search.Space, _ *search.Options) {
-			s.Within, s.Faults = true, []simulation.Kind{simulation.Evict, simulation.SplitBrain}
+			s.Within, s.Faults = true, []fault.Kind{fault.Evict, fault.SplitBrain}
 		},
 		"rounds is 100, want 1 to 3": func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
 		"servers is -1":              func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },

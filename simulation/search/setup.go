@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 )
 
 // Setup is one run, as plain data: the same Setup gives the same trace, as long as
@@ -17,7 +18,7 @@ type Setup struct {
 	Seed     uint64              `json:"seed"`
 	Schedule simulation.Schedule `json:"schedule"`
 	// Choices is the order of events, for a workload whose order is chosen (see
-	// simulation.Follow). Without it the order is drawn from the seed.
+	// kernel.Follow). Without it the order is drawn from the seed.
 	Choices []int `json:"choices,omitempty"`
 }
 
@@ -89,7 +90,7 @@ func (r Registry) playContext(ctx context.Context, s Setup) (simulation.Result, 
 // workload's. The Setup's own Choices don't matter.
 //
 // All errors are ErrSetup.
-func (r Registry) PlayOrder(s Setup, order *simulation.Order) (simulation.Result, error) {
+func (r Registry) PlayOrder(s Setup, order *kernel.Order) (simulation.Result, error) {
 	p, err := r.prepare(s)
 	if err != nil {
 		return simulation.Result{}, err
@@ -100,7 +101,7 @@ func (r Registry) PlayOrder(s Setup, order *simulation.Order) (simulation.Result
 	return p.playOrder(context.Background(), s, order)
 }
 
-func (p run) playOrder(ctx context.Context, s Setup, order *simulation.Order) (simulation.Result, error) {
+func (p run) playOrder(ctx context.Context, s Setup, order *kernel.Order) (simulation.Result, error) {
 	order.From = p.workload.From
 	p.cfg.Order, p.workload.From = order, 0
 	s.Choices = nil
@@ -111,9 +112,9 @@ func (p run) playOrder(ctx context.Context, s Setup, order *simulation.Order) (s
 func (p run) play(ctx context.Context, s Setup) (simulation.Result, error) {
 	switch {
 	case p.workload.From > 0 && s.Choices != nil:
-		return p.playOrder(ctx, s, &simulation.Order{Choose: simulation.Follow(s.Choices)})
+		return p.playOrder(ctx, s, &kernel.Order{Choose: kernel.Follow(s.Choices)})
 	case p.workload.From > 0:
-		return p.playOrder(ctx, s, &simulation.Order{Choose: simulation.DrawOrder(s.Seed)})
+		return p.playOrder(ctx, s, &kernel.Order{Choose: kernel.DrawOrder(s.Seed)})
 	case s.Choices != nil:
 		return simulation.Result{}, fmt.Errorf("%w: it has choices, and the order of events can't be chosen in the workload %q", ErrSetup, s.Workload)
 	}

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Shrunk is the result of Shrink.
@@ -24,7 +27,7 @@ type Shrunk struct {
 // the smallest Setup found so far.
 //
 // Errors are ErrSetup, also for a Setup that shows no such violation.
-func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationKind) (Shrunk, error) {
+func Shrink(ctx context.Context, r Registry, s Setup, kind record.ViolationKind) (Shrunk, error) {
 	p, err := r.prepare(s)
 	if err != nil {
 		return Shrunk{}, err
@@ -47,7 +50,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind simulation.ViolationK
 		return err == nil && slices.Contains(result.Kinds(), kind) && observed(result, kind) == saw
 	}
 	if p.workload.From > 0 && s.Choices == nil {
-		order := &simulation.Order{Choose: simulation.DrawOrder(s.Seed)}
+		order := &kernel.Order{Choose: kernel.DrawOrder(s.Seed)}
 		if _, err := p.playOrder(ctx, s, order); err == nil {
 			sh.best.Choices = append(order.Choices(), 0)
 		}
@@ -165,7 +168,7 @@ const fewestServers = 3
 // fewerServers removes servers, unless a fault concerns servers. Then the ratio of failed
 // servers matters, and fewer servers would be another case.
 func (s *shrinker) fewerServers(p run) {
-	concerned := func(f simulation.Fault) bool { return f.Server != "" && f.Server != simulation.Resource }
+	concerned := func(f fault.Fault) bool { return f.Server != "" && f.Server != fault.Resource }
 	if !slices.ContainsFunc(s.best.Schedule, concerned) {
 		s.fewer(func(c *Changes) **int { return &c.Servers }, fewestServers, cmp.Or(p.cfg.Servers, 5))
 	}
@@ -188,11 +191,11 @@ func (s *shrinker) fewer(of func(*Changes) **int, least, most int) {
 // simplerFaults simplifies each fault.
 func (s *shrinker) simplerFaults() {
 	for i := range s.best.Schedule {
-		s.field(i, func(f *simulation.Fault) { f.Shuffled = false })
-		s.field(i, func(f *simulation.Fault) { f.Frozen = false })
-		s.field(i, func(f *simulation.Fault) { f.Stale = false })
-		s.number(i, func(f *simulation.Fault) *time.Duration { return &f.For })
-		s.number(i, func(f *simulation.Fault) *time.Duration { return &f.By })
+		s.field(i, func(f *fault.Fault) { f.Shuffled = false })
+		s.field(i, func(f *fault.Fault) { f.Frozen = false })
+		s.field(i, func(f *fault.Fault) { f.Stale = false })
+		s.number(i, func(f *fault.Fault) *time.Duration { return &f.For })
+		s.number(i, func(f *fault.Fault) *time.Duration { return &f.By })
 		s.ppm(i)
 		s.moment(i)
 		s.nth(i)
@@ -200,7 +203,7 @@ func (s *shrinker) simplerFaults() {
 }
 
 // field tries to change fault number i.
-func (s *shrinker) field(i int, change func(*simulation.Fault)) bool {
+func (s *shrinker) field(i int, change func(*fault.Fault)) bool {
 	f := s.best.Schedule[i]
 	change(&f)
 	if f == s.best.Schedule[i] {
@@ -223,15 +226,15 @@ var (
 
 // number makes a length shorter, and round. It never tries 0, which means forever for a
 // Cut, Lose or Delay.
-func (s *shrinker) number(i int, of func(*simulation.Fault) *time.Duration) {
+func (s *shrinker) number(i int, of func(*fault.Fault) *time.Duration) {
 	s.nearer(*of(&s.best.Schedule[i]), time.Millisecond, units, func(least time.Duration) time.Duration { return least + least/4 },
-		func(d time.Duration) bool { return s.field(i, func(f *simulation.Fault) { *of(f) = d }) })
+		func(d time.Duration) bool { return s.field(i, func(f *fault.Fault) { *of(f) = d }) })
 }
 
 // ppm brings a rate or a share nearer to 0, and makes it round.
 func (s *shrinker) ppm(i int) {
 	s.nearer(time.Duration(s.best.Schedule[i].PPM), 100, ppmUnits, func(time.Duration) time.Duration { return math.MaxInt64 },
-		func(n time.Duration) bool { return s.field(i, func(f *simulation.Fault) { f.PPM = int64(n) }) })
+		func(n time.Duration) bool { return s.field(i, func(f *fault.Fault) { f.PPM = int64(n) }) })
 }
 
 // nearer brings a number nearer to 0, to within step. Then it tries rounder numbers that
@@ -269,7 +272,7 @@ func bisect(most, step time.Duration, put func(time.Duration) bool) time.Duratio
 // moment makes a moment round: the roundest one near it, before or after.
 func (s *shrinker) moment(i int) {
 	original := s.best.Schedule[i].At
-	put := func(d time.Duration) bool { return s.field(i, func(f *simulation.Fault) { f.At = d }) }
+	put := func(d time.Duration) bool { return s.field(i, func(f *fault.Fault) { f.At = d }) }
 	if original == 0 || put(0) {
 		return
 	}
@@ -289,7 +292,7 @@ func (s *shrinker) moment(i int) {
 func (s *shrinker) nth(i int) {
 	const most = 64
 	for n := 1; n < min(s.best.Schedule[i].Nth, most); n++ {
-		if s.field(i, func(f *simulation.Fault) { f.Nth = n }) {
+		if s.field(i, func(f *fault.Fault) { f.Nth = n }) {
 			return
 		}
 	}

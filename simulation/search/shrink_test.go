@@ -9,20 +9,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
 // ShrinkSchedule asks only its caller. It leaves out what isn't needed, and makes the rest shorter.
 func TestShrinkSchedule(t *testing.T) {
 	many := simulation.Schedule{
-		{Kind: simulation.Crash, Process: "c1", At: time.Second}, {Kind: simulation.Hang, Server: "A", At: 1234567 * time.Microsecond, For: 9 * time.Second},
-		{Kind: simulation.Flush, Server: "B", At: 2 * time.Second}, {Kind: simulation.Pause, Process: "c2", At: 3 * time.Second, For: time.Second},
+		{Kind: fault.Crash, Process: "c1", At: time.Second}, {Kind: fault.Hang, Server: "A", At: 1234567 * time.Microsecond, For: 9 * time.Second},
+		{Kind: fault.Flush, Server: "B", At: 2 * time.Second}, {Kind: fault.Pause, Process: "c2", At: 3 * time.Second, For: time.Second},
 	}
 	calls := 0
 	hangs := func(s simulation.Schedule) bool {
 		calls++
 		for _, f := range s {
-			if f.Kind == simulation.Hang && f.For >= 4*time.Second && f.At > time.Second {
+			if f.Kind == fault.Hang && f.For >= 4*time.Second && f.At > time.Second {
 				return true
 			}
 		}
@@ -31,7 +33,7 @@ func TestShrinkSchedule(t *testing.T) {
 	small, runs := search.ShrinkSchedule(t.Context(), many, hangs)
 	assert.Equal(t, calls, runs)
 	require.Len(t, small, 1)
-	assert.Equal(t, simulation.Hang, small[0].Kind)
+	assert.Equal(t, fault.Hang, small[0].Kind)
 	assert.True(t, hangs(small))
 	assert.Equal(t, 5*time.Second, small[0].For, "shorter, and round")
 	assert.Len(t, many, 4, "the caller's schedule is unchanged")
@@ -49,8 +51,8 @@ func TestShrinkSchedule(t *testing.T) {
 func TestShrinkToOneOrTwoFaults(t *testing.T) {
 	space := draw("default")
 	space.Most = 12
-	space.Faults = []simulation.Kind{simulation.Duplicate, simulation.Pause, simulation.Crash, simulation.Hang, simulation.Cut}
-	f := first(t, space, simulation.LostUpdate, 0)
+	space.Faults = []fault.Kind{fault.Duplicate, fault.Pause, fault.Crash, fault.Hang, fault.Cut}
+	f := first(t, space, record.LostUpdate, 0)
 	shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
 	t.Logf("%d runs: from %d faults to %+v, changes %+v", shrunk.Runs, len(f.Setup.Schedule), shrunk.Setup.Schedule, shrunk.Setup.Changes)
@@ -78,7 +80,7 @@ func TestShrinkToOneOrTwoFaults(t *testing.T) {
 
 // Servers that grant everything need no fault at all, and one round.
 func TestShrinkToNoFault(t *testing.T) {
-	f := kind(t, find(t, draw("forgetful"), 40), simulation.TwoHolders)
+	f := kind(t, find(t, draw("forgetful"), 40), record.TwoHolders)
 	shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
 	assert.Empty(t, shrunk.Setup.Schedule)
@@ -95,16 +97,16 @@ func TestShrinkToNoFault(t *testing.T) {
 func TestShrinkFindsTheNumbers(t *testing.T) {
 	const odd = 137*time.Microsecond + 13
 	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 8, Schedule: simulation.Schedule{
-		{Kind: simulation.Step, Process: "c1", At: odd, By: odd},
-		{Kind: simulation.Delay, Process: "c2", Server: "A", At: time.Second + odd, For: odd, By: odd},
-		{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 23*time.Second + odd, Shuffled: true},
-		{Kind: simulation.Rate, Server: "B", At: 3 * odd, PPM: 17},
+		{Kind: fault.Step, Process: "c1", At: odd, By: odd},
+		{Kind: fault.Delay, Process: "c2", Server: "A", At: time.Second + odd, For: odd, By: odd},
+		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 23*time.Second + odd, Shuffled: true},
+		{Kind: fault.Rate, Server: "B", At: 3 * odd, PPM: 17},
 	}}
-	shrunk, err := search.Shrink(t.Context(), registry(), s, simulation.LostUpdate)
+	shrunk, err := search.Shrink(t.Context(), registry(), s, record.LostUpdate)
 	require.NoError(t, err)
 	require.Len(t, shrunk.Setup.Schedule, 1)
 	f := shrunk.Setup.Schedule[0]
-	assert.Equal(t, simulation.Pause, f.Kind)
+	assert.Equal(t, fault.Pause, f.Kind)
 	assert.False(t, f.Shuffled)
 	assert.Zero(t, f.For%(100*time.Millisecond), "%v", f.For)
 	assert.Less(t, f.For, 12*time.Second)
@@ -116,10 +118,10 @@ func TestShrinkKeepsTheServersThatFail(t *testing.T) {
 	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 13}
 	for i := range 5 {
 		for at := range 40 {
-			s.Schedule = append(s.Schedule, simulation.Fault{Kind: simulation.Evict, Server: string(rune('A' + i)), At: time.Duration(at) * 250 * time.Millisecond})
+			s.Schedule = append(s.Schedule, fault.Fault{Kind: fault.Evict, Server: string(rune('A' + i)), At: time.Duration(at) * 250 * time.Millisecond})
 		}
 	}
-	shrunk, err := search.Shrink(t.Context(), registry(), s, simulation.TwoHolders)
+	shrunk, err := search.Shrink(t.Context(), registry(), s, record.TwoHolders)
 	require.NoError(t, err)
 	assert.Nil(t, shrunk.Setup.Changes.Servers)
 	assert.LessOrEqual(t, len(shrunk.Setup.Schedule), 5, "of 200")
@@ -127,14 +129,14 @@ func TestShrinkKeepsTheServersThatFail(t *testing.T) {
 }
 
 func TestShrinkNeedsAViolation(t *testing.T) {
-	_, err := search.Shrink(t.Context(), registry(), setup("default"), simulation.TwoHolders)
+	_, err := search.Shrink(t.Context(), registry(), setup("default"), record.TwoHolders)
 	require.ErrorIs(t, err, search.ErrSetup)
 	assert.ErrorContains(t, err, `doesn't show "two holders"`)
-	_, err = search.Shrink(t.Context(), registry(), setup("nothing"), simulation.TwoHolders)
+	_, err = search.Shrink(t.Context(), registry(), setup("nothing"), record.TwoHolders)
 	require.ErrorIs(t, err, search.ErrSetup)
 
 	// If stopped at once it returns its input.
-	f := kind(t, find(t, draw("forgetful"), 40), simulation.TwoHolders)
+	f := kind(t, find(t, draw("forgetful"), 40), record.TwoHolders)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	shrunk, err := search.Shrink(ctx, registry(), f.Setup, f.Kind)

@@ -10,6 +10,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/once"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // slotsWorkload is for jobs that are due in several processes: two or three of them run the
@@ -91,18 +93,18 @@ func begunOnce(r simulation.Result) simulation.Result {
 	}
 	begun := map[string]*beginning{} // by slot
 	for e := range r.Log.All() {
-		if e.Kind == simulation.Suffered && e.Fault.Kind == simulation.Restart {
+		if e.Kind == record.Suffered && e.Fault.Kind == fault.Restart {
 			for _, b := range begun {
 				b.lost[e.Place] = true
 			}
 		}
 		slot, ok := strings.CutPrefix(e.Words, slotBegun)
-		if e.Kind != simulation.Noted || !ok {
+		if e.Kind != record.Noted || !ok {
 			continue
 		}
 		first := begun[slot]
 		if first != nil && len(first.lost) < blocking {
-			r = r.With(simulation.Violation{Kind: simulation.TwoHolders, At: e.At, Text: fmt.Sprintf("%s begins the job of %s, which %s has begun", e.Process, slot, first.process)})
+			r = r.With(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%s begins the job of %s, which %s has begun", e.Process, slot, first.process)})
 		}
 		if first == nil {
 			begun[slot] = &beginning{e.Process, map[string]bool{}}

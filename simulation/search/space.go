@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // Space is a numbered set of Setups, as plain data: Setup number i has the seed i, and a
@@ -16,7 +17,7 @@ type Space struct {
 	// doesn't matter.
 	Setup
 	// Faults restricts the kinds of faults. Default: all.
-	Faults []simulation.Kind `json:"faults,omitempty"`
+	Faults []fault.Kind `json:"faults,omitempty"`
 	// Within restricts the faults to those that the assumptions of package quorum cover, and
 	// the findings to violations in which the checks see no broken assumption. Every finding
 	// is a bug then.
@@ -56,18 +57,18 @@ func (s Space) validate() error {
 		return fmt.Errorf("at most %d faults, want 1 to 1000", s.Most)
 	}
 	for _, k := range s.Faults {
-		if !slices.Contains(simulation.Kinds(), k) {
-			return fmt.Errorf("there is no fault %q; there are %v", k, simulation.Kinds())
+		if !slices.Contains(fault.Kinds(), k) {
+			return fmt.Errorf("there is no fault %q; there are %v", k, fault.Kinds())
 		}
 	}
 	return nil
 }
 
 // kinds are the kinds of faults that are drawn.
-func (s Space) kinds() []simulation.Kind {
+func (s Space) kinds() []fault.Kind {
 	kinds := s.Faults
 	if len(kinds) == 0 {
-		kinds = simulation.Kinds()
+		kinds = fault.Kinds()
 	}
 	if s.Within {
 		kinds = coverable(kinds)

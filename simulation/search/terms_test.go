@@ -9,10 +9,12 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-func drawn(workload, design string, faults ...simulation.Kind) search.Space {
+func drawn(workload, design string, faults ...fault.Kind) search.Space {
 	return search.Space{Setup: search.Setup{Workload: workload, Design: design}, Faults: faults}
 }
 
@@ -20,22 +22,22 @@ func drawn(workload, design string, faults ...simulation.Kind) search.Space {
 // the network.
 func TestTerms(t *testing.T) {
 	report := find(t, drawn("terms", "guarded",
-		simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Step, simulation.Restart, simulation.Hang,
-		simulation.Failover, simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
+		fault.Pause, fault.Crash, fault.Reboot, fault.Step, fault.Restart, fault.Hang,
+		fault.Failover, fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect,
 	), few())
 	assert.Empty(t, report.Kinds())
 	for _, what := range []string{"a lease was extended", "a process crashed", "a process was paused", "a quarantine began: restarted"} {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 	}
 	// The same faults harm a resource that accepts every term.
-	first(t, drawn("terms", "default", simulation.Pause), simulation.TwoHolders, 140)
+	first(t, drawn("terms", "default", fault.Pause), record.TwoHolders, 140)
 }
 
 // No job is begun twice, however late, paused or rebooted the processes are.
 func TestSlots(t *testing.T) {
 	report := find(t, drawn("slots", "default",
-		simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Restart, simulation.Hang,
-		simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
+		fault.Pause, fault.Crash, fault.Reboot, fault.Restart, fault.Hang,
+		fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect,
 	), few())
 	assert.Empty(t, report.Kinds())
 	for _, what := range []string{"a lease was extended", "a process was rebooted", "a quarantine began: restarted"} {
@@ -47,30 +49,30 @@ func TestSlots(t *testing.T) {
 // however messages, servers and clients fail.
 func TestSets(t *testing.T) {
 	report := find(t, drawn("sets", "guarded",
-		simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Restart, simulation.Failover, simulation.Hang,
-		simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect, simulation.Step,
+		fault.Pause, fault.Crash, fault.Reboot, fault.Restart, fault.Failover, fault.Hang,
+		fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect, fault.Step,
 	), few())
 	assert.Empty(t, report.Kinds())
 	for _, what := range []string{"a lease was extended", "a raise was needed", "restore granted", "extend refused", "release refused", "a server was restarted"} {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 	}
 	// Eviction of single keys is worse than these faults.
-	first(t, drawn("sets", "default", simulation.Evict), simulation.TwoHolders, 2352)
+	first(t, drawn("sets", "default", fault.Evict), record.TwoHolders, 2352)
 }
 
 // TryAcquireAny on two keys never lets three in, whatever happens to clients, servers and the network.
 // A semaphore that each server counts does.
 func TestSemaphores(t *testing.T) {
-	faults := []simulation.Kind{
-		simulation.Pause, simulation.Crash, simulation.Reboot, simulation.Restart, simulation.Failover, simulation.Hang,
-		simulation.Cut, simulation.Lose, simulation.Reorder, simulation.Reconnect,
+	faults := []fault.Kind{
+		fault.Pause, fault.Crash, fault.Reboot, fault.Restart, fault.Failover, fault.Hang,
+		fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect,
 	}
 	report := find(t, drawn("crowd", "any-of-two", faults...), few())
 	assert.Empty(t, report.Kinds())
 	for _, what := range []string{"acquire refused", "a process crashed", "a server was restarted"} {
 		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
 	}
-	first(t, drawn("crowd", "semaphore-of-servers", faults...), simulation.TwoHolders, 400)
+	first(t, drawn("crowd", "semaphore-of-servers", faults...), record.TwoHolders, 400)
 }
 
 // A setup has one outcome.
@@ -82,7 +84,7 @@ func TestWorkloadsAreDeterministic(t *testing.T) {
 			if seed%2 == 0 {
 				cfg.Quorum.ClockMonitor = quorum.Off
 			}
-			schedule := simulation.Draw(seed, cfg, simulation.Kinds(), 8, workload.Span)
+			schedule := simulation.Draw(seed, cfg, fault.Kinds(), 8, workload.Span)
 			digest := ""
 			for procs := range 2 {
 				runtime.GOMAXPROCS(1 + procs)

@@ -10,6 +10,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // redsync is the algorithm of go-redsync/redsync v4, mutex.go, for simulated servers.
@@ -49,7 +50,7 @@ func (r *redsync) try(ctx context.Context, key, value string) (simulation.Lease,
 	if l.renew(ctx, "SET", key, value, "NX", "PX", designs.Milliseconds(r.ttl)) {
 		return l, nil
 	}
-	r.ask(ctx, "EVAL", simulation.CompareDelOrGone, "1", key, value)
+	r.ask(ctx, "EVAL", redismodel.CompareDelOrGone, "1", key, value)
 	return nil, quorum.ErrNoQuorum
 }
 
@@ -111,7 +112,7 @@ func (l *redsyncLease) Validity() time.Duration {
 }
 
 func (l *redsyncLease) Extend(ctx context.Context) error {
-	if !l.renew(ctx, "EVAL", simulation.CompareExpire, "1", l.key, l.value, designs.Milliseconds(l.lock.ttl)) {
+	if !l.renew(ctx, "EVAL", redismodel.CompareExpire, "1", l.key, l.value, designs.Milliseconds(l.lock.ttl)) {
 		return quorum.ErrNotExtended
 	}
 	return nil
@@ -121,7 +122,7 @@ func (l *redsyncLease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	l.until = 0
 	l.mu.Unlock()
-	if l.lock.ask(ctx, "EVAL", simulation.CompareDelOrGone, "1", l.key, l.value) < l.Quorum() {
+	if l.lock.ask(ctx, "EVAL", redismodel.CompareDelOrGone, "1", l.key, l.value) < l.Quorum() {
 		return quorum.ErrNotHeld
 	}
 	return nil

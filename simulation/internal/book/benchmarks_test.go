@@ -166,7 +166,7 @@ type overload struct {
 	WaitP99     float64 `json:"wait_p99_ms"`
 }
 
-func benchmarks() (benchResults, error) { return record[benchResults](benchFile) }
+func benchmarks() (benchResults, error) { return readRecorded[benchResults](benchFile) }
 
 // The file is complete, and has the contenders named on the page.
 func TestRecordedBenchmarks(t *testing.T) {

@@ -28,7 +28,7 @@ func init() {
 // the current mutants and markers.
 const mutantsFile = "testdata/mutants.json"
 
-func recordedMutants() (mutants.Report, error) { return record[mutants.Report](mutantsFile) }
+func recordedMutants() (mutants.Report, error) { return readRecorded[mutants.Report](mutantsFile) }
 
 func TestRecordedMutantsAreFresh(t *testing.T) {
 	r, err := recordedMutants()

@@ -67,14 +67,19 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on simulated servers.
-	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
+	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/redismodel":          {"quorum/quorumtest"}, // data: no time, no network
+	"simulation/fault":               {},
+	"simulation/record":              {"fencing", "quorum", "quorum/wire", "simulation/fault"},
+	"simulation/check":               {"fencing", "simulation/fault", "simulation/record"},
+	"simulation/internal/kernel":     {"simulation/fault", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
 	"simulation/internal/goroutines": {},
 	"simulation/internal/long":       {},
-	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs"},
+	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 
 	// The argument why tokens rise reads logs, and knows no design.
-	"simulation/internal/machine": {"fencing", "simulation"},
+	"simulation/internal/machine": {"fencing", "simulation/fault", "simulation/record"},
 
 	// It knows nothing of the tasks that it runs.
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
@@ -82,40 +87,42 @@ var policy = map[string][]string{
 
 	// The second judge knows nothing of the first: it takes plain data.
 	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
-	"simulation/search":          {"simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation"},
-	"simulation/search/history":  {"fencing", "simulation", "simulation/search/judge"},
-	"simulation/internal/orders": {"quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search"},
+	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/fault", "simulation/record"},
+	"simulation/search/history":  {"fencing", "simulation/search/judge", "simulation/fault", "simulation/record"},
+	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
-	"simulation/internal/timeline":         {"fencing", "simulation", "simulation/internal/timeline/palette", "simulation/internal/wrap"},
-	"simulation/internal/timeline/palette": {},
-	"simulation/internal/report":           {"simulation", "simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/timeline/palette"},
+	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},
+	"simulation/internal/drawing":  {},
+	"simulation/internal/report":   {"simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/drawing", "simulation/record"},
 
 	// How designs withstand faults, in figures.
-	"simulation/internal/cells":  {"quorum", "simulation", "simulation/designs"},
-	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios"},
+	"simulation/internal/cells":  {"quorum", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios", "simulation/fault", "simulation/record"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
-	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search"},
+	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/drawing", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search", "simulation/fault", "simulation/record"},
 
-	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/timeline/palette"},
+	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/drawing"},
 
 	// Mistakes in the source, as data.
 	"simulation/internal/mutants": {"golang.org/x/sync/errgroup"},
 
 	// The same designs on real servers, which it starts and breaks.
-	"simulation/internal/live": {
-		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/wrap",
-		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup",
+	// The box plays lock clients of any language on real servers.
+	"simulation/box": {"instance/embedded", "instance/instancetest/redisproc"},
+	"simulation/internal/live": {"simulation/search/history", "simulation/check",
+		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
+		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
 	},
 
 	// Commands and docs are on top.
 	"simulation/cmd/redlocksim": {"simulation/internal/command"},
 	"simulation/testbed":        {"simulation/designs", "simulation/internal/command"},
 	"simulation/internal/command": {
-		"simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
+		"instance/instancetest/redisproc", "simulation/box", "simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "simulation/fault", "simulation/record",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/live"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func init() {
@@ -28,7 +28,7 @@ func init() {
 // against the simulation's current verdicts.
 const liveFile = "testdata/live.json"
 
-func recordedLive() (live.Report, error) { return record[live.Report](liveFile) }
+func recordedLive() (live.Report, error) { return readRecorded[live.Report](liveFile) }
 
 func TestRecordedLiveRunIsFresh(t *testing.T) {
 	r, err := recordedLive()
@@ -47,8 +47,8 @@ func TestRecordedLiveRunIsFresh(t *testing.T) {
 		require.NoError(t, err)
 		verdict, known := s.Verdicts[l.Design]
 		assert.True(t, known, "%s isn't played with %s any more", l.Scenario, l.Design)
-		visible := slices.DeleteFunc(slices.Clone(verdict.Kinds), func(k simulation.ViolationKind) bool {
-			return k == simulation.Overvalued // needs a view of all servers at one moment
+		visible := slices.DeleteFunc(slices.Clone(verdict.Kinds), func(k record.ViolationKind) bool {
+			return k == record.Overvalued // needs a view of all servers at one moment
 		})
 		assert.ElementsMatch(t, visible, l.Predicted, "%s with %s: the simulation says something else now; play it again (see liveFile)", l.Scenario, l.Design)
 	}
@@ -90,7 +90,7 @@ func liveSummary() (string, error) {
 	return fmt.Sprintf("%d plays on %s; %d disagreements.", r.Played, r.Server, r.Disagreements), nil
 }
 
-func kinds(of []simulation.ViolationKind) string {
+func kinds(of []record.ViolationKind) string {
 	if len(of) == 0 {
 		return "nothing"
 	}

@@ -77,7 +77,7 @@ var sample = sync.OnceValues(func() (string, error) {
 // recorded returns the recording; with -update it is recorded again first, if its sample has
 // changed.
 var recorded = sync.OnceValues(func() (recording, error) {
-	r, err := record[recording](recordingFile)
+	r, err := readRecorded[recording](recordingFile)
 	if !*update {
 		return r, err
 	}

@@ -33,7 +33,7 @@ func init() {
 	generators["mistakes"] = func([]string) (string, error) { return mistakeTable() }
 }
 
-func readMistakes() (recordedMistakes, error) { return record[recordedMistakes](mistakesFile) }
+func readMistakes() (recordedMistakes, error) { return readRecorded[recordedMistakes](mistakesFile) }
 
 // lostRound is the beginning of most errors. The page shows it once.
 const lostRound = `quorum: no quorum of instances (acquire "orders:42": 0 granted, 0 refused, 1 failed; quorum is 1 of 1); `

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/redquorum/redlock/simulation/fault"
 	"io"
 	"os"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/orders"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -120,7 +122,7 @@ func cell(row orders.Row) string {
 	}
 	for _, found := range slices.Sorted(slices.Values(row.Found)) {
 		kind, assumption, excused := strings.Cut(strings.TrimSuffix(found, ")"), " (assumption ")
-		short, known := map[string]string{string(simulation.Overvalued): "V", string(simulation.TwoHolders): "H"}[kind]
+		short, known := map[string]string{string(record.Overvalued): "V", string(record.TwoHolders): "H"}[kind]
 		if !excused || !known {
 			short = "**" + found + "**"
 		}
@@ -172,16 +174,16 @@ func kindNames(p orders.Plan) (names []string) {
 var flaws = []struct {
 	design, world string
 	servers       int
-	fault         simulation.Kind // "": none
-	shows         simulation.ViolationKind
+	fault         fault.Kind // "": none
+	shows         record.ViolationKind
 }{
-	{"half-quorum", "try", 2, "", simulation.TwoHolders},
-	{"quorum-reachable", "try", 2, simulation.Lose, simulation.Overvalued},
-	{"setpx-del", "late", 1, "", simulation.TwoHolders},
-	{"no-elapsed-check", "try", 1, simulation.Pause, simulation.Overvalued},
-	{"late-start", "try", 1, simulation.Pause, simulation.Overvalued},
-	{"wall-clock", "try", 1, simulation.Step, simulation.Overvalued},
-	{"redlock", "try", 1, simulation.Restart, simulation.TwoHolders},
+	{"half-quorum", "try", 2, "", record.TwoHolders},
+	{"quorum-reachable", "try", 2, fault.Lose, record.Overvalued},
+	{"setpx-del", "late", 1, "", record.TwoHolders},
+	{"no-elapsed-check", "try", 1, fault.Pause, record.Overvalued},
+	{"late-start", "try", 1, fault.Pause, record.Overvalued},
+	{"wall-clock", "try", 1, fault.Step, record.Overvalued},
+	{"redlock", "try", 1, fault.Restart, record.TwoHolders},
 }
 
 // planted is the table of how many runs it took to find flaws.
@@ -190,9 +192,9 @@ func planted() (string, error) {
 	var rows [][]string
 	for _, f := range flaws {
 		plan := orders.Plan{Worlds: []string{f.world}, Design: f.design, Changes: search.Changes{Servers: &f.servers, Processes: &clients}}
-		fault := "none"
+		first := "none"
 		if f.fault != "" {
-			plan.Faults, fault = []simulation.Kind{f.fault}, string(f.fault)
+			plan.Faults, first = []fault.Kind{f.fault}, string(f.fault)
 		}
 		shows := func(_ search.Setup, result simulation.Result) bool { return slices.Contains(result.Kinds(), f.shows) }
 		h, err := plan.Hunt(r, shows, 5_000)
@@ -203,7 +205,7 @@ func planted() (string, error) {
 			return "", fmt.Errorf("the walk doesn't show %q of %s in the world %q", f.shows, f.design, f.world)
 		}
 		random := runsUntil(int(h.Drawn), "not in 5 000")
-		rows = append(rows, []string{"`" + f.design + "`", "`" + f.world + "`", strconv.Itoa(f.servers), fault, string(f.shows), strconv.FormatUint(h.Walked, 10), random})
+		rows = append(rows, []string{"`" + f.design + "`", "`" + f.world + "`", strconv.Itoa(f.servers), first, string(f.shows), strconv.FormatUint(h.Walked, 10), random})
 	}
 	return table("design | world | servers | fault | found | runs of the walk | random runs", rows), nil
 }

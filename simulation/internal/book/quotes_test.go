@@ -33,7 +33,7 @@ type quotedSource struct {
 	Quotes   []string `json:"quotes,omitempty"`
 }
 
-func readQuotes() ([]quotedSource, error) { return record[[]quotedSource](quotesFile) }
+func readQuotes() ([]quotedSource, error) { return readRecorded[[]quotedSource](quotesFile) }
 
 func sourceTable() (string, error) {
 	sources, err := readQuotes()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // The settings of the service. All times are short, so that runs are.
@@ -61,7 +63,7 @@ type rolloutOutcome struct {
 	Runs, Violated int
 	// Seed is that of the first run with a violation, and Kinds are its violations.
 	Seed  uint64
-	Kinds []simulation.ViolationKind
+	Kinds []record.ViolationKind
 	// Leases counts the leases, Mismatched the requests refused because of another set, and
 	// Tokenless the leases without a token while the resource requires one.
 	Leases, Mismatched, Tokenless int
@@ -101,12 +103,12 @@ func (r rollout) Run(seed uint64) (simulation.Result, error) {
 }
 
 // found lists the kinds of violations that count.
-func (r rollout) found(result simulation.Result) []simulation.ViolationKind {
-	var kinds []simulation.ViolationKind
+func (r rollout) found(result simulation.Result) []record.ViolationKind {
+	var kinds []record.ViolationKind
 	for _, v := range result.Log.Violations() {
 		// A vote that is lost with its server before the round is won needs no rollout, and no
 		// other client gets it (S7d).
-		if v.At >= r.begins(r.Since, 0) && v.Kind != simulation.Overvalued {
+		if v.At >= r.begins(r.Since, 0) && v.Kind != record.Overvalued {
 			kinds = append(kinds, v.Kind)
 		}
 	}
@@ -117,9 +119,9 @@ func (r rollout) found(result simulation.Result) []simulation.ViolationKind {
 func (r rollout) count(result simulation.Result, o *rolloutOutcome) {
 	for _, e := range result.Log.History() {
 		switch {
-		case e.Kind == simulation.Refused && e.Words == quorum.ErrSetMismatch.Error():
+		case e.Kind == record.Refused && e.Words == quorum.ErrSetMismatch.Error():
 			o.Mismatched++
-		case e.Kind == simulation.Acquired:
+		case e.Kind == record.Acquired:
 			o.Leases++
 			if e.Token == 0 && r.at(e.At).Guarded {
 				o.Tokenless++
@@ -178,8 +180,8 @@ func (r rollout) faults(seed uint64) simulation.Schedule {
 		for at := time.Duration(0); at < r.length(); {
 			lasts := milliseconds(1000, 4000)
 			for _, server := range draw.Perm(len(servers))[:r.Cuts] {
-				schedule = append(schedule, simulation.Fault{
-					Kind: simulation.Cut, Process: fmt.Sprintf("c%d", process+1), Server: servers[server : server+1], At: at, For: lasts,
+				schedule = append(schedule, fault.Fault{
+					Kind: fault.Cut, Process: fmt.Sprintf("c%d", process+1), Server: servers[server : server+1], At: at, For: lasts,
 				})
 			}
 			at += lasts
@@ -187,8 +189,8 @@ func (r rollout) faults(seed uint64) simulation.Schedule {
 	}
 	for at := milliseconds(0, 2000); at < r.length(); at += quarantine + milliseconds(500, 1500) {
 		server := draw.IntN(len(servers))
-		schedule = append(schedule, simulation.Fault{
-			Kind: simulation.Restart, Server: servers[server : server+1], At: at, For: 10 * time.Millisecond,
+		schedule = append(schedule, fault.Fault{
+			Kind: fault.Restart, Server: servers[server : server+1], At: at, For: 10 * time.Millisecond,
 		})
 	}
 	return schedule

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // rolloutRuns is how many runs test each right order with REDLOCK_LONG set.
@@ -43,7 +43,7 @@ func TestWrongOrders(t *testing.T) {
 			o, err := r.Play(r.Shows, 1)
 			require.NoError(t, err)
 			if o.Tokenless == 0 {
-				assert.Contains(t, o.Kinds, simulation.TwoHolders, "seed %d doesn't show it any more: look for another one with Play", r.Shows)
+				assert.Contains(t, o.Kinds, record.TwoHolders, "seed %d doesn't show it any more: look for another one with Play", r.Shows)
 			}
 		})
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -100,7 +100,7 @@ func searchedSentence(words []string) (string, error) {
 	return "", fmt.Errorf("%s has no search %q", searchFile, words)
 }
 
-func readSearches() (searchRecord, error) { return record[searchRecord](searchFile) }
+func readSearches() (searchRecord, error) { return readRecorded[searchRecord](searchFile) }
 
 // row returns a row of the record. With -update it plays the row again if it is missing or its
 // sample has changed, and writes the record.
@@ -152,7 +152,7 @@ func playSearch(design string, faults []string, runs uint64) (searchFound, error
 	}
 	space := search.Space{Setup: search.Setup{Workload: "mixed", Design: d.Name}, Most: 16}
 	for _, kind := range faults {
-		space.Faults = append(space.Faults, simulation.Kind(kind))
+		space.Faults = append(space.Faults, fault.Kind(kind))
 	}
 	report, err := search.Search(context.Background(), registry, space, search.Options{To: runs})
 	if err != nil {

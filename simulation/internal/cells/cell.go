@@ -4,23 +4,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // beliefs are the kinds of violations in what holders believe. A design whose resource
 // checks tokens does not promise what holders believe, only that the data stay correct.
-var beliefs = []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued}
+var beliefs = []record.ViolationKind{record.TwoHolders, record.Overvalued}
 
 // Harms reports whether a kind of violation counts in a cell. A lease with a validity beyond
 // its servers' keys is not counted there, because locks on one server have one in nearly
 // every run. Cell.Overvalued counts it for all designs.
-func Harms(d designs.Design, kind simulation.ViolationKind) bool {
-	return kind != simulation.Overvalued && Promised(d, kind)
+func Harms(d designs.Design, kind record.ViolationKind) bool {
+	return kind != record.Overvalued && Promised(d, kind)
 }
 
 // Promised reports whether a violation breaks what a design promises.
-func Promised(d designs.Design, kind simulation.ViolationKind) bool {
+func Promised(d designs.Design, kind record.ViolationKind) bool {
 	return !d.Fenced() || !slices.Contains(beliefs, kind)
 }
 

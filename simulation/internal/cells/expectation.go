@@ -6,6 +6,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Expectation is the expected result of a cell, and why.
@@ -15,7 +16,7 @@ type Expectation struct {
 	Broken bool
 	// Only are the kinds of violations that may be found. Empty: all but those that no fault
 	// excuses: a run that doesn't end, leaked goroutines, a panic.
-	Only []simulation.ViolationKind
+	Only []record.ViolationKind
 	// Within is the number of runs in which a violation must be found. 0: few runs show one,
 	// and none is required.
 	Within int
@@ -47,7 +48,7 @@ func (e Expectation) Check(r simulation.Result, d designs.Design) error {
 }
 
 // Allows reports whether a kind of violation may be found.
-func (e Expectation) Allows(kind simulation.ViolationKind) bool {
+func (e Expectation) Allows(kind record.ViolationKind) bool {
 	if len(e.Only) == 0 {
 		return e.Broken && !slices.Contains(inexcusable, kind)
 	}
@@ -55,7 +56,7 @@ func (e Expectation) Allows(kind simulation.ViolationKind) bool {
 }
 
 // inexcusable are the kinds that show a failure of the code, not of the lock.
-var inexcusable = []simulation.ViolationKind{simulation.Stuck, simulation.LeftOver, simulation.Panicked, simulation.Unsimulated}
+var inexcusable = []record.ViolationKind{record.Stuck, record.LeftOver, record.Panicked, record.Unsimulated}
 
 // soon is Expectation.Within unless it is set.
 const soon = 100
@@ -92,11 +93,11 @@ type rule struct {
 
 func never(why string) Expectation { return Expectation{Why: why} }
 
-func rarely(why string, only ...simulation.ViolationKind) Expectation {
+func rarely(why string, only ...record.ViolationKind) Expectation {
 	return Expectation{Broken: true, Only: only, Why: why}
 }
 
-func surely(why string, only ...simulation.ViolationKind) Expectation {
+func surely(why string, only ...record.ViolationKind) Expectation {
 	return Expectation{Broken: true, Only: only, Within: soon, Why: why}
 }
 
@@ -129,12 +130,12 @@ var (
 	majority = slices.Concat(unfenced, writes, admits, knows)
 	watching = []string{"monitor", "topup", "default"}
 
-	harm      = []simulation.ViolationKind{simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate}
-	belief    = []simulation.ViolationKind{simulation.TwoHolders, simulation.Overvalued}
-	anything  = append(slices.Clone(harm), simulation.Overvalued)
-	liveness  = []simulation.ViolationKind{simulation.NeverFree, simulation.NoProgress}
-	apart     = append(slices.Clone(anything), simulation.TokenOrder)
-	dataAlone = []simulation.ViolationKind{simulation.StaleWrite, simulation.LostUpdate}
+	harm      = []record.ViolationKind{record.TwoHolders, record.StaleWrite, record.LostUpdate}
+	belief    = []record.ViolationKind{record.TwoHolders, record.Overvalued}
+	anything  = append(slices.Clone(harm), record.Overvalued)
+	liveness  = []record.ViolationKind{record.NeverFree, record.NoProgress}
+	apart     = append(slices.Clone(anything), record.TokenOrder)
+	dataAlone = []record.ViolationKind{record.StaleWrite, record.LostUpdate}
 )
 
 // rules are the claims that the matrix tests.
@@ -143,7 +144,7 @@ var rules = []rule{
 	{nil, setnx, surely("a key without an expiry stays if its holder does not release it")},
 	{nil, expiring, rarely("the validity counts from the reply, without an allowance: the server forgets the lease earlier than its holder, by the time that the reply took", harm...)},
 	{nil, waiting, rarely("the validity counts from before the SET, but without an allowance for clocks", harm...)},
-	{[]string{"hang", "cut", "lose", "delay"}, expiring, rarely("as in every column; and a client that waits for seconds for each lost reply makes no progress", append(slices.Clone(harm), simulation.NoProgress)...)},
+	{[]string{"hang", "cut", "lose", "delay"}, expiring, rarely("as in every column; and a client that waits for seconds for each lost reply makes no progress", append(slices.Clone(harm), record.NoProgress)...)},
 	{[]string{"pause", "suspend"}, expiring, surely("a holder that is stopped between the check of its lease and its write is late with any lock", harm...)},
 	{[]string{"delay-write"}, expiring, surely("a delayed write overwrites the next holder's data with any lock", harm...)},
 	{[]string{"duplicate-write"}, expiring, surely("a write that is carried out twice undoes the writes in between", harm...)},
@@ -161,7 +162,7 @@ var rules = []rule{
 
 	// Tokens on one server.
 	{nil, counting, rarely("the validity counts from the reply; if tokens order the holders at all, then only their writes", dataAlone...)},
-	{[]string{"hang", "cut", "lose", "delay"}, counting, rarely("as in every column; and a client that waits for seconds for each lost reply makes no progress", append(slices.Clone(dataAlone), simulation.NoProgress)...)},
+	{[]string{"hang", "cut", "lose", "delay"}, counting, rarely("as in every column; and a client that waits for seconds for each lost reply makes no progress", append(slices.Clone(dataAlone), record.NoProgress)...)},
 	{[]string{"pause", "suspend"}, counting, surely("a late holder has the larger token, or the same as the next holder", dataAlone...)},
 	{[]string{"delay-write", "duplicate-write"}, counting, surely("reads are not checked: a late write comes between the next holder's read and write", dataAlone...)},
 	{[]string{"split-brain"}, counting, surely("the old and the new master count separately", dataAlone...)},
@@ -178,15 +179,15 @@ var rules = []rule{
 	{[]string{"delay-write"}, unfenced, surely("a delayed write overwrites the next holder's data with any lock", harm...)},
 	{[]string{"duplicate-write"}, unfenced, surely("a write that is carried out twice undoes the writes in between", harm...)},
 	{[]string{"delay-write", "duplicate-write"}, writes, surely("a late write comes between the next holder's read and write", dataAlone...)},
-	{[]string{"delay-write", "duplicate-write"}, admits, surely("a holder's own write arrives late or twice, with the same token as its other writes", simulation.LostUpdate)},
+	{[]string{"delay-write", "duplicate-write"}, admits, surely("a holder's own write arrives late or twice, with the same token as its other writes", record.LostUpdate)},
 	{[]string{"step-server"}, []string{"redlock", "quarantine"}, surely("servers whose clocks jump forget a lease early, and no client watches their clocks", anything...)},
-	{[]string{"step-server"}, watching, rarely("a jump during a round is detected after it; no other client gets the lock until the servers that jumped vote again", simulation.Overvalued)},
+	{[]string{"step-server"}, watching, rarely("a jump during a round is detected after it; no other client gets the lock until the servers that jumped vote again", record.Overvalued)},
 	{[]string{"rate"}, unfenced, surely("the allowance covers one percent; and servers whose clocks are found to be off do not vote, never again if they stay off", append(slices.Clone(anything), liveness...)...)},
 	{[]string{"rate"}, slices.Concat(writes, admits, knows), rarely("servers whose clocks are found to be off do not vote, never again if they stay off", liveness...)},
 	{[]string{"restart-empty", "restart-1sec", "failover"}, redlock, surely("servers that have restarted vote a second time", anything...)},
 	{[]string{"split-brain"}, unfenced, surely("if a majority needs the servers that split, each side has one, and the new masters vote after their quarantine", apart...).within(400)},
 	{[]string{"split-brain"}, redlock, surely("a server that has split votes twice", apart...)},
-	{[]string{"split-brain"}, slices.Concat(writes, admits, knows), rarely("each side has a majority and counts separately: their tokens are not ordered", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
+	{[]string{"split-brain"}, slices.Concat(writes, admits, knows), rarely("each side has a majority and counts separately: their tokens are not ordered", append(slices.Clone(dataAlone), record.TokenOrder)...)},
 	{[]string{"restart-1sec", "failover"}, minting, never("servers that have restarted do not vote until every lease that they may have forgotten has expired, and a counter from another run of its server is first raised to the clock: tokens rise even if all counters have lost their last values")},
 	{[]string{"evict"}, unfenced, rarely("evicted keys free their servers' votes; a lease on five servers survives two", anything...)},
 	{[]string{"evict"}, redlock, surely("evicted keys free their servers' votes, and no key is restored", harm...)},
@@ -194,11 +195,11 @@ var rules = []rule{
 	{[]string{"evict"}, writes, rarely("there are two holders, and reads are not checked", dataAlone...)},
 	{[]string{"all"}, unfenced, surely("these include pauses, late writes and flushed servers").within(400)},
 	{[]string{"all"}, slices.Concat(writes, admits), rarely("these include late and repeated writes, and clocks that stay off")},
-	{[]string{"all"}, knows, rarely("these include clocks that stay off, and clocks that are set back when all counters are lost", append(slices.Clone(liveness), simulation.TokenOrder)...)},
+	{[]string{"all"}, knows, rarely("these include clocks that stay off, and clocks that are set back when all counters are lost", append(slices.Clone(liveness), record.TokenOrder)...)},
 
 	// The largest of several counters that are not synchronized.
-	{nil, naive, rarely("the server that two majorities share need not be the one with the largest counter", append(slices.Clone(dataAlone), append(slices.Clone(liveness), simulation.TokenOrder)...)...)},
-	{[]string{"pause", "suspend", "restart-empty", "split-brain", "cut", "lose", "evict", "flush", "delay-write", "duplicate-write"}, naive, surely("the server that two majorities share need not be the one with the largest counter, and reads are not checked", append(slices.Clone(dataAlone), simulation.TokenOrder)...)},
+	{nil, naive, rarely("the server that two majorities share need not be the one with the largest counter", append(slices.Clone(dataAlone), append(slices.Clone(liveness), record.TokenOrder)...)...)},
+	{[]string{"pause", "suspend", "restart-empty", "split-brain", "cut", "lose", "evict", "flush", "delay-write", "duplicate-write"}, naive, surely("the server that two majorities share need not be the one with the largest counter, and reads are not checked", append(slices.Clone(dataAlone), record.TokenOrder)...)},
 
 	// Flaws that break columns in which the other designs hold. A column that breaks no
 	// design would prove nothing.
@@ -208,15 +209,15 @@ var rules = []rule{
 	{[]string{"slow"}, []string{"same-value"}, surely("a release after the lease has expired deletes the next holder's lock, which has the same value", harm...)},
 	{[]string{"duplicate-write"}, []string{"repeats-only"}, rarely("the resource recognizes repeated writes", harm...)},
 	{[]string{"delay-write"}, []string{"repeats-only"}, surely("a late write is no repetition", harm...)},
-	{[]string{"failover"}, []string{"wait-long"}, surely("the lease counts from the end of the WAIT, which may outlast it", append(slices.Clone(harm), simulation.NoProgress)...)},
+	{[]string{"failover"}, []string{"wait-long"}, surely("the lease counts from the end of the WAIT, which may outlast it", append(slices.Clone(harm), record.NoProgress)...)},
 	{[]string{"step-client"}, []string{"wall-clock", "expire-at"}, surely("it uses only the wall clock", anything...)},
 	{[]string{"rate-small"}, []string{"no-drift"}, surely("there is no allowance for the servers' clocks", belief...)},
 	{[]string{"hang", "cut", "lose", "delay"}, []string{"late-start"}, surely("the time counts from the replies, which are late", anything...)},
-	{[]string{"cut", "lose"}, []string{"no-timeout"}, surely("it waits forever for a lost reply", simulation.Stuck)},
+	{[]string{"cut", "lose"}, []string{"no-timeout"}, surely("it waits forever for a lost reply", record.Stuck)},
 	{[]string{"slow", "restart-kept", "crash"}, []string{"sets-differ"}, surely("clients that use different servers have majorities without a common server", harm...)},
 
 	// Semaphores.
-	{[]string{"slow", "crash", "cut"}, []string{"semaphore-of-servers"}, rarely("five servers with two places each have ten, and three holders need nine: they fit only if no holder has more than it needs", simulation.TwoHolders)},
-	{[]string{"step-server", "restart-empty", "restart-1sec", "failover", "flush"}, []string{"semaphore-of-servers"}, surely("servers that forget their votes vote again, and two holders leave places free", simulation.TwoHolders)},
+	{[]string{"slow", "crash", "cut"}, []string{"semaphore-of-servers"}, rarely("five servers with two places each have ten, and three holders need nine: they fit only if no holder has more than it needs", record.TwoHolders)},
+	{[]string{"step-server", "restart-empty", "restart-1sec", "failover", "flush"}, []string{"semaphore-of-servers"}, surely("servers that forget their votes vote again, and two holders leave places free", record.TwoHolders)},
 	{[]string{"slow", "crash", "cut", "step-server", "restart-empty", "restart-1sec", "failover", "flush"}, []string{"any-of-two"}, never("each permit is a lock, and has one holder")},
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // The rules name existing things, give reasons, and cover every cell of the default rows.
@@ -62,10 +62,10 @@ func TestPromises(t *testing.T) {
 	for name, fenced := range map[string]bool{"setnx": false, "default": false, "token-write": true, "token-admit": true, "idempotent": true, "token-after": true} {
 		d := design(t, name)
 		assert.Equal(t, fenced, d.Fenced(), name)
-		assert.Equal(t, !fenced, Promised(d, simulation.TwoHolders), name)
-		assert.Equal(t, !fenced, Promised(d, simulation.Overvalued), name)
-		assert.False(t, Harms(d, simulation.Overvalued), name)
-		for _, kind := range []simulation.ViolationKind{simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder, simulation.NeverFree, simulation.NoProgress, simulation.Stuck} {
+		assert.Equal(t, !fenced, Promised(d, record.TwoHolders), name)
+		assert.Equal(t, !fenced, Promised(d, record.Overvalued), name)
+		assert.False(t, Harms(d, record.Overvalued), name)
+		for _, kind := range []record.ViolationKind{record.StaleWrite, record.LostUpdate, record.TokenOrder, record.NeverFree, record.NoProgress, record.Stuck} {
 			assert.True(t, Promised(d, kind), "%s: %s", name, kind)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // ErrUnknown is wrapped by the error for a name that no fault has.
@@ -18,19 +19,19 @@ var ErrUnknown = errors.New("cells: unknown")
 // Fault is a column: one fault that happens several times in a run, at random moments that
 // the seed determines.
 type Fault struct {
-	// Name is a simulation.Kind. If several columns have the same kind, a dash and a word
+	// Name is a fault.Kind. If several columns have the same kind, a dash and a word
 	// follow.
 	Name, Title string
 	// Source is a source for the claim that it happens, or that it does harm.
 	Source string
-	// Needs names events (see simulation.Counters) without which a 0 in a cell shows
+	// Needs names events (see record.Counters) without which a 0 in a cell shows
 	// nothing. Voted is the same for designs on a majority, and Watched for designs that
 	// monitor their servers.
 	Needs, Voted, Watched []string
 
-	kinds       []simulation.Kind
-	persistence simulation.Keep
-	shape       func(*simulation.Fault)
+	kinds       []fault.Kind
+	persistence fault.Keep
+	shape       func(*fault.Fault)
 }
 
 const (
@@ -56,115 +57,115 @@ func Faults() []Fault {
 		Name: "pause", Title: "clients stop for up to two TTLs, as in a garbage collection: at some moment, or right before an operation",
 		Source: "Kleppmann 2016, \"Protecting a resource with a lock\"",
 		Needs:  []string{"a process was paused", "a write was carried out after its lease or the guard refused a write"},
-		kinds:  []simulation.Kind{simulation.Pause}, shape: beforeWrites,
+		kinds:  []fault.Kind{fault.Pause}, shape: beforeWrites,
 	}, {
 		Name: "suspend", Title: "clients' machines are suspended: the monotonic clock stands still, at times the wall clock too",
 		Source: "clock_gettime(2) on CLOCK_MONOTONIC; golang/go issue 24595",
 		Needs:  []string{"a process was paused"},
-		kinds:  []simulation.Kind{simulation.Suspend}, shape: beforeWrites,
+		kinds:  []fault.Kind{fault.Suspend}, shape: beforeWrites,
 	}, {
 		Name: "crash", Title: "clients die, with the lock or without, and some come back knowing nothing",
 		Source: "the Redis document, \"Safety and Liveness Guarantees\": deadlock free",
 		Needs:  []string{"a process crashed or a process was rebooted"},
-		kinds:  []simulation.Kind{simulation.Crash, simulation.Reboot},
+		kinds:  []fault.Kind{fault.Crash, fault.Reboot},
 	}, {
 		Name: "step-client", Title: "clients' wall clocks are set, up to two TTLs forward or back",
 		Source: "antirez 2016, \"Is Redlock safe?\", who asks for the monotonic clock",
 		Needs:  []string{skewed},
-		kinds:  []simulation.Kind{simulation.Step}, shape: ofClients,
+		kinds:  []fault.Kind{fault.Step}, shape: ofClients,
 	}, {
 		Name: "step-server", Title: "servers' clocks are set, up to two TTLs forward or back, now and then all at once",
 		Source: "Kleppmann 2016, \"Breaking Redlock with bad timings\"",
 		Needs:  []string{skewed}, Watched: []string{jumped},
-		kinds: []simulation.Kind{simulation.Step}, shape: and(ofServers, oftenAll),
+		kinds: []fault.Kind{fault.Step}, shape: and(ofServers, oftenAll),
 	}, {
 		Name: "rate-small", Title: "all clocks run apart by up to half a hundredth: what the allowance is for",
 		Source: "the Redis document, \"Safety Arguments\"",
-		kinds:  []simulation.Kind{simulation.Rate}, shape: and(oftenAll, func(f *simulation.Fault) { f.PPM %= 5_001 }),
+		kinds:  []fault.Kind{fault.Rate}, shape: and(oftenAll, func(f *fault.Fault) { f.PPM %= 5_001 }),
 	}, {
 		Name: "rate", Title: "all clocks run apart by up to a tenth: faster than chrony may slew one",
 		Source: "chrony.conf(5), maxslewrate",
-		kinds:  []simulation.Kind{simulation.Rate}, shape: oftenAll,
+		kinds:  []fault.Kind{fault.Rate}, shape: oftenAll,
 	}, {
 		Name: "restart-empty", Title: "servers restart without their data, now and then all at once",
 		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
 		Needs:  []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
-		kinds: []simulation.Kind{simulation.Restart}, shape: and(oftenAll, keeping(simulation.KeepNothing)),
+		kinds: []fault.Kind{fault.Restart}, shape: and(oftenAll, keeping(fault.KeepNothing)),
 	}, {
 		Name: "restart-1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
 		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
 		Needs:  []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
-		kinds: []simulation.Kind{simulation.Restart}, persistence: simulation.KeepSecond, shape: and(oftenAll, keeping(simulation.KeepSecond)),
+		kinds: []fault.Kind{fault.Restart}, persistence: fault.KeepSecond, shape: and(oftenAll, keeping(fault.KeepSecond)),
 	}, {
 		Name: "restart-kept", Title: "servers restart with all of their data (appendfsync always)",
 		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
 		Needs:  []string{restart},
-		kinds:  []simulation.Kind{simulation.Restart}, persistence: simulation.KeepAll, shape: and(oftenAll, keeping(simulation.KeepAll)),
+		kinds:  []fault.Kind{fault.Restart}, persistence: fault.KeepAll, shape: and(oftenAll, keeping(fault.KeepAll)),
 	}, {
 		Name: "failover", Title: "servers fail over to replicas that lag",
 		Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
 		Needs:  []string{"a server failed over", forgot},
-		kinds:  []simulation.Kind{simulation.Failover}, shape: oftenAll,
+		kinds:  []fault.Kind{fault.Failover}, shape: oftenAll,
 	}, {
 		Name: "split-brain", Title: "servers fail over, and the old master goes on for one of the clients",
 		Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\"",
 		Needs:  []string{"a server split in two", forgot},
-		kinds:  []simulation.Kind{simulation.SplitBrain}, shape: oftenAll,
+		kinds:  []fault.Kind{fault.SplitBrain}, shape: oftenAll,
 	}, {
 		Name: "hang", Title: "servers stop and go on, with all that they had been asked meanwhile",
 		Source: "redisson/redisson issue 1636",
 		Needs:  []string{"a server hung", waited},
-		kinds:  []simulation.Kind{simulation.Hang}, shape: oftenAll,
+		kinds:  []fault.Kind{fault.Hang}, shape: oftenAll,
 	}, {
 		Name: "cut", Title: "clients and servers don't reach each other, in both directions or in one",
 		Source: "the Redis document, \"Liveness Arguments\"",
 		Needs:  []string{"a request was lost", "a reply was lost", waited},
-		kinds:  []simulation.Kind{simulation.Cut}, shape: lasting,
+		kinds:  []fault.Kind{fault.Cut}, shape: lasting,
 	}, {
 		Name: "lose", Title: "messages between clients and servers are lost",
 		Source: "the Redis document, \"Retry on Failure\"",
 		Needs:  []string{"a request was lost", "a reply was lost", waited},
-		kinds:  []simulation.Kind{simulation.Lose}, shape: lasting,
+		kinds:  []fault.Kind{fault.Lose}, shape: lasting,
 	}, {
 		Name: "delay", Title: "messages between clients and servers are late, and overtake each other",
 		Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
 		Needs:  []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its timeout"},
-		kinds: []simulation.Kind{simulation.Delay, simulation.Reorder}, shape: and(ofServers, lasting),
+		kinds: []fault.Kind{fault.Delay, fault.Reorder}, shape: and(ofServers, lasting),
 	}, {
 		Name: "duplicate", Title: "requests reach servers twice",
 		Source: "antirez/redis-rb issue 510; proxies, and clients that send again",
 		Needs:  []string{"a request arrived twice"},
-		kinds:  []simulation.Kind{simulation.Duplicate}, shape: and(ofServers, lasting),
+		kinds:  []fault.Kind{fault.Duplicate}, shape: and(ofServers, lasting),
 	}, {
 		Name: "reconnect", Title: "connections between clients and servers break",
 		Source: "redis/go-redis, MaxRetries",
 		Needs:  []string{"connections were cut"},
-		kinds:  []simulation.Kind{simulation.Reconnect},
+		kinds:  []fault.Kind{fault.Reconnect},
 	}, {
 		Name: "evict", Title: "servers drop single keys",
 		Source: "the Redis documentation, \"Key eviction\"",
 		Needs:  []string{"a key was evicted"},
-		kinds:  []simulation.Kind{simulation.Evict},
+		kinds:  []fault.Kind{fault.Evict},
 	}, {
 		Name: "flush", Title: "servers are flushed",
 		Source: "the Redis documentation, FLUSHALL",
 		Needs:  []string{"a server was flushed"},
-		kinds:  []simulation.Kind{simulation.Flush}, shape: oftenAll,
+		kinds:  []fault.Kind{fault.Flush}, shape: oftenAll,
 	}, {
 		Name: "delay-write", Title: "writes are late on their way to the resource",
 		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay",
 		Needs:  []string{"a write was carried out after its lease or the guard refused a write"},
-		kinds:  []simulation.Kind{simulation.Delay}, shape: toResource,
+		kinds:  []fault.Kind{fault.Delay}, shape: toResource,
 	}, {
 		Name: "duplicate-write", Title: "writes reach the resource twice, the second time late",
 		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay; RFC 9110, 9.2.2, idempotent methods",
 		Needs:  []string{"a request arrived twice"},
-		kinds:  []simulation.Kind{simulation.Duplicate}, shape: toResource,
+		kinds:  []fault.Kind{fault.Duplicate}, shape: toResource,
 	}, {
 		Name: "all", Title: "all of these together",
 		Source: "what a year brings",
 		Needs:  []string{"a process was paused", forgot, "a server hung", skewed, "a request was lost"},
-		kinds:  simulation.Kinds(), shape: beforeWrites,
+		kinds:  fault.Kinds(), shape: beforeWrites,
 	}}
 }
 
@@ -225,22 +226,22 @@ func play(seed uint64, cfg simulation.Config, schedule simulation.Schedule) (sim
 
 // Shapes change random faults. They choose by the fault's moment, which is random enough.
 
-func and(shapes ...func(*simulation.Fault)) func(*simulation.Fault) {
-	return func(f *simulation.Fault) {
+func and(shapes ...func(*fault.Fault)) func(*fault.Fault) {
+	return func(f *fault.Fault) {
 		for _, shape := range shapes {
 			shape(f)
 		}
 	}
 }
 
-func chosen(f *simulation.Fault, n int) int { return int(f.At/time.Microsecond) % n }
+func chosen(f *fault.Fault, n int) int { return int(f.At/time.Microsecond) % n }
 
 // behind lets replicas lag before every second failover. Without a lag a replica has
 // everything within a few milliseconds.
 func behind(s simulation.Schedule, cfg simulation.Config) (lags simulation.Schedule) {
 	for _, f := range s {
-		if (f.Kind == simulation.Failover || f.Kind == simulation.SplitBrain) && cfg.Replicas > 0 && chosen(&f, 2) == 0 {
-			lag := simulation.Fault{Kind: simulation.Lag, Server: f.Server, At: max(0, f.At-2*time.Second), For: 4 * time.Second}
+		if (f.Kind == fault.Failover || f.Kind == fault.SplitBrain) && cfg.Replicas > 0 && chosen(&f, 2) == 0 {
+			lag := fault.Fault{Kind: fault.Lag, Server: f.Server, At: max(0, f.At-2*time.Second), For: 4 * time.Second}
 			if chosen(&f, 3) > 0 {
 				lag.Replica = f.Replica
 			}
@@ -251,54 +252,54 @@ func behind(s simulation.Schedule, cfg simulation.Config) (lags simulation.Sched
 }
 
 // ofServers moves a fault from a client or the resource to a server.
-func ofServers(f *simulation.Fault) {
-	if f.Kind == simulation.Step {
+func ofServers(f *fault.Fault) {
+	if f.Kind == fault.Step {
 		f.Process = ""
 	}
-	if f.Server == "" || f.Server == simulation.Resource {
+	if f.Server == "" || f.Server == fault.Resource {
 		f.Server = string(rune('A' + chosen(f, 5)))
 	}
 }
 
 // ofClients moves a fault from a server to a client.
-func ofClients(f *simulation.Fault) {
+func ofClients(f *fault.Fault) {
 	f.Server = ""
 	f.Process = cmp.Or(f.Process, fmt.Sprintf("c%d", 1+chosen(f, 3)))
 }
 
 // oftenAll makes one in four faults of a server a fault of all servers, because they share a
 // rack, a time server, and an operator.
-func oftenAll(f *simulation.Fault) {
+func oftenAll(f *fault.Fault) {
 	if f.Server != "" && chosen(f, 4) == 0 {
-		f.Server = simulation.Any
+		f.Server = fault.Any
 	}
 }
 
 // lasting lets a fault of a link last for a while. 0 would be forever.
-func lasting(f *simulation.Fault) {
+func lasting(f *fault.Fault) {
 	if f.Nth == 0 {
 		f.For = max(f.For, 10*time.Millisecond)
 	}
 }
 
-func keeping(what simulation.Keep) func(*simulation.Fault) {
-	return func(f *simulation.Fault) { f.Keep = what }
+func keeping(what fault.Keep) func(*fault.Fault) {
+	return func(f *fault.Fault) { f.Keep = what }
 }
 
 // toResource moves a fault of a link to one of a client's writes.
-func toResource(f *simulation.Fault) {
+func toResource(f *fault.Fault) {
 	f.By += time.Duration(1+chosen(f, 4)) * time.Second // about a lease's length
-	f.Server, f.Way, f.At, f.For = simulation.Resource, simulation.Both, 0, 0
+	f.Server, f.Way, f.At, f.For = fault.Resource, fault.Both, 0, 0
 	f.Op, f.Nth = "write", 1+f.Nth%6
-	if f.Kind == simulation.Duplicate {
+	if f.Kind == fault.Duplicate {
 		f.PPM = 0
 	}
 }
 
 // beforeWrites lets half of the pauses of a client happen directly before a write, for so
 // long that the lease may expire.
-func beforeWrites(f *simulation.Fault) {
-	if chosen(f, 2) == 0 && (f.Kind == simulation.Pause || f.Kind == simulation.Suspend) {
+func beforeWrites(f *fault.Fault) {
+	if chosen(f, 2) == 0 && (f.Kind == fault.Pause || f.Kind == fault.Suspend) {
 		f.At, f.Op, f.Nth, f.Stale = 0, "write", 1+f.Nth%6, false
 		f.For += 2 * time.Second
 	}

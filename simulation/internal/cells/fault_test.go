@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func design(t *testing.T, name string) designs.Design {
@@ -21,13 +22,13 @@ func design(t *testing.T, name string) designs.Design {
 
 // The names are those of explore, and the conditions of zeros are counters.
 func TestFaultsAreSound(t *testing.T) {
-	counters := simulation.Counters()
+	counters := record.Counters()
 	seen := map[string]bool{}
 	for _, f := range Faults() {
 		assert.False(t, seen[f.Name], f.Name)
 		seen[f.Name] = true
-		if kind, _, _ := strings.Cut(f.Name, "-"); kind != "slow" && kind != "all" && !slices.Contains(f.kinds, simulation.Kind(f.Name)) {
-			assert.Contains(t, f.kinds, simulation.Kind(kind), f.Name)
+		if kind, _, _ := strings.Cut(f.Name, "-"); kind != "slow" && kind != "all" && !slices.Contains(f.kinds, fault.Kind(f.Name)) {
+			assert.Contains(t, f.kinds, fault.Kind(kind), f.Name)
 		}
 		assert.NotEmpty(t, f.Title, f.Name)
 		assert.NotEmpty(t, f.Source, f.Name)
@@ -47,20 +48,20 @@ func TestFaultsAreSound(t *testing.T) {
 
 // A column has only faults of its kind, and all designs get the same.
 func TestSchedules(t *testing.T) {
-	only := map[string]func(simulation.Fault) bool{
-		"pause":       func(f simulation.Fault) bool { return f.Kind == simulation.Pause },
-		"suspend":     func(f simulation.Fault) bool { return f.Kind == simulation.Suspend },
-		"step-client": func(f simulation.Fault) bool { return f.Kind == simulation.Step && f.Server == "" },
-		"step-server": func(f simulation.Fault) bool { return f.Kind == simulation.Step && f.Process == "" },
-		"rate-small":  func(f simulation.Fault) bool { return f.Kind == simulation.Rate && f.PPM >= -5000 && f.PPM <= 5000 },
-		"restart-empty": func(f simulation.Fault) bool {
-			return f.Kind == simulation.Restart && f.Keep == simulation.KeepNothing
+	only := map[string]func(fault.Fault) bool{
+		"pause":       func(f fault.Fault) bool { return f.Kind == fault.Pause },
+		"suspend":     func(f fault.Fault) bool { return f.Kind == fault.Suspend },
+		"step-client": func(f fault.Fault) bool { return f.Kind == fault.Step && f.Server == "" },
+		"step-server": func(f fault.Fault) bool { return f.Kind == fault.Step && f.Process == "" },
+		"rate-small":  func(f fault.Fault) bool { return f.Kind == fault.Rate && f.PPM >= -5000 && f.PPM <= 5000 },
+		"restart-empty": func(f fault.Fault) bool {
+			return f.Kind == fault.Restart && f.Keep == fault.KeepNothing
 		},
-		"restart-1sec": func(f simulation.Fault) bool { return f.Keep == simulation.KeepSecond },
-		"restart-kept": func(f simulation.Fault) bool { return f.Keep == simulation.KeepAll },
-		"delay":        func(f simulation.Fault) bool { return f.Server != simulation.Resource },
-		"delay-write": func(f simulation.Fault) bool {
-			return f.Server == simulation.Resource && f.Op == "write" && f.Nth > 0 && f.By > 0
+		"restart-1sec": func(f fault.Fault) bool { return f.Keep == fault.KeepSecond },
+		"restart-kept": func(f fault.Fault) bool { return f.Keep == fault.KeepAll },
+		"delay":        func(f fault.Fault) bool { return f.Server != fault.Resource },
+		"delay-write": func(f fault.Fault) bool {
+			return f.Server == fault.Resource && f.Op == "write" && f.Nth > 0 && f.By > 0
 		},
 	}
 	for _, f := range Faults() {
@@ -93,7 +94,7 @@ func TestReplicasAreBehind(t *testing.T) {
 	for seed := range uint64(50) {
 		_, s := f.Setting(seed, design(t, "wait-some"))
 		for _, one := range s {
-			if one.Kind == simulation.Lag {
+			if one.Kind == fault.Lag {
 				lags++
 			}
 		}
@@ -116,10 +117,10 @@ func TestClientsLookBeforeTheyAct(t *testing.T) {
 		looked := map[string]bool{}
 		for _, e := range r.Log.History() {
 			switch e.Kind {
-			case simulation.Looked:
+			case record.Looked:
 				looks++
 				looked[e.Process] = e.Validity > 0
-			case simulation.Read, simulation.Write:
+			case record.Read, record.Write:
 				writes++
 				require.True(t, looked[e.Process], "seed %d: %+v", seed, e)
 			}

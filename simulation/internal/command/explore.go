@@ -17,7 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -45,10 +46,10 @@ func newSearching(flags *flag.FlagSet, stdout, stderr io.Writer) *searching {
 }
 
 // kinds returns the kinds of faults in -faults.
-func (s *searching) kinds() []simulation.Kind {
-	var kinds []simulation.Kind
+func (s *searching) kinds() []fault.Kind {
+	var kinds []fault.Kind
 	for _, name := range commas(s.faults) {
-		kinds = append(kinds, simulation.Kind(name))
+		kinds = append(kinds, fault.Kind(name))
 	}
 	return kinds
 }
@@ -177,7 +178,7 @@ func (s *searching) print(ctx context.Context, space search.Space, o search.Opti
 
 // sum summarizes the findings.
 func (s *searching) sum(workload string, findings []search.Finding, broken int) error {
-	seen := map[simulation.ViolationKind]bool{}
+	seen := map[record.ViolationKind]bool{}
 	for _, f := range findings {
 		seen[f.Kind] = true
 	}
@@ -288,12 +289,12 @@ func printSetup(out io.Writer, s search.Setup) {
 		fmt.Fprintf(out, "    %s\n", strings.Join(changes, ", "))
 	}
 	for _, f := range s.Schedule {
-		fmt.Fprintf(out, "    %s\n", fault(f))
+		fmt.Fprintf(out, "    %s\n", describe(f))
 	}
 }
 
-// fault writes a fault as -schedule takes it.
-func fault(f simulation.Fault) string {
+// describe writes a fault as -schedule takes it.
+func describe(f fault.Fault) string {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err.Error() // a fault is plain data

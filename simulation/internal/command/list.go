@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
@@ -84,7 +84,7 @@ func listFaults(w io.Writer) {
 		known[kind] = true
 	}
 	var more []string
-	for _, kind := range simulation.Kinds() {
+	for _, kind := range fault.Kinds() {
 		if !known[string(kind)] {
 			more = append(more, string(kind))
 		}

@@ -22,8 +22,8 @@ type matrixFlags struct {
 	workers int
 	html    string
 
-	page  *page  // nil: none
-	again string // the command line that repeats it
+	page  *outfile // nil: none
+	again string   // the command line that repeats it
 }
 
 // open opens the output files before the runs begin.
@@ -38,7 +38,7 @@ func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 	if err := within("-workers", f.workers, 1, 1024); err != nil {
 		return err
 	}
-	f.page, err = openPage(f.html)
+	f.page, err = openOutfile("-html", f.html)
 	return err
 }
 
@@ -47,7 +47,7 @@ func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "the number of seeds for each cell; 100 take a minute or two")
 	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "the number of seeds for each point of the curves, 0 for no curves")
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
-	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
+	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none")
 }
 
 // runSummary is the program without a command: eight faults against five designs on one
@@ -68,8 +68,7 @@ func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil && r.Runs == 0 {
 		return err
 	}
-	screen := screen{out: stdout, width: columns(stdout)}
-	return errors.Join(err, f.firstScreen(ctx, screen, r))
+	return errors.Join(err, f.firstScreen(ctx, stdout, r))
 }
 
 func fenced() []string {
@@ -119,7 +118,7 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return errors.Join(err, f.report(r, nil).JSON(stdout), f.print(ctx, notes, r))
 	}
 	printPartly(stdout, r)
-	err = errors.Join(err, r.Matrix().Text(stdout, width))
+	err = errors.Join(err, r.Matrix().Text(stdout))
 	if f.plan.CurveSeeds > 0 {
 		fmt.Fprintln(stdout)
 		err = errors.Join(err, r.CurveTable(stdout))
@@ -204,9 +203,8 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 	}
 	summary := r.Summary()
 	page := f.report(r, timelines)
-	page.Opening, page.Summary, page.Arguments = &opening, &summary, r.Arguments()
-	page.Description = strings.Join(summary.Conclusions, " ")
-	return f.page.write(page)
+	page.Opening, page.Summary = &opening, &summary
+	return f.page.write(func(w io.Writer) error { return report.HTML(w, page) })
 }
 
 func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report {
@@ -217,7 +215,7 @@ func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
-		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(),
+		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(),
 	}
 	if !r.Ended {
 		page.Title += ", as far as it was played"

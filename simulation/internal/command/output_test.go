@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/report"
@@ -43,7 +44,7 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 		assert.Empty(t, out, "%q", args)
 		assert.Regexp(t, `-(html|porcupine): open .*no such file`, errs, "%q", args)
 	}
-	kept := filepath.Join(dir, "kept.html")
+	kept := filepath.Join(dir, "kept.json")
 	require.NoError(t, os.WriteFile(kept, []byte("old"), 0o600))
 	one := []string{"matrix", "-designs", "redlock", "-seeds", "1", "-curve-seeds", "0", "-html", kept, "-faults"}
 	does(t, exitUsage, append(one, "rain")...)
@@ -183,7 +184,7 @@ func TestRunWithSchedule(t *testing.T) {
 	inFile, _ := does(t, exitOK, "run", "S1", "-schedule", path)
 	inline, _ := does(t, exitOK, "run", "S1", "-schedule", faults)
 	assert.Equal(t, inFile, inline)
-	run, err := play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}}})
+	run, err := play.Play(play.Setup{Base: "S1", Schedule: simulation.Schedule{{Kind: fault.Crash, Process: "c1", Op: "write", Nth: 1}}})
 	require.NoError(t, err)
 	assert.Contains(t, inline, "\ntrace: sha256 "+run.Result.Log.Digest()+"\n")
 	arguments, err := play.Setup{Base: "S1", Schedule: run.Schedule}.Arguments()

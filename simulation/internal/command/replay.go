@@ -90,7 +90,7 @@ func secondOpinion(out io.Writer, page *outfile, r simulation.Result) error {
 			return usageError{fmt.Errorf("-porcupine checks locks, with one holder at a time, and the run's design lets in %d: leave it out", e.Permits)}
 		}
 	}
-	operations := history.Of(r)
+	operations := history.Of(r.Log, r.Ended)
 	verdict, err := judge.Check(operations, judging)
 	if err != nil {
 		return err

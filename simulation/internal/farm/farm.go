@@ -110,11 +110,10 @@ func (f Farm[G, W, R]) work(ctx context.Context, q *queue[W, R]) error {
 	play := func(job Job[W]) (R, error) { return playHere(ctx, f.Player, job) }
 	if f.Workers > 0 {
 		p, err := startProcess[W, R](ctx, f.Command, f.Greeting)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
+		if err != nil && ctx.Err() == nil {
 			return err
+		} else if err != nil {
+			return nil
 		}
 		defer p.close()
 		play = p.play

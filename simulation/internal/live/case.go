@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Case is the live form of a scenario.
@@ -83,9 +83,9 @@ func settings(scenario, design string) (s scenarios.Scenario, d designs.Design, 
 }
 
 // visible are the kinds of violations that can be detected on real servers.
-var visible = []simulation.ViolationKind{
-	simulation.TwoHolders, simulation.StaleWrite, simulation.LostUpdate, simulation.TokenOrder,
-	simulation.NoProgress, simulation.NeverFree,
+var visible = []record.ViolationKind{
+	record.TwoHolders, record.StaleWrite, record.LostUpdate, record.TokenOrder,
+	record.NoProgress, record.NeverFree,
 }
 
 // seeds is the number of simulated runs of a prediction. They must agree.
@@ -93,18 +93,18 @@ const seeds = 5
 
 // predict simulates the scenario and returns the visible kinds of violations, which must
 // be the same in every run.
-func predict(scenario, design string) ([]simulation.ViolationKind, error) {
+func predict(scenario, design string) ([]record.ViolationKind, error) {
 	s, d, err := settings(scenario, design)
 	if err != nil {
 		return nil, err
 	}
-	var predicted []simulation.ViolationKind
+	var predicted []record.ViolationKind
 	for seed := range uint64(seeds) {
 		r, err := s.Play(seed, d)
 		if err != nil {
 			return nil, err
 		}
-		kinds := slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return !slices.Contains(visible, k) })
+		kinds := slices.DeleteFunc(r.Kinds(), func(k record.ViolationKind) bool { return !slices.Contains(visible, k) })
 		if seed > 0 && !slices.Equal(kinds, predicted) {
 			return nil, fmt.Errorf("live: predictions for %s with %s differ: %v with seed 0, %v with seed %d", scenario, design, predicted, kinds, seed)
 		}

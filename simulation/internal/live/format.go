@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Formats are the formats of reports: text of at most 100 columns, Markdown, and JSON.
@@ -55,16 +55,16 @@ func columns(name, design, predicted, seen, last string) string {
 }
 
 // shortKinds are short names of kinds for the table.
-var shortKinds = map[simulation.ViolationKind]string{
-	simulation.TwoHolders: "holders", simulation.StaleWrite: "stale", simulation.LostUpdate: "lost", simulation.TokenOrder: "tokens",
-	simulation.NoProgress: "no progress", simulation.NeverFree: "never free",
+var shortKinds = map[record.ViolationKind]string{
+	record.TwoHolders: "holders", record.StaleWrite: "stale", record.LostUpdate: "lost", record.TokenOrder: "tokens",
+	record.NoProgress: "no progress", record.NeverFree: "never free",
 }
 
 // Legend explains the short kinds.
 const Legend = "holders: two holders at once. stale: a write after a later holder's. lost: an update was lost.\n" +
 	"tokens: out of order. no progress: a free lock could not be acquired. never free: and never will be."
 
-func kinds(all []simulation.ViolationKind) string {
+func kinds(all []record.ViolationKind) string {
 	if len(all) == 0 {
 		return "-"
 	}
@@ -148,7 +148,7 @@ func (r Report) markdown() string {
 	var b strings.Builder
 	b.WriteString(r.interrupted())
 	fmt.Fprintf(&b, "| scenario | what is done | design | predicted by the simulation | seen live | agrees |\n| --- | --- | --- | --- | --- | --- |\n")
-	words := func(all []simulation.ViolationKind) string {
+	words := func(all []record.ViolationKind) string {
 		if len(all) == 0 {
 			return "nothing"
 		}

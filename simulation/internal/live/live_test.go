@@ -19,8 +19,8 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // onServers skips the test if there is no redis-server, unless one is required. It returns a
@@ -113,7 +113,7 @@ func TestDisagreement(t *testing.T) {
 		require.True(t, line.JudgeAgrees, "the second judge sees what is seen, whatever was predicted: %s", line.Judge)
 		require.Contains(t, line.Text(), " NO")
 	}
-	require.Equal(t, []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}, report.Lines[0].Seen)
+	require.Equal(t, []record.ViolationKind{record.StaleWrite, record.TwoHolders}, report.Lines[0].Seen)
 	require.Empty(t, report.Lines[1].Seen)
 }
 
@@ -213,8 +213,8 @@ func TestWithoutCompiler(t *testing.T) {
 // The formats are a table that fits a terminal, a table for a page, and all data.
 func TestFormats(t *testing.T) {
 	report := Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []Line{
-		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []simulation.ViolationKind{simulation.TwoHolders}, Seen: []simulation.ViolationKind{simulation.TwoHolders}, Agrees: true, JudgeAgrees: true},
-		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []simulation.ViolationKind{simulation.NeverFree}, JudgeAgrees: true, Findings: []finding{{Kind: simulation.NeverFree, Seq: 9, Text: "never"}}},
+		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true, JudgeAgrees: true},
+		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []record.ViolationKind{record.NeverFree}, JudgeAgrees: true, Findings: []finding{{Kind: record.NeverFree, Seq: 9, Text: "never"}}},
 		{Scenario: "S7b", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
 		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
 	}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -23,7 +24,7 @@ type performer struct {
 	now       time.Duration // in the scenario
 	waitUntil func(time.Duration)
 	// atWrite is a fault just before the first write.
-	atWrite      simulation.Fault
+	atWrite      fault.Fault
 	stoppedUntil time.Duration
 
 	// lease is the end of the client's lease in the scenario, 0 if it has none. asked are
@@ -165,13 +166,13 @@ func (p *performer) Write() { _ = p.begin(request{Do: doWrite}).await() } // the
 // Update is interrupted by atWrite between its check and its write.
 func (p *performer) Update() {
 	f := p.atWrite
-	p.atWrite = simulation.Fault{}
+	p.atWrite = fault.Fault{}
 	switch f.Kind {
-	case simulation.Crash:
+	case fault.Crash:
 		p.check()
 		p.die()
 		panic(ended{})
-	case simulation.Pause:
+	case fault.Pause:
 		write := p.check()
 		resume := p.cont
 		if p.env.tc.Freeze {

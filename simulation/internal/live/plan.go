@@ -50,8 +50,8 @@ const (
 	stranger FaultKind = "send a client with another MaxTTL"
 )
 
-// fault is a fault in a plan.
-type fault struct {
+// plannedFault is a fault in a plan.
+type plannedFault struct {
 	// At is its start from the beginning of the soak. For is its duration, 0 for an
 	// instant.
 	At  time.Duration `json:"at_ns"`
@@ -65,7 +65,7 @@ type fault struct {
 }
 
 // String describes the fault.
-func (f fault) String() string {
+func (f plannedFault) String() string {
 	text := string(f.Kind)
 	var clients, servers []string
 	for _, i := range f.Clients {
@@ -127,9 +127,9 @@ func FaultKinds() []FaultKind {
 
 // Plan returns a random schedule of faults, which depends only on the seed, the length and
 // the kinds. Without kinds it uses all. Faults do not overlap.
-func Plan(seed uint64, length time.Duration, kinds ...FaultKind) []fault {
+func Plan(seed uint64, length time.Duration, kinds ...FaultKind) []plannedFault {
 	d := randomSchedule{rand.New(rand.NewPCG(seed, 0x736f616b)), kinds}
-	var plan []fault
+	var plan []plannedFault
 	for at := d.span(soakTTL/2, soakTTL); ; {
 		f := d.fault()
 		f.At = at
@@ -182,8 +182,8 @@ func (d randomSchedule) wants(kind FaultKind) bool {
 	return len(d.kinds) == 0 || slices.Contains(d.kinds, kind)
 }
 
-func (d randomSchedule) fault() fault {
-	f := fault{Kind: d.kind(), For: d.span(soakTTL/4, 5*soakTTL/2)}
+func (d randomSchedule) fault() plannedFault {
+	f := plannedFault{Kind: d.kind(), For: d.span(soakTTL/4, 5*soakTTL/2)}
 	const minority = (soakServers - 1) / 2
 	switch f.Kind {
 	case stopClients:

@@ -13,6 +13,8 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const (
@@ -55,7 +57,7 @@ func (s *environment) play() {
 	p := &play{env: s, replicas: map[*server][]*replica{}, expected: map[string][]bool{}, slack: longSlack}
 	predicted, err := predict(s.tc.Scenario, s.tc.predictedBy(s.design))
 	s.must(err)
-	if slices.Contains(predicted, simulation.NoProgress) || slices.Contains(predicted, simulation.NeverFree) {
+	if slices.Contains(predicted, record.NoProgress) || slices.Contains(predicted, record.NeverFree) {
 		p.slack = shortSlack
 	}
 	p.expect()
@@ -116,8 +118,8 @@ func (p *play) expect() {
 	r, err := scenario.Play(0, design)
 	s.must(err)
 	for _, e := range r.Log.History() {
-		if e.Kind == simulation.Acquired || e.Kind == simulation.Refused {
-			p.expected[e.Process] = append(p.expected[e.Process], e.Kind == simulation.Acquired)
+		if e.Kind == record.Acquired || e.Kind == record.Refused {
+			p.expected[e.Process] = append(p.expected[e.Process], e.Kind == record.Acquired)
 		}
 	}
 }
@@ -127,9 +129,9 @@ func (p *play) prepare(schedule simulation.Schedule) {
 	s := p.env
 	for _, f := range schedule {
 		switch {
-		case f.Kind == simulation.Restart && f.Keep == simulation.KeepSecond:
+		case f.Kind == fault.Restart && f.Keep == fault.KeepSecond:
 			s.server(f.Server).machine.stall(true)
-		case f.Kind == simulation.Failover:
+		case f.Kind == fault.Failover:
 			for _, v := range s.servers {
 				count := s.cfg.WaitReplicas
 				if v.name == f.Server {
@@ -159,7 +161,7 @@ func (p *play) scaled(d time.Duration) time.Duration {
 }
 
 // fault causes a fault at its time, and ends it.
-func (p *play) fault(f simulation.Fault) iter.Seq[time.Duration] {
+func (p *play) fault(f fault.Fault) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		if !yield(f.At) {
 			return
@@ -204,14 +206,14 @@ func (p *play) release(link *redisproc.Link, at time.Duration) iter.Seq[time.Dur
 }
 
 // cause causes a fault. end is nil if it has no end.
-func (p *play) cause(f simulation.Fault) (end func()) {
+func (p *play) cause(f fault.Fault) (end func()) {
 	s := p.env
 	if f.Process != "" {
 		c := p.client(f.Process)
 		switch f.Kind {
-		case simulation.Cut:
+		case fault.Cut:
 			v := s.server(f.Server)
-			if f.Way == simulation.Replies {
+			if f.Way == fault.Replies {
 				lost := loseReply(s.ctx, c.link(v))
 				return func() { s.event(v.name+"'s reply is lost", lost) }
 			}
@@ -223,7 +225,7 @@ func (p *play) cause(f simulation.Fault) (end func()) {
 					s.awaitKey(true, v) // the next extension puts it there
 				}
 			}
-		case simulation.Pause:
+		case fault.Pause:
 			c.pause()
 			c.stoppedUntil = f.At + f.For
 			return c.cont
@@ -232,10 +234,10 @@ func (p *play) cause(f simulation.Fault) (end func()) {
 	}
 	v := s.server(f.Server)
 	switch f.Kind {
-	case simulation.Hang:
+	case fault.Hang:
 		s.must(v.Pause())
 		return func() { s.must(v.Resume()) }
-	case simulation.Lag:
+	case fault.Lag:
 		for i, r := range p.replicas[v] {
 			if f.Replica == 0 || f.Replica == i+1 {
 				r.lags = true
@@ -246,16 +248,16 @@ func (p *play) cause(f simulation.Fault) (end func()) {
 	}
 	p.awaitGrants()
 	switch f.Kind {
-	case simulation.Step:
+	case fault.Step:
 		v.machine.jump(p.scaled(f.By))
-	case simulation.Restart:
+	case fault.Restart:
 		v.Kill()
 		return func() { s.restart(v, f.Keep) }
-	case simulation.Failover:
+	case fault.Failover:
 		s.failOver(v, p.replicas[v], f.Replica-1)
-	case simulation.Flush:
+	case fault.Flush:
 		s.ask(v, "FLUSHALL")
-	case simulation.Evict:
+	case fault.Evict:
 		if s.cfg.Eviction != "" {
 			s.fillMemory(v)
 		} else {
@@ -284,15 +286,15 @@ func (p *play) awaitGrants() {
 }
 
 // restart restarts a killed server with what was on its disk.
-func (s *environment) restart(v *server, keep simulation.Keep) {
-	if keep != simulation.KeepNothing {
+func (s *environment) restart(v *server, keep fault.Keep) {
+	if keep != fault.KeepNothing {
 		v.machine.stall(false)
 		lost, err := v.machine.cutPower(v.Dir())
 		s.must(err)
 		s.say("%d bytes of its log were not on the disk", lost)
 	}
 	s.must(v.Restart(s.ctx))
-	if keep == simulation.KeepSecond && s.has(v) {
+	if keep == fault.KeepSecond && s.has(v) {
 		s.fail("live: the vote is on the disk although the disk was stalled")
 	}
 }

@@ -17,8 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -45,9 +46,9 @@ type Line struct {
 	Design   string `json:"design"`
 	// Predicted is what the simulation found, and Seen what was observed on real
 	// servers. Both are sorted.
-	Predicted []simulation.ViolationKind `json:"predicted"`
-	Seen      []simulation.ViolationKind `json:"seen"`
-	Agrees    bool                       `json:"agrees"`
+	Predicted []record.ViolationKind `json:"predicted"`
+	Seen      []record.ViolationKind `json:"seen"`
+	Agrees    bool                   `json:"agrees"`
 	// Skipped says why it did not run, and Err why it failed. With either, Agrees has no
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
@@ -263,7 +264,7 @@ func (r *run) play(ctx context.Context, tc Case, design string, line *Line) {
 // conclude compares the history with the prediction.
 func (l *Line) conclude(history []entry) {
 	l.History = history
-	l.Findings = findingsIn(history)
+	l.Findings = findingsIn(history, check.Rules{})
 	l.Seen = kindsOf(l.Findings)
 	l.Agrees = slices.Equal(l.Seen, l.Predicted)
 	verdict, err := judge.Check(operations(history), time.Minute)
@@ -276,7 +277,7 @@ func (l *Line) conclude(history []entry) {
 }
 
 // expected returns the verdict of package judge that matches these kinds.
-func expected(kinds []simulation.ViolationKind, history []entry) judge.Verdict {
+func expected(kinds []record.ViolationKind, history []entry) judge.Verdict {
 	answer := func(broken bool) judge.Answer {
 		if broken {
 			return judge.Broken
@@ -285,11 +286,11 @@ func expected(kinds []simulation.ViolationKind, history []entry) judge.Verdict {
 	}
 	// Package judge detects stale writes only by tokens.
 	tokens := slices.ContainsFunc(history, func(e entry) bool { return e.What == wasAcquired && e.Token != 0 })
-	has := func(kind simulation.ViolationKind) bool { return slices.Contains(kinds, kind) }
+	has := func(kind record.ViolationKind) bool { return slices.Contains(kinds, kind) }
 	return judge.Verdict{
-		Exclusion: answer(has(simulation.TwoHolders)),
-		Tokens:    answer(has(simulation.TokenOrder)),
-		Resource:  answer(has(simulation.LostUpdate) || tokens && has(simulation.StaleWrite)),
+		Exclusion: answer(has(record.TwoHolders)),
+		Tokens:    answer(has(record.TokenOrder)),
+		Resource:  answer(has(record.LostUpdate) || tokens && has(record.StaleWrite)),
 	}
 }
 

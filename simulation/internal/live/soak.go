@@ -19,6 +19,8 @@ import (
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/check"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -40,7 +42,7 @@ const MinSoak = 5 * time.Second
 
 // FaultResult is a fault of the plan with its result.
 type FaultResult struct {
-	fault
+	plannedFault
 	// Skipped says why it was skipped.
 	Skipped string `json:"skipped,omitempty"`
 	// Recovery is the time from its beginning to the next acquisition, -1 if there was
@@ -50,7 +52,7 @@ type FaultResult struct {
 
 // String returns one line: the fault as in the plan, and its result.
 func (s FaultResult) String() string {
-	text := fmt.Sprintf("%9.3fs  %-60s ", s.At.Seconds(), s.fault)
+	text := fmt.Sprintf("%9.3fs  %-60s ", s.At.Seconds(), s.plannedFault)
 	switch {
 	case s.Skipped != "":
 		return text + "skipped: " + s.Skipped
@@ -308,8 +310,8 @@ func (k *soakRun) sleep(d time.Duration) {
 }
 
 // runFault causes a fault, ends it, and waits for the next acquisition.
-func (k *soakRun) runFault(f fault) FaultResult {
-	result := FaultResult{fault: f, Recovery: -1}
+func (k *soakRun) runFault(f plannedFault) FaultResult {
+	result := FaultResult{plannedFault: f, Recovery: -1}
 	if f.Kind == jumpClocks && k.noClocks != nil {
 		result.Skipped = strings.TrimPrefix(k.noClocks.Error(), "live: ")
 		return result
@@ -347,7 +349,7 @@ func (k *soakRun) firstAfter(moment time.Time) (time.Time, bool) {
 }
 
 // do begins a fault. end ends it.
-func (k *soakRun) do(f fault) (end func()) {
+func (k *soakRun) do(f plannedFault) (end func()) {
 	var ends []func()
 	for _, i := range f.Servers {
 		if len(f.Clients) == 0 {
@@ -367,7 +369,7 @@ func (k *soakRun) do(f fault) (end func()) {
 	}
 }
 
-func (k *soakRun) hitServer(f fault, v *server) (end func()) {
+func (k *soakRun) hitServer(f plannedFault, v *server) (end func()) {
 	s := k.env
 	switch f.Kind {
 	case killServers:
@@ -439,7 +441,7 @@ func (k *soakRun) admit() {
 	}
 }
 
-func (k *soakRun) hitClient(f fault, index int) (end func()) {
+func (k *soakRun) hitClient(f plannedFault, index int) (end func()) {
 	h := k.workers[index]
 	links := func(disturb func(*redisproc.Link)) (end func()) {
 		for _, i := range f.Servers {
@@ -529,21 +531,16 @@ func (k *soakRun) read(history []entry) {
 			r.Refusals++
 		}
 	}
-	reading := newChecker()
-	reading.requests = true
-	for _, e := range history {
-		reading.take(e)
-	}
-	r.Findings = reading.findings
+	r.Findings = findingsIn(history, check.Rules{Refusals: true})
 	for _, f := range r.Findings {
 		switch f.Kind {
-		case simulation.TwoHolders:
+		case record.TwoHolders:
 			r.TwoHolders++
-		case simulation.TokenOrder:
+		case record.TokenOrder:
 			r.TokenOrder++
-		case simulation.StaleWrite:
+		case record.StaleWrite:
 			r.StaleWrites++
-		case simulation.LostUpdate:
+		case record.LostUpdate:
 			r.LostUpdates++
 		}
 	}
@@ -612,7 +609,7 @@ func (r soakReport) markdown() string {
 		case s.Recovery < 0:
 			after = "never"
 		}
-		fmt.Fprintf(&b, "| %v | %v | %s |\n", s.At, s.fault, after)
+		fmt.Fprintf(&b, "| %v | %v | %s |\n", s.At, s.plannedFault, after)
 	}
 	return b.String() + "\n" + strings.ReplaceAll(summary, "\n", "\n\n")
 }

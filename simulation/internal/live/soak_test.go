@@ -28,7 +28,7 @@ func TestSoak(t *testing.T) {
 	require.NotEmpty(t, plan)
 	require.Len(t, report.Faults, len(plan))
 	for i, fault := range plan {
-		require.Equal(t, fault, report.Faults[i].fault)
+		require.Equal(t, fault, report.Faults[i].plannedFault)
 	}
 	for _, format := range Formats {
 		var out strings.Builder

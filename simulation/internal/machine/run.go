@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // ErrRun is wrapped by the error for a run of the simulation that isn't a run of the machine.
@@ -25,18 +26,18 @@ type Counts struct {
 
 // Check compares a run with the machine, event by event. The error Is ErrRun. It names the first event
 // that isn't a step of the machine, or after which the claim doesn't hold.
-func Check(log simulation.Log) error {
+func Check(log record.Log) error {
 	_, err := Compare(log)
 	return err
 }
 
 // Compare does the same as Check, and counts what happened in the run.
-func Compare(log simulation.Log) (Counts, error) { return compare(log, runRules) }
+func Compare(log record.Log) (Counts, error) { return compare(log, runRules) }
 
 // runRules are shared by all comparisons, because nothing changes them.
 var runRules = rules()
 
-func compare(log simulation.Log, rules []rule) (Counts, error) {
+func compare(log record.Log, rules []rule) (Counts, error) {
 	c := comparison{
 		rules: rules,
 		locks: map[string]*lock{}, suffered: map[string]int{}, asked: map[call][]reply{},
@@ -45,7 +46,7 @@ func compare(log simulation.Log, rules []rule) (Counts, error) {
 	for e := range log.All() {
 		c.event++
 		if err := c.take(e); err != nil {
-			text := strings.TrimSuffix(simulation.Log{{*e}}.String(), "\n")
+			text := strings.TrimSuffix(record.Log{{*e}}.String(), "\n")
 			return c.counts, fmt.Errorf("%w: event %d, %q: %w", ErrRun, c.event, text, err)
 		}
 	}
@@ -104,14 +105,14 @@ type reply struct {
 	raised      fencing.Token // 0: the vote itself
 }
 
-func (c *comparison) take(e *simulation.Event) error {
+func (c *comparison) take(e *record.Event) error {
 	switch e.Kind {
-	case simulation.Suffered:
+	case record.Suffered:
 		c.suffered[e.Place] = c.event
-		if e.Fault.Kind == simulation.SplitBrain {
+		if e.Fault.Kind == fault.SplitBrain {
 			c.split(e.Place)
 		}
-	case simulation.Received:
+	case record.Received:
 		id := call{e.Process, e.Place, e.N}
 		for _, r := range c.asked[id] {
 			of := &r.l.of[r.round]
@@ -120,7 +121,7 @@ func (c *comparison) take(e *simulation.Event) error {
 			}
 		}
 		delete(c.asked, id)
-	case simulation.Voted, simulation.Answered:
+	case record.Voted, record.Answered:
 		if e.Change == nil {
 			return nil
 		}
@@ -129,7 +130,7 @@ func (c *comparison) take(e *simulation.Event) error {
 				return err
 			}
 		}
-	case simulation.Acquired:
+	case record.Acquired:
 		switch {
 		case e.Change.Value == "": // a term of an election
 			return nil
@@ -217,7 +218,7 @@ func (c *comparison) do(l *lock, st Step) error {
 
 // request takes the step of a request that a server has carried out. Before it, it takes the steps that
 // happened to the lock without an event.
-func (c *comparison) request(e *simulation.Event, k *simulation.LockChange) error {
+func (c *comparison) request(e *record.Event, k *record.LockChange) error {
 	l, at := c.lock(k.Key), place{e.Place, k.Database}
 	server := l.server(at)
 	l.Now, l.Ahead = e.At.Microseconds(), int64(max(e.Change.Ahead, time.Microsecond)/time.Microsecond)
@@ -239,7 +240,7 @@ func (c *comparison) request(e *simulation.Event, k *simulation.LockChange) erro
 
 // catchUp takes the steps that no event shows: a key has expired, or a server has restarted or lost
 // data.
-func (c *comparison) catchUp(l *lock, server int, at place, run [2]string, found simulation.LockState) error {
+func (c *comparison) catchUp(l *lock, server int, at place, run [2]string, found record.LockState) error {
 	s := &l.Servers[server]
 	holder, counter := l.round(found.Value), int64(found.Counter)
 	switch {
@@ -268,7 +269,7 @@ func (c *comparison) catchUp(l *lock, server int, at place, run [2]string, found
 }
 
 // carriedOut takes the step of the request itself.
-func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *simulation.LockChange) error {
+func (c *comparison) carriedOut(l *lock, server int, e *record.Event, k *record.LockChange) error {
 	ch := e.Change
 	number := l.round(ch.Value)
 	step := Step{Server: server, Round: number, Clock: ch.Clock, Named: l.run(ch.Named), Last: int64(ch.To)}
@@ -325,7 +326,7 @@ func (c *comparison) carriedOut(l *lock, server int, e *simulation.Event, k *sim
 }
 
 // acquired takes the step of a lease. The first lease of a round wins it. Later ones are handed on.
-func (c *comparison) acquired(e *simulation.Event) error {
+func (c *comparison) acquired(e *record.Event) error {
 	l := c.lock(e.Key)
 	number, known := l.rounds[e.Change.Value]
 	if !known || l.of[number-1].process != e.Process {

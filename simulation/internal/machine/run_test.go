@@ -9,6 +9,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/machine"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/search"
@@ -83,7 +84,7 @@ func randomRunsAreRuns(t *testing.T) {
 			cfg := d.Configure(w.Base)
 			require.True(t, inScope(cfg))
 			for seed := range seeds {
-				setup := search.Setup{Workload: w.Name, Design: name, Seed: seed, Schedule: simulation.Draw(seed, cfg, simulation.Kinds(), 6, w.Span)}
+				setup := search.Setup{Workload: w.Name, Design: name, Seed: seed, Schedule: simulation.Draw(seed, cfg, fault.Kinds(), 6, w.Span)}
 				r, err := registry.Play(setup)
 				require.NoError(t, err)
 				counts, err := machine.Compare(r.Log)

@@ -11,13 +11,15 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
 // If the machine allows less than the library does, some run of the library isn't a run of the machine.
 func TestStricterMachines(t *testing.T) {
-	var logs []simulation.Log
+	var logs []record.Log
 	for _, id := range []string{"S7d", "S8", "S17", "S22", "S26", "X5"} {
 		s, err := scenarios.ByID(id)
 		require.NoError(t, err)
@@ -35,7 +37,7 @@ func TestStricterMachines(t *testing.T) {
 		require.NoError(t, err)
 		cfg := d.Configure(w.Base)
 		for seed := range uint64(6) {
-			r, err := registry.Play(search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: simulation.Draw(seed, cfg, simulation.Kinds(), 6, w.Span)})
+			r, err := registry.Play(search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: simulation.Draw(seed, cfg, fault.Kinds(), 6, w.Span)})
 			require.NoError(t, err)
 			logs = append(logs, r.Log)
 		}
@@ -84,7 +86,7 @@ func TestFirstEvent(t *testing.T) {
 	require.NoError(t, Check(r.Log))
 	changed := 0
 	for e := range r.Log.All() {
-		if e.Kind == simulation.Voted && e.Op == "acquire" && e.Words == "granted" {
+		if e.Kind == record.Voted && e.Op == "acquire" && e.Words == "granted" {
 			changed++
 			e.Change.Locks[0].After.Counter++
 			err := Check(r.Log)
@@ -107,12 +109,12 @@ func TestRequestThatIsCarriedOutTwice(t *testing.T) {
 	at := func(d time.Duration) time.Duration { return 3*time.Second + d }
 	schedule := simulation.Schedule{
 		// A round of c2 that only B grants, so that its counter is ahead.
-		{Kind: simulation.Cut, Process: "c2", Server: "A", At: at(-time.Second - 5*ms), For: 500 * ms},
-		{Kind: simulation.Cut, Process: "c2", Server: "C", At: at(-time.Second - 5*ms), For: 500 * ms},
-		{Kind: simulation.Cut, Process: "c1", Server: "C", At: at(-5 * ms), For: time.Second},
-		{Kind: simulation.Duplicate, Process: "c1", Server: "A", Op: "acquire", Nth: 1, By: 30 * ms},
-		{Kind: simulation.Delay, Process: "c1", Server: "A", Op: "raise", Nth: 1, By: 50 * ms},
-		{Kind: simulation.Evict, Server: "A", Key: "k", At: at(10 * ms)},
+		{Kind: fault.Cut, Process: "c2", Server: "A", At: at(-time.Second - 5*ms), For: 500 * ms},
+		{Kind: fault.Cut, Process: "c2", Server: "C", At: at(-time.Second - 5*ms), For: 500 * ms},
+		{Kind: fault.Cut, Process: "c1", Server: "C", At: at(-5 * ms), For: time.Second},
+		{Kind: fault.Duplicate, Process: "c1", Server: "A", Op: "acquire", Nth: 1, By: 30 * ms},
+		{Kind: fault.Delay, Process: "c1", Server: "A", Op: "raise", Nth: 1, By: 50 * ms},
+		{Kind: fault.Evict, Server: "A", Key: "k", At: at(10 * ms)},
 	}
 	take := func(c *simulation.Client, until time.Duration, hold time.Duration) {
 		c.SleepUntil(until)
@@ -132,9 +134,9 @@ func TestRequestThatIsCarriedOutTwice(t *testing.T) {
 	}
 	r, err := simulation.Run(1, cfg, schedule, work)
 	require.NoError(t, err)
-	assert.Equal(t, []simulation.ViolationKind{simulation.TokenOrder}, r.Kinds())
+	assert.Equal(t, []record.ViolationKind{record.TokenOrder}, r.Kinds())
 	require.ErrorIs(t, Check(r.Log), ErrBroken)
-	r, err = simulation.Run(1, cfg, slices.DeleteFunc(schedule, func(f simulation.Fault) bool { return f.Kind == simulation.Duplicate }), work)
+	r, err = simulation.Run(1, cfg, slices.DeleteFunc(schedule, func(f fault.Fault) bool { return f.Kind == fault.Duplicate }), work)
 	require.NoError(t, err)
 	assert.Empty(t, r.Kinds())
 	require.NoError(t, Check(r.Log))

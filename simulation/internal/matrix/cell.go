@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func (t task) playCell(seed uint64, sum *tally) error {
@@ -22,8 +22,8 @@ func (t task) playCell(seed uint64, sum *tally) error {
 	if err != nil {
 		return err
 	}
-	sum.run(seed, r, func(kind simulation.ViolationKind) bool { return cells.Harms(d, kind) })
-	if slices.ContainsFunc(r.Kinds(), func(kind simulation.ViolationKind) bool { return cells.Promised(d, kind) }) {
+	sum.run(seed, r, func(kind record.ViolationKind) bool { return cells.Harms(d, kind) })
+	if slices.ContainsFunc(r.Kinds(), func(kind record.ViolationKind) bool { return cells.Promised(d, kind) }) {
 		sum.Broken++
 	}
 	return nil

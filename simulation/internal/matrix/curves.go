@@ -11,9 +11,11 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const (
@@ -35,7 +37,7 @@ func played(design string, seed uint64, cfg simulation.Config, s simulation.Sche
 	if err != nil {
 		return outcome{}, fmt.Errorf("matrix: %w", err)
 	}
-	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return cells.Promised(d, k) })}, nil
+	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k record.ViolationKind) bool { return cells.Promised(d, k) })}, nil
 }
 
 // yours is a series for each design that was registered.
@@ -53,7 +55,7 @@ func pauses() curve {
 	const begins, lasts, next = time.Second, 9_800 * time.Millisecond, ttl + 50*time.Millisecond
 	play := func(design string) playing {
 		return func(x float64, seed uint64) (outcome, error) {
-			pause := simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: time.Duration(x * float64(ttl))}
+			pause := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: time.Duration(x * float64(ttl))}
 			return played(design, seed, world(), simulation.Schedule{pause}, func(c *simulation.Client) {
 				cells.Look(c)
 				if c.Index == 1 {
@@ -116,10 +118,10 @@ func rates() curve {
 		}
 	}
 	servers := func(ppm int64) simulation.Schedule {
-		return simulation.Schedule{{Kind: simulation.Rate, Server: simulation.Any, PPM: ppm}}
+		return simulation.Schedule{{Kind: fault.Rate, Server: fault.Any, PPM: ppm}}
 	}
 	both := func(ppm int64) simulation.Schedule {
-		return append(servers(ppm), simulation.Fault{Kind: simulation.Rate, Process: simulation.Any, PPM: -ppm})
+		return append(servers(ppm), fault.Fault{Kind: fault.Rate, Process: fault.Any, PPM: -ppm})
 	}
 	xs := []float64{.001, .002, .005, .01, .02, .05, .09}
 	return curve{
@@ -141,17 +143,17 @@ func rates() curve {
 
 // losing plays a lease on so many servers. Each of them then loses it with a probability by
 // a fault of its own, and another client asks for it.
-func losing(design string, granted int, fault simulation.Fault) playing {
+func losing(design string, granted int, hit fault.Fault) playing {
 	return func(p float64, seed uint64) (outcome, error) {
 		dice := rand.New(rand.NewPCG(seed, 1))
 		var s simulation.Schedule
 		for i := range 5 {
 			server := string(rune('A' + i))
 			if i >= granted {
-				s = append(s, simulation.Fault{Kind: simulation.Cut, Process: "c1", Server: server, At: 900 * time.Millisecond, For: 600 * time.Millisecond})
+				s = append(s, fault.Fault{Kind: fault.Cut, Process: "c1", Server: server, At: 900 * time.Millisecond, For: 600 * time.Millisecond})
 			}
 			if dice.Float64() < p {
-				f := fault
+				f := hit
 				f.Server, f.At = server, 2*time.Second
 				s = append(s, f)
 			}
@@ -169,7 +171,7 @@ func losing(design string, granted int, fault simulation.Fault) playing {
 
 // crashes: servers that forget, without fsync.
 func crashes() curve {
-	forgets := simulation.Fault{Kind: simulation.Restart, For: 100 * time.Millisecond, Keep: simulation.KeepNothing}
+	forgets := fault.Fault{Kind: fault.Restart, For: 100 * time.Millisecond, Keep: fault.KeepNothing}
 	xs := []float64{.02, .05, .1, .2, .3, .4, .5}
 	return curve{
 		id: "crash", title: "Servers that restart empty during a lease",
@@ -189,7 +191,7 @@ func crashes() curve {
 
 // failovers: k^N against what breaks a bare majority.
 func failovers() curve {
-	loses := simulation.Fault{Kind: simulation.Failover, For: 100 * time.Millisecond, By: 5 * time.Second}
+	loses := fault.Fault{Kind: fault.Failover, For: 100 * time.Millisecond, By: 5 * time.Second}
 	xs := []float64{.05, .1, .2, .3, .5, .7}
 	fine := steps(.05, .7, .01)
 	return curve{
@@ -249,12 +251,12 @@ func roundsToWinner() curve {
 	xs := []float64{2, 3, 5, 10}
 	return curve{
 		id: "rounds", title: "Rounds until a client has the lock",
-		words: "Clients that retry in lockstep split the votes again and again. Random delays help, and so does asking the same server first: there the second round has a winner.",
+		words: "Clients that retry in lockstep split the votes again and again. Random delays help: there the second round has a winner.",
 		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds of the winner, on average"},
 		series: []series{
 			{name: "lockstep", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Lockstep))},
 			{name: "random delays", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Random))},
-			{name: "one server first (this library)", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.OneFirst))},
+			{name: "this library", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Library))},
 		},
 		lines: []report.Series{line("calculated, lockstep: 1/(1-p)", steps(2, 10, 1), func(x float64) float64 {
 			return 1 / (1 - noWinner(5, 5)(x))
@@ -291,7 +293,7 @@ func asked(servers int, down float64, seed uint64) (outcome, error) {
 	var s simulation.Schedule
 	for i := range servers {
 		if dice.Float64() < down {
-			s = append(s, simulation.Fault{Kind: simulation.Restart, Server: string(rune('A' + i)), For: time.Hour})
+			s = append(s, fault.Fault{Kind: fault.Restart, Server: string(rune('A' + i)), For: time.Hour})
 		}
 	}
 	r, err := simulation.Run(seed, cfg, s, func(c *simulation.Client) {

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Matrix is the result's table of designs and faults.
@@ -106,7 +105,7 @@ func (r Result) Verdicts() []report.VerdictRow {
 	return rows
 }
 
-func words(kinds []simulation.ViolationKind) []string {
+func words(kinds []record.ViolationKind) []string {
 	all := make([]string, len(kinds))
 	for i, k := range kinds {
 		all[i] = string(k)
@@ -190,27 +189,5 @@ func (r Result) NeverReached() []string {
 	if len(reached) == 0 || len(r.Plan.Faults) != len(cells.Faults()) {
 		return nil
 	}
-	return slices.DeleteFunc(simulation.Counters(), func(what string) bool { return reached[what] > 0 })
-}
-
-// Unreached lists the counters that stayed at 0 in cells whose zeros depend on them, and, if
-// it has all faults, those that stayed at 0 in all of the matrix.
-func (r Result) Unreached() []report.Unreached {
-	where := map[string][]string{}
-	m := r.Matrix()
-	for i, design := range m.Designs {
-		for j, fault := range m.Faults {
-			for _, what := range m.At(i, j).Unreached {
-				where[what] = append(where[what], design.Name+" / "+fault.Name)
-			}
-		}
-	}
-	for _, what := range r.NeverReached() {
-		where[what] = []string{"all of the matrix"}
-	}
-	var all []report.Unreached
-	for _, what := range slices.SortedFunc(maps.Keys(where), strings.Compare) {
-		all = append(all, report.Unreached{Counter: what, Where: where[what]})
-	}
-	return all
+	return slices.DeleteFunc(record.Counters(), func(what string) bool { return reached[what] > 0 })
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func design(t *testing.T, name string) designs.Design {
@@ -19,7 +19,7 @@ func design(t *testing.T, name string) designs.Design {
 }
 
 // made is a result with one cell.
-func made(fault, design string, runs int, kinds ...simulation.ViolationKind) Result {
+func made(fault, design string, runs int, kinds ...record.ViolationKind) Result {
 	sum := tally{Runs: runs}
 	for _, k := range kinds {
 		sum.find(k, found{Runs: 1, First: 7})
@@ -43,25 +43,25 @@ func TestJudgement(t *testing.T) {
 	for _, test := range []struct {
 		fault, design string
 		runs          int
-		kinds         []simulation.ViolationKind
+		kinds         []record.ViolationKind
 		says          string // "": as expected
 	}{
 		{"cut", "default", 1000, nil, ""},
-		{"cut", "default", 1000, []simulation.ViolationKind{simulation.TwoHolders}, "first with seed 7, and it was not expected"},
-		{"pause", "token-admit", 10, []simulation.ViolationKind{simulation.StaleWrite}, "not expected, because the resource sees a holder's token"},
+		{"cut", "default", 1000, []record.ViolationKind{record.TwoHolders}, "first with seed 7, and it was not expected"},
+		{"pause", "token-admit", 10, []record.ViolationKind{record.StaleWrite}, "not expected, because the resource sees a holder's token"},
 		{"pause", "default", soon, nil, "nothing found in 100 runs, and something was expected"},
 		{"pause", "default", soon - 1, nil, ""},
-		{"pause", "default", 1, []simulation.ViolationKind{simulation.TwoHolders}, ""},
-		{"pause", "default", 1, []simulation.ViolationKind{simulation.NeverFree}, "never free"},
+		{"pause", "default", 1, []record.ViolationKind{record.TwoHolders}, ""},
+		{"pause", "default", 1, []record.ViolationKind{record.NeverFree}, "never free"},
 		{"failover", "default", 1000, nil, ""},
-		{"failover", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, "not expected, because servers that have restarted"},
-		{"all", "idempotent", 10, []simulation.ViolationKind{simulation.TokenOrder}, ""},
-		{"all", "idempotent", 10, []simulation.ViolationKind{simulation.TwoHolders}, ""}, // a belief, see below
-		{"evict", "default", 10, []simulation.ViolationKind{simulation.TokenOrder}, "token order in 1 of 10 runs"},
-		{"all", "default", 10, []simulation.ViolationKind{simulation.NeverFree}, ""},
-		{"all", "default", 10, []simulation.ViolationKind{simulation.Panicked}, "panic in 1 of 10 runs"},
-		{"cut", "no-timeout", 10, []simulation.ViolationKind{simulation.Stuck}, ""},
-		{"cut", "textbook", 10, []simulation.ViolationKind{simulation.TwoHolders}, ""}, // nothing is expected of it
+		{"failover", "default", 10, []record.ViolationKind{record.TokenOrder}, "not expected, because servers that have restarted"},
+		{"all", "idempotent", 10, []record.ViolationKind{record.TokenOrder}, ""},
+		{"all", "idempotent", 10, []record.ViolationKind{record.TwoHolders}, ""}, // a belief, see below
+		{"evict", "default", 10, []record.ViolationKind{record.TokenOrder}, "token order in 1 of 10 runs"},
+		{"all", "default", 10, []record.ViolationKind{record.NeverFree}, ""},
+		{"all", "default", 10, []record.ViolationKind{record.Panicked}, "panic in 1 of 10 runs"},
+		{"cut", "no-timeout", 10, []record.ViolationKind{record.Stuck}, ""},
+		{"cut", "textbook", 10, []record.ViolationKind{record.TwoHolders}, ""}, // nothing is expected of it
 	} {
 		r := made(test.fault, test.design, test.runs, test.kinds...)
 		unexpected := r.Unexpected()
@@ -87,13 +87,13 @@ func TestOvervaluedCountsInNoCell(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range []string{"setpx-cad", "redlock"} {
 		d := design(t, name)
-		assert.True(t, cells.Promised(d, simulation.Overvalued) && !cells.Harms(d, simulation.Overvalued), name)
+		assert.True(t, cells.Promised(d, record.Overvalued) && !cells.Harms(d, record.Overvalued), name)
 		p := Plan{Designs: []string{name}, Faults: []string{f.Name}, Seeds: 10}
 		r, err := Play(t.Context(), p, Pool{})
 		require.NoError(t, err)
 		cell := r.Matrix().Cells[0][0]
 		assert.Positive(t, cell.Overvalued, name)
-		assert.NotContains(t, cell.Kinds, string(simulation.Overvalued), name)
+		assert.NotContains(t, cell.Kinds, string(record.Overvalued), name)
 		assert.Less(t, cell.Violated, cell.Runs, name)
 	}
 }
@@ -102,7 +102,7 @@ func TestOvervaluedCountsInNoCell(t *testing.T) {
 func TestWhatCounts(t *testing.T) {
 	r := made("pause", "token-admit", 10)
 	sum := tally{Runs: 10}
-	sum.find(simulation.TwoHolders, found{Runs: 4, First: 3})
+	sum.find(record.TwoHolders, found{Runs: 4, First: 3})
 	r.sums[task{Part: ofCell, A: "pause", B: "token-admit"}] = sum
 	cell := r.Matrix().Cells[0][0]
 	assert.Zero(t, cell.Violated)

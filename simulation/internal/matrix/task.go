@@ -8,6 +8,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/farm"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // part says what a task belongs to.
@@ -48,7 +49,7 @@ type tally struct {
 	// Overvalued is the number of runs with a lease whose validity was too long.
 	Overvalued int `json:"overvalued,omitempty"`
 	// Kinds counts the runs with each kind of violation, whether it counts or not.
-	Kinds map[simulation.ViolationKind]found `json:"kinds,omitempty"`
+	Kinds map[record.ViolationKind]found `json:"kinds,omitempty"`
 	// Counts is how often each event happened that a check depends on.
 	Counts map[string]int `json:"counts,omitempty"`
 	// Wrong counts the runs that each did not end as expected.
@@ -90,9 +91,9 @@ func (t *tally) add(u tally) {
 	}
 }
 
-func (t *tally) find(kind simulation.ViolationKind, f found) {
+func (t *tally) find(kind record.ViolationKind, f found) {
 	if t.Kinds == nil {
-		t.Kinds = map[simulation.ViolationKind]found{}
+		t.Kinds = map[record.ViolationKind]found{}
 	}
 	sum := t.Kinds[kind]
 	sum.add(f)
@@ -100,7 +101,7 @@ func (t *tally) find(kind simulation.ViolationKind, f found) {
 }
 
 // run adds one run. counts says which kinds of violations count.
-func (t *tally) run(seed uint64, r simulation.Result, counts func(simulation.ViolationKind) bool) {
+func (t *tally) run(seed uint64, r simulation.Result, counts func(record.ViolationKind) bool) {
 	t.Runs++
 	t.Events += r.Events
 	if t.Counts == nil {
@@ -110,7 +111,7 @@ func (t *tally) run(seed uint64, r simulation.Result, counts func(simulation.Vio
 	for what, n := range happened {
 		t.Counts[what] += n
 	}
-	if happened[simulation.LongerThanKept] > 0 {
+	if happened[record.LongerThanKept] > 0 {
 		t.Overvalued++
 	}
 	violated := found{}

@@ -1,8 +1,8 @@
 package matrix
 
 import (
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // rateSeeds is how many seeds a verdict on many runs gets at least.
@@ -21,7 +21,7 @@ func (t task) playVerdict(seed uint64, sum *tally) error {
 	if err != nil {
 		return err
 	}
-	sum.run(seed, r, func(simulation.ViolationKind) bool { return true })
+	sum.run(seed, r, func(record.ViolationKind) bool { return true })
 	if err := s.Check(r, d); err != nil {
 		sum.Wrong.add(found{Runs: 1, First: seed, Text: err.Error()})
 	}

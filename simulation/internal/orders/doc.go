@@ -1,7 +1,7 @@
 // Package orders plays a small world of the simulation in every order of its events, with the real
 // library. The method is known as stateless model checking.
 //
-// A run is a list of choices (simulation.Order): which of the events that are due comes next? A Tree
+// A run is a list of choices (kernel.Order): which of the events that are due comes next? A Tree
 // walks through all lists, depth first. It plays each run from the start, because goroutines can't be
 // copied.
 //
@@ -10,7 +10,7 @@
 // Most orders differ only in ways that make no difference. So orders are divided into classes, and at
 // least one order of each class is played. Two events that follow each other can be exchanged if they
 // are independent: neither causes the other, and they touch no common part of the world
-// (simulation.OrderStep.Touched). Orders are in one class if such exchanges lead from one to the
+// (kernel.OrderStep.Touched). Orders are in one class if such exchanges lead from one to the
 // other. The walk uses source sets and sleep sets (Abdulla, Aronis, Jonsson and Sagonas, "Optimal
 // dynamic partial order reduction", POPL 2014):
 //
@@ -52,7 +52,7 @@
 //     still to come.
 //   - Some events keep others from happening: a pause, a crash, or the end of a call, after which its
 //     reply comes too late. The other events are then in no run that could be compared. At such a step,
-//     every event that could happen is tried in its place (simulation.OrderStep.Expands).
+//     every event that could happen is tried in its place (kernel.OrderStep.Expands).
 //
 // Tests compare the walk with one that leaves nothing out, in worlds small enough for that, and with
 // random orders in larger ones. They also plant wrong rules for independence, which must be noticed.

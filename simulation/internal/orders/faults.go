@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
 // Kinds are the kinds of faults that a walk can have.
-func Kinds() []simulation.Kind {
-	return []simulation.Kind{
-		simulation.Pause, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Evict, simulation.Lose, simulation.Stall,
+func Kinds() []fault.Kind {
+	return []fault.Kind{
+		fault.Pause, fault.Crash, fault.Step, fault.Restart, fault.Failover, fault.Evict, fault.Lose, fault.Stall,
 	}
 }
 
@@ -29,7 +32,7 @@ const (
 // part of the order. Steps of clocks are longer than a lease. Of each pause there are two: one ends within
 // a lease, and one after it. A stall is shorter than a request's timeout. After a longer stall all requests
 // time out at once, and their repetitions do too, in so many orders that no walk ends.
-func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simulation.Schedule, error) {
+func singles(r search.Registry, s search.Setup, kinds []fault.Kind) (simulation.Schedule, error) {
 	w, err := r.Workload(s.Workload)
 	if err != nil {
 		return nil, err
@@ -52,40 +55,40 @@ func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simula
 	server := func(i int) string { return string(rune('A' + i)) }
 	for _, kind := range kinds {
 		switch kind {
-		case simulation.Pause, simulation.Crash:
+		case fault.Pause, fault.Crash:
 			each(processes, process, func(p string) {
-				if kind == simulation.Crash {
-					all = append(all, simulation.Fault{Kind: kind, Process: p})
+				if kind == fault.Crash {
+					all = append(all, fault.Fault{Kind: kind, Process: p})
 					return
 				}
 				for _, length := range []time.Duration{ttl / 2, long} {
-					all = append(all, simulation.Fault{Kind: kind, Process: p, For: length})
+					all = append(all, fault.Fault{Kind: kind, Process: p, For: length})
 				}
 			})
-		case simulation.Step:
+		case fault.Step:
 			each(processes, process, func(p string) {
-				all = append(all, simulation.Fault{Kind: kind, Process: p, By: long}, simulation.Fault{Kind: kind, Process: p, By: -long})
+				all = append(all, fault.Fault{Kind: kind, Process: p, By: long}, fault.Fault{Kind: kind, Process: p, By: -long})
 			})
 			each(servers, server, func(s string) {
-				all = append(all, simulation.Fault{Kind: kind, Server: s, By: long}, simulation.Fault{Kind: kind, Server: s, By: -long})
+				all = append(all, fault.Fault{Kind: kind, Server: s, By: long}, fault.Fault{Kind: kind, Server: s, By: -long})
 			})
-		case simulation.Restart:
+		case fault.Restart:
 			each(servers, server, func(s string) {
-				all = append(all, simulation.Fault{Kind: kind, Server: s}, simulation.Fault{Kind: kind, Server: s, Keep: simulation.KeepAll})
+				all = append(all, fault.Fault{Kind: kind, Server: s}, fault.Fault{Kind: kind, Server: s, Keep: fault.KeepAll})
 			})
-		case simulation.Failover:
+		case fault.Failover:
 			each(servers, server, func(s string) {
-				all = append(all, simulation.Fault{Kind: kind, Server: s, By: time.Second})
+				all = append(all, fault.Fault{Kind: kind, Server: s, By: time.Second})
 			})
-		case simulation.Evict:
+		case fault.Evict:
 			each(servers, server, func(s string) {
 				for _, key := range locks(w.Name) {
-					all = append(all, simulation.Fault{Kind: kind, Server: s, Key: key})
+					all = append(all, fault.Fault{Kind: kind, Server: s, Key: key})
 				}
 			})
-		case simulation.Stall:
-			all = append(all, simulation.Fault{Kind: kind, For: ttl / 500})
-		case simulation.Lose:
+		case fault.Stall:
+			all = append(all, fault.Fault{Kind: kind, For: ttl / 500})
+		case fault.Lose:
 			lost, err := losses(r, s, firstOrders)
 			if err != nil {
 				return nil, err
@@ -100,8 +103,8 @@ func singles(r search.Registry, s search.Setup, kinds []simulation.Kind) (simula
 
 // repeats reports whether a fault can happen twice in a run: the same process can be paused again, but not
 // crash again.
-func repeats(f simulation.Fault) bool {
-	return f.Kind != simulation.Crash && f.Kind != simulation.Lose
+func repeats(f fault.Fault) bool {
+	return f.Kind != fault.Crash && f.Kind != fault.Lose
 }
 
 func deref(n *int) int {
@@ -114,25 +117,25 @@ func deref(n *int) int {
 // losses lists the loss of each request and of each reply in the first orders of a Setup's walk, and, if
 // these aren't all, in random ones.
 func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedule, error) {
-	seen := map[simulation.Fault]bool{}
+	seen := map[fault.Fault]bool{}
 	note := func(result simulation.Result) {
-		count := map[simulation.Fault]int{}
+		count := map[fault.Fault]int{}
 		for e := range result.Log.All() {
-			if e.Kind != simulation.Sent || e.At < from {
+			if e.Kind != record.Sent || e.At < from {
 				continue
 			}
-			f := simulation.Fault{Kind: simulation.Lose, At: from, Process: e.Process, Server: e.Place, Op: e.Op}
+			f := fault.Fault{Kind: fault.Lose, At: from, Process: e.Process, Server: e.Place, Op: e.Op}
 			count[f]++
 			f.Nth = count[f]
-			for _, f.Way = range []simulation.Way{simulation.Requests, simulation.Replies} {
+			for _, f.Way = range []fault.Way{fault.Requests, fault.Replies} {
 				seen[f] = true
 			}
 		}
 	}
 	var tree Tree
-	order := &simulation.Order{}
+	order := &kernel.Order{}
 	for !tree.Over && tree.Runs+tree.Cut < first {
-		_, err := tree.next(func(o *simulation.Order) error {
+		_, err := tree.next(func(o *kernel.Order) error {
 			result, err := r.PlayOrder(s, o)
 			if err == nil {
 				note(result)
@@ -144,7 +147,7 @@ func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedul
 		}
 	}
 	for seed := uint64(0); !tree.Over && seed < randomOrders; seed++ {
-		result, err := r.PlayOrder(s, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		result, err := r.PlayOrder(s, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +157,7 @@ func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedul
 	for f := range seen {
 		all = append(all, f)
 	}
-	slices.SortFunc(all, func(a, b simulation.Fault) int {
+	slices.SortFunc(all, func(a, b fault.Fault) int {
 		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Op, b.Op), a.Nth-b.Nth, cmp.Compare(a.Way, b.Way))
 	})
 	return all, nil

@@ -5,8 +5,10 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/machine"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -24,10 +26,10 @@ var withTokens = sync.OnceValue(func() map[string]bool {
 // judge adds what only runs of these worlds are checked for: keys that stay, and steps that aren't the
 // abstract machine's.
 func judge(s search.Setup, r simulation.Result) simulation.Result {
-	found := keysLeft(r)
+	found := check.KeysLeft(r.Log, r.Ended, quiet)
 	if withTokens()[s.Design] {
 		if err := machine.Check(r.Log); err != nil {
-			found = append(found, simulation.Violation{Kind: simulation.NoStep, At: r.Ended, Text: err.Error()})
+			found = append(found, record.Violation{Kind: record.NoStep, At: r.Ended, Text: err.Error()})
 		}
 	}
 	for _, v := range found {

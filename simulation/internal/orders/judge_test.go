@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum/wire"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/check"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -21,10 +24,10 @@ func TestRunsAreCompared(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, r.Kinds())
 
-	r.Log = simulation.Log{slices.DeleteFunc(slices.Concat(r.Log...), func(e simulation.Event) bool {
-		return e.Kind == simulation.Voted && e.Place != "A" && e.Change != nil
+	r.Log = record.Log{slices.DeleteFunc(slices.Concat(r.Log...), func(e record.Event) bool {
+		return e.Kind == record.Voted && e.Place != "A" && e.Change != nil
 	})}
-	assert.Equal(t, []simulation.ViolationKind{simulation.NoStep}, judge(setup, r).Kinds())
+	assert.Equal(t, []record.ViolationKind{record.NoStep}, judge(setup, r).Kinds())
 	setup.Design = "redlock"
 	assert.Empty(t, judge(setup, r).Kinds(), "it has no tokens")
 }
@@ -34,21 +37,21 @@ func TestKeysThatStayAreNoticed(t *testing.T) {
 	r := registry()
 	walks, err := small("try", "default", 2, 3, Kinds()...).Walks(r)
 	require.NoError(t, err)
-	noticed := map[simulation.Kind]int{}
+	noticed := map[fault.Kind]int{}
 	for _, w := range walks {
-		kind := simulation.Kind("none")
+		kind := fault.Kind("none")
 		if len(w.Setup.Schedule) > 0 {
 			kind = w.Setup.Schedule[0].Kind
 		}
 		for seed := range uint64(20) {
-			result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+			result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 			require.NoError(t, err)
-			require.NotContains(t, result.Kinds(), simulation.KeyLeft)
+			require.NotContains(t, result.Kinds(), record.KeyLeft)
 			// As if no server had carried out a delete.
-			result.Log = simulation.Log{slices.DeleteFunc(slices.Concat(result.Log...), func(e simulation.Event) bool {
-				return e.At >= from && e.Kind == simulation.Voted && e.Op == wire.Release.String()
+			result.Log = record.Log{slices.DeleteFunc(slices.Concat(result.Log...), func(e record.Event) bool {
+				return e.At >= from && e.Kind == record.Voted && e.Op == wire.Release.String()
 			})}
-			noticed[kind] += len(keysLeft(result))
+			noticed[kind] += len(check.KeysLeft(result.Log, result.Ended, quiet))
 		}
 	}
 	for _, kind := range append(Kinds(), "none") {
@@ -66,26 +69,26 @@ func TestAllFaultsAreKnown(t *testing.T) {
 			if len(w.Setup.Schedule) != n {
 				continue
 			}
-			if f := w.Setup.Schedule[0]; f.Kind == simulation.Lose {
+			if f := w.Setup.Schedule[0]; f.Kind == fault.Lose {
 				names = append(names, fmt.Sprintf("%s %s %s %d %s", f.Process, f.Server, f.Op, f.Nth, f.Way))
 			}
 		}
 		return names
 	}
-	single := lost(small("try", "default", 2, 3, simulation.Lose), 1)
+	single := lost(small("try", "default", 2, 3, fault.Lose), 1)
 	require.Len(t, single, 36)
 	require.Contains(t, single, "c1 B raise 1 request")
 
-	both := lost(pairs(small("try", "default", 2, 1, simulation.Lose)), 2)
+	both := lost(pairs(small("try", "default", 2, 1, fault.Lose)), 2)
 	require.Contains(t, both, "c1 A release 1 request", "after the reply was lost")
 
-	walks, err := pairs(small("try", "default", 1, 1, simulation.Pause, simulation.Crash)).Walks(registry())
+	walks, err := pairs(small("try", "default", 1, 1, fault.Pause, fault.Crash)).Walks(registry())
 	require.NoError(t, err)
-	var twice []simulation.Kind
+	var twice []fault.Kind
 	for _, w := range walks {
 		if s := w.Setup.Schedule; len(s) == 2 && s[0] == s[1] {
 			twice = append(twice, s[0].Kind)
 		}
 	}
-	require.Equal(t, []simulation.Kind{simulation.Pause, simulation.Pause}, twice)
+	require.Equal(t, []fault.Kind{fault.Pause, fault.Pause}, twice)
 }

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/farm"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -21,8 +24,8 @@ type Plan struct {
 	Changes search.Changes `json:"changes"`
 	// Faults are kinds of faults. Each walk has one fault of these kinds, at any moment. With
 	// Pairs there are also walks with two, which may be alike. The first walk is without a fault.
-	Faults []simulation.Kind `json:"faults,omitempty"`
-	Pairs  bool              `json:"pairs,omitempty"`
+	Faults []fault.Kind `json:"faults,omitempty"`
+	Pairs  bool         `json:"pairs,omitempty"`
 }
 
 // Walk is the walk through all orders with one choice of faults.
@@ -40,7 +43,7 @@ type Walk struct {
 
 // Finding is a kind of violation in the runs of a walk.
 type Finding struct {
-	Kind simulation.ViolationKind `json:"kind"`
+	Kind record.ViolationKind `json:"kind"`
 	// Assumption is the number of the assumption that may excuse it, 0 if none does
 	// (search.Registry.Excuse).
 	Assumption int `json:"assumption,omitempty"`
@@ -72,7 +75,7 @@ func (p Plan) Walks(r search.Registry) ([]Walk, error) {
 
 func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 	s := search.Setup{Workload: world, Design: p.Design, Changes: p.Changes, Schedule: given(world)}
-	if _, err := r.PlayOrder(s, &simulation.Order{}); err != nil {
+	if _, err := r.PlayOrder(s, &kernel.Order{}); err != nil {
 		return nil, err
 	}
 	faults, err := singles(r, s, p.Faults)
@@ -80,7 +83,7 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 		return nil, err
 	}
 	walks := []Walk{{Setup: s}}
-	with := func(faults ...simulation.Fault) search.Setup {
+	with := func(faults ...fault.Fault) search.Setup {
 		s := s
 		s.Schedule = slices.Concat(s.Schedule, faults)
 		walks = append(walks, Walk{Setup: s})
@@ -97,7 +100,7 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 		if repeats(f) {
 			with(f, f)
 		}
-		if slices.Contains(p.Faults, simulation.Lose) {
+		if slices.Contains(p.Faults, fault.Lose) {
 			// The first fault may bring about messages, such as a delete that is repeated.
 			beside, err := losses(r, one, firstBeside)
 			if err != nil {
@@ -126,10 +129,10 @@ func Names() []string {
 func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration) error {
 	began := time.Now()
 	defer func() { w.Took += time.Since(began) }()
-	order := &simulation.Order{}
+	order := &kernel.Order{}
 	for !w.Tree.Over && ctx.Err() == nil && time.Since(began) < budget {
 		var result simulation.Result
-		complete, err := w.Tree.next(func(o *simulation.Order) (err error) {
+		complete, err := w.Tree.next(func(o *kernel.Order) (err error) {
 			result, err = r.PlayOrder(w.Setup, o)
 			return err
 		}, order)
@@ -169,11 +172,11 @@ func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result
 		if w.Tree.Over {
 			continue
 		}
-		_, err := w.Tree.next(func(o *simulation.Order) error {
+		_, err := w.Tree.next(func(o *kernel.Order) error {
 			result, err := r.PlayOrder(w.Setup, o)
 			h.Found = err == nil && shows(w.Setup, result)
 			return err
-		}, &simulation.Order{})
+		}, &kernel.Order{})
 		if err != nil {
 			return h, err
 		}
@@ -183,7 +186,7 @@ func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result
 	}
 	for seed := uint64(0); seed < most && h.Found && h.Drawn == 0; seed++ {
 		w := &walks[seed%uint64(len(walks))]
-		result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		if err != nil {
 			return h, err
 		}
@@ -195,7 +198,7 @@ func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result
 }
 
 // take counts a run, and what the checks found in it.
-func (w *Walk) take(registry search.Registry, r simulation.Result, order *simulation.Order) error {
+func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel.Order) error {
 	if w.Outcomes == nil {
 		w.Outcomes = map[string]uint64{}
 	}
@@ -229,7 +232,7 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *simula
 func outcome(r simulation.Result) string {
 	var got []string
 	for e := range r.Log.All() {
-		if e.At >= from && slices.Contains([]simulation.EventKind{simulation.Acquired, simulation.Refused, simulation.Extended, simulation.HandedOff, simulation.Crashed}, e.Kind) {
+		if e.At >= from && slices.Contains([]record.EventKind{record.Acquired, record.Refused, record.Extended, record.HandedOff, record.Crashed}, e.Kind) {
 			got = append(got, strings.TrimSpace(e.Process+" "+e.Kind.String()+" "+e.Key))
 		}
 	}

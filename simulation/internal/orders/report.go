@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -76,21 +76,21 @@ func (w *Walk) faults() string {
 }
 
 // name names a kind of fault.
-func name(f simulation.Fault) string {
+func name(f fault.Fault) string {
 	switch {
-	case f.Kind == simulation.Step && f.Server != "":
+	case f.Kind == fault.Step && f.Server != "":
 		return "step of a server's clock"
-	case f.Kind == simulation.Step:
+	case f.Kind == fault.Step:
 		return "step of a client's clock"
-	case f.Kind == simulation.Restart && f.Keep == simulation.KeepNothing:
+	case f.Kind == fault.Restart && f.Keep == fault.KeepNothing:
 		return "restart without data"
-	case f.Kind == simulation.Restart:
+	case f.Kind == fault.Restart:
 		return "restart with all data"
-	case f.Kind == simulation.Failover:
+	case f.Kind == fault.Failover:
 		return "promotion without the last second"
-	case f.Kind == simulation.Evict:
+	case f.Kind == fault.Evict:
 		return "lost key"
-	case f.Kind == simulation.Lose:
+	case f.Kind == fault.Lose:
 		return "lost " + string(f.Way)
 	}
 	return string(f.Kind)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 )
 
 // Tree is a walk through all orders of one world, depth first. It is plain data: the state of the walk
@@ -57,20 +57,20 @@ func (t *Tree) apart(a, b uint64) bool {
 
 // next plays the next run. play must play it in the order that the Order chooses. complete is false if
 // the run was cut off, because nothing new can follow.
-func (t *Tree) next(play func(*simulation.Order) error, order *simulation.Order) (complete bool, err error) {
+func (t *Tree) next(play func(*kernel.Order) error, order *kernel.Order) (complete bool, err error) {
 	changed, cut := false, false
 	known := len(t.Nodes)
 	depth := 0
-	order.Choose = func(options []simulation.Option) int {
+	order.Choose = func(options []kernel.Option) int {
 		d := depth
 		depth++
 		if d < known {
-			at := slices.IndexFunc(options, func(o simulation.Option) bool { return o.ID == t.Nodes[d].ID })
+			at := slices.IndexFunc(options, func(o kernel.Option) bool { return o.ID == t.Nodes[d].ID })
 			changed = changed || at < 0
 			return at
 		}
 		asleep := t.asleep(d, order.Steps)
-		at := slices.IndexFunc(options, func(o simulation.Option) bool { return !has(asleep, o.ID) })
+		at := slices.IndexFunc(options, func(o kernel.Option) bool { return !has(asleep, o.ID) })
 		if at < 0 {
 			cut = true
 			return -1
@@ -102,7 +102,7 @@ func (t *Tree) next(play func(*simulation.Order) error, order *simulation.Order)
 
 // asleep returns the events that need not be tried at depth d: those that were tried before, further
 // up, if no step since then touches what they touch.
-func (t *Tree) asleep(d int, steps []simulation.OrderStep) []event {
+func (t *Tree) asleep(d int, steps []kernel.OrderStep) []event {
 	if d == 0 || t.Full {
 		return nil
 	}
@@ -121,7 +121,7 @@ func has(events []event, id uint64) bool {
 }
 
 // plan adds what has to be tried because of the run. Its steps from fresh on are new.
-func (t *Tree) plan(steps []simulation.OrderStep, fresh int) {
+func (t *Tree) plan(steps []kernel.OrderStep, fresh int) {
 	if t.Full {
 		for i := fresh; i < len(steps); i++ {
 			t.expand(i, steps[i].Options)
@@ -154,17 +154,17 @@ func (t *Tree) plan(steps []simulation.OrderStep, fresh int) {
 	}
 }
 
-func chosen(s *simulation.OrderStep) simulation.Option { return s.Options[s.Chosen] }
+func chosen(s *kernel.OrderStep) kernel.Option { return s.Options[s.Chosen] }
 
 // passes reports whether time passes in the step. All that was due has happened before it, except for
 // faults. What comes after it could not come earlier, again except for faults: because of them the
 // step expands.
-func passes(s *simulation.OrderStep) bool { return chosen(s).ID == simulation.TimePasses }
+func passes(s *kernel.OrderStep) bool { return chosen(s).ID == kernel.TimePasses }
 
 // reverse makes sure that step j comes before step i in some run. The steps between them that j needs
 // and that don't need i come along. Such a run can begin at step i with one of several events, and it
 // is enough that one of them is tried there.
-func (t *Tree) reverse(steps []simulation.OrderStep, before []set, i, j int) {
+func (t *Tree) reverse(steps []kernel.OrderStep, before []set, i, j int) {
 	n := &t.Nodes[i]
 	var first uint64
 	others := newSet(len(steps))
@@ -183,7 +183,7 @@ func (t *Tree) reverse(steps []simulation.OrderStep, before []set, i, j int) {
 		}
 		others.add(k)
 	}
-	if !slices.ContainsFunc(steps[i].Options, func(o simulation.Option) bool { return o.ID == first }) {
+	if !slices.ContainsFunc(steps[i].Options, func(o kernel.Option) bool { return o.ID == first }) {
 		t.expand(i, steps[i].Options) // it is no option there
 		return
 	}
@@ -191,7 +191,7 @@ func (t *Tree) reverse(steps []simulation.OrderStep, before []set, i, j int) {
 }
 
 // expand plans to try all options in place of step i.
-func (t *Tree) expand(i int, options []simulation.Option) {
+func (t *Tree) expand(i int, options []kernel.Option) {
 	n := &t.Nodes[i]
 	for _, o := range options {
 		if o.ID != n.ID && !slices.Contains(n.Todo, o.ID) && !has(n.Done, o.ID) && !has(n.Asleep, o.ID) {

@@ -15,7 +15,10 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -24,7 +27,7 @@ func registry() search.Registry {
 }
 
 // small is the plan of a world with few clients and servers.
-func small(world, design string, clients, servers int, kinds ...simulation.Kind) Plan {
+func small(world, design string, clients, servers int, kinds ...fault.Kind) Plan {
 	changes := search.Changes{Servers: &servers, Processes: &clients}
 	return Plan{Worlds: []string{world}, Design: design, Changes: changes, Faults: kinds}
 }
@@ -34,14 +37,14 @@ func small(world, design string, clients, servers int, kinds ...simulation.Kind)
 func seen(r simulation.Result) string {
 	parts := map[string][]string{}
 	for e := range r.Log.All() {
-		if e.Kind == simulation.Counted || e.At < from {
+		if e.Kind == record.Counted || e.At < from {
 			continue
 		}
 		at := cmp.Or(e.Process, e.Place) // a server's fault has no process
 		switch e.Kind {
-		case simulation.Voted, simulation.Answered, simulation.KeyChanged, simulation.Back:
+		case record.Voted, record.Answered, record.KeyChanged, record.Back:
 			at = e.Place
-		case simulation.RequestLost, simulation.ReplyLost, simulation.Ignored, simulation.Found:
+		case record.RequestLost, record.ReplyLost, record.Ignored, record.Found:
 			continue
 		}
 		words := fmt.Sprint(e.At, e.Kind, e.Process, e.Place, e.N, e.Op, e.Key, e.Token, e.Validity, e.Words, e.Keys)
@@ -60,13 +63,13 @@ func seen(r simulation.Result) string {
 func walkThrough(t *testing.T, w Walk, most uint64) (all map[string]bool, runs uint64, ended bool) {
 	t.Helper()
 	all = map[string]bool{}
-	order := &simulation.Order{}
+	order := &kernel.Order{}
 	for !w.Tree.Over {
 		if w.Tree.Runs+w.Tree.Cut >= most {
 			return nil, 0, false
 		}
 		var result simulation.Result
-		complete, err := w.Tree.next(func(o *simulation.Order) (err error) {
+		complete, err := w.Tree.next(func(o *kernel.Order) (err error) {
 			result, err = registry().PlayOrder(w.Setup, o)
 			return err
 		}, order)
@@ -81,9 +84,9 @@ func walkThrough(t *testing.T, w Walk, most uint64) (all map[string]bool, runs u
 
 // suffered reports whether all faults happened. If a fault loses a message, the log shows only that.
 func suffered(r simulation.Result, faults simulation.Schedule) bool {
-	missing := slices.DeleteFunc(slices.Clone(faults), func(f simulation.Fault) bool { return f.Kind == simulation.Lose })
+	missing := slices.DeleteFunc(slices.Clone(faults), func(f fault.Fault) bool { return f.Kind == fault.Lose })
 	for e := range r.Log.All() {
-		if e.Kind != simulation.Suffered {
+		if e.Kind != record.Suffered {
 			continue
 		}
 		if i := slices.Index(missing, *e.Fault); i >= 0 {
@@ -103,32 +106,32 @@ func pairs(p Plan) Plan {
 func smallPlans() []Plan {
 	if long.Asked() {
 		return []Plan{
-			small("try", "default", 2, 1, without(simulation.Restart, simulation.Failover)...),
-			small("try", "default", 1, 2, without(simulation.Pause)...),
-			small("try", "default", 1, 3, simulation.Lose, simulation.Restart, simulation.Failover),
-			small("release", "default", 2, 1, without(simulation.Restart, simulation.Failover)...),
+			small("try", "default", 2, 1, without(fault.Restart, fault.Failover)...),
+			small("try", "default", 1, 2, without(fault.Pause)...),
+			small("try", "default", 1, 3, fault.Lose, fault.Restart, fault.Failover),
+			small("release", "default", 2, 1, without(fault.Restart, fault.Failover)...),
 			small("extend", "default", 2, 1, Kinds()...),
-			small("extend", "default", 1, 3, simulation.Restart, simulation.Evict),
-			small("late", "default", 2, 1, without(simulation.Pause, simulation.Stall)...),
-			small("keys", "default", 2, 1, simulation.Lose, simulation.Crash, simulation.Evict),
-			pairs(small("release", "default", 1, 2, simulation.Crash, simulation.Evict)),
+			small("extend", "default", 1, 3, fault.Restart, fault.Evict),
+			small("late", "default", 2, 1, without(fault.Pause, fault.Stall)...),
+			small("keys", "default", 2, 1, fault.Lose, fault.Crash, fault.Evict),
+			pairs(small("release", "default", 1, 2, fault.Crash, fault.Evict)),
 		}
 	}
 	return []Plan{
-		small("try", "default", 1, 2, simulation.Crash, simulation.Step, simulation.Restart, simulation.Failover, simulation.Evict, simulation.Lose, simulation.Stall),
+		small("try", "default", 1, 2, fault.Crash, fault.Step, fault.Restart, fault.Failover, fault.Evict, fault.Lose, fault.Stall),
 		small("try", "default", 1, 3),
-		small("try", "default", 2, 1, simulation.Crash, simulation.Lose),
-		small("extend", "default", 1, 2, simulation.Restart, simulation.Failover, simulation.Evict),
-		small("extend", "default", 2, 1, simulation.Lose, simulation.Evict),
-		small("stages", "default", 1, 2, simulation.Restart),
-		small("late", "default", 2, 1, simulation.Crash),
-		pairs(small("release", "default", 1, 1, simulation.Restart, simulation.Evict, simulation.Crash, simulation.Lose)),
+		small("try", "default", 2, 1, fault.Crash, fault.Lose),
+		small("extend", "default", 1, 2, fault.Restart, fault.Failover, fault.Evict),
+		small("extend", "default", 2, 1, fault.Lose, fault.Evict),
+		small("stages", "default", 1, 2, fault.Restart),
+		small("late", "default", 2, 1, fault.Crash),
+		pairs(small("release", "default", 1, 1, fault.Restart, fault.Evict, fault.Crash, fault.Lose)),
 	}
 }
 
 // without returns all Kinds but some.
-func without(some ...simulation.Kind) []simulation.Kind {
-	return slices.DeleteFunc(Kinds(), func(k simulation.Kind) bool { return slices.Contains(some, k) })
+func without(some ...fault.Kind) []fault.Kind {
+	return slices.DeleteFunc(Kinds(), func(k fault.Kind) bool { return slices.Contains(some, k) })
 }
 
 // most bounds the runs of a walk without the reduction.
@@ -174,14 +177,14 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 		"replies to one client are independent": {small("try", "default", 1, 3), 0, func(t *Tree) {
 			t.independent = func(a, b uint64) bool { return a&b&^clients == 0 }
 		}},
-		"a crash is like any other event": {small("try", "default", 1, 2, simulation.Crash), 1, func(t *Tree) { t.narrow = true }},
-		"a connection is no part of the world": {small("extend", "default", 1, 2, simulation.Restart), 1, func(t *Tree) {
+		"a crash is like any other event": {small("try", "default", 1, 2, fault.Crash), 1, func(t *Tree) { t.narrow = true }},
+		"a connection is no part of the world": {small("extend", "default", 1, 2, fault.Restart), 1, func(t *Tree) {
 			t.independent = func(a, b uint64) bool { return a&b&^links == 0 }
 		}},
-		"the check of a validity reads no server": {small("try", "default", 1, 3, simulation.Restart), 1, func(t *Tree) {
+		"the check of a validity reads no server": {small("try", "default", 1, 3, fault.Restart), 1, func(t *Tree) {
 			t.independent = func(a, b uint64) bool { return a&b&^keys == 0 }
 		}},
-		"the end of the last client is like any other event": {pairs(small("release", "default", 1, 2, simulation.Evict, simulation.Crash)), 7, func(t *Tree) {
+		"the end of the last client is like any other event": {pairs(small("release", "default", 1, 2, fault.Evict, fault.Crash)), 7, func(t *Tree) {
 			least := func(parts uint64) uint64 {
 				if ^parts == 0 {
 					return clients
@@ -190,7 +193,7 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 			}
 			t.independent = func(a, b uint64) bool { return least(a)&least(b) == 0 }
 		}},
-		"a step in which time could pass is like any other": {small("try", "default", 1, 2, simulation.Restart), 1, func(t *Tree) { t.narrow = true }},
+		"a step in which time could pass is like any other": {small("try", "default", 1, 2, fault.Restart), 1, func(t *Tree) { t.narrow = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			walks, err := c.plan.Walks(registry())
@@ -218,7 +221,7 @@ func TestRandomOrdersAreAmongAll(t *testing.T) {
 	require.Greater(t, runs, uint64(1000))
 	drawn := map[string]bool{}
 	for seed := range uint64(500) {
-		result, err := registry().PlayOrder(walks[0].Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		result, err := registry().PlayOrder(walks[0].Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		require.NoError(t, err)
 		drawn[seen(result)] = true
 		require.True(t, all[seen(result)], "seed %d shows what no order of the walk shows:\n%s", seed, seen(result))
@@ -259,31 +262,31 @@ func TestFlawIsFound(t *testing.T) {
 	require.NoError(t, err)
 	w := walks[0]
 	require.NoError(t, w.Play(t.Context(), r, time.Hour))
-	at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == simulation.TwoHolders })
+	at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == record.TwoHolders })
 	require.GreaterOrEqual(t, at, 0)
-	shrunk, err := search.Shrink(t.Context(), r, w.Found[at].Setup, simulation.TwoHolders)
+	shrunk, err := search.Shrink(t.Context(), r, w.Found[at].Setup, record.TwoHolders)
 	require.NoError(t, err)
 	played, err := r.Play(shrunk.Setup)
 	require.NoError(t, err)
-	assert.Contains(t, played.Kinds(), simulation.TwoHolders)
+	assert.Contains(t, played.Kinds(), record.TwoHolders)
 	assert.LessOrEqual(t, len(shrunk.Setup.Choices), len(w.Found[at].Setup.Choices))
 }
 
 // A fault excuses the violations that come after it, also those of the same moment.
 func TestFaultExcusesWhatComesAfterIt(t *testing.T) {
 	r := registry()
-	walks, err := small("try", "half-quorum", 2, 2, simulation.Evict).Walks(r)
+	walks, err := small("try", "half-quorum", 2, 2, fault.Evict).Walks(r)
 	require.NoError(t, err)
 	w, counts := walks[1], map[int]int{}
 	for seed := range uint64(500) {
-		result, err := r.PlayOrder(w.Setup, &simulation.Order{Choose: simulation.DrawOrder(seed)})
+		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		require.NoError(t, err)
 		want := 0
 		for e := range result.Log.All() {
 			switch e.Kind {
-			case simulation.Suffered:
+			case record.Suffered:
 				want = 3
-			case simulation.Found:
+			case record.Found:
 				assumption, err := r.Excuse(w.Setup, result, *e.Violation)
 				require.NoError(t, err)
 				if e.Violation.Assumption == 0 {

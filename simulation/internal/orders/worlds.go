@@ -5,6 +5,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -162,7 +163,7 @@ func given(world string) simulation.Schedule {
 	if world != "stages" {
 		return nil
 	}
-	return simulation.Schedule{{Kind: simulation.Cut, Process: simulation.Any, Server: "A", At: behindFrom, For: behindFor}}
+	return simulation.Schedule{{Kind: fault.Cut, Process: fault.Any, Server: "A", At: behindFrom, For: behindFor}}
 }
 
 // handOff sends a lease to another client.

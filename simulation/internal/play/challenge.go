@@ -10,6 +10,8 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -38,12 +40,12 @@ type searchAnswer struct {
 // harm returns the kinds of violations of a run that break a design. That nobody gets the lock is
 // none of them: under enough faults no lock can be had. If the resource checks tokens, the data has
 // to be damaged: a second holder whose writes are refused does no harm.
-func harm(r simulation.Result, d designs.Design) []simulation.ViolationKind {
-	harmless := []simulation.ViolationKind{simulation.NoProgress, simulation.NeverFree}
+func harm(r simulation.Result, d designs.Design) []record.ViolationKind {
+	harmless := []record.ViolationKind{record.NoProgress, record.NeverFree}
 	if d.Fenced() {
-		harmless = append(harmless, simulation.TwoHolders, simulation.Overvalued)
+		harmless = append(harmless, record.TwoHolders, record.Overvalued)
 	}
-	return slices.DeleteFunc(r.Kinds(), func(k simulation.ViolationKind) bool { return slices.Contains(harmless, k) })
+	return slices.DeleteFunc(r.Kinds(), func(k record.ViolationKind) bool { return slices.Contains(harmless, k) })
 }
 
 // search plays a base with random faults, from seed to seed, until one of the runs does harm.
@@ -54,11 +56,11 @@ func (r request) search() (searchAnswer, error) {
 	}
 	kinds := r.Kinds
 	if len(kinds) == 0 {
-		kinds = simulation.Kinds()
+		kinds = fault.Kinds()
 	}
 	for _, k := range kinds {
-		if !slices.Contains(simulation.Kinds(), k) {
-			return searchAnswer{}, fmt.Errorf("%w: there is no fault %.30q; there are %v", ErrRequest, k, simulation.Kinds())
+		if !slices.Contains(fault.Kinds(), k) {
+			return searchAnswer{}, fmt.Errorf("%w: there is no fault %.30q; there are %v", ErrRequest, k, fault.Kinds())
 		}
 	}
 	switch {
@@ -92,8 +94,8 @@ func (r request) search() (searchAnswer, error) {
 type shrinkAnswer struct {
 	Schedule simulation.Schedule `json:"schedule"`
 	// Kind is the kind of violation that it has kept, and Runs how many runs it took.
-	Kind simulation.ViolationKind `json:"kind"`
-	Runs int                      `json:"runs"`
+	Kind record.ViolationKind `json:"kind"`
+	Runs int                  `json:"runs"`
 }
 
 // shrink makes a schedule smaller while it still does harm of the same kind.
@@ -106,7 +108,7 @@ func (r request) shrink() (shrinkAnswer, error) {
 	if err != nil {
 		return shrinkAnswer{}, err
 	}
-	play := func(s simulation.Schedule) ([]simulation.ViolationKind, error) {
+	play := func(s simulation.Schedule) ([]record.ViolationKind, error) {
 		result, err := at.own.PlaySchedule(uint64(r.Seed), at.design, s)
 		return harm(result, at.design), err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/play"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -22,7 +23,7 @@ type asked struct {
 	Found      bool
 	Schedule   simulation.Schedule
 	Verdict    string
-	Kind       simulation.ViolationKind
+	Kind       record.ViolationKind
 	Name, Text string
 	Base, Hash string
 	Design     string

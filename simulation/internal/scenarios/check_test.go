@@ -9,15 +9,17 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // A check that can't fail proves nothing.
 func TestCheckSaysNo(t *testing.T) {
-	two := []simulation.ViolationKind{simulation.TwoHolders}
-	found := simulation.Result{Log: simulation.Log{{{Kind: simulation.Found, Violation: &simulation.Violation{Kind: simulation.TwoHolders}}}}}
-	quiet := simulation.Result{Log: simulation.Log{{
-		{Kind: simulation.Counted, Words: "a process was paused"}, {Kind: simulation.Write, Process: "c1"},
+	two := []record.ViolationKind{record.TwoHolders}
+	found := simulation.Result{Log: record.Log{{{Kind: record.Found, Violation: &record.Violation{Kind: record.TwoHolders}}}}}
+	quiet := simulation.Result{Log: record.Log{{
+		{Kind: record.Counted, Words: "a process was paused"}, {Kind: record.Write, Process: "c1"},
 	}}}
 	for _, test := range []struct {
 		name    string
@@ -27,11 +29,11 @@ func TestCheckSaysNo(t *testing.T) {
 	}{
 		{"as expected", scenarios.Verdict{Kinds: two}, found, ""},
 		{"nothing, as expected", scenarios.Verdict{}, quiet, ""},
-		{"another kind", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.LostUpdate}}, found, "found two holders, want lost update"},
+		{"another kind", scenarios.Verdict{Kinds: []record.ViolationKind{record.LostUpdate}}, found, "found two holders, want lost update"},
 		{"more kinds", scenarios.Verdict{}, found, "found two holders, want none"},
 		{"nothing where something was due", scenarios.Verdict{Kinds: two}, quiet, "found none, want two holders"},
 		{"nothing, where that may be", scenarios.Verdict{Kinds: two, AtLeast: .5}, quiet, ""},
-		{"another kind, where nothing may be", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.LostUpdate}, AtLeast: .5}, found, "found two holders"},
+		{"another kind, where nothing may be", scenarios.Verdict{Kinds: []record.ViolationKind{record.LostUpdate}, AtLeast: .5}, found, "found two holders"},
 		{"reached, by a counter and by the history", scenarios.Verdict{Reached: []string{"a process was paused", "c1 write"}}, quiet, ""},
 		{"not reached", scenarios.Verdict{Reached: []string{"c2 write"}}, quiet, `"c2 write" never happened`},
 		{"what mustn't", scenarios.Verdict{Never: []string{"c1 write"}}, quiet, `"c1 write" happened 1 times, and mustn't`},
@@ -66,11 +68,11 @@ func TestCheckRate(t *testing.T) {
 // second.
 func TestFree(t *testing.T) {
 	acquired := func(process string, at time.Duration) simulation.Result {
-		return simulation.Result{Log: simulation.Log{{{At: at, Process: process, Kind: simulation.Asked}, {At: at, Process: process, Kind: simulation.Acquired}}}}
+		return simulation.Result{Log: record.Log{{{At: at, Process: process, Kind: record.Asked}, {At: at, Process: process, Kind: record.Acquired}}}}
 	}
 	demand := scenarios.Free{Process: "c2", After: time.Second, By: 2 * time.Second}
 	anybody := demand
-	anybody.Process = simulation.Any
+	anybody.Process = fault.Any
 	for _, test := range []struct {
 		name   string
 		demand scenarios.Free
@@ -93,7 +95,7 @@ func TestFree(t *testing.T) {
 				return
 			}
 			require.Len(t, r.Log.Violations(), 1)
-			assert.Equal(t, simulation.NoProgress, r.Log.Violations()[0].Kind)
+			assert.Equal(t, record.NoProgress, r.Log.Violations()[0].Kind)
 			assert.Equal(t, 3*time.Second, r.Log.Violations()[0].At)
 		})
 	}
@@ -102,7 +104,7 @@ func TestFree(t *testing.T) {
 // Tables and errors show verdicts.
 func TestVerdictInWords(t *testing.T) {
 	assert.Equal(t, "none", scenarios.Verdict{}.String())
-	assert.Equal(t, "stale write, two holders", scenarios.Verdict{Kinds: []simulation.ViolationKind{simulation.StaleWrite, simulation.TwoHolders}}.String())
+	assert.Equal(t, "stale write, two holders", scenarios.Verdict{Kinds: []record.ViolationKind{record.StaleWrite, record.TwoHolders}}.String())
 }
 
 // If the server lost a vote before the lease was won, an assumption is broken. Two holders are a
@@ -116,7 +118,7 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		r, err := s.Play(1, d)
 		require.NoError(t, err)
 		for _, v := range r.Log.Violations() {
-			assert.Equal(t, map[simulation.ViolationKind]int{simulation.Overvalued: 3}[v.Kind], v.Assumption, "%s: %v", name, v)
+			assert.Equal(t, map[record.ViolationKind]int{record.Overvalued: 3}[v.Kind], v.Assumption, "%s: %v", name, v)
 		}
 	}
 }

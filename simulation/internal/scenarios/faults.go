@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // each repeats a fault for each of the servers, whose names are letters.
-func each(servers string, f simulation.Fault) simulation.Schedule {
+func each(servers string, f fault.Fault) simulation.Schedule {
 	var s simulation.Schedule
 	for _, server := range servers {
 		f.Server = string(server)
@@ -19,30 +21,30 @@ func each(servers string, f simulation.Fault) simulation.Schedule {
 
 // cut loses all messages between c1 and servers for a while, or until the end.
 func cut(from, length time.Duration, servers string) simulation.Schedule {
-	return each(servers, simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(from), For: length})
+	return each(servers, fault.Fault{Kind: fault.Cut, Process: "c1", At: at(from), For: length})
 }
 
 // cutC2 is cut for c2, from the beginning to the end.
 func cutC2(servers string) simulation.Schedule {
-	return each(servers, simulation.Fault{Kind: simulation.Cut, Process: "c2", At: at(-50 * ms)})
+	return each(servers, fault.Fault{Kind: fault.Cut, Process: "c2", At: at(-50 * ms)})
 }
 
 // delayed delays c1's first requests of a kind to servers.
 func delayed(op string, by time.Duration, servers string) simulation.Schedule {
-	return each(servers, simulation.Fault{Kind: simulation.Delay, Process: "c1", Op: op, Nth: 1, By: by})
+	return each(servers, fault.Fault{Kind: fault.Delay, Process: "c1", Op: op, Nth: 1, By: by})
 }
 
 // pausedWrite pauses c1 just before its first write.
-func pausedWrite(length time.Duration) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: length}
+func pausedWrite(length time.Duration) fault.Fault {
+	return fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: length}
 }
 
 // crashedWrite crashes c1 just before its first write.
-var crashedWrite = simulation.Fault{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 1}
+var crashedWrite = fault.Fault{Kind: fault.Crash, Process: "c1", Op: "write", Nth: 1}
 
 // atVictim has the faults hit the server C in the scenario's schedule, and A in the
 // schedule for designs on one server. c1 does not reach D and E from 50 ms before a time.
-func (s Scenario) atVictim(from time.Duration, faults ...simulation.Fault) Scenario {
+func (s Scenario) atVictim(from time.Duration, faults ...fault.Fault) Scenario {
 	s.Schedule, s.Alone = cut(from-50*ms, 0, "DE"), nil
 	for _, f := range faults {
 		s.Schedule = append(s.Schedule, each("C", f)...)
@@ -53,7 +55,7 @@ func (s Scenario) atVictim(from time.Duration, faults ...simulation.Fault) Scena
 
 // oneVoteLost is the scenario in which c1 has the lock on A, B and C, or on the only
 // server, and faults hit its vote on C, or on A. Then c2 asks for the lock.
-func oneVoteLost(s Scenario, faults ...simulation.Fault) Scenario {
+func oneVoteLost(s Scenario, faults ...fault.Fault) Scenario {
 	s.Scripts = clients(twoUpdatesAndRelease(0, 5*time.Second), turn(200*ms, time.Second))
 	return s.atVictim(0, faults...)
 }
@@ -61,9 +63,9 @@ func oneVoteLost(s Scenario, faults ...simulation.Fault) Scenario {
 var (
 	// overlap is the result of oneVoteLost without a countermeasure: c1 continues under
 	// its lease after c2 had one.
-	overlap = breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c2 acquired")
+	overlap = breaks(record.StaleWrite, record.TwoHolders).reaching("c2 acquired")
 	// overlapRefused is the same with a guard.
-	overlapRefused = breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a read")
+	overlapRefused = breaks(record.TwoHolders).reaching("c2 acquired", "the guard refused a read")
 	// refusedSecond is the result with a countermeasure.
 	refusedSecond = none.reaching("c2 refused", "c1 write").without("c2 acquired")
 	// quarantined is the result with a quarantine after a restart.
@@ -71,7 +73,7 @@ var (
 )
 
 // with adds faults to the schedule.
-func (s Scenario) with(faults ...simulation.Fault) Scenario {
+func (s Scenario) with(faults ...fault.Fault) Scenario {
 	s.Schedule = slices.Concat(s.Schedule, faults)
 	return s
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func pauseAfterCheck() []Scenario {
@@ -21,7 +23,7 @@ func pauseAfterCheck() []Scenario {
 		Source:     "Kleppmann, \"Protecting a resource with a lock\" and its first figure; he reports that it happened in HBase",
 		Schedule:   simulation.Schedule{pausedWrite(12 * time.Second)},
 		Scripts:    clients(turn(0, 0), turn(10_100*ms, 5*time.Second)),
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "c2 write"), unguarded, voting, "repeats-only").
+		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write", "c2 write"), unguarded, voting, "repeats-only").
 			and(none.reaching("the guard refused a write", "c2 write").without("c1 write"), fenced).
 			and(none.reaching("c2 refused", "c1 write").without("c2 acquired"), "setnx"),
 		Reached: []string{"a process was paused"},
@@ -44,13 +46,13 @@ func delayedWrite() []Scenario {
 		Helps:      "a fencing token that the resource checks, and nothing else",
 		Source:     "Kleppmann, \"Protecting a resource with a lock\": packets can be delayed as processes can; he cites a network that delayed packets for 90 s",
 		Schedule: simulation.Schedule{
-			{Kind: simulation.Delay, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 90 * time.Second},
+			{Kind: fault.Delay, Process: "c1", Server: fault.Resource, Op: "write", Nth: 1, By: 90 * time.Second},
 		},
 		Scripts: clients(
 			Script{until(0), acquire, until(5 * time.Second), update, release},
 			Script{attempt(turn(10_200*ms, 0)...), until(100 * time.Second)},
 		),
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite).reaching("c1 write"), "setnx repeats-only", unguarded, voting).
+		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite).reaching("c1 write"), "setnx repeats-only", unguarded, voting).
 			and(none.reaching("the guard refused a write").without("c1 write"), fenced),
 		Reached: []string{"c1 released", "c2 write"},
 	}, {
@@ -66,10 +68,10 @@ func delayedWrite() []Scenario {
 		Helps:      "a resource that recognises repeated writes: tokens order leases, numbers identify writes",
 		Source:     "Antirez, \"Is Redlock safe?\", on resources that compare rather than order; retries of HTTP and database clients, the reason for idempotency keys",
 		Schedule: simulation.Schedule{
-			{Kind: simulation.Duplicate, Process: "c1", Server: simulation.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
+			{Kind: fault.Duplicate, Process: "c1", Server: fault.Resource, Op: "write", Nth: 1, By: 3 * time.Second},
 		},
 		Scripts: clients(Script{until(0), acquire, update, until(time.Second), update, until(5 * time.Second), release}),
-		Verdicts: expect(breaks(simulation.LostUpdate), "setnx", unguarded, voting, "token-write token-admit").
+		Verdicts: expect(breaks(record.LostUpdate), "setnx", unguarded, voting, "token-write token-admit").
 			and(none.reaching("the guard refused a write"), "idempotent repeats-only"),
 		Reached: []string{"a request arrived twice", "c1 write"},
 	}}
@@ -91,7 +93,7 @@ func guardOnWrites() []Scenario {
 		Source:     "Kleppmann's figure has writes alone; package fencing, Admit",
 		Schedule:   simulation.Schedule{pausedWrite(12 * time.Second)},
 		Scripts:    clients(turn(0, 0), Script{until(10_100 * ms), acquire, read, until(13 * time.Second), ifValid(write), release}),
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), voting, unguarded, "token-write").
+		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write"), voting, unguarded, "token-write").
 			and(none.reaching("the guard refused a write").without("c1 write"), "token-admit idempotent"),
 		Reached: []string{"a process was paused", "c2 write"},
 	}}

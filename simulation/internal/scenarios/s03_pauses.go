@@ -5,6 +5,8 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // tooLate is the library's error for a round that ended too late.
@@ -14,7 +16,7 @@ var tooLate = "no lease: " + quorum.ErrTooSlow.Error()
 // which it is not.
 func pauseBeforeCheck() []Scenario {
 	// c1 does not run while the replies arrive.
-	beforeCheck := func(s Scenario, faults ...simulation.Fault) Scenario {
+	beforeCheck := func(s Scenario, faults ...fault.Fault) Scenario {
 		s.Base = simulation.Config{LatencyMin: ms, LatencyMax: ms}
 		for _, f := range faults {
 			f.Process, f.At = "c1", at(1500*time.Microsecond)
@@ -24,7 +26,7 @@ func pauseBeforeCheck() []Scenario {
 		s.Reached = []string{"a process was paused"}
 		return s
 	}
-	pause := simulation.Fault{Kind: simulation.Pause, For: 12 * time.Second}
+	pause := fault.Fault{Kind: fault.Pause, For: 12 * time.Second}
 	noticed := none.reaching("c2 write", tooLate).without("c1 acquired")
 	gaveUp := none.reaching("c2 write").without("c1 acquired")
 	return []Scenario{beforeCheck(Scenario{
@@ -42,8 +44,8 @@ func pauseBeforeCheck() []Scenario {
 		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", second example; Antirez, on claim 2, shows that it doesn't hold",
 		Verdicts: expect(noticed, voting, fenced, "wait-some").
 			and(gaveUp, "textbook wall-clock").
-			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late).
-			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "no-elapsed-check late-start").
+			and(breaks(record.TwoHolders).reaching("c1 acquired"), late).
+			and(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired"), "no-elapsed-check late-start").
 			// The key has no expiry, or none while c1 is paused between its two commands.
 			and(none.reaching("c1 acquired").without("c2 acquired"), "setnx setnx-expire"),
 	}, pause), beforeCheck(Scenario{
@@ -61,21 +63,21 @@ func pauseBeforeCheck() []Scenario {
 		Source:     "Antirez, \"Is Redlock safe?\", asks for the monotonic clock in answer to Kleppmann; leandromoreira/redlock-rb #50; redlock-py, node-redlock v5 and redisson use the wall clock (read)",
 		Verdicts: expect(gaveUp, "textbook").
 			and(noticed, voting, fenced).
-			and(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "wall-clock").
-			and(breaks(simulation.TwoHolders).reaching("c1 acquired"), late),
-	}, pause, simulation.Fault{Kind: simulation.Step, By: -12 * time.Second})}
+			and(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired"), "wall-clock").
+			and(breaks(record.TwoHolders).reaching("c1 acquired"), late),
+	}, pause, fault.Fault{Kind: fault.Step, By: -12 * time.Second})}
 }
 
 func suspensions() []Scenario {
 	suspended := func(s Scenario, frozen bool) Scenario {
-		s.Schedule = simulation.Schedule{{Kind: simulation.Suspend, Process: "c1", At: at(time.Second), For: 59 * time.Second, Frozen: frozen}}
+		s.Schedule = simulation.Schedule{{Kind: fault.Suspend, Process: "c1", At: at(time.Second), For: 59 * time.Second, Frozen: frozen}}
 		// c1 sleeps by the clock that stands still, and not so long that the first
 		// extension is due.
 		s.Scripts = clients(Script{until(0), acquire, sleep(1500 * ms), ifValid(update), release}, turn(10_100*ms, time.Second))
 		s.Reached = []string{"c1 acquired", "c2 write"}
 		return s
 	}
-	broken := breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write")
+	broken := breaks(record.StaleWrite, record.TwoHolders).reaching("c1 write")
 	return []Scenario{suspended(Scenario{
 		ID:    "S15",
 		Title: "The holder's machine is suspended",
@@ -104,8 +106,8 @@ func suspensions() []Scenario {
 		Helps:      "a fencing token: c1's read is refused",
 		Source:     "Kleppmann, \"The synchrony assumptions of Redlock\"",
 		Verdicts: expect(broken, unguarded, voting).
-			and(breaks(simulation.TwoHolders).reaching("the guard refused a write").without("c1 write"), "token-write").
-			and(breaks(simulation.TwoHolders).reaching("the guard refused a read").without("c1 write"), "token-admit idempotent"),
+			and(breaks(record.TwoHolders).reaching("the guard refused a write").without("c1 write"), "token-write").
+			and(breaks(record.TwoHolders).reaching("the guard refused a read").without("c1 write"), "token-admit idempotent"),
 		NoCure: "the holder cannot notice the end of its lease (two holders). The token saves the resource: no stale write",
 	}, true)}
 }

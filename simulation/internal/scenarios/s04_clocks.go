@@ -5,13 +5,15 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const sameRate = "servers count a TTL at about the client's rate"
 
 // keysThatLast is the scenario in which c1 dies with the lock and faults make its keys
 // last longer. c2 then asks again and again.
-func keysThatLast(s Scenario, servers string, faults ...simulation.Fault) Scenario {
+func keysThatLast(s Scenario, servers string, faults ...fault.Fault) Scenario {
 	s.Assumption = sameRate
 	s.Schedule, s.Alone = simulation.Schedule{crashedWrite}, simulation.Schedule{crashedWrite}
 	for _, f := range faults {
@@ -25,7 +27,7 @@ func keysThatLast(s Scenario, servers string, faults ...simulation.Fault) Scenar
 		s.Helps = "an alarm at a PTTL above MaxTTL: nobody but the owner may delete the keys"
 		s.NoCure = "nobody can know that the holder is dead. Deleting them would break mutual exclusion if the holder is alive"
 		s.Reached = []string{"a process crashed", "c1 acquired", "c2 refused"}
-		s.Verdicts = expect(breaks(simulation.NoProgress), "setnx", unguarded, voting, fenced)
+		s.Verdicts = expect(breaks(record.NoProgress), "setnx", unguarded, voting, fenced)
 	}
 	return s
 }
@@ -47,7 +49,7 @@ func jumps(id, servers, count string, unwatched Verdict) Scenario {
 		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", first example. There D and E are unreachable, so one jump is enough",
 		Verdicts:   expect(unwatched, "redlock quarantine").and(refusedSecond, watching, fenced),
 	})
-	s.Schedule, s.Alone = each(servers, simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second}), nil
+	s.Schedule, s.Alone = each(servers, fault.Fault{Kind: fault.Step, At: at(100 * ms), By: 15 * time.Second}), nil
 	return s
 }
 
@@ -70,7 +72,7 @@ func serverClocks() []Scenario {
 			and(refusedSecond.reaching("a clock was seen to jump", "a quarantine began: clock jumped"), "monitor", complete).
 			and(refusedSecond, "setnx topup"),
 		Variants: unwatched(),
-	}, simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second})
+	}, fault.Fault{Kind: fault.Step, At: at(100 * ms), By: 15 * time.Second})
 	back := keysThatLast(Scenario{
 		ID:    "S4b",
 		Title: "Three servers' clocks are set back under a lock whose holder has died",
@@ -80,9 +82,9 @@ func serverClocks() []Scenario {
 			"10 100 to 15 000: c2 asks again and again, and gets A and B at most",
 		},
 		Breaks: "liveness: the lock is blocked for three TTLs",
-	}, "CDE", simulation.Fault{Kind: simulation.Step, At: at(500 * ms), By: -20 * time.Second})
+	}, "CDE", fault.Fault{Kind: fault.Step, At: at(500 * ms), By: -20 * time.Second})
 
-	twoMinutes := simulation.Fault{Kind: simulation.Step, By: 2 * time.Minute}
+	twoMinutes := fault.Fault{Kind: fault.Step, By: 2 * time.Minute}
 	ahead := oneVoteLost(Scenario{
 		ID:    "S4g",
 		Title: "One server's clock is two minutes ahead, as it always was",
@@ -113,10 +115,10 @@ func serverClocks() []Scenario {
 		},
 		Breaks: "liveness, if it is the only server: the lock is blocked for two minutes",
 		Helps:  "other servers, whose clocks were right: on a majority of them the key has expired",
-		Verdicts: expect(breaks(simulation.NoProgress), "setnx", unguarded).
+		Verdicts: expect(breaks(record.NoProgress), "setnx", unguarded).
 			and(none.reaching("c2 write"), voting, fenced),
 		Reached: []string{"a process crashed", "c1 acquired", "a clock was stepped"},
-	}, "C", twoMinutes, simulation.Fault{Kind: simulation.Step, At: at(500 * ms), By: -2 * time.Minute})
+	}, "C", twoMinutes, fault.Fault{Kind: fault.Step, At: at(500 * ms), By: -2 * time.Minute})
 
 	return []Scenario{
 		forward, back, jumps("S4c", "CDE", "three", overlap), jumps("S4d", "CD", "two", refusedSecond),
@@ -127,7 +129,7 @@ func serverClocks() []Scenario {
 // clientClock steps c1's wall clock while it writes once a second, until its lease
 // expires.
 func clientClock(s Scenario, by time.Duration) Scenario {
-	s.Schedule = simulation.Schedule{{Kind: simulation.Step, Process: "c1", At: at(500 * ms), By: by}}
+	s.Schedule = simulation.Schedule{{Kind: fault.Step, Process: "c1", At: at(500 * ms), By: by}}
 	c1 := Script{until(0), acquire}
 	for second := range time.Duration(19) {
 		c1 = append(c1, check, update, until((second+1)*time.Second))
@@ -151,7 +153,7 @@ func clientClocks() []Scenario {
 		Helps:  "the larger of the elapsed times by the monotonic and by the wall clock",
 		Source: "Antirez, \"Is Redlock safe?\": the monotonic clock is what implementations should use; leandromoreira/redlock-rb #50",
 		Verdicts: expect(bothWrite, "redlock quarantine monitor textbook", complete, unguarded).
-			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "c2 write"), "wall-clock"),
+			and(breaks(record.StaleWrite, record.TwoHolders).reaching("c1 write", "c2 write"), "wall-clock"),
 	}, -time.Hour)}
 }
 
@@ -163,16 +165,16 @@ const slewed = 83_333
 func clockRates() []Scenario {
 	rates := func(servers, client int64) simulation.Schedule {
 		return simulation.Schedule{
-			{Kind: simulation.Rate, Server: simulation.Any, PPM: servers},
-			{Kind: simulation.Rate, Process: "c1", At: at(-10 * ms), PPM: client},
+			{Kind: fault.Rate, Server: fault.Any, PPM: servers},
+			{Kind: fault.Rate, Process: "c1", At: at(-10 * ms), PPM: client},
 		}
 	}
 	work := func(c2, hold, again time.Duration) []Script {
 		return clients(twoUpdates(0, again), turn(c2, hold))
 	}
-	broken := breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders)
-	brokenOnOne := breaks(simulation.StaleWrite, simulation.TwoHolders)
-	guarded := breaks(simulation.Overvalued, simulation.TwoHolders).reaching("the guard refused a read")
+	broken := breaks(record.Overvalued, record.StaleWrite, record.TwoHolders)
+	brokenOnOne := breaks(record.StaleWrite, record.TwoHolders)
+	guarded := breaks(record.Overvalued, record.TwoHolders).reaching("the guard refused a read")
 	// To the monitor such a clock jumps again and again: safe, and out of service.
 	outOfService := none.reaching("a clock was seen to jump", "c1 refused", "c2 refused").without("c1 acquired", "c2 acquired")
 	return []Scenario{{

@@ -6,11 +6,13 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // crash is S7's fault: down at 50, back at 150.
-func crash(keep simulation.Keep) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Restart, At: at(50 * ms), For: 100 * ms, Keep: keep}
+func crash(keep fault.Keep) fault.Fault {
+	return fault.Fault{Kind: fault.Restart, At: at(50 * ms), For: 100 * ms, Keep: keep}
 }
 
 const (
@@ -34,10 +36,10 @@ func crashWithoutFsync() []Scenario {
 		Source:     crashSource,
 		Verdicts: expect(overlap, "redlock unwatched", unguarded).
 			and(overlapRefused, "unwatched-fenced").
-			and(breaks(simulation.TwoHolders, simulation.StaleWrite).reaching("c2 acquired"), "setnx").
+			and(breaks(record.TwoHolders, record.StaleWrite).reaching("c2 acquired"), "setnx").
 			and(quarantined, "quarantine", watching, fenced),
 		Variants: unwatched(),
-	}, crash(simulation.KeepNothing)), oneVoteLost(Scenario{
+	}, crash(fault.KeepNothing)), oneVoteLost(Scenario{
 		ID:    "S7b",
 		Title: "A server with appendfsync everysec crashes within the second",
 		Steps: []string{
@@ -49,10 +51,10 @@ func crashWithoutFsync() []Scenario {
 		Breaks:     "mutual exclusion: Redis's usual persistence loses up to a second",
 		Helps:      "as S7",
 		Source:     crashSource,
-		Base:       simulation.Config{Persistence: simulation.KeepSecond},
+		Base:       simulation.Config{Persistence: fault.KeepSecond},
 		Verdicts: expect(overlap, "redlock setnx", unguarded).
 			and(quarantined, "quarantine", watching, fenced),
-	}, crash(simulation.KeepSecond)), oneVoteLost(Scenario{
+	}, crash(fault.KeepSecond)), oneVoteLost(Scenario{
 		ID:    "S7c",
 		Title: "A server with appendfsync always crashes",
 		Steps: []string{
@@ -64,9 +66,9 @@ func crashWithoutFsync() []Scenario {
 		Breaks:     "nothing",
 		Helps:      "appendfsync always, at the price of a disk write for each vote, as long as the disk is the same one. This library keeps the server in quarantine all the same",
 		Source:     crashSource,
-		Base:       simulation.Config{Persistence: simulation.KeepAll},
+		Base:       simulation.Config{Persistence: fault.KeepAll},
 		Verdicts:   expect(refusedSecond, "setnx", unguarded, voting, fenced),
-	}, crash(simulation.KeepAll)), earlierRun(), olderCounters()}
+	}, crash(fault.KeepAll)), earlierRun(), olderCounters()}
 }
 
 // earlierRun is a reply from before a crash that counts after it.
@@ -86,13 +88,13 @@ func earlierRun() Scenario {
 		Source:     crashSource + "; a quorum counts votes that were given at different times",
 		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 200 * ms}},
 		Schedule: slices.Concat(cut(-50*ms, 0, "DE"), simulation.Schedule{
-			{Kind: simulation.Delay, Process: "c1", Server: "C", Way: simulation.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
-			{Kind: simulation.Restart, Server: "C", At: at(10 * ms), For: 10 * ms},
+			{Kind: fault.Delay, Process: "c1", Server: "C", Way: fault.Replies, At: at(0), For: 9 * ms, By: 80 * ms},
+			{Kind: fault.Restart, Server: "C", At: at(10 * ms), For: 10 * ms},
 		}, delayed("acquire", 4*ms, "C")), // so that C's counter is the highest
 		Scripts: clients(turn(0, 5*time.Second), turn(40*ms, 5*time.Second)),
-		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired", "c2 acquired"), "redlock").
-			and(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "c2 acquired"), "unwatched").
-			and(breaks(simulation.Overvalued).reaching("c1 write", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),
+		Verdicts: expect(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired", "c2 acquired"), "redlock").
+			and(breaks(record.Overvalued, record.StaleWrite, record.TwoHolders).reaching("c1 acquired", "c2 acquired"), "unwatched").
+			and(breaks(record.Overvalued).reaching("c1 write", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),
 		Variants: unwatched()[:1],
 		Reached:  []string{"a server lost acknowledged writes"},
 		NoCure:   "c1's lease is short of a vote in any case; the quarantine prevents a second holder",
@@ -102,7 +104,7 @@ func earlierRun() Scenario {
 // olderCounters is the scenario in which all servers lose c1's key, and go back to an older
 // counter than that of c1's token.
 func olderCounters() Scenario {
-	broken := breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write")
+	broken := breaks(record.LostUpdate, record.TokenOrder, record.TwoHolders).reaching("c1 write")
 	return Scenario{
 		ID:    "S7f",
 		Title: "All servers come back with the counters of a second ago",
@@ -118,16 +120,16 @@ func olderCounters() Scenario {
 		Helps:      "a counter records in which run of its server it last granted, and is first lifted to the clock in another run: clocks need to agree to within half of MaxTTL, and the server must tell its run ID (otherwise the library tells its user, by Hooks.Unprotected)",
 		Source:     crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
 		// All five are asked at the same moment, so that their counters begin alike.
-		Base: simulation.Config{Persistence: simulation.KeepSecond, LatencyMin: ms, LatencyMax: ms},
+		Base: simulation.Config{Persistence: fault.KeepSecond, LatencyMin: ms, LatencyMax: ms},
 		Schedule: simulation.Schedule{
-			{Kind: simulation.Restart, Server: simulation.Any, At: at(500 * ms), For: 100 * ms, Keep: simulation.KeepSecond},
+			{Kind: fault.Restart, Server: fault.Any, At: at(500 * ms), For: 100 * ms, Keep: fault.KeepSecond},
 			pausedWrite(18_400 * ms),
 		},
 		Scripts: clients(
 			append(Script{attempt(until(-500*ms), acquire, release)}, turn(100*ms, 0)...),
 			turn(17*time.Second, 5*time.Second),
 		),
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "a quarantine began: restarted"), "default").
+		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write", "a quarantine began: restarted"), "default").
 			and(none.reaching("the guard refused a write", "a quarantine began: restarted").without("c1 write"), fenced).
 			and(broken.reaching("a server hid its run id"), "run-hidden-fenced").
 			and(broken, "unwatched-fenced"),

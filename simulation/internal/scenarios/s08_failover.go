@@ -5,16 +5,18 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // lag keeps a replica of every server behind its master until a moment; 0 is all replicas.
-func lag(replica int, to time.Duration) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Lag, Server: simulation.Any, Replica: replica, At: at(-10 * ms), For: to + 10*ms}
+func lag(replica int, to time.Duration) fault.Fault {
+	return fault.Fault{Kind: fault.Lag, Server: fault.Any, Replica: replica, At: at(-10 * ms), For: to + 10*ms}
 }
 
 // failover promotes a replica of every server.
-func failover(replica int, when time.Duration) simulation.Fault {
-	return simulation.Fault{Kind: simulation.Failover, Server: simulation.Any, Replica: replica, At: at(when)}
+func failover(replica int, when time.Duration) fault.Fault {
+	return fault.Fault{Kind: fault.Failover, Server: fault.Any, Replica: replica, At: at(when)}
 }
 
 const failoverSource = "the Redis document, \"Why Failover-based Implementations Are Not Enough\"; redisson/redisson #5256 and #2669"
@@ -77,8 +79,8 @@ func failovers() []Scenario {
 		Base:       simulation.Config{Replicas: 2},
 		Schedule:   append(each("A", lag(0, 1_400*ms)), each("A", failover(1, 1_200*ms))...),
 		Scripts:    clients(Script{until(0), acquire, until(3 * time.Second), ifValid(update), release}, turn(1_500*ms, 2*time.Second)),
-		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired"), "replica-async setpx-cad setpx-del tair-cas").
-			and(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 acquired", "semi-synchronous replication fell back"), "semisync").
+		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("c1 acquired"), "replica-async setpx-cad setpx-del tair-cas").
+			and(breaks(record.StaleWrite, record.TwoHolders).reaching("c1 acquired", "semi-synchronous replication fell back"), "semisync").
 			and(none.reaching("c1 refused", "c2 write").without("c1 acquired"), "wait-one wait-all wait-some wait-late"),
 		Reached: []string{"a server failed over", "c2 acquired"},
 	}}
@@ -98,7 +100,7 @@ func waits() []Scenario {
 		s.Source = waitSource
 		return s
 	}
-	overlap := breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write", "c2 write")
+	overlap := breaks(record.StaleWrite, record.TwoHolders).reaching("c1 write", "c2 write")
 	return []Scenario{{
 		// What WAIT for all replicas costs.
 		ID:    "S8e",
@@ -115,7 +117,7 @@ func waits() []Scenario {
 		Schedule:   simulation.Schedule{lag(1, time.Minute)},
 		Scripts:    clients(keepTrying(0, 20, 250*ms)),
 		Free:       []Free{{Process: "c1", By: 20 * time.Second}},
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("c1 refused", "a WAIT fell short"), "wait-one wait-all wait-late").
+		Verdicts: expect(breaks(record.NoProgress).reaching("c1 refused", "a WAIT fell short"), "wait-one wait-all wait-late").
 			and(none.reaching("c1 write"), "replica-async wait-some semisync redlock default token-admit"),
 	}, slowReplicas(Scenario{
 		ID:    "S8f",
@@ -165,7 +167,7 @@ func waits() []Scenario {
 		Schedule:   simulation.Schedule{lag(0, 4*time.Second)},
 		Scripts:    clients(Script{until(0), acquire}, keepTrying(4_500*ms, 10, 250*ms)),
 		Free:       []Free{{Process: "c2", By: 7 * time.Second}},
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("c1 refused", "a call timed out", "c2 refused"), "wait-forever").
+		Verdicts: expect(breaks(record.NoProgress).reaching("c1 refused", "a call timed out", "c2 refused"), "wait-forever").
 			and(none.reaching("c1 refused", "a WAIT fell short", "c2 write"), "wait-one wait-all wait-some"),
 	}}
 }
@@ -186,10 +188,10 @@ func splitBrain() []Scenario {
 		Helps:      "WAIT: the old master has no replica that could acknowledge, so nothing new counts there. A quarantine for servers whose run has changed. min-replicas-to-write stops the old master, after a while",
 		Source:     "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\": the old master keeps its clients; Jepsen on Redis Sentinel (2013)",
 		Scripts:    clients(extending(6*time.Second, 12*time.Second), turn(10_100*ms, 5*time.Second)),
-		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("a lease was extended", "c1 write", "c2 write"), "replica-async semisync redlock unwatched").
+		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("a lease was extended", "c1 write", "c2 write"), "replica-async semisync redlock unwatched").
 			and(none.reaching("c1 noted", "c2 write"), "wait-one wait-all wait-some wait-late").
 			and(none.reaching("a lease was extended", "c2 refused", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),
 		Reached:  []string{"a server split in two", "c1 acquired"},
 		Variants: unwatched()[:1],
-	}.atVictim(0, simulation.Fault{Kind: simulation.SplitBrain, Process: "c1", At: at(5 * time.Second)})}
+	}.atVictim(0, fault.Fault{Kind: fault.SplitBrain, Process: "c1", At: at(5 * time.Second)})}
 }

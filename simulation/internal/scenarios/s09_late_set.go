@@ -6,6 +6,8 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 const abandoned = "an abandoned command has no effect"
@@ -32,7 +34,7 @@ func lateSets() []Scenario {
 		Base:       impatient,
 		Scripts:    clients(Script{attempt(turn(0, 0)...), until(3 * time.Second)}, keepTrying(2*time.Second, 12, 250*ms)),
 		Free:       []Free{{Process: "c2", By: 2_100 * ms}},
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "textbook").
+		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "textbook").
 			and(none.reaching("c2 write"), voting, fenced),
 		Reached: []string{"c1 refused", "a call timed out"},
 	}, {
@@ -49,11 +51,11 @@ func lateSets() []Scenario {
 		Source:     "measured with redsync and redis-server 7.0.15: after a failed lock with three of five servers stopped, all three continued with the dead key",
 		// A client closes a connection that timed out; on a new one nothing gets beyond
 		// the handshake.
-		Schedule: append(each("CDE", simulation.Fault{Kind: simulation.Hang, At: at(-10 * ms), For: 3_010 * ms}), cut(40*ms, 2_960*ms, "CDE")...),
+		Schedule: append(each("CDE", fault.Fault{Kind: fault.Hang, At: at(-10 * ms), For: 3_010 * ms}), cut(40*ms, 2_960*ms, "CDE")...),
 		Base:     impatient,
 		Scripts:  clients(Script{attempt(turn(0, 0)...), until(5 * time.Second)}, keepTrying(4*time.Second, 12, 250*ms)),
 		Free:     []Free{{Process: "c2", By: 4_100 * ms}},
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "textbook").
+		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "textbook").
 			and(none.reaching("c2 write"), voting, fenced),
 		Reached: []string{"c1 refused", "a call timed out"},
 	}, {
@@ -73,7 +75,7 @@ func lateSets() []Scenario {
 		Schedule:   slices.Concat(cut(-50*ms, 0, "DE"), delayed("acquire", time.Minute, "C"), delayed("release", time.Second, "C")),
 		Base:       persistent,
 		Scripts:    clients(Script{until(0), await, update, until(5 * time.Second), ifValid(update), release}, turn(1_500*ms, time.Second)),
-		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c2 acquired"), "value-reused").
+		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("c2 acquired"), "value-reused").
 			and(none.reaching("c2 refused").without("c2 acquired"), "textbook", voting, fenced),
 		Reached: []string{"c1 acquired", "a call timed out"},
 	}}

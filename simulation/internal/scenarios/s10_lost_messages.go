@@ -5,22 +5,24 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func repliesLost() []Scenario {
 	// Neither client reaches E. c2 asks when C and D should be free again.
-	unknownOnTwo := func(s Scenario, faults ...simulation.Fault) Scenario {
+	unknownOnTwo := func(s Scenario, faults ...fault.Fault) Scenario {
 		s.Schedule = slices.Concat(faults, cut(-50*ms, 0, "E"), cutC2("E"))
 		s.Scripts = clients(Script{attempt(turn(0, 0)...), until(2 * time.Second)}, keepTrying(time.Second, 12, 250*ms))
 		s.Free = []Free{{Process: "c2", By: 1_100 * ms}}
 		return s
 	}
-	lost := each("CD", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(-50 * ms), For: 500 * ms, Way: simulation.Replies})
+	lost := each("CD", fault.Fault{Kind: fault.Cut, Process: "c1", At: at(-50 * ms), For: 500 * ms, Way: fault.Replies})
 	var reconnects simulation.Schedule
 	for _, server := range []string{"C", "D"} {
 		reconnects = append(reconnects,
-			simulation.Fault{Kind: simulation.Delay, Process: "c1", Server: server, Way: simulation.Replies, At: at(0), For: 5 * ms, By: 20 * ms},
-			simulation.Fault{Kind: simulation.Reconnect, Process: "c1", Server: server, At: at(10 * ms)})
+			fault.Fault{Kind: fault.Delay, Process: "c1", Server: server, Way: fault.Replies, At: at(0), For: 5 * ms, By: 20 * ms},
+			fault.Fault{Kind: fault.Reconnect, Process: "c1", Server: server, At: at(10 * ms)})
 	}
 	return []Scenario{unknownOnTwo(Scenario{
 		ID:    "S10",
@@ -33,7 +35,7 @@ func repliesLost() []Scenario {
 		Breaks:     "liveness: a client that deletes only where it received OK leaves keys on C and D, and with E down nobody has a majority for a TTL",
 		Helps:      "deleting on all servers; the result of an unanswered SET is unknown, not a refusal",
 		Source:     "the Redis document, \"The Redlock Algorithm\", step 5 and \"Retry on Failure\"; antirez/redlock-rb #3, where Antirez says why; leandromoreira/redlock-rb #5, where it was fixed",
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "release-granted").
+		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "release-granted").
 			and(none.reaching("c2 write"), voting, fenced, "textbook"),
 		Reached: []string{"a reply was lost", "c1 refused"},
 	}, lost...), unknownOnTwo(Scenario{
@@ -49,14 +51,14 @@ func repliesLost() []Scenario {
 		Breaks:     "liveness: keys that nobody knows of on C and D, for a TTL",
 		Helps:      "no retries below the lock: the result of an unanswered SET NX is unknown",
 		Source:     "go-redis, Options.MaxRetries, 3 by default; the same default in other clients",
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("c2 refused"), "retried-set").
+		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "retried-set").
 			and(none.reaching("c2 write"), voting, fenced, "textbook"),
 		Reached: []string{"connections were cut", "c1 refused"},
 	}, reconnects...)}
 }
 
 func oneHangs() []Scenario {
-	hang := simulation.Fault{Kind: simulation.Hang, At: at(-10 * ms), For: 15 * time.Second}
+	hang := fault.Fault{Kind: fault.Hang, At: at(-10 * ms), For: 15 * time.Second}
 	return []Scenario{{
 		ID:    "S27",
 		Title: "One server of five hangs",
@@ -73,7 +75,7 @@ func oneHangs() []Scenario {
 		Alone:      each("A", hang),
 		Scripts:    clients(turnUntil(0, 400*ms), turn(600*ms, 500*ms)),
 		Free:       []Free{{Process: "c1", By: 150 * ms}, {Process: "c2", By: 750 * ms}},
-		Verdicts: expect(breaks(simulation.NoProgress), "no-timeout setnx", unguarded).
+		Verdicts: expect(breaks(record.NoProgress), "no-timeout setnx", unguarded).
 			and(none.reaching("c1 write", "c2 write"), voting, fenced, "textbook"),
 	}}
 }
@@ -94,6 +96,6 @@ func partitions() []Scenario {
 		Scripts:    everyClient(Script{attempt(until(0), retry(40, 100*ms, 100), update, release), until(9 * time.Second)}),
 		Free:       []Free{{Process: "c2", By: 9 * time.Second}},
 		Verdicts: expect(none.reaching("c1 refused", "c2 write").without("c1 acquired"), voting, fenced, "textbook").
-			and(breaks(simulation.NoProgress).reaching("c2 refused"), "setnx", unguarded),
+			and(breaks(record.NoProgress).reaching("c2 refused"), "setnx", unguarded),
 	}}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func extensions() []Scenario {
@@ -31,7 +33,7 @@ func extensions() []Scenario {
 			Script{until(0), acquire, read, until(10_030 * ms), extendOrEnd, until(10_060 * ms), ifValid(write), release},
 			turn(10_010*ms, 0),
 		),
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "extend-sets set-on-extend").
+		Verdicts: expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write"), "extend-sets set-on-extend").
 			and(none.reaching("c1 noted").without("c1 write"), "textbook redlock quarantine monitor", complete, unguarded),
 		Reached: []string{"c2 write", "c2 released"},
 	}, {
@@ -50,10 +52,10 @@ func extensions() []Scenario {
 		Source:     "mike-marcacci/node-redlock #167 and #273 discuss where the count begins; samcook/RedLock.net #49",
 		Base:       simulation.Config{Quorum: quorum.Config{InstanceTimeout: 4 * time.Second}}, // longer than the replies take
 		Schedule: simulation.Schedule{
-			{Kind: simulation.Delay, Process: "c1", Server: simulation.Any, Way: simulation.Replies, At: at(4_990 * ms), For: 100 * ms, By: 3 * time.Second},
+			{Kind: fault.Delay, Process: "c1", Server: fault.Any, Way: fault.Replies, At: at(4_990 * ms), For: 100 * ms, By: 3 * time.Second},
 		},
 		Scripts: clients(extending(5*time.Second, 16*time.Second), turn(15_100*ms, 2*time.Second)),
-		Verdicts: expect(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "late-start").
+		Verdicts: expect(breaks(record.Overvalued, record.StaleWrite, record.TwoHolders), "late-start").
 			and(none, "textbook").
 			and(none.reaching("a lease was extended"), "redlock quarantine monitor", complete),
 		Reached: []string{"c2 write"},
@@ -73,7 +75,7 @@ func extensions() []Scenario {
 		Source:     "the Redis document, \"Making the algorithm more reliable: Extending the lock\": extended only with a majority, within the validity time",
 		Schedule:   append(cut(-50*ms, 0, "DE"), cut(4_900*ms, 0, "C")...),
 		Scripts:    clients(extending(5*time.Second, 12*time.Second), turn(10_100*ms, 5*time.Second)),
-		Verdicts: expect(breaks(simulation.Overvalued, simulation.StaleWrite, simulation.TwoHolders), "partial-extend").
+		Verdicts: expect(breaks(record.Overvalued, record.StaleWrite, record.TwoHolders), "partial-extend").
 			and(none.reaching("c1 noted"), "redlock quarantine monitor textbook", complete),
 		Reached: []string{"c1 acquired", "c2 write"},
 	}, {
@@ -92,12 +94,12 @@ func extensions() []Scenario {
 		Source:     "samcook/RedLock.net, whose script sets a missing key (see #49), renews by a timer of its own",
 		Base:       impatient,
 		Schedule: slices.Concat(delayed("restore", 300*ms, "DE"),
-			each("DE", simulation.Fault{Kind: simulation.Evict, Key: key, At: at(4 * time.Second)}),
-			each("DE", simulation.Fault{Kind: simulation.Delay, Process: "c1", Op: "acquire", Nth: 2, By: 300 * ms}),
+			each("DE", fault.Fault{Kind: fault.Evict, Key: key, At: at(4 * time.Second)}),
+			each("DE", fault.Fault{Kind: fault.Delay, Process: "c1", Op: "acquire", Nth: 2, By: 300 * ms}),
 			cutC2("A")),
 		Scripts: clients(Script{attempt(extending(5*time.Second, 5_200*ms)...), until(7 * time.Second)}, keepTrying(6*time.Second, 12, 250*ms)),
 		Free:    []Free{{Process: "c2", By: 6_100 * ms}},
-		Verdicts: expect(breaks(simulation.NoProgress), "extend-sets").
+		Verdicts: expect(breaks(record.NoProgress), "extend-sets").
 			and(none.reaching("c2 write"), "redlock quarantine monitor textbook").
 			and(none.reaching("c2 write", "a call timed out", "restore granted"), complete),
 		Reached: []string{"c1 released"},
@@ -118,7 +120,7 @@ func extensions() []Scenario {
 		Base:       impatient,
 		Schedule:   delayed("extend", time.Minute, "CDE"),
 		Scripts:    clients(extending(3*time.Second, 5*time.Second), turn(4*time.Second, 3*time.Second)),
-		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c2 acquired"), "extend-releases").
+		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("c2 acquired"), "extend-releases").
 			and(none.reaching("c2 refused").without("c2 acquired"), "redlock quarantine monitor textbook", complete),
 		Reached: []string{"c1 noted", "c1 write"},
 	}, {
@@ -134,7 +136,7 @@ func extensions() []Scenario {
 		Source:     "samcook/RedLock.net #39 and redisson's watchdog: users ask why a lock outlives its expiry",
 		Scripts:    clients(Script{until(0), acquire, update, sleep(5 * time.Minute)}, keepTrying(20*time.Second, 80, 500*ms)),
 		Free:       []Free{{Process: "c2", By: 60 * time.Second}},
-		Verdicts: expect(breaks(simulation.NoProgress).reaching("a lease was extended"), "topup kept-alive").
+		Verdicts: expect(breaks(record.NoProgress).reaching("a lease was extended"), "topup kept-alive").
 			and(none.reaching("a lease was extended", "c2 write"), "kept-alive-30s").
 			and(none.reaching("c2 write"), "redlock", complete),
 		Reached:  []string{"c1 acquired"},

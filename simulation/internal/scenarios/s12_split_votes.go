@@ -9,6 +9,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // roundTime is the time between the rounds of clients in lockstep.
@@ -76,13 +78,13 @@ func splitVotes() []Scenario {
 		},
 		Assumption: "some client wins",
 		Breaks:     "liveness, as long as the clients stay in step: a round has no winner with a probability of .710",
-		Helps:      "random delays; better, after a round with split votes, asking one server first, the same for all: a client that is refused there asks no further",
+		Helps:      "random delays",
 		Source:     "the Redis document, \"Retry on Failure\": a random delay, to desynchronize; samcook/RedLock.net #60",
 		Base:       base,
 		Scripts:    everyClient(Script{until(0), await, release}),
-		Free:       []Free{{Process: simulation.Any, By: 170 * ms}},
+		Free:       []Free{{Process: fault.Any, By: 170 * ms}},
 		Reached:    []string{"acquire granted", "acquire refused", "a lease was acquired"},
-		Verdicts: expect(Verdict{Kinds: breaks(simulation.NoProgress).Kinds, AtLeast: .2}, "lockstep").
+		Verdicts: expect(Verdict{Kinds: breaks(record.NoProgress).Kinds, AtLeast: .2}, "lockstep").
 			and(none, voting, fenced),
 		Variants: []designs.Design{lockstep()},
 	}}
@@ -134,9 +136,8 @@ func (s Split) Random(seed uint64) (rounds int, took time.Duration, err error) {
 	return s.tryAgain(seed, func(c *simulation.Client, round uint64) { c.Sleep(time.Duration(c.Pick(round, int(2*roundTime)))) })
 }
 
-// OneFirst is Lockstep with this library's Acquire: random delays, and after a round with split
-// votes one server is asked first.
-func (s Split) OneFirst(seed uint64) (won int, took time.Duration, err error) {
+// Library is Lockstep with this library's Acquire.
+func (s Split) Library(seed uint64) (won int, took time.Duration, err error) {
 	rounds := make([]atomic.Int64, s.Clients)
 	return s.play(seed, "redlock", rounds, func(cfg *simulation.Config) {
 		inner := cfg.Locker
@@ -179,7 +180,7 @@ func (s Split) play(seed uint64, design string, rounds []atomic.Int64, change fu
 	change(&cfg)
 	var schedule simulation.Schedule
 	for i := s.Up; i < s.Servers; i++ {
-		schedule = append(schedule, simulation.Fault{Kind: simulation.Restart, Server: string(rune('A' + i)), For: time.Hour})
+		schedule = append(schedule, fault.Fault{Kind: fault.Restart, Server: string(rune('A' + i)), For: time.Hour})
 	}
 	r, err := simulation.Run(seed, cfg, schedule, func(c *simulation.Client) {
 		c.SleepUntil(at(0))
@@ -189,7 +190,7 @@ func (s Split) play(seed uint64, design string, rounds []atomic.Int64, change fu
 		return 0, 0, err
 	}
 	for e := range r.Log.All() {
-		if e.Kind == simulation.Acquired {
+		if e.Kind == record.Acquired {
 			var index int
 			_, err := fmt.Sscanf(e.Process, "c%d", &index)
 			return int(rounds[index-1].Load()), e.At - at(0), err

@@ -5,13 +5,15 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func serverTwice() []Scenario {
 	// c1 does not reach D, and A crashes.
 	lost := func(s Scenario) Scenario {
 		s = oneVoteLost(s)
-		s.Schedule, s.Alone = append(cut(-50*ms, 0, "D"), each("A", crash(simulation.KeepNothing))...), nil
+		s.Schedule, s.Alone = append(cut(-50*ms, 0, "D"), each("A", crash(fault.KeepNothing))...), nil
 		return s
 	}
 	return []Scenario{lost(Scenario{
@@ -29,7 +31,7 @@ func serverTwice() []Scenario {
 		Helps:      "comparing run IDs: a server has one vote, under whatever name",
 		Source:     "redsync accepts [A, A, B] (measured); redlock-universal tests with five databases of one server (read)",
 		Base:       simulation.Config{Servers: 4, Aliases: []simulation.Alias{{Name: "again", Server: "A", Database: 1}}},
-		Verdicts: expect(breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), "redlock").
+		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("c1 write"), "redlock").
 			and(none.reaching("c1 write", "c2 refused", "a server lost acknowledged writes").without("c2 acquired"), "quarantine", watching, fenced),
 	}), lost(Scenario{
 		ID:    "S13b",
@@ -66,7 +68,7 @@ func differentSets() []Scenario {
 		Source:     "the Redis document doesn't mention it; peers that take a list of pools (redsync, node-redlock, RedLock.net) can't notice",
 		Schedule:   cut(-50*ms, 0, "C"),
 		Scripts:    clients(c1, append(Script{attempt(turn(-500*ms, 0)...)}, c2...)),
-		Verdicts: expect(breaks(simulation.TwoHolders).reaching("c1 acquired"), "sets-differ").
+		Verdicts: expect(breaks(record.TwoHolders).reaching("c1 acquired"), "sets-differ").
 			and(none.reaching("c1 refused").without("c1 acquired"), "sets-checked"),
 		Reached: []string{"c2 acquired"},
 	}, {
@@ -83,7 +85,7 @@ func differentSets() []Scenario {
 		Source:     "the Redis document, \"The Redlock Algorithm\", step 4: a majority of N",
 		Schedule:   append(cut(-50*ms, 0, "CDE"), cutC2("AB")...),
 		Scripts:    clients(c1, c2),
-		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired"), "quorum-reachable half-quorum").
+		Verdicts: expect(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired"), "quorum-reachable half-quorum").
 			and(none.reaching("c1 refused"), voting, fenced, "textbook"),
 		Reached: []string{"c2 acquired"},
 	}, {
@@ -101,7 +103,7 @@ func differentSets() []Scenario {
 		Source:     "the Redis document doesn't mention it; peers that take a list of pools (redsync, node-redlock, RedLock.net) can't notice",
 		Schedule:   cut(-50*ms, 0, "C"),
 		Scripts:    clients(c1, c2),
-		Verdicts:   expect(breaks(simulation.TwoHolders).reaching("c1 acquired"), "sets-differ sets-checked"),
+		Verdicts:   expect(breaks(record.TwoHolders).reaching("c1 acquired"), "sets-differ sets-checked"),
 		Reached:    []string{"c2 acquired"},
 		NoCure:     "two quorums that share no server share no memory: the clients have no way to discover each other",
 	}}
@@ -130,7 +132,7 @@ func even() []Scenario {
 		Helps:  "a quorum of N/2+1, which is 3 of 4: then both lose, or, with this library's code, one of them goes on until it has three. The fourth server has no benefit: three servers survive the loss of one, too. A round is lost as soon as N-Q+1 = 2 servers refuse",
 		Source: "samcook/RedLock.net #29; node-redlock waits for Q refusals, which never come with two against two (read)",
 		Base:   simulation.Config{Servers: 4},
-		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c1 acquired", "c2 acquired"), "half-quorum").
+		Verdicts: expect(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired", "c2 acquired"), "half-quorum").
 			and(none.reaching("c1 refused", "c2 refused").without("c1 acquired", "c2 acquired"), "textbook").
 			and(none.reaching("acquire refused", "a lease was acquired"), voting, fenced),
 	}, "CD", "AB"), halves(Scenario{
@@ -142,7 +144,7 @@ func even() []Scenario {
 		},
 		Helps:  "a quorum of N/2+1, which nobody can configure",
 		Source: "redlock-universal lets its users choose the quorum",
-		Verdicts: expect(breaks(simulation.Overvalued, simulation.TwoHolders).reaching("c2 acquired"), "m-of-n half-quorum").
+		Verdicts: expect(breaks(record.Overvalued, record.TwoHolders).reaching("c2 acquired"), "m-of-n half-quorum").
 			and(none.reaching("c2 refused").without("c2 acquired"), voting, fenced, "textbook"),
 		Reached: []string{"c1 acquired"},
 	}, "DE", "ABC")}
@@ -163,12 +165,12 @@ func bareMajority() []Scenario {
 		Breaks:     "mutual exclusion, by one loss: a lease on g of N servers survives g-Q of them",
 		Helps:      "asking the servers that didn't grant again: a lease on all five survives two losses",
 		Source:     "go-redsync/redsync #186; redisson/redisson #1445",
-		Schedule:   append(cut(-50*ms, 550*ms, "DE"), each("C", simulation.Fault{Kind: simulation.Evict, Key: key, At: at(4 * time.Second)})...),
+		Schedule:   append(cut(-50*ms, 550*ms, "DE"), each("C", fault.Fault{Kind: fault.Evict, Key: key, At: at(4 * time.Second)})...),
 		Scripts:    clients(twoUpdatesAndRelease(0, 5*time.Second), turn(4_200*ms, 2*time.Second)),
 		Verdicts: expect(overlap, "redlock quarantine monitor default").
 			and(none.reaching("a lease was extended", "restore granted", "c2 refused").without("c2 acquired"), "topup kept-alive").
 			and(overlapRefused, "token-admit idempotent").
-			and(breaks(simulation.TwoHolders).reaching("c2 acquired", "the guard refused a write"), "token-write"),
+			and(breaks(record.TwoHolders).reaching("c2 acquired", "the guard refused a write"), "token-write"),
 		Reached:  []string{"c1 acquired"},
 		Variants: []designs.Design{keptAlive()},
 	}}

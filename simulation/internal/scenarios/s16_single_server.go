@@ -5,6 +5,8 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func notAtomic() []Scenario {
@@ -21,10 +23,10 @@ func notAtomic() []Scenario {
 		Helps:      "SET NX PX, one command",
 		Source:     "redis/redis-py #554, lukas-krecan/ShedLock #65, laravel/horizon #1738; the command page of SET",
 		Base:       simulation.Config{Witness: true},
-		Schedule:   simulation.Schedule{{Kind: simulation.Crash, Process: "c1", At: at(0), Nth: 2}},
+		Schedule:   simulation.Schedule{{Kind: fault.Crash, Process: "c1", At: at(0), Nth: 2}},
 		Scripts:    clients(turn(0, 0), turn(60*time.Second, 0)),
 		Verdicts: expect(none.reaching("c2 write"), unguarded, voting, fenced).
-			and(breaks(simulation.NeverFree).reaching("c2 refused"), "setnx setnx-expire"),
+			and(breaks(record.NeverFree).reaching("c2 refused"), "setnx setnx-expire"),
 		Reached: []string{"a process crashed"},
 	}}
 }
@@ -34,7 +36,7 @@ func blindDelete() []Scenario {
 	threeClients := func(hold time.Duration) []Script {
 		return clients(turn(0, hold), twoUpdatesAndRelease(10_100*ms, 11*time.Second), turn(10_600*ms, 200*ms))
 	}
-	broken := breaks(simulation.StaleWrite, simulation.TwoHolders).reaching("c3 acquired")
+	broken := breaks(record.StaleWrite, record.TwoHolders).reaching("c3 acquired")
 	return []Scenario{{
 		ID:    "S17",
 		Title: "A late holder deletes another client's lock",
@@ -70,7 +72,7 @@ func blindDelete() []Scenario {
 		Helps:      "the comparison and the delete in one step: a script, DELEX, CAD",
 		Source:     "the Redis document, \"Correct Implementation with a Single Instance\"; redis/redis-py pull request 1031, eclipse-leshan/leshan pull request 837",
 		Base:       simulation.Config{Processes: 3},
-		Schedule:   simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(9_490 * ms), Nth: 2, For: time.Second}},
+		Schedule:   simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(9_490 * ms), Nth: 2, For: time.Second}},
 		Scripts:    threeClients(9_490 * ms),
 		Verdicts: expect(broken.reaching("a process was paused"), "get-then-del").
 			and(none.reaching("c3 refused"), "setpx-cad tair-cas redlock default token-admit"),
@@ -124,7 +126,7 @@ func waiting() []Scenario {
 		Schedule:   cut(-50*ms, 0, "ABCDE"),
 		Alone:      cut(-50*ms, 0, "A"),
 		Scripts:    clients(waitingTurn(0, 0)),
-		Verdicts: expect(breaks(simulation.Stuck), "spin spin-bounded").
+		Verdicts: expect(breaks(record.Stuck), "spin spin-bounded").
 			and(none.reaching("c1 refused"), "setpx-cad redlock default token-admit"),
 		Reached: []string{"a call timed out", "c1 asked"},
 	}, {
@@ -141,7 +143,7 @@ func waiting() []Scenario {
 		Source:     "redis/jedis #670",
 		Base:       fiveSeconds,
 		Scripts:    clients(extends, waitingTurn(time.Second, 0)),
-		Verdicts: expect(breaks(simulation.Stuck), "spin").
+		Verdicts: expect(breaks(record.Stuck), "spin").
 			and(none.reaching("c2 refused").without("c2 acquired"), "spin-bounded setpx-cad redlock default token-admit"),
 		Reached: []string{"a lease was extended", "c2 asked"},
 	}}

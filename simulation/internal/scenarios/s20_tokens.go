@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func tokenAfterLock() []Scenario {
@@ -11,11 +13,11 @@ func tokenAfterLock() []Scenario {
 	// the resource. It doesn't check its lease again, and writes what follows from the
 	// version that it knew before.
 	paused := func(s Scenario, design string) Scenario {
-		s.Schedule = simulation.Schedule{{Kind: simulation.Pause, Process: "c1", At: at(100 * ms), For: 11_900 * ms}}
+		s.Schedule = simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(100 * ms), For: 11_900 * ms}}
 		s.Scripts = clients(Script{until(0), acquire, check, sleep(time.Second), write}, turn(10_100*ms, 5*time.Second))
 		s.Breaks = "c2's update is lost, although the resource has a guard"
 		s.Reached = []string{"a process was paused", "c1 acquired", "c2 write"}
-		s.Verdicts = expect(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders), voting, unguarded, design).
+		s.Verdicts = expect(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders), voting, unguarded, design).
 			and(none.reaching("the guard refused a write").without("c1 write"), fenced)
 		return s
 	}
@@ -46,7 +48,7 @@ func tokenAfterLock() []Scenario {
 
 func naiveMaximum() []Scenario {
 	apart := func(process, servers string) simulation.Schedule {
-		return each(servers, simulation.Fault{Kind: simulation.Cut, Process: process, At: at(-550 * ms)})
+		return each(servers, fault.Fault{Kind: fault.Cut, Process: process, At: at(-550 * ms)})
 	}
 	return []Scenario{Scenario{
 		ID:    "S22",
@@ -63,8 +65,8 @@ func naiveMaximum() []Scenario {
 		Source:     "Kleppmann, \"Making the lock safe with fencing\", says of counters on several nodes that they would go out of sync; package quorum has the proof of the fix",
 		Base:       simulation.Config{Servers: 3, Processes: 3},
 		Scripts:    clients(turn(0, 0), turn(10_100*ms, 5*time.Second), turn(-500*ms, 0)),
-		Verdicts: expect(breaks(simulation.LostUpdate, simulation.TokenOrder, simulation.TwoHolders).reaching("c1 write"), "token-naive-max").
-			and(breaks(simulation.LostUpdate, simulation.StaleWrite, simulation.TwoHolders).reaching("c1 write"), voting).
+		Verdicts: expect(breaks(record.LostUpdate, record.TokenOrder, record.TwoHolders).reaching("c1 write"), "token-naive-max").
+			and(breaks(record.LostUpdate, record.StaleWrite, record.TwoHolders).reaching("c1 write"), voting).
 			and(none.reaching("the guard refused a write", "a raise was needed").without("c1 write"), fenced),
 		Reached: []string{"c1 acquired", "c2 write", "c3 refused"},
 	}.with(apart("c3", "BC")...).with(apart("c1", "C")...).with(apart("c2", "A")...).with(pausedWrite(12 * time.Second))}

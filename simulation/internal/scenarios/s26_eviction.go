@@ -7,6 +7,8 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // verified is the library used by a client that calls Verify before it relies on the
@@ -46,9 +48,9 @@ func evictions() []Scenario {
 	lost := func(counter string) verdicts {
 		return expect(overlap.reaching(counter), "setnx", unguarded, voting).
 			and(overlapRefused.reaching(counter), "token-admit idempotent").
-			and(breaks(simulation.TwoHolders).reaching(counter, "c2 acquired", "the guard refused a write"), "token-write")
+			and(breaks(record.TwoHolders).reaching(counter, "c2 acquired", "the guard refused a write"), "token-write")
 	}
-	evict := simulation.Fault{Kind: simulation.Evict, Key: key, At: at(50 * ms)}
+	evict := fault.Fault{Kind: fault.Evict, Key: key, At: at(50 * ms)}
 	fromFive := oneVoteLost(Scenario{
 		ID:    "S26c",
 		Title: "Two servers evict a lock that is on all five",
@@ -96,5 +98,5 @@ func evictions() []Scenario {
 		Breaks:     "mutual exclusion, for clients that don't check the mark; the run ID and the replication ID stay the same",
 		Helps:      "commands that name the run with its epoch: the mark has gone with the data, so the server does nothing, and doesn't vote for MaxTTL; users that may not send FLUSHALL",
 		Verdicts:   lost("a server was flushed").and(none.reaching("a server was flushed"), "quarantine", watching, fenced),
-	}, simulation.Fault{Kind: simulation.Flush, At: at(50 * ms)}), fromFive}
+	}, fault.Fault{Kind: fault.Flush, At: at(50 * ms)}), fromFive}
 }

@@ -3,7 +3,7 @@ package scenarios
 import (
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // anotherRun is a scenario in which c1's vote on a server is lost, and only the server's run
@@ -32,7 +32,7 @@ func hiddenRestarts() []Scenario {
 		Helps:      "each command names the run of the server that it is meant for, and the server compares the two in the same step; a server in another run doesn't vote for MaxTTL",
 		Source:     "twemproxy, Envoy's Redis filter and the proxies of managed services keep client connections over a server's restart; otherwise as S7",
 		Reached:    []string{"a server was restarted", "a server lost acknowledged writes"},
-	}, crash(simulation.KeepNothing), simulation.Fault{Kind: simulation.Proxy, Process: simulation.Any}), quarantined)}
+	}, crash(fault.KeepNothing), fault.Fault{Kind: fault.Proxy, Process: fault.Any}), quarantined)}
 }
 
 const addressSource = "the address of a Kubernetes service, a DNS name or a virtual IP is moved while both servers run; proxies and connection pools keep open connections"
@@ -53,8 +53,8 @@ func switchedAddresses() []Scenario {
 		Helps:      "clients leave a mark on each server, for its name and its run; a server without a mark of some age doesn't vote for MaxTTL, however long it has been up",
 		Source:     "a spare server is kept running, and the address is moved to it before a deployment",
 		Reached:    []string{"an address was switched", "a process was rebooted"},
-	}, simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(50 * ms)}), quarantined)
-	reboot := simulation.Fault{Kind: simulation.Reboot, Process: "c2", At: at(80 * ms), For: 20 * ms}
+	}, fault.Fault{Kind: fault.Switch, Process: fault.Any, At: at(50 * ms)}), quarantined)
+	reboot := fault.Fault{Kind: fault.Reboot, Process: "c2", At: at(80 * ms), For: 20 * ms}
 	standby.Schedule, standby.Alone = append(standby.Schedule, reboot), append(standby.Alone, reboot)
 	return []Scenario{anotherRun(oneVoteLost(Scenario{
 		ID:    "S29",
@@ -72,6 +72,6 @@ func switchedAddresses() []Scenario {
 		Helps:      "each command names the run of the server that it is meant for; a server in another run doesn't vote for MaxTTL, and connections are closed after a few seconds (package instance)",
 		Source:     addressSource,
 		Reached:    []string{"an address was switched"},
-	}, simulation.Fault{Kind: simulation.Switch, Process: simulation.Any, At: at(50 * ms), For: 2 * time.Second},
-		simulation.Fault{Kind: simulation.Reconnect, Process: "c2", At: at(100 * ms)}), quarantined.reaching("a server was asked in another run than its own")), standby}
+	}, fault.Fault{Kind: fault.Switch, Process: fault.Any, At: at(50 * ms), For: 2 * time.Second},
+		fault.Fault{Kind: fault.Reconnect, Process: "c2", At: at(100 * ms)}), quarantined.reaching("a server was asked in another run than its own")), standby}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // handOffs are played with the designs that have a hand-off.
@@ -28,7 +29,7 @@ func handOffs() []Scenario {
 		Source:     source,
 		Base:       simulation.Config{Processes: 3},
 		Schedule: simulation.Schedule{
-			{Kind: simulation.Pause, Process: "c1", Op: "clock", Func: "quorum.(*Lease).HandOff", Nth: 1, For: 2 * time.Second, Stale: true},
+			{Kind: fault.Pause, Process: "c1", Op: "clock", Func: "quorum.(*Lease).HandOff", Nth: 1, For: 2 * time.Second, Stale: true},
 		},
 		Scripts: clients(
 			Script{until(0), acquire, keepAlive, update, until(time.Second), handOff("c2"), until(3_500 * ms), extend, ifValid(update)},

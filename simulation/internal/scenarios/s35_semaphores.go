@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func semaphores() []Scenario {
@@ -26,11 +28,11 @@ func semaphores() []Scenario {
 		Source:     "swarthy/redis-semaphore, RedlockSemaphore",
 		Base:       simulation.Config{Processes: 3},
 		Schedule: append(
-			each("DE", simulation.Fault{Kind: simulation.Cut, Process: "c1", At: at(0), For: time.Second}),
-			each("AB", simulation.Fault{Kind: simulation.Cut, Process: "c2", At: at(0), For: time.Second})...,
+			each("DE", fault.Fault{Kind: fault.Cut, Process: "c1", At: at(0), For: time.Second}),
+			each("AB", fault.Fault{Kind: fault.Cut, Process: "c2", At: at(0), For: time.Second})...,
 		),
 		Scripts: clients(holdFrom(0), holdFrom(500*ms), holdFrom(2*time.Second)),
 		Verdicts: expect(none.reaching("c1 acquired", "c2 acquired", "c3 refused"), "any-of-two").
-			and(breaks(simulation.TwoHolders).reaching("c1 acquired", "c2 acquired", "c3 acquired"), "semaphore-of-servers"),
+			and(breaks(record.TwoHolders).reaching("c1 acquired", "c2 acquired", "c3 acquired"), "semaphore-of-servers"),
 	}}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 var (
@@ -58,7 +60,7 @@ type Scenario struct {
 // Verdict is the expected result of a scenario with one design.
 type Verdict struct {
 	// Kinds are the violations that the checks find in every run, sorted. Empty: none.
-	Kinds []simulation.ViolationKind
+	Kinds []record.ViolationKind
 	// AtLeast, if not 0, is the share of runs that must show Kinds. The others show
 	// none.
 	AtLeast float64
@@ -85,7 +87,7 @@ func (v Verdict) String() string {
 // Free is a requirement of liveness: a client that asks between two moments of the true time
 // must get the lock.
 type Free struct {
-	// Process is the client: "c2", or simulation.Any for any of them.
+	// Process is the client: "c2", or fault.Any for any of them.
 	Process string
 	// After and By count from the beginning of the scenario.
 	After, By time.Duration
@@ -127,7 +129,7 @@ func (s Scenario) Setting(d designs.Design) (simulation.Config, simulation.Sched
 }
 
 // Play performs one run. Besides the violations of simulation.Run it has those of Free, as
-// simulation.NoProgress. All errors are simulation.ErrConfig.
+// record.NoProgress. All errors are simulation.ErrConfig.
 func (s Scenario) Play(seed uint64, d designs.Design) (simulation.Result, error) {
 	_, schedule := s.Setting(d)
 	r, err := s.PlaySchedule(seed, d, schedule)
@@ -158,22 +160,22 @@ func (s Scenario) Judge(r simulation.Result) simulation.Result {
 	return r
 }
 
-func (f Free) met(log simulation.Log) bool {
+func (f Free) met(log record.Log) bool {
 	for e := range log.All() {
-		if e.Kind == simulation.Acquired && (f.Process == simulation.Any || f.Process == e.Process) && e.At >= at(f.After) && e.At <= at(f.By) {
+		if e.Kind == record.Acquired && (f.Process == fault.Any || f.Process == e.Process) && e.At >= at(f.After) && e.At <= at(f.By) {
 			return true
 		}
 	}
 	return false
 }
 
-func (f Free) violation() simulation.Violation {
+func (f Free) violation() record.Violation {
 	who := f.Process + " never"
-	if f.Process == simulation.Any {
+	if f.Process == fault.Any {
 		who = "nobody"
 	}
-	return simulation.Violation{
-		Kind: simulation.NoProgress, At: at(f.By),
+	return record.Violation{
+		Kind: record.NoProgress, At: at(f.By),
 		Text: fmt.Sprintf("%s got the lock from %v to %v of the story", who, f.After, f.By),
 	}
 }

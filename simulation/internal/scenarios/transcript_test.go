@@ -17,6 +17,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt")
@@ -103,13 +104,13 @@ func lines(r simulation.Result) []line {
 		all = append(all, line{at, fmt.Sprintf("%6d %s", (at - time.Second).Milliseconds(), fmt.Sprintf(format, args...))})
 	}
 	for _, e := range r.Log.History() {
-		who := simulation.Who(e.Process, e.Goroutine)
+		who := record.Who(e.Process, e.Goroutine)
 		switch e.Kind {
-		case simulation.Acquired, simulation.Extended, simulation.Looked:
+		case record.Acquired, record.Extended, record.Looked:
 			add(e.At, "%s %v, and believes in %d more", who, e.Kind, e.Validity.Milliseconds())
-		case simulation.Refused, simulation.Noted:
+		case record.Refused, record.Noted:
 			add(e.At, "%s %v: %s", who, e.Kind, e.Words)
-		case simulation.Write:
+		case record.Write:
 			add(e.At, "%s write: version %d value %d", who, e.AsOf, e.Value)
 		default:
 			add(e.At, "%s %v", who, e.Kind)
@@ -118,11 +119,11 @@ func lines(r simulation.Result) []line {
 	for e := range r.Log.All() {
 		// The history lacks faults and refusals of guards.
 		switch {
-		case e.Kind == simulation.Suffered && e.Process != "" && e.Place != "":
+		case e.Kind == record.Suffered && e.Process != "" && e.Place != "":
 			add(e.At, "       %s-%s suffers %s", e.Process, e.Place, e.Fault.Kind)
-		case e.Kind == simulation.Suffered:
+		case e.Kind == record.Suffered:
 			add(e.At, "       %s suffers %s", e.Process+e.Place, e.Fault.Kind)
-		case (e.Kind == simulation.Read || e.Kind == simulation.Write) && e.Words == "refused":
+		case (e.Kind == record.Read || e.Kind == record.Write) && e.Words == "refused":
 			add(e.At, "       the guard refuses %s's %v", e.Process, e.Kind)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Groups of designs with mostly the same results.
@@ -41,7 +41,7 @@ func (vs verdicts) and(v Verdict, designs ...string) verdicts {
 var none Verdict
 
 // breaks: every run has violations of these kinds, and no others.
-func breaks(kinds ...simulation.ViolationKind) Verdict {
+func breaks(kinds ...record.ViolationKind) Verdict {
 	slices.Sort(kinds)
 	return Verdict{Kinds: kinds}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func holderCrashes() []Scenario {
@@ -23,7 +25,7 @@ func holderCrashes() []Scenario {
 		Scripts:    clients(turn(0, 0), keepTrying(100*ms, 102, 100*ms)),
 		Free:       []Free{{Process: "c2", After: 9_900 * ms, By: 10_400 * ms}},
 		Verdicts: expect(none.reaching("c2 write"), unguarded, voting, fenced).
-			and(breaks(simulation.NoProgress, simulation.NeverFree), "setnx"),
+			and(breaks(record.NoProgress, record.NeverFree), "setnx"),
 		Reached: []string{"a process crashed", "c1 acquired", "c2 refused"},
 	}}
 }
@@ -39,7 +41,7 @@ func cohortCrashes() []Scenario {
 		Title: "A process dies while its goroutines pass the lock on among themselves",
 		Steps: []string{
 			"0: four goroutines of c1 and two of c2 acquire the lock again and again, for a few milliseconds",
-			"each process has a turn or two in a row for each of its waiting goroutines, under one value, with tokens that were reserved with the first",
+			"each process has a turn in a row for each of its waiting goroutines, under one value, with tokens that were reserved with the first",
 			"in its 12th turn c1 crashes, with the lock and some reserved tokens",
 			"10 s later c1's keys have expired; c2 continues, with larger tokens than any of c1's",
 		},
@@ -48,7 +50,7 @@ func cohortCrashes() []Scenario {
 		Helps:      "a round is decided with the last of the tokens that it reserves, and a hand-off adds no time",
 		Source:     "this list, from what Config.Cohorts says",
 		Base:       simulation.Config{Witness: true},
-		Schedule:   simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Op: "write", Nth: 12}},
+		Schedule:   simulation.Schedule{{Kind: fault.Crash, Process: "c1", Op: "write", Nth: 12}},
 		Scripts:    clients(goroutines(4, 100), goroutines(2, 200)),
 		Free:       []Free{{Process: "c2", After: 1_000 * ms, By: 11_200 * ms}},
 		Verdicts:   expect(none.reaching("c2 write"), complete),

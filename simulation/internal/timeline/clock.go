@@ -3,7 +3,7 @@ package timeline
 import (
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // clock simulates a process's monotonic and wall clock from the faults in the log, because a
@@ -44,13 +44,13 @@ func (c *clock) advance(now time.Duration) {
 }
 
 // suffer applies a fault.
-func (c *clock) suffer(f *simulation.Fault) {
+func (c *clock) suffer(f *fault.Fault) {
 	switch f.Kind {
-	case simulation.Step:
+	case fault.Step:
 		c.wall += f.By
-	case simulation.Rate:
+	case fault.Rate:
 		c.ppm = min(500_000, max(-500_000, f.PPM))
-	case simulation.Suspend:
+	case fault.Suspend:
 		c.wake = max(c.wake, plus(c.now, f.For))
 		c.frozen = c.frozen || f.Frozen
 	}

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Of returns the timeline of a run.
-func Of(log simulation.Log) *Timeline {
+func Of(log record.Log) *Timeline {
 	r := &reader{
 		t:        &Timeline{Permits: 1},
 		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{},
@@ -20,7 +21,7 @@ func Of(log simulation.Log) *Timeline {
 	}
 	number := 0
 	for e := range log.All() {
-		if e.Kind != simulation.Counted {
+		if e.Kind != record.Counted {
 			number++
 			r.take(entry{e, number})
 			r.t.End = max(r.t.End, e.At)
@@ -32,7 +33,7 @@ func Of(log simulation.Log) *Timeline {
 
 // entry is an event with the number of its line.
 type entry struct {
-	*simulation.Event
+	*record.Event
 	number int
 }
 
@@ -60,30 +61,30 @@ type place struct {
 
 func (r *reader) take(e entry) {
 	switch e.Kind {
-	case simulation.Found:
+	case record.Found:
 		v := Violation{At: e.At, Kind: string(e.Violation.Kind), Line: e.number}
 		if !e.Violation.HasStack() {
 			v.Text = e.Violation.Text
 		}
 		r.t.Violations = append(r.t.Violations, v)
-	case simulation.Suffered:
+	case record.Suffered:
 		r.suffers(e)
-	case simulation.Read, simulation.Write:
+	case record.Read, record.Write:
 		r.access(e)
-	case simulation.Voted, simulation.Answered:
+	case record.Voted, record.Answered:
 		r.answered(e)
-	case simulation.Back:
+	case record.Back:
 		r.lane(&r.t.Servers, e.Place)
 		r.mark(e, e.Place)
 		if i, ok := r.down[e.Place]; ok {
 			r.t.Spans[i].Until, r.t.Spans[i].Known = e.At, true
 			delete(r.down, e.Place)
 		}
-	case simulation.KeyChanged:
+	case record.KeyChanged:
 		r.keyChanged(e)
-	case simulation.FellBack, simulation.NotificationSent, simulation.NotificationLost:
+	case record.FellBack, record.NotificationSent, record.NotificationLost:
 		r.mark(e, e.Place)
-	case simulation.RequestDuplicated, simulation.ReplyLost, simulation.Received, simulation.GaveUp, simulation.CutOff, simulation.Ignored, simulation.RequestLost:
+	case record.RequestDuplicated, record.ReplyLost, record.Received, record.GaveUp, record.CutOff, record.Ignored, record.RequestLost:
 		r.fate(e)
 	default:
 		r.process(e)
@@ -107,25 +108,25 @@ func (r *reader) mark(e entry, lane string) *laneEvent {
 func (r *reader) process(e entry) {
 	r.lane(&r.t.Processes, e.Process)
 	r.t.Permits = max(r.t.Permits, e.Permits)
-	if e.Kind == simulation.Sent {
+	if e.Kind == record.Sent {
 		r.messages[e.call()] = len(r.t.Messages)
 		r.t.Messages = append(r.t.Messages, r.message(e, e.At))
 		return
 	}
 	m := r.mark(e, e.Process)
 	switch e.Kind {
-	case simulation.Crashed:
+	case record.Crashed:
 		r.crashes(e)
-	case simulation.Acquired:
+	case record.Acquired:
 		r.acquired(e)
-	case simulation.Looked, simulation.Extended:
+	case record.Looked, record.Extended:
 		r.renewed(e)
-	case simulation.Released, simulation.HandedOff:
+	case record.Released, record.HandedOff:
 		r.endBeliefs(e, e.Kind.String())
-	case simulation.LetterSent:
-		m.Kind, m.Words = simulation.Noted, "sends "+e.Words+" a letter"
-	case simulation.LetterTaken:
-		m.Kind, m.Words = simulation.Noted, "takes a letter"
+	case record.LetterSent:
+		m.Kind, m.Words = record.Noted, "sends "+e.Words+" a letter"
+	case record.LetterTaken:
+		m.Kind, m.Words = record.Noted, "takes a letter"
 	}
 }
 
@@ -133,14 +134,14 @@ func (e entry) call() call { return call{e.Process, e.Place, e.N} }
 
 func (r *reader) message(e entry, sent time.Duration) message {
 	switch {
-	case e.Place == simulation.Resource:
+	case e.Place == fault.Resource:
 		r.t.UsesResource = true
 	case !alias(e.Place):
 		r.lane(&r.t.Servers, e.Place)
 	}
 	return message{
 		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Sent: sent,
-		Arrived: never, Received: never, GaveUp: never, Missed: never, Again: never, Line: e.number,
+		Arrived: never, Received: never, GaveUp: never, Missed: never, Line: e.number,
 	}
 }
 
@@ -151,18 +152,16 @@ func (r *reader) fate(e entry) {
 		return // it was never sent
 	}
 	switch m := &r.t.Messages[i]; e.Kind {
-	case simulation.Received:
+	case record.Received:
 		m.Received = e.At
-	case simulation.GaveUp, simulation.CutOff:
+	case record.GaveUp, record.CutOff:
 		m.GaveUp = e.At
-	case simulation.Ignored:
+	case record.Ignored:
 		m.Missed = e.At
-	case simulation.RequestDuplicated:
-		m.Again = e.At
-	case simulation.RequestLost:
-		m.Lost = simulation.Requests
-	case simulation.ReplyLost:
-		m.Lost = simulation.Replies
+	case record.RequestLost:
+		m.Lost = fault.Requests
+	case record.ReplyLost:
+		m.Lost = fault.Replies
 	}
 }
 
@@ -177,13 +176,13 @@ func alias(name string) bool { return len(name) != 1 || !isServer(name) }
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
 	f := e.Fault
-	s := span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
+	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
 	if f.For > 0 {
 		s.Until = plus(e.At, f.For)
 	}
 	if e.Process != "" && e.Place != "" {
 		s.Lane, s.Place, s.Way, s.Known = e.Process, e.Place, f.Way, true
-		if f.Kind == simulation.Reconnect {
+		if f.Kind == fault.Reconnect {
 			s.Until = e.At
 		}
 		r.t.Spans = append(r.t.Spans, s)
@@ -191,24 +190,24 @@ func (r *reader) suffers(e entry) {
 	}
 	r.mark(e, s.Lane)
 	switch f.Kind {
-	case simulation.Restart, simulation.Hang, simulation.Failover, simulation.Demote:
+	case fault.Restart, fault.Hang, fault.Failover, fault.Demote:
 		r.down[s.Lane] = len(r.t.Spans)
-	case simulation.Reboot:
+	case fault.Reboot:
 		r.crashes(e)
-	case simulation.SplitBrain, simulation.Lag:
+	case fault.SplitBrain, fault.Lag:
 		s.Known = true // without a duration, it lasts to the end
-		if f.Kind == simulation.Lag && f.Replica != 0 {
+		if f.Kind == fault.Lag && f.Replica != 0 {
 			s.Place = fmt.Sprint("replica ", f.Replica)
 		}
 	}
 	switch f.Kind {
-	case simulation.Crash, simulation.Step, simulation.Rate, simulation.Flush, simulation.Evict: // no duration
+	case fault.Crash, fault.Step, fault.Rate, fault.Flush, fault.Evict: // no duration
 	default:
 		r.t.Spans = append(r.t.Spans, s)
 	}
 	if e.Place != "" {
 		r.lane(&r.t.Servers, e.Place)
-		if f.Kind == simulation.Restart && f.Keep == simulation.KeepNothing || f.Kind == simulation.Demote {
+		if f.Kind == fault.Restart && f.Keep == fault.KeepNothing || f.Kind == fault.Demote {
 			r.restarted(e)
 		}
 		return
@@ -228,7 +227,7 @@ func (r *reader) suffers(e entry) {
 func faultWords(e entry) string {
 	var words []string
 	f := e.Fault
-	if f.Kind == simulation.SplitBrain && f.Process != "" {
+	if f.Kind == fault.SplitBrain && f.Process != "" {
 		words = append(words, f.Process+" still reaches the old master")
 	}
 	if f.By != 0 {
@@ -238,9 +237,9 @@ func faultWords(e entry) string {
 		words = append(words, fmt.Sprintf("%+d ppm", f.PPM))
 	}
 	switch f.Keep {
-	case simulation.KeepSecond:
+	case fault.KeepSecond:
 		words = append(words, "keeps all but the last second")
-	case simulation.KeepAll:
+	case fault.KeepAll:
 		words = append(words, "keeps all")
 	}
 	if f.Frozen {
@@ -267,7 +266,7 @@ func (r *reader) keyChanged(e entry) {
 	r.lane(&r.t.Servers, e.Place)
 	for _, k := range e.Keys {
 		at := place{e.Place, k.Key, k.Database}
-		if k.Until != simulation.Gone {
+		if k.Until != record.Gone {
 			r.stands(e, at, r.last[at], k.Until)
 			continue
 		}
@@ -287,7 +286,7 @@ func (r *reader) answered(e entry) {
 		at := place{e.Place, k.Key, k.Database}
 		i, stood := r.tenures[at]
 		switch {
-		case k.Until == simulation.Gone || done.ok() && done.deleting():
+		case k.Until == record.Gone || done.ok() && done.deleting():
 			if stood && r.t.Tenures[i].Process != e.Process && r.t.Tenures[i].Until > e.At {
 				r.t.Tenures[i].Taker = e.Process
 			}
@@ -300,13 +299,11 @@ func (r *reader) answered(e entry) {
 	}
 }
 
-// arrives records the execution of a message, the first or a repeated one.
+// arrives records the execution of a message, if it isn't a repeated one.
 func (m *message) arrives(at time.Duration, outcome string) {
-	if m.Arrived != never {
-		m.Again = at
-		return
+	if m.Arrived == never {
+		m.Arrived, m.Outcome = at, outcome
 	}
-	m.Arrived, m.Outcome = at, outcome
 }
 
 // request returns the message that a server answers. The message may have been sent to an
@@ -319,7 +316,7 @@ func (r *reader) request(e entry) *message {
 	}
 	for j := range r.t.Messages {
 		m := &r.t.Messages[j]
-		if m.Process == e.Process && m.N == e.N && m.Op == e.Op && m.Arrived == never && m.Place != simulation.Resource && alias(m.Place) {
+		if m.Process == e.Process && m.N == e.N && m.Op == e.Op && m.Arrived == never && m.Place != fault.Resource && alias(m.Place) {
 			m.Place = server // later events name the alias
 			return m
 		}
@@ -362,7 +359,7 @@ func (r *reader) stands(e entry, at place, process string, until time.Duration) 
 	}
 	process = cmp.Or(process, "?")
 	r.tenures[at], r.last[at] = len(r.t.Tenures), process
-	r.t.Tenures = append(r.t.Tenures, tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
+	r.t.Tenures = append(r.t.Tenures, Tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
 }
 
 // close ends the current tenure, if it has not expired before.
@@ -513,7 +510,7 @@ func (r *reader) finish() {
 }
 
 // resumes ends a pause of unknown length at the first event of its process.
-func (r *reader) resumes(s *span) time.Duration {
+func (r *reader) resumes(s *Span) time.Duration {
 	first := r.t.End
 	for _, m := range r.t.Messages {
 		if m.Process != s.Lane {

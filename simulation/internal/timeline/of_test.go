@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // runs are all runs of these tests.
@@ -99,7 +101,7 @@ func TestTwoBeliefsAfterAClockJump(t *testing.T) {
 		}
 		lost := 0
 		for _, m := range tl.Messages {
-			if m.Lost == simulation.Requests {
+			if m.Lost == fault.Requests {
 				lost++
 				assert.Equal(t, time.Duration(-1), m.Arrived)
 			}
@@ -129,29 +131,29 @@ func TestBeliefByClocksThatStandStill(t *testing.T) {
 }
 
 func TestClocks(t *testing.T) {
-	suffers := func(process string, f simulation.Fault) *simulation.Event {
-		return &simulation.Event{At: 2 * time.Second, Kind: simulation.Suffered, Process: process, Fault: &f}
+	suffers := func(process string, f fault.Fault) *record.Event {
+		return &record.Event{At: 2 * time.Second, Kind: record.Suffered, Process: process, Fault: &f}
 	}
 	for name, c := range map[string]struct {
-		event *simulation.Event
+		event *record.Event
 		until time.Duration
 	}{
 		"right":       {nil, 10 * time.Second},
-		"forward":     {suffers("c1", simulation.Fault{Kind: simulation.Step, By: 3 * time.Second}), 7 * time.Second},
-		"back":        {suffers("c1", simulation.Fault{Kind: simulation.Step, By: -3 * time.Second}), 10 * time.Second}, // the monotonic clock knows better
-		"slow":        {suffers("c1", simulation.Fault{Kind: simulation.Rate, PPM: -500_000}), 18 * time.Second},
-		"fast":        {suffers("c1", simulation.Fault{Kind: simulation.Rate, PPM: 500_000}), 2*time.Second + 5333333333},
-		"asleep":      {suffers("c1", simulation.Fault{Kind: simulation.Suspend, For: 4 * time.Second}), 10 * time.Second}, // the wall clock goes
-		"frozen":      {suffers("c1", simulation.Fault{Kind: simulation.Suspend, For: 4 * time.Second, Frozen: true}), 14 * time.Second},
-		"another's":   {suffers("c2", simulation.Fault{Kind: simulation.Step, By: 3 * time.Second}), 10 * time.Second},
-		"looked":      {&simulation.Event{At: 2 * time.Second, Kind: simulation.Looked, Process: "c1", Key: key, Token: 1, Validity: 5 * time.Second}, 7 * time.Second},
-		"far too far": {suffers("c1", simulation.Fault{Kind: simulation.Step, By: 9e18}), 2 * time.Second},
+		"forward":     {suffers("c1", fault.Fault{Kind: fault.Step, By: 3 * time.Second}), 7 * time.Second},
+		"back":        {suffers("c1", fault.Fault{Kind: fault.Step, By: -3 * time.Second}), 10 * time.Second}, // the monotonic clock knows better
+		"slow":        {suffers("c1", fault.Fault{Kind: fault.Rate, PPM: -500_000}), 18 * time.Second},
+		"fast":        {suffers("c1", fault.Fault{Kind: fault.Rate, PPM: 500_000}), 2*time.Second + 5333333333},
+		"asleep":      {suffers("c1", fault.Fault{Kind: fault.Suspend, For: 4 * time.Second}), 10 * time.Second}, // the wall clock goes
+		"frozen":      {suffers("c1", fault.Fault{Kind: fault.Suspend, For: 4 * time.Second, Frozen: true}), 14 * time.Second},
+		"another's":   {suffers("c2", fault.Fault{Kind: fault.Step, By: 3 * time.Second}), 10 * time.Second},
+		"looked":      {&record.Event{At: 2 * time.Second, Kind: record.Looked, Process: "c1", Key: key, Token: 1, Validity: 5 * time.Second}, 7 * time.Second},
+		"far too far": {suffers("c1", fault.Fault{Kind: fault.Step, By: 9e18}), 2 * time.Second},
 	} {
-		log := []simulation.Event{{At: time.Second, Kind: simulation.Acquired, Process: "c1", Key: key, Token: 1, Validity: 9 * time.Second}}
+		log := []record.Event{{At: time.Second, Kind: record.Acquired, Process: "c1", Key: key, Token: 1, Validity: 9 * time.Second}}
 		if c.event != nil {
 			log = append(log, *c.event)
 		}
-		tl := timeline.Of(simulation.Log{append(log, simulation.Event{At: time.Minute, Kind: simulation.Ended, Process: "c1"})})
+		tl := timeline.Of(record.Log{append(log, record.Event{At: time.Minute, Kind: record.Ended, Process: "c1"})})
 		require.Len(t, tl.Beliefs, 1, name)
 		assert.InDelta(t, c.until, tl.Beliefs[0].Until, 10, name)
 		assert.Equal(t, "ran out", tl.Beliefs[0].End, name)
@@ -161,17 +163,17 @@ func TestClocks(t *testing.T) {
 // An alias of a server may have any name.
 func TestSecondNames(t *testing.T) {
 	for _, name := range []string{"a2", "A-copy", "Another", "B2"} {
-		message := func(at time.Duration, kind simulation.EventKind, place string) simulation.Event {
-			return simulation.Event{At: at, Kind: kind, Process: "c1", Place: place, N: 1, Op: "acquire"}
+		message := func(at time.Duration, kind record.EventKind, place string) record.Event {
+			return record.Event{At: at, Kind: kind, Process: "c1", Place: place, N: 1, Op: "acquire"}
 		}
-		granted := func(at time.Duration, database int) simulation.Event {
-			e := message(at, simulation.Voted, "A")
-			e.Words, e.Keys = "granted", []simulation.KeyState{{Key: key, Database: database, Until: 9 * time.Second}}
+		granted := func(at time.Duration, database int) record.Event {
+			e := message(at, record.Voted, "A")
+			e.Words, e.Keys = "granted", []record.KeyState{{Key: key, Database: database, Until: 9 * time.Second}}
 			return e
 		}
-		tl := timeline.Of(simulation.Log{{
-			{Kind: simulation.Asked, Process: "c1", Key: key}, message(ms, simulation.Sent, "A"), message(ms, simulation.Sent, name),
-			granted(2*ms, 0), granted(3*ms, 1), message(3*ms, simulation.ReplyLost, name), message(4*ms, simulation.GaveUp, name),
+		tl := timeline.Of(record.Log{{
+			{Kind: record.Asked, Process: "c1", Key: key}, message(ms, record.Sent, "A"), message(ms, record.Sent, name),
+			granted(2*ms, 0), granted(3*ms, 1), message(3*ms, record.ReplyLost, name), message(4*ms, record.GaveUp, name),
 		}})
 		assert.Equal(t, []string{"c1"}, tl.Processes)
 		assert.Equal(t, []string{"A"}, tl.Servers)
@@ -180,40 +182,40 @@ func TestSecondNames(t *testing.T) {
 		assert.Equal(t, "A", second.Place)
 		assert.Equal(t, 3*ms, second.Arrived)
 		assert.Equal(t, 4*ms, second.GaveUp)
-		assert.Equal(t, simulation.Replies, second.Lost)
+		assert.Equal(t, fault.Replies, second.Lost)
 		assert.Len(t, tl.Tenures, 2, "a key in each of its databases")
 	}
 }
 
 // A second copy of a request is a repeated message, not another operation.
 func TestRepeatedRequest(t *testing.T) {
-	use := simulation.Event{At: 2 * ms, Kind: simulation.Write, Process: "c1", Place: simulation.Resource, N: 1, Version: 1}
+	use := record.Event{At: 2 * ms, Kind: record.Write, Process: "c1", Place: fault.Resource, N: 1, Version: 1}
 	again := use
 	again.At, again.Words = 5*ms, "repeated"
-	tl := timeline.Of(simulation.Log{{
-		{At: ms, Kind: simulation.Sent, Process: "c1", Place: simulation.Resource, N: 1, Op: "write"}, use,
-		{At: 5 * ms, Kind: simulation.RequestDuplicated, Process: "c1", Place: simulation.Resource, N: 1}, again,
+	tl := timeline.Of(record.Log{{
+		{At: ms, Kind: record.Sent, Process: "c1", Place: fault.Resource, N: 1, Op: "write"}, use,
+		{At: 5 * ms, Kind: record.RequestDuplicated, Process: "c1", Place: fault.Resource, N: 1}, again,
 	}})
 	require.Len(t, tl.Messages, 1)
-	assert.Equal(t, 5*ms, tl.Messages[0].Again)
+	assert.Equal(t, 2*ms, tl.Messages[0].Arrived)
 	require.Len(t, tl.Accesses, 2)
 	assert.True(t, tl.Accesses[1].Repeated)
 }
 
 // The holders of a semaphore contradict each other only beyond its permits.
 func TestPermits(t *testing.T) {
-	holds := func(process string, from time.Duration, lease int) []simulation.Event {
-		return []simulation.Event{
-			{At: from, Kind: simulation.Asked, Process: process, Key: key, Permits: 2},
-			{At: from + ms, Kind: simulation.Acquired, Process: process, Key: key, Lease: lease, Validity: time.Second},
+	holds := func(process string, from time.Duration, lease int) []record.Event {
+		return []record.Event{
+			{At: from, Kind: record.Asked, Process: process, Key: key, Permits: 2},
+			{At: from + ms, Kind: record.Acquired, Process: process, Key: key, Lease: lease, Validity: time.Second},
 		}
 	}
-	log := func(processes ...string) simulation.Log {
-		var all []simulation.Event
+	log := func(processes ...string) record.Log {
+		var all []record.Event
 		for i, process := range processes {
 			all = append(all, holds(process, time.Duration(100*(i+1))*ms, i+1)...)
 		}
-		return simulation.Log{append(all, simulation.Event{At: time.Second, Kind: simulation.Noted, Process: "c1"})}
+		return record.Log{append(all, record.Event{At: time.Second, Kind: record.Noted, Process: "c1"})}
 	}
 	assert.Empty(t, timeline.Of(log("c1", "c2")).Overlaps())
 	for _, line := range timeline.Of(log("c1", "c2")).Summary() {

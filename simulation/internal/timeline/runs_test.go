@@ -10,6 +10,7 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 const (
@@ -74,19 +75,19 @@ func uses(from, holds time.Duration) simulation.Workload {
 func pauseAfterTheCheck(guard simulation.Guarding) run {
 	return run{
 		cfg:      simulation.Config{Guard: guard},
-		schedule: simulation.Schedule{{Kind: simulation.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}},
+		schedule: simulation.Schedule{{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}},
 		parts:    map[string]simulation.Workload{"c1": uses(0, 0), "c2": uses(10_100*ms, 5*time.Second)},
 	}
 }
 
 // oneVoteLost: c1 gets A, B and C, then a fault hits C, and c2 asks.
-func oneVoteLost(what simulation.Fault) run {
+func oneVoteLost(what fault.Fault) run {
 	what.Server = "C"
 	return run{
 		cfg: simulation.Config{Quorum: quorum.Config{RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off}},
 		schedule: simulation.Schedule{
-			{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
-			{Kind: simulation.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
+			{Kind: fault.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
+			{Kind: fault.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
 			what,
 		},
 		parts: map[string]simulation.Workload{"c1": uses(0, 5*time.Second), "c2": uses(200*ms, time.Second)},
@@ -94,18 +95,18 @@ func oneVoteLost(what simulation.Fault) run {
 }
 
 func clockJumps() run {
-	return oneVoteLost(simulation.Fault{Kind: simulation.Step, At: at(100 * ms), By: 15 * time.Second})
+	return oneVoteLost(fault.Fault{Kind: fault.Step, At: at(100 * ms), By: 15 * time.Second})
 }
 
 func crashWithoutFsync() run {
-	return oneVoteLost(simulation.Fault{Kind: simulation.Restart, At: at(50 * ms), For: 100 * ms})
+	return oneVoteLost(fault.Fault{Kind: fault.Restart, At: at(50 * ms), For: 100 * ms})
 }
 
 // extensions: c1 extends its lease, is suspended with clocks that stand still, and
 // extends again; c2 asks during all this.
 func extensions() run {
 	return run{
-		schedule: simulation.Schedule{{Kind: simulation.Suspend, Process: "c1", At: at(9 * time.Second), For: 15 * time.Second, Frozen: true}},
+		schedule: simulation.Schedule{{Kind: fault.Suspend, Process: "c1", At: at(9 * time.Second), For: 15 * time.Second, Frozen: true}},
 		parts: map[string]simulation.Workload{
 			"c1": func(c *simulation.Client) {
 				c.SleepUntil(at(0))
@@ -156,25 +157,25 @@ func trouble() run {
 	return run{
 		cfg: simulation.Config{Processes: 5, Guard: simulation.GuardAdmits, Witness: true},
 		schedule: simulation.Schedule{
-			{Kind: simulation.Pause, Process: "c1", At: at(50 * ms), For: 400 * ms},
-			{Kind: simulation.Suspend, Process: "c2", At: at(700 * ms), For: 900 * ms},
-			{Kind: simulation.Crash, Process: "c3", Op: "write", Nth: 1},
-			{Kind: simulation.Step, Process: "c4", At: at(300 * ms), By: -time.Second},
-			{Kind: simulation.Rate, Process: "c4", At: at(500 * ms), PPM: 20_000},
-			{Kind: simulation.Reboot, Process: "c5", At: at(2500 * ms), For: 500 * ms},
-			{Kind: simulation.Step, Server: "A", At: at(900 * ms), By: 15 * time.Second},
-			{Kind: simulation.Rate, Server: "A", At: at(950 * ms), PPM: -20_000},
-			{Kind: simulation.Restart, Server: "B", At: at(1200 * ms), For: 100 * ms, Keep: simulation.KeepSecond},
-			{Kind: simulation.Hang, Server: "C", At: at(1500 * ms), For: 700 * ms},
-			{Kind: simulation.Flush, Server: "D", At: at(1900 * ms)},
-			{Kind: simulation.Evict, Server: "E", At: at(2100 * ms), Key: key},
-			{Kind: simulation.Cut, Process: "c1", Server: "D", At: at(600 * ms), For: time.Second, Way: simulation.Replies},
-			{Kind: simulation.Lose, Process: "*", Server: "*", At: at(3 * time.Second), For: time.Second, PPM: 200_000},
-			{Kind: simulation.Delay, Process: "c2", Server: simulation.Resource, At: at(2 * time.Second), For: time.Second, By: 2 * time.Second},
-			{Kind: simulation.Delay, Process: "c4", Server: "B", At: at(0), For: 5 * time.Second, By: 250 * ms, Way: simulation.Replies},
-			{Kind: simulation.Duplicate, Process: "*", Server: "*", At: at(2 * time.Second), For: 2 * time.Second, PPM: 500_000},
-			{Kind: simulation.Reorder, Process: "c1", Server: "A", At: at(2 * time.Second), For: 2 * time.Second, By: 5 * ms},
-			{Kind: simulation.Reconnect, Process: "c2", Server: "A", At: at(2200 * ms)},
+			{Kind: fault.Pause, Process: "c1", At: at(50 * ms), For: 400 * ms},
+			{Kind: fault.Suspend, Process: "c2", At: at(700 * ms), For: 900 * ms},
+			{Kind: fault.Crash, Process: "c3", Op: "write", Nth: 1},
+			{Kind: fault.Step, Process: "c4", At: at(300 * ms), By: -time.Second},
+			{Kind: fault.Rate, Process: "c4", At: at(500 * ms), PPM: 20_000},
+			{Kind: fault.Reboot, Process: "c5", At: at(2500 * ms), For: 500 * ms},
+			{Kind: fault.Step, Server: "A", At: at(900 * ms), By: 15 * time.Second},
+			{Kind: fault.Rate, Server: "A", At: at(950 * ms), PPM: -20_000},
+			{Kind: fault.Restart, Server: "B", At: at(1200 * ms), For: 100 * ms, Keep: fault.KeepSecond},
+			{Kind: fault.Hang, Server: "C", At: at(1500 * ms), For: 700 * ms},
+			{Kind: fault.Flush, Server: "D", At: at(1900 * ms)},
+			{Kind: fault.Evict, Server: "E", At: at(2100 * ms), Key: key},
+			{Kind: fault.Cut, Process: "c1", Server: "D", At: at(600 * ms), For: time.Second, Way: fault.Replies},
+			{Kind: fault.Lose, Process: "*", Server: "*", At: at(3 * time.Second), For: time.Second, PPM: 200_000},
+			{Kind: fault.Delay, Process: "c2", Server: fault.Resource, At: at(2 * time.Second), For: time.Second, By: 2 * time.Second},
+			{Kind: fault.Delay, Process: "c4", Server: "B", At: at(0), For: 5 * time.Second, By: 250 * ms, Way: fault.Replies},
+			{Kind: fault.Duplicate, Process: "*", Server: "*", At: at(2 * time.Second), For: 2 * time.Second, PPM: 500_000},
+			{Kind: fault.Reorder, Process: "c1", Server: "A", At: at(2 * time.Second), For: 2 * time.Second, By: 5 * ms},
+			{Kind: fault.Reconnect, Process: "c2", Server: "A", At: at(2200 * ms)},
 		},
 		parts: map[string]simulation.Workload{"c1": work, "c2": work, "c3": work, "c4": work, "c5": work},
 	}
@@ -182,7 +183,7 @@ func trouble() run {
 
 // failsOver: an empty replica takes over from C.
 func failsOver() run {
-	return oneVoteLost(simulation.Fault{Kind: simulation.Failover, At: at(50 * ms), For: 20 * ms, By: 10 * time.Second})
+	return oneVoteLost(fault.Fault{Kind: fault.Failover, At: at(50 * ms), For: 20 * ms, By: 10 * time.Second})
 }
 
 // commands: a lock by plain Redis commands on one server.
@@ -190,7 +191,7 @@ func commands() run {
 	return run{
 		cfg: simulation.Config{Servers: 1, Locker: newPlain},
 		schedule: simulation.Schedule{
-			{Kind: simulation.Pause, Process: "c1", At: at(500 * ms), For: 12 * time.Second},
+			{Kind: fault.Pause, Process: "c1", At: at(500 * ms), For: 12 * time.Second},
 		},
 		parts: map[string]simulation.Workload{"c1": uses(0, time.Second), "c2": uses(10_100*ms, 5*time.Second)},
 	}

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
@@ -16,24 +17,23 @@ import (
 // request and the reply. An executed request without a reply is Unknown, and refused
 // requests are omitted. An observer's Read of each resource comes at the end.
 //
-// Belief in a lease is measured in true time. For a client with faulty clocks (steps,
-// rates, suspensions) it is unknown: such a client counts as believing at the moments
-// when it learned a validity and when it sent a request.
-func Of(r simulation.Result) []judge.Operation {
-	h := &history{faultyClocks: map[string]bool{}, calls: map[callID]*call{}, requested: map[requester]time.Duration{}, leases: map[int]*lease{}}
-	for e := range r.Log.All() {
+// Belief in a lease is measured in true time. If nothing is known of a client's clocks (no
+// record.Truth), it counts as believing until it last found a validity or sent a request.
+func Of(log record.Log, ended time.Duration) []judge.Operation {
+	h := &history{ended: ended, calls: map[callID]*call{}, requested: map[requester]time.Duration{}, leases: map[int]*lease{}}
+	for e := range log.All() {
 		h.prepare(e)
 	}
-	for e := range r.Log.All() {
+	for e := range log.All() {
 		h.add(e)
 	}
-	return h.operations(r.Ended)
+	return h.operations(ended)
 }
 
 // history is what is known of a run from its log.
 type history struct {
-	faultyClocks map[string]bool // processes whose clocks have faults
-	calls        map[callID]*call
+	ended time.Duration
+	calls map[callID]*call
 
 	requested map[requester]time.Duration
 	leases    map[int]*lease // by their numbers
@@ -76,48 +76,42 @@ type lease struct {
 // belief is a time in which a holder believed in its lease without a break.
 type belief struct{ from, until time.Duration }
 
-// prepare adds what later events depend on: which clocks will have faults, and when
-// replies will arrive.
-func (h *history) prepare(e *simulation.Event) {
+// prepare adds what later events depend on: when replies will arrive.
+func (h *history) prepare(e *record.Event) {
 	id := callID{e.Process, e.N}
 	switch {
-	case e.Kind == simulation.Suffered && e.Place == "":
-		switch e.Fault.Kind {
-		case simulation.Step, simulation.Rate, simulation.Suspend:
-			h.faultyClocks[e.Process] = true
-		}
-	case e.Place != simulation.Resource:
-	case e.Kind == simulation.Sent:
+	case e.Place != fault.Resource:
+	case e.Kind == record.Sent:
 		h.calls[id] = &call{sent: e.At}
-	case e.Kind == simulation.Received:
+	case e.Kind == record.Received:
 		h.calls[id].returned, h.calls[id].answered = e.At, true
 	}
 }
 
 // add adds what clients did and learned.
-func (h *history) add(e *simulation.Event) {
+func (h *history) add(e *record.Event) {
 	switch e.Kind {
-	case simulation.Asked:
+	case record.Asked:
 		h.requested[requester{e.Process, e.Goroutine, e.Key}] = e.At
-	case simulation.Acquired:
+	case record.Acquired:
 		l := &lease{process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token, requested: h.requested[requester{e.Process, e.Goroutine, e.Key}]}
 		h.leases[e.Lease] = l
 		h.believe(l, e)
-	case simulation.Extended, simulation.Looked:
+	case record.Extended, record.Looked, record.Believed:
 		if l := h.leases[e.Lease]; l != nil && !l.over {
 			h.believe(l, e)
 		}
-	case simulation.Released, simulation.HandedOff:
+	case record.Released, record.HandedOff:
 		if l := h.leases[e.Lease]; l != nil {
 			l.end(e.At)
 		}
-	case simulation.Crashed:
+	case record.Crashed:
 		for _, l := range h.leases {
 			if l.process == e.Process {
 				l.end(e.At)
 			}
 		}
-	case simulation.Read, simulation.Write:
+	case record.Read, record.Write:
 		if e.Words == "" { // it was executed
 			h.access(e)
 		}
@@ -125,21 +119,21 @@ func (h *history) add(e *simulation.Event) {
 }
 
 // client is the judge's name of the lease's holder, which does one thing at a time.
-func (l *lease) client() string { return simulation.Who(l.process, l.goroutine) }
+func (l *lease) client() string { return record.Who(l.process, l.goroutine) }
 
 // believe adds a validity: the holder continues to believe in its lease, or believes again.
-func (h *history) believe(l *lease, e *simulation.Event) {
+func (h *history) believe(l *lease, e *record.Event) {
 	until := e.At
-	if !h.faultyClocks[l.process] {
-		until += max(0, e.Validity)
+	if e.Truth != nil {
+		until = max(until, min(e.Truth.Until, h.ended))
 	}
 	last := len(l.beliefs) - 1
 	switch {
-	case last >= 0 && e.At <= l.beliefs[last].until:
+	case last < 0:
+		l.beliefs = append(l.beliefs, belief{e.At, until})
+	case e.At <= l.beliefs[last].until || e.Truth == nil && e.Validity > 0:
 		l.beliefs[last].until = until
-	case last >= 0 && h.faultyClocks[l.process] && e.Validity > 0:
-		l.beliefs[last].until = until // it may have believed all the time
-	case last < 0 || e.Validity > 0:
+	case until > e.At:
 		l.beliefs = append(l.beliefs, belief{e.At, until})
 	}
 }
@@ -153,7 +147,7 @@ func (l *lease) end(at time.Duration) {
 }
 
 // access adds a read or a write that the resource executed.
-func (h *history) access(e *simulation.Event) {
+func (h *history) access(e *record.Event) {
 	c, l := h.calls[callID{e.Process, e.N}], h.leases[e.Lease]
 	if c.sent > l.beliefs[len(l.beliefs)-1].until {
 		// It uses the lease, so it counts as having believed in it all the time.
@@ -171,14 +165,14 @@ func (h *history) access(e *simulation.Event) {
 	if !c.answered {
 		o.Outcome = judge.Unknown
 	}
-	if e.Kind == simulation.Write {
+	if e.Kind == record.Write {
 		o.Kind, o.Version = judge.Write, e.AsOf
 	}
 	h.accesses = append(h.accesses, o)
 }
 
 // observe notes the state of a resource.
-func (h *history) observe(e *simulation.Event) {
+func (h *history) observe(e *record.Event) {
 	i := slices.IndexFunc(h.finals, func(o judge.Operation) bool { return o.Key == e.Key })
 	if i < 0 {
 		i = len(h.finals)

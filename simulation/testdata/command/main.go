@@ -6,10 +6,11 @@ import (
 	"log"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 )
 
 func main() {
-	r, err := simulation.Run(5, simulation.Config{}, simulation.Schedule{{Kind: simulation.Crash, Process: "c1", Nth: 8}}, func(c *simulation.Client) {
+	r, err := simulation.Run(5, simulation.Config{}, simulation.Schedule{{Kind: fault.Crash, Process: "c1", Nth: 8}}, func(c *simulation.Client) {
 		if lease, err := c.TryAcquire("k"); err == nil {
 			_ = c.Release(lease)
 		}

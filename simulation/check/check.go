@@ -1,0 +1,395 @@
+// Package check looks for violations in a record. Its checks are pure functions of what
+// happened: they are the same for simulated runs and for runs on real servers.
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+// Rules are what the checks need to know beside the record.
+type Rules struct {
+	// Admits: the resource refuses every operation after one with a later token.
+	Admits bool
+	// Patience is how long processes may fail to get a free lock before it is NoProgress.
+	// 0: forever.
+	Patience time.Duration
+	// Refusals: a request that the resource refused also shows that its sender believed in
+	// its lease.
+	Refusals bool
+}
+
+// Found is a violation, and the index of the event that shows it. It stands before or after this
+// event in the record.
+type Found struct {
+	record.Violation
+	Event int
+	After bool
+}
+
+// Violations returns the violations in a record, in their order.
+func Violations(log record.Log, rules Rules) []Found {
+	c := &checker{
+		rules: rules, leases: map[int]*lease{}, keys: map[string]*history{},
+		asked: map[asker]moment{}, sent: map[request]int{},
+	}
+	for e := range log.All() {
+		c.take(e)
+		c.at++
+	}
+	return c.found
+}
+
+// Log returns the record with its violations.
+func Log(log record.Log, rules Rules) record.Log {
+	found := Violations(log, rules)
+	if len(found) == 0 {
+		return log
+	}
+	var all record.Log
+	at := 0
+	insert := func(after bool) {
+		for ; len(found) > 0 && found[0].Event == at && found[0].After == after; found = found[1:] {
+			all.Add(found[0].At, record.Found, "", "").Violation = &found[0].Violation
+		}
+	}
+	for e := range log.All() {
+		insert(false)
+		*all.Add(e.At, e.Kind, e.Process, e.Place) = *e
+		insert(true)
+		at++
+	}
+	return all
+}
+
+// checker takes the events one after the other.
+type checker struct {
+	rules  Rules
+	at     int            // the index of the event
+	leases map[int]*lease // by their numbers
+	keys   map[string]*history
+	asked  map[asker]moment
+	sent   map[request]int // indexes of events
+	found  []Found
+}
+
+// asker is a goroutine that asks for a lock. It asks for it once at a time.
+type asker struct {
+	process   string
+	goroutine int
+	key       string
+}
+
+// request is a request to the resource.
+type request struct {
+	process string
+	n       uint64
+}
+
+// moment is an event: its index, and its true time.
+type moment struct {
+	index int
+	at    time.Duration
+}
+
+// lease is a lease as its holder sees it.
+type lease struct {
+	process   string
+	goroutine int
+	key       string
+	token     fencing.Token
+
+	asked, got int  // indexes of events
+	place      int  // among the leases of its key
+	void       bool // it had expired before its holder got it
+	clocked    bool // it is known how long its holder believes in it:
+	until      time.Duration
+	ended      time.Duration // when its holder gave it up
+}
+
+func (l *lease) String() string {
+	return fmt.Sprintf("%s (token %d)", record.Who(l.process, l.goroutine), l.token)
+}
+
+// holds reports whether the holder is known to believe in its lease.
+func (l *lease) holds(now time.Duration) bool { return l.clocked && now < min(l.ended, l.until) }
+
+// left is what is left of a lease.
+func left(until, now time.Duration) string {
+	if until == record.Forever {
+		return "it, because its clocks stand still"
+	}
+	return fmt.Sprintf("%v of it", until-now)
+}
+
+// after reports whether l is the later of two leases on one key: by their tokens, or
+// without tokens by the times at which they were granted.
+func (l *lease) after(o *lease) bool {
+	switch {
+	case l == nil:
+		return false
+	case l.token != 0 && o.token != 0:
+		return l.token > o.token
+	default:
+		return l.got > o.got
+	}
+}
+
+// history is what happened to one key, and to the resource that it protects.
+type history struct {
+	leases  []*lease // in the order in which they were acquired
+	tokens  map[fencing.Token]bool
+	highest []fencing.Token // of the leases up to each
+	permits int
+
+	wanted *wanted
+	latest *lease // the latest lease whose operation took effect
+	writer *lease // the lease of the last write
+	// overdue: that write took effect too late. Assumption 1 was broken.
+	overdue bool
+}
+
+func (c *checker) key(name string) *history {
+	if c.keys[name] == nil {
+		c.keys[name] = &history{tokens: map[fencing.Token]bool{}, permits: 1}
+	}
+	return c.keys[name]
+}
+
+// before and after record a violation that stands before or after the event.
+func (c *checker) before(v record.Violation) { c.found = append(c.found, Found{v, c.at, false}) }
+
+func (c *checker) after(v record.Violation) { c.found = append(c.found, Found{v, c.at, true}) }
+
+func (c *checker) take(e *record.Event) {
+	l := c.leases[e.Lease]
+	switch e.Kind {
+	case record.Asked:
+		c.asked[asker{e.Process, e.Goroutine, e.Key}] = moment{c.at, e.At}
+		c.key(e.Key).permits = max(1, e.Permits)
+	case record.Acquired:
+		c.acquired(e)
+	case record.Refused:
+		if e.Truth != nil && c.rules.Patience > 0 {
+			c.inVain(e)
+		}
+	case record.Looked:
+		if l != nil && !l.clocked {
+			c.believes(e, l, "found its lease valid", e.Validity > 0)
+		}
+		l.told(e)
+	case record.Extended, record.Believed:
+		l.told(e)
+		if e.Kind == record.Extended {
+			c.backed(e, l)
+		}
+	case record.Released, record.HandedOff:
+		if l != nil {
+			l.ended = min(l.ended, e.At)
+		}
+	case record.Crashed:
+		for _, l := range c.leases {
+			if l.process == e.Process {
+				l.ended = min(l.ended, e.At)
+			}
+		}
+	case record.Sent:
+		if e.Place == fault.Resource {
+			c.sent[request{e.Process, e.N}] = c.at
+		}
+	case record.Read, record.Write:
+		switch {
+		case l == nil:
+		case e.Words == "":
+			c.effect(e, l)
+		case c.rules.Refusals:
+			c.believes(e, l, "sent a request, which was refused,", true)
+		}
+	}
+}
+
+// told records what the holder learned of its lease, or what its clocks make of it.
+func (l *lease) told(e *record.Event) {
+	if l != nil && e.Truth != nil {
+		l.clocked, l.until = true, e.Truth.Until
+	}
+}
+
+// acquired checks a new lease against those before it.
+func (c *checker) acquired(e *record.Event) {
+	k, asked := c.key(e.Key), c.asked[asker{e.Process, e.Goroutine, e.Key}]
+	l := &lease{
+		process: e.Process, goroutine: e.Goroutine, key: e.Key, token: e.Token,
+		asked: asked.index, got: c.at, place: len(k.leases), ended: record.Forever,
+	}
+	l.told(e)
+	l.void = e.Truth != nil && e.Truth.Void
+	permits := k.permits
+	for _, o := range k.suspects(l) {
+		if o.holds(e.At) && !l.void {
+			if permits--; permits <= 0 {
+				c.after(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))})
+			}
+		}
+		switch {
+		case l.token == 0:
+		case o.token == l.token:
+			c.after(record.Violation{Kind: record.TokenOrder, At: e.At, Text: fmt.Sprintf("%v and %v have the same token for %q", o, l, l.key)})
+		case o.got < l.asked && o.token > l.token:
+			c.after(record.Violation{Kind: record.TokenOrder, At: e.At, Text: fmt.Sprintf("%v got %q after %v with a smaller token", l, l.key, o)})
+		}
+	}
+	k.add(l)
+	k.wanted = nil
+	c.leases[e.Lease] = l
+	c.backed(e, l)
+}
+
+// suspects returns the leases that a new one is to be compared with: none, if it is the only one
+// that is held, and its token is the largest.
+func (k *history) suspects(l *lease) []*lease {
+	if n := len(k.leases); n > 0 && !k.leases[n-1].clocked && !k.tokens[l.token] && l.token > k.highest[n-1] {
+		return nil // of the others' clocks nothing is known
+	}
+	return k.leases
+}
+
+func (k *history) add(l *lease) {
+	highest := l.token
+	if n := len(k.highest); n > 0 {
+		highest = max(highest, k.highest[n-1])
+	}
+	k.leases, k.highest = append(k.leases, l), append(k.highest, highest)
+	k.tokens[l.token] = true
+}
+
+// backed compares a validity with what the servers had.
+func (c *checker) backed(e *record.Event, l *lease) {
+	t := e.Truth
+	if l == nil || t == nil || t.Have >= t.Quorum {
+		return
+	}
+	v := record.Violation{Kind: record.Overvalued, At: e.At, Text: fmt.Sprintf("%v was told %v of %q, which only %d instances have for so long; a quorum is %d",
+		l, e.Validity, l.key, t.Have, t.Quorum)}
+	if t.Have+t.Forgot >= t.Quorum {
+		v.Assumption = 3
+	}
+	c.after(v)
+}
+
+// began is the index of the event at which the holder sent the request of an operation, or began
+// to look at its lease.
+func (c *checker) began(e *record.Event) int {
+	if at, ok := c.sent[request{e.Process, e.N}]; ok {
+		return at
+	}
+	return c.at
+}
+
+// believes checks that no other client had got the lock when a holder acted as one.
+func (c *checker) believes(e *record.Event, l *lease, how string, does bool) {
+	if o := c.next(l); does && o != nil && o.got <= c.began(e) {
+		c.before(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v %s of %q after %v had got it", l, how, l.key, o)})
+	}
+}
+
+// next is the first later lease on the same key that hadn't expired when it was got. nil if there
+// is none, or if the key may have several holders.
+func (c *checker) next(l *lease) *lease {
+	k := c.keys[l.key]
+	if k.permits > 1 {
+		return nil
+	}
+	for _, o := range k.leases[l.place+1:] {
+		if !o.void {
+			return o
+		}
+	}
+	return nil
+}
+
+// effect checks an operation that took effect.
+func (c *checker) effect(e *record.Event, l *lease) {
+	k := c.keys[l.key]
+	over := l.clocked && !l.holds(e.At)
+	// A resource that has seen a later token refuses a late operation.
+	late := over && (e.Kind == record.Read || !c.rules.Admits)
+	found := func(kind record.ViolationKind, overdue bool, format string, args ...any) {
+		v := record.Violation{Kind: kind, At: e.At, Text: fmt.Sprintf(format, args...)}
+		if overdue {
+			v.Assumption = 1
+		}
+		c.before(v)
+	}
+	// At the time of sending: no lock can prevent that a packet arrives after its
+	// holder's lease.
+	if o := c.next(l); o != nil && o.got <= c.began(e) {
+		found(record.TwoHolders, over, "%v sent a %v of %q after %v had got it", l, e.Kind, l.key, o)
+	}
+	if e.Kind == record.Write && k.permits == 1 { // the holders of a semaphore may write side by side
+		c.write(e, l, late, found)
+	}
+	if !k.latest.after(l) {
+		k.latest = l
+	}
+}
+
+// write checks a write that took effect. late means that its holder was late and the resource
+// couldn't know.
+func (c *checker) write(e *record.Event, l *lease, late bool, found func(kind record.ViolationKind, overdue bool, format string, args ...any)) {
+	k, before := c.keys[l.key], e.Version-1
+	if k.latest.after(l) {
+		found(record.StaleWrite, late, "%v wrote %q after %v had used it", l, l.key, k.latest)
+	}
+	lost, own := e.AsOf != before, k.writer == l
+	if lost {
+		// A write that took effect too late also breaks the update that it interrupts.
+		found(record.LostUpdate, late || own || k.overdue, "%v wrote %q as of version %d over version %d", l, l.key, e.AsOf, before)
+	}
+	k.writer, k.overdue = l, late || lost && own
+}
+
+// wanted is a lock that processes fail to get.
+type wanted struct {
+	since time.Duration // the first try, of those without a success or a pause between them
+	last  time.Duration // the last try's end
+}
+
+// inVain checks a failed try: it reports NoProgress if processes have tried for all of
+// Patience, no process has held the lock, and no fault explains that.
+func (c *checker) inVain(e *record.Event) {
+	now, patience := e.At, c.rules.Patience
+	k, asked := c.key(e.Key), c.asked[asker{e.Process, e.Goroutine, e.Key}]
+	if k.wanted == nil {
+		k.wanted = &wanted{since: asked.at, last: asked.at}
+	}
+	w := k.wanted
+	// A process that doesn't try isn't waiting.
+	if asked.at-w.last > patience/4 {
+		w.since = asked.at
+	}
+	w.last = now
+	for _, key := range e.Truth.Also {
+		w.since = max(w.since, c.key(key).hadUntil(now)) // it may have been in the way
+	}
+	since := max(w.since, k.hadUntil(now), e.Truth.Hindered)
+	if now-since < patience {
+		return
+	}
+	c.after(record.Violation{Kind: record.NoProgress, At: now, Text: fmt.Sprintf("nobody has got %q for %v, though %s has tried and reached a quorum", e.Key, now-since, e.Process)})
+	w.since = now
+}
+
+// hadUntil is the last moment at which a client believed to hold the key; 0 if there was
+// none.
+func (k *history) hadUntil(now time.Duration) time.Duration {
+	last := time.Duration(0)
+	for _, l := range k.leases {
+		last = max(last, min(l.until, l.ended, now))
+	}
+	return last
+}

@@ -1,0 +1,101 @@
+package kernel
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// timeout is a context of a Clock.
+type timeout struct {
+	parent   context.Context
+	deadline time.Time
+	timer    Timer
+	stop     func() bool
+
+	mu    sync.Mutex
+	done  chan struct{} // made by the first call of Done
+	err   error
+	after []*func()
+}
+
+type timeoutKey struct{}
+
+func (t *timeout) Deadline() (time.Time, bool) { return t.deadline, true }
+
+func (t *timeout) Done() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		t.done = make(chan struct{})
+		if t.err != nil {
+			close(t.done)
+		}
+	}
+	return t.done
+}
+
+func (t *timeout) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// Waiting reports whether the context has not been ended. It doesn't look at the time.
+func (t *timeout) Waiting() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err == nil
+}
+
+func (t *timeout) Expire() { t.end(context.DeadlineExceeded) }
+
+func (t *timeout) Value(key any) any {
+	if key == (timeoutKey{}) {
+		return t
+	}
+	return t.parent.Value(key)
+}
+
+// AfterFunc is used by context.AfterFunc and derived contexts. Without it, each would need a
+// goroutine.
+func (t *timeout) AfterFunc(f func()) func() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	entry := &f
+	t.after = append(t.after, entry)
+	return func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		before := len(t.after)
+		t.after = slices.DeleteFunc(slices.Clone(t.after), func(e *func()) bool { return e == entry })
+		return len(t.after) < before
+	}
+}
+
+// end ends the context, once.
+func (t *timeout) end(err error) {
+	t.mu.Lock()
+	if t.err != nil {
+		t.mu.Unlock()
+		return
+	}
+	t.err = err
+	if t.done != nil {
+		close(t.done)
+	}
+	after, stop := t.after, t.stop
+	t.after = nil
+	t.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	for _, f := range after {
+		go (*f)()
+	}
+}

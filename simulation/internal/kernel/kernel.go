@@ -1,0 +1,117 @@
+package kernel
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+
+	"github.com/redquorum/redlock/simulation/fault"
+)
+
+// Kernel is the clockwork of a run: true time, the queue of events, and the inbox of what the
+// code under test asks for. A single goroutine, the driver, owns everything in it. The goroutines
+// of the code under test are blocked while it works, and it waits (in Settle) while they
+// run. They communicate with it only through Post.
+type Kernel struct {
+	Seed uint64
+
+	Now    atomic.Int64 // true time in nanoseconds from the start; only the driver writes it
+	queue  queue
+	n      uint64 // events entered
+	Timers int    // plain timers among those that happened
+	Steps  atomic.Int64
+	round  atomic.Uint64 // how often all goroutines were blocked
+
+	// resting is set while the driver waits and the code under test runs. At other times
+	// the driver itself may run code under test, see call.deliver.
+	resting atomic.Bool
+	Awake   bool // a goroutine of the code under test was woken since the last settle
+
+	inboxMu sync.Mutex
+	inbox   []Op
+	drained []Op // the inbox before, for its memory
+	orders  []OpOrder
+
+	StalledUntil int64             // until then no message arrives
+	order        *Order            // nil: it follows from latencies
+	Chooses      bool              // the order of events is chosen, see Order
+	orderEnded   bool              // its Choose has ended the run
+	named        map[uint64]uint64 // how many events with a tie there were, for Option.ID
+
+	ofClocks []fault.Fault // of processes' clocks, by processes that run ahead, sorted by time
+	readings *readings     // faults at clock readings; nil if there are none
+}
+
+// Init prepares a run.
+func (k *Kernel) Init(seed uint64, order *Order) {
+	k.Seed, k.order, k.Awake = seed, order, true
+	k.queue, k.inbox, k.drained = make(queue, 0, 64), make([]Op, 0, 32), make([]Op, 0, 32)
+	if order != nil {
+		order.Steps = order.Steps[:0]
+	}
+}
+
+// Settle waits until all goroutines of the code under test are blocked and executes their
+// requests, until there are no more.
+func (k *Kernel) Settle() {
+	for {
+		if k.Awake {
+			k.Awake = false
+			k.Steps.Add(1)
+			k.resting.Store(true)
+			synctest.Wait()
+			k.resting.Store(false)
+			if k.readings != nil {
+				k.readings.counted()
+			}
+			k.round.Add(1)
+		}
+		k.inboxMu.Lock()
+		ops := k.inbox
+		k.inbox, k.drained = k.drained[:0], ops
+		k.inboxMu.Unlock()
+		if len(ops) == 0 && !k.Awake {
+			return
+		}
+		k.carryOut(k.putOff(ops))
+		clear(k.drained)
+	}
+}
+
+// Next removes the next live event from the queue. Events of a paused process are deferred
+// until it runs again. ended says that the run is to end, see Order.
+func (k *Kernel) Next() (e event, ok, ended bool) {
+	if k.Chooses {
+		return k.choose()
+	}
+	for len(k.queue) > 0 {
+		e := k.queue.pop()
+		if !e.What.Live() {
+			if m, ok := e.What.(interface{ Missed(at int64) }); ok {
+				m.Missed(e.At)
+			}
+			continue
+		}
+		if p := e.proc; p != nil && p.PausedUntil > e.At {
+			e.At = p.PausedUntil
+			if p.Shuffled {
+				e.first = e.At
+			}
+			k.queue.push(e)
+			continue
+		}
+		if e.message && k.StalledUntil > e.At {
+			e.At = k.StalledUntil
+			k.queue.push(e)
+			continue
+		}
+		if o := k.order; o != nil && e.At >= int64(o.From) {
+			k.queue.push(e)
+			k.Now.Store(int64(o.From))
+			k.Chooses = true
+			return k.choose()
+		}
+		return e, true, false
+	}
+	return event{}, false, false
+}

@@ -1,0 +1,267 @@
+package simulation
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+// holding is one lease, as its holder sees it.
+type holding struct {
+	p *process
+	// goroutine is the number of the holder's goroutine in its process.
+	goroutine int
+	key       string
+	also      []string // the other keys, of a lease on several
+	token     fencing.Token
+	value     string
+	quorum    int
+	// servers is how many servers should have the key, if no quorum is demanded.
+	servers int
+	// resumed: it was handed off to this process.
+	resumed bool
+
+	// Only the workload's goroutine uses these: its last write and the number of
+	// writes. A retried write keeps its number.
+	writes     uint64
+	wroteValue int64
+	wroteAsOf  uint64
+
+	number   int   // from 1, in the order of acquisition
+	askedAt  int64 // true times
+	votesAt  int64 // the earliest of its votes
+	endedAt  int64 // never, until its holder releases it
+	validity int64 // what the holder was told, and at what readings of its clocks
+	kernel.ClockReadings
+}
+
+// until is the true time at which the holder stops believing in its lease. It follows from the
+// holder's own clocks, because their errors must become visible.
+func (h *holding) until() int64 {
+	s := h.p.Clock.Present()
+	return min(s.Mono.When(h.Mono+h.validity), s.Wall.When(h.Wall+h.validity))
+}
+
+func (h *holding) told(validity time.Duration) {
+	h.validity, h.ClockReadings = int64(validity), h.p.Clock.ReadingsAt(h.p.w.Now.Load())
+}
+
+// belief is a validity that a holder was told. If the process stopped at a clock reading in
+// the same step, the holder was told before the pause, and the validity has decreased since.
+type belief struct {
+	validity time.Duration
+	before   *kernel.ClockReadings // what its clocks showed; nil if there was no pause
+}
+
+func (b *belief) StoppedAfter(r kernel.ClockReadings) { b.before = &r }
+
+// left is the validity now.
+func (b *belief) left(p *process) time.Duration {
+	if b.before == nil {
+		return b.validity
+	}
+	now := p.Clock.ReadingsAt(p.w.Now.Load())
+	return max(0, b.validity-time.Duration(max(0, now.Mono-b.before.Mono, now.Wall-b.before.Wall)))
+}
+
+// over reports whether it expired during the pause.
+func (b *belief) over(p *process) bool { return b.before != nil && b.left(p) == 0 }
+
+// acquired records a new lease.
+func (w *world) acquired(h *holding) {
+	h.endedAt, h.votesAt = kernel.Never, h.askedAt
+	for _, o := range w.holdings {
+		if o.key == h.key && o.value == h.value {
+			h.votesAt = min(h.votesAt, o.votesAt) // a hand-off within the process
+		}
+	}
+	w.holdings = append(w.holdings, h)
+	h.number = len(w.holdings)
+}
+
+// crashed ends the leases of a process.
+func (w *world) crashed(p *process) {
+	now := w.Now.Load()
+	for _, h := range w.holdings {
+		if h.p == p {
+			h.endedAt = min(h.endedAt, now)
+		}
+	}
+}
+
+// believes logs how long a process believes in its leases, after a change of its clocks.
+func (w *world) believes(p *process) {
+	for _, h := range w.holdings {
+		if h.p == p && w.Now.Load() < h.endedAt {
+			e := w.event(record.Believed, p.Name, "")
+			e.Lease, e.Truth = h.number, &record.Truth{Until: time.Duration(h.until())}
+		}
+	}
+}
+
+// extended is the lease that was extended, nil if its holder has released it.
+func (w *world) extended(r *action, now int64) *holding {
+	for _, h := range slices.Backward(w.holdings) {
+		if h.p == r.p && h.key == r.key && h.token == r.token && now < h.endedAt {
+			return h
+		}
+	}
+	return nil
+}
+
+// action reports to the checks what a workload did or was told.
+type action struct {
+	p         *process
+	goroutine int
+	n         uint64
+	kind      record.EventKind
+	holding   *holding
+	key       string // of a lease that was extended, which is known by its key and token
+	token     fencing.Token
+	words     string
+	belief
+}
+
+func (r *action) Order() kernel.OpOrder {
+	switch r.kind {
+	case record.Extended:
+		return kernel.OpOrder{Process: r.p.Index, Kind: kernel.IsRecord, N: uint64(r.token), Key: r.key, Value: "extended"}
+	case record.Acquired: // in a hand-off within a step, the predecessor released it first
+		return kernel.OpOrder{Process: r.p.Index, Kind: kernel.IsGain, Place: r.goroutine, N: r.n}
+	}
+	return kernel.OpOrder{Process: r.p.Index, Kind: kernel.IsRecord, Place: r.goroutine, N: r.n}
+}
+
+func (r *action) Apply() {
+	w := r.p.w
+	if r.p.Gone() {
+		return
+	}
+	now, left := w.Now.Load(), r.left(r.p)
+	h := r.holding
+	if r.kind != record.Noted && r.kind != record.Refused {
+		w.Touch(kernel.TouchesChecks)
+	}
+	if r.kind == record.Extended {
+		h = w.extended(r, now)
+	}
+	e := w.event(r.kind, r.p.Name, "")
+	e.Goroutine, e.Validity, e.Words, e.Key, e.Token = r.goroutine, left, r.words, r.key, r.token
+	if h != nil {
+		e.Key, e.Token, e.Goroutine = h.key, h.token, h.goroutine
+	}
+	switch r.kind {
+	case record.Asked:
+		h.askedAt, e.Permits = now, w.cfg.Permits
+	case record.Acquired:
+		if h.resumed {
+			w.count(leaseResumed)
+		}
+		e.Change = &record.Change{Value: h.value, Quorum: h.quorum}
+		w.acquired(h)
+		h.told(left)
+		e.Truth = h.backing(r.over(r.p))
+	case record.Refused:
+		e.Truth = h.inVain()
+	case record.Looked:
+		// From now on, the holder believes what the library says now.
+		if h != nil && now < h.endedAt {
+			h.told(left)
+			e.Truth = &record.Truth{Until: time.Duration(h.until())}
+		}
+	case record.Extended:
+		if h != nil {
+			h.told(left)
+			e.Truth = h.backing(r.over(r.p))
+		}
+	case record.Released, record.HandedOff:
+		if h != nil {
+			h.endedAt = min(h.endedAt, now)
+		}
+	}
+	if h != nil {
+		e.Lease = h.number
+	}
+}
+
+// What the log says of a lease beside what its holder was told, see record.Truth.
+
+// backing counts the servers that have the lease's key for as long as its holder was told.
+func (h *holding) backing(void bool) *record.Truth {
+	w, until := h.p.w, h.until()
+	t := &record.Truth{Until: time.Duration(until), Void: void}
+	if void || max(h.quorum, h.servers) == 0 || h.value == "" {
+		return t // nothing is known
+	}
+	t.Quorum, t.Servers = h.quorum, h.servers
+	for i, place := range w.places {
+		w.Touch(ofKeys(h.p, place.server))
+		switch {
+		case h.p.serverKeeps(i, place.database, h, until, (*server).keeps):
+			t.Have++
+		case h.p.serverKeeps(i, place.database, h, until, (*server).forgot):
+			t.Forgot++
+		}
+	}
+	return t
+}
+
+// serverKeeps reports whether a server that the process knows by a place's name has, or
+// had, the lease's key until a moment. The address need not lead there any more: the
+// server has voted.
+func (p *process) serverKeeps(place, database int, h *holding, until int64, keeps func(s *server, database int, h *holding, until int64) bool) bool {
+	s := p.w.places[place].server
+	if s.other == nil {
+		return keeps(p.server(place), database, h, until)
+	}
+	return keeps(s, database, h, until) || keeps(s.other, database, h, until)
+}
+
+// inVain says what hindered a process that didn't get a lock. nil if nobody asks.
+func (h *holding) inVain() *record.Truth {
+	w := h.p.w
+	patience := int64(w.cfg.Progress)
+	if patience <= 0 || h.resumed { // Resume doesn't acquire a free lock
+		return nil
+	}
+	w.count(progressChecked)
+	return &record.Truth{Also: h.also, Hindered: time.Duration(h.p.hindered(w.Now.Load(), patience, h.quorum))}
+}
+
+// hindered is the last moment, of those within patience, at which the process was
+// paused or couldn't reach as many servers as a quorum; 0 if there was none.
+func (p *process) hindered(now, patience int64, quorum int) int64 {
+	last := min(p.PausedUntil, now)
+	from := now - patience
+	well := 0
+	for i := range p.w.places {
+		if p.server(i).well(from, now) && p.reaches(i, from) {
+			well++
+		}
+	}
+	quorum = cmp.Or(quorum, len(p.w.places)/2+1)
+	if well < quorum {
+		last = now
+	}
+	return last
+}
+
+// well reports whether the server had no fault for some time.
+func (s *server) well(from, now int64) bool {
+	return s.up && s.trouble < from && s.hungUntil <= now && s.wall.PPM == 0
+}
+
+// reaches reports whether messages have arrived in both directions since from.
+func (p *process) reaches(place int, from int64) bool {
+	for _, f := range p.w.links {
+		if fault.Matches(f.Process, p.Name) && fault.Matches(f.Server, p.w.places[place].name) && (f.For == 0 || int64(f.At+f.For) > from) && int64(f.At) <= p.w.Now.Load() {
+			return false
+		}
+	}
+	return true
+}

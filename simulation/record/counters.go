@@ -1,0 +1,89 @@
+package record
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+var counterNames []string
+
+// Counter adds a name to Counters: of a situation that has no event but matters to a check.
+func Counter(name string) string {
+	counterNames = append(counterNames, name)
+	return name
+}
+
+// Counters of situations that several events show together.
+var (
+	grantAfterTimeout = Counter("an acquire was granted after its timeout")
+	raiseNeeded       = Counter("a raise was needed")
+	quarantineRefused = Counter("a quarantine kept an instance from voting")
+	writeAfterLease   = Counter("a write was carried out after its lease")
+	leaseHandedOver   = Counter("a lease was handed to a local waiter")
+	overvalued        = Counter(LongerThanKept)
+)
+
+// LongerThanKept is the counter in Log.Counts of leases that were granted or extended with
+// more validity than their servers keep the key, see Lease.
+const LongerThanKept = "a lease was promised for longer than its servers keep it"
+
+// lockErrors are the errors of locks, from the particular to the general. The first match
+// names an error.
+var lockErrors = []error{
+	quorum.ErrTooSlow, quorum.ErrTokenRace, quorum.ErrTaken, wire.ErrSetMismatch, quorum.ErrNoQuorum, quorum.ErrExhausted, quorum.ErrClosed, quorum.ErrInterrupted,
+	quorum.ErrNotHeld, quorum.ErrUnreachable, quorum.ErrReleased, quorum.ErrNotExtended, quorum.ErrLost, quorum.ErrExpired, quorum.ErrConfig, fencing.ErrStale,
+}
+
+const anotherError = "another error"
+
+// ErrorName names an error without the parts that depend on goroutine scheduling, such as
+// which reply arrived last.
+func ErrorName(err error) string {
+	for _, known := range lockErrors {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return anotherError
+}
+
+const noLease = "no lease: "
+
+// kindCounts maps event kinds to counters, and useCounts the outcomes of a Read or a Write.
+var kindCounts = [eventKinds]string{
+	RequestLost: "a request was lost", ReplyLost: "a reply was lost", GaveUp: "a call timed out", Ignored: "a reply came too late",
+	Acquired: "a lease was acquired", Extended: "a lease was extended", HandedOff: "a lease was handed off",
+	Crashed: "a process crashed", FellBack: "semi-synchronous replication fell back", RequestDuplicated: "a request arrived twice",
+	Notified: "a waiter was notified", NotificationLost: "a notification was lost", SubscriptionLost: "a subscription was lost",
+}
+
+var useCounts = map[[2]string]string{
+	{"read", "refused"}: "the guard refused a read", {"write", "refused"}: "the guard refused a write",
+	{"write", "repeated"}: "the resource recognised a repeated write",
+}
+
+// Counters lists the names of all counters of Log.Counts, sorted. Counters that are missing
+// in Log.Counts were never reached.
+func Counters() []string {
+	names := slices.Concat(counterNames, kindCounts[:], slices.Collect(maps.Values(useCounts)))
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	for _, v := range lockErrors {
+		names = append(names, noLease+v.Error())
+	}
+	names = append(names, noLease+anotherError)
+	for op := wire.Acquire; op < wire.Probe; op++ {
+		for _, o := range []wire.Outcome{wire.Granted, wire.Refused} {
+			if op == wire.Tick && o == wire.Refused {
+				continue // it can't be
+			}
+			names = append(names, op.String()+" "+o.String())
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,218 @@
+// Package record is what happened in a run: a Log of Events, among them the violations that the
+// checks found. Its text, the history of the clients, the counters and the pictures are views of
+// it. It knows no clock, no server and no network.
+package record
+
+import (
+	"iter"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/fault"
+)
+
+// Log is all events of a run, in order. The text, the history, the counts, the violations
+// and the pictures are derived from it. It is stored in chunks, because a single slice
+// would be copied whenever it grows.
+type Log [][]Event
+
+// All is the events in order.
+func (l Log) All() iter.Seq[*Event] {
+	return func(yield func(*Event) bool) {
+		for _, piece := range l {
+			for i := range piece {
+				if !yield(&piece[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Who names a goroutine of a process: "c1" is its first goroutine, "c1.1" the first
+// goroutine started by Client.Go.
+func Who(process string, goroutine int) string {
+	if goroutine == 0 {
+		return process
+	}
+	return process + "." + strconv.Itoa(goroutine)
+}
+
+// Add appends an event. The caller may fill in its other fields before it adds the next one.
+func (l *Log) Add(at time.Duration, kind EventKind, process, place string) *Event {
+	last := len(*l) - 1
+	if last < 0 || len((*l)[last]) == cap((*l)[last]) {
+		last++
+		// Larger chunks would leave more memory unused.
+		*l = append(*l, make([]Event, 0, 64))
+	}
+	piece := append((*l)[last], Event{At: at, Kind: kind, Process: process, Place: place})
+	(*l)[last] = piece
+	return &piece[len(piece)-1]
+}
+
+// Event is one event. Its Kind determines which fields are used.
+type Event struct {
+	At   time.Duration // true time
+	Kind EventKind
+	// Process and Place say where it happened. Place is a server or the Resource. A process
+	// may use an alias of a server: Sent has the alias, Voted and Answered have the server's
+	// own name. A link fault has the patterns of both.
+	Process, Place string
+	// Goroutine is the goroutine's number in its process, see simulation.Client.Goroutine.
+	Goroutine int
+	// N numbers the process's requests to the place. Op is what a request asks for.
+	N  uint64
+	Op string
+	// Key and Token are the lease's. Lease is its number, from 1, in the order of
+	// acquisition, 0 if there is none. Validity is what the client was told, or how long
+	// the votes of a server are ignored.
+	Key      string
+	Token    fencing.Token
+	Lease    int
+	Validity time.Duration
+	// Permits is how many may hold the requested lease at a time, 0 for one.
+	Permits int
+	// Version and Value are the resource's after a Read or a Write, AsOf the version
+	// that a Write replaces. Value is also the number with which a command was answered.
+	Version, AsOf uint64
+	Value         int64
+	// Words is an outcome, an error, a note, or what was counted.
+	Words string
+	// Keys is the keys that a command, or something else, has changed.
+	Keys []KeyState
+
+	Fault     *fault.Fault
+	Violation *Violation
+	Change    *Change // of Voted, Answered and Acquired; nil if it is about no lock
+	Truth     *Truth  // of Acquired, Extended, Looked, Believed and Refused; nil if nothing is known
+}
+
+// Truth is what clients can't know, and the simulation does. The checks compare it with what
+// clients were told. The text of the log leaves it out.
+type Truth struct {
+	// Until is the true time at which the holder's clocks will end its lease, if they go on as
+	// they do now.
+	Until time.Duration
+	// Void: the process stopped before it got the lease, which had expired when it went on. It
+	// knows that, and holds nothing.
+	Void bool
+	// Have is how many servers have the lease's key until then, and Forgot how many don't any
+	// more, because they lost data since the lease was requested. Quorum is how many must
+	// have it, and Servers how many should; 0 if that is unknown, or if the lease is void.
+	Have, Forgot, Quorum, Servers int
+	// Also is the other keys that were asked for in the same request (Refused), and Hindered the
+	// last moment at which the process couldn't have got the lock, because it was paused or
+	// too few servers were well.
+	Also     []string
+	Hindered time.Duration
+}
+
+// KeyState is a key on a server: its expiry in true time if nothing changes, or Gone, or
+// Forever.
+type KeyState struct {
+	Key      string
+	Database int
+	Until    time.Duration
+}
+
+// The values of KeyState.Until without an expiry.
+const (
+	Gone    time.Duration = -1
+	Forever time.Duration = math.MaxInt64
+)
+
+// EventKind is what happened.
+type EventKind uint8
+
+// The kinds.
+const (
+	// The history: what clients did and were told. A Read or a Write is logged when the
+	// Resource executes it or not; in the latter case, Words says "refused" or "repeated".
+	Asked EventKind = iota
+	Acquired
+	Refused
+	Extended
+	Looked
+	Released
+	HandedOff
+	Crashed
+	Noted
+	Read
+	Write
+
+	// What else processes did.
+	Started
+	Ended
+	Quarantined // the library takes no votes from Place for Validity
+	LetterSent  // to the process in Words
+	LetterTaken
+
+	// Requests and their answers.
+	Sent
+	RequestLost
+	RequestDuplicated // a second copy has arrived
+	Voted             // the server has carried out a command of the library
+	Answered          // the same for other commands, or with an error
+	ReplyLost
+	Received
+	GaveUp
+	CutOff // with the connection
+	Ignored
+
+	// Notifications of waiters.
+	NotificationSent
+	NotificationLost // it was sent, and won't arrive
+	Notified
+	SubscriptionLost
+
+	// What else happened to servers and processes.
+	Suffered // a fault; Words is the reading of a clock at which it came
+	Back     // from a restart, a hang, ...
+	FellBack // semi-synchronous replication is asynchronous for now
+	KeyChanged
+
+	Found // a violation
+	// These have no line in the text.
+	Believed // a clock of Process has changed, and with it how long it believes in Lease
+	Counted  // see Counters
+	eventKinds
+)
+
+// The names of the kinds, which are also words of their lines.
+var eventNames = [eventKinds]string{
+	Asked: "asked", Acquired: "acquired", Refused: "refused", Extended: "extended", Looked: "looked", Released: "released",
+	HandedOff: "handed off", Crashed: "crashed", Noted: "noted", Read: "read", Write: "write", Started: "starts", Ended: "ends",
+	Quarantined: "quarantines", LetterSent: "sends", LetterTaken: "takes a letter", Sent: "sent", RequestLost: "loses",
+	RequestDuplicated: "duplicate", Voted: "voted", Answered: "answered", ReplyLost: "loses", Received: "receives", GaveUp: "gives up",
+	CutOff: "is cut off", Ignored: "ignores", NotificationSent: "notifies", NotificationLost: "notifies", Notified: "notified by",
+	SubscriptionLost: "loses subscription to", Suffered: "suffers", Back: "is back", FellBack: "falls back", KeyChanged: "has",
+	Found: "VIOLATION", Believed: "believes", Counted: "counted",
+}
+
+// String is the kind in a word or two.
+func (k EventKind) String() string { return eventNames[k] }
+
+// History is what clients did and were told, and what the resource executed for them.
+func (l Log) History() []Event {
+	var history []Event
+	for e := range l.All() {
+		if e.Kind < Read || (e.Kind == Read || e.Kind == Write) && e.Words == "" {
+			history = append(history, *e)
+		}
+	}
+	return history
+}
+
+// Violations is what the checks found.
+func (l Log) Violations() []Violation {
+	var found []Violation
+	for e := range l.All() {
+		if e.Kind == Found {
+			found = append(found, *e.Violation)
+		}
+	}
+	return found
+}

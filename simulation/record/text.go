@@ -1,0 +1,189 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/redquorum/redlock/simulation/fault"
+)
+
+// String is the log as text, with a line for each event: the true time in milliseconds, the
+// actor and the action. Two runs are the same if their texts are.
+func (l Log) String() string { return string(l.text()) }
+
+// Digest is the text's SHA-256 in hexadecimal digits.
+func (l Log) Digest() string {
+	sum := sha256.Sum256(l.text())
+	return hex.EncodeToString(sum[:])
+}
+
+func (l Log) text() []byte {
+	text := make(textLine, 0, 3000*len(l))
+	for e := range l.All() {
+		if e.Kind < Believed {
+			text = append(e.line(text), '\n')
+		}
+	}
+	return text
+}
+
+// textLine is a text whose last line grows word by word.
+type textLine []byte
+
+func (t textLine) s(words ...string) textLine {
+	for _, word := range words {
+		t = append(append(t, ' '), word...)
+	}
+	return t
+}
+
+func (t textLine) named(name, word string) textLine {
+	return append(append(t.s(name), '='), word...)
+}
+
+func (t textLine) n(name string, n int64) textLine {
+	return strconv.AppendInt(append(t.s(name), '='), n, 10)
+}
+
+// nth adds the name of the n-th request of a process to one place.
+func (t textLine) nth(name string, n uint64) textLine {
+	return strconv.AppendUint(append(t.s(name), '#'), n, 10)
+}
+
+// some adds a number that isn't 0, and someWord a word that isn't empty.
+func (t textLine) some(name string, n int64) textLine {
+	if n == 0 {
+		return t
+	}
+	return t.n(name, n)
+}
+
+func (t textLine) someWord(name, word string) textLine {
+	if word == "" {
+		return t
+	}
+	return t.named(name, word)
+}
+
+// line adds the event to a text.
+func (e *Event) line(t textLine) textLine {
+	t = strconv.AppendInt(t, int64(e.At)/int64(time.Millisecond), 10)
+	// The digit before the fraction's six is a one, so that zeros are kept; the point
+	// takes its place.
+	point := len(t)
+	t = strconv.AppendInt(t, int64(e.At%time.Millisecond+time.Millisecond), 10)
+	t[point] = '.'
+	name := e.Kind.String()
+	switch e.Kind {
+	case Crashed:
+		return t.s(e.Process, "crashes")
+	case Started, Ended, LetterTaken:
+		return t.s(e.Process, name)
+	case Back, FellBack:
+		return t.s(e.Place, name)
+	case LetterSent:
+		return t.s(e.Process, name, e.Words, "a letter")
+	case Quarantined:
+		return t.s(e.Process, name, e.Place).n("for", int64(e.Validity))
+	case Sent:
+		return t.s(e.Process, e.Op).nth(e.Place, e.N)
+	case RequestLost, Received, GaveUp, CutOff, Ignored:
+		return t.s(e.Process, name).nth(e.Place, e.N)
+	case RequestDuplicated, ReplyLost:
+		return t.s(e.Place, name).nth(e.Process, e.N)
+	case Voted, Answered:
+		t = t.s(e.Place, e.Op).nth(e.Process, e.N)
+		if e.Words == "int" {
+			t = t.n("int", e.Value)
+		} else {
+			t = t.s(e.Words)
+		}
+		return e.keys(t.some("token", int64(e.Token)))
+	case KeyChanged:
+		return e.keys(t.s(e.Place, name))
+	case NotificationSent:
+		return t.s(e.Place, name, e.Process).named("key", e.Key)
+	case NotificationLost:
+		return t.s(e.Place, name, e.Process).named("key", e.Key).s("lost")
+	case Notified:
+		return t.s(e.Process, name, e.Place).named("key", e.Key)
+	case SubscriptionLost:
+		return t.s(e.Process, name, e.Place)
+	case Read, Write:
+		t = t.s(e.Place, name).nth(e.Process, e.N).some("goroutine", int64(e.Goroutine)).n("token", int64(e.Token))
+		if e.Words != "" {
+			return t.s(e.Words)
+		}
+		return t.n("version", int64(e.Version)).n("value", e.Value)
+	case Suffered:
+		return e.suffered(t)
+	case Found:
+		t = t.s(name, string(e.Violation.Kind))
+		if e.Violation.HasStack() { // stacks differ from run to run
+			return t
+		}
+		return t.s(e.Violation.Text)
+	default:
+		return e.recorded(t.s(e.Process, name))
+	}
+}
+
+// recorded adds what a client did or was told.
+func (e *Event) recorded(t textLine) textLine {
+	if e.Key != "" {
+		t = t.s(e.Key)
+	}
+	if e.Kind == Extended {
+		t = t.n("token", int64(e.Token))
+	} else {
+		t = t.some("token", int64(e.Token))
+	}
+	t = t.some("goroutine", int64(e.Goroutine))
+	if e.Kind == Acquired || e.Kind == Looked || e.Kind == Extended {
+		t = t.n("validity", int64(e.Validity))
+	}
+	if e.Words != "" {
+		t = t.s(e.Words)
+	}
+	return t
+}
+
+func (e *Event) keys(t textLine) textLine {
+	for _, k := range e.Keys {
+		t = t.named("key", k.Key).some("database", int64(k.Database))
+		switch k.Until {
+		case Gone:
+			t = t.s("gone")
+		case Forever:
+			t = t.s("until=ever")
+		default:
+			t = t.n("until", int64(k.Until))
+		}
+	}
+	return t
+}
+
+// suffered adds a fault, with all that it is made of.
+func (e *Event) suffered(t textLine) textLine {
+	f, who := e.Fault, e.Process+e.Place
+	if e.Process != "" && e.Place != "" {
+		who = e.Process + "-" + e.Place
+	}
+	t = t.s(who, e.Kind.String(), string(f.Kind)).some("for", int64(f.For)).some("by", int64(f.By)).some("ppm", f.PPM).some("replica", int64(f.Replica))
+	if f.Kind == fault.SplitBrain {
+		t = t.someWord("process", f.Process)
+	}
+	t = t.someWord("way", string(f.Way)).someWord("keep", string(f.Keep)).someWord("key", f.Key).someWord("reading", e.Words)
+	if f.Stale {
+		t = t.s("stale")
+	}
+	if f.Frozen {
+		t = t.s("frozen")
+	}
+	if f.Shuffled {
+		t = t.s("shuffled")
+	}
+	return t
+}

@@ -1,0 +1,181 @@
+package redismodel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/quorum/quorumtest"
+)
+
+// Database executes Redis's own commands on one server's data. The library's commands
+// use the same data. Their resource counter and the record beside it (of the set and the
+// run ID of the last grant) have keys of their own in Redis and are not visible here.
+type Database struct {
+	*quorumtest.Data
+	scripts Scripts
+}
+
+// New returns an empty Database that knows some scripts beside the well-known ones.
+func New(scripts Scripts) Database { return Database{quorumtest.NewData(), scripts} }
+
+// Redis's replies, verbatim.
+var (
+	errSyntax     = errors.New("ERR syntax error")
+	errNotInteger = errors.New("ERR value is not an integer or out of range")
+	errOverflow   = errors.New("ERR increment or decrement would overflow")
+)
+
+// command is a command that a database executes.
+type command struct {
+	// least and most bound the number of arguments after its name; most < 0 means no
+	// limit.
+	least, most int
+	run         func(x *execution) Reply
+	// reads means that it changes nothing.
+	reads bool
+}
+
+var commands map[string]command
+
+func init() {
+	commands = map[string]command{
+		"SET":           {least: 2, most: -1, run: (*execution).set},
+		"SETNX":         {least: 2, most: 2, run: (*execution).setNX},
+		"SETEX":         {least: 3, most: 3, run: (*execution).setEX},
+		"GET":           {least: 1, most: 1, run: (*execution).get, reads: true},
+		"DEL":           {least: 1, most: -1, run: (*execution).del},
+		"EXISTS":        {least: 1, most: -1, run: (*execution).existing, reads: true},
+		"INCR":          {least: 1, most: 1, run: (*execution).incr},
+		"EXPIRE":        {least: 2, most: 2, run: expirer(time.Second, false)},
+		"PEXPIRE":       {least: 2, most: 2, run: expirer(time.Millisecond, false)},
+		"PEXPIREAT":     {least: 2, most: 2, run: expirer(time.Millisecond, true)},
+		"PTTL":          {least: 1, most: 1, run: (*execution).pttl, reads: true},
+		"CAD":           {least: 2, most: 2, run: (*execution).cad},
+		"CAS":           {least: 3, most: 5, run: (*execution).cas},
+		"COMPAREDEL":    {least: 2, most: 2, run: (*execution).compareDel},
+		"COMPAREEXPIRE": {least: 3, most: 3, run: (*execution).compareExpire},
+		"EVAL":          {least: 2, most: -1, run: (*execution).eval},
+		"TIME":          {run: (*execution).time, reads: true},
+		"PING":          {run: func(*execution) Reply { return Reply{Text: "PONG"} }, reads: true},
+		"FLUSHALL":      {run: (*execution).flushAll},
+	}
+}
+
+// Do executes one command at the time now of the server's wall clock.
+func (d Database) Do(args []string, now time.Time) Reply {
+	if len(args) == 0 {
+		return failure(unknown([]string{""}))
+	}
+	cmd, err := lookUp(args)
+	if err != nil {
+		return failure(err)
+	}
+	x := &execution{Database: d, args: args[1:], now: now}
+	if len(x.args) > 0 {
+		x.value, x.expires, x.exists = d.Keys.Get(x.args[0], now)
+	}
+	return cmd.run(x)
+}
+
+// execution is a command that is being executed.
+type execution struct {
+	Database
+	args []string
+	now  time.Time
+	// The first argument as a key.
+	value   string
+	expires time.Time
+	exists  bool
+}
+
+func (x *execution) put(value string, expires time.Time) { x.Keys.Put(x.args[0], value, expires) }
+
+func (x *execution) delete() bool { return x.Keys.Delete(x.args[0], x.now) }
+
+func (x *execution) has(value string) bool { return x.exists && x.value == value }
+
+// lookUp returns the command of args, if the number of arguments is right.
+func lookUp(args []string) (command, error) {
+	cmd, ok := commands[strings.ToUpper(args[0])]
+	if !ok {
+		return cmd, unknown(args)
+	}
+	if n := len(args) - 1; n < cmd.least || cmd.most >= 0 && n > cmd.most {
+		return cmd, wrongNumber(args[0])
+	}
+	return cmd, nil
+}
+
+func wrongNumber(name string) error {
+	return fmt.Errorf("ERR wrong number of arguments for '%s' command", strings.ToLower(name))
+}
+
+func unknown(args []string) error {
+	text := fmt.Sprintf("ERR unknown command '%s', with args beginning with: ", args[0])
+	for _, arg := range args[1:] {
+		text += fmt.Sprintf("'%s' ", arg)
+	}
+	return errors.New(text)
+}
+
+// Commands are the names of all commands, in lower case.
+func Commands() []string {
+	names := make([]string, 0, len(commands))
+	for name := range commands {
+		names = append(names, strings.ToLower(name))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Keys returns the keys that a command names. Commands for all keys name none.
+func Keys(args []string) []string {
+	if len(args) < 2 {
+		return nil
+	}
+	switch strings.ToUpper(args[0]) {
+	case "TIME", "PING", "FLUSHALL", "WAIT":
+		return nil
+	case "DEL", "EXISTS":
+		return args[1:]
+	case "EVAL":
+		if len(args) < 3 {
+			return nil
+		}
+		keys, _, _ := scriptKeys(args[1:]) // none in case of an error
+		return keys
+	}
+	return args[1:2]
+}
+
+// Writes reports whether a command may change data.
+func Writes(args []string) bool {
+	name := strings.ToUpper(args[0])
+	return name != "WAIT" && !commands[name].reads
+}
+
+// Wait parses the arguments of WAIT, which a Database doesn't execute: it has no replicas.
+func Wait(args []string) (replicas int, timeout time.Duration, err error) {
+	if len(args) != 3 {
+		return 0, 0, wrongNumber(args[0])
+	}
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		return 0, 0, errNotInteger
+	}
+	ms, err := strconv.ParseInt(args[2], 10, 64)
+	switch {
+	case err != nil || ms > int64(longest/time.Millisecond):
+		return 0, 0, errors.New("ERR timeout is not an integer or out of range")
+	case ms < 0:
+		return 0, 0, errors.New("ERR timeout is negative")
+	}
+	return int(min(n, 1<<30)), time.Duration(ms) * time.Millisecond, nil
+}
+
+// longest bounds the timeout of WAIT, so that it can be added to a time.
+const longest = 30 * 24 * time.Hour

@@ -1,0 +1,237 @@
+//go:build unix
+
+package redismodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	redisinstance "github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/instancetest"
+)
+
+// pair is a real server and its model, which must do the same.
+type pair struct {
+	t      *testing.T
+	random *rand.Rand
+	real   *redisinstance.Redis
+	model  Database
+	keys   []string
+	words  []string // raw commands besides those of every server
+
+	last    time.Time     // the model's time of the last step
+	slowest time.Duration // answer of the real server: how far two expiries may be apart
+	done    []string
+	counts  map[string]int
+}
+
+func newPair(t *testing.T, seed uint64, kind serverKind, words ...string) *pair {
+	server := instancetest.Start(t, kind.cfg)
+	real, err := redisinstance.Open(server.URL(), redisinstance.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = real.Close() })
+	return &pair{
+		t: t, random: rand.New(rand.NewPCG(seed, 1)), real: real, model: New(nil), words: words,
+		keys: []string{"k", "l", "counter"}, counts: map[string]int{},
+	}
+}
+
+// both applies one step to the two, and records the time by which they may differ.
+func (p *pair) both(what string, real func(ctx context.Context), model func(now time.Time)) {
+	p.done = append(p.done, what)
+	began := time.Now()
+	p.last = began
+	model(began)
+	real(p.t.Context())
+	p.slowest = max(p.slowest, time.Since(began)+2*time.Millisecond)
+}
+
+func (p *pair) history() string { return strings.Join(p.done[max(0, len(p.done)-12):], "\n") }
+
+// raw sends a Redis command to both and compares the answers.
+func (p *pair) raw(args ...string) {
+	p.t.Helper()
+	var ours, theirs Reply
+	p.both(strings.Join(args, " "), func(ctx context.Context) { theirs = p.ask(ctx, args) }, func(now time.Time) { ours = p.model.Do(args, now) })
+	name := strings.ToUpper(args[0])
+	switch {
+	case ours.Err != nil || theirs.Err != nil:
+		p.counts["error"]++
+		require.Equal(p.t, fmt.Sprint(theirs.Err), fmt.Sprint(ours.Err), p.history())
+		return
+	case name == "PTTL" && ours.Int > 0:
+		require.InDelta(p.t, theirs.Int, ours.Int, float64(p.slowest/time.Millisecond)+1, p.history())
+	case name == "TIME":
+		require.InDelta(p.t, theirs.Int, ours.Int, float64(p.slowest.Microseconds()), p.history())
+	default:
+		require.Equal(p.t, theirs, ours, p.history())
+	}
+	p.counts[strings.ToLower(name)]++
+	p.settle()
+}
+
+// ask returns the real server's answer in the model's form.
+func (p *pair) ask(ctx context.Context, args []string) Reply {
+	words := make([]any, len(args))
+	for i, a := range args {
+		words[i] = a
+	}
+	switch strings.ToUpper(args[0]) {
+	case "COMPAREDEL":
+		words = []any{"EVAL", CompareDel, 1, args[1], args[2]}
+	case "COMPAREEXPIRE":
+		words = []any{"EVAL", CompareExpire, 1, args[1], args[2], args[3]}
+	}
+	return p.form(p.real.Client().Do(ctx, words...).Result())
+}
+
+// form converts an answer to the model's form.
+func (p *pair) form(result any, err error) Reply {
+	switch value := result.(type) {
+	case nil:
+		if errors.Is(err, redis.Nil) {
+			return Reply{Null: true}
+		}
+		return failure(err)
+	case int64:
+		return number(value)
+	case string:
+		return Reply{Text: value}
+	case []any: // TIME
+		seconds, _ := strconv.ParseInt(fmt.Sprint(value[0]), 10, 64)
+		micros, _ := strconv.ParseInt(fmt.Sprint(value[1]), 10, 64)
+		return number(seconds*1_000_000 + micros)
+	default:
+		require.Fail(p.t, "an answer of another type", "%T", result)
+		return Reply{}
+	}
+}
+
+// settle waits for keys that are about to expire, because the two might differ about the moment.
+func (p *pair) settle() {
+	for _, key := range p.keys {
+		// As of then: it may already be gone from the model, and not yet from the other.
+		_, expires, ok := p.model.Keys.Get(key, p.last)
+		if !ok || expires.IsZero() || expires.Sub(p.last) > time.Second {
+			continue
+		}
+		p.counts["expired"]++
+		require.Eventually(p.t, func() bool {
+			n, err := p.real.Client().Exists(p.t.Context(), key).Result()
+			return err == nil && n == 0 && !time.Now().Before(expires)
+		}, 10*time.Second, time.Millisecond, p.history())
+	}
+}
+
+// compare compares all data.
+func (p *pair) compare() {
+	p.t.Helper()
+	for _, key := range p.keys {
+		p.raw("GET", key)
+		p.raw("PTTL", key)
+	}
+}
+
+func (p *pair) of(choices ...string) string { return choices[p.random.IntN(len(choices))] }
+func (p *pair) key() string                 { return p.of(p.keys...) }
+func (p *pair) value() string               { return p.of("v", "w", "7", "-1", "9223372036854775807", "07") }
+
+// ms is a TTL: a long one, one that ends at once, or an invalid one.
+func (p *pair) ms() string {
+	return p.of("60000", "90000", "3600000", "60001", "3", "1", "0", "-1", "1e3", "x", "9223372036854775807", "-9223372036854775808")
+}
+
+func (p *pair) command() []string {
+	names := append([]string{"SET", "SET", "SET", "SETNX", "GET", "DEL", "EXISTS", "INCR", "EXPIRE", "PEXPIRE", "PEXPIREAT", "PTTL", "TIME", "PING", "COMPAREDEL", "COMPAREEXPIRE", "FLUSHALL", "nosuch",
+		"SETEX", "EVAL", "EVAL"}, p.words...)
+	name := p.of(names...)
+	key := p.key()
+	switch name {
+	case "SET":
+		args := []string{p.of("SET", "set"), key, p.value()}
+		for p.random.IntN(3) != 0 {
+			switch option := p.of("NX", "XX", "GET", "KEEPTTL", "PX", "EX", "PXAT", "EXAT", "px", "nonsense"); option {
+			case "PX", "px", "EX":
+				args = append(args, option, p.ms())
+			case "PXAT":
+				args = append(args, option, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000+p.random.IntN(1000)), 10))
+			case "EXAT":
+				args = append(args, option, strconv.FormatInt(time.Now().Unix()+60, 10))
+			default:
+				args = append(args, option)
+			}
+		}
+		return args
+	case "SETNX", "CAD", "COMPAREDEL":
+		return []string{name, key, p.value()}
+	case "CAS":
+		return []string{name, key, p.value(), p.value(), "PX", "60000"}
+	case "DEL", "EXISTS":
+		return []string{name, key, p.key()}[:2+p.random.IntN(2)]
+	case "EXPIRE":
+		return []string{name, key, p.of("60", "3600", "0", "-1", "x", "9223372036854775807")}
+	case "PEXPIRE":
+		return []string{name, key, p.ms()}
+	case "PEXPIREAT":
+		return []string{name, key, strconv.FormatInt(time.Now().UnixMilli()+int64(60_000-p.random.IntN(2)*120_000), 10)}
+	case "COMPAREEXPIRE":
+		return []string{name, key, p.value(), p.of("60000", "3", "0", "-5")}
+	case "SETEX":
+		return []string{name, key, p.of("60", "3600", "0", "-1", "x"), p.value()}
+	case "EVAL":
+		script := p.of(CompareDel, CompareExpire, SetNXPX, CompareExpireOrSet, CompareDelOrGone)
+		return []string{name, script, "1", key, p.value(), p.of("60000", "3")}
+	case "TIME", "PING", "FLUSHALL":
+		return []string{name}
+	case "nosuch":
+		return []string{p.of("nosuch", "GET", "SET", "PTTL", "SETNX"), key, "b", "c"}[:1+p.random.IntN(4)]
+	default:
+		return []string{name, key}
+	}
+}
+
+// servers are the kinds of servers to compare with, and what each knows besides the common
+// commands.
+func servers() map[string]serverKind {
+	all := map[string]serverKind{
+		"redis": {},
+	}
+	if module := os.Getenv("TAIRSTRING_MODULE"); module != "" {
+		all["tair"] = serverKind{cfg: instancetest.Config{Args: []string{"--loadmodule", module}}, words: []string{"CAD", "CAS"}}
+	}
+	return all
+}
+
+// serverKind is a kind of server.
+type serverKind struct {
+	cfg   instancetest.Config
+	words []string
+}
+
+// The model does what Redis does, command by command, in any state.
+func TestModelDoesAsRedisDoes(t *testing.T) {
+	for name, server := range servers() {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, 1, server, server.words...)
+			for i := range 3000 {
+				p.raw(p.command()...)
+				if i%50 == 0 {
+					p.compare()
+				}
+			}
+			for _, what := range []string{"error", "set", "setnx", "get", "del", "exists", "incr", "expire", "pexpire", "pexpireat", "pttl", "time", "ping", "comparedel", "compareexpire", "flushall", "expired", "setex", "eval"} {
+				require.Positive(t, p.counts[what], "%q was not compared: %v", what, p.counts)
+			}
+		})
+	}
+}

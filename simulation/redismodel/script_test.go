@@ -1,0 +1,35 @@
+package redismodel_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redquorum/redlock/simulation/redismodel"
+)
+
+// A script that isn't well known is written in Go, and recognized by its text in any layout.
+func TestScripts(t *testing.T) {
+	const move = `local was = redis.call('GET', KEYS[1]); redis.call('SET', KEYS[2], was) return 1`
+	db := redismodel.New(redismodel.NewScripts(map[string]redismodel.Script{
+		move: func(call func(...string) redismodel.Reply, keys, _ []string) redismodel.Reply {
+			was := call("GET", keys[0])
+			if was.Err != nil || was.Null {
+				return was
+			}
+			return call("SET", keys[1], was.Text)
+		},
+	}))
+	do := func(args ...string) redismodel.Reply { return db.Do(args, time.Unix(1, 0)) }
+	do("SET", "a", "v")
+	do("EVAL", "local was = redis.call(\"get\",KEYS[1])\n redis.call(\"set\",KEYS[2],was)\nreturn 1", "2", "a", "b")
+	assert.Equal(t, "v", do("GET", "b").Text)
+	assert.ErrorContains(t, do("EVAL", "return 1", "0").Err, "add its Go form to simulation.Config.Scripts")
+	assert.ErrorContains(t, do("EVAL", redismodel.CompareDel, "1", "b").Err, "too few keys or arguments")
+	assert.ErrorContains(t, do("EVAL", redismodel.CompareDel, "0", "b").Err, "too few keys or arguments")
+	assert.ErrorContains(t, do("EVAL", move, "x").Err, "not an integer")
+	assert.ErrorContains(t, do("EVAL", move, "-1").Err, "negative")
+	assert.ErrorContains(t, do("EVAL", move, "3", "a").Err, "greater than number of args")
+	assert.ErrorContains(t, do("EVAL", move).Err, "wrong number of arguments")
+}

@@ -1,0 +1,245 @@
+package redismodel
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// conditions are SET's options.
+type conditions struct {
+	nx, xx, get, keepTTL, timed bool
+	unit, time                  string // EX, PX, EXAT or PXAT, and what comes after it
+	expires                     time.Time
+}
+
+func parseConditions(name string, args []string, now time.Time) (c conditions, err error) {
+	for i := 0; i < len(args); i++ {
+		option := strings.ToUpper(args[i])
+		switch option {
+		case "NX":
+			c.nx = true
+		case "XX":
+			c.xx = true
+		case "GET":
+			c.get = true
+		case "KEEPTTL":
+			c.keepTTL = true
+		case "EX", "PX", "EXAT", "PXAT":
+			i++
+			if i == len(args) || c.timed && c.unit != option { // the same option may be repeated
+				return c, errSyntax
+			}
+			c.timed, c.unit, c.time = true, option, args[i]
+		default:
+			return c, errSyntax
+		}
+	}
+	if c.nx && c.xx || c.keepTTL && c.timed {
+		return c, errSyntax
+	}
+	if c.timed {
+		c.expires, err = c.end(name, now)
+	}
+	return c, err
+}
+
+// end is the moment of expiry. As in Redis, it is checked after all options are valid.
+func (c conditions) end(name string, now time.Time) (time.Time, error) {
+	unit, absolute := time.Millisecond, strings.HasSuffix(c.unit, "AT")
+	if c.unit[0] == 'E' {
+		unit = time.Second
+	}
+	expires, err := expiry(name, c.time, unit, absolute, now)
+	if err == nil && (!absolute && !expires.After(now) || expires.UnixMilli() <= 0) {
+		err = invalidExpire(name)
+	}
+	return expires, err
+}
+
+func invalidExpire(name string) error {
+	return fmt.Errorf("ERR invalid expire time in '%s' command", name)
+}
+
+// expiry converts a number of units from now, or from 1970, to a moment.
+func expiry(name, text string, unit time.Duration, absolute bool, now time.Time) (time.Time, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, errNotInteger
+	}
+	// Redis counts in milliseconds; here they are nanoseconds, up to the year 2262.
+	const latest = math.MaxInt64 / int64(time.Second) / 2
+	limit := latest * int64(time.Second) / int64(unit)
+	if n > limit || unit == time.Second && n < math.MinInt64/1000 {
+		return time.Time{}, invalidExpire(name)
+	}
+	n = max(n, -limit) // in the past all the same
+	if absolute {
+		return time.Unix(0, n*int64(unit)).UTC(), nil
+	}
+	return now.Add(time.Duration(n) * unit), nil
+}
+
+func (x *execution) set() Reply {
+	c, err := parseConditions("set", x.args[2:], x.now)
+	if err != nil {
+		return failure(err)
+	}
+	met := !(c.nx && x.exists || c.xx && !x.exists)
+	if met {
+		if c.keepTTL {
+			c.expires = x.expires
+		}
+		x.put(x.args[1], c.expires)
+	}
+	switch {
+	case c.get && x.exists:
+		return Reply{Text: x.value}
+	case c.get || !met:
+		return Reply{Null: true}
+	default:
+		return okReply
+	}
+}
+
+func (x *execution) setNX() Reply {
+	if !x.exists {
+		x.put(x.args[1], time.Time{})
+	}
+	return truth(!x.exists)
+}
+
+func (x *execution) setEX() Reply {
+	expires, err := expiry("setex", x.args[1], time.Second, false, x.now)
+	if err == nil && !expires.After(x.now) {
+		err = invalidExpire("setex")
+	}
+	if err != nil {
+		return failure(err)
+	}
+	x.put(x.args[2], expires)
+	return okReply
+}
+
+func (x *execution) get() Reply { return Reply{Text: x.value, Null: !x.exists} }
+
+func (x *execution) del() Reply {
+	return x.each(func(key string) bool { return x.Keys.Delete(key, x.now) })
+}
+
+func (x *execution) existing() Reply {
+	return x.each(func(key string) bool {
+		_, _, exists := x.Keys.Get(key, x.now)
+		return exists
+	})
+}
+
+// each counts the arguments for which f is true.
+func (x *execution) each(f func(key string) bool) Reply {
+	n := int64(0)
+	for _, key := range x.args {
+		n += truth(f(key)).Int
+	}
+	return number(n)
+}
+
+func (x *execution) incr() Reply {
+	n := int64(0)
+	if x.exists {
+		var err error
+		if n, err = strconv.ParseInt(x.value, 10, 64); err != nil || strconv.FormatInt(n, 10) != x.value {
+			return failure(errNotInteger)
+		}
+	}
+	if n == math.MaxInt64 {
+		return failure(errOverflow)
+	}
+	x.put(strconv.FormatInt(n+1, 10), x.expires)
+	return number(n + 1)
+}
+
+// expirer makes EXPIRE and its relatives.
+func expirer(unit time.Duration, absolute bool) func(*execution) Reply {
+	name := map[bool]string{true: "pexpire", false: "expire"}[unit == time.Millisecond]
+	if absolute {
+		name += "at"
+	}
+	return func(x *execution) Reply { return x.expire(name, x.args[1], unit, absolute) }
+}
+
+// expire sets the key's expiry. One in the past deletes the key.
+func (x *execution) expire(name, text string, unit time.Duration, absolute bool) Reply {
+	expires, err := expiry(name, text, unit, absolute, x.now)
+	switch {
+	case err != nil:
+		return failure(err)
+	case !x.exists:
+		return number(0)
+	case !expires.After(x.now):
+		return truth(x.delete())
+	}
+	x.put(x.value, expires)
+	return number(1)
+}
+
+func (x *execution) pttl() Reply {
+	switch {
+	case !x.exists:
+		return number(-2)
+	case x.expires.IsZero():
+		return number(-1)
+	}
+	// A key that exists has at least one millisecond left.
+	return number(int64((x.expires.Sub(x.now) + time.Millisecond - 1) / time.Millisecond))
+}
+
+// cad and cas are Tair's: they return -1 for a missing key.
+func (x *execution) cad() Reply {
+	if !x.exists {
+		return number(-1)
+	}
+	return x.compareDel()
+}
+
+// cas removes the expiry unless it gets a new one, as in Tair.
+func (x *execution) cas() Reply {
+	var expires time.Time
+	switch {
+	case len(x.args) == 5 && (strings.EqualFold(x.args[3], "PX") || strings.EqualFold(x.args[3], "EX")):
+		unit := time.Millisecond
+		if strings.EqualFold(x.args[3], "EX") {
+			unit = time.Second
+		}
+		var err error
+		if expires, err = expiry("cas", x.args[4], unit, false, x.now); err != nil || !expires.After(x.now) {
+			return failure(errSyntax)
+		}
+	case len(x.args) != 3:
+		return failure(errSyntax)
+	}
+	if !x.exists {
+		return number(-1)
+	}
+	if x.has(x.args[1]) {
+		x.put(x.args[2], expires)
+	}
+	return truth(x.has(x.args[1]))
+}
+
+func (x *execution) compareDel() Reply { return truth(x.has(x.args[1]) && x.delete()) }
+
+func (x *execution) compareExpire() Reply {
+	if !x.has(x.args[1]) {
+		return number(0)
+	}
+	return x.expire("pexpire", x.args[2], time.Millisecond, false)
+}
+
+func (x *execution) time() Reply { return number(x.now.UnixMicro()) }
+
+func (x *execution) flushAll() Reply {
+	x.Flush()
+	return okReply
+}

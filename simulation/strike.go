@@ -1,0 +1,302 @@
+package simulation
+
+import (
+	"slices"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/redismodel"
+)
+
+// plan schedules a fault.
+func (w *world) plan(f fault.Fault) {
+	switch {
+	case f.Op == fault.ClockOp:
+		var of []*kernel.Process
+		for _, p := range w.processes {
+			of = append(of, &p.Process)
+		}
+		w.WatchReadings(f, of, func(p *kernel.Process, f fault.Fault, where string) { w.processes[p.Index].stop(f, where) })
+		return
+	case f.Nth != 0:
+		w.byNth = append(w.byNth, &byOperation{Fault: f, seen: make([]int, w.cfg.Processes)})
+		return
+	case f.OnLinks():
+		w.links = append(w.links, f)
+	case f.Kind == fault.Lag:
+		w.lags = append(w.lags, f)
+	case f.Kind == fault.Proxy:
+		w.proxies = append(w.proxies, f)
+	case f.Kind == fault.Switch && f.PPM > 0:
+		w.switches = append(w.switches, f)
+	case (f.Kind == fault.Step || f.Kind == fault.Rate) && f.Process != "":
+		w.Foresees(f)
+	}
+	if w.cfg.Order != nil && !f.OnLinks() {
+		w.strikeWhenChosen(f)
+		return
+	}
+	w.strikeAt(int64(f.At), f, nil)
+}
+
+// strikeWhenChosen enters a fault whose moment is chosen.
+func (w *world) strikeWhenChosen(f fault.Fault) {
+	at := max(int64(f.At), int64(w.cfg.Order.From))
+	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
+	w.EnterFault(at, kernel.MomentOf(over, func() {
+		touches := w.touchedByFault(f)
+		w.Touch(touches)
+
+		if touches == kernel.TouchesEverything || f.Kind.Disables() {
+			w.Expand()
+		}
+		w.strike(f, nil)
+	}))
+}
+
+// strikeAt enters a fault's moment. After all processes have ended, a fault only matters
+// to the witness.
+func (w *world) strikeAt(at int64, f fault.Fault, alone *process) {
+	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
+	w.Ahead(at, kernel.MomentOf(over, func() { w.strike(f, alone) }))
+}
+
+// strike applies a fault: to all that it names, or to one process of these alone.
+func (w *world) strike(f fault.Fault, alone *process) {
+	servers := slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return !fault.Matches(f.Server, s.name) })
+	switch {
+	case f.Kind == fault.Stall:
+		w.suffers(f, "", "")
+		w.StalledUntil = max(w.StalledUntil, w.Now.Load()+int64(f.For))
+	case f.OnLinks() || f.Kind == fault.Proxy: // the messages look for the fault
+		w.suffers(f, f.Process, f.Server)
+		w.silence(f)
+	case f.Kind == fault.Reconnect:
+		w.suffers(f, f.Process, f.Server)
+		w.reconnect(f)
+	case f.Kind == fault.Switch:
+		w.suffers(f, f.Process, f.Server)
+		for _, server := range servers {
+			server.moveAddress(f)
+		}
+	case f.Kind != fault.SplitBrain && f.Process != "":
+		for _, p := range slices.Clone(w.processes) {
+			if fault.Matches(f.Process, p.Name) && p != w.witness && !p.Gone() && (alone == nil || alone == p) {
+				w.strikeProcess(f, p)
+			}
+		}
+	default:
+		for _, server := range servers {
+			w.hit(f, server)
+		}
+	}
+}
+
+// strike applies the fault to a process.
+func (w *world) strikeProcess(f fault.Fault, p *process) {
+	now := w.Now.Load()
+	if p.Ahead() && f.Kind == fault.Suspend {
+		// It has read its clocks up to then as they are without the fault.
+		w.strikeAt(p.Resumes.Load(), f, p)
+		return
+	}
+	w.suffers(f, p.Name, "")
+	switch f.Kind {
+	case fault.Pause:
+		p.pause(now+int64(f.For), f.Shuffled)
+	case fault.Suspend:
+		p.suspend(now+int64(f.For), f.Frozen, f.Shuffled)
+	case fault.Crash:
+		p.crash()
+	case fault.Reboot:
+		p.reboot(int64(f.For))
+	case fault.Step:
+		w.count(clockStepped)
+		p.Clock.StepWall(now, int64(f.By))
+		w.believes(p)
+	case fault.Rate:
+		p.Clock.SetRate(now, f.PPM)
+		w.believes(p)
+		p.Reset()
+	}
+}
+
+// hit applies the fault to a server.
+func (w *world) hit(f fault.Fault, s *server) {
+	now := w.Now.Load()
+	w.suffers(f, "", s.name)
+	if f.Kind == fault.SplitBrain {
+		s.split(f)
+		return
+	}
+	s.trouble = max(s.trouble, now)
+	end := now + int64(f.For)
+	switch f.Kind {
+	case fault.Step:
+		w.count(clockStepped)
+		s.wall = s.wall.Step(now, int64(f.By))
+		s.showAll()
+	case fault.Rate:
+		s.wall = s.wall.Turn(now, f.PPM)
+		s.showAll()
+	case fault.Evict:
+		s.evict(f)
+	case fault.Flush:
+		w.count(serverFlushed)
+		s.remember()
+		for db := range s.data {
+			s.change(db, func(d redismodel.Database) { d.Flush() })
+		}
+		clear(s.marks)
+		s.showAll()
+	case fault.Restart:
+		if s.up {
+			w.count(serverRestarted)
+			s.kill()
+			s.recovers(end, func() bool { return s.restart(f.Keep.Until(now)) })
+		}
+	case fault.Failover:
+		if s.up {
+			w.count(serverFailedOver)
+			s.kill()
+			s.recovers(end, func() bool { return s.promote(f.Replica, now, now-int64(f.By)) })
+		}
+	case fault.Demote:
+		if s.up && !s.demoted && s.hungUntil <= now {
+			w.count(serverDemoted)
+			s.demote()
+			s.recovers(end, s.promoteAgain)
+		}
+	case fault.Hang:
+		if s.up {
+			w.count(serverHung)
+			s.hungUntil = max(s.hungUntil, end)
+			s.trouble = max(s.trouble, s.hungUntil)
+			w.silence(fault.Fault{Kind: f.Kind, For: f.For, Server: s.name})
+			s.recovers(s.hungUntil, s.wake)
+		}
+	}
+}
+
+// evict drops the named key of the server, or a random one.
+func (s *server) evict(f fault.Fault) {
+	type thing struct {
+		name     string // as Fault.Key has it
+		database int
+		drop     func(redismodel.Database)
+	}
+	var all []thing
+	now := s.clock()
+	for db, data := range s.data {
+		for _, key := range data.Keys.List(now) {
+			all = append(all, thing{key, db, func(d redismodel.Database) { d.Keys.Delete(key, now) }})
+		}
+		for _, key := range data.Counters.List(now) {
+			all = append(all, thing{"{" + key + "}", db, func(d redismodel.Database) { d.Counters.Delete(key, now) }})
+		}
+		for _, key := range data.Records.List(now) {
+			all = append(all, thing{"{" + key + "}:set", db, func(d redismodel.Database) { d.Records.Delete(key, now) }})
+		}
+	}
+	if f.Key != "" {
+		all = slices.DeleteFunc(all, func(t thing) bool { return t.name != f.Key })
+	}
+	if len(all) == 0 {
+		return
+	}
+	t := all[kernel.Draw(s.w.Seed, kernel.TagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
+	s.w.count(keyEvicted)
+	s.change(t.database, t.drop)
+	s.showAll()
+}
+
+// reconnect cuts the connections between processes and places.
+func (w *world) reconnect(f fault.Fault) {
+	w.count(connectionsCut)
+	for _, p := range w.processes {
+		if !fault.Matches(f.Process, p.Name) || p.Gone() {
+			continue
+		}
+		for i, place := range w.places {
+			if fault.Matches(f.Server, place.name) {
+				p.cutConnection(i)
+			}
+		}
+		if f.Server == fault.Resource {
+			p.cutConnection(len(p.links) - 1)
+		}
+	}
+}
+
+// byOperation is a fault that happens at a process's n-th operation.
+type byOperation struct {
+	fault.Fault
+	seen []int // by process, over all its incarnations
+}
+
+// byOperation applies the faults that happen at this call.
+func (w *world) byOperation(c *call) {
+	for _, f := range w.byNth {
+		if !fault.Matches(f.Process, c.p.Name) || f.Op != "" && f.Op != c.name || w.Now.Load() < int64(f.At) ||
+			f.OnLinks() && !fault.Matches(f.Server, c.placeName()) {
+			continue
+		}
+		if c.p == w.witness {
+			continue
+		}
+		f.seen[c.p.Index]++
+		if f.seen[c.p.Index] != f.Nth {
+			continue
+		}
+		switch f.Kind {
+		case fault.Delay:
+			c.delay += f.By
+			w.count(messageDelayed)
+			continue
+		case fault.Duplicate:
+			c.repeat, c.repeatBy = true, f.By
+			continue
+		case fault.Lose:
+			c.loses, c.losesWay = true, f.Way
+			continue
+		}
+		w.strikeProcess(f.Fault, c.p)
+	}
+}
+
+// touchedByFault returns the parts of the world that a fault changes.
+func (w *world) touchedByFault(f fault.Fault) (parts uint64) {
+	switch {
+	case f.Process != "" && slices.Contains([]fault.Kind{fault.Pause, fault.Suspend, fault.Crash, fault.Reboot, fault.Step, fault.Rate}, f.Kind):
+		for _, p := range w.processes {
+			if fault.Matches(f.Process, p.Name) {
+				parts |= kernel.OfProcess(p.Index)
+			}
+		}
+		return parts | kernel.TouchesChecks
+	case f.Server != "" && f.For == 0 && slices.Contains([]fault.Kind{fault.Step, fault.Rate, fault.Evict, fault.Restart, fault.Failover}, f.Kind):
+		for _, s := range w.servers {
+			if fault.Matches(f.Server, s.name) {
+				parts |= s.touchedBy(f.Kind)
+			}
+		}
+		return parts
+	}
+	return kernel.TouchesEverything
+}
+
+// touchedBy returns the parts of the world that change if the server's clock steps, or if it loses data
+// or its connections.
+func (s *server) touchedBy(k fault.Kind) uint64 {
+	parts := ofServer(s)
+	for _, p := range s.w.processes {
+		parts |= ofKeys(p, s)
+		if k == fault.Restart || k == fault.Failover {
+			parts |= ofLink(p, s)
+			if len(s.subscriptions) > 0 {
+				parts |= kernel.OfProcess(p.Index) // it learns that its subscription has ended
+			}
+		}
+	}
+	return parts
+}

@@ -375,7 +375,7 @@ func (b *batch) addProbe(c *call) {
 			continue
 		case partMark:
 			a := b.addOne(markScript, c, 1)
-			a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.known.RunID, string(c.known.Run), boolArg(c.known.Lately), c.known.Voter, c.known.Ago.Microseconds(), boolArg(c.known.Marked))
+			a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.known.RunID, c.known.Epoch, c.known.Voter, c.known.Ago.Microseconds())
 			continue
 		}
 		a := b.add(q.args[0].(string), q.first, c)

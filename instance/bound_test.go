@@ -114,55 +114,6 @@ func TestRepairCommand(t *testing.T) {
 	require.ErrorContains(t, err, "{resource}:redlock:set")
 }
 
-// TestLiftsAreBounded: no client raises a counter further ahead of the server's clock than its
-// commands allow, whatever token it brings.
-func TestLiftsAreBounded(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		at := func(d time.Duration) fencing.Token { return fencing.Token(time.Now().Add(d).UnixMicro()) }
-		for _, op := range []wire.Op{wire.Raise, wire.Restore} {
-			have := func(token any) wire.Request {
-				ask("FLUSHALL")
-				if token != nil {
-					counted(ask, "k", token, set1.String(), "one")
-				}
-				if op == wire.Raise {
-					ask("SET", "k", "v")
-				}
-				return request(op, "k", "v")
-			}
-			for _, before := range []any{nil, old} {
-				req := have(before)
-				req.Fence.Token = at(ahead - 5*time.Second)
-				granted(t, r.Do(within(t), req))
-				require.Equal(t, req.Fence.Token.String(), tokenIn(ask, "k"))
-
-				for token, permanent := range map[fencing.Token]bool{at(ahead + 5*time.Second): false, at(time.Hour): true, fencing.MaxToken: true} {
-					req = have(before)
-					req.Fence.Token = token
-					v := r.Do(within(t), req)
-					tooFar(t, v, token, permanent)
-					require.ErrorContains(t, v.Err, "set the clock of this server right")
-					if before == nil {
-						require.Nil(t, tokenIn(ask, "k"))
-						require.Nil(t, ask("GET", SetKey("k")))
-					} else {
-						require.Equal(t, old.String(), tokenIn(ask, "k"))
-					}
-					if op == wire.Restore {
-						require.True(t, v.Unsent)
-						require.Nil(t, ask("GET", "k"), "a lease isn't put back without its token")
-					}
-				}
-			}
-			// Nor does one count that already has the token.
-			req := have(uint64(fencing.MaxToken - 1))
-			req.Fence.Token = fencing.MaxToken - 5
-			tooFar(t, r.Do(within(t), req), req.Fence.Token, true)
-			require.Equal(t, (fencing.MaxToken - 1).String(), tokenIn(ask, "k"))
-		}
-	})
-}
-
 // TestServerClocksFarAhead: a lost counter on a server whose clock is hours ahead starts there, and
 // gives nothing more when the clock has been set back. With a clock past the last token no counter
 // can start.
@@ -201,31 +152,6 @@ func TestServerClocksFarAhead(t *testing.T) {
 	var counter *wire.CounterError
 	require.ErrorAs(t, g.vote(g.request("one")).Err, &counter)
 	require.Equal(t, fencing.MaxToken+1, counter.Token)
-}
-
-// TestReservedTokens: as many as asked for, if the clock has already reached them.
-func TestReservedTokens(t *testing.T) {
-	r, m := mini(t, Config{})
-	ask := asker(t, r)
-	now := time.UnixMicro(1_800_000_000_000_000)
-	m.SetTime(now)
-	for behind, want := range map[int64]int{1000: 9, 10: 9, 9: 8, 5: 4, 1: 0, 0: 0, -1: 0, -1000: 0} {
-		for _, this := range []bool{true, false} {
-			counted(ask, "k", old, set1.String(), "one")
-			if this {
-				granted(t, r.Do(within(t), acquire("k", "v")))
-				ask("DEL", "k")
-			}
-			ask("SET", CounterKey("k"), now.UnixMicro()-behind, "KEEPTTL")
-			req := acquire("k", "v")
-			req.Fence.Reserve = 9
-			v := granted(t, r.Do(within(t), req))
-			require.Equal(t, want, v.Reserved, "%d behind", behind)
-			require.Equal(t, now.UnixMicro()-behind+1+int64(want), int64(v.Token))
-			require.Equal(t, v.Token.String(), tokenIn(ask, "k"))
-			ask("DEL", "k")
-		}
-	}
 }
 
 // TestCommandsOfOtherBoundsTravelApart: a list has one bound.

@@ -262,7 +262,7 @@ func TestBadServers(t *testing.T) {
 		dial  func(context.Context, string, string) (net.Conn, error)
 	}{
 		"accepts and never answers":      {},
-		"stalls in the handshake":        {hello: "%7\r\n$6\r\nserver\r\n"},
+		"stalls in the handshake":        {hello: "*14\r\n$6\r\nserver\r\n"},
 		"a resolver that never answers":  {dial: slow},
 		"a line that ends in its middle": {hello: "-ERR unknown com"},
 	} {
@@ -392,21 +392,6 @@ func TestOptionsChangedAfterHarden(t *testing.T) {
 		require.Equal(t, r.ConnLife(), onlyConnection(t, r).net.maxAge)
 		require.NoError(t, r.Close())
 	}
-}
-
-// TestPoolInUse: an instance whose client has no connection left says that this can be why, and goes
-// on when there is one.
-func TestPoolInUse(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{})
-	r := of(t, Harden(&redis.Options{Addr: s.Addr(), PoolSize: 1, DialTimeout: 50 * time.Millisecond}))
-	defer func() { require.NoError(t, r.Close()) }()
-	own := r.Client().Conn()
-	require.NoError(t, own.Ping(within(t)).Err())
-	vote := make(votes, 1)
-	r.Send(request(wire.Look, "k", ""), 10*time.Second, vote)
-	require.ErrorContains(t, failed(t, <-vote, wire.ErrTimeout).Err, "or all 1 of Options.PoolSize are in use")
-	require.NoError(t, own.Close())
-	require.Eventually(t, func() bool { return r.Do(within(t), request(wire.Look, "k", "")).Outcome == wire.Granted }, 10*time.Second, time.Millisecond)
 }
 
 // TestServerClosesAtOnce: a server that closes connections as soon as they are made isn't dialed

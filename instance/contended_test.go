@@ -44,7 +44,6 @@ type contender struct {
 	URLs    []string
 	Workers int
 	Turns   int           // of each worker, 0 for no bound
-	Time    time.Duration // 0 for no bound
 	TTL     time.Duration // 0 for the default
 	Report  bool          // it prints each turn after it has begun
 }
@@ -52,57 +51,45 @@ type contender struct {
 // busy is an InstanceTimeout for a machine with other work.
 const busy = time.Second
 
-// share is the turns of one process's workers.
-type share struct {
-	Turns []int           // of each worker
-	Waits []time.Duration // for each turn
-	Held  []held
-}
-
 // held is one turn, by this machine's wall clock, in nanoseconds.
 type held struct {
 	Token    fencing.Token
 	From, To int64
 }
 
-// contend runs workers in this process until they have had their turns, the time is over, or stop
-// is closed.
-func contend(ctx context.Context, c contender, stop <-chan struct{}) (s share, err error) {
+// contend runs workers in this process until they have had their turns, or stop is closed.
+func contend(ctx context.Context, c contender, stop <-chan struct{}) (turns []held, err error) {
 	group, err := instance.OpenAll(instance.Config{}, c.URLs...)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, group.Close()) }()
 	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: c.TTL}, InstanceTimeout: busy}, group.Instances()...)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
 	if err := locks.Trust(ctx); err != nil { // the servers are new
-		return s, err
+		return nil, err
 	}
-	s.Turns = make([]int, c.Workers)
 	var mu sync.Mutex
-	began := time.Now()
 	goesOn := func(turns int) bool {
 		select {
 		case <-stop:
 			return false
 		default:
-			return (c.Turns == 0 || turns < c.Turns) && (c.Time == 0 || time.Since(began) < c.Time)
+			return c.Turns == 0 || turns < c.Turns
 		}
 	}
 	var workers errgroup.Group
-	for w := range c.Workers {
+	for range c.Workers {
 		workers.Go(func() error {
-			for turns := 0; goesOn(turns); turns++ {
-				began := time.Now()
+			for n := 0; goesOn(n); n++ {
 				lease, err := locks.Acquire(ctx, contentionKey)
 				if err != nil {
 					return err
 				}
 				turn := held{Token: lease.Token(), From: time.Now().UnixNano()}
-				waited := time.Since(began)
 				if c.Report {
 					fmt.Printf("turn %d %d\n", turn.Token, turn.From)
 				}
@@ -112,15 +99,13 @@ func contend(ctx context.Context, c contender, stop <-chan struct{}) (s share, e
 					return err
 				}
 				mu.Lock()
-				s.Turns[w]++
-				s.Waits = append(s.Waits, waited)
-				s.Held = append(s.Held, turn)
+				turns = append(turns, turn)
 				mu.Unlock()
 			}
 			return nil
 		})
 	}
-	return s, workers.Wait()
+	return turns, workers.Wait()
 }
 
 // TestContender is run by each process of a contention. On its own it does nothing.
@@ -192,21 +177,8 @@ func (p *process) expect(t testing.TB, word string) string {
 
 // result is the outcome of a contention.
 type result struct {
-	took     time.Duration
-	turns    []int // of each worker, the fewest first
-	waits    []time.Duration
 	held     []held // by their tokens
 	commands int    // that all servers together got about the lock
-}
-
-func (r *result) handoffs() int { return len(r.waits) }
-
-func (r *result) wait(percent int) time.Duration { return r.waits[(len(r.waits)-1)*percent/100] }
-
-func (r *result) String() string {
-	return fmt.Sprintf("%d handoffs in %v, %.2f commands each, waits p50 %v p99 %v longest %v, turns %v",
-		r.handoffs(), r.took.Round(time.Millisecond), float64(r.commands)/float64(r.handoffs()),
-		r.wait(50).Round(time.Microsecond), r.wait(99).Round(time.Microsecond), r.wait(100).Round(time.Microsecond), r.turns)
 }
 
 // runContention runs this many contending processes; a single one is this process itself.
@@ -221,36 +193,28 @@ func runContention(t testing.TB, servers []*instancetest.Server, processes int, 
 			started = append(started, startContender(t, c))
 		}
 	}
-	r, before, began := &result{}, commandsTo(t, servers), time.Now()
-	var shares []share
+	r, before := &result{}, commandsTo(t, servers)
 	if processes == 1 {
-		s, err := contend(t.Context(), c, nil)
+		turns, err := contend(t.Context(), c, nil)
 		require.NoError(t, err)
-		shares = append(shares, s)
+		r.held = turns
 	}
 	for _, p := range started {
 		_, err := io.WriteString(p.in, "go\n")
 		require.NoError(t, err)
 	}
 	for _, p := range started {
-		var s share
-		require.NoError(t, json.Unmarshal([]byte(p.expect(t, "share")), &s))
-		shares = append(shares, s)
+		var turns []held
+		require.NoError(t, json.Unmarshal([]byte(p.expect(t, "share")), &turns))
+		r.held = append(r.held, turns...)
 		require.NoError(t, p.in.Close())
 	}
-	r.took, r.commands = time.Since(began), commandsTo(t, servers)-before
+	r.commands = commandsTo(t, servers) - before
 	for _, p := range started {
 		for p.out.Scan() { // to its end
 		}
 		require.NoError(t, p.cmd.Wait(), p.err.String())
 	}
-	for _, s := range shares {
-		r.turns = append(r.turns, s.Turns...)
-		r.waits = append(r.waits, s.Waits...)
-		r.held = append(r.held, s.Held...)
-	}
-	slices.Sort(r.turns)
-	slices.Sort(r.waits)
 	slices.SortFunc(r.held, func(a, b held) int { return cmp.Compare(a.Token, b.Token) })
 	return r
 }
@@ -285,13 +249,12 @@ func TestContention(t *testing.T) {
 		t.Run(fmt.Sprintf("%d processes of %d", test.processes, test.workers), func(t *testing.T) {
 			c := contender{Workers: test.workers, Turns: 60}
 			r := runContention(t, instancetest.StartN(t, 5, instancetest.Config{}), test.processes, c)
-			t.Log(r)
 			require.Len(t, r.held, test.processes*test.workers*c.Turns)
 			for i, next := range r.held[1:] {
 				require.Greater(t, next.Token, r.held[i].Token, "two turns had the same token")
 				require.GreaterOrEqual(t, next.From, r.held[i].To, "two had the lock, or their tokens are in the wrong order")
 			}
-			assert.Less(t, float64(r.commands)/float64(r.handoffs()), test.most)
+			assert.Less(t, float64(r.commands)/float64(len(r.held)), test.most)
 		})
 	}
 }
@@ -346,20 +309,5 @@ func TestDeadCohort(t *testing.T) {
 	for i, next := range turns[1:] {
 		require.Greater(t, next.Token, turns[i].Token, "two turns had the same token")
 		require.Greater(t, next.From, turns[i].From, "the tokens are in the wrong order")
-	}
-}
-
-// BenchmarkContended measures handing over one lock, held for a millisecond: 16 workers in one
-// process, and in four. One operation is a second.
-func BenchmarkContended(b *testing.B) {
-	for _, processes := range []int{1, 4} {
-		b.Run(fmt.Sprintf("processes=%d", processes), func(b *testing.B) {
-			r := runContention(b, instancetest.StartN(b, 5, instancetest.Config{}), processes, contender{Workers: 16 / processes, Time: time.Duration(b.N) * time.Second})
-			b.ReportMetric(float64(r.handoffs())/r.took.Seconds(), "handoffs/s")
-			b.ReportMetric(float64(r.wait(50))/1e6, "p50-ms")
-			b.ReportMetric(float64(r.wait(99))/1e6, "p99-ms")
-			b.ReportMetric(float64(r.turns[0])/float64(r.turns[len(r.turns)-1]), "fewest/most")
-			b.ReportMetric(float64(r.commands)/float64(r.handoffs()), "commands/handoff")
-		})
 	}
 }

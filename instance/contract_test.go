@@ -77,13 +77,13 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestContractOfAnyClient checks it with the caller's own client, with RESP3.
+// TestContractOfAnyClient checks it with the caller's own client.
 func TestContractOfAnyClient(t *testing.T) {
 	t.Parallel()
 	s := instancetest.Start(t, instancetest.Config{})
 	contract.Check(t, func(t *testing.T) wire.Instance {
 		opt := Harden(&redis.Options{Addr: s.Addr()})
-		opt.Protocol, opt.PipelinePoolSize, opt.DisableIdentity, opt.Dialer = 3, 10, false, nil
+		opt.PipelinePoolSize, opt.DisableIdentity, opt.Dialer = 10, false, nil
 		client := redis.NewClient(opt)
 		t.Cleanup(func() { _ = client.Close() })
 		r, err := New(client, Config{})

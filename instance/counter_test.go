@@ -136,20 +136,6 @@ func (g *granter) fromClock(run string) {
 	require.Equal(g.t, run, g.known())
 }
 
-// TestCounterGoesOnInOneRun: by one with each grant, whether or not the run is known.
-func TestCounterGoesOnInOneRun(t *testing.T) {
-	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		for _, run := range []string{"", "one"} {
-			counted(ask, "k", old, set1.String(), run)
-			for i := range fencing.Token(4) {
-				require.Equal(t, old+1+i*g.step(), g.token(run), "in %q", run)
-				require.Equal(t, run, g.known())
-				require.Equal(t, set1.String(), setIn(ask, "k"))
-			}
-		}
-	})
-}
-
 // TestCounterOfAnotherRun: it may be older than it was, so it continues from the clock, once.
 func TestCounterOfAnotherRun(t *testing.T) {
 	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
@@ -166,34 +152,6 @@ func TestCounterOfAnotherRun(t *testing.T) {
 	})
 }
 
-// TestServerThatCameBackOlder has a counter of its last snapshot, and gave tokens since.
-func TestServerThatCameBackOlder(t *testing.T) {
-	r, s := real(t, Config{})
-	var last fencing.Token
-	g := &granter{t: t, r: r, ask: asker(t, r), run: string(runOf(t, r)), called: "before"}
-	counted(g.ask, "k", old, set1.String(), g.run)
-	for i := range 10 {
-		if last = g.token("before"); i == 3 {
-			s.MustAsk("SAVE")
-		}
-	}
-	before := g.run
-	s.Kill()
-	s.Restart()
-	g.r = open(t, s.URL(), Config{})
-	g.ask = asker(t, g.r)
-	require.Equal(t, (old + 4).String(), tokenIn(g.ask, "k"), "it came back older")
-	require.Equal(t, before, runIn(g.ask, "k"))
-	req := g.request("before")
-	vote := failed(t, g.r.Do(within(t), req), wire.ErrOtherRun)
-	require.True(t, vote.Unsent)
-	g.run = string(runOf(t, g.r))
-	require.NotEqual(t, before, g.run)
-	subject{g.r, t, nil}.PutRun("k", wire.Run(before))
-	g.fromClock("after")
-	require.Greater(t, g.token("after"), last)
-}
-
 // TestRunUnknownToTheClient: the request continues from the counter it finds, and keeps the
 // recorded run.
 func TestRunUnknownToTheClient(t *testing.T) {
@@ -206,48 +164,6 @@ func TestRunUnknownToTheClient(t *testing.T) {
 			require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
 		}
 		require.Equal(t, old+1+3*g.step(), g.token("one"), "nothing was taken for another run")
-	})
-}
-
-// TestLostParts: the counter, what is beside it, or both may be lost, as a server that
-// evicts keys loses them.
-func TestLostParts(t *testing.T) {
-	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		for _, run := range []string{"one", ""} {
-			for _, this := range []bool{true, false} { // whether the text is of this period
-				have := func() {
-					counted(ask, "k", old, set1.String(), run)
-					if this {
-						require.EqualValues(t, old+1, g.token(run))
-					}
-				}
-				have()
-				ask("DEL", CounterKey("k"))
-				g.fromClock(run)
-				have()
-				ask("SET", CounterKey("k"), "0")
-				look := g.r.Do(within(t), request(wire.Look, "k", ""))
-				require.NoError(t, look.Err)
-				require.Zero(t, look.Token)
-				g.fromClock(run)
-				have()
-				ask("DEL", CounterKey("k"), SetKey("k"))
-				g.fromClock(run)
-
-				have()
-				ask("DEL", SetKey("k"))
-				if run != "" {
-					g.fromClock(run)
-				} else {
-					require.LessOrEqual(t, g.token(run), old+1+g.step(), "it continues")
-				}
-				for _, key := range []string{CounterKey("k"), SetKey("k")} {
-					require.InDelta(t, 5_400_000, ask("PTTL", key), 10_000, "they expire together")
-				}
-				require.Equal(t, run, g.known())
-				require.Equal(t, set1.String(), setIn(ask, "k"))
-			}
-		}
 	})
 }
 
@@ -330,63 +246,6 @@ func TestQuarters(t *testing.T) {
 		granted(t, r.Do(within(t), req))
 		granted(t, r.Do(within(t), request(wire.Release, "k", req.Value)))
 	}
-}
-
-// TestOtherSetIsReported before anything is written, and whether or not the lock is free.
-func TestOtherSetIsReported(t *testing.T) {
-	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		counted(ask, "k", old, "other@1 N=3 Q=2", "one")
-		text := ask("GET", SetKey("k"))
-		for _, holder := range []string{"", "theirs"} {
-			req := g.request("two")
-			if holder != "" {
-				ask("SET", "k", holder)
-			}
-			v := g.r.Do(within(t), req)
-			require.Equal(t, wire.Refused, v.Outcome)
-			var mismatch *wire.SetMismatchError
-			require.ErrorAs(t, v.Err, &mismatch)
-			require.Equal(t, "other@1 N=3 Q=2", mismatch.Theirs)
-			require.Equal(t, old.String(), tokenIn(ask, "k"))
-			require.Equal(t, text, ask("GET", SetKey("k")))
-		}
-	})
-}
-
-// TestSupersedingSet takes over the counter as it is in one run, and from the clock in
-// another.
-func TestSupersedingSet(t *testing.T) {
-	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		older := set1
-		older.Version--
-		for _, run := range []string{"one", "two"} {
-			counted(ask, "k", old, older.String(), "one")
-			if run == "one" {
-				require.EqualValues(t, old+1, g.token(run))
-			} else {
-				g.fromClock(run)
-			}
-			require.Equal(t, set1.String(), setIn(ask, "k"))
-			require.Equal(t, run, g.known())
-		}
-	})
-}
-
-// TestRefusedGrantChangesNothing, neither the counter nor the text beside it.
-func TestRefusedGrantChangesNothing(t *testing.T) {
-	grants(t, func(t *testing.T, g *granter, ask func(...any) any) {
-		for _, run := range []string{"one", "two", ""} {
-			counted(ask, "k", old, set1.String(), "one")
-			req, text := g.request(run), ask("GET", SetKey("k"))
-			ask("SET", "k", "theirs", "PX", 5000)
-			v := refused(t, g.r.Do(within(t), req))
-			require.InDelta(t, 5*time.Second, v.Remaining, float64(time.Second))
-			require.Equal(t, "theirs", ask("GET", "k"))
-			require.Equal(t, old.String(), tokenIn(ask, "k"))
-			require.Equal(t, text, ask("GET", SetKey("k")))
-			require.InDelta(t, 77_000, ask("PTTL", CounterKey("k")), 1000)
-		}
-	})
 }
 
 // TestBadCounters meets unusable counters, after a grant of this period and after a grant of an
@@ -505,79 +364,6 @@ func TestRightsThatEndWithinAGrant(t *testing.T) {
 
 // rights finds the parts of an ACL's rule; a selector is one part.
 var rights = regexp.MustCompile(`\([^)]*\)|[^ ]+`)
-
-// TestRaiseIsNoGrant: it leaves the recorded run as it is.
-func TestRaiseIsNoGrant(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		ctx := within(t)
-		raise := request(wire.Raise, "k", "v")
-		raise.Run = runOf(t, r)
-		for _, text := range []bool{true, false} {
-			ask("SET", "k", "v")
-			counted(ask, "k", old, set1.String(), "one")
-			if !text {
-				ask("DEL", SetKey("k"))
-			}
-			before := ask("GET", SetKey("k"))
-			for _, token := range []fencing.Token{old - 1, old, old + 9} {
-				raise.Fence.Token = token
-				granted(t, r.Do(ctx, raise))
-				require.Equal(t, max(token, old).String(), tokenIn(ask, "k"))
-				require.Equal(t, before, ask("GET", SetKey("k")))
-			}
-			ask("DEL", "k")
-			req := acquire("k", "v")
-			req.Run = runOf(t, r)
-			v := granted(t, r.Do(ctx, req))
-			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had no grant in this run")
-		}
-		// A lost counter starts where the raise puts it, until the next grant.
-		ask("FLUSHALL")
-		raise.Run = runOf(t, r) // the mark is lost, too
-		ask("SET", "k", "v")
-		granted(t, r.Do(ctx, raise))
-		require.Equal(t, (old + 9).String(), tokenIn(ask, "k"))
-		require.Nil(t, ask("GET", SetKey("k")))
-	})
-}
-
-// TestRestoreIsNoGrant: it records the set if there is none, but never a run.
-func TestRestoreIsNoGrant(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		ctx := within(t)
-		restore := request(wire.Restore, "k", "v")
-		restore.Fence.Token = old + 9
-		for _, have := range []string{"all", "the counter", "the text", "nothing"} {
-			ask("FLUSHALL")
-			counted(ask, "k", old, "other@1 N=3 Q=2", "one")
-			switch have {
-			case "the counter":
-				ask("DEL", SetKey("k"))
-			case "the text":
-				ask("DEL", CounterKey("k"))
-			case "nothing":
-				ask("FLUSHALL")
-			}
-			text := ask("GET", SetKey("k"))
-			restore.Run = runOf(t, r) // the mark is lost, too
-			granted(t, r.Do(ctx, restore))
-			require.Equal(t, "v", ask("GET", "k"))
-			require.Equal(t, (old + 9).String(), tokenIn(ask, "k"))
-			if text != nil {
-				require.Equal(t, text, ask("GET", SetKey("k")))
-				continue
-			}
-			require.Equal(t, set1.String()+" 0/0 ", ask("GET", SetKey("k")))
-			require.InDelta(t, 5_400_000, ask("PTTL", SetKey("k")), 10_000)
-
-			ask("DEL", "k")
-			req := acquire("k", "v")
-			req.Run = runOf(t, r)
-			v := granted(t, r.Do(ctx, req))
-			require.Equal(t, v.Clock.UnixMicro()+1, int64(v.Token), "it had no grant in this run")
-		}
-	})
-}
 
 // TestLiftsKeepTheTime: the keys keep their TTLs if these are long enough, and otherwise get a
 // longer one.

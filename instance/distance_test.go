@@ -23,7 +23,7 @@ import (
 
 // farSet are servers behind far links, and how to connect to them.
 type farSet struct {
-	links []*redisproc.FarLink
+	links []*redisproc.Link
 	opt   redis.Options
 }
 
@@ -32,9 +32,8 @@ func far(t testing.TB, servers []*instancetest.Server, setup time.Duration, trip
 	t.Helper()
 	f := &farSet{}
 	for i, trip := range trips {
-		l, err := redisproc.NewFarLink(servers[i].Addr(), trip, setup)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = l.Close() })
+		l := linkTo(t, servers[i])
+		l.Far(trip, setup)
 		f.links = append(f.links, l)
 	}
 	return f

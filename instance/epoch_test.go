@@ -12,7 +12,6 @@ import (
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/quorum"
 )
 
@@ -24,50 +23,6 @@ func vouching(t *testing.T, name, addr, runID string) *instance.Redis {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = inst.Close() })
 	return inst
-}
-
-// A name leads to S1, to S2, and back to S1. The client that used S2, and has a lease there, probes
-// S1 first. Its last tick or probe of S2 was more than MaxTTL ago, but its last grant is recent, so
-// it renews S1's mark.
-func TestAGrantIsEvidenceOfAVote(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	grantIsEvidence(t, func(c *quorum.Config) { c.ClockMonitor = quorum.Off })
-}
-
-// The same with the clock monitor on, at an interval longer than MaxTTL.
-func TestAGrantBetweenTicksIsEvidenceOfAVote(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	grantIsEvidence(t, func(c *quorum.Config) { c.ClockEvery = time.Minute })
-}
-
-func grantIsEvidence(t *testing.T, edit func(*quorum.Config)) {
-	patiently(t, 2*time.Second, func(s *story) {
-		servers := instancetest.StartN(t, 2, instancetest.Config{})
-		link, err := redisproc.NewLink(servers[0].Addr())
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = link.Close() })
-		a := knowing(t, s.ttl, edit, named(t, "x", link.Addr())) // waits a quarantine on S1
-		switched := time.Now()
-		link.Switch(servers[1].Addr())
-		time.Sleep(400 * time.Millisecond) // connections to S1 end
-		_, _ = a.TryAcquire(t.Context(), "other")
-		_, err = a.TryAcquire(t.Context(), "other")
-		s.quarantined(err, switched)
-		time.Sleep(s.ttl + time.Second) // S2's quarantine is over; its last probe is longer ago than MaxTTL
-		held, err := a.TryAcquire(t.Context(), "k")
-		require.NoError(t, err)
-
-		link.Switch(servers[0].Addr())
-		time.Sleep(400 * time.Millisecond)
-		_, err = a.TryAcquire(t.Context(), "other")
-		s.holds(held)
-		require.Error(t, err)
-		_, err = a.Verify(t.Context()) // has probed S1, and is quarantined itself
-		s.excluded(err, held)
-
-		_, err = starting(t, s.ttl, edit, named(t, "x", link.Addr())).TryAcquire(t.Context(), "k")
-		s.excluded(err, held)
-	})
 }
 
 // noticeFlush has one client take a lock, flushes the server, and expects another client to notice.
@@ -82,24 +37,6 @@ func noticeFlush(s *story, server *instancetest.Server, a, b client) {
 		require.Zero(s, held.Validity(), "two leases at once")
 		s.late()
 	}
-}
-
-// A client starts while the server is a master that can't write (full, MISCONF, too few replicas).
-// It gets its epoch as soon as the server can, and notices a FLUSHALL.
-func TestAClientThatStartsOnAFullServerGetsAnEpochLater(t *testing.T) {
-	t.Parallel()
-	patiently(t, 2*time.Second, func(story *story) {
-		s := instancetest.Start(t, instancetest.Config{Args: []string{"--maxmemory-policy", "noeviction"}})
-		s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
-		a, b := starting(t, story.ttl, nil, named(t, "x", s.Addr())), starting(t, story.ttl, nil, named(t, "x", s.Addr()))
-		for _, c := range []client{a, b} {
-			_, err := c.TryAcquire(t.Context(), "k")
-			require.Error(t, err)
-		}
-		s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "0")
-		time.Sleep(story.ttl + time.Second) // the quarantine; the monitor ticks in it
-		noticeFlush(story, s, a, b)
-	})
 }
 
 // Verify says of a server that it refuses votes, why, and what to do; and nothing when it takes writes again.
@@ -135,32 +72,6 @@ func TestVerifyOfServersThatRefuseVotes(t *testing.T) {
 	}
 }
 
-// A running client loses its epoch if the first replica comes while the memory is full, and
-// gets another one later.
-func TestARunningClientThatLosesTheEpochGetsAnother(t *testing.T) {
-	t.Parallel()
-	patiently(t, 2*time.Second, func(story *story) {
-		servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
-		s := servers[0]
-		a, b := starting(t, story.ttl, nil, named(t, "x", s.Addr())), starting(t, story.ttl, nil, named(t, "x", s.Addr()))
-		for _, c := range []client{a, b} {
-			require.NoError(t, c.Trust(t.Context()))
-		}
-		s.MustAsk("CONFIG", "SET", "maxmemory", "1")
-		replicate(t, servers[1], s)
-		for _, c := range []client{a, b} {
-			_, err := c.TryAcquire(t.Context(), "k")
-			require.Error(t, err)
-			_, err = c.TryAcquire(t.Context(), "k")
-			require.Error(t, err)
-			t.Log(err)
-		}
-		s.MustAsk("CONFIG", "SET", "maxmemory", "0")
-		time.Sleep(story.ttl + time.Second)
-		noticeFlush(story, s, a, b)
-	})
-}
-
 // VouchedRunID can stay in the settings: once its server has been up for a quarantine, it has no
 // effect. A client that starts after a FLUSHALL waits.
 func TestAVouchedRunIDEndsAfterAQuarantine(t *testing.T) {
@@ -185,24 +96,6 @@ func TestAVouchedRunIDEndsAfterAQuarantine(t *testing.T) {
 		_, err = starting(t, story.ttl, nil, vouching(t, "x", s.Addr(), runID)).TryAcquire(t.Context(), "k")
 		story.excluded(err, held)
 	})
-}
-
-// The first replica costs nothing to a client that saw the server within the last minute, even if
-// another client starts before its next request.
-func TestAClientThatStartsDoesNotEndTheEpochOfAFirstReplica(t *testing.T) {
-	t.Parallel()
-	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
-	s := servers[0]
-	const ttl = 10 * time.Second
-	a := starting(t, ttl, nil, named(t, "x", s.Addr()))
-	require.NoError(t, a.Trust(t.Context()))
-	replicate(t, servers[1], s)
-	_, _ = starting(t, ttl, nil, named(t, "x", s.Addr())).Verify(t.Context())
-	_, err := a.Verify(t.Context())
-	require.NoError(t, err)
-	l, err := a.TryAcquire(t.Context(), "k")
-	require.NoError(t, err)
-	a.release(t, l)
 }
 
 // A running client's account loses the right to the mark. The client waits once and continues

@@ -5,8 +5,6 @@ package instance
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,34 +122,6 @@ func TestDuplicatedReplies(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestNotRedis connects to servers of other protocols: only the greeting was sent, so there is
-// nothing to undo.
-func TestNotRedis(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Read(make([]byte, 1))
-			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
-			_ = conn.Close()
-		}
-	}()
-	t.Cleanup(func() { _ = l.Close(); <-done })
-	r := open(t, "redis://"+l.Addr().String(), Config{})
-	for _, req := range every() {
-		v := failed(t, r.Do(within(t), req), ErrNotRedis)
-		require.True(t, v.Unsent, "%v: %v", req.Op, v.Err)
-	}
-	_, err = r.Probe(within(t), wire.Known{})
-	require.ErrorIs(t, err, ErrNotRedis)
 }
 
 // TestServerErrors gives each error answer its kind, in scripts and in plain

@@ -213,7 +213,6 @@ func (e *handshakeError) Permanent() bool { return e.kind == ErrNotRedis || e.ki
 
 // refusalIn checks the first bytes from a server. It returns nil if the handshake can go on.
 func refusalIn(p []byte) *handshakeError {
-	const types = "+-:$*_#,(!=%~>|"
 	if strings.IndexByte(types, p[0]) < 0 {
 		e := &handshakeError{kind: ErrNotRedis, text: fmt.Sprintf("it begins with %.40q", p)}
 		switch {

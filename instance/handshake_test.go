@@ -96,6 +96,7 @@ func TestHostileGreeting(t *testing.T) {
 		"a map":                     {"%1000000000\r\n", ":1\r\n"},
 		"a set":                     {"~1000000000\r\n", ":1\r\n"},
 		"an error in a text":        {"!2000000000\r\n", "x"},
+		"a text in an array":        {"*14\r\n$2000000000\r\n", "x"},
 		"nested arrays":             {"", "*1\r\n"},
 		"nested wide arrays":        {"", "*1024\r\n"},
 		"texts in an array":         {"*1000\r\n", "$65000\r\n" + strings.Repeat("x", 65000) + "\r\n"},

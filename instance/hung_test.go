@@ -91,21 +91,6 @@ func TestGivenUpConnecting(t *testing.T) {
 	require.EqualValues(t, 1, r.Client().PoolStats().Misses, "no other connection was made")
 }
 
-// TestContextIsOver probes nothing under a context that has ended.
-func TestContextIsOver(t *testing.T) {
-	f := startFake(t, func([]string) string { return "+OK\r\n" })
-	r := open(t, "redis://"+f.addr, Config{})
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
-	late, cancel := context.WithTimeout(context.Background(), -time.Second)
-	defer cancel()
-	for ctx, kind := range map[context.Context]error{cancelled: context.Canceled, late: context.DeadlineExceeded} {
-		_, err := r.Probe(ctx, wire.Known{})
-		require.ErrorIs(t, err, kind)
-	}
-	require.Zero(t, f.connections())
-}
-
 // TestHungForReadTimeout: if ReadTimeout is shorter it ends the wait, and the error isn't a
 // context's.
 func TestHungForReadTimeout(t *testing.T) {
@@ -148,15 +133,6 @@ func TestNobodyThere(t *testing.T) {
 		require.ErrorIs(t, err, ErrConnection)
 		require.Less(t, time.Since(start), 5*time.Second, "no retries")
 	}
-}
-
-// TestNoTLSThere: a TLS handshake with a plain server fails before a command.
-func TestNoTLSThere(t *testing.T) {
-	_, s := real(t, Config{})
-	r := open(t, "rediss://"+s.Addr()+"?dial_timeout=100ms", Config{})
-	v := r.Do(within(t), acquire("k", "v"))
-	require.Equal(t, wire.Failed, v.Outcome)
-	require.True(t, v.Unsent, "%v", v.Err)
 }
 
 // TestClosed sends nothing through a closed client.

@@ -3,12 +3,8 @@
 package instance_test
 
 import (
-	"bufio"
 	"context"
-	"io"
 	"math/rand/v2"
-	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,9 +51,7 @@ func TestRestartBehindAFrontend(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 2*time.Second, func(story *story) {
 		s := instancetest.Start(t, instancetest.Config{})
-		front, err := redisproc.NewFrontend(s.Addr())
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, front.Close()) })
+		front := frontend(t, s.Addr())
 		a, b := one(t, front.Addr(), story.ttl), one(t, front.Addr(), story.ttl)
 		warm, err := b.TryAcquire(t.Context(), "other")
 		require.NoError(t, err)
@@ -80,9 +74,7 @@ func TestRestartBehindAFrontend(t *testing.T) {
 func TestOlderCounterBehindAFrontend(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	s := instancetest.Start(t, instancetest.Config{})
-	front, err := redisproc.NewFrontend(s.Addr())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, front.Close()) })
+	front := frontend(t, s.Addr())
 	c := one(t, front.Addr(), time.Second)
 	take := func() fencing.Token {
 		lease, err := c.Acquire(t.Context(), "k")
@@ -107,9 +99,7 @@ func TestOlderCounterBehindAFrontend(t *testing.T) {
 func TestSwitchedAddress(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	servers := instancetest.StartN(t, 2, instancetest.Config{})
-	link, err := redisproc.NewLink(servers[0].Addr())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = link.Close() })
+	link := linkTo(t, servers[0])
 	c := one(t, link.Addr(), 2*time.Second)
 	held, err := c.TryAcquire(t.Context(), "held")
 	require.NoError(t, err)
@@ -162,9 +152,7 @@ func TestSpareServerBehindAnAddress(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 2*time.Second, func(s *story) {
 		servers := instancetest.StartN(t, 2, instancetest.Config{})
-		link, err := redisproc.NewLink(servers[0].Addr())
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = link.Close() })
+		link := linkTo(t, servers[0])
 		a := one(t, link.Addr(), s.ttl)
 		time.Sleep(2*s.ttl + time.Second) // uptimes are rounded down
 		first, err := a.TryAcquire(t.Context(), "k")
@@ -310,30 +298,27 @@ func TestAProbeOfTwoServersFails(t *testing.T) {
 	patiently(t, 2*time.Second, func(s *story) {
 		servers := instancetest.StartN(t, 2, instancetest.Config{})
 		a, b := servers[0].Addr(), servers[1].Addr()
-		front := newRouter(t, func([]string) string { return a })
-		holder := knowing(t, s.ttl, nil, named(t, "x", front.addr()))
-		other := knowing(t, s.ttl, nil, named(t, "x", front.addr()))
+		front := frontend(t, a)
+		holder := knowing(t, s.ttl, nil, named(t, "x", front.Addr()))
+		other := knowing(t, s.ttl, nil, named(t, "x", front.Addr()))
 		held, err := holder.TryAcquire(t.Context(), "k")
 		require.NoError(t, err)
-		turn := func(request []string) string {
-			if len(request) == 2 && strings.EqualFold(request[0], "INFO") && request[1] == "server" {
+		front.Route(func(request []byte) string {
+			if words := words(request); len(words) == 2 && strings.EqualFold(words[0], "INFO") && words[1] == "server" {
 				return a // the first of a Probe's requests
 			}
 			return b
-		}
-		front.route.Store(&turn)
+		})
 		_, err = other.Verify(t.Context())
 		require.ErrorContains(t, err, "the answers come from two servers")
 		require.ErrorContains(t, err, "the Probe is repeated")
-		turned := func([]string) string { return b }
-		front.route.Store(&turned)
+		front.Retarget(b)
 		_, err = other.TryAcquire(t.Context(), "k")
 		s.holds(held)
 		require.Error(t, err)
 
 		// Each request goes to either server: no client gets a second lease.
-		turns := func([]string) string { return []string{a, b}[rand.IntN(2)] }
-		front.route.Store(&turns)
+		front.Route(func([]byte) string { return []string{a, b}[rand.IntN(2)] })
 		for held.Validity() > 0 {
 			_, err := other.Coordinator.TryAcquire(t.Context(), "k")
 			require.False(t, err == nil && held.Validity() > 0, "two leases at once")
@@ -349,9 +334,7 @@ func TestAProxysErrorHidesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := instancetest.Start(t, instancetest.Config{})
-			front, err := redisproc.NewFrontend(s.Addr())
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, front.Close()) })
+			front := frontend(t, s.Addr())
 			const ttl = 2 * time.Second
 			unprotected := func(cfg *quorum.Config) {
 				cfg.Hooks.Unprotected = func(e quorum.UnprotectedEvent) { t.Error("unprotected: ", e) }
@@ -383,20 +366,19 @@ func TestAProxysErrorHidesNoMark(t *testing.T) {
 	patiently(t, 2*time.Second, func(s *story) {
 		servers := instancetest.StartN(t, 2, instancetest.Config{})
 		a, b := servers[0].Addr(), servers[1].Addr()
-		front := newRouter(t, func([]string) string { return a })
-		holder := knowing(t, s.ttl, nil, named(t, "x", front.addr()))
+		front := frontend(t, a)
+		holder := knowing(t, s.ttl, nil, named(t, "x", front.Addr()))
 		time.Sleep(s.ttl) // uptimes are rounded down
 		held, err := holder.TryAcquire(t.Context(), "k")
 		require.NoError(t, err)
 		var failed atomic.Bool
-		turn := func(request []string) string {
-			if strings.EqualFold(request[0], "EVAL") && failed.CompareAndSwap(false, true) {
+		front.Route(func(request []byte) string {
+			if strings.EqualFold(words(request)[0], "EVAL") && failed.CompareAndSwap(false, true) {
 				return "-ERR upstream failure\r\n"
 			}
 			return b
-		}
-		front.route.Store(&turn)
-		_, err = starting(t, s.ttl, nil, named(t, "x", front.addr())).TryAcquire(t.Context(), "k")
+		})
+		_, err = starting(t, s.ttl, nil, named(t, "x", front.Addr())).TryAcquire(t.Context(), "k")
 		s.holds(held)
 		require.Error(t, err, "two leases at once")
 		require.True(t, failed.Load())
@@ -410,13 +392,7 @@ func TestACutOffClientFindsTheMarkLeftAnew(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	patiently(t, 4*time.Second, func(s *story) {
 		servers := instancetest.StartN(t, 2, instancetest.Config{})
-		link := func() *redisproc.Link {
-			l, err := redisproc.NewLink(servers[0].Addr())
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = l.Close() })
-			return l
-		}
-		path, otherPath := link(), link()
+		path, otherPath := linkTo(t, servers[0]), linkTo(t, servers[0])
 		cut := knowing(t, s.ttl, nil, named(t, "x", path.Addr()))
 		other := knowing(t, s.ttl, nil, named(t, "x", otherPath.Addr()))
 		path.Cut()
@@ -446,9 +422,7 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 		var links []*redisproc.Link
 		var insts []wire.Instance
 		for i, server := range []*instancetest.Server{servers[0], servers[2], servers[3]} {
-			l, err := redisproc.NewLink(server.Addr())
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = l.Close() })
+			l := linkTo(t, server)
 			links, insts = append(links, l), append(insts, named(t, string("xyz"[i]), l.Addr()))
 		}
 		c := starting(t, s.ttl, nil, insts...)
@@ -473,238 +447,45 @@ func TestTokensRiseWhereANameComesBack(t *testing.T) {
 	})
 }
 
-// A master becomes the replica of a newer server by mistake, empties itself, fails to load, and is
-// promoted. Its own replica returns at once, which clears the trace of the promotion. The mark is
-// lost with the data.
-func TestDemotedEmptiedAndPromoted(t *testing.T) {
-	t.Parallel() // it waits most of the time
+// The data is lost, and with it the mark, though the server's run ID and replication ID stay.
+func TestFlushedServer(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
 	quiet := func(cfg *quorum.Config) { cfg.ClockEvery = time.Minute }
-	patiently(t, 10*time.Second, func(story *story) {
-		servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
-		s := servers[0]
-		replicate(t, servers[1], s)
-		holder, other := starting(t, story.ttl, quiet, named(t, "x", s.Addr())), starting(t, story.ttl, quiet, named(t, "x", s.Addr()))
-		for _, c := range []client{holder, other} {
-			require.NoError(t, c.Trust(t.Context()))
-		}
-		held, err := holder.TryAcquire(t.Context(), "k")
-		require.NoError(t, err)
-		host, port, _ := strings.Cut(newerMaster(t), ":")
-		s.MustAsk("REPLICAOF", host, port)
-		emptied := false
-		require.Eventually(t, func() bool {
-			emptied = s.MustAsk("DBSIZE") == ":0"
-			return emptied || strings.Contains(s.Log(), "Skipping flush")
-		}, 2*time.Minute, 10*time.Millisecond)
-		if !emptied {
-			t.Skip("Valkey 9 keeps its data until it has loaded others")
-		}
-		s.MustAsk("REPLICAOF", "NO", "ONE")
-		require.Eventually(t, func() bool { return field(s.MustAsk("INFO", "replication"), "connected_slaves") == "1" }, 2*time.Minute, 10*time.Millisecond)
-		for range 2 {
-			_, err = other.TryAcquire(t.Context(), "k")
-			story.holds(held)
-			require.Error(t, err)
-		}
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-	})
-}
-
-// A first replica changes the replication ID. The epoch continues, and no client loses a vote; a
-// FLUSHALL is still noticed.
-func TestTheEpochGoesOnWithAReplica(t *testing.T) {
-	servers := instancetest.StartN(t, 2, instancetest.Config{Args: []string{"--repl-diskless-sync-delay", "0"}})
-	s := servers[0]
-	const ttl = 10 * time.Second
-	quiet := func(cfg *quorum.Config) { cfg.ClockEvery = time.Minute }
-	one, two := starting(t, ttl, quiet, named(t, "x", s.Addr())), starting(t, ttl, quiet, named(t, "x", s.Addr()))
-	for _, c := range []client{one, two} {
+	for range 2 {
+		c := starting(t, 10*time.Second, quiet, named(t, "x", s.Addr()))
 		require.NoError(t, c.Trust(t.Context()))
-	}
-	before := s.MustAsk("INFO", "replication")
-	mark := s.MustAsk("GET", instance.MarkKey("x"))
-	replicate(t, servers[1], s)
-	require.NotEqual(t, field(before, "master_replid"), field(s.MustAsk("INFO", "replication"), "master_replid"))
-	for _, c := range []client{one, two} {
-		report, err := c.Verify(t.Context())
-		require.NoError(t, err)
-		require.Nil(t, report.Instances[0].Quarantine)
-		require.Contains(t, mark, "@"+report.Instances[0].Identity.Epoch+" ")
-		require.NotEmpty(t, report.Instances[0].Identity.Epoch)
 		l, err := c.TryAcquire(t.Context(), "k")
 		require.NoError(t, err)
 		c.release(t, l)
-	}
-	s.MustAsk("FLUSHALL")
-	for _, c := range []client{one, two} {
+		s.MustAsk("FLUSHALL")
 		require.Error(t, c.notices(t, "k"))
-		_, err := c.TryAcquire(t.Context(), "k")
+		_, err = c.TryAcquire(t.Context(), "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 	}
 }
 
-// newerMaster is a master whose RDB format is newer than the replica's: the replica
-// empties itself, and fails to load.
-func newerMaster(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var conns []net.Conn
-	all.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			conns = append(conns, conn)
-			mu.Unlock()
-			all.Go(func() {
-				defer conn.Close()
-				rd := bufio.NewReader(conn)
-				for {
-					var raw strings.Builder
-					var words []string
-					if item(&raw, rd, &words) != nil || len(words) == 0 {
-						return
-					}
-					answer := "+OK\r\n"
-					switch strings.ToUpper(words[0]) {
-					case "PING":
-						answer = "+PONG\r\n"
-					case "PSYNC":
-						answer = "+FULLRESYNC " + strings.Repeat("ab", 20) + " 0\r\n$9\r\nREDIS0999"
-					}
-					if _, err := io.WriteString(conn, answer); err != nil {
-						return
-					}
-				}
-			})
+// words are a request's words.
+func words(request []byte) (list []string) {
+	for i, part := range strings.Split(string(request), "\r\n") {
+		if i > 0 && i%2 == 0 { // the others are lengths
+			list = append(list, part)
 		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		mu.Lock()
-		for _, c := range conns {
-			_ = c.Close()
-		}
-		mu.Unlock()
-		all.Wait()
-	})
-	return l.Addr().String()
+	}
+	return list
 }
 
-// router is a proxy that sends each request to the server that route names, as twemproxy and Envoy
-// do. If route returns an error answer, the router answers itself.
-type router struct {
-	listener net.Listener
-	route    atomic.Pointer[func(request []string) string]
-	all      sync.WaitGroup
-	mu       sync.Mutex
-	conns    []net.Conn
-}
-
-func newRouter(t *testing.T, route func(request []string) string) *router {
+func linkTo(t testing.TB, server *instancetest.Server) *redisproc.Link {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := redisproc.NewLink(server.Addr())
 	require.NoError(t, err)
-	r := &router{listener: l}
-	r.route.Store(&route)
-	r.all.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			r.mu.Lock()
-			r.conns = append(r.conns, conn)
-			r.mu.Unlock()
-			r.all.Go(func() { r.serve(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		r.mu.Lock()
-		for _, c := range r.conns {
-			_ = c.Close()
-		}
-		r.mu.Unlock()
-		r.all.Wait()
-	})
-	return r
+	t.Cleanup(func() { _ = l.Close() })
+	return l
 }
 
-func (r *router) serve(client net.Conn) {
-	defer client.Close()
-	rd := bufio.NewReader(client)
-	back := map[string]net.Conn{}
-	replies := map[string]*bufio.Reader{}
-	defer func() {
-		for _, c := range back {
-			_ = c.Close()
-		}
-	}()
-	for {
-		var raw strings.Builder
-		var words []string
-		if item(&raw, rd, &words) != nil {
-			return
-		}
-		target := (*r.route.Load())(words)
-		if strings.HasPrefix(target, "-") {
-			if _, err := io.WriteString(client, target); err != nil {
-				return
-			}
-			continue
-		}
-		if back[target] == nil {
-			conn, err := net.Dial("tcp", target)
-			if err != nil {
-				return
-			}
-			back[target], replies[target] = conn, bufio.NewReader(conn)
-		}
-		var reply strings.Builder
-		if _, err := io.WriteString(back[target], raw.String()); err != nil {
-			return
-		}
-		if item(&reply, replies[target], nil) != nil {
-			return
-		}
-		if _, err := io.WriteString(client, reply.String()); err != nil {
-			return
-		}
-	}
-}
-
-func (r *router) addr() string { return r.listener.Addr().String() }
-
-// item copies one request or answer, and collects a request's words.
-func item(to *strings.Builder, from *bufio.Reader, words *[]string) error {
-	line, err := from.ReadString('\n')
-	if err != nil {
-		return err
-	}
-	to.WriteString(line)
-	n, err := strconv.Atoi(strings.TrimSpace(line[1:]))
-	switch line[0] {
-	case '*':
-		for ; err == nil && n > 0; n-- {
-			err = item(to, from, words)
-		}
-		return err
-	case '$':
-		if err == nil && n >= 0 {
-			text := make([]byte, n+2)
-			if _, err = io.ReadFull(from, text); err == nil {
-				to.Write(text)
-				if words != nil {
-					*words = append(*words, string(text[:n]))
-				}
-			}
-		}
-		return err
-	}
-	return nil
+func frontend(t *testing.T, target string) *redisproc.Frontend {
+	t.Helper()
+	front, err := redisproc.NewFrontend(target)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, front.Close()) })
+	return front
 }

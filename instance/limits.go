@@ -19,6 +19,9 @@ const (
 	maxLine = maxInfo
 )
 
+// types are the first bytes of replies.
+const types = "+-:$*"
+
 // replyLimits reads replies just far enough to know the lengths that they announce. So a
 // server can't make the client allocate more than that.
 type replyLimits struct {
@@ -86,7 +89,10 @@ func (b *replyLimits) endLine(of error, limited bool) *handshakeError {
 	b.length = 0
 	b.left = max(0, b.left-1)
 	kind := b.line[0]
-	if strings.IndexByte("$=!*~>%|", kind) < 0 {
+	if limited && strings.IndexByte(types, kind) < 0 {
+		return tooLong(of, "%q, which begins no reply", kind)
+	}
+	if kind != '$' && kind != '*' {
 		return nil
 	}
 	if length > len(b.line) {
@@ -96,7 +102,7 @@ func (b *replyLimits) endLine(of error, limited bool) *handshakeError {
 	if err != nil || n < 0 {
 		return nil // null, or for go-redis to refuse
 	}
-	if strings.IndexByte("$=!", kind) >= 0 {
+	if kind == '$' {
 		//guard:greeting-bounded  what answers the greeting can't fill the memory
 		if limited && n > maxLimited {
 			return tooLong(of, "a text of %d bytes", n)
@@ -109,12 +115,6 @@ func (b *replyLimits) endLine(of error, limited bool) *handshakeError {
 	}
 	if n > maxLimitedElements {
 		return tooLong(of, "%d elements", n)
-	}
-	switch kind {
-	case '%':
-		n *= 2
-	case '|': // what it belongs to follows
-		n = 2*n + 1
 	}
 	b.left += n
 	if b.elements += n; b.elements > maxLimitedElements {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -118,46 +117,4 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 	id, err := open(t, node.URL(), Config{}).Probe(within(t), wire.Known{})
 	require.NoError(t, err)
 	require.Equal(t, wire.RoleCluster, id.Role)
-}
-
-// An address leads to another server for a while. A client that saw both renews the mark on the
-// first one, though it was never restarted.
-func TestMarkOfAnAddressThatComesBack(t *testing.T) {
-	servers := instancetest.StartN(t, 2, instancetest.Config{})
-	link, err := redisproc.NewLink(servers[0].Addr())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = link.Close() })
-	url, r := "redis://"+link.Addr(), open(t, "redis://"+link.Addr(), Config{})
-	before := wire.Known{}
-	probe := func() wire.Identity {
-		t.Helper()
-		for tries := 0; ; tries++ {
-			id, err := r.Probe(within(t), before)
-			if err == nil {
-				before = wire.Known{RunID: id.RunID, Run: id.Run(), Lately: true, Marked: true, Voter: id.RunID}
-				return id
-			}
-			require.Less(t, tries, 100, "%v", err) // the old connections break first
-		}
-	}
-	to := func(s *instancetest.Server) {
-		link.Retarget(s.Addr())
-		link.Reset()
-	}
-	first := probe()
-	time.Sleep(5 * time.Millisecond)
-	require.GreaterOrEqual(t, probe().Served, 5*time.Millisecond)
-
-	to(servers[1])
-	second := probe()
-	require.NotEqual(t, first.RunID, second.RunID)
-	require.Zero(t, second.Served)
-	to(servers[0])
-	began := time.Now()
-	back := probe()
-	require.Equal(t, first.RunID, back.RunID)
-	require.Zero(t, back.Served, "the second server had votes meanwhile")
-	require.LessOrEqual(t, served(t, url, ""), time.Since(began)+time.Second)
-	time.Sleep(5 * time.Millisecond)
-	require.GreaterOrEqual(t, probe().Served, 5*time.Millisecond, "once")
 }

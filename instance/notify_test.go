@@ -32,26 +32,6 @@ func subscribers(t testing.TB, s *instancetest.Server) int {
 	return strings.Count(s.MustAsk("CLIENT", "LIST", "TYPE", "pubsub"), " fd=")
 }
 
-func TestSubscribe(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(args ...any) any) {
-		ctx := within(t)
-		granted(t, r.Do(ctx, acquire("k", "v")))
-		e, err := r.Subscribe(ctx)
-		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(e.Address(), channelPrefix))
-		granted(t, enqueue(ctx, r, "k", e.Address()))
-		require.Equal(t, []any{e.Address()}, ask("LRANGE", WaitersKey("k"), 0, -1))
-		require.True(t, granted(t, r.Do(ctx, wake("k", "v"))).Notified)
-		key, err := e.Next()
-		require.NoError(t, err)
-		require.Equal(t, "k", key)
-		require.EqualValues(t, 0, ask("EXISTS", WaitersKey("k")))
-		require.NoError(t, e.Close())
-		_, err = e.Next()
-		require.ErrorIs(t, err, ErrClosed)
-	})
-}
-
 // Who may write a lock's queue doesn't make its holder publish on another channel.
 func TestOnlyWaitersAreNotified(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(args ...any) any) {

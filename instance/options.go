@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // OptionError says why a client can't be an instance. It Is ErrClientOptions.
@@ -43,11 +42,10 @@ const (
 // Harden returns a copy of opt, so that New accepts redis.NewClient's client. nil stands for
 // the zero Options.
 //
-// It turns off retries of commands and dials, client-side caching, maintenance
-// notifications, CLIENT SETINFO (DisableIdentity), which is a round trip of no use, and the
-// pool for pipelines. It makes the client respect contexts. It selects RESP2, in which a
-// server never sends a byte that was not asked for, so that any such byte shows a connection
-// that is out of step.
+// It turns off retries of commands and dials, CLIENT SETINFO (DisableIdentity), which is a round
+// trip of no use, and the pool for pipelines. It makes the client respect contexts. It selects
+// RESP2, in which a server never sends a byte that was not asked for, so that any such byte shows a
+// connection that is out of step. Client-side caching and maintenance notifications take RESP3.
 //
 // Options that are not set or turned off get values: timeouts 2 s, PoolSize 64 (an instance
 // uses 9 connections at most, and keeps one while it is used), buffers 4 KiB, ConnMaxLifetime 5 s (also if it is above 30 s).
@@ -66,12 +64,7 @@ func Harden(opt *redis.Options) *redis.Options {
 	hard.PipelinePoolSize = -1
 	hard.Protocol = 2
 	hard.DisableIdentity = true
-	hard.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	hard.ClientSideCache = nil
-	hard.ClientSideCacheConfig = nil
-	hard.ClientSideCacheRefreshOnInvalidate = false
-	hard.ClientSideCacheCoalesceMisses = false
-	hard.ClientSideCacheInvalidationBatchWindow = 0
+	hard.ClientSideCache, hard.ClientSideCacheConfig = nil, nil
 	if hard.ConnMaxLifetime <= 0 || hard.ConnMaxLifetime > maxLifetime {
 		//guard:connections-are-renewed  no connection stays open for long after its name has moved to another server
 		hard.ConnMaxLifetime = defaultLifetime
@@ -141,6 +134,9 @@ func checkOptions(client *redis.Client) error {
 	case opt.MaxRetries != 0:
 		return &OptionError{"MaxRetries", fmt.Sprint(opt.MaxRetries), "-1 (none)",
 			"a SET NX that is sent again is refused by its own first copy"}
+	case opt.Protocol != 2:
+		return &OptionError{"Protocol", fmt.Sprint(opt.Protocol), "2",
+			"with RESP3 a server may send what was not asked for, a cached reply is no vote, and a notification moves connections to another server"}
 	case opt.DialerRetries > 1:
 		return &OptionError{"DialerRetries", fmt.Sprint(opt.DialerRetries), "1",
 			"each refused connection would be tried again, 0.1 s apart, while the lock waits"}
@@ -158,15 +154,6 @@ func checkOptions(client *redis.Client) error {
 		}
 		return &OptionError{"ConnMaxLifetime", got, "up to " + maxLifetime.String(),
 			"when the address leads to another server, as a service's does after a switch, open connections would still lead to the old one, and nothing would tell"}
-	case opt.ClientSideCache != nil:
-		return &OptionError{"ClientSideCache", "set", "nil", "a cached reply is not a server's vote"}
-	case opt.ClientSideCacheConfig != nil:
-		return &OptionError{"ClientSideCacheConfig", "set", "nil", "a cached reply is not a server's vote"}
-	// The client, and not its options: it changes those, under its own lock, when a server
-	// has no such notifications.
-	case client.GetMaintNotificationsManager() != nil:
-		return &OptionError{"MaintNotificationsConfig", "on (by default it is in auto mode)", "&maintnotifications.Config{Mode: maintnotifications.ModeDisabled}",
-			"a notification would move open connections to another server, which may lack votes, and extend timeouts"}
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,14 +26,12 @@ func build(t *testing.T, edit func(opt *redis.Options)) *redis.Client {
 // TestUnfitOptions names each option that makes a client unfit.
 func TestUnfitOptions(t *testing.T) {
 	for option, edit := range map[string]func(opt *redis.Options){
-		"ContextTimeoutEnabled":    func(opt *redis.Options) { opt.ContextTimeoutEnabled = false },
-		"MaxRetries":               func(opt *redis.Options) { opt.MaxRetries = 0 },    // go-redis makes it 3
-		"DialerRetries":            func(opt *redis.Options) { opt.DialerRetries = 0 }, // go-redis makes it 5
-		"ReadTimeout":              func(opt *redis.Options) { opt.ReadTimeout = -1 },
-		"WriteTimeout":             func(opt *redis.Options) { opt.WriteTimeout = -2 },
-		"ClientSideCacheConfig":    func(opt *redis.Options) { opt.Protocol, opt.ClientSideCacheConfig = 3, &redis.ClientSideCacheConfig{} },
-		"ClientSideCache":          func(opt *redis.Options) { opt.ClientSideCache = redis.NewLocalCache(redis.ClientSideCacheConfig{}) },
-		"MaintNotificationsConfig": func(opt *redis.Options) { opt.Protocol, opt.MaintNotificationsConfig = 3, nil }, // auto
+		"ContextTimeoutEnabled": func(opt *redis.Options) { opt.ContextTimeoutEnabled = false },
+		"MaxRetries":            func(opt *redis.Options) { opt.MaxRetries = 0 },    // go-redis makes it 3
+		"DialerRetries":         func(opt *redis.Options) { opt.DialerRetries = 0 }, // go-redis makes it 5
+		"ReadTimeout":           func(opt *redis.Options) { opt.ReadTimeout = -1 },
+		"WriteTimeout":          func(opt *redis.Options) { opt.WriteTimeout = -2 },
+		"Protocol":              func(opt *redis.Options) { opt.Protocol = 0 }, // go-redis makes it 3
 	} {
 		_, err := New(build(t, edit), Config{})
 		require.ErrorIs(t, err, ErrClientOptions, option)
@@ -49,10 +46,7 @@ func TestUnfitOptions(t *testing.T) {
 	for _, edit := range []func(opt *redis.Options){
 		func(*redis.Options) {},
 		func(opt *redis.Options) { opt.ReadTimeout, opt.PoolSize, opt.DB = time.Second, 1, 3 },
-		func(opt *redis.Options) { opt.Protocol, opt.DisableIdentity, opt.PipelinePoolSize = 3, false, 0 },
-		func(opt *redis.Options) {
-			opt.Protocol, opt.MaintNotificationsConfig = 3, &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		},
+		func(opt *redis.Options) { opt.DisableIdentity, opt.PipelinePoolSize = false, 0 },
 	} {
 		_, err := New(build(t, edit), Config{})
 		require.NoError(t, err)

@@ -49,7 +49,7 @@ var questions = [...]question{
 	partFsync:       {[]any{"CONFIG", "GET", "appendfsync"}, isTable, "appendfsync"},
 	partSave:        {[]any{"CONFIG", "GET", "save"}, isTable, "save"},
 	partTime:        {[]any{"TIME"}, isPair, "clock"},
-	partTair:        {[]any{"COMMAND", "INFO", "cad", "cas"}, isTable, "whether it is Tair"},
+	partTair:        {[]any{"COMMAND", "INFO", "cad", "cas"}, isTable, ""},
 	partMark:        {[]any{"EVAL"}, nil, "since when clients have come to it by this name"},
 	partTry:         {[]any{"EVAL"}, nil, "which commands scripts may call"},
 	partKnown:       {[]any{"EVALSHA", strings.Repeat("0", 40), 0}, nil, "scripts that it knows"}, // this one it doesn't
@@ -384,7 +384,7 @@ func (p *probe) tried() {
 		l.bad = true
 	}
 	l.text() // the nonce: the replyBuffer has checked it
-	missing, uncounted, denied, refuses := string(l.text()), string(l.text()), string(l.text()), string(l.text())
+	missing, denied, refuses := string(l.text()), string(l.text()), string(l.text())
 	if !l.end() {
 		p.malformed(partTry)
 		return
@@ -402,27 +402,15 @@ func (p *probe) tried() {
 	if refuses != "" {
 		p.id.Refuses = serverError(refuses)
 	}
-	if uncounted != "" {
-		p.id.Lacks = append(p.id.Lacks, "it lacks "+uncounted+": it has no vote on a lock with tokens; take rename-command for it out of the server's configuration")
-	}
 }
 
 // triedElements is the length of the reply of try.lua.
-const triedElements = 5
+const triedElements = 4
 
 // tair names the server, which looks like Redis, by the commands that Tair or its module adds.
 func (p *probe) tair() {
-	r, ok := p.reply(partTair)
-	if !ok || p.id.Server != "redis" || r.array() != 2 {
-		return
-	}
-	for range 2 {
-		// An unknown command is null, or an empty array in some servers.
-		if empty := strings.HasPrefix(string(r.rest), "*0\r\n"); r.skip(16) || empty {
-			return
-		}
-	}
-	if r.end() {
+	known := string(p.replies[partTair].reply.raw) // each begins with its name
+	if p.id.Server == "redis" && strings.Contains(known, "\r\ncad\r\n") && strings.Contains(known, "\r\ncas\r\n") {
 		p.id.Server = "tair"
 	}
 }

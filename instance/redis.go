@@ -14,7 +14,7 @@ import (
 )
 
 // Redis is one independent master: a wire.Instance and a wire.Notifier. Its methods may be
-// called from many goroutines at once.
+// called from many goroutines at once. As in package context, a nil context panics.
 type Redis struct {
 	name   string
 	cfg    Config
@@ -96,8 +96,12 @@ func (r *Redis) ConnLife() time.Duration {
 func (r *Redis) Client() *redis.Client { return r.client }
 
 // Close closes the instance: requests that wait, and later ones, fail with ErrClosed. It closes
-// the client if Open made it, and not one that was given to New. A second call does nothing.
+// the client if Open made it, and not one that was given to New. A second call does
+// nothing, and neither does Close of a nil Redis, which came with an error.
 func (r *Redis) Close() error {
+	if r == nil {
+		return nil
+	}
 	defer r.pipe.close()
 	if !r.owned {
 		return nil

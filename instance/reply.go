@@ -16,8 +16,8 @@ type firstLine func(line []byte) bool
 
 func isInteger(line []byte) bool { return line[0] == ':' }
 func isPair(line []byte) bool    { return string(line) == "*2" }
-func isText(line []byte) bool    { return line[0] == '$' || line[0] == '=' }
-func isTable(line []byte) bool   { return line[0] == '*' || line[0] == '%' }
+func isText(line []byte) bool    { return line[0] == '$' }
+func isTable(line []byte) bool   { return line[0] == '*' }
 
 // replyBuffer receives one reply from go-redis as it comes over the wire, and checks it
 // while go-redis still holds the connection. An error from it makes go-redis close the
@@ -43,7 +43,7 @@ func (s *replyBuffer) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("%w: a reply of more than %d bytes", ErrReply, s.limit)
 	}
 	s.raw = append(s.raw, p...)
-	if s.raw[0] == '-' || s.raw[0] == '!' {
+	if s.raw[0] == '-' {
 		if first && isFromAnother(string(p[1:])) {
 			return 0, errReplied
 		}
@@ -87,13 +87,10 @@ func (s *replyBuffer) ReadFrom(rd io.Reader) (int64, error) {
 
 // failure returns the text of an error reply.
 func (s *replyBuffer) failure() (text string, ok bool) {
-	if len(s.raw) == 0 || s.raw[0] != '-' && s.raw[0] != '!' {
+	if len(s.raw) == 0 || s.raw[0] != '-' {
 		return "", false
 	}
-	line, rest, _ := bytes.Cut(s.raw[1:], []byte("\r\n"))
-	if s.raw[0] == '!' {
-		line = bytes.TrimSuffix(rest, []byte("\r\n"))
-	}
+	line, _, _ := bytes.Cut(s.raw[1:], []byte("\r\n"))
 	return readable(line), true
 }
 
@@ -134,19 +131,11 @@ func (r *parser) length(line []byte) int {
 	return int(n)
 }
 
-// array reads the head of an array or a map and returns the number of elements.
+// array reads the head of an array and returns the number of elements.
 func (r *parser) array() int {
 	line := r.line()
-	switch line[0] {
-	case '*', '~', '>':
-		return max(r.length(line), 0)
-	case '%':
-		return 2 * max(r.length(line), 0)
-	}
-	if line[0] != '_' {
-		r.bad = true
-	}
-	return 0
+	r.bad = r.bad || line[0] != '*'
+	return max(r.length(line), 0)
 }
 
 // text reads a string of any kind. The result is a part of the reply, not a copy.
@@ -155,9 +144,7 @@ func (r *parser) text() []byte {
 	switch line[0] {
 	case '+':
 		return line[1:]
-	case '_':
-		return nil
-	case '$', '=':
+	case '$':
 		n := r.length(line)
 		if n < 0 {
 			return nil
@@ -168,9 +155,6 @@ func (r *parser) text() []byte {
 		}
 		text := r.rest[:n:n]
 		r.rest = r.rest[n+2:]
-		if line[0] == '=' && n >= 4 {
-			text = text[4:] // "txt:"
-		}
 		return text
 	}
 	r.bad = true
@@ -211,44 +195,6 @@ func (r *parser) instant(sec, usec int64) time.Time {
 
 // clock reads the two strings of TIME's reply.
 func (r *parser) clock() time.Time { return r.instant(r.number(), r.number()) }
-
-// skip skips one element of any kind and reports whether it was null. depth limits the
-// recursion.
-func (r *parser) skip(depth int) (null bool) {
-	line := r.line()
-	switch line[0] {
-	case '$', '=', '!':
-		n := r.length(line)
-		if n < 0 {
-			return true
-		}
-		if len(r.rest) < n+2 {
-			r.bad = true
-			return false
-		}
-		r.rest = r.rest[n+2:]
-	case '*', '~', '>', '%':
-		n := r.length(line)
-		if n < 0 {
-			return true
-		}
-		if line[0] == '%' {
-			n *= 2
-		}
-		if depth == 0 {
-			r.bad = true
-		}
-		for i := 0; i < n && !r.bad; i++ {
-			r.skip(depth - 1)
-		}
-	case '_':
-		return true
-	case '+', '-', ':', ',', '#', '(':
-	default:
-		r.bad = true
-	}
-	return false
-}
 
 // end reports whether the whole reply was read without an error.
 func (r *parser) end() bool { return !r.bad && len(r.rest) == 0 }

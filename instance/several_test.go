@@ -217,22 +217,6 @@ func TestSeveralMeetOtherTypes(t *testing.T) {
 	})
 }
 
-// A server whose memory is full does nothing of it, and nothing need be deleted.
-func TestSeveralWithoutMemory(t *testing.T) {
-	r, s := real(t, Config{})
-	granted(t, r.Do(within(t), also(acquire("a", "v"), "b")))
-	s.MustAsk("CONFIG", "SET", "maxmemory", "1")
-	vote := failed(t, r.Do(within(t), also(acquire("c", "v"), "d")), ErrOutOfMemory)
-	require.True(t, vote.Unsent)
-	granted(t, r.Do(within(t), also(request(wire.Extend, "a", "v"), "b")))
-	granted(t, r.Do(within(t), also(request(wire.Release, "a", "v"), "b")))
-	s.MustAsk("CONFIG", "SET", "maxmemory", "0")
-	ask := asker(t, r)
-	for _, key := range []string{"a", "b", "c", "d", CounterKey("c"), CounterKey("d"), SetKey("c")} {
-		require.Nil(t, ask("GET", key), key)
-	}
-}
-
 // Requests about one key and about several share scripts, and each gets its own answer.
 func TestSeveralShareListsWithOthers(t *testing.T) {
 	r, s := real(t, Config{})

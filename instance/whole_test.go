@@ -369,29 +369,6 @@ func TestCancelledAnywhere(t *testing.T) {
 	w.leavesNothing(keys...)
 }
 
-// TestScriptsFlushedInBetween: servers lose the scripts between any two steps, and get them again.
-func TestScriptsFlushedInBetween(t *testing.T) {
-	w := start(t, serverFault{}, 0, quorum.Config{})
-	flush := func() {
-		for _, s := range w.servers {
-			s.MustAsk("SCRIPT", "FLUSH")
-		}
-	}
-	for range 3 {
-		flush()
-		lease, err := w.TryAcquire(t.Context(), "k")
-		require.NoError(t, err)
-		flush()
-		_, err = w.TryAcquire(t.Context(), "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
-		flush()
-		require.NoError(t, lease.Extend(t.Context()))
-		flush()
-		require.NoError(t, lease.Release(t.Context()))
-	}
-	w.leavesNothing("k")
-}
-
 // TestLimitedUsersEverywhere: accounts that may lock and nothing else can lock. That the quarantine
 // is blind is reported once per instance, and by Verify each time.
 func TestLimitedUsersEverywhere(t *testing.T) {

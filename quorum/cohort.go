@@ -31,10 +31,6 @@ import (
 // tenth, so that the successor has nearly as much time as after a round.
 const passShare = 10
 
-// briefTurns is how many turns of a length must fit into that share for the length to count as
-// brief.
-const briefTurns = 64
-
 // reserves reports whether rounds reserve tokens for local successors.
 func (w *wait) reserves() bool {
 	return w.c.cfg.Cohorts == On && w.c.cfg.Fencing == On && !w.c.queues.polls() && !w.all.several()
@@ -86,13 +82,4 @@ func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
 	used := drift.Elapsed(l.start, now)
 	//guard:handover-early-only  a lease is handed over only while most of its validity is left
 	return used <= l.length/passShare && l.length-used >= terms.MinValidity
-}
-
-// brief reports whether the lease was held so briefly that many holders can have it one after
-// the other under one value, if they all do the same.
-func (l *Lease) brief() bool {
-	now := l.state.c.reader.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return drift.Elapsed(l.acquired, now) <= l.length/passShare/briefTurns
 }

@@ -115,9 +115,9 @@ type Config struct {
 	MaxTTL time.Duration
 
 	// RestartQuarantine ignores a server's votes until MaxTTL (and the drift allowance on it)
-	// after it came up, was promoted, or replaced another server, or after the first client
-	// reached it under the instance's name, whatever its persistence settings are. It also
-	// has the server raise counters that may be older than the tokens it gave, and notices
+	// after it came up, was promoted, got its first replica, or replaced another server, or
+	// after the first client reached it under the instance's name, whatever its persistence
+	// settings are. It also has the server raise counters that may be older than the tokens it gave, and notices
 	// two instances that are one server.
 	RestartQuarantine Switch
 
@@ -135,8 +135,7 @@ type Config struct {
 	// MaxInFlight bounds the unanswered requests to one instance. Above it further votes fail
 	// at once with ErrOverloaded. A quarter of it is kept for extensions and releases. The
 	// rest also bounds the rounds for new locks that are under way at one time. Fewer are
-	// begun (ErrOverloaded) when rounds time out, or take longer than a quarter of
-	// InstanceTimeout and three times as long as the quickest one that was won. Default 4096.
+	// begun (ErrOverloaded) when rounds time out. Default 4096.
 	MaxInFlight int
 
 	// MaxPendingDeletes bounds the pending deletes of one instance. Above it the instance
@@ -166,10 +165,10 @@ type Config struct {
 	// Cohorts lets goroutines of this Coordinator that wait for the same key have the lock
 	// one after the other without a round. A lease released within the first tenth of its
 	// validity is handed to the next local waiter, with its remaining validity and the next
-	// of the tokens that its round reserved. Other processes are let in after as many
-	// hand-offs as goroutines waited, or twice as many if the lock is held only briefly. A
-	// lease that was extended isn't handed on, and none is if processes poll (see
-	// Notifications). Off takes a round for each lease, and a check in each release.
+	// of the tokens that its round reserved. Other processes are let in after as many turns
+	// as goroutines waited. A lease that was extended isn't handed on, and none is if
+	// processes poll (see Notifications). Off takes a round for each lease, and a check in
+	// each release.
 	Cohorts Switch
 
 	// Owner is a name for this client that Inspect shows to others: printable ASCII without

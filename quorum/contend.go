@@ -149,7 +149,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	c.background.add()
 	//guard:kept-keys-before-close  Close waits until the keys that a try kept are deleted
 	defer c.background.finish()
-	opts.contends, opts.oneFirst, opts.deciders = true, false, c.order
+	opts.contends, opts.deciders = true, c.order
 	lease, err := c.tryOnce(ctx, all, try, opts)
 	//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
 	if err == nil || !opts.split {
@@ -273,32 +273,14 @@ func (s *split) mayBeHeld() bool {
 // seeHolder looks at the key that was in the way, until a client is seen to have it, or every
 // instance has answered.
 func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspection {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	at := all.at(inTheWay(votes))
 	key := at
 	if key == "" {
 		key = all.key
 	}
-	type answer struct {
-		i int
-		Ballot
-	}
-	answers := make(chan answer, len(c.members))
-	for i, m := range c.members {
-		c.background.spawn(func() {
-			ballot, _ := m.look(ctx, wire.Request{Op: wire.Look, Key: key})
-			answers <- answer{i, ballot}
-		})
-	}
-	ballots := c.pending(make([]Ballot, len(c.members)))
-	for range c.members {
-		a := <-answers
-		ballots[a.i] = a.Ballot
-		if rivalsIn(ballots).most >= c.majority.Q {
-			break
-		}
-	}
+	ballots, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Key: key}, func(ballots []Ballot) bool {
+		return rivalsIn(ballots).most >= c.majority.Q
+	})
 	found := inspection(key, c.majority, ballots)
 	for i := range found.Holders {
 		found.Holders[i].Key = at

@@ -21,7 +21,8 @@ import (
 // and keep it, because it watches the instances' clocks and restarts, queues the goroutines
 // that wait for the same key, and repeats deletes until they are confirmed.
 //
-// Close it when done. A nil or zero Coordinator takes no locks (ErrConfig).
+// Close it when done. A nil or zero Coordinator takes no locks (ErrConfig). As in package context,
+// a nil context panics.
 type Coordinator struct {
 	*core
 	terms Terms
@@ -119,7 +120,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		m := newMember(c, i, inst, length)
 		c.members, c.subscriptions = append(c.members, m), append(c.subscriptions, c.newSubscription(m))
 	}
-	c.order = c.inOrder("") // all of them: none has been asked yet
+	c.order = c.decisionOrder()
 	c.queues = newQueues(c)
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }

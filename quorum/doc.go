@@ -67,8 +67,8 @@
 //     another fingerprint is refused (ErrSetMismatch). The fingerprint does not name the
 //     servers: a client that lists the same number of other servers goes unnoticed. So does
 //     any difference with Fencing Off.
-//  6. No lease is longer than MaxTTL. New, WithTerms, Resume and ExtendTo refuse a longer TTL. They
-//     also refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
+//  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL. They also
+//     refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
 //     server after its address has moved (wire.Instance.ConnLife). A program that locks the same
 //     keys without this library goes unnoticed.
 //  7. No other program writes the lock's keys ("key", "{key}:redlock" and
@@ -83,6 +83,10 @@
 // mark on the server, which names the instance and the run (wire.Identity.Served, Epoch). If the
 // data is lost, so is the mark. A client writes a new mark if it has votes of another server under
 // the same name that may still count.
+//
+// Every change of either is another run, even where nothing was lost. So a master that gets its
+// first replica, or its first one again after repl-backlog-ttl, or a backup that connects as a
+// replica, has no vote for MaxTTL. It draws another replication ID then, as at a promotion.
 //
 // A client that starts knows no earlier run, so it ignores the server's votes until the mark is as
 // old as a quarantine is long. A run that the operator vouches for (Coordinator.Trust,
@@ -129,10 +133,9 @@
 //
 // Goroutines of one process that want the same lock wait in a queue, and only the first
 // competes on the instances. Release hands the lease to the first waiter without asking the
-// instances (see Config.Cohorts). The number of hand-offs in a row is limited to the number
-// of goroutines that waited when the lock came to this process, or twice that many if the
-// lock is held only briefly; it goes on for longer only while no other process is known to
-// wait. Release never waits for a waiter's code: a waiter that has left hands the lease on.
+// instances (see Config.Cohorts). The number of turns in a row is limited to the number of
+// goroutines that waited when the lock came to this process. Release never waits for a waiter's
+// code: a waiter that has left hands the lease on.
 //
 // A goroutine that holds a lock and asks for it again under the lease's context gets an error
 // at once (ErrHeldByCaller).
@@ -156,9 +159,8 @@
 //  3. After a lost round the key is deleted on all instances except those that refused the
 //     round or certainly never got it, because it can't be there. Instances that didn't
 //     answer are asked again until they do.
-//  4. After a round that was split between clients the next round asks one instance first,
-//     and does not rely on random delays alone. Releases notify waiters, while the document's
-//     clients poll.
+//  4. Of clients that try once, and whose votes were split, one goes on until it has the lock.
+//     Releases notify waiters, while the document's clients poll.
 //  5. Servers that may have forgotten votes don't vote, even with appendfsync always. The
 //     document leaves delayed restarts to the operator, and needs none with an fsync at each
 //     write.

@@ -240,38 +240,6 @@ func TestAWrongAddressAtTheStart(t *testing.T) {
 
 func (p *path) index() int { return int(p.Server.Name()[0] - 'A') }
 
-// The first replica costs nothing to a client that saw the server within the last minute.
-func TestAFirstReplicaWithinTheLastMinute(t *testing.T) {
-	for name, c := range map[string]struct {
-		away    time.Duration
-		monitor quorum.Switch
-	}{
-		"cut off for longer than MaxTTL":           {15 * time.Second, quorum.On},
-		"takes locks all the time, but no monitor": {0, quorum.Off},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, 3)
-				all, insts := paths(f)
-				cfg := f.cfg
-				cfg.ClockMonitor = c.monitor
-				r := f.newCoordinatorOn(cfg, insts)
-				for range 15 {
-					l, err := r.TryAcquire(f.ctx, "k")
-					require.NoError(t, err)
-					require.NoError(t, l.Release(f.ctx))
-					time.Sleep(time.Second)
-				}
-				forAll(all, func(p *path) { p.cut.Store(c.away > 0) })
-				time.Sleep(c.away)
-				f.each((*quorumtest.Server).Attach)
-				forAll(all, func(p *path) { p.cut.Store(false) })
-				assert.NoError(t, twice(f, r, "k"))
-			})
-		})
-	}
-}
-
 // A client that was cut off while the servers restarted gets the lock as soon as a client that
 // starts would.
 func TestClientThatWasCutOff(t *testing.T) {
@@ -299,39 +267,6 @@ func TestClientThatWasCutOff(t *testing.T) {
 				assert.InDelta(t, max(0, maxTTL-away), time.Since(began), float64(600*ms))
 				require.NoError(t, lease.Release(f.ctx))
 			})
-		})
-	}
-}
-
-// A client that takes no locks sees the servers by its clock monitor.
-func TestAFirstReplicaWhileIdle(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		require.NoError(t, f.acquire("k").Release(f.ctx))
-		time.Sleep(5 * time.Minute)
-		f.each((*quorumtest.Server).Attach)
-		assert.NoError(t, twice(f, f.Coordinator, "k"))
-	})
-}
-
-// A server was seen when it was asked, and not when its answer came: it may have answered at once.
-func TestAServerWasSeenWhenItWasAsked(t *testing.T) {
-	for after, trusted := range map[time.Duration]bool{54 * time.Second: true, 56 * time.Second: false} {
-		play(t, 3, func(f *fixture) {
-			require.NoError(t, f.acquire("k").Release(f.ctx))
-			time.Sleep(time.Second)
-			f.lag(5 * time.Second)
-			lease := f.acquire("k")
-			f.lag(0)
-			require.NoError(t, lease.Release(f.ctx))
-			time.Sleep(after)
-			f.each((*quorumtest.Server).Attach)
-			if err := twice(f, f.Coordinator, "k"); trusted {
-				require.NoError(t, err)
-			} else {
-				require.ErrorIs(t, err, quorum.ErrQuarantined)
-			}
-		}, func(cfg *quorum.Config) {
-			cfg.ClockMonitor, cfg.InstanceTimeout, cfg.TTL = quorum.Off, 10*time.Second, time.Minute
 		})
 	}
 }

@@ -100,37 +100,6 @@ func (a *comingBack) rival(c *quorum.Coordinator) {
 	}
 }
 
-// If a client had votes of another server, an epoch that a first replica replaced doesn't come
-// back, whichever client probes first.
-func TestAnEpochThatComesBackForgetsNoEvidence(t *testing.T) {
-	for name, c := range map[string]struct{ attach, start, dFirst bool }{
-		"control: nothing":                    {},
-		"control: first replica only":         {attach: true},
-		"control: a client that starts only":  {start: true},
-		"replica, starter, evidence, restore": {attach: true, start: true},
-		"replica, starter, restore, evidence": {attach: true, start: true, dFirst: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := back(t)
-				if c.attach {
-					a.s1.Attach()
-				}
-				if c.start {
-					_, _ = a.newCoordinatorOn(a.cfg, []wire.Instance{newPath(a.s1)}).Verify(a.ctx)
-				}
-				time.Sleep(500 * ms)
-				if c.dFirst {
-					_, _ = a.D.Verify(a.ctx)
-				}
-				a.find()
-				time.Sleep(500 * ms)
-				a.rival(a.D)
-			})
-		})
-	}
-}
-
 // F's first probe of S1 can't leave a mark, so the second one still reports S2.
 func TestEvidenceIsReportedUntilAMarkIsKept(t *testing.T) {
 	for name, ro := range map[string]bool{"control": false, "S1 couldn't write for a moment": true} {

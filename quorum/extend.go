@@ -17,11 +17,10 @@ import (
 // These never count towards the quorum: otherwise an expired lease could be revived under an
 // old token.
 //
-// The new validity counts from just before the extension was sent. If the extension isn't won,
-// Terms.MaxLife leaves nothing to gain, or the lease lasts for longer than that already (see
-// ExtendTo), the error Is ErrNotExtended and the old deadline stands. In the first case another
-// try may succeed. If so many instances say that the key is
-// not the lease's that no quorum can have it, the lease ends at once, and the error Is ErrLost.
+// The new validity counts from just before the extension was sent. If the extension isn't won, or
+// Terms.MaxLife leaves nothing to gain, the error Is ErrNotExtended and the old deadline stands. In
+// the first case another try may succeed. If so many instances say that the key is not the lease's
+// that no quorum can have it, the lease ends at once, and the error Is ErrLost.
 // After the deadline the error is ErrExpired, and no instance is asked. Other errors:
 // ErrReleased, ErrHandedOff and ErrClosed if that ended the lease, ErrConfig for a nil lease,
 // and ErrInterrupted with ctx's error, after which the outcome is unknown and the old deadline
@@ -30,7 +29,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if l.none() {
 		return errNoLease
 	}
-	return l.extendTo(ctx, l.terms.TTL, 0)
+	return l.extend(ctx, 0)
 }
 
 // Keep is Extend, and has the keys stay for at least d from this extension and from each later one: then no
@@ -52,40 +51,12 @@ func (l *Lease) Keep(ctx context.Context, d time.Duration) error {
 	if d < l.terms.TTL {
 		return fmt.Errorf("%w: Keep's time is %v, want at least TTL, which is %v", ErrConfig, d, l.terms.TTL)
 	}
-	return l.extendTo(ctx, l.terms.TTL, d)
+	return l.extend(ctx, d)
 }
 
-// ExtendTo is Extend with another TTL than Terms.TTL, once: whole milliseconds, with the range of
-// Terms.TTL, so at most MaxTTL less the time for which an instance's connections stay open
-// (Instance.ConnLife). Terms.MaxLife may cut it. Later extensions by Extend and KeepAlive have
-// Terms.TTL again.
-//
-// An instance that left an extension of this lease unanswered doesn't count for later ones with a
-// longer TTL: the first may still arrive there, and would shorten the key. If that leaves no quorum,
-// the lease can be extended to that shorter TTL only.
-//
-// No extension shortens a lease: if it lasts for longer than ttl already, the error Is
-// ErrNotExtended and the old deadline stands. For a ttl outside of the range the error is
-// ErrConfig. In both cases no instance is asked. Other errors are those of Extend.
-func (l *Lease) ExtendTo(ctx context.Context, ttl time.Duration) error {
-	if l.none() {
-		return errNoLease
-	}
-	terms := *l.terms
-	terms.TTL, terms.MaxLife = ttl, 0 // MaxLife cuts the TTL, and is no reason to refuse it
-	//guard:extension-covered  no extension is longer than MaxTTL
-	if err := l.state.c.validate(terms); err != nil {
-		return fmt.Errorf("ExtendTo: %w", err)
-	}
-	return l.extendTo(ctx, ttl, 0)
-}
-
-// extendTo extends the lease to full. If keep isn't zero, the extension is sent also if the lease gains
-// nothing from it.
-func (l *Lease) extendTo(ctx context.Context, full, keep time.Duration) error {
-	if _, more := l.nextTTL(full); !more && keep == 0 && l.Validity() > 0 {
-		return l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
-	}
+// extend extends the lease. If keep isn't zero, the extension is sent also if the lease gains nothing
+// from it.
+func (l *Lease) extend(ctx context.Context, keep time.Duration) error {
 	if err := l.beginExtension(ctx); err != nil {
 		return err
 	}
@@ -94,11 +65,8 @@ func (l *Lease) extendTo(ctx context.Context, full, keep time.Duration) error {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
 	decided := make(chan *extension, 1)
-	e, err := l.newExtension(ctx, full, keep, l.state.c.cfg.InstanceTimeout, decided)
-	if e == nil {
-		if left, length := l.Validity(), l.state.c.cfg.Drift.Validity(full, 0); err == nil && length < left {
-			err = l.extendError(fmt.Errorf("%w: a TTL of %v is a validity of %v, and it has one of %v; no extension shortens a lease", ErrNotExtended, full, length, left), nil, nil)
-		}
+	e, err := l.newExtension(ctx, keep, l.state.c.cfg.InstanceTimeout, decided)
+	if err != nil {
 		return err
 	}
 	l.state.c.send(e)
@@ -131,16 +99,13 @@ type extensionBuffer struct {
 	requestBuffer [usual]request
 }
 
-// newExtension makes an extension to full, cut by MaxLife. The caller has begun the extension
-// (beginExtension), so the cut is computed when the extension is sent, and not before a wait.
-// timeout bounds each request to each instance. It returns none, and perhaps an error, if none is
-// to be sent.
-func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Duration, done chan<- *extension) (*extension, error) {
+// newExtension makes an extension to the terms' TTL, cut by MaxLife, or says why none is to be sent.
+// The caller has begun the extension (beginExtension), so the cut is computed when the extension is
+// sent, and not before a wait. timeout bounds each request to each instance.
+func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration, done chan<- *extension) (*extension, error) {
 	c := l.state.c
 	left := l.Validity()
-	// Capped for Extend, too: a short extension by KeepAlive that arrives late must not leave the
-	// key with less time than a longer one promised.
-	ttl, _ := l.nextTTL(full)
+	ttl, more := l.nextTTL()
 	//guard:kept-is-no-lease  the time for which Keep has the keys stay is no validity
 	length := c.cfg.Drift.Validity(ttl, 0)
 	switch {
@@ -148,12 +113,12 @@ func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Durat
 	case left <= 0:
 		return nil, l.Err()
 	//guard:extension-never-shortens  an extension that is shorter than the validity that is left isn't sent
-	case length < left && keep == 0:
+	case (!more || length < left) && keep == 0:
 		// It would leave the keys with less time than the holder was promised, even if
 		// only a minority took it.
-		return nil, nil
+		return nil, l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
 	}
-	capped := ttl < full
+	capped := ttl < l.terms.TTL
 	l.mu.Lock()
 	l.keep = max(l.keep, keep)
 	//guard:kept-stays-kept  a later extension doesn't shorten the time for which Keep has the keys stay
@@ -167,6 +132,26 @@ func (l *Lease) newExtension(ctx context.Context, full, keep, timeout time.Durat
 	//guard:extension-of-all  an instance counts for an extension only with all keys of the lease
 	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: ttl}
 	return &e.extension, nil
+}
+
+// nextTTL is the TTL for an extension, within Terms.MaxLife; more is false if that leaves nothing to
+// gain.
+func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
+	ttl = l.terms.TTL
+	//guard:max-life  MaxLife bounds a lease that is kept alive
+	if l.terms.MaxLife == 0 {
+		return ttl, true
+	}
+	lived := drift.Elapsed(l.acquired, l.state.c.reader.Now())
+	ttl = min(ttl, l.terms.MaxLife-lived).Truncate(time.Millisecond)
+	if ttl == l.terms.TTL {
+		return ttl, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	more = ttl > 0 && l.state.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
+	l.capped = l.capped || !more
+	return ttl, more
 }
 
 // send sends one extension or several, to one instance after the other, so that each instance can
@@ -218,9 +203,9 @@ func (e *extension) answered(i int, second bool, ballot Ballot) {
 }
 
 // count takes in a vote. An instance keeps the key for what it granted only if nothing shortens it:
-// an extension sets the TTL at its arrival. If an earlier one has no answer and a shorter TTL (see
-// Lease.ExtendTo), it may arrive after this one, when the instance has hung. With an equal or a
-// longer TTL the key only lives longer.
+// an extension sets the TTL at its arrival. If an earlier one has no answer and a shorter TTL than one
+// by Keep, it may arrive after that one, when the instance has hung. With an equal or a longer TTL the
+// key only lives longer.
 func (e *extension) count(i int, vote *wire.Vote) {
 	//guard:late-shorter-extension  an instance at which a shorter extension may still arrive doesn't count for a longer one
 	if late := e.state.shorter(i, e.cmd.TTL); late > 0 && vote.Outcome == wire.Granted {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -140,12 +139,7 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 		return Inspection{}, err
 	}
 	cmd := wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: c.cfg.Fencing == On}}
-	ballots, runs := make([]Ballot, len(c.members)), make([]wire.Run, len(c.members))
-	var all sync.WaitGroup
-	for i, m := range c.members {
-		all.Go(func() { ballots[i], runs[i] = m.look(ctx, cmd) })
-	}
-	all.Wait()
+	ballots, runs := c.lookAtAll(ctx, cmd, func([]Ballot) bool { return false })
 	found := inspection(key, c.majority, ballots)
 	found.Runs = runs
 	if ctx.Err() != nil {
@@ -155,6 +149,32 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrNoQuorum, Quorum: c.majority.Q, Votes: ballots}
 	}
 	return found, nil
+}
+
+// lookAtAll asks all instances, and returns when the answers are enough or all of them are there.
+func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ballot) bool) ([]Ballot, []wire.Run) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	type answer struct {
+		i int
+		Ballot
+		run wire.Run
+	}
+	answers := make(chan answer, len(c.members))
+	for i, m := range c.members {
+		c.background.spawn(func() {
+			ballot, run := m.look(ctx, cmd)
+			answers <- answer{i, ballot, run}
+		})
+	}
+	ballots, runs := c.pending(make([]Ballot, len(c.members))), make([]wire.Run, len(c.members))
+	for range c.members {
+		a := <-answers
+		if ballots[a.i], runs[a.i] = a.Ballot, a.run; enough(ballots) {
+			break
+		}
+	}
+	return ballots, runs
 }
 
 // look asks a server that may be counted: one under two names would count twice, and a replica may

@@ -15,11 +15,6 @@ func KeptQueues(c *Coordinator) int {
 	return len(c.queues.byKey)
 }
 
-// OrderFor is the order in which instances are asked one by one about a key.
-func OrderFor(c *Coordinator, key string) []int {
-	return c.inOrder(key)
-}
-
 // QueueOf is the instance that has the wait queue for a key.
 func QueueOf(c *Coordinator, key string) int { return c.queueInstance(key) }
 

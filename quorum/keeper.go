@@ -8,6 +8,25 @@ import (
 	"time"
 )
 
+// KeepAlive has the Coordinator extend the lease whenever between a sixth and a third of its
+// validity is used up, until it is released or lost, the Coordinator is closed, or it has
+// reached Terms.MaxLife. If an extension fails the Coordinator tries again until the deadline,
+// at which the lease ends. A second call does nothing.
+//
+// Extensions of different leases that are due within 10 ms go out together, in one exchange with
+// each instance if they are not too many.
+//
+// The extensions don't depend on the holder's progress: work that hangs forever keeps the lock
+// forever, unless MaxLife is set.
+func (l *Lease) KeepAlive() {
+	if l.none() {
+		return
+	}
+	if k := l.state.c.keeper; k.keeps(l) {
+		k.watch(l, k.nextExtension(l.Validity(), false))
+	}
+}
+
 // keeper ends leases at their deadlines and extends those that are kept alive. A Coordinator and its
 // views share one. It costs one goroutine however many leases there are, and one more for each group
 // of extensions under way. A lease that is not watched is not in it: its validity is computed on
@@ -280,14 +299,9 @@ func (k *keeper) extendFree(leases []*Lease) {
 	decided := make(chan *extension, len(leases))
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
-		left := l.Validity()
-		if _, more := l.nextTTL(l.terms.TTL); left <= 0 || !more {
-			l.endExtension()
-			continue
-		}
-		e, err := l.newExtension(l.parent, l.terms.TTL, 0, k.patience(left), decided)
-		if e == nil {
-			k.extended(l, err)
+		e, err := l.newExtension(l.parent, 0, k.patience(l.Validity()), decided)
+		if err != nil {
+			l.endExtension() // it is over, or has reached MaxLife
 			continue
 		}
 		all = append(all, e)

@@ -54,51 +54,6 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// Keep has the keys stay for longer than any lease, and for that long after each later extension. It changes
-// nothing for the holder.
-func TestKeep(t *testing.T) {
-	for _, life := range []time.Duration{0, 10 * time.Second, 25 * time.Second} {
-		play(t, 5, func(f *fixture) {
-			lease := f.acquire("k")
-			lease.KeepAlive()
-			require.NoError(t, lease.Keep(f.ctx, time.Hour))
-			require.Less(t, lease.Validity(), 10*time.Second)
-			kept := time.Now()
-			if life == 0 {
-				time.Sleep(time.Minute)
-				kept = time.Now().Add(-10 * time.Second / 3) // extended since
-				require.NoError(t, lease.Err())
-			} else {
-				time.Sleep(life)
-				require.ErrorIs(t, lease.Err(), quorum.ErrExpired)
-			}
-			_ = lease.Leave()
-			time.Sleep(time.Until(kept.Add(time.Hour - ms)))
-			require.Len(t, f.left(), 5)
-			_, err := f.other().TryAcquire(f.ctx, "k")
-			require.ErrorIs(t, err, quorum.ErrTaken)
-			time.Sleep(life + 10*time.Second)
-			require.Empty(t, f.left())
-		}, func(c *quorum.Config) { c.MaxLife = life })
-	}
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		for says, d := range map[string]time.Duration{"Keep's time is 0s, want at least 1ms": 0, "want at least TTL, which is 10s": time.Second, "whole milliseconds": time.Hour + 1, "at most ten years": 100_000 * time.Hour} {
-			err := lease.Keep(f.ctx, d)
-			require.ErrorIs(t, err, quorum.ErrConfig)
-			require.ErrorContains(t, err, says)
-		}
-		require.ErrorIs(t, (*quorum.Lease)(nil).Keep(f.ctx, time.Hour), quorum.ErrConfig)
-		f.hang(0, 1, 2)
-		require.ErrorIs(t, lease.Keep(f.ctx, time.Hour), quorum.ErrNotExtended)
-		f.resume(0, 1, 2)
-		require.NoError(t, lease.Keep(f.ctx, time.Hour))
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-		require.ErrorIs(t, lease.Keep(f.ctx, time.Hour), quorum.ErrReleased)
-	})
-}
-
 // Leave says why a lease had already ended. In no case is anything deleted afterwards.
 func TestLeaveOfALeaseThatIsOver(t *testing.T) {
 	require.ErrorIs(t, (*quorum.Lease)(nil).Leave(), quorum.ErrConfig)

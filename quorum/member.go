@@ -228,10 +228,8 @@ func (m *member) count(run wire.Run, sent, received drift.Instant) error {
 		m.probed = false
 		return errUnmarked
 	}
-	//guard:seen-when-asked  a server was seen when it was asked, and not when its answer came
-	m.quarantine.Confirmed(run, sent)
 	//guard:grants-are-evidence  a client whose lease rests on another server's vote leaves the mark anew
-	m.quarantine.Counted(sent)
+	m.quarantine.Counted(sent, received)
 	return nil
 }
 
@@ -260,7 +258,7 @@ func (m *member) tick() {
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == wire.Granted:
 		m.mu.Lock()
-		m.quarantine.Confirmed(run, sent)
+		m.quarantine.Seen(m.c.reader.Now())
 		m.mu.Unlock()
 	case permanent(ballot.Vote.Err):
 		m.forget()

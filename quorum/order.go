@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// rank is the rank of instance i in a key's order: by a hash of both names, so that different keys
-// begin with different instances, and clients that give the instances the same names agree.
+// rank is the rank of instance i for a key: by a hash of both names, so that different keys begin with
+// different instances, and clients that give the instances the same names agree.
 type rank struct {
 	last bool // it comes after those that aren't
 	hash uint64
@@ -23,22 +23,20 @@ func (r rank) compare(other rank) int {
 	return cmp.Or(cmp.Compare(r.hash, other.hash), cmp.Compare(r.i, other.i))
 }
 
-// inOrder gives the instances in a key's order. Those whose last request had no answer or failed come
-// last.
-func (c *core) inOrder(key string) []int {
-	prefix := prefixOf(key)
-	ranks, order := make([]rank, len(c.members)), make([]int, len(c.members))
-	for i, m := range c.members {
-		ranks[i] = rank{m.silent.Load(), rankOf(prefix, m.name), i}
+// decisionOrder gives the instances in the order in which they decide a split (see contend.go).
+func (c *core) decisionOrder() []int {
+	prefix := prefixOf("") // one order for all keys
+	order := make([]int, len(c.members))
+	for i := range order {
+		order[i] = i
 	}
-	slices.SortFunc(ranks, rank.compare)
-	for n, r := range ranks {
-		order[n] = r.i
-	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(rankOf(prefix, c.members[a].name), rankOf(prefix, c.members[b].name))
+	})
 	return order
 }
 
-// queueInstance is the instance at which processes queue for the key: the first in its order, of
+// queueInstance is the instance at which processes queue for the key: the first in rank, of
 // those that answer and can notify if there are any.
 func (c *core) queueInstance(key string) int {
 	prefix := prefixOf(key)

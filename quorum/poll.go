@@ -50,20 +50,15 @@ func (p *poll) init(v *valueState, ctx context.Context, q question, ballots []Ba
 	}
 }
 
-// askAll asks all instances that were not asked yet. now is as in request.begin.
+// askAll asks all instances. now is as in request.begin.
 func (p *poll) askAll(now drift.Instant) {
 	for i := range p.requests {
-		if !p.requests[i].asked {
-			p.ask(i, now)
-		}
+		p.ask(i, now)
 	}
 }
 
 // ask asks instance i after everything that was queued for it before.
-func (p *poll) ask(i int, now drift.Instant) {
-	p.requests[i].asked = true
-	p.state.queue(i, &p.requests[i], now)
-}
+func (p *poll) ask(i int, now drift.Instant) { p.state.queue(i, &p.requests[i], now) }
 
 func (p *poll) countLocked(i int, ballot Ballot) {
 	p.ballots[i] = ballot
@@ -104,12 +99,6 @@ func (p *poll) isDecided() bool {
 	default:
 		return false
 	}
-}
-
-func (p *poll) ballot(i int) Ballot {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ballots[i]
 }
 
 func (p *poll) snapshot() []Ballot {

@@ -177,7 +177,7 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 			// The clock of another machine is not this clock after a jump.
 			m.monitor = drift.Monitor{MaxRate: m.monitor.MaxRate, Tolerance: m.monitor.Tolerance}
 		}
-		verdict = m.quarantine.Identify(id, sent, received)
+		verdict = m.quarantine.Identify(id, received)
 	}
 	m.probed = true
 	m.probes++

@@ -215,7 +215,7 @@ func (w *wait) step(waited bool, over *Lease) (v view) {
 		v.yields = q.StepBack(q.now())
 	}
 	if v.competes = v.yields <= 0 && q.Compete(v.View); v.competes && w.reserves() {
-		v.successors = q.Successors(q.now())
+		v.successors = q.Successors()
 	}
 	return v
 }
@@ -270,7 +270,7 @@ func (qs *queues) handOver(lease *Lease) (handed, wanted bool) {
 	if lease.state.several() {
 		return false, false
 	}
-	next, ok := q.Next(lease.brief())
+	next, ok := q.Next()
 	//guard:several-not-handed-one  a waiter for several keys isn't handed the lease of one of them
 	if ok && !next.all.several() {
 		if to := lease.successor(next.c, next.ctx); to != nil {
@@ -286,7 +286,7 @@ func (qs *queues) handOver(lease *Lease) (handed, wanted bool) {
 func (qs *queues) endTurn(lease *Lease) {
 	for key := range lease.state.each() {
 		if q := qs.lockOf(key, lease); q != nil {
-			if q.EndTurn(lease.brief()) {
+			if q.EndTurn() {
 				q.Yield(q.now())
 			}
 			q.mu.Unlock()

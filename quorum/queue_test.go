@@ -123,7 +123,7 @@ func TestMomentaryLeasesAreHandedOn(t *testing.T) {
 		}
 		group.Wait()
 		f.t.Logf("%d leases in %d rounds", workers*turns, rounds.Load())
-		assert.Less(f.t, rounds.Load(), int64(workers*turns/8))
+		assert.Less(f.t, rounds.Load(), int64(workers*turns/7))
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) { rounds.Add(1) }
@@ -303,20 +303,15 @@ func TestHeldByCaller(t *testing.T) {
 	})
 }
 
-// The answers to a round are lost, and so are its deletes. The next round isn't refused because of
-// the waiter's own leftover keys.
+// The answers to a round are lost, and so are its deletes. The waiter's own leftover keys keep it from
+// the lock until the deletes are repeated, and not for a TTL.
 func TestRetryIsNotRefusedByItself(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
 		f.each(func(s *quorumtest.Server) {
-			values := map[string]bool{}
 			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
-				if cmd.Key != "k" {
-					return quorumtest.Fate{}
-				}
-				values[cmd.Value] = true
 				switch {
-				case len(values) > 1:
+				case f.elapsed() > 10*ms:
 					return quorumtest.Fate{}
 				case cmd.Op == wire.Acquire:
 					return quorumtest.Fate{End: quorumtest.LoseReply}
@@ -327,17 +322,9 @@ func TestRetryIsNotRefusedByItself(t *testing.T) {
 		})
 		lease, err := f.Acquire(f.ctx, "k")
 		require.NoError(f.t, err)
-		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
-		time.Sleep(2 * time.Second) // the old value's deletes arrive
-		synctest.Wait()
-		assert.Len(f.t, lease.Instances(), 3)
-		require.NoError(f.t, lease.Extend(f.ctx))
+		assert.Less(f.t, f.elapsed(), time.Second)
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.MaxTries = 2
-		// Soon enough for the delete to be still unanswered.
-		cfg.Random = &sharedDice{dice: dice{number: uint64(ms)}}
 	})
 }
 

@@ -18,9 +18,7 @@ type request struct {
 	i    int
 	m    *member
 
-	asked  bool          // written and read by the goroutine that runs the poll
-	voted  chan struct{} // if not nil, it is closed when the vote was counted
-	second bool          // the second request was sent
+	second bool // the second request was sent
 
 	waiting bool // guarded by the poll's lock: the vote is in, and the poll is open
 
@@ -63,9 +61,6 @@ func (r *request) vote(ballot Ballot) {
 	r.waiting = true
 	p.countLocked(r.i, ballot)
 	p.mu.Unlock()
-	if r.voted != nil {
-		close(r.voted)
-	}
 	p.moveOn()
 }
 

@@ -24,8 +24,7 @@ type round struct {
 	c   *core
 	cmd wire.Request
 
-	resumes bool   // it resumes a lease that was handed off, see Handle
-	order   string // the key in whose order instances are asked one by one
+	resumes bool // it resumes a lease that was handed off, see Handle
 
 	// Guarded by the poll's lock.
 	stage   stage
@@ -91,14 +90,12 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 
 // roundOptions say how a round is run.
 type roundOptions struct {
-	oneFirst bool        // ask one instance, and the others only if it grants
 	contends bool        // after a split, keep the keys of the client that has the first instance's vote
 	deciders []int       // the instances in the order in which they decide a split, if contends
 	reserve  int         // how many tokens to reserve for successors
 	replace  string      // the value of an earlier round that may still be there, or of a handle
 	resumes  bool        // only instances that have that value count
 	tried    *valueState // tryOnce sets it: the round's value
-	order    string      // the key in whose order instances are asked, if oneFirst
 	split    bool        // tryOnce sets it, if contends: the votes were split between clients
 	kept     *round      // and this: the round whose keys were kept, which the caller deletes
 }
@@ -109,8 +106,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	hooks := &c.cfg.Hooks
 	opts.split, opts.kept = false, nil
 	asked := c.reader.Now()
-	sample, err := c.admission.enter(asked)
-	if err != nil {
+	if err := c.admission.enter(); err != nil {
 		return nil, c.notAdmitted(ctx, all, try, asked, err)
 	}
 	left := false
@@ -118,7 +114,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 		// Also after a panic in a hook, because the caller may recover, as net/http does.
 		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way
 		if !left {
-			c.admission.end(sample, false, false, asked)
+			c.admission.end(false, false, asked.Mono, asked.Mono)
 		}
 	}()
 	digits, err := c.random.digits()
@@ -131,18 +127,18 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, all, writeValue(digits, c.cfg.Owner, c.terms.Note), c.terms)
-	r.order = opts.order
 	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
 	if r.cmd.Fence.On {
 		r.cmd.Fence.Token = c.startToken(start)
 	}
-	interrupt := r.run(ctx, opts.oneFirst, start)
+	r.askAll(start)
+	interrupt := r.await(ctx, r.decided)
 
 	now := c.reader.Now()
 	//guard:round-time-counts  the time that a round took is taken off the validity
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
-	c.admission.end(sample, verdict == nil, verdict == nil || verdict == ErrTaken, now)
+	c.admission.end(verdict == nil, verdict == nil || verdict == ErrTaken, asked.Mono, now.Mono)
 	left = true
 
 	end := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
@@ -231,44 +227,6 @@ func (c *core) notAdmitted(ctx context.Context, keys keys, try int, asked drift.
 		decided(ctx, RoundEnd{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try, Started: asked.Wall, Err: err})
 	}
 	return err
-}
-
-// run sends the requests and returns when the round is decided, or the error that interrupted
-// it.
-func (r *round) run(ctx context.Context, oneFirst bool, start drift.Instant) error {
-	if oneFirst {
-		if done, interrupt := r.askOneFirst(ctx); done || interrupt != nil {
-			return interrupt
-		}
-		start = r.c.reader.Now()
-	}
-	r.askAll(start)
-	return r.await(ctx, r.decided)
-}
-
-// askOneFirst asks the instances one by one, in an order that is the same for all clients, until
-// one answers. If a round was split between several clients, only one of them passes this, and
-// the next round isn't split again. done says that the answer decided the round.
-func (r *round) askOneFirst(ctx context.Context) (done bool, interrupt error) {
-	for _, i := range r.c.inOrder(r.order) {
-		voted := make(chan struct{})
-		r.requests[i].voted = voted
-		r.ask(i, drift.Instant{})
-		if err := r.await(ctx, voted); err != nil {
-			return false, err
-		}
-		if r.isDecided() {
-			return true, nil
-		}
-		switch r.ballot(i).Vote.Outcome {
-		case wire.Granted:
-			return false, nil
-		case wire.Refused:
-			r.forfeit()
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // await waits for an event of this round, or returns the error that interrupts it.
@@ -481,20 +439,6 @@ func (r *round) reason() error {
 // isOtherSet reports whether a vote was refused because the clients disagree on the set.
 func isOtherSet(v wire.Vote) bool {
 	return v.Outcome == wire.Refused && errors.Is(v.Err, ErrSetMismatch)
-}
-
-// forfeit ends a round in which the only instance that was asked refused.
-func (r *round) forfeit() {
-	r.mu.Lock()
-	if r.stage == voting {
-		if why := r.reason(); errors.Is(why, ErrSetMismatch) {
-			r.finish(lost, why)
-		} else {
-			r.finish(lost, ErrTaken)
-		}
-	}
-	r.mu.Unlock()
-	r.moveOn()
 }
 
 // finish decides the round. r.mu is held.

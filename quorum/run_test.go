@@ -191,50 +191,21 @@ func TestAPromotionIsAnotherRun(t *testing.T) {
 	})
 }
 
-// A master's first replica, or a backup, changes its replication ID, perhaps on all masters at
-// once. They have lost nothing, and keep voting.
-func TestAReplicaThatConnectsCostsNoVote(t *testing.T) {
+// A master's first replica, or a backup, changes its replication ID as a promotion does. So it costs
+// a quarantine, and the other servers continue. A master's next replicas change nothing.
+func TestAFirstReplicaIsAnotherRun(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("held")
-		for range 3 {
-			f.each((*quorumtest.Server).Attach)
-			require.NoError(t, lease.Extend(f.ctx))
-			next, err := f.Acquire(f.ctx, "k")
-			require.NoError(t, err)
-			require.NoError(t, next.Release(f.ctx))
-			require.NoError(t, f.Settle(f.ctx))
-			time.Sleep(8 * time.Second)
-			assert.Less(t, f.elapsed(), 30*time.Second, "nobody waited for a quarantine")
-		}
-
-		// After a while the server could have been promoted and have dropped its previous
-		// replication ID, and nothing would show it.
-		f.kill()
-		time.Sleep(2 * time.Minute)
-		f.each(func(s *quorumtest.Server) {
-			run := s.RunID()
-			s.Start(true)
-			s.SetIdentity(func(id *wire.Identity) { id.RunID, id.Uptime = run, time.Hour })
-		})
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-	})
-}
-
-// A server that was seen as a replica and is a master again has been promoted, even if it has no
-// second replication ID any more.
-func TestAReplicaThatIsAMasterAgainIsQuarantined(t *testing.T) {
-	play(t, 1, func(f *fixture) {
-		lease := f.acquire("k")
 		f.servers[0].Attach()
-		f.servers[0].SetIdentity(func(id *wire.Identity) { id.Role = "slave" })
-		require.ErrorIs(t, lease.Extend(f.ctx), wire.ErrNotMaster)
-		f.servers[0].FlushAll() // it follows an empty master
-		f.servers[0].Attach()
-		f.servers[0].SetIdentity(nil)
-		_, err := f.TryAcquire(f.ctx, "other")
-		require.NoError(t, lease.Err())
+		_, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(t, err, "B and C are a quorum")
+		require.NoError(t, lease.Extend(f.ctx))
+		_, err = f.Verify(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		require.ErrorContains(t, err, "its replication ID changed from")
+		time.Sleep(maxTTL)
+		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 1)
+		require.NoError(t, twice(f, f.Coordinator, "l"), "A votes again")
 	})
 }
 
@@ -457,40 +428,4 @@ func TestProbesDoNotOvertakeEachOther(t *testing.T) {
 		require.NoError(t, lease.Release(f.ctx))
 		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Record("k").Run, "the grant was made in it")
 	})
-}
-
-// A tick sent before the server was identified says nothing about its earlier run. A server that
-// was demoted and promoted meanwhile, and has dropped its second replication ID since, must not
-// pass for one with a first replica.
-func TestATickInNoRunConfirmsNone(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		require.NoError(f.t, f.acquire("warm").Release(f.ctx))
-		f.quiesce()
-		other := f.other()
-		f.servers[2].EndWith(quorumtest.Refuse)
-		held, err := other.TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		f.quiesce()
-		require.Equal(f.t, []string{"A", "B"}, held.Instances())
-		f.servers[2].SetFate(nil)
-		require.NoError(f.t, other.Settle(f.ctx))
-
-		// A can't be reached, and is briefly a replica of an empty server.
-		f.servers[0].EndWith(quorumtest.Refuse)
-		time.Sleep(5 * time.Second)
-		f.servers[0].FlushAll()
-		f.servers[0].Attach()
-		time.Sleep(65 * time.Second)
-		back := time.Now()
-		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
-			if cmd.Op == 0 && time.Since(back) < 10*time.Second { // a probe
-				return quorumtest.Fate{End: quorumtest.LoseReply}
-			}
-			return quorumtest.Fate{}
-		})
-		time.Sleep(25 * time.Second) // two ticks
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrQuarantined)
-		require.NoError(f.t, held.Err())
-	}, func(c *quorum.Config) { c.MaxTTL, c.TTL = 10*time.Minute, 5*time.Minute })
 }

@@ -515,39 +515,6 @@ func TestNobodyWaitsInARing(t *testing.T) {
 	}
 }
 
-// What the last round may have left is replaced, on all keys.
-func TestARoundForSeveralReplacesItsOwnKeys(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		var acquires, releases atomic.Int32
-		f.each(func(s *quorumtest.Server) {
-			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
-				if cmd.Op == wire.Acquire && acquires.Add(1) <= 2 {
-					return quorumtest.Fate{End: quorumtest.LoseReply}
-				}
-				if cmd.Op == wire.Release && releases.Add(1) <= 2 {
-					return quorumtest.Fate{End: quorumtest.LoseRequest}
-				}
-				return quorumtest.Fate{}
-			})
-		}, 0, 1)
-		lease, err := f.AcquireAll(f.ctx, "a", "b")
-		require.NoError(t, err)
-		synctest.Wait()
-		replaced := 0
-		for i := range f.servers {
-			for _, e := range f.log(i) {
-				if e.Vote.Replaced {
-					replaced++
-				}
-			}
-		}
-		assert.Positive(t, replaced)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.BackoffMax, cfg.BackoffMin, cfg.InstanceTimeout = ms, ms, 100*ms })
-}
-
 // A waiter that gives up says what it waited for.
 func TestAWaitForSeveralThatEnds(t *testing.T) {
 	play(t, 3, func(f *fixture) {

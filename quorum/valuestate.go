@@ -1,7 +1,10 @@
 package quorum
 
 import (
+	"fmt"
+	"hash/fnv"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,13 +122,6 @@ func (v *valueState) ballots() []Ballot {
 	return slices.Clone(votes)
 }
 
-// mayRemain reports whether the value may still be on an instance.
-func (v *valueState) mayRemain() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return slices.ContainsFunc(v.slots, func(s slot) bool { return s.unfinished > 0 || !s.presence.Absent() })
-}
-
 // crowded reports whether so much work is unfinished for instance i that only the release
 // should be added: a holder may extend more often than a hung instance times out.
 func (v *valueState) crowded(i int) bool {
@@ -214,4 +210,42 @@ func (v *valueState) instances() []string {
 		}
 	}
 	return names
+}
+
+// A lock's value is 40 random hexadecimal digits, ":" and a signature if there is one. The
+// signature is Config.Owner, and a space and Terms.Note if there is one. An owner has no space, so
+// the first one ends it. A client that knows no notes shows "owner note" as the owner.
+
+func signature(owner, note string) string {
+	if note == "" {
+		return owner
+	}
+	return owner + " " + note
+}
+
+func writeValue(random, owner, note string) string {
+	if signed := signature(owner, note); signed != "" {
+		return random + ":" + signed
+	}
+	return random
+}
+
+// readValue takes a value apart. Other programs' values may give anything.
+func readValue(value string) (random, owner, note string) {
+	random, signed, _ := strings.Cut(value, ":")
+	owner, note, _ = strings.Cut(signed, " ")
+	return random, owner, note
+}
+
+// shortValue is a value with a short hash in place of its random digits: enough to tell values apart,
+// and not to release the lock. readValue reads it.
+func shortValue(value string) string {
+	random, signed, found := strings.Cut(value, ":")
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(random))
+	short := fmt.Sprintf("%08x", h.Sum32())
+	if !found {
+		return short
+	}
+	return short + ":" + signed
 }

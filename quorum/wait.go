@@ -27,9 +27,7 @@ type wait struct {
 	tries        int
 	notifiedTry  int           // tries when a release last notified this waiter, see wasNotified and pause
 	notifiedAt   time.Duration // and the monotonic clock
-	split        bool          // the last round was split between clients
 	last         *RoundError   // of the last try
-	remains      *valueState   // the last round's value, which may still be on instances
 	successors   int           // waiters here that may get the lock without a round of their own
 	fresh        bool          // a round was won
 
@@ -78,7 +76,7 @@ func (w *wait) ended(caller context.Context, lease *Lease, err error) {
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
 	for {
-		lease, opts, ok := w.untilDue()
+		lease, ok := w.untilDue()
 		switch {
 		case !ok:
 			return nil, w.gaveUp(caller)
@@ -86,12 +84,12 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 			return lease, nil
 		}
 		w.tries++
-		lease, err := w.try(opts)
+		lease, err := w.try()
 		if err == nil {
 			w.fresh = true
 			return lease, nil
 		}
-		if w.ctx.Err() != nil || w.c.closed() {
+		if w.over() {
 			if w.last == nil || !errors.Is(err.Verdict, ErrInterrupted) {
 				w.last = err
 			}
@@ -105,39 +103,19 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		if w.exhausted() {
 			return nil, w.gaveUp(caller)
 		}
-		// Some granted and some refused, so other clients took the rest at the same time.
-		// The next round asks one instance first, once. If that refuses a full round
-		// follows, so that one stale key can't block forever.
-		t := count(err.Votes)
-		//guard:one-first  after a split round one instance is asked before the others
-		//guard:one-first-once  a full round follows one that asked one instance first, so that a stale key there can't block forever
-		w.split = !w.split && t.granted > 0 && t.refused > 0
 		w.follow(err)
 	}
 }
 
 // try runs a round.
-//
-// It replaces the value of the round before if that may still be on an instance: a SET whose
-// answer was lost may have been carried out, and if its delete is lost, too, the waiter would
-// be refused by its own key. Replacing it is safe. No lease ever had the value, because its
-// round was lost for good. Every late request about the old value compares values: a delete or
-// a raise finds the new value and changes nothing, and a SET finds the key taken. And the old
-// value's deletes stay pending.
-func (w *wait) try(opts roundOptions) (*Lease, *RoundError) {
-	opts.reserve, opts.order = w.successors, w.key
-	if w.remains != nil && w.remains.mayRemain() {
-		opts.replace = w.remains.value
-	}
+func (w *wait) try() (*Lease, *RoundError) {
+	opts := roundOptions{reserve: w.successors}
 	round := w.c.tryOnce
 	if w.exhausted() {
 		round = w.c.contend // no other try follows a split
 	}
 	lease, err := round(w.ctx, w.all, w.tries, &opts)
 	if err != nil {
-		if opts.tried != nil { // it was admitted
-			w.remains = opts.tried
-		}
 		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
 			w.refused(err)
 		}
@@ -150,80 +128,32 @@ func (w *wait) exhausted() bool {
 	return w.c.terms.MaxTries > 0 && w.tries >= w.c.terms.MaxTries
 }
 
-// untilDue waits until a round is due, and returns its options, or until the waiter is handed a
-// lease; ok is false when the wait is over.
-func (w *wait) untilDue() (lease *Lease, opts roundOptions, ok bool) {
+// untilDue waits until a round is due, or until the waiter is handed a lease; ok is false when the
+// wait is over.
+func (w *wait) untilDue() (lease *Lease, ok bool) {
+	i := interval{wait: w, counts: true}
+	next := look
 	if w.tries > 0 && w.rests() {
-		if opts, ok = w.rest(w.last, w.pause(w.last, false), false); !ok {
-			return nil, opts, false
-		}
+		next = i.rest(w.last, w.pause(w.last, false), false)
 	}
-	counts := true             // the next look is a try
-	var timer <-chan time.Time // for the next look that is a try
-	var over *Lease            // the holder, if it is over
-	for waited := false; ; {
-		v := w.step(waited, over)
-		if lease := v.Handed; lease != nil {
-			if lease.fit() {
-				return lease, opts, w.ctx.Err() == nil && !w.c.closed()
-			}
-			w.queue.mu.Lock()
-			w.queue.Decline()
-			w.queue.mu.Unlock()
-			w.c.discard(lease) // this goroutine ran too late
-			continue
-		}
-		if v.competes {
-			w.successors = v.successors
-			return nil, opts, true
-		}
-		if v.yields > 0 {
-			pause := v.yields
-			if !w.c.queues.polls() {
-				pause = w.pause(nil, false) // or until it is notified
-			}
-			if pause > 0 {
-				if opts, ok = w.rest(nil, pause, true); !ok {
-					return nil, opts, false
-				}
-			}
-			waited = false
-			continue
-		}
-		left := heldFor(v.Holder)
-		if v.First && left == 0 {
-			over = v.Holder
-			continue
-		}
-		waited, w.here = true, true
-		if counts {
-			counts = false
-			//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
-			w.tries++
-			w.last = w.taken(v.Holder)
-			if w.exhausted() {
-				return nil, opts, false
-			}
-			if w.c.terms.MaxTries > 0 {
-				timer = w.c.clock.After(w.pause(w.last, w.c.notifiesAt(w.key) >= 0))
-			}
-		}
-		var end <-chan time.Time // the holder's
-		if v.First {
-			end = w.c.clock.After(left)
-		}
-		select {
-		case <-end:
-		case <-timer:
-			counts = true
-		case <-w.news():
-		case <-w.ctx.Done():
-			return nil, opts, false
-		case <-w.c.background.closing:
-			return nil, opts, false
+	for {
+		switch next {
+		case look:
+			next = i.look()
+		case sleep:
+			next = i.sleep()
+		case compete:
+			return nil, true
+		case take:
+			return i.handed, !w.over()
+		case giveUp:
+			return nil, false
 		}
 	}
 }
+
+// over reports whether the caller or the Coordinator has ended the wait.
+func (w *wait) over() bool { return w.ctx.Err() != nil || w.c.closed() }
 
 // taken is the error of a look at a lock that this process has or waits for.
 func (w *wait) taken(holder *Lease) *RoundError {
@@ -245,159 +175,6 @@ func (w *wait) taken(holder *Lease) *RoundError {
 		err.Holder.Key = w.key
 	}
 	return err
-}
-
-// heldFor is how long to wait for a lease of this process, 0 if it is over or there is none.
-func heldFor(holder *Lease) time.Duration {
-	if holder == nil {
-		return 0
-	}
-	if left := holder.Validity(); left > 0 {
-		// In parts, as the lease's own watcher does: after a suspension the timer would be
-		// late.
-		return lookAgain(left)
-	}
-	if holder.at() >= released {
-		// Its deletes are under way, and would meet the requests of a round.
-		return holder.state.c.cfg.InstanceTimeout
-	}
-	return 0
-}
-
-// rest waits before a round: until the pause is over, or a release notifies the waiter. last
-// is the round that was lost, nil if there was none because the waiter steps back.
-func (w *wait) rest(last *RoundError, pause time.Duration, yield bool) (next roundOptions, ok bool) {
-	if pause <= 0 {
-		return roundOptions{oneFirst: w.split}, w.ctx.Err() == nil && !w.c.closed()
-	}
-	timer := w.c.clock.After(pause)
-	var at position
-	// A round that was not admitted found too many requests under way. The waiter sends no
-	// others to queue.
-	overloaded := last != nil && errors.Is(last.Verdict, ErrOverloaded)
-	if !overloaded {
-		at = w.subscribe()
-	}
-	address := "" // of the last try to queue
-	for {
-		if now := w.address(); !overloaded && now != "" && now != address {
-			address = now
-			queued, free, ok := w.enqueue(now, at.Notified, yield)
-			switch {
-			case !ok:
-				return roundOptions{}, false
-			case queued:
-				pause = w.pause(last, true)
-				if yield {
-					//guard:let-in-within-a-timeout  a waiter that steps back for another process tries when that one must have asked
-					pause = min(pause, w.c.cfg.InstanceTimeout)
-				}
-				timer = w.c.clock.After(pause)
-			case free && w.refusedThere(last):
-				// It was released since that vote.
-				w.wasNotified()
-				return roundOptions{oneFirst: true}, true
-			}
-		}
-		over := false
-		select {
-		case <-timer:
-			over = true
-		case <-w.news():
-		case <-w.ctx.Done():
-			return roundOptions{}, false
-		case <-w.c.background.closing:
-			return roundOptions{}, false
-		}
-		// Also at the end of the pause: a notification may have come while the waiter queued.
-		switch news := w.look(true); {
-		case news.Handed != nil:
-			return roundOptions{}, true // for untilDue to take
-		case news.Notified:
-			w.wasNotified()
-			// The release was sent to all instances before it notified, and only this process
-			// was notified: there is no need to ask one instance first.
-			return roundOptions{}, true
-		case news.Freed || over:
-			// The other process has the lock as a rule, or has died, or was this one.
-			return roundOptions{oneFirst: w.split || yield}, true
-		}
-		// The subscription was opened or lost.
-	}
-}
-
-// wasNotified notes that a release notified the waiter, so that its next pauses are short.
-//
-// A notification may be about the waiter's own key, which it deleted after a lost round. Where
-// that goes on, as with a stale key on a quorum, most pauses must be long nevertheless.
-func (w *wait) wasNotified() {
-	now := w.c.reader.Now().Mono
-	if w.notifiedTry == 0 || now-w.notifiedAt > 4*w.c.cfg.BackoffMax {
-		//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
-		w.notifiedTry = w.tries
-		w.notifiedAt = now
-	}
-}
-
-// subscribe uses the subscription at the instance at which processes queue, if that can
-// notify, and returns this process's position in the queue there.
-func (w *wait) subscribe() position {
-	at := w.c.queueInstance(w.key)
-	s := w.c.subscriptions[at]
-	if s != w.subscription {
-		w.unsubscribe()
-		if s != nil {
-			s.use()
-		}
-		w.instance, w.subscription = at, s
-	}
-	if s == nil {
-		at = -1
-	}
-	w.queue.mu.Lock()
-	defer w.queue.mu.Unlock()
-	return w.queue.Subscribe(at)
-}
-
-func (w *wait) unsubscribe() {
-	if w.subscription != nil {
-		w.subscription.drop()
-	}
-	w.subscription = nil
-}
-
-// address is the address to be notified at, empty if that isn't possible now.
-func (w *wait) address() string {
-	if w.subscription == nil {
-		return ""
-	}
-	return w.subscription.currentAddress()
-}
-
-// enqueue asks for a position in the queue; ok is false when the wait is over.
-func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool) {
-	// Before the request is sent, because the notification may come before the answer.
-	w.c.dequeue(w.key, w.setPosition(position{Instance: w.instance, Address: address}))
-	select {
-	case answer := <-w.subscription.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield):
-		if answer != wire.Granted {
-			w.setPosition(position{})
-		}
-		return answer == wire.Granted, answer == wire.Refused, true
-	case <-w.ctx.Done():
-	case <-w.c.background.closing:
-	}
-	return false, false, false
-}
-
-// refusedThere reports whether the instance with the queue refused the round because of the
-// key.
-func (w *wait) refusedThere(last *RoundError) bool {
-	if last == nil || len(last.Votes) == 0 {
-		return false
-	}
-	vote := last.Votes[w.instance].Vote
-	return vote.Outcome == wire.Refused && vote.Err == nil && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
 }
 
 // leave ends the wait, with that lease if it isn't nil. A lease that the waiter was handed and doesn't
@@ -459,8 +236,8 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Dur
 		return 0
 	}
 	slices.Sort(times)
-	// Fewer than a quorum are known if the round was given up at its first instance, or if
-	// instances are down. Then another try is due when the known ones are free.
+	// Fewer than a quorum are known if instances are down. Then another try is due when the known
+	// ones are free.
 	return times[min(quorum, len(times))-1]
 }
 

@@ -42,7 +42,12 @@ func patient(cfg *quorum.Config) {
 
 // queueServer is the server that has the key's wait queue.
 func (f *fixture) queueServer(key string) *quorumtest.Server {
-	return f.servers[quorum.OrderFor(f.Coordinator, key)[0]]
+	return f.servers[quorum.QueueOf(f.Coordinator, key)]
+}
+
+// notQueue are the servers without the queue for a key.
+func (f *fixture) notQueue(key string) []int {
+	return slices.DeleteFunc([]int{0, 1, 2, 3, 4}, func(i int) bool { return i == quorum.QueueOf(f.Coordinator, key) })
 }
 
 // sent counts the requests about the key to all servers.
@@ -384,7 +389,7 @@ func TestNotifiedTooEarly(t *testing.T) {
 			}
 			return ms
 		}
-		for _, i := range quorum.OrderFor(f.Coordinator, "k")[1:] {
+		for _, i := range f.notQueue("k") {
 			f.servers[i].Delay(late, func(wire.Request) time.Duration { return ms })
 		}
 		released := time.Now().Add(5 * time.Second)
@@ -405,7 +410,7 @@ func TestHolderWithoutTheKeyAtTheQueue(t *testing.T) {
 	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
 		f.travel(ms)
-		f.occupy("k", 50*ms, quorum.OrderFor(f.Coordinator, "k")[0])
+		f.occupy("k", 50*ms, quorum.QueueOf(f.Coordinator, "k"))
 		lease, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(f.t, err)
 		time.Sleep(100 * ms)
@@ -701,8 +706,7 @@ func TestNotificationOfAWaiterThatLeftIsPassedOn(t *testing.T) {
 func TestFreeAtTheQueueAloneIsNoReasonToSpin(t *testing.T) {
 	playNotifying(t, 5, func(f *fixture) {
 		f.warm()
-		order := quorum.OrderFor(f.Coordinator, "k")
-		f.occupy("k", wire.NoExpiry, order[1:]...)
+		f.occupy("k", wire.NoExpiry, f.notQueue("k")...)
 		ctx, cancel := context.WithTimeout(f.ctx, 10*time.Second)
 		defer cancel()
 		_, err := f.Acquire(ctx, "k")

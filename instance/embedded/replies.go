@@ -19,9 +19,6 @@ func (r *run) answer(peer *server.Peer, cmd string, args []string) bool {
 	case cmd == "CONFIG" && len(args) > 1 && strings.EqualFold(args[0], "GET"):
 		configGet(peer, args[1:])
 		return true
-	case cmd == "COMMAND" && len(args) > 0 && strings.EqualFold(args[0], "INFO"):
-		r.commandInfo(peer, args[1:])
-		return true
 	}
 	return false
 }
@@ -89,31 +86,6 @@ func configGet(peer *server.Peer, patterns []string) {
 		for _, setting := range found {
 			w.WriteBulk(setting[0])
 			w.WriteBulk(setting[1])
-		}
-	})
-}
-
-// commandInfo answers COMMAND INFO with the commands' names only. It hides DELEX, by which
-// clients recognize Redis 8.4, because miniredis doesn't have that version's SET ... IFEQ.
-func (r *run) commandInfo(peer *server.Peer, names []string) {
-	known := make([]bool, len(names))
-	for i, name := range names {
-		known[i] = !strings.EqualFold(name, "delex") && r.srv.IsRegisteredCommand(name)
-	}
-	peer.Block(func(w *server.Writer) {
-		w.WriteLen(len(names))
-		for i, name := range names {
-			if !known[i] {
-				w.WriteRaw("*-1\r\n")
-				continue
-			}
-			w.WriteLen(6)
-			w.WriteBulk(strings.ToLower(name))
-			w.WriteInt(-1)
-			w.WriteLen(0)
-			w.WriteInt(0)
-			w.WriteInt(0)
-			w.WriteInt(0)
 		}
 	})
 }

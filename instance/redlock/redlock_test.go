@@ -162,8 +162,7 @@ func testLongestNote(t *testing.T, urls []string) {
 		require.NoError(t, err)
 		require.NotNil(t, found.Held())
 		assert.Equal(t, []string{owner, note, lease.Value()}, []string{found.Held().Owner, found.Held().Note, found.Held().Value})
-		require.NoError(t, lease.ExtendTo(ctx, 20*time.Second))
-		assert.Greater(t, lease.Validity(), 15*time.Second)
+		require.NoError(t, lease.Extend(ctx))
 
 		handle, err := lease.HandOff(ctx)
 		require.NoError(t, err)

@@ -2,19 +2,15 @@
 -- user may not send.
 -- KEYS: a key that nobody sets. ARGV: nonce.
 --
--- The reply is a list: the nonce, and the names of missing commands without which no lease can
--- be extended or released; of those without which none gets a token; PEXPIRE again, if only the
+-- The reply is a list: the nonce, and the names of missing commands; PEXPIRE again, if only the
 -- right to it is missing; and why the server would refuse a vote now, because its memory is full
 -- or it takes no writes. Nothing is written: a command without its arguments fails, and PEXPIRE
 -- and SET find no key.
-local function missing(names)
-  local found = {}
-  for name in string.gmatch(names, '%S+') do
-    local reply = redis.pcall(name)
-    local failure = type(reply) == 'table' and reply.err or ''
-    if string.find(failure, 'nknown') or string.find(failure, 'not allowed from script') then found[#found + 1] = name end
-  end
-  return table.concat(found, ', ')
+local missing = {}
+for name in string.gmatch('TIME GET MGET SET DEL PTTL PEXPIRE INCR INCRBY', '%S+') do
+  local reply = redis.pcall(name)
+  local failure = type(reply) == 'table' and reply.err or ''
+  if string.find(failure, 'nknown') or string.find(failure, 'not allowed from script') then missing[#missing + 1] = name end
 end
 -- The first write of a script is the one that a full server refuses.
 local vote = redis.pcall('SET', KEYS[1], '', 'XX', 'PX', 1)
@@ -22,4 +18,4 @@ local refuses = type(vote) == 'table' and vote.err or ''
 if not (string.find(refuses, 'OOM ') or string.find(refuses, 'MISCONF ') or string.find(refuses, 'NOREPLICAS ')) then refuses = '' end
 local reply = redis.pcall('PEXPIRE', KEYS[1], 1)
 local denied = type(reply) == 'table' and string.find(reply.err, 'run th[ei]') and 'PEXPIRE' or ''
-return {ARGV[1], missing('TIME GET MGET SET DEL PTTL PEXPIRE'), missing('INCR INCRBY'), denied, refuses}
+return {ARGV[1], table.concat(missing, ', '), denied, refuses}

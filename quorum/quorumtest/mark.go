@@ -14,9 +14,6 @@ type Mark struct {
 	runID, replID string // of the server when it was left
 	epoch         string
 	since         time.Time // by the server's wall clock
-	was           string    // the replication ID before this one, with the mark's epoch and age
-	wasEpoch      string
-	wasSince      time.Time
 }
 
 // NewMark is the mark of a run that clients have used since then.
@@ -41,30 +38,9 @@ func (m *Mark) Probe(id *wire.Identity, before wire.Known, now time.Time) {
 	if m.since.After(now) {
 		m.since = now
 	}
-	if m.wasSince.After(now) {
-		m.wasSince = now
-	}
-	known := before.Run.ReplID()
-	lately := id.RunID != "" && before.RunID == id.RunID && before.Lately && !id.Promoted
-	elsewhere := before.Voter != "" && before.Voter != id.RunID && !(before.RunID == id.RunID && before.Marked)
-	clean := func(left time.Time) bool { return !elsewhere || now.Sub(left) < before.Ago }
-	anew := NewMark(*id, now)
-	switch {
-	case m.epoch == "" || m.runID != id.RunID:
-		*m = anew
-	case m.replID != id.ReplID && clean(m.since) && lately && known == m.replID:
-		m.replID, m.was = id.ReplID, ""
-	case m.replID != id.ReplID:
-		if clean(m.since) && !id.Promoted {
-			anew.was, anew.wasEpoch, anew.wasSince = m.replID, m.epoch, m.since
-		}
-		*m = anew
-	case !clean(m.since):
-		*m = anew
-	case m.was != "" && !clean(m.wasSince):
-		m.was = ""
-	case lately && m.was != "" && known == m.was:
-		m.epoch, m.since, m.was = m.wasEpoch, m.wasSince, ""
+	elsewhere := before.Voter != "" && before.Voter != id.RunID && !(before.RunID == id.RunID && before.Epoch == m.epoch)
+	if m.Epoch(*id) == "" || elsewhere && now.Sub(m.since) >= before.Ago {
+		*m = NewMark(*id, now)
 	}
 	id.Epoch, id.Served = m.epoch, now.Sub(m.since)
 }

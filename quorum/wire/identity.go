@@ -20,8 +20,8 @@ type Identity struct {
 	// share one. Empty if hidden.
 	RunID string
 
-	// ReplID is the replication ID. It changes with each restart and each promotion, and a
-	// server shares it with its replicas. Empty if hidden.
+	// ReplID is the replication ID. It changes with each restart and each promotion, and when
+	// a master gets its first replica. A server shares it with its replicas. Empty if hidden.
 	ReplID string
 
 	// Promoted says that the server may have taken over from another one during this run,
@@ -42,8 +42,7 @@ type Identity struct {
 	Served time.Duration
 
 	// Epoch names the mark: the time at which it was written, by the server's clock, in
-	// microseconds since 1970. It stays the same if only the replication ID changes and the
-	// server lost nothing, as when its first replica connects. Empty if there is no mark.
+	// microseconds since 1970. Empty if there is no mark.
 	Epoch string
 
 	// Role is RoleMaster, or what else the server is: RoleSentinel, RoleCluster, "slave".
@@ -71,10 +70,6 @@ type Identity struct {
 
 	// Hidden lists what the server would not tell, and why.
 	Hidden []string
-
-	// Lacks says what the server lacks that servers usually have, and what that costs: a
-	// sentence each. Locks work all the same.
-	Lacks []string
 
 	// Refuses says why the server would refuse a vote at the time of the probe, although it may
 	// vote: its memory is full, or it takes no writes. Nil if it would grant one, or that is unknown.
@@ -145,20 +140,13 @@ func (r Run) orHidden() Run {
 // Known is what a client knows about the servers that the instance's name has led to. Zero
 // if it has not probed any of them yet.
 type Known struct {
-	// RunID and Run are what the last probe found.
+	// RunID and Epoch are what the last probe found.
 	RunID string
-	Run   Run
-
-	// Lately says that the server answered in that run less than a minute ago. So it would
-	// still show the second replication ID that a promotion leaves behind.
-	Lately bool
-
-	// Marked says that the server had a mark after the last probe.
-	Marked bool
+	Epoch string
 
 	// Voter is the run ID of the server whose vote counted last, and Ago is the least time
-	// since that vote was asked for. If no vote has counted, or if every lease that rests
-	// on such a vote has expired, Voter is empty and Ago is years.
+	// since that vote was asked for. Both are zero if no vote has counted, or if every lease
+	// that rests on such a vote has expired.
 	Voter string
 	Ago   time.Duration
 }

@@ -131,8 +131,8 @@ type Request struct {
 	Run Run
 
 	// Replace is a value that Acquire may overwrite as if the key were free: the value of
-	// the client's own last round, which was lost and may have left the key behind, or of
-	// a lease that was handed off and is resumed. Usually empty, never the Value.
+	// the client's own last round, if its votes were split and it kept its keys, or of a lease
+	// that was handed off and is resumed. Usually empty, never the Value.
 	Replace string
 
 	// Fence is for Acquire, Raise, Restore and Look.

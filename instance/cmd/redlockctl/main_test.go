@@ -29,6 +29,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // childEnv is set for processes of this binary that are redlockctl.
@@ -701,7 +702,6 @@ func TestRelease(t *testing.T) {
 		t.Helper()
 		lease, err := c.Acquire(ctx, key)
 		require.NoError(t, err)
-		require.NoError(t, c.Settle(ctx))
 		return lease, lease.Value()
 	}
 	w.run("release", "free").expect(exitDone, "nothing to delete")
@@ -710,7 +710,7 @@ func TestRelease(t *testing.T) {
 	defer all.Wait()
 	all.Go(func() { // its expiry is gone, as if clocks had been set back, and so is its holder
 		_, value := take("stuck")
-		w.each("PERSIST", "stuck")
+		w.each("SET", "stuck", value)
 		shown := w.run("release", "stuck").expect(exitRefused, "its key never expires", "-value "+value[:8], `"worker-7"`)
 		assert.NotContains(t, shown.stdout+shown.stderr, value[:16], "the whole value is enough to release it")
 		w.run("release", "-value", "00000000", "stuck").expect(exitRefused, "another holder has the lock now")
@@ -722,20 +722,39 @@ func TestRelease(t *testing.T) {
 	all.Go(func() { // its holder extends it
 		lease, value := take("live")
 		lease.KeepAlive()
-		w.run("release", "-value", value, "live").expect(exitRefused, "it was extended")
+		w.run("release", "-value", value, "live").expect(exitRefused, "its holder is at work")
 		// By force it is deleted nevertheless, and the holder finds out.
 		w.run("release", "-force", "live").expect(exitDone, "deleted on")
 		assert.ErrorIs(t, lease.Release(ctx), quorum.ErrNotHeld)
 	})
 	all.Go(func() { // it expires meanwhile
 		_, value := take("dying")
-		w.run("release", "-value", value[:8], "dying").expect(exitDone, "nothing was deleted: the value is on no server any more")
+		w.each("SET", "dying", value, "PX", "8000") // longer than a busy machine takes to look
+		w.run("release", "-max-ttl", "20s", "-value", value[:8], "dying").expect(exitDone, "nothing was deleted: the value is on no server any more")
 	})
 	all.Go(func() { // it is no lock
 		w.each("SET", "foreign", "somebody's data")
 		w.run("release", "-force", "foreign").expect(exitRefused, "something else uses the key")
 		assert.Equal(t, []string{"somebody's data", "somebody's data", "somebody's data"}, w.each("GET", "foreign"))
 	})
+}
+
+// Answers that come late are no extension, and hide none for long.
+func TestExtended(t *testing.T) {
+	const sec = time.Second
+	for name, test := range map[string]struct {
+		remaining, least, most time.Duration
+		extended               bool
+	}{
+		"at once":                    {25 * sec, 5 * sec, 5 * sec, false},
+		"late answers":               {22 * sec, 5 * sec, 9 * sec, false},
+		"extended":                   {29 * sec, 5 * sec, 5 * sec, true},
+		"extended, and late answers": {29 * sec, 5 * sec, 9 * sec, true},
+		"its clock was set forward":  {15 * sec, 5 * sec, 9 * sec, true},
+	} {
+		before, now := wire.Vote{Outcome: wire.Refused, Holder: "v", Remaining: 30 * sec}, wire.Vote{Outcome: wire.Refused, Holder: "v", Remaining: test.remaining}
+		assert.Equal(t, test.extended, extended(before, now, "v", test.least, test.most) != "", name)
+	}
 }
 
 // A server that had the value, and doesn't answer, may still have it.

@@ -42,18 +42,18 @@ func runRelease(ctx context.Context, o *options, s streams) error {
 	if err := c.sameMaxTTL(ctx, o.key); err != nil {
 		return err
 	}
-	found, err := c.Inspect(ctx, o.key)
+	found, err := c.look(ctx, o.key)
 	if err != nil {
 		return err
 	}
-	if err := c.inspected(ctx, found).print(s.out); err != nil {
+	if err := c.inspected(ctx, found.Inspection).print(s.out); err != nil {
 		return err
 	}
 	if len(found.Holders) == 0 {
 		s.say("%q is free; there is nothing to delete", o.key)
 		return nil
 	}
-	holder, err := o.choose(found)
+	holder, err := o.choose(found.Inspection)
 	if err != nil {
 		return err
 	}
@@ -131,20 +131,32 @@ func (c *client) watchTime() time.Duration {
 	return cfg.MaxTTL + cfg.Drift.Of(cfg.MaxTTL)
 }
 
+// look is what the servers say about a key, and between which moments they said it.
+type look struct {
+	quorum.Inspection
+	from, to time.Time
+}
+
+func (c *client) look(ctx context.Context, key string) (l look, err error) {
+	l.from = time.Now()
+	l.Inspection, err = c.Inspect(ctx, key)
+	l.to = time.Now()
+	return l, err
+}
+
 // watch looks at the value's keys until it has seen for MaxTTL that nobody extends them: their
 // remaining times must go down with the time that passes. gone says that no server has the value
 // any more. A server that had it, and doesn't answer, may still have it.
-func (c *client) watch(ctx context.Context, before quorum.Inspection, value string) (gone bool, err error) {
-	began, watch := time.Now(), c.watchTime()
+func (c *client) watch(ctx context.Context, before look, value string) (gone bool, err error) {
+	watch := c.watchTime()
 	for ctx.Err() == nil {
-		left := watch - time.Since(began)
+		left := watch - time.Since(before.to)
 		select {
 		case <-time.After(min(max(left, 0), max(watch/30, 50*time.Millisecond))):
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		}
-		passed := time.Since(began)
-		now, err := c.Inspect(ctx, before.Key)
+		now, err := c.look(ctx, before.Key)
 		if err != nil {
 			return false, err
 		}
@@ -155,25 +167,25 @@ func (c *client) watch(ctx context.Context, before quorum.Inspection, value stri
 				continue
 			}
 			there = true
-			if changed := extended(before.Votes[i].Vote, ballot.Vote, value, passed); changed != "" {
+			if changed := extended(before.Votes[i].Vote, ballot.Vote, value, now.from.Sub(before.to), now.to.Sub(before.from)); changed != "" {
 				return false, exitError{exitRefused, fmt.Errorf("nothing was deleted: on %s %s; its holder is at work, or the server's clock was set", ballot.Instance, changed)}
 			}
 		}
 		switch {
 		case !there && !silent:
 			return true, nil
-		case passed >= watch:
+		case now.from.Sub(before.to) >= watch:
 			return false, nil
 		}
 	}
 	return false, context.Cause(ctx)
 }
 
-// extended says how a key was changed between two looks, "" if it was not. Answers are late by up
-// to a timeout, and clocks run at different rates.
-func extended(before, now wire.Vote, value string, passed time.Duration) string {
-	tolerance := 100*time.Millisecond + passed/100
-	switch want := before.Remaining - passed; {
+// extended says how a key was changed between two answers, "" if it was not. least and most are the
+// bounds of the time between them, however late they came. Clocks run at different rates.
+func extended(before, now wire.Vote, value string, least, most time.Duration) string {
+	tolerance := 100*time.Millisecond + most/100
+	switch went := before.Remaining - now.Remaining; {
 	case before.Outcome == wire.Failed:
 		return "nobody knows how long the key lived before, because it did not answer then"
 	case before.Holder != value:
@@ -183,8 +195,8 @@ func extended(before, now wire.Vote, value string, passed time.Duration) string 
 	case before.Remaining == wire.NoExpiry || now.Remaining == wire.NoExpiry:
 		return "the key's expiry was set or taken away"
 	//guard:hand-release-watches  a lock that its holder extends isn't deleted by hand without -force
-	case (now.Remaining - want).Abs() > tolerance:
-		return fmt.Sprintf("the key lives for another %v, and not for %v: it was extended", now.Remaining.Round(time.Millisecond), want.Round(time.Millisecond))
+	case went < least-tolerance || went > most+tolerance:
+		return fmt.Sprintf("the key lives for another %v, and not for %v: it was extended", now.Remaining.Round(time.Millisecond), (before.Remaining - least).Round(time.Millisecond))
 	}
 	return ""
 }

@@ -39,7 +39,6 @@ type verifiedServer struct {
 	QuarantineReason string   `json:"quarantine_reason,omitempty"`
 	QuarantineLeft   float64  `json:"quarantine_left_ms"`
 	Hidden           []string `json:"hidden"`
-	Lacks            []string `json:"lacks"`
 }
 
 func runVerify(ctx context.Context, o *options, s streams) error {
@@ -71,7 +70,7 @@ func verifiedOf(report quorum.Report, q int) verified {
 			Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role, Persistence: r.Identity.Persistence,
 			Eviction:    r.Identity.Eviction,
 			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
-			Hidden: list(r.Identity.Hidden), Lacks: list(r.Identity.Lacks),
+			Hidden: list(r.Identity.Hidden),
 		}
 		if q := r.Quarantine; q != nil {
 			one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)

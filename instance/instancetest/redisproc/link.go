@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/redquorum/redlock/instance/internal/relay"
 )
@@ -43,6 +44,9 @@ type Link struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	target  string
+	trip    time.Duration // see Far
+	setup   time.Duration
+	conns   int // that were made
 	gates   [2]gate
 	closed  bool
 	waiting [2]int // pieces that are held, each way
@@ -68,6 +72,21 @@ func NewLink(target string) (*Link, error) {
 
 // Addr is where the Link listens.
 func (l *Link) Addr() string { return l.relay.Addr() }
+
+// Far makes new connections as slow as a long distance does: what one side says is half a round trip
+// late, and the first bytes of a connection wait for another round trip, and the setup's time.
+func (l *Link) Far(roundTrip, setup time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trip, l.setup = roundTrip, setup
+}
+
+// Connections is how many connections were made.
+func (l *Link) Connections() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conns
+}
 
 // Open passes everything on in one direction, and first what was held.
 func (l *Link) Open(way direction) { l.set(way, open) }
@@ -177,7 +196,12 @@ func (l *Link) Close() error {
 
 // serve carries one connection until it ends.
 func (l *Link) serve(r *relay.Relay, client net.Conn) {
-	target := l.leadsTo()
+	l.mu.Lock()
+	l.conns++
+	target, late := l.target, l.trip/2
+	setup := l.trip + l.setup
+	l.mu.Unlock()
+	time.Sleep(setup)
 	server, err := r.Dial(target)
 	if err != nil {
 		return
@@ -188,11 +212,11 @@ func (l *Link) serve(r *relay.Relay, client net.Conn) {
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		l.carry(Requests, server, client)
+		l.carry(Requests, server, client, late)
 		// The reply to the last request may still come.
 		_ = server.(*net.TCPConn).CloseWrite()
 	})
-	l.carry(Replies, client, server)
+	l.carry(Replies, client, server, late)
 	_ = client.Close()
 	both.Wait()
 }
@@ -206,11 +230,12 @@ func (l *Link) leadsTo() string {
 
 // carry passes pieces from one side to the other. A piece that was read reaches the server
 // even if its client is gone.
-func (l *Link) carry(way direction, to io.Writer, from io.Reader) {
+func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Duration) {
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
 		if n > 0 && l.escapes(way, piece[:n]) && l.passes(way) {
+			time.Sleep(late)
 			if _, failed := to.Write(piece[:n]); failed != nil {
 				return
 			}

@@ -51,8 +51,6 @@ type account struct {
 
 	// limit is how many may have the lock in a row, and turn counts them.
 	limit, turn int
-	brief       bool
-	contested   time.Duration
 
 	// Subscriptions have numbers from 1, and 0 is none. address is that of the present one,
 	// which waiters read; told is the last one that the queue was told of; and queued is the one
@@ -114,7 +112,7 @@ func (m *model) acts(i int) bool {
 }
 
 // events lists what can happen now. A goroutine enters, gives up, runs until it waits, and wins or
-// loses its round. The holder releases, after long or briefly, or its lease expires. "try": another
+// loses its round. The holder releases, or its lease expires. "try": another
 // goroutine takes the lock by TryAcquire. "other": another process is let in. "notified": a server
 // notifies this process. "opens" and "breaks": the subscription; "told": the queue learns that,
 // some time after. "later": a pause passes.
@@ -134,7 +132,6 @@ func (m *model) events() []event {
 		may(1, m.does[i] == asking, "loses", i)
 	}
 	may(m.left.releases, m.user != 0, "releases", 0)
-	may(m.left.releases, m.user != 0, "briefly", 0)
 	may(m.left.expiries, m.live != 0, "expires", 0)
 	may(m.left.tries, m.live == 0, "try", 0)
 	may(m.left.others, true, "other", 0)
@@ -167,12 +164,12 @@ func (m *model) play(e event) (wrong string) {
 			m.q.SetPosition(Position{Address: addressOf(m.address)}, m.now)
 			m.queued = m.address
 		}
-		m.does[i], m.limit, m.contested = resting, 0, m.now+contestedFor
-	case "releases", "briefly":
+		m.does[i], m.limit = resting, 0
+	case "releases":
 		m.left.releases--
 		lease := m.user
 		m.user = 0
-		wrong = m.release(lease, e.what == "briefly")
+		wrong = m.release(lease)
 	case "expires":
 		m.left.expiries--
 		if m.q.Holder() == m.live {
@@ -185,7 +182,6 @@ func (m *model) play(e event) (wrong string) {
 	case "other":
 		m.left.others--
 		m.q.LetIn(m.now)
-		m.contested = m.now + contestedFor
 	case "notified":
 		m.left.notifications--
 		m.queued = 0
@@ -271,13 +267,7 @@ func (m *model) lease() int {
 
 // win ends a round that is won.
 func (m *model) win() (lease int) {
-	n := len(m.order)
-	switch m.limit, m.turn = 2*n, 1; {
-	case !m.brief:
-		m.limit = n
-	case n > 1 && m.now >= m.contested:
-		m.limit = maxTurns
-	}
+	m.limit, m.turn = len(m.order), 1
 	m.live = m.lease()
 	m.q.Acquired(m.live, fencing.Token(1), m.now)
 	return m.live
@@ -307,21 +297,20 @@ func (m *model) leave(i int, won bool) (wrong string) {
 	case given != handed:
 		return "a lease is lost with the waiter"
 	case handed != 0 && !won:
-		return m.release(handed, true)
+		return m.release(handed)
 	}
 	return ""
 }
 
 // release demands that a lease is handed off whenever it may be.
-func (m *model) release(lease int, brief bool) (wrong string) {
+func (m *model) release(lease int) (wrong string) {
 	if m.live == lease {
 		m.live = 0
 	}
 	if m.q.Holder() != lease {
 		return ""
 	}
-	m.brief = brief
-	next, ok := m.q.Next(brief)
+	next, ok := m.q.Next()
 	switch {
 	case !ok && len(m.order) > 0 && !m.competes && m.handed == 0 && m.turn < m.limit:
 		return "a turn is lost"

@@ -40,10 +40,6 @@ type turns struct {
 	// left is how many goroutines of this process, counting the holder, may have the lock
 	// before other processes are let in. When the lock comes to this process it is set to the
 	// number of waiters, so that each waiter of any process has one turn before any has two.
-	// If the lock is held only briefly it is two for each, because passing the lock to another
-	// process costs as much as several turns, and the others wait for less than a tenth of a
-	// validity. If then no other process is known to wait it is maxTurns: a newcomer waits for
-	// that long, once.
 	left int
 
 	yield     time.Duration // until when this process lets others in first
@@ -51,7 +47,6 @@ type turns struct {
 	since     time.Duration // when the lock came here
 
 	sought bool          // another process wanted the lock when it came here
-	brief  bool          // the last lease here was held only briefly
 	token  fencing.Token // of the last round that this process won
 }
 
@@ -63,21 +58,14 @@ func (t *turns) begin(r *Rules, waiting int, token fencing.Token, now time.Durat
 	}
 	t.token = token
 	if !r.Polls || t.left <= 0 { // else its turns go on
-		t.left, t.sought, t.since = t.fresh(r, waiting, now), now < t.contested, now
+		t.left, t.sought, t.since = turnsOf(waiting), now < t.contested, now
 	}
 }
 
-// fresh is how many turns this process has when the lock comes to it.
-func (t *turns) fresh(r *Rules, n int, now time.Duration) int {
-	switch {
-	case !t.brief:
-		return min(n, maxTurns)
+// turnsOf is how many turns a process has when the lock comes to it, if so many wait there.
+func turnsOf(waiting int) int {
 	//guard:other-processes-get-in  local hand-offs don't keep waiters in other processes out for long
-	case n > 1 && !r.Polls && now >= t.contested:
-		return maxTurns
-	default:
-		return min(2*n, maxTurns)
-	}
+	return min(waiting, maxTurns)
 }
 
 // memory is how long a key counts as contested after another process was seen to want it.
@@ -96,9 +84,7 @@ func (q *Queue[W, L]) Timed() bool {
 
 // Successors is how many waiters may get the lock without a round of their own if the first one
 // wins it now.
-func (q *Queue[W, L]) Successors(now time.Duration) int {
-	return max(q.turns.fresh(q.rules, len(q.waiting), now)-1, 0)
-}
+func (q *Queue[W, L]) Successors() int { return max(turnsOf(len(q.waiting))-1, 0) }
 
 // Contested reports whether another process may want the lock.
 func (q *Queue[W, L]) Contested(now time.Duration) bool { return now < q.turns.contested }
@@ -110,8 +96,7 @@ func (q *Queue[W, L]) Settled(now time.Duration) bool {
 
 // EndTurn notes that the lease is released while processes poll, and reports whether that was the
 // last of this process's turns.
-func (q *Queue[W, L]) EndTurn(brief bool) (last bool) {
-	q.turns.brief = brief
+func (q *Queue[W, L]) EndTurn() (last bool) {
 	q.turns.left--
 	return q.turns.left <= 0
 }

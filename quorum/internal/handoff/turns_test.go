@@ -19,27 +19,13 @@ func queueOf(r Rules, n int) *Queue[int, int] {
 }
 
 func TestTurnsPerWaiter(t *testing.T) {
-	for name, c := range map[string]struct {
-		polls, brief, contested bool
-		waiting, turns          int
-	}{
-		"held for long":          {waiting: 5, turns: 5},
-		"held for moments":       {brief: true, waiting: 5, turns: maxTurns},
-		"no other waiter here":   {brief: true, waiting: 1, turns: 2},
-		"others want it":         {brief: true, contested: true, waiting: 5, turns: 10},
-		"others poll for it":     {polls: true, brief: true, waiting: 5, turns: 10},
-		"a crowd":                {waiting: 200, turns: maxTurns},
-		"a crowd, and contested": {brief: true, contested: true, waiting: 200, turns: maxTurns},
-	} {
-		q := queueOf(Rules{Polls: c.polls}, c.waiting)
-		q.turns.brief = c.brief
-		now := time.Second
-		if c.contested {
-			q.LetIn(now)
+	for waiting, turns := range map[int]int{1: 1, 5: 5, 200: maxTurns} {
+		for _, polls := range []bool{false, true} {
+			q := queueOf(Rules{Polls: polls}, waiting)
+			assert.Equal(t, turns-1, q.Successors())
+			q.Acquired(1, 1, time.Second)
+			assert.Equal(t, turns, q.turns.left)
 		}
-		assert.Equal(t, c.turns-1, q.Successors(now), name)
-		q.Acquired(1, 1, now)
-		assert.Equal(t, c.turns, q.turns.left, name)
 	}
 }
 
@@ -50,7 +36,7 @@ func TestPollingStepsBack(t *testing.T) {
 	at := time.Second
 	turn := func(q *Queue[int, int], token fencing.Token, held time.Duration) (last bool, pause time.Duration) {
 		q.Acquired(1, token, at)
-		if last = q.EndTurn(false); last {
+		if last = q.EndTurn(); last {
 			q.Yield(at + held)
 		}
 		return last, q.StepBack(at + held)

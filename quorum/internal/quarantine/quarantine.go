@@ -3,7 +3,6 @@ package quarantine
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ type State struct {
 
 	id       wire.Identity // what the last probe found; only RunID, ReplID, Epoch and Role are kept
 	run      wire.Run      // of id
-	seen     drift.Instant // when the last request was sent that the server answered in that run
+	seen     drift.Instant // when the server last answered in that run
 	unmarked bool          // the last probe found a master that could not keep a mark then
 	voter    string        // the run ID of the server whose vote counted last
 	voted    drift.Instant // when that vote was asked for
@@ -76,26 +75,15 @@ func (q *State) RunID() string { return q.id.RunID }
 // Unmarked reports whether the last probe found a master that could not keep a mark then.
 func (q *State) Unmarked() bool { return q.unmarked }
 
-// backlogFor is less than repl-backlog-ttl (an hour, unless it is set), see Identify.
-const backlogFor = time.Minute
-
 // Identify takes in the answer to a probe. It returns the quarantine if a new one begins.
 //
-// A master also draws a new replication ID when its first replica or a backup connects, and
-// repl-backlog-ttl after the last one has left. It forgets nothing then, and all masters may
-// do so at the same time, so that is no reason for a quarantine. It differs from a promotion
-// in that a promoted server keeps a second replication ID (Identity.Promoted) for at least
-// repl-backlog-ttl. So the server must have been seen in the earlier run less than that ago,
-// as a master. Where repl-backlog-ttl is set to less than backlogFor, a demotion and a
-// promotion within that time can pass unnoticed. Where a mark is kept, the server itself
-// decides this in one step, for all clients: the epoch stays (Known.Lately, Identity.Epoch).
-//
-// Invariant: that time is never taken for shorter than it was. It counts from when the
-// request was sent, because the server may have answered right then, and by the larger of
-// two clocks, because the monotonic one stands still while the client's machine is suspended.
-func (q *State) Identify(id wire.Identity, sent, now drift.Instant) Verdict {
+// Another run ID, another replication ID or another mark is another run, and every other run is
+// a quarantine. A master also draws a new replication ID when its first replica or a backup
+// connects, and repl-backlog-ttl after the last one has left. It forgets nothing then, but a
+// promotion looks the same: it leaves a second replication ID, which a server drops in time.
+func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 	before, sighted, seen := q.id, q.sighted, q.seen
-	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", sent
+	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", now
 	q.run = q.id.Run()
 	q.unmarked = id.Served >= 0 && id.Epoch == "" && id.Run() != ""
 	was := q.restart
@@ -110,64 +98,55 @@ func (q *State) Identify(id wire.Identity, sent, now drift.Instant) Verdict {
 		if sighted == "" || sighted == id.ReplID {
 			t.until -= q.ageSince(seen, id, now)
 		}
-		if t.until > q.restart.until {
-			q.restart = t
-		}
+		q.begin(t)
 	//guard:two-servers-one-name  two servers that answer under one name by turns don't vote
 	case sighted != "" && sighted != id.ReplID:
-		q.restart = q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID))
+		q.begin(q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID)))
+	//guard:replication-id-changed  a server whose replication ID changed may have been promoted without a restart
+	case before.ReplID != "" && id.ReplID != before.ReplID:
+		q.begin(q.markedAnew(before, id, q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion, and with a master's first replica", before.ReplID, orHidden(id.ReplID))))
 	case before.Epoch != "" && id.Epoch == "":
-		q.restart = q.from(now, "its mark can't be read or kept any more")
+		q.begin(q.from(now, "its mark can't be read or kept any more"))
 	//guard:epoch-changed  a server whose mark was left anew is put into quarantine
 	case before.Epoch != "" && id.Epoch != before.Epoch:
 		// Invariant: a vote counts only while the mark stays that was there when the vote
 		// was asked for. A client writes a new mark if the name has led to another server
 		// meanwhile whose votes still count, and the mark is gone if the data is.
-		t := q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")
-		if id.ReplID != before.ReplID {
-			t = q.from(now, "its replication ID changed from %.8s to %.8s, and its mark with it", before.ReplID, orHidden(id.ReplID))
-		}
-		// As for a client that starts: if the mark is new because of another server's votes,
-		// these have expired when the mark is as old as a quarantine is long. If the server
-		// hides its run ID, it may be another one.
-		if id.RunID != "" && id.RunID == before.RunID {
-			t.until -= max(id.Served, 0)
-		}
-		if t.until > q.restart.until {
-			q.restart = t
-		}
-	//guard:replication-id-changed  a server whose replication ID changed may have been promoted without a restart
-	case before.ReplID != "" && id.ReplID != before.ReplID:
-		if before.Epoch != "" && before.RunID != "" && id.ReplID != "" {
-			break // the epoch stayed, and so did the data
-		}
-		replica := before.Role != "" && before.Role != wire.RoleMaster
-		//guard:replica-was-promoted  a server that was a replica when it was last seen has been promoted if it is a master now
-		//guard:replica-costs-no-vote  a master whose first replica connects goes on voting
-		//guard:promotion-forgotten  a server that was not seen for longer than it remembers a promotion may have been promoted
-		//guard:suspension-counts  the time since a server was last seen is taken from two clocks, so that a suspension counts
-		if id.RunID == "" || id.ReplID == "" || id.Promoted || replica || drift.Elapsed(seen, now) >= backlogFor {
-			q.restart = q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion", before.ReplID, orHidden(id.ReplID))
-		}
+		q.begin(q.markedAnew(before, id, q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")))
 	//guard:first-epoch-is-looked-at  a mark that a client finds later than the server counts by its age
 	case (before.RunID != "" || before.ReplID != "") && (before.Epoch != "" || id.Epoch == ""):
 		// Known before.
 	//guard:promotion-date-unknown  a client that starts waits for a server that was promoted at an unknown time
 	case id.Promoted && id.Served < 0:
 		// Also if the operator vouches for its process, which is the same after a demotion.
-		q.restart = q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when")
+		q.begin(q.from(now, "it was promoted, or took up an older server's history, since it came up, and doesn't tell when"))
 	//guard:vouched-not-promoted  vouching for a process doesn't vouch for its promotion
 	//guard:vouched-while-young  vouching for a run counts for its first quarantine only
 	case id.Vouched && !id.Promoted && id.Uptime >= 0 && id.Uptime < q.length:
 		// A server that has been up for longer may have been emptied since the operator
 		// vouched for it, or the name may have led to another server.
 	default:
-		// The longer one, because a server that hides its run is never known.
-		if t := q.firstSight(id, now); t.until > q.restart.until {
-			q.restart = t
-		}
+		q.begin(q.firstSight(id, now))
 	}
 	return q.renewed(was, now)
+}
+
+// begin begins a quarantine because of another run. The longer one counts: a server that hides its
+// run is never known.
+func (q *State) begin(t term) {
+	if t.until > q.restart.until {
+		q.restart = t
+	}
+}
+
+// markedAnew shortens a quarantine by the age of the mark that began it, as for a client that starts
+// (firstSight). What the votes of another server, or of an earlier run, were good for ends within a
+// quarantine of the mark. If the server hides its run ID, it may be another one.
+func (q *State) markedAnew(before, id wire.Identity, t term) term {
+	if id.Epoch != "" && id.RunID != "" && id.RunID == before.RunID {
+		t.until -= id.Served
+	}
+	return t
 }
 
 // firstSight is the quarantine of a server that this client has never seen before.
@@ -256,11 +235,7 @@ func (q *State) AnsweredBy(other *wire.RunError) (unknown bool) {
 // on its votes has expired, which is by the larger of two clocks. The time since then is
 // never taken for longer than it was.
 func (q *State) Known(now drift.Instant) wire.Known {
-	k := wire.Known{RunID: q.id.RunID, Run: q.run}
-	if k == (wire.Known{}) {
-		return k
-	}
-	k.Lately, k.Marked, k.Ago = drift.Elapsed(q.seen, now) < backlogFor, q.id.Epoch != "", math.MaxInt64
+	k := wire.Known{RunID: q.id.RunID, Epoch: q.id.Epoch}
 	//guard:evidence-ends  a client whose leases have ended leaves no mark anew
 	if q.voter == "" || drift.Elapsed(q.voted, now) >= q.length {
 		return k
@@ -271,18 +246,12 @@ func (q *State) Known(now drift.Instant) wire.Known {
 	return k
 }
 
-// Confirmed notes that a server carried out a request that named a run. A request that named
-// none shows nothing, because any server carries it out.
-func (q *State) Confirmed(run wire.Run, sent drift.Instant) {
-	//guard:seen-in-a-run  only a command that named the run shows that the server is still in it
-	if run == "" || run != q.run {
-		return
-	}
-	q.seen = later(q.seen, sent)
-}
+// Seen notes that the server answered.
+func (q *State) Seen(now drift.Instant) { q.seen = later(q.seen, now) }
 
 // Counted notes that a vote counted that was asked for in the server's present run.
-func (q *State) Counted(sent drift.Instant) {
+func (q *State) Counted(sent, received drift.Instant) {
+	q.Seen(received)
 	if q.voter != q.id.RunID {
 		q.voter, q.voted = q.id.RunID, sent
 	}

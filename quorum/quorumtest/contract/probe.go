@@ -67,23 +67,20 @@ func checkMark(c *check) {
 		return
 	}
 	require.GreaterOrEqual(c.t, id.Served, time.Duration(0))
-	another := wire.Known{RunID: "another", Run: "another@1", Voter: "another"}
+	another := wire.Known{RunID: "another", Epoch: "1", Voter: "another"}
 	for _, known := range []struct {
 		what string
 		wire.Known
 		anew bool
 	}{
-		{"this run", wire.Known{RunID: id.RunID, Run: id.Run()}, false},
+		{"this run", wire.Known{RunID: id.RunID, Epoch: id.Epoch}, false},
 		{"nothing", wire.Known{}, false},
 		{"another run, until just now", another, true},
 		{"nothing, after that", wire.Known{}, false},
-		{"another run, before the mark was left", wire.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Ago: time.Hour}, false},
-		{"another run, lately", wire.Known{RunID: another.RunID, Run: another.Run, Voter: another.RunID, Lately: true}, true},
-		{"this run without its mark, and another one's votes", wire.Known{RunID: id.RunID, Run: wire.Run(id.ReplID), Voter: another.RunID}, true},
-		{"this run with its mark, and another one's votes", wire.Known{RunID: id.RunID, Run: id.Run(), Marked: true, Voter: another.RunID}, false},
-		{"another run that had no vote", wire.Known{RunID: another.RunID, Run: another.Run}, false},
-		{"another mark in this run", wire.Known{RunID: id.RunID, Run: wire.RunOf(id.ReplID, "1")}, false},
-		{"this process as a replica", wire.Known{RunID: id.RunID, Lately: true}, false},
+		{"another run, before the mark was left", wire.Known{RunID: another.RunID, Epoch: another.Epoch, Voter: another.RunID, Ago: time.Hour}, false},
+		{"this run without its mark, and another one's votes", wire.Known{RunID: id.RunID, Voter: another.RunID}, true},
+		{"another run that had no vote", wire.Known{RunID: another.RunID, Epoch: another.Epoch}, false},
+		{"another mark in this run", wire.Known{RunID: id.RunID, Epoch: "1"}, false},
 	} {
 		before := c.probe(wire.Known{})
 		c.clock.Sleep(2 * grain) // longer than since the other run was last seen
@@ -96,6 +93,8 @@ func checkMark(c *check) {
 			require.Equal(c.t, before.Epoch, after.Epoch, "a client that knows %s leaves the mark as it is", known.what)
 		}
 		require.Equal(c.t, after.Run(), c.probe(wire.Known{}).Run())
+		again := c.probe(wire.Known{RunID: after.RunID, Epoch: after.Epoch, Voter: another.RunID})
+		require.Equal(c.t, after.Epoch, again.Epoch, "a client tells of another server's votes until the mark was kept")
 	}
 }
 

@@ -45,6 +45,14 @@ func checkSets(c *check) {
 	}
 	c.granted(c.acquire("held", "v")) // a refused client has left no mark
 
+	// A name has no patterns.
+	dotted := main
+	dotted.Name, dotted.Version = "a.b", 1
+	c.granted(under(c.acquire("dotted", "v"), dotted))
+	c.granted(c.release("dotted", "v"))
+	dotted.Name, dotted.Version = "axb", 2
+	c.mismatch(under(c.acquire("dotted", "v"), dotted))
+
 	// Versions are numbers: 10 is above 9, and those above 2^53 differ.
 	for _, step := range [][2]uint64{{9, 10}, {99, 100}, {1<<53 + 2, 1<<53 + 3}} {
 		older, newer := main, main

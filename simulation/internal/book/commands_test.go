@@ -161,6 +161,9 @@ func (c *commandCheck) simulator(args []string) error {
 	if err != nil {
 		return err
 	}
+	if i := slices.Index(args, "--"); i >= 0 && command == "box" {
+		args = args[:i] // a driver follows
+	}
 	word := ""
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		word, args = args[0], args[1:]

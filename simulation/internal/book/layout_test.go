@@ -92,24 +92,26 @@ var policy = map[string][]string{
 	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
-	"simulation/internal/timeline":         {"fencing", "simulation/internal/timeline/palette", "simulation/internal/wrap", "simulation/fault", "simulation/record"},
-	"simulation/internal/timeline/palette": {},
-	"simulation/internal/report":           {"simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/timeline/palette", "simulation/record"},
+	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},
+	"simulation/internal/drawing":  {},
+	"simulation/internal/report":   {"simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/drawing", "simulation/record"},
 
 	// How designs withstand faults, in figures.
 	"simulation/internal/cells":  {"quorum", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios", "simulation/fault", "simulation/record"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
-	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search", "simulation/fault", "simulation/record"},
+	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/drawing", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search", "simulation/fault", "simulation/record"},
 
-	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/timeline/palette"},
+	"simulation/internal/play/browser": {"simulation/designs", "simulation/internal/play", "simulation/internal/drawing"},
 
 	// Mistakes in the source, as data, and the program that they are built into.
 	"simulation/internal/mutants":          {"simulation/internal/wrap", "golang.org/x/sync/errgroup"},
 	"simulation/internal/mutants/detector": {"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/fault"},
 
 	// The same designs on real servers, which it starts and breaks.
+	// The box plays lock clients of any language on real servers.
+	"simulation/box": {"instance/embedded", "instance/instancetest/redisproc"},
 	"simulation/internal/live": {"simulation/search/history", "simulation/check",
 		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
 		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
@@ -119,9 +121,9 @@ var policy = map[string][]string{
 	"simulation/cmd/redlocksim": {"simulation/internal/command"},
 	"simulation/testbed":        {"simulation/designs", "simulation/internal/command"},
 	"simulation/internal/command": {
-		"simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
+		"instance/instancetest/redisproc", "simulation/box", "simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "golang.org/x/sys", "simulation/fault", "simulation/record",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "simulation/fault", "simulation/record",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says

@@ -1,6 +1,7 @@
 package book_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,20 +9,24 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
 
 func init() {
-	draw := func(name string, make func() (*picture, error)) {
+	draw := func(name string, make func() (*drawing.Canvas, error)) {
 		generatedFiles["figures/"+name+".svg"] = func() ([]byte, error) {
 			p, err := make()
 			if err != nil {
 				return nil, err
 			}
-			return p.SVG(), nil
+			var svg bytes.Buffer
+			err = p.SVG(&svg)
+			return svg.Bytes(), err
 		}
 	}
-	words := func(p *picture) func() (*picture, error) {
-		return func() (*picture, error) { return p, nil }
+	words := func(p *drawing.Canvas) func() (*drawing.Canvas, error) {
+		return func() (*drawing.Canvas, error) { return p, nil }
 	}
 	draw("round", drawRound)
 	draw("quarantine", drawQuarantine)
@@ -36,7 +41,7 @@ func TestFigures(t *testing.T) {
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
-		for _, found := range regexp.MustCompile(`\]\([^)]*?(figures/[a-z-]+\.svg)\)`).FindAllStringSubmatch(string(text), -1) {
+		for _, found := range regexp.MustCompile(`\]\([^)]*?(figures/[a-z0-9-]+\.svg)\)`).FindAllStringSubmatch(string(text), -1) {
 			assert.Contains(t, generatedFiles, found[1], "%s shows a picture that nothing draws", page)
 			shown[found[1]] = true
 		}

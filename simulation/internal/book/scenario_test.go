@@ -5,54 +5,77 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 func init() {
 	generators["story"] = story
+	for _, name := range stories {
+		words := strings.Fields(name)
+		generatedFiles[storyFile(words)] = func() ([]byte, error) { return storyPicture(words) }
+	}
 	generators["ends"] = ends
 	generators["verdicts"] = verdicts
 }
 
-// story plays a scenario with a design (and a seed, by default 1) and tells what happened, as
-// `redlocksim run` does.
+// stories are the runs that pages tell, each with a picture.
+var stories = []string{"S1 default", "S1 token-admit", "S2 default", "S3 default", "S4 redlock", "S4 monitor", "S6c redlock"}
+
+// storySeed is the seed of all stories.
+const storySeed = 1
+
+// tell plays a scenario with a design.
+func tell(words []string) (s scenarios.Scenario, d designs.Design, tl *timeline.Timeline, err error) {
+	if s, err = scenarios.ByID(words[0]); err != nil {
+		return s, d, nil, err
+	}
+	if d, err = s.Design(words[1]); err != nil {
+		return s, d, nil, err
+	}
+	result, err := s.Play(storySeed, d)
+	if err != nil {
+		return s, d, nil, err
+	}
+	return s, d, timeline.Of(result.Log), s.Check(result, d)
+}
+
+// storyFile is the name of a story's picture.
+func storyFile(words []string) string {
+	return "figures/" + strings.ToLower(strings.Join(words, "-")) + ".svg"
+}
+
+// story shows a run as a picture, and behind it what happened, as `redlocksim run` tells it.
 func story(words []string) (string, error) {
-	if len(words) < 2 || len(words) > 3 {
-		return "", fmt.Errorf("want a scenario, a design and perhaps a seed, got %q", words)
+	if !slices.Contains(stories, strings.Join(words, " ")) {
+		return "", fmt.Errorf("there is no picture of %q: add it to stories", words)
 	}
-	seed := uint64(1)
-	if len(words) == 3 {
-		var err error
-		if seed, err = strconv.ParseUint(words[2], 10, 64); err != nil {
-			return "", err
-		}
-	}
-	s, err := scenarios.ByID(words[0])
+	s, d, tl, err := tell(words)
 	if err != nil {
-		return "", err
-	}
-	d, err := s.Design(words[1])
-	if err != nil {
-		return "", err
-	}
-	result, err := s.Play(seed, d)
-	if err != nil {
-		return "", err
-	}
-	if err := s.Check(result, d); err != nil {
 		return "", err
 	}
 	var text bytes.Buffer
-	title := fmt.Sprintf("$ go run ./simulation/cmd/redlocksim run %s -design %s -seed %d", s.ID, d.Name, seed)
-	if err := timeline.Of(result.Log).Text(&text, timeline.TextOptions{Title: title}); err != nil {
+	title := fmt.Sprintf("$ go run ./simulation/cmd/redlocksim run %s -design %s -seed %d", s.ID, d.Name, storySeed)
+	if err := tl.Text(&text, timeline.TextOptions{Title: title}); err != nil {
 		return "", err
 	}
-	return "```text\n" + text.String() + "```", nil
+	return fmt.Sprintf("![%s, with %s; the steps are below](%s)\n\n<details>\n<summary>Step by step</summary>\n\n```text\n%s```\n\n</details>", s.Title, d.Name, storyFile(words), text.String()), nil
+}
+
+func storyPicture(words []string) ([]byte, error) {
+	s, d, tl, err := tell(words)
+	if err != nil {
+		return nil, err
+	}
+	c := drawing.Canvas{Title: s.ID + " with " + d.Name}
+	tl.Small(&c, "")
+	var svg bytes.Buffer
+	err = c.SVG(&svg)
+	return svg.Bytes(), err
 }
 
 // ends plays scenarios with a few designs, and has a row for each scenario and a column

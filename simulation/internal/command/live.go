@@ -18,8 +18,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/live"
-	"github.com/redquorum/redlock/simulation/internal/report"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 // needsRedis is the message if there is no server.
@@ -39,10 +37,6 @@ type liveFlags struct {
 	server, format, only string
 	parallel             int
 	list, full           bool
-	html                 string
-	rows                 []report.LiveRow // for the page
-	planned              int              // the number of plays
-	again                string           // the command line that repeats it
 }
 
 func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -53,7 +47,6 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7b\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
 	flags.IntVar(&f.parallel, "parallel", 4, "how many run at once, 1 to 64")
 	flags.BoolVar(&f.list, "list", false, "list the scenarios without running them")
-	flags.StringVar(&f.html, "html", "", "write the table as a page to this `file`, too, and its preview image beside it")
 	flags.BoolVar(&f.full, "history", false, "include the history of every run in the JSON")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
@@ -77,20 +70,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err := findServer(f.server); err != nil {
 		return err
 	}
-	f.again = repeat("live", given(flags)...)
-	page, err := openPage(f.html, "")
-	if err != nil {
-		return err
-	}
-	defer page.abandon()
 	wrong, err := f.playAll(ctx, options, stdout)
-	if err != nil && len(f.rows) == 0 {
-		return err
-	}
-	// An interrupted run writes its finished lines, too.
-	if page != nil {
-		err = errors.Join(err, page.write(f.report()))
-	}
 	if err == nil && wrong > 0 {
 		return fmt.Errorf("%d plays did not end as the simulation predicts", wrong)
 	}
@@ -166,12 +146,8 @@ func (f *liveFlags) play(ctx context.Context, title string, options live.Options
 		options.Progress = func(line live.Line) { fmt.Fprintln(stdout, line.Text()) }
 	}
 	played, err := live.Run(ctx, options)
-	f.planned += played.Planned
 	if err != nil && len(played.Lines) == 0 {
 		return 0, interrupted(ctx, err)
-	}
-	for _, l := range played.Lines {
-		f.rows = append(f.rows, liveRow(played.Server, l))
 	}
 	switch f.format {
 	case "text":
@@ -187,28 +163,6 @@ func (f *liveFlags) play(ctx context.Context, title string, options live.Options
 		}
 	}
 	return played.Disagreements, interrupted(ctx, err)
-}
-
-// report returns the results as the report's table of real servers.
-func (f *liveFlags) report() report.Report {
-	r := report.Report{
-		Title: "Lock designs on real servers", Version: version(), Command: f.again, Runs: len(f.rows),
-		Notes: []string{"What the simulation predicts for each scenario and design, and what real servers and real client processes came to."},
-		Live:  f.rows,
-	}
-	if len(f.rows) < f.planned {
-		r.Title += ", as far as they were played"
-		r.Notes = append([]string{fmt.Sprintf("INTERRUPTED after %d of %d plays. Only these are shown.", len(f.rows), f.planned)}, r.Notes...)
-	}
-	return r
-}
-
-func liveRow(server string, l live.Line) report.LiveRow {
-	return report.LiveRow{
-		Scenario: strings.TrimSpace(l.Scenario + " " + l.Form), Title: l.Fault, Design: l.Design, Server: server,
-		Predicted: scenarios.Verdict{Kinds: l.Predicted}.String(), Seen: scenarios.Verdict{Kinds: l.Seen}.String(),
-		Agrees: l.OK(), Skipped: l.Skipped,
-	}
 }
 
 func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -40,14 +40,10 @@ func TestLive(t *testing.T) {
 	for _, d := range dialects {
 		t.Setenv(d.variable, "")
 	}
-	page := filepath.Join(t.TempDir(), "live.html")
-	code, stdout, stderr := redlocksim(t, "live", "-only", "S13", "-html", page)
+	code, stdout, stderr := redlocksim(t, "live", "-only", "S13")
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	require.Contains(t, stdout, "all as the simulation predicts")
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "S13")
-	require.Contains(t, string(text), "agrees")
+	require.Contains(t, stdout, "S13")
 	for _, d := range dialects {
 		require.Contains(t, stdout, "skipped: "+d.variable+" is not set")
 	}

@@ -50,6 +50,7 @@ var commands = []command{
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
 	{"soak", "random faults on five real servers, with a guarded resource that must stay correct", runSoak},
+	{"box", "a lock client of any language on real servers with faults: which promise breaks?", runBox},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
 	{"exhaust", "a scenario's clients with every single fault at every moment", runExhaust},
 	{"orders", "a small world in every order of its events: is there one that breaks a design?", runOrders},

@@ -21,10 +21,9 @@ type matrixFlags struct {
 	plan    matrix.Plan
 	workers int
 	html    string
-	address string
 
-	page  *page  // nil: none
-	again string // the command line that repeats it
+	page  *outfile // nil: none
+	again string   // the command line that repeats it
 }
 
 // open opens the output files before the runs begin.
@@ -36,7 +35,7 @@ func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 	if err := within("-workers", f.workers, 1, 1024); err != nil {
 		return err
 	}
-	f.page, err = openPage(f.html, f.address)
+	f.page, err = openOutfile("-html", f.html)
 	return err
 }
 
@@ -45,8 +44,7 @@ func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "the number of seeds for each cell; 100 take a minute or two")
 	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "the number of seeds for each point of the curves, 0 for no curves")
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
-	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none; its preview image is the file beside it that ends in .png")
-	flags.StringVar(&f.address, "url", "", addressUsage)
+	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none")
 }
 
 // runAll is the program without a command: eight faults against five designs on one
@@ -75,8 +73,7 @@ func runAll(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if all {
 		return errors.Join(err, f.tables(stdout, r), f.print(ctx, stdout, r))
 	}
-	screen := screen{out: stdout, width: columns(stdout)}
-	return errors.Join(err, f.firstScreen(ctx, screen, r))
+	return errors.Join(err, f.firstScreen(ctx, stdout, r))
 }
 
 // tables writes the rest of the tables.
@@ -90,7 +87,7 @@ func (f *matrixFlags) tables(stdout io.Writer, r matrix.Result) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nDesigns and faults: the share of %s%d runs with a violation\n\n", head, f.plan.Seeds)
-	if err := r.Matrix().Table(stdout, width); err != nil {
+	if err := r.Matrix().Table(stdout); err != nil {
 		return err
 	}
 	paragraph(stdout, "", "Designs whose resource checks tokens ("+strings.Join(fenced(), ", ")+") are judged by harm to the data, not by what clients believe. "+
@@ -115,14 +112,14 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	flags := flag.NewFlagSet("matrix", flag.ContinueOnError)
 	f.register(flags, "")
 	f.plan.ScenarioSeeds = 0
-	flags.StringVar(&format, "format", "text", "text, markdown or json")
+	flags.StringVar(&format, "format", "text", "text or json")
 	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: all cells with an expectation)")
 	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
 	flags.BoolVar(&curves, "curves", false, "also run the curves")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	if err := oneOf("-format", format, "text", "markdown", "json"); err != nil {
+	if err := oneOf("-format", format, "text", "json"); err != nil {
 		return err
 	}
 	if rows != "" {
@@ -151,14 +148,12 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	switch format {
 	case "text":
-		err = errors.Join(err, r.Matrix().Text(stdout, width))
+		err = errors.Join(err, r.Matrix().Text(stdout))
 		if curves {
 			fmt.Fprintln(stdout)
 			err = errors.Join(err, r.CurveTable(stdout))
 		}
 		notes = stdout
-	case "markdown":
-		err = errors.Join(err, r.Matrix().Markdown(stdout))
 	case "json":
 		err = errors.Join(err, f.report(r, nil).JSON(stdout))
 	}
@@ -243,9 +238,8 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 	}
 	summary := r.Summary()
 	page := f.report(r, timelines)
-	page.Opening, page.Summary, page.Arguments = &opening, &summary, r.Arguments()
-	page.Description = strings.Join(summary.Conclusions, " ")
-	return f.page.write(page)
+	page.Opening, page.Summary = &opening, &summary
+	return f.page.write(func(w io.Writer) error { return report.HTML(w, page) })
 }
 
 func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report {
@@ -256,7 +250,7 @@ func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
-		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(),
+		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(),
 	}
 	if !r.Ended {
 		page.Title += ", as far as it was played"

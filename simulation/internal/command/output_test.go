@@ -38,7 +38,7 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 	dir := t.TempDir()
 	nowhere := filepath.Join(dir, "nowhere", "x")
 	for _, args := range [][]string{
-		{"run", "S4", "-html", nowhere}, {"run", "S4", "-json", nowhere}, {"-seeds", "1000000", "-html", nowhere},
+		{"run", "S4", "-json", nowhere}, {"-seeds", "1000000", "-html", nowhere},
 		{"matrix", "-seeds", "1000000", "-html", nowhere}, {"explore", "-seeds", "0:1000000", "-out", dir, "-porcupine", nowhere},
 		{"exhaust", "S1", "-out", dir, "-porcupine", nowhere}, {"replay", recorded(t), "-porcupine", nowhere}, {"shrink", recorded(t), "-o", nowhere},
 	} {
@@ -46,25 +46,25 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 		assert.Empty(t, out, "%q", args)
 		assert.Regexp(t, `-(html|json|porcupine|o): open .*no such file`, errs, "%q", args)
 	}
-	kept := filepath.Join(dir, "kept.html")
+	kept := filepath.Join(dir, "kept.json")
 	require.NoError(t, os.WriteFile(kept, []byte("old"), 0o600))
-	does(t, exitUsage, "run", "S99", "-html", kept, "-json", filepath.Join(dir, "new.json"))
+	does(t, exitUsage, "run", "S99", "-json", kept)
 	text, err := os.ReadFile(kept)
 	require.NoError(t, err)
 	assert.Equal(t, "old", string(text))
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "no empty file stays behind")
-	does(t, exitOK, "run", "S4", "-html", kept)
+	does(t, exitOK, "run", "S4", "-json", kept)
 	text, err = os.ReadFile(kept)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "<svg")
+	assert.Contains(t, string(text), `"name": "S4"`)
 }
 
 // A full disk is reported for every kind of output.
 func TestFullDisk(t *testing.T) {
 	full := fullDisk(t)
-	for _, args := range [][]string{{"run", "S4", "-html", full}, {"run", "S4", "-json", full}, {"replay", recorded(t), "-quiet", "-porcupine", full}} {
+	for _, args := range [][]string{{"run", "S4", "-json", full}, {"replay", recorded(t), "-quiet", "-porcupine", full}} {
 		_, errs := does(t, exitFail, args...)
 		assert.Contains(t, errs, "no space left on device", "%q", args)
 	}
@@ -120,12 +120,6 @@ func TestRepeat(t *testing.T) {
 	again, _ := does(t, exitOK, words(t, data.Command)...)
 	assert.Equal(t, first, again)
 
-	page := filepath.Join(t.TempDir(), "it's.html")
-	does(t, exitOK, "run", "S4", "-html", page)
-	html, err := os.ReadFile(page)
-	require.NoError(t, err)
-	assert.Contains(t, string(html), start+" run S4 -design default -seed 0")
-
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.Bool("all", false, "")
 	flags.Bool("curves", true, "")
@@ -152,7 +146,7 @@ func words(t *testing.T, command string) []string {
 func TestInterruptionIsInTheHeading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{{"-html", ""}, {"-all", "-html", ""}, {"matrix"}, {"matrix", "-format", "markdown"}} {
+	for _, args := range [][]string{{"-html", ""}, {"-all", "-html", ""}, {"matrix"}} {
 		var out, errs bytes.Buffer
 		require.Equal(t, exitFail, run(ctx, args, &out, &errs), "%q", args)
 		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out.String(), "%q", args)

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/play"
-	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -23,24 +21,17 @@ type played struct{ play.Run }
 
 // runRun runs a scenario or a fault of the matrix once and prints its events.
 func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	var design, html, address, data, schedule string
+	var design, data, schedule string
 	var seed uint64
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.StringVar(&design, "design", "", "the `name` of the lock design, see list (default: default, or the first that the scenario is played with)")
 	flags.Uint64Var(&seed, "seed", 0, "the seed")
 	flags.StringVar(&schedule, "schedule", "", "play the faults in this `file` instead, or those of a JSON list such as '[]' (see simulation.ReadSchedule)")
-	flags.StringVar(&html, "html", "", "write the timeline as a page to this `file`, and its preview image beside it")
-	flags.StringVar(&address, "url", "", addressUsage)
 	flags.StringVar(&data, "json", "", "write history, violations and counts to this `file`")
 	name, err := parseWith(flags, args, "scenario or fault", stderr)
 	if err != nil {
 		return err
 	}
-	onPage, err := openPage(html, address)
-	if err != nil {
-		return err
-	}
-	defer onPage.abandon()
 	asData, err := openOutfile("-json", data)
 	if err != nil {
 		return err
@@ -55,12 +46,6 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", play.Found(p.Result), p.Expected)
 	fmt.Fprintf(stdout, "trace: sha256 %s\n", p.Result.Log.Digest())
-	if onPage != nil {
-		if err := onPage.write(p.report()); err != nil {
-			return err
-		}
-		fmt.Fprintf(stdout, "the timeline as a page: %s\n", html)
-	}
 	if err := asData.write(p.json); err != nil {
 		return err
 	}
@@ -106,15 +91,6 @@ func isList(schedule string) bool { return strings.HasPrefix(strings.TrimSpace(s
 
 func (p played) heading() string {
 	return fmt.Sprintf("%s: %s · %s · seed %d", p.Name, p.Title, p.Design.Name, p.Seed)
-}
-
-func (p played) report() report.Report {
-	command := repeat("run", p.Name, "-design", p.Design.Name, "-seed", strconv.FormatUint(p.Seed, 10))
-	return report.Report{
-		Title: p.heading(), Version: version(), Command: command, Runs: 1,
-		Description: "Expected: " + p.Expected + ". Found: " + play.Found(p.Result) + ".",
-		Timelines:   []report.TimelineRun{{ID: "run", Title: p.heading(), Command: command, Words: p.Words, Log: p.Result.Log, Full: true}},
-	}
 }
 
 // runJSON is a run as data.

@@ -4,39 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// screen is a terminal of a given width.
-type screen struct {
-	out   io.Writer
-	width int
-}
-
-// text writes a text, wrapped at spaces.
-func (s screen) text(text string) {
-	fmt.Fprintln(s.out, strings.Join(wrap.Lines(text, s.width, "", ""), "\n"))
-}
-
-// mostColumns bounds the width of the first screen, because longer lines are hard to read.
-const mostColumns = 80
-
-// columns returns the width of the first screen. COLUMNS overrides the terminal's size.
-func columns(out io.Writer) int {
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		return min(n, mostColumns)
-	}
-	if f, ok := fileOf(out); ok {
-		if n := terminalColumns(f); n > 0 {
-			return min(n, mostColumns)
-		}
-	}
-	return mostColumns
+// say writes a text of the first screen, wrapped at spaces.
+func say(w io.Writer, text string) {
+	fmt.Fprintln(w, strings.Join(wrap.Lines(text, report.SummaryWidth, "", ""), "\n"))
 }
 
 // nextCommands are the suggested commands after the first screen.
@@ -46,49 +23,38 @@ var nextCommands = [][2]string{
 	{"-all", "every lock, fault, scenario"},
 }
 
-// wide is the least width of a screen that also has space to explain the next commands.
-const wide = 60
-
 // firstScreen shows a new user the result and the next commands. It fits on a screen.
-func (f *matrixFlags) firstScreen(ctx context.Context, s screen, r matrix.Result) error {
+func (f *matrixFlags) firstScreen(ctx context.Context, w io.Writer, r matrix.Result) error {
 	if !r.Ended {
-		s.text(partly(r))
-		fmt.Fprintln(s.out)
+		say(w, partly(r))
+		fmt.Fprintln(w)
 	}
-	if err := r.Summary().Text(s.out, s.width); err != nil {
+	if err := r.Summary().Text(w); err != nil {
 		return err
 	}
-	fmt.Fprintln(s.out)
+	fmt.Fprintln(w)
 	unexpected := r.Unexpected()
 	safe, violated := r.Safe()
-	s.text(fmt.Sprintf("%d runs. Where no violation is expected there were %d in %d.", r.Runs, violated, safe))
+	say(w, fmt.Sprintf("%d runs. Where no violation is expected there were %d in %d.", r.Runs, violated, safe))
 	if f.page != nil {
 		if err := f.writePage(r); err != nil {
 			return err
 		}
-		s.text("Pictures, reasons and all tables: " + f.html)
+		say(w, "Pictures, reasons and all tables: "+f.html)
 	}
-	fmt.Fprintln(s.out)
-	s.next(unexpected)
+	fmt.Fprintln(w)
+	suggest(w, unexpected)
 	return verdict(ctx, unexpected)
 }
 
-// next suggests the next commands: those for unexpected results first.
-func (s screen) next(unexpected []error) {
+// suggest suggests the next commands: those for unexpected results first.
+func suggest(w io.Writer, unexpected []error) {
 	if len(unexpected) > 0 {
-		s.text(fmt.Sprintf("NOT AS EXPECTED: %s. To see them all: %s -all. The first: %v", count(len(unexpected), "verdict"), start, unexpected[0]))
+		say(w, fmt.Sprintf("NOT AS EXPECTED: %s. To see them all: %s -all. The first: %v", count(len(unexpected), "verdict"), start, unexpected[0]))
 		return
 	}
-	fmt.Fprintln(s.out, "Next:")
+	fmt.Fprintln(w, "Next:")
 	for _, n := range nextCommands {
-		command := "  " + start + " " + n[0]
-		if len(start)+11+4+len(n[1]) <= s.width {
-			fmt.Fprintf(s.out, "%-*s  %s\n", len(start)+11, command, n[1])
-			continue
-		}
-		fmt.Fprintln(s.out, command)
-		if s.width >= wide {
-			fmt.Fprintln(s.out, "      "+n[1])
-		}
+		fmt.Fprintf(w, "%-*s  %s\n", len(start)+11, "  "+start+" "+n[0], n[1])
 	}
 }

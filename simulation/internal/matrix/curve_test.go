@@ -70,7 +70,7 @@ func valueAt(t *testing.T, line report.Series, x float64) float64 {
 	return 0
 }
 
-// Asking one server first needs fewer rounds than staying in lockstep.
+// Random delays need fewer rounds than staying in lockstep.
 func TestWhatHelpsAgainstSplitVotes(t *testing.T) {
 	c, err := curveByID("rounds")
 	require.NoError(t, err)

@@ -251,12 +251,12 @@ func roundsToWinner() curve {
 	xs := []float64{2, 3, 5, 10}
 	return curve{
 		id: "rounds", title: "Rounds until a client has the lock",
-		words: "Clients that retry in lockstep split the votes again and again. Random delays help, and so does asking the same server first: there the second round has a winner.",
+		words: "Clients that retry in lockstep split the votes again and again. Random delays help: there the second round has a winner.",
 		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds of the winner, on average"},
 		series: []series{
 			{name: "lockstep", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Lockstep))},
 			{name: "random delays", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Random))},
-			{name: "one server first (this library)", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.OneFirst))},
+			{name: "this library", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Library))},
 		},
 		lines: []report.Series{line("calculated, lockstep: 1/(1-p)", steps(2, 10, 1), func(x float64) float64 {
 			return 1 / (1 - noWinner(5, 5)(x))

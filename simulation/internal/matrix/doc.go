@@ -3,7 +3,7 @@
 // designs; and curves next to their calculated values.
 //
 //	result, err := matrix.Play(ctx, matrix.DefaultPlan(), matrix.Pool{})
-//	err = result.Matrix().Text(os.Stdout, 100)
+//	err = result.Matrix().Text(os.Stdout)
 //
 // # Cells
 //

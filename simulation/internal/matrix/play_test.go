@@ -76,9 +76,9 @@ func assertFirst(t *testing.T, fault, name string, cell report.Cell) {
 func inBytes(t *testing.T, r Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	all := report.Report{Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Unreached: r.Unreached(), Runs: r.Runs}
+	all := report.Report{Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Runs: r.Runs}
 	require.NoError(t, all.JSON(&b))
-	require.NoError(t, all.Matrix.Text(&b, 100))
+	require.NoError(t, all.Matrix.Text(&b))
 	require.NoError(t, r.VerdictTable(&b))
 	require.NoError(t, r.CurveTable(&b))
 	return b.String()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
@@ -191,26 +190,4 @@ func (r Result) NeverReached() []string {
 		return nil
 	}
 	return slices.DeleteFunc(record.Counters(), func(what string) bool { return reached[what] > 0 })
-}
-
-// Unreached lists the counters that stayed at 0 in cells whose zeros depend on them, and, if
-// it has all faults, those that stayed at 0 in all of the matrix.
-func (r Result) Unreached() []report.Unreached {
-	where := map[string][]string{}
-	m := r.Matrix()
-	for i, design := range m.Designs {
-		for j, fault := range m.Faults {
-			for _, what := range m.At(i, j).Unreached {
-				where[what] = append(where[what], design.Name+" / "+fault.Name)
-			}
-		}
-	}
-	for _, what := range r.NeverReached() {
-		where[what] = []string{"all of the matrix"}
-	}
-	var all []report.Unreached
-	for _, what := range slices.SortedFunc(maps.Keys(where), strings.Compare) {
-		all = append(all, report.Unreached{Counter: what, Where: where[what]})
-	}
-	return all
 }

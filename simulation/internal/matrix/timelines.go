@@ -1,8 +1,8 @@
 package matrix
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
@@ -19,34 +19,25 @@ type Timelines struct {
 	ids  map[[2]string]string // of the runs, by scenario or fault, and design
 }
 
-// surprises is the largest number of unexpected verdicts with a timeline.
-const surprises = 20
-
-// Timelines plays these runs again. The runs that most readers ask for come first, because a
-// page may be too small for all of them.
+// Timelines plays these runs again.
 func (r Result) Timelines() (*Timelines, error) {
 	t := &Timelines{ids: map[[2]string]string{}}
-	first, others := r.shownCells()
-	plays := append(append(first, r.shownVerdicts()...), others...)
-	for _, play := range plays {
-		if err := play(t); err != nil {
+	for _, row := range r.shownVerdicts() {
+		if err := t.verdict(row); err != nil {
 			return nil, err
 		}
 	}
-	return t, nil
+	return t, r.showCells(t)
 }
 
-// shownVerdicts plays the rows with a timeline: of each scenario the first violated one, if
+// shownVerdicts are the rows with a timeline: of each scenario the first violated one, if
 // possible with the library, and all that are unexpected.
-func (r Result) shownVerdicts() (shown []func(*Timelines) error) {
+func (r Result) shownVerdicts() (shown []report.VerdictRow) {
 	best := map[string]report.VerdictRow{}
 	var order []string
-	show := func(row report.VerdictRow) {
-		shown = append(shown, func(t *Timelines) error { return t.verdict(row) })
-	}
 	for _, row := range r.Verdicts() {
-		if !row.OK && len(shown) < surprises {
-			show(row)
+		if !row.OK {
+			shown = append(shown, row)
 			continue
 		}
 		old, known := best[row.Scenario]
@@ -58,7 +49,7 @@ func (r Result) shownVerdicts() (shown []func(*Timelines) error) {
 		}
 	}
 	for _, id := range order {
-		show(best[id])
+		shown = append(shown, best[id])
 	}
 	return shown
 }
@@ -95,32 +86,25 @@ func (t *Timelines) verdict(row report.VerdictRow) error {
 	return nil
 }
 
-// shownCells plays all violated cells. The unexpected ones and those of the summary come
-// first.
-func (r Result) shownCells() (first, others []func(*Timelines) error) {
-	chosen := func(list []report.Choice, name string) bool {
-		return slices.ContainsFunc(list, func(c report.Choice) bool { return c.Name == name })
-	}
+// showCells plays the first run of each violated cell.
+func (r Result) showCells(t *Timelines) error {
 	for _, name := range r.Plan.Faults {
-		f, err := cells.ByName(name)
-		if err != nil {
-			continue // the plan was checked
-		}
 		for _, design := range r.Plan.Designs {
-			d, err := designs.ByName(design)
 			sum := r.of(ofCell, name, design)
-			if err != nil || sum.Violated.Runs == 0 {
+			if sum.Violated.Runs == 0 {
 				continue
 			}
-			show := func(t *Timelines) error { return t.cell(f, d, sum.Violated.First) }
-			if chosen(chosenFaults, name) && chosen(chosenDesigns, design) || r.check(name, d) != nil {
-				first = append(first, show)
-			} else {
-				others = append(others, show)
+			f, noFault := cells.ByName(name)
+			d, noDesign := designs.ByName(design)
+			if err := errors.Join(noFault, noDesign); err != nil {
+				return err
+			}
+			if err := t.cell(f, d, sum.Violated.First); err != nil {
+				return err
 			}
 		}
 	}
-	return first, others
+	return nil
 }
 
 func (t *Timelines) cell(f cells.Fault, d designs.Design, seed uint64) error {

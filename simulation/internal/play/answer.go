@@ -7,17 +7,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/cells"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // ErrRequest is wrapped by the error for a request that can't be read.
@@ -38,8 +37,9 @@ type request struct {
 	Design string          `json:"design"`
 	Seed   seed            `json:"seed"`
 	Faults json.RawMessage `json:"schedule"`
-	// Drawing asks for the timeline as SVG, too.
-	Drawing bool `json:"drawing"`
+	// Small asks for the small picture alone. Axis is that of another run's picture, see Picture.
+	Small bool          `json:"small"`
+	Axis  timeline.Axis `json:"axis"`
 	// These are for "search": the kinds of faults (empty: all), the largest number of them in a
 	// run, and the number of runs. The seed is the first run's.
 	Kinds []fault.Kind `json:"kinds"`
@@ -69,14 +69,14 @@ func (s *seed) UnmarshalJSON(raw []byte) error {
 // Answer answers a request in JSON:
 //
 //	{"do": "list"}
-//	{"do": "run", "base": "S1", "design": "default", "seed": "7", "schedule": [...], "drawing": true}
+//	{"do": "run", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //	{"do": "search", "base": "S1", "design": "default", "seed": "0", "kinds": ["pause"], "most": 4, "count": 10}
 //	{"do": "shrink", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //	{"do": "record", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //	{"do": "open", "file": "..."}
 //
 // The answer to "list" is all scenarios, designs, faults of the matrix and kinds of faults. The
-// answer to "run" is the result with the timeline.Picture. "search" plays random schedules until one
+// answer to "run" is the result with a Picture. "search" plays random schedules until one
 // breaks the lock, "shrink" makes such a schedule smaller, "record" writes a replay file, and "open"
 // reads one. Schedules are those of simulation.ReadSchedule; without one, the base's own is played.
 // If something is wrong, the answer is {"error": "..."}.
@@ -126,11 +126,9 @@ func answered(text []byte) (any, error) {
 
 // runAnswer is a run as data.
 type runAnswer struct {
-	Base   string   `json:"base"`
-	Title  string   `json:"title"`
-	Steps  []string `json:"steps"` // what happens with the base's own schedule
-	Design string   `json:"design"`
-	Seed   uint64   `json:"seed,string"`
+	Base   string `json:"base"`
+	Design string `json:"design"`
+	Seed   uint64 `json:"seed,string"`
 	// Schedule is the faults that were played. Own: they are the base's.
 	Schedule simulation.Schedule `json:"schedule"`
 	Own      bool                `json:"own"`
@@ -140,16 +138,42 @@ type runAnswer struct {
 	AsExpected bool   `json:"asExpected"`
 	Unexpected string `json:"unexpected"`
 	// Verdict is the kinds of violations in words, or "none".
-	Verdict string                 `json:"verdict"`
-	Kinds   []record.ViolationKind `json:"kinds"`
+	Verdict string `json:"verdict"`
 	// Hash is the trace's SHA-256.
-	Hash   string        `json:"hash"`
-	Events int           `json:"events"`
-	Ended  time.Duration `json:"ended"` // true time
+	Hash string `json:"hash"`
 	// Arguments are those of redlocksim that play the same run.
-	Arguments string           `json:"arguments"`
-	Picture   timeline.Picture `json:"picture"`
-	Drawing   string           `json:"drawing,omitempty"`
+	Arguments string  `json:"arguments"`
+	Picture   Picture `json:"picture"`
+}
+
+// Picture is a run's drawing, and what a program needs that puts faults and a cursor on it. A small
+// one is the drawing alone.
+type Picture struct {
+	SVG   string          `json:"svg"`
+	Axis  timeline.Axis   `json:"axis"`
+	Lanes []timeline.Lane `json:"lanes"`
+	// Steps are the run in sentences, and First is the index of the most interesting one: the first
+	// violation or refusal, -1 if there is none.
+	Steps []timeline.Step `json:"steps"`
+	First int             `json:"first"`
+	// Spans are the faults with a duration, and Keys which keys each server had.
+	Spans []timeline.Span   `json:"spans"`
+	Keys  []timeline.Tenure `json:"keys"`
+}
+
+func (r request) picture(title string, tl *timeline.Timeline) Picture {
+	c := drawing.Canvas{Title: title}
+	p := Picture{Axis: timeline.Axis{}, Lanes: []timeline.Lane{}, Steps: []timeline.Step{}, Spans: []timeline.Span{}, Keys: []timeline.Tenure{}}
+	if r.Small {
+		tl.Small(&c, "")
+		p.SVG = c.Inline()
+		return p
+	}
+	p.Axis, p.Lanes = tl.Wide(&c, r.Axis)
+	p.SVG, p.Steps = c.Inline(), append(p.Steps, tl.Story()...)
+	p.Spans, p.Keys = append(p.Spans, tl.Spans...), append(p.Keys, tl.Tenures...)
+	p.First = slices.IndexFunc(p.Steps, func(s timeline.Step) bool { return s.Alarm || tl.Refuses(s.At) })
+	return p
 }
 
 // schedule reads the schedule. It is nil without one.
@@ -180,24 +204,16 @@ func (r request) run() (runAnswer, error) {
 	setup.Base, setup.Design = run.Name, run.Design.Name
 	tl := timeline.Of(run.Result.Log)
 	a := runAnswer{
-		Base: run.Name, Title: run.Title, Steps: strings.Split(run.Words, "; "), Design: run.Design.Name, Seed: run.Seed,
+		Base: run.Name, Design: run.Design.Name, Seed: run.Seed,
 		Schedule: append(simulation.Schedule{}, run.Schedule...), Own: setup.Schedule == nil,
 		Expected: run.Expected, AsExpected: run.Unexpected == nil, Verdict: Found(run.Result),
-		Kinds: append([]record.ViolationKind{}, run.Result.Kinds()...), Hash: run.Result.Log.Digest(),
-		Events: run.Result.Events, Ended: run.Result.Ended, Picture: tl.Picture(),
+		Hash: run.Result.Log.Digest(), Picture: r.picture(run.Name+": "+run.Title, tl),
 	}
 	if run.Unexpected != nil {
 		a.Unexpected = run.Unexpected.Error()
 	}
 	if a.Arguments, err = setup.Arguments(); err != nil {
 		return a, err
-	}
-	if r.Drawing {
-		var svg strings.Builder
-		if err := tl.SVG(&svg, timeline.SVGOptions{Label: run.Name + ": " + run.Title, Inline: true}); err != nil {
-			return a, err
-		}
-		a.Drawing = svg.String()
 	}
 	return a, nil
 }
@@ -211,59 +227,40 @@ type listAnswer struct {
 }
 
 type scenarioAnswer struct {
-	ID         string   `json:"id"`
-	Title      string   `json:"title"`
-	Steps      []string `json:"steps"`
-	Assumption string   `json:"assumption"`
-	Breaks     string   `json:"breaks"`
-	Helps      string   `json:"helps"`
-	NoCure     string   `json:"noCure"`
-	Source     string   `json:"source"`
+	ID    string   `json:"id"`
+	Title string   `json:"title"`
+	Steps []string `json:"steps"`
 	// Designs are those that it has verdicts for, in the order of the list of designs. A design
 	// that isn't in that list is for this scenario alone.
-	Designs []verdictAnswer `json:"designs"`
-}
-
-type verdictAnswer struct {
-	Design  string `json:"design"`
-	Title   string `json:"title"`
-	Verdict string `json:"verdict"`
-	Safe    bool   `json:"safe"`
+	Designs []designAnswer `json:"designs"`
 }
 
 // faultAnswer is a column of the matrix.
 type faultAnswer struct {
-	Name   string `json:"name"`
-	Title  string `json:"title"`
-	Source string `json:"source"`
+	Name  string `json:"name"`
+	Title string `json:"title"`
 }
 
 type designAnswer struct {
-	Name     string        `json:"name"`
-	Title    string        `json:"title"`
-	Group    designs.Group `json:"group"`
-	Source   string        `json:"source"`
-	Promises string        `json:"promises"`
-	Breaks   string        `json:"breaks"`
-	Cure     string        `json:"cure"`
-	Servers  int           `json:"servers"`
+	Name  string        `json:"name"`
+	Title string        `json:"title"`
+	Group designs.Group `json:"group"`
 }
 
 func everything() listAnswer {
 	var all listAnswer
 	for _, s := range scenarios.All() {
-		a := scenarioAnswer{ID: s.ID, Title: s.Title, Steps: s.Steps, Assumption: s.Assumption, Breaks: s.Breaks, Helps: s.Helps, NoCure: s.NoCure, Source: s.Source}
+		a := scenarioAnswer{ID: s.ID, Title: s.Title, Steps: s.Steps}
 		for _, d := range s.Designs() {
-			v := s.Verdicts[d.Name]
-			a.Designs = append(a.Designs, verdictAnswer{d.Name, d.Title, v.String(), v.Safe()})
+			a.Designs = append(a.Designs, designAnswer{d.Name, d.Title, d.Group})
 		}
 		all.Scenarios = append(all.Scenarios, a)
 	}
 	for _, f := range cells.Faults() {
-		all.Faults = append(all.Faults, faultAnswer{f.Name, f.Title, f.Source})
+		all.Faults = append(all.Faults, faultAnswer{f.Name, f.Title})
 	}
 	for _, d := range designs.All() {
-		all.Designs = append(all.Designs, designAnswer{d.Name, d.Title, d.Group, d.Source, d.Promises, d.Breaks, d.Cure, d.Servers})
+		all.Designs = append(all.Designs, designAnswer{d.Name, d.Title, d.Group})
 	}
 	all.Kinds = FaultKinds()
 	return all

@@ -140,21 +140,7 @@ type run struct {
 	Expected  string
 	Arguments string
 	Schedule  simulation.Schedule
-	Drawing   string
-	Picture   struct {
-		End   time.Duration
-		Axis  []timeline.Scale
-		Lanes []timeline.Lane
-		Steps []struct {
-			At   time.Duration
-			Text string
-		}
-		Keys []struct {
-			Server, Key, Process string
-			From, Until          time.Duration
-		}
-		Violations []timeline.Violation
-	}
+	Picture   play.Picture
 }
 
 func ask(t *testing.T, request string) run {
@@ -165,7 +151,7 @@ func ask(t *testing.T, request string) run {
 }
 
 func TestAnswerToRun(t *testing.T) {
-	r := ask(t, `{"do": "run", "base": "S1", "design": "default", "seed": "18446744073709551615", "drawing": true}`)
+	r := ask(t, `{"do": "run", "base": "S1", "design": "default", "seed": "18446744073709551615"}`)
 	require.Empty(t, r.Error)
 	assert.Equal(t, "18446744073709551615", r.Seed)
 	assert.Equal(t, r.Expected, r.Verdict)
@@ -173,7 +159,6 @@ func TestAnswerToRun(t *testing.T) {
 	assert.Equal(t, "run S1 -design default -seed 18446744073709551615", r.Arguments)
 	require.Len(t, r.Schedule, 1)
 	assert.Equal(t, fault.Pause, r.Schedule[0].Kind)
-	assert.True(t, strings.HasPrefix(r.Drawing, "<svg "))
 
 	p := r.Picture
 	var lanes []string
@@ -181,33 +166,28 @@ func TestAnswerToRun(t *testing.T) {
 		lanes = append(lanes, l.Kind+" "+l.Name)
 	}
 	assert.Equal(t, []string{"process c1", "process c2", "resource resource", "server A", "server B", "server C", "server D", "server E"}, lanes)
-	require.NotEmpty(t, p.Violations)
-	assert.True(t, slices.ContainsFunc(p.Steps, func(s struct {
-		At   time.Duration
-		Text string
-	}) bool {
-		return strings.HasPrefix(s.Text, "c1 GETS k")
-	}), "%v", p.Steps)
+	assert.True(t, strings.HasPrefix(p.SVG, "<svg "))
+	assert.True(t, slices.ContainsFunc(p.Steps, func(s timeline.Step) bool { return strings.HasPrefix(s.Text, "c1 GETS k") }), "%v", p.Steps)
+	require.True(t, p.Steps[p.First].Alarm)
 	// The state of the servers at a moment: c1 holds the lock on all of them until it expires.
 	during, after := 0, 0
 	for _, k := range p.Keys {
 		if k.Process == "c1" && k.From <= 2*time.Second && k.Until > 2*time.Second {
 			during++
 		}
-		if k.Process == "c1" && k.Until > p.Violations[0].At {
+		if k.Process == "c1" && k.Until > p.Steps[p.First].At {
 			after++
 		}
 	}
 	assert.Equal(t, 5, during)
 	assert.Zero(t, after)
-	// The axis is complete and in order.
-	x, until := 0.0, time.Duration(-1)
-	for _, s := range p.Axis {
-		require.GreaterOrEqual(t, s.X, x)
-		require.Greater(t, s.From, until)
-		x, until = s.X+s.Width, s.Until
-	}
-	assert.Equal(t, p.End, until)
+	// Another run is drawn on the same axis; a small picture is only a picture.
+	axis, err := json.Marshal(p.Axis)
+	require.NoError(t, err)
+	assert.Equal(t, p.Axis, ask(t, `{"do": "run", "base": "S1", "design": "redlock", "seed": "1", "axis": `+string(axis)+`}`).Picture.Axis)
+	small := ask(t, `{"do": "run", "base": "S1", "seed": "1", "small": true}`).Picture
+	assert.Contains(t, small.SVG, `viewBox="0 0 400 `)
+	assert.Empty(t, small.Steps)
 }
 
 func TestAnswerToRunWithSchedule(t *testing.T) {
@@ -242,7 +222,7 @@ func TestAnswerToList(t *testing.T) {
 	var all struct {
 		Scenarios []struct {
 			ID      string
-			Designs []struct{ Design, Verdict string }
+			Designs []struct{ Name string }
 		}
 		Faults, Designs []struct{ Name string }
 		Kinds           []play.FaultKind

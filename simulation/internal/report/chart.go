@@ -1,60 +1,40 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// chartStyle is the style sheet of charts, beside the palette's variables.
-const chartStyle = `.rl-c text{font:13px/1.2 system-ui,-apple-system,"Segoe UI","Noto Sans",Arial,sans-serif;fill:var(--ink)}
-.rl-c .h{font-size:16px;font-weight:600}
-.rl-c .s{font-size:12px;fill:var(--soft)}
-.rl-c .paper{fill:var(--paper)}
-.rl-c .grid{stroke:var(--faint);stroke-width:1}
-.rl-c .axis{stroke:var(--soft);stroke-width:1.5}
-`
-
 // SVG draws the curve as a file, light or dark like the reader's system.
-func (c Curve) SVG(w io.Writer) error { return c.draw(w, false) }
-
-func (c Curve) draw(w io.Writer, inline bool) error {
-	ch := newChart(c)
-	ch.measure()
-	_, err := w.Write(ch.render(inline))
-	return err
-}
+func (c Curve) SVG(w io.Writer) error { return newChart(c).draw().SVG(w) }
 
 const (
-	// chartWidth is a little more than a phone's, so that text is readable there. A wide
-	// screen shows three charts side by side.
-	chartWidth = 440.0
-	plotLeft   = 74.0
-	plotRight  = chartWidth - 20
-	plotHeight = 240.0
+	plotLeft   = 62.0
+	plotRight  = drawing.Width - 22.0
+	plotHeight = 220.0
 	// titleLetters is the number of letters of a title in a line.
 	titleLetters = 44
 )
 
 // chart draws a Curve.
 type chart struct {
+	drawing.Canvas
 	c    Curve
 	x, y span
 	top  float64 // of the plot
-	out  bytes.Buffer
 }
 
-func newChart(c Curve) *chart { return &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}} }
+func newChart(c Curve) *chart {
+	return &chart{c: c, x: span{scale: c.X}, y: span{scale: c.Y}}
+}
 
 // span is the range of an axis, with its ticks.
 type span struct {
@@ -219,86 +199,19 @@ func grouped(n int64) string {
 	return b.String()
 }
 
-func (ch *chart) px(x, y float64) (float64, float64) {
+// at is where a point is drawn.
+func (ch *chart) at(x, y float64) (float64, float64) {
 	return plotLeft + ch.x.at(x)*(plotRight-plotLeft), ch.top + plotHeight - ch.y.at(y)*plotHeight
 }
 
-// render draws everything.
-func (ch *chart) render(inline bool) []byte {
-	id := "c-" + safeID(ch.c.ID)
-	legend := ch.legend()
-	title := wrap.Lines(ch.c.Title, titleLetters, "", "")
-	head := 24 + 20*float64(len(title))
-	ch.top = head + 20*float64(len(legend)) + 10
-	height := ch.top + plotHeight + 58
-	fmt.Fprintf(&ch.out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl-c" id="%s" role="img" aria-labelledby="%[1]s-title %[1]s-desc" width="%s" height="%s" viewBox="0 0 %[2]s %[3]s">`+"\n",
-		id, f(chartWidth), f(height))
-	fmt.Fprintf(&ch.out, "<title id=\"%[1]s-title\">%[2]s</title>\n<desc id=\"%[1]s-desc\">%[3]s</desc>\n", id, escaped(ch.c.Title), escaped(ch.describe()))
-	if !inline {
-		fmt.Fprintf(&ch.out, "<style>%s%s</style>\n", palette.CSS("svg"), chartStyle)
-	}
-	fmt.Fprintf(&ch.out, `<rect class="paper" width="%s" height="%s"/>`+"\n", f(chartWidth), f(height))
-	for i, line := range title {
-		ch.text(12, 26+20*float64(i), "h", "start", line)
-	}
+func (ch *chart) draw() *drawing.Canvas {
+	ch.measure()
+	ch.Title, ch.Desc = ch.c.Title, ch.describe()
+	y := ch.Lines("h", 0, 16, wrap.Lines(ch.c.Title, titleLetters, "", "")...) + 4
+	y = ch.legend(y)
+	ch.Text("", 0, y+6, ch.c.Y.label())
+	ch.top = y + 20
 	ch.axes()
-	ch.series()
-	for row, entries := range legend {
-		x := plotLeft
-		for _, i := range entries {
-			y := head + 4 + 20*float64(row)
-			ch.sample(i, x, y)
-			ch.text(x+38, y+4, "", "start", ch.c.Series[i].Name)
-			x += ch.entryWidth(i)
-		}
-	}
-	ch.out.WriteString("</svg>\n")
-	return ch.out.Bytes()
-}
-
-func (ch *chart) entryWidth(i int) float64 {
-	return 38 + 7.4*float64(utf8.RuneCountInString(ch.c.Series[i].Name)) + 22
-}
-
-// legend divides the series' names into rows.
-func (ch *chart) legend() [][]int {
-	var rows [][]int
-	left := 0.0
-	for i := range ch.c.Series {
-		w := ch.entryWidth(i)
-		if len(rows) == 0 || w > left {
-			rows, left = append(rows, nil), plotRight-plotLeft
-		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], i)
-		left -= w
-	}
-	return rows
-}
-
-func (ch *chart) axes() {
-	bottom := ch.top + plotHeight
-	for _, v := range ch.y.ticks {
-		_, y := ch.px(ch.x.low, v)
-		fmt.Fprintf(&ch.out, `<line class="grid" x1="%s" y1="%s" x2="%s" y2="%[2]s"/>`+"\n", f(plotLeft), f(y), f(plotRight))
-		ch.text(plotLeft-8, y+4, "s", "end", ch.y.text(v))
-	}
-	for _, v := range ch.x.ticks {
-		x, _ := ch.px(v, ch.y.low)
-		fmt.Fprintf(&ch.out, `<line class="grid" x1="%[1]s" y1="%[2]s" x2="%[1]s" y2="%[3]s"/>`+"\n", f(x), f(ch.top), f(bottom))
-		ch.text(x, bottom+18, "s", "middle", ch.x.text(v))
-	}
-	fmt.Fprintf(&ch.out, `<path class="axis" fill="none" d="M%s %sV%sH%s"/>`+"\n", f(plotLeft), f(ch.top), f(bottom), f(plotRight))
-	ch.text((plotLeft+plotRight)/2, bottom+42, "", "middle", ch.c.X.label())
-	y := ch.top + plotHeight/2
-	fmt.Fprintf(&ch.out, `<text x="18" y="%s" text-anchor="middle" transform="rotate(-90 18 %[1]s)">%s</text>`+"\n", f(y), escaped(ch.c.Y.label()))
-}
-
-func color(i int) string { return palette.Series[i%len(palette.Series)].Line.Var() }
-
-// dashes tell lines apart without colours.
-var dashes = []string{"", "8 4", "2 3", "10 3 2 3"}
-
-func (ch *chart) series() {
 	for i, s := range ch.c.Series {
 		points := ch.points(s)
 		if s.Line {
@@ -309,6 +222,48 @@ func (ch *chart) series() {
 			ch.point(i, p)
 		}
 	}
+	ch.Height = ch.top + plotHeight + 48
+	return &ch.Canvas
+}
+
+// legend names the series, in as few rows as possible, and returns the y below them.
+func (ch *chart) legend(y float64) float64 {
+	x := 0.0
+	for i, s := range ch.c.Series {
+		w := 34 + drawing.Wide("", s.Name) + 14
+		if x > 0 && x+w > plotRight {
+			x, y = 0, y+18
+		}
+		if s.Line {
+			ch.Line(lineClass(i), x, y, x+28, y)
+		} else {
+			ch.marker(i, x+14, y)
+		}
+		ch.Text("", x+34, y+4, s.Name)
+		x += w
+	}
+	return y + 20
+}
+
+func (ch *chart) axes() {
+	bottom := ch.top + plotHeight
+	for _, v := range ch.y.ticks {
+		_, y := ch.at(ch.x.low, v)
+		ch.Line("grid", plotLeft, y, plotRight, y)
+		ch.Text("s e", plotLeft-6, y+4, ch.y.text(v))
+	}
+	for _, v := range ch.x.ticks {
+		x, _ := ch.at(v, ch.y.low)
+		ch.Line("grid", x, ch.top, x, bottom)
+		ch.Text("s m", x, bottom+16, ch.x.text(v))
+	}
+	ch.Path("", "M", plotLeft, ch.top, "V", bottom, "H", plotRight)
+	ch.Text("m", (plotLeft+plotRight)/2, bottom+38, ch.c.X.label())
+}
+
+// lineClass tells lines apart by colours and by dashes.
+func lineClass(i int) string {
+	return fmt.Sprintf("l%d x%d", i%len(drawing.Series), i%4)
 }
 
 // points are the visible points of a series, from left to right.
@@ -319,61 +274,43 @@ func (ch *chart) points(s Series) []Point {
 }
 
 func (ch *chart) line(i int, points []Point) {
-	var path strings.Builder
+	var steps []any
 	for n, p := range points {
-		x, y := ch.px(p.X, p.Y)
-		fmt.Fprintf(&path, "%c%s %s", "ML"[min(n, 1)], f(x), f(y))
+		x, y := ch.at(p.X, p.Y)
+		steps = append(steps, "ML"[min(n, 1):][:1], x, y)
 	}
-	if path.Len() > 0 {
-		ch.stroke(i, path.String())
+	if len(steps) > 0 {
+		ch.Path(lineClass(i), steps...)
 	}
-}
-
-func (ch *chart) stroke(i int, path string) {
-	fmt.Fprintf(&ch.out, `<path fill="none" style="stroke:%s;stroke-width:2" stroke-dasharray="%s" d="%s"/>`+"\n", color(i), dashes[i%len(dashes)], path)
 }
 
 func (ch *chart) point(i int, p Point) {
-	x, y := ch.px(p.X, p.Y)
-	fmt.Fprintf(&ch.out, "<g><title>%s</title>", escaped(ch.tell(p)))
-	if p.bounded() {
+	x, y := ch.at(p.X, p.Y)
+	if p.bounded() && usable(ch.c.Y, p.High) {
 		low := p.Low
 		if !usable(ch.c.Y, low) {
 			low = ch.y.low
 		}
-		_, y1 := ch.px(p.X, low)
-		if _, y2 := ch.px(p.X, p.High); usable(ch.c.Y, p.High) {
-			fmt.Fprintf(&ch.out, `<path fill="none" style="stroke:%s;stroke-width:1.5" d="M%[2]s %[3]sV%[4]sM%[5]s %[3]sH%[6]sM%[5]s %[4]sH%[6]s"/>`,
-				color(i), f(x), f(y1), f(y2), f(x-4), f(x+4))
-		}
+		_, y1 := ch.at(p.X, low)
+		_, y2 := ch.at(p.X, p.High)
+		ch.Path(fmt.Sprintf("l%d", i%len(drawing.Series)), "M", x, y1, "V", y2, "M", x-4, y1, "H", x+4, "M", x-4, y2, "H", x+4)
 	}
-	ch.marker(i, x, y)
-	ch.out.WriteString("</g>\n")
+	ch.marker(i, x, y).Tip = ch.tell(p)
 }
 
 // marker tells series apart by shape.
-func (ch *chart) marker(i int, x, y float64) {
-	style := fmt.Sprintf(`style="fill:%s;stroke:%s;stroke-width:1.5"`, palette.Paper.Var(), color(i))
+func (ch *chart) marker(i int, x, y float64) *drawing.Shape {
+	class := fmt.Sprintf("o%d", i%len(drawing.Series))
 	switch i % 4 {
 	case 0:
-		fmt.Fprintf(&ch.out, `<circle cx="%s" cy="%s" r="4" %s/>`, f(x), f(y), style)
+		return ch.Dot(class, x, y, 8)
 	case 1:
-		fmt.Fprintf(&ch.out, `<rect x="%s" y="%s" width="8" height="8" %s/>`, f(x-4), f(y-4), style)
+		return ch.Box(class, x-4, y-4, 8, 8)
 	case 2:
-		fmt.Fprintf(&ch.out, `<path d="M%s %sl5 9h-10z" %s/>`, f(x), f(y-6), style)
+		return ch.Path(class, "M", x, y-6, "l5 9h-10z")
 	default:
-		fmt.Fprintf(&ch.out, `<path d="M%s %sl5 5l-5 5l-5 -5z" %s/>`, f(x), f(y-5), style)
+		return ch.Path(class, "M", x, y-5, "l5 5l-5 5l-5 -5z")
 	}
-}
-
-// sample is a series in the legend.
-func (ch *chart) sample(i int, x, y float64) {
-	if ch.c.Series[i].Line {
-		ch.stroke(i, fmt.Sprintf("M%s %sh30", f(x), f(y)))
-		return
-	}
-	ch.marker(i, x+15, y)
-	ch.out.WriteString("\n")
 }
 
 func (ch *chart) tell(p Point) string {
@@ -398,23 +335,18 @@ func (ch *chart) describe() string {
 		if len(points) == 0 {
 			continue
 		}
+		if !s.Line {
+			var all []string
+			for _, p := range points {
+				all = append(all, ch.tell(p))
+			}
+			parts = append(parts, s.Name+": "+strings.Join(all, "; ")+".")
+			continue
+		}
 		first, last := points[0], points[len(points)-1]
 		parts = append(parts, fmt.Sprintf("%s: from %s at %s to %s at %s.", s.Name, ch.y.text(first.Y), ch.x.text(first.X), ch.y.text(last.Y), ch.x.text(last.X)))
 	}
 	return strings.Join(parts, " ")
-}
-
-func (ch *chart) text(x, y float64, class, anchor, text string) {
-	fmt.Fprintf(&ch.out, `<text x="%s" y="%s" class="%s" text-anchor="%s">%s</text>`+"\n", f(x), f(y), class, anchor, escaped(text))
-}
-
-// f writes a coordinate with one decimal.
-func f(v float64) string { return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") }
-
-func escaped(s string) string {
-	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a Buffer takes everything
-	return b.String()
 }
 
 // safeID replaces characters that an ID must not have.

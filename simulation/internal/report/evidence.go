@@ -170,3 +170,9 @@ func (s *storyView) end(v VerdictRow) {
 
 // List names the designs of an ending.
 func (e ending) List() string { return strings.Join(e.Designs, ", ") }
+
+// The anchors of a page's parts.
+
+func scenarioAnchor(id string) string        { return "scenario-" + safeID(id) }
+func faultAnchor(name string) string         { return "fault-" + safeID(name) }
+func cellAnchor(design, fault string) string { return "cell-" + safeID(design) + "-" + safeID(fault) }

@@ -16,7 +16,7 @@ func ExampleMatrix_Text() {
 			{{Runs: 1000}, {Runs: 1000, Unreached: []string{"a clock was seen to jump"}}},
 		},
 	}
-	if err := m.Text(os.Stdout, 100); err != nil {
+	if err := m.Text(os.Stdout); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -1,17 +1,15 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed" // for the page's parts
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
-	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
 var (
@@ -25,7 +23,7 @@ var (
 
 // HTML writes the report as one self-contained page of less than a megabyte, light or dark
 // like the reader's system. The results are readable without scripts and reachable with the
-// keyboard. The script draws the runs that a reader opens.
+// keyboard. The script shows the runs that a reader opens.
 func HTML(w io.Writer, r Report) error {
 	p, err := newPage(r)
 	if err != nil {
@@ -37,17 +35,11 @@ func HTML(w io.Writer, r Report) error {
 		"kinds":   kindsText,
 		"head":    func(lines [2]string) string { return strings.TrimSpace(lines[0] + " " + lines[1]) },
 		"runs":    (*Summary).runs, "note": func(s *Summary) string { return s.Note + s.legend() },
-		"link": p.link, "cell": p.cell, "safe": safeID, "fault": faultAnchor, "evidence": Evidence.anchor,
+		"link": p.link, "cell": p.cell, "fault": faultAnchor,
 	}).Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	// The runs get the bytes that the rest leaves.
-	var rest bytes.Buffer
-	if err := t.Execute(&rest, p); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	p.Data = template.JS(p.runs.data(mostBytes - rest.Len())) //nolint:gosec // JSON, in which < is escaped
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report: writing HTML: %w", err)
 	}
@@ -66,7 +58,7 @@ type page struct {
 	Report
 	CSS  template.CSS
 	JS   template.JS
-	Data template.JS
+	Data template.HTML // of the runs
 
 	Parts      []part
 	Figures    []figureView
@@ -74,7 +66,6 @@ type page struct {
 	Stories    []storyView
 	VerdictsOK int
 	Curves     []curveView
-	Timelines  []timelineView
 
 	runs    runs
 	anchors map[string]bool // of the parts of the page
@@ -89,34 +80,15 @@ type figureView struct {
 }
 
 type curveView struct {
-	Curve
-	Anchor         string
-	SVG            template.HTML
-	XLabel, YLabel string
-	Points         []pointView
+	SVG   template.HTML
+	Words string
 }
-
-type pointView struct {
-	Series, X, Y string
-	Runs         int
-}
-
-// timelineView is a run with an entry of its own on the page.
-type timelineView struct {
-	TimelineRun
-	Anchor, Broken string
-	Run            int // of the page's data, -1 if it is drawn here
-	SVG            template.HTML
-	Story          []stepView
-}
-
-type stepView struct{ At, Text, Class string }
 
 func newPage(r Report) (*page, error) {
 	r.Title = cmp.Or(r.Title, "Lock designs under faults")
 	p := &page{
 		Report: r, anchors: map[string]bool{}, JS: template.JS(pageJS), //nolint:gosec // this package's
-		CSS: template.CSS(palette.CSS(":root") + pageCSS + timeline.Style() + chartStyle), //nolint:gosec // all of it is this module's
+		CSS: template.CSS(drawing.Page() + pageCSS), //nolint:gosec // all of it is this module's
 	}
 	taken := map[string]bool{}
 	for _, t := range r.Timelines {
@@ -126,19 +98,14 @@ func newPage(r Report) (*page, error) {
 		}
 		taken[anchor] = true
 	}
-	p.runs = sketchRuns(r.Timelines)
+	p.runs = drawRuns(r.Timelines)
+	p.Data = template.HTML(p.runs.data()) //nolint:gosec // letters and digits
 	p.opening()
 	p.cells()
 	p.stories()
 	for _, c := range r.Curves {
-		view, err := viewCurve(c)
-		if err != nil {
-			return nil, err
-		}
-		p.anchors[view.Anchor] = true
-		p.Curves = append(p.Curves, view)
+		p.Curves = append(p.Curves, curveView{template.HTML(newChart(c).draw().Inline()), c.Words}) //nolint:gosec // drawn here, texts escaped
 	}
-	p.timelines()
 	p.parts()
 	return p, nil
 }
@@ -156,10 +123,9 @@ func (p *page) parts() {
 		id, name string
 		shown    bool
 	}{
-		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0}, {"arguments", "The debate", len(p.Arguments) > 0}, {"curves", "Curves", len(p.Curves) > 0},
+		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0}, {"curves", "Curves", len(p.Curves) > 0},
 		{"matrix", "All designs and faults", len(p.Matrix.Designs) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
-		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"unreached", "Never reached", len(p.Unreached) > 0},
-		{"live", "On real servers", len(p.Live) > 0}, {"timelines", "Timelines", len(p.Timelines) > 0}, {"about", "About", p.About()},
+		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"about", "About", p.About()},
 	} {
 		if o.shown {
 			p.Parts = append(p.Parts, part{o.id, o.name})
@@ -179,75 +145,9 @@ func (p *page) opening() {
 	if p.Opening == nil {
 		return
 	}
-	for i, s := range p.Opening.sketches() {
-		var svg bytes.Buffer
-		// A Buffer takes everything.
-		_ = timeline.WriteSketches(&svg, timeline.SketchOptions{ID: fmt.Sprintf("o%d", i+1), Inline: true}, s)
-		p.Figures = append(p.Figures, figureView{SVG: template.HTML(svg.String()), Command: p.Opening.Runs[i].Command}) //nolint:gosec // drawn from the log, texts escaped
-	}
-}
-
-func viewCurve(c Curve) (curveView, error) {
-	var svg bytes.Buffer
-	if err := c.draw(&svg, true); err != nil {
-		return curveView{}, err
-	}
-	ch := newChart(c)
-	v := curveView{Curve: c, Anchor: curveAnchor(c.ID), SVG: template.HTML(svg.String()), XLabel: c.X.label(), YLabel: c.Y.label()} //nolint:gosec // drawn here, texts escaped
-	for _, s := range c.Series {
-		for _, p := range ch.points(s) {
-			if p.Runs == 0 && !c.simulated(p.X) {
-				continue // of a line, the points beside simulated ones are enough
-			}
-			y := ch.y.text(p.Y)
-			if p.bounded() {
-				y += fmt.Sprintf(" (%s to %s)", ch.y.text(p.Low), ch.y.text(p.High))
-			}
-			v.Points = append(v.Points, pointView{Series: s.Name, X: ch.x.text(p.X), Y: y, Runs: p.Runs})
-		}
-	}
-	return v, nil
-}
-
-// timelines collects the runs that neither a cell nor a scenario shows.
-func (p *page) timelines() {
-	for i, run := range p.Report.Timelines {
-		if p.runs.shown[run.ID] && !run.Full {
-			continue
-		}
-		v := timelineView{TimelineRun: run, Anchor: "t-" + safeID(run.ID), Run: -1}
-		if run.Full {
-			v.draw(i)
-		} else {
-			v.Run = p.runs.index(run.ID)
-		}
-		p.Timelines = append(p.Timelines, v)
-	}
-}
-
-// draw draws the whole run.
-func (v *timelineView) draw(i int) {
-	t := timeline.Of(v.Log)
-	var kinds []string
-	for _, violation := range t.Violations {
-		if !slices.Contains(kinds, violation.Kind) {
-			kinds = append(kinds, violation.Kind)
-		}
-	}
-	v.Broken = strings.Join(kinds, ", ")
-	var small, svg bytes.Buffer
-	// The page has the title already; a Buffer takes everything.
-	_ = timeline.WriteSketches(&small, timeline.SketchOptions{ID: fmt.Sprintf("k%d", i+1), Inline: true, Label: v.Title + ", small"}, t.Sketch("", v.Kinds...))
-	_ = t.SVG(&svg, timeline.SVGOptions{ID: fmt.Sprintf("d%d", i+1), Inline: true, Label: v.Title})
-	v.SVG = template.HTML(`<div class="sketch">` + small.String() + `</div><div class="scroll" role="region" aria-label="All of it" tabindex="0">` + svg.String() + "</div>") //nolint:gosec // drawn from the log, texts escaped
-	for _, s := range t.Story() {
-		step := stepView{At: timeline.Clock(s.At), Text: s.Text}
-		switch {
-		case s.Alarm:
-			step.Class, step.Text = "alarm", "!! "+s.Text
-		case s.Fault:
-			step.Class = "fault"
-		}
-		v.Story = append(v.Story, step)
+	for _, run := range p.Opening.Runs {
+		var c drawing.Canvas
+		timeline.Of(run.Log).Small(&c, run.Title)
+		p.Figures = append(p.Figures, figureView{SVG: template.HTML(c.Inline()), Command: run.Command}) //nolint:gosec // drawn from the log, texts escaped
 	}
 }

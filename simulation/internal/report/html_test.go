@@ -3,10 +3,8 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,27 +17,6 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files; look at them (the page in a browser, light and dark) before you commit")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	if string(want) == got {
-		return
-	}
-	at := 0
-	for at < min(len(want), len(got)) && want[at] == got[at] {
-		at++
-	}
-	excerpt := func(s string) string { return s[max(0, at-40):min(len(s), at+80)] }
-	t.Errorf("%s differs from byte %d on: %q, not %q. If that is what you want, run the test with -update and look at the file.", path, at, excerpt(got), excerpt(string(want)))
-}
-
 func html(t *testing.T, r report.Report) string {
 	t.Helper()
 	var b strings.Builder
@@ -48,7 +25,7 @@ func html(t *testing.T, r report.Report) string {
 }
 
 var (
-	hidden  = regexp.MustCompile(`(?s)<(script|style)(?: type="application/json" id="runs")?>.*?</(script|style)>`)
+	hidden  = regexp.MustCompile(`(?s)<(script|style)(?: type="text/plain" id="runs")?>.*?</(script|style)>`)
 	tags    = regexp.MustCompile(`<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z0-9:-]+(?:="[^"]*")?)*)\s*(/?)>`)
 	attr    = regexp.MustCompile(`([a-zA-Z0-9:-]+)="([^"]*)"`)
 	void    = []string{"meta", "link", "br", "img", "hr", "input"}
@@ -114,28 +91,13 @@ func TestHTML(t *testing.T) {
 	page := html(t, r)
 	checkHTML(t, page)
 	assert.Equal(t, page, html(t, r), "same report, same bytes")
-	golden(t, "report.html", page)
 	for _, want := range []string{
-		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "Never reached: a clock was seen to jump", "✓ agrees", "✗ differs",
-		"not run: no replica was configured", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`,
-		`<details id="cell-redlock-jump" data-run="0">`, `<details id="scenario-S4">`, "TWO HOLDERS", "C: clock JUMPS by",
-		`<a href="#cell-default-loss">none</a>`, `<article id="argument-clock">`, `<li><a href="#scenario-S4">S4: breaks 1 of 1 designs</a></li>`, "<li>a scenario that wasn&#39;t played</li>",
-		`<meta property="og:title" content="Lock designs under faults">`, `<meta property="og:description" content="When a client`, `<meta property="og:image" content="report.png">`,
+		"prefers-color-scheme:dark", "Content-Security-Policy", `lang="en"`, `name="viewport"`, "not as expected", "Never reached: a clock was seen to jump", `<td class="bad"><a href="#cell-redlock-jump">100%</a></td>`,
+		`<details id="cell-redlock-jump" data-run="0">`, `<details id="scenario-S4">`,
+		`<a href="#cell-default-loss">none</a>`,
 	} {
 		assert.Contains(t, page, want)
 	}
-}
-
-// A page about one run shows it, large and small, without a click.
-func TestHTMLOfOneRun(t *testing.T) {
-	page := html(t, report.Report{Title: "S4", Description: "Found: two holders.", Timelines: []report.TimelineRun{{ID: "run", Title: "S4", Log: clockJumps(t), Full: true}}})
-	checkHTML(t, page)
-	assert.Contains(t, page, `<details class="timeline" id="t-run" open>`)
-	assert.Contains(t, page, `class="rl-t"`)
-	assert.Contains(t, page, `class="rl-k"`)
-	assert.Contains(t, page, "The same in words")
-	assert.Contains(t, page, `<p class="lead">Found: two holders.</p>`)
-	assert.NotContains(t, page, "<nav")
 }
 
 // However much it shows, a page stays below a megabyte, and every cell leads to its evidence.
@@ -164,7 +126,6 @@ func TestPageIsBounded(t *testing.T) {
 	}
 	page := html(t, r)
 	assert.Less(t, len(page), 1_000_000)
-	assert.Contains(t, page, ",null", "some runs had no room")
 	checkHTML(t, page)
 	assert.Equal(t, 40*24, strings.Count(page, `<td class="bad"><a href="#cell-design-`))
 }
@@ -175,7 +136,7 @@ func TestHTMLOfLittle(t *testing.T) {
 		{Title: "only a title"},
 		{Matrix: report.Matrix{Designs: []report.Axis{{Name: "d"}}, Faults: []report.Axis{{Name: "f"}}}},
 		{Curves: []report.Curve{{}}},
-		{Verdicts: []report.VerdictRow{{}}, Live: []report.LiveRow{{}}, Unreached: []report.Unreached{{}}},
+		{Verdicts: []report.VerdictRow{{}}},
 		{Timelines: []report.TimelineRun{{}, {ID: "x"}}},
 	} {
 		page := html(t, r)
@@ -212,9 +173,8 @@ func TestTwoTimelinesOfOneID(t *testing.T) {
 
 func TestJSONRoundTrip(t *testing.T) {
 	r := sample(t)
-	r.Image = "" // what only pages and terminals need isn't data
-	for i := range r.Summary.Designs {
-		r.Summary.Designs[i].Head, r.Summary.Designs[i].Short = [2]string{}, [2]string{}
+	for i := range r.Summary.Designs { // what only terminals need isn't data
+		r.Summary.Designs[i].Head = [2]string{}
 	}
 	var b bytes.Buffer
 	require.NoError(t, r.JSON(&b))
@@ -237,7 +197,7 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(t)
 	for name, err := range map[string]error{
-		"HTML": report.HTML(full{}, r), "preview": r.Preview(full{}), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}, 80), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}, 100), "Markdown": r.Matrix.Markdown(full{}), "SVG": r.Curves[0].SVG(full{}),
+		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}), "SVG": r.Curves[0].SVG(full{}),
 	} {
 		require.ErrorIs(t, err, os.ErrClosed, name)
 	}

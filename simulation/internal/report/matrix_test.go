@@ -39,27 +39,11 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-func matrixText(t *testing.T, m report.Matrix, width int) string {
+func matrixText(t *testing.T, m report.Matrix) string {
 	t.Helper()
 	var b strings.Builder
-	require.NoError(t, m.Text(&b, width))
+	require.NoError(t, m.Text(&b))
 	return b.String()
-}
-
-func TestMatrixText(t *testing.T) {
-	golden(t, "matrix.txt", matrixText(t, matrix(), 100))
-	assert.Equal(t, matrixText(t, matrix(), 100), matrixText(t, matrix(), 0))
-}
-
-func TestMatrixMarkdown(t *testing.T) {
-	var b strings.Builder
-	require.NoError(t, matrix().Markdown(&b))
-	golden(t, "matrix.md", b.String())
-
-	b.Reset()
-	m := report.Matrix{Designs: []report.Axis{{Name: "a|b"}}, Faults: []report.Axis{{Name: "c\nd"}}}
-	require.NoError(t, m.Markdown(&b))
-	assert.True(t, strings.HasPrefix(b.String(), "| design | c d |\n| --- | ---: |\n| a\\|b |  |\n"), b.String())
 }
 
 // However many the faults and however long the names: no line is too long, and no fault is missing.
@@ -77,14 +61,12 @@ func TestMatrixTextFits(t *testing.T) {
 		}
 		m.Cells = append(m.Cells, row)
 	}
-	for _, width := range []int{60, 100, 160} {
-		out := matrixText(t, m, width)
-		for line := range strings.Lines(out) {
-			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)
-		}
-		for _, f := range m.Faults[:27] {
-			assert.Regexp(t, `(?m)^design.* `+f.Name+`( |$)`, out)
-		}
+	out := matrixText(t, m)
+	for line := range strings.Lines(out) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, line)
+	}
+	for _, f := range m.Faults[:27] {
+		assert.Regexp(t, `(?m)^design.* `+f.Name+`( |$)`, out)
 	}
 }
 
@@ -99,7 +81,7 @@ func TestRatesDoNotLie(t *testing.T) {
 				Designs: []report.Axis{{Name: "d"}}, Faults: []report.Axis{{Name: "f"}},
 				Cells: [][]report.Cell{{{Runs: runs, Violated: hits}}},
 			}
-			row := strings.Fields(strings.Split(matrixText(t, m, 100), "\n")[2])
+			row := strings.Fields(strings.Split(matrixText(t, m), "\n")[2])
 			require.Len(t, row, 2)
 			switch hits {
 			case 0:
@@ -124,9 +106,9 @@ func TestFirstSeeds(t *testing.T) {
 		}}},
 	}
 	var text, table, page strings.Builder
-	require.NoError(t, m.Text(&text, 100))
+	require.NoError(t, m.Text(&text))
 	assert.Contains(t, text.String(), "redlock / empty: 40 % (26.3 to 55.4 %), two holders 16 (seed 3), stale write 5 (seed 0)\n")
-	require.NoError(t, m.Table(&table, 100))
+	require.NoError(t, m.Table(&table))
 	assert.True(t, strings.HasPrefix(text.String(), table.String()))
 	assert.NotContains(t, table.String(), "redlock / empty")
 	require.NoError(t, report.HTML(&page, report.Report{Matrix: m}))

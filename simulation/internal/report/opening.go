@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
@@ -15,13 +16,12 @@ type Opening struct {
 
 // SVG draws the runs one below the other as a file, light or dark like the reader's system.
 func (o Opening) SVG(w io.Writer) error {
-	return timeline.WriteSketches(w, timeline.SketchOptions{Label: o.Words}, o.sketches()...)
-}
-
-func (o Opening) sketches() []timeline.Sketch {
-	var all []timeline.Sketch
+	c := drawing.Canvas{Title: o.Words}
 	for _, run := range o.Runs {
-		all = append(all, timeline.Of(run.Log).Sketch(run.Title))
+		if c.Height > 0 {
+			c.Height += 18
+		}
+		timeline.Of(run.Log).Small(&c, run.Title)
 	}
-	return all
+	return c.SVG(w)
 }

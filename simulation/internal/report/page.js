@@ -1,41 +1,31 @@
-// Draws the runs that the reader opens, and opens what a link leads to. Without it links
-// still lead there, and the reader opens it; the command beside a run plays it.
+// Shows the runs that the reader opens, and opens what a link leads to. Without it links still lead
+// there, and the reader opens it; the command beside a run plays it.
 (function () {
   var data = document.getElementById('runs');
-  var runs = data ? JSON.parse(data.textContent) : [];
-  function escaped(text) {
-    return text.replace(/[&<>"]/g, function (c) { return '&#' + c.charCodeAt(0) + ';'; });
-  }
-  function drawing(run) {
-    var out = '<svg class="rl-k" role="img" aria-label="The run as a drawing; its steps are below" viewBox="0 0 400 ' + run.h + '">';
-    run.s.forEach(function (s) {
-      var at = ' class="' + s[0] + '" x="' + s[1] + '" y="' + s[2] + '"';
-      if (typeof s[3] === 'string') {
-        out += '<text' + at + '>' + escaped(s[3]) + '</text>';
-      } else {
-        out += '<rect' + at + ' width="' + s[3] + '" height="' + s[4] + '"' + (s[0].charAt(0) === 'd' ? ' rx="' + s[3] / 2 + '"' : '') + '/>';
-      }
-    });
-    return out + '</svg>';
-  }
-  function told(run) {
-    var classes = {a: ' class="alarm"', f: ' class="fault"'};
-    return run.t.map(function (step) {
-      return '<li><time>' + step[0] + '</time><span' + (classes[step[2]] || '') + '>' + (step[2] === 'a' ? '!! ' : '') + escaped(step[1]) + '</span></li>';
-    }).join('');
+  var runs = !data ? Promise.resolve([]) : new Response(new Blob([Uint8Array.from(atob(data.textContent), function (c) {
+    return c.charCodeAt(0);
+  })]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+  function step(words) {
+    var item = document.createElement('li'), time = document.createElement('time'), text = document.createElement('span');
+    time.textContent = words[0];
+    text.className = words[2] || '';
+    text.textContent = (words[2] === 'alarm' ? '!! ' : '') + words[1];
+    item.append(time, text);
+    return item;
   }
   function show(box) {
     var places = [].slice.call(box.querySelectorAll('[data-run]'));
     if (box.dataset.run) places.push(box);
     places.forEach(function (place) {
-      var run = runs[place.dataset.run];
-      if (place.dataset.drawn) return;
-      place.dataset.drawn = 'yes';
-      var div = document.createElement('div');
-      div.className = 'sketch';
-      div.innerHTML = run ? drawing(run) + '<p class="note">Its steps up to there, in ms:</p><ol class="story">' + told(run) + '</ol>' :
-        '<p class="note">This page has no room for this run. The command plays it.</p>';
-      place.appendChild(div);
+      if (place.dataset.shown) return;
+      place.dataset.shown = 'yes';
+      runs.then(function (all) {
+        var run = all[place.dataset.run], div = document.createElement('div');
+        div.className = 'sketch';
+        div.innerHTML = run.svg + '<p class="note">Its steps up to there, in ms:</p><ol class="story"></ol>';
+        div.lastChild.append.apply(div.lastChild, run.steps.map(step));
+        place.appendChild(div);
+      });
     });
   }
   document.addEventListener('toggle', function (e) {

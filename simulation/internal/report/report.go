@@ -1,7 +1,6 @@
 // Package report writes the results of simulations: a matrix of lock designs and faults,
-// verdicts, curves, timelines, and results on real servers. It writes a self-contained HTML
-// page, text for a terminal, Markdown, or JSON. The output depends only on the input, which
-// is plain data.
+// verdicts, curves and timelines. It writes a self-contained HTML page, text for a terminal, or
+// JSON. The output depends only on the input, which is plain data.
 package report
 
 import (
@@ -26,21 +25,12 @@ type Report struct {
 	Runs int `json:"runs,omitempty"`
 	// Notes are paragraphs of plain text about how the report was made.
 	Notes []string `json:"notes,omitempty"`
-	// Description summarizes the page in two sentences, for link previews.
-	Description string `json:"description,omitempty"`
-	// Address is the address at which the page will be published, if it is known. Image is
-	// the address of its preview image, which may be relative. See Preview.
-	Address string `json:"-"`
-	Image   string `json:"-"`
 
 	Opening   *Opening      `json:"opening,omitempty"`
 	Summary   *Summary      `json:"summary,omitempty"`
-	Arguments []Argument    `json:"arguments,omitempty"`
 	Matrix    Matrix        `json:"matrix"`
 	Verdicts  []VerdictRow  `json:"verdicts,omitempty"`
 	Curves    []Curve       `json:"curves,omitempty"`
-	Unreached []Unreached   `json:"unreached,omitempty"`
-	Live      []LiveRow     `json:"live,omitempty"`
 	Timelines []TimelineRun `json:"timelines,omitempty"`
 }
 
@@ -76,27 +66,6 @@ type VerdictRow struct {
 	Source string `json:"source,omitempty"`
 }
 
-// Unreached is a counter that stayed at 0. A check that depends on its event has shown
-// nothing.
-type Unreached struct {
-	Counter string `json:"counter"`
-	// Where names the designs, faults or scenarios whose runs never reached it.
-	Where []string `json:"where"`
-}
-
-// LiveRow compares the simulation's prediction with real servers.
-type LiveRow struct {
-	Scenario  string `json:"scenario"`
-	Title     string `json:"title,omitempty"`
-	Design    string `json:"design,omitempty"`
-	Server    string `json:"server,omitempty"` // such as "redis 7.0.15"
-	Predicted string `json:"predicted"`
-	Seen      string `json:"seen"`
-	Agrees    bool   `json:"agrees"`
-	// Skipped says why it wasn't run. Then Seen and Agrees have no meaning.
-	Skipped string `json:"skipped,omitempty"`
-}
-
 // TimelineRun is a run with a timeline.
 type TimelineRun struct {
 	// ID names it within the report: letters, digits and dashes.
@@ -106,11 +75,8 @@ type TimelineRun struct {
 	Command string `json:"command,omitempty"`
 	// Words explain the run.
 	Words string `json:"words,omitempty"`
-	// Kinds are the kinds of violations that a small drawing shows. Empty: all.
+	// Kinds are the kinds of violations that its picture shows. Empty: all.
 	Kinds []string `json:"kinds,omitempty"`
-	// Full draws the whole run on the page, for a page about this run. Others are drawn
-	// small, when the reader opens them.
-	Full bool `json:"full,omitempty"`
 	// Log is the log of the run.
 	Log record.Log `json:"-"`
 }

@@ -2,24 +2,23 @@ package report
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
-// runs are the runs that a page's script draws when a reader opens them. They are data,
+// runs are the runs that a page's script shows when a reader opens them. They are compressed data,
 // because drawings of hundreds of runs would take megabytes.
 type runs struct {
-	list    []json.RawMessage // in the order of the report, the most interesting first
-	indexes map[string]int    // in the list, by the TimelineRun's ID
-	shown   map[string]bool   // the runs that the page shows
+	list    []json.RawMessage
+	indexes map[string]int // in the list, by the TimelineRun's ID
 }
 
 const (
-	// mostBytes bounds a page. If there are too many runs, the page shows the commands for
-	// the others.
-	mostBytes = 980_000
 	// fewSteps and manySteps bound the steps of a run that are told in words: few for a
 	// random run, and many for a scenario.
 	fewSteps  = 12
@@ -28,19 +27,18 @@ const (
 
 // runData is a run as data for the script.
 type runData struct {
-	timeline.Sketch
-	Steps [][]string `json:"t"` // time, text, and "a" or "f" for an alarm or a fault
+	SVG   string     `json:"svg"`
+	Steps [][]string `json:"steps"` // time, text, and "alarm" or "fault"
 }
 
-func sketchRuns(list []TimelineRun) runs {
-	r := runs{indexes: map[string]int{}, shown: map[string]bool{}}
+func drawRuns(list []TimelineRun) runs {
+	r := runs{indexes: map[string]int{}}
 	same := map[string]int{}
 	for _, run := range list {
-		if run.Full {
-			continue
-		}
 		t := timeline.Of(run.Log)
-		text, _ := json.Marshal(runData{t.Sketch("", run.Kinds...), steps(t, run.Kinds)}) // numbers and texts: it can't fail
+		var c drawing.Canvas
+		t.Small(&c, "", run.Kinds...)
+		text, _ := json.Marshal(runData{c.Inline(), steps(t, run.Kinds)}) // texts: it can't fail
 		// Similar designs may have the same run.
 		i, known := same[string(text)]
 		if !known {
@@ -55,7 +53,6 @@ func sketchRuns(list []TimelineRun) runs {
 
 // index is where a run is in the page's data, -1 if there is no such run.
 func (r runs) index(id string) int {
-	r.shown[id] = true
 	i, ok := r.indexes[id]
 	if !ok {
 		return -1
@@ -63,24 +60,17 @@ func (r runs) index(id string) int {
 	return i
 }
 
-// data is the runs in at most so many bytes, null for the others.
-func (r runs) data(room int) []byte {
+// data is all runs: JSON, compressed with gzip, in base64.
+func (r runs) data() string {
 	if len(r.list) == 0 {
-		return nil
+		return ""
 	}
+	text, _ := json.Marshal(r.list) // it is JSON already
 	var out bytes.Buffer
-	room -= len(r.list) * len("null,")
-	for i, run := range r.list {
-		out.WriteByte("[,"[min(i, 1)])
-		if len(run) > room {
-			out.WriteString("null")
-			continue
-		}
-		room -= len(run)
-		out.Write(run)
-	}
-	out.WriteByte(']')
-	return out.Bytes()
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level that exists
+	_, _ = w.Write(text)                                    // a Buffer takes everything
+	_ = w.Close()
+	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
 // steps are the steps up to the first shown violation, or the first steps.
@@ -105,9 +95,9 @@ func steps(t *timeline.Timeline, kinds []string) [][]string {
 		step := []string{timeline.Clock(s.At), s.Text}
 		switch {
 		case s.Alarm:
-			step = append(step, "a")
+			step = append(step, "alarm")
 		case s.Fault:
-			step = append(step, "f")
+			step = append(step, "fault")
 		}
 		out = append(out, step)
 	}

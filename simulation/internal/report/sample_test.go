@@ -110,18 +110,9 @@ func sample(t testing.TB) report.Report {
 	t.Helper()
 	short := summary()
 	return report.Report{
-		Description: "When a client is paused, a lock fails.", Image: "report.png",
 		Opening: &report.Opening{Words: "C forgets c1's key too soon.", Runs: []report.TimelineRun{{ID: "opening", Title: "A clock jumps", Log: clockJumps(t)}}},
 		Summary: &short,
-		Arguments: []report.Argument{{
-			ID: "clock", Claim: "A clock jumps", Sides: []report.Side{{Name: "Kleppmann", Words: "It breaks."}, {Name: "antirez", Words: "Don't let it."}},
-			Verdict: "Both are right.", Why: "See there.",
-			Evidence: []report.Evidence{
-				{Text: "S4: breaks 1 of 1 designs", Scenario: "S4"}, {Text: "redlock under jump", Design: "redlock", Fault: "jump"}, {Text: "a curve", Curve: "pauses"},
-				{Text: "a scenario that wasn't played", Scenario: "S99"},
-			},
-		}},
-		Title: "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
+		Title:   "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
 		Notes:  []string{"Every run plays the real protocol against simulated servers."},
 		Matrix: matrix(),
 		Verdicts: []report.VerdictRow{
@@ -130,13 +121,7 @@ func sample(t testing.TB) report.Report {
 			{Scenario: "S6", Title: "rates differ", Design: "default", Expected: nil, Seen: []string{"two holders"}, Runs: 50, Seed: 471},
 			{Scenario: "S12", Title: "split votes", Design: "default", Expected: nil, Seen: nil, Runs: 50, OK: false},
 		},
-		Curves:    []report.Curve{pauses(), availability()},
-		Unreached: []report.Unreached{{Counter: "a clock was seen to jump", Where: []string{"default / jump", "token-admit / jump"}}},
-		Live: []report.LiveRow{
-			{Scenario: "S4", Title: "a server's clock jumps", Design: "redlock", Server: "redis 7.0.15", Predicted: "two holders", Seen: "two holders", Agrees: true},
-			{Scenario: "S7", Title: "crash without fsync", Design: "redlock", Server: "redis 7.0.15", Predicted: "two holders", Seen: "none"},
-			{Scenario: "S8", Title: "failover", Predicted: "two holders", Skipped: "no replica was configured"},
-		},
+		Curves: []report.Curve{pauses(), availability()},
 		Timelines: []report.TimelineRun{
 			{ID: "clock-jumps", Title: "S4: a server's clock jumps · redlock · seed 1", Command: "redlocksim run S4 -design redlock -seed 1", Words: "C forgets c1's key 15 s too soon.", Log: clockJumps(t)},
 		},

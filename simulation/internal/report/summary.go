@@ -26,10 +26,8 @@ type Summary struct {
 type Choice struct {
 	Name  string `json:"name"`  // its name in the matrix
 	Words string `json:"words"` // what it is
-	// Head is a column's heading: two lines of at most 10 letters. Short has lines of at
-	// most 6.
-	Head  [2]string `json:"-"`
-	Short [2]string `json:"-"`
+	// Head is a column's heading: two lines of at most 10 letters.
+	Head [2]string `json:"-"`
 }
 
 // At is a cell; the zero Cell where there is none.
@@ -40,19 +38,18 @@ func (s Summary) At(fault, design int) Cell {
 	return s.Cells[fault][design]
 }
 
-// Text writes the summary for a terminal of so many columns, 50 or more.
-func (s Summary) Text(w io.Writer, width int) error {
-	t := &textTable{w: bufio.NewWriter(w), width: max(50, width)}
+// SummaryWidth is the width of a summary's text in columns. Longer lines are hard to read.
+const SummaryWidth = 80
+
+// headWidth is the width of a column, including a blank before it.
+const headWidth = 11
+
+// Text writes the summary for a terminal.
+func (s Summary) Text(w io.Writer) error {
+	t := &textTable{w: bufio.NewWriter(w), width: SummaryWidth}
 	t.summary(s)
 	return t.w.Flush()
 }
-
-// The widths of a column, including a blank before it, for each kind of heading.
-const (
-	headWidth  = 11
-	shortWidth = 7
-	leastWidth = 5
-)
 
 func (t *textTable) summary(s Summary) {
 	if len(s.Cells) == 0 {
@@ -62,43 +59,25 @@ func (t *textTable) summary(s Summary) {
 	for _, f := range s.Faults {
 		first = max(first, utf8.RuneCountInString(f.Words))
 	}
-	first = min(first, t.width-leastWidth*len(s.Designs))
-	each, heads := leastWidth, [][2]string{}
-	for i, d := range s.Designs {
-		switch n := len(s.Designs); {
-		case first+n*headWidth <= t.width:
-			each, heads = headWidth, append(heads, d.Head)
-		case first+n*shortWidth <= t.width:
-			each, heads = shortWidth, append(heads, d.Short)
-		default: // letters, which are explained below
-			heads = append(heads, [2]string{1: string(rune('a' + i))})
-		}
-	}
+	first = min(first, t.width-headWidth*len(s.Designs))
 	t.paragraph(fmt.Sprintf("How often a lock fails, of %s runs each:", grouped(int64(s.runs()))))
 	t.line("")
 	for i := range 2 {
 		row := strings.Repeat(" ", first)
-		for _, h := range heads {
-			row += fmt.Sprintf("%*s", each, h[i])
+		for _, d := range s.Designs {
+			row += fmt.Sprintf("%*s", headWidth, d.Head[i])
 		}
-		if strings.TrimSpace(row) != "" {
-			t.line(row)
-		}
+		t.line(row)
 	}
-	t.line(strings.Repeat("─", first+each*len(s.Designs)))
+	t.line(strings.Repeat("─", first+headWidth*len(s.Designs)))
 	for i, f := range s.Faults {
 		row := fit(f.Words, first)
 		for j := range s.Designs {
-			row += fmt.Sprintf("%*s", each, s.At(i, j).Word())
+			row += fmt.Sprintf("%*s", headWidth, s.At(i, j).Word())
 		}
 		t.line(row)
 	}
 	t.line("")
-	if each == leastWidth {
-		for i, d := range s.Designs {
-			t.paragraph(fmt.Sprintf("%c: %s", 'a'+i, d.Words))
-		}
-	}
 	t.paragraph(s.Note + s.legend())
 	if len(s.Conclusions) > 0 {
 		t.line("")

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -11,18 +10,20 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
-// Text writes the matrix for a terminal of so many columns, 60 or more (0: 100):
-// tables of rates, then one line for each cell with violations, and what was never
-// reached.
-func (m Matrix) Text(w io.Writer, width int) error {
-	return m.text(w, width, (*textTable).tables, (*textTable).details, (*textTable).unreached)
+// tableWidth is the width of a matrix's tables in columns.
+const tableWidth = 100
+
+// Text writes the matrix for a terminal: tables of rates, then one line for each cell with
+// violations, and what was never reached.
+func (m Matrix) Text(w io.Writer) error {
+	return m.text(w, (*textTable).tables, (*textTable).details, (*textTable).unreached)
 }
 
 // Table writes only the tables.
-func (m Matrix) Table(w io.Writer, width int) error { return m.text(w, width, (*textTable).tables) }
+func (m Matrix) Table(w io.Writer) error { return m.text(w, (*textTable).tables) }
 
-func (m Matrix) text(w io.Writer, width int, parts ...func(*textTable)) error {
-	t := &textTable{m: m, w: bufio.NewWriter(w), width: max(60, cmp.Or(width, 100))}
+func (m Matrix) text(w io.Writer, parts ...func(*textTable)) error {
+	t := &textTable{m: m, w: bufio.NewWriter(w), width: tableWidth}
 	for _, part := range parts {
 		part(t)
 	}

@@ -130,8 +130,7 @@ func shortExtension() Scenario {
 		Source:     "package quorum, Lease.Extend",
 		Base:       simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{MaxLife: 11 * time.Second}}},
 		Schedule: slices.Concat(simulation.Schedule{
-			// Extend itself makes the first two readings.
-			pausedAt("quorum.(*Lease).nextTTL", 3, 100*ms),
+			pausedAt("quorum.(*Lease).nextTTL", 1, 100*ms),
 			{Kind: fault.Step, Process: "c1", At: at(1050 * ms), By: 8 * time.Second},
 			{Kind: fault.Step, Process: "c1", At: at(1500 * ms), By: -8 * time.Second},
 		}, cut(-100*ms, 0, "DE"), cut(1050*ms, 500*ms, "BC")),

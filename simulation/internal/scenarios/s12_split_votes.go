@@ -78,7 +78,7 @@ func splitVotes() []Scenario {
 		},
 		Assumption: "some client wins",
 		Breaks:     "liveness, as long as the clients stay in step: a round has no winner with a probability of .710",
-		Helps:      "random delays; better, after a round with split votes, asking one server first, the same for all: a client that is refused there asks no further",
+		Helps:      "random delays",
 		Source:     "the Redis document, \"Retry on Failure\": a random delay, to desynchronize; samcook/RedLock.net #60",
 		Base:       base,
 		Scripts:    everyClient(Script{until(0), await, release}),
@@ -136,9 +136,8 @@ func (s Split) Random(seed uint64) (rounds int, took time.Duration, err error) {
 	return s.tryAgain(seed, func(c *simulation.Client, round uint64) { c.Sleep(time.Duration(c.Pick(round, int(2*roundTime)))) })
 }
 
-// OneFirst is Lockstep with this library's Acquire: random delays, and after a round with split
-// votes one server is asked first.
-func (s Split) OneFirst(seed uint64) (won int, took time.Duration, err error) {
+// Library is Lockstep with this library's Acquire.
+func (s Split) Library(seed uint64) (won int, took time.Duration, err error) {
 	rounds := make([]atomic.Int64, s.Clients)
 	return s.play(seed, "redlock", rounds, func(cfg *simulation.Config) {
 		inner := cfg.Locker

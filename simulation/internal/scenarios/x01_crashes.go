@@ -41,7 +41,7 @@ func cohortCrashes() []Scenario {
 		Title: "A process dies while its goroutines pass the lock on among themselves",
 		Steps: []string{
 			"0: four goroutines of c1 and two of c2 acquire the lock again and again, for a few milliseconds",
-			"each process has a turn or two in a row for each of its waiting goroutines, under one value, with tokens that were reserved with the first",
+			"each process has a turn in a row for each of its waiting goroutines, under one value, with tokens that were reserved with the first",
 			"in its 12th turn c1 crashes, with the lock and some reserved tokens",
 			"10 s later c1's keys have expired; c2 continues, with larger tokens than any of c1's",
 		},

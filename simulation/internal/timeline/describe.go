@@ -10,67 +10,55 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// description describes an event without naming its subject.
-type description struct {
-	text  string // for the story
-	label string // for drawings
-	fault bool
-}
-
-// describe describes a mark. A part without words is omitted.
-func describe(m laneEvent, token func(fencing.Token) string) description {
+// describe describes an event without naming its subject, "" if the story has no words for it.
+func describe(m laneEvent, token func(fencing.Token) string) (text string, fault bool) {
 	lease := m.Key // "k, token …825"
 	if m.Token != 0 {
 		lease += ", token " + token(m.Token)
 	}
 	switch m.Kind {
 	case record.Asked:
-		return description{text: "asks for " + m.Key, label: "asks for " + m.Key}
+		return "asks for " + m.Key, false
 	case record.Acquired:
-		return description{text: "GETS " + lease + ", valid for " + length(m.Validity), label: "GETS " + m.Key}
+		return "GETS " + lease + ", valid for " + length(m.Validity), false
 	case record.Refused:
-		return description{text: "is refused: " + reason(m.Words), label: "refused: " + strings.TrimPrefix(reason(m.Words), "lock is ")}
+		return "is refused: " + reason(m.Words), false
 	case record.Looked:
-		left := length(m.Validity)
 		if m.Validity <= 0 {
-			left = "nothing"
+			return "checks its lease: nothing left", false
 		}
-		return description{text: "checks its lease: " + left + " left", label: "checks: " + left + " left"}
+		return "checks its lease: " + length(m.Validity) + " left", false
 	case record.Extended:
-		return description{text: "extends " + lease + ": valid for " + length(m.Validity), label: "extended to " + length(m.Validity)}
+		return "extends " + lease + ": valid for " + length(m.Validity), false
 	case record.Released:
-		return description{text: "releases " + lease, label: "releases " + m.Key}
+		return "releases " + lease, false
 	case record.HandedOff:
-		return description{text: "HANDS OFF " + lease, label: "hands off " + m.Key}
+		return "HANDS OFF " + lease, false
 	case record.Noted:
-		return description{text: ": " + m.Words, label: m.Words}
+		return ": " + m.Words, false
 	case record.Quarantined:
-		d := description{text: "quarantines " + m.Place, label: "quarantines " + m.Place}
 		if m.Validity > 0 {
-			d.text += " for " + length(m.Validity)
+			return "quarantines " + m.Place + " for " + length(m.Validity), false
 		}
-		return d
+		return "quarantines " + m.Place, false
 	case record.FellBack:
-		return description{text: "no longer waits for its replicas", label: "no longer waits for replicas", fault: true}
-	case record.NotificationSent: // the story has its arrival
-		return description{label: "notifies " + m.Process}
+		return "no longer waits for its replicas", true
 	case record.NotificationLost:
-		return description{text: "notifies " + m.Process + ", and the notification is lost", label: "notifies " + m.Process + ", in vain", fault: true}
+		return "notifies " + m.Process + ", and the notification is lost", true
 	case record.Notified:
-		return description{text: "is notified by " + m.Place, label: "is notified"}
+		return "is notified by " + m.Place, false
 	case record.SubscriptionLost:
-		return description{text: "loses its subscription at " + m.Place, label: "loses a subscription", fault: true}
+		return "loses its subscription at " + m.Place, true
 	case record.Crashed:
-		return description{text: "CRASHES", label: "CRASHES", fault: true}
+		return "CRASHES", true
 	case record.Back:
-		return description{text: "is back", label: "is back", fault: true}
+		return "is back", true
 	case record.KeyChanged:
-		return description{text: "no longer has " + m.Key, label: "no longer has " + m.Key, fault: true}
+		return "no longer has " + m.Key, true
 	case record.Suffered:
-		text := momentary(m.Fault)
-		return description{text: text, label: strings.TrimPrefix(text, "'s "), fault: true}
+		return momentary(m.Fault), true
 	}
-	return description{}
+	return "", false
 }
 
 // reason returns an error's text without the package's name.
@@ -108,53 +96,53 @@ func momentary(f *fault.Fault) string {
 
 // spanKind is how a kind of span is described. Texts have no subject. In them {for} is the
 // duration, {how} the details in brackets, {words} the details, and {other} the other end of
-// a link. sketch is empty if sketches don't show it.
+// a link. word is on pictures; it is empty if they don't show it.
 type spanKind struct {
-	text, end, label, sketch string
+	text, end, word string
 	// stops: the lane stands still.
 	stops bool
 }
 
 // spanKinds are the spans of a process or a server.
 var spanKinds = map[string]spanKind{
-	"pause":       {text: "is PAUSED{for}", end: "runs again", label: "PAUSED{for}{how}", sketch: "paused", stops: true},
-	"suspend":     {text: "is SUSPENDED{for}{how}", end: "runs again", label: "SUSPENDED{for}{how}", sketch: "suspended", stops: true},
-	"reboot":      {text: "CRASHES and is down{for}, then restarted", label: "CRASHES, restarted", sketch: "down", stops: true},
-	"restart":     {text: "CRASHES and is down{for}{how}", label: "CRASHES, down{for}{how}", sketch: "restarts", stops: true},
-	"hang":        {text: "HANGS{for}", label: "HANGS{for}{how}", sketch: "hangs", stops: true},
-	"failover":    {text: "FAILS OVER to a replica{how}", label: "FAILS OVER to a replica{how}", sketch: "fails over", stops: true},
-	"split-brain": {text: "SPLITS: a replica takes over, and {words}{for}", end: "'s old master is demoted", label: "SPLITS: {words}{for}", sketch: "splits"},
-	"demote":      {text: "is DEMOTED{for}, and comes back without its data as the same run ID", label: "DEMOTED, promoted again{for}{how}", sketch: "is demoted"},
-	"stall":       {text: "'s messages are HELD BACK{for}", label: "messages held back{for}", sketch: "messages held back"},
-	"lag":         {text: "LAGS{for}{how}", label: "LAGS{for}{how}", sketch: "lags"},
+	"pause":       {text: "is PAUSED{for}", end: "runs again", word: "paused", stops: true},
+	"suspend":     {text: "is SUSPENDED{for}{how}", end: "runs again", word: "suspended", stops: true},
+	"reboot":      {text: "CRASHES and is down{for}, then restarted", word: "down", stops: true},
+	"restart":     {text: "CRASHES and is down{for}{how}", word: "restarts", stops: true},
+	"hang":        {text: "HANGS{for}", word: "hangs", stops: true},
+	"failover":    {text: "FAILS OVER to a replica{how}", word: "fails over", stops: true},
+	"split-brain": {text: "SPLITS: a replica takes over, and {words}{for}", end: "'s old master is demoted", word: "splits"},
+	"demote":      {text: "is DEMOTED{for}, and comes back without its data as the same run ID", word: "is demoted"},
+	"stall":       {text: "'s messages are HELD BACK{for}", word: "messages held back"},
+	"lag":         {text: "LAGS{for}{how}", word: "lags"},
 }
 
 // linkKinds are the spans of links.
 var linkKinds = map[string]spanKind{
-	"cut":       {text: "is CUT OFF from {other}{for}", label: "cut off from {other}{for}{how}", sketch: "cut off from"},
-	"lose":      {text: "loses messages with {other}{for}{how}", label: "loses messages with {other}{for}{how}", sketch: "loses messages with"},
-	"delay":     {text: "is slow to reach {other}{for}{how}", label: "slow to reach {other}{for}{how}", sketch: "slow to reach"},
-	"reconnect": {text: "loses its connection to {other}", label: "loses its connection to {other}{for}{how}"},
-	"proxy":     {text: "is behind a PROXY before {other}{for}", label: "behind a proxy to {other}{for}{how}"},
-	"switch":    {text: "reaches ANOTHER server than {other} on new connections{for}{how}", label: "reaches another server than {other}{for}{how}"},
+	"cut":       {text: "is CUT OFF from {other}{for}", word: "cut off from"},
+	"lose":      {text: "loses messages with {other}{for}{how}", word: "loses messages with"},
+	"delay":     {text: "is slow to reach {other}{for}{how}", word: "slow to reach"},
+	"reconnect": {text: "loses its connection to {other}"},
+	"proxy":     {text: "is behind a PROXY before {other}{for}"},
+	"switch":    {text: "reaches ANOTHER server than {other} on new connections{for}{how}"},
 }
 
 // kind returns how the span is described.
-func (s span) kind() spanKind {
+func (s Span) kind() spanKind {
 	if k, ok := spanKinds[s.Kind]; ok {
 		return k
 	}
 	if k, ok := linkKinds[s.Kind]; ok {
 		return k
 	}
-	return spanKind{text: "suffers " + strings.ToUpper(s.Kind) + "{for}{how}", label: s.Kind + " {other}{for}{how}"}
+	return spanKind{text: "suffers " + strings.ToUpper(s.Kind) + "{for}{how}"}
 }
 
-// fill fills in a text. before is what precedes the duration.
-func (s span) fill(text, before string, end time.Duration) string {
+// fill fills in a text.
+func (s Span) fill(text string, end time.Duration) string {
 	duration, how := "", ""
 	if s.Known && s.Until < end {
-		duration = before + length(s.Until-s.From)
+		duration = " for " + length(s.Until-s.From)
 	}
 	if s.Words != "" {
 		how = " (" + s.Words + ")"

@@ -38,13 +38,12 @@ func Example() {
 		{At: 2000 * ms, Kind: record.Released, Process: "c2", Key: "k"},
 		{At: 3000 * ms, Kind: record.Released, Process: "c1", Key: "k"},
 	}})
-	if err := t.Text(os.Stdout, timeline.TextOptions{Width: 90}); err != nil {
+	if err := t.Text(os.Stdout, timeline.TextOptions{}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// Under a process: HOLDS = it believes that it holds the lock, paused = it is stopped. Under
-	// a server, whose key it has: 1 c1's, 2 c2's, . nobody's, x down, ? hangs. A lock is valid
-	// on 1 of 1.
+	// Under a process: HOLDS = it believes that it holds the lock, paused = it is stopped. Under a server,
+	// whose key it has: 1 c1's, 2 c2's, . nobody's, x down, ? hangs. A lock is valid on 1 of 1.
 	//
 	//          ms  c1            c2             A  what happened
 	//   1 000.000  asks          .              .  c1 asks for k
@@ -59,8 +58,8 @@ func Example() {
 	//           ⋮  1 s pass
 	//   3 000.000  .             .              2  c1 releases k
 	//
-	// c1 believed that it held k from 1 001.000 to 3 000.000 ms (released); for 1.9 s of it
-	//    too few servers had its key.
+	// c1 believed that it held k from 1 001.000 to 3 000.000 ms (released); for 1.9 s of it too few
+	//    servers had its key.
 	// c2 believed that it held k from 1 201.000 to 2 000.000 ms (released).
 	// !! c1 and c2 both believed that they held k for 799 ms: from 1 201.000 to 2 000.000 ms.
 	// !! 1 violation: two holders.

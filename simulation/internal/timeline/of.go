@@ -141,7 +141,7 @@ func (r *reader) message(e entry, sent time.Duration) message {
 	}
 	return message{
 		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Sent: sent,
-		Arrived: never, Received: never, GaveUp: never, Missed: never, Again: never, Line: e.number,
+		Arrived: never, Received: never, GaveUp: never, Missed: never, Line: e.number,
 	}
 }
 
@@ -158,8 +158,6 @@ func (r *reader) fate(e entry) {
 		m.GaveUp = e.At
 	case record.Ignored:
 		m.Missed = e.At
-	case record.RequestDuplicated:
-		m.Again = e.At
 	case record.RequestLost:
 		m.Lost = fault.Requests
 	case record.ReplyLost:
@@ -178,7 +176,7 @@ func alias(name string) bool { return len(name) != 1 || !isServer(name) }
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
 	f := e.Fault
-	s := span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
+	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
 	if f.For > 0 {
 		s.Until = plus(e.At, f.For)
 	}
@@ -301,13 +299,11 @@ func (r *reader) answered(e entry) {
 	}
 }
 
-// arrives records the execution of a message, the first or a repeated one.
+// arrives records the execution of a message, if it isn't a repeated one.
 func (m *message) arrives(at time.Duration, outcome string) {
-	if m.Arrived != never {
-		m.Again = at
-		return
+	if m.Arrived == never {
+		m.Arrived, m.Outcome = at, outcome
 	}
-	m.Arrived, m.Outcome = at, outcome
 }
 
 // request returns the message that a server answers. The message may have been sent to an
@@ -363,7 +359,7 @@ func (r *reader) stands(e entry, at place, process string, until time.Duration) 
 	}
 	process = cmp.Or(process, "?")
 	r.tenures[at], r.last[at] = len(r.t.Tenures), process
-	r.t.Tenures = append(r.t.Tenures, tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
+	r.t.Tenures = append(r.t.Tenures, Tenure{Server: at.server, Key: at.key, Process: process, From: e.At, Until: until, Line: e.number})
 }
 
 // close ends the current tenure, if it has not expired before.
@@ -514,7 +510,7 @@ func (r *reader) finish() {
 }
 
 // resumes ends a pause of unknown length at the first event of its process.
-func (r *reader) resumes(s *span) time.Duration {
+func (r *reader) resumes(s *Span) time.Duration {
 	first := r.t.End
 	for _, m := range r.t.Messages {
 		if m.Process != s.Lane {

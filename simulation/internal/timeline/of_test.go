@@ -197,7 +197,7 @@ func TestRepeatedRequest(t *testing.T) {
 		{At: 5 * ms, Kind: record.RequestDuplicated, Process: "c1", Place: fault.Resource, N: 1}, again,
 	}})
 	require.Len(t, tl.Messages, 1)
-	assert.Equal(t, 5*ms, tl.Messages[0].Again)
+	assert.Equal(t, 2*ms, tl.Messages[0].Arrived)
 	require.Len(t, tl.Accesses, 2)
 	assert.True(t, tl.Accesses[1].Repeated)
 }

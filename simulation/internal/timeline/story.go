@@ -11,8 +11,15 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// step is an event in the description of a run.
-type step struct {
+// The lines of a pause's end and of giving up, which precede their consequences at the same
+// moment. Lines of the log count from 1.
+const (
+	resumed = iota - 1
+	gaveUp
+)
+
+// Step is an event in the description of a run.
+type Step struct {
 	At   time.Duration `json:"at"`
 	Lane string        `json:"lane"`
 	// Text is a sentence. Alarm: it is a violation. Fault: it is a fault.
@@ -26,7 +33,7 @@ type step struct {
 
 // Story describes the run: requests and replies, faults, beliefs and their durations, and
 // what reached the resource. It omits the monitoring of servers.
-func (t *Timeline) Story() []step {
+func (t *Timeline) Story() []Step {
 	s := story{t: t, token: t.tokens()}
 	s.marks()
 	s.spans()
@@ -38,9 +45,9 @@ func (t *Timeline) Story() []step {
 		if v.Text != "" {
 			text += ": " + s.short(v.Text)
 		}
-		s.add(step{At: v.At, Text: text, Alarm: true, line: v.Line})
+		s.add(Step{At: v.At, Text: text, Alarm: true, line: v.Line})
 	}
-	slices.SortStableFunc(s.steps, func(a, b step) int {
+	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.line, b.line))
 	})
 	return repeated(folded(s.steps))
@@ -49,10 +56,10 @@ func (t *Timeline) Story() []step {
 type story struct {
 	t     *Timeline
 	token func(fencing.Token) string
-	steps []step
+	steps []Step
 }
 
-func (s *story) add(step step) {
+func (s *story) add(step Step) {
 	step.who = cmp.Or(step.who, step.Lane)
 	s.steps = append(s.steps, step)
 }
@@ -80,19 +87,19 @@ func (s *story) marks() {
 	asked := map[string]laneEvent{} // by goroutine
 	for _, m := range s.t.Events {
 		who := m.who()
-		d := describe(m, s.token)
-		if d.text == "" {
+		text, fault := describe(m, s.token)
+		if text == "" {
 			continue
 		}
 		switch m.Kind {
 		case record.Asked:
 			asked[who] = m
 		case record.Acquired, record.Refused:
-			d.text += s.votes(asked[who], m)
+			text += s.votes(asked[who], m)
 		case record.Released:
 			s.deletes(m)
 		}
-		s.add(step{At: m.At, Lane: m.Lane, Text: sentence(who, d.text), Fault: d.fault, who: who, line: m.Line})
+		s.add(Step{At: m.At, Lane: m.Lane, Text: sentence(who, text), Fault: fault, who: who, line: m.Line})
 	}
 }
 
@@ -145,7 +152,7 @@ func tallied(by map[string][]string, order []string) string {
 // deletes lists the servers on which the deletes of a release found something.
 func (s *story) deletes(result laneEvent) {
 	by := map[string][]string{}
-	step := step{Lane: result.Lane}
+	step := Step{Lane: result.Lane}
 	for _, m := range s.t.Messages {
 		if m.Process != result.Lane || !m.deleting() || m.Sent != result.At {
 			continue
@@ -178,7 +185,7 @@ func (s *story) deletes(result laneEvent) {
 
 // takes reports whether a delete deleted another process's key.
 func (s *story) takes(m message) bool {
-	return slices.ContainsFunc(s.t.Tenures, func(n tenure) bool {
+	return slices.ContainsFunc(s.t.Tenures, func(n Tenure) bool {
 		return n.Taker == m.Process && n.Server == m.Place && n.Until == m.Arrived
 	})
 }
@@ -187,15 +194,15 @@ func (s *story) spans() {
 	for _, span := range s.t.Spans {
 		kind := span.kind()
 		subject := span.subject()
-		s.add(step{At: span.From, Lane: span.Lane, Text: sentence(subject, span.fill(kind.text, " for ", s.t.End)), Fault: true, line: span.Line})
+		s.add(Step{At: span.From, Lane: span.Lane, Text: sentence(subject, span.fill(kind.text, s.t.End)), Fault: true, line: span.Line})
 		if kind.end != "" && span.Until < s.t.End {
-			s.add(step{At: span.Until, Lane: span.Lane, Text: sentence(subject, kind.end), Fault: true, line: resumed})
+			s.add(Step{At: span.Until, Lane: span.Lane, Text: sentence(subject, kind.end), Fault: true, line: resumed})
 		}
 	}
 }
 
 // subject is the process, the server, or the server's replica that the span is about.
-func (s span) subject() string {
+func (s Span) subject() string {
 	if s.Kind == "lag" && s.Place != "" {
 		return s.Lane + "'s " + s.Place
 	}
@@ -206,21 +213,21 @@ func (s span) subject() string {
 func (s *story) ends() {
 	for _, b := range s.t.Beliefs {
 		if b.End == "ran out" {
-			s.add(step{At: b.Until, Lane: b.Process, line: b.Line, Text: fmt.Sprintf("%s's validity of %s has ended", b.who(), s.named(b.Key, b.Token))})
+			s.add(Step{At: b.Until, Lane: b.Process, line: b.Line, Text: fmt.Sprintf("%s's validity of %s has ended", b.who(), s.named(b.Key, b.Token))})
 		}
 	}
 	// Keys of one attempt that expire within a moment are one step.
-	var expired []tenure
+	var expired []Tenure
 	for _, n := range s.t.Tenures {
 		if n.End == "expired" {
 			expired = append(expired, n)
 		}
 	}
-	slices.SortStableFunc(expired, func(a, b tenure) int { return cmp.Compare(a.Until, b.Until) })
+	slices.SortStableFunc(expired, func(a, b Tenure) int { return cmp.Compare(a.Until, b.Until) })
 	for len(expired) > 0 {
 		first := expired[0]
 		var servers []string
-		var rest []tenure
+		var rest []Tenure
 		last := first
 		for _, n := range expired {
 			if n.Process == first.Process && n.Key == first.Key && n.Until-first.Until <= 50*time.Millisecond {
@@ -230,7 +237,7 @@ func (s *story) ends() {
 			}
 		}
 		slices.Sort(servers)
-		s.add(step{At: last.Until, Lane: first.Process, line: last.Line,
+		s.add(Step{At: last.Until, Lane: first.Process, line: last.Line,
 			Text: fmt.Sprintf("%s's %s has expired on %s", first.Process, first.Key, strings.Join(servers, " "))})
 		expired = rest
 	}
@@ -240,7 +247,7 @@ func (s *story) ends() {
 func (s *story) abandoned() {
 	for _, g := range s.t.grouped(func(m message) (time.Duration, bool) { return m.GaveUp, !m.watching() }) {
 		slices.Sort(g.places)
-		s.add(step{At: g.at, Lane: g.process, line: gaveUp,
+		s.add(Step{At: g.at, Lane: g.process, line: gaveUp,
 			Text: fmt.Sprintf("%s gives up on %s (%s)", g.process, list(g.places), g.op)})
 	}
 }
@@ -302,14 +309,14 @@ func (s *story) accesses() {
 		default:
 			text += fmt.Sprintf(": reads %d, version %d", a.Value, a.Version)
 		}
-		s.add(step{At: a.At, Lane: a.Process, Text: text, line: a.Line})
+		s.add(Step{At: a.At, Lane: a.Process, Text: text, line: a.Line})
 	}
 }
 
 // folded merges a request with its immediate refusal, and a series of these with the same
 // result.
-func folded(steps []step) []step {
-	var out []step
+func folded(steps []Step) []Step {
+	var out []Step
 	for i := 0; i < len(steps); {
 		n := 0
 		for i+2*n+1 < len(steps) && try(steps[i+2*n], steps[i+2*n+1]) &&
@@ -335,8 +342,8 @@ func folded(steps []step) []step {
 }
 
 // repeated merges equal steps of a process in a row into the last one.
-func repeated(steps []step) []step {
-	var out []step
+func repeated(steps []Step) []Step {
+	var out []Step
 	for i := 0; i < len(steps); {
 		n := 1
 		for i+n < len(steps) && !steps[i].Alarm && steps[i+n].Lane == steps[i].Lane && steps[i+n].Text == steps[i].Text {
@@ -355,7 +362,7 @@ func repeated(steps []step) []step {
 }
 
 // try reports whether two steps are a process's request and its refusal.
-func try(a, b step) bool {
+func try(a, b Step) bool {
 	return a.who == b.who && strings.HasPrefix(a.Text, a.who+" asks ") && strings.HasPrefix(b.Text, b.who+" is refused")
 }
 

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -16,12 +15,10 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// TextOptions configure Text. The zero value is for plain text of 100 columns.
+// TextOptions configure Text. The zero value is for plain text.
 type TextOptions struct {
 	// Title is the first line: the scenario, the design, the seed.
 	Title string
-	// Width is the number of columns, 60 or more. Default 100.
-	Width int
 	// Color colours the text with terminal escapes, see ColorTerminal. No information is
 	// in colour alone.
 	Color bool
@@ -30,9 +27,7 @@ type TextOptions struct {
 // Text writes the timeline as lines of text: the time, a column for each process with what it
 // believes, one for each server with whose key it has, and a sentence.
 func (t *Timeline) Text(w io.Writer, o TextOptions) error {
-	o.Width = cmp.Or(o.Width, 100)
-	o.Width = max(60, o.Width)
-	p := &page{t: t, o: o, w: bufio.NewWriter(w), token: t.tokens(), truth: t.Truth()}
+	p := &page{t: t, o: o, w: bufio.NewWriter(w), token: t.tokens()}
 	p.columns()
 	p.write()
 	return p.w.Flush()
@@ -44,13 +39,13 @@ type page struct {
 	o     TextOptions
 	w     *bufio.Writer
 	token func(fencing.Token) string
-	truth []keyPeriod
 
 	process int // width of a process's column
 	indent  int // where the story begins
 }
 
 const (
+	textWidth = 100
 	timeWidth = 11
 	// quietest is the shortest time without a step that is shown.
 	quietest = 100 * time.Millisecond
@@ -59,17 +54,17 @@ const (
 // columns divides the width: at least 40 columns for the story, 3 to 13 for each process.
 func (p *page) columns() {
 	instances := 2*len(p.t.Servers) + 1
-	left := p.o.Width - timeWidth - instances - 40
+	left := textWidth - timeWidth - instances - 40
 	if n := len(p.t.Processes); n > 0 {
 		p.process = min(13, max(3, left/n-1))
 	}
-	p.indent = min(timeWidth+1+len(p.t.Processes)*(p.process+1)+instances, p.o.Width-24)
+	p.indent = min(timeWidth+1+len(p.t.Processes)*(p.process+1)+instances, textWidth-24)
 }
 
 func (p *page) write() {
 	t := p.t
 	if p.o.Title != "" {
-		for _, l := range wrap.Lines(p.o.Title, p.o.Width, "", "") {
+		for _, l := range wrap.Lines(p.o.Title, textWidth, "", "") {
 			p.line(p.paint(bold, l))
 		}
 	}
@@ -105,7 +100,7 @@ func (p *page) legend() {
 	if p.t.severalGoroutines() {
 		text += " c1 is also the process's first goroutine, and c1.1 the next one."
 	}
-	for _, l := range wrap.Lines(text, p.o.Width, "", "") {
+	for _, l := range wrap.Lines(text, textWidth, "", "") {
 		p.line(p.paint(dim, l))
 	}
 	p.line("")
@@ -130,7 +125,7 @@ func (p *page) row(at string, processes, servers []string, text string) string {
 }
 
 // step writes one step with the state after it.
-func (p *page) step(s step) {
+func (p *page) step(s Step) {
 	if s.Alarm {
 		p.alarm(s)
 		return
@@ -143,7 +138,7 @@ func (p *page) step(s step) {
 	for i, name := range p.t.Servers {
 		servers[i] = p.holder(name, s.At)
 	}
-	for i, text := range wrap.Lines(s.Text, max(8, p.o.Width-p.indent-2), "", "") {
+	for i, text := range wrap.Lines(s.Text, max(8, textWidth-p.indent-2), "", "") {
 		switch {
 		case i > 0:
 			p.line(p.colored(s, strings.Repeat(" ", p.indent+2)+text))
@@ -154,8 +149,8 @@ func (p *page) step(s step) {
 }
 
 // alarm writes a violation over the whole width.
-func (p *page) alarm(s step) {
-	for i, text := range wrap.Lines(s.Text, p.o.Width-timeWidth-6, "", "") {
+func (p *page) alarm(s Step) {
+	for i, text := range wrap.Lines(s.Text, textWidth-timeWidth-6, "", "") {
 		head := fmt.Sprintf("%*s  !! ", timeWidth, "")
 		if i == 0 {
 			head = fmt.Sprintf("%*s  !! ", timeWidth, Clock(s.At))
@@ -164,7 +159,7 @@ func (p *page) alarm(s step) {
 	}
 }
 
-func (p *page) colored(s step, text string) string {
+func (p *page) colored(s Step, text string) string {
 	if s.Fault {
 		return p.paint(yellow, text)
 	}
@@ -172,7 +167,7 @@ func (p *page) colored(s step, text string) string {
 }
 
 // state returns what a process believes after a step.
-func (p *page) state(process string, now step) string {
+func (p *page) state(process string, now Step) string {
 	at := now.At
 	// Within one moment, the lines of the log give the order.
 	begun := func(from time.Duration, line int) bool { return from < at || from == at && line <= now.line }
@@ -268,7 +263,7 @@ func (p *page) summary() {
 		if strings.HasPrefix(s, "!! ") {
 			color = red
 		}
-		for i, l := range wrap.Lines(s, p.o.Width-3, "", "") {
+		for i, l := range wrap.Lines(s, textWidth-3, "", "") {
 			if i > 0 {
 				l = "   " + l
 			}

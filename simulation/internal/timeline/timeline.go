@@ -3,7 +3,7 @@
 //
 //	t := timeline.Of(result.Log)
 //	err := t.Text(os.Stdout, timeline.TextOptions{})
-//	err = t.SVG(file, timeline.SVGOptions{})
+//	t.Small(&canvas, "a title")
 //
 // All times are true times from the start of the run. The output depends only
 // on the log and the options.
@@ -38,9 +38,9 @@ type Timeline struct {
 
 	Messages   []message
 	Events     []laneEvent
-	Spans      []span
+	Spans      []Span
 	Beliefs    []belief
-	Tenures    []tenure
+	Tenures    []Tenure
 	Accesses   []access
 	Violations []Violation
 }
@@ -48,20 +48,19 @@ type Timeline struct {
 // message is a request of a process and its result. Times of events that did not happen or
 // are not in the log are never.
 type message struct {
-	Process string `json:"process"`
-	Place   string `json:"place"` // the server, or Resource
-	Op      string `json:"op"`
-	N       uint64 `json:"n"` // counts the process's requests to the place
+	Process string
+	Place   string // the server, or Resource
+	Op      string
+	N       uint64 // counts the process's requests to the place
 
-	Sent     time.Duration `json:"sent"`
-	Arrived  time.Duration `json:"arrived"`  // executed, and answered
-	Received time.Duration `json:"received"` // the reply was received
-	GaveUp   time.Duration `json:"gaveUp"`   // the process no longer waits
-	Missed   time.Duration `json:"missed"`   // the reply came after that
-	Again    time.Duration `json:"again"`    // a second copy was executed
-	Lost     fault.Way     `json:"lost"`     // the direction in which it was lost
-	Outcome  string        `json:"outcome"`  // "granted", "refused", "failed", ...; "" if unknown
-	Line     int           `json:"line"`     // of its sending
+	Sent     time.Duration
+	Arrived  time.Duration // executed, and answered
+	Received time.Duration // the reply was received
+	GaveUp   time.Duration // the process no longer waits
+	Missed   time.Duration // the reply came after that
+	Lost     fault.Way     // the direction in which it was lost
+	Outcome  string        // "granted", "refused", "failed", ...; "" if unknown
+	Line     int           // of its sending
 }
 
 // laneEvent is an event shown in one lane.
@@ -71,8 +70,8 @@ type laneEvent struct {
 	Line int
 }
 
-// span is an event with a duration.
-type span struct {
+// Span is an event with a duration.
+type Span struct {
 	Lane string `json:"lane"`
 	// Kind is "pause", "suspend", "restart", "hang", "cut", "lose" or "delay".
 	Kind string        `json:"kind"`
@@ -92,21 +91,21 @@ type span struct {
 // belief is a period in which a process believed that it held a lock: it had acquired the
 // lock, had not released it, and validity remained by its own clocks.
 type belief struct {
-	Process string `json:"process"`
+	Process string
 	// Goroutine is the index of the process's goroutine, from 0.
-	Goroutine int           `json:"goroutine"`
-	Key       string        `json:"key"`
-	Token     fencing.Token `json:"token"`
-	From      time.Duration `json:"from"`
-	Until     time.Duration `json:"until"`
+	Goroutine int
+	Key       string
+	Token     fencing.Token
+	From      time.Duration
+	Until     time.Duration
 	// End is how it ended: "released", "ran out", "crashed", or "" if the
 	// log ends before.
-	End  string `json:"end"`
-	Line int    `json:"line"`
+	End  string
+	Line int
 }
 
-// tenure is a period in which a server had the key with a value of one process.
-type tenure struct {
+// Tenure is a period in which a server had the key with a value of one process.
+type Tenure struct {
 	Server  string `json:"server"`
 	Key     string `json:"key"`
 	Process string `json:"process"`
@@ -124,26 +123,26 @@ type tenure struct {
 
 // access is an operation that the resource executed or refused.
 type access struct {
-	At        time.Duration `json:"at"`
-	Sent      time.Duration `json:"sent"` // never if the log doesn't say
-	Process   string        `json:"process"`
-	Goroutine int           `json:"goroutine"` // of the process, that asked
-	Op        string        `json:"op"`        // "read" or "write"
-	Token     fencing.Token `json:"token"`
-	Refused   bool          `json:"refused"` // by the guard
+	At        time.Duration
+	Sent      time.Duration // never if the log doesn't say
+	Process   string
+	Goroutine int    // of the process, that asked
+	Op        string // "read" or "write"
+	Token     fencing.Token
+	Refused   bool // by the guard
 	// Repeated: it had been executed before, and was only answered.
-	Repeated bool  `json:"repeated"`
-	Version  int64 `json:"version"`
-	Value    int64 `json:"value"`
-	Line     int   `json:"line"`
+	Repeated bool
+	Version  int64
+	Value    int64
+	Line     int
 }
 
 // Violation is a finding of the checks.
 type Violation struct {
-	At   time.Duration `json:"at"`
-	Kind string        `json:"kind"`
-	Text string        `json:"text"`
-	Line int           `json:"line"`
+	At   time.Duration
+	Kind string
+	Text string
+	Line int
 }
 
 // Quorum returns a majority of the servers, whatever the processes assume.
@@ -151,12 +150,12 @@ func (t *Timeline) Quorum() int { return len(t.Servers)/2 + 1 }
 
 // keyPeriod is a period in which the same servers had a process's key.
 type keyPeriod struct {
-	Process string        `json:"process"`
-	Key     string        `json:"key"`
-	From    time.Duration `json:"from"`
-	Until   time.Duration `json:"until"`
-	Servers []string      `json:"servers"` // sorted
-	Quorum  bool          `json:"quorum"`  // they are a quorum
+	Process string
+	Key     string
+	From    time.Duration
+	Until   time.Duration
+	Servers []string // sorted
+	Quorum  bool     // they are a quorum
 }
 
 // Truth returns which servers had a process's key, and when. Compared with Beliefs it shows
@@ -164,7 +163,7 @@ type keyPeriod struct {
 func (t *Timeline) Truth() []keyPeriod {
 	type attempt struct{ process, key string }
 	var order []attempt
-	tenures := map[attempt][]tenure{}
+	tenures := map[attempt][]Tenure{}
 	for _, n := range t.Tenures {
 		a := attempt{n.Process, n.Key}
 		if tenures[a] == nil {
@@ -211,11 +210,11 @@ func (t *Timeline) Truth() []keyPeriod {
 // overlap is a period in which two processes, or two goroutines of one, both believed that
 // they held the same lock.
 type overlap struct {
-	Key    string        `json:"key"`
-	First  string        `json:"first"` // who got it first: a process, or with a number one more of its goroutines
-	Second string        `json:"second"`
-	From   time.Duration `json:"from"`
-	Until  time.Duration `json:"until"`
+	Key    string
+	First  string // who got it first: a process, or with a number one more of its goroutines
+	Second string
+	From   time.Duration
+	Until  time.Duration
 }
 
 // Overlaps returns the periods in which two beliefs contradict each other.
@@ -289,7 +288,7 @@ func tail(token fencing.Token, digits int) string {
 }
 
 // stops reports whether the span is one in which its lane stands still.
-func (s span) stops() bool { return spanKinds[s.Kind].stops }
+func (s Span) stops() bool { return spanKinds[s.Kind].stops }
 
 // watching reports whether a message only monitors a server and concerns no lock.
 func (m message) watching() bool {
@@ -360,4 +359,9 @@ func (t *Timeline) severalGoroutines() bool {
 		}
 	}
 	return false
+}
+
+// Refuses reports whether the resource refuses an operation at a moment.
+func (t *Timeline) Refuses(at time.Duration) bool {
+	return slices.ContainsFunc(t.Accesses, func(a access) bool { return a.At == at && a.Refused })
 }

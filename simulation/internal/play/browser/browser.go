@@ -22,8 +22,8 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/internal/play"
-	"github.com/redquorum/redlock/simulation/internal/timeline/palette"
 )
 
 //go:embed files
@@ -154,7 +154,7 @@ func prepared() ([]byte, error) {
 
 // static returns the files that need no toolchain.
 func static() (Files, error) {
-	files := Files{"palette.css": []byte(palette.CSS(":root"))}
+	files := Files{"drawing.css": []byte(drawing.Page())}
 	entries, err := fs.ReadDir(embedded, "files")
 	if err != nil {
 		return nil, err

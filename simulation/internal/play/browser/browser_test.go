@@ -1,8 +1,11 @@
 package browser_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -68,6 +71,27 @@ func TestFilesAreComplete(t *testing.T) {
 	assert.Len(t, written, len(files))
 }
 
+// largest is how many bytes the whole page may have, compressed. Look at what the engine imports
+// before you raise it.
+const largest = 2_200_000
+
+func TestThePageIsSmall(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	all := 0
+	for name, content := range built(t) {
+		if strings.HasSuffix(name, ".gz") {
+			all += len(content)
+			continue
+		}
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, err := w.Write(content)
+		require.NoError(t, errors.Join(err, w.Close()))
+		all += packed.Len()
+	}
+	assert.Less(t, all, largest)
+}
+
 func TestServe(t *testing.T) {
 	files := browser.Files{"index.html": []byte("<p>"), "engine.wasm.gz": {0}}
 	get := func(method, path string) *httptest.ResponseRecorder {
@@ -100,10 +124,8 @@ func TestTheFirstPictureNeedsNoEngine(t *testing.T) {
 	server := httptest.NewServer(files)
 	t.Cleanup(server.Close)
 	c.open(server.URL+"/", 1400, false)
-	run, err := play.Play(play.Setup{Base: "S1", Design: "default"})
-	require.NoError(t, err)
-	assert.Equal(t, run.Result.Log.Digest(), c.text(`document.querySelector("#hash").textContent`))
-	c.eval(`(() => { const s = document.querySelector("#seed"); s.value = 1; s.dispatchEvent(new Event("change")) })()`)
+	c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
+	c.set("#seed", "1")
 	c.until(`document.querySelector("#error").textContent.includes("The engine can't be loaded: Error: engine.wasm.gz: 404")`)
 }
 
@@ -119,10 +141,8 @@ func TestTheServerMayNameTheEncoding(t *testing.T) {
 		files.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	c.open(server.URL+"/#"+url.Values{"base": {"S1"}, "seed": {"1"}}.Encode(), 1400, false)
-	run, err := play.Play(play.Setup{Base: "S1", Design: "default", Seed: 1})
-	require.NoError(t, err)
-	c.until(`document.querySelector("#hash").textContent === "` + run.Result.Log.Digest() + `"`)
+	c.open(server.URL+"/#base=S1&seed=1", 1400, false)
+	c.shows(played(t, play.Setup{Base: "S1", Design: "default", Seed: 1}))
 	assert.Empty(t, c.problems)
 }
 
@@ -131,45 +151,29 @@ func TestTheServerMayNameTheEncoding(t *testing.T) {
 func TestPage(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c := newChromium(t)
-	files := built(t)
-	server := httptest.NewServer(http.StripPrefix("/some/folder", files))
+	server := httptest.NewServer(http.StripPrefix("/some/folder", built(t)))
 	t.Cleanup(server.Close)
 	base := server.URL + "/some/folder/"
-	hash := func(setup play.Setup) string {
-		t.Helper()
-		run, err := play.Play(setup)
-		require.NoError(t, err)
-		return run.Result.Log.Digest()
-	}
-	shown := func(want string) {
-		t.Helper()
-		c.until(`document.querySelector("#hash").textContent === "` + want + `"`)
-	}
 
 	c.open(base, 1400, false)
-	shown(hash(play.Setup{Base: "S1", Design: "default"}))
-	assert.Equal(t, "Violated: lost update, stale write, two holders", c.text(`document.querySelector("#verdict").textContent`))
+	c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
 
 	// Another lock.
-	c.eval(`(() => { const d = document.querySelector("#design"); d.value = "token-admit"; d.dispatchEvent(new Event("change")) })()`)
-	shown(hash(play.Setup{Base: "S1", Design: "token-admit"}))
-	assert.Equal(t, "Nothing is violated", c.text(`document.querySelector("#verdict").textContent`))
+	c.set("#design", "token-admit")
+	run := played(t, play.Setup{Base: "S1", Design: "token-admit"})
+	c.shows(run)
 
 	// A shorter pause, and then none.
-	c.eval(`(() => { const f = document.querySelector("[name=for_ns-0]"); f.value = "3"; f.dispatchEvent(new Event("change")) })()`)
-	run, err := play.Play(play.Setup{Base: "S1", Design: "token-admit"})
+	c.set("[name=for_ns-0]", "3")
+	shorter := play.Setup{Base: "S1", Design: "token-admit", Schedule: append(simulation.Schedule{}, run.Schedule...)}
+	shorter.Schedule[0].For = 3_000_000
+	c.shows(played(t, shorter))
+	arguments, err := shorter.Arguments()
 	require.NoError(t, err)
-	shorter := append(simulation.Schedule{}, run.Schedule...)
-	shorter[0].For = 3_000_000
-	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: shorter}))
-	command := c.text(`document.querySelector("#command").textContent`)
-	arguments, err := play.Setup{Base: "S1", Design: "token-admit", Schedule: shorter}.Arguments()
-	require.NoError(t, err)
-	assert.Equal(t, "go run ./simulation/cmd/redlocksim "+arguments, command)
+	assert.Equal(t, "go run ./simulation/cmd/redlocksim "+arguments, c.text(`document.querySelector("#command").textContent`))
 	address := c.text(`location.href`)
-
 	c.eval(`document.querySelector("[name=remove-0]").click()`)
-	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: simulation.Schedule{}}))
+	c.shows(played(t, play.Setup{Base: "S1", Design: "token-admit", Schedule: simulation.Schedule{}}))
 
 	// Every kind of fault can be added.
 	c.eval(`(async () => { for (const b of document.querySelectorAll("#palette button")) { b.click(); await new Promise((done) => { const w = new MutationObserver(() => { if (!document.querySelector("main").classList.contains("stale")) { w.disconnect(); done() } }); w.observe(document.querySelector("main"), { attributes: true }) }) } })()`)
@@ -179,22 +183,23 @@ func TestPage(t *testing.T) {
 	// The address has it all.
 	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	c.open(address, 390, true)
-	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Schedule: shorter}))
+	c.shows(played(t, shorter))
 	assert.Equal(t, "true", c.eval(`document.documentElement.scrollWidth <= 390`), "the page is wider than the screen")
 
 	// Of many changes in a row, the last one counts.
-	c.eval(`(() => { const s = document.querySelector("#seed"); for (let i = 1; i <= 30; i++) { s.value = i; s.dispatchEvent(new Event("change")) } })()`)
-	shown(hash(play.Setup{Base: "S1", Design: "token-admit", Seed: 30, Schedule: shorter}))
+	for i := range 30 {
+		c.set("#seed", strconv.Itoa(i+1))
+	}
+	shorter.Seed = 30
+	c.shows(played(t, shorter))
 
 	// What can't be played is said.
-	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)
-	c.open(base+"#"+url.Values{"base": {"S4"}, "design": {"redlock"}}.Encode(), 1400, true)
 	c.eval(`location.hash = "base=S99"`)
 	c.until(`document.querySelector("#error").textContent.includes('no scenario "S99"')`)
 
 	// Arrow keys go from event to event.
 	c.eval(`location.hash = "base=S1"`)
-	shown(hash(play.Setup{Base: "S1", Design: "default"}))
+	c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
 	before := c.text(`document.querySelector("#moment").textContent`)
 	c.eval(`document.querySelector("#events").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true }))`)
 	assert.NotEqual(t, before, c.text(`document.querySelector("#moment").textContent`))
@@ -205,89 +210,54 @@ func TestPage(t *testing.T) {
 // Faults are moved, stretched and removed on the timeline, with the pointer and with the keyboard.
 func TestDrag(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	c := newChromium(t)
-	files := built(t)
-	server := httptest.NewServer(files)
-	t.Cleanup(server.Close)
+	c, base := opened(t)
 	faults := `[{"kind":"pause","at_ns":1004500000,"process":"c1","for_ns":12000000000}]`
-	c.open(server.URL+"/#"+url.Values{"base": {"S1"}, "schedule": {faults}}.Encode(), 1400, false)
+	c.open(base+"#"+url.Values{"base": {"S1"}, "schedule": {faults}}.Encode(), 1400, false)
 
 	// schedule waits for the run of a schedule that fulfils a condition, and returns it.
 	schedule := func(condition string) simulation.Schedule {
 		t.Helper()
-		const current = `JSON.parse(new URLSearchParams(location.hash.slice(1)).get("schedule"))`
-		c.until(`!document.querySelector("main").classList.contains("stale") && ((s) => ` + condition + `)(` + current + `)`)
-		s, err := simulation.ReadSchedule([]byte(c.eval(current)))
-		require.NoError(t, err)
-		run, err := play.Play(play.Setup{Base: "S1", Design: "default", Schedule: s})
-		require.NoError(t, err)
-		c.until(`document.querySelector("#hash").textContent === "` + run.Result.Log.Digest() + `"`)
-		return s
+		c.until(`!document.querySelector("main").classList.contains("stale") && ((s) => ` + condition + `)(JSON.parse(new URLSearchParams(location.hash.slice(1)).get("schedule")))`)
+		c.shows(played(t, c.state()))
+		return c.state().Schedule
 	}
-	pull := func(selector string, by float64) {
-		t.Helper()
-		var at struct{ X, Y float64 }
-		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const e = document.querySelector("`+selector+`"); e.scrollIntoView({ block: "center", inline: "center" }); const b = e.getBoundingClientRect(); return { X: b.x + Math.min(4, b.width / 2), Y: b.y + b.height / 2 } })()`)), &at))
-		mouse := func(kind string, x float64) {
-			c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": at.Y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
-		}
-		mouse("mousePressed", at.X)
-		for i := range 5 {
-			mouse("mouseMoved", at.X+by*float64(i+1)/5)
-		}
-		mouse("mouseReleased", at.X+by)
-	}
-	key := func(name string, modifiers int) {
-		c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": name, "code": name, "modifiers": modifiers}, nil)
-		c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "modifiers": modifiers}, nil)
-	}
+	const grip = `document.querySelector(".grip")`
+	left := func(by float64) func(float64) float64 { return func(x float64) float64 { return x - by } }
 
-	pull(".grip", -30)
+	c.pull(grip, left(30))
 	moved := schedule(`s[0].at_ns < 1004500000`)
 	assert.Equal(t, 12*time.Second, moved[0].For)
-	pull(".grip-end", -60)
+	c.pull(`document.querySelector(".grip-end")`, left(60))
 	stretched := schedule(`s[0].for_ns < 12000000000`)
 	assert.Equal(t, moved[0].At, stretched[0].At)
 
 	// Escape ends a drag: the fault is where it was.
-	begin := func(selector string) (x, y float64) {
-		t.Helper()
-		var at struct{ X, Y float64 }
-		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = document.querySelector("`+selector+`").getBoundingClientRect(); return { X: b.x + Math.min(4, b.width / 2), Y: b.y + b.height / 2 } })()`)), &at))
-		return at.X, at.Y
-	}
-	for _, from := range []string{".grip", "#palette [data-kind=crash]"} {
-		x, y := begin(from)
-		_, lane := begin(".grip")
-		mouse := func(kind string, x, y float64) {
-			c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
-		}
-		mouse("mousePressed", x, y)
-		mouse("mouseMoved", x+30, lane)
-		mouse("mouseMoved", x+60, lane)
-		before := c.text(`document.querySelector("#hash").textContent`)
-		key("Escape", 0)
-		mouse("mouseMoved", x+90, lane)
-		mouse("mouseReleased", x+90, lane)
+	c.eval(`document.querySelector("#palette").scrollIntoView()`)
+	for _, from := range []string{grip, `document.querySelector("#palette [data-kind=crash]")`} {
+		x, y := c.middle(from)
+		_, lane := c.middle(grip)
+		c.mouse("Pressed", x, y)
+		c.mouse("Moved", x+30, lane)
+		c.mouse("Moved", x+60, lane)
+		c.key("Escape", 0)
+		c.mouse("Moved", x+90, lane)
+		c.mouse("Released", x+90, lane)
 		assert.Equal(t, stretched, schedule(`s[0].for_ns === `+strconv.FormatInt(int64(stretched[0].For), 10)), from)
-		assert.Equal(t, before, c.text(`document.querySelector("#hash").textContent`), from)
 	}
 	c.eval(`document.querySelector(".handle").focus()`)
-	key("ArrowRight", 0)
+	c.key("ArrowRight", 0)
 	later := schedule(`s[0].at_ns > ` + strconv.FormatInt(int64(stretched[0].At), 10))
 	const shift = 8
-	key("ArrowLeft", shift)
+	c.key("ArrowLeft", shift)
 	shorter := schedule(`s[0].for_ns < ` + strconv.FormatInt(int64(later[0].For), 10))
 	assert.Equal(t, later[0].At, shorter[0].At, "the handle has kept the focus")
-	key("Delete", 0)
+	c.key("Delete", 0)
 	assert.Empty(t, schedule(`s.length === 0`))
 
 	// A new fault comes to the lane and the moment that were clicked.
-	var at struct{ X, Y float64 }
-	require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = [...document.querySelectorAll("#timeline .name")].find((e) => e.textContent === "D").getBoundingClientRect(); return { X: b.x + 110, Y: b.y + b.height / 2 } })()`)), &at))
-	for _, kind := range []string{"mousePressed", "mouseReleased"} {
-		c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
-	}
+	x, y := c.middle(`[...document.querySelectorAll("#timeline text.n")].find((e) => e.textContent === "D")`)
+	c.mouse("Pressed", x+150, y)
+	c.mouse("Released", x+150, y)
 	c.eval(`document.querySelector("#palette [data-kind=hang]").click()`)
 	added := schedule(`s.length === 1`)
 	assert.Equal(t, fault.Hang, added[0].Kind)
@@ -298,20 +268,14 @@ func TestDrag(t *testing.T) {
 // The other locks are played under the same faults, and one of them can be chosen.
 func TestOtherLocks(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	c := newChromium(t)
-	files := built(t)
-	server := httptest.NewServer(files)
-	t.Cleanup(server.Close)
-	c.open(server.URL+"/#"+url.Values{"base": {"S4"}, "design": {"redlock"}, "seed": {"2"}}.Encode(), 1400, false)
+	c, base := opened(t)
+	c.open(base+"#base=S4&design=redlock&seed=2", 1400, false)
 	c.eval(`document.querySelector("#all summary").click()`)
-	const finished = `document.querySelectorAll("#others li").length > 5 && [...document.querySelectorAll("#others li")].every((li) => li.className)`
-	c.until(finished)
+	c.until(`document.querySelectorAll("#others li").length > 5 && [...document.querySelectorAll("#others li")].every((li) => li.className)`)
 	var found [][2]string
 	require.NoError(t, json.Unmarshal([]byte(c.eval(`[...document.querySelectorAll("#others li")].map((li) => [li.children[0].textContent, li.children[1].textContent])`)), &found))
 	for _, row := range found {
-		run, err := play.Play(play.Setup{Base: "S4", Design: row[0], Seed: 2})
-		require.NoError(t, err)
-		assert.Equal(t, play.Found(run.Result), row[1], row[0])
+		assert.Equal(t, play.Found(played(t, play.Setup{Base: "S4", Design: row[0], Seed: 2}).Result), row[1], row[0])
 	}
 	assert.Contains(t, found, [2]string{"monitor", "none"})
 	c.eval(`[...document.querySelectorAll("#others button")].find((b) => b.textContent === "monitor").click()`)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,24 +20,11 @@ type Chapter struct {
 	ID    string `json:"id"` // the heading's anchor
 	Title string `json:"title"`
 	Right string `json:"right"` // who is right
-	// Claims is what both sides say, and Verdict what this library's authors say.
-	Claims  []Block `json:"claims"`
-	Verdict []Block `json:"verdict"`
+	// Claims is what both sides say, and Verdict what this library's authors say, as HTML.
+	Claims  string `json:"claims"`
+	Verdict string `json:"verdict"`
 	// Runs are those that the section plays, the first one first.
 	Runs []ChapterRun `json:"runs"`
-}
-
-// Block is a paragraph, or an item of a list.
-type Block struct {
-	Item  bool   `json:"item"`
-	Spans []Span `json:"spans"`
-}
-
-// Span is a piece of text in one style: "" is plain, "em", "strong", "code", or "link" with Href.
-type Span struct {
-	Style string `json:"style"`
-	Text  string `json:"text"`
-	Href  string `json:"href,omitempty"`
 }
 
 // ChapterRun is a run by name, see play.Setup.
@@ -54,7 +42,7 @@ var (
 	heading     = regexp.MustCompile(`(?m)^## (.+)\n`)
 	notAnchor   = regexp.MustCompile(`[^a-z0-9 -]`)
 	chapterRun  = regexp.MustCompile(`redlocksim run (\S+) -design (\S+)(?: -seed (\d+))?`)
-	notProse    = regexp.MustCompile("(?m)^(?:```|\\||<!--|#+ )")
+	notProse    = regexp.MustCompile("(?m)^(?:```|\\||<|!\\[|#+ )")
 	inline      = regexp.MustCompile("\\*\\*(.+?)\\*\\*|\\*(.+?)\\*|`([^`]+)`|\\[([^\\]]+)\\]\\(([^)]+)\\)")
 )
 
@@ -76,8 +64,8 @@ func Chapters(text string) ([]Chapter, error) {
 	for _, row := range contentsRow.FindAllStringSubmatch(text, -1) {
 		c := Chapter{ID: row[2], Title: row[1], Right: row[3]}
 		c.read(sections[c.ID])
-		if len(c.Claims) == 0 || len(c.Verdict) == 0 || len(c.Runs) == 0 {
-			return nil, fmt.Errorf("%w: section #%s has %d paragraphs of claims, %d of a verdict and %d runs, want some of each", ErrDebate, c.ID, len(c.Claims), len(c.Verdict), len(c.Runs))
+		if c.Claims == "" || c.Verdict == "" || len(c.Runs) == 0 {
+			return nil, fmt.Errorf("%w: section #%s has claims of %d letters, a verdict of %d and %d runs, want some of each", ErrDebate, c.ID, len(c.Claims), len(c.Verdict), len(c.Runs))
 		}
 		all = append(all, c)
 	}
@@ -128,62 +116,40 @@ func (c *Chapter) read(section string) {
 			inClaims = false
 		case verdict || inVerdict:
 			inVerdict = true
-			c.Verdict = append(c.Verdict, blocks(paragraph)...)
+			c.Verdict += htmlOf(paragraph)
 		case inClaims:
-			c.Claims = append(c.Claims, blocks(paragraph)...)
+			c.Claims += htmlOf(paragraph)
 		}
 	}
 }
 
-// blocks reads a paragraph, or a list.
-func blocks(text string) []Block {
-	text = strings.TrimSpace(text)
+// htmlOf makes HTML of a paragraph or of a list. Of a link inside the documentation only the text is
+// kept, because the page is also where the documentation isn't.
+func htmlOf(text string) string {
+	text = html.EscapeString(strings.TrimSpace(text))
 	if text == "" {
-		return nil
+		return ""
 	}
-	if !strings.HasPrefix(text, "- ") {
-		return []Block{{Spans: spans(text)}}
+	list := strings.HasPrefix(text, "- ")
+	if list {
+		text = strings.ReplaceAll(strings.TrimPrefix(text, "- "), "\n- ", "</li><li>")
 	}
-	var all []Block
-	for _, item := range strings.Split("\n"+text, "\n- ")[1:] {
-		all = append(all, Block{Item: true, Spans: spans(item)})
-	}
-	return all
-}
-
-// spans reads a paragraph's text. Of a link inside the documentation only the text is kept, because
-// the page is also where the documentation isn't.
-func spans(text string) []Span {
-	text = strings.Join(strings.Fields(text), " ")
-	var all []Span
-	add := func(s Span) {
+	text = inline.ReplaceAllStringFunc(strings.Join(strings.Fields(text), " "), func(found string) string {
+		m := inline.FindStringSubmatch(found)
 		switch {
-		case s.Text == "":
-		case s.Style == "" && len(all) > 0 && all[len(all)-1].Style == "":
-			all[len(all)-1].Text += s.Text
-		default:
-			all = append(all, s)
+		case m[1] != "":
+			return "<strong>" + m[1] + "</strong>"
+		case m[2] != "":
+			return "<em>" + m[2] + "</em>"
+		case m[3] != "":
+			return "<code>" + m[3] + "</code>"
+		case strings.HasPrefix(m[5], "http"):
+			return `<a href="` + m[5] + `" rel="noreferrer">` + m[4] + "</a>"
 		}
+		return m[4]
+	})
+	if list {
+		return "<ul><li>" + text + "</li></ul>"
 	}
-	end := 0
-	for _, m := range inline.FindAllStringSubmatchIndex(text, -1) {
-		group := func(n int) string {
-			if m[2*n] < 0 {
-				return ""
-			}
-			return text[m[2*n]:m[2*n+1]]
-		}
-		add(Span{Text: text[end:m[0]]})
-		end = m[1]
-		add(Span{Style: "strong", Text: group(1)})
-		add(Span{Style: "em", Text: group(2)})
-		add(Span{Style: "code", Text: group(3)})
-		if href := group(5); strings.HasPrefix(href, "https://") || strings.HasPrefix(href, "http://") {
-			add(Span{Style: "link", Text: group(4), Href: href})
-		} else {
-			add(Span{Text: group(4)})
-		}
-	}
-	add(Span{Text: text[end:]})
-	return all
+	return "<p>" + text + "</p>"
 }

@@ -185,6 +185,45 @@ func (c *chromium) open(address string, width int, dark bool) {
 	c.until(`document.readyState === "complete" && document.querySelector("#timeline svg") && !document.querySelector("main").classList.contains("stale")`)
 }
 
+// set changes a field, as a reader does.
+func (c *chromium) set(selector, value string) {
+	c.t.Helper()
+	c.eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change")) })()`, selector, value))
+}
+
+// middle is the middle of an element, which an expression names.
+func (c *chromium) middle(element string) (x, y float64) {
+	c.t.Helper()
+	var at struct{ X, Y float64 }
+	require.NoError(c.t, json.Unmarshal([]byte(c.eval(`(() => { const b = (`+element+`).getBoundingClientRect(); return { X: b.x + b.width / 2, Y: b.y + b.height / 2 } })()`)), &at))
+	return at.X, at.Y
+}
+
+// mouse moves the pointer, or presses or releases it.
+func (c *chromium) mouse(kind string, x, y float64) {
+	c.call("Input.dispatchMouseEvent", map[string]any{"type": "mouse" + kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+}
+
+// pull drags an element to an x position, in some steps.
+func (c *chromium) pull(element string, to func(x float64) float64) {
+	c.t.Helper()
+	c.eval(`(` + element + `).scrollIntoView({ block: "center", inline: "center" })`)
+	x, y := c.middle(element)
+	c.mouse("Pressed", x, y)
+	end := to(x)
+	for i := range 8 {
+		c.mouse("Moved", x+(end-x)*float64(i+1)/8, y)
+	}
+	c.mouse("Released", end, y)
+}
+
+// key presses a key.
+func (c *chromium) key(name string, modifiers int) {
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		c.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "modifiers": modifiers}, nil)
+	}
+}
+
 // await does something, and waits for an event of the browser whose parameters have a text.
 func (c *chromium) await(method, text string, do func()) {
 	c.t.Helper()

@@ -180,39 +180,30 @@ func TestPalette(t *testing.T) {
 	calm := played(t, c.state())
 	require.Empty(t, calm.Result.Kinds())
 	c.shows(calm)
-	mouse := func(kind string, x, y float64) {
-		c.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
-	}
-	middle := func(script string) (x, y float64) {
-		t.Helper()
-		var at struct{ X, Y float64 }
-		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = (`+script+`).getBoundingClientRect(); return { X: b.x + b.width / 2, Y: b.y + b.height / 2 } })()`)), &at))
-		return at.X, at.Y
-	}
 	c.eval(`document.querySelector("#palette").scrollIntoView()`)
-	fromX, fromY := middle(`document.querySelector("#palette [data-kind=step]")`)
-	toX, _ := middle(`document.querySelector("#timeline .access.write")`) // c1's
+	fromX, fromY := c.middle(`document.querySelector("#palette [data-kind=step]")`)
+	toX, _ := c.middle(`document.querySelector("#timeline [width='8'].d0")`) // c1's
 	lane := func(name string) (y float64) {
 		t.Helper()
-		_, y = middle(`[...document.querySelectorAll("#timeline .name")].find((e) => e.textContent === "` + name + `")`)
+		_, y = c.middle(`[...document.querySelectorAll("#timeline text.n")].find((e) => e.textContent === "` + name + `")`)
 		return y
 	}
 	const settled = `!document.querySelector("main").classList.contains("stale") && `
 
-	mouse("mousePressed", fromX, fromY)
-	mouse("mouseMoved", fromX, fromY+20)
-	mouse("mouseMoved", toX, lane("C"))
-	c.until(settled + `document.querySelectorAll("#timeline .violation").length > 0`) // before the button is released
-	mouse("mouseMoved", fromX, fromY)
-	c.until(settled + `document.querySelectorAll("#timeline .violation").length === 0`)
-	mouse("mouseReleased", fromX, fromY)
+	c.mouse("Pressed", fromX, fromY)
+	c.mouse("Moved", fromX, fromY+20)
+	c.mouse("Moved", toX, lane("C"))
+	c.until(settled + `document.querySelectorAll("#timeline .vl").length > 0`) // before the button is released
+	c.mouse("Moved", fromX, fromY)
+	c.until(settled + `document.querySelectorAll("#timeline .vl").length === 0`)
+	c.mouse("Released", fromX, fromY)
 	assert.Equal(t, cuts, c.state().Schedule, "nothing was put anywhere")
 	c.shows(calm)
 
-	mouse("mousePressed", fromX, fromY)
-	mouse("mouseMoved", fromX, fromY+20)
-	mouse("mouseMoved", toX, lane("C"))
-	mouse("mouseReleased", toX, lane("C"))
+	c.mouse("Pressed", fromX, fromY)
+	c.mouse("Moved", fromX, fromY+20)
+	c.mouse("Moved", toX, lane("C"))
+	c.mouse("Released", toX, lane("C"))
 	c.until(settled + `document.querySelectorAll("#faults li").length === 3`)
 	put := c.state()
 	require.Len(t, put.Schedule, 3)
@@ -220,7 +211,7 @@ func TestPalette(t *testing.T) {
 	assert.Equal(t, "C", put.Schedule[2].Server)
 	assert.Contains(t, played(t, put).Result.Kinds(), record.TwoHolders)
 	c.shows(played(t, put))
-	c.eval(`(() => { const k = document.querySelector("[name=kind-2]"); k.value = "hang"; k.dispatchEvent(new Event("change")) })()`)
+	c.set("[name=kind-2]", "hang")
 	c.until(settled + `location.hash.includes("hang")`)
 	hangs := c.state()
 	assert.Equal(t, fault.Hang, hangs.Schedule[2].Kind)
@@ -229,7 +220,7 @@ func TestPalette(t *testing.T) {
 	c.shows(played(t, hangs))
 
 	// A server can't be paused, so the fault comes to a client.
-	c.eval(`(() => { const k = document.querySelector("[name=kind-2]"); k.value = "pause"; k.dispatchEvent(new Event("change")) })()`)
+	c.set("[name=kind-2]", "pause")
 	c.until(settled + `location.hash.includes("pause")`)
 	assert.Equal(t, "c1", c.state().Schedule[2].Process)
 	assert.Empty(t, c.state().Schedule[2].Server)
@@ -266,7 +257,7 @@ func TestChallenge(t *testing.T) {
 	// Another lock ends the search.
 	c.eval(`document.querySelector("#challenge-go").click()`)
 	c.until(`/^\d\d+ runs/.test(document.querySelector("#challenge-count").textContent)`)
-	c.eval(`(() => { const d = document.querySelector("#design"); d.value = "default"; d.dispatchEvent(new Event("change")) })()`)
+	c.set("#design", "default")
 	c.until(`document.querySelector("#challenge-stop").hidden`)
 	c.shows(played(t, c.state()))
 	assert.Empty(t, c.problems)
@@ -338,24 +329,20 @@ func TestTourDrag(t *testing.T) {
 	c, base := opened(t)
 	c.open(base+"#tour=3", 1400, false)
 	c.shows(played(t, c.state()))
-	c.eval(`document.querySelector("#timeline").scrollIntoView({ block: "center" })`)
-	pull := func(to string) {
-		t.Helper()
-		var at struct{ X, Y, To float64 }
-		require.NoError(t, json.Unmarshal([]byte(c.eval(`(() => { const b = document.querySelector(".grip-end").getBoundingClientRect(); return { X: b.x + b.width / 2, Y: b.y + b.height / 2, To: `+to+` } })()`)), &at))
-		c.call("Input.dispatchMouseEvent", map[string]any{"type": "mousePressed", "x": at.X, "y": at.Y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
-		for i := range 10 {
-			c.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at.X + (at.To-at.X)*float64(i+1)/10, "y": at.Y, "button": "left", "buttons": 1}, nil)
-		}
-		c.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "x": at.To, "y": at.Y, "button": "left", "clickCount": 1}, nil)
-	}
+	const end = `document.querySelector(".grip-end")`
 	// Behind c2's write.
-	pull(`[...document.querySelectorAll("#timeline .access.write")].at(-1).getBoundingClientRect().right + 20`)
+	c.pull(end, func(float64) float64 {
+		x, _ := c.middle(`[...document.querySelectorAll("#timeline [width='8']")].at(-1)`)
+		return x + 24
+	})
 	c.until(`document.querySelector("#verdict").textContent.startsWith("Violated") && !document.querySelector("main").classList.contains("stale") && location.hash.includes("tour=3")`)
 	longer := c.state()
 	assert.Greater(t, longer.Schedule[0].For, 10*time.Second)
 	c.shows(played(t, longer))
-	pull(`document.querySelector("#timeline .grip").getBoundingClientRect().left + 40`)
+	c.pull(end, func(float64) float64 {
+		x, _ := c.middle(`document.querySelector("#timeline .grip")`)
+		return x - 100
+	})
 	c.until(`document.querySelector("#verdict").textContent === "Nothing is violated" && !document.querySelector("main").classList.contains("stale")`)
 	c.shows(played(t, c.state()))
 	assert.Less(t, c.state().Schedule[0].For, 10*time.Second)

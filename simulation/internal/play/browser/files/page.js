@@ -5,8 +5,7 @@ import { Drawing } from "./draw.js";
 import { addressOf, chapterNodes, contents, tour } from "./prose.js";
 import { Challenge } from "./challenge.js";
 import { save, textOf } from "./files.js";
-import { small } from "./small.js";
-import { clock, element } from "./words.js";
+import { clock, element, parsed } from "./words.js";
 
 const engine = new Engine();
 const challenge = new Challenge();
@@ -68,7 +67,7 @@ const scenario = () => all.scenarios.find((s) => s.id.toLowerCase() === choice.b
 // designs lists the locks with which the scenario is played.
 function designs() {
   const s = scenario();
-  return s ? s.designs.map((d) => ({ name: d.design, title: d.title })) : all.designs;
+  return s ? s.designs : all.designs;
 }
 
 // choose changes the choice and plays it. During a drag only the timeline changes, because browsers
@@ -91,12 +90,12 @@ async function play() {
   clearTimeout(comparing);
   asking++;
   try {
-    run = await engine.ask({ do: "run", ...choice });
+    run = await engine.ask({ do: "run", ...choice, axis: drag?.axis }); // with another axis the timeline couldn't be aimed at
     main.classList.remove("stale");
     showError("");
     showVerdict();
     if (!drag) showRun();
-    else showDrawing(drag.axis); // with another axis the timeline couldn't be aimed at
+    else showDrawing();
     comparing = setTimeout(compare, 300);
   } catch (error) {
     if (!(error instanceof Superseded)) showError(error.message);
@@ -108,13 +107,13 @@ async function play() {
 // compare plays the same faults with the other locks, one after the other. A newer run ends it.
 async function compare() {
   if (asking || drag) return; // it would supersede that run
-  const [of, axis, list] = [run, drawing.axis, designs().filter((d) => d.group !== "flaws")];
+  const [of, list] = [run, designs().filter((d) => scenario() || d.group !== "flaws")];
   const rows = [];
   const add = (parent, names, drawn) => {
     $(parent).replaceChildren(...names.map((name) => {
       const verdict = element("span", {}, "…");
-      const group = all.designs.find((d) => d.name === name)?.group;
-      const title = `${group ? `${group}: ` : ""}${list.find((d) => d.name === name).title}`;
+      const { group, title: words } = list.find((d) => d.name === name);
+      const title = group ? `${group}: ${words}` : words;
       const item = element("li", {}, element("button", { type: "button", "aria-pressed": String(name === of.design), title, onclick: () => choose({ design: name }) }, name), ...(drawn ? [element("small", {}, title)] : []), verdict);
       rows.push({ name, verdict, item, drawn });
       return item;
@@ -122,14 +121,14 @@ async function compare() {
   };
   add("side", compared.filter((name) => list.some((d) => d.name === name)), true);
   add("others", $("all").open ? list.map((d) => d.name) : [], false);
-  const answers = new Map([[of.design, of]]);
+  const answers = new Map();
   for (const { name, verdict, item, drawn } of rows) {
     try {
-      if (!answers.has(name)) answers.set(name, await engine.ask({ do: "run", ...choice, design: name }));
+      if (!answers.has(name)) answers.set(name, await engine.ask({ do: "run", ...choice, design: name, small: true }));
       if (run !== of) return;
       const other = answers.get(name);
       verdict.textContent = other.verdict;
-      if (drawn) item.append(small(other.picture, axis, `${name}: ${other.verdict === "none" ? "nothing is violated" : other.verdict}. ${other.picture.summary.join(" ")}`));
+      if (drawn) item.append(parsed(other.picture.svg));
       item.className = other.verdict === "none" ? "good" : "bad";
     } catch (error) {
       if (error instanceof Superseded) return;
@@ -172,7 +171,7 @@ function showPlace() {
   $("chapter").hidden = !chapter;
   if (chapter) {
     $("chapter-title").textContent = chapter.title;
-    const guarded = (base) => (all.scenarios.find((s) => s.id === base)?.designs.map((d) => d.design) ?? all.designs.map((d) => d.name)).includes("token-admit");
+    const guarded = (base) => (all.scenarios.find((s) => s.id === base)?.designs ?? all.designs).some((d) => d.name === "token-admit");
     const focus = document.activeElement?.closest("#chapter-text")?.contains(document.activeElement) && document.activeElement.textContent;
     $("chapter-text").replaceChildren(...chapterNodes(chapter, choice, guarded));
     if (focus) [...$("chapter-text").querySelectorAll("a")].find((a) => a.textContent === focus)?.focus({ preventScroll: true });
@@ -209,19 +208,17 @@ function showRun() {
   $("events").replaceChildren(...run.picture.steps.map((s, i) => element("li", { class: s.alarm ? "alarm" : s.fault ? "fault" : "" },
     element("button", { type: "button", onclick: () => look(i, true) }, element("time", {}, clock(s.at)), element("span", {}, s.text)))));
   showFaults();
-  const refused = run.picture.accesses.find((a) => a.refused);
-  const first = run.picture.steps.findIndex((s) => s.alarm || s.at === refused?.at); // what matters most
   const same = shown === `${run.base} ${run.design}`;
   const began = shown.startsWith(`${run.base} `) ? step : 0;
   shown = `${run.base} ${run.design}`;
-  look(first < 0 ? Math.min(began, run.picture.steps.length - 1) : first, false);
+  look(run.picture.first < 0 ? Math.min(began, run.picture.steps.length - 1) : run.picture.first, false);
   if (same) $("timeline").scrollLeft = left; // what the reader works on stays in view
 }
 
 // showDrawing draws the timeline again. During a drag it shows the faults as they are now, which may be
 // newer than the run.
-function showDrawing(axis) {
-  drawing = new Drawing(run.picture, `Timeline of ${run.base} with ${run.design}, ${run.verdict === "none" ? "no violation" : run.verdict}`, (drag && choice.schedule) ?? run.schedule, axis);
+function showDrawing() {
+  drawing = new Drawing(run.picture, `Timeline of ${run.base} with ${run.design}, ${run.verdict === "none" ? "no violation" : run.verdict}`, (drag && choice.schedule) ?? run.schedule);
   const focus = document.activeElement?.closest(".handle")?.dataset.fault;
   const left = $("timeline").scrollLeft;
   $("timeline").replaceChildren(drawing.svg);
@@ -390,7 +387,7 @@ function press(event) {
   }
   handle.focus({ preventScroll: true });
   const scrolled = $("timeline").scrollLeft;
-  drag = { i: Number(handle.dataset.fault), stretch: event.target.classList.contains("grip-end"), from: event.clientX, before: choice.schedule, schedule: run.schedule, axis: drawing.axis, start: drawing, scrolled, moved: false };
+  drag = { i: Number(handle.dataset.fault), stretch: event.target.classList.contains("grip-end"), from: event.clientX, before: choice.schedule, schedule: run.schedule, axis: run.picture.axis, start: drawing, scrolled, moved: false };
   $("timeline").setPointerCapture(event.pointerId);
   event.preventDefault();
 }
@@ -420,7 +417,7 @@ function drop(event) {
 function take(event, name) {
   if (!run || event.button !== 0 || event.pointerType === "touch" || drag) return;
   delete event.currentTarget.dataset.carried;
-  drag = { kind: name, button: event.currentTarget, from: [event.clientX, event.clientY], before: choice.schedule, schedule: run.schedule, axis: drawing.axis, moved: false, over: undefined };
+  drag = { kind: name, button: event.currentTarget, from: [event.clientX, event.clientY], before: choice.schedule, schedule: run.schedule, axis: run.picture.axis, moved: false, over: undefined };
   event.currentTarget.setPointerCapture(event.pointerId);
 }
 

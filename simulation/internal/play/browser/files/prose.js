@@ -11,28 +11,6 @@ export function addressOf(state) {
   return `#${words}`;
 }
 
-// styled makes the nodes of a paragraph.
-function styled(spans) {
-  return spans.map(({ style, text, href }) => {
-    if (style === "") return text;
-    if (style === "link") return element("a", { href, rel: "noreferrer" }, text);
-    return element(style, {}, text);
-  });
-}
-
-// paragraphs makes paragraphs and lists.
-function paragraphs(blocks) {
-  const nodes = [];
-  for (const { item, spans } of blocks) {
-    if (!item) nodes.push(element("p", {}, ...styled(spans)));
-    else {
-      if (nodes.at(-1)?.localName !== "ul") nodes.push(element("ul"));
-      nodes.at(-1).append(element("li", {}, ...styled(spans)));
-    }
-  }
-  return nodes;
-}
-
 const stateOf = (chapter, run) => ({ chapter: chapter.id, base: run.base, design: run.design, seed: run.seed });
 
 // contents are the links to all chapters.
@@ -51,11 +29,15 @@ export function chapterNodes(chapter, choice, guarded) {
   const runs = chapter.runs.map((run) => link(run, `${run.base} with ${run.design}`));
   const guard = chapter.runs.find((run) => guarded(run.base));
   const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the token guard on?");
+  // side is the HTML that the page's own file has.
+  const side = (id, title, html) => {
+    const section = element("section", { "aria-labelledby": id }, element("h3", { id }, title));
+    section.insertAdjacentHTML("beforeend", html);
+    return section;
+  };
   return [
     element("p", {}, element("strong", {}, "Who is right: "), `${chapter.right}.`),
-    element("div", { class: "sides" },
-      element("section", { "aria-labelledby": "claims-title" }, element("h3", { id: "claims-title" }, "What they say"), ...paragraphs(chapter.claims)),
-      element("section", { "aria-labelledby": "verdict-text-title" }, element("h3", { id: "verdict-text-title" }, "What the runs say"), ...paragraphs(chapter.verdict))),
+    element("div", { class: "sides" }, side("claims-title", "What they say", chapter.claims), side("verdict-text-title", "What the runs say", chapter.verdict)),
     element("p", { class: "tools" }, element("span", {}, "Play:"), ...runs, ...(challenge ? [element("span", {}, "Now you:"), challenge] : [])),
   ];
 }
@@ -66,13 +48,13 @@ const pause = (ns) => [{ kind: "pause", process: "c1", op: "write", nth: 1, for_
 // four minutes.
 export const tour = [
   { title: "A lock that expires", state: { base: "S1", design: "default", schedule: [] },
-    text: "Two clients, c1 and c2, use the same lock, whose key is on five servers, A to E. In a client’s lane, the upper bar shows when the client believes that it holds the lock. The lower bar shows which servers have its key. The squares in the resource’s lane are writes. Nothing goes wrong here: c2 asks for the lock long after c1 has released it." },
+    text: "Two clients, c1 and c2, use the same lock, whose key is on five servers, A to E. In a client’s lane, the upper bar shows when the client believes that it holds the lock. The lower bar shows which servers have its key. The large dots in the resource’s lane are writes. Nothing goes wrong here: c2 asks for the lock long after c1 has released it." },
   { title: "The holder is paused", state: { base: "S1", design: "default" },
-    text: "Now c1 stops for 12 seconds, after it has checked its lease and before it writes: the striped bar. Its lease ends, and c2 gets the lock and writes. Then c1 wakes up and overwrites what c2 wrote. A red line shows where a check finds a violation." },
+    text: "Now c1 stops for 12 seconds, after it has checked its lease and before it writes. Its lease ends, and c2 gets the lock and writes. Then c1 wakes up and overwrites what c2 wrote. A red line shows where a check finds a violation." },
   { title: "How long is too long?", state: { base: "S1", design: "default", schedule: pause(6e9) },
-    text: "The same pause, but only 6 seconds long. The lease lasts longer than the pause, so nothing is violated. Drag the end of the striped bar to the right until the lock breaks. Each change starts a new run of the library’s real code. The list below the timeline describes every event in words." },
+    text: "The same pause, but only 6 seconds long. The lease lasts longer than the pause, so nothing is violated. Drag the end of the pause to the right until the lock breaks. Each change starts a new run of the library’s real code. The list below the timeline describes every event in words." },
   { title: "A token at the resource", state: { base: "S1", design: "token-admit" },
-    text: "12 seconds again, but now each lease has a number, its token. The resource refuses a number smaller than one that it has seen. The cross marks c1’s late write, which is refused. Look at “Side by side”: one Redis, Redlock and this library without a token check all break, so Redlock isn’t the cause. The token is Kleppmann’s main argument. About the pause, antirez agrees." },
+    text: "12 seconds again, but now each lease has a number, its token. The resource refuses a number smaller than one that it has seen. c1’s late write is refused: the green ring. Look at “Side by side”: one Redis, Redlock and this library without a token check all break, so Redlock isn’t the cause. The token is Kleppmann’s main argument. About the pause, antirez agrees." },
   { title: "A pause before the replies", state: { base: "S3", design: "default" },
     text: "Kleppmann’s other pause stops c1 while the servers’ replies are in flight. Here antirez is right: after the replies c1 looks at the clock again, sees that too much time has passed, and gives up." },
   { title: "A clock that jumps", state: { base: "S4", design: "redlock" },

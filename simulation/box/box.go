@@ -1,0 +1,383 @@
+//go:build unix
+
+package box
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options configure Run and Replay.
+type Options struct {
+	// Command starts a driver: a program and its arguments.
+	Command []string
+	// Servers is how many servers there are, 1 to 9. 0: one if the driver takes one, else five.
+	Servers int
+	// Binary is the server program: a name to look for in the PATH, or a path. Embedded: servers
+	// in this process instead, which have no old data.
+	Binary   string
+	Embedded bool
+	// TTL is how long leases last, 200 ms to 1 min. Default 1.5 s.
+	TTL time.Duration
+	// For is how long it goes on after the cases, with random schedules. 0: the cases alone.
+	For time.Duration
+	// ShrinkFor is for how long the schedule of each finding is made shorter at the end. 0: not.
+	ShrinkFor time.Duration
+	// Seed selects the random schedules.
+	Seed uint64
+	// Faults restricts the faults, see Faults. Default: all.
+	Faults []string
+	// Parallel is how many plays run at once, 1 to 16. Default 4.
+	Parallel int
+	// Progress, if not nil, is called after each play. Calls do not overlap.
+	Progress func(Tally)
+}
+
+// ErrOptions: Options can't be used. The message says why.
+var ErrOptions = errors.New("box: bad options")
+
+func (o Options) validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case len(o.Command) == 0:
+		return bad("there is no command that starts a driver")
+	case o.Servers < 0 || o.Servers > len(letters):
+		return bad("%d servers, want 1 to %d", o.Servers, len(letters))
+	case o.TTL < 200*time.Millisecond || o.TTL > time.Minute:
+		return bad("a TTL of %v, want 200ms to 1m", o.TTL)
+	case o.For < 0 || o.ShrinkFor < 0:
+		return bad("random schedules for %v, and %v to shorten them; want 0 or more", o.For, o.ShrinkFor)
+	case o.Parallel < 1 || o.Parallel > 16:
+		return bad("%d plays at once, want 1 to 16", o.Parallel)
+	}
+	for _, fault := range o.Faults {
+		if !slices.Contains(Faults(), fault) {
+			return bad("no fault %q; there are %q", fault, Faults())
+		}
+	}
+	return nil
+}
+
+// box is the state of a Run.
+type box struct {
+	options Options
+	hello   Answer
+	fleets  chan *servers
+	counter atomic.Int64 // of the keys
+}
+
+func (b *box) can(what string) bool { return slices.Contains(b.hello.Can, what) }
+
+// open asks the driver what it is, and starts the servers.
+func open(ctx context.Context, o Options) (b *box, err error) {
+	o.TTL, o.Parallel = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4)
+	if !o.Embedded {
+		o.Binary = cmp.Or(o.Binary, "redis-server")
+	} else {
+		o.Binary = ""
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if _, err := exec.LookPath(o.Command[0]); err != nil {
+		return nil, fmt.Errorf("%w: the driver: %w", ErrOptions, err)
+	}
+	b = &box{options: o}
+	if err := b.greet(ctx); err != nil {
+		return nil, err
+	}
+	if b.options.Servers == 0 {
+		b.options.Servers = map[string]int{oneServer: 1, manyServers: 5}[b.hello.Servers]
+	}
+	if b.hello.Servers == oneServer && b.options.Servers != 1 {
+		return nil, fmt.Errorf("%w: %d servers, but %s takes one", ErrOptions, b.options.Servers, b.hello.Name)
+	}
+	b.fleets = make(chan *servers, o.Parallel)
+	for range o.Parallel {
+		f, err := startServers(ctx, b.options.Servers, o.Binary)
+		if err != nil {
+			return nil, errors.Join(err, b.close())
+		}
+		b.fleets <- f
+	}
+	return b, nil
+}
+
+// greet asks the driver what it is.
+func (b *box) greet(ctx context.Context) error {
+	d, err := startDriver("c1", b.options.Command)
+	if err != nil {
+		return err
+	}
+	defer d.end()
+	if b.hello, err = d.start(ctx, Request{Do: DoHello}); err != nil {
+		return err
+	}
+	if err := b.hello.validate(); err != nil {
+		return &DriverError{Client: "c1", Did: err.Error(), Said: d.errs.String()}
+	}
+	return nil
+}
+
+func (b *box) close() error {
+	var errs []error
+	for len(b.fleets) > 0 {
+		errs = append(errs, (<-b.fleets).close())
+	}
+	return errors.Join(errs...)
+}
+
+// Run puts a client through the cases, and then through random schedules. Findings are in the
+// Report and are not errors.
+//
+// The error Is ErrOptions, or redisproc.ErrMissing if there is no server program, or that of
+// ctx, or As a *DriverError. Then the Report has what was played before. Run leaves no process
+// and no file behind.
+func Run(ctx context.Context, o Options) (report Report, err error) {
+	began := time.Now()
+	b, err := open(ctx, o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	r := &running{box: b}
+	report = b.report()
+	defer func() {
+		report.Tallies, report.Took = r.sorted(), time.Since(began)
+	}()
+	if err := r.plays(ctx, r.cases()); err != nil {
+		return report, err
+	}
+	if b.options.For > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, b.options.For, errTimeUp)
+		defer cancel()
+		if err := r.plays(limited, r.random()); err != nil && !errors.Is(err, errTimeUp) {
+			return report, err
+		}
+	}
+	return report, r.shrinks(ctx)
+}
+
+// errTimeUp ends the random schedules.
+var errTimeUp = errors.New("box: time is up")
+
+// running is what a Run has found so far.
+type running struct {
+	*box
+	mu      sync.Mutex
+	tallies []Tally
+}
+
+// faults are those that are played.
+func (r *running) faults() []string {
+	return slices.DeleteFunc(Faults(), func(fault string) bool {
+		return len(r.options.Faults) > 0 && !slices.Contains(r.options.Faults, fault) || fault == "old data" && r.options.Embedded
+	})
+}
+
+// cases yields the cases.
+func (r *running) cases() func(yield func(Case) bool) {
+	return func(yield func(Case) bool) {
+		for _, c := range Cases(r.options.Servers, !r.options.Embedded) {
+			if slices.Contains(r.faults(), c.Fault) && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// random yields random schedules without an end, with each fault in turn.
+func (r *running) random() func(yield func(Case) bool) {
+	return func(yield func(Case) bool) {
+		faults := r.faults()
+		for n := uint64(0); ; n++ {
+			fault := faults[n%uint64(len(faults))]
+			seed := rand.NewPCG(r.options.Seed, n).Uint64()
+			if !yield(Case{Fault: fault, Title: fmt.Sprintf("random schedule %d", n), Schedule: draw(seed, fault, r.options.Servers)}) {
+				return
+			}
+		}
+	}
+}
+
+// retries is how often a case is played again, with a longer TTL, if a step came to nothing and
+// nothing was found.
+const retries = 2
+
+// plays plays cases, several at once, until one fails.
+func (r *running) plays(ctx context.Context, cases func(yield func(Case) bool)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	slots := make(chan struct{}, r.options.Parallel)
+	cases(func(c Case) bool {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return false
+		}
+		all.Go(func() {
+			defer func() { <-slots }()
+			p, err := r.box.plays(ctx, c.Schedule, r.options.TTL)
+			for n := 0; n < retries && err == nil && p.Idle > 0 && len(p.Findings) == 0 && p.slow(); n++ {
+				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL)
+			}
+			if err != nil {
+				cancel(err)
+				return
+			}
+			r.take(c, p)
+		})
+		return ctx.Err() == nil
+	})
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// slow reports whether a holder found its lease over though no fault and no other holder came
+// between, so that only the machine was too slow.
+func (p Play) slow() bool {
+	for i, e := range p.History {
+		if e.What == wasOver && i > 0 && p.History[i-1].What == wasAcquired {
+			return true
+		}
+	}
+	return false
+}
+
+// take counts a play.
+func (r *running) take(c Case, p Play) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.tallies, func(t Tally) bool { return t.Fault == c.Fault })
+	if i < 0 {
+		i = len(r.tallies)
+		r.tallies = append(r.tallies, Tally{Fault: c.Fault})
+	}
+	t := &r.tallies[i]
+	t.Plays++
+	for _, e := range p.History {
+		if e.What == wasStale {
+			t.Refused++
+			break
+		}
+	}
+	if len(p.Findings) > 0 {
+		t.Broke++
+	}
+	for _, kind := range p.kinds() {
+		j := slices.IndexFunc(t.Kinds, func(k Broken) bool { return k.Kind == kind })
+		if j < 0 {
+			j = len(t.Kinds)
+			t.Kinds = append(t.Kinds, Broken{Kind: kind, Title: c.Title, Shown: p})
+		}
+		k := &t.Kinds[j]
+		if k.Plays++; len(p.Schedule) < len(k.Shown.Schedule) {
+			k.Title, k.Shown = c.Title, p
+		}
+	}
+	if r.options.Progress != nil {
+		r.options.Progress(*t)
+	}
+}
+
+// repeats is how often a finding's schedule is played again at the end, and repeatFor how long
+// that may take.
+const (
+	repeats   = 3
+	repeatFor = 45 * time.Second
+)
+
+// shrinks makes the schedules of the findings shorter and plays them again.
+func (r *running) shrinks(ctx context.Context) error {
+	limited, cancel := context.WithTimeoutCause(ctx, r.options.ShrinkFor+repeatFor, errTimeUp)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range r.tallies {
+		for j := range r.tallies[i].Kinds {
+			k := &r.tallies[i].Kinds[j]
+			all.Go(func() {
+				if k.Kind != Slow && r.options.ShrinkFor > 0 { // each play of a slow one takes long
+					k.Shown = r.shrink(limited, k.Shown, k.Kind, r.options.ShrinkFor)
+				}
+				for k.Again < repeats {
+					p, err := r.box.plays(limited, k.Shown.Schedule, k.Shown.TTL)
+					if err != nil {
+						return
+					}
+					if k.Again++; slices.Contains(p.kinds(), k.Kind) {
+						k.Repeated++
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// sorted returns the tallies in the order of the faults.
+func (r *running) sorted() []Tally {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	order := Faults()
+	slices.SortFunc(r.tallies, func(a, b Tally) int { return slices.Index(order, a.Fault) - slices.Index(order, b.Fault) })
+	worst := Kinds()
+	for i := range r.tallies {
+		slices.SortFunc(r.tallies[i].Kinds, func(a, b Broken) int { return slices.Index(worst, a.Kind) - slices.Index(worst, b.Kind) })
+	}
+	return r.tallies
+}
+
+// report returns a report without results.
+func (b *box) report() Report {
+	f := <-b.fleets
+	b.fleets <- f
+	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL}
+	if b.options.Embedded {
+		r.LeftOut = append(r.LeftOut, "old data, because embedded servers save none")
+	}
+	for _, can := range []struct{ what, says string }{
+		{CanExtend, "extensions, which the driver doesn't have"}, {CanToken, "fencing tokens, which the driver doesn't have"},
+		{CanTell, "whether a loss is told, which the driver doesn't do"},
+	} {
+		if !b.can(can.what) {
+			r.LeftOut = append(r.LeftOut, can.says)
+		}
+	}
+	return r
+}
+
+// Play plays a replay's schedule several times. It returns the plays.
+func (r Replay) Play(ctx context.Context, o Options, times int) (plays []Play, err error) {
+	o.Servers, o.TTL = r.Servers, r.TTL
+	if err := r.Schedule.validate(max(1, min(r.Servers, len(letters)))); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	b, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	for range times {
+		p, err := b.plays(ctx, r.Schedule, r.TTL)
+		if err != nil {
+			return plays, err
+		}
+		plays = append(plays, p)
+	}
+	return plays, nil
+}

@@ -1,0 +1,188 @@
+//go:build unix
+
+package box
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+)
+
+// options are those of a driver that is broken in some ways.
+func options(t *testing.T, words string) Options {
+	t.Helper()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	return Options{Command: []string{"env", driverVariable + "=" + words, program}, Embedded: true, TTL: 700 * time.Millisecond}
+}
+
+// run puts a broken driver through the cases of some faults.
+func run(t *testing.T, words string, faults ...string) Report {
+	t.Helper()
+	o := options(t, words)
+	o.Faults = faults
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	return r
+}
+
+func (r Report) kinds() []Kind {
+	var all []Kind
+	for _, t := range r.Tallies {
+		for _, k := range t.Kinds {
+			all = append(all, k.Kind)
+		}
+	}
+	return all
+}
+
+// The algorithm of the document, with its assumptions kept, breaks nothing but what a pause does.
+func TestTheDocumentsAlgorithm(t *testing.T) {
+	r := run(t, "", "none", "crash", "hang", "stop", "network")
+	assert.Empty(t, r.kinds(), r.Text())
+	for _, tally := range r.Tallies {
+		assert.NotZero(t, tally.Plays)
+	}
+}
+
+func TestAPausedHolderIsFound(t *testing.T) {
+	o := options(t, "")
+	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.Contains(t, r.kinds(), StaleWrite, r.Text())
+	assert.NotContains(t, r.kinds(), TwoHolders, r.Text())
+	worst, ok := r.Worst()
+	require.True(t, ok)
+	assert.Equal(t, "pause c1", worst.Schedule[slices.IndexFunc(worst.Schedule, func(s Step) bool { return s.Do == pause })].String())
+	plays, err := worst.Play(t.Context(), options(t, ""), 2)
+	require.NoError(t, err)
+	for _, p := range plays {
+		assert.Contains(t, p.kinds(), StaleWrite)
+	}
+}
+
+// Each way in which a client can be broken is found.
+func TestBrokenClientsAreFound(t *testing.T) {
+	for _, tc := range []struct {
+		words, fault string
+		kind         Kind
+	}{
+		{"never-releases", "none", LeftBehind},
+		{"ignores-deadline", "pause", TwoHolders},
+		{"extends-all", "pause", TwoHolders},
+		{"deletes-all", "pause", TwoHolders},
+		{"always-held", "none", TwoHolders},
+		{"minority", "network", TwoHolders},
+	} {
+		t.Run(tc.words, func(t *testing.T) {
+			t.Parallel()
+			r := run(t, tc.words, tc.fault)
+			assert.Contains(t, r.kinds(), tc.kind, r.Text())
+		})
+	}
+}
+
+// A rollback that deletes the key of a later try needs real connections that break.
+func TestALateRollbackIsFound(t *testing.T) {
+	instancetest.Since(t, 6, 0) // skips it if there is none
+	o := options(t, "waits same-value")
+	o.Embedded, o.Faults = false, []string{"network"}
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.Contains(t, r.kinds(), TwoHolders, r.Text())
+}
+
+// A broken driver gets a sentence and never a finding.
+func TestBrokenDrivers(t *testing.T) {
+	for words, says := range map[string]string{
+		"mute":     "hasn't answered hello within",
+		"dies":     `ended (exit status 3); its standard error ends with: the driver gives up`,
+		"garbage":  `printed "connecting to the servers ...", which is no Answer`,
+		"wrong-id": "answered to id 10, which nobody asked",
+	} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			if words == "mute" && testing.Short() {
+				t.Skip("it takes a minute")
+			}
+			_, err := Run(t.Context(), options(t, words))
+			var wrong *DriverError
+			require.ErrorAs(t, err, &wrong)
+			assert.Contains(t, err.Error(), says)
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for says, change := range map[string]func(*Options){
+		"no command":             func(o *Options) { o.Command = nil },
+		"executable file not":    func(o *Options) { o.Command = []string{"there-is-no-such-driver"} },
+		"10 servers, want 1":     func(o *Options) { o.Servers = 10 },
+		"a TTL of 1ms":           func(o *Options) { o.TTL = time.Millisecond },
+		`no fault "weather"`:     func(o *Options) { o.Faults = []string{"weather"} },
+		"17 plays at once, want": func(o *Options) { o.Parallel = 17 },
+	} {
+		o := options(t, "")
+		change(&o)
+		_, err := Run(t.Context(), o)
+		require.ErrorIs(t, err, ErrOptions, says)
+		assert.Contains(t, err.Error(), says)
+	}
+	o := options(t, "one")
+	o.Servers = 3
+	_, err := Run(t.Context(), o)
+	assert.ErrorContains(t, err, "3 servers, but document takes one")
+}
+
+// The random schedules are played until the time is up, and the context ends everything.
+func TestRandomSchedules(t *testing.T) {
+	o := options(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Faults, o.For = []string{"crash", "hang", "stop"}, time.Hour
+	plays := 0
+	o.Progress = func(Tally) {
+		if plays++; plays == 12 {
+			cancel()
+		}
+	}
+	r, err := Run(ctx, o)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, r.kinds(), r.Text())
+	assert.GreaterOrEqual(t, plays, 12)
+}
+
+func TestPage(t *testing.T) {
+	var b strings.Builder
+	r := Report{Name: "<a client>", Tallies: []Tally{{Fault: "pause", Plays: 2, Broke: 1, Kinds: []Broken{{
+		Kind: StaleWrite, Plays: 1, Title: "a title",
+		Shown: Play{Schedule: Schedule{{Do: pause, Client: "c1"}}, History: []Entry{{Seq: 1, What: wasWritten}}, Findings: []Finding{{StaleWrite, 1, "c1 wrote"}}},
+	}}}}}
+	require.NoError(t, r.Page(&b))
+	for _, want := range []string{"&lt;a client&gt;", "<li>pause c1</li>", "c1 wrote", `<tr class="bad"><td class="n">1`} {
+		assert.Contains(t, b.String(), want)
+	}
+}
+
+// The driver of the protocol's page works.
+func TestTheDriverOfThePage(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	o := options(t, "")
+	o.Command, o.Faults = []string{python, "testdata/driver.py"}, []string{"none", "crash", "restart"}
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.Contains(t, r.kinds(), TwoHolders, r.Text())
+	assert.Zero(t, r.Tallies[0].Broke+r.Tallies[1].Broke, r.Text())
+}

@@ -1,0 +1,87 @@
+package box
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Case is a schedule that every client is put through, and the fault that it is about.
+type Case struct {
+	Fault    string   `json:"fault"`
+	Title    string   `json:"title"`
+	Schedule Schedule `json:"schedule"`
+}
+
+//go:embed cases.txt
+var caseList string
+
+// Cases returns the cases for n servers, 1 to 9. Servers that save their data are needed for
+// some.
+func Cases(n int, saves bool) []Case {
+	var all []Case
+	for _, block := range strings.Split(caseList, "\n\n") {
+		var c Case
+		left := false
+		for line := range strings.Lines(block) {
+			line = strings.TrimRight(line, "\n")
+			text, isStep := strings.CutPrefix(line, "  ")
+			switch fault, title, ok := strings.Cut(line, ": "); {
+			case line == "" || strings.HasPrefix(line, "#"):
+			case isStep:
+				step, needed, err := expand(text, n)
+				if err != nil {
+					panic(fmt.Sprintf("cases.txt: %s: %v", c.Title, err)) // a test reads it
+				}
+				left = left || needed || step.Do == save && !saves
+				if step.Do != "" {
+					c.Schedule = append(c.Schedule, step)
+				}
+			case ok:
+				c.Fault, c.Title = fault, title
+			default:
+				panic("cases.txt: " + line)
+			}
+		}
+		if len(c.Schedule) > 0 && !left {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Faults returns the faults of the cases, in their order.
+func Faults() []string {
+	var all []string
+	for _, c := range Cases(4, true) {
+		if !slices.Contains(all, c.Fault) {
+			all = append(all, c.Fault)
+		}
+	}
+	return all
+}
+
+// expand reads a step in whose text words stand for servers. The step is empty if its servers
+// are none; needed then says that the case needs them.
+func expand(text string, n int) (step Step, needed bool, err error) {
+	majority := n/2 + 1
+	half := 0
+	if n%2 == 0 {
+		half = n / 2
+	}
+	sets := map[string]string{
+		"ALL": letters[:n], "MAJ": letters[:majority], "MIN": letters[majority:n], "ONE": letters[:1], "MORE": letters[1:majority], "HALF": letters[:half],
+	}
+	words := strings.Fields(text)
+	last := len(words) - 1
+	if set, ok := sets[words[last]]; ok {
+		if set == "" {
+			// Without these the case shows nothing of its own.
+			return Step{}, words[last] == "HALF" || words[0] == string(hang) || words[0] == string(stop), nil
+		}
+		words[last] = set
+	}
+	step, err = ParseStep(strings.Join(words, " "))
+	return step, false, err
+}

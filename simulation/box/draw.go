@@ -1,0 +1,200 @@
+package box
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// drawer draws a random schedule: two or three clients that lock, work and unlock, and faults of
+// one kind that never affect more than a minority of the servers at a time. At the end all
+// faults end, and the last client gets the lock.
+//
+// It follows what the clients would do without faults, so that most steps come to something.
+type drawer struct {
+	*rand.Rand
+	fault    string
+	n        int
+	schedule Schedule
+	clients  []string
+	holder   string
+	paused   string
+	down     string          // servers that hang or are stopped
+	broken   map[string]bool // clients whose links are disturbed
+	dead     map[string]bool
+}
+
+// drawSteps is how many steps are drawn before the end.
+const drawSteps = 12
+
+// draw draws a schedule with faults of one kind, or of all for "any".
+func draw(seed uint64, fault string, n int) Schedule {
+	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 0x626f78)), fault: fault, n: n, broken: map[string]bool{}, dead: map[string]bool{}}
+	d.clients = clientNames[:2+d.IntN(2)]
+	for range drawSteps {
+		if d.IntN(5) < 2 {
+			d.disturb()
+		} else {
+			d.act()
+		}
+	}
+	d.finish()
+	return d.schedule
+}
+
+func (d *drawer) add(do verb, client, servers string) {
+	d.schedule = append(d.schedule, Step{Do: do, Client: client, Servers: servers})
+}
+
+// alive returns the clients that run.
+func (d *drawer) alive() []string {
+	return slices.DeleteFunc(slices.Clone(d.clients), func(c string) bool { return c == d.paused || d.dead[c] })
+}
+
+// act has a client do something.
+func (d *drawer) act() {
+	alive := d.alive()
+	if len(alive) == 0 {
+		return
+	}
+	c := alive[d.IntN(len(alive))]
+	switch {
+	case c == d.holder && d.IntN(3) == 0:
+		d.add(releases, c, "")
+		d.holder = ""
+	case c == d.holder:
+		d.add([]verb{works, works, checks, extends}[d.IntN(4)], c, "")
+	case d.holder == "" || d.holder == d.paused:
+		d.add(waits, c, "")
+		d.add(works, c, "")
+		d.holder = c
+	default:
+		d.add(tries, c, "")
+		d.add(works, c, "")
+	}
+}
+
+// disturb adds a fault, or its end.
+func (d *drawer) disturb() {
+	fault := d.fault
+	if fault == "any" {
+		all := Faults()
+		fault = all[d.IntN(len(all))]
+	}
+	alive := d.alive()
+	client := ""
+	if len(alive) > 0 {
+		client = alive[d.IntN(len(alive))]
+	}
+	servers := d.minority()
+	switch fault {
+	case "pause":
+		d.pauses(client)
+	case "crash":
+		if len(alive) > 1 {
+			d.add(kill, client, "")
+			d.dead[client] = true
+			if d.holder == client {
+				d.holder = ""
+			}
+		}
+	case "hang":
+		d.down = d.toggle(hang, wake, d.down, servers)
+	case "stop":
+		if d.down == "" { // until the end, because servers that start are empty: that is another fault
+			d.down = d.toggle(stop, start, "", servers)
+		}
+	case "restart":
+		if d.down == "" {
+			one := string(letters[d.IntN(d.n)])
+			d.add(stop, "", one)
+			d.add(start, "", one)
+		}
+	case "old data":
+		one := string(letters[d.IntN(d.n)])
+		if d.down == "" && d.IntN(2) == 0 {
+			d.add(save, "", one)
+		} else if d.down == "" {
+			d.add(stop, "", one)
+			d.add(start, "", one)
+		}
+	case "flush":
+		d.add(flush, "", string(letters[d.IntN(d.n)]))
+	case "network":
+		if client == "" {
+			return
+		}
+		if d.broken[client] {
+			d.add(heal, client, letters[:d.n])
+			delete(d.broken, client)
+		} else if servers != "" {
+			d.add([]verb{cut, delay, hold, lose}[d.IntN(4)], client, servers)
+			d.broken[client] = true
+		}
+	}
+}
+
+// pauses begins a pause, sometimes between a holder's check and its write, or ends it.
+func (d *drawer) pauses(client string) {
+	switch {
+	case d.paused != "":
+		d.add(resume, d.paused, "")
+		d.add(writes, d.paused, "")
+		d.paused = ""
+	case client != "":
+		if client == d.holder {
+			d.add(checks, client, "")
+			d.add(reads, client, "")
+		}
+		d.add(pause, client, "")
+		d.paused = client
+	}
+}
+
+// toggle begins a fault of servers, or ends it.
+func (d *drawer) toggle(begin, end verb, down, servers string) string {
+	if down != "" {
+		d.add(end, "", down)
+		return ""
+	}
+	if servers != "" && len(d.broken) == 0 {
+		d.add(begin, "", servers)
+	}
+	return servers
+}
+
+// minority returns some servers, fewer than half of them.
+func (d *drawer) minority() string {
+	order := d.Perm(d.n)[:d.IntN((d.n-1)/2+1)]
+	slices.Sort(order)
+	var servers []byte
+	for _, i := range order {
+		servers = append(servers, letters[i])
+	}
+	return string(servers)
+}
+
+// finish ends all faults, and has a client get the lock at the end.
+func (d *drawer) finish() {
+	if d.paused != "" {
+		d.pauses("")
+	}
+	if d.down != "" {
+		d.add(wake, "", d.down)
+		d.add(start, "", d.down)
+	}
+	for _, c := range d.clients {
+		if d.broken[c] {
+			d.add(heal, c, letters[:d.n])
+		}
+	}
+	d.paused, d.down = "", ""
+	alive := d.alive()
+	for _, c := range alive {
+		d.add(works, c, "")
+		d.add(releases, c, "")
+	}
+	last := alive[d.IntN(len(alive))]
+	d.add(waits, last, "")
+	d.add(works, last, "")
+	d.add(releases, last, "")
+}

@@ -1,0 +1,192 @@
+//go:build unix
+
+package box
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+)
+
+// The test program is a driver, too, if this variable is set. It has words: how the client or
+// the driver is broken.
+const driverVariable = "BOX_TEST_DRIVER"
+
+func TestMain(m *testing.M) {
+	if words, ok := os.LookupEnv(driverVariable); ok {
+		serve(strings.Fields(words))
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serve is a driver for the algorithm of the Redis document with TTL/100+2ms of drift.
+func serve(words []string) {
+	broken := func(word string) bool { return slices.Contains(words, word) }
+	var d document
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var r Request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			panic(err)
+		}
+		a := Answer{ID: r.ID}
+		switch {
+		case broken("mute"):
+			continue
+		case broken("dies") && r.Do == DoAcquire:
+			fmt.Fprintln(os.Stderr, "the driver gives up")
+			os.Exit(3)
+		case broken("garbage") && r.Do == DoAcquire:
+			fmt.Println("connecting to the servers ...")
+		case broken("wrong-id") && r.Do == DoAcquire:
+			a.ID += 7
+		}
+		switch r.Do {
+		case DoHello:
+			a.Name, a.Version, a.Servers, a.Can = "document", "1", manyServers, []string{CanExtend}
+			if broken("waits") {
+				a.Can = append(a.Can, CanWait)
+			}
+			if broken("one") {
+				a.Servers = oneServer
+			}
+		case DoOpen:
+			d.open(r, broken)
+		case DoAcquire:
+			for until := time.Now().Add(time.Duration(r.Wait) * time.Millisecond); ; time.Sleep(20 * time.Millisecond) {
+				if a.Held, a.Why = d.acquire(r); a.Held || time.Now().After(until) {
+					break
+				}
+			}
+		case DoCheck:
+			a.Held = broken("ignores-deadline") || broken("always-held") || time.Now().Before(d.until)
+		case DoExtend:
+			a.Held = d.extend(r)
+		case DoRelease:
+			a.Done = d.release(r)
+		}
+		text, _ := json.Marshal(a)
+		fmt.Println(string(text))
+	}
+}
+
+// document is the client.
+type document struct {
+	servers []*redis.Client
+	broken  func(word string) bool
+	name    string // of the client
+	count   int    // of its requests
+	kept    string // the value of its lease
+	until   time.Time
+}
+
+func (d *document) open(r Request, broken func(string) bool) {
+	d.broken = broken
+	for _, addr := range r.Servers {
+		d.servers = append(d.servers, redis.NewClient(&redis.Options{
+			Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: 100 * time.Millisecond,
+		}))
+	}
+	d.name = r.Client
+}
+
+const (
+	deleteIfOurs = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
+	extendIfOurs = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
+)
+
+// all counts the servers for which do is true. It asks them all at once.
+func (d *document) all(do func(ctx context.Context, c *redis.Client) bool) int {
+	yes := make(chan bool)
+	for _, c := range d.servers {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			defer cancel()
+			yes <- do(ctx, c)
+		}()
+	}
+	n := 0
+	for range d.servers {
+		if <-yes {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *document) valid(r Request, began time.Time, votes int) bool {
+	ttl := time.Duration(r.TTL) * time.Millisecond
+	d.until = began.Add(ttl - ttl/100 - 2*time.Millisecond)
+	quorum := len(d.servers)/2 + 1
+	if d.broken("minority") {
+		quorum = 1
+	}
+	return votes >= quorum && time.Now().Before(d.until)
+}
+
+func (d *document) acquire(r Request) (held bool, why string) {
+	if d.broken("always-held") {
+		return true, ""
+	}
+	d.count++
+	value, began := fmt.Sprintf("%s-%d", d.name, d.count), time.Now()
+	if d.broken("same-value") {
+		value = d.name
+	}
+	refused := false
+	votes := d.all(func(ctx context.Context, c *redis.Client) bool {
+		ok, err := c.SetNX(ctx, r.Key, value, time.Duration(r.TTL)*time.Millisecond).Result()
+		refused = refused || err == nil && !ok
+		return ok
+	})
+	if d.valid(r, began, votes) {
+		d.kept = value
+		return true, ""
+	}
+	d.delete(r.Key, value)
+	d.until = time.Time{}
+	if refused {
+		return false, WhyTaken
+	}
+	return false, "no quorum"
+}
+
+func (d *document) extend(r Request) bool {
+	began := time.Now()
+	script := extendIfOurs
+	if d.broken("extends-all") {
+		script = `return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
+	}
+	votes := d.all(func(ctx context.Context, c *redis.Client) bool {
+		n, err := c.Eval(ctx, script, []string{r.Key}, d.kept, r.TTL).Int()
+		return err == nil && n == 1
+	})
+	return d.valid(r, began, votes)
+}
+
+func (d *document) release(r Request) bool {
+	d.until = time.Time{}
+	if d.broken("never-releases") {
+		return true
+	}
+	return d.delete(r.Key, d.kept) >= len(d.servers)/2+1
+}
+
+func (d *document) delete(key, value string) int {
+	return d.all(func(ctx context.Context, c *redis.Client) bool {
+		if d.broken("deletes-all") {
+			return c.Del(ctx, key).Err() == nil
+		}
+		return c.Eval(ctx, deleteIfOurs, []string{key}, value).Err() == nil
+	})
+}

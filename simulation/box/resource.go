@@ -1,0 +1,26 @@
+package box
+
+// resource is what the clients' lock protects: a number that each holder reads and writes back,
+// plus one. Its guard refuses a token that is smaller than one it has admitted.
+type resource struct {
+	version int
+	highest uint64
+}
+
+// admit reports whether the guard admits the token, 0 for none.
+func (r *resource) admit(token uint64) bool {
+	if token == 0 {
+		return true
+	}
+	if token < r.highest {
+		return false
+	}
+	r.highest = token
+	return true
+}
+
+// write executes a write and returns the version that it replaced.
+func (r *resource) write() (found int) {
+	r.version++
+	return r.version - 1
+}

@@ -1,0 +1,224 @@
+// Package driver is the part of a driver of the box that all clients share: it reads requests, asks
+// a lock client and writes its answers. docs/reference/driver.md has the protocol.
+package driver
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// A Driver is a lock client as the box sees it.
+type Driver struct {
+	// Hello says what the client is.
+	Hello Hello
+	// Open makes a client of the servers.
+	Open func(servers []string, ttl time.Duration) (Client, error)
+}
+
+// Hello says what a client is, and what it Can: "extend", "token", "wait", "tell". Servers is "one"
+// or "many".
+type Hello struct {
+	Name    string   `json:"name"`
+	Version string   `json:"version"`
+	Servers string   `json:"servers"`
+	Can     []string `json:"can"`
+}
+
+// Client takes locks. Its methods, and those of its locks, are called one after the other.
+type Client interface {
+	// Acquire gets the lock on key. If wait is 0 it tries once. Its error Is ErrTaken if the
+	// client says that another one has the lock. It calls lost, from any goroutine, when the
+	// client tells that the lease is lost.
+	Acquire(key string, ttl, wait time.Duration, lost func()) (Lock, error)
+}
+
+// Lock is a lock that a Client has got.
+type Lock interface {
+	// Token is the fencing token, 0 if the client has none.
+	Token() uint64
+	// Held asks the client whether it still has the lock.
+	Held() (bool, error)
+	// Extend renews the lease.
+	Extend(ttl time.Duration) error
+	// Release gives the lock back.
+	Release() error
+}
+
+// NoToken is embedded by locks of clients without fencing tokens.
+type NoToken struct{}
+
+// Token returns 0.
+func (NoToken) Token() uint64 { return 0 }
+
+// NoExtend is embedded by locks that their client extends without being asked.
+type NoExtend struct{}
+
+// Extend fails.
+func (NoExtend) Extend(time.Duration) error { return errors.ErrUnsupported }
+
+// ErrTaken is the error of an Acquire if the client says that another one has the lock.
+var ErrTaken = errors.New("taken")
+
+type request struct {
+	ID        int
+	Do        string
+	Servers   []string
+	Key       string
+	TTL, Wait int64 // milliseconds
+}
+
+type answer struct {
+	ID int `json:"id,omitempty"`
+	*Hello
+	Held  bool   `json:"held,omitempty"`
+	Token uint64 `json:"token,omitempty"`
+	Done  bool   `json:"done,omitempty"`
+	Why   string `json:"why,omitempty"`
+	Event string `json:"event,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Run answers the requests on in until it ends.
+func Run(d Driver, in io.Reader, out io.Writer) error {
+	l := &loop{driver: d, out: json.NewEncoder(out), leases: map[string]*lease{}}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			l.write(answer{Error: "reading a request: " + err.Error()})
+			continue
+		}
+		a := l.answer(r)
+		a.ID = r.ID
+		l.write(a)
+		if lease := l.leases[r.Key]; lease != nil && r.Do == "acquire" && a.Held {
+			close(lease.answered)
+		}
+	}
+	return lines.Err()
+}
+
+type loop struct {
+	driver Driver
+	client Client
+	leases map[string]*lease // by key; those that were released, too
+
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+// lease is the last lock on a key.
+type lease struct {
+	Lock
+	answered chan struct{} // closed when the box knows that it is held
+	over     chan struct{} // closed when it is to be released, or there is a newer one
+}
+
+// end says that nothing more is to be told of the lease.
+func (l *lease) end() {
+	select {
+	case <-l.over:
+	default:
+		close(l.over)
+	}
+}
+
+func (l *loop) write(a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.out.Encode(a); err != nil {
+		fmt.Fprintln(os.Stderr, "writing an answer:", err)
+	}
+}
+
+func (l *loop) answer(r request) answer {
+	ttl := time.Duration(r.TTL) * time.Millisecond
+	switch r.Do {
+	case "hello":
+		return answer{Hello: &l.driver.Hello}
+	case "open":
+		client, err := l.driver.Open(r.Servers, ttl)
+		if err != nil {
+			return answer{Error: err.Error()}
+		}
+		l.client = client
+		return answer{}
+	case "acquire":
+		if l.client == nil {
+			return answer{Error: "acquire before open"}
+		}
+		return l.acquire(r.Key, ttl, time.Duration(r.Wait)*time.Millisecond)
+	case "check", "extend", "release":
+		lease := l.leases[r.Key]
+		if lease == nil {
+			return answer{Why: "it was not acquired"}
+		}
+		switch r.Do {
+		case "check":
+			return lease.check()
+		case "extend":
+			err := lease.Extend(ttl)
+			return answer{Held: err == nil, Why: why(err)}
+		}
+		return lease.release()
+	}
+	return answer{Error: fmt.Sprintf("there is no request %q", r.Do)}
+}
+
+func (l *loop) acquire(key string, ttl, wait time.Duration) answer {
+	got := &lease{answered: make(chan struct{}), over: make(chan struct{})}
+	lock, err := l.client.Acquire(key, ttl, wait, func() { go l.lost(got) })
+	if err != nil {
+		return answer{Why: why(err)}
+	}
+	if before := l.leases[key]; before != nil {
+		before.end()
+	}
+	got.Lock, l.leases[key] = lock, got
+	return answer{Held: true, Token: lock.Token()}
+}
+
+// lost tells the box, unless the lock was given back.
+func (l *loop) lost(lease *lease) {
+	<-lease.answered
+	select {
+	case <-lease.over:
+	default:
+		l.write(answer{Event: "lost"})
+	}
+}
+
+// check doesn't ask the client about a lock that was given back: its user knows.
+func (l *lease) check() answer {
+	select {
+	case <-l.over:
+		return answer{Why: "it was released"}
+	default:
+		held, err := l.Held()
+		return answer{Held: held, Why: why(err)}
+	}
+}
+
+func (l *lease) release() answer {
+	l.end()
+	err := l.Release()
+	return answer{Done: err == nil, Why: why(err)}
+}
+
+// why is the box's word for an error. What the word leaves out goes to the standard error.
+func why(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrTaken):
+		fmt.Fprintln(os.Stderr, err)
+		return "taken"
+	}
+	return err.Error()
+}

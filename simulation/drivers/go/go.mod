@@ -1,0 +1,22 @@
+module github.com/redquorum/redlock/simulation/drivers/go
+
+go 1.26.0
+
+replace github.com/redquorum/redlock => ../../..
+
+require (
+	github.com/bsm/redislock v0.10.0
+	github.com/go-redsync/redsync/v4 v4.18.1
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
+	github.com/redquorum/redlock v0.1.0
+	github.com/valkey-io/valkey-go v1.0.79
+)
+
+require (
+	github.com/benbjohnson/clock v1.3.5 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+)
+
+// redlockDriver is this library.
+func redlockDriver() driver.Driver {
+	return driver.Driver{
+		Hello: driver.Hello{
+			Name: "redlock (this library)", Version: version("github.com/redquorum/redlock"), Servers: "many",
+			Can: []string{"extend", "token", "wait", "tell"},
+		},
+		Open: openRedlock,
+	}
+}
+
+// openRedlock names the servers by their places, because the box gives each client other addresses
+// for the same servers. It sets MaxTTL to the TTL, because a server that is new votes after MaxTTL.
+// That needs FixedAddress, which is true of the box's servers.
+func openRedlock(servers []string, ttl time.Duration) (driver.Client, error) {
+	var instances []wire.Instance
+	for i, addr := range servers {
+		one, err := instance.Open("redis://"+addr, instance.Config{Name: fmt.Sprint("server ", i+1), FixedAddress: true})
+		if err != nil {
+			return nil, err
+		}
+		instances = append(instances, one)
+	}
+	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl}, instances...)
+	return redlockClient{locks}, err
+}
+
+type redlockClient struct{ locks *quorum.Coordinator }
+
+func (c redlockClient) Acquire(key string, _, wait time.Duration, lost func()) (driver.Lock, error) {
+	var lease *quorum.Lease
+	var err error
+	if wait == 0 {
+		lease, err = c.locks.TryAcquire(context.Background(), key)
+	} else {
+		ctx, cancel := context.WithTimeout(context.Background(), wait)
+		defer cancel()
+		lease, err = c.locks.Acquire(ctx, key)
+	}
+	if errors.Is(err, quorum.ErrTaken) {
+		return nil, fmt.Errorf("%w: %w", driver.ErrTaken, err)
+	} else if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(lease.Context(), lost)
+	return redlockLock{lease}, nil
+}
+
+type redlockLock struct{ lease *quorum.Lease }
+
+func (l redlockLock) Token() uint64              { return uint64(l.lease.Token()) }
+func (l redlockLock) Held() (bool, error)        { return l.lease.Err() == nil, nil }
+func (l redlockLock) Extend(time.Duration) error { return l.lease.Extend(context.Background()) }
+func (l redlockLock) Release() error             { return l.lease.Release(context.Background()) }

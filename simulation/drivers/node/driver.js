@@ -1,0 +1,101 @@
+// The part of a driver of the box that all clients share: it reads requests, see package box, asks
+// a lock client and writes its answers.
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import Redis from "ioredis";
+
+// The standard output is for answers.
+console.log = console.info = console.debug = console.error;
+
+// Taken is thrown if the client says that another one has the lock.
+export class Taken extends Error {}
+
+export function version(module) {
+  const file = new URL(`node_modules/${module}/package.json`, import.meta.url);
+  return JSON.parse(readFileSync(file)).version.replace(/^v/, "");
+}
+
+// connect makes a connection to each server. A connection that fails is made again by ioredis.
+export async function connect(servers, options = {}) {
+  const clients = servers.map((address) => {
+    const [host, port] = address.split(":");
+    return new Redis({ host, port: Number(port), lazyConnect: true, ...options });
+  });
+  await Promise.allSettled(clients.map((client) => client.connect()));
+  return clients;
+}
+
+// leased makes a lock of a client's using(routine): the routine works until the lock is released.
+export function leased(using, lost) {
+  return new Promise((resolve, reject) => {
+    const ended = using(
+      (signal) =>
+        new Promise((end) => {
+          signal.addEventListener("abort", lost);
+          const release = () => (end(), ended);
+          resolve({ held: () => !signal.aborted, release });
+        }),
+    );
+    ended.catch(reject);
+  });
+}
+
+// run answers the requests on the standard input until it ends. open(servers, ttl) returns a client.
+// Its acquire({key, ttl, wait, lost}) returns a lock with held(), release() and perhaps extend(ttl),
+// or throws. It tries once if wait is 0. It calls lost() when the client tells that the lease is
+// lost.
+export async function run(hello, open) {
+  const leases = new Map(); // by key; those that were released, too
+  let client;
+
+  async function answer({ do: what, servers, key, ttl, wait = 0 }) {
+    if (what === "hello") return hello;
+    if (what === "open") {
+      client = await open(servers, ttl);
+      return {};
+    }
+    if (what === "acquire") {
+      const lease = { over: false };
+      // The box is told when it knows that the lock is held, and not after it gave it back.
+      const lost = () => setImmediate(() => lease.over || write({ event: "lost" }));
+      lease.lock = await client.acquire({ key, ttl, wait, lost });
+      if (leases.has(key)) leases.get(key).over = true;
+      leases.set(key, lease);
+      return { held: true };
+    }
+    if (!["check", "extend", "release"].includes(what)) return { error: `there is no request "${what}"` };
+    const lease = leases.get(key);
+    if (!lease) return { why: "it was not acquired" };
+    if (what === "extend") {
+      await lease.lock.extend(ttl);
+      return { held: true };
+    }
+    if (what === "release") {
+      lease.over = true;
+      await lease.lock.release();
+      return { done: true };
+    }
+    return lease.over ? { why: "it was released" } : { held: lease.lock.held() };
+  }
+
+  for await (const line of createInterface({ input: process.stdin })) {
+    let request;
+    try {
+      request = JSON.parse(line);
+    } catch (err) {
+      write({ error: `reading a request: ${err.message}` });
+      continue;
+    }
+    try {
+      write({ ...(await answer(request)), id: request.id });
+    } catch (err) {
+      console.error(err);
+      write({ id: request.id, why: err instanceof Taken ? "taken" : String(err.message) });
+    }
+  }
+  process.exit();
+}
+
+function write(answer) {
+  process.stdout.write(JSON.stringify(answer) + "\n");
+}

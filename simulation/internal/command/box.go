@@ -1,0 +1,196 @@
+//go:build unix
+
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/box"
+)
+
+type boxFlags struct {
+	box.Options
+	format, html, save, replay string
+	allowed                    []string
+	history                    bool
+}
+
+// replays is how often a replay file is played.
+const replays = 10
+
+func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f boxFlags
+	flags := flag.NewFlagSet("box", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), "usage: redlocksim box [flags] -- COMMAND\n"+
+			"COMMAND starts a driver for a lock client: docs/reference/driver.md has its protocol.\n"+
+			"The exit code is 1 if a promise broke, and 2 if nothing could be played.\n")
+		flags.PrintDefaults()
+	}
+	faults := func(all *[]string) func(string) error {
+		return func(text string) error {
+			for _, name := range strings.Split(text, ",") {
+				if name = strings.TrimSpace(name); !slices.Contains(box.Faults(), name) {
+					return fmt.Errorf("no fault %q; there are %s", name, strings.Join(box.Faults(), ", "))
+				}
+				*all = append(*all, name)
+			}
+			return nil
+		}
+	}
+	flags.IntVar(&f.Servers, "servers", 0, "how many servers, 1 to 9 (default: 5, or 1 for a client that takes one)")
+	flags.StringVar(&f.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
+	flags.BoolVar(&f.Embedded, "embedded", false, "servers in this process, as where no redis-server is installed")
+	flags.DurationVar(&f.TTL, "ttl", 1500*time.Millisecond, "how long leases last, 200ms to 1m")
+	flags.DurationVar(&f.For, "for", 90*time.Second, "for how long random schedules are played after the fixed ones")
+	flags.DurationVar(&f.ShrinkFor, "shrink", 20*time.Second, "for how long each finding's schedule is made shorter")
+	flags.Uint64Var(&f.Seed, "seed", 1, "the seed of the random schedules")
+	flags.IntVar(&f.Parallel, "parallel", 4, "how many plays run at once, 1 to 16")
+	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), faults(&f.Faults))
+	flags.Func("allow", "`faults` that may break the client without failing the command", faults(&f.allowed))
+	flags.StringVar(&f.format, "format", "text", "the output: text or json")
+	flags.BoolVar(&f.history, "history", false, "include what happened in the plays in the JSON")
+	flags.StringVar(&f.html, "html", "", "write a page with the schedules to this `file`, too")
+	flags.StringVar(&f.save, "save", "", "write the worst finding to this replay `file`")
+	flags.StringVar(&f.replay, "replay", "", fmt.Sprintf("play a replay `file` %d times instead", replays))
+	flags.SetOutput(stderr)
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return errUsage
+	}
+	f.Command = flags.Args()
+	if len(f.Command) == 0 {
+		return usageError{errors.New("there is no driver: redlocksim box [flags] -- COMMAND")}
+	}
+	if err := oneOf("-format", f.format, "text", "json"); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath(cmp.Or(f.Binary, "redis-server")); err != nil && !f.Embedded {
+		if f.Binary != "" {
+			return usageError{fmt.Errorf("-server: %w", err)}
+		}
+		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
+		f.Embedded = true
+	}
+	err := f.play(ctx, stdout)
+	if wrong := (*box.DriverError)(nil); errors.As(err, &wrong) || errors.Is(err, box.ErrOptions) || errors.Is(err, redisproc.ErrMissing) {
+		return usageError{err}
+	}
+	return interrupted(ctx, err)
+}
+
+func (f *boxFlags) play(ctx context.Context, stdout io.Writer) error {
+	if f.replay != "" {
+		return f.again(ctx, stdout)
+	}
+	page, err := openOutfile("-html", f.html)
+	if err != nil {
+		return err
+	}
+	defer page.abandon()
+	save, err := openOutfile("-save", f.save)
+	if err != nil {
+		return err
+	}
+	defer save.abandon()
+	if f.format == "text" && isTerminal(stdout) {
+		plays, began := 0, time.Now()
+		f.Progress = func(t box.Tally) {
+			plays++
+			fmt.Fprintf(stdout, "\r\x1b[K%d plays in %v, %s: %d of %d broke", plays, time.Since(began).Round(time.Second), t.Fault, t.Broke, t.Plays)
+		}
+		defer fmt.Fprint(stdout, "\r\x1b[K")
+	}
+	r, err := box.Run(ctx, f.Options)
+	if err != nil {
+		return err
+	}
+	if f.Progress != nil {
+		fmt.Fprint(stdout, "\r\x1b[K")
+	}
+	if f.html != "" {
+		if err := page.write(r.Page); err != nil {
+			return err
+		}
+	}
+	if f.format == "json" {
+		if !f.history {
+			r = r.WithoutHistories()
+		}
+		err = writeJSON(stdout, r)
+	} else {
+		_, err = fmt.Fprint(stdout, r.Text())
+	}
+	if err != nil {
+		return err
+	}
+	if worst, ok := r.Worst(); ok && f.save != "" {
+		if err := save.write(func(w io.Writer) error { return writeJSON(w, worst) }); err != nil {
+			return err
+		}
+	}
+	if broke := r.Broke(f.allowed); broke > 0 {
+		return fmt.Errorf("%s broke a promise in %d plays", r.Name, broke)
+	}
+	return nil
+}
+
+// again plays a replay file.
+func (f *boxFlags) again(ctx context.Context, stdout io.Writer) error {
+	text, err := os.ReadFile(f.replay)
+	if err != nil {
+		return usageError{err}
+	}
+	var replay box.Replay
+	if err := json.Unmarshal(text, &replay); err != nil {
+		return usageError{fmt.Errorf("%s is no replay file: %w", f.replay, err)}
+	}
+	plays, err := replay.Play(ctx, f.Options, replays)
+	if err != nil {
+		return err
+	}
+	shown := 0
+	for _, p := range plays {
+		if slices.ContainsFunc(p.Findings, func(finding box.Finding) bool { return finding.Kind == replay.Kind }) {
+			shown++
+		}
+	}
+	fmt.Fprintf(stdout, "%s: %s, in %d of %d plays of\n", replay.Name, replay.Kind, shown, len(plays))
+	for _, step := range replay.Schedule {
+		fmt.Fprintf(stdout, "    %s\n", step)
+	}
+	if shown > 0 {
+		return fmt.Errorf("%s broke a promise in %d plays", replay.Name, shown)
+	}
+	return nil
+}
+
+func writeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+// isTerminal reports whether lines that replace each other can be printed.
+func isTerminal(w io.Writer) bool {
+	file, ok := fileOf(w)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,59 @@
+//go:build unix
+
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/box"
+)
+
+// The driver of docs/reference/driver.md: one server, so a restart breaks it.
+func TestBox(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	folder := t.TempDir()
+	page, replay := filepath.Join(folder, "box.html"), filepath.Join(folder, "worst.json")
+	driver := []string{"--", python, "../../box/testdata/driver.py"}
+	quick := []string{"box", "-embedded", "-for", "0s", "-shrink", "0s", "-ttl", "700ms"}
+	code, stdout, stderr := redlocksim(t, append(append(quick, "-faults", "restart", "-html", page, "-save", replay), driver...)...)
+	require.Equal(t, exitFail, code, stderr)
+	require.Contains(t, stdout, "two holders")
+	require.Contains(t, stderr, "SET NX broke a promise in")
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "<h1>SET NX by hand</h1>")
+
+	code, stdout, _ = redlocksim(t, append(append(quick, "-replay", replay), driver...)...)
+	require.Equal(t, exitFail, code)
+	require.Contains(t, stdout, "SET NX: two holders, in ")
+
+	code, stdout, stderr = redlocksim(t, append(append(quick, "-faults", "none,restart", "-allow", "restart", "-format", "json"), driver...)...)
+	require.Equal(t, exitOK, code, stderr)
+	var r box.Report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	require.NotEmpty(t, r.Tallies)
+}
+
+func TestBoxUsage(t *testing.T) {
+	for says, args := range map[string][]string{
+		"there is no driver":                     {"box"},
+		`no fault "weather"`:                     {"box", "-faults", "weather", "--", "true"},
+		"-format is":                             {"box", "-format", "xml", "--", "true"},
+		"-server":                                {"box", "-server", "there-is-none", "--", "true"},
+		"no such file":                           {"box", "-embedded", "-replay", "there-is-none", "--", "true"},
+		"the driver of c1 ended (exit status 0)": {"box", "-embedded", "--", "true"},
+	} {
+		code, _, stderr := redlocksim(t, args...)
+		require.Equal(t, exitUsage, code, says)
+		require.Contains(t, stderr, says)
+	}
+}

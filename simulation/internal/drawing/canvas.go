@@ -1,0 +1,241 @@
+// Package drawing draws pictures of boxes, lines and texts as SVG, in colours for light and dark
+// themes. No information is in colour alone.
+package drawing
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed" // for the style
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Width is the width of most pictures: about that of a phone's screen, so that letters of 12
+// pixels are legible there.
+const Width = 400
+
+// Canvas is a picture. The zero Canvas has the usual Width.
+type Canvas struct {
+	Title string
+	Desc  string // in words, for readers who can't see it
+	Width float64
+	// Height grows with what is drawn, or is set.
+	Height float64
+	Shapes []Shape
+
+	layer int
+}
+
+// Shape is a box, a path, or a text. The classes are those of drawing.css and the series.
+type Shape struct {
+	Class string
+	X, Y  float64 // a box's upper left corner, or the beginning of a text's baseline
+	W, H  float64 // of a box
+	R     float64 // the radius of a box's corners
+	Path  string
+	Text  string
+	Tip   string // is shown when the pointer is on the shape
+	layer int
+}
+
+func (c *Canvas) add(s Shape) *Shape {
+	s.layer = c.layer
+	c.Shapes = append(c.Shapes, s)
+	return &c.Shapes[len(c.Shapes)-1]
+}
+
+// Box adds a box. It is at least a pixel wide.
+func (c *Canvas) Box(class string, x, y, w, h float64) *Shape {
+	return c.add(Shape{Class: class, X: x, Y: y, W: max(1, w), H: h})
+}
+
+// Dot adds a circle around a point.
+func (c *Canvas) Dot(class string, x, y, size float64) *Shape {
+	return c.add(Shape{Class: class, X: x - size/2, Y: y - size/2, W: size, H: size, R: size / 2})
+}
+
+// Text adds a line of text. Its class may have e, so that it ends at x, or m for the middle.
+func (c *Canvas) Text(class string, x, y float64, text string) {
+	if text != "" {
+		c.add(Shape{Class: class, X: x, Y: y, Text: text})
+	}
+}
+
+// Lines adds several lines of text, one below the other, and returns the y below them.
+func (c *Canvas) Lines(class string, x, y float64, lines ...string) float64 {
+	for _, line := range lines {
+		c.Text(class, x, y, line)
+		y += 15
+	}
+	return y
+}
+
+// Path adds a path. Its steps are letters of SVG's paths and numbers.
+func (c *Canvas) Path(class string, steps ...any) *Shape {
+	var d strings.Builder
+	for _, step := range steps {
+		if n, ok := step.(float64); ok {
+			d.WriteString(px(n) + " ")
+		} else {
+			fmt.Fprint(&d, step)
+		}
+	}
+	return c.add(Shape{Class: class, Path: strings.TrimSpace(d.String())})
+}
+
+// Line adds a straight line.
+func (c *Canvas) Line(class string, x1, y1, x2, y2 float64) *Shape {
+	return c.Path(class, "M", x1, y1, "L", x2, y2)
+}
+
+// Arrow adds an arrow along points, two numbers each.
+func (c *Canvas) Arrow(class string, points ...float64) {
+	steps := []any{"M"}
+	for i, p := range points {
+		if i == 2 {
+			steps = append(steps, "L")
+		}
+		steps = append(steps, p)
+	}
+	c.Path(class, steps...)
+	n := len(points)
+	x, y := points[n-2], points[n-1]
+	turn := math.Atan2(y-points[n-3], x-points[n-4])
+	side := func(by float64) (float64, float64) { return x - 7*math.Cos(turn+by), y - 7*math.Sin(turn+by) }
+	x1, y1 := side(0.45)
+	x2, y2 := side(-0.45)
+	c.Path("tip", "M", x, y, "L", x1, y1, x2, y2, "z")
+}
+
+// Under draws below everything else.
+func (c *Canvas) Under(draw func()) {
+	c.layer--
+	draw()
+	c.layer++
+}
+
+//go:embed drawing.css
+var style string
+
+// Style is the style sheet of all pictures, without the colours' variables of CSS.
+func Style() string {
+	var b strings.Builder
+	b.WriteString(style)
+	for i, s := range Series {
+		fmt.Fprintf(&b, ".rl .b%d{fill:%s;stroke:%s}\n.rl .d%[1]d{fill:%[3]s}\n.rl .o%[1]d{fill:%[4]s;stroke:%[3]s}\n.rl .l%[1]d{fill:none;stroke:%[3]s}\n",
+			i, s.Tint.Var(), s.Line.Var(), Paper.Var())
+	}
+	return b.String()
+}
+
+//go:embed page.css
+var page string
+
+// Page is the style sheet of a page with pictures, before its own rules.
+func Page() string { return CSS(":root") + page + Style() }
+
+// SVG writes the picture as a file, light or dark as the reader's system asks.
+func (c *Canvas) SVG(w io.Writer) error {
+	return c.write(w, "<style>"+strings.ReplaceAll(CSS("svg")+Style(), "\n", "")+"</style>\n")
+}
+
+// Inline is the picture for a page that has the style sheet Page.
+func (c *Canvas) Inline() string {
+	var b strings.Builder
+	_ = c.write(&b, "") // a Builder takes everything
+	return b.String()
+}
+
+func (c *Canvas) write(w io.Writer, style string) error {
+	width, height := cmp.Or(c.Width, Width), math.Ceil(c.Height)
+	natural := 1.0
+	if style != "" {
+		natural = 1.25 // as large as a page's text on a wide screen; a narrow one shrinks it
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" class="rl" role="img" aria-label="%s" width="%s" height="%s" viewBox="0 0 %s %s">`+"\n%s",
+		escaped(strings.TrimSpace(c.Title+". "+c.Desc)), px(natural*width), px(natural*height), px(width), px(height), style)
+	fmt.Fprintf(&out, `<rect class="paper" width="%s" height="%s"/>`+"\n", px(width), px(height))
+	shapes := slices.Clone(c.Shapes)
+	slices.SortStableFunc(shapes, func(a, b Shape) int { return a.layer - b.layer })
+	for _, s := range shapes {
+		s.write(&out)
+	}
+	out.WriteString("</svg>\n")
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+func (s Shape) write(out *bytes.Buffer) {
+	var name, attributes, content string
+	switch {
+	case s.Text != "":
+		name, content = "text", escaped(s.Text)
+		attributes = fmt.Sprintf(` x="%s" y="%s"`, px(s.X), px(s.Y))
+	case s.Path != "":
+		name, attributes = "path", fmt.Sprintf(` d="%s"`, s.Path)
+	default:
+		name, attributes = "rect", fmt.Sprintf(` x="%s" y="%s" width="%s" height="%s"`, px(s.X), px(s.Y), px(s.W), px(s.H))
+		if s.R > 0 {
+			attributes += fmt.Sprintf(` rx="%s"`, px(s.R))
+		}
+	}
+	if s.Class != "" {
+		attributes = fmt.Sprintf(` class="%s"`, s.Class) + attributes
+	}
+	if s.Tip != "" {
+		content = "<title>" + escaped(s.Tip) + "</title>" + content
+	}
+	if content == "" {
+		fmt.Fprintf(out, "<%s%s/>\n", name, attributes)
+		return
+	}
+	fmt.Fprintf(out, "<%s%s>%s</%[1]s>\n", name, attributes, content)
+}
+
+// Wide estimates the width of a text of a class: at most as wide as in any usual font.
+func Wide(class, text string) float64 {
+	size, letter := 12.0, 0.56
+	for _, c := range strings.Fields(class) {
+		switch c {
+		case "h":
+			size, letter = 14, 0.62
+		case "n", "al", "fa", "ok":
+			letter = 0.62
+		}
+	}
+	return size * letter * float64(utf8.RuneCountInString(text))
+}
+
+// Outside lists the texts that may not be wholly on the picture.
+func (c *Canvas) Outside() (list []string) {
+	for _, s := range c.Shapes {
+		from, wide, classes := s.X, Wide(s.Class, s.Text), strings.Fields(s.Class)
+		switch {
+		case slices.Contains(classes, "e"):
+			from -= wide
+		case slices.Contains(classes, "m"):
+			from -= wide / 2
+		}
+		if s.Text != "" && (from < -1 || from+wide > cmp.Or(c.Width, Width)+1 || s.Y > c.Height-1) {
+			list = append(list, s.Text)
+		}
+	}
+	return list
+}
+
+// px writes a coordinate with one decimal.
+func px(v float64) string { return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") }
+
+// escaped escapes a text for XML.
+func escaped(s string) string {
+	var b bytes.Buffer
+	_ = xml.EscapeText(&b, []byte(s)) // a Buffer takes everything
+	return b.String()
+}

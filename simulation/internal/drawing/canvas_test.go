@@ -1,0 +1,47 @@
+package drawing
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCanvas(t *testing.T) {
+	c := Canvas{Title: "a <b>", Desc: "& c", Height: 40}
+	c.Text("n", 0, 12, "above")
+	c.Text("", 0, 12, "")
+	c.Box("yes", 1, 2, 0, 4.25).Tip = "a \"tip\""
+	c.Dot("d0", 10, 10, 8)
+	c.Under(func() { c.Line("grid", 1, 2, 3, 4) })
+	svg := c.Inline()
+	for _, want := range []string{`aria-label="a &lt;b&gt;. &amp; c"`, `viewBox="0 0 400 40"`, `<rect class="yes" x="1" y="2" width="1" height="4.2"><title>a &#34;tip&#34;</title></rect>`, `rx="4"`} {
+		assert.Contains(t, svg, want)
+	}
+	assert.Less(t, strings.Index(svg, `d="M1 2 L3 4"`), strings.Index(svg, "above"), "it is below")
+	assert.Equal(t, 1, strings.Count(svg, "<text"))
+	assert.NotContains(t, svg, "<style>")
+	var file strings.Builder
+	require.NoError(t, c.SVG(&file))
+	assert.Contains(t, file.String(), "prefers-color-scheme:dark")
+	require.ErrorIs(t, c.SVG(full{}), errors.ErrUnsupported)
+}
+
+func TestOutside(t *testing.T) {
+	c := Canvas{Height: 20}
+	c.Text("", 0, 12, "inside")
+	c.Text("e", Width, 12, "inside")
+	c.Text("", Width-10, 12, "right")
+	c.Text("e", 10, 12, "left")
+	c.Text("m", 10, 12, "both")
+	c.Text("", 10, 20, "below")
+	assert.Equal(t, []string{"right", "left", "both", "below"}, c.Outside())
+	assert.Greater(t, Wide("al", "wide"), Wide("", "wide"))
+	assert.Greater(t, Wide("h", "wide"), Wide("al", "wide"))
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }

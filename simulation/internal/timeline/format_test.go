@@ -1,0 +1,52 @@
+package timeline
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Time goes to the right, and two moments are never on top of each other.
+func TestAxis(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		moments := make([]time.Duration, 1+random.IntN(200))
+		for i := range moments {
+			moments[i] = time.Duration(random.Int64N(int64(time.Minute) >> random.IntN(20)))
+		}
+		a := newAxis(moments, 0, time.Minute, 10, 5000, 13)
+		moments = slices.Compact(slices.Sorted(slices.Values(moments)))
+		last := -10.0
+		for _, m := range moments {
+			assert.GreaterOrEqual(t, a.x(m), last+12.999, "%v in %v", m, moments)
+			last = a.x(m)
+		}
+		assert.LessOrEqual(t, last, 5010.0)
+	}
+	a := newAxis(nil, time.Second, 3*time.Second, 0, 100, 13)
+	assert.Equal(t, []float64{0, 50, 100}, []float64{a.x(0), a.x(2 * time.Second), a.x(time.Minute)})
+	assert.True(t, a.shows(time.Second) && !a.shows(4*time.Second) && a.overlaps(0, time.Minute))
+}
+
+func TestLengths(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0", 7: "7 ns", 840 * time.Microsecond: "840 µs", 1310 * time.Microsecond: "1.31 ms", 101 * time.Millisecond: "101 ms",
+		9893 * time.Millisecond: "9.89 s", 12 * time.Second: "12 s", 100 * time.Second: "100 s", 3 * time.Minute: "3 min", 48 * time.Hour: "48 h", -time.Second: "-1 s",
+	} {
+		assert.Equal(t, want, length(d))
+	}
+	assert.Equal(t, "11 104.506", Clock(11104505922))
+	assert.Equal(t, "0.000", Clock(0))
+}
+
+func TestTokensAreShortAndDistinct(t *testing.T) {
+	tl := &Timeline{Beliefs: []belief{{Token: 1767225601001825}, {Token: 1767225601101825}, {Token: 7}}}
+	name := tl.tokens()
+	assert.Equal(t, "…001825", name(1767225601001825))
+	assert.Equal(t, "…101825", name(1767225601101825))
+	assert.Equal(t, "7", name(7))
+	assert.Empty(t, name(0))
+}

@@ -113,9 +113,9 @@ func sameVote(t *testing.T, want, got wire.Vote, what string) (outcome string) {
 	return outcome
 }
 
-// TestSeveralAreAsTheModel compares requests about several keys, on a real server, with
+// TestScriptsAreAsTheModel compares requests about one key or several, on a real server, with
 // quorumtest.Data at the same clock, on states that are drawn at random.
-func TestSeveralAreAsTheModel(t *testing.T) {
+func TestScriptsAreAsTheModel(t *testing.T) {
 	r, _ := real(t, Config{})
 	ask, run := asker(t, r), runOf(t, r)
 	random := rand.New(rand.NewPCG(5, 1))

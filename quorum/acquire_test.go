@@ -238,32 +238,6 @@ func TestPausesHaveFullJitter(t *testing.T) {
 	}
 }
 
-// With real randomness the pauses differ, and stay within the bound.
-func TestPausesAreRandom(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.occupy("k", wire.NoExpiry)
-		_, err := f.Acquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrExhausted)
-		rounds := f.rounds("k")
-		require.Len(f.t, rounds, 400)
-		short, long := 0, 0
-		for i := 1; i < len(rounds); i++ {
-			pause := rounds[i].at - rounds[i-1].at
-			require.LessOrEqual(f.t, pause, 100*ms)
-			if pause < 50*ms {
-				short++
-			} else {
-				long++
-			}
-		}
-		assert.Greater(f.t, short, 140)
-		assert.Greater(f.t, long, 140)
-	}, func(cfg *quorum.Config) {
-		cfg.MaxTries, cfg.BackoffMin, cfg.BackoffMax = 400, 100*ms, 100*ms
-	})
-}
-
 // A refusal says when the key expires, so the waiter tries then and not after a random pause.
 func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 	play(t, 5, func(f *fixture) {
@@ -319,41 +293,6 @@ func TestManyClientsAtOnceMakeProgress(t *testing.T) {
 			f.requireNothingLeft()
 		})
 	}
-}
-
-// Goroutines of one process get the lock in the order in which they asked.
-func TestLocalWaitersAreServedInOrder(t *testing.T) {
-	playNotifying(t, 3, func(f *fixture) {
-		first := f.acquire("k")
-		var mu sync.Mutex
-		var served []int
-		var group sync.WaitGroup
-		for i := range 16 {
-			group.Go(func() {
-				lease, err := f.Acquire(f.ctx, "k")
-				if !assert.NoError(f.t, err) {
-					return
-				}
-				mu.Lock()
-				served = append(served, i)
-				mu.Unlock()
-				time.Sleep(10 * ms)
-				assert.NoError(f.t, lease.Release(f.ctx))
-			})
-			synctest.Wait() // it waits in the queue
-		}
-		time.Sleep(time.Second)
-		require.NoError(f.t, first.Release(f.ctx))
-		released := time.Now()
-		group.Wait()
-		for i, who := range served {
-			assert.Equal(f.t, i, who)
-		}
-		assert.Len(f.t, served, 16)
-		assert.Equal(f.t, 160*ms, time.Since(released), "each is notified at once by the previous release")
-		f.requireNothingLeft()
-		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
-	})
 }
 
 // While a lease of this process is held, its waiters send nothing. If it expires without a release,

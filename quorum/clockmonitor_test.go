@@ -50,51 +50,6 @@ func step(d time.Duration) func(*quorumtest.Server) {
 	return func(s *quorumtest.Server) { s.StepClock(d) }
 }
 
-// Scenario S4: C1 holds A, B and C. C's clock jumps 15 s, and its key expires. C2, cut off from A
-// and B, asks C, D and E.
-func TestAJumpDoesNotMakeASecondHolder(t *testing.T) {
-	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
-		t.Run(fmt.Sprintf("off %d", mode), func(t *testing.T) {
-			play(t, 5, func(f *fixture) {
-				other := f.other()
-				f.warmUp(other)
-				f.occupy("k", ms, 3, 4)
-				first := f.acquire("k")
-				synctest.Wait()
-				require.Equal(t, []string{"A", "B", "C"}, first.Instances())
-				time.Sleep(100 * ms)
-				f.servers[2].StepClock(15 * time.Second)
-				f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
-				time.Sleep(100 * ms)
-				second, err := other.TryAcquire(f.ctx, "k")
-				require.NoError(t, first.Err())
-				if mode == quorum.Off {
-					require.NoError(t, err, "two holders at once")
-					require.NoError(t, second.Err())
-					return
-				}
-				require.ErrorIs(t, err, quorum.ErrQuarantined)
-				q := quarantineOf(t, err)
-				assert.Equal(t, quorum.ClockJumped, q.Reason)
-				assert.Equal(t, maxTTL, q.Remaining)
-				for _, part := range []string{"clock jumped", "went forward by 14.9", "see to its time service"} {
-					assert.ErrorContains(t, q, part)
-				}
-				require.NoError(t, other.Settle(f.ctx))
-				_, _, there := f.servers[2].Get("k")
-				assert.False(t, there, "the vote that reported the jump was a grant, and is undone")
-
-				// It votes again when every lease that it may have forgotten has expired.
-				time.Sleep(maxTTL)
-				f.servers[3].Kill()
-				f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 0)
-				_, err = other.TryAcquire(f.ctx, "k")
-				require.NoError(t, err)
-			}, func(c *quorum.Config) { c.ClockMonitor = mode })
-		})
-	}
-}
-
 // A lease on all five is lost only after three jumps, and by then none of the three votes.
 func TestThreeJumpsOnAFullLease(t *testing.T) {
 	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {

@@ -2,9 +2,7 @@ package quorum_test
 
 import (
 	"context"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -108,59 +106,6 @@ func TestGrantAfterALostRoundIsRolledBack(t *testing.T) {
 	})
 }
 
-// redsync v4 leaves stray keys on healthy servers in 1.5 % of fail-fast cycles. Two strays with one
-// server down block the lock for a TTL.
-func TestNoStrayKeysAfterManyCycles(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.kill(4)
-		f.lag(3*ms, 2, 3)
-		second := f.other()
-		for range 200 {
-			lease := f.acquire("k")
-			_, err := second.TryAcquire(f.ctx, "k")
-			require.ErrorIs(f.t, err, quorum.ErrTaken)
-			require.NoError(f.t, lease.Release(f.ctx))
-			f.requireNothingLeftWithin(20 * ms)
-		}
-	})
-}
-
-// redsync v4, WithSetNXOnExtend: two mutexes that were never locked both extend.
-func TestLeaseThatNeverWasCannotBeExtended(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		lease := f.acquire("model")
-		model := f.handOff(lease)
-		require.NoError(f.t, f.ReleaseHandle(f.ctx, model))
-		handle := parse(f.t, strings.Replace(text(f.t, model), `"key":"model"`, `"key":"k"`, 1))
-		for range 2 {
-			_, err := f.Resume(f.ctx, handle)
-			require.ErrorIs(f.t, err, quorum.ErrLost)
-		}
-		f.requireNothingLeft()
-	})
-}
-
-// redsync v4: an expired lock is "extended" though another client held and released it in between.
-// RedLock.net re-creates a missing key in an extension.
-func TestExpiredLeaseIsNotRevived(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		lease := f.acquire("k")
-		time.Sleep(10 * time.Second)
-		next, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		require.NoError(f.t, next.Release(f.ctx))
-		synctest.Wait()
-		sent := len(f.log(0))
-		require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrExpired)
-		assert.Len(f.t, f.log(0), sent, "no server is asked")
-		assert.Zero(f.t, lease.Validity())
-		f.requireNothingLeftWithin(0)
-	})
-}
-
 // RedLock.net: the same, with keys that disappeared early while the lease seemed valid.
 func TestExtensionDoesNotRecreateALostMajority(t *testing.T) {
 	play(t, 5, func(f *fixture) {
@@ -226,33 +171,6 @@ func TestDeadlineIsOverAfterTheRelease(t *testing.T) {
 	})
 }
 
-// redsync v4: Extend and Until race. The race detector watches this.
-func TestEverythingAtOnceOnOneLease(t *testing.T) {
-	f := newFixture(t, 3)
-	lease := f.acquire("k")
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			for range 100 {
-				assert.NoError(t, lease.Extend(f.ctx))
-			}
-		})
-		group.Go(func() {
-			for range 100 {
-				assert.Positive(t, lease.Validity())
-				assert.True(t, lease.Deadline().After(time.Now()))
-				assert.NoError(t, lease.Err())
-				assert.NoError(t, lease.Context().Err())
-				assert.NotEmpty(t, lease.Instances())
-				assert.Len(t, lease.Votes(), 3)
-			}
-		})
-	}
-	group.Wait()
-	require.NoError(t, lease.Release(f.ctx))
-	f.requireNothingLeft()
-}
-
 // redsync v4: an expiry of 10 h gives each try a timeout of 30 min.
 func TestLongTTLDoesNotMeanALongTimeout(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -264,31 +182,6 @@ func TestLongTTLDoesNotMeanALongTimeout(t *testing.T) {
 		f.resume()
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Hour })
-}
-
-// redsync v4 never asks the remaining instances after a bare quorum, so the loss of one key frees
-// the lock.
-func TestLeaseSpreadsBeyondTheBareQuorum(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.lag(50*ms, 3)
-		f.kill(4)
-		lease := f.acquire("k")
-		assert.Zero(f.t, f.elapsed())
-		time.Sleep(60 * ms)
-		assert.Equal(f.t, []string{"A", "B", "C", "D"}, lease.Instances())
-		f.servers[4].Start(true)
-		f.vouch(4)
-		require.NoError(f.t, lease.Extend(f.ctx))
-		time.Sleep(100 * ms)
-		assert.Equal(f.t, []string{"A", "B", "C", "D", "E"}, lease.Instances())
-		// Now it survives the loss of two.
-		f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1)
-		_, err := f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
 }
 
 // redsync v4: after a lost round with 3 of 5 stopped, all three wake up with the abandoned key for
@@ -304,23 +197,6 @@ func TestServersThatWakeUpHaveNoDeadKeys(t *testing.T) {
 			f.requireNothingLeftWithin(time.Second)
 		}, func(cfg *quorum.Config) { cfg.MaxWait = asleep })
 	}
-}
-
-// redsync v4, fail-fast: 8 000 to 21 000 goroutines pile up in 2 s because of a slow server.
-func TestGoroutinesDoNotPileUpBesideASlowServer(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.lag(99*ms, 2) // just within its timeout
-		before, peak := runtime.NumGoroutine(), 0
-		for range 5000 {
-			require.NoError(f.t, f.acquire("k").Release(f.ctx))
-			time.Sleep(400 * time.Microsecond)
-			synctest.Wait()
-			peak = max(peak, runtime.NumGoroutine()-before)
-		}
-		assert.LessOrEqual(f.t, peak, 300)
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.MaxInFlight = 100 })
 }
 
 // redsync v4 on go-redis: a refused connection costs 0.1 s per acquire and again
@@ -375,68 +251,6 @@ func TestNoWaiterIsForgotten(t *testing.T) {
 		}
 		group.Wait()
 		assert.Less(f.t, f.elapsed(), time.Minute)
-		f.requireNothingLeft()
-	})
-}
-
-// rueidislock takes the expiry from the client's wall clock (PXAT): with a server
-// 10 s ahead there are two lockers at once.
-func TestServerClocksThatAreAheadOrBehindDoNotMatter(t *testing.T) {
-	for _, ahead := range []time.Duration{10 * time.Second, time.Hour, -time.Hour} {
-		play(t, 3, func(f *fixture) {
-			f.each(func(s *quorumtest.Server) { s.StepClock(ahead) }, 0, 1)
-			lease := f.acquire("k")
-			for lease.Validity() > 0 {
-				_, err := f.other().TryAcquire(f.ctx, "k")
-				require.ErrorIs(f.t, err, quorum.ErrTaken)
-				time.Sleep(time.Second)
-			}
-			time.Sleep(time.Second)
-			require.NoError(f.t, f.acquire("k").Release(f.ctx))
-			f.requireNothingLeft()
-		})
-	}
-}
-
-// rueidislock reports a loss up to an interval late: the lock was gone at 2.0 s, the context ended
-// at 3.0 s.
-func TestContextEndsBeforeTheKeysExpire(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		lease := f.acquire("k")
-		synctest.Wait()
-		f.hang() // no extension succeeds
-		<-lease.Context().Done()
-		assert.Equal(f.t, 9898*ms, f.elapsed())
-		assert.Len(f.t, f.left(), 3, "the keys are still there")
-		assert.ErrorIs(f.t, context.Cause(lease.Context()), quorum.ErrLost)
-		f.resume()
-		_ = lease.Release(f.ctx)
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.KeepAlive = true })
-}
-
-// bsm/redislock: the token "job-1" takes the lock of "job-10", because values are compared by
-// prefix.
-func TestValuesAreComparedWhole(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		same := func(owner string) *quorum.Coordinator {
-			return f.other(func(cfg *quorum.Config) { cfg.Owner, cfg.Random = owner, zeroes{} })
-		}
-		one, ten := same("job-1"), same("job-10")
-		lease, err := ten.TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		synctest.Wait()
-		_, err = one.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		good := text(f.t, f.handOff(lease))
-		handle := parse(f.t, strings.Replace(good, ":job-10", ":job-1", 1))
-		_, err = one.Resume(f.ctx, handle)
-		require.ErrorIs(f.t, err, quorum.ErrLost)
-		require.ErrorIs(f.t, one.ReleaseHandle(f.ctx, handle), quorum.ErrNotHeld)
-		synctest.Wait()
-		assert.Len(f.t, f.left(), 3)
-		require.NoError(f.t, ten.ReleaseHandle(f.ctx, parse(f.t, good)))
 		f.requireNothingLeft()
 	})
 }
@@ -541,67 +355,11 @@ func TestReleaseOfAnExpiredLeaseIsReported(t *testing.T) {
 	})
 }
 
-// rslock: an extension that fails releases a lease that is still valid.
-func TestFailedExtensionLeavesTheLeaseAlone(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		lease := f.acquire("k")
-		time.Sleep(time.Second)
-		f.each(func(s *quorumtest.Server) { s.FailWith(errOOM) }, 0, 1, 2)
-		deadline := lease.Deadline()
-		require.ErrorIs(f.t, lease.Extend(f.ctx), quorum.ErrNotExtended)
-		assert.Equal(f.t, deadline, lease.Deadline())
-		require.NoError(f.t, lease.Err())
-		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
-		synctest.Wait()
-		assert.Len(f.t, f.left(), 5)
-		_, err := f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
 // A nil handle panics elsewhere; here the zero one is an error.
 func TestZeroHandleIsAnError(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		_, err := f.Resume(f.ctx, quorum.Handle{})
 		require.ErrorIs(f.t, err, quorum.ErrConfig)
 		require.ErrorIs(f.t, f.ReleaseHandle(f.ctx, quorum.Handle{}), quorum.ErrConfig)
-	})
-}
-
-// minio dsync: of many increments under the lock none is lost, and no goroutine sees another's
-// half-done work.
-func TestReadModifyWriteUnderTheLock(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		balance := 0
-		var group sync.WaitGroup
-		for i := range 10 {
-			c := f.other()
-			group.Go(func() {
-				for range 5 {
-					err := c.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error {
-						seen := balance
-						if !assert.Less(f.t, seen, 20_000) {
-							return nil
-						}
-						step := 1
-						if i%2 == 0 {
-							step = 10_000
-						}
-						balance = seen + step
-						time.Sleep(ms)
-						assert.Equal(f.t, seen+step, balance, "another goroutine was in between")
-						balance = seen + 1
-						return nil
-					})
-					assert.NoError(f.t, err)
-				}
-			})
-		}
-		group.Wait()
-		assert.Equal(f.t, 50, balance)
-		f.requireNothingLeft()
 	})
 }

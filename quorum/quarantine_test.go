@@ -591,6 +591,7 @@ func TestAHiddenRunIsAskedForAgain(t *testing.T) {
 		time.Sleep(maxTTL)
 		lease := f.acquire("k") // it knows the run, and has waited
 		require.NoError(t, lease.Release(f.ctx))
+		synctest.Wait() // a quorum was enough to return
 		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Record("k").Run)
 		f.each(func(s *quorumtest.Server) { s.Restart(false) })
 		_, err := f.TryAcquire(f.ctx, "k")

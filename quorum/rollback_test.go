@@ -264,46 +264,6 @@ func TestDeleteNeverOvertakesItsSet(t *testing.T) {
 	})
 }
 
-// The same when the SET arrives after its timeout, and even after the delete: the stray key is
-// found and deleted, long before its TTL is over.
-func TestSetThatArrivesAfterItsDeleteIsDeletedToo(t *testing.T) {
-	for _, late := range []time.Duration{101 * ms, 150 * ms, 500 * ms, 800 * ms} {
-		play(t, 5, func(f *fixture) {
-			f.warm()
-			f.servers[4].SetFate(onOp(wire.Acquire, quorumtest.Fate{Before: late}))
-			require.NoError(f.t, f.acquire("k").Release(f.ctx))
-			time.Sleep(late - f.elapsed())
-			synctest.Wait()
-			f.requireNothingLeft()
-			landed := false
-			for _, e := range f.log(4) {
-				landed = landed || e.Request.Key == "k" && e.Request.Op == wire.Acquire && e.Vote.Outcome == wire.Granted
-			}
-			assert.True(f.t, landed, "the SET was carried out after all")
-		})
-	}
-}
-
-// Scenario S9b: three of five hang with a SET in their socket buffers and carry it out when they
-// wake up. The lock is available again within a second.
-func TestHungMajorityThatWakesUpIsCleanWithinASecond(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.hang(2, 3, 4)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
-		require.NotErrorIs(f.t, err, context.DeadlineExceeded)
-		time.Sleep(3*time.Second - f.elapsed())
-		f.resume()
-		woke := time.Now()
-		lease, err := f.other().Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.Less(f.t, time.Since(woke), time.Second)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
 // Scenario S9m: no two rounds share a value, not even within one Acquire, so a late delete can only
 // hit the key of its own round.
 func TestEachRoundHasItsOwnValue(t *testing.T) {

@@ -415,38 +415,6 @@ func TestTimeThatPassedDuringTheRoundCounts(t *testing.T) {
 	}
 }
 
-// Scenario S3 in full: the pause is so long that the keys have expired and another client holds the
-// lock when the first client reads its grants. Its rollback must not touch the other's keys.
-func TestPausedClientGivesUpAndHarmsNobody(t *testing.T) {
-	synctestClock(t, func(t *testing.T, c *skewedClock) {
-		f := newFixture(t, 5, withSkew(c))
-		second := f.other(func(cfg *quorum.Config) { cfg.Clock = nil })
-		f.warm()
-		f.lag(2 * ms)
-		holders := make(chan *quorum.Lease, 1)
-		time.AfterFunc(ms, func() {
-			// Twelve seconds pass for the servers and the first client.
-			c.stepWall(12 * time.Second)
-			c.stepMono(12 * time.Second)
-			f.each(func(s *quorumtest.Server) { s.StepClock(12 * time.Second); s.SetFate(nil) })
-			holder, err := second.TryAcquire(f.ctx, "k")
-			assert.NoError(t, err)
-			holders <- holder
-		})
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTooSlow)
-		require.NoError(t, f.Settle(f.ctx))
-		holder := <-holders
-		require.NotNil(t, holder)
-		for _, s := range f.servers {
-			value, _, _ := s.Get("k")
-			assert.Equal(t, holder.Value(), value)
-		}
-		require.NoError(t, holder.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
 // A round that needed a second stage counts the time of both.
 func TestRaisingCountsAgainstTheValidity(t *testing.T) {
 	play(t, 3, func(f *fixture) {

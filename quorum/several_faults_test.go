@@ -393,32 +393,6 @@ func TestSeveralCloseDuringWaits(t *testing.T) {
 	}
 }
 
-// oldInstance is an Instance that was written before requests had other keys, and so doesn't look
-// at them: it sets, extends and deletes the first.
-type oldInstance struct{ wire.Instance }
-
-func (s oldInstance) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	cmd.Also = nil
-	s.Instance.Send(cmd, timeout, to)
-}
-
-// Instances that know no requests about several keys give no lease on several.
-func TestSeveralInstancesThatKnowOneKey(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		instances := f.instances()
-		for i := range instances {
-			instances[i] = oldInstance{instances[i]}
-		}
-		c := f.newCoordinatorOn(f.cfg, instances)
-		lease, err := c.TryAcquireAll(f.ctx, "a", "b")
-		if err == nil {
-			other, err := c.TryAcquire(f.ctx, "b")
-			assert.Error(t, err, "two leases: %v and %v", lease, other)
-		}
-		assert.Error(t, err, "no instance has set b")
-	})
-}
-
 // AcquireAny gets a key that is free, also if a round takes longer than BackoffMax. Acquire does.
 func TestAnyWithSlowServers(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
@@ -451,66 +425,6 @@ func TestAnyWithSlowServers(t *testing.T) {
 		cfg.BackoffMin, cfg.BackoffMax = 5*ms, 15*ms
 		cfg.TTL, cfg.MaxTTL = time.Hour, time.Hour
 	})
-}
-
-// Goroutines of several processes on slots: never more holders than slots, and all get in.
-func TestAnyStress(t *testing.T) {
-	seeds := uint64(20)
-	if raced {
-		seeds = 8
-	}
-	for seed := range seeds {
-		playNotifying(t, 3, func(f *fixture) {
-			f.warm()
-			f.travel(ms)
-			var mu sync.Mutex
-			holders := map[string]*quorum.Lease{}
-			longest := time.Duration(0)
-			var group sync.WaitGroup
-			for p := range 3 {
-				c := f.Coordinator
-				if p > 0 {
-					c = f.other()
-				}
-				for g := range 4 {
-					r := rand.New(rand.NewPCG(seed, uint64(10*p+g)))
-					group.Go(func() {
-						for range 20 {
-							began := time.Now()
-							acquire := func() (*quorum.Lease, error) { return c.AcquireAny(f.ctx, "a", "b", "c") }
-							if r.IntN(8) == 0 {
-								acquire = func() (*quorum.Lease, error) { return c.AcquireAll(f.ctx, "a", "b") }
-							}
-							lease, err := acquire()
-							if !assert.NoError(t, err) {
-								return
-							}
-							mu.Lock()
-							longest = max(longest, time.Since(began))
-							for _, k := range lease.Keys() {
-								if h := holders[k]; h != nil && h.Validity() > 0 {
-									assert.Fail(t, "two leases", "%v %v", h, lease)
-								}
-								holders[k] = lease
-							}
-							mu.Unlock()
-							time.Sleep(time.Duration(r.IntN(20)) * ms)
-							mu.Lock()
-							for _, k := range lease.Keys() {
-								holders[k] = nil
-							}
-							mu.Unlock()
-							assert.NoError(t, lease.Release(f.ctx))
-						}
-					})
-				}
-			}
-			group.Wait()
-			t.Log(seed, f.elapsed(), longest)
-			assert.Less(t, longest, 20*time.Second)
-			f.requireNothingLeft()
-		})
-	}
 }
 
 // Callers on several goroutines append to the keys of an event, as one does to have all of them in

@@ -156,23 +156,6 @@ func TestGrantsThatWaitForReplicas(t *testing.T) {
 	assert.Positive(t, r.Log.Counts()["a WAIT fell short"])
 }
 
-// oneVoteLost is c1 with A, B and C, then the fault on C, then c2.
-func oneVoteLost(hit fault.Fault) (simulation.Schedule, simulation.Workload) {
-	schedule := simulation.Schedule{
-		{Kind: fault.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
-		{Kind: fault.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
-		hit,
-	}
-	return schedule, byName(map[string]simulation.Workload{"c1": hold(5 * time.Second), "c2": func(c *simulation.Client) {
-		c.SleepUntil(at(200 * ms))
-		if lease := take(c); lease != nil {
-			update(c, lease)
-			c.Sleep(time.Second)
-			_ = c.Release(lease)
-		}
-	}})
-}
-
 // Over a restart or a failover, servers keep or lose the recorded runs together with the counters.
 // If both are older, the next grant starts from the clock. If nothing was lost it does, too,
 // because that can't be known.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // OptionError says why a client can't be an instance. It Is ErrClientOptions.
@@ -65,6 +66,8 @@ func Harden(opt *redis.Options) *redis.Options {
 	hard.Protocol = 2
 	hard.DisableIdentity = true
 	hard.ClientSideCache, hard.ClientSideCacheConfig = nil, nil
+	// Otherwise NewClient looks the server's name up, and waits for that.
+	hard.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if hard.ConnMaxLifetime <= 0 || hard.ConnMaxLifetime > maxLifetime {
 		//guard:connections-are-renewed  no connection stays open for long after its name has moved to another server
 		hard.ConnMaxLifetime = defaultLifetime

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/require"
 )
 
@@ -148,4 +149,9 @@ func TestOwnDialer(t *testing.T) {
 		require.ErrorIs(t, v.Err, ErrConnection)
 		require.True(t, v.Unsent)
 	}
+}
+
+// NewClient would look the name up otherwise, which takes as long as a name server likes.
+func TestHardenedClientsLookNoNameUp(t *testing.T) {
+	require.Equal(t, maintnotifications.ModeDisabled, Harden(&redis.Options{Addr: "redis.example:6379"}).MaintNotificationsConfig.Mode)
 }

@@ -33,12 +33,8 @@ type admission struct {
 	lowered, changed time.Duration
 }
 
-const (
-	// leastRounds may always be under way.
-	leastRounds = 16
-	// recovery is how many answered rounds raise the limit by one.
-	recovery = 16
-)
+// leastRounds may always be under way.
+const leastRounds = 16
 
 // newAdmission makes an admission that never lets more rounds be under way than requests may be in
 // flight.

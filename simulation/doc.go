@@ -31,9 +31,9 @@
 //
 // # What a Result says
 //
-// Its Log is the list of all Events. Log.Violations are the findings of the checks, see
-// the ViolationKinds. No violations prove little if the situations that the checks look
-// for never occurred: Log.Counts counts them, and Counters lists the counters. Log.History
+// Its Log (package record) is the list of all Events. Log.Violations are the findings of the
+// checks (package check). No violations prove little if the situations that the checks look
+// for never occurred: Log.Counts counts them, and record.Counters lists the counters. Log.History
 // is what clients did and were told. As text, a trace, the Log has a line for each Event:
 // the true time in milliseconds, the actor and the action:
 //
@@ -103,35 +103,30 @@
 // In a SplitBrain, a server is a new master plus the old one, which some processes still
 // reach. The trace names the old one with an apostrophe: A and A'.
 //
-// # The files
+// # The parts
 //
-// The first word of a file's name is its part. TestPartsUseEachOtherAsTheLayoutSays has the
-// table of which part uses which. From the top down:
+//	simulation         Run: the world of a run with its processes, network, servers and resource
+//	fault              what can go wrong, as data
+//	redismodel         a server's data: commands, scripts, expiry. It knows no clock and no network
+//	record             what happened, as data: the Log, its text and its counters
+//	check              the violations in a record. Live runs and package orders use the same checks
+//	internal/kernel    true time, the queue of events, the inbox, and the clocks of processes
+//
+// In package simulation the first word of a file's name is its part.
+// TestPartsUseEachOtherAsTheLayoutSays has the table of which part uses which:
 //
 //	run       plays a run, again for each fault at a clock reading, and returns the Result
-//	fault     applies the faults of the Schedule to processes, servers and connections
+//	begin     makes the world of a run
+//	drive     takes one event after the other from the kernel
+//	strike    applies the faults of the Schedule to processes, servers and connections
 //	process   a process: its workload's Clients and their goroutines, pauses, crashes
-//	clock     a process's clocks, timers and contexts, and faults at clock readings
 //	network   calls, messages, connections, addresses and subscriptions
 //	server    a server: its data, replicas, incarnations and subscribers
 //	resource  what the locks protect
-//	check     the checks, and what they know of leases
-//	driver    the queue of events, the inbox of requests, and the loop
-//	world     the parts of one run
+//	lease     what the log says of leases beside what their holders were told
+//	journal   the log of a run that is under way
 //
-// Below them are plain values: log, schedule, config, order, locker, redis (a server's commands),
-// random, and linear (clock arithmetic). They use none of the above.
-//
-// Parts use each other in both directions in five places:
-//
-//   - A process makes calls on the network, and the replies wake it.
-//   - The network brings requests to a server, and replies and notifications back.
-//   - A process has clocks, whose timers belong to it and end when it crashes.
-//   - Processes, the network, servers and the resource report to the checks at once,
-//     because the checks compare a report with the state of clocks and servers at that
-//     moment.
-//   - A fault at an operation (Fault.Nth) happens when the network sends the call.
-//
-// The world knows all parts, and each part knows the world: that is how parts find each
-// other.
+// Processes, network and servers use each other in both directions: a process makes calls, which
+// the network brings to a server and whose replies it brings back, and a fault at an operation
+// (Fault.Nth) happens when the network sends the call. They find each other in the world.
 package simulation

@@ -156,47 +156,6 @@ func TestGrantsThatWaitForReplicas(t *testing.T) {
 	assert.Positive(t, r.Log.Counts()["a WAIT fell short"])
 }
 
-// oneVoteLost is c1 with A, B and C, then the fault on C, then c2.
-func oneVoteLost(hit fault.Fault) (simulation.Schedule, simulation.Workload) {
-	schedule := simulation.Schedule{
-		{Kind: fault.Cut, Process: "c1", Server: "D", At: at(-50 * ms)},
-		{Kind: fault.Cut, Process: "c1", Server: "E", At: at(-50 * ms)},
-		hit,
-	}
-	return schedule, byName(map[string]simulation.Workload{"c1": hold(5 * time.Second), "c2": func(c *simulation.Client) {
-		c.SleepUntil(at(200 * ms))
-		if lease := take(c); lease != nil {
-			update(c, lease)
-			c.Sleep(time.Second)
-			_ = c.Release(lease)
-		}
-	}})
-}
-
-// S26: a dropped key, or all of them, is a forgotten vote.
-func TestKeysThatAreDropped(t *testing.T) {
-	for _, kind := range []fault.Kind{fault.Evict, fault.Flush} {
-		schedule, work := oneVoteLost(fault.Fault{Kind: kind, Server: "C", At: at(100 * ms), Key: map[fault.Kind]string{fault.Evict: key}[kind]})
-		var want []record.ViolationKind
-		if kind == fault.Evict {
-			want = append(want, record.TwoHolders) // the mark is lost with all data, but not with one key
-		}
-		r := play(t, simulation.Config{}, schedule, work, want...)
-		assert.Contains(t, r.Log.String(), "C has key=k gone")
-		assert.Positive(t, r.Log.Counts()[map[fault.Kind]string{fault.Evict: "a key was evicted", fault.Flush: "a server was flushed"}[kind]])
-	}
-	// The counter alone, or the record beside it: the next token starts from the clock, above all
-	// others.
-	for _, key := range []string{"{k}", "{k}:set"} {
-		schedule, work := oneVoteLost(fault.Fault{Kind: fault.Evict, Server: "C", At: at(100 * ms), Key: key})
-		r := play(t, simulation.Config{}, schedule, work, none...)
-		assert.Equal(t, 1, r.Log.Counts()["a key was evicted"])
-	}
-	schedule, work := oneVoteLost(fault.Fault{Kind: fault.Evict, Server: "C", At: at(100 * ms), Key: "{other}:set"})
-	r := play(t, simulation.Config{}, schedule, work, none...)
-	assert.Zero(t, r.Log.Counts()["a key was evicted"], "there is no such key")
-}
-
 // Over a restart or a failover, servers keep or lose the recorded runs together with the counters.
 // If both are older, the next grant starts from the clock. If nothing was lost it does, too,
 // because that can't be known.

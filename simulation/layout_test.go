@@ -28,7 +28,7 @@ var layout = map[string]string{
 
 	// The engine: the log of the kernel's time, and what it moves.
 	"journal": "",
-	"world":   "journal process server resource strike lease schedule config",
+	"world":   "journal process server resource lease schedule config",
 
 	// From the start of a run to its end.
 	"run":   engine + " begin drive process schedule",
@@ -36,9 +36,9 @@ var layout = map[string]string{
 	"drive": engine + " begin process",
 
 	// The parts of the world.
-	"process":  engine + " network server resource lease coverage locker",
-	"network":  engine + " process server resource strike redis coverage",
-	"server":   engine + " process network lease coverage",
+	"process":  engine + " network server lease coverage locker",
+	"network":  engine + " process server resource strike lease redis coverage",
+	"server":   engine + " process network coverage",
 	"resource": engine + " network lease",
 
 	// What the log says of leases looks at the parts, and the faults change them.

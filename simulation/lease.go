@@ -9,6 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // holding is one lease, as its holder sees it.
@@ -264,4 +265,25 @@ func (p *process) reaches(place int, from int64) bool {
 		}
 	}
 	return true
+}
+
+// keeps reports whether the server has the lease's key in a database up to the true time
+// until, as things stand now.
+func (s *server) keeps(number int, h *holding, until int64) bool {
+	return s.has(s.data[number], s.clock(), h, until)
+}
+
+// forgot reports whether it had it at some time after the holder had asked.
+func (s *server) forgot(number int, h *holding, until int64) bool {
+	return slices.ContainsFunc(s.memories, func(m memory) bool {
+		return m.at >= h.votesAt && s.has(m.data[number], m.clock, h, until)
+	})
+}
+
+func (s *server) has(data redismodel.Database, now time.Time, h *holding, until int64) bool {
+	hasKey := func(key string) bool {
+		value, expires, ok := data.Keys.Get(key, now)
+		return ok && value == h.value && (expires.IsZero() || s.wall.When(expires.UnixNano()) >= until)
+	}
+	return hasKey(h.key) && !slices.ContainsFunc(h.also, func(key string) bool { return !hasKey(key) })
 }

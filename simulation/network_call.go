@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
@@ -257,4 +258,23 @@ func (w *world) message(kind record.EventKind, c *call) *record.Event {
 	e := w.event(kind, c.p.Name, c.placeName())
 	e.N = c.seq
 	return e
+}
+
+// access is a request to the resource.
+type access struct {
+	kind    record.EventKind // Read or Write
+	holding *holding
+	token   fencing.Token // that is shown
+	value   int64
+	version uint64
+	number  uint64 // of a write among those of its lease
+
+	goroutine int // of the process
+}
+
+// accessReply is the reply.
+type accessReply struct {
+	value   int64
+	version uint64
+	err     error
 }

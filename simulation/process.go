@@ -79,30 +79,6 @@ func (p *process) suspend(until int64, frozen, shuffled bool) {
 	}))
 }
 
-// reboot restarts the process after a while, with a new Coordinator and the machine's
-// clocks.
-func (p *process) reboot(after int64) {
-	if p.Gone() {
-		return
-	}
-	p.crash()
-	p.w.reboots++
-	p.w.Schedule(p.w.Now.Load()+after, p.nextIncarnation)
-}
-
-func (p *process) nextIncarnation() {
-	w, next := p.w, newProcess(p.w, p.Index, p.Name)
-	w.reboots--
-	next.incarnation = p.incarnation + 1
-	next.Continues(&p.Process)
-	for i := range next.links {
-		next.links[i].seq = p.links[i].seq // draws for calls depend on their numbers
-	}
-	w.processes[p.Index] = next
-	w.count(processRebooted)
-	w.start(next, w.work)
-}
-
 // crash ends the process. What it has sent stays on its way.
 func (p *process) crash() {
 	if p.Gone() {
@@ -166,13 +142,4 @@ func (p *process) panicked(text string) { p.report(record.Panicked, p.Name+": "+
 // report reports a violation that the code under test, or the code around it, has noticed.
 func (p *process) report(kind record.ViolationKind, text string) {
 	p.Always(kernel.OpOrder{Kind: kernel.IsReport, Key: string(kind), Value: text}, func() { p.w.violation(kind, "%s", text) })
-}
-
-// start lets a process begin now.
-func (w *world) start(p *process, work Workload) {
-	w.Push(w.Now.Load(), kernel.Draw(w.Seed, kernel.TagTie, uint64(p.Index)), &p.Process, kernel.MomentOf(p.Gone, func() {
-		w.event(record.Started, p.Name, "")
-		w.Awake = true
-		go p.main(work)
-	}))
 }

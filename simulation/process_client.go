@@ -283,3 +283,30 @@ func (c *Client) hooks() quorum.Hooks {
 		},
 	}
 }
+
+// quarantined records the beginning of a quarantine.
+func (p *process) quarantined(e quorum.QuarantineEvent) {
+	p.Tell(kernel.OpOrder{Kind: kernel.IsReport, N: uint64(e.Err.Reason), Key: e.Instance}, func() {
+		w := p.w
+		w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[e.Err.Reason])
+		w.event(record.Quarantined, p.Name, e.Instance).Validity = e.Err.Remaining
+	})
+}
+
+// part is a lease on several keys as the checks see it: as a lease on each of them.
+type part struct {
+	*quorum.Lease
+	key string
+	all []Lease
+}
+
+// Key is the part's own key.
+func (p *part) Key() string { return p.key }
+
+func isLibrarys(lease Lease) bool {
+	switch lease.(type) {
+	case *quorum.Lease, *part:
+		return true
+	}
+	return false
+}

@@ -61,11 +61,35 @@ func (c Config) newLocker(p Process) (Locker, error) {
 	return Library(coordinator), nil
 }
 
-// quarantined records the beginning of a quarantine.
-func (p *process) quarantined(e quorum.QuarantineEvent) {
-	p.Tell(kernel.OpOrder{Kind: kernel.IsReport, N: uint64(e.Err.Reason), Key: e.Instance}, func() {
-		w := p.w
-		w.count(map[quorum.QuarantineReason]string{quorum.Restarted: quarantineRestarted, quorum.ClockJumped: quarantineJumped}[e.Err.Reason])
-		w.event(record.Quarantined, p.Name, e.Instance).Validity = e.Err.Remaining
-	})
+// reboot restarts the process after a while, with a new Coordinator and the machine's
+// clocks.
+func (p *process) reboot(after int64) {
+	if p.Gone() {
+		return
+	}
+	p.crash()
+	p.w.reboots++
+	p.w.Schedule(p.w.Now.Load()+after, p.nextIncarnation)
+}
+
+func (p *process) nextIncarnation() {
+	w, next := p.w, newProcess(p.w, p.Index, p.Name)
+	w.reboots--
+	next.incarnation = p.incarnation + 1
+	next.Continues(&p.Process)
+	for i := range next.links {
+		next.links[i].seq = p.links[i].seq // draws for calls depend on their numbers
+	}
+	w.processes[p.Index] = next
+	w.count(processRebooted)
+	w.start(next, w.work)
+}
+
+// start lets a process begin now.
+func (w *world) start(p *process, work Workload) {
+	w.Push(w.Now.Load(), kernel.Draw(w.Seed, kernel.TagTie, uint64(p.Index)), &p.Process, kernel.MomentOf(p.Gone, func() {
+		w.event(record.Started, p.Name, "")
+		w.Awake = true
+		go p.main(work)
+	}))
 }

@@ -9,24 +9,6 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// part is a lease on several keys as the checks see it: as a lease on each of them.
-type part struct {
-	*quorum.Lease
-	key string
-	all []Lease
-}
-
-// Key is the part's own key.
-func (p *part) Key() string { return p.key }
-
-func isLibrarys(lease Lease) bool {
-	switch lease.(type) {
-	case *quorum.Lease, *part:
-		return true
-	}
-	return false
-}
-
 // AcquireAll takes the locks on several keys, and returns a Lease for each, in ascending order.
 // With a Coordinator it is Coordinator.AcquireAll. Then all of them are one lease: to extend or
 // to release one of them extends or releases all. Without a Coordinator the locks are acquired

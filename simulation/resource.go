@@ -36,25 +36,6 @@ type done struct {
 // after a later write of the same lease.
 var ErrOutOfOrder = errors.New("simulation: a later write under this lease has been executed")
 
-// access is a request to the resource.
-type access struct {
-	kind    record.EventKind // Read or Write
-	holding *holding
-	token   fencing.Token // that is shown
-	value   int64
-	version uint64
-	number  uint64 // of a write among those of its lease
-
-	goroutine int // of the process
-}
-
-// accessReply is the reply.
-type accessReply struct {
-	value   int64
-	version uint64
-	err     error
-}
-
 func newResource(w *world) *resource {
 	r := &resource{w: w, registers: map[string]*register{}}
 	if w.cfg.Guard.Tokens() {

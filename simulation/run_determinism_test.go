@@ -177,21 +177,3 @@ func difference(a, b record.Log) string {
 	}
 	return fmt.Sprintf("one ends after %d lines, the other after %d", len(la), len(lb))
 }
-
-// Both clocks and all servers are correct, no process is paused, and messages are delayed or lost:
-// then nothing may be violated, with or without a guard.
-func TestNothingGoesWrongOnABadNetwork(t *testing.T) {
-	for seed := range some(150) {
-		cfg := contended()
-		schedule := simulation.Schedule{
-			{Kind: fault.Lose, Process: fault.Any, Server: fault.Any, PPM: 50_000},
-			{Kind: fault.Delay, Process: fault.Any, Server: "A", By: 60 * ms, Way: fault.Replies},
-			{Kind: fault.Cut, Process: "c2", Server: "B", At: 2 * time.Second, For: 8 * time.Second},
-			{Kind: fault.Hang, Server: "C", At: 6 * time.Second, For: 7 * time.Second},
-		}
-		r, err := simulation.Run(seed, cfg, schedule, contend)
-		require.NoError(t, err)
-		require.Empty(t, r.Log.Violations(), "seed %d\n%s", seed, r.Log)
-		require.Positive(t, r.Log.Counts()["a lease was acquired"])
-	}
-}

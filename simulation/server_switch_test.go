@@ -346,42 +346,6 @@ func handOver(after func(c *simulation.Client, lease simulation.Lease, handle qu
 	}
 }
 
-// A lease that is handed off ends for its sender and begins for its receiver.
-func TestHandOff(t *testing.T) {
-	r, err := simulation.Run(1, simulation.Config{}, nil, handOver(func(c *simulation.Client, lease simulation.Lease, handle quorum.Handle) {
-		assert.False(t, c.Valid(lease))
-		c.Sleep(time.Second)
-		assert.Error(t, c.ReleaseHandle(handle), "it is resumed")
-	}))
-	require.NoError(t, err)
-	require.Empty(t, r.Log.Violations(), "%s", r.Log)
-	var what []string
-	for _, e := range r.Log.History() {
-		if e.Kind != record.Looked {
-			what = append(what, e.Process+" "+e.Kind.String())
-		}
-	}
-	assert.Equal(t, []string{
-		"c1 asked", "c1 acquired", "c1 handed off", "c2 asked", "c2 acquired", "c1 noted", "c2 noted", "c2 asked", "c2 refused", "c2 released",
-	}, what, "%s", r.Log)
-	assert.Contains(t, r.Log.String(), "c1 handed off k token=")
-	assert.Contains(t, r.Log.String(), "c2 noted inspected: c2 on ABCDE, free on")
-	assert.Equal(t, 1, r.Log.Counts()["a lease was handed off"])
-	assert.Equal(t, 1, r.Log.Counts()["a lease was resumed"])
-	assert.Equal(t, 2, strings.Count(r.Log.String(), "c2 takes a letter"))
-}
-
-// A sender that keeps using the lease that it handed off is found.
-func TestSenderThatGoesOn(t *testing.T) {
-	r, err := simulation.Run(1, simulation.Config{}, nil, handOver(func(c *simulation.Client, lease simulation.Lease, _ quorum.Handle) {
-		c.Sleep(500 * ms)
-		_, version, _ := c.Read(lease)
-		_ = c.Write(lease, 1, version)
-	}))
-	require.NoError(t, err)
-	assert.Contains(t, r.Kinds(), record.TwoHolders)
-}
-
 // stays is a lock that everyone has.
 type stays struct{}
 

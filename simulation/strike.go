@@ -228,12 +228,6 @@ func (w *world) reconnect(f fault.Fault) {
 	}
 }
 
-// byOperation is a fault that happens at a process's n-th operation.
-type byOperation struct {
-	fault.Fault
-	seen []int // by process, over all its incarnations
-}
-
 // byOperation applies the faults that happen at this call.
 func (w *world) byOperation(c *call) {
 	for _, f := range w.byNth {

@@ -1,6 +1,9 @@
 package simulation
 
-import "github.com/redquorum/redlock/simulation/redismodel"
+import (
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/redismodel"
+)
 
 // world is one run: the clockwork, and everything that it moves.
 type world struct {
@@ -43,4 +46,10 @@ func (w *world) running() int {
 		}
 	}
 	return n
+}
+
+// byOperation is a fault that happens at a process's n-th operation.
+type byOperation struct {
+	fault.Fault
+	seen []int // by process, over all its incarnations
 }

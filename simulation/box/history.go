@@ -107,7 +107,11 @@ func (c *checker) take(e Entry) {
 	switch e.What {
 	case wasValid:
 		if next := place + 1; next < len(c.holdings) && c.holdings[next].got <= e.Began {
-			c.found(e, TwoHolders, "%v found its lease valid after %v had got the lock", h, c.holdings[next])
+			text := "%v found its lease valid after %v had got the lock"
+			if c.holdings[next].asked < h.got {
+				text = "%v found its lease valid after %v, which had asked for it earlier, had got the lock, too"
+			}
+			c.found(e, TwoHolders, text, h, c.holdings[next])
 		}
 	case wasRead, wasWritten:
 		c.used(e, h)

@@ -67,13 +67,14 @@ type client struct {
 	begun           int // the entry of a begins whose answer is missing, 0 for none
 
 	lease    int // how many it has had
+	got      int // the entry of the grant
 	holds    bool
 	token    uint64
 	read     bool // it has read the resource under this lease, at this version
 	version  int
 	stopped  bool // it was paused since its last check, so that it may write without another one
 	told     int  // losses that were told before this lease
-	overtook bool // another client has got the lock meanwhile
+	overtook bool // another client has asked for the lock and got it meanwhile
 }
 
 // plays plays a schedule once.
@@ -313,9 +314,10 @@ func (s *stage) answered(c *client, a Answer, began int) {
 	if s.box.can(CanToken) {
 		c.token = a.Token
 	}
-	s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: wasAcquired, Token: c.token})
+	c.got = s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: wasAcquired, Token: c.token}).Seq
 	for _, o := range s.clients {
-		if o != c && o.holds {
+		// Whose request is older got a lease that may be over by now, and took nobody's.
+		if o != c && o.holds && began >= o.got {
 			o.overtook = true
 		}
 	}

@@ -80,7 +80,7 @@ func (p *Process) Always(order OpOrder, do func()) {
 	p.Post(&notice{at: order, do: do})
 }
 
-// post gives an operation to the driver.
+// post gives an operation to the driver. Processes use Process.Post.
 func (k *Kernel) post(o Op) {
 	k.inboxMu.Lock()
 	k.inbox = append(k.inbox, o)

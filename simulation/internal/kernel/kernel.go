@@ -1,3 +1,6 @@
+// Package kernel is the clockwork of a run: true time, the queue of events, the inbox of what the code
+// under test asks for, the order in which all that happens, and the clocks of processes. It knows no
+// server, no message and no lock.
 package kernel
 
 import (
@@ -23,7 +26,7 @@ type Kernel struct {
 	round  atomic.Uint64 // how often all goroutines were blocked
 
 	// resting is set while the driver waits and the code under test runs. At other times
-	// the driver itself may run code under test, see call.deliver.
+	// the driver itself may run code under test: a receiver of votes.
 	resting atomic.Bool
 	Awake   bool // a goroutine of the code under test was woken since the last settle
 

@@ -54,7 +54,7 @@ func (p *Process) Continues(former *Process) {
 // Gone reports whether the process has ended or crashed. For the driver.
 func (p *Process) Gone() bool { return p.Ended || p.Dead.Load() }
 
-// Die ends the process. What its goroutines still ask for is answered by settleLate.
+// Die ends the process. What its goroutines still ask for is answered by SettleLate.
 func (p *Process) Die() {
 	p.Dead.Store(true)
 	p.EndedIn = p.kernel.Step()

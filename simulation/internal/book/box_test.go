@@ -140,6 +140,9 @@ func boxSchedules([]string) (string, error) {
 	var b strings.Builder
 	for _, file := range files {
 		r := reports[file]
+		if _, broke := r.Worst(); !broke {
+			continue
+		}
 		fmt.Fprintf(&b, "<details><summary>%s %s, %d × %s</summary>\n\n| finding | by | shortest schedule | again |\n| --- | --- | --- | --- |\n", r.Name, r.Version, r.Count, r.Servers)
 		for _, t := range r.Tallies {
 			for _, k := range t.Kinds {

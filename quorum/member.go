@@ -233,6 +233,13 @@ func (m *member) count(run wire.Run, sent, received drift.Instant) error {
 	return nil
 }
 
+// saw notes that the server answered in the run that it was asked in.
+func (m *member) saw(now drift.Instant) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.quarantine.Seen(now)
+}
+
 // errUnknownServer is the failure of a grant that arrives after another server answered
 // under the instance's name, and before that server was probed.
 var errUnknownServer = fmt.Errorf("%w, and hasn't said yet who it is", ErrOtherRun)
@@ -257,9 +264,7 @@ func (m *member) tick() {
 	case other != nil:
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == wire.Granted:
-		m.mu.Lock()
-		m.quarantine.Seen(m.c.reader.Now())
-		m.mu.Unlock()
+		m.saw(m.c.reader.Now())
 	case permanent(ballot.Vote.Err):
 		m.forget()
 	default:

@@ -36,8 +36,8 @@ type Identity struct {
 	// Served is how long the instance's name is known to have led to the present run of the
 	// server, by the server's clock. The first client that probes a master under the name
 	// writes a mark there, which names the run. Served is the age of the mark, so it is
-	// zero for the client that writes it. A client that found another run under the name
-	// before writes the mark anew (see Known). Zero also if the server is a master that
+	// zero for the client that writes it. A client for which another server's vote counted
+	// after the mark was written writes it anew (see Known). Zero also if the server is a master that
 	// cannot write now. Negative if no mark can be kept; for a master, Hidden says why.
 	Served time.Duration
 

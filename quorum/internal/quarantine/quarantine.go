@@ -184,7 +184,8 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t term) {
 // and its replication ID, so it isn't older than this run, also if it was loaded from a disk or came
 // from a master that this server was a replica of. The first client that came after the start wrote
 // it. All votes of earlier runs were asked for before: this client would have had the mark written
-// anew if a vote of another server had counted here since (Known), and so would every other client.
+// anew if a vote of another server had counted here since (Known), and so would every other client
+// that has probed the server since.
 // A server that hides its run ID may be another process, and one without a mark shows nothing.
 //
 // Invariant: the age counts only for a mark that was written after this client saw the earlier run,

@@ -62,7 +62,7 @@ func clientsNearby(t *testing.T, n int, servers []*instancetest.Server, timeout 
 func TestOneOfThoseThatTryAtOnce(t *testing.T) {
 	tries := 10
 	if os.Getenv("REDLOCK_LONG") != "" {
-		tries = 1000
+		tries = 200
 	}
 	const hung = "one server hung"
 	for _, n := range []int{3, 20} {

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -159,7 +160,7 @@ func (p *plot) ticks() {
 				return
 			}
 		}
-		if x-half < p.left()-20 || x+half > p.right+16 {
+		if x-half < p.left()-20 || x+half > min(p.right+16, cmp.Or(p.Width, drawing.Width)) {
 			return
 		}
 		taken = append(taken, x-half, x+half)

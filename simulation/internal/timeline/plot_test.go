@@ -72,7 +72,8 @@ func TestPicturesAreWhole(t *testing.T) {
 	}
 }
 
-// Every scenario fits, and its picture stays small: a report carries hundreds of them.
+// Every scenario fits, and its picture stays small: a report carries hundreds of them, compressed.
+// Ten clients that try and try again take the most.
 func TestEveryScenarioIsDrawn(t *testing.T) {
 	for _, s := range some(scenarios.All()) {
 		for i, d := range s.Designs() {
@@ -82,7 +83,7 @@ func TestEveryScenarioIsDrawn(t *testing.T) {
 			r, err := s.Play(1, d)
 			require.NoError(t, err, s.ID)
 			small, wide := pictures(timeline.Of(r.Log), s.Title)
-			assert.Less(t, len(whole(t, s.ID+" "+d.Name, small)), 20_000)
+			assert.Less(t, len(whole(t, s.ID+" "+d.Name, small)), 45_000)
 			whole(t, s.ID+" "+d.Name, wide)
 		}
 	}

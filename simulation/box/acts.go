@@ -1,0 +1,296 @@
+//go:build unix
+
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+)
+
+// act has a client do something. It reports whether that was possible.
+func (s *stage) act(do verb, c *client) (did bool, err error) {
+	if c.paused || c.dead || c.begun > 0 && do != ends {
+		return false, nil
+	}
+	switch do {
+	case waits, tries:
+		if c.holds {
+			return false, nil
+		}
+		return true, s.acquires(c, do)
+	case begins, queues:
+		if c.holds {
+			return false, nil
+		}
+		return true, s.begins(c, do)
+	case ends:
+		if c.begun == 0 {
+			return false, nil
+		}
+		return true, s.ends(c)
+	}
+	// A client that was stopped after its check writes whatever has become of its lease.
+	if !c.holds && !(do == writes && c.stopped && c.read) {
+		return false, nil
+	}
+	switch do {
+	case checks:
+		return true, s.checks(c)
+	case extends:
+		if !s.box.can(CanExtend) {
+			return true, nil
+		}
+		return true, s.extends(c)
+	case reads:
+		s.reads(c)
+	case writes:
+		if !c.stopped {
+			if err := s.checks(c); err != nil || !c.holds {
+				return false, err
+			}
+		}
+		s.writes(c)
+	case works:
+		if err := s.checks(c); err != nil || !c.holds {
+			return false, err
+		}
+		s.reads(c)
+		s.writes(c)
+	case releases:
+		return true, s.releases(c)
+	}
+	return true, nil
+}
+
+// acquires asks for the lock, and waits for it if the client waits.
+func (s *stage) acquires(c *client, do verb) error {
+	free, tidy, most := s.free(c), s.tidy(), time.Duration(0)
+	if do == waits {
+		most = patience * s.ttl
+	}
+	began, asked := time.Now(), s.note(Entry{Client: c.name, What: wasAsked, Words: string(do)})
+	a, err := s.wait(c, s.key, most)
+	took := time.Since(began)
+	if errors.Is(err, errNoAnswer) {
+		return s.hangs(c, do)
+	}
+	if err != nil {
+		return err
+	}
+	s.slow(c, do, took, most)
+	s.answered(c, a, asked.Seq)
+	switch {
+	case a.Held:
+	case do == waits && free && s.works(c):
+		s.found(NoProgress, "%s didn't get the lock in %v, which nobody held: %s", c.name, most, a.Why)
+	case a.Why == WhyTaken && tidy:
+		s.found(LeftBehind, "%s was refused as taken, after all holders had released the lock", c.name)
+	case a.Why == WhyTaken && s.nobody() && !s.works(c):
+		s.found(WrongReason, "%s was told that the lock is taken, which nobody held; a majority of the servers can't be reached", c.name)
+	}
+	return nil
+}
+
+// answered takes the answer to a request for the lock that began at an entry.
+func (s *stage) answered(c *client, a Answer, began int) {
+	if !a.Held {
+		s.untidy = true // the keys of the try may still be there
+		s.note(Entry{Client: c.name, Began: began, What: wasDenied, Words: a.Why})
+		return
+	}
+	c.lease++
+	c.holds, c.token, c.read, c.told, c.overtook = true, 0, false, c.driver.losses(), false
+	if s.box.can(CanToken) {
+		c.token = a.Token
+	}
+	c.got = s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: wasAcquired, Token: c.token}).Seq
+	for _, o := range s.clients {
+		// Whose request is older got a lease that may be over by now, and took nobody's.
+		if o != c && o.holds && began >= o.got {
+			o.overtook = true
+		}
+	}
+}
+
+// wait asks for a lock for as long as most: once, if it is 0. A client that can't wait asks
+// again and again.
+func (s *stage) wait(c *client, key string, most time.Duration) (Answer, error) {
+	r := Request{Do: DoAcquire, Key: key, TTL: s.ttl.Milliseconds()}
+	if s.box.can(CanWait) {
+		r.Wait = most.Milliseconds()
+		return c.driver.ask(s.ctx, r, most+answerLimit)
+	}
+	for until := time.Now().Add(most); ; {
+		a, err := c.driver.ask(s.ctx, r, answerLimit)
+		if err != nil || a.Held || !time.Now().Before(until) {
+			return a, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-s.ctx.Done():
+			return a, context.Cause(s.ctx)
+		}
+	}
+}
+
+// begins sends a request for the lock. It returns when the request, or its reply, is there where
+// one is held back, or after half a TTL.
+func (s *stage) begins(c *client, do verb) error {
+	c.begun = s.note(Entry{Client: c.name, What: wasAsked, Words: string(do)}).Seq
+	r := Request{Do: DoAcquire, Key: s.key, TTL: s.ttl.Milliseconds()}
+	if do == queues && s.box.can(CanWait) {
+		r.Wait = patience * r.TTL
+	}
+	if err := c.driver.send(r); err != nil {
+		return err
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(s.ttl / 2); len(c.driver.answers) == 0 && time.Now().Before(deadline) && !s.caught(c); {
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			return context.Cause(s.ctx)
+		}
+	}
+	return nil
+}
+
+// caught reports whether something is held back at each link of the client that holds
+// something back.
+func (s *stage) caught(c *client) bool {
+	any := false
+	for i, link := range c.links {
+		if !c.holdsBack[i] || !s.servers.all[i].good() {
+			continue
+		}
+		any = true
+		if caught := c.traps[i]; caught != nil {
+			select {
+			case <-caught:
+			default:
+				return false
+			}
+		} else if link.Waiting(redisproc.Requests)+link.Waiting(redisproc.Replies) == 0 {
+			return false
+		}
+	}
+	return any
+}
+
+func (s *stage) ends(c *client) error {
+	began := c.begun
+	c.begun = 0
+	a, err := c.driver.await(s.ctx, answerLimit)
+	if errors.Is(err, errNoAnswer) {
+		return s.hangs(c, begins)
+	}
+	if err != nil {
+		return err
+	}
+	s.answered(c, a, began)
+	return nil
+}
+
+// request sends a request about the client's lease. ok is false if the driver has not answered,
+// which ends the client.
+func (s *stage) request(c *client, do verb, r Request) (a Answer, ok bool, err error) {
+	r.Key, r.TTL = s.key, s.ttl.Milliseconds()
+	began := time.Now()
+	a, err = c.driver.ask(s.ctx, r, answerLimit)
+	if errors.Is(err, errNoAnswer) {
+		return a, false, s.hangs(c, do)
+	}
+	if err == nil {
+		s.slow(c, do, time.Since(began), 0)
+	}
+	return a, err == nil, err
+}
+
+func (s *stage) checks(c *client) error {
+	began := s.now()
+	c.stopped = false
+	a, ok, err := s.request(c, checks, Request{Do: DoCheck})
+	if !ok {
+		return err
+	}
+	s.says(c, a, began)
+	return nil
+}
+
+// says notes whether a client believes that it holds the lock.
+func (s *stage) says(c *client, a Answer, began int) {
+	what := wasValid
+	if !a.Held {
+		what, c.holds, s.untidy = wasOver, false, true // its keys may still be there
+	}
+	s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: what, Words: a.Why})
+}
+
+func (s *stage) extends(c *client) error {
+	began := s.now()
+	a, ok, err := s.request(c, extends, Request{Do: DoExtend})
+	if !ok {
+		return err
+	}
+	if a.Why == "" && !a.Held {
+		a.Why = "not extended"
+	}
+	s.says(c, a, began)
+	return nil
+}
+
+func says(yes bool, why string) string {
+	if yes {
+		return "yes"
+	}
+	return "no, " + why
+}
+
+func (s *stage) reads(c *client) {
+	c.read, c.version = true, s.version
+	s.note(Entry{Client: c.name, Lease: c.lease, Began: s.now(), What: wasRead, Token: c.token, Version: s.version, Found: s.version})
+}
+
+func (s *stage) writes(c *client) {
+	e := Entry{Client: c.name, Lease: c.lease, Began: s.now(), What: wasWritten, Token: c.token, Version: c.version}
+	switch {
+	case !c.read:
+		return
+	case !s.admit(c.token):
+		e.What = wasStale
+	default:
+		e.Found = s.write()
+	}
+	c.read = false
+	s.note(e)
+}
+
+func (s *stage) releases(c *client) error {
+	c.holds, c.read = false, false
+	began, works := s.note(Entry{Client: c.name, Lease: c.lease, What: wasReleased}).Seq, s.works(c)
+	a, ok, err := s.request(c, releases, Request{Do: DoRelease})
+	if !ok {
+		return err
+	}
+	s.note(Entry{Client: c.name, Began: began, What: wasSaid, Words: "released: " + says(a.Done, a.Why)})
+	if a.Done && !works {
+		s.found(UntrueRelease, "%s was told that its lock is released, though a majority of the servers can't be reached", c.name)
+	}
+	if !a.Done {
+		s.untidy = true
+	}
+	return nil
+}
+
+// hangs ends a client that has not answered.
+func (s *stage) hangs(c *client, do verb) error {
+	s.note(Entry{Client: c.name, What: wasSaid, Words: fmt.Sprintf("nothing for %v, and was killed", answerLimit)})
+	s.found(Slow, "%s %s: no answer in %v", c.name, do, answerLimit)
+	s.dies(c)
+	return nil
+}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package box
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// slow judges how long an answer took.
+func (s *stage) slow(c *client, do verb, took, wait time.Duration) {
+	if took > wait+s.ttl+slack && s.works(c) {
+		s.found(Slow, "%s %s: the answer came after %v, though a majority of the servers works", c.name, do, took.Round(100*time.Millisecond))
+	}
+}
+
+// works reports whether a majority of the servers works for a client.
+func (s *stage) works(c *client) bool {
+	good := 0
+	for i, server := range s.servers.all {
+		if server.good() && !c.shut[i] {
+			good++
+		}
+	}
+	return good > len(s.servers.all)/2
+}
+
+// free reports whether the lock must become free for a client: a majority of the servers works,
+// and whoever has the lock or asks for it can't renew it.
+func (s *stage) free(c *client) bool {
+	if !s.works(c) {
+		return false
+	}
+	for _, o := range s.clients {
+		if o != c && !o.dead && !o.paused && (o.holds || o.begun > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// nobody reports whether no client has the lock, or may have it.
+func (s *stage) nobody() bool {
+	return !slices.ContainsFunc(s.clients, func(o *client) bool { return o.holds || o.dead || o.begun > 0 })
+}
+
+// tidy reports whether nothing can stand in the way of a request: there was no fault, and nobody
+// has the lock.
+func (s *stage) tidy() bool { return !s.untidy && s.nobody() }
+
+// listen notes which clients tell that their leases are lost, and waits for those that must.
+func (s *stage) listen() error {
+	for _, c := range s.clients {
+		if !c.holds || c.paused || c.dead {
+			continue
+		}
+		if s.box.can(CanTell) && c.overtook {
+			if err := s.awaitLoss(c); err != nil {
+				return err
+			}
+		}
+		if c.driver.losses() > c.told {
+			s.says(c, Answer{Why: "the client told that its lease is lost"}, s.now())
+		}
+	}
+	return nil
+}
+
+func (s *stage) awaitLoss(c *client) error {
+	c.overtook = false
+	timer := time.NewTimer(tellWithin)
+	defer timer.Stop()
+	for c.driver.losses() == c.told {
+		select {
+		case <-c.driver.told:
+		case <-c.driver.broken:
+			return c.driver.failure()
+		case <-timer.C:
+			s.found(LossUntold, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
+			return nil
+		case <-s.ctx.Done():
+			return context.Cause(s.ctx)
+		}
+	}
+	return nil
+}

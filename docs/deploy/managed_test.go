@@ -37,7 +37,7 @@ func TestManaged(t *testing.T) {
 		hidden []string
 	}{
 		{"ElastiCache, Azure Cache", slices.Concat(without("CONFIG", "DEBUG", "SHUTDOWN"), []string{"--maxmemory-policy", "noeviction"}), nil, nil, []string{"CONFIG"}},
-		{"Memorystore", slices.Concat(without("ACL", "CLIENT", "CLUSTER", "COMMAND", "CONFIG", "OBJECT"), []string{"--maxmemory-policy", "noeviction"}), nil, nil, []string{"CONFIG", "COMMAND"}},
+		{"Memorystore", slices.Concat(without("ACL", "CLIENT", "CLUSTER", "COMMAND", "CONFIG", "OBJECT"), []string{"--maxmemory-policy", "noeviction"}), nil, nil, []string{"CONFIG"}},
 		{"the default policy of most", []string{"--maxmemory-policy", "volatile-lru"}, quorum.ErrEviction, nil, nil},
 		{"MemoryDB, and every cluster", []string{"--cluster-enabled", "yes"}, quorum.ErrNotMaster, quorum.ErrNotMaster, nil},
 	} {

@@ -52,7 +52,8 @@ func startDriver(client string, command []string) (*driver, error) {
 		client: client, cmd: exec.Command(command[0], command[1:]...), exited: make(chan struct{}), read: make(chan struct{}),
 		answers: make(chan Answer, 1), broken: make(chan struct{}), told: make(chan struct{}, 1),
 	}
-	d.cmd.SysProcAttr, d.cmd.Stderr, d.cmd.WaitDelay = attributes(), &d.errs, endLimit
+	d.cmd.SysProcAttr, d.cmd.Stderr, d.cmd.WaitDelay = redisproc.Attributes(), &d.errs, endLimit
+	d.cmd.SysProcAttr.Setpgid = true
 	in, err := d.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -221,17 +222,16 @@ func (d *driver) pause() error {
 	if err := d.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(endLimit); !redisproc.Stopped(d.cmd.Process.Pid); time.Sleep(time.Millisecond) {
-		select {
-		case <-d.broken:
-			return d.failure()
-		default:
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("box: the driver of %s didn't stop", d.client)
-		}
+	if redisproc.AwaitStop(d.cmd.Process.Pid, d.exited) {
+		return nil
 	}
-	return nil
+	select {
+	case <-d.exited:
+		<-d.read
+		return d.failure()
+	default:
+		return fmt.Errorf("box: the driver of %s didn't stop", d.client)
+	}
 }
 
 func (d *driver) resume() error { return d.signal(syscall.SIGCONT) }

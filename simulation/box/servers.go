@@ -38,8 +38,6 @@ type servers struct {
 type serverState struct {
 	server
 	hung, stopped bool
-	saved         bool
-	emptied       int // counts the times at which it forgot something
 }
 
 func (s *serverState) good() bool { return !s.hung && !s.stopped }
@@ -66,20 +64,12 @@ func startServers(ctx context.Context, n int, binary string) (*servers, error) {
 		closers = append(closers, s.Close)
 		f.all = append(f.all, &serverState{server: realServer{s}})
 	}
-	what, err := version(f.all[0].server.(realServer).Server)
+	what, err := f.all[0].server.(realServer).Product()
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	f.what = what
 	return f, nil
-}
-
-func version(s *redisproc.Server) (string, error) {
-	if v, err := s.Info("valkey_version"); err == nil {
-		return "valkey " + v, nil
-	}
-	v, err := s.Info("redis_version")
-	return "redis " + v, err
 }
 
 func startEmbedded(n int) (*servers, error) {
@@ -131,8 +121,7 @@ func (s *serverState) starts(ctx context.Context) error {
 	if !s.stopped {
 		return nil
 	}
-	s.stopped, s.saved = false, false
-	s.emptied++
+	s.stopped = false
 	return s.start(ctx)
 }
 
@@ -141,7 +130,6 @@ func (s *serverState) saves() error {
 	if !s.good() {
 		return nil
 	}
-	s.saved = true
 	return command(s.Addr(), "SAVE")
 }
 
@@ -149,7 +137,6 @@ func (s *serverState) flushes() error {
 	if !s.good() {
 		return nil
 	}
-	s.emptied++
 	return command(s.Addr(), "FLUSHALL")
 }
 

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// attributes makes the kernel end the server when the process that started it dies without
+// Attributes makes the kernel end a child process when the process that started it dies without
 // doing so.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+func Attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// Stopped reports whether a process has come to a stop after a SIGSTOP.
-func Stopped(pid int) bool {
+// stopped reports whether a process has come to a stop after a SIGSTOP.
+func stopped(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false

@@ -4,8 +4,10 @@ package redisproc
 
 import "syscall"
 
-func attributes() *syscall.SysProcAttr { return nil }
+// Attributes are those of a child process. This system can't end it when the process that started it
+// dies.
+func Attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
-// Stopped reports whether a process has come to a stop after a SIGSTOP. It takes the
+// stopped reports whether a process has come to a stop after a SIGSTOP. It takes the
 // kernel's word: a signal that was sent is delivered before the process runs on.
-func Stopped(int) bool { return true }
+func stopped(int) bool { return true }

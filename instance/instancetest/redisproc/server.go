@@ -144,7 +144,7 @@ func (s *Server) start() error {
 	cmd := exec.Command(s.binary, s.args()...)
 	out := &output{}
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = Attributes()
 	if len(s.cfg.Env) > 0 {
 		cmd.Env = append(os.Environ(), s.cfg.Env...)
 	}
@@ -226,12 +226,11 @@ func (s *Server) Pause() error {
 	if err := s.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	deadline := time.Now().Add(startTimeout)
-	for !s.stopped() {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("redisproc: %s does not stop", s.addr)
-		}
-		time.Sleep(100 * time.Microsecond)
+	s.mu.Lock()
+	cmd, exited := s.cmd, s.exited
+	s.mu.Unlock()
+	if cmd == nil || !AwaitStop(cmd.Process.Pid, exited) {
+		return fmt.Errorf("redisproc: %s does not stop", s.addr)
 	}
 	return nil
 }
@@ -249,12 +248,6 @@ func (s *Server) signal(sig syscall.Signal) error {
 		return fmt.Errorf("redisproc: %s: %v: %w", s.addr, sig, err)
 	}
 	return nil
-}
-
-func (s *Server) stopped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cmd != nil && Stopped(s.cmd.Process.Pid)
 }
 
 // Kill ends the process at once (SIGKILL), if it runs. It returns when the process is gone.

@@ -40,7 +40,7 @@ func startRole(name, role, run string, environment []string, extra ...*os.File) 
 	p := &process{name: name, cmd: exec.Command(path), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), runVariable+"="+run, roleVariable+"="+role)
 	p.cmd.Env = append(p.cmd.Env, environment...)
-	if p.cmd.SysProcAttr = attributes(); role == roleCleanup {
+	if p.cmd.SysProcAttr = redisproc.Attributes(); role == roleCleanup {
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the run
 	}
 	p.cmd.Stderr, p.cmd.ExtraFiles = &p.errs, extra
@@ -72,12 +72,8 @@ func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("live: stopping %s: %w", p.name, err)
 	}
-	deadline := time.Now().Add(endTimeout)
-	for !redisproc.Stopped(p.cmd.Process.Pid) {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("live: %s didn't stop", p.name)
-		}
-		time.Sleep(time.Millisecond)
+	if !redisproc.AwaitStop(p.cmd.Process.Pid, p.exited) {
+		return fmt.Errorf("live: %s didn't stop", p.name)
 	}
 	return nil
 }

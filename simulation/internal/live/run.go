@@ -215,11 +215,7 @@ func (r *run) version(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer func() { _ = s.Close() }()
-	if version, err := s.Info("valkey_version"); err == nil {
-		return "valkey " + version, nil
-	}
-	version, err := s.Info("redis_version")
-	return "redis " + version, err
+	return s.Product()
 }
 
 // tries bounds how often a case is run if the machine is too slow.

@@ -1,7 +1,0 @@
-//go:build unix && !linux
-
-package live
-
-import "syscall"
-
-func attributes() *syscall.SysProcAttr { return nil }

@@ -85,7 +85,7 @@ func (s *stage) acquires(c *client, do verb) error {
 	s.answered(c, a, asked.Seq)
 	switch {
 	case a.Held:
-	case do == waits && free && s.works(c):
+	case do == waits && free:
 		s.found(NoProgress, "%s didn't get the lock in %v, which nobody held: %s", c.name, most, a.Why)
 	case a.Why == WhyTaken && tidy:
 		s.found(LeftBehind, "%s was refused as taken, after all holders had released the lock", c.name)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
@@ -39,6 +40,8 @@ type Options struct {
 	Parallel int
 	// Progress, if not nil, is called after each play. Calls do not overlap.
 	Progress func(Tally)
+
+	startLimit time.Duration // of a driver, for tests. Default startLimit
 }
 
 // ErrOptions: Options can't be used. The message says why.
@@ -80,7 +83,7 @@ func (b *box) can(what string) bool { return slices.Contains(b.hello.Can, what) 
 
 // open asks the driver what it is, and starts the servers.
 func open(ctx context.Context, o Options) (b *box, err error) {
-	o.TTL, o.Parallel = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4)
+	o.TTL, o.Parallel, o.startLimit = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4), cmp.Or(o.startLimit, startLimit)
 	if !o.Embedded {
 		o.Binary = cmp.Or(o.Binary, "redis-server")
 	} else {
@@ -115,7 +118,7 @@ func open(ctx context.Context, o Options) (b *box, err error) {
 
 // greet asks the driver what it is.
 func (b *box) greet(ctx context.Context) error {
-	d, err := startDriver("c1", b.options.Command)
+	d, err := startDriver("c1", b.options)
 	if err != nil {
 		return err
 	}
@@ -186,10 +189,11 @@ func (r *running) faults() []string {
 }
 
 // cases yields the cases.
-func (r *running) cases() func(yield func(Case) bool) {
+func (r *running) cases() iter.Seq[Case] {
 	return func(yield func(Case) bool) {
+		faults := r.faults()
 		for _, c := range Cases(r.options.Servers, !r.options.Embedded) {
-			if slices.Contains(r.faults(), c.Fault) && !yield(c) {
+			if slices.Contains(faults, c.Fault) && !yield(c) {
 				return
 			}
 		}
@@ -197,7 +201,7 @@ func (r *running) cases() func(yield func(Case) bool) {
 }
 
 // random yields random schedules without an end, with each fault in turn.
-func (r *running) random() func(yield func(Case) bool) {
+func (r *running) random() iter.Seq[Case] {
 	return func(yield func(Case) bool) {
 		faults := r.faults()
 		for n := uint64(0); ; n++ {
@@ -215,21 +219,23 @@ func (r *running) random() func(yield func(Case) bool) {
 const retries = 2
 
 // plays plays cases, several at once, until one fails.
-func (r *running) plays(ctx context.Context, cases func(yield func(Case) bool)) error {
+func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
 	slots := make(chan struct{}, r.options.Parallel)
-	cases(func(c Case) bool {
+	for c := range cases {
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
-			return false
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
 			p, err := r.box.plays(ctx, c.Schedule, r.options.TTL)
-			for n := 0; n < retries && err == nil && p.Idle > 0 && len(p.Findings) == 0 && p.slow(); n++ {
+			for n := 0; n < retries && err == nil && p.Idle > 0 && len(p.Findings) == 0 && p.late(); n++ {
 				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL)
 			}
 			if err != nil {
@@ -238,15 +244,14 @@ func (r *running) plays(ctx context.Context, cases func(yield func(Case) bool)) 
 			}
 			r.take(c, p)
 		})
-		return ctx.Err() == nil
-	})
+	}
 	all.Wait()
 	return context.Cause(ctx)
 }
 
-// slow reports whether a holder found its lease over though no fault and no other holder came
+// late reports whether a holder found its lease over though no fault and no other holder came
 // between, so that only the machine was too slow.
-func (p Play) slow() bool {
+func (p Play) late() bool {
 	for i, e := range p.History {
 		if e.What == wasOver && i > 0 && p.History[i-1].What == wasAcquired {
 			return true

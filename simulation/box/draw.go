@@ -26,7 +26,7 @@ type drawer struct {
 // drawSteps is how many steps are drawn before the end.
 const drawSteps = 12
 
-// draw draws a schedule with faults of one kind, or of all for "any".
+// draw draws a schedule with faults of one kind.
 func draw(seed uint64, fault string, n int) Schedule {
 	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 0x626f78)), fault: fault, n: n, broken: map[string]bool{}, dead: map[string]bool{}}
 	d.clients = clientNames[:2+d.IntN(2)]
@@ -75,18 +75,13 @@ func (d *drawer) act() {
 
 // disturb adds a fault, or its end.
 func (d *drawer) disturb() {
-	fault := d.fault
-	if fault == "any" {
-		all := Faults()
-		fault = all[d.IntN(len(all))]
-	}
 	alive := d.alive()
 	client := ""
 	if len(alive) > 0 {
 		client = alive[d.IntN(len(alive))]
 	}
 	servers := d.minority()
-	switch fault {
+	switch d.fault {
 	case "pause":
 		d.pauses(client)
 	case "crash":
@@ -98,10 +93,10 @@ func (d *drawer) disturb() {
 			}
 		}
 	case "hang":
-		d.down = d.toggle(hang, wake, d.down, servers)
+		d.toggle(hang, wake, servers)
 	case "stop":
 		if d.down == "" { // until the end, because servers that start are empty: that is another fault
-			d.down = d.toggle(stop, start, "", servers)
+			d.toggle(stop, start, servers)
 		}
 	case "restart":
 		if d.down == "" {
@@ -151,15 +146,14 @@ func (d *drawer) pauses(client string) {
 }
 
 // toggle begins a fault of servers, or ends it.
-func (d *drawer) toggle(begin, end verb, down, servers string) string {
-	if down != "" {
-		d.add(end, "", down)
-		return ""
-	}
-	if servers != "" && len(d.broken) == 0 {
+func (d *drawer) toggle(begin, end verb, servers string) {
+	if d.down != "" {
+		d.add(end, "", d.down)
+		servers = ""
+	} else if servers != "" {
 		d.add(begin, "", servers)
 	}
-	return servers
+	d.down = servers
 }
 
 // minority returns some servers, fewer than half of them.

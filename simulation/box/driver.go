@@ -30,6 +30,7 @@ const (
 // driver is a driver process.
 type driver struct {
 	client string
+	limit  time.Duration // until it has answered hello or open
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	errs   tail
@@ -47,9 +48,9 @@ type driver struct {
 }
 
 // startDriver starts a driver. Every process that it starts is in its process group.
-func startDriver(client string, command []string) (*driver, error) {
+func startDriver(client string, o Options) (*driver, error) {
 	d := &driver{
-		client: client, cmd: exec.Command(command[0], command[1:]...), exited: make(chan struct{}), read: make(chan struct{}),
+		client: client, limit: o.startLimit, cmd: exec.Command(o.Command[0], o.Command[1:]...), exited: make(chan struct{}), read: make(chan struct{}),
 		answers: make(chan Answer, 1), broken: make(chan struct{}), told: make(chan struct{}, 1),
 	}
 	d.cmd.SysProcAttr, d.cmd.Stderr, d.cmd.WaitDelay = redisproc.Attributes(), &d.errs, endLimit
@@ -203,9 +204,9 @@ func (d *driver) ask(ctx context.Context, r Request, limit time.Duration) (Answe
 
 // start asks what a driver has to answer before anything else.
 func (d *driver) start(ctx context.Context, r Request) (Answer, error) {
-	a, err := d.ask(ctx, r, startLimit)
+	a, err := d.ask(ctx, r, d.limit)
 	if errors.Is(err, errNoAnswer) {
-		err = &DriverError{Client: d.client, Did: fmt.Sprintf("hasn't answered %s within %v", r.Do, startLimit), Said: d.errs.String()}
+		err = &DriverError{Client: d.client, Did: fmt.Sprintf("hasn't answered %s within %v", r.Do, d.limit), Said: d.errs.String()}
 	}
 	return a, err
 }

@@ -121,7 +121,7 @@ func (s *stage) open() error {
 			addrs = append(addrs, link.Addr())
 		}
 		c.shut, c.holdsBack, c.traps = make([]bool, len(c.links)), make([]bool, len(c.links)), make([]<-chan struct{}, len(c.links))
-		d, err := startDriver(name, s.box.options.Command)
+		d, err := startDriver(name, s.box.options)
 		if err != nil {
 			return err
 		}

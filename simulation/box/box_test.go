@@ -178,6 +178,9 @@ func TestPage(t *testing.T) {
 func TestTheDriverOfThePage(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
+		if os.Getenv("REDLOCK_REQUIRE_PYTHON") == "1" {
+			t.Fatal(err)
+		}
 		t.Skip("there is no python3")
 	}
 	o := options(t, "")

@@ -58,7 +58,7 @@ type Answer struct {
 	// Why says why not: WhyTaken if another client holds the lock, else the client's error.
 	Why string `json:"why,omitempty"`
 
-	// Event is EventLost when the client tells by itself that its lease is lost.
+	// Event is EventLost when the client says on its own that its lease is lost.
 	Event string `json:"event,omitempty"`
 	// Error says that the driver can't carry out the request. It ends the play without a
 	// finding.

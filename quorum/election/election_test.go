@@ -380,7 +380,8 @@ func TestALeaderResigns(t *testing.T) {
 		require.Empty(t, runA.ended, "it campaigns again")
 		require.Error(t, runB.quit())
 		require.Greater(t, runA.leads().term, second.term)
-		_ = runA.quit() // it may be leading again
+		synctest.Wait() // it has resigned again
+		_ = runA.quit()
 	})
 }
 

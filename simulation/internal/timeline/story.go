@@ -113,7 +113,7 @@ func sentence(subject, text string) string {
 
 // votes lists the servers' replies that the process had received by the result.
 func (s *story) votes(asked, result laneEvent) string {
-	latest := map[string]message{}
+	latest := map[string]Message{}
 	for _, m := range s.t.Messages {
 		if m.Process == result.Lane && m.acquiring() && m.Sent >= asked.At && m.Sent <= result.At {
 			latest[m.Place] = m
@@ -184,7 +184,7 @@ func (s *story) deletes(result laneEvent) {
 }
 
 // takes reports whether a delete deleted another process's key.
-func (s *story) takes(m message) bool {
+func (s *story) takes(m Message) bool {
 	return slices.ContainsFunc(s.t.Tenures, func(n Tenure) bool {
 		return n.Taker == m.Process && n.Server == m.Place && n.Until == m.Arrived
 	})
@@ -245,7 +245,7 @@ func (s *story) ends() {
 
 // abandoned describes requests that their process gave up.
 func (s *story) abandoned() {
-	for _, g := range s.t.grouped(func(m message) (time.Duration, bool) { return m.GaveUp, !m.watching() }) {
+	for _, g := range s.t.grouped(func(m Message) (time.Duration, bool) { return m.GaveUp, !m.watching() }) {
 		slices.Sort(g.places)
 		s.add(Step{At: g.at, Lane: g.process, line: gaveUp,
 			Text: fmt.Sprintf("%s gives up on %s (%s)", g.process, list(g.places), g.op)})
@@ -261,7 +261,7 @@ type group struct {
 }
 
 // grouped groups requests by a time.
-func (t *Timeline) grouped(by func(message) (time.Duration, bool)) []*group {
+func (t *Timeline) grouped(by func(Message) (time.Duration, bool)) []*group {
 	type moment struct {
 		process, op string
 		at          time.Duration

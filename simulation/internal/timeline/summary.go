@@ -55,7 +55,7 @@ func (t *Timeline) Summary() []string {
 // gaps returns the periods of a belief in which its holder had no quorum of servers, according
 // to Timeline.Truth. The permits of a semaphore have keys of their own, so there is nothing to
 // compare.
-func (t *Timeline) gaps(b belief, truth []keyPeriod) []period {
+func (t *Timeline) gaps(b belief, truth []KeyPeriod) []period {
 	if t.Permits > 1 {
 		return nil
 	}

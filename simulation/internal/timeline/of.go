@@ -79,7 +79,7 @@ func (r *reader) take(e entry) {
 		r.lane(&r.t.Servers, e.Place)
 		r.mark(e, e.Place)
 		if i, ok := r.down[e.Place]; ok {
-			r.t.Spans[i].Until, r.t.Spans[i].Known = e.At, true
+			r.t.Spans[i].Until = e.At
 			delete(r.down, e.Place)
 		}
 	case record.KeyChanged:
@@ -115,7 +115,7 @@ func (r *reader) process(e entry) {
 		r.t.Messages = append(r.t.Messages, r.message(e))
 		return
 	}
-	m := r.mark(e, e.Process)
+	r.mark(e, e.Process)
 	switch e.Kind {
 	case record.Crashed:
 		r.crashes(e)
@@ -127,10 +127,6 @@ func (r *reader) process(e entry) {
 		if i, ok := r.beliefs[e.Lease]; ok {
 			r.t.Beliefs[i].end(e.At, e.Kind.String())
 		}
-	case record.LetterSent:
-		m.Kind, m.Words = record.Noted, "sends "+e.Words+" a letter"
-	case record.LetterTaken:
-		m.Kind, m.Words = record.Noted, "takes a letter"
 	}
 }
 
@@ -180,12 +176,12 @@ func alias(name string) bool { return len(name) != 1 || !isServer(name) }
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
 	f := e.Fault
-	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
+	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Words: faultWords(e), Line: e.number}
 	if f.For > 0 {
 		s.Until = e.At + min(f.For, forever)
 	}
 	if e.Process != "" && e.Place != "" {
-		s.Lane, s.Place, s.Way, s.Known = e.Process, e.Place, f.Way, true
+		s.Lane, s.Place, s.Way = e.Process, e.Place, f.Way
 		if f.Kind == fault.Reconnect {
 			s.Until = e.At
 		}
@@ -198,9 +194,8 @@ func (r *reader) suffers(e entry) {
 		r.down[s.Lane] = len(r.t.Spans)
 	case fault.Reboot:
 		r.crashes(e)
-	case fault.SplitBrain, fault.Lag:
-		s.Known = true // without a duration, it lasts to the end
-		if f.Kind == fault.Lag && f.Replica != 0 {
+	case fault.Lag:
+		if f.Replica != 0 {
 			s.Place = fmt.Sprint("replica ", f.Replica)
 		}
 	}
@@ -459,30 +454,10 @@ func (r *reader) finish() {
 		}
 	}
 	for i := range t.Spans {
-		s := &t.Spans[i]
-		if !s.Known {
-			s.Until = r.resumes(s)
-		}
-		s.Until = min(s.Until, t.End)
+		t.Spans[i].Until = min(t.Spans[i].Until, t.End)
 	}
 	slices.SortFunc(t.Processes, byLength)
 	slices.SortFunc(t.Servers, byLength)
-}
-
-// resumes ends a pause of unknown length at the first event of its process.
-func (r *reader) resumes(s *Span) time.Duration {
-	first := r.t.End
-	for _, m := range r.t.Messages {
-		if m.Process != s.Lane {
-			continue
-		}
-		for _, at := range []time.Duration{m.Sent, m.Received, m.GaveUp} {
-			if at > s.From {
-				first = min(first, at)
-			}
-		}
-	}
-	return first
 }
 
 // byLength puts c2 before c10, and the witness last.

@@ -77,9 +77,6 @@ type Span struct {
 	From time.Duration `json:"from"`
 	// Until is its end, or the Timeline's End if it did not end within the run.
 	Until time.Duration `json:"until"`
-	// Known: the log has its duration. Otherwise Until is the first moment at which it
-	// had certainly ended.
-	Known bool `json:"known"`
 	// Place and Way are the other end and the direction of a fault of links.
 	Place string    `json:"place"`
 	Way   fault.Way `json:"way"`

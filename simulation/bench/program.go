@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -95,7 +96,11 @@ func (b *builder) build(ctx context.Context, checkout string) (program, error) {
 // modfile writes a copy of this module's go.mod that takes the library from another checkout,
 // and a go.sum with what either needs.
 func (b *builder) modfile(ctx context.Context, root, mod string) error {
-	text, err := os.ReadFile(filepath.Join(b.module, "go.mod"))
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil || !bytes.HasPrefix(text, []byte("module "+libraryModule+"\n")) {
+		return fmt.Errorf("%s is no checkout of this repository", root)
+	}
+	text, err = os.ReadFile(filepath.Join(b.module, "go.mod"))
 	if err != nil {
 		return err
 	}
@@ -118,36 +123,9 @@ func (b *builder) modfile(ctx context.Context, root, mod string) error {
 
 const libraryModule = "github.com/redquorum/redlock"
 
-// checkCheckout says whether a folder is a checkout of the library.
-func checkCheckout(folder string) error {
-	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
-	if err != nil {
-		return fmt.Errorf("-against %s is no checkout of this repository: %w", folder, err)
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	if strings.TrimSpace(first) != "module "+libraryModule {
-		return fmt.Errorf("-against %s is no checkout of this repository: its go.mod begins with %q", folder, first)
-	}
-	return nil
-}
-
-// libraryFolders have all that a program with the library is built from.
-var libraryFolders = []string{"drift", "fencing", "instance", "quorum", "go.mod"}
-
-// version names a checkout by the last commit that changed the library, and says if it has been
-// changed since. Without git it is unknown.
+// version names a checkout by its commit, and says if it has been changed since. Without git it is
+// unknown.
 func version(ctx context.Context, root string) string {
-	git := func(args ...string) (string, error) {
-		args = append([]string{"-C", root}, args...)
-		out, err := exec.CommandContext(ctx, "git", append(append(args, "--"), libraryFolders...)...).Output()
-		return strings.TrimSpace(string(out)), err
-	}
-	commit, err := git("log", "-1", "--format=%h")
-	if err != nil || commit == "" {
-		return "unknown"
-	}
-	if changes, err := git("status", "--porcelain"); err != nil || changes != "" {
-		commit += ", changed"
-	}
-	return commit
+	commit, _ := exec.CommandContext(ctx, "git", "-C", root, "describe", "--always", "--dirty", "--exclude=*").Output() // "" without git
+	return cmp.Or(strings.TrimSpace(string(commit)), "unknown")
 }

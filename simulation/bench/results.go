@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -59,17 +58,19 @@ type Entry struct {
 	Servers int    `json:"servers"`
 }
 
-// writeJSON writes the results to a file. What the file has of other parts stays there.
-func (r Results) writeJSON(path string) error {
+// write writes the results to a file, or without a path to out. What the file has of other parts
+// stays there.
+func (r Results) write(path string, out io.Writer) error {
 	var parts map[string]json.RawMessage // of the file
 	var old struct{ Recorded map[string]Setting }
 	switch text, err := os.ReadFile(path); {
-	case err == nil:
+	case path == "" || errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
 		if err := errors.Join(json.Unmarshal(text, &parts), json.Unmarshal(text, &old)); err != nil {
 			return fmt.Errorf("%s exists and has no results of this program: %w", path, err)
 		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
 	}
 	for part, setting := range old.Recorded {
 		if _, measured := r.Recorded[part]; !measured {
@@ -86,7 +87,12 @@ func (r Results) writeJSON(path string) error {
 	if text, err = json.MarshalIndent(parts, "", "  "); err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
+	text = append(text, '\n')
+	if path == "" {
+		_, err := out.Write(text)
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
 }
 
 // describe adds the contenders.
@@ -95,59 +101,4 @@ func (r *Results) describe() {
 	for _, c := range contenders() {
 		r.Contenders = append(r.Contenders, Entry{c.name, c.note, c.servers})
 	}
-}
-
-// markdown writes the results as tables, with the names that the figures have in the file. The
-// pages have better ones.
-func (r Results) markdown(w io.Writer) {
-	for _, s := range r.Recorded { // the parts of one run differ in their rounds alone
-		fmt.Fprintf(w, "redis-server %s on loopback, clients and servers on the same %d cores, %s; medians of up to %d rounds, in turns.\n",
-			s.Server, s.Cores, s.Go, s.Rounds)
-		break
-	}
-	table(w, r.Contenders)
-	table(w, r.Throughput)
-	table(w, r.Sick)
-	table(w, r.Contended)
-	table(w, r.Scale)
-	table(w, r.Held)
-	if r.Against != nil {
-		fmt.Fprintf(w, "\n%s over %s:\n", r.Against.This, r.Against.Other)
-		table(w, r.Against.Figures)
-	}
-}
-
-// table writes a row for each of them.
-func table[T any](w io.Writer, all []T) {
-	if len(all) == 0 {
-		return
-	}
-	var head []string
-	rows := make([][]string, len(all))
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" {
-			continue
-		}
-		head = append(head, name)
-		for i := range all {
-			text := fmt.Sprint(reflect.ValueOf(all[i]).FieldByIndex(field.Index))
-			if field.Type.Kind() == reflect.Float64 {
-				text = digits(reflect.ValueOf(all[i]).FieldByIndex(field.Index).Float())
-			}
-			rows[i] = append(rows[i], text)
-		}
-	}
-	fmt.Fprintf(w, "\n| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat(" --- |", len(head)))
-	for _, row := range rows {
-		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
-	}
-}
-
-// digits writes the digits of a figure that mean something.
-func digits(v float64) string {
-	if v >= 1000 {
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.3g", v)
 }

@@ -77,9 +77,6 @@ func (p *page) cells() {
 				}
 				e.Kinds = append(e.Kinds, count)
 			}
-			if p.anchors[e.Anchor] {
-				continue // two names that differ only in punctuation; the first one has the anchor
-			}
 			p.anchors[e.Anchor] = true
 			f.Cells = append(f.Cells, e)
 		}

@@ -52,31 +52,6 @@ func replacing(req wire.Request, value string) wire.Request {
 	return req
 }
 
-// A request that replaces the value of one before it in the same list gets a higher token.
-func TestListReplacesItsOwnGrant(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		for name, prepare := range map[string]func(){
-			"new":       func() {},
-			"usual":     func() { granted(t, r.Do(within(t), acquire("k", "u"))); ask("DEL", "k") },
-			"of before": func() { counted(ask, "k", old, set1.String(), "") },
-			"lost":      func() { granted(t, r.Do(within(t), acquire("k", "u"))); ask("DEL", "k", CounterKey("k")) },
-		} {
-			t.Run(name, func(t *testing.T) {
-				ask("FLUSHALL")
-				prepare()
-				got := inOneBatch(t, r, acquire("j", "1"), acquire("k", "1"), replacing(acquire("k", "2"), "1"), acquire("l", "1"))
-				for _, vote := range got {
-					granted(t, vote)
-				}
-				require.Equal(t, got[1].Token+1, got[2].Token)
-				require.True(t, got[2].Replaced)
-				require.Equal(t, got[2].Token.String(), tokenIn(ask, "k"))
-				require.Equal(t, "2", ask("GET", "k"))
-			})
-		}
-	})
-}
-
 // A request that fails after it has raised a counter doesn't hurt the next one for that lock, nor
 // any other.
 func TestListAfterAFailureHalfway(t *testing.T) {

@@ -161,7 +161,11 @@ func TestScriptsAreAsTheModel(t *testing.T) {
 		if req.Op != wire.Release && random.IntN(2) == 0 {
 			req.Run = run
 		}
+		lived := ask("PTTL", CounterKey("a")).(int64)
 		got := r.Do(within(t), req)
+		if req.Op != wire.Acquire {
+			require.Greater(t, ask("PTTL", CounterKey("a")), lived-10_000, "only a grant shortens the time of a counter")
+		}
 		at := got.Clock
 		if counter, ok := errors.AsType[*wire.CounterError](got.Err); ok {
 			at = counter.Clock

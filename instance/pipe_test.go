@@ -276,24 +276,6 @@ func TestAnotherRunBesideOthers(t *testing.T) {
 	require.NotContains(t, behind.Err.Error(), otherRun, "that is for the client alone")
 }
 
-// TestForbiddenKeyInAList: a key that the user may not touch costs only its own lock.
-func TestForbiddenKeyInAList(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{})
-	s.MustAsk("ACL", "SETUSER", "some", "on", ">pw", "~mine:*", "~{mine:*", "+@all")
-	r := open(t, "redis://some:pw@"+s.Addr(), Config{})
-	var box ballotBox
-	values := map[string]string{}
-	for _, key := range []string{"mine:0", "mine:1", "theirs", "mine:2"} {
-		values[key] = value()
-		box.start(r, acquire(key, values[key]), 10*time.Second)
-	}
-	votes := box.await(t, 4)
-	for i := range 3 {
-		granted(t, votes[values[fmt.Sprint("mine:", i)]])
-	}
-	require.True(t, failed(t, votes[values["theirs"]], ErrPermission).Unsent)
-}
-
 // TestGivenUpBeforeItIsWritten: a command whose time ends while its batch waits for a connection is
 // never sent, and its vote says so. The rest of the batch is sent without it.
 func TestGivenUpBeforeItIsWritten(t *testing.T) {

@@ -271,51 +271,6 @@ func TestClientThatWasCutOff(t *testing.T) {
 	}
 }
 
-// All servers' clocks were an hour ahead, and are corrected. Running clients wait once, because of
-// the monitor, and not again when a client starts minutes later.
-func TestAClientThatStartsAfterAClockWasSetBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, 3)
-		require.NoError(t, f.acquire("k").Release(f.ctx))
-		time.Sleep(time.Minute)
-		f.each(func(s *quorumtest.Server) { s.StepClock(-time.Hour) })
-		time.Sleep(10 * time.Minute)
-		require.NoError(t, f.acquire("l").Release(f.ctx), "the monitor's quarantine is over")
-		_, _ = f.other().Verify(f.ctx)
-		assert.NoError(t, twice(f, f.Coordinator, "m"), "all other clients continue")
-	})
-}
-
-// One client's resolver alternates between two servers for a name (a wrong second A record in its
-// hosts file). The others reach only the first server, and continue: no spare server ever had a
-// vote.
-func TestOneClientThatAlternates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, 3)
-		require.NoError(t, f.acquire("k").Release(f.ctx))
-		time.Sleep(time.Minute)
-		pz, insts := paths(f)
-		spare := make([]*quorumtest.Server, 3)
-		for i := range spare {
-			spare[i] = quorumtest.NewServer(f.servers[i].Name(), nil)
-		}
-		z := f.newCoordinatorOn(f.cfg, insts)
-		granted := 0
-		for i := range 120 { // ten minutes
-			forAll(pz, func(p *path) { p.to.Store([]*quorumtest.Server{f.servers[p.index()], spare[p.index()]}[i%2]) })
-			_, _ = z.TryAcquire(f.ctx, "z")
-			_, _ = z.TryAcquire(f.ctx, "z")
-			time.Sleep(5 * time.Second)
-			if l, err := f.TryAcquire(f.ctx, "k"); err == nil {
-				granted++
-				_ = l.Release(f.ctx)
-			}
-		}
-		t.Log(granted, "of 120")
-		assert.Greater(t, granted, 100, "of 120")
-	})
-}
-
 // A rolling restart under many clients, some cut off for a while, leaves one mark per server, and
 // no client waits for a majority.
 func TestRollingRestartsLeaveOneMarkEach(t *testing.T) {

@@ -503,49 +503,6 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 	}, func(c *quorum.Config) { c.Terms.MaxLife = 25 * time.Second })
 }
 
-// Taking a lease over replaces its value, which takes a script. Without tokens and notifications
-// nothing else takes one.
-func TestResumeReplacesWithoutFencing(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		value := lease.Value()
-		resumed, err := f.other().Resume(f.ctx, f.handOff(lease))
-		require.NoError(t, err)
-		require.NoError(t, resumed.Release(f.ctx))
-		f.requireNothingLeft()
-		for i := range f.servers {
-			var replaced []string
-			for _, e := range f.log(i) {
-				if e.Request.Replace != "" {
-					replaced = append(replaced, e.Request.Replace)
-				}
-			}
-			assert.Equal(t, []string{value}, replaced)
-		}
-	}, func(cfg *quorum.Config) { cfg.Fencing = quorum.Off })
-}
-
-// A lease on a bare majority is restored on all instances, and so are their counters.
-func TestResumeTopsUp(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.kill(3, 4)
-		lease := f.acquire("k")
-		f.each(func(s *quorumtest.Server) {
-			s.Start(true)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
-		}, 3, 4)
-		other := f.other()
-		resumed, err := other.Resume(f.ctx, f.handOff(lease))
-		require.NoError(t, err)
-		require.NoError(t, other.Settle(f.ctx))
-		synctest.Wait()
-		assert.Len(t, resumed.Instances(), 5)
-		for _, s := range f.servers {
-			assert.GreaterOrEqual(t, s.Counter("k"), lease.Token())
-		}
-	})
-}
-
 func TestResumeOfWhatIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(f *fixture)

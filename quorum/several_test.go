@@ -150,23 +150,6 @@ func TestOneTokenOrdersAllKeys(t *testing.T) {
 	})
 }
 
-// A counter that would have to go too far ahead of a server's clock costs its vote, and nothing
-// is left half done.
-func TestSeveralCountersTooFarAhead(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		ahead := fencing.Token(time.Now().Add(time.Hour).UnixMicro())
-		for _, s := range f.servers {
-			s.PutCounter("b", ahead, f.Set().String())
-		}
-		_, err := f.TryAcquireAll(f.ctx, "a", "b")
-		require.ErrorIs(t, err, quorum.ErrCounter)
-		f.requireNothingLeft()
-		assert.Equal(t, []fencing.Token{0, 0, 0}, f.counter("a"))
-		assert.Equal(t, []fencing.Token{ahead, ahead, ahead}, f.counter("b"))
-	})
-}
-
 func TestKeysThatCannotBeLockedTogether(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		many := strings.Split(strings.Repeat("x", wire.MaxKeys+1), "")
@@ -513,23 +496,6 @@ func TestNobodyWaitsInARing(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A waiter that gives up says what it waited for.
-func TestAWaitForSeveralThatEnds(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.occupy("b", time.Hour)
-		_, err := f.AcquireAll(f.ctx, "b", "a")
-		require.ErrorIs(t, err, quorum.ErrExhausted)
-		require.ErrorIs(t, err, quorum.ErrTaken)
-		var wait *quorum.WaitError
-		require.ErrorAs(t, err, &wait)
-		assert.Equal(t, "a", wait.Key)
-		assert.Equal(t, []string{"b"}, wait.Also)
-		assert.Contains(t, err.Error(), `("a", "b": `)
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Second })
 }
 
 // The library's own hooks name all keys.

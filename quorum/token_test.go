@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -81,29 +80,6 @@ func TestNewCountersStartTogether(t *testing.T) {
 			require.NoError(t, lease.Release(f.ctx))
 			f.requireNothingLeft()
 		}
-	})
-}
-
-// A single clock far ahead doesn't decide where counters start.
-func TestNewCountersIgnoreAClockFarAhead(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.servers[4].StepClock(f.Config().MaxTTL / 3)
-		f.lag(ms)
-		f.warm()
-		lease := f.acquire("new")
-		time.Sleep(ms)
-		for i := range f.servers {
-			asked := false
-			for _, entry := range f.log(i) {
-				if entry.Request.Op == wire.Acquire && entry.Request.Key == "new" {
-					asked = true
-					assert.Less(t, entry.Request.Fence.Token, fencing.Token(f.servers[0].Clock().Add(20*ms).UnixMicro()))
-					assert.Positive(t, entry.Request.Fence.Token)
-				}
-			}
-			assert.True(t, asked)
-		}
-		require.NoError(t, lease.Release(f.ctx))
 	})
 }
 
@@ -247,25 +223,6 @@ func TestStragglerBelowTheTokenIsGivenIt(t *testing.T) {
 		require.NoError(t, f.Settle(f.ctx))
 		assert.Equal(t, 1, f.count(3, wire.Restore))
 		assert.Equal(t, lease.Token(), f.servers[3].Counter("k"))
-	})
-}
-
-// A missing counter starts from the server's clock, so servers that lost everything still give
-// larger tokens.
-func TestTokensRiseThoughAllDataIsLost(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		var last fencing.Token
-		for range 5 {
-			lease := f.acquire("k")
-			assert.Greater(f.t, lease.Token(), last)
-			assert.GreaterOrEqual(f.t, lease.Token(), quorumToken(int(f.began.UnixMicro())))
-			last = lease.Token()
-			require.NoError(f.t, lease.Release(f.ctx))
-			f.requireNothingLeft()
-			time.Sleep(time.Second)
-			f.each(func(s *quorumtest.Server) { s.Restart(false) })
-			f.trust()
-		}
 	})
 }
 
@@ -481,27 +438,4 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 			})
 		})
 	}
-}
-
-// An acquisition lost at any point leaves counters that only rose.
-func TestCountersNeverFall(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		spreadCounters(f)
-		before := make([]fencing.Token, 3)
-		for round := range 30 {
-			for i, s := range f.servers {
-				assert.GreaterOrEqual(f.t, s.Counter("k"), before[i])
-				before[i] = s.Counter("k")
-				s.SetFate(onOp(wire.Raise, quorumtest.Fate{End: []quorumtest.End{quorumtest.Answer, quorumtest.ResetAfter, quorumtest.ResetBefore}[(round+i)%3]}))
-			}
-			if lease, err := f.TryAcquire(f.ctx, "k"); err == nil {
-				require.NoError(f.t, lease.Release(f.ctx))
-			} else {
-				require.ErrorIs(f.t, err, quorum.ErrTokenRace)
-			}
-			f.requireNothingLeft()
-			synctest.Wait()
-		}
-	})
 }

@@ -97,38 +97,6 @@ func TestReleaseNotifiesAWaiterOfAnotherProcess(t *testing.T) {
 	}, patient)
 }
 
-// A waiter may use a subscription before its queue learns that there is one. It is notified
-// nevertheless.
-func TestQueueLearnsLateOfItsSubscription(t *testing.T) {
-	for name, keys := range map[string][]string{"one key": {"a"}, "several": {"a", "b"}} {
-		t.Run(name, func(t *testing.T) {
-			playNotifying(t, 3, func(f *fixture) {
-				f.warm()
-				f.travel(ms)
-				lease, err := f.other().TryAcquireAll(f.ctx, "a", "b")
-				require.NoError(t, err)
-				var group sync.WaitGroup
-				for range 2 { // the second waits behind the first
-					group.Go(func() {
-						next, err := f.AcquireAll(f.ctx, keys...)
-						if assert.NoError(t, err) {
-							assert.NoError(t, next.Release(f.ctx))
-						}
-					})
-				}
-				time.Sleep(time.Second)
-				require.Len(t, f.queueServer("a").Waiting("a"), 1)
-				quorum.TellLate(f.Coordinator, "a")
-				at := time.Now()
-				require.NoError(t, lease.Release(f.ctx))
-				group.Wait()
-				assert.Less(t, time.Since(at), 100*ms)
-				f.requireNothingLeft()
-			}, patient)
-		})
-	}
-}
-
 // slowNotifier is a notifying server whose notifications take a while.
 type slowNotifier struct {
 	quorumtest.NotifyingServer
@@ -358,23 +326,6 @@ func TestTurnsAreSharedOut(t *testing.T) {
 	}
 }
 
-// A lost notification costs no more than the pause until the waiter polls on its own.
-func TestLostNotificationCostsOnePause(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		f.each(func(s *quorumtest.Server) { s.LoseNotifications(true) })
-		released := time.Now().Add(4321 * ms)
-		time.AfterFunc(4321*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-		next, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.LessOrEqual(f.t, time.Since(released), 500*ms)
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
 // A waiter that is notified before all servers have the delete loses a round. No other
 // notification comes, so it tries again soon, however long it has waited.
 func TestNotifiedTooEarly(t *testing.T) {
@@ -425,19 +376,6 @@ func TestHolderWithoutTheKeyAtTheQueue(t *testing.T) {
 		require.NoError(f.t, next.Release(f.ctx))
 		f.requireNothingLeft()
 	})
-}
-
-// A dead holder notifies nobody, so the waiter comes when its key expires.
-func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		f.occupy("k", 700*ms)
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.InDelta(f.t, 700*ms, f.elapsed(), float64(2*ms))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	}, patient)
 }
 
 // If the subscription's connection is lost, the waiter takes its position again on a new one; if
@@ -699,44 +637,6 @@ func TestNotificationOfAWaiterThatLeftIsPassedOn(t *testing.T) {
 		group.Wait()
 		assert.Equal(f.t, 52*ms, got.Sub(at), "the withdrawal gets there, and one round trip")
 		f.requireNothingLeft()
-	}, patient)
-}
-
-// A lock that is free on the queue server alone, but can't be acquired, doesn't make waiters spin.
-func TestFreeAtTheQueueAloneIsNoReasonToSpin(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		f.occupy("k", wire.NoExpiry, f.notQueue("k")...)
-		ctx, cancel := context.WithTimeout(f.ctx, 10*time.Second)
-		defer cancel()
-		_, err := f.Acquire(ctx, "k")
-		require.ErrorIs(f.t, err, context.DeadlineExceeded)
-		assert.Less(f.t, len(f.rounds("k")), 80)
-		assert.Greater(f.t, len(f.rounds("k")), 10)
-		f.requireNothingLeft()
-	})
-}
-
-// Waiting leaves nothing behind after Close.
-func TestCloseWhileSubscribed(t *testing.T) {
-	playNotifying(t, 3, func(f *fixture) {
-		f.warm()
-		f.occupy("k", time.Hour)
-		var group sync.WaitGroup
-		for range 5 {
-			group.Go(func() {
-				_, err := f.Acquire(f.ctx, "k")
-				assert.ErrorIs(f.t, err, quorum.ErrClosed)
-			})
-		}
-		time.Sleep(time.Second)
-		at := time.Now()
-		require.NoError(f.t, f.Close(f.ctx))
-		group.Wait()
-		assert.Equal(f.t, at, time.Now())
-		synctest.Wait()
-		open, _ := f.queueServer("k").Subscriptions()
-		assert.Zero(f.t, open)
 	}, patient)
 }
 

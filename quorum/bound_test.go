@@ -185,16 +185,6 @@ func TestRoundWaitsForATokenThatSuits(t *testing.T) {
 	})
 }
 
-// With one instance, no other counter can differ.
-func TestOneInstanceChoosesItsToken(t *testing.T) {
-	play(t, 1, func(f *fixture) {
-		f.servers[0].StepClock(5 * time.Hour)
-		first := f.cycle()
-		assert.Equal(f.t, now(f.servers[0])+1, first)
-		assert.Equal(f.t, first+1, f.cycle())
-	})
-}
-
 // Servers gave the tokens of a round that partly overlap. Only tokens new on all of them belong to
 // the round; others may belong to another holder.
 func TestReservedTokensAreNewOnAQuorum(t *testing.T) {

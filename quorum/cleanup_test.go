@@ -235,29 +235,6 @@ func (f *fixture) requireNothingOf(keys ...string) {
 	}
 }
 
-// Many pending deletes are sent soon after the server's first answer, several at a time.
-func TestManyPendingDeletesEndQuickly(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.acquire("warm")
-		synctest.Wait()
-		var leases []*quorum.Lease
-		for i := range 200 {
-			leases = append(leases, f.acquire(fmt.Sprint("k", i)))
-		}
-		synctest.Wait()
-		f.hang(0)
-		for _, lease := range leases {
-			require.NoError(t, lease.Release(f.ctx))
-		}
-		time.Sleep(30 * time.Second)
-		f.servers[0].Delay(nil, func(wire.Request) time.Duration { return 5 * ms })
-		f.resume(0)
-		time.Sleep(time.Second)
-		require.Empty(t, f.leftBut("warm"))
-		require.NoError(t, f.Settle(f.ctx))
-	})
-}
-
 func (f *fixture) leftBut(key string) []string {
 	var left []string
 	for _, s := range f.servers {
@@ -268,44 +245,6 @@ func (f *fixture) leftBut(key string) []string {
 		}
 	}
 	return left
-}
-
-// Close tries once more and then gives up.
-func TestCloseTriesPendingDeletesOnceMore(t *testing.T) {
-	for _, awake := range []bool{true, false} {
-		t.Run(fmt.Sprintf("awake %v", awake), func(t *testing.T) {
-			play(t, 3, func(f *fixture) {
-				f.acquire("warm")
-				synctest.Wait()
-				var leases []*quorum.Lease
-				for i := range 5 {
-					leases = append(leases, f.acquire(fmt.Sprint("k", i)))
-				}
-				synctest.Wait()
-				f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
-				for _, lease := range leases {
-					require.NoError(t, lease.Release(f.ctx))
-				}
-				time.Sleep(2 * time.Second)
-				synctest.Wait()
-				require.Len(t, f.leftBut("warm"), 5)
-				if awake {
-					f.servers[0].SetFate(nil)
-				}
-				at := time.Now()
-				require.NoError(t, f.Close(f.ctx))
-				assert.LessOrEqual(t, time.Since(at), 200*ms)
-				if awake {
-					assert.Empty(t, f.leftBut("warm"))
-				} else {
-					assert.Len(t, f.leftBut("warm"), 5, "no more than a try")
-				}
-				before := f.count(0, wire.Release)
-				time.Sleep(time.Minute)
-				assert.Equal(t, before, f.count(0, wire.Release))
-			})
-		})
-	}
 }
 
 // The same with the answer of a second restoration in between.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -380,48 +379,6 @@ func TestExtendIsCancelledByItsContext(t *testing.T) {
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 	})
-}
-
-func TestConcurrentExtensionsTakeTurns(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		time.Sleep(time.Second)
-		f.slow(5*ms, 5*ms)
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() { assert.NoError(t, lease.Extend(f.ctx)) })
-		}
-		all.Wait()
-		assert.Equal(t, 1040*ms, f.elapsed(), "one after the other")
-		assert.Equal(t, fullValidity-10*ms, lease.Validity())
-		f.requireInOrder(wire.Extend, 10*ms)
-
-		// A caller that waits in the queue can leave it.
-		ctx, cancel := context.WithTimeout(f.ctx, 2*ms)
-		defer cancel()
-		all.Go(func() { assert.NoError(t, lease.Extend(f.ctx)) })
-		synctest.Wait()
-		require.ErrorIs(t, lease.Extend(ctx), context.DeadlineExceeded)
-		all.Wait()
-	})
-}
-
-// requireInOrder demands that each server carried out these requests at least gap apart.
-func (f *fixture) requireInOrder(op wire.Op, gap time.Duration) {
-	f.t.Helper()
-	for i := range f.servers {
-		var last time.Time
-		for _, e := range f.log(i) {
-			if e.Request.Op != op {
-				continue
-			}
-			if !last.IsZero() {
-				assert.GreaterOrEqual(f.t, e.At.Sub(last), gap, "server %d", i)
-			}
-			last = e.At
-		}
-	}
 }
 
 // A release comes between the check of the deadline and the first request. The error must not

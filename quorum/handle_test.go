@@ -697,19 +697,6 @@ func TestSenderDeletesItsStragglers(t *testing.T) {
 	}
 }
 
-func TestResumedLeaseIsKeptAlive(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		other := f.other(func(c *quorum.Config) { c.Terms.KeepAlive = true })
-		resumed, err := other.Resume(f.ctx, f.handOff(lease))
-		require.NoError(t, err)
-		time.Sleep(time.Minute)
-		require.NoError(t, resumed.Err())
-		require.NoError(t, resumed.Release(f.ctx))
-		require.NoError(t, other.Settle(f.ctx))
-	})
-}
-
 // A lease that was handed to another process may be released there at any time, so no waiter here
 // relies on its validity.
 func TestWaitersDoNotTrustALeaseThatWasHandedOff(t *testing.T) {
@@ -753,26 +740,4 @@ func TestReleaseHandleTellsItsHook(t *testing.T) {
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e) }
 	})
-}
-
-// A process that releases a handle never had the lease, so it hasn't lost it.
-func TestReleaseHandleReportsNoLoss(t *testing.T) {
-	for _, held := range []time.Duration{fullValidity + 10*ms, 12 * time.Second} {
-		var lost []quorum.LeaseEvent
-		play(t, 3, func(f *fixture) {
-			handle, err := f.acquire("k").HandOff(f.ctx)
-			require.NoError(t, err)
-			time.Sleep(held)
-			other := f.other(func(c *quorum.Config) {
-				c.Hooks.Lost = func(e quorum.LeaseEvent) { lost = append(lost, e) }
-			})
-			err = other.ReleaseHandle(f.ctx, handle)
-			if held > 10*time.Second {
-				require.ErrorIs(t, err, quorum.ErrNotHeld)
-			} else {
-				require.NoError(t, err)
-			}
-			assert.Empty(t, lost)
-		})
-	}
 }

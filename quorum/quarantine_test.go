@@ -242,19 +242,6 @@ func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
 	})
 }
 
-// The same server continues with a new connection.
-func TestAReconnectIsNoRestart(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		for range 3 {
-			lease := f.acquire("k")
-			f.each((*quorumtest.Server).Reconnect)
-			require.NoError(t, lease.Extend(f.ctx))
-			require.NoError(t, lease.Release(f.ctx))
-			f.requireNothingLeft()
-		}
-	})
-}
-
 // A changed run ID means a quarantine whatever else the server reports: its uptime may be a
 // replica's, and its files another server's.
 func TestAnotherRunIDIsQuarantined(t *testing.T) {

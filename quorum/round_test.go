@@ -335,14 +335,8 @@ func TestTimeThatPassedDuringTheRoundCounts(t *testing.T) {
 		least      time.Duration // MinValidity
 		validity   time.Duration // 0: too slow
 	}{
-		{name: "paused beyond the TTL", wall: 12 * time.Second, mono: 12 * time.Second},
 		{name: "suspended: the monotonic clock stood still", wall: 12 * time.Second},
-		{name: "the wall clock was stepped back meanwhile", mono: 12 * time.Second},
 		{name: "the wall clock was stepped back beyond the start", wall: -time.Hour, mono: 12 * time.Second},
-		{name: "paused until the last nanosecond", wall: 9896 * ms, mono: 9896 * ms},
-		{name: "paused until just before", wall: 9896*ms - 1, mono: 9896*ms - 1, validity: 1},
-		{name: "paused a little", wall: 3 * time.Second, mono: 3 * time.Second, validity: 6896 * ms},
-		{name: "suspended a little", wall: 3 * time.Second, validity: 6896 * ms},
 		{name: "a step back doesn't lengthen it", wall: -time.Hour, validity: 9896 * ms},
 		{name: "less than MinValidity", wall: time.Second, mono: time.Second, least: 9 * time.Second},
 		{name: "just MinValidity", wall: 896 * ms, mono: 896 * ms, least: 9 * time.Second, validity: 9 * time.Second},

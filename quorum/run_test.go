@@ -33,47 +33,6 @@ func (f *fixture) cycle() fencing.Token {
 	return lease.Token()
 }
 
-// A request whose grant counts names the server's run, if it is known; other requests don't.
-func TestCommandsNameTheRun(t *testing.T) {
-	for name, c := range map[string]struct {
-		identity func(*wire.Identity)
-		watch    quorum.Switch
-		known    bool
-	}{
-		"known":       {nil, quorum.On, true},
-		"not watched": {nil, quorum.Off, false},
-		"hidden": {func(id *wire.Identity) {
-			id.RunID, id.ReplID, id.Uptime = "", "", -1
-		}, quorum.On, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, 3, func(f *fixture) {
-				if c.identity != nil {
-					f.identify(c.identity)
-				}
-				lease := f.acquire("k")
-				require.NoError(t, lease.Extend(f.ctx))
-				require.NoError(t, lease.Release(f.ctx))
-				f.requireNothingLeft()
-				for i, s := range f.servers {
-					want := wire.Run("")
-					if c.known {
-						want = s.PresentRun()
-					}
-					for _, e := range f.log(i) {
-						if op := e.Request.Op; op == wire.Acquire || op == wire.Extend {
-							assert.Equal(t, want, e.Request.Run)
-						} else {
-							assert.Empty(t, e.Request.Run, "%v", e.Request.Op)
-						}
-					}
-					assert.Equal(t, want, s.Record("k").Run)
-				}
-			}, func(cfg *quorum.Config) { cfg.RestartQuarantine = c.watch })
-		})
-	}
-}
-
 // All servers come back with the counters of a second ago. The recorded run is as old as the
 // counter, so the first grant starts from the clock.
 func TestTokensRiseThoughAllCountersComeBackOlder(t *testing.T) {

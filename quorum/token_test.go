@@ -1,11 +1,7 @@
 package quorum_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -297,117 +293,6 @@ func (w *tokenWitness) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inside--
-}
-
-// trouble injects a random fault into a random minority now and then. If kills is set it also
-// restarts servers with their data, and vouches for their runs.
-func trouble(f *fixture, random *rand.Rand, kills bool, done <-chan struct{}) {
-	heal := func() {
-		f.each(func(s *quorumtest.Server) { s.Resume(); s.SetFate(nil) })
-		if !kills {
-			return
-		}
-		for i, s := range f.servers {
-			s.Start(true)
-			f.vouch(i)
-		}
-	}
-	defer heal()
-	for {
-		select {
-		case <-done:
-			return
-		case <-time.After(time.Duration(1+random.IntN(300)) * ms):
-		}
-		heal()
-		for _, i := range random.Perm(5)[:random.IntN(3)] {
-			s := f.servers[i]
-			switch random.IntN(6) {
-			case 0:
-				if kills {
-					s.Kill()
-				} else {
-					s.EndWith(quorumtest.Refuse)
-				}
-			case 1:
-				s.Hang()
-			case 2:
-				s.EndWith([]quorumtest.End{quorumtest.LoseRequest, quorumtest.LoseReply, quorumtest.ResetAfter, quorumtest.ResetBefore}[random.IntN(4)])
-			case 3:
-				slow := time.Duration(random.IntN(120)) * ms
-				s.Delay(func(wire.Request) time.Duration { return slow / 2 }, func(wire.Request) time.Duration { return slow })
-			case 4:
-				s.Reconnect()
-			case 5:
-				s.FailWith(errOOM)
-			}
-		}
-	}
-}
-
-// Many clients, in sequence and at once, with faults in minorities and servers that come back empty
-// and are quarantined: tokens are unique and rise in the order of the holders.
-func TestTokensRiseWhateverHappens(t *testing.T) {
-	for seed := range uint64(12) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			play(t, 5, func(f *fixture) {
-				random := rand.New(rand.NewPCG(seed, 7))
-				witness := &tokenWitness{}
-				stop := make(chan struct{})
-				var mischief, clients sync.WaitGroup
-				losses := seed%3 == 0
-				mischief.Go(func() { trouble(f, rand.New(rand.NewPCG(seed, 8)), !losses, stop) })
-				if losses {
-					mischief.Go(func() { f.loseData(rand.New(rand.NewPCG(seed, 9)), stop) })
-				}
-				for range 4 {
-					c := f.other()
-					own := rand.New(rand.NewPCG(seed, random.Uint64()))
-					clients.Go(func() {
-						for range 25 {
-							lease, err := c.Acquire(f.ctx, "k")
-							if !assert.NoError(f.t, err) {
-								return
-							}
-							witness.enter(f.t, lease)
-							time.Sleep(time.Duration(own.IntN(20)) * ms)
-							witness.leave()
-							if err := lease.Release(f.ctx); err != nil {
-								assert.ErrorIs(f.t, err, quorum.ErrUnreachable)
-							}
-							time.Sleep(time.Duration(own.IntN(100)) * ms)
-						}
-					})
-				}
-				clients.Wait()
-				close(stop)
-				mischief.Wait()
-				assert.Len(f.t, witness.seen, 100)
-				assert.True(f.t, slices.IsSorted(witness.seen))
-			}, func(cfg *quorum.Config) {
-				cfg.TTL = 2 * time.Second
-				cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
-					if errors.Is(e.Err, context.DeadlineExceeded) {
-						t.Error("nobody's context ended")
-					}
-				}
-			})
-		})
-	}
-}
-
-// loseData restarts one server without its data every few seconds. Nothing vouches for its new run.
-func (f *fixture) loseData(random *rand.Rand, stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(time.Duration(3+random.IntN(5)) * time.Second):
-			s := f.servers[random.IntN(len(f.servers))]
-			s.SetIdentity(nil)
-			s.Restart(false)
-		}
-	}
 }
 
 // A counter is repaired by deleting it when nobody has held the lock for MaxTTL, on one server or

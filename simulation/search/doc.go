@@ -9,7 +9,6 @@
 //     kind of violation remains.
 //   - A File keeps a Setup together with the digest of its trace. A file that was cut off
 //     or edited is rejected.
-//   - Package history converts a run's log for an independent check, package judge.
 //
 // Workloads and designs have names in a Registry, because a function can't be written to a
 // file. Register your own workload in the same way:

@@ -118,29 +118,15 @@ func TestExploreIsInterrupted(t *testing.T) {
 
 func TestReplay(t *testing.T) {
 	path := recorded(t)
-	page := filepath.Join(t.TempDir(), "page.html")
-	code, stdout, stderr := said(t.Context(), "replay", path, "-porcupine", page)
+	code, stdout, stderr := said(t.Context(), "replay", path)
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
-	for _, words := range []string{"S1 with default, seed 4, 2 faults", "LOST UPDATE", "the trace is the recorded one, byte for byte", "porcupine: exclusion broken, tokens holds, resource broken"} {
+	for _, words := range []string{"S1 with default, seed 4, 2 faults", "LOST UPDATE", "the trace is the recorded one, byte for byte"} {
 		assert.Contains(t, stdout, words)
 	}
-	assert.FileExists(t, page)
 
 	code, stdout, _ = said(t.Context(), "replay", "-quiet", path)
 	require.Equal(t, exitOK, code)
 	assert.Len(t, strings.Split(strings.TrimSpace(stdout), "\n"), 2)
-}
-
-// The judge knows locks only.
-func TestNoSecondOpinionOnSemaphores(t *testing.T) {
-	file, err := search.Record(registry(), search.Setup{Workload: "mixed", Design: "semaphore-of-servers"}, "")
-	require.NoError(t, err)
-	path, page := filepath.Join(t.TempDir(), "file.json"), filepath.Join(t.TempDir(), "page.html")
-	require.NoError(t, file.Save(path))
-	code, _, stderr := said(t.Context(), "replay", path, "-porcupine", page)
-	require.Equal(t, exitUsage, code, stderr)
-	assert.Contains(t, stderr, "lets in 2: leave it out")
-	assert.NoFileExists(t, page)
 }
 
 // A file whose run has another outcome now, as after a change of the code.

@@ -69,7 +69,7 @@ func Record(r Registry, s Setup, about record.ViolationKind) (File, error) {
 		f.Schedule = simulation.Schedule{}
 	}
 	if about != "" && !slices.Contains(f.Kinds(), about) {
-		return File{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, about, f.Kinds())
+		return File{}, doesNotShow(about, f.Kinds())
 	}
 	return f, nil
 }

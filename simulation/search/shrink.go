@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -41,7 +40,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind record.ViolationKind)
 		return Shrunk{}, err
 	}
 	if sh.runs = 1; !slices.Contains(result.Kinds(), kind) {
-		return Shrunk{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
+		return Shrunk{}, doesNotShow(kind, result.Kinds())
 	}
 	saw := observed(result, kind)
 	sh.shows = func(s Setup) bool {

@@ -86,7 +86,7 @@ func TestBugsAreCalledSo(t *testing.T) {
 	s := searching{design: "default", registry: registry()}
 	bug := search.Blame{Promise: 1}
 	assert.Equal(t, "breaks promise 1 (mutual exclusion): the assumptions cover all that went wrong. THIS IS A BUG", s.blamed(bug, "mixed"))
-	findings := []search.Finding{{Kind: record.TwoHolders, Cause: search.Covered}, {Kind: record.TwoHolders, Cause: search.Observed}}
+	findings := []search.Finding{{Kind: record.TwoHolders}, {Kind: record.TwoHolders, Assumption: 1}}
 	require.EqualError(t, s.sum("mixed", findings, 1), "1 kind of violation was found: 1 breaks a PROMISE, a bug of the library")
 	require.EqualError(t, s.sum("mixed", append(findings, search.Finding{Kind: record.NeverFree}), 2), "2 kinds of violations were found: 2 break a PROMISE, a bug of the library")
 	for _, d := range designs.All() {

@@ -48,9 +48,9 @@ func printReplay(out io.Writer, file search.File, replay search.Replay) error {
 		fmt.Fprintln(out, "the trace is the recorded one, byte for byte")
 		return nil
 	case replay.SameKinds:
-		return fmt.Errorf("the trace differs from the recorded one (sha256 %.16s..., recorded %.16s...), though the violations are of the same kinds: the code has changed since", replay.Log.Digest(), file.Digest)
+		return fmt.Errorf("the trace differs from the recorded one (sha256 %.16s..., recorded %.16s...), though the violations are of the same kinds: the code has changed since, or the file was edited", replay.Log.Digest(), file.Digest)
 	default:
-		return fmt.Errorf("it doesn't reproduce: recorded were %q, found %q: the code has changed since", file.Kinds(), replay.Kinds())
+		return fmt.Errorf("it doesn't reproduce: recorded were %q, found %q: the code has changed since, or the file was edited", file.Kinds(), replay.Kinds())
 	}
 }
 

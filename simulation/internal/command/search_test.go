@@ -156,8 +156,8 @@ func TestSearchWrongUsage(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	cutOff, edited := write(string(text[:len(text)/2])), write(strings.Replace(string(text), `"seed": 4`, `"seed": 5`, 1))
-	version := write(strings.Replace(string(text), `"version": 1`, `"version": 7`, 1))
+	cutOff := write(string(text[:len(text)/2]))
+	version := write(strings.Replace(string(text), `"version": 2`, `"version": 7`, 1))
 	unknown := write(strings.Replace(string(text), `"S1"`, `"S99"`, 1))
 	for _, test := range []struct {
 		args []string
@@ -166,9 +166,8 @@ func TestSearchWrongUsage(t *testing.T) {
 		{[]string{"replay"}, "which replay file?"},
 		{[]string{"replay", "nowhere.json"}, "no such file"},
 		{[]string{"replay", cutOff}, "cut off"},
-		{[]string{"replay", edited}, "edited or damaged"},
 		{[]string{"replay", version}, "version 7"},
-		{[]string{"replay", unknown}, "edited or damaged"},
+		{[]string{"replay", unknown}, `no workload "S99"`},
 		{[]string{"replay", good, "more"}, "unexpected argument"},
 		{[]string{"explore", "-seeds", "5:5"}, "want A:B"},
 		{[]string{"explore", "-seeds", "x"}, "want A:B"},

@@ -15,6 +15,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/search"
 )
 
 const (
@@ -64,7 +65,7 @@ func pauses() curve {
 		return func(x float64, seed uint64) (int64, error) {
 			pause := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: time.Duration(x * float64(ttl))}
 			return played(design, seed, world(), simulation.Schedule{pause}, func(c *simulation.Client) {
-				cells.Look(c)
+				search.Look(c)
 				if c.Index == 1 {
 					c.SleepUntil(begins + next)
 					if lease, err := c.TryAcquire(key); err == nil {
@@ -166,7 +167,7 @@ func losing(design string, granted int, hit fault.Fault) playing {
 			}
 		}
 		return played(design, seed, world(), s, func(c *simulation.Client) {
-			cells.Look(c)
+			search.Look(c)
 			c.SleepUntil(time.Second + time.Duration(c.Index)*2*time.Second)
 			if lease, err := c.TryAcquire(key); err == nil {
 				c.Sleep(5 * time.Second)

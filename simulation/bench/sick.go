@@ -77,7 +77,7 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 		if err != nil {
 			return result, err
 		}
-		far.Far(slowness, 0)
+		far.Far(slowness)
 		defer func() { _ = far.Close() }()
 		addrs[0] = far.Addr()
 	}

@@ -49,10 +49,6 @@ type Config struct {
 	// Guard protects the resource. Default: no guard.
 	Guard Guarding
 
-	// Permits is how many leases on one key may be valid at a time: more than one for
-	// semaphores, whose resource isn't checked. 0 to 64, and 0 means 1.
-	Permits int `json:",omitempty"`
-
 	// ServerAge is how long the servers have been up at the start. Default 1 h:
 	// longer than any quarantine.
 	ServerAge time.Duration
@@ -145,8 +141,6 @@ func (c Config) validate() error {
 	switch {
 	case c.Servers < 1 || c.Servers > 26:
 		return fmt.Errorf("%w: Servers is %d, want 1 to 26: they are named A to Z", ErrConfig, c.Servers)
-	case c.Permits < 0 || c.Permits > 64:
-		return fmt.Errorf("%w: Permits is %d, want 0 to 64", ErrConfig, c.Permits)
 	case c.Processes < 1 || c.Processes > 64:
 		return fmt.Errorf("%w: Processes is %d, want 1 to 64", ErrConfig, c.Processes)
 	case c.LatencyMin < 0 || c.LatencyMax < c.LatencyMin || c.LatencyMax > time.Minute:

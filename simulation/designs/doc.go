@@ -75,11 +75,6 @@
 // compare each with its cure. Design.Title says what the difference is, and
 // docs/reference/designs.md lists them all.
 //
-// # Semaphores
-//
-// A semaphore lets in several holders at a time. "semaphore-of-servers" lets each server
-// count, and "any-of-two" has a lock for each permit.
-//
 // # Differences from the originals
 //
 // The Redlock rows run package quorum with its switches set, not another

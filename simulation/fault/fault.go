@@ -114,18 +114,7 @@ type Fault struct {
 	Nth int `json:"nth,omitempty"`
 	// Op is the kind of operation that Nth counts: the name of a wire.Op, "read", "write",
 	// or a Redis command in lower case. Empty: all of them.
-	//
-	// Op "clock" is for Pause and Suspend. Nth then counts the Locker's readings of
-	// Process's clock (Clock.Now and Clock.Since) from At on, with Func only those in that
-	// function. Result.Readings says how many there are. The process stops before it reads
-	// the clock, or with Stale after it, and then continues with an old time. Readings of
-	// several goroutines at one moment are counted in the order of their stacks. Those with
-	// the same stack stop together.
 	Op string `json:"op,omitempty"`
-	// Func is a function as stack traces name it, with only the last element of its
-	// package's path: "quorum.(*core).send". Only with Op "clock".
-	Func  string `json:"func,omitempty"`
-	Stale bool   `json:"stale,omitempty"`
 
 	Process string        `json:"process,omitempty"`
 	Server  string        `json:"server,omitempty"`
@@ -191,9 +180,6 @@ const (
 
 // Matches reports whether a pattern includes a name.
 func Matches(pattern, name string) bool { return pattern == name || pattern == Any && name != Resource }
-
-// ClockOp is the Op of a fault that happens at a clock reading.
-const ClockOp = "clock"
 
 // OnLinks reports whether the fault affects messages for a while.
 func (f Fault) OnLinks() bool {

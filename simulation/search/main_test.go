@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -51,7 +49,6 @@ func registry() search.Registry {
 	misbehaves := func(name string, work simulation.Workload) search.Workload {
 		return search.Workload{Name: name, Work: func(simulation.Config, int) simulation.Workload { return work }}
 	}
-	semaphores := slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group != designs.Semaphores })
 	return search.Registry{
 		Workloads: append(search.Workloads(),
 			misbehaves("kills the process", func(c *simulation.Client) {
@@ -69,7 +66,7 @@ func registry() search.Registry {
 				}
 			}),
 		),
-		Designs: append(semaphores, []search.Design{
+		Designs: []search.Design{
 			{Name: "default", Apply: func(*simulation.Config) {}},
 			{Name: "guarded", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
 			{Name: "forgetful", Apply: func(c *simulation.Config) { c.Forgetful = true }},
@@ -79,7 +76,7 @@ func registry() search.Registry {
 			{Name: "durable", Apply: func(c *simulation.Config) { c.Persistence = fault.KeepAll }},
 			{Name: "hidden", Apply: func(c *simulation.Config) { c.HideRunID = true }},
 			{Name: "unfenced", Apply: func(c *simulation.Config) { c.Quorum.Fencing = quorum.Off }},
-		}...),
+		},
 	}
 }
 

@@ -193,7 +193,6 @@ func (s *shrinker) simplerFaults() {
 	for i := range s.best.Schedule {
 		s.field(i, func(f *fault.Fault) { f.Shuffled = false })
 		s.field(i, func(f *fault.Fault) { f.Frozen = false })
-		s.field(i, func(f *fault.Fault) { f.Stale = false })
 		s.number(i, func(f *fault.Fault) *time.Duration { return &f.For })
 		s.number(i, func(f *fault.Fault) *time.Duration { return &f.By })
 		s.ppm(i)
@@ -287,8 +286,7 @@ func (s *shrinker) moment(i int) {
 	}
 }
 
-// nth tries an earlier operation, among the first ones. There may be very many, such as
-// readings of clocks.
+// nth tries an earlier operation, among the first ones.
 func (s *shrinker) nth(i int) {
 	const most = 64
 	for n := 1; n < min(s.best.Schedule[i].Nth, most); n++ {

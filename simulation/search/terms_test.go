@@ -60,21 +60,6 @@ func TestSets(t *testing.T) {
 	first(t, drawn("sets", "default", fault.Evict), record.TwoHolders, 2352)
 }
 
-// TryAcquireAny on two keys never lets three in, whatever happens to clients, servers and the network.
-// A semaphore that each server counts does.
-func TestSemaphores(t *testing.T) {
-	faults := []fault.Kind{
-		fault.Pause, fault.Crash, fault.Reboot, fault.Restart, fault.Failover, fault.Hang,
-		fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect,
-	}
-	report := find(t, drawn("crowd", "any-of-two", faults...), few())
-	assert.Empty(t, report.Kinds())
-	for _, what := range []string{"acquire refused", "a process crashed", "a server was restarted"} {
-		assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
-	}
-	first(t, drawn("crowd", "semaphore-of-servers", faults...), record.TwoHolders, 400)
-}
-
 // A setup has one outcome.
 func TestWorkloadsAreDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))

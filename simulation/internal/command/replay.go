@@ -80,15 +80,10 @@ func printStory(out io.Writer, title string, r simulation.Result) error {
 }
 
 // secondOpinion writes package judge's page, if there is one to write, and prints its
-// verdict. Its model is a lock, not a semaphore.
+// verdict.
 func secondOpinion(out io.Writer, page *outfile, r simulation.Result) error {
 	if page == nil {
 		return nil
-	}
-	for e := range r.Log.All() {
-		if e.Permits > 1 {
-			return usageError{fmt.Errorf("-porcupine checks locks, with one holder at a time, and the run's design lets in %d: leave it out", e.Permits)}
-		}
 	}
 	operations := history.Of(r.Log, r.Ended)
 	verdict, err := judge.Check(operations, judging)

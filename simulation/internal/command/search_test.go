@@ -131,18 +131,6 @@ func TestReplay(t *testing.T) {
 	assert.Len(t, strings.Split(strings.TrimSpace(stdout), "\n"), 2)
 }
 
-// The judge knows locks only.
-func TestNoSecondOpinionOnSemaphores(t *testing.T) {
-	file, err := search.Record(registry(), search.Setup{Workload: "mixed", Design: "semaphore-of-servers"}, "")
-	require.NoError(t, err)
-	path, page := filepath.Join(t.TempDir(), "file.json"), filepath.Join(t.TempDir(), "page.html")
-	require.NoError(t, file.Save(path))
-	code, _, stderr := said(t.Context(), "replay", path, "-porcupine", page)
-	require.Equal(t, exitUsage, code, stderr)
-	assert.Contains(t, stderr, "lets in 2: leave it out")
-	assert.NoFileExists(t, page)
-}
-
 // A file whose run has another outcome now, as after a change of the code.
 func TestReplayThatDiffers(t *testing.T) {
 	for says, change := range map[string]func(*search.File){

@@ -201,29 +201,3 @@ func TestRepeatedRequest(t *testing.T) {
 	require.Len(t, tl.Accesses, 2)
 	assert.True(t, tl.Accesses[1].Repeated)
 }
-
-// The holders of a semaphore contradict each other only beyond its permits.
-func TestPermits(t *testing.T) {
-	holds := func(process string, from time.Duration, lease int) []record.Event {
-		return []record.Event{
-			{At: from, Kind: record.Asked, Process: process, Key: key, Permits: 2},
-			{At: from + ms, Kind: record.Acquired, Process: process, Key: key, Lease: lease, Validity: time.Second},
-		}
-	}
-	log := func(processes ...string) record.Log {
-		var all []record.Event
-		for i, process := range processes {
-			all = append(all, holds(process, time.Duration(100*(i+1))*ms, i+1)...)
-		}
-		return record.Log{append(all, record.Event{At: time.Second, Kind: record.Noted, Process: "c1"})}
-	}
-	assert.Empty(t, timeline.Of(log("c1", "c2")).Overlaps())
-	for _, line := range timeline.Of(log("c1", "c2")).Summary() {
-		assert.NotContains(t, line, "too few servers", "the keys of permits have other names")
-	}
-	overlaps := timeline.Of(log("c1", "c2", "c3")).Overlaps()
-	require.Len(t, overlaps, 2)
-	for _, o := range overlaps {
-		assert.Equal(t, "c3", o.Second, "the third is one too many")
-	}
-}

@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/search"
@@ -69,7 +71,7 @@ func registry() search.Registry {
 		Designs: []search.Design{
 			{Name: "default", Apply: func(*simulation.Config) {}},
 			{Name: "guarded", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
-			{Name: "forgetful", Apply: func(c *simulation.Config) { c.Forgetful = true }},
+			{Name: "forgetful", Apply: forgetful},
 			{Name: "unwatched", Apply: func(c *simulation.Config) {
 				c.Quorum.RestartQuarantine, c.Quorum.ClockMonitor = quorum.Off, quorum.Off
 			}},
@@ -78,6 +80,38 @@ func registry() search.Registry {
 			{Name: "unfenced", Apply: func(c *simulation.Config) { c.Quorum.Fencing = quorum.Off }},
 		},
 	}
+}
+
+// forgetful is the library on servers that grant every request for a lock.
+func forgetful(cfg *simulation.Config) {
+	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+		instances := make([]wire.Instance, len(p.Instances))
+		for i, instance := range p.Instances {
+			instances[i] = grantsAll{instance, p.Redis[i]}
+		}
+		c, err := quorum.New(p.Config, instances...)
+		if err != nil {
+			return nil, err
+		}
+		return simulation.Library(c), nil
+	}
+}
+
+// grantsAll is an instance that deletes a key before it is acquired.
+type grantsAll struct {
+	wire.Instance
+	redis simulation.Redis
+}
+
+func (i grantsAll) Send(request wire.Request, timeout time.Duration, to wire.Receiver) {
+	if request.Op != wire.Acquire {
+		i.Instance.Send(request, timeout, to)
+		return
+	}
+	go func() {
+		_, _ = i.redis.Do(context.Background(), append([]string{"DEL", request.Key}, request.Also...)...) // a server that is down grants nothing
+		i.Instance.Send(request, timeout, to)
+	}()
 }
 
 // setup is the mixed workload with a design.

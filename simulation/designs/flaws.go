@@ -7,6 +7,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // retrying is an instance whose client repeats a command without a reply: a SET NX is then
@@ -66,9 +67,9 @@ func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	}
 }
 
-// spinning tries again every 50 ms.
+// spinning tries again every 50 ms, by SET NX PX in a script.
 func spinning(r *Recipe, bound func(*Patience)) {
-	r.Acquire = evalSetNXPX
+	r.Acquire = []Command{{"EVAL", redismodel.SetNXPX, "1", "KEY", "VALUE", "MS"}}
 	r.Waits = func(p *Patience) {
 		p.Every = 50 * time.Millisecond
 		bound(p)
@@ -77,13 +78,6 @@ func spinning(r *Recipe, bound func(*Patience)) {
 
 // spins is the number of tries of the bounded loop: five seconds of pauses.
 const spins = 100
-
-// waitFlaw is a row that differs from wait-one in its WAIT.
-func waitFlaw(name, title, source, breaks string, w wait, changes ...func(*Recipe)) Design {
-	d := waiting(name, title, w, 1, source, breaks, changes...).cured("wait-one")
-	d.Group, d.Promises = Flaws, "as wait-one"
-	return d
-}
 
 func flaws() []Design {
 	return []Design{
@@ -129,15 +123,18 @@ func flaws() []Design {
 		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
 			"rueidislock, unless FallbackSETPX is set",
 			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4g, without any jump)",
-			func(r *Recipe) { r.Acquire, r.Extend = setNXPXAT, expireAt }),
+			func(r *Recipe) {
+				// The extension doesn't compare values, which makes no difference here.
+				r.Acquire, r.Extend = Commands("SET KEY VALUE NX PXAT UNTIL"), Commands("PEXPIREAT KEY UNTIL")
+			}),
 		oneFlaw("setex", "SETEX, or PSETEX, as if it were SET NX EX",
 			"redis/redis issue 5231, whose author was led there by the commands' names",
 			"a second client: SETEX overwrites, so that every client that asks gets the lock (S32)",
-			func(r *Recipe) { r.Acquire = setEX }),
+			func(r *Recipe) { r.Acquire = Commands("SETEX KEY SECONDS VALUE") }),
 		oneFlaw("get-then-del", "released by GET, a comparison in the client, and DEL",
 			"common in articles; redis-py's Lock before 3.0 (redis/redis-py pull request 1031); eclipse-leshan/leshan pull request 837",
 			"a pause or a late packet between the two commands: DEL deletes the next holder's key (S17b)",
-			func(r *Recipe) { r.Release = getThenDel }),
+			func(r *Recipe) { r.Release = Commands("GET KEY; DEL KEY") }),
 		oneFlaw("same-value", "the same value for every client: a constant, a thread ID",
 			"common in articles, with Thread.currentThread().getId(); redisson/redisson issue 4724, where clients had the same ID",
 			"a late holder deletes, and extends, the next holder's lock: the comparison can't distinguish them (S17)",
@@ -145,7 +142,9 @@ func flaws() []Design {
 		oneFlaw("set-on-extend", "an extension sets the key where it is missing, by SET NX with the same value",
 			"redsync v4 WithSetNXOnExtend, on one server",
 			"a late holder acquires the lock again and believes that it always had it (S11a)",
-			func(r *Recipe) { r.Extend = compareExpireOrSet }),
+			func(r *Recipe) {
+				r.Extend = []Command{{"EVAL", redismodel.CompareExpireOrSet, "1", "KEY", "VALUE", "MS"}}
+			}),
 		oneFlaw("spin", "an eval'd SET NX PX, tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
 			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b). Each waiter sends 20 commands a second",
@@ -164,10 +163,10 @@ func flaws() []Design {
 			Cure:     "idempotent",
 			Apply:    and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
-		waitFlaw("wait-forever", "WAIT without a timeout of its own, only with the client's",
+		waiting("wait-forever", "WAIT without a timeout of its own, only with the client's", 1, 1,
 			"the Redis command reference, WAIT: a timeout of 0 blocks forever; redisson/redisson issue 3859 is about the client's timeout below it",
 			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
-			wait{replicas: 1, throws: true}),
+			func(r *Recipe) { r.WaitAtMost, r.KeepsUnknown = 0, true }).flawOf("wait-one"),
 		flaw("retried-set", "the client library repeats SET NX, and a refusal isn't rolled back",
 			"go-redis with its default MaxRetries of 3, and other clients that repeat unanswered commands; an Instance of this library must not",
 			"a lost reply: the second SET is refused because of the first one, so that an unknown result looks like a refusal, and the key isn't deleted (S10b)", Textbook{RepeatsSets: true}),
@@ -193,4 +192,10 @@ func flaws() []Design {
 func (d Design) cured(by string) Design {
 	d.Cure = by
 	return d
+}
+
+// flawOf returns a Design of the group of flaws that another one cures.
+func (d Design) flawOf(cure string) Design {
+	d.Group, d.Promises = Flaws, "as "+cure
+	return d.cured(cure)
 }

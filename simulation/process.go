@@ -58,14 +58,14 @@ func (p *process) end() {
 }
 
 // pause stops the process until a moment.
-func (p *process) pause(until int64, shuffled bool) {
-	p.PausedUntil, p.Shuffled = max(p.PausedUntil, until), shuffled
+func (p *process) pause(until int64) {
+	p.PausedUntil = max(p.PausedUntil, until)
 	p.w.count(processPaused)
 }
 
 // suspend pauses the process together with its clocks.
-func (p *process) suspend(until int64, frozen, shuffled bool) {
-	p.pause(until, shuffled)
+func (p *process) suspend(until int64, frozen bool) {
+	p.pause(until)
 	p.asleepUntil = max(p.asleepUntil, until)
 	p.Clock.Suspend(p.w.Now.Load(), frozen)
 	p.w.believes(p)

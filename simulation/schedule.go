@@ -32,25 +32,13 @@ func (s Schedule) validate(processes, servers, places []string, replicas int) er
 }
 
 func validateFault(f fault.Fault, processes, servers []string, replicas int) error {
-	var process, server, byNth bool
-	switch f.Kind {
-	case fault.Pause, fault.Suspend, fault.Crash, fault.Reboot:
-		process, byNth = true, true
-	case fault.Step, fault.Rate:
-		process, server = f.Server == "", f.Process == ""
-	case fault.Restart, fault.Hang, fault.Failover, fault.Lag, fault.Evict, fault.Flush, fault.Demote:
-		server = true
-	case fault.Stall:
-	case fault.Lose:
-		process, server, byNth = true, true, true
-	case fault.Cut, fault.Reorder, fault.Reconnect, fault.SplitBrain, fault.Proxy, fault.Switch:
-		process, server = true, true
-	case fault.Delay, fault.Duplicate:
-		process, server, byNth = true, true, true
-	default:
+	t, ok := f.Kind.Traits()
+	if !ok {
 		return fmt.Errorf("no such kind %q", f.Kind)
 	}
-	links := f.OnLinks() || f.Kind == fault.Reconnect
+	process := t.Where == fault.OnProcess || t.Where == fault.OnLink || t.Where == fault.OnEither && f.Server == ""
+	server := t.Where == fault.OnServer || t.Where == fault.OnLink || t.Where == fault.OnEither && f.Process == ""
+	links := t.OnMessages || f.Kind == fault.Reconnect
 	switch {
 	case process && f.Process != fault.Any && !slices.Contains(processes, f.Process):
 		return fmt.Errorf("its Process is %q, want one of %v or %q", f.Process, processes, fault.Any)
@@ -58,7 +46,7 @@ func validateFault(f fault.Fault, processes, servers []string, replicas int) err
 		return fmt.Errorf("its Server is %q, want one of %v or %q", f.Server, servers, fault.Any)
 	case !process && f.Process != "" || !server && f.Server != "":
 		return fmt.Errorf("its Process is %q and its Server %q: it takes only one of the two, leave the other empty", f.Process, f.Server)
-	case f.Nth != 0 && (!byNth || f.Nth < 0):
+	case f.Nth != 0 && (!t.ByNth() || f.Nth < 0):
 		return fmt.Errorf("its Nth is %d, want 0, or for a kind that happens at an operation 1 or more", f.Nth)
 	case f.Op != "" && f.Nth == 0:
 		return fmt.Errorf("its Op is %q, but no Nth says which one", f.Op)

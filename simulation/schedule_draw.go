@@ -79,7 +79,7 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 	longer := d.length(10, 2*ttl)
 	switch kind {
 	case fault.Pause, fault.Suspend:
-		f.Process, f.For, f.Shuffled = process, longer, d.coin(5)
+		f.Process, f.For = process, longer
 		f.Frozen = kind == fault.Suspend && d.coin(30)
 		if d.coin(6) {
 			f.Op, f.Nth = d.operation()

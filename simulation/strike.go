@@ -89,9 +89,9 @@ func (w *world) strikeProcess(f fault.Fault, p *process) {
 	w.suffers(f, p.Name, "")
 	switch f.Kind {
 	case fault.Pause:
-		p.pause(now+int64(f.For), f.Shuffled)
+		p.pause(now + int64(f.For))
 	case fault.Suspend:
-		p.suspend(now+int64(f.For), f.Frozen, f.Shuffled)
+		p.suspend(now+int64(f.For), f.Frozen)
 	case fault.Crash:
 		p.crash()
 	case fault.Reboot:

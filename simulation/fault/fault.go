@@ -87,7 +87,7 @@ const (
 	// connection breaks.
 	Demote Kind = "demote"
 	// Stall holds all messages back for For: those on their way, and those that are sent
-	// meanwhile, arrive afterwards. It isn't drawn (see Kinds).
+	// meanwhile, arrive afterwards. Only package orders uses it.
 	Stall Kind = "stall"
 )
 
@@ -127,9 +127,6 @@ type Fault struct {
 	Replica int    `json:"replica,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Frozen  bool   `json:"frozen,omitempty"`
-	// Shuffled randomizes the order of messages that reach a process after a Pause or
-	// Suspend. Otherwise they keep their order.
-	Shuffled bool `json:"shuffled,omitempty"`
 }
 
 // Keep says which data a server keeps over a Restart.
@@ -181,31 +178,8 @@ const (
 // Matches reports whether a pattern includes a name.
 func Matches(pattern, name string) bool { return pattern == name || pattern == Any && name != Resource }
 
-// OnLinks reports whether the fault affects messages for a while.
-func (f Fault) OnLinks() bool {
-	switch f.Kind {
-	case Cut, Lose, Delay, Reorder, Duplicate:
-		return true
-	}
-	return false
-}
-
 // During reports whether a moment is in the time of a fault that lasts for For, or to the end
 // of the run.
 func (f Fault) During(now int64) bool {
 	return now >= int64(f.At) && (f.For == 0 || now < int64(f.At+f.For))
-}
-
-// Disables reports whether faults of the kind keep events of a process from happening.
-func (k Kind) Disables() bool {
-	return k == Pause || k == Suspend || k == Crash || k == Reboot
-}
-
-// Kinds are all kinds of faults.
-func Kinds() []Kind {
-	return []Kind{
-		Pause, Suspend, Crash, Step, Rate, Restart, Hang, Failover, Cut, Lose, Delay,
-		Reboot, Reconnect, Evict, Flush, Duplicate, Reorder, Lag, SplitBrain,
-		Proxy, Switch, Demote,
-	}
 }

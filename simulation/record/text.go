@@ -179,8 +179,5 @@ func (e *Event) suffered(t textLine) textLine {
 	if f.Frozen {
 		t = t.s("frozen")
 	}
-	if f.Shuffled {
-		t = t.s("shuffled")
-	}
 	return t
 }

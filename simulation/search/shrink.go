@@ -191,7 +191,6 @@ func (s *shrinker) fewer(of func(*Changes) **int, least, most int) {
 // simplerFaults simplifies each fault.
 func (s *shrinker) simplerFaults() {
 	for i := range s.best.Schedule {
-		s.field(i, func(f *fault.Fault) { f.Shuffled = false })
 		s.field(i, func(f *fault.Fault) { f.Frozen = false })
 		s.number(i, func(f *fault.Fault) *time.Duration { return &f.For })
 		s.number(i, func(f *fault.Fault) *time.Duration { return &f.By })

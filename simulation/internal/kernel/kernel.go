@@ -87,9 +87,6 @@ func (k *Kernel) Next() (e event, ok, ended bool) {
 		}
 		if p := e.proc; p != nil && p.PausedUntil > e.At {
 			e.At = p.PausedUntil
-			if p.Shuffled {
-				e.first = e.At
-			}
 			k.queue.push(e)
 			continue
 		}

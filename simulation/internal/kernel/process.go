@@ -13,7 +13,6 @@ type Process struct {
 	Clock  *Clock
 
 	PausedUntil int64
-	Shuffled    bool // what it gets after the pause comes in any order
 
 	// Dead is set when the process has crashed. Its goroutines continue, because they
 	// cannot be killed from outside, but in isolation: every call fails at once, every

@@ -152,9 +152,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: an Order with %d Processes, %d Servers, and From %v, want at most %d, %d, and 0 or more",
 			ErrConfig, c.Processes, c.Servers, c.Order.From, kernel.MaxOrderProcesses-1, kernel.MaxOrderServers)
 	}
-	if err := c.validateScripts(); err != nil {
-		return err
-	}
 	return c.validateAliases()
 }
 
@@ -204,12 +201,3 @@ func (c Config) processNames() []string {
 
 // ErrConfig is wrapped by the error for a Config or a Schedule that can't be played.
 var ErrConfig = errors.New("simulation: bad configuration")
-
-func (c Config) validateScripts() error {
-	for _, script := range c.Scripts {
-		if script == nil {
-			return fmt.Errorf("%w: Scripts has a script without its Go form", ErrConfig)
-		}
-	}
-	return nil
-}

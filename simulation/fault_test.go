@@ -1,6 +1,8 @@
 package simulation_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -22,11 +24,7 @@ func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simula
 	var redis simulation.Redis
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		redis = p.Redis[0]
-		c, err := quorum.New(p.Config, p.Instances...)
-		if err != nil {
-			return nil, err
-		}
-		return simulation.Library(c), nil
+		return simulation.Library(p)
 	}
 	return run(t, seed, cfg, schedule, func(c *simulation.Client) {
 		work(c, func(args ...string) redismodel.Reply {
@@ -123,5 +121,42 @@ func TestNoProgressIsFound(t *testing.T) {
 func hold0(c *simulation.Client) {
 	if lease := take(c); lease != nil {
 		_ = c.Release(lease)
+	}
+}
+
+// A client behind a proxy doesn't notice a restart: the server carries out its next command in its
+// new run. Without a proxy, requests in flight fail.
+func TestProxyKeepsConnections(t *testing.T) {
+	late := simulation.Schedule{
+		{Kind: fault.Delay, Process: "c1", Server: "A", Way: fault.Requests, At: time.Second, For: 1, By: 400 * ms},
+		{Kind: fault.Restart, Server: "A", At: 1100 * ms, For: 100 * ms},
+	}
+	for _, schedule := range []simulation.Schedule{late, append(late, fault.Fault{Kind: fault.Proxy, Process: "c1", Server: "A"})} {
+		proxied := len(schedule) > len(late)
+		r := withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
+			do("SET", "k", "old")
+			c.SleepUntil(time.Second)
+			reply := do("GET", "k") // it arrives when the server is back
+			assert.Equal(t, proxied, reply.Null, "it has lost its data")
+			assert.Equal(t, !proxied, errors.Is(reply.Err, simulation.ErrReset))
+		})
+		assert.Equal(t, proxied, r.Log.Counts()["a proxy kept a connection"] == 1)
+	}
+}
+
+// A client that repeats a write that wasn't answered loses its update to itself, unless the resource
+// recognizes the repetition.
+func TestRepeatedWrites(t *testing.T) {
+	lost := simulation.Schedule{{Kind: fault.Cut, Process: "c1", Server: fault.Resource, Way: fault.Replies, For: 500 * ms}}
+	again := func(c *simulation.Client) {
+		lease := take(c)
+		require.ErrorIs(t, c.Write(lease, 7, 0), context.DeadlineExceeded)
+		require.NoError(t, c.Write(lease, 7, 0))
+		require.NoError(t, c.Write(lease, 8, 1))
+	}
+	play(t, simulation.Config{Processes: 1}, lost, again, record.LostUpdate)
+	for _, guard := range []simulation.Guarding{simulation.GuardIdempotent, simulation.GuardRepeats} {
+		r := play(t, simulation.Config{Processes: 1, Guard: guard}, lost, again, none...)
+		assert.Equal(t, 1, r.Log.Counts()["the resource recognised a repeated write"])
 	}
 }

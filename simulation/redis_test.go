@@ -91,11 +91,7 @@ func TestLibraryAndCommandsShareData(t *testing.T) {
 	var redis simulation.Redis
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		redis = p.Redis[0]
-		c, err := quorum.New(p.Config, p.Instances...)
-		if err != nil {
-			return nil, err
-		}
-		return simulation.Library(c), nil
+		return simulation.Library(p)
 	}
 	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
 		do := func(args ...string) redismodel.Reply {

@@ -13,6 +13,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -94,4 +95,21 @@ func TestSplitBrain(t *testing.T) {
 		assert.NotContains(t, trace, "A is back")
 		assert.Contains(t, trace, "A' release c1#")
 	})
+}
+
+// Whatever happens to servers at the same time, and to their connections, every run ends.
+func TestFaultsOfServersTogether(t *testing.T) {
+	kinds := []fault.Kind{
+		fault.SplitBrain, fault.Switch, fault.Proxy, fault.Demote, fault.Hang, fault.Restart, fault.Failover, fault.Reconnect, fault.Lag, fault.Crash, fault.Reboot,
+	}
+	for seed := range long.Number[uint64](150, 30) {
+		cfg := contended()
+		cfg.Replicas = int(seed % 3)
+		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))
+		schedule := simulation.Draw(seed, cfg, kinds, 8, 10*time.Second)
+		r := run(t, seed, cfg, schedule, contend)
+		for _, kind := range r.Kinds() {
+			require.NotContains(t, []record.ViolationKind{record.Stuck, record.LeftOver, record.Panicked, record.NeverFree, record.NoProgress}, kind, "seed %d\n%v", seed, schedule)
+		}
+	}
 }

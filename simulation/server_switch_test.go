@@ -141,8 +141,7 @@ func TestDemotion(t *testing.T) {
 	var inst wire.Instance
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		inst = p.Instances[0]
-		c, err := quorum.New(p.Config, p.Instances...)
-		return simulation.Library(c), err
+		return simulation.Library(p)
 	}
 	r, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
 		for i, at := range []time.Duration{500 * ms, 1500 * ms, 2500 * ms} {
@@ -179,8 +178,7 @@ func TestMarks(t *testing.T) {
 		var inst wire.Instance
 		cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1, LatencyMin: 1, LatencyMax: 1, Locker: func(p simulation.Process) (simulation.Locker, error) {
 			inst = p.Instances[0]
-			c, err := quorum.New(p.Config, p.Instances...)
-			return simulation.Library(c), err
+			return simulation.Library(p)
 		}}
 		found, before := map[time.Duration]time.Duration{}, wire.Known{}
 		_, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {

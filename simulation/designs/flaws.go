@@ -43,11 +43,10 @@ func (i retrying) try(cmd wire.Request, start time.Time, timeout time.Duration, 
 // firstThree gives the first client three servers only.
 func firstThree(cfg *simulation.Config) {
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-		instances := p.Instances
-		if p.Index == 0 && len(instances) > 3 {
-			instances = instances[:3]
+		if p.Index == 0 {
+			p.Instances = p.Instances[:min(3, len(p.Instances))]
 		}
-		return newLibrary(p, instances)
+		return simulation.Library(p)
 	}
 }
 

@@ -85,15 +85,10 @@ func registry() search.Registry {
 // forgetful is the library on servers that grant every request for a lock.
 func forgetful(cfg *simulation.Config) {
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-		instances := make([]wire.Instance, len(p.Instances))
 		for i, instance := range p.Instances {
-			instances[i] = grantsAll{instance, p.Redis[i]}
+			p.Instances[i] = grantsAll{instance, p.Redis[i]}
 		}
-		c, err := quorum.New(p.Config, instances...)
-		if err != nil {
-			return nil, err
-		}
-		return simulation.Library(c), nil
+		return simulation.Library(p)
 	}
 }
 

@@ -14,29 +14,19 @@ import (
 // verified is the library used by a client that calls Verify before it relies on the
 // servers, and stops if Verify returns an error.
 func verified() designs.Design {
-	return withSetting("verified", "this library by a client that heeds Verify", "default", func(c *simulation.Config) {
-		c.Locker = func(p simulation.Process) (simulation.Locker, error) {
-			coordinator, err := quorum.New(p.Config, p.Instances...)
-			if err != nil {
-				return nil, err
-			}
-			return heeding{simulation.Library(coordinator), coordinator}, nil
-		}
-	})
+	return wrapped("verified", "this library by a client that heeds Verify", "default",
+		func(_ simulation.Process, l simulation.Locker) simulation.Locker { return heeding{l} })
 }
 
 // heeding is a Locker that calls Verify first.
-type heeding struct {
-	simulation.Locker
-	coordinator *quorum.Coordinator
+type heeding struct{ simulation.Locker }
+
+func (h heeding) Coordinator() *quorum.Coordinator {
+	return h.Locker.(simulation.Coordinated).Coordinator()
 }
 
-var _ simulation.Coordinated = heeding{}
-
-func (h heeding) Coordinator() *quorum.Coordinator { return h.coordinator }
-
 func (h heeding) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
-	if _, err := h.coordinator.Verify(ctx); err != nil {
+	if _, err := h.Coordinator().Verify(ctx); err != nil {
 		return nil, fmt.Errorf("the servers aren't fit for locks: %w", err)
 	}
 	return h.Locker.TryAcquire(ctx, key)

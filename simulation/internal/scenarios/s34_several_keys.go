@@ -14,11 +14,8 @@ func oneAfterTheOther() designs.Design {
 	return withSetting("one-after-the-other", "this library's locks, taken one after the other", "default", func(c *simulation.Config) {
 		c.Quorum.KeepAlive = true
 		c.Locker = func(p simulation.Process) (simulation.Locker, error) {
-			coordinator, err := quorum.New(p.Config, p.Instances...)
-			if err != nil {
-				return nil, err
-			}
-			return struct{ simulation.Locker }{simulation.Library(coordinator)}, nil
+			l, err := simulation.Library(p)
+			return struct{ simulation.Locker }{l}, err
 		}
 	})
 }

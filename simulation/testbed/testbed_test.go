@@ -99,3 +99,13 @@ func TestWrongUsage(t *testing.T) {
 	assert.Contains(t, does(t, 2, "run"), "which scenario or fault")
 	assert.Contains(t, does(t, 2, "run", "pause", "-design", "x"), "no such design")
 }
+
+// It isn't run: Main exits.
+func Example() {
+	type s = designs.Session
+	testbed.Main(designs.Design{Name: "mine", Servers: 1, Apply: designs.OnOneServer(designs.Recipe{
+		Acquire: func(s s) (bool, error) { return s.Is("SET", s.Key, s.Value, "NX", "PX", s.Milliseconds()) },
+		Extend:  func(s s) (bool, error) { return s.Is("PEXPIRE", s.Key, s.Milliseconds()) },
+		Release: func(s s) (bool, error) { return s.Is("DEL", s.Key) },
+	})})
+}

@@ -20,10 +20,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-func init() {
-	generators["searched"] = searched
-	generators["searched-sentence"] = searchedSentence
-}
+func init() { generators["searched"] = searched }
 
 // searchRecord is what the latest random schedules found. Thousands of runs take too long for every
 // test, so a file keeps them. Each row has a sample: the findings of its first few runs. A change
@@ -83,21 +80,6 @@ func searched(words []string) (string, error) {
 	}
 	head := fmt.Sprintf("faults | design | runs with a violation, of %d | which, in how many runs", runs)
 	return table(head, rows), nil
-}
-
-// searchedSentence says in words what one search found, which another table has: words are the
-// number of runs, the design and the kinds of faults.
-func searchedSentence(words []string) (string, error) {
-	record, err := readSearches()
-	if err != nil {
-		return "", err
-	}
-	for _, row := range record.Rows {
-		if slices.Equal(words, []string{strconv.FormatUint(row.Runs, 10), row.Design, strings.Join(row.Faults, "+")}) {
-			return fmt.Sprintf("It found a violation in %d of %d runs: %s.", row.Violated, row.Runs, row.found()), nil
-		}
-	}
-	return "", fmt.Errorf("%s has no search %q", searchFile, words)
 }
 
 func readSearches() (searchRecord, error) { return readRecorded[searchRecord](searchFile) }

@@ -31,7 +31,7 @@ func needsServer(t *testing.T) {
 func redlocksim(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, &out, &errs)
+	code = Run(t.Context(), args, &out, &errs)
 	return code, out.String(), errs.String()
 }
 

@@ -24,7 +24,7 @@ func TestPlayServesThePage(t *testing.T) {
 	from, to := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"play", "-open=false"}, to, io.Discard)
+		code <- Run(ctx, []string{"play", "-open=false"}, to, io.Discard)
 		_ = to.Close()
 	}()
 	lines := bufio.NewReader(from)

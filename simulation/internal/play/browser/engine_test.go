@@ -1,4 +1,4 @@
-package play_test
+package browser_test
 
 import (
 	"bytes"
@@ -18,7 +18,8 @@ import (
 // of the trace included. With REDLOCK_REQUIRE_NODE=1 a missing node is a failure.
 func TestEngineAnswersAsNativeCodeDoes(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	engine := buildEngine(t)
+	folder := t.TempDir()
+	require.NoError(t, built(t).Write(folder))
 	node, err := exec.LookPath("node")
 	if err != nil {
 		require.Empty(t, os.Getenv("REDLOCK_REQUIRE_NODE"), "node isn't installed: %v", err)
@@ -41,7 +42,7 @@ func TestEngineAnswersAsNativeCodeDoes(t *testing.T) {
 		`{"do": "record", "base": "S4", "design": "redlock", "seed": "1"}`,
 		`{"do": "run", "base": "S99"}`,
 	}
-	cmd := exec.CommandContext(t.Context(), node, filepath.Join("testdata", "ask.cjs"), filepath.Join(goroot(t), "lib", "wasm", "wasm_exec.js"), engine)
+	cmd := exec.CommandContext(t.Context(), node, filepath.Join("testdata", "ask.cjs"), folder)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.Join(requests, "\n")), &out, &errs
 	require.NoError(t, cmd.Run(), "%s", errs.String())
@@ -57,22 +58,4 @@ func TestEngineAnswersAsNativeCodeDoes(t *testing.T) {
 	for _, answer := range answers[len(requests):] {
 		assert.JSONEq(t, `{"error": "play: bad request: want one text"}`, answer)
 	}
-}
-
-func goroot(t *testing.T) string {
-	t.Helper()
-	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	require.NoError(t, err)
-	return strings.TrimSpace(string(root))
-}
-
-// buildEngine builds the engine and returns its path.
-func buildEngine(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "engine.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", path, "./engine")
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return path
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/box"
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // The driver of docs/reference/driver.md: one server, so a restart breaks it.
 func TestBox(t *testing.T) {
+	long.Test(t, "package box plays this driver, too")
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		if os.Getenv("REDLOCK_REQUIRE_PYTHON") == "1" {

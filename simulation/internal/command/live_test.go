@@ -15,6 +15,7 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/simulation/internal/live"
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // needsServer skips the test where there is no redis-server.
@@ -52,6 +53,7 @@ func TestLive(t *testing.T) {
 // The plays are repeated on a dialect's server that the environment names, and one that can't be
 // started is reported.
 func TestLiveDialects(t *testing.T) {
+	long.Test(t, "it plays on two servers what package live and TestLive play on one")
 	needsServer(t)
 	server, err := exec.LookPath("redis-server")
 	require.NoError(t, err)
@@ -72,6 +74,7 @@ func TestLiveDialects(t *testing.T) {
 }
 
 func TestSoakCommand(t *testing.T) {
+	long.Test(t, "package live has a soak, too")
 	needsServer(t)
 	code, stdout, stderr := redlocksim(t, "soak", "-for", "5s", "-seed", "3")
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -286,18 +285,13 @@ type goFile struct {
 	tree *ast.File
 }
 
-// parsed caches the tests of folders, because pages show many declarations of the same packages.
-var parsed = struct {
-	sync.Mutex
-	folders map[[2]string][]goFile
-}{folders: map[[2]string][]goFile{}}
+// parsed caches the files of folders, because pages show many declarations of the same packages.
+var parsed = map[[2]string][]goFile{}
 
 // goFiles parses the files of a package that have such names.
 func goFiles(folder, pattern string) ([]goFile, error) {
-	parsed.Lock()
-	defer parsed.Unlock()
 	key := [2]string{folder, pattern}
-	if files, ok := parsed.folders[key]; ok {
+	if files, ok := parsed[key]; ok {
 		return files, nil
 	}
 	paths, err := filepath.Glob(filepath.Join("..", folder, pattern))
@@ -317,7 +311,7 @@ func goFiles(folder, pattern string) ([]goFile, error) {
 		}
 		files = append(files, goFile{text, set, tree})
 	}
-	parsed.folders[key] = files
+	parsed[key] = files
 	return files, nil
 }
 

@@ -140,4 +140,3 @@ func TestClientsOfTwoLanguages(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 	require.False(t, p.ask(`"do":"check","key":"k"`).Held)
 }
-

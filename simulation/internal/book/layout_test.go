@@ -175,29 +175,6 @@ func TestImportersOfTheLockGetLittle(t *testing.T) {
 	}
 }
 
-// The simulation also runs in a browser, where every package is downloaded: it must not get those
-// of tests, of servers and of the network.
-func TestTheSimulationIsLight(t *testing.T) {
-	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template", "os/exec", "regexp"}
-	deps := func(pkg string) (found []string) {
-		var stderr bytes.Buffer
-		list := exec.Command("go", "list", "-deps", "./"+pkg)
-		list.Dir, list.Stderr = "..", &stderr
-		out, err := list.Output()
-		require.NoError(t, err, stderr.String())
-		for name := range strings.FieldsSeq(string(out)) {
-			if slices.ContainsFunc(heavy, func(h string) bool { return strings.Contains(name, h) }) {
-				found = append(found, name)
-			}
-		}
-		return found
-	}
-	require.NotEmpty(t, deps("quorum/quorumtest/contract"), "it runs testify's assertions: the test can't see what it looks for")
-	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/internal/play", "simulation/search"} {
-		require.Empty(t, deps(pkg), "users of %s get these", pkg)
-	}
-}
-
 func TestTopLevel(t *testing.T) {
 	entries, err := os.ReadDir("..")
 	require.NoError(t, err)

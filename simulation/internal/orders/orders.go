@@ -133,55 +133,6 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 	return nil
 }
 
-// Hunt is the result of Plan.Hunt.
-type Hunt struct {
-	// Found says that the walks showed it, and Walked is the number of runs they took. It
-	// includes runs that were cut off.
-	Found  bool
-	Walked uint64
-	// Drawn is the number of random orders that it took, 0 if they didn't show it.
-	Drawn uint64
-}
-
-// Hunt plays the walks until a run shows something. The walks take turns, run by run. If one shows it,
-// random orders are played, to compare: they take the same worlds and faults in turn. Each of the two
-// plays at most the given number of runs.
-func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result) bool, most uint64) (h Hunt, err error) {
-	walks, err := p.Walks(r)
-	if err != nil {
-		return h, err
-	}
-	open := len(walks)
-	for i := 0; open > 0 && !h.Found && h.Walked < most; i++ {
-		w := &walks[i%len(walks)]
-		if w.Tree.Over {
-			continue
-		}
-		_, err := w.Tree.next(func(o *kernel.Order) error {
-			result, err := r.PlayOrder(w.Setup, o)
-			h.Found = err == nil && shows(w.Setup, result)
-			return err
-		}, &kernel.Order{})
-		if err != nil {
-			return h, err
-		}
-		if h.Walked++; w.Tree.Over {
-			open--
-		}
-	}
-	for seed := uint64(0); seed < most && h.Found && h.Drawn == 0; seed++ {
-		w := &walks[seed%uint64(len(walks))]
-		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
-		if err != nil {
-			return h, err
-		}
-		if shows(w.Setup, result) {
-			h.Drawn = seed + 1
-		}
-	}
-	return h, nil
-}
-
 // take counts a run, and what the checks found in it.
 func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel.Order) error {
 	if w.Outcomes == nil {

@@ -108,6 +108,7 @@ func (s *stage) answered(c *client, a Answer, began int) {
 		c.token = a.Token
 	}
 	c.got = s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: wasAcquired, Token: c.token}).Seq
+	c.asked, c.overtaken = began, nil
 	for _, o := range s.clients {
 		// Whose request is older got a lease that may be over by now, and took nobody's.
 		if o != c && o.holds && began >= o.got {
@@ -165,7 +166,7 @@ func (s *stage) begins(c *client, do verb) error {
 func (s *stage) caught(c *client) bool {
 	any := false
 	for i, link := range c.links {
-		if !c.holdsBack[i] || !s.servers.all[i].good() {
+		if !c.holdsBack[i] || !s.servers[i].good() {
 			continue
 		}
 		any = true
@@ -183,7 +184,7 @@ func (s *stage) caught(c *client) bool {
 }
 
 func (s *stage) ends(c *client) error {
-	began := c.begun
+	began, early := c.begun, len(c.driver.answers) > 0
 	c.begun = 0
 	a, err := c.driver.await(s.ctx, answerLimit)
 	if errors.Is(err, errNoAnswer) {
@@ -193,6 +194,11 @@ func (s *stage) ends(c *client) error {
 		return err
 	}
 	s.answered(c, a, began)
+	for _, o := range s.clients {
+		if a.Held && !early && o != c && o.holds && o.asked > began {
+			c.overtaken = o
+		}
+	}
 	return nil
 }
 
@@ -225,6 +231,9 @@ func (s *stage) checks(c *client) error {
 // says notes whether a client believes that it holds the lock.
 func (s *stage) says(c *client, a Answer, began int) {
 	what := wasValid
+	if o := c.overtaken; !a.Held && o != nil && began == c.got {
+		s.found(OverOnArrival, "%s was told that it had the lock, which %s had asked for later and got; its first check found its lease over", c.name, o.name)
+	}
 	if !a.Held {
 		what, c.holds, s.untidy = wasOver, false, true // its keys may still be there
 	}
@@ -290,7 +299,7 @@ func (s *stage) releases(c *client) error {
 // hangs ends a client that has not answered.
 func (s *stage) hangs(c *client, do verb) error {
 	s.note(Entry{Client: c.name, What: wasSaid, Words: fmt.Sprintf("nothing for %v, and was killed", answerLimit)})
-	s.found(Slow, "%s %s: no answer in %v", c.name, do, answerLimit)
+	s.found(NoAnswer, "%s %s: no answer in %v", c.name, do, answerLimit)
 	s.dies(c)
 	return nil
 }

@@ -83,6 +83,9 @@ func TestBrokenClientsAreFound(t *testing.T) {
 		{"deletes-all", "pause", TwoHolders},
 		{"always-held", "none", TwoHolders},
 		{"minority", "network", TwoHolders},
+		{"late-held", "pause", OverOnArrival},
+		{"forgets-value", "none", LeftBehind},
+		{"same-token", "none", TokenOrder},
 	} {
 		t.Run(tc.words, func(t *testing.T) {
 			t.Parallel()

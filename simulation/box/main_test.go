@@ -57,6 +57,9 @@ func serve(words []string) {
 			if broken("waits") {
 				a.Can = append(a.Can, CanWait)
 			}
+			if broken("same-token") {
+				a.Can = append(a.Can, CanToken)
+			}
 			if broken("one") {
 				a.Servers = oneServer
 			}
@@ -68,6 +71,7 @@ func serve(words []string) {
 					break
 				}
 			}
+			a.Token = 1
 		case DoCheck:
 			a.Held = broken("ignores-deadline") || broken("always-held") || time.Now().Before(d.until)
 		case DoExtend:
@@ -131,7 +135,7 @@ func (d *document) valid(r Request, began time.Time, votes int) bool {
 	if d.broken("minority") {
 		quorum = 1
 	}
-	return votes >= quorum && time.Now().Before(d.until)
+	return votes >= quorum && (d.broken("late-held") || time.Now().Before(d.until))
 }
 
 func (d *document) acquire(r Request) (held bool, why string) {
@@ -151,6 +155,9 @@ func (d *document) acquire(r Request) (held bool, why string) {
 	})
 	if d.valid(r, began, votes) {
 		d.kept = value
+		if d.broken("forgets-value") {
+			d.kept = "forgotten"
+		}
 		return true, ""
 	}
 	d.delete(r.Key, value)

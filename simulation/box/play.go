@@ -16,8 +16,10 @@ import (
 type Play struct {
 	Schedule Schedule      `json:"schedule"`
 	TTL      time.Duration `json:"ttl_ns"`
-	Findings []Finding     `json:"findings,omitempty"`
-	History  []Entry       `json:"history,omitempty"`
+	// Servers is how many servers there were.
+	Servers  int       `json:"servers,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	History  []Entry   `json:"history,omitempty"`
 	// Idle counts the steps that came to nothing, because their client had no lock.
 	Idle int `json:"idle,omitempty"`
 }
@@ -40,7 +42,7 @@ const (
 type stage struct {
 	ctx     context.Context
 	box     *box
-	servers *servers
+	servers []*serverState
 	key     string
 	ttl     time.Duration
 	began   time.Time
@@ -65,6 +67,7 @@ type client struct {
 	begun           int // the entry of a begins whose answer is missing, 0 for none
 
 	lease    int // how many it has had
+	asked    int // the entry of the request for it
 	got      int // the entry of the grant
 	holds    bool
 	token    uint64
@@ -73,10 +76,13 @@ type client struct {
 	stopped  bool // it was paused since its last check, so that it may write without another one
 	told     int  // losses that were told before this lease
 	overtook bool // another client has asked for the lock and got it meanwhile
+	// overtaken is a client that had asked for the lock later and got it before this client was told
+	// that it had it.
+	overtaken *client
 }
 
-// plays plays a schedule once.
-func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration) (p Play, err error) {
+// plays plays a schedule once, on the first n servers.
+func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n int) (p Play, err error) {
 	select {
 	case f := <-b.fleets:
 		defer func() {
@@ -85,8 +91,8 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration) (
 			}
 			b.fleets <- f
 		}()
-		p = Play{Schedule: schedule, TTL: ttl}
-		s := &stage{ctx: ctx, box: b, servers: f, ttl: ttl, play: &p, began: time.Now()}
+		p = Play{Schedule: schedule, TTL: ttl, Servers: n}
+		s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, began: time.Now()}
 		s.key = fmt.Sprintf("box-%d", b.counter.Add(1))
 		defer s.close()
 		if err := s.open(); err != nil {
@@ -112,11 +118,12 @@ func (s *stage) open() error {
 		c := &client{name: name}
 		s.clients = append(s.clients, c)
 		var addrs []string
-		for _, server := range s.servers.all {
+		for _, server := range s.servers {
 			link, err := redisproc.NewLink(server.Addr())
 			if err != nil {
 				return err
 			}
+			link.Far(s.box.options.Distance, 0)
 			c.links = append(c.links, link)
 			addrs = append(addrs, link.Addr())
 		}

@@ -108,7 +108,9 @@ func (s *stage) answered(c *client, a Answer, began int) {
 		c.token = a.Token
 	}
 	c.got = s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: wasAcquired, Token: c.token}).Seq
-	c.asked, c.overtaken = began, nil
+	if a.Left != nil && *a.Left <= 0 {
+		s.found(OverOnArrival, "%s was told that it has the lock, with %d ms left", c.name, *a.Left)
+	}
 	for _, o := range s.clients {
 		// Whose request is older got a lease that may be over by now, and took nobody's.
 		if o != c && o.holds && began >= o.got {
@@ -184,7 +186,7 @@ func (s *stage) caught(c *client) bool {
 }
 
 func (s *stage) ends(c *client) error {
-	began, early := c.begun, len(c.driver.answers) > 0
+	began := c.begun
 	c.begun = 0
 	a, err := c.driver.await(s.ctx, answerLimit)
 	if errors.Is(err, errNoAnswer) {
@@ -194,11 +196,6 @@ func (s *stage) ends(c *client) error {
 		return err
 	}
 	s.answered(c, a, began)
-	for _, o := range s.clients {
-		if a.Held && !early && o != c && o.holds && o.asked > began {
-			c.overtaken = o
-		}
-	}
 	return nil
 }
 
@@ -231,9 +228,6 @@ func (s *stage) checks(c *client) error {
 // says notes whether a client believes that it holds the lock.
 func (s *stage) says(c *client, a Answer, began int) {
 	what := wasValid
-	if o := c.overtaken; !a.Held && o != nil && began == c.got {
-		s.found(OverOnArrival, "%s was told that it had the lock, which %s had asked for later and got; its first check found its lease over", c.name, o.name)
-	}
 	if !a.Held {
 		what, c.holds, s.untidy = wasOver, false, true // its keys may still be there
 	}

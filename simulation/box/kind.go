@@ -15,8 +15,8 @@ const (
 	LostUpdate Kind = "lost update"
 	// TokenOrder: a later lease got a token that isn't larger.
 	TokenOrder Kind = "token order"
-	// OverOnArrival: a client said that it had got the lock, after another one had asked for it
-	// later and got it, and found its lease over in its first check.
+	// OverOnArrival: a client said that it had got the lock, and that nothing was left of its
+	// lease.
 	OverOnArrival Kind = "over on arrival"
 	// NoProgress: nobody held the lock, a majority of the servers worked, and a client didn't
 	// get it within four TTLs.

@@ -71,7 +71,8 @@ func serve(words []string) {
 					break
 				}
 			}
-			a.Token = 1
+			left := time.Until(d.until).Milliseconds()
+			a.Left, a.Token = &left, 1
 		case DoCheck:
 			a.Held = broken("ignores-deadline") || broken("always-held") || time.Now().Before(d.until)
 		case DoExtend:
@@ -111,10 +112,13 @@ const (
 
 // all counts the servers for which do is true. It asks them all at once.
 func (d *document) all(do func(ctx context.Context, c *redis.Client) bool) int {
-	yes := make(chan bool)
+	yes, limit := make(chan bool), 100*time.Millisecond
+	if d.broken("late-held") {
+		limit = time.Minute
+	}
 	for _, c := range d.servers {
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			defer cancel()
 			yes <- do(ctx, c)
 		}()

@@ -67,7 +67,6 @@ type client struct {
 	begun           int // the entry of a begins whose answer is missing, 0 for none
 
 	lease    int // how many it has had
-	asked    int // the entry of the request for it
 	got      int // the entry of the grant
 	holds    bool
 	token    uint64
@@ -76,9 +75,6 @@ type client struct {
 	stopped  bool // it was paused since its last check, so that it may write without another one
 	told     int  // losses that were told before this lease
 	overtook bool // another client has asked for the lock and got it meanwhile
-	// overtaken is a client that had asked for the lock later and got it before this client was told
-	// that it had it.
-	overtaken *client
 }
 
 // plays plays a schedule once, on the first n servers.

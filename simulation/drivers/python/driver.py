@@ -10,8 +10,8 @@ class Taken(Exception):
 
 def run(hello, connect):
     """Answers the requests on the standard input until it ends. connect(servers) returns a client.
-    Its acquire(key, ttl, wait) returns a lock with held(), extend(ttl) and release(), or raises. It
-    tries once if wait is 0. Times are in milliseconds."""
+    Its acquire(key, ttl, wait) returns a lock with held(), extend(ttl), release() and perhaps left(),
+    how much of the lease is left, or raises. It tries once if wait is 0. Times are in milliseconds."""
     client = None
     leases = {}  # by key; those that were released, too
     released = set()
@@ -26,7 +26,8 @@ def run(hello, connect):
         if do == "acquire":
             leases[key] = client.acquire(key, ttl, wait)
             released.discard(key)
-            return {"held": True}
+            left = getattr(leases[key], "left", None)
+            return {"held": True, "left": int(left())} if left else {"held": True}
         if do not in ("check", "extend", "release"):
             return {"error": f'there is no request "{do}"'}
         if key not in leases:

@@ -66,7 +66,7 @@ type Replay struct {
 	TTL      time.Duration `json:"ttl_ns"`
 	Distance time.Duration `json:"distance_ns,omitempty"`
 	Kind     Kind          `json:"kind"`
-	Text     string        `json:"text"`
+	Text     string        `json:"text,omitempty"`
 	Schedule Schedule      `json:"schedule"`
 }
 

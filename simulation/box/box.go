@@ -244,6 +244,9 @@ func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 			for n := 0; n < retries && err == nil && p.Idle > 0 && len(p.Findings) == 0 && p.late(); n++ {
 				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers)
 			}
+			if err == nil && p.doubtful() {
+				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers)
+			}
 			if err != nil {
 				cancel(err)
 				return
@@ -264,6 +267,13 @@ func (p Play) late() bool {
 		}
 	}
 	return false
+}
+
+// doubtful reports whether a starved machine may be all that the play shows. Then it has to show it
+// again, with a longer TTL.
+func (p Play) doubtful() bool {
+	kinds := p.kinds()
+	return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k Kind) bool { return k != NoProgress && k != LossUntold })
 }
 
 // take counts a play.

@@ -119,7 +119,7 @@ func (s *stage) open() error {
 			if err != nil {
 				return err
 			}
-			link.Far(s.box.options.Distance, 0)
+			link.Far(s.box.options.Distance)
 			c.links = append(c.links, link)
 			addrs = append(addrs, link.Addr())
 		}

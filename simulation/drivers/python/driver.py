@@ -9,9 +9,10 @@ class Taken(Exception):
 
 
 def run(hello, connect):
-    """Answers the requests on the standard input until it ends. connect(servers) returns a client.
-    Its acquire(key, ttl, wait) returns a lock with held(), extend(ttl), release() and perhaps left(),
-    how much of the lease is left, or raises. It tries once if wait is 0. Times are in milliseconds."""
+    """Answers the requests on the standard input until it ends. connect(servers, ttl) returns a
+    client. Its acquire(key, ttl, wait) returns a lock with held(), extend(ttl), release() and perhaps
+    left(), how much of the lease is left, or raises. It tries once if wait is 0. Times are in
+    milliseconds."""
     client = None
     leases = {}  # by key; those that were released, too
     released = set()
@@ -21,13 +22,14 @@ def run(hello, connect):
         if do == "hello":
             return hello
         if do == "open":
-            client = connect(servers)
+            client = connect(servers, ttl)
             return {}
         if do == "acquire":
             leases[key] = client.acquire(key, ttl, wait)
             released.discard(key)
             left = getattr(leases[key], "left", None)
-            return {"held": True, "left": int(left())} if left else {"held": True}
+            timed = {"left": int(left())} if left else {}
+            return {"held": True, "token": getattr(leases[key], "token", 0), **timed}
         if do not in ("check", "extend", "release"):
             return {"error": f'there is no request "{do}"'}
         if key not in leases:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,6 @@ import (
 )
 
 func init() {
-	generators["box-driver"] = boxDriver
 	generators["box-cases"] = boxCases
 	generators["box-kinds"] = boxKinds
 	generators["box-clients"] = boxClients
@@ -25,15 +25,9 @@ func init() {
 	generators["box-report"] = boxReport
 }
 
-// boxDriver is the driver that package box tests.
-func boxDriver([]string) (string, error) {
-	text, err := os.ReadFile("../simulation/box/testdata/driver.py")
-	return "```python\n" + string(text) + "```", err
-}
-
+// boxCases is the table of the schedules by faults.
 func boxCases([]string) (string, error) {
-	var b strings.Builder
-	b.WriteString("| fault | schedules |\n| --- | --- |\n")
+	var rows [][]string
 	for _, fault := range box.Faults() {
 		var titles []string
 		for _, c := range box.Cases(4, true) {
@@ -41,46 +35,32 @@ func boxCases([]string) (string, error) {
 				titles = append(titles, c.Title)
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", fault, strings.Join(titles, "; "))
+		rows = append(rows, []string{fault, strings.Join(titles, "; ")})
 	}
-	return b.String(), nil
+	return table("fault | schedules", rows), nil
 }
+
+// kindConstant is the constant of a kind, whose comment says after a colon what it means.
+var kindConstant = regexp.MustCompile(`(?m)^\t// [^:]*: ((?:.*\n\t// )*.*)\n\t\w+ +Kind = "(.*)"$`)
 
 // boxKinds is a table of the kinds and their comments.
 func boxKinds([]string) (string, error) {
-	comments, err := commentsOfKinds()
+	text, err := os.ReadFile("../simulation/box/kind.go")
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	b.WriteString("| finding | what it means |\n| --- | --- |\n")
+	meaning := map[string]string{}
+	for _, found := range kindConstant.FindAllStringSubmatch(string(text), -1) {
+		meaning[found[2]] = strings.ToUpper(found[1][:1]) + strings.ReplaceAll(found[1][1:], "\n\t// ", " ")
+	}
+	var rows [][]string
 	for _, kind := range box.Kinds() {
-		fmt.Fprintf(&b, "| %s | %s |\n", kind, comments[kind])
-	}
-	return b.String(), nil
-}
-
-// commentsOfKinds reads the comments of the kinds' constants.
-func commentsOfKinds() (map[box.Kind]string, error) {
-	text, err := os.ReadFile("../simulation/box/kind.go")
-	if err != nil {
-		return nil, err
-	}
-	comments := map[box.Kind]string{}
-	var said []string
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if comment, ok := strings.CutPrefix(line, "// "); ok {
-			said = append(said, comment)
-			continue
+		if meaning[string(kind)] == "" {
+			return "", fmt.Errorf("nothing says what %q means", kind)
 		}
-		if _, value, ok := strings.Cut(line, " Kind = "); ok {
-			_, meaning, _ := strings.Cut(strings.Join(said, " "), ": ")
-			comments[box.Kind(strings.Trim(value, `"`))] = strings.ToUpper(meaning[:1]) + meaning[1:]
-		}
-		said = nil
+		rows = append(rows, []string{string(kind), meaning[string(kind)]})
 	}
-	return comments, nil
+	return table("finding | what it means", rows), nil
 }
 
 // recordedClient is a lock client that was played, and what its authors write.

@@ -9,29 +9,28 @@ func Unplayed() map[string]string {
 		rates       = "clocks of different rates take hours to show"
 		extension   = "it is about how a client uses the replies, which are the same from real servers"
 		timing      = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
-		soaked      = "a soak does it, and so do TestSwitchedAddress and other tests of package instance"
+		soaked      = "a soak does it"
 		handles     = "a soak hands leases off between client processes"
 		sameFault   = "it is another form of a scenario that is played"
-		several     = "a live client takes one lock at a time; package instance's TestSetsOnRealServers has several processes take overlapping sets"
+		several     = "a live client takes one lock at a time; the contract of an instance has locks of several keys on real servers"
 		clientAlone = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
 	)
 	return map[string]string{
 		"S2b": "a connection delivers nothing twice; only a client that repeats a request does",
-		"S3b": clientClock, "S5": clientClock,
+		"S5":  clientClock,
 		"S15": suspended, "S15b": suspended,
 		"S4g": sameFault, "S4h": sameFault, "S6": rates, "S6b": rates, "S6c": rates,
-		"S7d": timing, "S7f": sameFault, "S8e": sameFault, "S8f": timing, "S8g": timing, "S8h": sameFault, "S9m": timing,
+		"S7d": timing, "S7f": sameFault, "S8e": sameFault, "S8f": timing, "S8h": sameFault, "S9m": timing,
 		"S10b": "the library's connection to real servers never sends a command twice",
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
 		"S12":  "on real servers it is chance which client gets which vote first",
-		"S14c": sameFault, "S17b": sameFault, "S18b": sameFault,
+		"S14c": sameFault, "S17b": sameFault,
 		"S28": soaked, "S29": soaked, "S29c": soaked,
-		"S30": handles, "S30c": handles,
+		"S30": handles,
 		"S31": "two masters behind one address need a proxy of their own for each client",
 		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,
-		"S34": several, "S34d": several,
-		"S35": "a live client takes a lock by one key; the places of the counting semaphore are keys of their own",
+		"S34": several,
 
-		"X5": "a live client has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
+		"X5": "a live client has one goroutine",
 	}
 }

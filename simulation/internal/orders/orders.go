@@ -13,7 +13,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
-	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -34,8 +33,6 @@ type Walk struct {
 	Tree  Tree         `json:"tree"`
 	// Found is what the checks found. Its numbers are those of the runs in the walk, from 1.
 	Found search.Findings `json:"found,omitempty"`
-	// Outcomes counts the runs by what the clients got.
-	Outcomes map[string]uint64 `json:"outcomes,omitempty"`
 	// Took is how long the walk has taken.
 	Took time.Duration `json:"took_ns"`
 }
@@ -133,61 +130,8 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 	return nil
 }
 
-// Hunt is the result of Plan.Hunt.
-type Hunt struct {
-	// Found says that the walks showed it, and Walked is the number of runs they took. It
-	// includes runs that were cut off.
-	Found  bool
-	Walked uint64
-	// Drawn is the number of random orders that it took, 0 if they didn't show it.
-	Drawn uint64
-}
-
-// Hunt plays the walks until a run shows something. The walks take turns, run by run. If one shows it,
-// random orders are played, to compare: they take the same worlds and faults in turn. Each of the two
-// plays at most the given number of runs.
-func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result) bool, most uint64) (h Hunt, err error) {
-	walks, err := p.Walks(r)
-	if err != nil {
-		return h, err
-	}
-	open := len(walks)
-	for i := 0; open > 0 && !h.Found && h.Walked < most; i++ {
-		w := &walks[i%len(walks)]
-		if w.Tree.Over {
-			continue
-		}
-		_, err := w.Tree.next(func(o *kernel.Order) error {
-			result, err := r.PlayOrder(w.Setup, o)
-			h.Found = err == nil && shows(w.Setup, result)
-			return err
-		}, &kernel.Order{})
-		if err != nil {
-			return h, err
-		}
-		if h.Walked++; w.Tree.Over {
-			open--
-		}
-	}
-	for seed := uint64(0); seed < most && h.Found && h.Drawn == 0; seed++ {
-		w := &walks[seed%uint64(len(walks))]
-		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
-		if err != nil {
-			return h, err
-		}
-		if shows(w.Setup, result) {
-			h.Drawn = seed + 1
-		}
-	}
-	return h, nil
-}
-
-// take counts a run, and what the checks found in it.
+// take notes what the checks found in a run.
 func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel.Order) error {
-	if w.Outcomes == nil {
-		w.Outcomes = map[string]uint64{}
-	}
-	w.Outcomes[outcome(r)]++
 	if len(r.Log.Violations()) == 0 {
 		return nil
 	}
@@ -201,18 +145,6 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel
 		w.Found.Add(f)
 	}
 	return err
-}
-
-// outcome says what the clients got, sorted.
-func outcome(r simulation.Result) string {
-	var got []string
-	for e := range r.Log.All() {
-		if e.At >= from && slices.Contains([]record.EventKind{record.Acquired, record.Refused, record.Extended, record.HandedOff, record.Crashed}, e.Kind) {
-			got = append(got, strings.TrimSpace(e.Process+" "+e.Kind.String()+" "+e.Key))
-		}
-	}
-	slices.Sort(got)
-	return strings.Join(got, ", ")
 }
 
 // Options says how walks are played.

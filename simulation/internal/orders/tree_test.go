@@ -251,25 +251,49 @@ func TestWalkGoesOn(t *testing.T) {
 	}
 	require.Greater(t, slices, 1)
 	whole.Took, pieces.Took = 0, 0
-	assert.Equal(t, whole.Outcomes, pieces.Outcomes)
+	assert.Equal(t, whole.Found, pieces.Found)
 	assert.Equal(t, whole.Tree.Runs, pieces.Tree.Runs)
 }
 
-// The walk finds a design's flaw that shows in a small world. Its order can be shrunk and played again.
-func TestFlawIsFound(t *testing.T) {
-	r := registry()
-	walks, err := small("try", "half-quorum", 2, 2).Walks(r)
-	require.NoError(t, err)
-	w := walks[0]
-	require.NoError(t, w.Play(t.Context(), r, time.Hour))
-	at := slices.IndexFunc(w.Found, func(f search.Finding) bool { return f.Kind == record.TwoHolders })
-	require.GreaterOrEqual(t, at, 0)
-	shrunk, err := search.Shrink(t.Context(), r, w.Found[at].Setup, record.TwoHolders)
-	require.NoError(t, err)
-	played, err := r.Play(shrunk.Setup)
-	require.NoError(t, err)
-	assert.Contains(t, played.Kinds(), record.TwoHolders)
-	assert.LessOrEqual(t, len(shrunk.Setup.Choices), len(w.Found[at].Setup.Choices))
+// The walk finds a flaw that shows in a small world. Its order can be shrunk and played again.
+func TestFlawsAreFound(t *testing.T) {
+	for _, test := range []struct {
+		design, world string
+		servers       int
+		fault         fault.Kind // "": none
+		shows         record.ViolationKind
+	}{
+		{"half-quorum", "try", 2, "", record.TwoHolders},
+		{"quorum-reachable", "try", 2, fault.Lose, record.Overvalued},
+		{"setpx-del", "late", 1, "", record.TwoHolders},
+		{"no-elapsed-check", "try", 1, fault.Pause, record.Overvalued},
+		{"late-start", "try", 1, fault.Pause, record.Overvalued},
+		{"wall-clock", "try", 1, fault.Step, record.Overvalued},
+		{"redlock", "try", 1, fault.Restart, record.TwoHolders},
+	} {
+		t.Run(test.design, func(t *testing.T) {
+			plan := small(test.world, test.design, 2, test.servers)
+			if test.fault != "" {
+				plan.Faults = []fault.Kind{test.fault}
+			}
+			r := registry()
+			walks, err := plan.Walks(r)
+			require.NoError(t, err)
+			var found search.Findings
+			for i := range walks {
+				require.NoError(t, walks[i].Play(t.Context(), r, time.Second))
+				found = append(found, walks[i].Found...)
+			}
+			at := slices.IndexFunc(found, func(f search.Finding) bool { return f.Kind == test.shows })
+			require.GreaterOrEqual(t, at, 0)
+			shrunk, err := search.Shrink(t.Context(), r, found[at].Setup, test.shows)
+			require.NoError(t, err)
+			played, err := r.Play(shrunk.Setup)
+			require.NoError(t, err)
+			assert.Contains(t, played.Kinds(), test.shows)
+			assert.LessOrEqual(t, len(shrunk.Setup.Choices), len(found[at].Setup.Choices))
+		})
+	}
 }
 
 // A fault excuses the violations that come after it, also those of the same moment.

@@ -14,7 +14,6 @@ func init() {
 	generators["bench-throughput"] = func([]string) (string, error) { return throughputTable() }
 	generators["bench-sick"] = func([]string) (string, error) { return sickTable() }
 	generators["bench-contended"] = func([]string) (string, error) { return contendedTable() }
-	generators["bench-overload"] = func([]string) (string, error) { return overloadTable() }
 	generators["bench-setting"] = func([]string) (string, error) { return benchSetting() }
 	generators["bench-held"] = func([]string) (string, error) { return heldTable() }
 	generators["bench-scale"] = func([]string) (string, error) { return scaleTable() }
@@ -40,7 +39,6 @@ type benchResults struct {
 	Throughput []throughput `json:"throughput"`
 	Sick       []sickness   `json:"sick"`
 	Contended  []contended  `json:"contended"`
-	Overload   overload     `json:"overload"`
 	Scale      []struct {
 		Servers int `json:"servers"`
 		Keys    int `json:"keys"`
@@ -144,28 +142,6 @@ type contended struct {
 	Failed    int     `json:"failed"`
 }
 
-type overload struct {
-	Leases      int     `json:"leases"`
-	TTL         float64 `json:"ttl_seconds"`
-	Seconds     float64 `json:"seconds"`
-	Capacity    float64 `json:"capacity_per_second"`
-	Offered     float64 `json:"offered_per_second"`
-	Won         float64 `json:"won_per_second"`
-	Lost        int     `json:"leases_lost"`
-	Extensions  int     `json:"extensions"`
-	Repeated    int     `json:"extensions_failed"`
-	ExtendP50   float64 `json:"extend_p50_ms"`
-	ExtendP99   float64 `json:"extend_p99_ms"`
-	ExtendWorst float64 `json:"extend_worst_ms"`
-	Tried       int     `json:"tried"`
-	Overloaded  int     `json:"overloaded"`
-	Failed      int     `json:"failed"`
-	Waiters     int     `json:"waiters"`
-	GaveUp      int     `json:"gave_up"`
-	WaitP50     float64 `json:"wait_p50_ms"`
-	WaitP99     float64 `json:"wait_p99_ms"`
-}
-
 func benchmarks() (benchResults, error) { return readRecorded[benchResults](benchFile) }
 
 // The file is complete, and has the contenders named on the page.
@@ -180,13 +156,11 @@ func TestRecordedBenchmarks(t *testing.T) {
 	assert.Len(t, r.Scale, 7)
 	assert.Len(t, r.Held, 4)
 	assert.NotEmpty(t, r.Against.Figures)
-	for _, part := range []string{"throughput", "sick", "contended", "overload", "scale", "held", "against"} {
+	for _, part := range []string{"throughput", "sick", "contended", "scale", "held", "against"} {
 		assert.Positive(t, r.Recorded[part].Rounds, part)
 	}
 	assert.NotEmpty(t, r.Sick)
 	assert.NotEmpty(t, r.Contended)
-	assert.Positive(t, r.Overload.Extensions)
-	assert.Zero(t, r.Overload.Lost, "leases lost in the overload")
 }
 
 func (r benchResults) cycles(name string, workers int) throughput {
@@ -286,24 +260,6 @@ func contendedTable() (string, error) {
 		})
 	}
 	return table("processes × workers | contender | handoffs/s | wait p99 ms | longest ms | turns, fewest to most | commands/handoff | failed", rows), nil
-}
-
-func overloadTable() (string, error) {
-	r, err := benchmarks()
-	if err != nil {
-		return "", err
-	}
-	o := r.Overload
-	return table("what | measured", [][]string{
-		{"leases kept alive, their TTL, the time of overload", fmt.Sprintf("%d, %.3g s, %.3g s", o.Leases, o.TTL, o.Seconds)},
-		{"leases lost", fmt.Sprint(o.Lost)},
-		{"extensions, of these repeated", fmt.Sprintf("%d, %d", o.Extensions+o.Repeated, o.Repeated)},
-		{"an extension takes, ms: p50, p99, worst", fmt.Sprintf("%.1f, %.1f, %.1f", o.ExtendP50, o.ExtendP99, o.ExtendWorst)},
-		{"locks/s: served before, asked for, taken", fmt.Sprintf("%.0f, %.0f, %.0f", o.Capacity, o.Offered, o.Won)},
-		{"TryAcquire: calls, ErrOverloaded, other errors", fmt.Sprintf("%d, %d, %d", o.Tried, o.Overloaded, o.Failed)},
-		{"Acquire: calls, not served within 2 s", fmt.Sprintf("%d, %d", o.Waiters, o.GaveUp)},
-		{"Acquire waits, ms: p50, p99 of those served", fmt.Sprintf("%.0f, %.0f", o.WaitP50, o.WaitP99)},
-	}), nil
 }
 
 func scaleTable() (string, error) {
@@ -455,6 +411,5 @@ func goalTable() (string, error) {
 	}
 	atLeast("one lock, one process: fewest turns over most", float64(one.Fewest)/float64(max(1, one.Most)), 0.5)
 	atLeast("one lock, four processes: fewest turns over most", float64(four.Fewest)/float64(max(1, four.Most)), 0.5)
-	atMost("10 000 leases, four times too many locks: leases lost", float64(r.Overload.Lost), 0)
 	return table("aim | wanted | measured | met", rows), nil
 }

@@ -56,9 +56,5 @@ func printReplay(out io.Writer, file search.File, replay search.Replay) error {
 
 // printStory prints the events of a run.
 func printStory(out io.Writer, title string, r simulation.Result) error {
-	options := timeline.TextOptions{Title: title}
-	if f, ok := fileOf(out); ok {
-		options.Color = timeline.ColorTerminal(f)
-	}
-	return timeline.Of(r.Log).Text(out, options)
+	return timeline.Of(r.Log).Text(out, title)
 }

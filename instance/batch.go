@@ -472,6 +472,9 @@ func (b *batch) read(a *command, err error) {
 		return
 	}
 	c := a.calls[0]
+	if text, bad := a.reply.failure(); bad && c.prefix != "" && kindOf(text) == ErrCluster {
+		b.broken = true // the next connection looks where the slot is
+	}
 	if c.probing {
 		c.replies = append(c.replies, command{reply: replyBuffer{raw: slices.Clone(a.reply.raw)}})
 		return

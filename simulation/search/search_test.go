@@ -79,26 +79,6 @@ func TestSameOutcomeWithAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// The findings of parts of the seeds add up to the findings of all.
-func TestRangesAddUp(t *testing.T) {
-	space := draw("unwatched")
-	whole := find(t, space, 40)
-	var parts search.Report
-	for _, o := range []search.Options{{To: 33}, {From: 33, To: 38}, {From: 38, To: 40}} {
-		part, err := search.Search(t.Context(), registry(), space, o)
-		require.NoError(t, err)
-		require.Equal(t, o.From, part.From)
-		parts.Runs += part.Runs
-		parts.Lines += part.Lines
-		parts.Traces += part.Traces
-		parts.Violating += part.Violating
-	}
-	assert.Equal(t, whole.Runs, parts.Runs)
-	assert.Equal(t, whole.Lines, parts.Lines)
-	assert.Equal(t, whole.Traces, parts.Traces)
-	assert.Equal(t, whole.Violating, parts.Violating)
-}
-
 // A run that kills its worker is named, with the worker's output.
 func TestWorkersThatDie(t *testing.T) {
 	space := search.Space{Setup: search.Setup{Workload: "kills the process", Design: "default"}, Faults: []fault.Kind{fault.Hang}}
@@ -154,23 +134,6 @@ func TestFaultsAreRestricted(t *testing.T) {
 	assert.Zero(t, report.Counts["a process crashed"])
 	assert.Contains(t, report.Unreached(), "a process crashed")
 	assert.NotContains(t, report.Unreached(), "a process was paused")
-}
-
-// Enough seeds of the default exploration reach everything that the checks depend on and that the
-// library, as it is, can do.
-func TestMixedReachesEverything(t *testing.T) {
-	long.Test(t, "it plays many runs")
-	report, err := search.Search(t.Context(), registry(), draw("guarded"), search.Options{To: 3000, Workers: 2, Command: worker})
-	require.NoError(t, err)
-	unreached := report.Unreached()
-	t.Logf("not reached: %q", unreached)
-	for _, what := range []string{
-		"a request was lost", "a reply was lost", "a call timed out", "a reply came too late", "a process was paused", "a process crashed",
-		"a lease was acquired", "a lease was extended", "a lease ended before its release", "the guard refused a write", "the guard refused a read",
-		"a quarantine began: restarted", "a quarantine began: clock jumped",
-	} {
-		assert.NotContains(t, unreached, what)
-	}
 }
 
 func TestBadSpaces(t *testing.T) {

@@ -1,6 +1,7 @@
 // Package testbed is a program for testing your own locks. For each lock it prints a row of the
 // matrix beside a few well-known locks, and curves and timelines, and it searches for the
-// smallest schedule that breaks the lock.
+// smallest schedule that breaks the lock. It alone answers where a lock stands that isn't among the
+// designs.
 //
 //	func main() {
 //		testbed.Main(designs.Design{

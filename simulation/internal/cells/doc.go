@@ -2,11 +2,12 @@
 // designs; what the clients of all cells do; and what is expected of each cell. Package matrix
 // plays them and counts.
 //
+// It alone says what each lock is expected to stand, and why: a claim that is wrong, or a change
+// that makes a lock better or worse than claimed, is found by no other test.
+//
 // A Fault is a column: a few faults of one kind in each run, at random moments that the seed
-// determines. The clients of all cells do the same: two or three clients run three rounds each, in
-// which they wait for the lock, may extend it or keep it alive, read, pause, check the lease,
-// write, and release it or let it expire. They never act without a check, so every violation is due
-// to the design. All designs run with the same seeds.
+// determines. The clients of all cells play the mixed workload of package search: they never act
+// without a check, so every violation is due to the design. All designs run with the same seeds.
 //
 // Only violations of a design's promises count. Designs whose resource checks tokens promise only
 // that the data stay correct, not that there is one holder; see Promised.

@@ -131,7 +131,7 @@ func (s *searching) printWalks(ctx context.Context, plan orders.Plan, walks []or
 	total, open := printTable(out, walks)
 	switch {
 	case open == 0:
-		paragraph(out, "", "these are all orders, up to exchanges of independent events: "+orders.Coverage(plan, total))
+		fmt.Fprintf(out, "these are all orders, up to exchanges of independent events: %s\n", count(int(total), "run"))
 	default:
 		words := "the time is up"
 		if ctx.Err() != nil {

@@ -3,6 +3,9 @@
 // when a transition may happen. Within the rules, anything may happen at any moment: a key goes, a server
 // restarts with older data, a counter rises although no round uses its tokens.
 //
+// It alone finds code whose tokens rise by luck: a run with a step that the rules forbid is wrong even if
+// no violation follows from it. And it alone shows which of the rules the order of tokens needs.
+//
 // The claim: let A and B be won rounds, and s a server that counts for both and granted A first.
 //
 //   - If s's counter never fell between the moment at which it had A's last token and B's grant, A's

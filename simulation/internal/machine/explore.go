@@ -26,8 +26,6 @@ type World struct {
 	Reserved, Skipped int64
 	// Wasted allows Stray steps, and Restored allows Restore steps.
 	Wasted, Restored bool
-	// Doubled allows servers to carry out a request twice.
-	Doubled bool
 }
 
 // Worlds returns the small worlds of the tests.
@@ -88,26 +86,28 @@ func (w World) explore(start *Machine) (Found, error) {
 			queue[at].m = nil // no step can break the claim any more
 			continue
 		}
-		for st := range w.steps(m) {
-			if m.broken(&st) != nil {
-				continue
+		var broken error
+		w.steps(m, func(st Step) {
+			if broken != nil || m.broken(&st) != nil {
+				return
 			}
 			found.Steps++
 			next.become(m)
 			next.carryOut(&st)
 			key := k.of(next)
 			if _, known := seen[string(key)]; known {
-				continue
+				return
 			}
 			seen[string(key)] = struct{}{}
 			st.Votes = slices.Clone(st.Votes)
 			queue = append(queue, node{next.clone(), at, st})
-			if err := next.claim(&st); err != nil {
-				return found, fmt.Errorf("%w: %w, after:\n%s", ErrExploration, err, way(queue, len(queue)-1))
-			}
+			broken = next.claim(&st)
 			if st.Kind == Win && next.won() == w.Rounds {
 				found.Won++
 			}
+		})
+		if broken != nil {
+			return found, fmt.Errorf("%w: %w, after:\n%s", ErrExploration, broken, way(queue, len(queue)-1))
 		}
 		queue[at].m = nil
 	}
@@ -151,52 +151,52 @@ func way(queue []node, i int) string {
 	return strings.Join(steps, "\n")
 }
 
-// steps are the transitions to try. Many of them break a rule, so that a missing rule is noticed.
-func (w World) steps(m *Machine) func(yield func(Step) bool) {
-	return func(yield func(Step) bool) {
-		restarts := 0
-		for i := range m.Servers {
-			restarts += m.Servers[i].Run - 1
+// steps tries transitions. Many of them break a rule, so that a missing rule is noticed.
+func (w World) steps(m *Machine, try func(Step)) {
+	restarts := 0
+	for i := range m.Servers {
+		restarts += m.Servers[i].Run - 1
+	}
+	for server := range m.Servers {
+		s := &m.Servers[server]
+		w.server(m, server, try)
+		if s.Holder != 0 {
+			try(Step{Kind: Delete, Server: server})
 		}
-		for server := range m.Servers {
-			s := &m.Servers[server]
-			if !w.server(m, server, yield) {
-				return
-			}
-			if s.Holder != 0 && !yield(Step{Kind: Delete, Server: server}) {
-				return
-			}
-			for counter := s.Counter - 1; w.Wasted && counter <= min(w.Tokens, s.Counter+1); counter++ {
-				if counter >= 0 && !yield(Step{Kind: Stray, Server: server, Last: counter}) {
-					return
-				}
-				for i := range m.Rounds {
-					if r := &m.Rounds[i]; counter >= 0 && s.Holder == 0 && !r.Won && !r.voted(server) && !yield(Step{Kind: Stray, Server: server, Round: i + 1, Last: counter}) {
-						return
-					}
-				}
-			}
-			if restarts >= w.Restarts {
-				continue
-			}
-			for counter := range s.Counter + 1 {
-				for holder := range len(m.Rounds) + 1 {
-					if holder != 0 && !m.Rounds[holder-1].voted(server) {
-						continue // older data has only values that the server had
-					}
-					if !yield(Step{Kind: Restart, Server: server, Last: counter, Other: holder}) {
-						return
-					}
+		if w.Wasted {
+			w.strays(m, server, try)
+		}
+		if restarts >= w.Restarts {
+			continue
+		}
+		for counter := range s.Counter + 1 {
+			for holder := range len(m.Rounds) + 1 {
+				if holder == 0 || m.Rounds[holder-1].voted(server) { // older data has only values that the server had
+					try(Step{Kind: Restart, Server: server, Last: counter, Other: holder})
 				}
 			}
 		}
+	}
+	for i := range m.Rounds {
+		w.win(m, i+1, try)
+		if m.Rounds[i].Valid && w.Waits {
+			try(Step{Kind: End, Round: i + 1})
+		}
+	}
+	if w.Waits && restarts > 0 && m.Now == 0 {
+		try(Step{Kind: Tick, Last: 2 * w.Ahead})
+	}
+}
+
+// strays tries counters that change although no round has a vote of it.
+func (w World) strays(m *Machine, server int, try func(Step)) {
+	s := &m.Servers[server]
+	for counter := max(0, s.Counter-1); counter <= min(w.Tokens, s.Counter+1); counter++ {
+		try(Step{Kind: Stray, Server: server, Last: counter})
 		for i := range m.Rounds {
-			if !w.win(m, i+1, yield) || m.Rounds[i].Valid && w.Waits && !yield(Step{Kind: End, Round: i + 1}) {
-				return
+			if r := &m.Rounds[i]; s.Holder == 0 && !r.Won && !r.voted(server) {
+				try(Step{Kind: Stray, Server: server, Round: i + 1, Last: counter})
 			}
-		}
-		if w.Waits && restarts > 0 && m.Now == 0 {
-			yield(Step{Kind: Tick, Last: 2 * w.Ahead})
 		}
 	}
 }
@@ -210,8 +210,8 @@ func (r *Round) voted(server int) bool {
 	return slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Server == server })
 }
 
-// server yields the grants, raises and restores of one server.
-func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
+// server tries the grants, raises and restores of one server.
+func (w World) server(m *Machine, server int, try func(Step)) {
 	s := &m.Servers[server]
 	for i := range m.Rounds {
 		r := &m.Rounds[i]
@@ -226,7 +226,7 @@ func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 			}
 			// A round asks each server once. The rounds begin in order, because another order
 			// would only exchange their numbers.
-			if (!r.voted(server) || w.Doubled && s.Holder == 0 && len(r.Votes) <= w.Servers) && !r.Won && (i == 0 || len(m.Rounds[i-1].Votes) > 0) {
+			if !r.voted(server) && !r.Won && (i == 0 || len(m.Rounds[i-1].Votes) > 0) {
 				least := s.Counter
 				if s.first(&step) {
 					least = max(least, clock)
@@ -234,9 +234,8 @@ func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 				// The first of these tokens is too low, and breaks a rule.
 				for step.First = max(1, least); step.First <= min(w.Tokens, least+1+w.Skipped); step.First++ {
 					for step.Last = step.First; step.Last <= min(w.Tokens, step.First+w.Reserved); step.Last++ {
-						if step.Kind = Grant; !yield(step) {
-							return false
-						}
+						step.Kind = Grant
+						try(step)
 					}
 				}
 			}
@@ -244,28 +243,24 @@ func (w World) server(m *Machine, server int, yield func(Step) bool) bool {
 				continue
 			}
 			for step.Last = s.Counter + 1; step.Last <= w.Tokens; step.Last++ {
-				if step.Kind = Raise; r.Won || !r.has(step.Last) {
-					continue
-				}
-				if !yield(step) {
-					return false
+				if step.Kind = Raise; !r.Won && r.has(step.Last) {
+					try(step)
 				}
 			}
 			for _, v := range r.Votes {
-				if step.Kind, step.Last = Restore, v.Last; w.Restored && !yield(step) {
-					return false
+				if step.Kind, step.Last = Restore, v.Last; w.Restored {
+					try(step)
 				}
 			}
 		}
 	}
-	return true
 }
 
-// win yields the ways to win a round.
-func (w World) win(m *Machine, number int, yield func(Step) bool) bool {
+// win tries the ways to win a round.
+func (w World) win(m *Machine, number int, try func(Step)) {
 	r := &m.Rounds[number-1]
 	if r.Won {
-		return true
+		return
 	}
 	var buffer [8]int
 	for set := 1; set < 1<<len(r.Votes); set++ {
@@ -280,13 +275,10 @@ func (w World) win(m *Machine, number int, yield func(Step) bool) bool {
 				continue
 			}
 			for first := max(1, last-w.Reserved); first <= last; first++ {
-				if !yield(Step{Kind: Win, Round: number, First: first, Last: last, Votes: votes}) {
-					return false
-				}
+				try(Step{Kind: Win, Round: number, First: first, Last: last, Votes: votes})
 			}
 		}
 	}
-	return true
 }
 
 func (m *Machine) clone() *Machine {

@@ -95,10 +95,3 @@ func TestWrongEffects(t *testing.T) {
 		})
 	}
 }
-
-// The order needs that a server carries out no request twice.
-func TestRequestsThatAreCarriedOutTwice(t *testing.T) {
-	w := World{Name: "requests that arrive twice", Servers: 3, Rounds: 2, Tokens: 4, Ahead: 9, Doubled: true}
-	_, err := w.Explore()
-	require.ErrorIs(t, err, ErrExploration)
-}

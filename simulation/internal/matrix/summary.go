@@ -34,7 +34,7 @@ var chosenFaults = []report.Choice{
 func (r Result) Summary() report.Summary {
 	s := report.Summary{
 		Designs: chosenDesigns, Faults: chosenFaults,
-		Note: "A lock fails if two clients hold it at once or a late write does harm. With a token check only harm counts.",
+		Note: "A lock fails if two clients hold it at once, a late write does harm, or nobody gets it. With a token check two holders alone do no harm.",
 	}
 	played := false
 	for _, f := range chosenFaults {

@@ -46,46 +46,39 @@ func singles(r search.Registry, s search.Setup, kinds []fault.Kind) (simulation.
 	long := ttl + ttl/2
 	processes, servers := cmp.Or(deref(s.Changes.Processes), cfg.Processes), cmp.Or(deref(s.Changes.Servers), cfg.Servers)
 	var all simulation.Schedule
-	each := func(n int, name func(int) string, add func(name string)) {
-		for i := range n {
-			add(name(i))
-		}
-	}
-	process := func(i int) string { return fmt.Sprintf("c%d", i+1) }
-	server := func(i int) string { return string(rune('A' + i)) }
 	for _, kind := range kinds {
+		ofProcesses := func(faults ...fault.Fault) {
+			for i := range processes {
+				for _, f := range faults {
+					f.Kind, f.Process = kind, fmt.Sprintf("c%d", i+1)
+					all = append(all, f)
+				}
+			}
+		}
+		ofServers := func(faults ...fault.Fault) {
+			for i := range servers {
+				for _, f := range faults {
+					f.Kind, f.Server = kind, string(rune('A'+i))
+					all = append(all, f)
+				}
+			}
+		}
 		switch kind {
-		case fault.Pause, fault.Crash:
-			each(processes, process, func(p string) {
-				if kind == fault.Crash {
-					all = append(all, fault.Fault{Kind: kind, Process: p})
-					return
-				}
-				for _, length := range []time.Duration{ttl / 2, long} {
-					all = append(all, fault.Fault{Kind: kind, Process: p, For: length})
-				}
-			})
+		case fault.Pause:
+			ofProcesses(fault.Fault{For: ttl / 2}, fault.Fault{For: long})
+		case fault.Crash:
+			ofProcesses(fault.Fault{})
 		case fault.Step:
-			each(processes, process, func(p string) {
-				all = append(all, fault.Fault{Kind: kind, Process: p, By: long}, fault.Fault{Kind: kind, Process: p, By: -long})
-			})
-			each(servers, server, func(s string) {
-				all = append(all, fault.Fault{Kind: kind, Server: s, By: long}, fault.Fault{Kind: kind, Server: s, By: -long})
-			})
+			ofProcesses(fault.Fault{By: long}, fault.Fault{By: -long})
+			ofServers(fault.Fault{By: long}, fault.Fault{By: -long})
 		case fault.Restart:
-			each(servers, server, func(s string) {
-				all = append(all, fault.Fault{Kind: kind, Server: s}, fault.Fault{Kind: kind, Server: s, Keep: fault.KeepAll})
-			})
+			ofServers(fault.Fault{}, fault.Fault{Keep: fault.KeepAll})
 		case fault.Failover:
-			each(servers, server, func(s string) {
-				all = append(all, fault.Fault{Kind: kind, Server: s, By: time.Second})
-			})
+			ofServers(fault.Fault{By: time.Second})
 		case fault.Evict:
-			each(servers, server, func(s string) {
-				for _, key := range locks(w.Name) {
-					all = append(all, fault.Fault{Kind: kind, Server: s, Key: key})
-				}
-			})
+			for _, key := range locks(w.Name) {
+				ofServers(fault.Fault{Key: key})
+			}
 		case fault.Stall:
 			all = append(all, fault.Fault{Kind: kind, For: ttl / 500})
 		case fault.Lose:

@@ -13,7 +13,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
-	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -34,8 +33,6 @@ type Walk struct {
 	Tree  Tree         `json:"tree"`
 	// Found is what the checks found. Its numbers are those of the runs in the walk, from 1.
 	Found search.Findings `json:"found,omitempty"`
-	// Outcomes counts the runs by what the clients got.
-	Outcomes map[string]uint64 `json:"outcomes,omitempty"`
 	// Took is how long the walk has taken.
 	Took time.Duration `json:"took_ns"`
 }
@@ -133,12 +130,8 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 	return nil
 }
 
-// take counts a run, and what the checks found in it.
+// take notes what the checks found in a run.
 func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel.Order) error {
-	if w.Outcomes == nil {
-		w.Outcomes = map[string]uint64{}
-	}
-	w.Outcomes[outcome(r)]++
 	if len(r.Log.Violations()) == 0 {
 		return nil
 	}
@@ -152,18 +145,6 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel
 		w.Found.Add(f)
 	}
 	return err
-}
-
-// outcome says what the clients got, sorted.
-func outcome(r simulation.Result) string {
-	var got []string
-	for e := range r.Log.All() {
-		if e.At >= from && slices.Contains([]record.EventKind{record.Acquired, record.Refused, record.Extended, record.HandedOff, record.Crashed}, e.Kind) {
-			got = append(got, strings.TrimSpace(e.Process+" "+e.Kind.String()+" "+e.Key))
-		}
-	}
-	slices.Sort(got)
-	return strings.Join(got, ", ")
 }
 
 // Options says how walks are played.

@@ -113,28 +113,3 @@ func Causes(walks []Walk) []search.Finding {
 	}
 	return all
 }
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
-// Coverage says what the walks of a plan cover when all of them are finished. The plan gives the numbers of
-// clients and servers.
-func Coverage(p Plan, runs uint64) string {
-	words := count(deref(p.Changes.Processes), "client") + " and " + count(deref(p.Changes.Servers), "server")
-	if len(p.Faults) > 0 {
-		kinds := make([]string, len(p.Faults))
-		for i, k := range p.Faults {
-			kinds[i] = string(k)
-		}
-		n := "one fault"
-		if p.Pairs {
-			n = "one or two faults"
-		}
-		words += fmt.Sprintf(", without a fault, and with %s of these kinds at every moment (%s)", n, strings.Join(kinds, ", "))
-	}
-	return fmt.Sprintf("%s: %d runs", words, runs)
-}

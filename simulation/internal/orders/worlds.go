@@ -43,15 +43,6 @@ func Worlds() []search.Workload {
 			}
 			c.Sleep(quiet)
 		}),
-		world("again", "each client tries twice to acquire the same lock, and releases it at once", func(c *simulation.Client) {
-			warm(c, "warm")
-			for range 2 {
-				if lease, err := c.TryAcquire("k"); err == nil {
-					_ = c.Release(lease)
-				}
-			}
-			c.Sleep(quiet)
-		}),
 		world("stages", "each client tries once, and one server's counter is behind, so that tokens are settled in a second stage", func(c *simulation.Client) {
 			if c.Index == 0 {
 				c.SleepUntil(behindFrom + 100*time.Millisecond)

@@ -60,10 +60,11 @@ func TestPromiseOf(t *testing.T) {
 	} {
 		assert.Equal(t, want, promiseOf(kind), "%s", kind)
 	}
-	evicted := Setup{Schedule: simulation.Schedule{{Kind: fault.Evict, Server: "A"}}}
-	for kind, want := range map[record.ViolationKind]Cause{record.NoProgress: Uncovered, record.Stuck: Covered, record.LeftOver: Covered} {
-		r := simulation.Result{Log: record.Log{{{Kind: record.Found, Violation: &record.Violation{Kind: kind}}}}}
-		assert.Equal(t, want, run{}.causeOf(kind, evicted, r), "%s", kind)
+	f := fault.Fault{Kind: fault.Evict, Server: "A"}
+	for kind, want := range map[record.ViolationKind]int{record.NoProgress: 1, record.Stuck: 0, record.LeftOver: 0} {
+		v := record.Violation{Kind: kind}
+		r := simulation.Result{Log: record.Log{{{Kind: record.Suffered, Fault: &f}, {Kind: record.Found, Violation: &v}}}}
+		assert.Len(t, run{}.excuses(Setup{}, r, v), want, "%s", kind)
 	}
 	assert.Equal(t, "no promise: it is an error in any case", Blame{}.String())
 }

@@ -85,10 +85,7 @@ var policy = map[string][]string{
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
 	"simulation/internal/wrap": {},
 
-	// The second judge knows nothing of the first: it takes plain data.
-	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
 	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/fault", "simulation/record"},
-	"simulation/search/history":  {"fencing", "simulation/search/judge", "simulation/fault", "simulation/record"},
 	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
@@ -97,8 +94,8 @@ var policy = map[string][]string{
 	"simulation/internal/report":   {"simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/drawing", "simulation/record"},
 
 	// How designs withstand faults, in figures.
-	"simulation/internal/cells":  {"quorum", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
-	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios", "simulation/fault", "simulation/record"},
+	"simulation/internal/cells":  {"simulation/search", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation/internal/matrix": {"simulation/search", "simulation/internal/farm", "drift", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios", "simulation/fault", "simulation/record"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
 	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/drawing", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search", "simulation/fault", "simulation/record"},
@@ -111,9 +108,9 @@ var policy = map[string][]string{
 	// The same designs on real servers, which it starts and breaks.
 	// The box plays lock clients of any language on real servers.
 	"simulation/box": {"instance/embedded", "instance/instancetest/redisproc"},
-	"simulation/internal/live": {"simulation/search/history", "simulation/check",
+	"simulation/internal/live": {"simulation/check",
 		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
-		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
+		"github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
 	},
 
 	// Commands and docs are on top.
@@ -122,7 +119,7 @@ var policy = map[string][]string{
 	"simulation/internal/command": {
 		"instance/instancetest/redisproc", "simulation/box", "simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "simulation/fault", "simulation/record",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline", "simulation/fault", "simulation/record",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says

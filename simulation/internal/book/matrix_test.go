@@ -40,7 +40,7 @@ func init() {
 }
 
 // curveIDs are the curves that have a picture.
-var curveIDs = []string{"pause", "rate", "crash", "failover", "split", "rounds", "availability"}
+var curveIDs = []string{"pause", "rate", "crash", "failover", "split"}
 
 // recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with a
 // sample: the outcomes of a few seeds of each cell. A change of the library, the simulation or a

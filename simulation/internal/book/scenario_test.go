@@ -60,7 +60,7 @@ func story(words []string) (string, error) {
 	}
 	var text bytes.Buffer
 	title := fmt.Sprintf("$ go run ./simulation/cmd/redlocksim run %s -design %s -seed %d", s.ID, d.Name, storySeed)
-	if err := tl.Text(&text, timeline.TextOptions{Title: title}); err != nil {
+	if err := tl.Text(&text, title); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("![%s, with %s; the steps are below](%s)\n\n<details>\n<summary>Step by step</summary>\n\n```text\n%s```\n\n</details>", s.Title, d.Name, storyFile(words), text.String()), nil

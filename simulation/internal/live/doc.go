@@ -28,8 +28,7 @@
 // Clients write their actions to the resource's ledger, which numbers the entries. An
 // operation also records the number at its beginning. All findings are derived from this
 // order, without any clock. Two holders, for instance, means that a client found its
-// lease valid in a check that began after another client had got the lock. Package judge
-// checks the same history independently.
+// lease valid in a check that began after another client had got the lock.
 //
 // # Scenarios without a live form
 //

@@ -8,8 +8,6 @@ import (
 	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search/history"
-	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // finding is a violation in a ledger.
@@ -49,11 +47,6 @@ func kindsOf(findings []finding) []record.ViolationKind {
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
-}
-
-// operations converts a ledger for package judge.
-func operations(entries []entry) []judge.Operation {
-	return history.Of(recordOf(entries), endedAt(len(entries)+1))
 }
 
 // The times in a record of a ledger are the numbers of entries: what began after an entry began

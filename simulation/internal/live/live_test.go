@@ -110,7 +110,6 @@ func TestDisagreement(t *testing.T) {
 	for _, line := range report.Lines {
 		require.False(t, line.OK())
 		require.Empty(t, line.Err)
-		require.True(t, line.JudgeAgrees, "the second judge sees what is seen, whatever was predicted: %s", line.Judge)
 		require.Contains(t, line.Text(), " NO")
 	}
 	require.Equal(t, []record.ViolationKind{record.StaleWrite, record.TwoHolders}, report.Lines[0].Seen)
@@ -213,8 +212,8 @@ func TestWithoutCompiler(t *testing.T) {
 // The formats are a table that fits a terminal, a table for a page, and all data.
 func TestFormats(t *testing.T) {
 	report := Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []Line{
-		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true, JudgeAgrees: true},
-		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []record.ViolationKind{record.NeverFree}, JudgeAgrees: true, Findings: []finding{{Kind: record.NeverFree, Seq: 9, Text: "never"}}},
+		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true},
+		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []record.ViolationKind{record.NeverFree}, Findings: []finding{{Kind: record.NeverFree, Seq: 9, Text: "never"}}},
 		{Scenario: "S7b", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
 		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
 	}}

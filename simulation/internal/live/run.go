@@ -20,7 +20,6 @@ import (
 	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // Options configure Run.
@@ -53,9 +52,6 @@ type Line struct {
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Judge is package judge's result. JudgeAgrees: it is the same.
-	Judge       string `json:"judge,omitempty"`
-	JudgeAgrees bool   `json:"judge_agrees"`
 	// Findings are the violations behind Seen. History is the ledger.
 	Findings []finding `json:"findings,omitempty"`
 	History  []entry   `json:"history,omitempty"`
@@ -67,7 +63,7 @@ type Line struct {
 }
 
 // OK reports whether the line agrees or was skipped.
-func (l Line) OK() bool { return l.Skipped != "" || l.Err == "" && l.Agrees && l.JudgeAgrees }
+func (l Line) OK() bool { return l.Skipped != "" || l.Err == "" && l.Agrees }
 
 // Report is the result of Run.
 type Report struct {
@@ -263,31 +259,6 @@ func (l *Line) conclude(history []entry) {
 	l.Findings = findingsIn(history, check.Rules{})
 	l.Seen = kindsOf(l.Findings)
 	l.Agrees = slices.Equal(l.Seen, l.Predicted)
-	verdict, err := judge.Check(operations(history), time.Minute)
-	if err != nil {
-		l.Judge = err.Error()
-		return
-	}
-	l.Judge = verdict.String()
-	l.JudgeAgrees = verdict == expected(l.Seen, history)
-}
-
-// expected returns the verdict of package judge that matches these kinds.
-func expected(kinds []record.ViolationKind, history []entry) judge.Verdict {
-	answer := func(broken bool) judge.Answer {
-		if broken {
-			return judge.Broken
-		}
-		return judge.Holds
-	}
-	// Package judge detects stale writes only by tokens.
-	tokens := slices.ContainsFunc(history, func(e entry) bool { return e.What == wasAcquired && e.Token != 0 })
-	has := func(kind record.ViolationKind) bool { return slices.Contains(kinds, kind) }
-	return judge.Verdict{
-		Exclusion: answer(has(record.TwoHolders)),
-		Tokens:    answer(has(record.TokenOrder)),
-		Resource:  answer(has(record.LostUpdate) || tokens && has(record.StaleWrite)),
-	}
 }
 
 // perform runs a case with one design, once.

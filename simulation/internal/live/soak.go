@@ -21,7 +21,6 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // SoakOptions configure Soak.
@@ -94,8 +93,6 @@ type soakReport struct {
 	LostUpdates int       `json:"lost_updates"`
 	Value       int64     `json:"value"`
 	Findings    []finding `json:"findings,omitempty"`
-	// Judge is package judge's result for the resource.
-	Judge string `json:"judge"`
 	// KeysLeft counts the servers that have the lock's key one TTL after the end.
 	KeysLeft int `json:"keys_left"`
 }
@@ -103,7 +100,7 @@ type soakReport struct {
 // OK reports whether it ended without violations at the resource and without leftovers.
 func (r soakReport) OK() bool {
 	return r.Ended && r.Intruders == 0 && r.StaleWrites == 0 && r.LostUpdates == 0 && r.KeysLeft == 0 && r.Acquisitions > 0 &&
-		r.Value == int64(r.Updates) && r.Judge != string(judge.Broken) &&
+		r.Value == int64(r.Updates) &&
 		!slices.ContainsFunc(r.Faults, func(s FaultResult) bool { return s.Skipped == "" && s.Recovery < 0 })
 }
 
@@ -544,10 +541,6 @@ func (k *soakRun) read(history []entry) {
 			r.LostUpdates++
 		}
 	}
-	onResource := slices.DeleteFunc(operations(history), func(o judge.Operation) bool { return o.Kind == judge.Lock || o.Kind == judge.Unlock })
-	verdict, err := judge.Check(onResource, 30*time.Second)
-	k.env.must(err)
-	r.Judge = string(verdict.Resource)
 }
 
 // Write writes the report in one of Formats.
@@ -565,7 +558,7 @@ func (r soakReport) Summary() string {
 	fmt.Fprintf(&b, "The lock was acquired %d times; %d updates were executed, %d stale requests refused.\n", r.Acquisitions, r.Updates, r.Refusals)
 	fmt.Fprintf(&b, "Of %d leases that were handed off, %d were resumed; a client with another MaxTTL was refused %d times, and got the lock %d times.\n", r.HandOffs, r.Resumptions, r.Strangers, r.Intruders)
 	fmt.Fprintf(&b, "At the lock: two holders %d times, tokens out of order %d times. Such faults can cause that.\n", r.TwoHolders, r.TokenOrder)
-	fmt.Fprintf(&b, "At the guarded resource: %d stale writes, %d lost updates; it counted to %d of %d. The second judge: %s.\n", r.StaleWrites, r.LostUpdates, r.Value, r.Updates, r.Judge)
+	fmt.Fprintf(&b, "At the guarded resource: %d stale writes, %d lost updates; it counted to %d of %d.\n", r.StaleWrites, r.LostUpdates, r.Value, r.Updates)
 	if worst, median, ok := r.recovery(); ok {
 		fmt.Fprintf(&b, "The next lock came %v after a fault in the median, %v at worst.\n", median.Round(time.Millisecond), worst.Round(time.Millisecond))
 	}

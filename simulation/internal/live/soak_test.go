@@ -70,7 +70,7 @@ func TestSoakTooShort(t *testing.T) {
 
 // Each violation alone makes a soak fail.
 func TestSoakThatIsNotOK(t *testing.T) {
-	good := soakReport{Ended: true, Acquisitions: 5, Updates: 4, Value: 4, Judge: "holds", TwoHolders: 3, TokenOrder: 1}
+	good := soakReport{Ended: true, Acquisitions: 5, Updates: 4, Value: 4, TwoHolders: 3, TokenOrder: 1}
 	require.True(t, good.OK(), "what happens at the lock is expected")
 	for name, spoil := range map[string]func(*soakReport){
 		"a stale write":          func(r *soakReport) { r.StaleWrites = 1 },
@@ -79,7 +79,6 @@ func TestSoakThatIsNotOK(t *testing.T) {
 		"a key left":             func(r *soakReport) { r.KeysLeft = 1 },
 		"no lock at all":         func(r *soakReport) { r.Acquisitions = 0 },
 		"an update that is gone": func(r *soakReport) { r.Value = 3 },
-		"the second judge":       func(r *soakReport) { r.Judge = "broken" },
 		"no recovery":            func(r *soakReport) { r.Faults = []FaultResult{{Recovery: -1}} },
 	} {
 		r := good

@@ -9,10 +9,10 @@ func Unplayed() map[string]string {
 		rates       = "clocks of different rates take hours to show"
 		extension   = "it is about how a client uses the replies, which are the same from real servers"
 		timing      = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
-		soaked      = "a soak does it, and so do TestSwitchedAddress and other tests of package instance"
+		soaked      = "a soak does it"
 		handles     = "a soak hands leases off between client processes"
 		sameFault   = "it is another form of a scenario that is played"
-		several     = "a live client takes one lock at a time; package instance's TestSetsOnRealServers has several processes take overlapping sets"
+		several     = "a live client takes one lock at a time; the contract of an instance has locks of several keys on real servers"
 		clientAlone = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
 	)
 	return map[string]string{
@@ -32,6 +32,6 @@ func Unplayed() map[string]string {
 		"S34": several, "S34d": several,
 		"S35": "a live client takes a lock by one key; the places of the counting semaphore are keys of their own",
 
-		"X5": "a live client has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
+		"X5": "a live client has one goroutine",
 	}
 }

@@ -44,7 +44,7 @@
 //   - A restart or a promotion touches its server, the connections to it, and what each client has on it.
 //     Neither keeps an event from happening: requests in flight still arrive, and get an error. A lost
 //     key and the step of a server's clock touch the server, and what each client has on it.
-//   - Such a fault may excuse a violation that comes after it (search.Registry.Excuse), and yet need not
+//   - Such a fault may excuse a violation that comes after it (search.Registry.Findings), and yet need not
 //     touch what the checks compare. If the fault is independent of the violation and of all that led to
 //     it, the violation also happens without the fault. The walk without that fault shows it, unexcused;
 //     of two faults, the walk with the other one.

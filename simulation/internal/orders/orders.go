@@ -32,27 +32,12 @@ type Plan struct {
 type Walk struct {
 	Setup search.Setup `json:"setup"`
 	Tree  Tree         `json:"tree"`
-	// Found is what the checks found: each kind of violation, once for each assumption that was
-	// broken.
-	Found []Finding `json:"found,omitempty"`
+	// Found is what the checks found. Its numbers are those of the runs in the walk, from 1.
+	Found search.Findings `json:"found,omitempty"`
 	// Outcomes counts the runs by what the clients got.
 	Outcomes map[string]uint64 `json:"outcomes,omitempty"`
 	// Took is how long the walk has taken.
 	Took time.Duration `json:"took_ns"`
-}
-
-// Finding is a kind of violation in the runs of a walk.
-type Finding struct {
-	Kind record.ViolationKind `json:"kind"`
-	// Assumption is the number of the assumption that may excuse it, 0 if none does
-	// (search.Registry.Excuse).
-	Assumption int `json:"assumption,omitempty"`
-	// Runs is the number of runs that showed the violation. Setup is the first of them, and First
-	// is its number in the walk, from 1.
-	Runs  uint64       `json:"runs"`
-	First uint64       `json:"first"`
-	Setup search.Setup `json:"setup"`
-	Text  string       `json:"text"`
 }
 
 // Walks lists the walks of a plan.
@@ -154,29 +139,19 @@ func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel
 		w.Outcomes = map[string]uint64{}
 	}
 	w.Outcomes[outcome(r)]++
-	var seen []int // what was counted for this run
-	for _, v := range r.Log.Violations() {
-		assumption, err := registry.Excuse(w.Setup, r, v)
-		if err != nil {
-			return err
-		}
-		at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == v.Kind && f.Assumption == assumption })
-		if at < 0 {
-			at = len(w.Found)
-			s := w.Setup
-			s.Choices = order.Choices()
-			if s.Choices == nil {
-				s.Choices = []int{0} // an empty list would mean a random order
-			}
-			text, _, _ := strings.Cut(v.Text, "\n") // the lines after the first are stacks
-			w.Found = append(w.Found, Finding{Kind: v.Kind, Assumption: assumption, First: w.Tree.Runs, Setup: s, Text: text})
-		}
-		if !slices.Contains(seen, at) {
-			seen = append(seen, at)
-			w.Found[at].Runs++
-		}
+	if len(r.Log.Violations()) == 0 {
+		return nil
 	}
-	return nil
+	s := w.Setup
+	s.Choices = order.Choices()
+	if s.Choices == nil {
+		s.Choices = []int{0} // an empty list would mean a random order
+	}
+	found, err := registry.Findings(w.Tree.Runs, s, r)
+	for _, f := range found {
+		w.Found.Add(f)
+	}
+	return err
 }
 
 // outcome says what the clients got, sorted.

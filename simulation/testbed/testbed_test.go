@@ -102,10 +102,9 @@ func TestWrongUsage(t *testing.T) {
 
 // It isn't run: Main exits.
 func Example() {
-	type s = designs.Session
 	testbed.Main(designs.Design{Name: "mine", Servers: 1, Apply: designs.OnOneServer(designs.Recipe{
-		Acquire: func(s s) (bool, error) { return s.Is("SET", s.Key, s.Value, "NX", "PX", s.Milliseconds()) },
-		Extend:  func(s s) (bool, error) { return s.Is("PEXPIRE", s.Key, s.Milliseconds()) },
-		Release: func(s s) (bool, error) { return s.Is("DEL", s.Key) },
+		Acquire: designs.Commands("SET KEY VALUE NX PX MS"),
+		Extend:  designs.Commands("PEXPIRE KEY MS"),
+		Release: designs.Commands("DEL KEY"),
 	})})
 }

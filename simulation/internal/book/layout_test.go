@@ -67,16 +67,15 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on simulated servers.
-	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
-	"simulation/redismodel":          {"quorum/quorumtest"}, // data: no time, no network
-	"simulation/fault":               {},
-	"simulation/record":              {"fencing", "quorum", "quorum/wire", "simulation/fault"},
-	"simulation/check":               {"fencing", "simulation/fault", "simulation/record"},
-	"simulation/internal/kernel":     {"simulation/fault", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
-	"simulation/internal/goroutines": {},
-	"simulation/internal/long":       {},
-	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/redismodel":         {"quorum/quorumtest"}, // data: no time, no network
+	"simulation/fault":              {},
+	"simulation/record":             {"fencing", "quorum", "quorum/wire", "simulation/fault"},
+	"simulation/check":              {"fencing", "simulation/fault", "simulation/record"},
+	"simulation/internal/kernel":    {"github.com/benbjohnson/clock"},
+	"simulation/internal/long":      {},
+	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 
 	// The argument why tokens rise reads logs, and knows no design.
 	"simulation/internal/machine": {"fencing", "simulation/fault", "simulation/record"},

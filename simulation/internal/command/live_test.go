@@ -108,7 +108,7 @@ func TestLiveWrongUsage(t *testing.T) {
 	}
 	code, stdout, _ := redlocksim(t, "live", "-list")
 	require.Equal(t, exitOK, code)
-	require.Contains(t, stdout, "S7b")
+	require.Contains(t, stdout, "S7c")
 }
 
 // Without a server one sentence says what to do.

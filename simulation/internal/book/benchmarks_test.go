@@ -85,44 +85,31 @@ func (c benchColumn) cell(row map[string]any) (string, error) {
 	return fmt.Sprintf(c.format, values...), nil
 }
 
-// benchTable is the table of a part, or with a single measurement a list of what was measured.
+// benchTable is the table of a part, with how it was measured.
 func benchTable(words []string) (string, error) {
 	r, err := benchmarks()
 	if err != nil {
 		return "", err
 	}
 	part := strings.Join(words, " ")
-	list := r.rows(part)
-	single, is := r[part].(map[string]any)
-	if is {
-		list = []map[string]any{single}
-	}
 	var heads []string
+	for _, c := range benchColumns[part] {
+		heads = append(heads, c.head)
+	}
 	var rows [][]string
-	for _, measured := range list {
+	for _, measured := range r.rows(part) {
 		var row []string
 		for _, c := range benchColumns[part] {
 			cell, err := c.cell(measured)
 			if err != nil {
 				return "", err
 			}
-			if is {
-				rows = append(rows, []string{c.head, cell})
-			}
 			row = append(row, cell)
 		}
-		if !is {
-			rows = append(rows, row)
-		}
+		rows = append(rows, row)
 	}
-	if len(rows) == 0 {
+	if len(rows) == 0 || len(heads) == 0 {
 		return "", fmt.Errorf("the benchmark has no part %q", part)
-	}
-	if is {
-		return table("what | measured", rows) + "\n" + r.setting(part), nil
-	}
-	for _, c := range benchColumns[part] {
-		heads = append(heads, c.head)
 	}
 	text := table(strings.Join(heads, " | "), rows)
 	if part != "contenders" {

@@ -158,23 +158,6 @@ func TestImportsPointDownwards(t *testing.T) {
 	require.GreaterOrEqual(t, seen, len(policy)-2, "packages that the policy lists are missing") // two have tests only
 }
 
-// Importers of the lock must not get dependencies of tests and commands.
-func TestImportersOfTheLockGetLittle(t *testing.T) {
-	var stderr bytes.Buffer
-	list := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{.Module.Path}}{{end}}`, "./quorum", "./quorum/election", "./quorum/once", "./instance", "./instance/redlock", "./fencing/...")
-	list.Dir, list.Stderr = "..", &stderr
-	out, err := list.Output()
-	require.NoError(t, err, stderr.String())
-	modules := strings.Fields(string(out))
-	slices.Sort(modules)
-	for _, m := range slices.Compact(modules) {
-		switch m {
-		case "github.com/alicebob/miniredis/v2", "go.uber.org/goleak":
-			t.Errorf("importers of quorum or instance get %s", m)
-		}
-	}
-}
-
 func TestTopLevel(t *testing.T) {
 	entries, err := os.ReadDir("..")
 	require.NoError(t, err)

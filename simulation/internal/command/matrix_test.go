@@ -111,7 +111,7 @@ func checkPage(t *testing.T, html string) {
 }
 
 func TestMatrixFormats(t *testing.T) {
-	seeds := long.Number(20, 10)
+	seeds := 20
 	with := func(more ...string) []string {
 		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", strconv.Itoa(seeds)}, more...)
 	}

@@ -82,7 +82,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		text  []string
 	}{
 		"replica":    {vouched(func(id *wire.Identity) { id.Role = "slave" }), wire.ErrNotMaster, []string{"slave", "list masters only"}},
-		"sentinel":   {vouched(func(id *wire.Identity) { id.Role = wire.RoleSentinel }), wire.ErrNotMaster, []string{"Sentinel", "list the masters"}},
+		"sentinel":   {vouched(func(id *wire.Identity) { id.Role = wire.RoleSentinel }), wire.ErrNotMaster, []string{"Sentinel", "list independent masters"}},
 		"cluster":    {vouched(func(id *wire.Identity) { id.Role = wire.RoleCluster }), wire.ErrNotMaster, []string{"node of a cluster", "list independent servers"}},
 		"eviction":   {vouched(func(id *wire.Identity) { id.Eviction = "allkeys-lru" }), quorum.ErrEviction, []string{"allkeys-lru", "set noeviction"}},
 		"quarantine": {func(f *fixture) { f.identify(truth, 1) }, quorum.ErrQuarantined, []string{"came up 0s ago"}},

@@ -101,7 +101,7 @@ func (d *distance) start(ca *authority) {
 		require.NoError(d.t, err)
 		d.t.Cleanup(func() { _ = link.Close() })
 		trip := d.trips[min(i, len(d.trips)-1)]
-		link.Far(trip, 0)
+		link.Far(trip)
 		d.servers, d.links = append(d.servers, s), append(d.links, link)
 	}
 }

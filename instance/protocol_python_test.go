@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -80,7 +81,7 @@ func TestClientsOfTwoLanguages(t *testing.T) {
 	p := startPython(t)
 	var instances []wire.Instance
 	var addrs []string
-	servers := threeServers(t)
+	servers := instancetest.StartN(t, 3, instancetest.Config{})
 	for i, s := range servers {
 		one, err := instance.Open("redis://"+s.Addr(), instance.Config{Name: fmt.Sprint("server ", i+1), FixedAddress: true})
 		require.NoError(t, err)
@@ -139,4 +140,3 @@ func TestClientsOfTwoLanguages(t *testing.T) {
 	require.NoError(t, lease.Release(t.Context()))
 	require.False(t, p.ask(`"do":"check","key":"k"`).Held)
 }
-

@@ -82,7 +82,7 @@ func (s *stage) second() func(piece []byte) bool {
 func (s *stage) toServers(step Step) error {
 	s.untidy = true
 	var errs []error
-	for i, server := range s.servers.all {
+	for i, server := range s.servers {
 		if !strings.ContainsRune(step.Servers, rune(letters[i])) {
 			continue
 		}

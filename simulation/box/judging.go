@@ -18,12 +18,12 @@ func (s *stage) slow(c *client, do verb, took, wait time.Duration) {
 // works reports whether a majority of the servers works for a client.
 func (s *stage) works(c *client) bool {
 	good := 0
-	for i, server := range s.servers.all {
+	for i, server := range s.servers {
 		if server.good() && !c.shut[i] {
 			good++
 		}
 	}
-	return good > len(s.servers.all)/2
+	return good > len(s.servers)/2
 }
 
 // free reports whether the lock must become free for a client: a majority of the servers works,

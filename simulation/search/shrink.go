@@ -189,9 +189,7 @@ func (s *shrinker) fewer(of func(*Changes) **int, least, most int) {
 // simplerFaults simplifies each fault.
 func (s *shrinker) simplerFaults() {
 	for i := range s.best.Schedule {
-		s.field(i, func(f *fault.Fault) { f.Shuffled = false })
 		s.field(i, func(f *fault.Fault) { f.Frozen = false })
-		s.field(i, func(f *fault.Fault) { f.Stale = false })
 		s.number(i, time.Millisecond, func(f *fault.Fault) *time.Duration { return &f.For })
 		s.number(i, time.Millisecond, func(f *fault.Fault) *time.Duration { return &f.By })
 		s.number(i, 100, func(f *fault.Fault) *time.Duration { return (*time.Duration)(&f.PPM) })
@@ -254,8 +252,7 @@ func rounder(number time.Duration, put func(time.Duration) bool) {
 	}
 }
 
-// nth tries an earlier operation, among the first ones. There may be very many, such as
-// readings of clocks.
+// nth tries an earlier operation, among the first ones.
 func (s *shrinker) nth(i int) {
 	const most = 64
 	for n := 1; n < min(s.best.Schedule[i].Nth, most); n++ {

@@ -1,32 +1,33 @@
 package book_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/box"
 )
 
 func init() {
-	generators["box-driver"] = boxDriver
 	generators["box-cases"] = boxCases
 	generators["box-kinds"] = boxKinds
 	generators["box-clients"] = boxClients
 	generators["box-schedules"] = boxSchedules
+	generators["box-report"] = boxReport
 }
 
-// boxDriver is the driver that package box tests.
-func boxDriver([]string) (string, error) {
-	text, err := os.ReadFile("../simulation/box/testdata/driver.py")
-	return "```python\n" + string(text) + "```", err
-}
-
+// boxCases is the table of the schedules by faults.
 func boxCases([]string) (string, error) {
-	var b strings.Builder
-	b.WriteString("| fault | schedules |\n| --- | --- |\n")
+	var rows [][]string
 	for _, fault := range box.Faults() {
 		var titles []string
 		for _, c := range box.Cases(4, true) {
@@ -34,126 +35,222 @@ func boxCases([]string) (string, error) {
 				titles = append(titles, c.Title)
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", fault, strings.Join(titles, "; "))
+		rows = append(rows, []string{fault, strings.Join(titles, "; ")})
 	}
-	return b.String(), nil
+	return table("fault | schedules", rows), nil
 }
+
+// kindConstant is the constant of a kind, whose comment says after a colon what it means.
+var kindConstant = regexp.MustCompile(`(?m)^\t// [^:]*: ((?:.*\n\t// )*.*)\n\t\w+ +Kind = "(.*)"$`)
 
 // boxKinds is a table of the kinds and their comments.
 func boxKinds([]string) (string, error) {
-	comments, err := commentsOfKinds()
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	b.WriteString("| finding | what it means |\n| --- | --- |\n")
-	for _, kind := range box.Kinds() {
-		fmt.Fprintf(&b, "| %s | %s |\n", kind, comments[kind])
-	}
-	return b.String(), nil
-}
-
-// commentsOfKinds reads the comments of the kinds' constants.
-func commentsOfKinds() (map[box.Kind]string, error) {
 	text, err := os.ReadFile("../simulation/box/kind.go")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	comments := map[box.Kind]string{}
-	var said []string
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if comment, ok := strings.CutPrefix(line, "// "); ok {
-			said = append(said, comment)
-			continue
-		}
-		if _, value, ok := strings.Cut(line, " Kind = "); ok {
-			_, meaning, _ := strings.Cut(strings.Join(said, " "), ": ")
-			comments[box.Kind(strings.Trim(value, `"`))] = strings.ToUpper(meaning[:1]) + meaning[1:]
-		}
-		said = nil
+	meaning := map[string]string{}
+	for _, found := range kindConstant.FindAllStringSubmatch(string(text), -1) {
+		meaning[found[2]] = strings.ToUpper(found[1][:1]) + strings.ReplaceAll(found[1][1:], "\n\t// ", " ")
 	}
-	return comments, nil
+	var rows [][]string
+	for _, kind := range box.Kinds() {
+		if meaning[string(kind)] == "" {
+			return "", fmt.Errorf("nothing says what %q means", kind)
+		}
+		rows = append(rows, []string{string(kind), meaning[string(kind)]})
+	}
+	return table("finding | what it means", rows), nil
 }
 
-// boxReports reads the recorded reports, in the order of their files.
-func boxReports() (map[string]box.Report, []string, error) {
-	files, err := filepath.Glob("testdata/clients/*.json")
-	if err != nil {
-		return nil, nil, err
-	}
-	reports := map[string]box.Report{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, nil, err
-		}
-		var r box.Report
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", file, err)
-		}
-		reports[file] = r
-	}
-	return reports, files, nil
+// recordedClient is a lock client that was played, and what its authors write.
+type recordedClient struct {
+	// Record is the name of its recording, and Command starts its driver.
+	Record, Command string
+	// File has what it Says of itself: in Go's module cache, in simulation/drivers/node, in this
+	// repository, or elsewhere. Admits are what the same file says that it doesn't do.
+	File, Says string
+	Admits     []struct{ Of, Says string }
+
+	box.Report `json:"-"`
 }
 
-// boxClients is the table of clients by faults.
+// clientsFile lists the clients in the order of the page. Copy quotations from their file.
+const clientsFile = "testdata/clients.json"
+
+func recordedClients() ([]recordedClient, error) {
+	clients, err := readRecorded[[]recordedClient](clientsFile)
+	for i := range clients {
+		if err == nil {
+			clients[i].Report, err = readRecorded[box.Report]("testdata/clients/" + clients[i].Record + ".json")
+		}
+	}
+	return clients, err
+}
+
+// What is quoted is in the file of the version that was played, where that is on this machine.
+func TestClientsSayIt(t *testing.T) {
+	clients, err := recordedClients()
+	require.NoError(t, err)
+	records, err := filepath.Glob("testdata/clients/*.json")
+	require.NoError(t, err)
+	require.Len(t, clients, len(records), "each recording is in "+clientsFile)
+	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	require.NoError(t, err)
+	plain := func(text string) string {
+		return strings.Join(strings.Fields(strings.NewReplacer("//", "", "*", "", "`", "", "_", "").Replace(text)), " ")
+	}
+	for _, c := range clients {
+		if _, version, ok := strings.Cut(c.File, "@"); ok {
+			require.True(t, strings.HasPrefix(version, c.Version+"/"), "%s was played in version %s", c.File, c.Version)
+		}
+		for _, root := range []string{strings.TrimSpace(string(modules)), "../simulation/drivers/node", "..", "/"} {
+			text, err := os.ReadFile(filepath.Join(root, c.File))
+			if err != nil {
+				continue
+			}
+			require.Contains(t, plain(string(text)), plain(c.Says), c.File)
+			for _, a := range c.Admits {
+				require.Contains(t, plain(string(text)), plain(a.Says), c.File)
+			}
+		}
+	}
+}
+
+// boxClients is the table of the clients: what they say, what broke, and what didn't.
 func boxClients([]string) (string, error) {
-	reports, files, err := boxReports()
+	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	b.WriteString("| client | servers | " + strings.Join(box.Faults(), " | ") + " |\n| --- |" + strings.Repeat(" --- |", len(box.Faults())+1) + "\n")
-	for _, file := range files {
-		r := reports[file]
-		cells := []string{r.Name + " " + r.Version, fmt.Sprint(r.Count)}
-		for _, fault := range box.Faults() {
-			cell := ""
-			for _, t := range r.Tallies {
-				if t.Fault == fault {
-					cell = boxCell(t)
-				}
-			}
-			cells = append(cells, cell)
+	var rows [][]string
+	for _, c := range clients {
+		says := fmt.Sprintf("\u201c%s\u201d", c.Says)
+		for _, a := range c.Admits {
+			says += fmt.Sprintf(" %s: \u201c%s\u201d", a.Of, a.Says)
 		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		source := "`" + filepath.Base(c.File) + "`"
+		if strings.HasPrefix(c.File, "http") {
+			source = "[the document](" + c.File + ")"
+		}
+		broke, held := boxResults(c.Report)
+		rows = append(rows, []string{strings.Join(strings.Fields(c.Name+" "+c.Version), " "), says + " " + source, broke, held})
 	}
-	return b.String(), nil
+	return table("client | in its own words | broken, in how many plays | nothing broke", rows), nil
 }
 
-// boxCell is the result of a fault: the worst kind, and in how many plays of how many.
-func boxCell(t box.Tally) string {
-	if len(t.Kinds) == 0 {
-		return fmt.Sprintf("0 of %d", t.Plays)
-	}
-	worst := t.Kinds[0]
-	return fmt.Sprintf("**%s** %d of %d", worst.Kind, worst.Plays, t.Plays)
-}
-
-// boxSchedules is the shortest schedule for each client and kind.
-func boxSchedules([]string) (string, error) {
-	reports, files, err := boxReports()
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	for _, file := range files {
-		r := reports[file]
-		if _, broke := r.Worst(); !broke {
+// boxResults lists the faults that broke something, the worst first, and those that didn't.
+func boxResults(r box.Report) (broke, held string) {
+	var bad, good []string
+	for _, t := range r.Tallies {
+		if len(t.Kinds) == 0 {
+			good = append(good, fmt.Sprintf("%s (%d)", t.Fault, t.Plays))
 			continue
 		}
-		fmt.Fprintf(&b, "<details><summary>%s %s, %d × %s</summary>\n\n| finding | by | shortest schedule | again |\n| --- | --- | --- | --- |\n", r.Name, r.Version, r.Count, r.Servers)
-		for _, t := range r.Tallies {
-			for _, k := range t.Kinds {
-				var steps []string
-				for _, step := range k.Shown.Schedule {
-					steps = append(steps, step.String())
-				}
-				fmt.Fprintf(&b, "| %s | %s | %s | %d of %d |\n", k.Kind, t.Fault, strings.Join(steps, "; "), k.Repeated, k.Again)
-			}
+		var kinds []string
+		for _, k := range t.Kinds {
+			kinds = append(kinds, string(k.Kind))
 		}
-		b.WriteString("\n</details>\n\n")
+		bad = append(bad, fmt.Sprintf("**%s** %s: %d of %d", t.Fault, strings.Join(kinds, ", "), t.Broke, t.Plays))
 	}
-	return b.String(), nil
+	for _, t := range r.Tallies {
+		if t.Refused > 0 {
+			bad = append(bad, fmt.Sprintf("late writes refused by token in %d of %d plays with **%s**", t.Refused, t.Plays, t.Fault))
+		}
+	}
+	return strings.Join(bad, "; "), strings.Join(good, ", ")
+}
+
+// found is a finding of a client.
+type found struct {
+	client recordedClient
+	fault  string
+	box.Broken
+}
+
+// allFound lists the findings by fault and kind, and those of a kind by the length of their schedules.
+func allFound(clients []recordedClient) []found {
+	var all []found
+	for _, fault := range box.Faults() {
+		for _, kind := range box.Kinds() {
+			from := len(all)
+			for _, c := range clients {
+				for _, t := range c.Tallies {
+					for _, k := range t.Kinds {
+						if t.Fault == fault && k.Kind == kind {
+							all = append(all, found{c, fault, k})
+						}
+					}
+				}
+			}
+			slices.SortStableFunc(all[from:], func(a, b found) int { return len(a.Shown.Schedule) - len(b.Shown.Schedule) })
+		}
+	}
+	return all
+}
+
+// boxSchedules has the shortest schedule for each finding that came again. A client's findings with the
+// same one share a row.
+func boxSchedules([]string) (string, error) {
+	clients, err := recordedClients()
+	if err != nil {
+		return "", err
+	}
+	all := slices.DeleteFunc(allFound(clients), func(f found) bool { return f.Repeated == 0 })
+	var rows [][]string
+	places := map[string]int{} // of the rows
+	for i, f := range all {
+		if i > 0 && f.fault == all[i-1].fault && f.Kind == all[i-1].Kind {
+			continue // a longer one
+		}
+		schedule := steps(f.Shown.Schedule)
+		row := f.fault + f.client.Record + schedule
+		if at, ok := places[row]; ok {
+			rows[at][1] += ", " + string(f.Kind)
+			continue
+		}
+		places[row] = len(rows)
+		rows = append(rows, []string{f.fault, string(f.Kind), schedule, fmt.Sprintf("%s, %d of %d", f.client.Name, f.Repeated, f.Again)})
+	}
+	return table("fault | finding | shortest schedule | of, and again in", rows), nil
+}
+
+func steps(s box.Schedule) string {
+	var all []string
+	for _, step := range s {
+		all = append(all, step.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+// boxReport is the command that shows a finding again, by the recording's name, the fault and the
+// kind, such as "02-redsync network: two holders".
+func boxReport(words []string) (string, error) {
+	clients, err := recordedClients()
+	if err != nil {
+		return "", err
+	}
+	fault, kind, _ := strings.Cut(strings.Join(words[1:], " "), ": ")
+	for _, f := range allFound(clients) {
+		if f.client.Record != words[0] || f.fault != fault || string(f.Kind) != kind {
+			continue
+		}
+		c := f.client
+		replay, err := json.Marshal(box.Replay{
+			Name: c.Name, Servers: cmp.Or(f.Shown.Servers, c.Count), TTL: f.Shown.TTL, Distance: c.Distance, Kind: f.Kind, Schedule: f.Shown.Schedule,
+		})
+		return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
+			c.Name, c.Version, c.Servers, f.Finding().Text, f.Plays, plays(c, fault), f.Repeated, f.Again, replay, c.Command), err
+	}
+	return "", fmt.Errorf("%s doesn't show %q by %s", words[0], kind, fault)
+}
+
+// plays is how often a client was played with a fault.
+func plays(c recordedClient, fault string) int {
+	for _, t := range c.Tallies {
+		if t.Fault == fault {
+			return t.Plays
+		}
+	}
+	return 0
 }

@@ -67,16 +67,15 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on simulated servers.
-	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
-	"simulation/redismodel":          {"quorum/quorumtest"}, // data: no time, no network
-	"simulation/fault":               {},
-	"simulation/record":              {"fencing", "quorum", "quorum/wire", "simulation/fault"},
-	"simulation/check":               {"fencing", "simulation/fault", "simulation/record"},
-	"simulation/internal/kernel":     {"simulation/fault", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
-	"simulation/internal/goroutines": {},
-	"simulation/internal/long":       {},
-	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/redismodel":         {"quorum/quorumtest"}, // data: no time, no network
+	"simulation/fault":              {},
+	"simulation/record":             {"fencing", "quorum", "quorum/wire", "simulation/fault"},
+	"simulation/check":              {"fencing", "simulation/fault", "simulation/record"},
+	"simulation/internal/kernel":    {"github.com/benbjohnson/clock"},
+	"simulation/internal/long":      {},
+	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 
 	// The argument why tokens rise reads logs, and knows no design.
 	"simulation/internal/machine": {"fencing", "simulation/fault", "simulation/record"},
@@ -173,29 +172,6 @@ func TestImportersOfTheLockGetLittle(t *testing.T) {
 		case "github.com/alicebob/miniredis/v2", "go.uber.org/goleak":
 			t.Errorf("importers of quorum or instance get %s", m)
 		}
-	}
-}
-
-// The simulation also runs in a browser, where every package is downloaded: it must not get those
-// of tests, of servers and of the network.
-func TestTheSimulationIsLight(t *testing.T) {
-	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template", "os/exec", "regexp"}
-	deps := func(pkg string) (found []string) {
-		var stderr bytes.Buffer
-		list := exec.Command("go", "list", "-deps", "./"+pkg)
-		list.Dir, list.Stderr = "..", &stderr
-		out, err := list.Output()
-		require.NoError(t, err, stderr.String())
-		for name := range strings.FieldsSeq(string(out)) {
-			if slices.ContainsFunc(heavy, func(h string) bool { return strings.Contains(name, h) }) {
-				found = append(found, name)
-			}
-		}
-		return found
-	}
-	require.NotEmpty(t, deps("quorum/quorumtest/contract"), "it runs testify's assertions: the test can't see what it looks for")
-	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/internal/play", "simulation/search"} {
-		require.Empty(t, deps(pkg), "users of %s get these", pkg)
 	}
 }
 

@@ -302,15 +302,15 @@ func toResource(f *fault.Fault) {
 // long that the lease may expire.
 func beforeWrites(f *fault.Fault) {
 	if chosen(f, 2) == 0 && (f.Kind == fault.Pause || f.Kind == fault.Suspend) {
-		f.At, f.Op, f.Nth, f.Stale = 0, "write", 1+f.Nth%6, false
+		f.At, f.Op, f.Nth = 0, "write", 1+f.Nth%6
 		f.For += 2 * time.Second
 	}
 }
 
 // Rows are the designs with an expectation for each column: all but the flaws, which have
-// scenarios of their own, semaphores, and registered designs.
+// scenarios of their own, and registered designs.
 func Rows() []designs.Design {
 	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool {
-		return slices.Contains([]designs.Group{designs.Flaws, designs.Semaphores, designs.Yours}, d.Group)
+		return slices.Contains([]designs.Group{designs.Flaws, designs.Yours}, d.Group)
 	})
 }

@@ -70,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 		out, err := os.OpenFile(full, os.O_WRONLY, 0)
 		require.NoError(t, err)
 		var told bytes.Buffer
-		assert.Equal(t, exitFail, run(t.Context(), args, out, &told), "%q", args)
+		assert.Equal(t, exitFail, Run(t.Context(), args, out, &told), "%q", args)
 		assert.Equal(t, 1, strings.Count(told.String(), "no space left on device"), "%q: %s", args, told.String())
 		assert.Contains(t, told.String(), "the output could not be written", "%q", args)
 		require.NoError(t, out.Close())
@@ -140,7 +140,7 @@ func TestInterruptionIsInTheHeading(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{"-html", ""}, {"matrix"}} {
 		var out, errs bytes.Buffer
-		require.Equal(t, exitFail, run(ctx, args, &out, &errs), "%q", args)
+		require.Equal(t, exitFail, Run(ctx, args, &out, &errs), "%q", args)
 		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out.String(), "%q", args)
 		assert.Contains(t, errs.String(), "interrupted")
 	}

@@ -22,7 +22,7 @@ import (
 // said runs a command and returns its exit code and output.
 func said(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = run(ctx, args, &out, &errs)
+	code = Run(ctx, args, &out, &errs)
 	return code, out.String(), errs.String()
 }
 

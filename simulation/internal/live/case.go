@@ -60,7 +60,7 @@ const shortTTL = 1500 * time.Millisecond
 
 func (c Case) ttl() time.Duration { return cmp.Or(time.Duration(c.TTL), shortTTL) }
 
-// Name returns the scenario's ID with the form, as in "S7b kill -9".
+// Name returns the scenario's ID with the form, as in "S7c kill -9".
 func (c Case) Name() string { return strings.TrimSpace(c.Scenario + " " + c.Form) }
 
 // timeout bounds the wait for a server.

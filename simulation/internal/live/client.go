@@ -184,15 +184,10 @@ func (c *client) begin(ctx context.Context, s setup) error {
 		return err
 	}
 	warmUp(ctx, p)
-	if cfg.Locker != nil {
-		c.locker, err = cfg.Locker(p)
-	} else {
-		var coordinator *quorum.Coordinator
-		if coordinator, err = quorum.New(p.Config, p.Instances...); err == nil {
-			c.locker = simulation.Library(coordinator)
-		}
+	if cfg.Locker == nil {
+		cfg.Locker = simulation.Library
 	}
-	if err != nil {
+	if c.locker, err = cfg.Locker(p); err != nil {
 		return err
 	}
 	for range 2 { // the second time uses open connections

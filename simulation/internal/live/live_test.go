@@ -67,7 +67,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 	names := []string{"S2", "S7", "S10"}
 	if !testing.Short() {
 		names = []string{
-			"S1 SIGSTOP", "S1 stopped world", "S2", "S3", "S4", "S7", "S7b", "S7c", "S7 ACL", "S8", "S9b", "S10",
+			"S1 SIGSTOP", "S1 stopped world", "S2", "S3", "S4", "S7", "S7c", "S7 ACL", "S8", "S9b", "S10",
 			"S13", "S14", "S19", "S24", "S26", "X1", "X2",
 		}
 		if long.Asked() {
@@ -214,7 +214,7 @@ func TestFormats(t *testing.T) {
 	report := Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []Line{
 		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true},
 		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []record.ViolationKind{record.NeverFree}, Findings: []finding{{Kind: record.NeverFree, Seq: 9, Text: "never"}}},
-		{Scenario: "S7b", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
+		{Scenario: "S7c", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
 		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
 	}}
 	var text, page, all strings.Builder

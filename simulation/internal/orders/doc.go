@@ -66,6 +66,5 @@
 // other messages, but compared to a timer only if a fault makes it late. A fault happens once, before
 // the last client has ended. Runs in which it comes so late that no client notices are not all played.
 // The clients already know the servers when the choices begin, and don't read the servers' clocks while
-// no lock is taken. Pauses at a reading of a clock are the subject of package simulation's tests, which
-// try every reading in one order of events.
+// no lock is taken.
 package orders

@@ -15,7 +15,7 @@ import (
 // Of returns the timeline of a run.
 func Of(log record.Log) *Timeline {
 	r := &reader{
-		t:        &Timeline{Permits: 1},
+		t:        &Timeline{},
 		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{}, beliefs: map[int]int{},
 	}
 	number := 0
@@ -109,7 +109,6 @@ func (r *reader) mark(e entry, lane string) *laneEvent {
 // process adds an event of a process.
 func (r *reader) process(e entry) {
 	r.lane(&r.t.Processes, e.Process)
-	r.t.Permits = max(r.t.Permits, e.Permits)
 	if e.Kind == record.Sent {
 		r.messages[e.call()] = len(r.t.Messages)
 		r.t.Messages = append(r.t.Messages, r.message(e))
@@ -165,13 +164,8 @@ func (r *reader) fate(e entry) {
 	}
 }
 
-// isServer tells servers from processes by their names.
-func isServer(name string) bool {
-	return name != "" && name[0] >= 'A' && name[0] <= 'Z' && len(name) <= 3
-}
-
-// alias reports whether a place is another name of a server.
-func alias(name string) bool { return len(name) != 1 || !isServer(name) }
+// alias reports whether a place isn't a server's own name.
+func alias(name string) bool { return len(name) != 1 || name[0] < 'A' || name[0] > 'Z' }
 
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
@@ -235,9 +229,6 @@ func faultWords(e entry) string {
 	}
 	if f.Frozen {
 		words = append(words, "its clocks stand still")
-	}
-	if e.Words != "" {
-		words = append(words, "at a reading of its clock in "+e.Words)
 	}
 	return strings.Join(words, ", ")
 }

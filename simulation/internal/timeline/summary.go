@@ -51,12 +51,8 @@ func (t *Timeline) Summary() []string {
 }
 
 // gaps returns the periods of a belief in which its holder had no quorum of servers, according
-// to Timeline.Truth. The permits of a semaphore have keys of their own, so there is nothing to
-// compare.
+// to Timeline.Truth.
 func (t *Timeline) gaps(b belief, truth []KeyPeriod) []period {
-	if t.Permits > 1 {
-		return nil
-	}
 	var list []period
 	at := b.From
 	for _, s := range truth { // in the order of time

@@ -31,8 +31,6 @@ type Timeline struct {
 	Processes    []string
 	Servers      []string
 	UsesResource bool
-	// Permits is how many may hold a lease at a time.
-	Permits int
 	// End is the time of the last event.
 	End time.Duration
 
@@ -219,23 +217,12 @@ func (t *Timeline) Overlaps() []overlap {
 	for i, a := range t.Beliefs {
 		for _, b := range t.Beliefs[i+1:] {
 			from, until := max(a.From, b.From), min(a.Until, b.Until)
-			if a.Key == b.Key && a.who() != b.who() && from < until && t.holders(a.Key, from) > t.Permits {
+			if a.Key == b.Key && a.who() != b.who() && from < until {
 				all = append(all, overlap{Key: a.Key, First: a.who(), Second: b.who(), From: from, Until: until})
 			}
 		}
 	}
 	return all
-}
-
-// holders counts who believed at a moment that they held a lease.
-func (t *Timeline) holders(key string, at time.Duration) int {
-	n := 0
-	for _, b := range t.Beliefs {
-		if b.Key == key && b.From <= at && at < b.Until {
-			n++
-		}
-	}
-	return n
 }
 
 // tokens gives each token its shortest unique name, because tokens seeded from a clock have

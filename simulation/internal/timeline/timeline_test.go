@@ -210,24 +210,6 @@ func TestRepeatedRequest(t *testing.T) {
 	assert.Contains(t, text(t, tl), "arrives again: answered, not executed again")
 }
 
-// The holders of a semaphore contradict each other only beyond its permits.
-func TestPermits(t *testing.T) {
-	log := func(processes ...string) record.Log {
-		all := []record.Event{{Kind: record.Asked, Process: "c1", Key: key, Permits: 2}}
-		for i, process := range processes {
-			all = append(all, holds(process, i+1, time.Duration(100*(i+1))*ms, time.Second))
-		}
-		return record.Log{append(all, record.Event{At: time.Second, Kind: record.Noted, Process: "c1"})}
-	}
-	assert.Empty(t, timeline.Of(log("c1", "c2")).Overlaps())
-	assert.NotContains(t, text(t, timeline.Of(log("c1", "c2"))), "too few servers", "the keys of permits have other names")
-	overlaps := timeline.Of(log("c1", "c2", "c3")).Overlaps()
-	require.Len(t, overlaps, 2)
-	for _, o := range overlaps {
-		assert.Equal(t, "c3", o.Second, "the third is one too many")
-	}
-}
-
 // full fails to write.
 type full struct{}
 

@@ -25,15 +25,18 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
 )
 
 var build = sync.OnceValues(func() (browser.Files, error) { return browser.Build(context.Background(), io.Discard) })
 
-// built returns the page's files, which are built once.
+// built returns the page's files, which are built once, and nowhere else in the tests: the engine's
+// packages and the standard library are compiled for another architecture.
 func built(t *testing.T) browser.Files {
 	t.Helper()
+	long.Test(t, "it compiles the page's engine")
 	files, err := build()
 	require.NoError(t, err)
 	return files

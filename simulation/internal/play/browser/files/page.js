@@ -325,7 +325,6 @@ function faultRow(fault, i, processes, servers) {
     if (name === "way") fields.push(choiceOf("messages", name, ways));
     if (name === "keep") fields.push(choiceOf("keeps", name, keeps));
     if (name === "frozen") fields.push(check("the wall clock stops, too", name));
-    if (name === "shuffled") fields.push(check("then messages in random order", name));
   }
   fields.push(element("button", { type: "button", name: `remove-${i}`, onclick: () => choose({ schedule: run.schedule.filter((_, n) => n !== i) }), "aria-label": `Remove fault ${i + 1}, ${fault.kind}` }, "Remove"));
   return element("li", {}, ...fields);

@@ -1,4 +1,4 @@
-package play_test
+package browser_test
 
 import (
 	"bytes"
@@ -18,32 +18,25 @@ import (
 // of the trace included. With REDLOCK_REQUIRE_NODE=1 a missing node is a failure.
 func TestEngineAnswersAsNativeCodeDoes(t *testing.T) {
 	t.Parallel() // it waits for the compiler
+	folder := t.TempDir()
+	require.NoError(t, built(t).Write(folder))
 	node, err := exec.LookPath("node")
 	if err != nil {
 		require.Empty(t, os.Getenv("REDLOCK_REQUIRE_NODE"), "node isn't installed: %v", err)
 		t.Skip("node isn't installed: ", err)
 	}
-	engine := filepath.Join(t.TempDir(), "engine.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", engine, "./engine")
-	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
-	text, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", text)
-	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	require.NoError(t, err)
 	requests := []string{
 		`{"do": "list"}`,
 		`{"do": "run", "base": "S1", "seed": "0", "small": true}`,
 		`{"do": "run", "base": "S1", "design": "token-admit", "seed": "18446744073709551615"}`,
 		`{"do": "run", "base": "S4", "design": "redlock", "seed": "3"}`,
 		`{"do": "run", "base": "all", "design": "redlock", "seed": "7"}`,
-		// A fault at a reading of the clock: the run is played twice, and names a function.
-		`{"do": "run", "base": "S1", "seed": "0", "schedule": [{"kind": "pause", "process": "c1", "op": "clock", "nth": 9, "for": "12s"}]}`,
 		`{"do": "run", "base": "S1", "seed": "0", "schedule": [{"kind": "switch", "process": "*", "server": "C", "for": "2s", "ppm": 400000}]}`,
 		`{"do": "search", "base": "S1", "design": "redlock", "seed": "0", "kinds": ["pause"], "most": 4, "count": 40}`,
 		`{"do": "shrink", "base": "pause", "design": "redlock", "seed": "1", "schedule": [{"kind": "pause", "process": "c1", "op": "write", "nth": 1, "for": "12s"}, {"kind": "pause", "process": "c2", "op": "write", "nth": 1, "for": "12s"}]}`,
 		`{"do": "run", "base": "S99"}`,
 	}
-	cmd := exec.CommandContext(t.Context(), node, filepath.Join("testdata", "ask.cjs"), filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"), engine)
+	cmd := exec.CommandContext(t.Context(), node, filepath.Join("testdata", "ask.cjs"), folder)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.Join(requests, "\n")), &out, &errs
 	require.NoError(t, cmd.Run(), "%s", errs.String())

@@ -68,9 +68,9 @@ func TestTable(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	pause := does(t, 0, "run", "pause", "-seed", "1")
+	pause := does(t, 0, "run", "pause", "-seed", "2")
 	assert.Contains(t, pause, "pause: ")
-	assert.Contains(t, pause, "· redsync · seed 1")
+	assert.Contains(t, pause, "· redsync · seed 2")
 	assert.Contains(t, pause, "found: lost update")
 	assert.Contains(t, does(t, 0, "run", "S1"), "found: lost update, stale write, two holders; expected: anything")
 	assert.Contains(t, does(t, 0, "run", "S8", "-design", "default"), "found: none")

@@ -111,14 +111,14 @@ func checkPage(t *testing.T, html string) {
 }
 
 func TestMatrixFormats(t *testing.T) {
-	seeds := long.Number(20, 5)
+	seeds := long.Number(20, 8)
 	with := func(more ...string) []string {
 		return append([]string{"matrix", "-designs", "redlock,token-admit", "-faults", "restart-empty, cut", "-seeds", strconv.Itoa(seeds)}, more...)
 	}
 	text, _ := does(t, exitOK, with()...)
 	assert.Regexp(t, `(?m)^ +restart-\ndesign +empty +cut$`, text)
-	assert.Regexp(t, `(?m)^redlock +\d+% +\.$`, text)
-	assert.Regexp(t, `redlock / restart-empty: \d+ % \([\d.]+ to [\d.]+ %\).*, two holders \d+ \(seed \d+\)`, strings.ReplaceAll(text, "\n    ", " "))
+	assert.Regexp(t, `(?m)^redlock +[\d.]+% +\.$`, text)
+	assert.Regexp(t, `redlock / restart-empty: [\d.]+ % \([\d.]+ to [\d.]+ %\).*, two holders \d+ \(seed \d+\)`, strings.ReplaceAll(text, "\n    ", " "))
 
 	one, _ := does(t, exitOK, with("-format", "json", "-workers", "1")...)
 	two, _ := does(t, exitOK, with("-format", "json", "-workers", "2")...)

@@ -17,9 +17,8 @@ type Case struct {
 //go:embed cases.txt
 var caseList string
 
-// Cases returns the cases for n servers, 1 to 9. Servers that save their data are needed for
-// some.
-func Cases(n int, saves bool) []Case {
+// Cases returns the cases for n servers, 1 to 9.
+func Cases(n int) []Case {
 	var all []Case
 	for _, block := range strings.Split(caseList, "\n\n") {
 		var c Case
@@ -34,7 +33,7 @@ func Cases(n int, saves bool) []Case {
 				if err != nil {
 					panic(fmt.Sprintf("cases.txt: %s: %v", c.Title, err)) // a test reads it
 				}
-				left = left || needed || step.Do == save && !saves
+				left = left || needed
 				if step.Do != "" {
 					c.Schedule = append(c.Schedule, step)
 				}
@@ -54,7 +53,7 @@ func Cases(n int, saves bool) []Case {
 // Faults returns the faults of the cases, in their order.
 func Faults() []string {
 	var all []string
-	for _, c := range Cases(4, true) {
+	for _, c := range Cases(4) {
 		if !slices.Contains(all, c.Fault) {
 			all = append(all, c.Fault)
 		}

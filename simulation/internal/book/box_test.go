@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/box"
@@ -29,7 +30,7 @@ func boxCases([]string) (string, error) {
 	b.WriteString("| fault | schedules |\n| --- | --- |\n")
 	for _, fault := range box.Faults() {
 		var titles []string
-		for _, c := range box.Cases(4, true) {
+		for _, c := range box.Cases(4) {
 			if c.Fault == fault {
 				titles = append(titles, c.Title)
 			}
@@ -103,12 +104,20 @@ func boxClients([]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	recorded := slices.DeleteFunc(box.Faults(), func(fault string) bool {
+		for _, r := range reports {
+			if slices.ContainsFunc(r.Tallies, func(t box.Tally) bool { return t.Fault == fault }) {
+				return false
+			}
+		}
+		return true
+	})
 	var b strings.Builder
-	b.WriteString("| client | servers | " + strings.Join(box.Faults(), " | ") + " |\n| --- |" + strings.Repeat(" --- |", len(box.Faults())+1) + "\n")
+	b.WriteString("| client | servers | " + strings.Join(recorded, " | ") + " |\n| --- |" + strings.Repeat(" --- |", len(recorded)+1) + "\n")
 	for _, file := range files {
 		r := reports[file]
 		cells := []string{r.Name + " " + r.Version, fmt.Sprint(r.Count)}
-		for _, fault := range box.Faults() {
+		for _, fault := range recorded {
 			cell := ""
 			for _, t := range r.Tallies {
 				if t.Fault == fault {

@@ -268,7 +268,7 @@ func (c *commandCheck) flagsOf(command string) (*flag.FlagSet, error) {
 
 func testCommandCheck(t *testing.T, check *commandCheck) {
 	for _, good := range []string{
-		runCommand, runCommand + " run S1 -design redlock -seed 7", runCommand + " soak -for 1m", "go test ./simulation/internal/book -update", "go test ./...",
+		runCommand, runCommand + " run S1 -design redlock -seed 7", runCommand + " explore -seeds 0:10", "go test ./simulation/internal/book -update", "go test ./...",
 		"go -C quorum/quorumotel test ./...",
 	} {
 		assert.NoError(t, check.line(good), good)
@@ -279,7 +279,7 @@ func testCommandCheck(t *testing.T, check *commandCheck) {
 		runCommand + " run S1 -design nothing":   "nothing",
 		runCommand + " run S1 -sead 7":           "sead",
 		runCommand + " run S1 -seed seven":       "seven",
-		runCommand + " soak -for long":           "long",
+		runCommand + " matrix -seeds long":       "long",
 		runCommand + " demo S1":                  "one word too many",
 		runCommand + " explore -design nothing":  "nothing",
 		"go test ./nowhere/...":                  "nowhere",

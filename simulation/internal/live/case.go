@@ -71,12 +71,9 @@ func (c Case) timeout(design string, ttl time.Duration) time.Duration {
 // predictedBy returns the name of the design that makes the prediction.
 func (c Case) predictedBy(design string) string { return cmp.Or(c.PredictedBy[design], design) }
 
-// settings returns a scenario and a design. Without a scenario, it returns an empty one, whose
-// configuration is the design's alone.
+// settings returns a scenario and a design.
 func settings(scenario, design string) (s scenarios.Scenario, d designs.Design, err error) {
-	if scenario == "" {
-		d, err = designs.ByName(design)
-	} else if s, err = scenarios.ByID(scenario); err == nil {
+	if s, err = scenarios.ByID(scenario); err == nil {
 		d, err = s.Design(design)
 	}
 	return s, d, err

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/instance"
@@ -54,9 +53,6 @@ type client struct {
 	leases int
 	seen   entry // the last read
 	paused map[int]chan struct{}
-
-	handles chan string        // received handles, in a soak
-	waiting context.CancelFunc // ends a wait for the lock when a handle arrives
 
 	gap, polls atomic.Int64 // of watchGaps
 }
@@ -148,10 +144,6 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 		return answer{Gap: time.Duration(c.gap.Load())}, nil
 	case doSettle:
 		return answer{}, c.settle(ctx, cmp.Or(r.Patience, patience))
-	case doSoak:
-		return answer{}, c.soak(ctx, *r.Soak, r.ID)
-	case doHandle:
-		return answer{}, c.expect(ctx, r)
 	case doClose:
 		return answer{}, c.end(ctx)
 	default:
@@ -163,7 +155,6 @@ func (c *client) do(ctx context.Context, r request) (answer, error) {
 // monitors must see them before the first fault.
 func (c *client) begin(ctx context.Context, s setup) error {
 	c.setup = s
-	c.handles = make(chan string, 64)
 	var err error
 	if c.ops, err = s.Resource.openLedger(s.Resource.Addr); err != nil {
 		return err
@@ -178,7 +169,7 @@ func (c *client) begin(ctx context.Context, s setup) error {
 	cfg, _ := scenario.Setting(design)
 	p := simulation.Process{Name: s.Who, Index: s.Index, Config: cfg.Quorum}
 	p.Config.Clock, p.Config.Random, p.Config.Owner = clock.New(), rand.Reader, s.Who
-	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = s.TTL, cmp.Or(s.MaxTTL, s.TTL), s.Timeout
+	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = s.TTL, s.TTL, s.Timeout
 	p.Config.BackoffMin, p.Config.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
 	if c.close, err = openTargets(&p, s.Targets); err != nil {
 		return err
@@ -237,35 +228,15 @@ func openTargets(p *simulation.Process, targets []target) (closeAll func() error
 		if at.User != "" {
 			url = fmt.Sprintf("redis://%s:%s@%s/%d?read_timeout=10m", at.User, at.Password, at.Addr, at.DB)
 		}
-		cfg := instance.Config{Name: at.Name, VouchedRunID: at.Vouched, Replicas: at.Replicas, ReplicaTimeout: replicaTimeout}
-		inst, closeInst, err := open(url, at, cfg)
+		inst, err := instance.Open(url, instance.Config{Name: at.Name, VouchedRunID: at.Vouched, Replicas: at.Replicas, ReplicaTimeout: replicaTimeout, FixedAddress: true})
 		if err != nil {
 			return nil, errors.Join(err, closeAll())
 		}
 		bare := openRaw(at)
-		closers = append(closers, closeInst, bare.client.Close)
+		closers = append(closers, inst.Close, bare.client.Close)
 		p.Instances, p.Redis = append(p.Instances, inst), append(p.Redis, bare)
 	}
 	return closeAll, nil
-}
-
-// open opens an instance. closeAll closes it.
-func open(url string, at target, cfg instance.Config) (inst *instance.Redis, closeAll func() error, err error) {
-	if at.Lifetime == 0 {
-		cfg.FixedAddress = true
-		if inst, err = instance.Open(url, cfg); err != nil {
-			return nil, nil, err
-		}
-		return inst, inst.Close, nil
-	}
-	// A URL cannot set the lifetime of connections, which begins with the dial.
-	client := redis.NewClient(instance.Harden(&redis.Options{
-		Addr: at.Addr, DB: at.DB, Username: at.User, Password: at.Password, DialTimeout: at.Lifetime / 2, ConnMaxLifetime: at.Lifetime / 2,
-	}))
-	if inst, err = instance.New(client, cfg); err != nil {
-		return nil, nil, errors.Join(err, client.Close())
-	}
-	return inst, func() error { return errors.Join(inst.Close(), client.Close()) }, nil
 }
 
 // coordinator is nil for designs that have none.
@@ -346,16 +317,16 @@ func (c *client) acquire(ctx context.Context, r request) (answer, error) {
 		defer cancel()
 		try = c.locker.Acquire
 	}
-	return c.gain(context.WithoutCancel(ctx), r.Key, "", func() (simulation.Lease, error) { return try(asking, r.Key) })
+	return c.gain(context.WithoutCancel(ctx), r.Key, func() (simulation.Lease, error) { return try(asking, r.Key) })
 }
 
 // gain asks for a lease and records the result.
-func (c *client) gain(ctx context.Context, key, words string, try func() (simulation.Lease, error)) (answer, error) {
+func (c *client) gain(ctx context.Context, key string, try func() (simulation.Lease, error)) (answer, error) {
 	began, err := c.lastEntry(ctx)
 	if err != nil {
 		return answer{}, err
 	}
-	if err := c.note(ctx, entry{Began: began, What: wasAsked, Key: key, Words: words}); err != nil {
+	if err := c.note(ctx, entry{Began: began, What: wasAsked, Key: key}); err != nil {
 		return answer{}, err
 	}
 	lease, lost := try()
@@ -366,9 +337,7 @@ func (c *client) gain(ctx context.Context, key, words string, try func() (simula
 	c.lease = lease
 	c.leases++
 	c.mu.Unlock()
-	e := c.entry(wasAcquired, began)
-	e.Words = words
-	return answer{Validity: lease.Validity()}, c.note(ctx, e)
+	return answer{Validity: lease.Validity()}, c.note(ctx, c.entry(wasAcquired, began))
 }
 
 // check checks the lease and records the result.
@@ -394,23 +363,6 @@ var errInvalid = errors.New("the lease has expired")
 // update reads and writes the next value, if the lease is valid after the read. With Pause
 // it stops after the check, as if the process were stopped there.
 func (c *client) update(ctx context.Context, r request) error {
-	return c.updateAfter(ctx, r, func() error {
-		if !r.Pause {
-			return nil
-		}
-		gate := c.pausing(r.ID)
-		c.say(answer{ID: r.ID, Event: eventChecked})
-		select {
-		case <-gate:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
-}
-
-// updateAfter is update with a pause between the check of the lease and the write.
-func (c *client) updateAfter(ctx context.Context, r request, pause func() error) error {
 	if err := c.read(ctx); err != nil {
 		return err
 	}
@@ -418,8 +370,14 @@ func (c *client) updateAfter(ctx context.Context, r request, pause func() error)
 	if err == nil && a.Validity <= 0 {
 		err = errInvalid
 	}
-	if err == nil {
-		err = pause()
+	if err == nil && r.Pause {
+		gate := c.pausing(r.ID)
+		c.say(answer{ID: r.ID, Event: eventChecked})
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,12 +33,6 @@ type clientProcess struct {
 type clientOptions struct {
 	// resource routes its reads and writes through opsLink.
 	resource bool
-	// front returns its address of a server. nil: the server's own address.
-	front func(i int) string
-	// ttl and maxTTL override the environment's.
-	ttl, maxTTL time.Duration
-	// lifetime is target.Lifetime.
-	lifetime time.Duration
 }
 
 // startClient starts a client, which first verifies the servers. Clients are named c1,
@@ -60,14 +53,8 @@ func (s *environment) startClient(how ...clientOptions) *clientProcess {
 	a.reader.Go(a.read)
 
 	setup := &setup{Who: a.who, Index: a.index, Scenario: s.tc.Scenario, Design: s.design, TTL: s.ttl, Timeout: s.tc.timeout(s.design, s.ttl), Resource: s.resourceConfig}
-	for i, v := range s.servers {
-		target := v.Addr()
-		for _, e := range how {
-			if e.front != nil {
-				target = e.front(i)
-			}
-		}
-		link, err := redisproc.NewLink(target)
+	for _, v := range s.servers {
+		link, err := redisproc.NewLink(v.Addr())
 		s.must(err)
 		a.links = append(a.links, link)
 		v.links = append(v.links, link)
@@ -80,10 +67,6 @@ func (s *environment) startClient(how ...clientOptions) *clientProcess {
 		setup.Targets = append(setup.Targets, target{Name: alias.Name, Addr: link.Addr(), DB: alias.Database, Vouched: s.server(alias.Server).runID})
 	}
 	for _, e := range how {
-		setup.TTL, setup.MaxTTL = cmp.Or(e.ttl, setup.TTL), cmp.Or(e.maxTTL, setup.MaxTTL)
-		for i := range setup.Targets {
-			setup.Targets[i].Lifetime = e.lifetime
-		}
 		if e.resource {
 			setup.Resource.Addr = s.opsLink.Addr()
 		}
@@ -148,9 +131,6 @@ func (a *clientProcess) begin(r request) *pending {
 	r.ID = a.next
 	// Buffered for the event and the answer, because read must not block.
 	p := &pending{a: a, id: r.ID, what: r.Do, answers: make(chan answer, 2)}
-	if r.Do == doSoak {
-		p.answers = make(chan answer, 1<<16)
-	}
 	ended := a.ended
 	if !ended {
 		a.waiting[r.ID] = p.answers
@@ -168,14 +148,6 @@ func (a *clientProcess) send(r request) {
 	a.env.must(err)
 	_, err = a.in.Write(append(text, '\n'))
 	a.env.must(err)
-}
-
-// trySend sends a request that gets no answer, and ignores errors. Any goroutine may call
-// it.
-func (a *clientProcess) trySend(r request) {
-	if text, err := json.Marshal(r); err == nil {
-		_, _ = a.in.Write(append(text, '\n'))
-	}
 }
 
 // await returns the next message about the request.
@@ -272,9 +244,6 @@ func (a *clientProcess) check() *pending {
 func (p *pending) proceed() { p.a.send(request{Do: doGo, Go: p.id}) }
 
 func (a *clientProcess) release() { _ = a.begin(request{Do: doRelease}).await() } // the history has its error
-
-// settle waits until the client has no pending work.
-func (a *clientProcess) settle() { a.ask(request{Do: doSettle}) }
 
 func (a *clientProcess) pause() { a.env.must(a.stop()) }
 func (a *clientProcess) cont()  { a.env.must(a.resume()) }

@@ -21,12 +21,6 @@ const (
 	wasBlocked  = "blocked"  // no client will ever get the lock
 )
 
-// Words of entries about handed-off leases.
-const (
-	handedOff = "handed off" // with wasReleased
-	resumed   = "resumed"    // with wasAsked and wasAcquired: by a handle
-)
-
 // entry is a line of a ledger: an action of a client, or of the resource for it.
 type entry struct {
 	// Seq counts the entries from 1. An action ended before any entry with a larger

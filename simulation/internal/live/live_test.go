@@ -187,8 +187,6 @@ func TestWithoutServer(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	_, err := Run(t.Context(), Options{})
 	require.ErrorIs(t, err, errNoServer)
-	_, err = Soak(t.Context(), SoakOptions{For: time.Minute})
-	require.ErrorIs(t, err, errNoServer)
 	nothingLeft(t, dir)
 }
 

@@ -28,9 +28,9 @@ const (
 	roleCleanup  = "cleanup"
 )
 
-// RunChild must be the first call of a program that uses Run or Soak, and come before
-// m.Run in a test's TestMain. Run and Soak start the program again for each client, for
-// each resource, and for the cleanup after a run that was killed. In such a child process
+// RunChild must be the first call of a program that uses Run, and come before m.Run in a
+// test's TestMain. Run starts the program again for each client, for each resource, and for
+// the cleanup after a run that was killed. In such a child process
 // RunChild runs the child and exits; in any other process it does nothing.
 func RunChild() {
 	role := os.Getenv(roleVariable)

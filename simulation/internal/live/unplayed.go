@@ -9,8 +9,8 @@ func Unplayed() map[string]string {
 		rates       = "clocks of different rates take hours to show"
 		extension   = "it is about how a client uses the replies, which are the same from real servers"
 		timing      = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
-		soaked      = "a soak does it, and so do TestSwitchedAddress and other tests of package instance"
-		handles     = "a soak hands leases off between client processes"
+		address     = "the box moves addresses under any client, and so do TestSwitchedAddress and other tests of package instance"
+		handles     = "a live client hands no lease off; package quorum's TestResumeInAnotherProcess and its neighbours do"
 		sameFault   = "it is another form of a scenario that is played"
 		several     = "a live client takes one lock at a time; package instance's TestSetsOnRealServers has several processes take overlapping sets"
 		clientAlone = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
@@ -25,7 +25,7 @@ func Unplayed() map[string]string {
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
 		"S12":  "on real servers it is chance which client gets which vote first",
 		"S14c": sameFault, "S17b": sameFault, "S18b": sameFault,
-		"S28": soaked, "S29": soaked, "S29c": soaked,
+		"S28": address, "S29": address, "S29c": address,
 		"S30": handles, "S30c": handles,
 		"S31": "two masters behind one address need a proxy of their own for each client",
 		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,

@@ -12,12 +12,9 @@ type request struct {
 	// Patience bounds the wait for the lock or for an answer of the resource.
 	Patience time.Duration `json:"patience,omitempty"`
 	// Pause stops an update after the check of the lease, until a request "go" names it.
-	Pause bool `json:"pause,omitempty"`
-	Go    int  `json:"go,omitempty"`
-	// Handle is the handle of another client's lease. It arrives after Patience.
-	Handle string `json:"handle,omitempty"`
-	Setup  *setup `json:"setup,omitempty"`
-	Soak   *load  `json:"soak,omitempty"`
+	Pause bool   `json:"pause,omitempty"`
+	Go    int    `json:"go,omitempty"`
+	Setup *setup `json:"setup,omitempty"`
 }
 
 // The commands for a client.
@@ -35,8 +32,6 @@ const (
 	doGo      = "go"     // end an update's pause
 	doFreeze  = "freeze" // stop the world until the heap has been dumped
 	doSettle  = "settle" // wait until no requests are pending
-	doSoak    = "soak"   // acquire, update, release repeatedly
-	doHandle  = "handle" // receive a handle, in a soak
 	doClose   = "close"
 )
 
@@ -51,17 +46,10 @@ type answer struct {
 	// Gap is the longest time in which nothing ran in the process, as measured by a
 	// goroutine that polls the clock.
 	Gap time.Duration `json:"gap,omitempty"`
-	// Cycle is the result of a turn in a soak.
-	Cycle *cycle `json:"cycle,omitempty"`
 }
 
-// The events.
-const (
-	// eventChecked: the lease was valid, and the write comes next.
-	eventChecked = "checked"
-	// eventTurn: a soak's turn has acquired the lock or ended.
-	eventTurn = "turn"
-)
+// eventChecked: the lease was valid, and the write comes next.
+const eventChecked = "checked"
 
 // setup configures a client process.
 type setup struct {
@@ -70,7 +58,6 @@ type setup struct {
 	Scenario string         `json:"scenario,omitempty"`
 	Design   string         `json:"design"`
 	TTL      time.Duration  `json:"ttl"`
-	MaxTTL   time.Duration  `json:"max_ttl,omitempty"` // 0: TTL
 	Timeout  time.Duration  `json:"timeout"`
 	Targets  []target       `json:"targets"`
 	Resource resourceConfig `json:"resource"`
@@ -83,9 +70,6 @@ type target struct {
 	User     string `json:"user,omitempty"`
 	Password string `json:"password,omitempty"`
 	DB       int    `json:"db,omitempty"`
-	// Lifetime is how long connections to the old server survive a change of its address,
-	// 0 if the address is fixed.
-	Lifetime time.Duration `json:"lifetime,omitempty"`
 	// Vouched is the run ID for which the starter vouches.
 	Vouched string `json:"vouched,omitempty"`
 	// Replicas is the number of replicas that must have a grant before it counts.

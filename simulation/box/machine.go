@@ -1,0 +1,130 @@
+//go:build unix
+
+package box
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+//go:embed preload/clock.c
+var clockSource []byte
+
+// errNoMachine: servers cannot have simulated clocks and disks here.
+var errNoMachine = errors.New("box: no clocks that jump")
+
+// buildLibrary builds the library that is preloaded into servers. The error Is
+// errNoMachine if that is impossible here.
+func buildLibrary(ctx context.Context, dir string) (path string, err error) {
+	if runtime.GOOS != "linux" {
+		return "", fmt.Errorf("%w: the library for it is for Linux", errNoMachine)
+	}
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		return "", fmt.Errorf("%w: there is no C compiler (cc) to build the library for it", errNoMachine)
+	}
+	source, path := filepath.Join(dir, "clock.c"), filepath.Join(dir, "clock.so")
+	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
+		return "", err
+	}
+	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", path, source)
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", errors.Join(ctx.Err(), fmt.Errorf("%w: cc failed: %w: %s", errNoMachine, err, strings.TrimSpace(string(out))))
+	}
+	return path, nil
+}
+
+// machineVariable tells the library the file that it shares with this process.
+const machineVariable = "REDLOCKSIM_BOX_MACHINE"
+
+// shared is the memory shared with the library, laid out as in preload/clock.c.
+type shared struct {
+	offset, stalled, waiting, attached atomic.Int64
+	synced                             [64]struct{ inode, size atomic.Int64 }
+}
+
+// machine simulates a server's clock and disk.
+type machine struct {
+	shared *shared
+	memory []byte
+	env    []string
+}
+
+// newMachine makes a machine whose file is beside the library.
+func newMachine(library string) (*machine, error) {
+	file, err := os.CreateTemp(filepath.Dir(library), "machine-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	size := int(unsafe.Sizeof(shared{}))
+	if err := file.Truncate(int64(size)); err != nil {
+		return nil, err
+	}
+	memory, err := syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("box: mapping a server's clock: %w", err)
+	}
+	return &machine{
+		shared: (*shared)(unsafe.Pointer(unsafe.SliceData(memory))), memory: memory,
+		env: []string{"LD_PRELOAD=" + library, machineVariable + "=" + file.Name()},
+	}, nil
+}
+
+func (m *machine) close() error { return syscall.Munmap(m.memory) }
+
+// loaded reports whether the server has loaded the library. The loader skips a library
+// that it cannot load.
+func (m *machine) loaded() bool { return m.shared.attached.Load() == 1 }
+
+// set puts the server's wall clock ahead of this machine's, or behind it.
+func (m *machine) set(ahead time.Duration) { m.shared.offset.Store(int64(ahead)) }
+
+// stall stops or resumes writes to the disk.
+func (m *machine) stall(on bool) {
+	var n int64
+	if on {
+		n = 1
+	}
+	m.shared.stalled.Store(n)
+}
+
+// cutPower removes unsynced data from the files of a killed server: the worst that a power
+// cut can do to an append-only file.
+func (m *machine) cutPower(dir string) error {
+	safe := map[int64]int64{}
+	for i := range m.shared.synced {
+		if inode := m.shared.synced[i].inode.Load(); inode != 0 {
+			safe[inode] = m.shared.synced[i].size.Load()
+		}
+	}
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".aof") {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		if !ok || strings.Contains(entry.Name(), ".base.") {
+			return nil // a base file is complete and synced before it gets its name
+		}
+		if synced := safe[int64(stat.Ino)]; synced < info.Size() {
+			return os.Truncate(path, synced)
+		}
+		return nil
+	})
+}

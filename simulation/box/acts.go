@@ -99,6 +99,8 @@ func (s *stage) acquires(c *client, do verb) error {
 	s.slow(c, do, took, most)
 	s.answered(c, a, asked.Seq)
 	switch {
+	case a.Held && do == gets && took > most:
+		s.found(NoProgress, "%s got the lock only after %v", c.name, took.Round(100*time.Millisecond))
 	case a.Held:
 	case do != tries && free && s.everlasting():
 		s.found(NeverFree, "%s didn't get the lock in %v, which nobody held, and whose key has no expiry: %s", c.name, most, a.Why)

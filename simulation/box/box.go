@@ -118,7 +118,7 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	}
 	for range o.Parallel {
 		f, err := startServers(ctx, b.options, b.library)
-		if errors.Is(err, errNoMachine) {
+		if errors.Is(err, ErrNoClocks) {
 			b.library, b.noClocks = "", err
 			f, err = startServers(ctx, b.options, "")
 		}
@@ -135,7 +135,7 @@ func (b *box) build(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
 		return err
 	}
-	if b.library, err = buildLibrary(ctx, b.dir); errors.Is(err, errNoMachine) {
+	if b.library, err = buildLibrary(ctx, b.dir); errors.Is(err, ErrNoClocks) {
 		b.noClocks = err
 		return nil
 	}

@@ -50,6 +50,21 @@ func Cases(n int) []Case {
 	return all
 }
 
+// ParseSchedule reads steps in which words may stand for some of n servers, as in the cases.
+func ParseSchedule(steps []string, n int) (Schedule, error) {
+	var s Schedule
+	for _, text := range steps {
+		step, _, err := expand(text, n)
+		if err != nil {
+			return nil, err
+		}
+		if step.Do != "" {
+			s = append(s, step)
+		}
+	}
+	return s, nil
+}
+
 // Faults returns the faults of the cases, in their order.
 func Faults() []string {
 	var all []string

@@ -106,7 +106,7 @@ func (s *stage) nth(n int) func(piece []byte) bool {
 
 // toServers carries out a fault of servers, or ends it.
 func (s *stage) toServers(step Step) error {
-	s.untidy = s.untidy || step.Do != await
+	s.untidy = s.untidy || step.Do != await && step.Do != gone
 	var errs []error
 	for i, server := range s.servers.all {
 		if strings.ContainsRune(step.Servers, rune(letters[i])) {
@@ -134,7 +134,9 @@ func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
 	case drop:
 		return server.command("DEL", s.key)
 	case await:
-		return s.awaits(server)
+		return s.awaits(server, ":1")
+	case gone:
+		return s.awaits(server, ":0")
 	case home:
 		s.leads(i, server, "")
 		return nil
@@ -167,7 +169,7 @@ func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
 // toMachine does something to a server's clock or disk.
 func (s *stage) toMachine(do verb, m *machine) error {
 	if m == nil {
-		return errNoMachine
+		return ErrNoClocks
 	}
 	switch do {
 	case stall:
@@ -190,19 +192,16 @@ func (s *stage) leads(i int, server *serverState, addr string) {
 	}
 }
 
-// awaits waits until a server and its replicas have the lock's key, but not for longer than a TTL:
-// a client may use other keys.
-func (s *stage) awaits(server *serverState) error {
+// awaits waits until so many of the lock's keys are on a server and on its replicas, but not for
+// longer than a TTL: a client may use other keys.
+func (s *stage) awaits(server *serverState, keys string) error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.ttl)
 	defer cancel()
 	for _, addr := range server.addrs() {
-		err := until(ctx, func() bool {
+		_ = until(ctx, func() bool {
 			reply, err := redisproc.AskAt(addr, "EXISTS", s.key)
-			return err == nil && reply == ":1"
+			return err == nil && reply == keys
 		})
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
 	}
-	return nil
+	return context.Cause(s.ctx)
 }

@@ -22,18 +22,18 @@ import (
 //go:embed preload/clock.c
 var clockSource []byte
 
-// errNoMachine: servers cannot have simulated clocks and disks here.
-var errNoMachine = errors.New("box: no clocks that jump")
+// ErrNoClocks: servers cannot have clocks and disks of their own here.
+var ErrNoClocks = errors.New("box: no clocks that jump")
 
 // buildLibrary builds the library that is preloaded into servers. The error Is
-// errNoMachine if that is impossible here.
+// ErrNoClocks if that is impossible here.
 func buildLibrary(ctx context.Context, dir string) (path string, err error) {
 	if runtime.GOOS != "linux" {
-		return "", fmt.Errorf("%w: the library for it is for Linux", errNoMachine)
+		return "", fmt.Errorf("%w: the library for it is for Linux", ErrNoClocks)
 	}
 	cc, err := exec.LookPath("cc")
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no C compiler (cc) to build the library for it", errNoMachine)
+		return "", fmt.Errorf("%w: there is no C compiler (cc) to build the library for it", ErrNoClocks)
 	}
 	source, path := filepath.Join(dir, "clock.c"), filepath.Join(dir, "clock.so")
 	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
@@ -41,7 +41,7 @@ func buildLibrary(ctx context.Context, dir string) (path string, err error) {
 	}
 	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", path, source)
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("%w: cc failed: %w: %s", errNoMachine, err, strings.TrimSpace(string(out))))
+		return "", errors.Join(ctx.Err(), fmt.Errorf("%w: cc failed: %w: %s", ErrNoClocks, err, strings.TrimSpace(string(out))))
 	}
 	return path, nil
 }

@@ -90,6 +90,12 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration) (
 		s := &stage{ctx: ctx, box: b, servers: f, ttl: ttl, play: &p, began: time.Now()}
 		s.key = fmt.Sprintf("box-%d", b.counter.Add(1))
 		defer s.close()
+		for len(schedule) > 0 && schedule[0].Do == follow { // a client may need the replicas
+			if err := s.take(schedule[0]); err != nil {
+				return p, err
+			}
+			schedule = schedule[1:]
+		}
 		if err := s.open(); err != nil {
 			return p, err
 		}

@@ -53,39 +53,42 @@ func (s *serverState) Addr() string {
 
 // startServers starts the servers: embedded ones, or processes. A library gives them clocks and
 // disks of their own.
-func startServers(ctx context.Context, o Options, library string) (f *servers, err error) {
+func startServers(ctx context.Context, o Options, library string) (*servers, error) {
 	if o.Embedded {
 		return startEmbedded(o.Servers)
 	}
-	f = &servers{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.close())
-		}
-	}()
+	f := &servers{}
+	if err := f.start(ctx, o, library); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
+
+// start starts processes.
+func (f *servers) start(ctx context.Context, o Options, library string) (err error) {
 	for i := range o.Servers {
 		s := &realServer{config: redisproc.Config{Binary: o.Binary, Args: o.Args}}
 		if library != "" {
 			if s.machine, err = newMachine(library); err != nil {
-				return nil, err
+				return err
 			}
 			f.closers = append(f.closers, s.machine.close)
 		}
 		f.closers = append(f.closers, s.close)
 		if s.Server, err = s.another(ctx, s.machine); err != nil {
-			return nil, err
+			return err
 		}
 		if s.machine != nil && !s.machine.loaded() {
-			return nil, fmt.Errorf("%w: the server didn't load the library for it", errNoMachine)
+			return fmt.Errorf("%w: the server didn't load the library for it", ErrNoClocks)
 		}
 		f.all = append(f.all, &serverState{server: s})
 		if i == 0 {
 			if f.what, err = s.Product(); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return f, nil
+	return nil
 }
 
 func startEmbedded(n int) (*servers, error) {

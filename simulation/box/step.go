@@ -65,6 +65,7 @@ const (
 	fail   verb = "fail"   // masters die, and a replica that lags takes over
 	elect  verb = "elect"  // masters die, and a replica that is in step takes over
 	await  verb = "await"  // no fault: waits until servers have the lock's key
+	gone   verb = "gone"   // no fault: waits until they don't
 	cut    verb = "cut"    // a client's connections to servers break, and no new one is made
 	delay  verb = "delay"  // a client's requests are held back until heal, and then arrive
 	hold   verb = "hold"   // replies to a client are held back until heal
@@ -92,7 +93,7 @@ var forms = map[verb]form{
 	pause: clientLast, resume: clientLast, kill: clientLast, spawn: clientLast,
 	hang: serversLast, wake: serversLast, stop: serversLast, start: serversLast, save: serversLast, flush: serversLast, drop: serversLast,
 	evict: serversLast, stall: serversLast, ahead: serversLast, behind: serversLast, right: serversLast, move: serversLast, home: serversLast,
-	follow: serversLast, lag: serversLast, fail: serversLast, elect: serversLast, await: serversLast,
+	follow: serversLast, lag: serversLast, fail: serversLast, elect: serversLast, await: serversLast, gone: serversLast,
 	cut: linkLast, delay: linkLast, hold: linkLast, lose: linkLast, miss: linkLast, snare: linkLast, trap: linkLast, free: linkLast, heal: linkLast,
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
-	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // redlockDriver is this library.
@@ -32,7 +32,7 @@ const addressLag = 500 * time.Millisecond
 // for the same servers. It sets MaxTTL as small as it may be, because a server that is new votes
 // after MaxTTL: to the TTL, and for how long a connection may lead to another server than its
 // address, half of which is for making it.
-func openRedlock(servers []string, ttl time.Duration) (driver.Client, error) {
+func openRedlock(_ string, servers []string, ttl time.Duration) (driver.Client, error) {
 	var instances []wire.Instance
 	for i, addr := range servers {
 		client := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: addressLag / 2, ConnMaxLifetime: addressLag / 2}))

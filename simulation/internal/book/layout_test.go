@@ -111,8 +111,9 @@ var policy = map[string][]string{
 	// The same designs on real servers, which it starts and breaks.
 	// The box plays lock clients of any language on real servers.
 	"simulation/box": {"fencing", "instance/embedded", "instance/instancetest/redisproc", "simulation/check", "simulation/fault", "simulation/record"},
-	"simulation/internal/live": {"simulation/search/history", "simulation/check",
-		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
+	"simulation/box/driver": {},
+	"simulation/internal/live": {"simulation/search/history", "simulation/check", "simulation/box", "simulation/box/driver",
+		"fencing", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
 		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
 	},
 

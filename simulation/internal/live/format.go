@@ -84,6 +84,9 @@ func (l Line) Text() string {
 		return columns(name, l.Design, kinds(l.Predicted), "?", "FAILED") + "\n" + indent(l.Err)
 	case !l.Agrees:
 		text := columns(name, l.Design, kinds(l.Predicted), kinds(l.Seen), "NO")
+		if l.Differs != "" {
+			text += "\n" + indent(l.Differs)
+		}
 		for _, f := range l.Findings {
 			text += "\n" + indent(fmt.Sprintf("%d: %s: %s", f.Seq, f.Kind, f.Text))
 		}

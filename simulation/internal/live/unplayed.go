@@ -8,11 +8,12 @@ func Unplayed() map[string]string {
 		suspended   = "a machine can't be suspended for one process among others"
 		rates       = "clocks of different rates take hours to show"
 		extension   = "it is about how a client uses the replies, which are the same from real servers"
+		tokens      = "it is about when a client asks for its token; the box is told the token with the lock"
 		timing      = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
 		address     = "the box moves addresses under any client, and so do TestSwitchedAddress and other tests of package instance"
-		handles     = "a live client hands no lease off; package quorum's TestResumeInAnotherProcess and its neighbours do"
+		handles     = "a client of the box hands no lease off; package quorum's TestResumeInAnotherProcess and its neighbours do"
 		sameFault   = "it is another form of a scenario that is played"
-		several     = "a live client takes one lock at a time; package instance's TestSetsOnRealServers has several processes take overlapping sets"
+		several     = "a client of the box takes one lock at a time; package instance's TestSetsOnRealServers has several processes take overlapping sets"
 		clientAlone = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
 	)
 	return map[string]string{
@@ -23,6 +24,7 @@ func Unplayed() map[string]string {
 		"S7d": timing, "S7f": sameFault, "S8e": sameFault, "S8f": timing, "S8g": timing, "S8h": sameFault, "S9m": timing,
 		"S10b": "the library's connection to real servers never sends a command twice",
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
+		"S20": tokens, "S21": tokens,
 		"S12":  "on real servers it is chance which client gets which vote first",
 		"S14c": sameFault, "S17b": sameFault, "S18b": sameFault,
 		"S28": address, "S29": address, "S29c": address,
@@ -30,8 +32,8 @@ func Unplayed() map[string]string {
 		"S31": "two masters behind one address need a proxy of their own for each client",
 		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,
 		"S34": several, "S34d": several,
-		"S35": "a live client takes a lock by one key; the places of the counting semaphore are keys of their own",
+		"S35": "a client of the box takes a lock by one key; the places of the counting semaphore are keys of their own",
 
-		"X5": "a live client has one goroutine; package instance's TestDeadCohort kills a process of four on real servers",
+		"X5": "a client of the box does one thing at a time; package instance's TestDeadCohort kills a process of four on real servers",
 	}
 }

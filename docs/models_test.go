@@ -76,6 +76,9 @@ func TestModel(t *testing.T) {
 
 // A check that can't fail proves nothing: with each rule broken, Spin finds a way to break the claim.
 func TestModelWithARuleBroken(t *testing.T) {
+	if os.Getenv("REDLOCK_LONG") == "" {
+		t.Skip("it compiles seven models; with REDLOCK_LONG=1 it runs")
+	}
 	text, err := os.ReadFile(tokenModel)
 	require.NoError(t, err)
 	var symbols []string

@@ -25,8 +25,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
-	"github.com/redquorum/redlock/simulation/search/history"
-	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // rollOver is the code under test: a job that must not run twice for one day.
@@ -212,25 +210,4 @@ func Example_replay() {
 	// Output:
 	// 2 faults, of which 1 is needed: a pause
 	// the same run, byte for byte: true
-}
-
-// A second opinion on a run, by a checker that knows nothing of the simulation.
-func Example_judge() {
-	pause := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}
-	for _, guard := range []simulation.Guarding{simulation.Unguarded, simulation.GuardAdmits} {
-		cfg := simulation.Config{Guard: guard}
-		cfg.Quorum.MaxWait = time.Minute
-		result, err := simulation.Run(1, cfg, simulation.Schedule{pause}, deposit)
-		if err != nil {
-			log.Fatal(err)
-		}
-		verdict, err := judge.Check(history.Of(result.Log, result.Ended), time.Minute)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("guard %q: %v\n", guard, verdict)
-	}
-	// Output:
-	// guard "": exclusion broken, tokens holds, resource broken
-	// guard "admits": exclusion holds, tokens holds, resource holds
 }

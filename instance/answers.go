@@ -43,6 +43,7 @@ var codes = map[string]meaning{
 	"NOREPLICAS":  {kind: ErrMisconf},
 	"MOVED":       {kind: ErrCluster},
 	"ASK":         {kind: ErrCluster},
+	"TRYAGAIN":    {kind: ErrCluster},
 	"CLUSTERDOWN": {kind: ErrCluster},
 	"CROSSSLOT":   {kind: ErrCluster},
 	"WRONGTYPE":   {kind: ErrWrongType},

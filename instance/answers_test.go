@@ -132,29 +132,6 @@ func TestWhatWaitingCures(t *testing.T) {
 	}
 }
 
-// TestRoles: INFO says in which mode a server runs, Redis and Valkey each in its own field, and
-// that counts for more than its role.
-func TestRoles(t *testing.T) {
-	for mode, want := range map[string]string{
-		"redis_mode:standalone": wire.RoleMaster, "redis_mode:sentinel": wire.RoleSentinel, "redis_mode:cluster": wire.RoleCluster,
-		"server_mode:standalone": wire.RoleMaster, "server_mode:sentinel": wire.RoleSentinel, "server_mode:cluster": wire.RoleCluster,
-		"redis_mode:standalone\r\nserver_mode:sentinel": wire.RoleSentinel, "other_mode:cluster": wire.RoleMaster,
-	} {
-		f := startFake(t, func(args []string) string {
-			switch {
-			case args[0] == "INFO" && args[1] == "server":
-				return bulk("# Server\r\nredis_version:7.2.4\r\n" + mode + "\r\nrun_id:" + strings.Repeat("a", 40) + "\r\nuptime_in_seconds:7\r\n")
-			case args[0] == "INFO" && args[1] == "replication":
-				return bulk("# Replication\r\nrole:master\r\n")
-			}
-			return "-NOPERM no\r\n"
-		})
-		id, err := open(t, "redis://"+f.addr, Config{}).Probe(within(t), wire.Known{})
-		require.NoError(t, err, mode)
-		require.Equal(t, want, id.Role, mode)
-	}
-}
-
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
 // TestServersThatLackCommands: waiting doesn't bring back a renamed command, a request that did

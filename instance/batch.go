@@ -390,19 +390,19 @@ func (b *batch) addSingle(c *call) {
 	switch req.Op {
 	case wire.Enqueue:
 		a := b.addOne(enqueueScript, c, 2)
-		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address, &c.ttl, boolArg(c.waiter.Front), boolArg(c.waiter.Yield))
+		a.args = append(a.args, c.lockKey(&req.Key), c.waitersKey(), &a.nonce, &c.waiter.Address, &c.ttl, boolArg(c.waiter.Front), boolArg(c.waiter.Yield))
 	case wire.Dequeue:
 		a := b.addOne(dequeueScript, c, 2)
-		a.args = append(a.args, &req.Key, c.waitersKey(), &a.nonce, &c.waiter.Address)
+		a.args = append(a.args, c.lockKey(&req.Key), c.waitersKey(), &a.nonce, &c.waiter.Address)
 	case wire.Raise, wire.Restore:
 		b.addLift(c)
 	case wire.Look:
 		if req.Fence.On {
 			a := b.addOne(lookScript, c, 2)
-			a.args = append(a.args, &req.Key, c.counterKey(), &a.nonce)
+			a.args = append(a.args, c.lockKey(&req.Key), c.counterKey(), &a.nonce)
 		} else {
 			a := b.addOne(lookScript, c, 1)
-			a.args = append(a.args, &req.Key, &a.nonce)
+			a.args = append(a.args, c.lockKey(&req.Key), &a.nonce)
 		}
 	case wire.Tick:
 		// A script, though TIME would do, because its reply carries a nonce: an old clock

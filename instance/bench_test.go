@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
@@ -55,22 +54,6 @@ func serverTime(b *testing.B, s *instancetest.Server, locks int) func() {
 	return func() { b.ReportMetric(1e6*(spent()-before)/float64(b.N*locks), "server-us/lock") }
 }
 
-// BenchmarkDoUnbounded is the same without timeouts, and so without a goroutine for each command:
-// the difference is the cost of cancellation.
-func BenchmarkDoUnbounded(b *testing.B) {
-	s := instancetest.Start(b, instancetest.Config{Unix: true})
-	r := open(b, s.URL(), Config{})
-	req, release := acquire("k", "v"), request(wire.Release, "k", "v")
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, req := range []wire.Request{req, release} {
-			if v := r.Do(context.Background(), req); v.Outcome != wire.Granted {
-				b.Fatal(v.Err)
-			}
-		}
-	}
-}
-
 // BenchmarkList is as many acquires and releases in one batch each: the time per lock of the
 // scripts and of making their lists, without waiting for others.
 func BenchmarkList(b *testing.B) {
@@ -113,22 +96,5 @@ func BenchmarkList(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/lock")
 		})
-	}
-}
-
-// BenchmarkPlainClient is go-redis alone with two commands: the minimum.
-func BenchmarkPlainClient(b *testing.B) {
-	s := instancetest.Start(b, instancetest.Config{Unix: true})
-	client := redis.NewClient(Harden(&redis.Options{Network: "unix", Addr: s.Addr()}))
-	b.Cleanup(func() { _ = client.Close() })
-	b.ReportAllocs()
-	for b.Loop() {
-		for range 2 {
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			if err := client.Set(ctx, "k", "v", 0).Err(); err != nil {
-				b.Fatal(err)
-			}
-			cancel()
-		}
 	}
 }

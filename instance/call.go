@@ -20,6 +20,7 @@ type call struct {
 	stale    time.Time   // from then on it is not worth sending; zero: always worth it
 	vote     wire.Vote
 	to       wire.Receiver
+	prefix   string // in front of all keys
 
 	// Guarded by the pipe's lock.
 	state callState
@@ -87,7 +88,7 @@ func (r *Redis) newCall(req wire.Request) *call {
 	if c == nil {
 		c = new(call)
 	}
-	c.req, c.index = req, -1
+	c.req, c.index, c.prefix = req, -1, r.prefix
 	c.ttl = req.TTL.Milliseconds()
 	c.quarter = (req.Fence.TTL.Milliseconds() + 3) / 4
 	c.token = uint64(req.Fence.Token)
@@ -115,11 +116,19 @@ func locksOf(calls []*call) int {
 
 // appendKeys appends the locks' keys.
 func (c *call) appendKeys(args []any) []any {
-	args = append(args, &c.req.Key)
+	args = append(args, c.lockKey(&c.req.Key))
 	for i := range c.req.Also {
-		args = append(args, &c.req.Also[i])
+		args = append(args, c.lockKey(&c.req.Also[i]))
 	}
 	return args
+}
+
+// lockKey is the argument for a lock's key.
+func (c *call) lockKey(key *string) any {
+	if c.prefix == "" {
+		return key
+	}
+	return c.prefix + *key
 }
 
 // appendBeside appends the keys beside the locks' keys: first is the first lock's, and other names
@@ -127,7 +136,7 @@ func (c *call) appendKeys(args []any) []any {
 func (c *call) appendBeside(args []any, first *bytesArg, other func(string) string) []any {
 	args = append(args, first)
 	for _, key := range c.req.Also {
-		args = append(args, other(key))
+		args = append(args, c.prefix+other(key))
 	}
 	return args
 }
@@ -155,7 +164,7 @@ func (c *call) waitersKey() *bytesArg { return c.beside(&c.waiters, waitersSuffi
 
 // beside writes the name of another key in the lock's slot.
 func (c *call) beside(a *bytesArg, suffix string) *bytesArg {
-	a.b = append(append(append(a.b[:0], '{'), c.req.Key...), suffix...)
+	a.b = append(append(append(append(a.b[:0], c.prefix...), '{'), c.req.Key...), suffix...)
 	return a
 }
 
@@ -186,10 +195,10 @@ func (c *call) rejected(text, sent string) {
 		c.vote = wire.Vote{Unsent: true, Err: other}
 		return
 	}
-	if counter := counterError(text, &c.req); counter != nil {
+	if counter := counterError(text, &c.req, c.prefix); counter != nil {
 		c.fail(counter)
 	} else {
-		c.fail(serverError(text))
+		c.fail(moving(serverError(text), c.prefix))
 	}
 	if c.req.Op == wire.Acquire || c.req.Op == wire.Restore {
 		c.vote.Unsent = nothingDone(text, sent)

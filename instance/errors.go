@@ -68,8 +68,12 @@ var (
 	ErrMisconf = errors.New("instance: the server takes no writes; see to its disk and its replicas")
 
 	// ErrCluster: the server is a node of a Redis Cluster that doesn't have this key, or the
-	// cluster is down (MOVED, ASK, CLUSTERDOWN).
-	ErrCluster = error(permanent("instance: the server is a node of a cluster; an instance must be an independent master that holds every key"))
+	// cluster is down (MOVED, ASK, TRYAGAIN, CLUSTERDOWN), and the URL isn't a Cluster's.
+	ErrCluster = error(permanent("instance: the server is a node of a cluster; take an independent master that holds every key, or make the whole cluster one instance (Open, with cluster=true in the URL)"))
+
+	// ErrMoving: the Cluster that an instance is (see Open) moves the locks' slot to another node
+	// (MOVED, ASK, TRYAGAIN), or is down (CLUSTERDOWN). Waiting helps.
+	ErrMoving = errors.New("instance: the cluster moves the slot of the locks, or has no master for it now; wait for it, or see to the cluster (CLUSTER INFO)")
 
 	// ErrNotRedis: the server doesn't speak the Redis protocol.
 	ErrNotRedis = errors.New("instance: what answers is not a Redis server; check the address, the port and whether it wants TLS")
@@ -116,7 +120,7 @@ func runError(text string, asked wire.Run) *wire.RunError {
 const badCounter = "REDLOCKCOUNTER"
 
 // counterError reads such an error with a token. It returns nil for other ones.
-func counterError(text string, req *wire.Request) *wire.CounterError {
+func counterError(text string, req *wire.Request, prefix string) *wire.CounterError {
 	text, _ = withoutScript(text)
 	fields := strings.Fields(text)
 	if len(fields) != 3 || fields[0] != badCounter {
@@ -136,20 +140,20 @@ func counterError(text string, req *wire.Request) *wire.CounterError {
 		e.Repair = "set its clock right"
 	case len(req.Also) > 0:
 		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter of one of the keys; find it with %s: when nobody has held that lock for MaxTTL (%v), "+
-			"and no sooner, or tokens may fall, delete the counter and its :set on this server", counters(req), 2*req.Fence.Ahead)
+			"and no sooner, or tokens may fall, delete the counter and its :set on this server", counters(prefix, req), 2*req.Fence.Ahead)
 	default:
 		// MaxTTL, as for every lost counter: see quorum/internal/settlement.
 		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter: when nobody has held the lock for MaxTTL (%v), "+
-			"and no sooner, or tokens may fall, delete it on this server with %s", 2*req.Fence.Ahead, deletion(req.Key))
+			"and no sooner, or tokens may fall, delete it on this server with %s", 2*req.Fence.Ahead, deletion(prefix, req.Key))
 	}
 	return e
 }
 
 // counters returns the command with which an operator reads the counters of several resources.
-func counters(req *wire.Request) string {
+func counters(prefix string, req *wire.Request) string {
 	command := "redis-cli, at its prompt: MGET"
 	for _, key := range append([]string{req.Key}, req.Also...) {
-		command += fmt.Sprintf(" %q", CounterKey(key))
+		command += fmt.Sprintf(" %q", prefix+CounterKey(key))
 	}
 	if len(command) > 500 {
 		return "redis-cli, MGET of the keys {resource}:redlock"
@@ -158,8 +162,8 @@ func counters(req *wire.Request) string {
 }
 
 // deletion returns the command with which an operator deletes a resource's counter.
-func deletion(key string) string {
-	keys := []string{CounterKey(key), SetKey(key)}
+func deletion(prefix, key string) string {
+	keys := []string{prefix + CounterKey(key), prefix + SetKey(key)}
 	if len(key) > 200 {
 		return "redis-cli, DEL of the keys {resource}:redlock and {resource}:redlock:set"
 	}

@@ -4,7 +4,6 @@ package instance
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,38 +89,6 @@ func TestWrongAnswers(t *testing.T) {
 	f := startFake(t, func(args []string) string { return scriptReply(args, "1", "", 0, "9007199254740992") })
 	r := open(t, "redis://"+f.addr, Config{})
 	failed(t, r.Do(within(t), acquire("k", value())), wire.ErrCounter)
-}
-
-// TestDuplicatedReplies sends each answer twice, together or the second one later: a second answer
-// must never become another request's vote.
-func TestDuplicatedReplies(t *testing.T) {
-	for _, late := range []bool{false, true} {
-		t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
-			var last string
-			f := startFake(t, func(args []string) string {
-				// The lock is granted only to the first.
-				reply := scriptReply(args, "0", "", 5000, "0")
-				if last == "" {
-					reply = scriptReply(args, "1", "", 0, "41")
-				}
-				if late {
-					reply, last = last+reply, reply
-					return reply
-				}
-				last = reply
-				return reply + reply
-			})
-			r := open(t, "redis://"+f.addr, Config{})
-			granted(t, r.Do(within(t), acquire("k", value())))
-			for range 20 {
-				v := r.Do(within(t), acquire("k", value()))
-				require.NotEqual(t, wire.Granted, v.Outcome, "a vote for another request")
-				if v.Outcome == wire.Failed {
-					require.ErrorIs(t, v.Err, ErrReply)
-				}
-			}
-		})
-	}
 }
 
 // TestServerErrors gives each error answer its kind, in scripts and in plain

@@ -94,6 +94,7 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 	full := probe("", "d")
 	require.Zero(t, full.Served)
 	require.Empty(t, full.Hidden)
+	require.ErrorIs(t, full.Refuses, ErrOutOfMemory)
 	s.MustAsk("CONFIG", "SET", "maxmemory", "0")
 	s.MustAsk("CONFIG", "SET", "min-replicas-to-write", "1")
 	require.Zero(t, probe("", "d").Served)
@@ -113,6 +114,16 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 		require.Empty(t, id.Hidden)
 	}
 	require.Equal(t, ":0", replica.MustAsk("EXISTS", MarkKey("e")))
+	// It does nothing that is for its master, whose replication ID and mark it has.
+	master, err := open(t, s.URL(), Config{Name: "a"}).Probe(within(t), wire.Known{})
+	require.NoError(t, err)
+	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Raise, wire.Restore} {
+		req := request(op, "k", "v")
+		req.Run, req.Fence.Token = master.Run(), 1
+		v := failed(t, open(t, replica.URL(), Config{Name: "a"}).Do(within(t), req), wire.ErrOtherRun)
+		require.ErrorIs(t, v.Err, wire.ErrNotMaster)
+		require.True(t, v.Unsent)
+	}
 	node := instancetest.Start(t, instancetest.Config{Args: []string{"--cluster-enabled", "yes"}})
 	id, err := open(t, node.URL(), Config{}).Probe(within(t), wire.Known{})
 	require.NoError(t, err)

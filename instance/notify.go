@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -119,7 +120,7 @@ func (s *subscription) Next() (string, error) {
 			return "", fmt.Errorf("instance: waiting for notifications: %w", explain(context.Background(), err))
 		}
 		if message, ok := message.(*redis.Message); ok && message.Channel == s.channel {
-			return message.Payload, nil
+			return strings.TrimPrefix(message.Payload, s.r.prefix), nil
 		}
 	}
 }

@@ -5,15 +5,12 @@ package instance
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -145,45 +142,4 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A Coordinator whose waiters can't be notified has them poll, and reports it once.
-func TestWaitingWithoutTheRights(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{})
-	s.MustAsk("ACL", "SETUSER", "limited", "on", ">pw", "&*", "~*", "+@all", "-publish")
-	var mu sync.Mutex
-	var reported []error
-	clients := make([]*quorum.Coordinator, 2)
-	for i := range clients {
-		r := open(t, "redis://limited:pw@"+s.Addr(), Config{})
-		var err error
-		clients[i], err = quorum.New(quorum.Config{InstanceTimeout: 4 * time.Second, Hooks: quorum.Hooks{CannotNotify: func(e quorum.CannotNotifyEvent) {
-			mu.Lock()
-			defer mu.Unlock()
-			reported = append(reported, e.Err)
-		}}}, r)
-		require.NoError(t, err)
-		defer func() { require.NoError(t, clients[i].Close(within(t))) }()
-		require.NoError(t, clients[i].Trust(within(t)))
-	}
-	for range 3 {
-		lease, err := clients[0].Acquire(within(t), "k")
-		require.NoError(t, err)
-		var group sync.WaitGroup
-		group.Go(func() {
-			next, err := clients[1].Acquire(within(t), "k")
-			if assert.NoError(t, err) {
-				assert.NoError(t, next.Release(within(t)))
-			}
-		})
-		require.Eventually(t, func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return len(reported) > 0
-		}, 10*time.Second, time.Millisecond)
-		require.NoError(t, lease.Release(within(t)))
-		group.Wait()
-	}
-	require.Len(t, reported, 1)
-	require.ErrorIs(t, reported[0], ErrPermission)
 }

@@ -54,14 +54,6 @@ func TestUnfitOptions(t *testing.T) {
 	}
 }
 
-// TestDefaultClientIsUnfit: what redis.NewClient makes of an address alone.
-func TestDefaultClientIsUnfit(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	t.Cleanup(func() { _ = client.Close() })
-	_, err := New(client, Config{})
-	require.ErrorIs(t, err, ErrClientOptions)
-}
-
 // TestUnfitClients are clients of more than one master.
 func TestUnfitClients(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})

@@ -172,3 +172,31 @@ func TestOverload(t *testing.T) {
 		require.NoError(t, locks.Settle(t.Context()))
 	})
 }
+
+// TestSilentSubscription: a connection can be lost without a sign, and a subscription that hears
+// nothing for a while asks.
+func TestSilentSubscription(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cluster, err := embedded.StartPiped(1)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, cluster.Close()) }()
+		sub, err := cluster.Instances()[0].(*instance.Redis).Subscribe(t.Context())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, sub.Close()) }()
+		over := make(chan error, 1)
+		go func() {
+			_, err := sub.Next()
+			over <- err
+		}()
+		time.Sleep(time.Minute)
+		require.Empty(t, over, "it is answered")
+		cluster.Server(0).Pause()
+		select {
+		case err := <-over:
+			require.ErrorIs(t, err, wire.ErrTimeout)
+		case <-time.After(time.Minute):
+			require.Fail(t, "it still waits")
+		}
+	})
+}

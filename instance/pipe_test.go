@@ -276,61 +276,6 @@ func TestAnotherRunBesideOthers(t *testing.T) {
 	require.NotContains(t, behind.Err.Error(), otherRun, "that is for the client alone")
 }
 
-// TestSameLockTwiceInOneBatch: of two requests for one lock in one batch one gets it, and each
-// release learns that its key was there.
-func TestSameLockTwiceInOneBatch(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, _ func(...any) any) {
-		for range 20 {
-			var box ballotBox
-			box.start(r, request(wire.Look, "x", value()), 10*time.Second) // is sent alone
-			for range 10 {
-				box.start(r, acquire("k", value()), 10*time.Second)
-			}
-			winner, wins := "", 0
-			for value, v := range box.await(t, 11) {
-				if v.Token != 0 && v.Outcome == wire.Granted {
-					winner, wins = value, wins+1
-				}
-			}
-			require.Equal(t, 1, wins)
-			var deletes countingReceiver
-			r.Send(request(wire.Look, "x", ""), 10*time.Second, &deletes)
-			for range 3 {
-				r.Send(request(wire.Release, "k", winner), 10*time.Second, &deletes)
-			}
-			require.Eventually(t, func() bool { return deletes.all.Load() == 4 }, 5*time.Second, time.Millisecond)
-			require.GreaterOrEqual(t, deletes.granted.Load(), int64(2), "the look, and a delete")
-		}
-	})
-}
-
-type countingReceiver struct{ all, granted atomic.Int64 }
-
-func (c *countingReceiver) Receive(vote wire.Vote) {
-	if vote.Outcome == wire.Granted {
-		c.granted.Add(1)
-	}
-	c.all.Add(1)
-}
-
-// TestForbiddenKeyInAList: a key that the user may not touch costs only its own lock.
-func TestForbiddenKeyInAList(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{})
-	s.MustAsk("ACL", "SETUSER", "some", "on", ">pw", "~mine:*", "~{mine:*", "+@all")
-	r := open(t, "redis://some:pw@"+s.Addr(), Config{})
-	var box ballotBox
-	values := map[string]string{}
-	for _, key := range []string{"mine:0", "mine:1", "theirs", "mine:2"} {
-		values[key] = value()
-		box.start(r, acquire(key, values[key]), 10*time.Second)
-	}
-	votes := box.await(t, 4)
-	for i := range 3 {
-		granted(t, votes[values[fmt.Sprint("mine:", i)]])
-	}
-	require.True(t, failed(t, votes[values["theirs"]], ErrPermission).Unsent)
-}
-
 // TestGivenUpBeforeItIsWritten: a command whose time ends while its batch waits for a connection is
 // never sent, and its vote says so. The rest of the batch is sent without it.
 func TestGivenUpBeforeItIsWritten(t *testing.T) {

@@ -101,10 +101,16 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 	for i := range replies {
 		own := i >= partMark // where these are read
 		if text, bad := replies[i].reply.failure(); bad && !own && !isHidden(i, text) {
-			return serverError(text)
+			return moving(serverError(text), r.prefix)
 		}
 	}
 	p.server()
+	if r.deployment != nil {
+		id.Deployment = r.deployment.kind
+		if id.Role == id.Deployment && id.Role == wire.RoleCluster {
+			id.Role = "" // it has one of its own
+		}
+	}
 	p.role()
 	p.memory()
 	if err := p.persistence(); err != nil {
@@ -115,7 +121,7 @@ func (r *Redis) identify(id *wire.Identity, replies []command) error {
 	p.tair()
 	p.tried()
 	if p.err != nil {
-		return p.err
+		return moving(p.err, r.prefix)
 	}
 	r.cannotNotify.Store(false)
 	r.known.Clear()

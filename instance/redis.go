@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -31,6 +32,10 @@ type Redis struct {
 	calls sync.Pool
 	// markKey is MarkKey of the name.
 	markKey string
+	// deployment is where the server is looked for, nil if its address is fixed in the client. prefix
+	// is in front of all keys.
+	deployment *deployment
+	prefix     string
 	// set is the text of the last Set, which is nearly always the same.
 	set atomic.Pointer[setText]
 }
@@ -106,7 +111,11 @@ func (r *Redis) Close() error {
 	if !r.owned {
 		return nil
 	}
-	if err := r.client.Close(); err != nil && err != redis.ErrClosed {
+	err := r.client.Close()
+	if err == redis.ErrClosed {
+		err = nil
+	}
+	if err = errors.Join(err, r.deployment.close()); err != nil {
 		return fmt.Errorf("instance: closing %s: %w", r.name, err)
 	}
 	return nil

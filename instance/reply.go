@@ -62,7 +62,7 @@ func (s *replyBuffer) Write(p []byte) (int, error) {
 // isFromAnother reports whether an error shows that the name may lead to another server by now,
 // and new connections to that.
 func isFromAnother(text string) bool {
-	return strings.HasPrefix(text, "READONLY") || strings.HasPrefix(text, otherRun)
+	return strings.HasPrefix(text, "READONLY") || strings.HasPrefix(text, otherRun) || strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "CLUSTERDOWN ")
 }
 
 // ReadFrom reads a bulk string of the reply without a buffer in between.

@@ -3,10 +3,7 @@
 package instance
 
 import (
-	"context"
 	"fmt"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -32,45 +29,6 @@ func TestCounterErrorOfSeveral(t *testing.T) {
 	require.ErrorIs(t, vote.Err, wire.ErrCounter)
 	require.Contains(t, vote.Err.Error(), CounterKey("b"))
 	require.NotContains(t, vote.Err.Error(), "DEL")
-}
-
-// Many leases on 16 long keys, extended and released at the same time.
-func TestWideLists(t *testing.T) {
-	r, _ := real(t, Config{})
-	const leases = 300
-	req := make([]wire.Request, leases)
-	for i := range req {
-		var keys []string
-		for j := range wire.MaxKeys {
-			k := fmt.Sprintf("%04d-%02d-", i, j)
-			keys = append(keys, k+strings.Repeat("x", 1024-len(k)))
-		}
-		req[i] = wire.Request{Op: wire.Acquire, Key: keys[0], Also: keys[1:], Value: fmt.Sprint("v", i), TTL: time.Minute}
-		req[i].Fence = wire.Fence{On: true, TTL: time.Hour, Ahead: time.Hour, Set: set1}
-	}
-	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Release} {
-		var all sync.WaitGroup
-		votes := make([]wire.Vote, leases)
-		began := time.Now()
-		for i, q := range req {
-			q.Op = op
-			if op == wire.Release || op == wire.Extend {
-				q.Fence = wire.Fence{}
-				q.Notify = op == wire.Release
-			}
-			all.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-				defer cancel()
-				votes[i] = r.Do(ctx, q)
-			})
-		}
-		all.Wait()
-		t.Log(op, time.Since(began))
-		for i, v := range votes {
-			require.Equal(t, wire.Granted, v.Outcome, "%v %d: %v", op, i, v.Err)
-		}
-	}
-	require.Equal(t, int64(2*leases*wire.MaxKeys), asker(t, r)("DBSIZE"))
 }
 
 // A server without Lua is no instance. Verify and each request say why, for good, and nothing is

@@ -149,7 +149,7 @@ func TestTLS(t *testing.T) {
 // help.
 func TestTLSRefused(t *testing.T) {
 	ca := newAuthority(t)
-	s, url := secure(t, ca, "127.0.0.1", inAnHour())
+	_, url := secure(t, ca, "127.0.0.1", inAnHour())
 	_, misnamed := secure(t, ca, "redis.example", inAnHour())
 	_, expired := secure(t, ca, "127.0.0.1", time.Now().Add(-time.Minute))
 	_, mutual := secure(t, ca, "127.0.0.1", inAnHour(), "--tls-auth-clients", "yes")
@@ -166,19 +166,8 @@ func TestTLSRefused(t *testing.T) {
 		// Up to TLS 1.2: in 1.3 the client finishes before it is refused, and may find the
 		// connection closed before it reads the reason.
 		"no certificate of the client's": {mutual, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS12}, "handshake failure"},
-		"a plain server":                 {"rediss://" + s.Addr(), ours, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if test.says == "" {
-				// Redis waits for the end of a line, which a handshake may or may not have: the
-				// timeout or the answer ends it.
-				r := open(t, test.url+"?dial_timeout=300ms", Config{TLS: test.tls})
-				v := r.Do(within(t), acquire("k", "v"))
-				require.Equal(t, wire.Failed, v.Outcome)
-				require.True(t, v.Unsent, "%v", v.Err)
-				require.NotErrorIs(t, v.Err, context.DeadlineExceeded)
-				return
-			}
 			// On a busy machine a handshake takes longer than any caller would wait elsewhere: only
 			// the refusal may end it.
 			r := open(t, test.url+"?dial_timeout=10s", Config{TLS: test.tls})
@@ -203,12 +192,6 @@ func TestTLSRefused(t *testing.T) {
 	require.NoError(t, err)
 	r = open(t, mutual, Config{TLS: &tls.Config{RootCAs: ca.pool(), Certificates: []tls.Certificate{pair}}})
 	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
-
-	// A client that doesn't speak TLS to a port that does.
-	r = open(t, "redis://"+strings.TrimPrefix(url, "rediss://"), Config{})
-	v := r.Do(within(t), acquire("k", "v"))
-	require.Equal(t, wire.Failed, v.Outcome)
-	require.True(t, v.Unsent, "%v", v.Err)
 }
 
 // TestTLSHandshakeHangs: a server that accepts the connection and stays silent costs a command its
@@ -243,7 +226,7 @@ func TestTLSHandshakeHangs(t *testing.T) {
 		}
 	}
 
-	r := open(t, "rediss://"+l.Addr().String()+"?dial_timeout=3s", Config{})
+	r := open(t, "rediss://"+l.Addr().String()+"?dial_timeout=500ms", Config{})
 	vote := make(votes, 1)
 	late := pending(t, r, acquire("k", "v"), vote)
 	<-accepted

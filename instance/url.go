@@ -34,12 +34,30 @@ import (
 //
 // Other parameters of go-redis are refused. Harden sets the options.
 //
+// An instance may also be a deployment, with the spelling of go-redis (ParseFailoverURL and
+// ParseClusterURL):
+//
+//	redis://sentinel1:26379?master_name=mymaster&addr=sentinel2:26379&addr=sentinel3:26379
+//	redis://user:password@node1:6379?addr=node2:6379&addr=node3:6379
+//	redis://user:password@endpoint:6379?cluster=true
+//
+// The first is the master that Sentinel names. The URL's account is for Sentinel, username and
+// password are the master's. The others are a Cluster, which gives the instance one master: that of
+// one slot, in which all its locks are (deployment.go). Each new connection asks all listed
+// addresses, and a majority of them has to name the same master, so list all Sentinels, and no
+// address that is gone. A failover is another run of the server: the instance's votes don't count for
+// MaxTTL. So N deployments survive what N single servers survive, and one deployment alone gives no
+// lock for MaxTTL after each failover. List the same addresses in all clients, or set Config.Name.
+//
 // Open does no I/O. Its error Is ErrURL or ErrConfig, and never repeats what could be a part
 // of the password.
 func Open(rawURL string, cfg Config) (*Redis, error) {
-	opt, err := parseURL(rawURL)
+	opt, d, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
+	}
+	if d != nil && cfg.FixedAddress {
+		return nil, fmt.Errorf("%w: Config.FixedAddress is set, but the master of a deployment moves; leave it false", ErrConfig)
 	}
 	// Before there is a client to close.
 	if err := cfg.validate(); err != nil {
@@ -51,7 +69,18 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 		}
 		opt.TLSConfig = mergeTLS(cfg.TLS, opt.TLSConfig)
 	}
-	return newRedis(redis.NewClient(Harden(opt)), cfg, opt.Addr, true)
+	name := opt.Addr
+	if d != nil {
+		name, d.named = d.name(), cfg.TLS != nil && cfg.TLS.ServerName != ""
+		d.open(opt)
+	}
+	r, err := newRedis(redis.NewClient(Harden(opt)), cfg, name, true)
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	r.deployment, r.prefix = d, d.prefix()
+	r.markKey = r.prefix + r.markKey
+	return r, nil
 }
 
 // mergeTLS completes the caller's settings with those of the URL.
@@ -69,9 +98,9 @@ func mergeTLS(own, fromURL *tls.Config) *tls.Config {
 
 // parseURL is redis.ParseURL, but stricter. Its errors repeat nothing of the URL except the
 // names of known parameters, because a password that wasn't escaped can end up in any part.
-func parseURL(rawURL string) (*redis.Options, error) {
-	bad := func(format string, args ...any) (*redis.Options, error) {
-		return nil, fmt.Errorf("%w: "+format, append([]any{ErrURL}, args...)...)
+func parseURL(rawURL string) (*redis.Options, *deployment, error) {
+	bad := func(format string, args ...any) (*redis.Options, *deployment, error) {
+		return nil, nil, fmt.Errorf("%w: "+format, append([]any{ErrURL}, args...)...)
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -106,7 +135,7 @@ func parseURL(rawURL string) (*redis.Options, error) {
 			return bad("its port must be 1 to 65535")
 		}
 		if strings.ContainsAny(u.Hostname(), " \t@%,;") {
-			return bad("its host has a character that no host has; list one server per URL")
+			return bad("its host has a character that no host has; list one server per URL, or the other addresses of one deployment as addr=host:port")
 		}
 		//guard:no-password-in-a-host  what follows a colon in a host isn't printed: it may be a password
 		if strings.Contains(u.Hostname(), ":") && net.ParseIP(u.Hostname()) == nil {
@@ -126,11 +155,16 @@ func parseURL(rawURL string) (*redis.Options, error) {
 	if err != nil {
 		return bad("its parameters can't be read; write special characters as %%XX")
 	}
+	// Its errors repeat no value either.
+	d, err := parseDeployment(opt, query)
+	if err != nil {
+		return bad("%v", err)
+	}
 	for name, values := range query {
 		known, err := setParameter(opt, name, values[0])
 		switch {
 		case !known && err == nil:
-			return bad("a parameter is unknown; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify (write a ? in the password as %%3F)")
+			return bad("a parameter is unknown; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
 		case !known:
 			return bad("parameter %s is not taken: %v", name, err)
 		case len(values) > 1:
@@ -141,7 +175,7 @@ func parseURL(rawURL string) (*redis.Options, error) {
 			return bad("parameter %s: %v", name, err)
 		}
 	}
-	return opt, nil
+	return opt, d, nil
 }
 
 // setParameter sets the option of a URL's parameter. known is false for a parameter that is

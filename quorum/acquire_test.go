@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
@@ -91,37 +90,6 @@ func requireWaitError(t *testing.T, err error, verdict error) *quorum.WaitError 
 	return wait
 }
 
-func TestMaxTries(t *testing.T) {
-	for tries := 1; tries <= 4; tries++ {
-		play(t, 5, func(f *fixture) {
-			f.warm()
-			f.occupy("k", time.Hour)
-			_, err := f.Acquire(f.ctx, "k")
-			wait := requireWaitError(f.t, err, quorum.ErrExhausted)
-			require.ErrorIs(f.t, err, quorum.ErrTaken, "the last round's error is beside it")
-			assert.Equal(f.t, tries, wait.Tries)
-			assert.Equal(f.t, f.elapsed(), wait.Waited)
-			synctest.Wait()
-			assert.Len(f.t, f.rounds("k"), tries)
-			f.requireNothingLeft()
-		}, func(cfg *quorum.Config) { cfg.MaxTries = tries })
-	}
-}
-
-func TestMaxWait(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.occupy("k", time.Hour)
-		_, err := f.Acquire(f.ctx, "k")
-		wait := requireWaitError(f.t, err, quorum.ErrExhausted)
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		assert.Equal(f.t, 3*time.Second, f.elapsed())
-		assert.Equal(f.t, 3*time.Second, wait.Waited)
-		assert.Contains(f.t, err.Error(), "in 3s")
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.MaxWait = 3 * time.Second })
-}
-
 // MaxWait may end during the first round. No context has ended then.
 func TestMaxWaitDuringARound(t *testing.T) {
 	play(t, 5, func(f *fixture) {
@@ -167,36 +135,6 @@ func requireWaitErrorIn(t *testing.T, err error) *quorum.WaitError {
 		return &quorum.WaitError{}
 	}
 	return wait
-}
-
-// If a context ends during a wait, both errors match: the context's and the last round's.
-func TestContextEndsWhileWaiting(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.occupy("k", time.Hour)
-		ctx, cancel := context.WithTimeout(f.ctx, 2*time.Second)
-		defer cancel()
-		_, err := f.Acquire(ctx, "k")
-		wait := requireWaitError(f.t, err, quorum.ErrInterrupted)
-		require.ErrorIs(f.t, err, context.DeadlineExceeded)
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		assert.Equal(f.t, 2*time.Second, f.elapsed())
-		assert.Greater(f.t, wait.Tries, 3)
-
-		reason, stop := context.WithCancelCause(f.ctx)
-		time.AfterFunc(time.Second, func() { stop(errReason) })
-		_, err = f.Acquire(reason, "k")
-		requireWaitError(f.t, err, quorum.ErrInterrupted)
-		require.ErrorIs(f.t, err, context.Canceled)
-		require.ErrorIs(f.t, err, errReason)
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
-		f.requireNothingLeft()
-
-		// A context that has already ended costs nothing.
-		_, err = f.Acquire(reason, "k")
-		require.ErrorIs(f.t, err, context.Canceled)
-		require.ErrorIs(f.t, err, quorum.ErrInterrupted)
-	})
 }
 
 // Pauses are uniform between zero and a bound that doubles from BackoffMin to BackoffMax.
@@ -256,45 +194,6 @@ func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 	})
 }
 
-// Scenario S12: many clients start in lockstep, each with its own latency to each instance. All of
-// them get the lock.
-func TestManyClientsAtOnceMakeProgress(t *testing.T) {
-	for _, clients := range []int{2, 5, 10, 20} {
-		play(t, 5, func(f *fixture) {
-			f.each(func(s *quorumtest.Server) {
-				random := rand.New(rand.NewPCG(uint64(clients), uint64(s.Name()[0])))
-				var mu sync.Mutex
-				latency := func(wire.Request) time.Duration {
-					mu.Lock()
-					defer mu.Unlock()
-					return time.Duration(random.Int64N(int64(4 * ms)))
-				}
-				s.Delay(latency, latency)
-			})
-			witness := &tokenWitness{}
-			var group sync.WaitGroup
-			for range clients {
-				c := f.other()
-				group.Go(func() {
-					lease, err := c.Acquire(f.ctx, "k")
-					if !assert.NoError(f.t, err) {
-						return
-					}
-					witness.enter(f.t, lease)
-					time.Sleep(5 * ms)
-					witness.leave()
-					assert.NoError(f.t, lease.Release(f.ctx))
-				})
-			}
-			group.Wait()
-			assert.Len(f.t, witness.seen, clients)
-			assert.Less(f.t, f.elapsed(), time.Duration(clients)*500*ms, "%d clients", clients)
-			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
-			f.requireNothingLeft()
-		})
-	}
-}
-
 // While a lease of this process is held, its waiters send nothing. If it expires without a release,
 // the next waiter tries at once.
 func TestLocalWaitersAskNobodyWhileTheLeaseIsHeld(t *testing.T) {
@@ -314,70 +213,6 @@ func TestLocalWaitersAskNobodyWhileTheLeaseIsHeld(t *testing.T) {
 	})
 }
 
-// Only the head of the queue sends requests: a hundred waiters send no more than one does.
-func TestOnlyTheHeadOfTheQueueSends(t *testing.T) {
-	sent := make(map[int]int)
-	for _, waiters := range []int{1, 100} {
-		play(t, 3, func(f *fixture) {
-			f.warm()
-			f.occupy("k", wire.NoExpiry)
-			ctx, cancel := context.WithTimeout(f.ctx, 10*time.Second)
-			defer cancel()
-			var group sync.WaitGroup
-			for range waiters {
-				group.Go(func() {
-					_, err := f.Acquire(ctx, "k")
-					assert.ErrorIs(f.t, err, context.DeadlineExceeded)
-				})
-			}
-			group.Wait()
-			synctest.Wait()
-			sent[waiters] = len(f.rounds("k"))
-		}, func(cfg *quorum.Config) { cfg.Random = &dice{number: 0x9e3779b97f4a7c15} })
-	}
-	assert.Greater(t, sent[1], 10)
-	assert.Equal(t, sent[1], sent[100])
-}
-
-// A hundred waiters cancelled at once leave no goroutine, no queue entry and no key.
-func TestAHundredWaitersCancelledAtOnce(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		lease := f.acquire("k")
-		f.occupy("other", time.Hour)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		before := runtime.NumGoroutine()
-		ctx, cancel := context.WithCancel(f.ctx)
-		var group sync.WaitGroup
-		for i := range 100 {
-			key := "k"
-			if i%2 == 1 {
-				key = "other"
-			}
-			group.Go(func() {
-				_, err := f.Acquire(ctx, key)
-				assert.ErrorIs(f.t, err, quorum.ErrInterrupted)
-				assert.ErrorIs(f.t, err, context.Canceled)
-			})
-		}
-		time.Sleep(777 * ms)
-		assert.Equal(f.t, 2, quorum.QueuesOf(f.Coordinator))
-		at := time.Now()
-		cancel()
-		group.Wait()
-		assert.Equal(f.t, at, time.Now())
-		synctest.Wait()
-		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+5, "the runtime may have some of its own")
-		time.Sleep(3 * time.Second) // nobody competes for the other key any more
-		assert.Equal(f.t, 1, quorum.QueuesOf(f.Coordinator), "the holder's")
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-		time.Sleep(time.Second) // the process steps back for others
-		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
-	})
-}
-
 // A client that never gets a lock, on ever new keys, doesn't keep a queue for each of them.
 func TestQueuesOfLostRoundsAreDropped(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -391,39 +226,6 @@ func TestQueuesOfLostRoundsAreDropped(t *testing.T) {
 		}
 		assert.Less(t, quorum.KeptQueues(f.Coordinator), 2500)
 	}, func(cfg *quorum.Config) { cfg.MaxTries = 1 })
-}
-
-// A waiter that leaves the middle of the queue doesn't delay the others.
-func TestLeavingTheQueueLetsTheNextMoveUp(t *testing.T) {
-	playNotifying(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		ctx, cancel := context.WithCancel(f.ctx)
-		var group sync.WaitGroup
-		for range 3 {
-			group.Go(func() {
-				_, err := f.Acquire(ctx, "k")
-				assert.ErrorIs(f.t, err, context.Canceled)
-			})
-			synctest.Wait()
-		}
-		var got time.Time
-		group.Go(func() {
-			next, err := f.Acquire(f.ctx, "k")
-			got = time.Now()
-			if assert.NoError(f.t, err) {
-				assert.NoError(f.t, next.Release(f.ctx))
-			}
-		})
-		synctest.Wait()
-		cancel()
-		synctest.Wait()
-		time.Sleep(time.Second)
-		released := time.Now()
-		require.NoError(f.t, lease.Release(f.ctx))
-		group.Wait()
-		assert.Equal(f.t, released, got, "the notification was not lost with the waiters that left")
-		f.requireNothingLeft()
-	})
 }
 
 func TestCloseWhileWaiting(t *testing.T) {
@@ -453,19 +255,6 @@ func TestCloseWhileWaiting(t *testing.T) {
 		_, err = f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrClosed)
 		require.NoError(f.t, lease.Release(f.ctx), "a held lease can still be released")
-		f.requireNothingLeft()
-	})
-}
-
-// Close also ends a round in progress, and its keys are deleted.
-func TestCloseDuringARound(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.lag(30 * ms)
-		time.AfterFunc(10*ms, func() { assert.NoError(f.t, f.Close(f.ctx)) })
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrClosed)
-		require.NotErrorIs(f.t, err, quorum.ErrInterrupted)
 		f.requireNothingLeft()
 	})
 }
@@ -521,22 +310,6 @@ func TestHopelessFailuresReturnAtOnce(t *testing.T) {
 			}, func(cfg *quorum.Config) { cfg.MaxWait = time.Minute })
 		})
 	}
-}
-
-// Acquire waits for failures to pass if they can.
-func TestPassingFailuresAreWaitedOut(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.kill(0, 1)
-		f.hang(2)
-		time.AfterFunc(5*time.Second, func() { f.resume(2) })
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.GreaterOrEqual(f.t, f.elapsed(), 5*time.Second)
-		assert.Less(f.t, f.elapsed(), 6*time.Second)
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
 }
 
 func TestDo(t *testing.T) {
@@ -649,18 +422,6 @@ func TestDoReleasesWhenWorkPanics(t *testing.T) {
 		f.requireNothingLeftWithin(ms)
 		assert.LessOrEqual(f.t, f.elapsed(), 2*ms)
 	})
-}
-
-func TestDoWithoutALock(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.occupy("k", time.Hour)
-		err := f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error {
-			f.t.Error("work ran without a lock")
-			return nil
-		})
-		require.ErrorIs(f.t, err, quorum.ErrExhausted)
-		require.ErrorIs(f.t, err, quorum.ErrTaken)
-	}, func(cfg *quorum.Config) { cfg.MaxTries = 2 })
 }
 
 // The lock excludes in real time too, with many goroutines and clients.

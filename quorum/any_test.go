@@ -68,46 +68,6 @@ func TestAnyOfSeveralKeysIsAnExactSemaphore(t *testing.T) {
 	}
 }
 
-// A waiter for any of three keys learns of the release of each, and the others are still taken.
-func TestAnyFindsTheKeyThatIsFreed(t *testing.T) {
-	for _, key := range []string{"a", "b", "c"} {
-		playNotifying(t, 3, func(f *fixture) {
-			f.warm()
-			f.travel(ms)
-			holder := f.other()
-			leases := map[string]*quorum.Lease{}
-			for _, key := range []string{"a", "b", "c"} {
-				lease, err := holder.TryAcquire(f.ctx, key)
-				require.NoError(t, err)
-				leases[key] = lease
-			}
-			_, err := f.TryAcquireAny(f.ctx, "a", "b", "c")
-			require.ErrorIs(t, err, quorum.ErrTaken)
-			var group sync.WaitGroup
-			var got time.Time
-			group.Go(func() {
-				lease, err := f.AcquireAny(f.ctx, "a", "b", "c")
-				if assert.NoError(t, err) {
-					got = time.Now()
-					assert.Equal(t, key, lease.Key())
-					assert.NoError(t, lease.Release(f.ctx))
-				}
-			})
-			time.Sleep(time.Second)
-			at := time.Now()
-			require.NoError(t, leases[key].Release(f.ctx))
-			group.Wait()
-			assert.LessOrEqual(t, got.Sub(at), 5*ms)
-			delete(leases, key)
-			for _, lease := range leases {
-				require.NoError(t, lease.Err())
-				require.NoError(t, lease.Release(f.ctx))
-			}
-			f.requireNothingLeft()
-		}, patient)
-	}
-}
-
 // If all keys are freed at one moment, a waiter keeps one of them.
 func TestAnyKeepsOneKey(t *testing.T) {
 	for seed := range 20 {

@@ -96,55 +96,6 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL, cfg.BackoffMin = maxTTL, maxTTL, ms })
 }
 
-// A foreign counter far ahead of the clock costs that server's vote and nothing else. The other
-// counters aren't raised to it.
-func TestPoisonedCounter(t *testing.T) {
-	for name, token := range map[string]fencing.Token{"the last": fencing.MaxToken, "before the last": fencing.MaxToken - 1, "tomorrow": micros(24 * time.Hour)} {
-		t.Run(name, func(t *testing.T) {
-			var failed error
-			play(t, 5, func(f *fixture) {
-				f.warm()
-				f.cycle()
-				if token < fencing.MaxToken-1 {
-					token += now(f.servers[2])
-				}
-				f.servers[2].PutCounter("k", token, f.Set().String())
-				f.lag(ms)
-				f.lag(0, 2) // its vote is in before the others
-				for range 3 {
-					last := f.cycle()
-					assert.Less(f.t, last, now(f.servers[0])+100)
-					time.Sleep(ms)
-				}
-				assert.Equal(f.t, token, f.servers[2].Counter("k"), "its counter is unchanged")
-				for _, i := range []int{0, 1, 3, 4} {
-					assert.Less(f.t, f.servers[i].Counter("k"), now(f.servers[i])+100)
-				}
-				var counter *wire.CounterError
-				require.ErrorAs(f.t, failed, &counter)
-				assert.True(f.t, counter.Permanent())
-				assert.Equal(f.t, token+1, counter.Token)
-
-				// The repair that an operator makes.
-				f.servers[2].FlushAll()
-				f.trust()
-				lease := f.acquire("k")
-				time.Sleep(10 * ms)
-				assert.Len(f.t, lease.Instances(), 5)
-				require.NoError(f.t, lease.Release(f.ctx))
-			}, func(cfg *quorum.Config) {
-				cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
-					for _, b := range e.Ballots {
-						if errors.Is(b.Vote.Err, wire.ErrCounter) {
-							failed = b.Vote.Err
-						}
-					}
-				}
-			})
-		})
-	}
-}
-
 // If so many counters are poisoned that no quorum is left, Acquire fails at once.
 func TestAllCountersPoisoned(t *testing.T) {
 	play(t, 5, func(f *fixture) {
@@ -164,21 +115,6 @@ func TestAllCountersPoisoned(t *testing.T) {
 
 // bounded limits an Acquire that would otherwise wait forever.
 func bounded(cfg *quorum.Config) { cfg.MaxWait = time.Minute }
-
-// Acquire waits for counters that the clocks will soon reach, as it waits for quarantines.
-func TestCountersALittleTooFarAheadAreWaitedFor(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		token := now(f.servers[0]) + micros(13*time.Second)
-		f.counters(token, token, token)
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.Equal(f.t, token+1, lease.Token())
-		assert.GreaterOrEqual(f.t, f.elapsed(), 8*time.Second)
-		assert.Less(f.t, f.elapsed(), 9*time.Second)
-		require.NoError(f.t, lease.Release(f.ctx))
-	}, bounded)
-}
 
 // A server whose clock is hours ahead starts a lost counter there. It costs only its own vote.
 func TestClockHoursAhead(t *testing.T) {
@@ -246,29 +182,6 @@ func TestRoundWaitsForATokenThatSuits(t *testing.T) {
 		_, err := f.TryAcquire(f.ctx, "l")
 		require.ErrorIs(f.t, err, quorum.ErrTokenRace)
 		assert.Less(f.t, time.Since(began), 9*ms, "B's refusal decides")
-	})
-}
-
-// With one instance, no other counter can differ.
-func TestOneInstanceChoosesItsToken(t *testing.T) {
-	play(t, 1, func(f *fixture) {
-		f.servers[0].StepClock(5 * time.Hour)
-		first := f.cycle()
-		assert.Equal(f.t, now(f.servers[0])+1, first)
-		assert.Equal(f.t, first+1, f.cycle())
-	})
-}
-
-// A clock past the year 2255 starts no counter, and spoils none.
-func TestClockPastTheLastToken(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.servers[0].StepClock(256 * 365 * 24 * time.Hour)
-		f.warm()
-		f.cycle()
-		assert.Zero(f.t, f.servers[0].Counter("k"))
-		f.kill(1)
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorContains(f.t, err, "A: quorum: the resource's counter can't be used: the server's clock is in the year 22")
 	})
 }
 

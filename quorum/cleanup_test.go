@@ -17,29 +17,6 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Scenario S9b: three of five hang with SETs in their socket buffers. They carry them out with the
-// full TTL when they wake up, long after.
-func TestPendingDeletesReachServersThatWakeUp(t *testing.T) {
-	for _, asleep := range []time.Duration{500 * ms, 3 * time.Second, 15 * time.Second, time.Minute} {
-		t.Run(asleep.String(), func(t *testing.T) {
-			play(t, 5, func(f *fixture) {
-				f.acquire("warm") // the servers that hang have been identified before
-				synctest.Wait()
-				f.hang(0, 1, 2)
-				_, err := f.TryAcquire(f.ctx, "k")
-				require.ErrorIs(t, err, quorum.ErrNoQuorum)
-				require.ErrorIs(t, err, wire.ErrTimeout)
-				time.Sleep(asleep)
-				assert.LessOrEqual(t, f.count(3, wire.Release), 2, "an instance that answered has no pending delete")
-				f.resume(0, 1, 2)
-				f.requireGone("k", time.Second)
-				require.NoError(t, f.Settle(f.ctx), "the cleanup ends")
-				f.requireGone("k", 0)
-			})
-		})
-	}
-}
-
 // requireGone demands that the key is gone from all servers, within a limit.
 func (f *fixture) requireGone(key string, limit time.Duration) {
 	f.t.Helper()
@@ -55,19 +32,6 @@ func (f *fixture) requireGone(key string, limit time.Duration) {
 		time.Sleep(ms)
 	}
 	require.Empty(f.t, there(), "%q is still there after %v", key, limit)
-}
-
-func TestReleaseWhileServersHangLeavesPendingDeletes(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		f.hang(0, 1)
-		require.NoError(t, lease.Release(f.ctx))
-		time.Sleep(time.Minute)
-		f.resume(0, 1)
-		f.requireGone("k", time.Second)
-		require.NoError(t, f.Settle(f.ctx))
-	})
 }
 
 // A SET delayed by the network arrives after its delete found nothing. The delete is sent again.
@@ -140,29 +104,6 @@ func TestPendingDeletesOutliveErrors(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestPendingDeletesOnAServerThatOnlyFailsAreDropped(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.occupy("k", time.Second, 1, 2)
-		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
-			switch cmd.Op {
-			case wire.Acquire:
-				return quorumtest.Fate{End: quorumtest.ResetAfter}
-			case wire.Release:
-				return quorumtest.Fate{Err: errors.New("NOPERM")}
-			}
-			return quorumtest.Fate{}
-		})
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
-		at := time.Now()
-		require.NoError(t, f.Settle(f.ctx))
-		assert.GreaterOrEqual(t, time.Since(at), maxTTL-ms)
-		assert.LessOrEqual(t, time.Since(at), maxTTL+500*ms)
-		assert.Empty(t, f.left(), "it has expired")
-		assert.Less(t, f.count(0, wire.Release), 100, "with pauses in between")
-	})
 }
 
 // A delete that the server refuses must not keep the others waiting.
@@ -294,29 +235,6 @@ func (f *fixture) requireNothingOf(keys ...string) {
 	}
 }
 
-// Many pending deletes are sent soon after the server's first answer, several at a time.
-func TestManyPendingDeletesEndQuickly(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.acquire("warm")
-		synctest.Wait()
-		var leases []*quorum.Lease
-		for i := range 200 {
-			leases = append(leases, f.acquire(fmt.Sprint("k", i)))
-		}
-		synctest.Wait()
-		f.hang(0)
-		for _, lease := range leases {
-			require.NoError(t, lease.Release(f.ctx))
-		}
-		time.Sleep(30 * time.Second)
-		f.servers[0].Delay(nil, func(wire.Request) time.Duration { return 5 * ms })
-		f.resume(0)
-		time.Sleep(time.Second)
-		require.Empty(t, f.leftBut("warm"))
-		require.NoError(t, f.Settle(f.ctx))
-	})
-}
-
 func (f *fixture) leftBut(key string) []string {
 	var left []string
 	for _, s := range f.servers {
@@ -327,86 +245,6 @@ func (f *fixture) leftBut(key string) []string {
 		}
 	}
 	return left
-}
-
-// Close tries once more and then gives up.
-func TestCloseTriesPendingDeletesOnceMore(t *testing.T) {
-	for _, awake := range []bool{true, false} {
-		t.Run(fmt.Sprintf("awake %v", awake), func(t *testing.T) {
-			play(t, 3, func(f *fixture) {
-				f.acquire("warm")
-				synctest.Wait()
-				var leases []*quorum.Lease
-				for i := range 5 {
-					leases = append(leases, f.acquire(fmt.Sprint("k", i)))
-				}
-				synctest.Wait()
-				f.servers[0].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
-				for _, lease := range leases {
-					require.NoError(t, lease.Release(f.ctx))
-				}
-				time.Sleep(2 * time.Second)
-				synctest.Wait()
-				require.Len(t, f.leftBut("warm"), 5)
-				if awake {
-					f.servers[0].SetFate(nil)
-				}
-				at := time.Now()
-				require.NoError(t, f.Close(f.ctx))
-				assert.LessOrEqual(t, time.Since(at), 200*ms)
-				if awake {
-					assert.Empty(t, f.leftBut("warm"))
-				} else {
-					assert.Len(t, f.leftBut("warm"), 5, "no more than a try")
-				}
-				before := f.count(0, wire.Release)
-				time.Sleep(time.Minute)
-				assert.Equal(t, before, f.count(0, wire.Release))
-			})
-		})
-	}
-}
-
-// A release after Close also becomes a pending delete. It is tried once and leaves no goroutine.
-func TestPendingDeletesAfterClose(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		require.NoError(t, f.Close(f.ctx))
-		f.hang(0)
-		require.NoError(t, lease.Release(f.ctx))
-		at := time.Now()
-		require.NoError(t, f.Close(f.ctx))
-		assert.LessOrEqual(t, time.Since(at), 300*ms)
-	})
-}
-
-// Two SETs of one value may be in flight, the acquisition's and a restoration's. A delete that
-// finds one doesn't settle the other.
-func TestARestorationThatArrivesLateIsDeleted(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.servers[4].SetFate(func(cmd wire.Request) quorumtest.Fate {
-			switch cmd.Op {
-			case wire.Acquire:
-				return quorumtest.Fate{Before: 2 * time.Second}
-			case wire.Restore:
-				return quorumtest.Fate{Before: 3 * time.Second}
-			}
-			return quorumtest.Fate{}
-		})
-		lease := f.acquire("k")
-		time.Sleep(500 * ms)
-		require.NoError(t, lease.Extend(f.ctx)) // its restoration arrives at 3.6 s
-		time.Sleep(2 * time.Second)             // the SET has arrived
-		require.NoError(t, lease.Release(f.ctx))
-		synctest.Wait()
-		_, _, there := f.servers[4].Get("k")
-		require.False(t, there, "the SET was found and deleted")
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		_, _, there = f.servers[4].Get("k")
-		assert.False(t, there, "the restoration has arrived, and its key isn't deleted")
-	})
 }
 
 // The same with the answer of a second restoration in between.

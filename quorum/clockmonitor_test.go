@@ -2,7 +2,6 @@ package quorum_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // jumps is a hook that records jumps.
@@ -48,31 +46,6 @@ func (f *fixture) warmUp(c *quorum.Coordinator) {
 
 func step(d time.Duration) func(*quorumtest.Server) {
 	return func(s *quorumtest.Server) { s.StepClock(d) }
-}
-
-// A lease on all five is lost only after three jumps, and by then none of the three votes.
-func TestThreeJumpsOnAFullLease(t *testing.T) {
-	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
-		for n := 1; n <= 3; n++ {
-			t.Run(fmt.Sprintf("off %d, %d jumps", mode, n), func(t *testing.T) {
-				play(t, 5, func(f *fixture) {
-					other := f.other()
-					f.warmUp(other)
-					first := f.acquire("k")
-					synctest.Wait()
-					require.Len(t, first.Instances(), 5)
-					f.each(step(15*time.Second), []int{0, 1, 2}[:n]...)
-					_, err := other.TryAcquire(f.ctx, "k")
-					require.NoError(t, first.Err())
-					if mode == quorum.Off && n == 3 {
-						require.NoError(t, err, "two holders at once")
-						return
-					}
-					require.Error(t, err)
-				}, func(c *quorum.Config) { c.ClockMonitor = mode })
-			})
-		}
-	}
 }
 
 func TestAStepBackIsSeenToo(t *testing.T) {
@@ -143,49 +116,6 @@ func TestClockEverySaysHowOften(t *testing.T) {
 	}
 }
 
-// Slow and uneven answers widen the bounds; they are no jumps. Nor is a clock that gains within the
-// rate allowance.
-func TestSlowAnswersAreNoJumps(t *testing.T) {
-	var reported jumps
-	play(t, 3, func(f *fixture) {
-		rng := rand.New(rand.NewPCG(3, 4))
-		var mu sync.Mutex
-		random := func(wire.Request) time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			return time.Duration(rng.IntN(45)) * ms
-		}
-		f.each(func(s *quorumtest.Server) { s.Delay(random, random) })
-		for i := range 200 {
-			lease, err := f.TryAcquire(f.ctx, fmt.Sprint(i))
-			if err == nil {
-				require.NoError(t, lease.Release(f.ctx))
-			}
-			// 500 ppm, in steps.
-			time.Sleep(time.Second)
-			f.servers[0].StepClock(500 * time.Microsecond)
-			f.servers[1].StepClock(-500 * time.Microsecond)
-		}
-		assert.Empty(t, reported.seen())
-	}, reported.hook)
-}
-
-func TestAClockThatRunsOffIsSeen(t *testing.T) {
-	var reported jumps
-	play(t, 3, func(f *fixture) {
-		f.warmUp(f.Coordinator)
-		for range 60 {
-			time.Sleep(time.Second)
-			f.servers[0].StepClock(80 * ms) // chrony's largest slew
-		}
-		events := reported.seen()
-		require.NotEmpty(t, events)
-		for _, e := range events {
-			assert.Equal(t, "A", e.Instance)
-		}
-	}, reported.hook)
-}
-
 // A quarantine for a jump ends by the monotonic clock alone. Trust doesn't lift it.
 func TestTrustDoesNotLiftAJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -202,24 +132,6 @@ func TestTrustDoesNotLiftAJump(t *testing.T) {
 		time.Sleep(maxTTL)
 		_, err = f.TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
-	})
-}
-
-// This machine was suspended, so every clock seems to have jumped. That costs one MaxTTL, on the
-// safe side: a wrong time source that stepped this machine and the servers alike would look the
-// same.
-func TestASuspensionLooksLikeAJumpOfAll(t *testing.T) {
-	var reported jumps
-	synctest.Test(t, func(t *testing.T) {
-		clk := newSkewedClock()
-		f := newFixture(t, 3, withSkew(clk), reported.hook)
-		f.warmUp(f.Coordinator)
-		clk.stepMono(-time.Minute)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		assert.Len(t, reported.seen(), 3)
 	})
 }
 

@@ -251,26 +251,6 @@ func TestPassedLeaseIsOver(t *testing.T) {
 	})
 }
 
-// A waiter that leaves during the hand-off passes the lease on.
-func TestHandOffSkipsAWaiterThatGaveUp(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		w := newWorkers(f, f.Coordinator, 1)
-		ctx, cancel := context.WithCancel(f.ctx)
-		w.join(ctx, f.Coordinator)
-		w.join(f.ctx, f.Coordinator)
-		first := w.next()
-		cancel()
-		require.ErrorIs(f.t, <-w.errs, context.Canceled)
-		synctest.Wait()
-		lease := w.pass()
-		assert.Equal(f.t, first.Token()+1, lease.Token())
-		w.release()
-		w.group.Wait()
-		f.requireNothingLeft()
-	})
-}
-
 // Another process waits for at most as many turns as there are waiters here.
 func TestCohortsLetOthersIn(t *testing.T) {
 	playNotifying(t, 5, func(f *fixture) {
@@ -306,76 +286,4 @@ func TestCohortsLetOthersIn(t *testing.T) {
 		group.Wait()
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) { cfg.TTL = 10 * time.Minute })
-}
-
-// A round that reserves tokens for waiters settles all of them.
-func TestReservedTokensAreRaisedToo(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		for i, s := range f.servers {
-			s.PutCounter("k", fencing.Token(100*i), f.Set().String())
-		}
-		w := newWorkers(f, f.Coordinator, 4)
-		w.next()
-		w.pass()
-		w.pass()
-		last := w.pass()
-		synctest.Wait()
-		settled := 0
-		for _, s := range f.servers {
-			if s.Counter("k") >= last.Token() {
-				settled++
-			}
-		}
-		assert.GreaterOrEqual(f.t, settled, 3)
-		w.release()
-		w.group.Wait()
-		f.requireNothingLeft()
-	})
-}
-
-// A waiter that arrives during the round has no reserved token, and so needs its own round.
-func TestReservedTokensRunOut(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		other, taken := f.other(), make(chan *quorum.Lease, 1)
-		first := f.acquire("k")
-		synctest.Wait() // it has the key on the queue server, too
-		w := &workers{f: f, leases: make(chan *quorum.Lease, 4), let: make(chan struct{}), errs: make(chan error, 4), last: first.Token()}
-		w.group.Go(func() {
-			lease, err := other.Acquire(f.ctx, "k")
-			assert.NoError(f.t, err)
-			taken <- lease
-		})
-		time.Sleep(10 * ms) // it waits in the queue
-		w.join(f.ctx, f.Coordinator)
-		f.travel(ms) // otherwise the notified waiter could ask before all keys are deleted
-		require.NoError(f.t, first.Release(f.ctx))
-		theirs := <-taken // from here on the process knows of other processes
-		w.join(f.ctx, f.Coordinator)
-		time.Sleep(10 * ms) // its request has been answered
-		f.travel(10 * ms)
-		released := make(chan error, 1)
-		go func() { released <- theirs.Release(f.ctx) }()
-		time.Sleep(15 * ms)
-		require.Empty(f.t, w.leases, "the round is in progress")
-		for range 4 {
-			w.join(f.ctx, f.Coordinator)
-		}
-		require.NoError(f.t, <-released)
-
-		values := []string{w.next().Value()}
-		for range 5 {
-			values = append(values, w.pass().Value())
-		}
-		assert.Equal(f.t, values[0], values[1], "two waited when the round began")
-		assert.NotEqual(f.t, values[1], values[2])
-		assert.Equal(f.t, values[2:5], values[3:], "the next was for the rest")
-		w.release()
-		w.group.Wait()
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		patient(cfg)
-		cfg.TTL = 10 * time.Minute
-	})
 }

@@ -282,35 +282,6 @@ func TestWithTerms(t *testing.T) {
 	})
 }
 
-func TestSetText(t *testing.T) {
-	for _, set := range []wire.Set{{N: 5, Q: 3}, {Name: "main", Version: 12, N: 3, Q: 2}, {Name: "a.b_c-D9", N: 1, Q: 1}} {
-		parsed, err := wire.ParseSet(set.String())
-		require.NoError(t, err)
-		assert.Equal(t, set, parsed)
-	}
-	for _, text := range []string{"", "x", "a@1", "a@1 N=5", "a@x N=5 Q=3", "a@1 N=x Q=3", "a@1 N=5 Q=x", "a@01 N=5 Q=3", "a@1 N=+5 Q=3", "a b@1 N=5 Q=3", "a@1 N=5 Q=3 ", "a@1 Q=3 N=5"} {
-		_, err := wire.ParseSet(text)
-		assert.Error(t, err, "%q", text)
-	}
-	old := wire.Set{Name: "main", Version: 1, N: 3, Q: 2}
-	assert.True(t, wire.Set{Name: "main", Version: 2, N: 5, Q: 3}.Supersedes(old))
-	assert.False(t, old.Supersedes(old))
-	assert.False(t, wire.Set{Name: "other", Version: 2}.Supersedes(old))
-}
-
-func TestConfigInUse(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		cfg := f.Config()
-		assert.Equal(f.t, 3, cfg.Quorum)
-		assert.Equal(f.t, 10*time.Second, cfg.MaxTTL)
-		assert.Equal(f.t, 100*ms, cfg.InstanceTimeout)
-		view, err := f.WithTerms(func(t *quorum.Terms) { t.TTL = time.Second })
-		require.NoError(f.t, err)
-		assert.Equal(f.t, time.Second, view.Config().TTL)
-		assert.Equal(f.t, 10*time.Second, f.Config().TTL)
-	})
-}
-
 // connected is an instance whose connections stay open when its address moves.
 type connected struct {
 	wire.Instance

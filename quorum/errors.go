@@ -430,9 +430,9 @@ type RoleError struct {
 func (e *RoleError) Error() string {
 	switch e.Role {
 	case wire.RoleSentinel:
-		return fmt.Sprintf("%v but a Sentinel; list the masters that it watches, each by its own address", ErrNotMaster)
+		return fmt.Sprintf("%v but a Sentinel; list independent masters, or make what it watches one instance (master_name in the URL)", ErrNotMaster)
 	case wire.RoleCluster:
-		return fmt.Sprintf("%v of its own but a node of a cluster, which can give keys to other nodes; list independent servers (cluster-enabled no)", ErrNotMaster)
+		return fmt.Sprintf("%v of its own but a node of a cluster, which can give keys to other nodes; list independent servers (cluster-enabled no), or make the whole cluster one instance (cluster=true in the URL)", ErrNotMaster)
 	case "slave":
 		return fmt.Sprintf("%v but a replica (slave), or was demoted to one; list masters only, and don't let anything fail over between them", ErrNotMaster)
 	default:

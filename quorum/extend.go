@@ -104,16 +104,15 @@ type extensionBuffer struct {
 // sent, and not before a wait. timeout bounds each request to each instance.
 func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration, done chan<- *extension) (*extension, error) {
 	c := l.state.c
-	left := l.Validity()
 	ttl, more := l.nextTTL()
 	//guard:kept-is-no-lease  the time for which Keep has the keys stay is no validity
 	length := c.cfg.Drift.Validity(ttl, 0)
 	switch {
 	//guard:expired-not-extended  a lease that has expired is not extended
-	case left <= 0:
+	case l.Validity() <= 0:
 		return nil, l.Err()
 	//guard:extension-never-shortens  an extension that is shorter than the validity that is left isn't sent
-	case (!more || length < left) && keep == 0:
+	case !more && keep == 0:
 		// It would leave the keys with less time than the holder was promised, even if
 		// only a minority took it.
 		return nil, l.extendError(fmt.Errorf("%w: its life may not exceed MaxLife, %v", ErrNotExtended, l.terms.MaxLife), nil, nil)
@@ -135,7 +134,8 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration, d
 }
 
 // nextTTL is the TTL for an extension, within Terms.MaxLife; more is false if that leaves nothing to
-// gain.
+// gain. Only a TTL that MaxLife has cut can leave nothing: no lease is valid for longer than its own TTL
+// gives, and a lease that was resumed has the TTL of its handle.
 func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 	ttl = l.terms.TTL
 	//guard:max-life  MaxLife bounds a lease that is kept alive

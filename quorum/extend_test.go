@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,76 +145,6 @@ func TestFailedExtendLeavesTheLeaseUntilItsDeadline(t *testing.T) {
 		<-ctx.Done()
 		assert.Equal(t, fullValidity, f.elapsed(), "the old deadline, to the nanosecond")
 		assert.ErrorIs(t, context.Cause(ctx), quorum.ErrExpired)
-	})
-}
-
-// If so many instances say "not yours" that no quorum can hold it, the lease ends at once and not
-// at its deadline.
-func TestExtendEndsALeaseThatIsCertainlyLost(t *testing.T) {
-	for name, lose := range map[string]func(s *quorumtest.Server){
-		"deleted":    func(s *quorumtest.Server) { s.Delete("k") },
-		"flushed":    (*quorumtest.Server).FlushAll,
-		"taken over": func(s *quorumtest.Server) { s.Put("k", strangers, time.Minute) },
-		"restarted":  func(s *quorumtest.Server) { s.Restart(false) },
-	} {
-		for lost := 1; lost <= 5; lost++ {
-			t.Run(fmt.Sprintf("%s on %d", name, lost), func(t *testing.T) {
-				play(t, 5, func(f *fixture) {
-					lease := f.acquire("k")
-					synctest.Wait()
-					ctx := lease.Context()
-					time.Sleep(time.Second)
-					f.each(lose, []int{0, 1, 2, 3, 4}[:lost]...)
-					err := lease.Extend(f.ctx)
-					if lost <= 2 {
-						require.NoError(t, err)
-						return
-					}
-					require.ErrorIs(t, err, quorum.ErrLost)
-					assert.NotErrorIs(t, err, quorum.ErrNotExtended)
-					assert.NotErrorIs(t, err, quorum.ErrExpired)
-					assert.Error(t, ctx.Err())
-					assert.ErrorIs(t, context.Cause(ctx), quorum.ErrLost)
-					assert.ErrorIs(t, lease.Err(), quorum.ErrLost)
-					assert.Zero(t, lease.Validity())
-					assert.Equal(t, time.Second, f.elapsed(), "at once")
-					require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrLost, "and permanently")
-				})
-			})
-		}
-	}
-}
-
-// No answer is not "not yours", so the loss isn't certain.
-func TestExtendDoesNotTakeSilenceForLoss(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		time.Sleep(time.Second)
-		f.each(func(s *quorumtest.Server) { s.Delete("k") }, 0, 1)
-		f.hang(2)
-		f.servers[3].EndWith(quorumtest.Refuse)
-		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended)
-		assert.NoError(t, lease.Err())
-		f.resume(2)
-		f.servers[3].SetFate(nil)
-		require.NoError(t, lease.Extend(f.ctx))
-	})
-}
-
-func TestPastTheDeadlineNobodyIsAsked(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		time.Sleep(fullValidity)
-		require.Len(t, f.left(), 3, "the keys still stand, for the drift's sake")
-		err := lease.Extend(f.ctx)
-		require.ErrorIs(t, err, quorum.ErrExpired)
-		require.ErrorIs(t, err, quorum.ErrLost)
-		synctest.Wait()
-		for i := range f.servers {
-			assert.Equal(t, []wire.Op{wire.Acquire}, f.ops(i))
-		}
 	})
 }
 
@@ -377,19 +306,6 @@ func TestExtendPutsTheLeaseBack(t *testing.T) {
 	}
 }
 
-func TestExtendDoesNotReplaceAnotherClientsKey(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.occupy("k", wire.NoExpiry, 4)
-		lease := f.acquire("k")
-		time.Sleep(time.Second)
-		require.NoError(t, lease.Extend(f.ctx))
-		synctest.Wait()
-		value, _, _ := f.servers[4].Get("k")
-		assert.Equal(t, strangers, value)
-		assert.Len(t, lease.Instances(), 4)
-	})
-}
-
 // Two still have the lease, and three could get it again, which makes five keys. It is lost
 // nevertheless, because another client may have held the three in between.
 func TestRestoredInstancesDoNotCount(t *testing.T) {
@@ -434,43 +350,6 @@ func TestNothingIsPutBackByAnExtensionThatFailed(t *testing.T) {
 	})
 }
 
-// Scenario S11d: whenever a release meets a renewal, no key comes back after it.
-func TestNothingIsPutBackAfterARelease(t *testing.T) {
-	for at := range 30 {
-		t.Run(fmt.Sprintf("released after %d ms", at), func(t *testing.T) {
-			play(t, 5, func(f *fixture) {
-				lease := f.acquire("k")
-				synctest.Wait()
-				time.Sleep(time.Second)
-				f.each(func(s *quorumtest.Server) { s.Delete("k") }, 3, 4)
-				for i := range f.servers {
-					f.slow(time.Duration(1+i)*ms, time.Duration(7-i)*ms, i)
-				}
-				var both sync.WaitGroup
-				both.Go(func() {
-					err := lease.Extend(f.ctx)
-					if err != nil {
-						assert.ErrorIs(t, err, quorum.ErrReleased, "not lost: its own holder released it")
-					}
-				})
-				both.Go(func() {
-					time.Sleep(time.Duration(at) * ms)
-					assert.NoError(t, lease.Release(f.ctx))
-				})
-				both.Wait()
-				f.requireNothingLeft()
-				for i := range f.servers {
-					released := false
-					for _, op := range f.ops(i) {
-						released = released || op == wire.Release
-						assert.False(t, released && op == wire.Restore, "server %d: %v", i, f.ops(i))
-					}
-				}
-			})
-		})
-	}
-}
-
 func TestExtendIsCancelledByItsContext(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -499,114 +378,6 @@ func TestExtendIsCancelledByItsContext(t *testing.T) {
 		require.NoError(t, lease.Extend(f.ctx))
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-	})
-}
-
-func TestHungInstancesDoNotSlowAnExtension(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		f.hang(1, 3)
-		for range 5 {
-			time.Sleep(time.Second)
-			at := time.Now()
-			require.NoError(t, lease.Extend(f.ctx))
-			assert.Zero(t, time.Since(at))
-		}
-		f.resume(1, 3)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
-func TestConcurrentExtensionsTakeTurns(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		time.Sleep(time.Second)
-		f.slow(5*ms, 5*ms)
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() { assert.NoError(t, lease.Extend(f.ctx)) })
-		}
-		all.Wait()
-		assert.Equal(t, 1040*ms, f.elapsed(), "one after the other")
-		assert.Equal(t, fullValidity-10*ms, lease.Validity())
-		f.requireInOrder(wire.Extend, 10*ms)
-
-		// A caller that waits in the queue can leave it.
-		ctx, cancel := context.WithTimeout(f.ctx, 2*ms)
-		defer cancel()
-		all.Go(func() { assert.NoError(t, lease.Extend(f.ctx)) })
-		synctest.Wait()
-		require.ErrorIs(t, lease.Extend(ctx), context.DeadlineExceeded)
-		all.Wait()
-	})
-}
-
-// requireInOrder demands that each server carried out these requests at least gap apart.
-func (f *fixture) requireInOrder(op wire.Op, gap time.Duration) {
-	f.t.Helper()
-	for i := range f.servers {
-		var last time.Time
-		for _, e := range f.log(i) {
-			if e.Request.Op != op {
-				continue
-			}
-			if !last.IsZero() {
-				assert.GreaterOrEqual(f.t, e.At.Sub(last), gap, "server %d", i)
-			}
-			last = e.At
-		}
-	}
-}
-
-// A straggler of the acquisition is in flight when the extension is sent. On that instance the
-// extension is sent after it, and finds the key.
-func TestExtendFollowsTheStraggler(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.servers[4].SetFate(only(wire.Acquire, quorumtest.Fate{Before: 50 * ms}))
-		lease := f.acquire("k")
-		time.Sleep(ms)
-		require.NoError(t, lease.Extend(f.ctx))
-		assert.Equal(t, ms, f.elapsed(), "which isn't waited for")
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Equal(t, []wire.Op{wire.Acquire, wire.Extend}, f.ops(4))
-		assert.Len(t, lease.Instances(), 5)
-	})
-}
-
-func TestExtendTellsHooks(t *testing.T) {
-	var extended []quorum.LeaseEvent
-	var ends []quorum.RoundEnd
-	var lost []quorum.LeaseEvent
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		time.Sleep(time.Second)
-		require.NoError(t, lease.Extend(f.ctx))
-		require.Len(t, extended, 1)
-		assert.Equal(t, "k", extended[0].Key)
-		assert.Equal(t, lease.Token(), extended[0].Token)
-		assert.Equal(t, fullValidity, extended[0].Validity)
-		assert.Equal(t, time.Second, extended[0].Held)
-		require.Len(t, ends, 2)
-		assert.Equal(t, wire.Extend, ends[1].Op)
-		assert.Equal(t, fullValidity, ends[1].Validity)
-
-		time.Sleep(time.Second)
-		f.each(func(s *quorumtest.Server) { s.Delete("k") })
-		err := lease.Extend(f.ctx)
-		require.Len(t, ends, 3)
-		assert.Equal(t, err, ends[2].Err)
-		assert.Len(t, extended, 1)
-		require.Len(t, lost, 1)
-		assert.ErrorIs(t, lost[0].Err, quorum.ErrLost)
-		assert.Equal(t, 2*time.Second, lost[0].Held)
-	}, func(c *quorum.Config) {
-		c.Hooks.Extended = func(_ context.Context, e quorum.LeaseEvent) { extended = append(extended, e) }
-		c.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) { ends = append(ends, e) }
-		c.Hooks.Lost = func(e quorum.LeaseEvent) { lost = append(lost, e) }
 	})
 }
 
@@ -681,21 +452,6 @@ func TestExtensionsDoNotPileUpBeforeAHungInstance(t *testing.T) {
 		assert.Len(t, lease.Instances(), 5, "it has them again")
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-	})
-}
-
-// Four extensions may wait for an instance, and no more.
-func TestExtensionsThatWaitForAnInstance(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		f.hang(2)
-		for range 10 {
-			require.NoError(t, lease.Extend(f.ctx))
-		}
-		f.resume(2)
-		synctest.Wait()
-		assert.Equal(t, 4, f.count(2, wire.Extend))
 	})
 }
 

@@ -309,24 +309,6 @@ func withSkew(c *skewedClock) func(*quorum.Config) {
 	return func(cfg *quorum.Config) { cfg.Clock = c }
 }
 
-func TestFixture(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		assert.GreaterOrEqual(t, len(lease.Instances()), 3)
-		synctest.Wait()
-		assert.Len(t, lease.Instances(), 5)
-		assert.Len(t, f.left(), 5)
-		assert.NotZero(t, lease.Token())
-		assert.Equal(t, []wire.Op{wire.Acquire}, f.ops(0))
-
-		_, err := f.other().TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-		assert.Less(t, f.elapsed(), time.Second)
-	})
-}
-
 // synctestClock runs a test in a bubble with a skewed clock made inside it.
 func synctestClock(t *testing.T, test func(t *testing.T, c *skewedClock)) {
 	t.Helper()

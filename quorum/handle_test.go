@@ -503,49 +503,6 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 	}, func(c *quorum.Config) { c.Terms.MaxLife = 25 * time.Second })
 }
 
-// Taking a lease over replaces its value, which takes a script. Without tokens and notifications
-// nothing else takes one.
-func TestResumeReplacesWithoutFencing(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		value := lease.Value()
-		resumed, err := f.other().Resume(f.ctx, f.handOff(lease))
-		require.NoError(t, err)
-		require.NoError(t, resumed.Release(f.ctx))
-		f.requireNothingLeft()
-		for i := range f.servers {
-			var replaced []string
-			for _, e := range f.log(i) {
-				if e.Request.Replace != "" {
-					replaced = append(replaced, e.Request.Replace)
-				}
-			}
-			assert.Equal(t, []string{value}, replaced)
-		}
-	}, func(cfg *quorum.Config) { cfg.Fencing = quorum.Off })
-}
-
-// A lease on a bare majority is restored on all instances, and so are their counters.
-func TestResumeTopsUp(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.kill(3, 4)
-		lease := f.acquire("k")
-		f.each(func(s *quorumtest.Server) {
-			s.Start(true)
-			s.SetIdentity(func(id *wire.Identity) { id.Vouched = true })
-		}, 3, 4)
-		other := f.other()
-		resumed, err := other.Resume(f.ctx, f.handOff(lease))
-		require.NoError(t, err)
-		require.NoError(t, other.Settle(f.ctx))
-		synctest.Wait()
-		assert.Len(t, resumed.Instances(), 5)
-		for _, s := range f.servers {
-			assert.GreaterOrEqual(t, s.Counter("k"), lease.Token())
-		}
-	})
-}
-
 func TestResumeOfWhatIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(f *fixture)
@@ -740,19 +697,6 @@ func TestSenderDeletesItsStragglers(t *testing.T) {
 	}
 }
 
-func TestResumedLeaseIsKeptAlive(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		other := f.other(func(c *quorum.Config) { c.Terms.KeepAlive = true })
-		resumed, err := other.Resume(f.ctx, f.handOff(lease))
-		require.NoError(t, err)
-		time.Sleep(time.Minute)
-		require.NoError(t, resumed.Err())
-		require.NoError(t, resumed.Release(f.ctx))
-		require.NoError(t, other.Settle(f.ctx))
-	})
-}
-
 // A lease that was handed to another process may be released there at any time, so no waiter here
 // relies on its validity.
 func TestWaitersDoNotTrustALeaseThatWasHandedOff(t *testing.T) {
@@ -796,26 +740,4 @@ func TestReleaseHandleTellsItsHook(t *testing.T) {
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) { told = append(told, e) }
 	})
-}
-
-// A process that releases a handle never had the lease, so it hasn't lost it.
-func TestReleaseHandleReportsNoLoss(t *testing.T) {
-	for _, held := range []time.Duration{fullValidity + 10*ms, 12 * time.Second} {
-		var lost []quorum.LeaseEvent
-		play(t, 3, func(f *fixture) {
-			handle, err := f.acquire("k").HandOff(f.ctx)
-			require.NoError(t, err)
-			time.Sleep(held)
-			other := f.other(func(c *quorum.Config) {
-				c.Hooks.Lost = func(e quorum.LeaseEvent) { lost = append(lost, e) }
-			})
-			err = other.ReleaseHandle(f.ctx, handle)
-			if held > 10*time.Second {
-				require.ErrorIs(t, err, quorum.ErrNotHeld)
-			} else {
-				require.NoError(t, err)
-			}
-			assert.Empty(t, lost)
-		})
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -16,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -136,116 +134,6 @@ func TestHooksOfALease(t *testing.T) {
 		require.ErrorIs(f.t, lease.Extend(ctx), quorum.ErrReleased)
 		f.requireNothingLeft()
 		assert.Empty(f.t, h.take(), "nothing happened")
-	})
-}
-
-// Keep-alive works long after the call that took the lease, and with its values.
-func TestHooksOfKeepAlive(t *testing.T) {
-	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
-		ctx, cancel := context.WithCancel(ctx)
-		lease, err := f.TryAcquire(ctx, "k")
-		require.NoError(t, err)
-		cancel()
-		lease.KeepAlive()
-		h.take()
-		time.Sleep(5 * time.Second)
-		assert.Contains(t, h.take(), "extended k") // say checks the context's values
-		require.NoError(t, lease.Release(context.WithValue(f.ctx, callerKey{}, "caller")))
-	})
-}
-
-func TestHooksOfLostRounds(t *testing.T) {
-	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
-		f.occupy("k", 25*ms, 0, 1)
-		f.kill(2)
-		lease, err := f.Acquire(ctx, "k")
-		require.NoError(f.t, err)
-		require.Len(f.t, h.started, len(h.decided), "each round is started and decided once")
-		last := len(h.started) - 1
-		require.Positive(f.t, last)
-		for i, end := range h.decided {
-			assert.Equal(f.t, i+1, end.Try)
-			assert.Equal(f.t, i+1, h.started[i].Try)
-			if i == last {
-				break
-			}
-			assert.ErrorIs(f.t, end.Err, quorum.ErrTaken)
-			assert.Zero(f.t, end.Token)
-			assert.Zero(f.t, end.Validity)
-			require.Len(f.t, end.Ballots, 3)
-		}
-		require.NoError(f.t, lease.Release(ctx))
-		h.take()
-
-		// Released gets what Release returned.
-		lease, err = f.TryAcquire(ctx, "k")
-		require.NoError(f.t, err)
-		h.take()
-		f.each(func(s *quorumtest.Server) { s.Delete("k") })
-		require.ErrorIs(f.t, lease.Release(ctx), quorum.ErrNotHeld)
-		require.Len(f.t, h.leases, 1)
-		assert.ErrorIs(f.t, h.leases[0].Err, quorum.ErrNotHeld)
-		assert.Equal(f.t, []string{"released k"}, h.take())
-		f.requireNothingLeft()
-	})
-}
-
-func TestHookOfALostLease(t *testing.T) {
-	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
-		lease, err := f.TryAcquire(ctx, "k")
-		require.NoError(f.t, err)
-		h.take()
-		<-lease.Done()
-		synctest.Wait()
-		require.Len(f.t, h.leases, 1)
-		assert.ErrorIs(f.t, h.leases[0].Err, quorum.ErrExpired)
-		assert.Zero(f.t, h.leases[0].Validity)
-		assert.Equal(f.t, 9898*ms, h.leases[0].Held)
-		assert.Equal(f.t, []string{"lost k"}, h.take())
-		assert.Zero(f.t, lease.Validity())
-		time.Sleep(time.Second)
-		assert.ErrorIs(f.t, lease.Release(ctx), quorum.ErrNotHeld)
-		assert.Equal(f.t, []string{"released k"}, h.take(), "and it isn't lost a second time")
-		f.requireNothingLeft()
-	})
-}
-
-func TestHooksOfInstances(t *testing.T) {
-	playHooks(t, 3, func(f *fixture, h *hookLog, ctx context.Context) {
-		f.servers[0].SetIdentity(func(id *wire.Identity) {
-			id.RunID, id.ReplID, id.Uptime, id.Hidden = "", "", -1, []string{"INFO: NOPERM"}
-		})
-		f.servers[1].SetIdentity(nil)
-		for range 3 {
-			lease, err := f.TryAcquire(ctx, "k")
-			require.NoError(f.t, err)
-			synctest.Wait()
-			require.NoError(f.t, lease.Release(ctx))
-			f.requireNothingLeft()
-		}
-		var once []string
-		for _, line := range h.take() {
-			if line[0] == 'u' || line[0] == 'q' || line[0] == 'j' {
-				once = append(once, line)
-			}
-		}
-		assert.ElementsMatch(f.t, []string{"unprotected A [INFO: NOPERM]", "quarantined B restarted"}, once)
-
-		time.Sleep(12 * time.Second)
-		h.take()
-		f.servers[2].StepClock(7 * time.Second)
-		lease, err := f.TryAcquire(ctx, "k")
-		require.NoError(f.t, err)
-		synctest.Wait()
-		require.NoError(f.t, lease.Release(ctx))
-		f.requireNothingLeft()
-		once = nil
-		for _, line := range h.take() {
-			if line[0] == 'u' || line[0] == 'q' || line[0] == 'j' {
-				once = append(once, line)
-			}
-		}
-		assert.Equal(f.t, []string{"jumped C 7s", "quarantined C clock jumped"}, once)
 	})
 }
 
@@ -382,24 +270,6 @@ func TestOutageIsReported(t *testing.T) {
 	}, func(cfg *quorum.Config) {
 		cfg.TTL, cfg.MaxTTL = time.Minute, time.Minute
 		cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) { told = append(told, e) }
-	})
-}
-
-// With enough instances that may vote there is nothing to report.
-// Also where a whole quarantine is shorter than what two reports of one may differ by.
-func TestShortFirstStartIsReported(t *testing.T) {
-	var waits, quarantines atomic.Int64
-	play(t, 3, func(f *fixture) {
-		f.identify(func(id *wire.Identity) { id.Vouched, id.Served, id.Uptime = false, 0, 0 })
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(t, err)
-		require.NoError(t, lease.Release(f.ctx))
-		assert.EqualValues(t, 1, waits.Load())
-		assert.EqualValues(t, 3, quarantines.Load())
-	}, func(cfg *quorum.Config) {
-		cfg.TTL, cfg.MaxTTL = 400*ms, 900*ms
-		cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) { waits.Add(1) }
-		cfg.Hooks.Quarantined = func(quorum.QuarantineEvent) { quarantines.Add(1) }
 	})
 }
 

@@ -25,30 +25,6 @@ func (w *waits) install(cfg *quorum.Config) {
 	cfg.Hooks.WaitEnded = func(_ context.Context, e quorum.WaitEnd) { w.ended = append(w.ended, e) }
 }
 
-func TestHooksOfAWaitForAFreeLock(t *testing.T) {
-	var w waits
-	play(t, 3, func(f *fixture) {
-		f.lag(2 * ms)
-		_, err := f.Verify(f.ctx)
-		require.NoError(t, err)
-		began := time.Now()
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(t, err)
-		require.Len(t, w.ended, 1)
-		w.ended[0].Started = w.ended[0].Started.Round(0)
-		assert.Equal(t, []quorum.WaitStart{{Key: "k", Waiters: 1}}, w.started)
-		assert.Equal(t, quorum.WaitEnd{Key: "k", Started: began.Round(0), Waited: 2 * ms, Tries: 1, Token: lease.Token()}, w.ended[0])
-		require.NoError(t, lease.Release(f.ctx))
-
-		_, err = f.TryAcquire(f.ctx, "other")
-		require.NoError(t, err)
-		_, err = f.Acquire(f.ctx, "")
-		require.ErrorIs(t, err, quorum.ErrConfig)
-		assert.Len(t, w.started, 1, "neither enters a queue")
-		assert.Len(t, w.ended, 1)
-	}, w.install)
-}
-
 // A waiter learns whether the holder was in its own process, in another one, or first there and
 // then here.
 func TestHooksOfAWaitSayWhereTheHolderWas(t *testing.T) {
@@ -166,18 +142,5 @@ func TestHooksOfAWaitAreBalancedIfAHookPanics(t *testing.T) {
 		f.requireNothingLeft()
 	}, w.install, func(cfg *quorum.Config) {
 		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) { bug(e.Key) }
-	})
-}
-
-// A lease that nobody gets because WaitEnded panics is released.
-func TestPanickingWaitEndedLeavesNoLeaseBehind(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		require.PanicsWithValue(t, "a hook's bug", func() { _, _ = f.Acquire(f.ctx, "boom") })
-		f.requireNothingLeft()
-		lease, err := f.other(func(cfg *quorum.Config) { cfg.Hooks = quorum.Hooks{} }).TryAcquire(f.ctx, "boom")
-		require.NoError(t, err)
-		require.NoError(t, lease.Release(f.ctx))
-	}, func(cfg *quorum.Config) {
-		cfg.Hooks.WaitEnded = func(_ context.Context, e quorum.WaitEnd) { bug(e.Key) }
 	})
 }

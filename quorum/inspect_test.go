@@ -143,26 +143,6 @@ func TestInspectWithInstancesMissing(t *testing.T) {
 	})
 }
 
-func TestInspectChangesNothing(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		before := f.servers[0].Counter("k")
-		for range 10 {
-			f.inspect("k")
-			f.inspect("free")
-		}
-		assert.Equal(t, before, f.servers[0].Counter("k"))
-		assert.Zero(t, f.servers[0].Counter("free"))
-		assert.Equal(t, []string{"k"}, f.servers[0].Keys())
-		assert.Equal(t, 10*time.Second, f.remaining(0, "k"))
-		for _, op := range f.ops(0)[1:] {
-			assert.Equal(t, wire.Look, op)
-		}
-		require.NoError(t, lease.Release(f.ctx))
-	})
-}
-
 // An inspection needs no vote, so a server in quarantine reports what it has.
 func TestInspectAsksServersInQuarantineToo(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -190,22 +170,6 @@ func TestInspectCountsIndependentMasters(t *testing.T) {
 	})
 }
 
-// A server that hangs costs an inspection one timeout, or two if it has yet to say who it is.
-func TestInspectOfAHungServer(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.hang(2)
-		at := time.Now()
-		f.inspect("k")
-		assert.LessOrEqual(t, time.Since(at), 2*f.Config().InstanceTimeout)
-		f.resume()
-		f.inspect("k")
-		f.hang(2)
-		at = time.Now()
-		f.inspect("k")
-		assert.Equal(t, f.Config().InstanceTimeout, time.Since(at))
-	})
-}
-
 func TestInspectEndsWithItsContext(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.hang(0, 1, 2)
@@ -227,32 +191,6 @@ func TestInspectEndsWithItsContext(t *testing.T) {
 		_, err = f.Inspect(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrClosed)
 	})
-}
-
-func TestInspectWithoutFencing(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.acquire("k")
-		synctest.Wait()
-		assert.Zero(t, f.inspect("k").Token)
-		assert.NotNil(t, f.inspect("k").Held())
-	}, func(c *quorum.Config) { c.Fencing = quorum.Off })
-}
-
-// An inspection whose caller has left continues until it is answered or times out, and Close waits
-// for it.
-func TestCloseWaitsForALookThatWasGivenUp(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.inspect("k")
-		f.hang()
-		ctx, cancel := context.WithTimeout(f.ctx, 10*ms)
-		defer cancel()
-		at := time.Now()
-		_, err := f.Inspect(ctx, "k")
-		require.ErrorIs(f.t, err, quorum.ErrInterrupted)
-		assert.Equal(f.t, 10*ms, time.Since(at))
-		require.NoError(f.t, f.Close(f.ctx))
-		assert.Equal(f.t, f.Config().InstanceTimeout, time.Since(at))
-	}, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
 }
 
 // Many inspections at once share the probe of a server that can't be counted.

@@ -25,11 +25,5 @@ func ContextsOf(l *Lease) int {
 	return len(l.contexts)
 }
 
-// TellLate has the wait queues learn of the subscription for a key, after waiters have used it.
-func TellLate(c *Coordinator, key string) {
-	i := c.queueInstance(key)
-	c.queues.changed(i, c.subscriptions[i].currentAddress())
-}
-
 // DecisionOrder is the order in which the instances decide a split.
 func DecisionOrder(c *Coordinator) []int { return c.order }

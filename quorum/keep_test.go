@@ -60,28 +60,6 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// An extension that an instance has left unanswered may arrive there after Keep's, when the instance has
-// hung: that instance may drop the key early, and doesn't count.
-func TestLateShorterExtension(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		f.kill(2)
-		f.servers[0].SetFate(only(wire.Extend, quorumtest.Fate{Before: 5 * time.Second}))
-		require.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrNotExtended)
-		f.servers[0].SetFate(nil)
-		before := lease.Deadline()
-		err := lease.Keep(f.ctx, 30*time.Second)
-		require.ErrorIs(t, err, quorum.ErrNotExtended)
-		require.ErrorIs(t, err, quorum.ErrTimeout)
-		assert.ErrorContains(t, err, "to 10s, which may still arrive and shorten this one, to 30s")
-		assert.Equal(t, before, lease.Deadline())
-		assert.Equal(t, 30*time.Second, f.remaining(0, "k"), "for now")
-		time.Sleep(6 * time.Second)
-		assert.Less(t, f.remaining(0, "k"), 10*time.Second, "it has arrived")
-	})
-}
-
 // Nor does it make Keep's uncertain if it was carried out, by an instance in quarantine, or never sent.
 func TestExtensionThatIsNotLate(t *testing.T) {
 	play(t, 3, func(f *fixture) {

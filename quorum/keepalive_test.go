@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -185,25 +184,6 @@ func TestKeepAliveGivesUpAtTheDeadlineAndNotAfter(t *testing.T) {
 	}
 }
 
-// A passing failure must not stop the keeper.
-func TestKeepAliveOutlivesAnOutage(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		lease.KeepAlive()
-		ctx := lease.Context()
-		for range 6 {
-			f.hang(0, 1, 2, 3)
-			time.Sleep(6 * time.Second)
-			f.resume(0, 1, 2, 3)
-			time.Sleep(4 * time.Second)
-			require.NoError(t, ctx.Err())
-			require.Greater(t, lease.Validity(), 5*time.Second)
-		}
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
 func TestKeepAliveEndsAtOnceWhenTheKeysAreGone(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")
@@ -266,32 +246,6 @@ func TestMaxLifeCountsTheWaitInTheQueue(t *testing.T) {
 	}, func(c *quorum.Config) { c.MaxLife = maxLife })
 }
 
-func TestKeepAliveStopsOnClose(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		lease.KeepAlive()
-		synctest.Wait()
-		time.Sleep(time.Second)
-		require.NoError(t, f.Close(f.ctx))
-		assert.Equal(t, time.Second, f.elapsed())
-		assert.ErrorIs(t, lease.Err(), quorum.ErrClosed)
-		time.Sleep(time.Minute)
-		assert.Zero(t, f.count(0, wire.Extend))
-	})
-}
-
-func TestKeepAliveOfALeaseThatIsOver(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		require.NoError(t, lease.Release(f.ctx))
-		require.NoError(t, f.Settle(f.ctx))
-		lease.KeepAlive()
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Zero(t, f.elapsed())
-		assert.Zero(t, f.count(0, wire.Extend))
-	})
-}
-
 func TestTermsKeepLeasesAlive(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		tried, err := f.TryAcquire(f.ctx, "a")
@@ -305,61 +259,6 @@ func TestTermsKeepLeasesAlive(t *testing.T) {
 		}
 		f.requireNothingLeft()
 	}, func(c *quorum.Config) { c.Terms.KeepAlive = true })
-}
-
-// Scenario S19: a lease on a bare majority is one loss away from two holders. The keeper sets it on
-// all instances as soon as they are free.
-func TestKeepAliveTopsUp(t *testing.T) {
-	for _, kept := range []bool{false, true} {
-		t.Run(fmt.Sprintf("kept %v", kept), func(t *testing.T) {
-			play(t, 5, func(f *fixture) {
-				f.occupy("k", 500*ms, 3, 4)
-				lease := f.acquire("k")
-				if kept {
-					lease.KeepAlive()
-				}
-				synctest.Wait()
-				require.Len(t, lease.Instances(), 3)
-				time.Sleep(5 * time.Second)
-				f.servers[2].Delete("k")
-				second, err := f.other().TryAcquire(f.ctx, "k")
-				require.NoError(t, lease.Err(), "the first client believes that it holds the lease")
-				if kept {
-					require.ErrorIs(t, err, quorum.ErrTaken)
-					assert.Len(t, lease.Instances(), 5)
-				} else {
-					require.NoError(t, err, "what the top-up is for")
-					assert.Greater(t, second.Token(), lease.Token(), "and then the token still tells which is later")
-				}
-			})
-		})
-	}
-}
-
-// However many leases are kept alive, one goroutine looks after them all.
-func TestLeasesThatAreKeptAliveShareOneGoroutine(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("first")
-		lease.KeepAlive()
-		synctest.Wait()
-		before := runtime.NumGoroutine()
-		leases := make([]*quorum.Lease, 200)
-		for i := range leases {
-			leases[i] = f.acquire(fmt.Sprint("k", i))
-			leases[i].KeepAlive()
-			_ = leases[i].Done()
-		}
-		synctest.Wait()
-		// The number is no snapshot: on a busy machine the runtime may count a few goroutines that
-		// have ended, and some of its own.
-		assert.Less(t, runtime.NumGoroutine(), before+len(leases)/10)
-		time.Sleep(5 * fullValidity)
-		for _, l := range append(leases, lease) {
-			require.NoError(t, l.Err())
-			require.NoError(t, l.Release(f.ctx))
-		}
-		f.requireNothingLeft()
-	})
 }
 
 // A slow hook delays the end of no other lease.

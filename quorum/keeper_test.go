@@ -54,18 +54,6 @@ func TestNextExtension(t *testing.T) {
 	}
 }
 
-// A validity is checked again at its end at the latest, and rarely.
-func TestLookAgain(t *testing.T) {
-	require.Equal(t, 2*time.Second, lookAgain(8*time.Second))
-	require.Equal(t, 20*ms, lookAgain(30*ms))
-	require.Equal(t, 5*ms, lookAgain(5*ms))
-	looks := 0
-	for left := 10 * time.Second; left > 0; looks++ {
-		left -= lookAgain(left)
-	}
-	require.Less(t, looks, 30)
-}
-
 // KeepAlive may be called while another goroutine is about to have the lease watched, and a lease may
 // end then.
 func TestKeeperBeforeALeaseIsWatched(t *testing.T) {

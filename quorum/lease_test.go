@@ -68,21 +68,6 @@ func TestValidityIsTheTTLLessElapsedLessDrift(t *testing.T) {
 	}
 }
 
-// A suspended machine: its wall clock continues, its monotonic clock stood still (scenario S15).
-func TestSuspendEndsALease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clk := newSkewedClock()
-		f := newFixture(t, 5, withSkew(clk))
-		lease := f.acquire("k")
-		time.Sleep(time.Second)
-		clk.stepMono(-59 * time.Second) // of 60 s the monotonic clock saw one
-		time.Sleep(59 * time.Second)
-		assert.Zero(t, lease.Validity())
-		assert.ErrorIs(t, lease.Err(), quorum.ErrExpired)
-		assert.ErrorIs(t, lease.Extend(f.ctx), quorum.ErrExpired)
-	})
-}
-
 func TestValidityGoesByTheClockThatWentFurther(t *testing.T) {
 	for name, c := range map[string]struct {
 		wall, mono, want time.Duration
@@ -107,39 +92,6 @@ func TestValidityGoesByTheClockThatWentFurther(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestWallClockSteppedBackDuringTheRoundGainsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clk := newSkewedClock()
-		f := newFixture(t, 3, withSkew(clk))
-		f.slow(10*ms, 10*ms)
-		f.servers[0].OnCommand(func(cmd wire.Request) {
-			if cmd.Op == wire.Acquire {
-				clk.stepWall(-time.Hour)
-			}
-		})
-		lease := f.acquire("k")
-		assert.Equal(t, fullValidity-40*ms, lease.Validity())
-	})
-}
-
-func TestSuspendDuringTheRoundLosesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clk := newSkewedClock()
-		f := newFixture(t, 3, withSkew(clk))
-		require.NoError(t, f.acquire("warm").Release(f.ctx)) // so that no server is probed under the hook
-		synctest.Wait()                                      // also the one that wasn't waited for
-		f.slow(10*ms, 10*ms)                                 // otherwise the other two may have granted before
-		f.servers[0].OnCommand(func(cmd wire.Request) {
-			if cmd.Op == wire.Acquire {
-				clk.stepWall(12 * time.Second)
-			}
-		})
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTooSlow, "scenario S3: the replies are old")
-		f.requireNothingLeft()
-	})
 }
 
 func TestDeadlineIsNeverInTheFutureOnceItIsOver(t *testing.T) {
@@ -187,27 +139,6 @@ func (f *fixture) acquireAfter(key string, d time.Duration) *quorum.Lease {
 	return f.acquire(key)
 }
 
-// Settle waits for every goroutine but the keeper. A lease that isn't watched keeps none, so Settle
-// takes no time.
-func TestAnUnwatchedLeaseCostsNoGoroutine(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		at := time.Now()
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Zero(t, time.Since(at))
-		_, _, _, _ = lease.Validity(), lease.Deadline(), lease.Err(), lease.Instances()
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Zero(t, time.Since(at))
-
-		// A watched lease keeps one until it ends.
-		left := lease.Validity()
-		lease.Done()
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Equal(t, left, time.Since(at))
-	})
-}
-
 func TestVotesGrowByTheStragglers(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.slow(15*ms, 0, 3)
@@ -238,22 +169,6 @@ func TestVotesGrowByTheStragglers(t *testing.T) {
 		f.resume(4)
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-	})
-}
-
-func TestInstancesAreThoseThatHaveIt(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.occupy("k", time.Minute, 1)
-		f.kill(2)
-		lease := f.acquire("k")
-		synctest.Wait()
-		assert.Equal(t, []string{"A", "D", "E"}, lease.Instances())
-		assert.Equal(t, "k", lease.Key())
-		value, _, _ := f.servers[0].Get("k")
-		assert.Equal(t, value, lease.Value())
-		require.NoError(t, lease.Release(f.ctx))
-		synctest.Wait()
-		assert.Empty(t, lease.Instances())
 	})
 }
 

@@ -141,21 +141,6 @@ func TestContextKeepsValuesAndNotTheEndOfTheCall(t *testing.T) {
 	})
 }
 
-func TestChildrenOfTheContextEndWithTheLease(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		child, cancel := context.WithTimeout(lease.Context(), time.Hour)
-		defer cancel()
-		grandchild, stop := context.WithCancelCause(context.WithValue(child, valueKey{}, 1))
-		defer stop(nil)
-		require.NoError(t, lease.Release(f.ctx))
-		<-grandchild.Done()
-		assert.ErrorIs(t, context.Cause(grandchild), quorum.ErrReleased)
-		assert.ErrorIs(t, context.Cause(child), quorum.ErrReleased)
-		assert.Zero(t, f.elapsed())
-	})
-}
-
 // A holder that serves requests makes a context for each. Ended contexts must be dropped, or a long
 // lease keeps all of them.
 func TestContextsThatEndedAreForgotten(t *testing.T) {

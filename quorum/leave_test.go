@@ -159,20 +159,6 @@ func TestLeaveLetsWaitersAsk(t *testing.T) {
 	})
 }
 
-// A lease that was left keeps no goroutine, and Close waits for none.
-func TestCloseAfterLeave(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		lease.KeepAlive()
-		_ = lease.Context()
-		require.NoError(t, lease.Leave())
-		at := f.elapsed()
-		require.NoError(t, f.Close(f.ctx))
-		assert.Equal(t, at, f.elapsed())
-		require.ErrorIs(t, lease.Err(), quorum.ErrReleased)
-	})
-}
-
 // Of many concurrent calls that would end a lease only one does.
 func TestLeaveBesideAReleaseAndAHandOff(t *testing.T) {
 	for range 20 {

@@ -97,24 +97,3 @@ func TestNotesThatCannotBe(t *testing.T) {
 		require.NoError(t, lease.Release(f.ctx))
 	})
 }
-
-// The note of a lease that was handed off is the new holder's.
-func TestNoteOfAResumedLease(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		for _, note := range []string{"upload", " two  spaces ", "a:b"} {
-			lease, err := f.noted(note).TryAcquire(f.ctx, "k")
-			require.NoError(t, err)
-			synctest.Wait()
-			handle := parse(t, text(t, f.handOff(lease)))
-			assert.Equal(t, note, f.inspect("k").Held().Note, "until it is resumed")
-			resumed, err := f.noted("second half").Resume(f.ctx, handle)
-			require.NoError(t, err)
-			synctest.Wait()
-			assert.Equal(t, "second half", f.inspect("k").Held().Note)
-			require.NoError(t, resumed.Release(f.ctx))
-			synctest.Wait()
-		}
-	})
-	parse(t, strings.Replace(goodText, ":worker-7", ":worker-7 a note", 1))
-	parse(t, strings.Replace(goodText, ":worker-7", ": a note", 1))
-}

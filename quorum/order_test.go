@@ -39,19 +39,6 @@ func TestOrder(t *testing.T) {
 	require.Len(t, first, 5)
 }
 
-// Names that differ in the last byte only are first for as many keys as others.
-func TestSimilarNames(t *testing.T) {
-	for _, names := range [][]string{{"127.0.0.1:7001", "127.0.0.1:7002", "127.0.0.1:7003"}, {"redis-1", "redis-2", "redis-3"}, {"A", "B", "C"}, {"a:6379", "b:6379", "c:6379"}} {
-		all, first := named(names...), map[string]int{}
-		for n := range 3000 {
-			first[names[all.queueInstance(fmt.Sprint("orders:", n))]]++
-		}
-		for _, name := range names {
-			require.InDelta(t, 1000, first[name], 120, "%v", first)
-		}
-	}
-}
-
 // Instances that don't answer, or can't notify, have the queue only if there are no others.
 func TestSilentInstancesComeLast(t *testing.T) {
 	loud := named("a", "b", "c")

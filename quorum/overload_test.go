@@ -2,7 +2,6 @@ package quorum_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -94,75 +92,6 @@ func TestOverloadIsReportedOrWaitedOut(t *testing.T) {
 			defer mu.Unlock()
 			reported = append(reported, e.Err)
 		}
-	})
-}
-
-// If a majority hangs, rounds begin no faster than they end, and the lock is acquired when the
-// servers are back.
-func TestRoundsAreNotPiledUpOnHungServers(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.each((*quorumtest.Server).Hang, 0, 1)
-		var rounds sync.WaitGroup
-		overloaded, failed := 0, 0
-		var mu sync.Mutex
-		for i := range 2000 {
-			rounds.Go(func() {
-				_, err := f.TryAcquire(f.ctx, fmt.Sprint("k", i))
-				mu.Lock()
-				defer mu.Unlock()
-				if errors.Is(err, wire.ErrOverloaded) {
-					overloaded++
-				} else {
-					assert.ErrorIs(t, err, quorum.ErrNoQuorum)
-					failed++
-				}
-			})
-			time.Sleep(ms)
-		}
-		rounds.Wait()
-		assert.Greater(t, overloaded, 1000)
-		assert.Greater(t, failed, 100)
-		f.resume()
-		f.trust()
-		lease, err := f.Acquire(f.ctx, "again")
-		require.NoError(t, err)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
-// After an overload rounds that are refused show that the servers answer again, too.
-func TestRefusedRoundsEndAnOverload(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		// all is how many of that many rounds at once are admitted.
-		all := func(n int) (admitted int) {
-			var rounds sync.WaitGroup
-			var count atomic.Int64
-			for range n {
-				rounds.Go(func() {
-					if _, err := f.TryAcquire(f.ctx, "taken"); !errors.Is(err, wire.ErrOverloaded) {
-						count.Add(1)
-					}
-				})
-			}
-			rounds.Wait()
-			return int(count.Load())
-		}
-		f.occupy("taken", time.Hour)
-		f.hang(0, 1)
-		for range 20 {
-			all(100)
-		}
-		f.resume(0, 1)
-		f.lag(ms)
-		synctest.Wait()
-		require.Less(t, all(100), 50)
-		for range 100 {
-			all(1)
-		}
-		require.Equal(t, 100, all(100))
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,29 +18,6 @@ func (m *member) queueProbe(enough func(drift.Instant) bool) *prober {
 }
 
 func notEnough(drift.Instant) bool { return false }
-
-func TestOneProbeAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &member{c: &core{reader: drift.SystemReader()}}
-		running, most := 0, 0
-		for range 10 {
-			go func() {
-				mine, err := m.awaitProbe(context.Background(), m.queueProbe(notEnough))
-				require.True(t, mine)
-				require.NoError(t, err)
-				running++
-				most = max(most, running)
-				time.Sleep(time.Second)
-				running--
-				m.nextProbe()
-			}()
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Equal(t, 1, most)
-		require.False(t, m.probing)
-	})
-}
 
 // A probe that answers a question ends the wait of all goroutines with that question. The last of
 // the others is next.

@@ -1,7 +1,6 @@
 package quorum_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -243,19 +242,6 @@ func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
 	})
 }
 
-// The same server continues with a new connection.
-func TestAReconnectIsNoRestart(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		for range 3 {
-			lease := f.acquire("k")
-			f.each((*quorumtest.Server).Reconnect)
-			require.NoError(t, lease.Extend(f.ctx))
-			require.NoError(t, lease.Release(f.ctx))
-			f.requireNothingLeft()
-		}
-	})
-}
-
 // A changed run ID means a quarantine whatever else the server reports: its uptime may be a
 // replica's, and its files another server's.
 func TestAnotherRunIDIsQuarantined(t *testing.T) {
@@ -427,19 +413,6 @@ func TestOneServerUnderTwoNamesVotesOnce(t *testing.T) {
 	})
 }
 
-func TestTwoOfFiveThatAreOneServer(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.identify(func(id *wire.Identity) { id.RunID, id.Vouched = "same", true }, 0, 1)
-		for range 10 {
-			lease := f.acquire("k")
-			synctest.Wait()
-			require.Len(t, lease.Instances(), 4)
-			require.NoError(t, lease.Release(f.ctx))
-			f.requireNothingLeft()
-		}
-	})
-}
-
 // probes counts a server's probes, and can apply a fate to them.
 func probes(s *quorumtest.Server, fate func() quorumtest.Fate) *atomic.Int32 {
 	var n atomic.Int32
@@ -479,31 +452,6 @@ func TestConcurrentRoundsShareAProbe(t *testing.T) {
 		}
 		all.Wait()
 		assert.LessOrEqual(t, n.Load(), int32(3), "a new connection identifies the server again, for all")
-	})
-}
-
-func TestAHungProbeDoesNotBlockBeyondTheTimeout(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		hung := []*atomic.Int32{}
-		for _, i := range []int{0, 1, 2} {
-			hung = append(hung, probes(f.servers[i], func() quorumtest.Fate { return quorumtest.Fate{End: quorumtest.LoseReply} }))
-		}
-		var all sync.WaitGroup
-		for i := range 10 {
-			all.Go(func() {
-				at := time.Now()
-				_, err := f.TryAcquire(f.ctx, fmt.Sprint(i))
-				assert.ErrorIs(t, err, wire.ErrTimeout)
-				assert.NotErrorIs(t, err, context.DeadlineExceeded)
-				assert.LessOrEqual(t, time.Since(at), 100*ms)
-			})
-		}
-		all.Wait()
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Empty(t, f.left())
-		assert.Positive(t, hung[0].Load())
-		f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
-		f.acquire("k")
 	})
 }
 

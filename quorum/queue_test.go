@@ -208,23 +208,6 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 	}
 }
 
-// A waiter with few tries gets the lock if it is released in time.
-func TestMaxTriesBehindALocalHolderThatReleases(t *testing.T) {
-	playNotifying(t, 3, func(f *fixture) {
-		f.warm()
-		lease := f.acquire("k")
-		time.AfterFunc(100*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-		next, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.Equal(f.t, 100*ms, f.elapsed())
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) {
-		cfg.MaxTries = 2
-		cfg.Random = &sharedDice{dice: dice{number: uint64(400 * ms)}}
-	})
-}
-
 // A waiter behind another one that finds no quorum reports that, though it never asked.
 func TestTriesBehindOneThatFindsNoQuorum(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -385,30 +368,6 @@ func TestPollingIsFair(t *testing.T) {
 	}
 }
 
-// Wait queues are kept on an instance that can notify, if there is one.
-func TestQueuesAreWhereProcessesCanBeNotified(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		queues := func() map[int]int {
-			at := map[int]int{}
-			for i := range 60 {
-				at[quorum.QueueOf(f.Coordinator, fmt.Sprint("k", i))]++
-			}
-			return at
-		}
-		require.Len(t, queues(), 3)
-		mute := func(id *wire.Identity) { id.CannotNotify = true }
-		f.each(func(s *quorumtest.Server) { s.SetIdentity(mute) }, 0, 2)
-		f.recognize()
-		require.Equal(t, map[int]int{1: 60}, queues())
-		f.each(func(s *quorumtest.Server) { s.SetIdentity(mute) }, 1)
-		f.recognize()
-		require.Len(t, queues(), 3)
-		f.each(func(s *quorumtest.Server) { s.SetIdentity(nil) }, 0, 1, 2)
-		f.recognize()
-		require.Len(t, queues(), 3)
-	})
-}
-
 // A server that hangs doesn't keep the next goroutine waiting for longer than a request to it may take,
 // although the release comes after an extension there.
 func TestHungQueueServerDelaysTheNextBriefly(t *testing.T) {
@@ -446,5 +405,29 @@ func TestHungQueueServerDelaysTheNextBriefly(t *testing.T) {
 				extends <- struct{}{}
 			}
 		}
+	})
+}
+
+// Wait queues are kept on an instance that can notify, if there is one.
+func TestQueuesAreWhereProcessesCanBeNotified(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		queues := func() map[int]int {
+			at := map[int]int{}
+			for i := range 60 {
+				at[quorum.QueueOf(f.Coordinator, fmt.Sprint("k", i))]++
+			}
+			return at
+		}
+		require.Len(t, queues(), 3)
+		mute := func(id *wire.Identity) { id.CannotNotify = true }
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(mute) }, 0, 2)
+		f.recognize()
+		require.Equal(t, map[int]int{1: 60}, queues())
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(mute) }, 1)
+		f.recognize()
+		require.Len(t, queues(), 3)
+		f.each(func(s *quorumtest.Server) { s.SetIdentity(nil) }, 0, 1, 2)
+		f.recognize()
+		require.Len(t, queues(), 3)
 	})
 }

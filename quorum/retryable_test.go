@@ -14,7 +14,6 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -149,24 +148,3 @@ type wrapsNone struct{}
 
 func (*wrapsNone) Error() string   { return "nothing" }
 func (*wrapsNone) Unwrap() []error { return nil }
-
-// Acquire returns at once, instead of waiting, what isn't retryable.
-func TestRetryableIsWhatAcquireWaitsFor(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.hang(0, 1)
-		_, err := f.Acquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrExhausted)
-		assert.True(t, quorum.Retryable(err))
-		_, err = f.TryAcquire(f.ctx, "k")
-		assert.True(t, quorum.Retryable(err))
-
-		f.resume(0, 1)
-		f.each(func(s *quorumtest.Server) { s.FailWith(permanentError{true}) }, 0, 1)
-		began := f.elapsed()
-		_, err = f.Acquire(f.ctx, "k")
-		require.NotErrorIs(t, err, quorum.ErrExhausted)
-		assert.Equal(t, began, f.elapsed(), "at once")
-		assert.False(t, quorum.Retryable(err))
-	}, func(cfg *quorum.Config) { cfg.MaxTries = 3 })
-}

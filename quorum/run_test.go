@@ -33,47 +33,6 @@ func (f *fixture) cycle() fencing.Token {
 	return lease.Token()
 }
 
-// A request whose grant counts names the server's run, if it is known; other requests don't.
-func TestCommandsNameTheRun(t *testing.T) {
-	for name, c := range map[string]struct {
-		identity func(*wire.Identity)
-		watch    quorum.Switch
-		known    bool
-	}{
-		"known":       {nil, quorum.On, true},
-		"not watched": {nil, quorum.Off, false},
-		"hidden": {func(id *wire.Identity) {
-			id.RunID, id.ReplID, id.Uptime = "", "", -1
-		}, quorum.On, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			play(t, 3, func(f *fixture) {
-				if c.identity != nil {
-					f.identify(c.identity)
-				}
-				lease := f.acquire("k")
-				require.NoError(t, lease.Extend(f.ctx))
-				require.NoError(t, lease.Release(f.ctx))
-				f.requireNothingLeft()
-				for i, s := range f.servers {
-					want := wire.Run("")
-					if c.known {
-						want = s.PresentRun()
-					}
-					for _, e := range f.log(i) {
-						if op := e.Request.Op; op == wire.Acquire || op == wire.Extend {
-							assert.Equal(t, want, e.Request.Run)
-						} else {
-							assert.Empty(t, e.Request.Run, "%v", e.Request.Op)
-						}
-					}
-					assert.Equal(t, want, s.Record("k").Run)
-				}
-			}, func(cfg *quorum.Config) { cfg.RestartQuarantine = c.watch })
-		})
-	}
-}
-
 // All servers come back with the counters of a second ago. The recorded run is as old as the
 // counter, so the first grant starts from the clock.
 func TestTokensRiseThoughAllCountersComeBackOlder(t *testing.T) {
@@ -121,41 +80,6 @@ func TestTokensOfServersThatHideTheirRunsMayRepeat(t *testing.T) {
 	}, func(c *quorum.Config) { c.Hooks.Unprotected = func(quorum.UnprotectedEvent) { told.Add(1) } })
 }
 
-// The servers restart while the request is in flight, with older counters. They see that it names
-// another run, and set nothing, so no token is given twice.
-func TestServersAreRestartedUnderTheCommand(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.cycle()
-		last := f.cycle()
-		for _, s := range f.servers {
-			restarts := 0
-			s.OnCommand(func(cmd wire.Request) {
-				if cmd.Op == wire.Acquire && restarts == 0 {
-					restarts++
-					f.older(s, 1)
-				}
-			})
-		}
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrNoQuorum)
-		require.ErrorIs(t, err, wire.ErrOtherRun)
-		require.ErrorIs(t, err, quorum.ErrQuarantined, "the error says what was found")
-		require.NoError(t, f.Settle(f.ctx))
-		for i, s := range f.servers {
-			log := f.log(i)
-			// It did nothing there, so nothing is deleted.
-			asked := log[len(log)-1]
-			require.Equal(t, wire.Acquire, asked.Request.Op)
-			assert.ErrorIs(t, asked.Vote.Err, wire.ErrOtherRun)
-			assert.True(t, asked.Vote.Unsent)
-			assert.NotEqual(t, s.PresentRun(), asked.Request.Run)
-		}
-		f.trust()
-		time.Sleep(ms) // more microseconds than tokens were given
-		assert.Greater(t, f.cycle(), last)
-	})
-}
-
 // An Acquire waits until the quarantine is over.
 func TestAcquireOutlastsARestart(t *testing.T) {
 	play(t, 3, func(f *fixture) {
@@ -168,26 +92,6 @@ func TestAcquireOutlastsARestart(t *testing.T) {
 		assert.Greater(t, lease.Token(), last)
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-	})
-}
-
-// A promotion without a restart keeps the run ID. The server may lack grants made while it was a
-// replica, so it counts as another run.
-func TestAPromotionIsAnotherRun(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.occupy("k", ms, 3, 4)
-		first := f.acquire("k")
-		other := f.other()
-		_, err := other.Verify(f.ctx)
-		require.NoError(t, err)
-		time.Sleep(50 * ms)
-		f.servers[2].Delete("k")
-		f.servers[2].Promote()
-		f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
-		_, err = other.TryAcquire(f.ctx, "k")
-		require.NoError(t, first.Err())
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		assert.ErrorContains(t, err, "its replication ID changed from")
 	})
 }
 

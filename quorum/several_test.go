@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -147,23 +146,6 @@ func TestOneTokenOrdersAllKeys(t *testing.T) {
 		assert.Equal(t, start+103, last.Token())
 		require.NoError(t, last.Release(f.ctx))
 		f.requireNothingLeft()
-	})
-}
-
-// A counter that would have to go too far ahead of a server's clock costs its vote, and nothing
-// is left half done.
-func TestSeveralCountersTooFarAhead(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		ahead := fencing.Token(time.Now().Add(time.Hour).UnixMicro())
-		for _, s := range f.servers {
-			s.PutCounter("b", ahead, f.Set().String())
-		}
-		_, err := f.TryAcquireAll(f.ctx, "a", "b")
-		require.ErrorIs(t, err, quorum.ErrCounter)
-		f.requireNothingLeft()
-		assert.Equal(t, []fencing.Token{0, 0, 0}, f.counter("a"))
-		assert.Equal(t, []fencing.Token{ahead, ahead, ahead}, f.counter("b"))
 	})
 }
 
@@ -515,23 +497,6 @@ func TestNobodyWaitsInARing(t *testing.T) {
 	}
 }
 
-// A waiter that gives up says what it waited for.
-func TestAWaitForSeveralThatEnds(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.occupy("b", time.Hour)
-		_, err := f.AcquireAll(f.ctx, "b", "a")
-		require.ErrorIs(t, err, quorum.ErrExhausted)
-		require.ErrorIs(t, err, quorum.ErrTaken)
-		var wait *quorum.WaitError
-		require.ErrorAs(t, err, &wait)
-		assert.Equal(t, "a", wait.Key)
-		assert.Equal(t, []string{"b"}, wait.Also)
-		assert.Contains(t, err.Error(), `("a", "b": `)
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Second })
-}
-
 // The library's own hooks name all keys.
 func TestHooksNameAllKeys(t *testing.T) {
 	var also [][]string
@@ -552,62 +517,6 @@ func TestHooksNameAllKeys(t *testing.T) {
 	require.Len(t, also, 7)
 	for _, keys := range also {
 		assert.Equal(t, []string{"b"}, keys)
-	}
-}
-
-// A waiter for several keys is passed over while others take them one by one, and rarely all are
-// free at once. With keys in use for half of the time it gets its turn all the same.
-func TestAWideSetBehindNarrowOnes(t *testing.T) {
-	for _, n := range []int{2, 4, 8} {
-		playNotifying(t, 3, func(f *fixture) {
-			f.warm()
-			f.travel(ms / 2)
-			var narrow sync.WaitGroup
-			stop, keys := make(chan struct{}), make([]string, n)
-			taken := make([]int, n)
-			for i := range keys {
-				keys[i] = fmt.Sprint("k", i)
-				c, random := f.other(), rand.New(rand.NewPCG(uint64(i), 0))
-				some := func() time.Duration { return time.Duration(1+random.IntN(20_000)) * time.Microsecond }
-				narrow.Go(func() {
-					for {
-						select {
-						case <-stop:
-							return
-						case <-time.After(some()):
-						}
-						lease, err := c.Acquire(f.ctx, keys[i])
-						if !assert.NoError(t, err) {
-							return
-						}
-						time.Sleep(some())
-						assert.NoError(t, lease.Release(f.ctx))
-						taken[i]++
-					}
-				})
-			}
-			var waits []time.Duration
-			for range 40 {
-				time.Sleep(50 * ms)
-				at := time.Now()
-				lease, err := f.AcquireAll(f.ctx, keys...)
-				if !assert.NoError(t, err) {
-					break
-				}
-				waits = append(waits, time.Since(at))
-				time.Sleep(10 * ms)
-				assert.NoError(t, lease.Release(f.ctx))
-			}
-			close(stop)
-			narrow.Wait()
-			slices.Sort(waits)
-			t.Logf("%d keys: %v in the median, %v at most; others took the keys %v times", n, waits[len(waits)/2], waits[len(waits)-1], taken)
-			assert.Less(t, waits[len(waits)-1], 10*time.Second)
-			for _, n := range taken {
-				assert.Greater(t, n, 40, "the keys are in use")
-			}
-			f.requireNothingLeft()
-		}, func(cfg *quorum.Config) { cfg.MaxWait = time.Minute })
 	}
 }
 

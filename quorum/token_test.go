@@ -1,14 +1,9 @@
 package quorum_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -81,29 +76,6 @@ func TestNewCountersStartTogether(t *testing.T) {
 			require.NoError(t, lease.Release(f.ctx))
 			f.requireNothingLeft()
 		}
-	})
-}
-
-// A single clock far ahead doesn't decide where counters start.
-func TestNewCountersIgnoreAClockFarAhead(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.servers[4].StepClock(f.Config().MaxTTL / 3)
-		f.lag(ms)
-		f.warm()
-		lease := f.acquire("new")
-		time.Sleep(ms)
-		for i := range f.servers {
-			asked := false
-			for _, entry := range f.log(i) {
-				if entry.Request.Op == wire.Acquire && entry.Request.Key == "new" {
-					asked = true
-					assert.Less(t, entry.Request.Fence.Token, fencing.Token(f.servers[0].Clock().Add(20*ms).UnixMicro()))
-					assert.Positive(t, entry.Request.Fence.Token)
-				}
-			}
-			assert.True(t, asked)
-		}
-		require.NoError(t, lease.Release(f.ctx))
 	})
 }
 
@@ -250,25 +222,6 @@ func TestStragglerBelowTheTokenIsGivenIt(t *testing.T) {
 	})
 }
 
-// A missing counter starts from the server's clock, so servers that lost everything still give
-// larger tokens.
-func TestTokensRiseThoughAllDataIsLost(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		var last fencing.Token
-		for range 5 {
-			lease := f.acquire("k")
-			assert.Greater(f.t, lease.Token(), last)
-			assert.GreaterOrEqual(f.t, lease.Token(), quorumToken(int(f.began.UnixMicro())))
-			last = lease.Token()
-			require.NoError(f.t, lease.Release(f.ctx))
-			f.requireNothingLeft()
-			time.Sleep(time.Second)
-			f.each(func(s *quorumtest.Server) { s.Restart(false) })
-			f.trust()
-		}
-	})
-}
-
 func TestFencingOff(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
@@ -342,117 +295,6 @@ func (w *tokenWitness) leave() {
 	w.inside--
 }
 
-// trouble injects a random fault into a random minority now and then. If kills is set it also
-// restarts servers with their data, and vouches for their runs.
-func trouble(f *fixture, random *rand.Rand, kills bool, done <-chan struct{}) {
-	heal := func() {
-		f.each(func(s *quorumtest.Server) { s.Resume(); s.SetFate(nil) })
-		if !kills {
-			return
-		}
-		for i, s := range f.servers {
-			s.Start(true)
-			f.vouch(i)
-		}
-	}
-	defer heal()
-	for {
-		select {
-		case <-done:
-			return
-		case <-time.After(time.Duration(1+random.IntN(300)) * ms):
-		}
-		heal()
-		for _, i := range random.Perm(5)[:random.IntN(3)] {
-			s := f.servers[i]
-			switch random.IntN(6) {
-			case 0:
-				if kills {
-					s.Kill()
-				} else {
-					s.EndWith(quorumtest.Refuse)
-				}
-			case 1:
-				s.Hang()
-			case 2:
-				s.EndWith([]quorumtest.End{quorumtest.LoseRequest, quorumtest.LoseReply, quorumtest.ResetAfter, quorumtest.ResetBefore}[random.IntN(4)])
-			case 3:
-				slow := time.Duration(random.IntN(120)) * ms
-				s.Delay(func(wire.Request) time.Duration { return slow / 2 }, func(wire.Request) time.Duration { return slow })
-			case 4:
-				s.Reconnect()
-			case 5:
-				s.FailWith(errOOM)
-			}
-		}
-	}
-}
-
-// Many clients, in sequence and at once, with faults in minorities and servers that come back empty
-// and are quarantined: tokens are unique and rise in the order of the holders.
-func TestTokensRiseWhateverHappens(t *testing.T) {
-	for seed := range uint64(12) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			play(t, 5, func(f *fixture) {
-				random := rand.New(rand.NewPCG(seed, 7))
-				witness := &tokenWitness{}
-				stop := make(chan struct{})
-				var mischief, clients sync.WaitGroup
-				losses := seed%3 == 0
-				mischief.Go(func() { trouble(f, rand.New(rand.NewPCG(seed, 8)), !losses, stop) })
-				if losses {
-					mischief.Go(func() { f.loseData(rand.New(rand.NewPCG(seed, 9)), stop) })
-				}
-				for range 4 {
-					c := f.other()
-					own := rand.New(rand.NewPCG(seed, random.Uint64()))
-					clients.Go(func() {
-						for range 25 {
-							lease, err := c.Acquire(f.ctx, "k")
-							if !assert.NoError(f.t, err) {
-								return
-							}
-							witness.enter(f.t, lease)
-							time.Sleep(time.Duration(own.IntN(20)) * ms)
-							witness.leave()
-							if err := lease.Release(f.ctx); err != nil {
-								assert.ErrorIs(f.t, err, quorum.ErrUnreachable)
-							}
-							time.Sleep(time.Duration(own.IntN(100)) * ms)
-						}
-					})
-				}
-				clients.Wait()
-				close(stop)
-				mischief.Wait()
-				assert.Len(f.t, witness.seen, 100)
-				assert.True(f.t, slices.IsSorted(witness.seen))
-			}, func(cfg *quorum.Config) {
-				cfg.TTL = 2 * time.Second
-				cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
-					if errors.Is(e.Err, context.DeadlineExceeded) {
-						t.Error("nobody's context ended")
-					}
-				}
-			})
-		})
-	}
-}
-
-// loseData restarts one server without its data every few seconds. Nothing vouches for its new run.
-func (f *fixture) loseData(random *rand.Rand, stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(time.Duration(3+random.IntN(5)) * time.Second):
-			s := f.servers[random.IntN(len(f.servers))]
-			s.SetIdentity(nil)
-			s.Restart(false)
-		}
-	}
-}
-
 // A counter is repaired by deleting it when nobody has held the lock for MaxTTL, on one server or
 // on all. Clocks may differ by half of MaxTTL.
 func TestTokensRiseAfterARepair(t *testing.T) {
@@ -481,27 +323,4 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 			})
 		})
 	}
-}
-
-// An acquisition lost at any point leaves counters that only rose.
-func TestCountersNeverFall(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		spreadCounters(f)
-		before := make([]fencing.Token, 3)
-		for round := range 30 {
-			for i, s := range f.servers {
-				assert.GreaterOrEqual(f.t, s.Counter("k"), before[i])
-				before[i] = s.Counter("k")
-				s.SetFate(onOp(wire.Raise, quorumtest.Fate{End: []quorumtest.End{quorumtest.Answer, quorumtest.ResetAfter, quorumtest.ResetBefore}[(round+i)%3]}))
-			}
-			if lease, err := f.TryAcquire(f.ctx, "k"); err == nil {
-				require.NoError(f.t, lease.Release(f.ctx))
-			} else {
-				require.ErrorIs(f.t, err, quorum.ErrTokenRace)
-			}
-			f.requireNothingLeft()
-			synctest.Wait()
-		}
-	})
 }

@@ -233,6 +233,9 @@ func remarksOn(id wire.Identity, watched bool) []string {
 	if id.Persistence != "" && id.Persistence != "aof always" {
 		notes = append(notes, fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence))
 	}
+	if id.Deployment != "" {
+		notes = append(notes, fmt.Sprintf("it is a deployment (%s): its votes don't count for MaxTTL after each failover", id.Deployment))
+	}
 	if watched && id.Served < 0 && id.Run() != "" {
 		notes = append(notes, "no mark can be kept on it: a client that starts will not notice that its name led to another server a moment ago; allow its user the key of the mark (instance.MarkKey)")
 		if id.Promoted {
@@ -254,6 +257,9 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 		notes = append(notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
 	} else if n == 1 {
 		notes = append(notes, "one instance has no redundancy: its failure is the lock's")
+		if all[0].Identity.Deployment != "" {
+			notes[0] = "one deployment has no majority beside it: after each failover nobody gets a lock for MaxTTL"
+		}
 	}
 	known := slices.DeleteFunc(slices.Clone(all), func(r InstanceReport) bool { return r.ClockUncertainty == 0 })
 	if len(known) == 0 {

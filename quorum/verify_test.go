@@ -126,17 +126,6 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestVerifyFindsEverythingAtOnce(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.identify(func(id *wire.Identity) { id.Role, id.Eviction = "slave", "volatile-ttl" }, 0)
-		f.kill(1)
-		_, err := f.Verify(f.ctx)
-		for _, want := range []error{wire.ErrNotMaster, quorum.ErrEviction, quorum.ErrQuarantined, quorumtest.ErrConnRefused} {
-			require.ErrorIs(t, err, want)
-		}
-	})
-}
-
 func TestVerifyNotes(t *testing.T) {
 	for n, text := range map[int]string{1: "no redundancy", 2: "no more failures than 1", 4: "no more failures than 3", 3: "", 5: ""} {
 		play(t, n, func(f *fixture) {

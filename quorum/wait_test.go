@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -95,38 +94,6 @@ func TestReleaseNotifiesAWaiterOfAnotherProcess(t *testing.T) {
 		require.NoError(f.t, next.Release(f.ctx))
 		f.requireNothingLeft()
 	}, patient)
-}
-
-// A waiter may use a subscription before its queue learns that there is one. It is notified
-// nevertheless.
-func TestQueueLearnsLateOfItsSubscription(t *testing.T) {
-	for name, keys := range map[string][]string{"one key": {"a"}, "several": {"a", "b"}} {
-		t.Run(name, func(t *testing.T) {
-			playNotifying(t, 3, func(f *fixture) {
-				f.warm()
-				f.travel(ms)
-				lease, err := f.other().TryAcquireAll(f.ctx, "a", "b")
-				require.NoError(t, err)
-				var group sync.WaitGroup
-				for range 2 { // the second waits behind the first
-					group.Go(func() {
-						next, err := f.AcquireAll(f.ctx, keys...)
-						if assert.NoError(t, err) {
-							assert.NoError(t, next.Release(f.ctx))
-						}
-					})
-				}
-				time.Sleep(time.Second)
-				require.Len(t, f.queueServer("a").Waiting("a"), 1)
-				quorum.TellLate(f.Coordinator, "a")
-				at := time.Now()
-				require.NoError(t, lease.Release(f.ctx))
-				group.Wait()
-				assert.Less(t, time.Since(at), 100*ms)
-				f.requireNothingLeft()
-			}, patient)
-		})
-	}
 }
 
 // slowNotifier is a notifying server whose notifications take a while.
@@ -295,86 +262,6 @@ func TestProcessesAreNotifiedInOrder(t *testing.T) {
 	}, patient)
 }
 
-// Workers of several processes that want the lock again and again get it equally often, though each
-// process knows of its own releases first.
-func TestTurnsAreSharedOut(t *testing.T) {
-	for _, test := range []struct{ processes, workers int }{{1, 16}, {4, 4}, {4, 1}, {2, 8}} {
-		playNotifying(t, 5, func(f *fixture) {
-			// Each request takes a different time on each server.
-			f.each(func(s *quorumtest.Server) {
-				lag := time.Duration(100+10*int(s.Name()[0]-'A')) * time.Microsecond
-				s.Delay(func(wire.Request) time.Duration { return lag }, func(wire.Request) time.Duration { return lag })
-			})
-			witness := &tokenWitness{}
-			var mu sync.Mutex
-			var turns []int
-			var longest time.Duration
-			end := time.Now().Add(2 * time.Second)
-			var group sync.WaitGroup
-			for range test.processes {
-				c := f.other()
-				for range test.workers {
-					group.Go(func() {
-						n := 0
-						for time.Now().Before(end) {
-							began := time.Now()
-							lease, err := c.Acquire(f.ctx, "k")
-							if !assert.NoError(f.t, err) {
-								return
-							}
-							waited := time.Since(began)
-							witness.enter(f.t, lease)
-							time.Sleep(ms)
-							witness.leave()
-							n++
-							assert.NoError(f.t, lease.Release(f.ctx))
-							mu.Lock()
-							longest = max(longest, waited)
-							mu.Unlock()
-						}
-						mu.Lock()
-						turns = append(turns, n)
-						mu.Unlock()
-					})
-				}
-			}
-			group.Wait()
-			slices.Sort(turns)
-			all := 0
-			for _, n := range turns {
-				all += n
-			}
-			f.t.Logf("%d processes of %d: %d handoffs, turns %v, longest wait %v, %.1f commands each",
-				test.processes, test.workers, all, turns, longest, float64(f.sent("k"))/float64(all))
-			assert.GreaterOrEqual(f.t, 2*turns[0], turns[len(turns)-1])
-			// At worst once: a waiter comes when the other process knows of none, and waits for its
-			// 128 turns. It isn't notified after them, because the key was free when it asked for a
-			// position.
-			assert.Less(f.t, longest, 170*ms+500*ms)
-			assert.Less(f.t, float64(f.sent("k")), 13*float64(all), "commands")
-			f.each(func(s *quorumtest.Server) { s.SetFate(nil) })
-			f.requireNothingLeft()
-		})
-	}
-}
-
-// A lost notification costs no more than the pause until the waiter polls on its own.
-func TestLostNotificationCostsOnePause(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		f.each(func(s *quorumtest.Server) { s.LoseNotifications(true) })
-		released := time.Now().Add(4321 * ms)
-		time.AfterFunc(4321*ms, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-		next, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.LessOrEqual(f.t, time.Since(released), 500*ms)
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
 // A waiter that is notified before all servers have the delete loses a round. No other
 // notification comes, so it tries again soon, however long it has waited.
 func TestNotifiedTooEarly(t *testing.T) {
@@ -425,19 +312,6 @@ func TestHolderWithoutTheKeyAtTheQueue(t *testing.T) {
 		require.NoError(f.t, next.Release(f.ctx))
 		f.requireNothingLeft()
 	})
-}
-
-// A dead holder notifies nobody, so the waiter comes when its key expires.
-func TestWaiterOfADeadHolderComesWhenItsKeyExpires(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		f.occupy("k", 700*ms)
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.InDelta(f.t, 700*ms, f.elapsed(), float64(2*ms))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	}, patient)
 }
 
 // If the subscription's connection is lost, the waiter takes its position again on a new one; if
@@ -591,76 +465,6 @@ func TestNotificationsOff(t *testing.T) {
 	}, func(cfg *quorum.Config) { cfg.Notifications = quorum.Off })
 }
 
-// Waiters that are cancelled all at once leave no queue position, and a notified waiter that has
-// left passes the notification on.
-func TestCancelledWaitersPassTheNotificationOn(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		f.travel(ms)
-		lease, err := f.other().TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		first, second, third := f.other(), f.other(), f.other()
-		before := runtime.NumGoroutine()
-		ctx, cancel := context.WithCancel(f.ctx)
-		var group sync.WaitGroup
-		for range 100 {
-			group.Go(func() {
-				_, err := first.Acquire(ctx, "k")
-				assert.ErrorIs(f.t, err, context.Canceled)
-			})
-		}
-		time.Sleep(10 * ms) // it waits in the queue
-		var waiting sync.WaitGroup
-		wait := func(c *quorum.Coordinator, got *time.Time) {
-			waiting.Go(func() {
-				lease, err := c.Acquire(f.ctx, "k")
-				*got = time.Now()
-				if assert.NoError(f.t, err) {
-					assert.NoError(f.t, lease.Release(f.ctx))
-				}
-			})
-		}
-		var secondGot, thirdGot time.Time
-		wait(second, &secondGot)
-		time.Sleep(10 * ms) // it waits in the queue
-		require.Len(f.t, f.queueServer("k").Waiting("k"), 2)
-		cancel()
-		group.Wait()
-		time.Sleep(10 * ms)
-		require.Len(f.t, f.queueServer("k").Waiting("k"), 1, "the hundred have withdrawn")
-		assert.LessOrEqual(f.t, runtime.NumGoroutine(), before+12)
-
-		// Now a waiter that is cancelled after the second holder notified it.
-		ctx, cancel = context.WithCancel(f.ctx)
-		group.Go(func() {
-			_, err := first.Acquire(ctx, "k")
-			assert.ErrorIs(f.t, err, context.Canceled)
-		})
-		time.Sleep(10 * ms)
-		wait(third, &thirdGot)
-		time.Sleep(10 * ms)
-		require.Len(f.t, f.queueServer("k").Waiting("k"), 3)
-		tries := 0
-		f.queueServer("k").OnCommand(func(cmd wire.Request) {
-			if cmd.Op != wire.Acquire || cmd.Key != "k" {
-				return
-			}
-			if tries++; tries == 2 {
-				cancel()
-			}
-		})
-		at := time.Now()
-		require.NoError(f.t, lease.Release(f.ctx))
-		waiting.Wait()
-		group.Wait()
-		f.queueServer("k").OnCommand(nil)
-		assert.Equal(f.t, 3*ms, secondGot.Sub(at), "the release gets there, and one round trip")
-		// The keys that the cancelled waiter asked for are deleted first.
-		assert.LessOrEqual(f.t, thirdGot.Sub(secondGot), 12*ms)
-		f.requireNothingLeft()
-	}, patient)
-}
-
 // A waiter that gives up just as the lock is released doesn't lose the notification.
 func TestNotificationOfAWaiterThatLeftIsPassedOn(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
@@ -699,44 +503,6 @@ func TestNotificationOfAWaiterThatLeftIsPassedOn(t *testing.T) {
 		group.Wait()
 		assert.Equal(f.t, 52*ms, got.Sub(at), "the withdrawal gets there, and one round trip")
 		f.requireNothingLeft()
-	}, patient)
-}
-
-// A lock that is free on the queue server alone, but can't be acquired, doesn't make waiters spin.
-func TestFreeAtTheQueueAloneIsNoReasonToSpin(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		f.occupy("k", wire.NoExpiry, f.notQueue("k")...)
-		ctx, cancel := context.WithTimeout(f.ctx, 10*time.Second)
-		defer cancel()
-		_, err := f.Acquire(ctx, "k")
-		require.ErrorIs(f.t, err, context.DeadlineExceeded)
-		assert.Less(f.t, len(f.rounds("k")), 80)
-		assert.Greater(f.t, len(f.rounds("k")), 10)
-		f.requireNothingLeft()
-	})
-}
-
-// Waiting leaves nothing behind after Close.
-func TestCloseWhileSubscribed(t *testing.T) {
-	playNotifying(t, 3, func(f *fixture) {
-		f.warm()
-		f.occupy("k", time.Hour)
-		var group sync.WaitGroup
-		for range 5 {
-			group.Go(func() {
-				_, err := f.Acquire(f.ctx, "k")
-				assert.ErrorIs(f.t, err, quorum.ErrClosed)
-			})
-		}
-		time.Sleep(time.Second)
-		at := time.Now()
-		require.NoError(f.t, f.Close(f.ctx))
-		group.Wait()
-		assert.Equal(f.t, at, time.Now())
-		synctest.Wait()
-		open, _ := f.queueServer("k").Subscriptions()
-		assert.Zero(f.t, open)
 	}, patient)
 }
 

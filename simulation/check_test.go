@@ -40,15 +40,6 @@ func hold(d time.Duration) simulation.Workload {
 	}
 }
 
-func TestServersThatGrantEverythingAreFound(t *testing.T) {
-	for seed := range uint64(20) {
-		cfg := contended()
-		cfg.Forgetful = true
-		r := run(t, seed, cfg, nil, contend)
-		require.Contains(t, r.Kinds(), record.TwoHolders, "seed %d\n%s", seed, r.Log)
-	}
-}
-
 func TestEndlessWorkIsBrokenOff(t *testing.T) {
 	r := run(t, 1, simulation.Config{Horizon: time.Minute}, nil, func(c *simulation.Client) {
 		for {

@@ -49,10 +49,6 @@ type Config struct {
 	// Guard protects the resource. Default: no guard.
 	Guard Guarding
 
-	// Permits is how many leases on one key may be valid at a time: more than one for
-	// semaphores, whose resource isn't checked. 0 to 64, and 0 means 1.
-	Permits int `json:",omitempty"`
-
 	// ServerAge is how long the servers have been up at the start. Default 1 h:
 	// longer than any quarantine.
 	ServerAge time.Duration
@@ -71,10 +67,8 @@ type Config struct {
 	HideRunID bool
 
 	// Replicas is the number of replicas of each server, 0 to 5. They get its changes
-	// in order, ReplicaLagMin to ReplicaLagMax later, 0 to a minute each; default
-	// 500 µs to 5 ms.
-	Replicas                     int
-	ReplicaLagMin, ReplicaLagMax time.Duration
+	// in order, 500 µs to 5 ms later. A Lag fault keeps them back for longer.
+	Replicas int
 
 	// SemiSync makes servers delay the reply to a change until a replica has it, at
 	// most for this long. After a timeout they don't wait until a replica has caught
@@ -82,10 +76,8 @@ type Config struct {
 	SemiSync time.Duration
 
 	// WaitReplicas is package instance's Config.Replicas: a grant counts only if this
-	// many replicas have it within WaitTimeout. 0 to 1000; WaitTimeout 1 ms to a
-	// minute, default 20 ms.
+	// many replicas have it within 20 ms. 0 to 1000.
 	WaitReplicas int
-	WaitTimeout  time.Duration
 
 	// Progress is how long processes may fail to get a free lock, with a quorum of
 	// healthy and reachable servers, before NoProgress is reported. Default three times
@@ -96,10 +88,6 @@ type Config struct {
 	// the last process and the last fault have ended. If it fails, the lock is never
 	// free again.
 	Witness bool
-
-	// Forgetful makes servers grant every Acquire, even of a held key. It is for tests
-	// of the checks, which must notice.
-	Forgetful bool
 
 	// Order chooses the order of events. Default: it follows from latencies.
 	Order *kernel.Order `json:"-"`
@@ -133,10 +121,6 @@ func (c Config) complete() Config {
 	// As short as possible, so that quarantines and runs are short.
 	c.Quorum.MaxTTL = cmp.Or(c.Quorum.MaxTTL, c.Quorum.TTL)
 	c.Progress = cmp.Or(c.Progress, 3*max(c.Quorum.TTL, c.Quorum.MaxTTL))
-	c.WaitTimeout = cmp.Or(c.WaitTimeout, 20*time.Millisecond)
-	if c.ReplicaLagMin == 0 && c.ReplicaLagMax == 0 {
-		c.ReplicaLagMin, c.ReplicaLagMax = 500*time.Microsecond, 5*time.Millisecond
-	}
 	c.Eviction, c.MaxEvents = cmp.Or(c.Eviction, "noeviction"), cmp.Or(c.MaxEvents, 1_000_000)
 	return c
 }
@@ -145,8 +129,6 @@ func (c Config) validate() error {
 	switch {
 	case c.Servers < 1 || c.Servers > 26:
 		return fmt.Errorf("%w: Servers is %d, want 1 to 26: they are named A to Z", ErrConfig, c.Servers)
-	case c.Permits < 0 || c.Permits > 64:
-		return fmt.Errorf("%w: Permits is %d, want 0 to 64", ErrConfig, c.Permits)
 	case c.Processes < 1 || c.Processes > 64:
 		return fmt.Errorf("%w: Processes is %d, want 1 to 64", ErrConfig, c.Processes)
 	case c.LatencyMin < 0 || c.LatencyMax < c.LatencyMin || c.LatencyMax > time.Minute:
@@ -157,10 +139,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
 	case c.Replicas < 0 || c.Replicas > 5 || c.WaitReplicas < 0 || c.WaitReplicas > 1000:
 		return fmt.Errorf("%w: Replicas is %d, want 0 to 5, and WaitReplicas %d, want 0 to 1000", ErrConfig, c.Replicas, c.WaitReplicas)
-	case c.ReplicaLagMin < 0 || c.ReplicaLagMax < c.ReplicaLagMin || c.ReplicaLagMax > time.Minute:
-		return fmt.Errorf("%w: ReplicaLagMin is %v and ReplicaLagMax %v, want 0 <= ReplicaLagMin <= ReplicaLagMax <= 1m", ErrConfig, c.ReplicaLagMin, c.ReplicaLagMax)
-	case c.SemiSync < 0 || c.SemiSync > time.Minute || c.WaitTimeout < time.Millisecond || c.WaitTimeout > time.Minute:
-		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m, and WaitTimeout %v, want 1ms to 1m", ErrConfig, c.SemiSync, c.WaitTimeout)
+	case c.SemiSync < 0 || c.SemiSync > time.Minute:
+		return fmt.Errorf("%w: SemiSync is %v, want 0 to 1m", ErrConfig, c.SemiSync)
 	case c.SemiSync > 0 && c.Replicas == 0:
 		return fmt.Errorf("%w: SemiSync is %v without Replicas: there is no replica to wait for", ErrConfig, c.SemiSync)
 	case !slices.Contains([]fault.Keep{fault.KeepNothing, fault.KeepSecond, fault.KeepAll}, c.Persistence):
@@ -171,9 +151,6 @@ func (c Config) validate() error {
 	if c.Order != nil && (c.Processes >= kernel.MaxOrderProcesses || c.Servers > kernel.MaxOrderServers || c.Order.From < 0) {
 		return fmt.Errorf("%w: an Order with %d Processes, %d Servers, and From %v, want at most %d, %d, and 0 or more",
 			ErrConfig, c.Processes, c.Servers, c.Order.From, kernel.MaxOrderProcesses-1, kernel.MaxOrderServers)
-	}
-	if err := c.validateScripts(); err != nil {
-		return err
 	}
 	return c.validateAliases()
 }
@@ -224,12 +201,3 @@ func (c Config) processNames() []string {
 
 // ErrConfig is wrapped by the error for a Config or a Schedule that can't be played.
 var ErrConfig = errors.New("simulation: bad configuration")
-
-func (c Config) validateScripts() error {
-	for _, script := range c.Scripts {
-		if script == nil {
-			return fmt.Errorf("%w: Scripts has a script without its Go form", ErrConfig)
-		}
-	}
-	return nil
-}

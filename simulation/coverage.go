@@ -12,7 +12,6 @@ var (
 	clockJumped         = record.Counter("a clock was seen to jump")
 	runIDHidden         = record.Counter("a server hid its run id")
 	processPaused       = record.Counter("a process was paused")
-	stoppedAtReading    = record.Counter("a process stopped at a reading of its clock")
 	processRebooted     = record.Counter("a process was rebooted")
 	serverRestarted     = record.Counter("a server was restarted")
 	serverFailedOver    = record.Counter("a server failed over")

@@ -75,11 +75,6 @@
 // time: a pause at a time (Fault.At) never happens between a check of the lease and the
 // next write, but a pause at an operation (Fault.Nth) does.
 //
-// To pause a process between two lines of the library, use the Op "clock": the process
-// stops before or after its n-th clock reading. It then runs ahead: its clock shows the
-// end of the pause at once, and its requests wait until then. Such a run is played
-// twice, the first time to find the reading.
-//
 // # What a crash is
 //
 // A goroutine cannot be killed from outside. The workload of a crashed process ends at
@@ -115,7 +110,7 @@
 // In package simulation the first word of a file's name is its part.
 // TestPartsUseEachOtherAsTheLayoutSays has the table of which part uses which:
 //
-//	run       plays a run, again for each fault at a clock reading, and returns the Result
+//	run       plays a run, and returns the Result
 //	begin     makes the world of a run
 //	drive     takes one event after the other from the kernel
 //	strike    applies the faults of the Schedule to processes, servers and connections

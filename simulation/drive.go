@@ -15,8 +15,8 @@ import (
 func (w *world) drive(ctx context.Context) {
 	for broken := false; ; {
 		w.Settle()
-		if !broken && (ctx.Err() != nil || w.Decided()) {
-			w.end() // it is interrupted, or it is played again and differs from here on
+		if !broken && ctx.Err() != nil {
+			w.end()
 			broken = true
 			continue
 		}

@@ -25,9 +25,6 @@ func DrawConfig(seed uint64, cfg Config) Config {
 		if cfg.WaitReplicas == 0 && d.coin(12) {
 			cfg.WaitReplicas = 1
 		}
-		if cfg.ReplicaLagMin == 0 && cfg.ReplicaLagMax == 0 && d.coin(13) {
-			cfg.ReplicaLagMax = d.length(14, time.Second) + 1
-		}
 	}
 	return cfg
 }

@@ -52,27 +52,6 @@ func (h *holding) told(validity time.Duration) {
 	h.validity, h.ClockReadings = int64(validity), h.p.Clock.ReadingsAt(h.p.w.Now.Load())
 }
 
-// belief is a validity that a holder was told. If the process stopped at a clock reading in
-// the same step, the holder was told before the pause, and the validity has decreased since.
-type belief struct {
-	validity time.Duration
-	before   *kernel.ClockReadings // what its clocks showed; nil if there was no pause
-}
-
-func (b *belief) StoppedAfter(r kernel.ClockReadings) { b.before = &r }
-
-// left is the validity now.
-func (b *belief) left(p *process) time.Duration {
-	if b.before == nil {
-		return b.validity
-	}
-	now := p.Clock.ReadingsAt(p.w.Now.Load())
-	return max(0, b.validity-time.Duration(max(0, now.Mono-b.before.Mono, now.Wall-b.before.Wall)))
-}
-
-// over reports whether it expired during the pause.
-func (b *belief) over(p *process) bool { return b.before != nil && b.left(p) == 0 }
-
 // acquired records a new lease.
 func (w *world) acquired(h *holding) {
 	h.endedAt, h.votesAt = kernel.Never, h.askedAt
@@ -125,7 +104,7 @@ type action struct {
 	key       string // of a lease that was extended, which is known by its key and token
 	token     fencing.Token
 	words     string
-	belief
+	validity  time.Duration // that its holder was told
 }
 
 func (r *action) Order() kernel.OpOrder {
@@ -143,7 +122,7 @@ func (r *action) Apply() {
 	if r.p.Gone() {
 		return
 	}
-	now, left := w.Now.Load(), r.left(r.p)
+	now := w.Now.Load()
 	h := r.holding
 	if r.kind != record.Noted && r.kind != record.Refused {
 		w.Touch(kernel.TouchesChecks)
@@ -152,33 +131,33 @@ func (r *action) Apply() {
 		h = w.extended(r, now)
 	}
 	e := w.event(r.kind, r.p.Name, "")
-	e.Goroutine, e.Validity, e.Words, e.Key, e.Token = r.goroutine, left, r.words, r.key, r.token
+	e.Goroutine, e.Validity, e.Words, e.Key, e.Token = r.goroutine, r.validity, r.words, r.key, r.token
 	if h != nil {
 		e.Key, e.Token, e.Goroutine = h.key, h.token, h.goroutine
 	}
 	switch r.kind {
 	case record.Asked:
-		h.askedAt, e.Permits = now, w.cfg.Permits
+		h.askedAt = now
 	case record.Acquired:
 		if h.resumed {
 			w.count(leaseResumed)
 		}
 		e.Change = &record.Change{Value: h.value, Quorum: h.quorum}
 		w.acquired(h)
-		h.told(left)
-		e.Truth = h.backing(r.over(r.p))
+		h.told(r.validity)
+		e.Truth = h.backing()
 	case record.Refused:
 		e.Truth = h.inVain()
 	case record.Looked:
 		// From now on, the holder believes what the library says now.
 		if h != nil && now < h.endedAt {
-			h.told(left)
+			h.told(r.validity)
 			e.Truth = &record.Truth{Until: time.Duration(h.until())}
 		}
 	case record.Extended:
 		if h != nil {
-			h.told(left)
-			e.Truth = h.backing(r.over(r.p))
+			h.told(r.validity)
+			e.Truth = h.backing()
 		}
 	case record.Released, record.HandedOff:
 		if h != nil {
@@ -193,10 +172,10 @@ func (r *action) Apply() {
 // What the log says of a lease beside what its holder was told, see record.Truth.
 
 // backing counts the servers that have the lease's key for as long as its holder was told.
-func (h *holding) backing(void bool) *record.Truth {
+func (h *holding) backing() *record.Truth {
 	w, until := h.p.w, h.until()
-	t := &record.Truth{Until: time.Duration(until), Void: void}
-	if void || max(h.quorum, h.servers) == 0 || h.value == "" {
+	t := &record.Truth{Until: time.Duration(until)}
+	if max(h.quorum, h.servers) == 0 || h.value == "" {
 		return t // nothing is known
 	}
 	t.Quorum, t.Servers = h.quorum, h.servers

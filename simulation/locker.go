@@ -62,9 +62,14 @@ type Process struct {
 	Redis []Redis
 }
 
-// Library returns a Locker with this library's Coordinator. It is the default of
-// Config.Locker.
-func Library(c *quorum.Coordinator) Locker { return library{c} }
+// Library makes a Locker with this library's Coordinator. It is the default of Config.Locker.
+func Library(p Process) (Locker, error) {
+	c, err := quorum.New(p.Config, p.Instances...)
+	if err != nil {
+		return nil, err
+	}
+	return library{c}, nil
+}
 
 type library struct{ c *quorum.Coordinator }
 

@@ -175,12 +175,9 @@ func (c *call) answer(a *answer) {
 // Receive doesn't block, and all other goroutines are blocked and hold no locks.
 func (c *call) deliver(a *answer) {
 	c.p.w.Awake = true
-	switch {
-	case c.to == nil:
+	if c.to == nil {
 		c.reply <- a
-	case c.p.Watched: // it may have to wait at a reading of the clock
-		go c.to.Receive(a.vote)
-	default:
+	} else {
 		c.to.Receive(a.vote)
 	}
 }

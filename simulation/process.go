@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -59,14 +58,14 @@ func (p *process) end() {
 }
 
 // pause stops the process until a moment.
-func (p *process) pause(until int64, shuffled bool) {
-	p.PausedUntil, p.Shuffled = max(p.PausedUntil, until), shuffled
+func (p *process) pause(until int64) {
+	p.PausedUntil = max(p.PausedUntil, until)
 	p.w.count(processPaused)
 }
 
 // suspend pauses the process together with its clocks.
-func (p *process) suspend(until int64, frozen, shuffled bool) {
-	p.pause(until, shuffled)
+func (p *process) suspend(until int64, frozen bool) {
+	p.pause(until)
 	p.asleepUntil = max(p.asleepUntil, until)
 	p.Clock.Suspend(p.w.Now.Load(), frozen)
 	p.w.believes(p)
@@ -101,7 +100,6 @@ func (p *process) crash() {
 		c.abandon()
 	}
 	clear(p.calls)
-	p.SettleLate()
 	for _, t := range p.turns {
 		close(t.come)
 	}
@@ -112,22 +110,6 @@ func (p *process) crash() {
 		e.unsubscribe() // its machine closes the connection
 	}
 	p.DropTimers()
-}
-
-// stop stops the process at a reading of its clock, while all its goroutines are blocked.
-func (p *process) stop(f fault.Fault, where string) {
-	until := p.Present() + int64(f.For)
-	// Executed at the moment of the stop, which may be in the future.
-	p.Tell(kernel.OpOrder{Kind: kernel.IsStop}, func() {
-		p.w.count(stoppedAtReading)
-		p.w.suffers(f, p.Name, "").Words = where
-		if f.Kind == fault.Suspend {
-			p.suspend(until, f.Frozen, f.Shuffled)
-		} else {
-			p.pause(until, f.Shuffled)
-		}
-	})
-	p.RunAhead(until, f.Kind == fault.Suspend, f.Frozen)
 }
 
 // recovered reports a panic of the workload. Defer it.

@@ -137,7 +137,7 @@ func (c *Client) gain(h *holding, acquire func() (Lease, error)) (Lease, error) 
 		h.servers = of.Servers()
 	}
 	c.holdings[lease] = h
-	c.record(&action{kind: record.Acquired, holding: h, belief: belief{validity: lease.Validity()}})
+	c.record(&action{kind: record.Acquired, holding: h, validity: lease.Validity()})
 	return lease, nil
 }
 
@@ -166,7 +166,7 @@ func (c *Client) KeepAlive(lease Lease) {
 func (c *Client) Valid(lease Lease) bool {
 	c.settle()
 	left := lease.Validity()
-	c.record(&action{kind: record.Looked, holding: c.holdings[lease], belief: belief{validity: left}})
+	c.record(&action{kind: record.Looked, holding: c.holdings[lease], validity: left})
 	return left > 0
 }
 
@@ -176,7 +176,7 @@ func (c *Client) Extend(lease Lease) error {
 	err := lease.Extend(c.ctx)
 	c.returned()
 	if !isLibrarys(lease) && err == nil { // a *quorum.Lease reports it by a hook
-		c.p.Post(&action{kind: record.Extended, p: c.p, key: lease.Key(), token: lease.Token(), belief: belief{validity: lease.Validity()}})
+		c.p.Post(&action{kind: record.Extended, p: c.p, key: lease.Key(), token: lease.Token(), validity: lease.Validity()})
 	}
 	return err
 }
@@ -263,9 +263,9 @@ func (c *Client) hooks() quorum.Hooks {
 	return quorum.Hooks{
 		Waiting: func(context.Context, quorum.WaitEvent) {}, // the log has it as Quarantined events
 		Extended: func(_ context.Context, e quorum.LeaseEvent) {
-			c.p.Post(&action{kind: record.Extended, p: c.p, key: e.Key, token: e.Token, belief: belief{validity: e.Validity}})
+			c.p.Post(&action{kind: record.Extended, p: c.p, key: e.Key, token: e.Token, validity: e.Validity})
 			for _, key := range e.Also {
-				c.p.Post(&action{kind: record.Extended, p: c.p, key: key, token: e.Token, belief: belief{validity: e.Validity}})
+				c.p.Post(&action{kind: record.Extended, p: c.p, key: key, token: e.Token, validity: e.Validity})
 			}
 		},
 		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {

@@ -54,11 +54,7 @@ func (c Config) newLocker(p Process) (Locker, error) {
 	if c.Locker != nil {
 		return c.Locker(p)
 	}
-	coordinator, err := quorum.New(p.Config, p.Instances...)
-	if err != nil {
-		return nil, err
-	}
-	return Library(coordinator), nil
+	return Library(p)
 }
 
 // reboot restarts the process after a while, with a new Coordinator and the machine's

@@ -88,7 +88,7 @@ func (c *Client) gainAll(keys []string, acquire func(context.Context, ...string)
 		of := &part{lease, h.key, leases}
 		leases[i], c.holdings[of] = of, h
 		h.token, h.value = lease.Token(), lease.Value()
-		c.record(&action{kind: record.Acquired, holding: h, belief: belief{validity: lease.Validity()}})
+		c.record(&action{kind: record.Acquired, holding: h, validity: lease.Validity()})
 	}
 	return leases, nil
 }

@@ -85,45 +85,13 @@ func bareConfig() simulation.Config {
 	}}
 }
 
-// A design of another kind is played like the library, and breaks where it should: a server that
-// restarts empty grants the lock twice.
-func TestOtherLockers(t *testing.T) {
-	work := func(c *simulation.Client) {
-		lease, err := c.Acquire(key)
-		require.NoError(t, err)
-		update(c, lease)
-		c.Sleep(8 * time.Second)
-		_ = c.Extend(lease)
-		update(c, lease)
-		c.Sleep(8 * time.Second)
-		_ = c.Release(lease)
-	}
-	r := play(t, bareConfig(), nil, work, none...)
-	assert.Equal(t, 2, r.Log.Counts()["a lease was extended"])
-	assert.Equal(t, 1, count(r, "c2", "extended"))
-	for nth := range 6 {
-		play(t, bareConfig(), simulation.Schedule{{Kind: fault.Crash, Process: "c1", Nth: nth + 1}}, func(c *simulation.Client) {
-			if lease, err := c.Acquire(key); err == nil {
-				update(c, lease)
-				_ = c.Release(lease)
-			}
-		}, none...)
-	}
-	r = run(t, 1, bareConfig(), simulation.Schedule{{Kind: fault.Restart, Server: "A", At: time.Second, For: time.Second}}, work)
-	assert.Contains(t, r.Kinds(), record.TwoHolders)
-}
-
 // The library and Redis commands work on the same data.
 func TestLibraryAndCommandsShareData(t *testing.T) {
 	cfg := simulation.Config{Servers: 1, Processes: 1}
 	var redis simulation.Redis
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		redis = p.Redis[0]
-		c, err := quorum.New(p.Config, p.Instances...)
-		if err != nil {
-			return nil, err
-		}
-		return simulation.Library(c), nil
+		return simulation.Library(p)
 	}
 	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
 		do := func(args ...string) redismodel.Reply {
@@ -142,30 +110,6 @@ func TestLibraryAndCommandsShareData(t *testing.T) {
 		require.True(t, do("SET", key, "mine", "NX", "PX", "10000").Null)
 		require.NoError(t, c.Release(lease))
 		require.Zero(t, do("EXISTS", key).Int)
-	})
-	require.Empty(t, r.Log.Violations())
-}
-
-// A server that is listed twice, with another database, votes twice. The library recognizes it by
-// its run ID.
-func TestAliases(t *testing.T) {
-	cfg := simulation.Config{Servers: 3, Processes: 1, Aliases: []simulation.Alias{{Name: "A'", Server: "A", Database: 1}, {Name: "A''", Server: "A", Database: 2}}}
-	work := func(c *simulation.Client) {
-		lease := take(c)
-		require.NotNil(t, lease)
-		assert.NoError(t, c.Release(lease))
-	}
-	down := simulation.Schedule{{Kind: fault.Restart, Server: "B", For: time.Hour}, {Kind: fault.Restart, Server: "C", For: time.Hour}}
-	cfg.Quorum.RestartQuarantine = quorum.Off
-	r := run(t, 1, cfg, down, work)
-	require.Empty(t, r.Log.Violations())
-
-	cfg.Quorum.RestartQuarantine = quorum.On
-	r = run(t, 1, cfg, down, func(c *simulation.Client) {
-		_, err := c.TryAcquire(key)
-		require.ErrorIs(t, err, quorum.ErrNoQuorum)
-		_, err = c.Coordinator.Verify(c.Context())
-		require.ErrorIs(t, err, quorum.ErrDuplicate)
 	})
 	require.Empty(t, r.Log.Violations())
 }
@@ -229,16 +173,4 @@ func TestLockersThatBreakTheContractAreFound(t *testing.T) {
 	})
 	require.Equal(t, []record.ViolationKind{record.Panicked}, r.Kinds())
 	assert.Contains(t, r.Log.Violations()[0].Text, "no check knows it")
-}
-
-// The effects of a script are one entry in a server's log.
-func TestScriptsArePersisted(t *testing.T) {
-	restart := simulation.Schedule{{Kind: fault.Restart, Server: "A", At: time.Second, For: time.Second, Keep: fault.KeepAll}}
-	r := withRedis(t, 1, simulation.Config{Servers: 1, Persistence: fault.KeepAll}, restart, func(c *simulation.Client, do func(args ...string) redismodel.Reply) {
-		assert.Equal(t, "OK", do("EVAL", redismodel.SetNXPX, "1", "k", "v", "60000").Text)
-		c.SleepUntil(3 * time.Second)
-		c.Sleep(time.Second) // its connection was cut
-		assert.Equal(t, "v", do("GET", "k").Text)
-	})
-	assert.Equal(t, 1, r.Log.Counts()["a server was restarted"])
 }

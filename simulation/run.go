@@ -25,9 +25,6 @@ type Result struct {
 	// another one sets a timer first.
 	Events int
 	Ended  time.Duration
-	// Readings is how often each process read its clock, over all its incarnations. That is
-	// how many places there are for a fault with the Op "clock".
-	Readings map[string]int
 }
 
 // Kinds lists the kinds of violations found, each once, sorted.
@@ -77,29 +74,20 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 		return Result{}, err
 	}
 	w := newWorld(seed, cfg, schedule, work)
-	for {
-		stop := w.watch(stuckAfter, os.Stderr)
-		failure := bubble(func() { w.drive(ctx) })
-		stop()
-		if err := ctx.Err(); err != nil {
-			return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.Now.Load()), err)
-		}
-		if w.Decided() {
-			former := w
-			w = newWorld(seed, cfg, schedule, work)
-			w.PlayAgain(&former.Kernel)
-			continue
-		}
-		if failure != nil {
-			w.violation(record.LeftOver, "%v", failure)
-		}
-		break
+	stop := w.watch(stuckAfter, os.Stderr)
+	failure := bubble(func() { w.drive(ctx) })
+	stop()
+	if err := ctx.Err(); err != nil {
+		return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.Now.Load()), err)
+	}
+	if failure != nil {
+		w.violation(record.LeftOver, "%v", failure)
 	}
 	rules := check.Rules{
 		Admits:   cfg.Guard == GuardAdmits || cfg.Guard == GuardIdempotent,
 		Patience: max(0, cfg.Progress),
 	}
-	return Result{Log: check.Log(w.log, rules), Events: w.events - w.Timers, Ended: time.Duration(w.Now.Load()), Readings: w.readingCounts()}, nil
+	return Result{Log: check.Log(w.log, rules), Events: w.events - w.Timers, Ended: time.Duration(w.Now.Load())}, nil
 }
 
 // bubble runs f in a testing/synctest bubble, which also works outside of a test. The error
@@ -154,15 +142,4 @@ func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
 		close(done)
 		<-ended
 	}
-}
-
-// readingCounts is how often each process read its clock.
-func (w *world) readingCounts() map[string]int {
-	counts := make(map[string]int, len(w.processes))
-	for _, p := range w.processes {
-		if p != w.witness {
-			counts[p.Name] = int(p.Readings.Load())
-		}
-	}
-	return counts
 }

@@ -96,9 +96,6 @@ func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
 	return schedule, r
 }
 
-// some is how many of n seeds a test takes.
-func some(n uint64) uint64 { return long.Number(n, n/12) }
-
 // runs is the number of seeds whose determinism is tested.
 func runs() uint64 { return long.Number[uint64](1000, 100) }
 

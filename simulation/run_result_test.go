@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -58,8 +59,6 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		}
 		return simulation.Schedule{f}
 	}
-	forgetful := contended()
-	forgetful.Forgetful = true
 	for name, test := range map[string]struct {
 		cfg      simulation.Config
 		schedule simulation.Schedule
@@ -69,7 +68,7 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 		"paused before the write":  {simulation.Config{}, write(fault.Pause, 12*time.Second), late, 1},
 		"a write that is late":     {simulation.Config{}, write(fault.Delay, 90*time.Second), late, 1},
 		"a write that comes twice": {simulation.Config{}, write(fault.Duplicate, 2*ms), hold(0), 1},
-		"servers that grant all":   {forgetful, nil, contend, 0},
+		"a lock that grants all":   {grantingAll(), nil, hold(time.Second), 0},
 	} {
 		r := run(t, 1, test.cfg, test.schedule, test.work)
 		require.NotEmpty(t, r.Log.Violations(), name)
@@ -81,11 +80,21 @@ func TestAssumptionsThatChecksSee(t *testing.T) {
 	}
 }
 
+// grantingAll is the Config of a lock that everybody gets.
+func grantingAll() simulation.Config {
+	d, err := designs.ByName("setex")
+	if err != nil {
+		panic(err)
+	}
+	return d.Configure(simulation.Config{})
+}
+
 // Goroutines of one process have their own names in traces and in the checks' texts.
 func TestWho(t *testing.T) {
 	assert.Equal(t, "c1", record.Who("c1", 0))
 	assert.Equal(t, "c1.2", record.Who("c1", 2))
-	cfg := simulation.Config{Processes: 1, Forgetful: true}
+	cfg := grantingAll()
+	cfg.Processes = 1
 	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
 		c.Go(hold(time.Second))
 		c.SleepUntil(at(100 * ms))

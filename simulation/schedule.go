@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
@@ -20,14 +19,7 @@ const longest = 30 * 24 * time.Hour
 
 // validate checks s for a world with the given names.
 func (s Schedule) validate(processes, servers, places []string, replicas int) error {
-	ofClocks := 0
 	for i, f := range s {
-		if f.Op == fault.ClockOp {
-			ofClocks++
-		}
-		if ofClocks > maxClockFaults {
-			return fmt.Errorf("%w: fault %d (%q): too many with the Op %q; want at most %d, because each needs another run", ErrConfig, i, f.Kind, fault.ClockOp, maxClockFaults)
-		}
 		names := servers
 		if f.OnLinks() || f.Kind == fault.Reconnect || f.Kind == fault.Proxy {
 			names = places
@@ -40,25 +32,13 @@ func (s Schedule) validate(processes, servers, places []string, replicas int) er
 }
 
 func validateFault(f fault.Fault, processes, servers []string, replicas int) error {
-	var process, server, byNth bool
-	switch f.Kind {
-	case fault.Pause, fault.Suspend, fault.Crash, fault.Reboot:
-		process, byNth = true, true
-	case fault.Step, fault.Rate:
-		process, server = f.Server == "", f.Process == ""
-	case fault.Restart, fault.Hang, fault.Failover, fault.Lag, fault.Evict, fault.Flush, fault.Demote:
-		server = true
-	case fault.Stall:
-	case fault.Lose:
-		process, server, byNth = true, true, true
-	case fault.Cut, fault.Reorder, fault.Reconnect, fault.SplitBrain, fault.Proxy, fault.Switch:
-		process, server = true, true
-	case fault.Delay, fault.Duplicate:
-		process, server, byNth = true, true, true
-	default:
+	t, ok := f.Kind.Traits()
+	if !ok {
 		return fmt.Errorf("no such kind %q", f.Kind)
 	}
-	links := f.OnLinks() || f.Kind == fault.Reconnect
+	process := t.Where == fault.OnProcess || t.Where == fault.OnLink || t.Where == fault.OnEither && f.Server == ""
+	server := t.Where == fault.OnServer || t.Where == fault.OnLink || t.Where == fault.OnEither && f.Process == ""
+	links := t.OnMessages || f.Kind == fault.Reconnect
 	switch {
 	case process && f.Process != fault.Any && !slices.Contains(processes, f.Process):
 		return fmt.Errorf("its Process is %q, want one of %v or %q", f.Process, processes, fault.Any)
@@ -66,16 +46,10 @@ func validateFault(f fault.Fault, processes, servers []string, replicas int) err
 		return fmt.Errorf("its Server is %q, want one of %v or %q", f.Server, servers, fault.Any)
 	case !process && f.Process != "" || !server && f.Server != "":
 		return fmt.Errorf("its Process is %q and its Server %q: it takes only one of the two, leave the other empty", f.Process, f.Server)
-	case f.Nth != 0 && (!byNth || f.Nth < 0):
+	case f.Nth != 0 && (!t.ByNth() || f.Nth < 0):
 		return fmt.Errorf("its Nth is %d, want 0, or for a kind that happens at an operation 1 or more", f.Nth)
 	case f.Op != "" && f.Nth == 0:
 		return fmt.Errorf("its Op is %q, but no Nth says which one", f.Op)
-	case f.Op == fault.ClockOp && f.Kind != fault.Pause && f.Kind != fault.Suspend:
-		return fmt.Errorf("its Op is %q: only a %s or a %s can happen at a clock reading", f.Op, fault.Pause, fault.Suspend)
-	case f.Op != fault.ClockOp && (f.Func != "" || f.Stale):
-		return fmt.Errorf("its Func is %q and Stale %v: they need the Op %q", f.Func, f.Stale, fault.ClockOp)
-	case strings.ContainsFunc(f.Func, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return fmt.Errorf("its Func is %q, want a function's name", f.Func)
 	case f.Op != "" && !slices.Contains(operations(), f.Op):
 		return fmt.Errorf("its Op is %q, want one of %v", f.Op, operations())
 	case f.At < 0 || f.At > longest || f.For < 0 || f.For > longest || f.By < -longest || f.By > longest:
@@ -100,7 +74,7 @@ func validateFault(f fault.Fault, processes, servers []string, replicas int) err
 
 // operations are the names of all operations, sorted.
 func operations() []string {
-	names := []string{"read", "write", "wait", fault.ClockOp}
+	names := []string{"read", "write", "wait"}
 	for op := wire.Acquire; op <= wire.Probe; op++ {
 		names = append(names, op.String())
 	}
@@ -108,7 +82,3 @@ func operations() []string {
 	slices.Sort(names)
 	return names
 }
-
-// maxClockFaults bounds the faults of a Schedule that fall at readings of the clock:
-// the run is played once more for each.
-const maxClockFaults = 64

@@ -79,13 +79,9 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 	longer := d.length(10, 2*ttl)
 	switch kind {
 	case fault.Pause, fault.Suspend:
-		f.Process, f.For, f.Shuffled = process, longer, d.coin(5)
+		f.Process, f.For = process, longer
 		f.Frozen = kind == fault.Suspend && d.coin(30)
-		switch {
-		case !d.coin(6):
-		case d.pick(40, 3) == 0 && d.n < maxClockFaults:
-			f.Op, f.Nth, f.Stale = fault.ClockOp, 1+d.pick(41, 600), d.coin(42)
-		default:
+		if d.coin(6) {
 			f.Op, f.Nth = d.operation()
 		}
 	case fault.Crash:

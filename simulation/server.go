@@ -201,11 +201,6 @@ func (s *server) run(r *request) wire.Vote {
 		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
 	}
 	change := s.changeOf(c, db)
-	if w.cfg.Forgetful && c.cmd.Op == wire.Acquire {
-		for _, key := range append([]string{c.cmd.Key}, c.cmd.Also...) {
-			data.Keys.Delete(key, now)
-		}
-	}
 	if s.home != nil {
 		w.count(otherReached)
 	}

@@ -3,12 +3,20 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
+)
+
+const (
+	// lagMin and lagMax bound the time that a change takes to a replica.
+	lagMin, lagMax = 500 * time.Microsecond, 5 * time.Millisecond
+	// waitTimeout is package instance's timeout of WAIT, see Config.WaitReplicas.
+	waitTimeout = 20 * time.Millisecond
 )
 
 // entry is one change in a server's log, for its disk and its replicas.
@@ -49,7 +57,7 @@ func (s *server) append(e entry, of *link) {
 
 // replication returns when a change that is sent now reaches a replica.
 func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
-	arrives := now + kernel.Between(kernel.Draw(w.Seed, kernel.TagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(w.cfg.ReplicaLagMin), int64(w.cfg.ReplicaLagMax))
+	arrives := now + kernel.Between(kernel.Draw(w.Seed, kernel.TagReplica, uint64(s.index), uint64(replica), s.incarnation, n), int64(lagMin), int64(lagMax))
 	for _, f := range w.lags {
 		end := int64(f.At + f.For)
 		switch {
@@ -59,7 +67,7 @@ func (w *world) replication(s *server, replica int, now int64, n uint64) int64 {
 		case f.For == 0:
 			return kernel.Never
 		default:
-			arrives = max(arrives, end+int64(w.cfg.ReplicaLagMin))
+			arrives = max(arrives, end+int64(lagMin))
 		}
 	}
 	return arrives
@@ -78,7 +86,7 @@ func (s *server) acknowledged(length, replicas int) int64 {
 	}
 	times := slices.Sorted(slices.Values(s.log[length-1].arrived))
 	if t := times[replicas-1]; t != kernel.Never {
-		return t + int64(s.w.cfg.ReplicaLagMin) // for the way back
+		return t + int64(lagMin) // for the way back
 	}
 	return kernel.Never
 }
@@ -106,11 +114,11 @@ func (s *server) answer(r *request, a *answer, changed bool) {
 	case !changed || len(s.log) == 0 || len(s.reached) == 0 && cfg.WaitReplicas == 0:
 		r.reply(a)
 	case r.call.raw == nil && cfg.WaitReplicas > 0 && replicated(r.call.cmd.Op):
-		limit := now + int64(cfg.WaitTimeout)
+		limit := now + int64(waitTimeout)
 		s.withhold(r, min(limit, s.acknowledged(wrote, cfg.WaitReplicas)), func(s *server) *answer {
 			if n := s.have(wrote); n < cfg.WaitReplicas {
 				s.w.count(waitFellShort)
-				err := fmt.Errorf("%w: %d of %d within %v", wire.ErrNotReplicated, n, cfg.WaitReplicas, cfg.WaitTimeout)
+				err := fmt.Errorf("%w: %d of %d within %v", wire.ErrNotReplicated, n, cfg.WaitReplicas, waitTimeout)
 				return &answer{vote: wire.Vote{Err: err}}
 			}
 			return a

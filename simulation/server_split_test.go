@@ -13,6 +13,7 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -96,24 +97,19 @@ func TestSplitBrain(t *testing.T) {
 	})
 }
 
-// Under any other faults of servers, the same seed gives the same run, and nothing gets stuck.
-func TestSplitBrainsAmongOtherFaults(t *testing.T) {
-	kinds := []fault.Kind{fault.SplitBrain, fault.Hang, fault.Restart, fault.Failover, fault.Reconnect, fault.Lag, fault.Crash, fault.Reboot}
-	counts := map[string]int{}
-	for seed := range some(90) {
+// Whatever happens to servers at the same time, and to their connections, every run ends.
+func TestFaultsOfServersTogether(t *testing.T) {
+	kinds := []fault.Kind{
+		fault.SplitBrain, fault.Switch, fault.Proxy, fault.Demote, fault.Hang, fault.Restart, fault.Failover, fault.Reconnect, fault.Lag, fault.Crash, fault.Reboot,
+	}
+	for seed := range long.Number[uint64](150, 30) {
 		cfg := contended()
 		cfg.Replicas = int(seed % 3)
 		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))
 		schedule := simulation.Draw(seed, cfg, kinds, 8, 10*time.Second)
-		one, err := simulation.Run(seed, cfg, schedule, contend)
-		require.NoError(t, err)
-		two, err := simulation.Run(seed, cfg, schedule, contend)
-		require.NoError(t, err)
-		require.Equal(t, one.Log.Digest(), two.Log.Digest(), "seed %d: %s", seed, difference(one.Log, two.Log))
-		for _, kind := range one.Kinds() {
-			require.Contains(t, []record.ViolationKind{record.TwoHolders, record.Overvalued, record.StaleWrite, record.LostUpdate, record.TokenOrder}, kind, "seed %d\n%v", seed, schedule)
+		r := run(t, seed, cfg, schedule, contend)
+		for _, kind := range r.Kinds() {
+			require.NotContains(t, []record.ViolationKind{record.Stuck, record.LeftOver, record.Panicked, record.NeverFree, record.NoProgress}, kind, "seed %d\n%v", seed, schedule)
 		}
-		counts["split"] += one.Log.Counts()["a server split in two"]
 	}
-	assert.Positive(t, counts["split"])
 }

@@ -18,43 +18,9 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
-
-// A client behind a proxy doesn't notice a restart: the server carries out its next command in its
-// new run. Without a proxy, requests in flight are refused.
-func TestProxyKeepsConnections(t *testing.T) {
-	for _, proxied := range []bool{false, true} {
-		schedule := simulation.Schedule{
-			{Kind: fault.Delay, Process: "c1", Server: "A", Way: fault.Requests, At: time.Second, For: 1, By: 400 * ms},
-			{Kind: fault.Restart, Server: "A", At: 1100 * ms, For: 100 * ms},
-		}
-		if proxied {
-			schedule = append(schedule, fault.Fault{Kind: fault.Proxy, Process: "c1", Server: "A"})
-		}
-		r := withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
-			do("SET", "k", "old")
-			c.SleepUntil(time.Second)
-			reply := do("GET", "k") // it arrives when the server is back
-			if proxied {
-				require.NoError(t, reply.Err)
-				assert.True(t, reply.Null, "it has lost its data")
-			} else {
-				require.ErrorIs(t, reply.Err, simulation.ErrReset)
-			}
-		})
-		assert.Equal(t, proxied, r.Log.Counts()["a proxy kept a connection"] == 1)
-		assert.Equal(t, proxied, strings.Contains(r.Log.String(), "c1-A suffers proxy"))
-	}
-	// While the server is away, the proxy says so: the command may have been sent.
-	schedule := simulation.Schedule{{Kind: fault.Proxy, Process: fault.Any, Server: "A"}, {Kind: fault.Restart, Server: "A", At: 500 * ms, For: time.Second}}
-	withRedis(t, 1, simulation.Config{Servers: 1}, schedule, func(c *simulation.Client, do func(...string) redismodel.Reply) {
-		c.SleepUntil(time.Second)
-		require.ErrorIs(t, do("GET", "k").Err, simulation.ErrReset)
-	})
-}
 
 // An address that has moved leads new connections to another server, while old ones stay with their
 // server until they end.
@@ -122,28 +88,6 @@ func TestSwitchedAddress(t *testing.T) {
 	})
 }
 
-// One Coordinator whose commands reach two servers under one name never has two leases, and two
-// Coordinators don't have one each.
-func TestSwitchedAddressOfAQuorum(t *testing.T) {
-	apart := slices.DeleteFunc(splitInTwo(0), func(f fault.Fault) bool { return f.Kind == fault.SplitBrain })
-	schedule := append(apart,
-		fault.Fault{Kind: fault.Switch, Process: fault.Any, Server: "A", At: 1100 * ms},
-		fault.Fault{Kind: fault.Reconnect, Process: "c2", Server: "A", At: 1150 * ms})
-	for _, hidden := range []bool{false, true} {
-		cfg := simulation.Config{HideRunID: hidden, Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}, MaxTTL: 10 * time.Second}}
-		r, err := simulation.Run(1, cfg, schedule, holdAndTry)
-		require.NoError(t, err)
-		assert.Positive(t, r.Log.Counts()["an address was switched"])
-		if hidden {
-			assert.Contains(t, r.Kinds(), record.TwoHolders)
-			assert.Positive(t, r.Log.Counts()["a switched address led to the other server"])
-		} else {
-			assert.Empty(t, r.Log.Violations(), "%s", r.Log)
-			assert.Contains(t, r.Log.String(), "c2 quarantines A")
-		}
-	}
-}
-
 // A client that still has connections to the old server can get a lease from it until they end. If
 // these and the lease together last no longer than the quarantine that others keep for the new
 // server, there is one holder. The library ensures that if its instances say how long connections
@@ -197,8 +141,7 @@ func TestDemotion(t *testing.T) {
 	var inst wire.Instance
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		inst = p.Instances[0]
-		c, err := quorum.New(p.Config, p.Instances...)
-		return simulation.Library(c), err
+		return simulation.Library(p)
 	}
 	r, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
 		for i, at := range []time.Duration{500 * ms, 1500 * ms, 2500 * ms} {
@@ -235,8 +178,7 @@ func TestMarks(t *testing.T) {
 		var inst wire.Instance
 		cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1, LatencyMin: 1, LatencyMax: 1, Locker: func(p simulation.Process) (simulation.Locker, error) {
 			inst = p.Instances[0]
-			c, err := quorum.New(p.Config, p.Instances...)
-			return simulation.Library(c), err
+			return simulation.Library(p)
 		}}
 		found, before := map[time.Duration]time.Duration{}, wire.Known{}
 		_, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
@@ -278,74 +220,6 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// Under any other faults, the same seed gives the same run, and nothing gets stuck.
-func TestFaultsBetweenAmongOthers(t *testing.T) {
-	kinds := []fault.Kind{
-		fault.Proxy, fault.Switch, fault.Demote, fault.SplitBrain, fault.Hang, fault.Restart,
-		fault.Failover, fault.Reconnect, fault.Lag, fault.Crash, fault.Reboot,
-	}
-	counts := map[string]int{}
-	for seed := long.Number[uint64](0, 45); seed < 60; seed++ {
-		cfg := contended()
-		cfg.Replicas = int(seed % 3)
-		cfg.WaitReplicas = min(cfg.Replicas, int(seed/3%2))
-		schedule := simulation.Draw(seed, cfg, kinds, 8, 10*time.Second)
-		one, err := simulation.Run(seed, cfg, schedule, contend)
-		require.NoError(t, err)
-		two, err := simulation.Run(seed, cfg, schedule, contend)
-		require.NoError(t, err)
-		require.Equal(t, one.Log.Digest(), two.Log.Digest(), "seed %d: %s", seed, difference(one.Log, two.Log))
-		for _, kind := range one.Kinds() {
-			require.Contains(t, []record.ViolationKind{record.TwoHolders, record.Overvalued, record.StaleWrite, record.LostUpdate, record.TokenOrder}, kind, "seed %d\n%v\n%v", seed, schedule, one.Log.Violations())
-		}
-		for what, n := range one.Log.Counts() {
-			counts[what] += n
-		}
-	}
-	for _, what := range []string{"a proxy kept a connection", "an address was switched", "a switched address led to the other server", "a server was demoted", "a waiter was notified"} {
-		assert.Positive(t, counts[what], what)
-	}
-}
-
-// handOver hands a lease off from c1 to c2.
-func handOver(after func(c *simulation.Client, lease simulation.Lease, handle quorum.Handle)) simulation.Workload {
-	return func(c *simulation.Client) {
-		if c.Index == 0 {
-			lease := take(c)
-			handle, err := c.HandOff(lease)
-			if err != nil {
-				return
-			}
-			text, _ := handle.Text()
-			c.Send("c2", text, 100*ms)
-			c.Send("c2", text, 200*ms)
-			c.Send("nobody", text, 0)
-			if after != nil {
-				after(c, lease, handle)
-			}
-			return
-		}
-		for range 20 {
-			c.Sleep(50 * ms)
-			text, ok := c.Letter()
-			if !ok {
-				continue
-			}
-			handle, err := quorum.ParseHandle(text)
-			if err != nil {
-				c.Note("no handle")
-				continue
-			}
-			if lease, err := c.Resume(handle); err == nil {
-				c.Sleep(time.Second)
-				_, _ = c.Inspect("k")
-				c.Valid(lease)
-				defer func() { _ = c.Release(lease) }()
-			}
-		}
-	}
-}
-
 // stays is a lock that everyone has.
 type stays struct{}
 
@@ -377,18 +251,4 @@ func TestLeasesThatStay(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Empty(t, r.Log.Violations())
-}
-
-func TestBadFaultsBetween(t *testing.T) {
-	for says, fault := range map[string]fault.Fault{
-		`its Server is "resource"`:  {Kind: fault.Proxy, Process: "c1", Server: fault.Resource},
-		`its Process is ""`:         {Kind: fault.Switch, Server: "A"},
-		"its PPM is 1000001":        {Kind: fault.Switch, Process: "c1", Server: "A", PPM: 1_000_001},
-		"takes only one":            {Kind: fault.Demote, Process: "c1", Server: "A"},
-		"its By is -1ns, want 0 or": {Kind: fault.Switch, Process: "c1", Server: "A", By: -1},
-	} {
-		_, err := simulation.Run(1, simulation.Config{}, simulation.Schedule{fault}, func(*simulation.Client) {})
-		require.ErrorIs(t, err, simulation.ErrConfig)
-		assert.ErrorContains(t, err, says)
-	}
 }

@@ -11,13 +11,6 @@ import (
 // plan schedules a fault.
 func (w *world) plan(f fault.Fault) {
 	switch {
-	case f.Op == fault.ClockOp:
-		var of []*kernel.Process
-		for _, p := range w.processes {
-			of = append(of, &p.Process)
-		}
-		w.WatchReadings(f, of, func(p *kernel.Process, f fault.Fault, where string) { w.processes[p.Index].stop(f, where) })
-		return
 	case f.Nth != 0:
 		w.byNth = append(w.byNth, &byOperation{Fault: f, seen: make([]int, w.cfg.Processes)})
 		return
@@ -29,14 +22,12 @@ func (w *world) plan(f fault.Fault) {
 		w.proxies = append(w.proxies, f)
 	case f.Kind == fault.Switch && f.PPM > 0:
 		w.switches = append(w.switches, f)
-	case (f.Kind == fault.Step || f.Kind == fault.Rate) && f.Process != "":
-		w.Foresees(f)
 	}
 	if w.cfg.Order != nil && !f.OnLinks() {
 		w.strikeWhenChosen(f)
 		return
 	}
-	w.strikeAt(int64(f.At), f, nil)
+	w.strikeAt(int64(f.At), f)
 }
 
 // strikeWhenChosen enters a fault whose moment is chosen.
@@ -50,19 +41,19 @@ func (w *world) strikeWhenChosen(f fault.Fault) {
 		if touches == kernel.TouchesEverything || f.Kind.Disables() {
 			w.Expand()
 		}
-		w.strike(f, nil)
+		w.strike(f)
 	}))
 }
 
 // strikeAt enters a fault's moment. After all processes have ended, a fault only matters
 // to the witness.
-func (w *world) strikeAt(at int64, f fault.Fault, alone *process) {
+func (w *world) strikeAt(at int64, f fault.Fault) {
 	over := func() bool { return w.running()+w.reboots == 0 && !w.cfg.Witness }
-	w.Ahead(at, kernel.MomentOf(over, func() { w.strike(f, alone) }))
+	w.Ahead(at, kernel.MomentOf(over, func() { w.strike(f) }))
 }
 
-// strike applies a fault: to all that it names, or to one process of these alone.
-func (w *world) strike(f fault.Fault, alone *process) {
+// strike applies a fault to all that it names.
+func (w *world) strike(f fault.Fault) {
 	servers := slices.DeleteFunc(slices.Clone(w.servers), func(s *server) bool { return !fault.Matches(f.Server, s.name) })
 	switch {
 	case f.Kind == fault.Stall:
@@ -81,7 +72,7 @@ func (w *world) strike(f fault.Fault, alone *process) {
 		}
 	case f.Kind != fault.SplitBrain && f.Process != "":
 		for _, p := range slices.Clone(w.processes) {
-			if fault.Matches(f.Process, p.Name) && p != w.witness && !p.Gone() && (alone == nil || alone == p) {
+			if fault.Matches(f.Process, p.Name) && p != w.witness && !p.Gone() {
 				w.strikeProcess(f, p)
 			}
 		}
@@ -95,17 +86,12 @@ func (w *world) strike(f fault.Fault, alone *process) {
 // strike applies the fault to a process.
 func (w *world) strikeProcess(f fault.Fault, p *process) {
 	now := w.Now.Load()
-	if p.Ahead() && f.Kind == fault.Suspend {
-		// It has read its clocks up to then as they are without the fault.
-		w.strikeAt(p.Resumes.Load(), f, p)
-		return
-	}
 	w.suffers(f, p.Name, "")
 	switch f.Kind {
 	case fault.Pause:
-		p.pause(now+int64(f.For), f.Shuffled)
+		p.pause(now + int64(f.For))
 	case fault.Suspend:
-		p.suspend(now+int64(f.For), f.Frozen, f.Shuffled)
+		p.suspend(now+int64(f.For), f.Frozen)
 	case fault.Crash:
 		p.crash()
 	case fault.Reboot:

@@ -74,13 +74,6 @@ func strictly[T any](t *testing.T, document []byte) *T {
 	return object
 }
 
-// The decoder refuses typing mistakes.
-func TestStrictly(t *testing.T) {
-	for _, wrong := range []string{"spec: {replica: 1}", "spec: {replicas: one}", "spec: {replicas: 1, replicas: 2}"} {
-		assert.Error(t, yaml.UnmarshalStrict([]byte(wrong), &apps.StatefulSet{}), wrong)
-	}
-}
-
 func TestKubernetes(t *testing.T) {
 	m := objects(t)
 	require.Len(t, m.sets, 3)

@@ -4,7 +4,6 @@ package deploy_test
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strconv"
 	"testing"
@@ -110,35 +109,18 @@ func (s *scrapes) fires(t *testing.T, expr string, lasting, step time.Duration) 
 	return false
 }
 
-func (s *scrapes) Querier(mint, maxt int64) (storage.Querier, error) {
-	return querier{s, mint, maxt}, nil
-}
-
-type querier struct {
-	*scrapes
-	mint, maxt int64
-}
-
-func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-	set := &seriesSet{at: -1}
-	for _, one := range q.series {
-		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.labels.Get(m.Name)) }) {
-			set.all = append(set.all, storage.NewListSeries(one.labels, one.samples))
+func (s *scrapes) Querier(int64, int64) (storage.Querier, error) {
+	return &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+		set := &seriesSet{at: -1}
+		for _, one := range s.series {
+			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.labels.Get(m.Name)) }) {
+				set.all = append(set.all, storage.NewListSeries(one.labels, one.samples))
+			}
 		}
-	}
-	slices.SortFunc(set.all, func(a, b storage.Series) int { return cmp.Compare(a.Labels().String(), b.Labels().String()) })
-	return set
+		slices.SortFunc(set.all, func(a, b storage.Series) int { return cmp.Compare(a.Labels().String(), b.Labels().String()) })
+		return set
+	}}, nil
 }
-
-func (querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-func (querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-func (querier) Close() error { return nil }
 
 type seriesSet struct {
 	all []storage.Series

@@ -11,10 +11,6 @@ import (
 	"github.com/redquorum/redlock/fencing/httpguard"
 )
 
-func TestHeaderNameIsCanonical(t *testing.T) {
-	assert.Equal(t, http.CanonicalHeaderKey(httpguard.HeaderName), httpguard.HeaderName)
-}
-
 func TestSetHeader(t *testing.T) {
 	req := &http.Request{} // with a nil Header
 	assert.NoError(t, httpguard.SetHeader(req, 33))
@@ -25,11 +21,6 @@ func TestSetHeader(t *testing.T) {
 	assert.ErrorIs(t, httpguard.SetHeader(req, 0), fencing.ErrNoToken)
 	assert.ErrorIs(t, httpguard.SetHeader(req, fencing.MaxToken+1), fencing.ErrBadToken)
 	assert.Equal(t, []string{"34"}, req.Header.Values("Fencing-Token"), "a refusal leaves the header")
-}
-
-func TestHeaderOfNil(t *testing.T) {
-	_, err := httpguard.Header(nil)
-	assert.ErrorIs(t, err, fencing.ErrNoToken)
 }
 
 // FuzzHeader: for any values, the answer is either a token, and then its text is the one value, or

@@ -76,25 +76,6 @@ type closing struct {
 
 func (c *closing) Close() error { c.closed = true; return nil }
 
-// TestClientToServer: over a real connection the token arrives and is judged.
-func TestClientToServer(t *testing.T) {
-	s := newSite(t, new(fencing.Memory))
-	server := httptest.NewServer(s.http)
-	defer server.Close()
-	client := &http.Client{Transport: &httpguard.Transport{Base: server.Client().Transport}}
-	put := func(tok fencing.Token) int {
-		req, err := http.NewRequestWithContext(fencing.NewContext(t.Context(), tok), "PUT", server.URL+"/r", strings.NewReader("x"))
-		require.NoError(t, err)
-		resp, err := client.Do(req)
-		require.NoError(t, err)
-		assert.NoError(t, resp.Body.Close())
-		return resp.StatusCode
-	}
-	assert.Equal(t, http.StatusOK, put(34))
-	assert.Equal(t, http.StatusConflict, put(33))
-	assert.Equal(t, http.StatusPreconditionRequired, put(0))
-}
-
 // TestZeroTransport: the nil Transport is as good as the zero one.
 func TestZeroTransport(t *testing.T) {
 	for _, transport := range []*httpguard.Transport{nil, {}} {

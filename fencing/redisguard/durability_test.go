@@ -1,3 +1,5 @@
+//go:build unix
+
 package redisguard_test
 
 import (
@@ -19,13 +21,11 @@ import (
 
 // TestMarksSurviveACrash: with the persistence that the documentation asks for.
 func TestMarksSurviveACrash(t *testing.T) {
-	dir := t.TempDir()
-	durable := []string{"--appendonly", "yes", "--appendfsync", "always"}
-	first := startRedis(t, dir, durable...)
-	require.NoError(t, newGuard(t, connect(t, first.addr)).Admit(t.Context(), "r", 34))
-	first.kill()
-	second := startRedis(t, dir, durable...)
-	g := newGuard(t, connect(t, second.addr))
+	s := startRedis(t, "--appendonly", "yes", "--appendfsync", "always")
+	require.NoError(t, newGuard(t, connect(t, s.Addr())).Admit(t.Context(), "r", 34))
+	s.Kill()
+	s.Restart()
+	g := newGuard(t, connect(t, s.Addr()))
 	assert.ErrorIs(t, g.Check(t.Context(), "r", 33), fencing.ErrStale)
 	assert.NoError(t, g.Check(t.Context(), "r", 34))
 }
@@ -33,12 +33,12 @@ func TestMarksSurviveACrash(t *testing.T) {
 // TestReplica: a replica may be behind, so it passes no token, not even its mark.
 func TestReplica(t *testing.T) {
 	ctx := t.Context()
-	master, replica := startRedis(t, t.TempDir(), "--repl-diskless-sync-delay", "0"), startRedis(t, t.TempDir())
-	g := newGuard(t, connect(t, master.addr))
+	master, replica := startRedis(t, "--repl-diskless-sync-delay", "0"), startRedis(t)
+	g := newGuard(t, connect(t, master.Addr()))
 	require.NoError(t, g.Admit(ctx, "r", 34))
-	c := connect(t, replica.addr)
-	_, port := splitAddr(t, master.addr)
-	require.NoError(t, c.ReplicaOf(ctx, "127.0.0.1", port).Err())
+	c := connect(t, replica.Addr())
+	host, port, _ := net.SplitHostPort(master.Addr())
+	require.NoError(t, c.ReplicaOf(ctx, host, port).Err())
 	require.Eventually(t, func() bool { return c.Get(ctx, g.Key("r")).Val() == "34" }, 20*time.Second, 10*time.Millisecond)
 	onReplica := newGuard(t, c)
 	for _, tok := range []fencing.Token{34, 35} {
@@ -50,7 +50,7 @@ func TestReplica(t *testing.T) {
 // stale token still gets its own error.
 func TestMemoryFull(t *testing.T) {
 	ctx := t.Context()
-	c := connect(t, startRedis(t, t.TempDir(), "--maxmemory-policy", "noeviction").addr)
+	c := connect(t, startRedis(t, "--maxmemory-policy", "noeviction").Addr())
 	g := newGuard(t, c)
 	require.NoError(t, g.Admit(ctx, "r", 34))
 	require.NoError(t, c.ConfigSet(ctx, "maxmemory", "1").Err())
@@ -67,8 +67,8 @@ func TestMemoryFull(t *testing.T) {
 // MaxRetries alone isn't enough.
 func TestCluster(t *testing.T) {
 	ctx := t.Context()
-	s := startRedis(t, t.TempDir(), "--cluster-enabled", "yes")
-	c := connect(t, s.addr)
+	s := startRedis(t, "--cluster-enabled", "yes")
+	c := connect(t, s.Addr())
 	require.NoError(t, c.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool { return c.Set(ctx, "probe", "", 0).Err() == nil }, 20*time.Second, 10*time.Millisecond)
 	g := newGuard(t, c)
@@ -81,7 +81,7 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, err)
 	for redirects, want := range map[int]string{0: "2", -1: "1"} { // 0 means 3
 		var armed atomic.Bool
-		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, MaxRetries: -1, MaxRedirects: redirects,
+		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.Addr()}, MaxRetries: -1, MaxRedirects: redirects,
 			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 				return &unanswered{Conn: conn, armed: &armed}, err

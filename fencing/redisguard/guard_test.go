@@ -1,3 +1,5 @@
+//go:build unix
+
 package redisguard_test
 
 import (
@@ -81,15 +83,6 @@ func TestSet(t *testing.T) {
 	})
 }
 
-// TestMarkIsKeptAsText: Lua would write a large number as 9.007199254741e+15.
-func TestMarkIsKeptAsText(t *testing.T) {
-	servers(t, func(t *testing.T, c *redis.Client) {
-		g := bounded(t, c, fencing.Bound{Ahead: fencing.Unbounded})
-		require.NoError(t, g.Admit(t.Context(), "r", fencing.MaxToken-1))
-		assert.Equal(t, "9007199254740990", c.Get(t.Context(), "fence:{r}").Val())
-	})
-}
-
 // TestForeignMark: a mark that isn't a token stops all operations, and stays as it is.
 func TestForeignMark(t *testing.T) {
 	script, err := redisguard.NewScript("return redis.call('SET', KEYS[1], 'x')")
@@ -161,20 +154,6 @@ func TestScriptsAreFoundAgain(t *testing.T) {
 	})
 }
 
-func TestNoExpiryByDefault(t *testing.T) {
-	servers(t, func(t *testing.T, c *redis.Client) {
-		ctx, g := t.Context(), newGuard(t, c)
-		require.NoError(t, g.Admit(ctx, "r", 5))
-		assert.Equal(t, time.Duration(-1), c.PTTL(ctx, g.Key("r")).Val())
-		// A mark from a time with a retention becomes permanent.
-		for _, tok := range []fencing.Token{5, 6} {
-			require.NoError(t, c.Expire(ctx, g.Key("r"), time.Hour).Err())
-			require.NoError(t, g.Check(ctx, "r", tok))
-			assert.Equal(t, time.Duration(-1), c.PTTL(ctx, g.Key("r")).Val())
-		}
-	})
-}
-
 func TestRetention(t *testing.T) {
 	servers(t, func(t *testing.T, c *redis.Client) {
 		ctx := t.Context()
@@ -217,37 +196,6 @@ func TestRetentionNeverShortens(t *testing.T) {
 		}
 		require.NoError(t, forever.Admit(ctx, "long", 6))
 		assert.Equal(t, time.Duration(-1), left("long"))
-	})
-}
-
-// TestForgetRepairs: Forget, and the documented redis-cli commands, delete a mark that no token can
-// pass, or that isn't a mark.
-func TestForgetRepairs(t *testing.T) {
-	servers(t, func(t *testing.T, c *redis.Client) {
-		ctx, g := t.Context(), newGuard(t, c)
-		damage := map[string]func() error{
-			"too large":       func() error { return c.Set(ctx, g.Key("r"), fencing.MaxToken.String(), 0).Err() },
-			"no token":        func() error { return c.Set(ctx, g.Key("r"), "x", 0).Err() },
-			"of another type": func() error { return c.RPush(ctx, g.Key("r"), "x").Err() },
-		}
-		repairs := map[string]func(){
-			"Forget": func() {
-				known, err := g.Forget(ctx, "r")
-				require.NoError(t, err)
-				assert.True(t, known)
-			},
-			"DEL": func() { require.NoError(t, c.Del(ctx, "fence:{r}").Err()) },
-			"SET": func() { require.NoError(t, c.Set(ctx, "fence:{r}", "33", 0).Err()) },
-		}
-		for what, harm := range damage {
-			for how, repair := range repairs {
-				require.NoError(t, c.Del(ctx, g.Key("r")).Err())
-				require.NoError(t, harm())
-				require.Error(t, g.Admit(ctx, "r", 34), what)
-				repair()
-				assert.NoError(t, g.Admit(ctx, "r", 34), "%s, %s", what, how)
-			}
-		}
 	})
 }
 

@@ -3,9 +3,7 @@ package embedded
 import (
 	"context"
 	"net"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -39,41 +37,12 @@ func opened(t *testing.T, start func(int) (*Cluster, error), n int) *Cluster {
 	return c
 }
 
-func TestContract(t *testing.T) {
-	for name, start := range map[string]func(int) (*Cluster, error){"ports": Start, "piped": StartPiped} {
-		t.Run(name, func(t *testing.T) {
-			contract.Check(t, func(t *testing.T) wire.Instance {
-				c := opened(t, start, 1)
-				return subject{c.Instances()[0], t, c}
-			})
-		})
-	}
-}
-
 // In a bubble hours pass instantly, for the servers as well.
 func TestContractInVirtualTime(t *testing.T) {
 	contract.Check(t, func(t *testing.T) wire.Instance {
 		c := opened(t, StartPiped, 1)
 		return subject{c.Instances()[0], t, c}
 	}, contract.Virtual())
-}
-
-func TestVirtualTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := opened(t, StartPiped, 1)
-		inst := c.Instances()[0]
-		vote := quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Hour})
-		require.Equal(t, wire.Granted, vote.Outcome, "%v", vote.Err)
-		time.Sleep(time.Hour - time.Millisecond)
-		look := quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: "k"})
-		assert.Equal(t, wire.Refused, look.Outcome, "%v", look.Err)
-		assert.Equal(t, time.Millisecond, look.Remaining)
-		time.Sleep(time.Millisecond)
-		assert.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: "k"}).Outcome)
-		id, err := inst.Probe(t.Context(), wire.Known{})
-		require.NoError(t, err)
-		assert.Equal(t, time.Hour-time.Second, id.Uptime, "a second less: it may have been rounded up")
-	})
 }
 
 func TestBadNumber(t *testing.T) {
@@ -219,41 +188,6 @@ func TestScriptSeesOneMoment(t *testing.T) {
 	}
 }
 
-// The servers' clock never goes back, and runs at the real clock's rate, when
-// many ask at once.
-func TestClockUnderLoad(t *testing.T) {
-	c := opened(t, Start, 1)
-	client := c.clients[0]
-	set := time.Now()
-	require.NoError(t, client.Set(t.Context(), "k", "v", time.Minute).Err())
-	errs := make(chan error, 8)
-	for range cap(errs) {
-		go func() {
-			var last time.Time
-			for range 300 {
-				now, err := client.Time(context.Background()).Result()
-				if err != nil {
-					errs <- err
-					return
-				}
-				if now.Before(last) {
-					errs <- assert.AnError
-					return
-				}
-				last = now
-			}
-			errs <- nil
-		}()
-	}
-	for range cap(errs) {
-		require.NoError(t, <-errs)
-	}
-	left, err := client.PTTL(t.Context(), "k").Result()
-	require.NoError(t, err)
-	assert.LessOrEqual(t, left, time.Minute)
-	assert.GreaterOrEqual(t, left, time.Minute-time.Since(set)-2*time.Millisecond, "time was counted twice")
-}
-
 func TestCloseLeavesNothing(t *testing.T) {
 	running := goleak.IgnoreCurrent()
 	c, err := Start(5)
@@ -270,48 +204,4 @@ func TestCloseLeavesNothing(t *testing.T) {
 	goleak.VerifyNone(t, running)
 	vote := quorumtest.Do(t.Context(), c.Instances()[0], wire.Request{Op: wire.Tick})
 	assert.Equal(t, wire.Failed, vote.Outcome)
-}
-
-func BenchmarkStart(b *testing.B) {
-	for b.Loop() {
-		c, err := Start(5)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := c.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// TestStopDuringAProbe stops a server again and again during probes.
-func TestStopDuringAProbe(t *testing.T) {
-	c := opened(t, Start, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	over := make(chan struct{})
-	var asking sync.WaitGroup
-	for range 4 {
-		asking.Go(func() {
-			for {
-				select {
-				case <-over:
-					return
-				default:
-					_, _ = c.Instances()[0].Probe(ctx, wire.Known{}) // it may be down
-				}
-			}
-		})
-	}
-	for range 50 {
-		for {
-			if _, err := c.Instances()[0].Probe(ctx, wire.Known{}); err == nil {
-				break // it is up, and the other probes run as well
-			}
-			require.NoError(t, ctx.Err(), "it doesn't come back")
-		}
-		require.NoError(t, c.Server(0).Restart())
-	}
-	close(over)
-	asking.Wait()
 }

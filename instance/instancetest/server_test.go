@@ -44,14 +44,3 @@ func TestServerLivesAndDies(t *testing.T) {
 		require.Equal(t, "v", s.MustAsk("GET", "k"), "same directory, same address")
 	}
 }
-
-// TestStartN starts different servers.
-func TestStartN(t *testing.T) {
-	servers := instancetest.StartN(t, 3, instancetest.Config{})
-	for _, s := range servers {
-		s.MustAsk("SET", "who", s.Addr())
-	}
-	for _, s := range servers {
-		require.Equal(t, s.Addr(), s.MustAsk("GET", "who"))
-	}
-}

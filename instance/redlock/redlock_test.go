@@ -138,19 +138,10 @@ func TestTheTokenTravelsWithTheContext(t *testing.T) {
 
 // The longest value that a lock can have passes every command on the way.
 func TestTheLongestNote(t *testing.T) {
-	_, urls := servers(t)
-	testLongestNote(t, urls)
-}
-
-func TestTheLongestNoteOnRedis(t *testing.T) {
 	var urls []string
 	for _, s := range instancetest.StartN(t, 3, instancetest.Config{}) {
 		urls = append(urls, "redis://"+s.Addr())
 	}
-	testLongestNote(t, urls)
-}
-
-func testLongestNote(t *testing.T, urls []string) {
 	owner, note := strings.Repeat("o", 64), "\"'\\ \u00a1"+strings.Repeat("n", 122)
 	for _, fencing := range []quorum.Switch{quorum.On, quorum.Off} {
 		locks := open(t, quorum.Config{Owner: owner, Fencing: fencing, Terms: quorum.Terms{Note: note}}, urls)

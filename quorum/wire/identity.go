@@ -49,6 +49,11 @@ type Identity struct {
 	// Only a master votes. Empty if hidden.
 	Role string
 
+	// Deployment is what the instance is if it isn't one server: RoleSentinel, a master with
+	// replicas under Sentinel, or RoleCluster, one slot of a Cluster. Then the rest is about the server
+	// that is the master now.
+	Deployment string
+
 	// Vouched says that whoever set up the instance vouches for this run: the server came
 	// up with every vote that was ever given.
 	Vouched bool

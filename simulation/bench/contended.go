@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"time"
@@ -22,28 +20,23 @@ type Contended struct {
 	Processes int     `json:"processes"`
 	Workers   int     `json:"workers_per_process"`
 	PerSecond float64 `json:"handoffs_per_second" join:"median"`
-	P50       float64 `json:"wait_p50_ms" join:"median"`
 	P99       float64 `json:"wait_p99_ms" join:"median"`
 	Longest   float64 `json:"wait_longest_ms" join:"median"`
-	// Unfair is the longest wait divided by the median.
-	Unfair float64 `json:"longest_over_median" join:"median"`
 	// Fewest and Most are the smallest and largest number of turns of a worker.
 	Fewest int `json:"fewest_turns" join:"median"`
 	Most   int `json:"most_turns" join:"median"`
 	// Commands is the number of commands that clients sent per hand-off.
 	Commands float64 `json:"commands_per_handoff" join:"median"`
 	Failed   int     `json:"failed" join:"sum"`
-
-	Rounds stats.Rounds `json:"rounds,omitempty"`
 }
 
 // hold is how long a holder keeps the lock.
 const hold = time.Millisecond
 
 func measuredContention(m measurement, results *Results) error {
-	m.describe(results)
+	results.describe()
 	long, times := max(m.options.long, time.Second), m.options.times // fairness takes some time to show
-	list := slices.DeleteFunc(slices.Clone(m.list), func(c contender) bool { return !c.contended })
+	list := slices.DeleteFunc(contenders(), func(c contender) bool { return !c.contended })
 	for _, shape := range []struct{ processes, workers int }{{1, 16}, {4, 4}} {
 		all, err := inTurns(times, len(list), func(round, i int) (Contended, error) {
 			m.progress(fmt.Sprintf("one lock, %d processes of %d, round %d of %d: %s", shape.processes, shape.workers, round+1, times, list[i].name))
@@ -103,8 +96,7 @@ func measureContended(ctx context.Context, c contender, f fleet, processes, work
 	}
 	slices.Sort(waits)
 	result.PerSecond = float64(len(waits)) / long.Seconds()
-	result.P50, result.P99, result.Longest = stats.Millis(stats.Quantile(waits, 0.5)), stats.Millis(stats.Quantile(waits, 0.99)), stats.Millis(stats.Quantile(waits, 1))
-	result.Unfair = result.Longest / max(result.P50, 0.001)
+	result.P99, result.Longest = stats.Millis(stats.Quantile(waits, 0.99)), stats.Millis(stats.Quantile(waits, 1))
 	result.Commands = float64(after-before) / float64(max(1, len(waits)))
 	return result, nil
 }
@@ -115,23 +107,10 @@ func startProcesses(ctx context.Context, processes int, task assignment) ([]turn
 	if err != nil {
 		return nil, err
 	}
-	input, err := json.Marshal(task)
-	if err != nil {
-		return nil, err
-	}
 	all, errs := make([]turns, processes), make([]error, processes)
 	var running sync.WaitGroup
 	for i := range processes {
-		running.Go(func() {
-			var stdout, stderr bytes.Buffer
-			cmd := exec.CommandContext(ctx, exe, contenderProcess)
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
-			if err := cmd.Run(); err != nil {
-				errs[i] = fmt.Errorf("a process: %w: %s", err, stderr.String())
-				return
-			}
-			errs[i] = json.Unmarshal(stdout.Bytes(), &all[i])
-		})
+		running.Go(func() { errs[i] = assigned(ctx, task, &all[i], exe, contenderProcess) })
 	}
 	running.Wait()
 	return all, errors.Join(errs...)

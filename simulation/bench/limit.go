@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"slices"
-	"sync"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/bench/client"
 )
 
 // limits show what the servers can do: the fewest bytes and system calls with which a client can
@@ -20,16 +22,18 @@ func limits() []contender {
 	}}
 }
 
-// inPipeline is how many workers share a pipeline.
+// inPipeline is how many workers share a pipeline at most.
 const inPipeline = 64
 
-// limit has a group of connections for each pipeline.
-type limit struct{ groups []*pipelines }
+// limit has a group of connections for each pipeline, which so many workers share.
+type limit struct {
+	groups []*pipelines
+	each   int
+}
 
 // pipelines are the commands of some workers, and a connection to each server. The commands are
 // always the same, so they are written once.
 type pipelines struct {
-	workers      int
 	conns        []net.Conn
 	set, delete  []byte
 	isSet, isDel []byte // the replies if every key was free, and if every key was there
@@ -37,9 +41,9 @@ type pipelines struct {
 }
 
 func openLimit(addrs []string, workers int) (bench, error) {
-	l := &limit{}
-	for first := 0; first < workers; first += inPipeline {
-		p := &pipelines{workers: min(inPipeline, workers-first)}
+	l := &limit{each: workers / ((workers + inPipeline - 1) / inPipeline)}
+	for first := 0; first+l.each <= workers; first += l.each {
+		p := &pipelines{}
 		l.groups = append(l.groups, p)
 		for _, addr := range addrs {
 			conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
@@ -50,14 +54,14 @@ func openLimit(addrs []string, workers int) (bench, error) {
 			p.conns = append(p.conns, conn)
 		}
 		var set, del bytes.Buffer
-		for w := range p.workers {
+		for w := range l.each {
 			key := fmt.Sprintf("worker-%d", first+w)
 			value := fmt.Sprintf("%040d", first+w) // as long as the others' random values
 			command(&set, "SET", key, value, "NX", "PX", fmt.Sprint(ttl.Milliseconds()))
 			command(&del, "DEL", key)
 		}
 		p.set, p.delete = set.Bytes(), del.Bytes()
-		p.isSet, p.isDel = bytes.Repeat([]byte("+OK\r\n"), p.workers), bytes.Repeat([]byte(":1\r\n"), p.workers)
+		p.isSet, p.isDel = bytes.Repeat([]byte("+OK\r\n"), l.each), bytes.Repeat([]byte(":1\r\n"), l.each)
 		p.replies = make([]byte, len(p.isSet))
 	}
 	return l, nil
@@ -79,31 +83,18 @@ func (l *limit) close() {
 	}
 }
 
-// work has each group set and delete its keys again and again. A group ends with its first
-// failure, because its replies are then of unknown length.
+// work has each group set and delete its keys again and again. A group ends with its first failure,
+// because its replies are then of unknown length.
 func (l *limit) work(ctx context.Context, _ int, long time.Duration) (cycles []time.Duration, failed int) {
-	var mu sync.Mutex
-	var all sync.WaitGroup
 	end := time.Now().Add(long)
-	for _, p := range l.groups {
-		all.Go(func() {
-			mine, bad := make([]time.Duration, 0, 1<<14), 0
-			for now := time.Now(); now.Before(end) && ctx.Err() == nil; {
-				if p.cycle(end.Add(patience)) != nil {
-					bad = p.workers
-					break
-				}
-				then := time.Now()
-				mine = append(mine, slices.Repeat([]time.Duration{then.Sub(now)}, p.workers)...)
-				now = then
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			cycles, failed = append(cycles, mine...), failed+bad
-		})
-	}
-	all.Wait()
-	return cycles, failed
+	cycles, failed = client.Work(ctx, len(l.groups), long, func(group int, _ *rand.Rand) error {
+		err := l.groups[group].cycle(end.Add(client.Patience))
+		if err != nil {
+			time.Sleep(time.Until(end))
+		}
+		return err
+	})
+	return slices.Repeat(cycles, l.each), failed * l.each
 }
 
 func (p *pipelines) cycle(deadline time.Time) error {

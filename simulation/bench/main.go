@@ -3,10 +3,10 @@
 //
 //	go -C simulation/bench run .                 everything, in about half an hour
 //	go -C simulation/bench run . -quick          in less time, with more noise
-//	go -C simulation/bench run . -parts throughput -workers 128 -only redlock,redsync
+//	go -C simulation/bench run . -parts throughput -workers 128
 //	go -C simulation/bench run . -against FOLDER compares with another checkout of this repository
 //
-// All contenders of a part are measured in turns, in several rounds. The output has medians,
+// All contenders of a part are measured in turns, in several rounds. The output is JSON. It has medians,
 // and ratios to the first contender. Absolute figures depend on the machine; the client and
 // the servers share its cores.
 //
@@ -42,33 +42,35 @@ const (
 
 // options are the parsed flags.
 type options struct {
-	parts, only []string
-	workers     []int
-	against     string
-	times       int
-	long        time.Duration
-	quick       bool
-	json        string
+	parts   []string
+	workers []int
+	against string
+	times   int
+	long    time.Duration
+	quick   bool
+	json    string
 }
 
-// part is a part of the measurements. own says that it measures the client program.
+// part is a part of the measurements. Its cases are those of the client program that can be compared
+// with another checkout.
 type part struct {
 	name    string
-	own     bool
 	measure func(measurement, *Results) error
+	cases   func(options) []ownCase
+	figures []figure
 }
 
 var parts = []part{
-	{"throughput", false, measuredThroughput}, {"sick", false, measuredSickness}, {"contended", false, measuredContention},
-	{"overload", false, measuredOverload}, {"scale", true, measuredScale}, {"held", true, measuredHeld},
+	{"throughput", measuredThroughput, throughputCases, cycleFigures}, {"sick", measuredSickness, nil, nil}, {"contended", measuredContention, nil, nil},
+	{"scale", measuredScale, scaleCases, cycleFigures}, {"held", measuredHeld, heldCases, heldFigures},
 }
 
-// comparable are the parts that can be measured with another checkout, too.
-var comparable = []string{"throughput", "scale", "held"}
-
-func partNames() (names []string) {
+// partNames lists the parts, or only those that can be compared.
+func partNames(compared bool) (names []string) {
 	for _, p := range parts {
-		names = append(names, p.name)
+		if p.cases != nil || !compared {
+			names = append(names, p.name)
+		}
 	}
 	return names
 }
@@ -83,7 +85,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	opts, list, err := parse(args, stderr)
+	opts, err := parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -91,9 +93,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitUsage
 	}
-	results, err := measure(ctx, opts, list, stderr)
-	if err == nil && opts.json != "" {
-		err = results.writeJSON(opts.json)
+	results, err := measure(ctx, opts, stderr)
+	if err == nil {
+		err = results.write(opts.json, stdout)
 	}
 	switch {
 	case errors.Is(err, redisproc.ErrMissing):
@@ -103,71 +105,51 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitFail
 	}
-	results.markdown(stdout)
 	return exitOK
 }
 
-func parse(args []string, stderr io.Writer) (options, []contender, error) {
+func parse(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	chosen := flags.String("parts", "", "what to measure: some of "+strings.Join(partNames(), ",")+"; default: all or, with -against, "+strings.Join(comparable, ","))
-	only := flags.String("only", "", "contenders, by the beginnings of their names; default: all")
+	chosen := flags.String("parts", "", "what to measure: some of "+strings.Join(partNames(false), ",")+"; default: all or, with -against, "+strings.Join(partNames(true), ","))
 	workers := flags.String("workers", "1,16,128,1024", "numbers of workers for throughput")
 	times := flags.Int("rounds", 5, "the number of rounds")
 	long := flags.Duration("for", 2*time.Second, "the duration of each measurement")
 	quick := flags.Bool("quick", false, "one round of half a second, and fewer leases")
 	against := flags.String("against", "", "compare with the library in this folder, another checkout of this repository")
-	file := flags.String("json", "", "also write the results to this file, which keeps what it has of parts that are not measured")
+	file := flags.String("json", "", "write the results to this file, which keeps what it has of parts that are not measured")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			return options{}, nil, err
+			return options{}, err
 		}
-		return options{}, nil, errors.New("see -h")
+		return options{}, errors.New("see -h")
 	}
 	if flags.NArg() > 0 {
-		return options{}, nil, fmt.Errorf("%q is one word too many; see -h", flags.Arg(0))
+		return options{}, fmt.Errorf("%q is one word too many; see -h", flags.Arg(0))
 	}
-	opts := options{parts: words(*chosen), only: words(*only), against: *against, times: *times, long: *long, quick: *quick, json: *file}
+	opts := options{parts: words(*chosen), against: *against, times: *times, long: *long, quick: *quick, json: *file}
 	if *quick {
 		opts.times, opts.long = 1, 500*time.Millisecond
 	}
 	if opts.times < 1 || opts.long < 10*time.Millisecond {
-		return opts, nil, fmt.Errorf("-rounds is %d and -for %v, want at least 1 and 10ms", opts.times, opts.long)
+		return opts, fmt.Errorf("-rounds is %d and -for %v, want at least 1 and 10ms", opts.times, opts.long)
 	}
 	if err := opts.chooseParts(); err != nil {
-		return opts, nil, err
+		return opts, err
 	}
 	for _, word := range words(*workers) {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > 10_000 {
-			return opts, nil, fmt.Errorf("-workers has %q, want whole numbers from 1 to 10000", word)
+			return opts, fmt.Errorf("-workers has %q, want whole numbers from 1 to 10000", word)
 		}
 		opts.workers = append(opts.workers, n)
 	}
-	list := contenders()
-	if len(opts.only) > 0 {
-		list = slices.DeleteFunc(list, func(c contender) bool {
-			return !slices.ContainsFunc(opts.only, func(name string) bool { return strings.HasPrefix(c.name, name) })
-		})
-		if len(list) == 0 {
-			return opts, nil, fmt.Errorf("-only %s names none of the contenders", *only)
-		}
-	}
-	return opts, list, nil
+	return opts, nil
 }
 
-// chooseParts checks the parts, and that they can be measured with another checkout.
+// chooseParts checks the parts.
 func (o *options) chooseParts() error {
-	known := partNames()
-	if o.against != "" {
-		known = comparable
-		if err := checkCheckout(o.against); err != nil {
-			return err
-		}
-		if len(o.only) > 0 {
-			return errors.New("-against compares this library with itself, and -only chooses other contenders; leave one of them out")
-		}
-	}
+	known := partNames(o.against != "")
 	for _, p := range o.parts {
 		if !slices.Contains(known, p) {
 			return fmt.Errorf("-parts has %q, want some of %s", p, strings.Join(known, ","))
@@ -187,17 +169,16 @@ func words(list string) []string {
 type measurement struct {
 	ctx      context.Context
 	options  options
-	list     []contender
-	fleet    fleet   // as many servers as the largest part needs
-	client   program // for the parts that measure it
+	fleet    fleet // as many servers as the largest part needs
+	client   program
 	progress func(string)
 }
 
 // measure performs the measurements.
-func measure(ctx context.Context, opts options, list []contender, stderr io.Writer) (results Results, err error) {
+func measure(ctx context.Context, opts options, stderr io.Writer) (results Results, err error) {
 	results.Recorded = map[string]Setting{}
 	setting := Setting{Go: runtime.Version(), Cores: runtime.NumCPU(), Rounds: opts.times, Seconds: opts.long.Seconds(), Commit: version(ctx, filepath.Join("..", ".."))}
-	m := measurement{ctx: ctx, options: opts, list: list, progress: func(what string) { fmt.Fprintln(stderr, what) }}
+	m := measurement{ctx: ctx, options: opts, progress: func(what string) { fmt.Fprintln(stderr, what) }}
 	if m.fleet, err = startFleet(ctx, mostServers); err != nil {
 		return results, err
 	}
@@ -205,43 +186,56 @@ func measure(ctx context.Context, opts options, list []contender, stderr io.Writ
 	if setting.Server, err = m.fleet[0].Info("redis_version"); err != nil {
 		return results, err
 	}
-	chosen := slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(opts.parts, p.name) })
-	var other program
-	if opts.against != "" || slices.ContainsFunc(chosen, func(p part) bool { return p.own }) {
-		m.progress("building the client program")
-		b, err := newBuilder(ctx)
+	m.progress("building the client program")
+	b, err := newBuilder(ctx)
+	if err != nil {
+		return results, err
+	}
+	defer func() { _ = b.close() }()
+	if m.client, err = b.build(ctx, ""); err != nil {
+		return results, err
+	}
+	if opts.against != "" {
+		other, err := b.build(ctx, opts.against)
 		if err != nil {
 			return results, err
 		}
-		defer func() { _ = b.close() }()
-		if m.client, err = b.build(ctx, ""); err != nil {
-			return results, err
-		}
-		if opts.against != "" {
-			if other, err = b.build(ctx, opts.against); err != nil {
-				return results, err
-			}
-		}
-	}
-	setting.Load = load()
-	if opts.against != "" {
+		setting.Load = load()
 		results.Recorded["against"] = setting
-		results.Against, err = against(m, other)
+		results.Against, err = m.against(other)
 		return results, err
 	}
-	for _, part := range chosen {
+	for _, part := range parts {
+		if !slices.Contains(opts.parts, part.name) {
+			continue
+		}
 		setting.Load = load()
 		if err := part.measure(m, &results); err != nil {
 			return results, err
 		}
 		recorded := setting
-		switch part.name {
-		case "overload":
-			recorded.Rounds = 1
-		case "held":
+		if part.name == "held" {
 			recorded.Rounds, recorded.Seconds = min(opts.times, heldRounds), heldTTL(opts).Seconds()
 		}
 		results.Recorded[part.name] = recorded
 	}
 	return results, nil
+}
+
+// inTurns measures n things in several rounds, one right after the other, each round beginning
+// with another one. So other load on the machine affects all of them alike. It returns the
+// results of each thing, by round.
+func inTurns[T any](rounds, n int, measure func(round, i int) (T, error)) ([][]T, error) {
+	all := make([][]T, n)
+	for round := range rounds {
+		for turn := range n {
+			i := (turn + round) % n
+			one, err := measure(round, i)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], one)
+		}
+	}
+	return all, nil
 }

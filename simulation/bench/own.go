@@ -1,27 +1,16 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/simulation/bench/client"
+	"github.com/redquorum/redlock/simulation/bench/stats"
 )
 
-// ownPart is a part that measures this library alone, as a process of its own.
-type ownPart struct {
-	name  string
-	cases func(options) []ownCase
-}
-
-// ownCase is something to measure.
+// ownCase is something to measure of this library alone, as a process of its own.
 type ownCase struct {
 	what    string // for the progress and for tables
 	servers int
@@ -37,17 +26,12 @@ const mostServers = 9
 // busy is the number of workers that keep the servers busy.
 const busy = 128
 
-var ownParts = []ownPart{
-	{"throughput", throughputCases}, // without -against, the throughput of all contenders is measured instead
-	{"scale", scaleCases},
-	{"held", heldCases},
-}
-
+// throughputCases are for comparisons. Otherwise the throughput of all contenders is measured.
 func throughputCases(o options) (cases []ownCase) {
 	for _, n := range o.workers {
 		cases = append(cases, ownCase{
 			count(n, "worker"), servers, o.times,
-			client.Task{Measure: client.MeasureCycles, TTL: ttl, Long: o.long, Workers: n},
+			client.Task{TTL: ttl, Long: o.long, Workers: n},
 		})
 	}
 	return cases
@@ -63,7 +47,7 @@ func count(n int, what string) string {
 
 func scaleCases(o options) (cases []ownCase) {
 	add := func(what string, n, keys int) {
-		cases = append(cases, ownCase{what, n, o.times, client.Task{Measure: client.MeasureCycles, TTL: ttl, Long: o.long, Workers: busy, Keys: keys}})
+		cases = append(cases, ownCase{what, n, o.times, client.Task{TTL: ttl, Long: o.long, Workers: busy, Keys: keys}})
 	}
 	for _, n := range []int{3, 5, 7, mostServers} {
 		add(fmt.Sprintf("%d servers", n), n, 0)
@@ -93,162 +77,21 @@ func heldCases(o options) (cases []ownCase) {
 		for _, by := range []string{"Do", "KeepAlive"} {
 			cases = append(cases, ownCase{
 				count(n, "lease") + " by " + by, servers, min(o.times, heldRounds),
-				client.Task{Measure: client.MeasureHeld, TTL: long, Long: long, Leases: n, By: by},
+				client.Task{TTL: long, Long: long, Leases: n, By: by},
 			})
 		}
 	}
 	return cases
 }
 
-// program is the client program, built with a checkout of the library.
-type program struct {
-	path    string
-	version string // a commit, if git knows it
-}
-
-// run performs a task.
-func (p program) run(ctx context.Context, task client.Task) (result client.Result, err error) {
-	input, err := json.Marshal(task)
-	if err != nil {
+// measureOwn performs one case once.
+func (m measurement) measureOwn(p program, c ownCase) (result client.Result, err error) {
+	f := m.fleet[:c.servers]
+	if err := f.flush(); err != nil {
 		return result, err
 	}
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, p.path)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &errs
-	if err := cmd.Run(); err != nil {
-		return result, fmt.Errorf("the client program (%s): %w: %s", task.Measure, err, tail(errs.String()))
-	}
-	return result, json.Unmarshal(out.Bytes(), &result)
-}
-
-// tail shortens a program's output.
-func tail(text string) string {
-	const most = 2000
-	text = strings.TrimSpace(text)
-	if len(text) > most {
-		text = "... " + text[len(text)-most:]
-	}
-	return text
-}
-
-// builder builds the client program into a folder of its own.
-type builder struct {
-	module string // the folder of this module
-	dir    string
-}
-
-func newBuilder(ctx context.Context) (*builder, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return nil, fmt.Errorf("building the client program takes the go command: %w", err)
-	}
-	module := filepath.Dir(strings.TrimSpace(string(out)))
-	if _, err := os.Stat(filepath.Join(module, "client", "program")); err != nil {
-		return nil, fmt.Errorf("the client program is built from its source, in the module's folder; start this with go -C simulation/bench run . (%w)", err)
-	}
-	dir, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return nil, err
-	}
-	return &builder{module, dir}, nil
-}
-
-func (b *builder) close() error { return os.RemoveAll(b.dir) }
-
-// build builds the program with the checkout that this module is part of, or with another one.
-func (b *builder) build(ctx context.Context, checkout string) (program, error) {
-	root, name := filepath.Join(b.module, "..", ".."), "this"
-	args := []string{"build", "-o"}
-	if checkout == "" {
-		args = append(args, filepath.Join(b.dir, name))
-	} else {
-		var err error
-		if root, err = filepath.Abs(checkout); err != nil {
-			return program{}, err
-		}
-		name = "other"
-		mod := filepath.Join(b.dir, "other.mod")
-		if err := b.modfile(ctx, root, mod); err != nil {
-			return program{}, err
-		}
-		args = append(args, filepath.Join(b.dir, name), "-mod=mod", "-modfile="+mod)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "./client/program")...)
-	cmd.Dir = b.module
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return program{}, fmt.Errorf("building the client program with the library in %s: %w: %s", root, err, tail(string(out)))
-	}
-	return program{filepath.Join(b.dir, name), version(ctx, root)}, nil
-}
-
-// modfile writes a copy of this module's go.mod that takes the library from another checkout,
-// and a go.sum with what either needs.
-func (b *builder) modfile(ctx context.Context, root, mod string) error {
-	text, err := os.ReadFile(filepath.Join(b.module, "go.mod"))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(mod, text, 0o644); err != nil {
-		return err
-	}
-	if out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+libraryModule+"="+root, mod).CombinedOutput(); err != nil {
-		return fmt.Errorf("go mod edit: %w: %s", err, tail(string(out)))
-	}
-	var sums []byte
-	for _, file := range []string{filepath.Join(b.module, "go.sum"), filepath.Join(root, "go.sum")} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		sums = append(sums, text...)
-	}
-	return os.WriteFile(strings.TrimSuffix(mod, ".mod")+".sum", sums, 0o644)
-}
-
-const libraryModule = "github.com/redquorum/redlock"
-
-// checkCheckout says whether a folder is a checkout of the library.
-func checkCheckout(folder string) error {
-	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
-	if err != nil {
-		return fmt.Errorf("-against %s is no checkout of this repository: %w", folder, err)
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	if strings.TrimSpace(first) != "module "+libraryModule {
-		return fmt.Errorf("-against %s is no checkout of this repository: its go.mod begins with %q", folder, first)
-	}
-	return nil
-}
-
-// libraryFolders have all that a program with the library is built from.
-var libraryFolders = []string{"drift", "fencing", "instance", "quorum", "go.mod"}
-
-// version names a checkout by the last commit that changed the library, and says if it has been
-// changed since. Without git it is unknown.
-func version(ctx context.Context, root string) string {
-	git := func(args ...string) (string, error) {
-		args = append([]string{"-C", root}, args...)
-		out, err := exec.CommandContext(ctx, "git", append(append(args, "--"), libraryFolders...)...).Output()
-		return strings.TrimSpace(string(out)), err
-	}
-	commit, err := git("log", "-1", "--format=%h")
-	if err != nil || commit == "" {
-		return "unknown"
-	}
-	if changes, err := git("status", "--porcelain"); err != nil || changes != "" {
-		commit += ", changed"
-	}
-	return commit
-}
-
-// measureOwn performs one case once.
-func measureOwn(ctx context.Context, p program, f fleet, c ownCase) (client.Result, error) {
-	f = f[:c.servers]
-	if err := f.flush(); err != nil {
-		return client.Result{}, err
-	}
 	c.task.Addrs = f.addrs()
-	result, err := p.run(ctx, c.task)
+	err = assigned(m.ctx, c.task, &result, p.path)
 	if err == nil && result == (client.Result{}) {
 		err = errors.New("the client program has measured nothing")
 	}
@@ -259,6 +102,126 @@ func measureOwn(ctx context.Context, p program, f fleet, c ownCase) (client.Resu
 func (m measurement) cases(part string, cases []ownCase) ([][]client.Result, error) {
 	return inTurns(cases[0].rounds, len(cases), func(round, i int) (client.Result, error) {
 		m.progress(fmt.Sprintf("%s, round %d of %d: %s", part, round+1, cases[i].rounds, cases[i].what))
-		return measureOwn(m.ctx, m.client, m.fleet, cases[i])
+		return m.measureOwn(m.client, cases[i])
 	})
+}
+
+// Scale is the throughput of many workers with a number of servers, and of keys.
+type Scale struct {
+	Servers int `json:"servers"`
+	Keys    int `json:"keys"` // 0: a key for each worker, otherwise each acquisition takes a random one
+	Workers int `json:"workers"`
+	client.Cycles
+	// Ratio is the cycles per second divided by those of five servers and a key for each
+	// worker, in the same round.
+	stats.Ratio
+}
+
+func measuredScale(m measurement, results *Results) error {
+	cases := scaleCases(m.options)
+	all, err := m.cases("scale", cases)
+	if err != nil {
+		return err
+	}
+	base := slices.IndexFunc(cases, func(c ownCase) bool { return c.servers == servers && c.task.Keys == 0 })
+	perSecond := func(i int) []float64 { return stats.Each(all[i], cycleFigures[0].of) }
+	for i, c := range cases {
+		results.Scale = append(results.Scale, Scale{
+			c.servers, c.task.Keys, c.task.Workers,
+			joined(all[i], func(r client.Result) client.Cycles { return *r.Cycles }), stats.RatioOf(perSecond(i), perSecond(base)),
+		})
+	}
+	return nil
+}
+
+func measuredHeld(m measurement, results *Results) error {
+	all, err := m.cases("held", heldCases(m.options))
+	for _, of := range all {
+		results.Held = append(results.Held, joined(of, func(r client.Result) client.Held { return *r.Held }))
+	}
+	return err
+}
+
+// joined combines the rounds of one case.
+func joined[T any](results []client.Result, of func(client.Result) T) T {
+	all := make([]T, len(results))
+	for i, r := range results {
+		all[i] = of(r)
+	}
+	return stats.Join(all)
+}
+
+// Against is a comparison of two checkouts of this library.
+type Against struct {
+	This    string       `json:"this"` // the commits
+	Other   string       `json:"other"`
+	Figures []Comparison `json:"figures"`
+}
+
+// Comparison is one figure of both.
+type Comparison struct {
+	Part   string  `json:"part"`
+	What   string  `json:"what"`
+	Figure string  `json:"figure"`
+	This   float64 `json:"this"` // medians
+	Other  float64 `json:"other"`
+	// Ratio is This over Other. There is none if Other is 0 in all rounds, and none of failures.
+	stats.Ratio
+}
+
+// figure is a figure to compare.
+type figure struct {
+	name string
+	of   func(client.Result) float64
+	// accident: its ratio says nothing.
+	accident bool
+}
+
+var cycleFigures = []figure{
+	{name: "cycles/s", of: func(r client.Result) float64 { return r.Cycles.PerSecond }},
+	{name: "p50 µs", of: func(r client.Result) float64 { return r.Cycles.P50 }},
+	{name: "p99 µs", of: func(r client.Result) float64 { return r.Cycles.P99 }},
+	{name: "client CPU µs/cycle", of: func(r client.Result) float64 { return r.Cycles.ClientCPU }},
+	{name: "servers' CPU µs/cycle", of: func(r client.Result) float64 { return r.Cycles.ServerCPU }},
+	{name: "allocations/cycle", of: func(r client.Result) float64 { return r.Cycles.Allocs }},
+	{name: "failed", of: func(r client.Result) float64 { return float64(r.Cycles.Failed) }, accident: true},
+}
+
+var heldFigures = []figure{
+	{name: "heap bytes/lease", of: func(r client.Result) float64 { return r.Held.Heap }},
+	{name: "stack bytes/lease", of: func(r client.Result) float64 { return r.Held.Stacks }},
+	{name: "most goroutines", of: func(r client.Result) float64 { return float64(r.Held.GoroutinesMost) }},
+	{name: "client CPU, cores", of: func(r client.Result) float64 { return r.Held.ClientCPU }},
+	{name: "servers' CPU, cores", of: func(r client.Result) float64 { return r.Held.ServerCPU }},
+	{name: "leases lost", of: func(r client.Result) float64 { return float64(r.Held.Lost) }, accident: true},
+}
+
+// against measures two programs. The other is measured right before or after this one, so that
+// both have the same load on the machine beside them.
+func (m measurement) against(other program) (*Against, error) {
+	result := &Against{This: m.client.version, Other: other.version}
+	both := []program{m.client, other}
+	for _, part := range parts {
+		if !slices.Contains(m.options.parts, part.name) {
+			continue
+		}
+		for _, c := range part.cases(m.options) {
+			all, err := inTurns(c.rounds, len(both), func(round, i int) (client.Result, error) {
+				m.progress(fmt.Sprintf("%s, %s, round %d of %d: %s", part.name, c.what, round+1, c.rounds, both[i].version))
+				return m.measureOwn(both[i], c)
+			})
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range part.figures {
+				this, other := stats.Each(all[0], f.of), stats.Each(all[1], f.of)
+				one := Comparison{Part: part.name, What: c.what, Figure: f.name, This: stats.Median(this), Other: stats.Median(other)}
+				if !f.accident {
+					one.Ratio = stats.RatioOf(this, other)
+				}
+				result.Figures = append(result.Figures, one)
+			}
+		}
+	}
+	return result, nil
 }

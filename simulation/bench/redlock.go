@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/bench/client"
 )
 
 // instanceTimeout is Config.InstanceTimeout. Tests set it, because a busy machine is no server that
@@ -29,31 +29,13 @@ func ourselves() []contender {
 }
 
 type redlock struct {
-	group *instance.Group
 	locks *quorum.Coordinator
+	end   func()
 }
 
 func openRedlock(addrs []string, cfg quorum.Config) (locker, error) {
-	urls := make([]string, len(addrs))
-	for i, addr := range addrs {
-		urls[i] = "redis://" + addr
-	}
-	group, err := instance.OpenAll(instance.Config{}, urls...)
-	if err != nil {
-		return nil, err
-	}
-	locks, err := quorum.New(cfg, group.Instances()...)
-	if err != nil {
-		_ = group.Close()
-		return nil, err
-	}
-	// The servers are new, and nothing was ever locked on them.
-	if err := locks.Trust(context.Background()); err != nil {
-		_ = locks.Close(context.Background())
-		_ = group.Close()
-		return nil, err
-	}
-	return &redlock{group, locks}, nil
+	locks, end, err := client.Open(context.Background(), addrs, cfg)
+	return &redlock{locks, end}, err
 }
 
 func (r *redlock) lock(ctx context.Context, name string) (func(context.Context) error, error) {
@@ -64,7 +46,4 @@ func (r *redlock) lock(ctx context.Context, name string) (func(context.Context) 
 	return lease.Release, nil
 }
 
-func (r *redlock) close() {
-	_ = r.locks.Close(context.Background())
-	_ = r.group.Close()
-}
+func (r *redlock) close() { r.end() }

@@ -17,7 +17,6 @@ type Sickness struct {
 	Contender string  `json:"contender"`
 	State     string  `json:"state"` // "healthy", "slow", "hung", "killed"
 	Workers   int     `json:"workers"`
-	PerSecond float64 `json:"cycles_per_second" join:"median"`
 	P50       float64 `json:"p50_ms" join:"median"`
 	P99       float64 `json:"p99_ms" join:"median"`
 	Worst     float64 `json:"worst_ms" join:"max"`
@@ -29,8 +28,6 @@ type Sickness struct {
 	// release, LeftLater those on the faulty one, a second after its recovery.
 	LeftThere int `json:"keys_left_on_healthy" join:"sum"`
 	LeftLater int `json:"keys_left_on_sick" join:"sum"`
-
-	Rounds stats.Rounds `json:"rounds,omitempty"`
 }
 
 // slowness is how far away the slow server is.
@@ -40,10 +37,10 @@ const slowness = 50 * time.Millisecond
 // the keys that it leaves there: this library in several rounds, the others once, because it
 // takes some of them many seconds.
 func measuredSickness(m measurement, results *Results) error {
-	m.describe(results)
+	results.describe()
 	for _, workers := range []int{1, 128} {
 		for _, state := range []string{"healthy", "slow", "hung", "killed"} {
-			for _, c := range m.list {
+			for _, c := range contenders() {
 				if !c.sick {
 					continue
 				}
@@ -80,7 +77,7 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 		if err != nil {
 			return result, err
 		}
-		far.Far(slowness, 0)
+		far.Far(slowness)
 		defer func() { _ = far.Close() }()
 		addrs[0] = far.Addr()
 	}
@@ -103,12 +100,9 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 	}
 
 	watch := watchSize()
-	began := time.Now()
 	cycles, failed := work(ctx, l, workers, long)
-	took := time.Since(began)
 	result.Goroutines, result.HeapMB = watch()
 	slices.Sort(cycles)
-	result.PerSecond = float64(len(cycles)) / took.Seconds()
 	result.P50, result.P99 = stats.Millis(stats.Quantile(cycles, 0.5)), stats.Millis(stats.Quantile(cycles, 0.99))
 	result.Worst, result.Failed = stats.Millis(stats.Quantile(cycles, 1)), failed
 

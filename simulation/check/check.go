@@ -105,7 +105,6 @@ type lease struct {
 
 	asked, got int  // indexes of events
 	place      int  // among the leases of its key
-	void       bool // it had expired before its holder got it
 	clocked    bool // it is known how long its holder believes in it:
 	until      time.Duration
 	ended      time.Duration // when its holder gave it up
@@ -144,7 +143,6 @@ type history struct {
 	leases  []*lease // in the order in which they were acquired
 	tokens  map[fencing.Token]bool
 	highest []fencing.Token // of the leases up to each
-	permits int
 
 	wanted *wanted
 	latest *lease // the latest lease whose operation took effect
@@ -155,7 +153,7 @@ type history struct {
 
 func (c *checker) key(name string) *history {
 	if c.keys[name] == nil {
-		c.keys[name] = &history{tokens: map[fencing.Token]bool{}, permits: 1}
+		c.keys[name] = &history{tokens: map[fencing.Token]bool{}}
 	}
 	return c.keys[name]
 }
@@ -170,7 +168,6 @@ func (c *checker) take(e *record.Event) {
 	switch e.Kind {
 	case record.Asked:
 		c.asked[asker{e.Process, e.Goroutine, e.Key}] = moment{c.at, e.At}
-		c.key(e.Key).permits = max(1, e.Permits)
 	case record.Acquired:
 		c.acquired(e)
 	case record.Refused:
@@ -227,13 +224,9 @@ func (c *checker) acquired(e *record.Event) {
 		asked: asked.index, got: c.at, place: len(k.leases), ended: record.Forever,
 	}
 	l.told(e)
-	l.void = e.Truth != nil && e.Truth.Void
-	permits := k.permits
 	for _, o := range k.suspects(l) {
-		if o.holds(e.At) && !l.void {
-			if permits--; permits <= 0 {
-				c.after(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))})
-			}
+		if o.holds(e.At) {
+			c.after(record.Violation{Kind: record.TwoHolders, At: e.At, Text: fmt.Sprintf("%v got %q while %v still had %s", l, l.key, o, left(o.until, e.At))})
 		}
 		switch {
 		case l.token == 0:
@@ -297,19 +290,13 @@ func (c *checker) believes(e *record.Event, l *lease, how string, does bool) {
 	}
 }
 
-// next is the first later lease on the same key that hadn't expired when it was got. nil if there
-// is none, or if the key may have several holders.
+// next is the next lease on the same key, nil if there is none.
 func (c *checker) next(l *lease) *lease {
 	k := c.keys[l.key]
-	if k.permits > 1 {
+	if l.place+1 == len(k.leases) {
 		return nil
 	}
-	for _, o := range k.leases[l.place+1:] {
-		if !o.void {
-			return o
-		}
-	}
-	return nil
+	return k.leases[l.place+1]
 }
 
 // effect checks an operation that took effect.
@@ -330,7 +317,7 @@ func (c *checker) effect(e *record.Event, l *lease) {
 	if o := c.next(l); o != nil && o.got <= c.began(e) {
 		found(record.TwoHolders, over, "%v sent a %v of %q after %v had got it", l, e.Kind, l.key, o)
 	}
-	if e.Kind == record.Write && k.permits == 1 { // the holders of a semaphore may write side by side
+	if e.Kind == record.Write {
 		c.write(e, l, late, found)
 	}
 	if !k.latest.after(l) {

@@ -1,30 +1,23 @@
 package designs_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// locks are all designs that let one holder in; semaphores_test.go has the others.
-func locks() []designs.Design {
-	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group == designs.Semaphores })
-}
-
 // Without faults each design but one is a lock: it locks, excludes, extends, releases and hands
 // off, and leaves nothing behind.
 func TestCalmDay(t *testing.T) {
-	for _, d := range locks() {
+	for _, d := range designs.All() {
 		if d.Name == "setex" {
-			continue // see TestSetexExcludesNobody
+			continue // it excludes nobody, see S32
 		}
 		t.Run(d.Name, func(t *testing.T) {
 			cfg := simulation.Config{Witness: true}
@@ -81,28 +74,9 @@ func TestCalmDay(t *testing.T) {
 	}
 }
 
-// For one client SETEX does the same as SET NX EX. It does not exclude a second one.
-func TestSetexExcludesNobody(t *testing.T) {
-	r := play(t, "setex", simulation.Config{Witness: true}, nil, parts(map[string]simulation.Workload{
-		"c1": func(c *simulation.Client) {
-			lease := take(c)
-			if assert.NotNil(t, lease) {
-				update(c, lease)
-				assert.NoError(t, c.Extend(lease))
-				assert.NoError(t, c.Release(lease))
-			}
-		},
-	}), none...)
-	assert.Equal(t, 1, did(r, "c1", "write"))
-	play(t, "setex", simulation.Config{}, nil, parts(map[string]simulation.Workload{
-		"c1": hold(0, time.Second),
-		"c2": hold(100*ms, time.Second),
-	}), record.TwoHolders)
-}
-
 // The lock of a crashed holder expires after a TTL, if there is one (X1).
 func TestHolderCrashes(t *testing.T) {
-	for _, d := range locks() {
+	for _, d := range designs.All() {
 		t.Run(d.Name, func(t *testing.T) {
 			cfg := simulation.Config{Witness: true}
 			if d.Name == "sets-differ" || d.Name == "sets-checked" {
@@ -132,60 +106,5 @@ func TestHolderCrashes(t *testing.T) {
 			}), want...)
 			assert.Equal(t, d.Name != "setnx", did(r, "c2", "acquired") == 1)
 		})
-	}
-}
-
-// A loop of 50 ms gives up after 100 tries, or never.
-func TestSpinning(t *testing.T) {
-	for name, want := range map[string]record.ViolationKind{"spin-bounded": "", "spin": record.Stuck} {
-		cfg := simulation.Config{Horizon: 20 * time.Second}
-		cfg.Quorum.TTL, cfg.Quorum.MaxWait = time.Hour, time.Second
-		var kinds []record.ViolationKind
-		if want != "" {
-			kinds = append(kinds, want)
-		}
-		r := play(t, name, cfg, nil, parts(map[string]simulation.Workload{
-			"c1": func(c *simulation.Client) { take(c) },
-			"c2": func(c *simulation.Client) {
-				c.SleepUntil(100 * ms)
-				began := c.Clock().Now()
-				_, err := c.Acquire(key)
-				if name == "spin" {
-					return // the run is over
-				}
-				assert.ErrorIs(t, err, quorum.ErrExhausted)
-				assert.InDelta(t, 5*time.Second, c.Clock().Since(began), float64(time.Second))
-			},
-		}), kinds...)
-		assert.Zero(t, did(r, "c2", "acquired"))
-	}
-}
-
-// A waiter gives up in time, with an error.
-func TestWaitingIsBounded(t *testing.T) {
-	for _, name := range []string{"setpx-cad", "textbook"} {
-		for bound, set := range map[string]func(*simulation.Config){
-			"tries": func(cfg *simulation.Config) { cfg.Quorum.MaxTries = 3 },
-			"wait":  func(cfg *simulation.Config) { cfg.Quorum.MaxWait = 2 * time.Second },
-		} {
-			t.Run(name+" "+bound, func(t *testing.T) {
-				cfg := simulation.Config{}
-				set(&cfg)
-				r := play(t, name, cfg, nil, parts(map[string]simulation.Workload{
-					"c1": func(c *simulation.Client) {
-						lease := take(c)
-						assert.NotNil(t, lease)
-						c.Sleep(9 * time.Second)
-						assert.NoError(t, c.Release(lease))
-					},
-					"c2": func(c *simulation.Client) {
-						c.SleepUntil(time.Second)
-						_, err := c.Acquire(key)
-						assert.ErrorContains(t, err, "gave up waiting for the lock")
-					},
-				}), none...)
-				assert.Equal(t, 0, did(r, "c2", "acquired"))
-			})
-		}
 	}
 }

@@ -26,8 +26,6 @@ const (
 	Tokens Group = "fencing tokens"
 	// Flaws are differences of other implementations and deployments.
 	Flaws Group = "flaws"
-	// Semaphores let several holders in at a time.
-	Semaphores Group = "semaphores"
 )
 
 // Design is one way to lock.
@@ -66,7 +64,7 @@ var ErrUnknown = errors.New("designs: no such design")
 
 // All returns every design, in the order of the table.
 func All() []Design {
-	return slices.Concat(oneServer(), replicated(), redlocks(), tokens(), flaws(), semaphores(), Registered())
+	return slices.Concat(oneServer(), replicated(), redlocks(), tokens(), flaws(), Registered())
 }
 
 // LockBy returns the Apply of a design with a Locker of its own, and a resource without a guard.

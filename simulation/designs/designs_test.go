@@ -1,7 +1,6 @@
 package designs_test
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"testing"
@@ -127,24 +126,4 @@ func TestConfigure(t *testing.T) {
 	assert.Nil(t, cfg.Locker)
 	assert.Equal(t, simulation.GuardAdmits, cfg.Guard)
 	assert.Equal(t, simulation.Unguarded, design(t, "default").Configure(cfg).Guard, "a guard is the design's to set")
-}
-
-// The documentation lists every design, and no other. Flaws are in the reference, which is
-// generated, and some of them here.
-func TestDocNamesEveryDesign(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
-	var named []string
-	for _, match := range regexp.MustCompile(`(?m)"([a-z0-9-]+)"|^//\t([a-z0-9-]+) {2,}`).FindAllStringSubmatch(string(doc), -1) {
-		named = append(named, match[1]+match[2])
-	}
-	for _, d := range designs.All() {
-		if d.Group != designs.Flaws {
-			assert.Contains(t, named, d.Name)
-		}
-	}
-	for _, name := range named {
-		_, err := designs.ByName(name)
-		assert.NoError(t, err)
-	}
 }

@@ -30,55 +30,11 @@
 //	The resource can compare and set on its own: then let it. A lock on top saves
 //	work, and "setpx-cad" is good enough for that.
 //
-// # What each step adds
-//
-// Each row fixes what breaks the row before it, and something else still breaks it. S1 to
-// S27 and X1, X2 are scenarios, see package scenarios.
-//
-//	setnx            an exclusive key; held forever if its holder crashes (X1)
-//	setnx-expire     + an expiry; forever if the crash falls between the two commands (S16)
-//	setpx-del        + in one command; a late release deletes the next holder's lock (S17)
-//	setpx-cad        + compared before it is deleted; the server is all there is (S4, S7), and
-//	                 the time that its reply took isn't counted (S3)
-//	tair-cas         the same by Tair's own commands
-//	replica-async    + a replica that takes over, without the newest locks (S8)
-//	wait-some        + a lock counts when one of two replicas has it, which may not be the one that takes over (S8)
-//	wait-one         the same with one replica, which is the one that takes over; if it is down nobody gets the lock (S8e)
-//	wait-all         the same with two, and both must have it; if one is down nobody gets the lock (S8e)
-//	wait-late        wait-one, counted from after the WAIT: the lease is too long by the time that it took (S8f)
-//	semisync         + the server waits for a replica, until it no longer does (S8)
-//	redlock          + a majority of independent servers, and the time counts from before the first
-//	                 command; servers that forget (S7, S8) or whose clock jumps (S4) break it
-//	quarantine       + servers that may have forgotten don't vote
-//	monitor          + servers whose clock jumped don't vote
-//	topup            + a lease on a bare majority is put on the other servers as well (S19)
-//	default          all of this as quorum.Config{} has it, where the caller extends the lease;
-//	                 late holders still do harm (S1, S2)
-//	token-write      + the resource refuses writes under an old token; a late one may still slip in
-//	                 between the next holder's read and write (S24)
-//	token-admit      + the resource is shown the token before the first read; a repeated request is
-//	                 executed twice
-//	idempotent       + the resource recognises repeated writes
-//
-// # Incorrect tokens
-//
-// A fencing token must be fixed with the grant, and larger for later holders.
-// "token-after" fetches it when it is needed, "token-current" reads the counter's current
-// value, and "token-naive-max" takes the largest of independent counters: with each of
-// them a late holder gets past the guard.
-//
-// # Flaws
-//
-// Each row of the group Flaws has one difference from "textbook", which is the document's
-// algorithm in two pages of code, or from another design. Nearly all are in the sources,
-// the defaults or the issues of widely used libraries, named in Design.Source. The tests
-// compare each with its cure. Design.Title says what the difference is, and
-// docs/reference/designs.md lists them all.
-//
-// # Semaphores
-//
-// A semaphore lets in several holders at a time. "semaphore-of-servers" lets each server
-// count, and "any-of-two" has a lock for each permit.
+// docs/reference/designs.md lists all designs, with what breaks each. The rows of a group build on
+// each other: each fixes what breaks the row before it, and something else still breaks it. The group
+// Flaws has rows with one difference from "textbook", which is the document's algorithm in two pages
+// of code, or from another design. Nearly all are in the sources, the defaults or the issues of widely
+// used libraries, named in Design.Source.
 //
 // # Differences from the originals
 //

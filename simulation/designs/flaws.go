@@ -7,6 +7,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // retrying is an instance whose client repeats a command without a reply: a SET NX is then
@@ -42,11 +43,10 @@ func (i retrying) try(cmd wire.Request, start time.Time, timeout time.Duration, 
 // firstThree gives the first client three servers only.
 func firstThree(cfg *simulation.Config) {
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-		instances := p.Instances
-		if p.Index == 0 && len(instances) > 3 {
-			instances = instances[:3]
+		if p.Index == 0 {
+			p.Instances = p.Instances[:min(3, len(p.Instances))]
 		}
-		return newLibrary(p, instances)
+		return simulation.Library(p)
 	}
 }
 
@@ -66,9 +66,9 @@ func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	}
 }
 
-// spinning tries again every 50 ms.
+// spinning tries again every 50 ms, by SET NX PX in a script.
 func spinning(r *Recipe, bound func(*Patience)) {
-	r.Acquire = evalSetNXPX
+	r.Acquire = []Command{{"EVAL", redismodel.SetNXPX, "1", "KEY", "VALUE", "MS"}}
 	r.Waits = func(p *Patience) {
 		p.Every = 50 * time.Millisecond
 		bound(p)
@@ -77,13 +77,6 @@ func spinning(r *Recipe, bound func(*Patience)) {
 
 // spins is the number of tries of the bounded loop: five seconds of pauses.
 const spins = 100
-
-// waitFlaw is a row that differs from wait-one in its WAIT.
-func waitFlaw(name, title, source, breaks string, w wait, changes ...func(*Recipe)) Design {
-	d := waiting(name, title, w, 1, source, breaks, changes...).cured("wait-one")
-	d.Group, d.Promises = Flaws, "as wait-one"
-	return d
-}
 
 func flaws() []Design {
 	return []Design{
@@ -126,21 +119,21 @@ func flaws() []Design {
 		flaw("extend-releases", "a failed extension deletes the keys",
 			"rslock, exec_or_retry; redlock-rb, lock_instances",
 			"lost replies: a lock with time left is gone (S11e)", Textbook{ExtendReleases: true}),
-		flaw("m-of-n", "M of N servers are enough, where M need not be a majority: 2 of 5",
-			"any library that lets its users choose the quorum: redlock-universal does",
-			"two clients with M servers each (S18b)", Textbook{Enough: 2}),
 		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
 			"rueidislock, unless FallbackSETPX is set",
 			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4g, without any jump)",
-			func(r *Recipe) { r.Acquire, r.Extend = setNXPXAT, expireAt }),
+			func(r *Recipe) {
+				// The extension doesn't compare values, which makes no difference here.
+				r.Acquire, r.Extend = Commands("SET KEY VALUE NX PXAT UNTIL"), Commands("PEXPIREAT KEY UNTIL")
+			}),
 		oneFlaw("setex", "SETEX, or PSETEX, as if it were SET NX EX",
 			"redis/redis issue 5231, whose author was led there by the commands' names",
 			"a second client: SETEX overwrites, so that every client that asks gets the lock (S32)",
-			func(r *Recipe) { r.Acquire = setEX }),
+			func(r *Recipe) { r.Acquire = Commands("SETEX KEY SECONDS VALUE") }),
 		oneFlaw("get-then-del", "released by GET, a comparison in the client, and DEL",
 			"common in articles; redis-py's Lock before 3.0 (redis/redis-py pull request 1031); eclipse-leshan/leshan pull request 837",
 			"a pause or a late packet between the two commands: DEL deletes the next holder's key (S17b)",
-			func(r *Recipe) { r.Release = getThenDel }),
+			func(r *Recipe) { r.Release = Commands("GET KEY; DEL KEY") }),
 		oneFlaw("same-value", "the same value for every client: a constant, a thread ID",
 			"common in articles, with Thread.currentThread().getId(); redisson/redisson issue 4724, where clients had the same ID",
 			"a late holder deletes, and extends, the next holder's lock: the comparison can't distinguish them (S17)",
@@ -148,7 +141,9 @@ func flaws() []Design {
 		oneFlaw("set-on-extend", "an extension sets the key where it is missing, by SET NX with the same value",
 			"redsync v4 WithSetNXOnExtend, on one server",
 			"a late holder acquires the lock again and believes that it always had it (S11a)",
-			func(r *Recipe) { r.Extend = compareExpireOrSet }),
+			func(r *Recipe) {
+				r.Extend = []Command{{"EVAL", redismodel.CompareExpireOrSet, "1", "KEY", "VALUE", "MS"}}
+			}),
 		oneFlaw("spin", "an eval'd SET NX PX, tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
 			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b). Each waiter sends 20 commands a second",
@@ -167,14 +162,10 @@ func flaws() []Design {
 			Cure:     "idempotent",
 			Apply:    and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
-		waitFlaw("wait-long", "WAIT for longer than the lease lasts, with a lease that counts from after it",
-			"redisson/redisson issue 4798, where the timeout of WAIT is a second whatever the lease is; the Redis command reference, WAIT, lets it be anything",
-			"replicas that lag by more than the lease: it has expired when it is handed out (S8g)",
-			wait{replicas: 1, atMost: 15 * time.Second, client: 16 * time.Second}, func(r *Recipe) { r.Early = false }),
-		waitFlaw("wait-forever", "WAIT without a timeout of its own, only with the client's",
+		waiting("wait-forever", "WAIT without a timeout of its own, only with the client's", 1, 1,
 			"the Redis command reference, WAIT: a timeout of 0 blocks forever; redisson/redisson issue 3859 is about the client's timeout below it",
 			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
-			wait{replicas: 1, throws: true}),
+			func(r *Recipe) { r.WaitAtMost, r.KeepsUnknown = 0, true }).flawOf("wait-one"),
 		flaw("retried-set", "the client library repeats SET NX, and a refusal isn't rolled back",
 			"go-redis with its default MaxRetries of 3, and other clients that repeat unanswered commands; an Instance of this library must not",
 			"a lost reply: the second SET is refused because of the first one, so that an unknown result looks like a refusal, and the key isn't deleted (S10b)", Textbook{RepeatsSets: true}),
@@ -200,4 +191,10 @@ func flaws() []Design {
 func (d Design) cured(by string) Design {
 	d.Cure = by
 	return d
+}
+
+// flawOf returns a Design of the group of flaws that another one cures.
+func (d Design) flawOf(cure string) Design {
+	d.Group, d.Promises = Flaws, "as "+cure
+	return d.cured(cure)
 }

@@ -22,17 +22,10 @@ func library(wrap wrapper) func(*simulation.Config) {
 			for i := range instances {
 				instances[i] = wrap(p, i)
 			}
-			return newLibrary(p, instances)
+			p.Instances = instances
+			return simulation.Library(p)
 		}
 	}
-}
-
-func newLibrary(p simulation.Process, instances []wire.Instance) (simulation.Locker, error) {
-	c, err := quorum.New(p.Config, instances...)
-	if err != nil {
-		return nil, err
-	}
-	return simulation.Library(c), nil
 }
 
 // withoutTopUp is an instance on which no lease is restored. In the Redis document an instance

@@ -1,58 +1,10 @@
 package designs
 
 import (
-	"cmp"
-	"errors"
-	"strconv"
 	"time"
 
-	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
-
-// wait is WAIT for a number of replicas.
-type wait struct {
-	replicas int
-	atMost   time.Duration // the timeout in the command; 0: forever
-	// client bounds the client's wait for the reply. 0: readTimeout.
-	client time.Duration
-	// throws: the caller gets an error of WAIT, and nobody releases the key.
-	throws bool
-}
-
-// after returns a recipe whose writes are followed by WAIT. If too few replicas acknowledge in
-// time, the lock does not count and is released.
-func (w wait) after(r Recipe) Recipe {
-	acquire, extend := r.Acquire, r.Extend
-	r.Acquire = func(s Session) (bool, error) {
-		if had, err := acquire(s); err != nil || !had {
-			return false, err
-		}
-		if err := w.send(s); err != nil {
-			if !w.throws || errors.Is(err, wire.ErrNotReplicated) {
-				_, _ = r.Release(s) // if this fails it expires
-			}
-			return false, err
-		}
-		return true, nil
-	}
-	r.Extend = func(s Session) (bool, error) {
-		if extended, err := extend(s); err != nil || !extended {
-			return false, err
-		}
-		err := w.send(s)
-		return err == nil, err
-	}
-	return r
-}
-
-func (w wait) send(s Session) error {
-	reply, err := s.DoWithin(cmp.Or(w.client, readTimeout), "WAIT", strconv.Itoa(w.replicas), strconv.FormatInt(w.atMost.Milliseconds(), 10))
-	if err == nil && reply.Int < int64(w.replicas) {
-		err = wire.ErrNotReplicated
-	}
-	return err
-}
 
 func replicated() []Design {
 	return []Design{{
@@ -63,16 +15,16 @@ func replicated() []Design {
 		Cure:     "redlock",
 		Apply:    and(OnOneServer(correct), replicas(2)),
 	},
-		waiting("wait-one", "+ WAIT for the one replica there is", aSecond(1), 1,
+		waiting("wait-one", "+ WAIT for the one replica there is", 1, 1,
 			"the Redis command reference, WAIT, \"Consistency and WAIT\", which promises less than a failover to this replica keeps",
 			"a replica that is behind or down: nobody gets the lock (S8e); and what breaks setpx-cad on the master alone (S4, S7, S27)"),
-		waiting("wait-all", "+ WAIT for all of two replicas", aSecond(2), 2,
+		waiting("wait-all", "+ WAIT for all of two replicas", 2, 2,
 			"redisson/redisson issue 3994 expects it of a lock",
 			"one replica of two that is behind or down: nobody gets the lock (S8e); and what breaks setpx-cad on the master alone (S4, S7, S27)"),
-		waiting("wait-some", "+ WAIT for one of two replicas", aSecond(1), 2,
+		waiting("wait-some", "+ WAIT for one of two replicas", 1, 2,
 			"Redisson since issue 2669 (checkLockSyncedSlaves), in place of its RedLock; the Redis command reference, WAIT, \"Consistency and WAIT\", says that it isn't enough",
 			"the replica that has it need not be the one that takes over (S8; redisson/redisson issue 5256)"),
-		waiting("wait-late", "wait-one, with a lease that counts from after the WAIT", aSecond(1), 1,
+		waiting("wait-late", "wait-one, with a lease that counts from after the WAIT", 1, 1,
 			"code that starts its clock when the lock call returns, as articles do; redisson/redisson issue 4211 measures WAITs of 20 to 300 ms",
 			"a replica that is slow to answer: the server forgets the key that much earlier than the holder believes (S8f)",
 			func(r *Recipe) { r.Early = false }).cured("wait-one"),
@@ -86,13 +38,12 @@ func replicated() []Design {
 		}}
 }
 
-// aSecond is WAIT with Redisson's default timeout.
-func aSecond(replicas int) wait { return wait{replicas: replicas, atMost: time.Second} }
-
-// waiting is a row of a lock that counts when its replicas have it. The lease counts from before
-// the SET, unless a change says otherwise.
-func waiting(name, title string, w wait, have int, source, breaks string, changes ...func(*Recipe)) Design {
-	r := with(w.after(correct), func(r *Recipe) { r.Early = true })
+// waiting is a row of a lock that counts when so many of the replicas that it has acknowledge it. It
+// waits for Redisson's default timeout, and the lease counts from before the SET, unless a change
+// says otherwise.
+func waiting(name, title string, acknowledge, have int, source, breaks string, changes ...func(*Recipe)) Design {
+	r := correct
+	r.Early, r.Replicas, r.WaitAtMost = true, acknowledge, time.Second
 	for _, change := range changes {
 		change(&r)
 	}

@@ -2,9 +2,12 @@ package designs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
@@ -24,12 +28,10 @@ const readTimeout = 3 * time.Second
 // forever is the validity of a lock without an expiry.
 const forever = 365 * 24 * time.Hour
 
-// Recipe is a lock on one server as in an article: the commands, and how their replies are
-// used. Acquire, Extend and Release report success. With an error the result is unknown.
+// Recipe is a lock on one server as in an article: its commands. Without commands an operation
+// always succeeds.
 type Recipe struct {
-	Acquire func(s Session) (bool, error)
-	Extend  func(s Session) (bool, error)
-	Release func(s Session) (bool, error)
+	Acquire, Extend, Release []Command
 	// Lasts says that the lock has no expiry.
 	Lasts bool
 	// Early says that the validity counts from before the first command was sent, as
@@ -40,9 +42,16 @@ type Recipe struct {
 	Value string
 	// Waits, if set, changes how Acquire of a Locker waits.
 	Waits func(*Patience)
-	// First, if not nil, fetches a fencing token at the first use of the resource, and
-	// Current at every use.
-	First, Current func(s Session) (fencing.Token, error)
+	// Replicas, if not 0, is how many replicas must have acknowledged a grant or an extension
+	// within WaitAtMost, 0 for forever: by WAIT. Otherwise the key is released, but with
+	// KeepsUnknown not if there is no reply.
+	Replicas     int
+	WaitAtMost   time.Duration
+	KeepsUnknown bool
+	// Token, if set, fetches a fencing token at every use of the resource, or with TokenOnce at
+	// the first.
+	Token     Command
+	TokenOnce bool
 }
 
 // with returns a changed recipe.
@@ -51,54 +60,26 @@ func with(r Recipe, change func(*Recipe)) Recipe {
 	return r
 }
 
-// Session is one client's use of one lock: it sets Key to Value.
-type Session struct {
-	Key, Value string
+// Command is a command with its arguments. These words stand for what the lock has:
+//
+//	KEY      its key
+//	VALUE    its value
+//	MS       its TTL in milliseconds
+//	SECONDS  its TTL in seconds, rounded up
+//	UNTIL    the end of a TTL from now, in milliseconds by the client's wall clock
+//	COUNTER  the key of the resource's counter
+type Command []string
 
-	ctx  context.Context
-	lock *single
-}
-
-// Do sends one command and waits for its reply, for at most 3 s, go-redis's default.
-func (s Session) Do(args ...string) (redismodel.Reply, error) {
-	return s.DoWithin(readTimeout, args...)
-}
-
-// DoWithin is Do with a timeout of its own.
-func (s Session) DoWithin(timeout time.Duration, args ...string) (redismodel.Reply, error) {
-	ctx, cancel := s.lock.clock.WithTimeout(s.ctx, timeout)
-	defer cancel()
-	reply, err := s.lock.server.Do(ctx, args...)
-	if err == nil {
-		err = reply.Err
+// Commands are commands that are sent one after the other, each if the one before it has
+// succeeded: with the reply OK, with a positive number, or with the lock's value. A semicolon
+// separates them.
+func Commands(text string) []Command {
+	var all []Command
+	for one := range strings.SplitSeq(text, ";") {
+		all = append(all, strings.Fields(one))
 	}
-	return reply, err
+	return all
 }
-
-// Is sends a command that replies OK or 1 if it succeeds.
-func (s Session) Is(args ...string) (bool, error) {
-	reply, err := s.Do(args...)
-	return err == nil && (reply.Text == "OK" || reply.Int == 1), err
-}
-
-// Milliseconds returns the TTL for PX.
-func (s Session) Milliseconds() string { return Milliseconds(s.lock.patience.Terms.TTL) }
-
-// Milliseconds returns a duration for PX.
-func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-
-// Seconds returns the TTL for EXPIRE, rounded up.
-func (s Session) Seconds() string {
-	return strconv.FormatInt(int64((s.lock.patience.Terms.TTL+time.Second-1)/time.Second), 10)
-}
-
-// Deadline returns the end of a TTL from now, by the client's wall clock, for PXAT.
-func (s Session) Deadline() string {
-	return strconv.FormatInt(s.lock.clock.Now().Add(s.lock.patience.Terms.TTL).UnixMilli(), 10)
-}
-
-// Counter returns the key of the resource's counter.
-func (s Session) Counter() string { return s.Key + ":token" }
 
 // single is a lock on the first server.
 type single struct {
@@ -114,30 +95,38 @@ var _ simulation.Locker = (*single)(nil)
 
 // OnOneServer configures processes to use the recipe.
 func OnOneServer(r Recipe) func(*simulation.Config) {
-	return func(cfg *simulation.Config) {
-		cfg.Guard = simulation.Unguarded
-		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-			if len(p.Redis) == 0 {
-				return nil, fmt.Errorf("%w: there is no server to lock on", quorum.ErrConfig)
-			}
-			s := &single{recipe: r, server: p.Redis[0], clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random}
-			s.patience = PatienceOf(p)
-			if r.Waits != nil {
-				r.Waits(&s.patience)
-			}
-			return s, nil
+	return LockBy(func(p simulation.Process) (simulation.Locker, error) {
+		if len(p.Redis) == 0 {
+			return nil, fmt.Errorf("%w: there is no server to lock on", quorum.ErrConfig)
 		}
-	}
+		s := &single{
+			recipe: r, server: p.Redis[0], clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock),
+			random: p.Config.Random, patience: PatienceOf(p),
+		}
+		if r.Waits != nil {
+			r.Waits(&s.patience)
+		}
+		return s, nil
+	})
 }
 
 func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
-	value, err := l.newValue()
-	if err != nil {
-		return nil, err
+	value := l.recipe.Value
+	if value == "" {
+		var err error
+		if value, err = NewValue(l.random); err != nil {
+			return nil, err
+		}
 	}
-	lease := &singleLease{session: Session{ctx: ctx, lock: l, Key: key, Value: value}}
+	lease := &singleLease{lock: l, key: key, value: value}
 	sent := l.reader.Now()
-	had, err := l.recipe.Acquire(lease.session)
+	had, err := lease.send(ctx, l.recipe.Acquire)
+	if had {
+		err = lease.replicated(ctx)
+		if err != nil && (!l.recipe.KeepsUnknown || errors.Is(err, wire.ErrNotReplicated)) {
+			_, _ = lease.send(ctx, l.recipe.Release) // if this fails it expires
+		}
+	}
 	switch {
 	case err != nil:
 		// It may have been executed. The articles' code ignores that: the caller gets
@@ -147,17 +136,10 @@ func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 		return nil, quorum.ErrTaken
 	}
 	if lease.begin(sent); l.recipe.Early && lease.Validity() <= 0 {
-		_, _ = l.recipe.Release(lease.session) // if this fails it expires
+		_, _ = lease.send(ctx, l.recipe.Release) // if this fails it expires
 		return nil, quorum.ErrTooSlow
 	}
 	return lease, nil
-}
-
-func (l *single) newValue() (string, error) {
-	if l.recipe.Value != "" {
-		return l.recipe.Value, nil
-	}
-	return NewValue(l.random)
 }
 
 func (l *single) Acquire(ctx context.Context, key string) (simulation.Lease, error) {
@@ -169,7 +151,8 @@ func (l *single) Close(context.Context) error { return nil }
 
 // singleLease is a lease on one server.
 type singleLease struct {
-	session Session
+	lock       *single
+	key, value string
 
 	mu       sync.Mutex
 	start    drift.Instant // the validity counts from here
@@ -177,20 +160,76 @@ type singleLease struct {
 	released bool
 }
 
+// do sends one command and waits for its reply.
+func (l *singleLease) do(ctx context.Context, command Command) (redismodel.Reply, error) {
+	ttl := l.lock.patience.Terms.TTL
+	args := slices.Clone(command)
+	for i, arg := range args {
+		switch arg {
+		case "KEY":
+			args[i] = l.key
+		case "VALUE":
+			args[i] = l.value
+		case "MS":
+			args[i] = Milliseconds(ttl)
+		case "SECONDS":
+			args[i] = strconv.FormatInt(int64((ttl+time.Second-1)/time.Second), 10)
+		case "UNTIL":
+			args[i] = strconv.FormatInt(l.lock.clock.Now().Add(ttl).UnixMilli(), 10)
+		case "COUNTER":
+			args[i] = l.key + ":token"
+		}
+	}
+	ctx, cancel := l.lock.clock.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	reply, err := l.lock.server.Do(ctx, args...)
+	if err == nil {
+		err = reply.Err
+	}
+	return reply, err
+}
+
+// send reports whether all commands have succeeded. With an error the result is unknown.
+func (l *singleLease) send(ctx context.Context, commands []Command) (bool, error) {
+	for _, command := range commands {
+		reply, err := l.do(ctx, command)
+		if err != nil || reply.Text != "OK" && reply.Int < 1 && reply.Text != l.value {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// replicated waits until enough replicas have the key.
+func (l *singleLease) replicated(ctx context.Context) error {
+	n := l.lock.recipe.Replicas
+	if n == 0 {
+		return nil
+	}
+	reply, err := l.do(ctx, Command{"WAIT", strconv.Itoa(n), Milliseconds(l.lock.recipe.WaitAtMost)})
+	if err == nil && reply.Int < int64(n) {
+		err = wire.ErrNotReplicated
+	}
+	return err
+}
+
+// Milliseconds returns a duration for PX.
+func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
 // begin starts the validity. The articles' code counts from the reply, and ignores how long it
 // took.
 func (l *singleLease) begin(sent drift.Instant) {
 	start := sent
-	if !l.session.lock.recipe.Early {
-		start = l.session.lock.reader.Now()
+	if !l.lock.recipe.Early {
+		start = l.lock.reader.Now()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.start = start
 }
 
-func (l *singleLease) Key() string   { return l.session.Key }
-func (l *singleLease) Value() string { return l.session.Value }
+func (l *singleLease) Key() string   { return l.key }
+func (l *singleLease) Value() string { return l.value }
 
 // Quorum is 0: such a lock overestimates its validity by design, in every run, which is not
 // reported.
@@ -205,54 +244,50 @@ func (l *singleLease) Token() fencing.Token { return 0 }
 // Show returns the token for the resource, 0 if there is none or it can't be fetched: no guard
 // accepts 0.
 func (l *singleLease) Show(ctx context.Context) fencing.Token {
-	session := l.session
-	session.ctx = ctx
-	recipe := session.lock.recipe
-	switch {
-	case recipe.Current != nil:
-		token, err := recipe.Current(session)
-		if err != nil {
-			return 0
-		}
-		return token
-	case recipe.First == nil:
-		return 0
-	}
 	l.mu.Lock()
 	token := l.token
 	l.mu.Unlock()
-	if token != 0 {
+	if l.lock.recipe.Token == nil || token != 0 {
 		return token
 	}
-	token, err := recipe.First(session)
+	reply, err := l.do(ctx, l.lock.recipe.Token)
 	if err != nil {
 		return 0
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.token = token
+	token = fencing.Token(max(0, reply.Int))
+	if reply.Text != "" {
+		if token, err = fencing.ParseToken(reply.Text); err != nil {
+			return 0
+		}
+	}
+	if l.lock.recipe.TokenOnce {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.token = token
+	}
 	return token
 }
 
 // Validity is the TTL minus the time since the start, by the monotonic clock.
 func (l *singleLease) Validity() time.Duration {
-	now := l.session.lock.reader.Now()
+	now := l.lock.reader.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.released:
 		return 0
-	case l.session.lock.recipe.Lasts:
+	case l.lock.recipe.Lasts:
 		return forever
 	}
-	return l.session.lock.patience.Terms.TTL - (now.Mono - l.start.Mono)
+	return l.lock.patience.Terms.TTL - (now.Mono - l.start.Mono)
 }
 
 func (l *singleLease) Extend(ctx context.Context) error {
-	session := l.session
-	session.ctx = ctx
-	sent := session.lock.reader.Now()
-	extended, err := session.lock.recipe.Extend(session)
+	sent := l.lock.reader.Now()
+	extended, err := l.send(ctx, l.lock.recipe.Extend)
+	if extended {
+		err = l.replicated(ctx)
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", quorum.ErrNotExtended, err)
@@ -271,9 +306,7 @@ func (l *singleLease) Release(ctx context.Context) error {
 	if again {
 		return quorum.ErrReleased
 	}
-	session := l.session
-	session.ctx = ctx
-	released, err := session.lock.recipe.Release(session)
+	released, err := l.send(ctx, l.lock.recipe.Release)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", quorum.ErrUnreachable, err)

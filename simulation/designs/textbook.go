@@ -35,8 +35,6 @@ type Textbook struct {
 	NoTimeout bool
 	// HalfIsEnough: N/2 servers are a quorum (S18).
 	HalfIsEnough bool
-	// Enough, if not 0, is the number of servers that are a quorum, for any N (S18b).
-	Enough int
 	// QuorumOfReachable takes a majority of the servers that replied as a quorum
 	// (S14).
 	QuorumOfReachable bool
@@ -203,8 +201,6 @@ func (l *textbook) rollBack(ctx context.Context, key, value string, votes []wire
 func (l *textbook) quorum(votes []wire.Vote) int {
 	n := len(l.instances)
 	switch {
-	case l.Enough != 0:
-		return l.Enough
 	case l.HalfIsEnough:
 		return max(1, n/2)
 	case l.QuorumOfReachable:

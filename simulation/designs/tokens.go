@@ -11,34 +11,6 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// incr increments the counter and uses it as the token.
-func incr(s Session) (fencing.Token, error) {
-	reply, err := s.Do("INCR", s.Counter())
-	if err != nil || reply.Int < 0 {
-		return 0, err
-	}
-	return fencing.Token(reply.Int), nil
-}
-
-// acquireAndIncr counts each acquired lock, in two commands. Without the second the lock does not
-// count as acquired.
-func acquireAndIncr(s Session) (bool, error) {
-	if had, err := setNXPX(s); err != nil || !had {
-		return false, err
-	}
-	_, err := incr(s)
-	return err == nil, err
-}
-
-// readCounter uses the counter's current value as the token.
-func readCounter(s Session) (fencing.Token, error) {
-	reply, err := s.Do("GET", s.Counter())
-	if err != nil || reply.Null {
-		return 0, err
-	}
-	return fencing.ParseToken(reply.Text)
-}
-
 // plainCounters is an instance that counts grants with INCR, from 1. It answers raises without
 // sending them.
 type plainCounters struct {
@@ -90,14 +62,16 @@ func tokens() []Design {
 		Promises: "a later holder has a larger token",
 		Breaks:   "a late holder fetches its token after the next holder did, and has the larger one (S20)",
 		Cure:     "token-write",
-		Apply:    and(OnOneServer(with(correct, func(r *Recipe) { r.First = incr })), guarded(simulation.GuardWrites)),
+		Apply:    and(OnOneServer(with(correct, func(r *Recipe) { r.Token, r.TokenOnce = Command{"INCR", "COUNTER"}, true })), guarded(simulation.GuardWrites)),
 	}, {
 		Name: "token-current", Title: "a token that is the current value of the counter", Group: Tokens, Servers: 1,
 		Source:   "Redisson, RedissonFencedLock.getToken(): GET of the counter, whichever client incremented it last",
 		Promises: "a later holder has a larger token",
 		Breaks:   "a late holder shows the next holder's token (S21)",
 		Cure:     "token-write",
-		Apply: and(OnOneServer(with(correct, func(r *Recipe) { r.Acquire, r.Current = acquireAndIncr, readCounter })),
+		Apply: and(OnOneServer(with(correct, func(r *Recipe) {
+			r.Acquire, r.Token = Commands("SET KEY VALUE NX PX MS; INCR COUNTER"), Command{"GET", "COUNTER"}
+		})),
 			guarded(simulation.GuardWrites)),
 	}, {
 		Name: "token-naive-max", Title: "the largest of per-server counters", Group: Tokens, Servers: 5,

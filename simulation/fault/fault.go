@@ -87,7 +87,7 @@ const (
 	// connection breaks.
 	Demote Kind = "demote"
 	// Stall holds all messages back for For: those on their way, and those that are sent
-	// meanwhile, arrive afterwards. It isn't drawn (see Kinds).
+	// meanwhile, arrive afterwards. Only package orders uses it.
 	Stall Kind = "stall"
 )
 
@@ -114,18 +114,7 @@ type Fault struct {
 	Nth int `json:"nth,omitempty"`
 	// Op is the kind of operation that Nth counts: the name of a wire.Op, "read", "write",
 	// or a Redis command in lower case. Empty: all of them.
-	//
-	// Op "clock" is for Pause and Suspend. Nth then counts the Locker's readings of
-	// Process's clock (Clock.Now and Clock.Since) from At on, with Func only those in that
-	// function. Result.Readings says how many there are. The process stops before it reads
-	// the clock, or with Stale after it, and then continues with an old time. Readings of
-	// several goroutines at one moment are counted in the order of their stacks. Those with
-	// the same stack stop together.
 	Op string `json:"op,omitempty"`
-	// Func is a function as stack traces name it, with only the last element of its
-	// package's path: "quorum.(*core).send". Only with Op "clock".
-	Func  string `json:"func,omitempty"`
-	Stale bool   `json:"stale,omitempty"`
 
 	Process string        `json:"process,omitempty"`
 	Server  string        `json:"server,omitempty"`
@@ -138,9 +127,6 @@ type Fault struct {
 	Replica int    `json:"replica,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Frozen  bool   `json:"frozen,omitempty"`
-	// Shuffled randomizes the order of messages that reach a process after a Pause or
-	// Suspend. Otherwise they keep their order.
-	Shuffled bool `json:"shuffled,omitempty"`
 }
 
 // Keep says which data a server keeps over a Restart.
@@ -192,34 +178,8 @@ const (
 // Matches reports whether a pattern includes a name.
 func Matches(pattern, name string) bool { return pattern == name || pattern == Any && name != Resource }
 
-// ClockOp is the Op of a fault that happens at a clock reading.
-const ClockOp = "clock"
-
-// OnLinks reports whether the fault affects messages for a while.
-func (f Fault) OnLinks() bool {
-	switch f.Kind {
-	case Cut, Lose, Delay, Reorder, Duplicate:
-		return true
-	}
-	return false
-}
-
 // During reports whether a moment is in the time of a fault that lasts for For, or to the end
 // of the run.
 func (f Fault) During(now int64) bool {
 	return now >= int64(f.At) && (f.For == 0 || now < int64(f.At+f.For))
-}
-
-// Disables reports whether faults of the kind keep events of a process from happening.
-func (k Kind) Disables() bool {
-	return k == Pause || k == Suspend || k == Crash || k == Reboot
-}
-
-// Kinds are all kinds of faults.
-func Kinds() []Kind {
-	return []Kind{
-		Pause, Suspend, Crash, Step, Rate, Restart, Hang, Failover, Cut, Lose, Delay,
-		Reboot, Reconnect, Evict, Flush, Duplicate, Reorder, Lag, SplitBrain,
-		Proxy, Switch, Demote,
-	}
 }

@@ -73,8 +73,6 @@ type Event struct {
 	Token    fencing.Token
 	Lease    int
 	Validity time.Duration
-	// Permits is how many may hold the requested lease at a time, 0 for one.
-	Permits int
 	// Version and Value are the resource's after a Read or a Write, AsOf the version
 	// that a Write replaces. Value is also the number with which a command was answered.
 	Version, AsOf uint64
@@ -96,12 +94,9 @@ type Truth struct {
 	// Until is the true time at which the holder's clocks will end its lease, if they go on as
 	// they do now.
 	Until time.Duration
-	// Void: the process stopped before it got the lease, which had expired when it went on. It
-	// knows that, and holds nothing.
-	Void bool
 	// Have is how many servers have the lease's key until then, and Forgot how many don't any
 	// more, because they lost data since the lease was requested. Quorum is how many must
-	// have it, and Servers how many should; 0 if that is unknown, or if the lease is void.
+	// have it, and Servers how many should; 0 if that is unknown.
 	Have, Forgot, Quorum, Servers int
 	// Also is the other keys that were asked for in the same request (Refused), and Hindered the
 	// last moment at which the process couldn't have got the lock, because it was paused or
@@ -169,7 +164,7 @@ const (
 	SubscriptionLost
 
 	// What else happened to servers and processes.
-	Suffered // a fault; Words is the reading of a clock at which it came
+	Suffered // a fault
 	Back     // from a restart, a hang, ...
 	FellBack // semi-synchronous replication is asynchronous for now
 	KeyChanged

@@ -175,15 +175,9 @@ func (e *Event) suffered(t textLine) textLine {
 	if f.Kind == fault.SplitBrain {
 		t = t.someWord("process", f.Process)
 	}
-	t = t.someWord("way", string(f.Way)).someWord("keep", string(f.Keep)).someWord("key", f.Key).someWord("reading", e.Words)
-	if f.Stale {
-		t = t.s("stale")
-	}
+	t = t.someWord("way", string(f.Way)).someWord("keep", string(f.Keep)).someWord("key", f.Key)
 	if f.Frozen {
 		t = t.s("frozen")
-	}
-	if f.Shuffled {
-		t = t.s("shuffled")
 	}
 	return t
 }

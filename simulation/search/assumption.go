@@ -114,8 +114,8 @@ func within(schedule simulation.Schedule, cfg simulation.Config) simulation.Sche
 		case fault.Pause, fault.Suspend:
 			// A holder that stops between a check of its lease and its next action
 			// does not notice its deadline.
-			f.Frozen, f.Stale = false, false
-			if f.Nth != 0 && !slices.Contains([]string{"acquire", "extend", "release", "clock"}, f.Op) {
+			f.Frozen = false
+			if f.Nth != 0 && !slices.Contains([]string{"acquire", "extend", "release"}, f.Op) {
 				f.Op = "acquire"
 			}
 		case fault.Step:

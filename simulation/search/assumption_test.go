@@ -60,10 +60,11 @@ func TestPromiseOf(t *testing.T) {
 	} {
 		assert.Equal(t, want, promiseOf(kind), "%s", kind)
 	}
-	evicted := Setup{Schedule: simulation.Schedule{{Kind: fault.Evict, Server: "A"}}}
-	for kind, want := range map[record.ViolationKind]Cause{record.NoProgress: Uncovered, record.Stuck: Covered, record.LeftOver: Covered} {
-		r := simulation.Result{Log: record.Log{{{Kind: record.Found, Violation: &record.Violation{Kind: kind}}}}}
-		assert.Equal(t, want, run{}.causeOf(kind, evicted, r), "%s", kind)
+	f := fault.Fault{Kind: fault.Evict, Server: "A"}
+	for kind, want := range map[record.ViolationKind]int{record.NoProgress: 1, record.Stuck: 0, record.LeftOver: 0} {
+		v := record.Violation{Kind: kind}
+		r := simulation.Result{Log: record.Log{{{Kind: record.Suffered, Fault: &f}, {Kind: record.Found, Violation: &v}}}}
+		assert.Len(t, run{}.excuses(Setup{}, r, v), want, "%s", kind)
 	}
 	assert.Equal(t, "no promise: it is an error in any case", Blame{}.String())
 }
@@ -81,12 +82,12 @@ func TestLateness(t *testing.T) {
 func TestWithinLeavesTheResourceAlone(t *testing.T) {
 	tame := within(simulation.Schedule{
 		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1}, {Kind: fault.Pause, Process: "c1", Nth: 7}, {Kind: fault.Suspend, Process: "c1", Op: "extend", Nth: 1},
-		{Kind: fault.Pause, Process: "c1", Op: "clock", Nth: 1, Stale: true}, {Kind: fault.Delay, Process: "c1", Server: fault.Resource, By: 1},
+		{Kind: fault.Delay, Process: "c1", Server: fault.Resource, By: 1},
 		{Kind: fault.Rate, Server: "A", PPM: 100_000},
 	}, simulation.Config{})
 	assert.Equal(t, simulation.Schedule{
 		{Kind: fault.Pause, Process: "c1", Op: "acquire", Nth: 1}, {Kind: fault.Pause, Process: "c1", Op: "acquire", Nth: 7}, {Kind: fault.Suspend, Process: "c1", Op: "extend", Nth: 1},
-		{Kind: fault.Pause, Process: "c1", Op: "clock", Nth: 1}, {Kind: fault.Delay, Process: "c1", Server: fault.Any, By: 1},
+		{Kind: fault.Delay, Process: "c1", Server: fault.Any, By: 1},
 		{Kind: fault.Rate, Server: "A", PPM: 100_000 % 2_001},
 	}, tame)
 }

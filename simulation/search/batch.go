@@ -2,12 +2,10 @@ package search
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -26,28 +24,8 @@ type Batch struct {
 	// Counts is how often each event happened that a check depends on.
 	Counts map[string]int `json:"counts,omitempty"`
 	// Violating is the number of runs with any violation that counts.
-	Violating uint64 `json:"violating"`
-	// Findings is what was found, by kind of violation and cause, sorted.
-	Findings []Finding `json:"findings,omitempty"`
-}
-
-// Finding is one kind of violation with one cause.
-type Finding struct {
-	Kind record.ViolationKind `json:"kind"`
-	// Cause is why, in all of these runs.
-	Cause Cause `json:"cause"`
-	// Runs is how many runs showed it.
-	Runs uint64 `json:"runs"`
-	// First is the number of the first of them, Setup is that run, and Text is the check's
-	// description.
-	First uint64 `json:"first"`
-	Setup Setup  `json:"setup"`
-	Text  string `json:"text"`
-}
-
-// compare orders findings by their kinds and causes.
-func (f Finding) compare(g Finding) int {
-	return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), strings.Compare(string(f.Cause), string(g.Cause)))
+	Violating uint64   `json:"violating"`
+	Findings  Findings `json:"findings,omitempty"`
 }
 
 // play plays Setup number i and adds what came of it.
@@ -63,38 +41,18 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 	b.Lines += uint64(bytes.Count(text, []byte{'\n'}))
 	b.Traces += binary.BigEndian.Uint64(digest[:])
 	b.count(r.Log.Counts())
-	kinds := slices.DeleteFunc(r.Kinds(), func(k record.ViolationKind) bool {
+	found := c.run.findings(i, setup, r)
+	if c.space.Within {
 		// A fault that is covered may break an assumption by its moment.
-		return c.space.Within && c.run.causeOf(k, setup, r) != Covered
-	})
-	if len(kinds) == 0 {
-		return nil
+		found = slices.DeleteFunc(found, func(f Finding) bool { return f.Assumption != 0 })
 	}
-	b.Violating++
-	violations := r.Log.Violations()
-	for _, kind := range kinds {
-		// If the checks saw no assumption broken in one of them, that one is the example.
-		saw := observed(r, kind)
-		first := slices.IndexFunc(violations, func(v record.Violation) bool { return v.Kind == kind && (saw != 0 || v.Assumption == 0) })
-		text, _, _ := strings.Cut(violations[first].Text, "\n") // below it are stacks
-		b.find(Finding{Kind: kind, Cause: c.run.causeOf(kind, setup, r), Runs: 1, First: i, Setup: setup, Text: text})
+	for _, f := range found {
+		b.Findings.Add(f)
+	}
+	if len(found) > 0 {
+		b.Violating++
 	}
 	return nil
-}
-
-// find takes in a finding. The one with the lowest number stays the first.
-func (b *Batch) find(f Finding) {
-	at, known := slices.BinarySearchFunc(b.Findings, f, Finding.compare)
-	if !known {
-		b.Findings = slices.Insert(b.Findings, at, f)
-		return
-	}
-	old := &b.Findings[at]
-	runs := old.Runs + f.Runs
-	if f.First < old.First {
-		*old = f
-	}
-	old.Runs = runs
 }
 
 // merge takes in the batch that follows.
@@ -105,7 +63,7 @@ func (b *Batch) merge(next Batch) {
 	b.Violating += next.Violating
 	b.count(next.Counts)
 	for _, f := range next.Findings {
-		b.find(f)
+		b.Findings.Add(f)
 	}
 }
 
@@ -125,7 +83,7 @@ func (b *Batch) Unreached() []string {
 }
 
 // Kinds lists the kinds of violations with the first finding of each, by number,
-// and how many runs showed it with any cause.
+// and how many runs showed it under any assumption.
 func (b *Batch) Kinds() []Finding {
 	var all []Finding
 	for _, f := range b.Findings {

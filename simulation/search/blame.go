@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,61 +11,50 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// Cause says why a run shows a violation, as far as a single run shows it.
-type Cause string
+// Promise is a guarantee of package quorum, by its number there. 0 is none.
+type Promise int
 
-// The causes.
-const (
-	// Covered: the assumptions cover all faults, so a promise is broken.
-	Covered Cause = "covered"
-	// Observed: the checks saw an assumption broken, see record.Violation.
-	Observed Cause = "observed"
-	// Uncovered: the assumptions do not cover a fault. It need not be the reason for the
-	// violation.
-	Uncovered Cause = "uncovered"
-)
+// promises are their names, in package quorum's words.
+var promises = [...]string{
+	1: "mutual exclusion",
+	2: "order",
+	3: "liveness",
+	4: "honesty",
+	5: "cleanliness",
+}
 
-// causeOf is the cause of a kind of violation in a run.
-func (p run) causeOf(kind record.ViolationKind, s Setup, r simulation.Result) Cause {
+// String is its name.
+func (p Promise) String() string { return promises[p] }
+
+// promiseOf is the promise that a violation of a kind breaks if the assumptions hold. A panic
+// breaks none of them, but is an error in any case.
+func promiseOf(kind record.ViolationKind) Promise {
+	switch kind {
+	case record.TwoHolders, record.Overvalued, record.StaleWrite, record.LostUpdate:
+		return 1
+	case record.TokenOrder:
+		return 2
+	case record.NoProgress, record.NeverFree, record.Stuck:
+		return 3
+	case record.LeftOver, record.KeyLeft:
+		return 5
+	}
+	return 0
+}
+
+// unexcused are the kinds of violations that no fault excuses.
+var unexcused = []record.ViolationKind{record.LeftOver, record.Stuck, record.Panicked, record.Unsimulated, record.NoStep, record.KeyLeft}
+
+// excuses returns the breaches of assumptions that a violation in a Setup's run may be due to: the
+// one that the check saw, or else those by faults that struck before it.
+func (p run) excuses(s Setup, result simulation.Result, v record.Violation) []Breach {
 	switch {
-	case unexcused(kind):
-		return Covered
-	case observed(r, kind) != 0:
-		return Observed
-	case len(breaches(s.Schedule, p.cfg)) > 0:
-		return Uncovered
-	}
-	return Covered
-}
-
-// observed is the assumption that the checks saw broken in all violations of a kind. 0: in
-// one of them they saw none.
-func observed(r simulation.Result, kind record.ViolationKind) int {
-	seen := 0
-	for _, v := range r.Log.Violations() {
-		if v.Kind != kind {
-			continue
-		}
-		if v.Assumption == 0 {
-			return 0
-		}
-		seen = cmp.Or(seen, v.Assumption)
-	}
-	return seen
-}
-
-// Excuse returns the number of the assumption that a violation in a Setup's run may be due to: the one
-// that the check saw broken, or else the first one that a fault before it had broken. 0: there is none,
-// or no fault excuses this kind of violation.
-//
-// All errors are ErrSetup.
-func (r Registry) Excuse(s Setup, result simulation.Result, v record.Violation) (assumption int, err error) {
-	if v.Assumption != 0 || unexcused(v.Kind) {
-		return v.Assumption, nil
-	}
-	p, err := r.prepare(s)
-	if err != nil {
-		return 0, err
+	case v.Assumption == 1:
+		return []Breach{{1, lateness(s.Schedule)}}
+	case v.Assumption != 0:
+		return []Breach{{v.Assumption, "a server forgot its vote before the reply arrived"}}
+	case slices.Contains(unexcused, v.Kind):
+		return nil
 	}
 	var struck simulation.Schedule
 	for e := range result.Log.All() {
@@ -78,10 +66,7 @@ func (r Registry) Excuse(s Setup, result simulation.Result, v record.Violation) 
 			struck = append(struck, *e.Fault)
 		}
 	}
-	if all := breaches(struck, p.cfg); len(all) > 0 {
-		return all[0].Assumption, nil
-	}
-	return 0, nil
+	return breaches(struck, p.cfg)
 }
 
 // Blame says what a violation breaks: assumptions that didn't hold, or else a promise.
@@ -93,8 +78,8 @@ type Blame struct {
 	Promise Promise
 }
 
-// Blame says what a kind of violation in a Setup's run breaks. It counts every fault, so
-// pass a Setup from Shrink, in which each fault is necessary.
+// Blame says what a kind of violation in a Setup's run breaks. It counts every fault before the
+// violation, so pass a Setup from Shrink, in which each fault is necessary.
 //
 // All errors are ErrSetup.
 func (r Registry) Blame(s Setup, kind record.ViolationKind) (Blame, error) {
@@ -103,22 +88,27 @@ func (r Registry) Blame(s Setup, kind record.ViolationKind) (Blame, error) {
 		return Blame{}, err
 	}
 	result, err := p.play(context.Background(), s)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Blame{}, err
-	case !slices.Contains(result.Kinds(), kind):
-		return Blame{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
 	}
-	switch p.causeOf(kind, s, result) {
-	case Observed:
-		if a := observed(result, kind); a != 1 {
-			return Blame{Breaches: []Breach{{a, "a server forgot its vote before the reply arrived"}}}, nil
+	if !slices.Contains(result.Kinds(), kind) {
+		return Blame{}, doesNotShow(kind, result.Kinds())
+	}
+	blame := Blame{}
+	for _, v := range result.Log.Violations() {
+		if v.Kind != kind {
+			continue
 		}
-		return Blame{Breaches: []Breach{{1, lateness(s.Schedule)}}}, nil
-	case Uncovered:
-		return Blame{Breaches: breaches(s.Schedule, p.cfg)}, nil
+		if blame.Breaches = p.excuses(s, result, v); len(blame.Breaches) == 0 {
+			return Blame{Promise: promiseOf(kind)}, nil
+		}
 	}
-	return Blame{Promise: promiseOf(kind)}, nil
+	return blame, nil
+}
+
+// doesNotShow is the error for a Setup whose run has only other kinds of violations.
+func doesNotShow(kind record.ViolationKind, has []record.ViolationKind) error {
+	return fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, has)
 }
 
 // Excused reports whether an assumption was broken, so that no promise is.

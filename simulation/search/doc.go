@@ -7,9 +7,7 @@
 //     in worker processes. Its report doesn't depend on the number of workers.
 //   - Shrink removes faults, time, clients and rounds from a Setup as long as the same
 //     kind of violation remains.
-//   - A File keeps a Setup together with the digest of its trace. A file that was cut off
-//     or edited is rejected.
-//   - Package history converts a run's log for an independent check, package judge.
+//   - A File keeps a Setup together with the digest of its trace.
 //
 // Workloads and designs have names in a Registry, because a function can't be written to a
 // file. Register your own workload in the same way:

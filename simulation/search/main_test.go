@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -51,7 +51,6 @@ func registry() search.Registry {
 	misbehaves := func(name string, work simulation.Workload) search.Workload {
 		return search.Workload{Name: name, Work: func(simulation.Config, int) simulation.Workload { return work }}
 	}
-	semaphores := slices.DeleteFunc(designs.All(), func(d designs.Design) bool { return d.Group != designs.Semaphores })
 	return search.Registry{
 		Workloads: append(search.Workloads(),
 			misbehaves("kills the process", func(c *simulation.Client) {
@@ -69,18 +68,45 @@ func registry() search.Registry {
 				}
 			}),
 		),
-		Designs: append(semaphores, []search.Design{
+		Designs: []search.Design{
 			{Name: "default", Apply: func(*simulation.Config) {}},
 			{Name: "guarded", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
-			{Name: "forgetful", Apply: func(c *simulation.Config) { c.Forgetful = true }},
+			{Name: "forgetful", Apply: forgetful},
 			{Name: "unwatched", Apply: func(c *simulation.Config) {
 				c.Quorum.RestartQuarantine, c.Quorum.ClockMonitor = quorum.Off, quorum.Off
 			}},
 			{Name: "durable", Apply: func(c *simulation.Config) { c.Persistence = fault.KeepAll }},
 			{Name: "hidden", Apply: func(c *simulation.Config) { c.HideRunID = true }},
 			{Name: "unfenced", Apply: func(c *simulation.Config) { c.Quorum.Fencing = quorum.Off }},
-		}...),
+		},
 	}
+}
+
+// forgetful is the library on servers that grant every request for a lock.
+func forgetful(cfg *simulation.Config) {
+	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
+		for i, instance := range p.Instances {
+			p.Instances[i] = grantsAll{instance, p.Redis[i]}
+		}
+		return simulation.Library(p)
+	}
+}
+
+// grantsAll is an instance that deletes a key before it is acquired.
+type grantsAll struct {
+	wire.Instance
+	redis simulation.Redis
+}
+
+func (i grantsAll) Send(request wire.Request, timeout time.Duration, to wire.Receiver) {
+	if request.Op != wire.Acquire {
+		i.Instance.Send(request, timeout, to)
+		return
+	}
+	go func() {
+		_, _ = i.redis.Do(context.Background(), append([]string{"DEL", request.Key}, request.Also...)...) // a server that is down grants nothing
+		i.Instance.Send(request, timeout, to)
+	}()
 }
 
 // setup is the mixed workload with a design.

@@ -7,10 +7,10 @@ import (
 	"github.com/redquorum/redlock/simulation"
 )
 
-// mixedWorkload is a workload that does a bit of everything, with two or three clients. The seed
+// Mixed is a workload that does a bit of everything, with two or three clients. The seed
 // says which of them wait for the lock and which try, keep it alive, extend it or let it
-// run out, and how long all of it takes.
-func mixedWorkload() Workload {
+// run out, and how long all of it takes. The cells of the matrix play it, too.
+func Mixed() Workload {
 	return Workload{
 		Name: "mixed", Title: "two or three clients lock, read, look, write and release, each in its own way",
 		Base: simulation.Config{
@@ -18,16 +18,22 @@ func mixedWorkload() Workload {
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}},
 		},
 		Rounds: 3, Span: 12 * time.Second,
-		Work: func(_ simulation.Config, rounds int) simulation.Workload {
-			return func(c *simulation.Client) {
-				if !joins(c, abouts*1000) {
-					return
-				}
-				for round := range rounds {
-					mixed(c, draws{c, round * abouts})
-				}
+		Work: inRounds(abouts, mixed),
+	}
+}
+
+// inRounds is the work of clients that play rounds one after the other. It gets the number of
+// things that a client draws for each.
+func inRounds(of int, play func(*simulation.Client, draws)) func(simulation.Config, int) simulation.Workload {
+	return func(_ simulation.Config, rounds int) simulation.Workload {
+		return func(c *simulation.Client) {
+			if !joins(c, uint64(of)*1000) {
+				return
 			}
-		},
+			for round := range rounds {
+				play(c, draws{c, round * of})
+			}
+		}
 	}
 }
 
@@ -62,39 +68,57 @@ const (
 
 func mixed(c *simulation.Client, d draws) {
 	c.Sleep(d.ms(aboutStart, 400))
-	lease := get(c, d.pick(aboutWaiting, 3))
-	if lease == nil {
-		return
+	if lease := get(c, d.pick(aboutWaiting, 3)); lease != nil {
+		use(c, d, lease)
 	}
+}
+
+// use is what a client does with leases on one or several keys, which it got together.
+func use(c *simulation.Client, d draws, leases ...simulation.Lease) {
 	if d.pick(aboutKeeping, 3) == 0 {
-		c.KeepAlive(lease)
+		c.KeepAlive(leases[0])
 	}
 	thinks := d.some(aboutThinking, 300, 600)
-	update(c, lease, thinks)
+	updateAll := func() {
+		for _, lease := range leases {
+			update(c, lease, thinks)
+		}
+	}
+	updateAll()
 	c.Sleep(d.ms(aboutWork, 2500))
 	if d.pick(aboutExtending, 2) == 0 {
-		extend(c, lease)
+		extend(c, leases[0])
 	}
 	if d.pick(aboutMore, 3) > 0 {
-		update(c, lease, thinks)
+		updateAll()
 	}
-	if d.pick(aboutRelease, 8) > 0 { // else it runs out
-		_ = c.Release(lease) // the log has its outcome
+	switch {
+	case d.pick(aboutRelease, 8) == 0: // it runs out
+	case len(leases) == 1:
+		_ = c.Release(leases[0]) // the log has its outcome
+	default:
+		_ = c.ReleaseAll(leases)
 	}
 }
 
 // joins reports whether the client takes part, which for the third one is drawn. A client
-// that takes part verifies the instances before anything happens to them.
+// that takes part looks at the servers before anything happens to them.
 func joins(c *simulation.Client, about uint64) bool {
 	if c.Index == 2 && c.Pick(about, 2) == 0 {
 		return false
 	}
-	if c.Coordinator != nil {
-		if _, err := c.Coordinator.Verify(c.Context()); err != nil {
-			c.Note("verify failed")
-		}
-	}
+	Look(c)
 	return true
+}
+
+// Look lets clients that monitor the servers see them.
+func Look(c *simulation.Client) {
+	if c.Coordinator == nil {
+		return
+	}
+	if _, err := c.Coordinator.Verify(c.Context()); err != nil {
+		c.Note("verify failed")
+	}
 }
 
 // Ways to get the lock.

@@ -1,52 +1,24 @@
 package search
 
-import (
-	"time"
+import "github.com/redquorum/redlock/simulation"
 
-	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/simulation"
-)
-
-// setsWorkload is a workload for leases on several keys. Three clients take sets of one to three
-// of four keys, which overlap, in any order, and update the resource of each key. They wait for
-// the lease or try, keep it alive, extend it or let it run out.
+// setsWorkload is the mixed workload with leases on several keys. The clients take sets of one to
+// three of four keys, which overlap, in any order.
 func setsWorkload() Workload {
-	return Workload{
-		Name: "sets", Title: "three clients take leases on several of four keys at once, and the sets overlap",
-		Base: simulation.Config{
-			Processes: 3, Witness: true,
-			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}},
-		},
-		Rounds: 3, Span: 12 * time.Second,
-		Work: func(_ simulation.Config, rounds int) simulation.Workload {
-			return func(c *simulation.Client) {
-				if !joins(c, setsOf*1000) {
-					return
-				}
-				for round := range rounds {
-					takeSet(c, draws{c, round * setsOf})
-				}
-			}
-		},
-	}
+	w := Mixed()
+	w.Name, w.Title = "sets", "three clients take leases on several of four keys at once, and the sets overlap"
+	w.Work = inRounds(setsOf, takeSet)
+	return w
 }
 
 // setKeys are the keys. The first is the one that the other workloads use.
 var setKeys = []string{"k", "l", "m", "n"}
 
-// What a client draws for each round.
+// What a client draws for each round, besides what it draws in a mixed one.
 const (
-	setsStart = iota
-	setsSize
+	setsSize = abouts + iota
 	setsFirst
 	setsStep
-	setsWaits
-	setsKeeps
-	setsThinks
-	setsWork
-	setsExtends
-	setsMore
-	setsRelease
 	setsOf
 )
 
@@ -61,32 +33,12 @@ func drawSet(d draws) []string {
 }
 
 func takeSet(c *simulation.Client, d draws) {
-	c.Sleep(d.ms(setsStart, 400))
+	c.Sleep(d.ms(aboutStart, 400))
 	acquire := c.AcquireAll
-	if d.pick(setsWaits, 4) == 0 {
+	if d.pick(aboutWaiting, 4) == 0 {
 		acquire = c.TryAcquireAll
 	}
-	leases, err := acquire(drawSet(d)...)
-	if err != nil {
-		return // why is in the log
-	}
-	if d.pick(setsKeeps, 3) == 0 {
-		c.KeepAlive(leases[0])
-	}
-	thinks := d.some(setsThinks, 300, 600)
-	for _, lease := range leases {
-		update(c, lease, thinks)
-	}
-	c.Sleep(d.ms(setsWork, 2500))
-	if d.pick(setsExtends, 2) == 0 {
-		extend(c, leases[0])
-	}
-	if d.pick(setsMore, 3) > 0 {
-		for _, lease := range leases {
-			update(c, lease, thinks)
-		}
-	}
-	if d.pick(setsRelease, 8) > 0 { // else it runs out
-		_ = c.ReleaseAll(leases) // the log has its outcome
+	if leases, err := acquire(drawSet(d)...); err == nil { // else the reason is in the log
+		use(c, d, leases...)
 	}
 }

@@ -3,8 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -41,7 +39,7 @@ func Shrink(ctx context.Context, r Registry, s Setup, kind record.ViolationKind)
 		return Shrunk{}, err
 	}
 	if sh.runs = 1; !slices.Contains(result.Kinds(), kind) {
-		return Shrunk{}, fmt.Errorf("%w: it doesn't show %q, only %v", ErrSetup, kind, result.Kinds())
+		return Shrunk{}, doesNotShow(kind, result.Kinds())
 	}
 	saw := observed(result, kind)
 	sh.shows = func(s Setup) bool {
@@ -191,12 +189,10 @@ func (s *shrinker) fewer(of func(*Changes) **int, least, most int) {
 // simplerFaults simplifies each fault.
 func (s *shrinker) simplerFaults() {
 	for i := range s.best.Schedule {
-		s.field(i, func(f *fault.Fault) { f.Shuffled = false })
 		s.field(i, func(f *fault.Fault) { f.Frozen = false })
-		s.field(i, func(f *fault.Fault) { f.Stale = false })
-		s.number(i, func(f *fault.Fault) *time.Duration { return &f.For })
-		s.number(i, func(f *fault.Fault) *time.Duration { return &f.By })
-		s.ppm(i)
+		s.number(i, time.Millisecond, func(f *fault.Fault) *time.Duration { return &f.For })
+		s.number(i, time.Millisecond, func(f *fault.Fault) *time.Duration { return &f.By })
+		s.number(i, 100, func(f *fault.Fault) *time.Duration { return (*time.Duration)(&f.PPM) })
 		s.moment(i)
 		s.nth(i)
 	}
@@ -215,80 +211,48 @@ func (s *shrinker) field(i int, change func(*fault.Fault)) bool {
 	return s.try(setup)
 }
 
-// units are round numbers, the roundest first.
-var (
-	units = []time.Duration{
-		time.Minute, 10 * time.Second, 5 * time.Second, time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond,
-		10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond, 10 * time.Microsecond, time.Microsecond,
+// number looks for the least number of 1, 2, 5, 10, 20, ... times unit that still shows the
+// violation, or else rounds the number. It never tries 0, which means forever for a Cut, Lose or
+// Delay.
+func (s *shrinker) number(i int, unit time.Duration, of func(*fault.Fault) *time.Duration) {
+	f := s.best.Schedule[i]
+	size, sign := *of(&f), time.Duration(1)
+	if size < 0 {
+		size, sign = -size, -1
 	}
-	ppmUnits = []time.Duration{100_000, 50_000, 10_000, 5_000, 1_000, 500, 100, 10}
-)
-
-// number makes a length shorter, and round. It never tries 0, which means forever for a
-// Cut, Lose or Delay.
-func (s *shrinker) number(i int, of func(*fault.Fault) *time.Duration) {
-	s.nearer(*of(&s.best.Schedule[i]), time.Millisecond, units, func(least time.Duration) time.Duration { return least + least/4 },
-		func(d time.Duration) bool { return s.field(i, func(f *fault.Fault) { *of(f) = d }) })
-}
-
-// ppm brings a rate or a share nearer to 0, and makes it round.
-func (s *shrinker) ppm(i int) {
-	s.nearer(time.Duration(s.best.Schedule[i].PPM), 100, ppmUnits, func(time.Duration) time.Duration { return math.MaxInt64 },
-		func(n time.Duration) bool { return s.field(i, func(f *fault.Fault) { f.PPM = int64(n) }) })
-}
-
-// nearer brings a number nearer to 0, to within step. Then it tries rounder numbers that
-// are a little larger, up to most.
-func (s *shrinker) nearer(original, step time.Duration, units []time.Duration, most func(least time.Duration) time.Duration, put func(time.Duration) bool) {
-	sign := time.Duration(1)
-	if original < 0 {
-		sign = -1
-	}
-	least := bisect(original*sign, step, func(n time.Duration) bool { return put(n * sign) })
-	for _, unit := range units {
-		if least%unit == 0 {
-			return
-		}
-		if up := least + unit - least%unit; up <= min(original*sign, most(least)) && put(up*sign) {
-			return
+	put := func(n time.Duration) bool { return s.field(i, func(f *fault.Fault) { *of(f) = n * sign }) }
+	for ; unit < size; unit *= 10 {
+		for _, n := range []time.Duration{unit, 2 * unit, 5 * unit} {
+			if n < size && put(n) {
+				return
+			}
 		}
 	}
+	rounder(size, put)
 }
 
-// bisect finds the least number that put accepts, to within step. It accepts most, and
-// bisect assumes that it accepts all larger numbers than one that it accepts.
-func bisect(most, step time.Duration, put func(time.Duration) bool) time.Duration {
-	for least := time.Duration(0); most-least > step; {
-		middle := least + (most-least)/2
-		if middle > 0 && put(middle) {
-			most = middle
-		} else {
-			least = middle
-		}
-	}
-	return most
-}
-
-// moment makes a moment round: the roundest one near it, before or after.
+// moment tries the moment 0, or else rounds the moment.
 func (s *shrinker) moment(i int) {
-	original := s.best.Schedule[i].At
 	put := func(d time.Duration) bool { return s.field(i, func(f *fault.Fault) { f.At = d }) }
-	if original == 0 || put(0) {
-		return
+	if !put(0) {
+		rounder(s.best.Schedule[i].At, put)
 	}
-	for _, unit := range units {
-		down := original - original%unit
-		if down == original {
-			return // as round as it gets
-		}
-		if down > 0 && put(down) || put(down+unit) {
+}
+
+// rounder tries rounder numbers near a number, the roundest first.
+func rounder(number time.Duration, put func(time.Duration) bool) {
+	for _, unit := range []time.Duration{
+		time.Minute, 10 * time.Second, time.Second, 500 * time.Millisecond, 100 * time.Millisecond,
+		10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond, 10 * time.Microsecond, time.Microsecond,
+	} {
+		down := number - number%unit
+		if 4*unit <= number && (down == number || put(down) || put(down+unit)) {
 			return
 		}
 	}
 }
 
-// nth tries an earlier operation, among the first ones. There may be very many, such as
-// readings of clocks.
+// nth tries an earlier operation, among the first ones.
 func (s *shrinker) nth(i int) {
 	const most = 64
 	for n := 1; n < min(s.best.Schedule[i].Nth, most); n++ {

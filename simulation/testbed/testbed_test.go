@@ -99,3 +99,12 @@ func TestWrongUsage(t *testing.T) {
 	assert.Contains(t, does(t, 2, "run"), "which scenario or fault")
 	assert.Contains(t, does(t, 2, "run", "pause", "-design", "x"), "no such design")
 }
+
+// It isn't run: Main exits.
+func Example() {
+	testbed.Main(designs.Design{Name: "mine", Servers: 1, Apply: designs.OnOneServer(designs.Recipe{
+		Acquire: designs.Commands("SET KEY VALUE NX PX MS"),
+		Extend:  designs.Commands("PEXPIRE KEY MS"),
+		Release: designs.Commands("DEL KEY"),
+	})})
+}

@@ -1,7 +1,6 @@
 package sqlguardtest
 
 import (
-	"context"
 	"database/sql"
 	"testing"
 
@@ -56,57 +55,6 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-func TestUpdateEndedContext(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		table := db.accounts(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		tx := db.begin(t, nil)
-		cancel()
-		assert.ErrorIs(t, table.UpdateTx(ctx, tx, 7, 33, map[string]any{"balance": 1}), context.Canceled)
-		assert.ErrorIs(t, table.Update(ctx, db.DB, 7, 33, map[string]any{"balance": 1}), context.Canceled)
-		require.NoError(t, tx.Commit())
-		assert.EqualValues(t, 100, db.balance(t, 7))
-	})
-}
-
-// TestUpdateRace: two holders on one row, in both orders; the later one waits, and is then judged
-// by the row that the first has left.
-func TestUpdateRace(t *testing.T) {
-	databases(t, func(t *testing.T, db database) {
-		table := db.accounts(t)
-		for _, c := range []struct {
-			name          string
-			first, second fencing.Token
-			commit, stale bool
-			balance       int64
-		}{
-			{"33 then 34", 33, 34, true, false, 34},
-			{"34 then 33", 34, 33, true, true, 34},
-			{"34 rolled back, 33", 34, 33, false, false, 33},
-		} {
-			t.Run(c.name, func(t *testing.T) {
-				ctx := t.Context()
-				db.exec(t, "UPDATE accounts SET fence = NULL, balance = 0 WHERE id = 7")
-				first := db.begin(t, nil)
-				require.NoError(t, table.UpdateTx(ctx, first, 7, c.first, map[string]any{"balance": int64(c.first)}))
-				end := first.Rollback
-				if c.commit {
-					end = first.Commit
-				}
-				err := db.waiting(t, func() { require.NoError(t, end()) }, func() error {
-					return table.Update(ctx, db.DB, 7, c.second, map[string]any{"balance": int64(c.second)})
-				})
-				if c.stale {
-					assert.ErrorIs(t, err, fencing.ErrStale)
-				} else {
-					assert.NoError(t, err)
-				}
-				assert.Equal(t, c.balance, db.balance(t, 7))
-			})
-		}
-	})
-}
-
 // TestOwnStatement is the documented pattern with an expression, and Refusal.
 func TestOwnStatement(t *testing.T) {
 	databases(t, func(t *testing.T, db database) {
@@ -134,17 +82,6 @@ func TestOwnStatement(t *testing.T) {
 		assert.ErrorContains(t, err, "would pass now")
 		assert.NotErrorIs(t, err, fencing.ErrStale)
 	})
-}
-
-// TestNarrowFence: a fence column of 32 bits fails with an error for a token beyond it.
-func TestNarrowFence(t *testing.T) {
-	db := inPostgreSQL(t)
-	db.exec(t, "CREATE TABLE narrow (id INTEGER PRIMARY KEY, fence INTEGER)")
-	db.exec(t, "INSERT INTO narrow VALUES (1, NULL)")
-	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: db.dialect, Name: "narrow"})
-	require.NoError(t, err)
-	assert.NoError(t, table.Admit(t.Context(), db.DB, 1, 33))
-	assert.ErrorContains(t, table.Admit(t.Context(), db.DB, 1, 1<<40), "out of range")
 }
 
 // TestMissingColumn: SQLite reads a quoted name without a column as a text, which must not happen:

@@ -43,12 +43,7 @@ type inspectedServer struct {
 	Waiting   *int64  `json:"waiting"` // processes in the queue there, null if that is unknown
 }
 
-func runInspect(ctx context.Context, o *options, s streams) error {
-	c, err := o.connect(s, quorum.Terms{})
-	if err != nil {
-		return err
-	}
-	defer c.close()
+func runInspect(ctx context.Context, c *client, o *options, s streams) error {
 	found, err := c.Inspect(ctx, o.key)
 	if len(found.Votes) == 0 {
 		return err

@@ -58,17 +58,12 @@ func (o *options) validateLock() error {
 	return nil
 }
 
-func runLock(ctx context.Context, o *options, s streams) error {
+func runLock(ctx context.Context, c *client, o *options, s streams) error {
 	path, err := exec.LookPath(o.command[0])
 	if err != nil { // before the lock is taken for nothing
 		return cannotRun(o.command[0], err)
 	}
 	surviveBrokenPipes()
-	c, err := o.connect(s, quorum.Terms{TTL: o.ttl, MaxWait: o.wait})
-	if err != nil {
-		return err
-	}
-	defer c.close()
 	signals := make(chan os.Signal, 16)
 	for _, sig := range forwarded {
 		if !signal.Ignored(sig) { // as nohup wants it

@@ -40,13 +40,13 @@ func (s streams) say(format string, args ...any) {
 	fmt.Fprintln(s.err, quorum.Redact(fmt.Sprintf("redlockctl: "+format, args...)))
 }
 
-// command is one subcommand.
+// command is one subcommand. It gets a client that is connected, and closed after it.
 type command struct {
 	name, args, summary string
-	run                 func(ctx context.Context, o *options, s streams) error
+	run                 func(ctx context.Context, c *client, o *options, s streams) error
 	flags               func(flags *flag.FlagSet, o *options) // those of its own
 	key                 bool                                  // it takes a key
-	command             bool                                  // it takes a command after --
+	command             bool                                  // it takes a command after --, and a lock
 }
 
 var commands = []command{
@@ -80,10 +80,7 @@ func run(ctx context.Context, args []string, s streams) int {
 		return exitUsage
 	}
 	c := commands[i]
-	o, err := parse(c, args[1:], s)
-	if err == nil {
-		err = c.run(ctx, o, s)
-	}
+	err := c.start(ctx, args[1:], s)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitDone
@@ -91,6 +88,20 @@ func run(ctx context.Context, args []string, s streams) int {
 		s.say("%s: %v", c.name, err)
 	}
 	return exitOf(err)
+}
+
+// start runs a command with its arguments.
+func (c command) start(ctx context.Context, args []string, s streams) error {
+	o, err := parse(c, args, s)
+	if err != nil {
+		return err
+	}
+	client, err := o.connect(s)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	return c.run(ctx, client, o, s)
 }
 
 // parse reads the arguments of a command. Flags may stand before and after the key.
@@ -130,13 +141,13 @@ func parse(c command, args []string, s streams) (*options, error) {
 		o.key, args = flags.Arg(0), flags.Args()[1:]
 	}
 	flags.Visit(func(f *flag.Flag) { o.given = append(o.given, f.Name) })
-	for _, setting := range settings {
-		value := os.Getenv(setting.env)
-		if value == "" || o.isGiven(setting.flag) {
+	for _, name := range settings {
+		value := os.Getenv(envOf(name))
+		if value == "" || o.isGiven(name) {
 			continue
 		}
-		if err := flags.Set(setting.flag, value); err != nil {
-			return nil, badUsage("%s is %s: %s", setting.env, shown(value), withoutSecrets(err.Error()))
+		if err := flags.Set(name, value); err != nil {
+			return nil, badUsage("%s is %s: %s", envOf(name), shown(value), withoutSecrets(err.Error()))
 		}
 	}
 	if c.key && keys == 0 {

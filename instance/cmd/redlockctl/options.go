@@ -18,15 +18,17 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// serversEnv is the environment variable with the servers' URLs.
-const serversEnv = "REDLOCK_SERVERS"
+// settings are the flags that have to be the same in all clients. Their defaults are in the
+// environment.
+var settings = []string{"servers", "max-ttl", "quorum", "set"}
 
-// settings are the environment variables of flags that have to be the same in all clients.
-var settings = []struct{ flag, env string }{
-	{"max-ttl", "REDLOCK_MAX_TTL"},
-	{"quorum", "REDLOCK_QUORUM"},
-	{"set", "REDLOCK_SET"},
+// envOf is the environment variable of a setting.
+func envOf(flag string) string {
+	return "REDLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
+
+// serversEnv is the environment variable with the servers' URLs.
+var serversEnv = envOf("servers")
 
 // options are what the command line says.
 type options struct {
@@ -86,11 +88,11 @@ func (o *options) validate(c command) error {
 
 // urls are the servers' URLs.
 func (o *options) urls() ([]string, error) {
-	from, list := "-servers", o.servers
-	if list == "" {
-		from, list = serversEnv, os.Getenv(serversEnv)
+	from := "-servers"
+	if !o.isGiven("servers") {
+		from = serversEnv
 	}
-	urls := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
+	urls := strings.FieldsFunc(o.servers, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
 	if len(urls) == 0 {
 		return nil, badUsage("no servers are given; set %s, or give -servers redis://a:6379,redis://b:6379,redis://c:6379", serversEnv)
 	}
@@ -108,15 +110,15 @@ type client struct {
 	servers *instance.Group
 }
 
-// connect makes a client. The terms are those of lock; the other commands take no locks.
-func (o *options) connect(s streams, terms quorum.Terms) (*client, error) {
+// connect makes a client. Only lock has terms; the other commands take no locks.
+func (o *options) connect(s streams) (*client, error) {
 	urls, err := o.urls()
 	if err != nil {
 		return nil, err
 	}
 	// MaxTTL bounds the time for which an address may still lead to another server. Without
 	// a lock there is nothing to bound.
-	icfg := instance.Config{FixedAddress: o.fixed || terms.TTL == 0}
+	icfg := instance.Config{FixedAddress: o.fixed || o.ttl == 0}
 	if o.ca != "" {
 		if icfg.TLS, err = readCA(o.ca); err != nil {
 			return nil, err
@@ -126,8 +128,8 @@ func (o *options) connect(s streams, terms quorum.Terms) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := quorum.Config{Terms: terms, Quorum: o.quorum, MaxTTL: o.maxTTL, InstanceTimeout: o.timeout, Owner: o.owner}
-	if terms.TTL == 0 {
+	cfg := quorum.Config{Terms: quorum.Terms{TTL: o.ttl, MaxWait: o.wait}, Quorum: o.quorum, MaxTTL: o.maxTTL, InstanceTimeout: o.timeout, Owner: o.owner}
+	if o.ttl == 0 {
 		cfg.TTL = min(10*time.Second, o.maxTTL)
 		cfg.InstanceTimeout = cmp.Or(o.timeout, min(time.Second, cfg.TTL/4))
 	}

@@ -30,15 +30,10 @@ var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(?::(?:([!-~]{1,64})(?: (.{1,12
 // deleted when MaxTTL has passed since it was last taken or extended: then every lease that it
 // stood for is over by its holder's clocks. This command doesn't know when that was. So it watches
 // for MaxTTL that nobody extends the key, by this machine's clock.
-func runRelease(ctx context.Context, o *options, s streams) error {
+func runRelease(ctx context.Context, c *client, o *options, s streams) error {
 	if o.isGiven("value") && len(o.value) < shortValue {
 		return badUsage("-value has %d characters, want 8 or more of those that inspect shows", len(o.value))
 	}
-	c, err := o.connect(s, quorum.Terms{})
-	if err != nil {
-		return err
-	}
-	defer c.close()
 	if err := c.sameMaxTTL(ctx, o.key); err != nil {
 		return err
 	}

@@ -41,12 +41,7 @@ type verifiedServer struct {
 	Hidden           []string `json:"hidden"`
 }
 
-func runVerify(ctx context.Context, o *options, s streams) error {
-	c, err := o.connect(s, quorum.Terms{})
-	if err != nil {
-		return err
-	}
-	defer c.close()
+func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 	report, err := c.Verify(ctx)
 	v := verifiedOf(report, c.Config().Quorum)
 	if err := show(s.out, v, o.json); err != nil {

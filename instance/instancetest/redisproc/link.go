@@ -45,8 +45,6 @@ type Link struct {
 	changed *sync.Cond
 	target  string
 	trip    time.Duration // see Far
-	setup   time.Duration
-	conns   int // that were made
 	gates   [2]gate
 	closed  bool
 	waiting [2]int  // pieces that are held, each way
@@ -75,18 +73,11 @@ func NewLink(target string) (*Link, error) {
 func (l *Link) Addr() string { return l.relay.Addr() }
 
 // Far makes new connections as slow as a long distance does: what one side says is half a round trip
-// late, and the first bytes of a connection wait for another round trip, and the setup's time.
-func (l *Link) Far(roundTrip, setup time.Duration) {
+// late, and the first bytes of a connection wait for another round trip.
+func (l *Link) Far(roundTrip time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trip, l.setup = roundTrip, setup
-}
-
-// Connections is how many connections were made.
-func (l *Link) Connections() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.conns
+	l.trip = roundTrip
 }
 
 // Open passes everything on in one direction, and first what was held.
@@ -149,9 +140,6 @@ func (l *Link) Reopen() {
 	l.changed.Broadcast()
 }
 
-// Reset closes all connections. New ones are accepted.
-func (l *Link) Reset() { l.relay.HangUp() }
-
 // Retarget closes all connections and leads new ones to another server.
 func (l *Link) Retarget(target string) {
 	l.Switch(target)
@@ -205,11 +193,9 @@ func (l *Link) Close() error {
 // serve carries one connection until it ends.
 func (l *Link) serve(r *relay.Relay, client net.Conn) {
 	l.mu.Lock()
-	l.conns++
-	target, late := l.target, l.trip/2
-	setup := l.trip + l.setup
+	target, trip := l.target, l.trip
 	l.mu.Unlock()
-	time.Sleep(setup)
+	time.Sleep(trip)
 	server, err := r.Dial(target)
 	if err != nil {
 		return
@@ -220,11 +206,11 @@ func (l *Link) serve(r *relay.Relay, client net.Conn) {
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		l.carry(Requests, server, client, late)
+		l.carry(Requests, server, client, trip/2)
 		// The reply to the last request may still come.
 		_ = server.(*net.TCPConn).CloseWrite()
 	})
-	l.carry(Replies, client, server, late)
+	l.carry(Replies, client, server, trip/2)
 	_ = client.Close()
 	both.Wait()
 }

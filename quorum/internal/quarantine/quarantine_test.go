@@ -89,16 +89,32 @@ func TestTrustIsForTheMarkThatItFound(t *testing.T) {
 	require.True(t, q.Check(at).MayVote())
 }
 
-// A server that hides its run ID may be another one, though all else is the same.
-func TestHiddenRunIDIsAnother(t *testing.T) {
+// A server that hides its run ID may be another one, and one whose mark was left anew may have lost
+// its data, though all else is the same.
+func TestTheSameButForOneThing(t *testing.T) {
 	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
-	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
-	q := New(10*time.Minute, drift.Default())
-	q.Identify(id, at)
-	require.True(t, q.Check(at).MayVote())
-	id.RunID = ""
-	q.Identify(id, at)
-	require.False(t, q.Check(at).MayVote())
+	for _, edit := range []func(id *wire.Identity){
+		func(id *wire.Identity) { id.RunID = "" },
+		func(id *wire.Identity) { id.Epoch, id.Served = "8", 0 },
+	} {
+		id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+		q := New(10*time.Minute, drift.Default())
+		q.Identify(id, at)
+		require.True(t, q.Check(at).MayVote())
+		edit(&id)
+		q.Identify(id, at)
+		require.False(t, q.Check(at).MayVote())
+	}
+}
+
+// An operator vouches for a server that has just come up. Later it may have been emptied.
+func TestVouchingEnds(t *testing.T) {
+	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
+	for up, votes := range map[time.Duration]bool{time.Minute: true, 10 * time.Minute: false} {
+		q := New(10*time.Minute, drift.Default())
+		q.Identify(wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Vouched: true, Uptime: up, Served: 0}, at)
+		require.Equal(t, votes, q.Check(at).MayVote(), up)
+	}
 }
 
 // A client that was cut off while a server restarted counts the age of the server's mark, as a client

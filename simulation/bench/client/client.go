@@ -23,20 +23,14 @@ import (
 // Task is what a process is to do. It is the process's standard input.
 type Task struct {
 	Addrs []string // of the servers
-	// Measure is one of the following.
-	Measure string
-	TTL     time.Duration
-	Long    time.Duration // of the measurement
-	Workers int           // of MeasureCycles
-	Keys    int           // of MeasureCycles; 0: a key for each worker
-	Leases  int           // of MeasureHeld
-	By      string        // of MeasureHeld: "Do" or "KeepAlive"
+	TTL   time.Duration
+	Long  time.Duration // of the measurement
+	// Workers acquire and release, each the key of its own, or one of so many Keys.
+	Workers, Keys int
+	// Or Leases are kept alive, by "Do" or by "KeepAlive".
+	Leases int
+	By     string
 }
-
-const (
-	MeasureCycles = "cycles" // workers acquire and release
-	MeasureHeld   = "held"   // leases are kept alive
-)
 
 // Result is a process's output: what was measured, and nothing else.
 type Result struct {
@@ -66,33 +60,31 @@ func Run(stdin io.Reader, stdout, stderr io.Writer) int {
 
 // Measure performs a task.
 func Measure(ctx context.Context, task Task) (result Result, err error) {
-	locks, closeAll, err := open(ctx, task)
+	// The lifetime of connections has to fit into MaxTTL beside the TTL. 30 s is the default.
+	cfg := quorum.Config{Terms: quorum.Terms{TTL: task.TTL}, MaxTTL: max(30*time.Second, task.TTL+10*time.Second)}
+	locks, closeAll, err := Open(ctx, task.Addrs, cfg)
 	if err != nil {
 		return result, err
 	}
 	defer closeAll()
-	switch task.Measure {
-	case MeasureCycles:
-		result.Cycles, err = measureCycles(ctx, locks, task)
-	case MeasureHeld:
+	if task.Leases > 0 {
 		result.Held, err = measureHeld(ctx, locks, task)
-	default:
-		err = fmt.Errorf("there is nothing to measure that is called %q", task.Measure)
+	} else {
+		result.Cycles, err = measureCycles(ctx, locks, task)
 	}
 	return result, errors.Join(err, ctx.Err())
 }
 
-func open(ctx context.Context, task Task) (*quorum.Coordinator, func(), error) {
-	urls := make([]string, len(task.Addrs))
-	for i, addr := range task.Addrs {
+// Open opens the library on servers that are new.
+func Open(ctx context.Context, addrs []string, cfg quorum.Config) (*quorum.Coordinator, func(), error) {
+	urls := make([]string, len(addrs))
+	for i, addr := range addrs {
 		urls[i] = "redis://" + addr
 	}
 	group, err := instance.OpenAll(instance.Config{}, urls...)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The lifetime of connections has to fit into MaxTTL beside the TTL. 30 s is the default.
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: task.TTL}, MaxTTL: max(30*time.Second, task.TTL+10*time.Second)}
 	locks, err := quorum.New(cfg, group.Instances()...)
 	if err != nil {
 		_ = group.Close()
@@ -102,7 +94,7 @@ func open(ctx context.Context, task Task) (*quorum.Coordinator, func(), error) {
 		_ = locks.Close(context.WithoutCancel(ctx))
 		_ = group.Close()
 	}
-	// The servers are new, and nothing was ever locked on them.
+	// Nothing was ever locked on these servers.
 	if err := locks.Trust(ctx); err != nil {
 		closeAll()
 		return nil, nil, err

@@ -60,13 +60,13 @@ func runTask(t *testing.T, task Task) Result {
 // A separate process has no race detector; this test has one.
 func TestTasks(t *testing.T) {
 	addrs := addrsOf(startServers(t, 3))
-	cycles := runTask(t, Task{Addrs: addrs, Measure: MeasureCycles, TTL: 10 * time.Second, Long: 100 * time.Millisecond, Workers: 4, Keys: 2})
+	cycles := runTask(t, Task{Addrs: addrs, TTL: 10 * time.Second, Long: 100 * time.Millisecond, Workers: 4, Keys: 2})
 	require.NotNil(t, cycles.Cycles)
 	assert.Positive(t, cycles.Cycles.PerSecond)
 	assert.Positive(t, cycles.Cycles.ClientCPU)
 
 	for _, by := range []string{"Do", "KeepAlive"} {
-		held := runTask(t, Task{Addrs: addrs, Measure: MeasureHeld, TTL: time.Second, Leases: 200, By: by})
+		held := runTask(t, Task{Addrs: addrs, TTL: time.Second, Leases: 200, By: by})
 		require.NotNil(t, held.Held)
 		assert.Equal(t, 200, held.Held.Leases)
 		assert.GreaterOrEqual(t, held.Held.Seconds, 1.0)
@@ -83,7 +83,7 @@ func TestLostLeasesAreCounted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { flushed <- flushOnceHeld(ctx, server, leases) }()
 		// Long enough for the deadlines of leases that were extended just before.
-		held := runTask(t, Task{Addrs: []string{server.Addr()}, Measure: MeasureHeld, TTL: 2 * time.Second, Long: 3 * time.Second, Leases: leases, By: by})
+		held := runTask(t, Task{Addrs: []string{server.Addr()}, TTL: 2 * time.Second, Long: 3 * time.Second, Leases: leases, By: by})
 		cancel()
 		require.NoError(t, <-flushed, "not all leases were extended")
 		assert.Equal(t, leases, held.Held.Lost, by)
@@ -118,16 +118,8 @@ func flushOnceHeld(ctx context.Context, server *redisproc.Server, leases int) er
 	return errors.Join(err, ctx.Err())
 }
 
-func TestWrongTasks(t *testing.T) {
+func TestWrongTask(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	assert.Equal(t, 2, Run(strings.NewReader("no task"), &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "the task:")
-	addrs := addrsOf(startServers(t, 1))
-	for text, task := range map[string]Task{
-		`called "luck"`: {Addrs: addrs, Measure: "luck", TTL: 10 * time.Second},
-		`not by "luck"`: {Addrs: addrs, Measure: MeasureHeld, By: "luck", TTL: 10 * time.Second},
-	} {
-		_, err := Measure(t.Context(), task)
-		assert.ErrorContains(t, err, text)
-	}
 }

@@ -54,26 +54,38 @@ func MeasureWork(addrs []string, long time.Duration, work func(time.Duration) (c
 }
 
 func measureCycles(ctx context.Context, locks *quorum.Coordinator, task Task) (*Cycles, error) {
-	cycles, err := MeasureWork(task.Addrs, task.Long, func(long time.Duration) ([]time.Duration, int) { return work(ctx, locks, task, long) })
+	cycles, err := MeasureWork(task.Addrs, task.Long, func(long time.Duration) ([]time.Duration, int) {
+		return Work(ctx, task.Workers, long, func(worker int, random *rand.Rand) error {
+			key := fmt.Sprintf("worker-%d", worker)
+			if task.Keys > 0 {
+				key = fmt.Sprintf("key-%d", random.IntN(task.Keys))
+			}
+			lease, err := locks.Acquire(ctx, key)
+			if err != nil {
+				return err
+			}
+			return lease.Release(ctx)
+		})
+	})
 	return &cycles, err
 }
 
-// work has workers acquire and release for a time, and returns the durations of the cycles that
-// succeeded.
-func work(ctx context.Context, locks *quorum.Coordinator, task Task, long time.Duration) (cycles []time.Duration, failed int) {
+// Patience is how long workers may take beyond their time. A library that loses a notification
+// hangs forever, and the others are still to be measured.
+const Patience = 15 * time.Second
+
+// Work has workers repeat a cycle for a time, and returns the durations of the cycles that
+// succeeded, and how many failed. Workers that hang count as failed.
+func Work(ctx context.Context, workers int, long time.Duration, cycle func(worker int, random *rand.Rand) error) (cycles []time.Duration, failed int) {
 	var mu sync.Mutex
-	var all sync.WaitGroup
-	end := time.Now().Add(long)
-	for w := range task.Workers {
-		all.Go(func() {
-			mine, bad := make([]time.Duration, 0, 1<<12), 0
-			key := fmt.Sprintf("worker-%d", w)
+	end, missing := time.Now().Add(long), workers
+	done := make(chan struct{})
+	for w := range workers {
+		go func() {
+			mine, bad := make([]time.Duration, 0, 1<<14), 0
 			random := rand.New(rand.NewPCG(uint64(w), uint64(end.UnixNano())))
 			for now := time.Now(); now.Before(end) && ctx.Err() == nil; {
-				if task.Keys > 0 {
-					key = fmt.Sprintf("key-%d", random.IntN(task.Keys))
-				}
-				err := cycle(ctx, locks, key)
+				err := cycle(w, random)
 				then := time.Now()
 				if err == nil {
 					mine = append(mine, then.Sub(now))
@@ -84,17 +96,18 @@ func work(ctx context.Context, locks *quorum.Coordinator, task Task, long time.D
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			cycles, failed = append(cycles, mine...), failed+bad
-		})
+			if cycles, failed, missing = append(cycles, mine...), failed+bad, missing-1; missing == 0 {
+				close(done)
+			}
+		}()
 	}
-	all.Wait()
-	return cycles, failed
-}
-
-func cycle(ctx context.Context, locks *quorum.Coordinator, key string) error {
-	lease, err := locks.Acquire(ctx, key)
-	if err != nil {
-		return err
+	timeout := time.NewTimer(long + Patience)
+	defer timeout.Stop()
+	select {
+	case <-done:
+	case <-timeout.C:
 	}
-	return lease.Release(ctx)
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(cycles), failed + missing
 }

@@ -112,9 +112,6 @@ func (h *holders) fail(err error) {
 func measureHeld(ctx context.Context, locks *quorum.Coordinator, task Task) (*Held, error) {
 	result := &Held{Leases: task.Leases, By: task.By, TTL: task.TTL.Seconds()}
 	h := &holders{locks: locks, begin: make(chan struct{}, acquiring), ended: make(chan struct{})}
-	if task.By != "Do" && task.By != "KeepAlive" {
-		return nil, fmt.Errorf("leases are kept by Do or KeepAlive, not by %q", task.By)
-	}
 	// Connections, buffers and the Coordinator's goroutines exist before the baseline is
 	// taken.
 	warmUp(ctx, locks)

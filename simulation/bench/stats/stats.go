@@ -2,11 +2,8 @@
 package stats
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -59,39 +56,17 @@ func Interval(values []float64) (low, high float64) {
 	return sorted[k-1], sorted[n-k]
 }
 
-// Rounds has the figures of each round, by their names in the results.
-type Rounds map[string][]float64
-
-// MarshalJSON writes as many digits as the figures have that mean something.
-func (r Rounds) MarshalJSON() ([]byte, error) {
-	rounded := map[string][]float64{}
-	for name, values := range r {
-		for _, v := range values {
-			short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
-			if err != nil {
-				return nil, err
-			}
-			rounded[name] = append(rounded[name], short)
-		}
-	}
-	return json.Marshal(rounded)
-}
-
 // Join combines the measurements of several rounds, field by field. A tag says how:
-// join:"median", "max" or "sum". Other fields are those of the first measurement. A field of
-// type Rounds gets the figures of each round.
+// join:"median", "max" or "sum". Other fields are those of the first measurement.
 func Join[T any](all []T) T {
 	joined := all[0]
 	to := reflect.ValueOf(&joined).Elem()
 	for i, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		if field.Type == reflect.TypeFor[Rounds]() {
-			to.Field(i).Set(reflect.ValueOf(RoundsOf(all)))
-		}
 		how := field.Tag.Get("join")
 		if how == "" {
 			continue
 		}
-		values := valuesOf(all, i)
+		values := Each(all, func(one T) float64 { return number(reflect.ValueOf(one).Field(i)) })
 		value := Median(values)
 		switch how {
 		case "max":
@@ -111,42 +86,41 @@ func Join[T any](all []T) T {
 	return joined
 }
 
-// RoundsOf returns the figures of each round that Join combines.
-func RoundsOf[T any](all []T) Rounds {
-	rounds := Rounds{}
-	for i, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		if field.Tag.Get("join") != "" {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			rounds[name] = valuesOf(all, i)
-		}
+func number(v reflect.Value) float64 {
+	if v.CanInt() {
+		return float64(v.Int())
 	}
-	return rounds
+	return v.Float()
 }
 
-// valuesOf returns the values of a field.
-func valuesOf[T any](all []T, field int) []float64 {
+// Each returns a figure of each measurement.
+func Each[T any](all []T, of func(T) float64) []float64 {
 	values := make([]float64, len(all))
-	for n := range all {
-		of := reflect.ValueOf(all[n]).Field(field)
-		if of.CanInt() {
-			values[n] = float64(of.Int())
-		} else {
-			values[n] = of.Float()
-		}
+	for i, one := range all {
+		values[i] = of(one)
 	}
 	return values
 }
 
-// Ratios divides the values of one by those of the other, round by round. A round in which the
+// Ratio is how one is to the other: the median of the ratios of each round, and its interval.
+type Ratio struct {
+	Ratio float64 `json:"ratio,omitempty"`
+	Low   float64 `json:"ratio_low,omitempty"`
+	High  float64 `json:"ratio_high,omitempty"`
+}
+
+// RatioOf divides the values of one by those of the other, round by round. A round in which the
 // other has 0 has no ratio.
-func Ratios(one, other []float64) []float64 {
+func RatioOf(one, other []float64) (r Ratio) {
 	var ratios []float64
 	for i := range min(len(one), len(other)) {
 		if other[i] != 0 {
 			ratios = append(ratios, one[i]/other[i])
 		}
 	}
-	return ratios
+	r.Ratio = Median(ratios)
+	r.Low, r.High = Interval(ratios)
+	return r
 }
 
 // Micros returns a time in microseconds.

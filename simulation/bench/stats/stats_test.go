@@ -1,12 +1,10 @@
 package stats
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func TestQuantile(t *testing.T) {
@@ -38,27 +36,18 @@ func TestInterval(t *testing.T) {
 	assert.Zero(t, high)
 }
 
-func TestRatios(t *testing.T) {
-	assert.Equal(t, []float64{2, 0.5}, Ratios([]float64{2, 1, 7, 9}, []float64{1, 2, 0}))
+func TestRatio(t *testing.T) {
+	assert.Equal(t, Ratio{1.25, 0.5, 2}, RatioOf([]float64{2, 1, 7, 9}, []float64{1, 2, 0}))
 }
 
 type measured struct {
 	Name   string
-	Middle float64 `json:"middle" join:"median"`
-	Most   int     `json:"most,omitempty" join:"max"`
-	Sum    int     `json:"sum" join:"sum"`
-	Rounds Rounds
+	Middle float64 `join:"median"`
+	Most   int     `join:"max"`
+	Sum    int     `join:"sum"`
 }
 
 func TestJoin(t *testing.T) {
-	all := []measured{{Name: "a", Middle: 3, Most: 7, Sum: 1}, {Name: "a", Middle: 1.0000001, Most: 9}, {Name: "a", Middle: 2, Most: 8, Sum: 1}}
-	joined := Join(all)
-	assert.Equal(t, measured{
-		Name: "a", Middle: 2, Most: 9, Sum: 2,
-		Rounds: Rounds{"middle": {3, 1.0000001, 2}, "most": {7, 9, 8}, "sum": {1, 0, 1}},
-	}, joined)
-	assert.Equal(t, joined.Rounds, RoundsOf(all))
-	text, err := json.Marshal(joined.Rounds)
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"middle": [3, 1, 2], "most": [7, 9, 8], "sum": [1, 0, 1]}`, string(text))
+	all := []measured{{"a", 3, 7, 1}, {"a", 1, 9, 0}, {"a", 2, 8, 1}}
+	assert.Equal(t, measured{"a", 2, 9, 2}, Join(all))
 }

@@ -12,7 +12,7 @@ RENEW = """if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexp
 
 
 class Client:
-    def __init__(self, servers):
+    def __init__(self, servers, _ttl):
         addresses = [server.split(":") for server in servers]
         self.servers = [
             redis.Redis(host=host, port=int(port), socket_timeout=0.05, socket_connect_timeout=0.05)

@@ -9,8 +9,8 @@ class Taken(Exception):
 
 
 def run(hello, connect):
-    """Answers the requests on the standard input until it ends. connect(servers) returns a client.
-    Its acquire(key, ttl, wait) returns a lock with held(), extend(ttl) and release(), or raises. It
+    """Answers the requests on the standard input until it ends. connect(servers, ttl) returns a
+    client. Its acquire(key, ttl, wait) returns a lock with held(), extend(ttl) and release(), or raises. It
     tries once if wait is 0. Times are in milliseconds."""
     client = None
     leases = {}  # by key; those that were released, too
@@ -21,12 +21,12 @@ def run(hello, connect):
         if do == "hello":
             return hello
         if do == "open":
-            client = connect(servers)
+            client = connect(servers, ttl)
             return {}
         if do == "acquire":
             leases[key] = client.acquire(key, ttl, wait)
             released.discard(key)
-            return {"held": True}
+            return {"held": True, "token": getattr(leases[key], "token", 0)}
         if do not in ("check", "extend", "release"):
             return {"error": f'there is no request "{do}"'}
         if key not in leases:

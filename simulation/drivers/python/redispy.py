@@ -5,7 +5,7 @@ import driver
 
 
 class Client:
-    def __init__(self, servers):
+    def __init__(self, servers, _ttl):
         host, port = servers[0].split(":")
         self.redis = redis.Redis(host=host, port=int(port))
 

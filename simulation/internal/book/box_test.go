@@ -1,10 +1,10 @@
 package book_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,22 +12,15 @@ import (
 )
 
 func init() {
-	generators["box-driver"] = boxDriver
 	generators["box-cases"] = boxCases
 	generators["box-kinds"] = boxKinds
 	generators["box-clients"] = boxClients
 	generators["box-schedules"] = boxSchedules
 }
 
-// boxDriver is the driver that package box tests.
-func boxDriver([]string) (string, error) {
-	text, err := os.ReadFile("../simulation/box/testdata/driver.py")
-	return "```python\n" + string(text) + "```", err
-}
-
+// boxCases is the table of the schedules by faults.
 func boxCases([]string) (string, error) {
-	var b strings.Builder
-	b.WriteString("| fault | schedules |\n| --- | --- |\n")
+	var rows [][]string
 	for _, fault := range box.Faults() {
 		var titles []string
 		for _, c := range box.Cases(4) {
@@ -35,134 +28,102 @@ func boxCases([]string) (string, error) {
 				titles = append(titles, c.Title)
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", fault, strings.Join(titles, "; "))
+		rows = append(rows, []string{fault, strings.Join(titles, "; ")})
 	}
-	return b.String(), nil
+	return table("fault | schedules", rows), nil
 }
+
+// kindConstant is the constant of a kind, whose comment says after a colon what it means.
+var kindConstant = regexp.MustCompile(`(?m)^\t// [^:]*: ((?:.*\n\t// )*.*)\n\t\w+ +Kind = "(.*)"$`)
 
 // boxKinds is a table of the kinds and their comments.
 func boxKinds([]string) (string, error) {
-	comments, err := commentsOfKinds()
+	text, err := os.ReadFile("../simulation/box/kind.go")
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	b.WriteString("| finding | what it means |\n| --- | --- |\n")
+	meaning := map[string]string{}
+	for _, found := range kindConstant.FindAllStringSubmatch(string(text), -1) {
+		meaning[found[2]] = strings.ToUpper(found[1][:1]) + strings.ReplaceAll(found[1][1:], "\n\t// ", " ")
+	}
+	var rows [][]string
 	for _, kind := range box.Kinds() {
-		fmt.Fprintf(&b, "| %s | %s |\n", kind, comments[kind])
-	}
-	return b.String(), nil
-}
-
-// commentsOfKinds reads the comments of the kinds' constants.
-func commentsOfKinds() (map[box.Kind]string, error) {
-	text, err := os.ReadFile("../simulation/box/kind.go")
-	if err != nil {
-		return nil, err
-	}
-	comments := map[box.Kind]string{}
-	var said []string
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if comment, ok := strings.CutPrefix(line, "// "); ok {
-			said = append(said, comment)
-			continue
+		if meaning[string(kind)] == "" {
+			return "", fmt.Errorf("nothing says what %q means", kind)
 		}
-		if _, value, ok := strings.Cut(line, " Kind = "); ok {
-			_, meaning, _ := strings.Cut(strings.Join(said, " "), ": ")
-			comments[box.Kind(strings.Trim(value, `"`))] = strings.ToUpper(meaning[:1]) + meaning[1:]
-		}
-		said = nil
+		rows = append(rows, []string{string(kind), meaning[string(kind)]})
 	}
-	return comments, nil
+	return table("finding | what it means", rows), nil
 }
 
 // boxReports reads the recorded reports, in the order of their files.
-func boxReports() (map[string]box.Report, []string, error) {
+func boxReports() (reports []box.Report, err error) {
 	files, err := filepath.Glob("testdata/clients/*.json")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	reports := map[string]box.Report{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		r, err := readRecorded[box.Report](file)
 		if err != nil {
-			return nil, nil, err
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		var r box.Report
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", file, err)
-		}
-		reports[file] = r
+		reports = append(reports, r)
 	}
-	return reports, files, nil
+	return reports, nil
 }
 
-// boxClients is the table of clients by faults.
+// boxClients is the table of clients by faults. A cell has the worst kind, and in how many plays.
 func boxClients([]string) (string, error) {
-	reports, files, err := boxReports()
+	reports, err := boxReports()
 	if err != nil {
 		return "", err
 	}
-	recorded := slices.DeleteFunc(box.Faults(), func(fault string) bool {
-		for _, r := range reports {
-			if slices.ContainsFunc(r.Tallies, func(t box.Tally) bool { return t.Fault == fault }) {
-				return false
+	var rows [][]string
+	recorded := map[string]bool{}
+	for _, r := range reports {
+		for _, t := range r.Tallies {
+			recorded[t.Fault] = true
+		}
+	}
+	faults := slices.DeleteFunc(box.Faults(), func(fault string) bool { return !recorded[fault] })
+	for _, r := range reports {
+		cells := map[string]string{}
+		for _, t := range r.Tallies {
+			cells[t.Fault] = fmt.Sprintf("0 of %d", t.Plays)
+			if len(t.Kinds) > 0 {
+				cells[t.Fault] = fmt.Sprintf("**%s** %d of %d", t.Kinds[0].Kind, t.Kinds[0].Plays, t.Plays)
 			}
 		}
-		return true
-	})
-	var b strings.Builder
-	b.WriteString("| client | servers | " + strings.Join(recorded, " | ") + " |\n| --- |" + strings.Repeat(" --- |", len(recorded)+1) + "\n")
-	for _, file := range files {
-		r := reports[file]
-		cells := []string{r.Name + " " + r.Version, fmt.Sprint(r.Count)}
-		for _, fault := range recorded {
-			cell := ""
-			for _, t := range r.Tallies {
-				if t.Fault == fault {
-					cell = boxCell(t)
-				}
-			}
-			cells = append(cells, cell)
+		row := []string{r.Name + " " + r.Version, fmt.Sprint(r.Count)}
+		for _, fault := range faults {
+			row = append(row, cells[fault])
 		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		rows = append(rows, row)
 	}
-	return b.String(), nil
-}
-
-// boxCell is the result of a fault: the worst kind, and in how many plays of how many.
-func boxCell(t box.Tally) string {
-	if len(t.Kinds) == 0 {
-		return fmt.Sprintf("0 of %d", t.Plays)
-	}
-	worst := t.Kinds[0]
-	return fmt.Sprintf("**%s** %d of %d", worst.Kind, worst.Plays, t.Plays)
+	return table("client | servers | "+strings.Join(faults, " | "), rows), nil
 }
 
 // boxSchedules is the shortest schedule for each client and kind.
 func boxSchedules([]string) (string, error) {
-	reports, files, err := boxReports()
+	reports, err := boxReports()
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	for _, file := range files {
-		r := reports[file]
-		if _, broke := r.Worst(); !broke {
-			continue
-		}
-		fmt.Fprintf(&b, "<details><summary>%s %s, %d × %s</summary>\n\n| finding | by | shortest schedule | again |\n| --- | --- | --- | --- |\n", r.Name, r.Version, r.Count, r.Servers)
+	for _, r := range reports {
+		var rows [][]string
 		for _, t := range r.Tallies {
 			for _, k := range t.Kinds {
 				var steps []string
 				for _, step := range k.Shown.Schedule {
 					steps = append(steps, step.String())
 				}
-				fmt.Fprintf(&b, "| %s | %s | %s | %d of %d |\n", k.Kind, t.Fault, strings.Join(steps, "; "), k.Repeated, k.Again)
+				rows = append(rows, []string{string(k.Kind), t.Fault, strings.Join(steps, "; "), fmt.Sprintf("%d of %d", k.Repeated, k.Again)})
 			}
 		}
-		b.WriteString("\n</details>\n\n")
+		if len(rows) > 0 {
+			fmt.Fprintf(&b, "<details><summary>%s %s, %d × %s</summary>\n\n%s\n</details>\n\n", r.Name, r.Version, r.Count, r.Servers, table("finding | by | shortest schedule | again", rows))
+		}
 	}
 	return b.String(), nil
 }

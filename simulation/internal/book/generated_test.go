@@ -2,6 +2,7 @@ package book_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,6 +42,7 @@ var generators = map[string]func(words []string) (string, error){
 	"example": exampleBlock,
 	"code":    codeBlock,
 	"program": programBlock,
+	"file":    fileBlock,
 }
 
 // generatedFiles are files that are generated as a whole, by their names in this folder.
@@ -88,6 +89,18 @@ func TestGeneratedParts(t *testing.T) {
 	}
 }
 
+// Every block of Go on a page comes from a test that is compiled and run, but for the program of
+// getting-started.md, which a test of docs/deploy runs.
+func TestEveryProgramIsRun(t *testing.T) {
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		if page != "getting-started.md" {
+			assert.NotContains(t, generatedPart.ReplaceAllString(string(text), ""), "\n```go\n", "%s: make it an example, and generate it", page)
+		}
+	}
+}
+
 func TestGeneratedFiles(t *testing.T) {
 	for name, generate := range generatedFiles {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +129,10 @@ func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 			errs = append(errs, fmt.Errorf("there is no generator for %q", title))
 			return part
 		}
-		used[words[0]] = true
+		if used[title] {
+			errs = append(errs, fmt.Errorf("%q is generated twice: link to the first", title))
+		}
+		used[title], used[words[0]] = true, true
 		text, err := generators[words[0]](words[1:])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("generating %q: %w", title, err))
@@ -175,6 +191,35 @@ func codeBlock(words []string) (string, error) {
 		return "", fmt.Errorf("want a folder and names, got %q", words)
 	}
 	return declarations(words[0], tests, words[1:])
+}
+
+// fileBlock gives a file as a whole, by its path from the folder docs.
+func fileBlock(words []string) (string, error) {
+	if len(words) != 1 {
+		return "", fmt.Errorf("want a file, got %q", words)
+	}
+	text, err := os.ReadFile(filepath.FromSlash(words[0]))
+	return "```" + strings.TrimPrefix(filepath.Ext(words[0]), ".") + "\n" + string(text) + "```", err
+}
+
+// table writes a Markdown table.
+func table(head string, rows [][]string) string {
+	var b strings.Builder
+	columns := strings.Count(head, "|") + 1
+	fmt.Fprintf(&b, "| %s |\n|%s\n", head, strings.Repeat(" --- |", columns))
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	return b.String()
+}
+
+// readRecorded reads a file of testdata, in which a command or a test has recorded results.
+func readRecorded[T any](file string) (r T, err error) {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
 }
 
 // tests are the files of a package's tests.
@@ -240,18 +285,13 @@ type goFile struct {
 	tree *ast.File
 }
 
-// parsed caches the tests of folders, because pages show many declarations of the same packages.
-var parsed = struct {
-	sync.Mutex
-	folders map[[2]string][]goFile
-}{folders: map[[2]string][]goFile{}}
+// parsed caches the files of folders, because pages show many declarations of the same packages.
+var parsed = map[[2]string][]goFile{}
 
 // goFiles parses the files of a package that have such names.
 func goFiles(folder, pattern string) ([]goFile, error) {
-	parsed.Lock()
-	defer parsed.Unlock()
 	key := [2]string{folder, pattern}
-	if files, ok := parsed.folders[key]; ok {
+	if files, ok := parsed[key]; ok {
 		return files, nil
 	}
 	paths, err := filepath.Glob(filepath.Join("..", folder, pattern))
@@ -271,7 +311,7 @@ func goFiles(folder, pattern string) ([]goFile, error) {
 		}
 		files = append(files, goFile{text, set, tree})
 	}
-	parsed.folders[key] = files
+	parsed[key] = files
 	return files, nil
 }
 
@@ -280,7 +320,7 @@ func namesOf(decl ast.Decl) []string {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
 		if d.Recv != nil {
-			return []string{strings.TrimPrefix(source(d.Recv.List[0].Type), "*") + "." + d.Name.Name}
+			return []string{receiver(d) + "." + d.Name.Name}
 		}
 		return []string{d.Name.Name}
 	case *ast.GenDecl:
@@ -298,6 +338,16 @@ func namesOf(decl ast.Decl) []string {
 		return names
 	}
 	return nil
+}
+
+// receiver is the name of a method's type.
+func receiver(d *ast.FuncDecl) string {
+	t := d.Recv.List[0].Type
+	if pointer, is := t.(*ast.StarExpr); is {
+		t = pointer.X
+	}
+	name, _ := t.(*ast.Ident)
+	return name.String()
 }
 
 // dedent removes one tab from each line, and surrounding empty lines.

@@ -3,7 +3,6 @@ package book_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 
 func init() {
 	generators["guarantees"] = func([]string) (string, error) { return guarantees() }
-	generators["marker"] = markedLine
 	generators["places"] = func([]string) (string, error) { return places() }
 	generators["guarded"] = func([]string) (string, error) { return guarded() }
 }
@@ -53,14 +51,6 @@ func TestRecordedMutantsAreFresh(t *testing.T) {
 // guarantees has a table for each group of guarantees: a row for each marker, with the mutants of
 // its line.
 func guarantees() (string, error) {
-	r, err := recordedMutants()
-	if err != nil {
-		return "", err
-	}
-	by := map[string]string{}
-	for _, one := range r.Results {
-		by[one.Name] = one.By
-	}
 	markers, err := markersByName()
 	if err != nil {
 		return "", err
@@ -88,15 +78,10 @@ func guarantees() (string, error) {
 				return "", fmt.Errorf("%s has mutants in two groups", name)
 			}
 			shown[name] = true
-			var names, catchers []string
-			for _, mutant := range broken[name] {
-				names = append(names, "`"+mutant+"`")
-				catchers = append(catchers, strings.ReplaceAll(by[mutant], "; ", ", "))
-			}
 			line := fmt.Sprintf("[%s:%d](../../%s#L%d)", m.File, m.Line, m.File, m.Line)
-			rows = append(rows, []string{m.Guarantee, line, strings.Join(names, "<br>"), strings.Join(catchers, "<br>")})
+			rows = append(rows, []string{m.Guarantee, line, "`" + strings.Join(broken[name], "`<br>`") + "`"})
 		}
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", group.Title, group.Intro, table("guarantee | line | mutant | caught by", rows))
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", group.Title, group.Intro, table("guarantee | line | mutant", rows))
 	}
 	return b.String(), nil
 }
@@ -154,27 +139,6 @@ func markersByName() (map[string]mutants.Marker, error) {
 		byName[m.Name] = m
 	}
 	return byName, nil
-}
-
-// markedLine shows a marker with its line.
-func markedLine(words []string) (string, error) {
-	if len(words) != 1 {
-		return "", fmt.Errorf("want a marker, got %q", words)
-	}
-	markers, err := markersByName()
-	if err != nil {
-		return "", err
-	}
-	m, is := markers[words[0]]
-	if !is {
-		return "", fmt.Errorf("there is no marker %q", words[0])
-	}
-	text, err := os.ReadFile("../" + m.File)
-	if err != nil {
-		return "", err
-	}
-	line := strings.Split(string(text), "\n")[m.Line-1]
-	return fmt.Sprintf("```go\n//guard:%s  %s\n%s\n```", m.Name, m.Guarantee, strings.TrimSpace(line)), nil
 }
 
 // guarded says how much is marked.

@@ -67,16 +67,15 @@ var policy = map[string][]string{
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on simulated servers.
-	"simulation":                     {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
-	"simulation/redismodel":          {"quorum/quorumtest"}, // data: no time, no network
-	"simulation/fault":               {},
-	"simulation/record":              {"fencing", "quorum", "quorum/wire", "simulation/fault"},
-	"simulation/check":               {"fencing", "simulation/fault", "simulation/record"},
-	"simulation/internal/kernel":     {"simulation/fault", "simulation/internal/goroutines", "github.com/benbjohnson/clock"},
-	"simulation/internal/goroutines": {},
-	"simulation/internal/long":       {},
-	"simulation/designs":             {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios":  {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/redismodel":         {"quorum/quorumtest"}, // data: no time, no network
+	"simulation/fault":              {},
+	"simulation/record":             {"fencing", "quorum", "quorum/wire", "simulation/fault"},
+	"simulation/check":              {"fencing", "simulation/fault", "simulation/record"},
+	"simulation/internal/kernel":    {"github.com/benbjohnson/clock"},
+	"simulation/internal/long":      {},
+	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
+	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 
 	// The argument why tokens rise reads logs, and knows no design.
 	"simulation/internal/machine": {"fencing", "simulation/fault", "simulation/record"},
@@ -85,10 +84,7 @@ var policy = map[string][]string{
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
 	"simulation/internal/wrap": {},
 
-	// The second judge knows nothing of the first: it takes plain data.
-	"simulation/search/judge":    {"fencing", "github.com/anishathalye/porcupine"},
 	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/fault", "simulation/record"},
-	"simulation/search/history":  {"fencing", "simulation/search/judge", "simulation/fault", "simulation/record"},
 	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
@@ -97,8 +93,8 @@ var policy = map[string][]string{
 	"simulation/internal/report":   {"simulation/internal/wrap", "simulation/internal/timeline", "simulation/internal/drawing", "simulation/record"},
 
 	// How designs withstand faults, in figures.
-	"simulation/internal/cells":  {"quorum", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
-	"simulation/internal/matrix": {"simulation/internal/farm", "drift", "quorum", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios", "simulation/fault", "simulation/record"},
+	"simulation/internal/cells":  {"simulation/search", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation/internal/matrix": {"simulation/search", "simulation/internal/farm", "drift", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios", "simulation/fault", "simulation/record"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
 	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/drawing", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search", "simulation/fault", "simulation/record"},
@@ -110,11 +106,11 @@ var policy = map[string][]string{
 
 	// The same designs on real servers, which it starts and breaks.
 	// The box plays lock clients of any language on real servers.
-	"simulation/box": {"fencing", "instance/embedded", "instance/instancetest/redisproc", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/box":        {"fencing", "instance/embedded", "instance/instancetest/redisproc", "simulation/check", "simulation/fault", "simulation/record"},
 	"simulation/box/driver": {},
-	"simulation/internal/live": {"simulation/search/history", "simulation/check", "simulation/box", "simulation/box/driver",
+	"simulation/internal/live": {"simulation/check", "simulation/box", "simulation/box/driver",
 		"fencing", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
-		"simulation/search/judge", "github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
+		"github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
 	},
 
 	// Commands and docs are on top.
@@ -123,7 +119,7 @@ var policy = map[string][]string{
 	"simulation/internal/command": {
 		"instance/instancetest/redisproc", "simulation/box", "simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/search/history", "simulation/search/judge", "simulation/internal/timeline", "simulation/fault", "simulation/record",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline", "simulation/fault", "simulation/record",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says
@@ -177,29 +173,6 @@ func TestImportersOfTheLockGetLittle(t *testing.T) {
 		case "github.com/alicebob/miniredis/v2", "go.uber.org/goleak":
 			t.Errorf("importers of quorum or instance get %s", m)
 		}
-	}
-}
-
-// The simulation also runs in a browser, where every package is downloaded: it must not get those
-// of tests, of servers and of the network.
-func TestTheSimulationIsLight(t *testing.T) {
-	heavy := []string{"testify", "yaml", "net/http", "go-redis", "miniredis", "html/template", "os/exec", "porcupine", "regexp"}
-	deps := func(pkg string) (found []string) {
-		var stderr bytes.Buffer
-		list := exec.Command("go", "list", "-deps", "./"+pkg)
-		list.Dir, list.Stderr = "..", &stderr
-		out, err := list.Output()
-		require.NoError(t, err, stderr.String())
-		for name := range strings.FieldsSeq(string(out)) {
-			if slices.ContainsFunc(heavy, func(h string) bool { return strings.Contains(name, h) }) {
-				found = append(found, name)
-			}
-		}
-		return found
-	}
-	require.NotEmpty(t, deps("quorum/quorumtest/contract"), "it runs testify's assertions: the test can't see what it looks for")
-	for _, pkg := range []string{"simulation", "simulation/designs", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/internal/play", "simulation/search"} {
-		require.Empty(t, deps(pkg), "users of %s get these", pkg)
 	}
 }
 

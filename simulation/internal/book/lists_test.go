@@ -1,11 +1,9 @@
 package book_test
 
 import (
+	"errors"
 	"fmt"
-	"go/ast"
 	"go/doc/comment"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,60 +17,53 @@ import (
 func init() {
 	generators["scenario-list"] = func([]string) (string, error) { return scenarioList(), nil }
 	generators["design-list"] = func([]string) (string, error) { return designList(), nil }
-	generators["fields"] = fieldList
 	generators["numbered"] = numbered
 	generators["section"] = section
+	generators["exits"] = exitCodes
 }
 
-// scenarioList has a heading for each scenario. Its verdicts are those that the tests of the
-// package check.
+// shownDesigns are the columns of the list of scenarios.
+var shownDesigns = []string{"setpx-cad", "redlock", "default", "token-admit"}
+
+// scenarioList has a row for each scenario. Its verdicts are those that the tests of the package
+// check. The last column has the designs that are played in this scenario alone.
 func scenarioList() string {
-	var b strings.Builder
+	var rows [][]string
 	for _, s := range scenarios.All() {
-		fmt.Fprintf(&b, "### %s\n\n**%s.**\n\n", s.ID, s.Title)
-		for i, step := range s.Steps {
-			fmt.Fprintf(&b, "%d. %s\n", i+1, step)
-		}
-		fmt.Fprintf(&b, "\n- Taken for granted: %s\n- Broken by that: %s\n- What helps: %s\n", s.Assumption, s.Breaks, s.Helps)
-		if s.NoCure != "" {
-			fmt.Fprintf(&b, "- Why no design ends well: %s\n", s.NoCure)
-		}
-		var endings []string
-		by := map[string][]string{}
-		for _, d := range s.Designs() {
-			end := ending(s, d)
-			if by[end] == nil {
-				endings = append(endings, end)
+		row := []string{fmt.Sprintf(`<a id="%s"></a>%s`, strings.ToLower(s.ID), s.ID), s.Title}
+		for _, name := range shownDesigns {
+			cell := ""
+			if _, known := s.Verdicts[name]; known {
+				cell = holds(s, designs.Design{Name: name})
 			}
-			by[end] = append(by[end], "`"+d.Name+"`")
+			row = append(row, cell)
 		}
-		for _, end := range endings {
-			fmt.Fprintf(&b, "- How it ends: %s, for %s\n", end, strings.Join(by[end], ", "))
+		var own []string
+		for _, d := range s.Variants {
+			own = append(own, fmt.Sprintf("`%s`: %s", d.Name, holds(s, d)))
 		}
-		fmt.Fprintf(&b, "- Source: %s\n\n", strings.TrimSuffix(s.Source, "."))
+		rows = append(rows, append(row, strings.Join(own, "<br>")))
 	}
-	return b.String()
+	return table("| what happens | `"+strings.Join(shownDesigns, "` | `")+"` | its own designs", rows)
 }
 
-// designList has a heading for each group of designs, and one for designs in a single scenario.
+// designList has a table for each group of designs, and one for designs in a single scenario.
 func designList() string {
 	var b strings.Builder
-	group := designs.Group("")
-	for _, d := range designs.All() {
-		if d.Group != group {
-			group = d.Group
-			fmt.Fprintf(&b, "## %s%s\n\n", strings.ToUpper(string(group[:1])), group[1:])
+	var rows [][]string
+	all := designs.All()
+	for i, d := range all {
+		cure := ""
+		if d.Cure != "" {
+			cure = "`" + d.Cure + "`"
 		}
-		fmt.Fprintf(&b, "### %s\n\n**%s.**\n\n", d.Name, strings.ToUpper(d.Title[:1])+d.Title[1:])
-		for _, part := range [][2]string{{"What its users expect", d.Promises}, {"What breaks it", d.Breaks}, {"What fixes it", cure(d)}, {"Source", d.Source}} {
-			if part[1] != "" {
-				fmt.Fprintf(&b, "- %s: %s\n", part[0], strings.TrimSuffix(part[1], "."))
-			}
+		rows = append(rows, []string{"`" + d.Name + "`", d.Title, strings.TrimSuffix(d.Breaks, "."), cure})
+		if i+1 == len(all) || all[i+1].Group != d.Group {
+			fmt.Fprintf(&b, "## %s%s\n\n%s\n", strings.ToUpper(string(d.Group[:1])), d.Group[1:], table("design | what it is | what breaks it | what fixes it", rows))
+			rows = nil
 		}
-		b.WriteString("\n")
 	}
 	b.WriteString("## Played in one scenario alone\n\nThe library, or one of the above, with one thing changed.\n\n")
-	var rows [][]string
 	seen := map[string]int{}
 	for _, s := range scenarios.All() {
 		for _, d := range s.Variants {
@@ -86,132 +77,6 @@ func designList() string {
 	}
 	b.WriteString(table("design | what it is | scenarios", rows))
 	return b.String()
-}
-
-func cure(d designs.Design) string {
-	if d.Cure == "" {
-		return ""
-	}
-	return "`" + d.Cure + "`"
-}
-
-// fieldList returns the fields of a struct with their comments: words are the package's folder and
-// the type.
-func fieldList(words []string) (string, error) {
-	if len(words) != 2 {
-		return "", fmt.Errorf("want a folder and a type, got %q", words)
-	}
-	fields, err := fieldsOf(filepath.Join("..", words[0]), words[1])
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	for _, f := range fields {
-		if f.doc == "" {
-			return "", fmt.Errorf("%s.%s has a field %s without a comment", words[0], words[1], f.name)
-		}
-		fmt.Fprintf(&b, "- `%s` (%s): %s\n", f.name, f.kind, f.doc)
-	}
-	return b.String(), nil
-}
-
-// field is an exported field of a struct.
-type field struct{ name, kind, doc string }
-
-// fieldsOf returns the exported fields of a struct in source order, including those of embedded
-// structs.
-func fieldsOf(dir, name string) ([]field, error) {
-	structs, err := structsIn(dir)
-	if err != nil {
-		return nil, err
-	}
-	s, ok := structs[name]
-	if !ok {
-		return nil, fmt.Errorf("there is no struct %s in %s", name, dir)
-	}
-	var fields []field
-	shared := "" // one comment may be above several lines of fields
-	for _, f := range s.Fields.List {
-		doc := asMarkdown(f.Doc.Text() + f.Comment.Text())
-		if doc != "" {
-			shared = doc
-		}
-		for _, id := range f.Names {
-			if id.IsExported() {
-				fields = append(fields, field{name: id.Name, kind: "`" + source(f.Type) + "`", doc: shared})
-			}
-		}
-	}
-	return fields, nil
-}
-
-// structsIn finds the exported structs of a package.
-func structsIn(dir string) (map[string]*ast.StructType, error) {
-	files, err := sources(dir)
-	if err != nil {
-		return nil, err
-	}
-	structs := map[string]*ast.StructType{}
-	for _, file := range files {
-		for _, decl := range file.Decls {
-			group, ok := decl.(*ast.GenDecl)
-			if !ok || group.Tok != token.TYPE {
-				continue
-			}
-			for _, spec := range group.Specs {
-				t := spec.(*ast.TypeSpec)
-				if s, ok := t.Type.(*ast.StructType); ok && t.Name.IsExported() {
-					structs[t.Name.Name] = s
-				}
-			}
-		}
-	}
-	return structs, nil
-}
-
-// sources parses a folder's files without its tests.
-func sources(dir string) ([]*ast.File, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	var files []*ast.File
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file)
-	}
-	return files, nil
-}
-
-// source writes a type as in the code.
-func source(t ast.Expr) string {
-	switch t := t.(type) {
-	case *ast.Ident:
-		return t.Name
-	case *ast.SelectorExpr:
-		return source(t.X) + "." + t.Sel.Name
-	case *ast.StarExpr:
-		return "*" + source(t.X)
-	case *ast.ArrayType:
-		return "[]" + source(t.Elt)
-	case *ast.MapType:
-		return "map[" + source(t.Key) + "]" + source(t.Value)
-	case *ast.FuncType:
-		return "func"
-	default:
-		return fmt.Sprintf("%T", t)
-	}
-}
-
-// asMarkdown puts a comment on one line.
-func asMarkdown(comment string) string {
-	return strings.NewReplacer("<", "&lt;", "|", "\\|").Replace(strings.Join(strings.Fields(comment), " "))
 }
 
 // numbered returns an item of a numbered list in a package's documentation, as a quotation: words
@@ -288,4 +153,20 @@ func numberedItems(folder, word string) ([]string, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s/doc.go has no numbered list under a heading with %q", folder, word)
+}
+
+// exitCodes is the table of redlockctl's exit codes, from its source.
+func exitCodes([]string) (string, error) {
+	text, err := os.ReadFile("../instance/cmd/redlockctl/exit.go")
+	if err != nil {
+		return "", err
+	}
+	var rows [][]string
+	for _, row := range regexp.MustCompile(`(?m)^\t\{"(.*)", "(.*)"\},$`).FindAllStringSubmatch(string(text), -1) {
+		rows = append(rows, []string{row[1], strings.TrimSuffix(row[2], ".")})
+	}
+	if len(rows) == 0 {
+		return "", errors.New("redlockctl has no table of exit codes")
+	}
+	return table("exit code | meaning", rows), nil
 }

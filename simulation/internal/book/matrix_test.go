@@ -16,26 +16,31 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
 func init() {
-	generators["matrix"] = func([]string) (string, error) { return matrixTable() }
-	generators["overvalued"] = func([]string) (string, error) { return overvaluedTable() }
-	generators["reasons"] = func([]string) (string, error) { return reasons() }
-	generators["harm"] = harmOf
-	generators["safe"] = func([]string) (string, error) { return safeRuns() }
-	generators["curves"] = func([]string) (string, error) { return curveLinks() }
+	for name, generate := range map[string]func(recording, []string) (string, error){
+		"matrix": matrixTable, "overvalued": overvaluedTable, "faults": faultTable, "harm": harmOf, "safe": safeRuns, "curves": curveLinks,
+	} {
+		generators[name] = func(words []string) (string, error) {
+			r, err := recorded()
+			if err != nil {
+				return "", err
+			}
+			return generate(r, words)
+		}
+	}
 	for _, id := range curveIDs {
 		generatedFiles["figures/"+id+".svg"] = func() ([]byte, error) { return curveFile(id) }
 	}
+	generatedFiles["figures/matrix.svg"] = heatMap
 }
 
 // curveIDs are the curves that have a picture.
-var curveIDs = []string{"pause", "rate", "crash", "failover", "split", "rounds", "availability"}
+var curveIDs = []string{"pause", "rate", "crash", "failover", "split"}
 
 // recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with a
 // sample: the outcomes of a few seeds of each cell. A change of the library, the simulation or a
@@ -123,36 +128,71 @@ func TestRecordedMatrixIsFresh(t *testing.T) {
 	assert.ElementsMatch(t, curveIDs, have, "every curve has its picture")
 }
 
-// matrixTable is the matrix in percent. The confidence intervals are in the
-// command's own output.
-func matrixTable() (string, error) {
-	r, err := recorded()
-	if err != nil {
-		return "", err
-	}
-	head := "design"
+// matrixTable is the matrix in percent. The confidence intervals are in the command's own output.
+func matrixTable(r recording, _ []string) (string, error) {
+	var faults []string
 	for _, f := range r.Matrix.Faults {
-		head += " | " + f.Name
-	}
-	var rows [][]string
-	for i, d := range r.Matrix.Designs {
-		row := []string{"`" + d.Name + "`"}
-		for j := range r.Matrix.Faults {
-			row = append(row, percent(r.Matrix.At(i, j)))
-		}
-		rows = append(rows, row)
+		faults = append(faults, f.Name)
 	}
 	return fmt.Sprintf("%s\nEach cell: the share of %d runs with a violation. 0: none. ?: none, but what it depends on never happened in these runs, so it shows nothing. Empty: not played.\n",
-		table(head, rows), r.Seeds), nil
+		cellTable(r, faults, func(c report.Cell) report.Cell { return c }), r.Seeds), nil
+}
+
+// overvaluedTable has the columns in which clocks, delays or nothing at all decide how long a key
+// lasts.
+func overvaluedTable(r recording, _ []string) (string, error) {
+	return cellTable(r, []string{"slow", "delay", "rate-small", "rate", "step-server"}, func(c report.Cell) report.Cell {
+		c.Violated, c.Unreached = c.Overvalued, nil
+		return c
+	}), nil
+}
+
+// cellTable has a row for each design that is played with some of the faults.
+func cellTable(r recording, faults []string, of func(report.Cell) report.Cell) string {
+	var rows [][]string
+	for i, d := range r.Matrix.Designs {
+		row, played := []string{"`" + d.Name + "`"}, false
+		for _, name := range faults {
+			c := r.Matrix.At(i, slices.IndexFunc(r.Matrix.Faults, axis(name)))
+			played = played || c.Runs > 0
+			row = append(row, percent(of(c)))
+		}
+		if played {
+			rows = append(rows, row)
+		}
+	}
+	return table("design | "+strings.Join(faults, " | "), rows)
+}
+
+func axis(name string) func(report.Axis) bool {
+	return func(a report.Axis) bool { return a.Name == name }
+}
+
+func percent(c report.Cell) string {
+	switch {
+	case c.Runs == 0:
+		return ""
+	case c.Violated > 0:
+		return fmt.Sprintf("**%.0f %%**", 100*c.Rate())
+	case len(c.Unreached) > 0:
+		return "?"
+	default:
+		return "0"
+	}
+}
+
+// faultTable says what each fault of the matrix is.
+func faultTable(r recording, _ []string) (string, error) {
+	var rows [][]string
+	for _, f := range r.Matrix.Faults {
+		rows = append(rows, []string{"`" + f.Name + "`", f.Title})
+	}
+	return table("fault | what happens in a run", rows), nil
 }
 
 // harmOf says in how many runs of a design which faults did harm.
-func harmOf(design []string) (string, error) {
-	r, err := recorded()
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(r.Matrix.Designs, func(d report.Axis) bool { return slices.Equal(design, []string{d.Name}) })
+func harmOf(r recording, design []string) (string, error) {
+	i := slices.IndexFunc(r.Matrix.Designs, axis(strings.Join(design, " ")))
 	if i < 0 {
 		return "", fmt.Errorf("the matrix has no design %q", design)
 	}
@@ -169,86 +209,11 @@ func harmOf(design []string) (string, error) {
 		harmed, runs, r.Seeds, len(r.Matrix.Faults), strings.Join(which, ", "), len(r.Matrix.Faults)-len(which)), nil
 }
 
-// overvaluedTable has the columns in which clocks, delays or nothing at all decide how long a key
-// lasts.
-func overvaluedTable() (string, error) {
-	r, err := recorded()
-	if err != nil {
-		return "", err
-	}
-	shown := []string{"slow", "delay", "rate-small", "rate", "step-server"}
-	var rows [][]string
-	for i, d := range r.Matrix.Designs {
-		row := []string{"`" + d.Name + "`"}
-		played := false
-		for _, name := range shown {
-			c := r.Matrix.At(i, slices.IndexFunc(r.Matrix.Faults, func(f report.Axis) bool { return f.Name == name }))
-			played = played || c.Runs > 0
-			c.Violated, c.Unreached = c.Overvalued, nil
-			row = append(row, percent(c))
-		}
-		if played {
-			rows = append(rows, row)
-		}
-	}
-	return table("design | "+strings.Join(shown, " | "), rows), nil
-}
-
-func percent(c report.Cell) string {
-	switch {
-	case c.Runs == 0:
-		return ""
-	case c.Violated > 0:
-		return fmt.Sprintf("**%.0f %%**", 100*c.Rate())
-	case len(c.Unreached) > 0:
-		return "?"
-	default:
-		return "0"
-	}
-}
-
-// reasons says for each fault which designs break, how often that is expected, and why, with the
-// text of the matrix's expectations.
-func reasons() (string, error) {
-	r, err := recorded()
-	if err != nil {
-		return "", err
-	}
-	var rows [][]string
-	for _, f := range r.Matrix.Faults {
-		var order []cells.Expectation
-		by := map[string][]string{}
-		for _, d := range r.Matrix.Designs {
-			e, known := cells.ExpectationOf(f.Name, d.Name)
-			if !known || !e.Broken {
-				continue
-			}
-			of := e.Often() + e.Why
-			if by[of] == nil {
-				order = append(order, e)
-			}
-			by[of] = append(by[of], "`"+d.Name+"`")
-		}
-		for _, e := range order {
-			rows = append(rows, []string{"`" + f.Name + "`", strings.Join(by[e.Often()+e.Why], ", "), e.Often(), e.Why})
-		}
-	}
-	return table("fault | designs | broken | because", rows), nil
-}
-
-func safeRuns() (string, error) {
-	r, err := recorded()
-	if err != nil {
-		return "", err
-	}
+func safeRuns(r recording, _ []string) (string, error) {
 	return fmt.Sprintf("In the cells where no violation is expected there were %d in %d runs, of %d runs in all.", r.SafeViolated, r.SafeRuns, r.Runs), nil
 }
 
-func curveLinks() (string, error) {
-	r, err := recorded()
-	if err != nil {
-		return "", err
-	}
+func curveLinks(r recording, _ []string) (string, error) {
 	var b strings.Builder
 	for _, c := range r.Curves {
 		fmt.Fprintf(&b, "### %s\n\n%s\n\n![%s](figures/%s.svg)\n\n", c.Title, c.Words, c.Title, c.ID)

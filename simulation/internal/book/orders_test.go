@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/redquorum/redlock/simulation/fault"
 	"io"
 	"os"
 	"slices"
@@ -16,17 +15,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search"
 )
 
 func init() {
 	generators["orders"] = func([]string) (string, error) { return walkedOrders() }
 	generators["order-worlds"] = func([]string) (string, error) { return orderWorlds(), nil }
-	generators["planted"] = func([]string) (string, error) { return planted() }
 }
 
 // ordersFile is how many orders of small worlds were played, and what was found: one record after
@@ -168,54 +163,6 @@ func kindNames(p orders.Plan) (names []string) {
 		names = append(names, string(k))
 	}
 	return names
-}
-
-// flaws are designs with a flaw that fits into a small world, and what it takes to show it.
-var flaws = []struct {
-	design, world string
-	servers       int
-	fault         fault.Kind // "": none
-	shows         record.ViolationKind
-}{
-	{"half-quorum", "try", 2, "", record.TwoHolders},
-	{"quorum-reachable", "try", 2, fault.Lose, record.Overvalued},
-	{"setpx-del", "late", 1, "", record.TwoHolders},
-	{"no-elapsed-check", "try", 1, fault.Pause, record.Overvalued},
-	{"late-start", "try", 1, fault.Pause, record.Overvalued},
-	{"wall-clock", "try", 1, fault.Step, record.Overvalued},
-	{"redlock", "try", 1, fault.Restart, record.TwoHolders},
-}
-
-// planted is the table of how many runs it took to find flaws.
-func planted() (string, error) {
-	clients, r := 2, search.Registry{Workloads: orders.Worlds(), Designs: designs.All()}
-	var rows [][]string
-	for _, f := range flaws {
-		plan := orders.Plan{Worlds: []string{f.world}, Design: f.design, Changes: search.Changes{Servers: &f.servers, Processes: &clients}}
-		first := "none"
-		if f.fault != "" {
-			plan.Faults, first = []fault.Kind{f.fault}, string(f.fault)
-		}
-		shows := func(_ search.Setup, result simulation.Result) bool { return slices.Contains(result.Kinds(), f.shows) }
-		h, err := plan.Hunt(r, shows, 5_000)
-		switch {
-		case err != nil:
-			return "", err
-		case !h.Found:
-			return "", fmt.Errorf("the walk doesn't show %q of %s in the world %q", f.shows, f.design, f.world)
-		}
-		random := runsUntil(int(h.Drawn), "not in 5 000")
-		rows = append(rows, []string{"`" + f.design + "`", "`" + f.world + "`", strconv.Itoa(f.servers), first, string(f.shows), strconv.FormatUint(h.Walked, 10), random})
-	}
-	return table("design | world | servers | fault | found | runs of the walk | random runs", rows), nil
-}
-
-// runsUntil is a number of runs, or says that it wasn't enough.
-func runsUntil(n int, never string) string {
-	if n == 0 {
-		return never
-	}
-	return strconv.Itoa(n)
 }
 
 // thousands writes a number with spaces.

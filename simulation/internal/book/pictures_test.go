@@ -2,53 +2,65 @@ package book_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation/internal/drawing"
+	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
 func init() {
-	draw := func(name string, make func() (*drawing.Canvas, error)) {
-		generatedFiles["figures/"+name+".svg"] = func() ([]byte, error) {
-			p, err := make()
-			if err != nil {
-				return nil, err
-			}
-			var svg bytes.Buffer
-			err = p.SVG(&svg)
-			return svg.Bytes(), err
-		}
-	}
-	words := func(p *drawing.Canvas) func() (*drawing.Canvas, error) {
-		return func() (*drawing.Canvas, error) { return p, nil }
-	}
-	draw("round", drawRound)
-	draw("quarantine", drawQuarantine)
-	draw("lease", words(drawLease()))
-	draw("domains", words(drawDomains()))
-	draw("decision", words(drawDecision()))
+	generatedFiles["figures/token.svg"] = tokenPicture
+	generatedFiles["figures/bench.svg"] = benchPicture
 }
 
-// Every picture is drawn by the code and shown on a page.
-func TestFigures(t *testing.T) {
-	shown := map[string]bool{}
-	for _, page := range pages(t) {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		for _, found := range regexp.MustCompile(`\]\([^)]*?(figures/[a-z0-9-]+\.svg)\)`).FindAllStringSubmatch(string(text), -1) {
-			assert.Contains(t, generatedFiles, found[1], "%s shows a picture that nothing draws", page)
-			shown[found[1]] = true
-		}
+// tokenPicture is the README's. It is drawn from runs that are played now.
+func tokenPicture() ([]byte, error) {
+	opening, err := matrix.Opening()
+	if err != nil {
+		return nil, err
 	}
+	var svg bytes.Buffer
+	err = opening.SVG(&svg)
+	return svg.Bytes(), err
+}
+
+// benchPicture draws locks per second against workers.
+func benchPicture() ([]byte, error) {
+	r, err := benchmarks()
+	if err != nil {
+		return nil, err
+	}
+	c := report.Curve{
+		ID: "bench", Title: "Locks taken and released per second",
+		Words: "Each worker takes and releases its own lock again and again. Redsync and this library ask five servers, the others one.",
+		X:     report.Scale{Label: "workers", Log: true}, Y: report.Scale{Label: "locks per second", Log: true},
+	}
+	for _, s := range []struct{ contender, name string }{
+		{"redlock", "this library"}, {"redsync", "redsync"}, {"rueidislock, 3 keys", "rueidislock"}, {"redislock", "redislock"},
+	} {
+		series := report.Series{Name: s.name, Line: true}
+		for _, row := range r.rows("throughput") {
+			if row["contender"] == s.contender {
+				series.Points = append(series.Points, report.Point{X: row["workers"].(float64), Y: row["cycles_per_second"].(float64)})
+			}
+		}
+		c.Series = append(c.Series, series)
+	}
+	var svg bytes.Buffer
+	err = c.SVG(&svg)
+	return svg.Bytes(), err
+}
+
+// Every figure is on a page. Links are checked, so every picture of a page is there.
+func TestFiguresAreShown(t *testing.T) {
 	files, err := filepath.Glob("figures/*.svg")
 	require.NoError(t, err)
+	text := everything(t)
 	for _, file := range files {
-		assert.True(t, shown[filepath.ToSlash(file)], "no page shows %s", file)
+		assert.Contains(t, text, filepath.ToSlash(file)+")", "no page shows it")
 	}
 }

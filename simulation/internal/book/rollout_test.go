@@ -1,60 +1,345 @@
 package book_test
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// rolloutRuns is how many runs test each right order with REDLOCK_LONG set.
-const rolloutRuns = 100
+func init() { generators["rollouts"] = rolloutTable }
 
-// Right orders have no violations. Only clients with the old settings lose leases meanwhile.
-func TestRightOrders(t *testing.T) {
-	runs := long.Number(rolloutRuns, 2)
-	for _, r := range rollouts() {
+// The settings of the service. All times are short, so that runs are.
+const (
+	rolloutTTL = 2 * time.Second
+	longerTTL  = 3 * rolloutTTL // a MaxTTL that is raised to, or lowered from
+
+	rolloutProcesses = 4
+)
+
+// rolloutStep is the settings with which all processes start before the next step begins.
+type rolloutStep struct {
+	Title string
+	// After is how long the previous step lasts after the last process has it.
+	After time.Duration
+	// Servers are the servers' names. Empty: ABCDE.
+	Servers string
+	Quorum  int // 0: a majority
+	Version uint64
+	// TTL and MaxTTL are rolloutTTL unless they are set.
+	TTL, MaxTTL time.Duration
+}
+
+// rollout is a change of a running service's settings: the steps in order, of which the first is
+// the initial state. The processes restart with the next settings one after the other, so old and
+// new ones lock side by side, while servers restart empty and networks fail.
+type rollout struct {
+	Title string
+	Steps []rolloutStep
+	// Wrong says what is wrong with the order. Empty: nothing. Shows is the seed of a run that
+	// shows it.
+	Wrong string
+	Shows uint64
+	// Stagger is the time between two processes' starts with a step. 0: rolloutTTL.
+	Stagger time.Duration
+	// Cuts is the number of servers from which each process is cut off at any time.
+	Cuts int
+}
+
+// rollouts are every right order, followed by a wrong one.
+var rollouts = []rollout{
+	{Title: "another TTL, up to MaxTTL", Cuts: 2, Steps: []rolloutStep{
+		{MaxTTL: longerTTL},
+		{Title: "a longer TTL", TTL: longerTTL, MaxTTL: longerTTL},
+	}},
+	{Title: "a longer MaxTTL", Cuts: 2, Steps: []rolloutStep{
+		{},
+		{Title: "`Set.Version` + 1 with the longer `MaxTTL`; TTLs stay", MaxTTL: longerTTL, Version: 1},
+		{Title: "longer TTLs", TTL: longerTTL, MaxTTL: longerTTL, Version: 1},
+	}},
+	{
+		Wrong: "TTL and `MaxTTL` in one step: an old client counts the vote of a restarted server while a new client holds a longer lease",
+		Shows: 63, Cuts: 2, Stagger: 2 * longerTTL,
+		Steps: []rolloutStep{{}, {TTL: longerTTL, MaxTTL: longerTTL, Version: 1}},
+	},
+	{Title: "a shorter MaxTTL", Cuts: 2, Steps: []rolloutStep{
+		{TTL: longerTTL, MaxTTL: longerTTL},
+		{Title: "shorter TTLs", MaxTTL: longerTTL},
+		{Title: "the old `MaxTTL` later: `Set.Version` + 1 with the shorter `MaxTTL`", Version: 1, After: longerTTL},
+	}},
+	{
+		Wrong: "TTL and `MaxTTL` in one step: a new client counts the vote of a restarted server while an old client holds a longer lease",
+		Shows: 22, Cuts: 2,
+		Steps: []rolloutStep{{TTL: longerTTL, MaxTTL: longerTTL}, {Version: 1}},
+	},
+	{Title: "a larger Quorum, and back", Cuts: 1, Steps: []rolloutStep{
+		{},
+		{Title: "`Set.Version` + 1 with `Quorum` 4", Quorum: 4, Version: 1},
+		{Title: "`Set.Version` + 1 with `Quorum` 3", Version: 2},
+	}},
+	{Title: "E of A to E replaced by F", Cuts: 1, Steps: []rolloutStep{
+		{},
+		{Title: "`Quorum` 4", Quorum: 4, Version: 1, After: rolloutTTL},
+		{Title: "A B C D F, `Quorum` 4", Servers: "ABCDF", Quorum: 4, Version: 2, After: rolloutTTL},
+		{Title: "`Quorum` 3", Servers: "ABCDF", Version: 3, After: rolloutTTL},
+	}},
+	{
+		Wrong: "the list in one step: an old and a new majority need not share a server", Shows: 8, Cuts: 2,
+		Steps: []rolloutStep{{}, {Servers: "ABCDF", Version: 1}},
+	},
+	{Title: "C of A to C replaced by D", Cuts: 1, Steps: []rolloutStep{
+		{Servers: "ABC"},
+		{Title: "`Quorum` 3", Servers: "ABC", Quorum: 3, Version: 1, After: rolloutTTL},
+		{Title: "A B D, `Quorum` 3", Servers: "ABD", Quorum: 3, Version: 2, After: rolloutTTL},
+		{Title: "`Quorum` 2", Servers: "ABD", Version: 3, After: rolloutTTL},
+	}},
+	{
+		Wrong: "the list in one step: an old and a new majority need not share a server", Shows: 8, Cuts: 2,
+		Steps: []rolloutStep{{Servers: "ABC"}, {Servers: "ABD", Version: 1}},
+	},
+	{Title: "A B C become A to E", Cuts: 1, Steps: []rolloutStep{
+		{Servers: "ABC"},
+		{Title: "A B C, `Quorum` 3", Servers: "ABC", Quorum: 3, Version: 1, After: rolloutTTL},
+		{Title: "A B C D E, `Quorum` 3", Version: 2, After: rolloutTTL},
+	}},
+	{
+		Wrong: "the list in one step: two of three and three of five need not share a server", Shows: 8, Cuts: 2,
+		Steps: []rolloutStep{{Servers: "ABC"}, {Version: 1}},
+	},
+}
+
+// rolloutTable has a row for each change: its steps in the right order, what is lost, and the wrong
+// order.
+func rolloutTable([]string) (string, error) {
+	var rows [][]string
+	for _, r := range rollouts {
 		if r.Wrong != "" {
+			rows[len(rows)-1][3] = fmt.Sprintf("%s. Run %d: %s", r.Wrong, r.Shows, record.TwoHolders)
 			continue
 		}
-		t.Run(r.Name, func(t *testing.T) {
-			t.Parallel()
-			o, err := r.Play(0, runs)
-			require.NoError(t, err)
-			assert.Zero(t, o.Violated, "seed %d: %v", o.Seed, o.Kinds)
-			assert.Zero(t, o.Tokenless)
-			assert.Greater(t, o.Leases, 10*runs, "nothing was locked")
-			assert.Equal(t, r.Steps[0].Version != r.Steps[len(r.Steps)-1].Version, o.Mismatched > 0, "refused for another set: %d", o.Mismatched)
-		})
+		var steps []string
+		for i, s := range r.Steps[1:] {
+			steps = append(steps, fmt.Sprintf("%d. %s", i+1, s.Title))
+		}
+		lost := "nothing"
+		if r.Steps[len(steps)].Version > 0 {
+			lost = "old clients are refused"
+		}
+		rows = append(rows, []string{r.Title, strings.Join(steps, "<br>"), lost, ""})
 	}
+	return table("change | the right order | lost meanwhile | the wrong order", rows), nil
 }
 
-// Each wrong order has a run with a violation.
-func TestWrongOrders(t *testing.T) {
-	for _, r := range rollouts() {
-		if r.Wrong == "" {
-			continue
-		}
-		t.Run(r.Name, func(t *testing.T) {
+// Right orders have no violations, and clients are refused only where the table says it. Each wrong
+// order has a run with a violation.
+func TestRollouts(t *testing.T) {
+	runs := long.Number[uint64](100, 2)
+	for _, r := range rollouts {
+		t.Run(r.Title+r.Wrong, func(t *testing.T) {
 			t.Parallel()
-			o, err := r.Play(r.Shows, 1)
-			require.NoError(t, err)
-			if o.Tokenless == 0 {
-				assert.Contains(t, o.Kinds, record.TwoHolders, "seed %d doesn't show it any more: look for another one with Play", r.Shows)
+			if r.Wrong != "" {
+				holders, _, _ := r.run(t, r.Shows)
+				assert.True(t, holders, "run %d doesn't show it any more: look for another one", r.Shows)
+				return
 			}
+			refused := 0
+			for seed := range runs {
+				holders, leases, mismatched := r.run(t, seed)
+				assert.False(t, holders, "run %d", seed)
+				assert.Greater(t, leases, 10, "run %d", seed)
+				refused += mismatched
+			}
+			assert.Equal(t, r.Steps[len(r.Steps)-1].Version > 0, refused > 0)
 		})
 	}
 }
 
-// A run is the same each time.
-func TestARunIsTheSameEachTime(t *testing.T) {
-	r := rollouts()[1]
-	one, err := r.Run(7)
+// run plays one run, and returns whether there were two holders, the number of leases, and that of
+// the requests that were refused because of another set. The seed decides which process is cut off
+// from which servers and when, which server restarts empty and when, and which process asks for
+// which lock.
+func (r rollout) run(t *testing.T, seed uint64) (holders bool, leases, mismatched int) {
+	t.Helper()
+	result, err := simulation.Run(seed, simulation.Config{
+		Servers: 6, Processes: rolloutProcesses,
+		Progress: -1, // a client with the wrong settings is refused, and that is right
+		Locker:   r.locker,
+	}, r.faults(seed), r.work)
 	require.NoError(t, err)
-	other, err := r.Run(7)
-	require.NoError(t, err)
-	assert.Equal(t, one.Log.Digest(), other.Log.Digest())
+	for e := range result.Log.All() {
+		switch {
+		case e.Kind == record.Refused && e.Words == quorum.ErrSetMismatch.Error():
+			mismatched++
+		case e.Kind == record.Acquired:
+			leases++
+		}
+	}
+	for _, v := range result.Log.Violations() {
+		// A vote that is lost with its server before the round is won needs no rollout, and no
+		// other client gets it (S7d).
+		holders = holders || v.Kind != record.Overvalued
+	}
+	return holders, leases, mismatched
 }
+
+// begins is when a process is started with a step.
+func (r rollout) begins(step, process int) time.Duration {
+	if step == 0 {
+		return 0
+	}
+	stagger := cmp.Or(r.Stagger, rolloutTTL)
+	at := 2 * rolloutTTL // so that there are leases, and marks on the servers
+	for i, s := range r.Steps[1 : step+1] {
+		at += s.After
+		if i > 0 {
+			at += rolloutProcesses * stagger
+		}
+	}
+	return at + time.Duration(process)*stagger
+}
+
+func (r rollout) length() time.Duration {
+	return r.begins(len(r.Steps)-1, rolloutProcesses) + 2*longerTTL
+}
+
+// faults cuts each process off from some servers at any time, so that leases are on few of them,
+// and restarts the servers without their data, one after the other and rarely enough that at most
+// one is in quarantine.
+func (r rollout) faults(seed uint64) (schedule simulation.Schedule) {
+	draw := rand.New(rand.NewPCG(seed, 0))
+	milliseconds := func(least, most int) time.Duration {
+		return time.Duration(least+draw.IntN(most-least)) * time.Millisecond
+	}
+	servers, quarantine := "ABCDE", rolloutTTL
+	for _, step := range r.Steps {
+		if strings.Contains(step.Servers, "F") {
+			servers = "ABCDEF"
+		}
+		quarantine = max(quarantine, step.MaxTTL)
+	}
+	for process := range rolloutProcesses {
+		for at := time.Duration(0); at < r.length(); {
+			lasts := milliseconds(1000, 4000)
+			for _, server := range draw.Perm(len(servers))[:r.Cuts] {
+				schedule = append(schedule, fault.Fault{
+					Kind: fault.Cut, Process: fmt.Sprintf("c%d", process+1), Server: servers[server : server+1], At: at, For: lasts,
+				})
+			}
+			at += lasts
+		}
+	}
+	for at := milliseconds(0, 2000); at < r.length(); at += quarantine + milliseconds(500, 1500) {
+		server := draw.IntN(len(servers))
+		schedule = append(schedule, fault.Fault{Kind: fault.Restart, Server: servers[server : server+1], At: at, For: 10 * time.Millisecond})
+	}
+	return schedule
+}
+
+// work takes locks and holds them for a while. Most are new to all clients.
+func (r rollout) work(c *simulation.Client) {
+	began := c.Clock().Now()
+	now := func() time.Duration { return c.Clock().Now().Sub(began) }
+	for n := uint64(0); now() < r.length(); n++ {
+		key := "k"
+		if one := c.Pick(3*n, 4); one > 0 {
+			key = fmt.Sprintf("new-%d-%d", one, now()/longerTTL)
+		}
+		lease, err := c.TryAcquire(key)
+		if err != nil {
+			c.Sleep(time.Duration(20+c.Pick(3*n+1, 100)) * time.Millisecond)
+			continue
+		}
+		if value, version, err := c.Read(lease); err == nil && c.Valid(lease) {
+			_ = c.Write(lease, value+1, version)
+		}
+		c.Sleep((lease.Validity() - 20*time.Millisecond) * time.Duration(1+c.Pick(3*n+2, 100)) / 100)
+		_ = c.Release(lease)
+	}
+}
+
+// rolloutProcess is a client process over its restarts: it ends in an orderly way, and starts again
+// with the next step's settings, when it next asks for a lock.
+type rolloutProcess struct {
+	r     rollout
+	p     simulation.Process
+	began time.Time
+	step  int
+	locks *quorum.Coordinator
+}
+
+func (r rollout) locker(p simulation.Process) (simulation.Locker, error) {
+	process := &rolloutProcess{r: r, p: p, began: p.Config.Clock.Now()}
+	return process, process.start()
+}
+
+// start opens the Coordinator with the settings of the current step.
+func (p *rolloutProcess) start() (err error) {
+	s := p.r.Steps[p.step]
+	cfg := p.p.Config
+	cfg.TTL, cfg.MaxTTL = cmp.Or(s.TTL, rolloutTTL), cmp.Or(s.MaxTTL, rolloutTTL)
+	cfg.Quorum, cfg.Set = s.Quorum, quorum.Set{Name: "orders", Version: s.Version}
+	var instances []wire.Instance
+	for i, instance := range p.p.Instances {
+		if strings.ContainsRune(cmp.Or(s.Servers, "ABCDE"), rune('A'+i)) {
+			instances = append(instances, instance)
+		}
+	}
+	p.locks, err = quorum.New(cfg, instances...)
+	return err
+}
+
+func (p *rolloutProcess) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
+	next := p.step
+	for next+1 < len(p.r.Steps) && p.p.Config.Clock.Since(p.began) >= p.r.begins(next+1, p.p.Index) {
+		next++
+	}
+	if next > p.step {
+		if err := p.Close(ctx); err != nil {
+			return nil, err
+		}
+		p.step = next
+		if err := p.start(); err != nil {
+			return nil, err
+		}
+	}
+	lease, err := p.locks.TryAcquire(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &rolloutLease{lease, p.locks.Set().Q}, nil
+}
+
+func (p *rolloutProcess) Acquire(context.Context, string) (simulation.Lease, error) {
+	return nil, errors.New("rollout: processes don't wait for locks")
+}
+
+func (p *rolloutProcess) Close(ctx context.Context) error {
+	ctx, cancel := p.p.Config.Clock.WithTimeout(ctx, rolloutTTL)
+	defer cancel()
+	if err := p.locks.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// rolloutLease is a lease together with the quorum that it needs, for the simulation's checks.
+type rolloutLease struct {
+	*quorum.Lease
+	quorum int
+}
+
+func (h *rolloutLease) Quorum() int { return h.quorum }

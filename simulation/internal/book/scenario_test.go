@@ -60,7 +60,7 @@ func story(words []string) (string, error) {
 	}
 	var text bytes.Buffer
 	title := fmt.Sprintf("$ go run ./simulation/cmd/redlocksim run %s -design %s -seed %d", s.ID, d.Name, storySeed)
-	if err := tl.Text(&text, timeline.TextOptions{Title: title}); err != nil {
+	if err := tl.Text(&text, title); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("![%s, with %s; the steps are below](%s)\n\n<details>\n<summary>Step by step</summary>\n\n```text\n%s```\n\n</details>", s.Title, d.Name, storyFile(words), text.String()), nil
@@ -85,10 +85,6 @@ func ends(words []string) (string, error) {
 		return "", fmt.Errorf("want designs and scenarios, got %q", words)
 	}
 	names := strings.Split(words[0], ",")
-	head := "scenario"
-	for _, name := range names {
-		head += " | `" + name + "`"
-	}
 	var rows [][]string
 	for _, id := range words[1:] {
 		s, err := scenarios.ByID(id)
@@ -97,19 +93,23 @@ func ends(words []string) (string, error) {
 		}
 		row := []string{fmt.Sprintf("[%s](reference/scenarios.md#%s): %s", s.ID, strings.ToLower(s.ID), s.Title)}
 		for _, name := range names {
-			if _, known := s.Verdicts[name]; !known {
-				row = append(row, "")
-				continue
+			cell := ""
+			if _, known := s.Verdicts[name]; known {
+				if _, err := played(s, name); err != nil {
+					return "", err
+				}
+				cell = holds(s, designs.Design{Name: name})
 			}
-			end, err := played(s, name)
-			if err != nil {
-				return "", err
-			}
-			row = append(row, strings.Replace(end, "nothing is violated", "holds", 1))
+			row = append(row, cell)
 		}
 		rows = append(rows, row)
 	}
-	return table(head, rows), nil
+	return table("scenario | `"+strings.Join(names, "` | `")+"`", rows), nil
+}
+
+// holds is an ending in a cell.
+func holds(s scenarios.Scenario, d designs.Design) string {
+	return strings.Replace(ending(s, d), "nothing is violated", "holds", 1)
 }
 
 // played plays a scenario with a design, and returns how it ended.

@@ -3,9 +3,9 @@ package book_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +20,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-func init() {
-	generators["searched"] = searched
-	generators["searched-sentence"] = searchedSentence
-}
+func init() { generators["searched"] = searched }
 
 // searchRecord is what the latest random schedules found. Thousands of runs take too long for every
 // test, so a file keeps them. Each row has a sample: the findings of its first few runs. A change
@@ -54,88 +51,31 @@ const (
 	searchSample = 40
 )
 
-// searched tabulates searches: words are the number of runs, and for each row the design and the
-// kinds of faults, as in "redlock/pause+suspend". With -update a missing or stale row is played
-// again.
+// searched tabulates recorded searches: words are the number of runs, and for each row the design
+// and the kinds of faults, as in "redlock/pause+suspend".
 func searched(words []string) (string, error) {
 	if len(words) < 2 {
 		return "", fmt.Errorf("want the number of runs and designs with faults, got %q", words)
 	}
-	runs, err := strconv.ParseUint(words[0], 10, 32)
+	record, err := readRecorded[searchRecord](searchFile)
 	if err != nil {
-		return "", err
-	}
-	record, err := readSearches()
-	if err != nil && (!*update || !errors.Is(err, os.ErrNotExist)) {
 		return "", err
 	}
 	var rows [][]string
 	for _, word := range words[1:] {
-		design, faults, ok := strings.Cut(word, "/")
-		if !ok {
-			return "", fmt.Errorf("want DESIGN/FAULT+FAULT, got %q", word)
+		i := slices.IndexFunc(record.Rows, func(r searchRow) bool { return r.name() == words[0]+" "+word })
+		if i < 0 {
+			return "", fmt.Errorf("%s has no %s runs of %s: run go test ./simulation/internal/book -run TestRecordedSearchesAreFresh -update", searchFile, words[0], word)
 		}
-		row, err := record.row(design, strings.Split(faults, "+"), runs)
-		if err != nil {
-			return "", err
-		}
+		row := record.Rows[i]
 		rows = append(rows, []string{strings.Join(row.Faults, ", "), "`" + row.Design + "`", strconv.FormatUint(row.Violated, 10), row.found()})
 	}
-	head := fmt.Sprintf("faults | design | runs with a violation, of %d | which, in how many runs", runs)
-	return table(head, rows), nil
+	return table(fmt.Sprintf("faults | design | runs with a violation, of %s | which, in how many runs", words[0]), rows), nil
 }
 
-// searchedSentence says in words what one search found, which another table has: words are the
-// number of runs, the design and the kinds of faults.
-func searchedSentence(words []string) (string, error) {
-	record, err := readSearches()
-	if err != nil {
-		return "", err
-	}
-	for _, row := range record.Rows {
-		if slices.Equal(words, []string{strconv.FormatUint(row.Runs, 10), row.Design, strings.Join(row.Faults, "+")}) {
-			return fmt.Sprintf("It found a violation in %d of %d runs: %s.", row.Violated, row.Runs, row.found()), nil
-		}
-	}
-	return "", fmt.Errorf("%s has no search %q", searchFile, words)
-}
-
-func readSearches() (searchRecord, error) { return readRecorded[searchRecord](searchFile) }
-
-// row returns a row of the record. With -update it plays the row again if it is missing or its
-// sample has changed, and writes the record.
-func (r *searchRecord) row(design string, faults []string, runs uint64) (searchRow, error) {
-	i := slices.IndexFunc(r.Rows, func(row searchRow) bool {
-		return row.Design == design && slices.Equal(row.Faults, faults) && row.Runs == runs
-	})
-	if !*update {
-		if i < 0 {
-			return searchRow{}, fmt.Errorf("%s has no %d runs of %s with %v: run go test ./simulation/internal/book -update", searchFile, runs, design, faults)
-		}
-		return r.Rows[i], nil
-	}
-	now, err := playSearch(design, faults, searchSample)
-	if err != nil {
-		return searchRow{}, err
-	}
-	if i >= 0 && assert.ObjectsAreEqual(now, r.Rows[i].Sample) {
-		return r.Rows[i], nil
-	}
-	all, err := playSearch(design, faults, runs)
-	if err != nil {
-		return searchRow{}, err
-	}
-	row := searchRow{Design: design, Faults: faults, searchFound: all, Sample: now}
-	if i >= 0 {
-		r.Rows[i] = row
-	} else {
-		r.Rows = append(r.Rows, row)
-	}
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return row, err
-	}
-	return row, os.WriteFile(searchFile, append(text, '\n'), 0o644)
+// name is a row's name on a page.
+func (r searchRow) name() string {
+	return fmt.Sprintf("%d %s/%s", r.Runs, r.Design, strings.Join(r.Faults, "+"))
 }
 
 // playSearch plays the first runs of a search, as this does:
@@ -181,25 +121,39 @@ func (f searchFound) found() string {
 	return strings.Join(kinds, ", ")
 }
 
-// Each row's sample is as recorded, and each row is on a page.
+// The rows are those of the pages, and each one's sample is as recorded. With -update what is missing
+// or stale is played again.
 func TestRecordedSearchesAreFresh(t *testing.T) {
-	if *update {
-		t.Skip("the pages' own test writes the record")
+	if !*update {
+		long.Test(t, "it plays hundreds of runs")
 	}
-	long.Test(t, "it plays hundreds of runs")
-	record, err := readSearches()
+	old, err := readRecorded[searchRecord](searchFile)
 	require.NoError(t, err)
-	require.NotEmpty(t, record.Rows)
-	text := everything(t)
-	for _, row := range record.Rows {
-		t.Run(row.Design+"/"+strings.Join(row.Faults, "+"), func(t *testing.T) {
-			now, err := playSearch(row.Design, row.Faults, searchSample)
+	var fresh searchRecord
+	for _, part := range regexp.MustCompile(`<!-- generated: searched (\d+) (.*) -->`).FindAllStringSubmatch(everything(t), -1) {
+		runs, err := strconv.ParseUint(part[1], 10, 32)
+		require.NoError(t, err)
+		for _, word := range strings.Fields(part[2]) {
+			design, faults, _ := strings.Cut(word, "/")
+			row := searchRow{Design: design, Faults: strings.Split(faults, "+"), searchFound: searchFound{Runs: runs}}
+			i := slices.IndexFunc(old.Rows, func(r searchRow) bool { return r.name() == row.name() })
+			row.Sample, err = playSearch(design, row.Faults, searchSample)
 			require.NoError(t, err)
-			if !assert.Equal(t, now, row.Sample) {
-				t.Errorf(stale, searchFile)
+			switch {
+			case i >= 0 && assert.ObjectsAreEqual(old.Rows[i].Sample, row.Sample):
+				row = old.Rows[i]
+			case *update:
+				row.searchFound, err = playSearch(design, row.Faults, runs)
+				require.NoError(t, err)
 			}
-			assert.Regexp(t, fmt.Sprintf(`<!-- generated: searched %d [^\n]*\b%s/%s\b`, row.Runs, row.Design, strings.Join(row.Faults, `\+`)), text,
-				"no page shows these runs: take them out of %s", searchFile)
-		})
+			fresh.Rows = append(fresh.Rows, row)
+		}
+	}
+	if *update {
+		text, err := json.MarshalIndent(fresh, "", " ")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(searchFile, append(text, '\n'), 0o644))
+	} else if !assert.ElementsMatch(t, fresh.Rows, old.Rows) {
+		t.Errorf(stale, searchFile)
 	}
 }

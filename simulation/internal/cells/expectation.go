@@ -209,15 +209,9 @@ var rules = []rule{
 	{[]string{"slow"}, []string{"same-value"}, surely("a release after the lease has expired deletes the next holder's lock, which has the same value", harm...)},
 	{[]string{"duplicate-write"}, []string{"repeats-only"}, rarely("the resource recognizes repeated writes", harm...)},
 	{[]string{"delay-write"}, []string{"repeats-only"}, surely("a late write is no repetition", harm...)},
-	{[]string{"failover"}, []string{"wait-long"}, surely("the lease counts from the end of the WAIT, which may outlast it", append(slices.Clone(harm), record.NoProgress)...)},
 	{[]string{"step-client"}, []string{"wall-clock", "expire-at"}, surely("it uses only the wall clock", anything...)},
 	{[]string{"rate-small"}, []string{"no-drift"}, surely("there is no allowance for the servers' clocks", belief...)},
 	{[]string{"hang", "cut", "lose", "delay"}, []string{"late-start"}, surely("the time counts from the replies, which are late", anything...)},
 	{[]string{"cut", "lose"}, []string{"no-timeout"}, surely("it waits forever for a lost reply", record.Stuck)},
 	{[]string{"slow", "restart-kept", "crash"}, []string{"sets-differ"}, surely("clients that use different servers have majorities without a common server", harm...)},
-
-	// Semaphores.
-	{[]string{"slow", "crash", "cut"}, []string{"semaphore-of-servers"}, rarely("five servers with two places each have ten, and three holders need nine: they fit only if no holder has more than it needs", record.TwoHolders)},
-	{[]string{"step-server", "restart-empty", "restart-1sec", "failover", "flush"}, []string{"semaphore-of-servers"}, surely("servers that forget their votes vote again, and two holders leave places free", record.TwoHolders)},
-	{[]string{"slow", "crash", "cut", "step-server", "restart-empty", "restart-1sec", "failover", "flush"}, []string{"any-of-two"}, never("each permit is a lock, and has one holder")},
 }

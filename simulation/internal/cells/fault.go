@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/search"
 )
 
 // ErrUnknown is wrapped by the error for a name that no fault has.
@@ -194,34 +195,35 @@ func (f Fault) Setting(seed uint64, d designs.Design) (simulation.Config, simula
 	return cfg, append(schedule, behind(schedule, cfg)...)
 }
 
-// Base gives the configuration before a design changes it.
+// Base gives the configuration before a design changes it. The TTL is shorter than some of the
+// work, so that leases expire.
 func (f Fault) Base() simulation.Config {
-	cfg := base()
+	cfg := search.Mixed().Base
+	cfg.Quorum.TTL, cfg.Quorum.MaxWait = 2*time.Second, 8*time.Second
 	cfg.Persistence = f.persistence
 	return cfg
 }
 
 // Work gives what the clients of a run do.
-func (f Fault) Work(cfg simulation.Config) simulation.Workload { return work(cfg) }
+func (f Fault) Work(cfg simulation.Config) simulation.Workload {
+	w := search.Mixed()
+	return w.Work(cfg, w.Rounds)
+}
 
 // PlaySchedule plays one run of the same clients with another schedule.
 func (f Fault) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
 	cfg, _ := f.Setting(seed, d)
-	return play(seed, cfg, schedule)
-}
-
-// Play plays one run.
-func (f Fault) Play(seed uint64, d designs.Design) (simulation.Result, error) {
-	cfg, schedule := f.Setting(seed, d)
-	return play(seed, cfg, schedule)
-}
-
-func play(seed uint64, cfg simulation.Config, schedule simulation.Schedule) (simulation.Result, error) {
-	r, err := simulation.Run(seed, cfg, schedule, work(cfg))
+	r, err := simulation.Run(seed, cfg, schedule, f.Work(cfg))
 	if err != nil {
 		return r, fmt.Errorf("cells: %w", err)
 	}
 	return r, nil
+}
+
+// Play plays one run.
+func (f Fault) Play(seed uint64, d designs.Design) (simulation.Result, error) {
+	_, schedule := f.Setting(seed, d)
+	return f.PlaySchedule(seed, d, schedule)
 }
 
 // Shapes change random faults. They choose by the fault's moment, which is random enough.
@@ -300,15 +302,15 @@ func toResource(f *fault.Fault) {
 // long that the lease may expire.
 func beforeWrites(f *fault.Fault) {
 	if chosen(f, 2) == 0 && (f.Kind == fault.Pause || f.Kind == fault.Suspend) {
-		f.At, f.Op, f.Nth, f.Stale = 0, "write", 1+f.Nth%6, false
+		f.At, f.Op, f.Nth = 0, "write", 1+f.Nth%6
 		f.For += 2 * time.Second
 	}
 }
 
 // Rows are the designs with an expectation for each column: all but the flaws, which have
-// scenarios of their own, semaphores, and registered designs.
+// scenarios of their own, and registered designs.
 func Rows() []designs.Design {
 	return slices.DeleteFunc(designs.All(), func(d designs.Design) bool {
-		return slices.Contains([]designs.Group{designs.Flaws, designs.Semaphores, designs.Yours}, d.Group)
+		return slices.Contains([]designs.Group{designs.Flaws, designs.Yours}, d.Group)
 	})
 }

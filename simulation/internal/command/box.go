@@ -86,14 +86,14 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
 		f.Embedded = true
 	}
-	err := f.play(ctx, stdout)
+	err := f.play(ctx, stdout, stderr)
 	if wrong := (*box.DriverError)(nil); errors.As(err, &wrong) || errors.Is(err, box.ErrOptions) || errors.Is(err, redisproc.ErrMissing) {
 		return usageError{err}
 	}
 	return interrupted(ctx, err)
 }
 
-func (f *boxFlags) play(ctx context.Context, stdout io.Writer) error {
+func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	if f.replay != "" {
 		return f.again(ctx, stdout)
 	}
@@ -107,21 +107,19 @@ func (f *boxFlags) play(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer save.abandon()
-	if f.format == "text" && isTerminal(stdout) {
-		plays, began := 0, time.Now()
+	p, plays := newProgress(stderr), 0
+	defer p.clear()
+	if p != nil {
 		f.Progress = func(t box.Tally) {
 			plays++
-			fmt.Fprintf(stdout, "\r\x1b[K%d plays in %v, %s: %d of %d broke", plays, time.Since(began).Round(time.Second), t.Fault, t.Broke, t.Plays)
+			p.show(fmt.Sprintf("%d plays in %v, %s: %d of %d broke", plays, time.Since(p.began).Round(time.Second), t.Fault, t.Broke, t.Plays))
 		}
-		defer fmt.Fprint(stdout, "\r\x1b[K")
 	}
 	r, err := box.Run(ctx, f.Options)
 	if err != nil {
 		return err
 	}
-	if f.Progress != nil {
-		fmt.Fprint(stdout, "\r\x1b[K")
-	}
+	p.clear()
 	if f.html != "" {
 		if err := page.write(r.Page); err != nil {
 			return err
@@ -177,20 +175,4 @@ func (f *boxFlags) again(ctx context.Context, stdout io.Writer) error {
 		return fmt.Errorf("%s broke a promise in %d plays", replay.Name, shown)
 	}
 	return nil
-}
-
-func writeJSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
-}
-
-// isTerminal reports whether lines that replace each other can be printed.
-func isTerminal(w io.Writer) bool {
-	file, ok := fileOf(w)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

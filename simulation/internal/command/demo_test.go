@@ -16,7 +16,7 @@ import (
 // live start their own program.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "worker" || len(os.Args) > 1 && os.Args[1] == "driver" {
-		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -26,7 +26,7 @@ func TestDemo(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	var code int
 	synctest.Test(t, func(t *testing.T) { // so that a busy machine is no server that doesn't answer
-		code = run(t.Context(), []string{"demo"}, &stdout, &stderr)
+		code = Run(t.Context(), []string{"demo"}, &stdout, &stderr)
 	})
 	require.Equal(t, exitOK, code, "%s%s", stdout.String(), stderr.String())
 	require.Empty(t, stderr.String())
@@ -55,11 +55,11 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"demo", "now"}, `unexpected argument "now"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), test.args, &stdout, &stderr)
+		code := Run(t.Context(), test.args, &stdout, &stderr)
 		require.Equal(t, exitUsage, code, "%q", test.args)
 		require.Contains(t, stdout.String()+stderr.String(), test.says, "%q", test.args)
 	}
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"demo", "-h"}, &stdout, &stderr))
-	require.Equal(t, exitOK, run(t.Context(), []string{"help"}, &stdout, &stderr))
+	require.Equal(t, exitOK, Run(t.Context(), []string{"demo", "-h"}, &stdout, &stderr))
+	require.Equal(t, exitOK, Run(t.Context(), []string{"help"}, &stdout, &stderr))
 }

@@ -43,7 +43,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
 	flags.StringVar(&f.server, "server", "", "the `program` to start as a server (default: redis-server)")
 	flags.StringVar(&f.format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
-	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7b\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
+	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7c\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
 	flags.IntVar(&f.parallel, "parallel", 4, "how many run at once, 1 to 64")
 	flags.BoolVar(&f.list, "list", false, "list the scenarios without running them")
 	flags.BoolVar(&f.full, "history", false, "include the history of every run in the JSON")

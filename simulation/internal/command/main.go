@@ -63,10 +63,11 @@ func Main(started string, args []string) {
 	// The end of this context stops everything that a command has started. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, args, os.Stdout, os.Stderr))
+	os.Exit(Run(ctx, args, os.Stdout, os.Stderr))
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// Run runs the command, and returns its exit code.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
 		usage(stdout)
 		_ = runSummary(ctx, []string{"-h"}, stdout, stdout) // its flags

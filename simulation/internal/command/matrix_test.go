@@ -28,7 +28,7 @@ import (
 func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	require.Equal(t, want, run(t.Context(), args, &out, &errs), "%q\n%s%s", args, out.String(), errs.String())
+	require.Equal(t, want, Run(t.Context(), args, &out, &errs), "%q\n%s%s", args, out.String(), errs.String())
 	return out.String(), errs.String()
 }
 
@@ -140,7 +140,7 @@ func TestMatrixIsInterrupted(t *testing.T) {
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
 	<-ctx.Done()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitFail, run(ctx, []string{"matrix", "-designs", "redlock", "-faults", "slow"}, &out, &errs))
+	require.Equal(t, exitFail, Run(ctx, []string{"matrix", "-designs", "redlock", "-faults", "slow"}, &out, &errs))
 	assert.Contains(t, out.String(), "redlock")
 	assert.Contains(t, errs.String(), "interrupted: this is what had been played")
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -60,7 +59,7 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	if format == "json" {
-		if err := printRecord(stdout, plan, walks); err != nil {
+		if err := writeJSON(stdout, orders.Record{Plan: plan, Version: version(), Rows: orders.Table(walks)}); err != nil {
 			return err
 		}
 		// No replay file is written.
@@ -90,13 +89,6 @@ func (s *searching) verdict(ctx context.Context, plan orders.Plan, walks []order
 		return errors.New("no order was played: give more time with -for")
 	}
 	return nil
-}
-
-// printRecord prints the table as data.
-func printRecord(out io.Writer, plan orders.Plan, walks []orders.Walk) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(orders.Record{Plan: plan, Version: version(), Rows: orders.Table(walks)})
 }
 
 // walk plays all walks.

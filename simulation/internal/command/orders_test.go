@@ -14,7 +14,7 @@ import (
 // walkOrders runs the command in this process and returns its exit code and its output.
 func walkOrders(ctx context.Context, args ...string) (code int, out, errors string) {
 	var stdout, stderr bytes.Buffer
-	code = run(ctx, append([]string{"orders", "-workers", "1"}, args...), &stdout, &stderr)
+	code = Run(ctx, append([]string{"orders", "-workers", "1"}, args...), &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
 }
 
@@ -33,7 +33,7 @@ func TestOrdersExits(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	var replayed bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"replay", "-quiet", files[0]}, &replayed, &replayed), replayed.String())
+	require.Equal(t, exitOK, Run(t.Context(), []string{"replay", "-quiet", files[0]}, &replayed, &replayed), replayed.String())
 
 	code, out, _ = walkOrders(t.Context(), "-servers", "2", "-design", "half-quorum", "-out", folder, "-format", "json")
 	assert.Equal(t, exitFail, code, "also as data")

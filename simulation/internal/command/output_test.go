@@ -38,11 +38,11 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 	dir := t.TempDir()
 	nowhere := filepath.Join(dir, "nowhere", "x")
 	for _, args := range [][]string{
-		{"-seeds", "1000000", "-html", nowhere}, {"matrix", "-seeds", "1000000", "-html", nowhere}, {"replay", recorded(t), "-porcupine", nowhere},
+		{"-seeds", "1000000", "-html", nowhere}, {"matrix", "-seeds", "1000000", "-html", nowhere},
 	} {
 		out, errs := does(t, exitFail, args...)
 		assert.Empty(t, out, "%q", args)
-		assert.Regexp(t, `-(html|porcupine): open .*no such file`, errs, "%q", args)
+		assert.Regexp(t, `-html: open .*no such file`, errs, "%q", args)
 	}
 	kept := filepath.Join(dir, "kept.json")
 	require.NoError(t, os.WriteFile(kept, []byte("old"), 0o600))
@@ -63,8 +63,6 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 // A full disk is reported for every kind of output.
 func TestFullDisk(t *testing.T) {
 	full := fullDisk(t)
-	_, errs := does(t, exitFail, "replay", recorded(t), "-quiet", "-porcupine", full)
-	assert.Contains(t, errs, "no space left on device")
 	for _, args := range [][]string{
 		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1", "-format", "json"},
 		{"explore", "-seeds", "2", "-faults", "cut", "-out", t.TempDir()}, {"replay", recorded(t), "-quiet"},
@@ -72,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 		out, err := os.OpenFile(full, os.O_WRONLY, 0)
 		require.NoError(t, err)
 		var told bytes.Buffer
-		assert.Equal(t, exitFail, run(t.Context(), args, out, &told), "%q", args)
+		assert.Equal(t, exitFail, Run(t.Context(), args, out, &told), "%q", args)
 		assert.Equal(t, 1, strings.Count(told.String(), "no space left on device"), "%q: %s", args, told.String())
 		assert.Contains(t, told.String(), "the output could not be written", "%q", args)
 		require.NoError(t, out.Close())
@@ -142,7 +140,7 @@ func TestInterruptionIsInTheHeading(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{"-html", ""}, {"matrix"}} {
 		var out, errs bytes.Buffer
-		require.Equal(t, exitFail, run(ctx, args, &out, &errs), "%q", args)
+		require.Equal(t, exitFail, Run(ctx, args, &out, &errs), "%q", args)
 		assert.Regexp(t, `^INTERRUPTED after 0 of \d\d\d+ runs\. Only\s+these are counted\.`, out.String(), "%q", args)
 		assert.Contains(t, errs.String(), "interrupted")
 	}

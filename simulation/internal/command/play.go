@@ -16,6 +16,9 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
 )
 
+// buildPage builds the page and its engine. Tests don't compile it: those of the page do.
+var buildPage = browser.Build
+
 // runPlay serves the page on which the simulation runs in a browser, or writes its files.
 func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var out string
@@ -39,7 +42,7 @@ func runPlay(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		defer listener.Close()
 	}
-	files, err := browser.Build(ctx, stderr)
+	files, err := buildPage(ctx, stderr)
 	switch {
 	case errors.Is(err, browser.ErrNoToolchain):
 		return usageError{err}

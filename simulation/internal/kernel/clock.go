@@ -1,15 +1,11 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
-
-	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // span is an interval of true time in which a process's clocks ran at constant rates.
@@ -32,9 +28,6 @@ type Clock struct {
 	// latest is the present. It is atomic only for the race detector, which doesn't see
 	// that a goroutine is blocked in WaitGroup.Wait.
 	latest atomic.Pointer[span]
-	// future is the span at the moment to which the process runs ahead; nil before it
-	// ever did.
-	future atomic.Pointer[span]
 
 	ppm    int64 // the rate while it runs
 	asleep bool  // the monotonic clock is stopped
@@ -46,7 +39,7 @@ var _ clock.Clock = (*Clock)(nil)
 func newClock(p *Process, now int64) *Clock {
 	c := &Clock{p: p}
 	c.latest.Store(&span{Mono: Linear{from: now}, Wall: Linear{from: now, Value: Epoch + now}})
-	c.start, c.started = c.now(), c.Mono()
+	c.start, c.started = c.Now(), c.Mono()
 	return c
 }
 
@@ -55,58 +48,12 @@ func (c *Clock) continueFrom(from *Clock, now int64) {
 	c.ppm = from.ppm
 	s := from.Present()
 	c.latest.Store(&span{Mono: s.Mono.Turn(now, c.ppm), Wall: s.Wall.Turn(now, c.ppm)})
-	c.start, c.started = c.now(), c.Mono()
+	c.start, c.started = c.Now(), c.Mono()
 }
 
 func (c *Clock) Present() *span { return c.latest.Load() }
 
-// shows is the span that the process reads from, and the true time at which it does.
-func (c *Clock) shows() (*span, int64) {
-	at := c.p.Present()
-	if s := c.future.Load(); s != nil && at > c.p.kernel.Now.Load() {
-		return s, at
-	}
-	return c.Present(), at
-}
-
-// foresee shows the process its clocks as they will be at a moment to which it runs ahead.
-// All changes until then come from the schedule or from the suspension itself.
-func (c *Clock) foresee(until int64, suspended, frozen bool) {
-	s, now := c.shows()
-	ppm := c.ppm
-	turn := func(at int64) {
-		mono, wall := ppm, ppm
-		if suspended && at < until {
-			mono = -Million
-			if frozen {
-				wall = -Million
-			}
-		}
-		s = &span{Mono: s.Mono.Turn(at, mono), Wall: s.Wall.Turn(at, wall), before: s}
-	}
-	turn(now)
-	for _, f := range c.p.kernel.ofClocks {
-		if at := int64(f.At); at > now && at <= until && fault.Matches(f.Process, c.p.Name) {
-			if f.Kind == fault.Rate {
-				ppm = f.PPM
-			}
-			turn(at)
-			if f.Kind == fault.Step {
-				s = &span{Mono: s.Mono, Wall: s.Wall.Step(at, int64(f.By)), before: s.before}
-			}
-		}
-	}
-	turn(until)
-	c.future.Store(s)
-}
-
-// Foresees enters a fault of clocks, for processes that run ahead.
-func (k *Kernel) Foresees(f fault.Fault) {
-	k.ofClocks = append(k.ofClocks, f)
-	slices.SortStableFunc(k.ofClocks, func(a, b fault.Fault) int { return cmp.Compare(a.At, b.At) })
-}
-
-// sleep stops the monotonic clock at the true time now, and with frozen the wall
+// Suspend stops the monotonic clock at the true time now, and with frozen the wall
 // clock.
 func (c *Clock) Suspend(now int64, frozen bool) {
 	c.asleep, c.frozen = true, c.frozen || frozen
@@ -141,36 +88,15 @@ func (c *Clock) StepWall(now, by int64) {
 	c.latest.Store(&span{Mono: s.Mono.Turn(now, s.Mono.PPM), Wall: s.Wall.Step(now, by), before: s})
 }
 
-func (c *Clock) Mono() int64 {
-	s, at := c.shows()
-	return s.Mono.At(at)
-}
+func (c *Clock) Mono() int64 { return c.Present().Mono.At(c.p.kernel.Now.Load()) }
 
-// Now reads the wall clock. Like Since it is a reading at which a Pause or a Suspend can
-// happen, see Fault.Op.
+// Now reads the wall clock.
 func (c *Clock) Now() time.Time {
-	t := c.now()
-	if c.p.stopsAtReading() {
-		t = c.now()
-	}
-	return t
+	return time.Unix(0, c.Present().Wall.At(c.p.kernel.Now.Load())).UTC()
 }
 
 // Since is the monotonic time since t, which must be a reading of Now.
-func (c *Clock) Since(t time.Time) time.Duration {
-	d := c.since(t)
-	if c.p.stopsAtReading() {
-		d = c.since(t)
-	}
-	return d
-}
-
-func (c *Clock) now() time.Time {
-	s, at := c.shows()
-	return time.Unix(0, s.Wall.At(at)).UTC()
-}
-
-func (c *Clock) since(t time.Time) time.Duration { return time.Duration(c.Mono() - c.monoAt(t)) }
+func (c *Clock) Since(t time.Time) time.Duration { return time.Duration(c.Mono() - c.monoAt(t)) }
 
 // monoAt is the monotonic clock's reading when the wall clock showed t. A real time.Time
 // carries both readings; here it is looked up. After a step back, the wall clock has
@@ -181,7 +107,7 @@ func (c *Clock) monoAt(t time.Time) int64 {
 		return c.started
 	}
 	wall := t.UnixNano()
-	latest, end := c.shows()
+	latest, end := c.Present(), c.p.kernel.Now.Load()
 	for s := latest; s != nil; s = s.before {
 		if wall >= s.Wall.Value && wall <= s.Wall.At(end) {
 			return s.Mono.At(s.Wall.When(wall))
@@ -195,7 +121,7 @@ func (c *Clock) monoAt(t time.Time) int64 {
 func (c *Clock) SinceStart() time.Duration { return time.Duration(c.Mono() - c.started) }
 
 // Until is the wall time until t.
-func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.now()) }
+func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
 
 // After sends the time once d has passed on the monotonic clock.
 func (c *Clock) After(d time.Duration) <-chan time.Time {
@@ -224,7 +150,7 @@ func (c *Clock) WithDeadline(parent context.Context, deadline time.Time) (contex
 
 // WithTimeout is context.WithTimeout on this clock.
 func (c *Clock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return c.with(parent, c.now().Add(d), d)
+	return c.with(parent, c.Now().Add(d), d)
 }
 
 func (c *Clock) with(parent context.Context, deadline time.Time, d time.Duration) (context.Context, context.CancelFunc) {

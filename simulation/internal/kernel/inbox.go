@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -34,7 +33,6 @@ const (
 	IsSpawn
 	IsTurn
 	IsEnd
-	IsStop
 	IsLetter
 	IsMailbox
 )
@@ -80,8 +78,9 @@ func (p *Process) Always(order OpOrder, do func()) {
 	p.Post(&notice{at: order, do: do})
 }
 
-// post gives an operation to the driver. Processes use Process.Post.
-func (k *Kernel) post(o Op) {
+// Post gives an operation to the driver.
+func (p *Process) Post(o Op) {
+	k := p.kernel
 	k.inboxMu.Lock()
 	k.inbox = append(k.inbox, o)
 	k.inboxMu.Unlock()
@@ -127,68 +126,4 @@ func join(ops []Op) []Op {
 		kept = append(kept, o)
 	}
 	return kept
-}
-
-// late is an operation of a process that runs ahead.
-type late struct {
-	Op
-	p     *Process
-	until int64
-}
-
-// putOff removes the operations of processes that run ahead. They are executed together at
-// the end of the pause.
-func (k *Kernel) putOff(ops []Op) []Op {
-	if k.readings == nil {
-		return ops
-	}
-	var later []*lateOps
-	kept := ops[:0]
-	for _, o := range ops {
-		l, ok := o.(*late)
-		if !ok || l.p.Gone() {
-			if ok {
-				o = l.Op
-			}
-			kept = append(kept, o)
-			continue
-		}
-		at := slices.IndexFunc(later, func(b *lateOps) bool { return b.p == l.p && b.until == l.until })
-		if at < 0 {
-			at = len(later)
-			later = append(later, &lateOps{p: l.p, until: l.until})
-		}
-		later[at].ops = append(later[at].ops, l.Op)
-	}
-	slices.SortFunc(later, func(a, b *lateOps) int { return cmp.Or(cmp.Compare(a.until, b.until), a.p.Index-b.p.Index) })
-	for _, b := range later {
-		b.p.late = append(b.p.late, b)
-		k.Ahead(b.until, b)
-	}
-	return kept
-}
-
-// lateOps is operations at the moment to which they were put off.
-type lateOps struct {
-	p     *Process
-	until int64
-	ops   []Op
-}
-
-func (l *lateOps) Live() bool { return len(l.ops) > 0 }
-
-func (l *lateOps) Happen() {
-	k := l.p.kernel
-	if l.p.PausedUntil > k.Now.Load() { // it was stopped again
-		k.Ahead(l.p.PausedUntil, l)
-		return
-	}
-	l.p.late = slices.DeleteFunc(l.p.late, func(o *lateOps) bool { return o == l })
-	l.carryOut()
-}
-
-func (l *lateOps) carryOut() {
-	ops := l.ops
-	l.ops = nil
-	l.p.kernel.carryOut(ops)
 }

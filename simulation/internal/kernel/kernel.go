@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
-
-	"github.com/redquorum/redlock/simulation/fault"
 )
 
 // Kernel is the clockwork of a run: true time, the queue of events, and the inbox of what the
@@ -23,7 +21,6 @@ type Kernel struct {
 	n      uint64 // events entered
 	Timers int    // plain timers among those that happened
 	Steps  atomic.Int64
-	round  atomic.Uint64 // how often all goroutines were blocked
 
 	// resting is set while the driver waits and the code under test runs. At other times
 	// the driver itself may run code under test: a receiver of votes.
@@ -40,9 +37,6 @@ type Kernel struct {
 	Chooses      bool              // the order of events is chosen, see Order
 	orderEnded   bool              // its Choose has ended the run
 	named        map[uint64]uint64 // how many events with a tie there were, for Option.ID
-
-	ofClocks []fault.Fault // of processes' clocks, by processes that run ahead, sorted by time
-	readings *readings     // faults at clock readings; nil if there are none
 }
 
 // Init prepares a run.
@@ -64,10 +58,6 @@ func (k *Kernel) Settle() {
 			k.resting.Store(true)
 			synctest.Wait()
 			k.resting.Store(false)
-			if k.readings != nil {
-				k.readings.counted()
-			}
-			k.round.Add(1)
 		}
 		k.inboxMu.Lock()
 		ops := k.inbox
@@ -76,7 +66,7 @@ func (k *Kernel) Settle() {
 		if len(ops) == 0 && !k.Awake {
 			return
 		}
-		k.carryOut(k.putOff(ops))
+		k.carryOut(ops)
 		clear(k.drained)
 	}
 }
@@ -97,9 +87,6 @@ func (k *Kernel) Next() (e event, ok, ended bool) {
 		}
 		if p := e.proc; p != nil && p.PausedUntil > e.At {
 			e.At = p.PausedUntil
-			if p.Shuffled {
-				e.first = e.At
-			}
 			k.queue.push(e)
 			continue
 		}

@@ -33,7 +33,7 @@ func (p *Process) set(t *Timer) {
 	if p.Dead.Load() {
 		p.Remain()
 		if t.ch != nil {
-			t.ch <- p.Clock.now()
+			t.ch <- p.Clock.Now()
 		} else {
 			t.ends.Expire()
 		}
@@ -144,7 +144,7 @@ func (t *Timer) fire() {
 			one.ends.Expire()
 		case one.ch != nil:
 			select {
-			case one.ch <- one.p.Clock.now():
+			case one.ch <- one.p.Clock.Now():
 			default: // the last tick has not been read yet
 			}
 		}

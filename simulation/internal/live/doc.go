@@ -17,8 +17,7 @@
 // # How results are checked
 //
 // The checks of package check, which judge simulated runs, are applied to the record of the
-// play, in which the order of the entries is the time. Package judge checks the same record
-// independently. Unlike the box, this counts a write that is sent too late as a sign of
+// play, in which the order of the entries is the time. Unlike the box, this counts a write that is sent too late as a sign of
 // a second holder, as the simulation does.
 //
 // # What the box does not have

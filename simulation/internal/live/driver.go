@@ -123,8 +123,7 @@ func (d Design) locker(p simulation.Process) (simulation.Locker, error) {
 	if d.config.Locker != nil {
 		return d.config.Locker(p)
 	}
-	coordinator, err := quorum.New(p.Config, p.Instances...)
-	return simulation.Library(coordinator), err
+	return simulation.Library(p)
 }
 
 // reach adds a server to a process, as an instance and as a plain Redis client. The server is

@@ -91,8 +91,6 @@ func (l Line) Text() string {
 			text += "\n" + indent(fmt.Sprintf("%d: %s: %s", f.Seq, f.Kind, f.Text))
 		}
 		return text
-	case !l.JudgeAgrees:
-		return columns(name, l.Design, kinds(l.Predicted), kinds(l.Seen), "NO") + "\n" + indent("the second judge says: "+l.Judge)
 	default:
 		return columns(name, l.Design, kinds(l.Predicted), kinds(l.Seen), "yes")
 	}

@@ -62,7 +62,7 @@ func TestRealServersAgreeWithTheSimulation(t *testing.T) {
 	names := []string{"S2", "S7", "S10"}
 	if !testing.Short() {
 		names = []string{
-			"S1", "S2", "S3", "S4", "S7", "S7b", "S7c", "S7 ACL", "S8", "S9b", "S10",
+			"S1", "S2", "S3", "S4", "S7", "S7c", "S7 ACL", "S8", "S9b", "S10",
 			"S13", "S14", "S19", "S24", "S26", "X1", "X2",
 		}
 		if long.Asked() {
@@ -105,7 +105,6 @@ func TestDisagreement(t *testing.T) {
 	require.False(t, line.OK())
 	require.Empty(t, line.Err)
 	require.Equal(t, "c2 got the lock, which it doesn't in the simulation", line.Differs)
-	require.True(t, line.JudgeAgrees, "the second judge sees what is seen, whatever was predicted: %s", line.Judge)
 	require.Contains(t, line.Text(), " NO")
 	require.Equal(t, []record.ViolationKind{record.TwoHolders}, line.Seen)
 }
@@ -181,9 +180,9 @@ func TestWithoutCompiler(t *testing.T) {
 // The formats are a table that fits a terminal, a table for a page, and all data.
 func TestFormats(t *testing.T) {
 	report := Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []Line{
-		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true, JudgeAgrees: true},
-		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []record.ViolationKind{record.NeverFree}, JudgeAgrees: true, Findings: []box.Finding{{Kind: box.NeverFree, Seq: 9, Text: "never"}}},
-		{Scenario: "S7b", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
+		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true},
+		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []record.ViolationKind{record.NeverFree}, Findings: []box.Finding{{Kind: box.NeverFree, Seq: 9, Text: "never"}}},
+		{Scenario: "S7c", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
 		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
 	}}
 	var text, page, all strings.Builder

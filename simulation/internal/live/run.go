@@ -21,8 +21,6 @@ import (
 	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/check"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search/history"
-	"github.com/redquorum/redlock/simulation/search/judge"
 )
 
 // Options configure Run.
@@ -57,9 +55,6 @@ type Line struct {
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Judge is package judge's result. JudgeAgrees: it is the same.
-	Judge       string `json:"judge,omitempty"`
-	JudgeAgrees bool   `json:"judge_agrees"`
 	// Findings are the violations behind Seen. Schedule is what was played, and History what
 	// happened.
 	Findings []box.Finding `json:"findings,omitempty"`
@@ -71,7 +66,7 @@ type Line struct {
 }
 
 // OK reports whether the line agrees or was skipped.
-func (l Line) OK() bool { return l.Skipped != "" || l.Err == "" && l.Agrees && l.JudgeAgrees }
+func (l Line) OK() bool { return l.Skipped != "" || l.Err == "" && l.Agrees }
 
 // Report is the result of Run.
 type Report struct {
@@ -271,34 +266,4 @@ func (l *Line) conclude(p box.Play) {
 	slices.Sort(l.Seen)
 	l.Seen = slices.Compact(l.Seen)
 	l.Agrees = slices.Equal(l.Seen, l.Predicted)
-	l.judge(log, len(p.History))
-}
-
-// judge asks package judge about the same record.
-func (l *Line) judge(log record.Log, entries int) {
-	verdict, err := judge.Check(history.Of(log, box.Moment(entries+1)), time.Minute)
-	if err != nil {
-		l.Judge = err.Error()
-		return
-	}
-	l.Judge = verdict.String()
-	l.JudgeAgrees = verdict == expected(l.Seen, log)
-}
-
-// expected returns the verdict of package judge that matches these kinds.
-func expected(kinds []record.ViolationKind, log record.Log) judge.Verdict {
-	answer := func(broken bool) judge.Answer {
-		if broken {
-			return judge.Broken
-		}
-		return judge.Holds
-	}
-	// Package judge detects stale writes only by tokens.
-	tokens := slices.ContainsFunc(slices.Collect(log.All()), func(e *record.Event) bool { return e.Kind == record.Acquired && e.Token != 0 })
-	has := func(kind record.ViolationKind) bool { return slices.Contains(kinds, kind) }
-	return judge.Verdict{
-		Exclusion: answer(has(record.TwoHolders)),
-		Tokens:    answer(has(record.TokenOrder)),
-		Resource:  answer(has(record.LostUpdate) || tokens && has(record.StaleWrite)),
-	}
 }

@@ -1,7 +1,9 @@
 package matrix
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 
@@ -20,11 +22,8 @@ type curve struct {
 // series are simulated points of one kind.
 type series struct {
 	name string
-	// often multiplies the number of runs of each point, and seldom divides it. 0 is 1.
-	often, seldom uint64
-	// mean makes a point's value the mean of its runs' values, times unit. Otherwise it is
-	// the share of runs that are hits.
-	mean   bool
+	// unit makes a point's value that of one run, times unit. 0: it is the share of runs
+	// with a violation.
 	unit   float64
 	points []point
 }
@@ -35,27 +34,21 @@ type point struct {
 	play playing
 }
 
-// playing plays a run with a value of the parameter.
-type playing func(x float64, seed uint64) (outcome, error)
-
-// outcome is the outcome of one run.
-type outcome struct {
-	hit   bool
-	value int64
-}
+// playing plays a run with a value of the parameter. Its value is 1 for a violation and 0 for
+// none, unless the series has a unit.
+type playing func(x float64, seed uint64) (value int64, err error)
 
 // runs is how many runs each of the series' points gets.
 func (s series) runs(seeds uint64) uint64 {
-	n := seeds * max(1, s.often)
-	if s.seldom > 0 {
-		n = (n + s.seldom - 1) / s.seldom
+	if s.unit != 0 {
+		return min(seeds, 1)
 	}
-	return n
+	return seeds
 }
 
 // curves is every curve, in order.
 func curves() []curve {
-	return []curve{pauses(), rates(), crashes(), failovers(), splits(), roundsToWinner(), availability()}
+	return []curve{pauses(), rates(), crashes(), failovers(), splits()}
 }
 
 func curveByID(id string) (curve, error) {
@@ -92,17 +85,10 @@ func (t task) playCurve(seed uint64, sum *tally) error {
 	if err != nil {
 		return err
 	}
-	o, err := p.play(p.x, seed)
-	if err != nil {
-		return err
-	}
+	value, err := p.play(p.x, seed)
 	sum.Runs++
-	sum.Sum += o.value
-	sum.Squares += o.value * o.value
-	if o.hit {
-		sum.Violated.add(found{Runs: 1, First: seed})
-	}
-	return nil
+	sum.Sum += value
+	return err
 }
 
 // result is the curve with its points' results. Points that were not played are left out.
@@ -114,16 +100,29 @@ func (c curve) result(of func(name string) tally) report.Curve {
 			sum := of(c.name(i, j))
 			switch {
 			case sum.Runs == 0:
-			case s.mean:
-				shown.Points = append(shown.Points, report.Mean(p.x, s.unit, sum.Runs, sum.Sum, sum.Squares))
+			case s.unit != 0:
+				shown.Points = append(shown.Points, report.Point{X: p.x, Y: s.unit * float64(sum.Sum), Runs: sum.Runs})
 			default:
-				shown.Points = append(shown.Points, report.Share(p.x, sum.Violated.Runs, sum.Runs))
+				shown.Points = append(shown.Points, report.Share(p.x, int(sum.Sum), sum.Runs))
 			}
 		}
 		result.Series = append(result.Series, shown)
 	}
 	result.Series = append(result.Series, c.lines...)
 	return result
+}
+
+// CurveTable writes the curves' points, with their confidence intervals and what was
+// calculated for them.
+func (r Result) CurveTable(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for i, c := range r.Curves() {
+		if i > 0 {
+			fmt.Fprintln(b)
+		}
+		c.Text(b)
+	}
+	return b.Flush()
 }
 
 // line is a calculated series.

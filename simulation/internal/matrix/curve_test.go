@@ -12,12 +12,11 @@ import (
 )
 
 // beside has, for each curve, the calculated line of each simulated series: its index, or zero for
-// a series that must be 0, or alone.
-const zero, alone = -1, -2
+// a series that must be 0.
+const zero = -1
 
 var beside = map[string][]int{
-	"pause": {0, 0, zero}, "rate": {0, 1}, "crash": {0, 1, zero}, "failover": {0, 1, 2},
-	"split": {0, 1, 2}, "rounds": {0, alone, alone}, "availability": {0},
+	"pause": {0, 0, zero}, "rate": {0, 1}, "crash": {0, 1, zero}, "failover": {0, 1, 2}, "split": {0, 1, 2},
 }
 
 // Simulated and calculated values agree within four and a half standard errors.
@@ -32,31 +31,20 @@ func TestCurvesMeetTheirFormulas(t *testing.T) {
 		require.Equal(t, all.id, c.ID)
 		for j, s := range all.series {
 			which := beside[c.ID][j]
-			if which == alone {
-				continue
-			}
 			for k, point := range c.Series[j].Points {
 				want := 0.0
 				if which != zero {
 					want = valueAt(t, c.Series[len(all.series)+which], point.X)
 				}
-				sum := r.of(ofCurve, c.ID, all.name(j, k))
-				assert.InDelta(t, want, point.Y, 4.5*spread(c.ID, s, sum, want), "%s, %s at %v", c.ID, s.name, point.X)
+				spread := 1e-6 // to the millionth, and a round trip
+				if s.unit == 0 {
+					n := float64(r.of(ofCurve, c.ID, all.name(j, k)).Runs)
+					spread = math.Sqrt(want*(1-want)/n) + .002 // of the moments that are neither
+				}
+				assert.InDelta(t, want, point.Y, 4.5*spread, "%s, %s at %v", c.ID, s.name, point.X)
 			}
 		}
 	}
-}
-
-// spread is the standard error that a point has, if the formula is right.
-func spread(id string, s series, sum tally, want float64) float64 {
-	n := float64(sum.Runs)
-	switch {
-	case id == "rate": // to the millionth, and a round trip
-		return 1e-6
-	case s.mean: // of a geometric distribution
-		return math.Sqrt((want-1)*want/n) + 1e-9
-	}
-	return math.Sqrt(want*(1-want)/n) + .002 // of the moments that are neither
 }
 
 func valueAt(t *testing.T, line report.Series, x float64) float64 {
@@ -70,37 +58,12 @@ func valueAt(t *testing.T, line report.Series, x float64) float64 {
 	return 0
 }
 
-// Random delays need fewer rounds than staying in lockstep.
-func TestWhatHelpsAgainstSplitVotes(t *testing.T) {
-	c, err := curveByID("rounds")
-	require.NoError(t, err)
-	rounds := func(series int) float64 {
-		var sum tally
-		for seed := range few(30) {
-			require.NoError(t, task{Part: ofCurve, A: "rounds", B: c.name(series, 3)}.play(seed, &sum))
-		}
-		return report.Mean(10, 1, sum.Runs, sum.Sum, sum.Squares).Y
-	}
-	assert.Less(t, 2*rounds(2), rounds(0))
-	assert.Less(t, 2*rounds(1), rounds(0))
-}
-
 func TestBinomial(t *testing.T) {
 	assert.InDelta(t, .99998, 1-atLeast(3, 5, .01)+.0000098, .0001)
 	assert.InDelta(t, 9.85e-6, atLeast(3, 5, .01), 1e-8) // N=5 of the list: .99999015
 	assert.InDelta(t, 1-.999702, atLeast(2, 3, .01), 1e-6)
 	assert.InDelta(t, 1-.99999966, atLeast(4, 7, .01), 1e-8)
 	assert.InDelta(t, 1, atLeast(0, 4, .3), 1e-12)
-}
-
-func TestMean(t *testing.T) {
-	p := report.Mean(3, .5, 4, 20, 104) // 4, 4, 6, 6: mean 5, variance 4/3
-	assert.InDelta(t, 2.5, p.Y, 1e-12)
-	half := .5 * 1.96 * math.Sqrt(4./3) / 2
-	assert.InDelta(t, 2.5-half, p.Low, 1e-4)
-	assert.InDelta(t, 2.5+half, p.High, 1e-4)
-	assert.Equal(t, 4, p.Runs)
-	assert.Zero(t, report.Mean(1, 1, 1, 2, 4).High, "one value has no spread")
 }
 
 func TestCurveTable(t *testing.T) {

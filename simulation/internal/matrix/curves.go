@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
@@ -16,6 +15,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/search"
 )
 
 const (
@@ -26,18 +26,26 @@ const (
 // world is the configuration of all curves. It has no checks of progress.
 func world() simulation.Config { return simulation.Config{Progress: -1} }
 
-// played plays a run with a design. It is a hit if a violation breaks what the design
-// promises.
-func played(design string, seed uint64, cfg simulation.Config, s simulation.Schedule, work simulation.Workload) (outcome, error) {
+// played plays a run with a design. It gives 1 if a violation breaks what the design promises,
+// and 0 otherwise.
+func played(design string, seed uint64, cfg simulation.Config, s simulation.Schedule, work simulation.Workload) (int64, error) {
 	d, err := designs.ByName(design)
 	if err != nil {
-		return outcome{}, err
+		return 0, err
 	}
 	r, err := simulation.Run(seed, d.Configure(cfg), s, work)
 	if err != nil {
-		return outcome{}, fmt.Errorf("matrix: %w", err)
+		return 0, fmt.Errorf("matrix: %w", err)
 	}
-	return outcome{hit: slices.ContainsFunc(r.Kinds(), func(k record.ViolationKind) bool { return cells.Promised(d, k) })}, nil
+	return one(slices.ContainsFunc(r.Kinds(), func(k record.ViolationKind) bool { return cells.Promised(d, k) })), nil
+}
+
+// one is 1 for true.
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // yours is a series for each design that was registered.
@@ -54,10 +62,10 @@ func yours(xs []float64, play func(design string) playing) []series {
 func pauses() curve {
 	const begins, lasts, next = time.Second, 9_800 * time.Millisecond, ttl + 50*time.Millisecond
 	play := func(design string) playing {
-		return func(x float64, seed uint64) (outcome, error) {
+		return func(x float64, seed uint64) (int64, error) {
 			pause := fault.Fault{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: time.Duration(x * float64(ttl))}
 			return played(design, seed, world(), simulation.Schedule{pause}, func(c *simulation.Client) {
-				cells.Look(c)
+				search.Look(c)
 				if c.Index == 1 {
 					c.SleepUntil(begins + next)
 					if lease, err := c.TryAcquire(key); err == nil {
@@ -99,22 +107,22 @@ func rates() curve {
 	validity := func(x float64) float64 { return float64(ttl)*(1-x) - float64(floor) - 2*float64(network) }
 	// breaks finds the smallest rate at which a lease outlives its keys.
 	breaks := func(sides func(ppm int64) simulation.Schedule) playing {
-		return func(x float64, seed uint64) (outcome, error) {
+		return func(x float64, seed uint64) (int64, error) {
 			var failed error
 			rate := sort.Search(200_000, func(ppm int) bool {
 				cfg := world()
 				cfg.Processes, cfg.LatencyMin, cfg.LatencyMax = 1, network, network
 				cfg.Quorum.Drift = drift.Allowance{PPM: int64(x*1e6 + 0.5), Floor: floor}
-				o, err := played("redlock", seed, cfg, sides(int64(ppm)), func(c *simulation.Client) {
+				broken, err := played("redlock", seed, cfg, sides(int64(ppm)), func(c *simulation.Client) {
 					c.SleepUntil(time.Second)
 					_, _ = c.TryAcquire(key) // the checks see its outcome
 				})
 				if err != nil {
 					failed = err
 				}
-				return o.hit
+				return broken != 0
 			})
-			return outcome{value: int64(rate)}, failed
+			return int64(rate), failed
 		}
 	}
 	servers := func(ppm int64) simulation.Schedule {
@@ -129,8 +137,8 @@ func rates() curve {
 		words: "The smallest error of the clocks' rates at which a holder believes in its lease for longer than the servers keep it. An allowance of 1 % covers 0.5 % on both sides; chrony slews a clock by 8.3 %.",
 		x:     report.Scale{Label: "drift allowance", Log: true, Percent: true}, y: report.Scale{Label: "error of the rate at which it breaks", Log: true, Percent: true},
 		series: []series{
-			{name: "servers' clocks fast", mean: true, unit: 1e-6, seldom: 20, points: at(xs, breaks(servers))},
-			{name: "and the client's slow", mean: true, unit: 1e-6, seldom: 20, points: at(xs, breaks(both))},
+			{name: "servers' clocks fast", unit: 1e-6, points: at(xs, breaks(servers))},
+			{name: "and the client's slow", unit: 1e-6, points: at(xs, breaks(both))},
 		},
 		lines: []report.Series{
 			line("TTL/(1+r) = validity", xs, func(x float64) float64 { return float64(ttl)/validity(x) - 1 }),
@@ -144,7 +152,7 @@ func rates() curve {
 // losing plays a lease on so many servers. Each of them then loses it with a probability by
 // a fault of its own, and another client asks for it.
 func losing(design string, granted int, hit fault.Fault) playing {
-	return func(p float64, seed uint64) (outcome, error) {
+	return func(p float64, seed uint64) (int64, error) {
 		dice := rand.New(rand.NewPCG(seed, 1))
 		var s simulation.Schedule
 		for i := range 5 {
@@ -159,7 +167,7 @@ func losing(design string, granted int, hit fault.Fault) playing {
 			}
 		}
 		return played(design, seed, world(), s, func(c *simulation.Client) {
-			cells.Look(c)
+			search.Look(c)
 			c.SleepUntil(time.Second + time.Duration(c.Index)*2*time.Second)
 			if lease, err := c.TryAcquire(key); err == nil {
 				c.Sleep(5 * time.Second)
@@ -178,9 +186,9 @@ func crashes() curve {
 		words: "Each of five servers forgets the lease with the probability p. If the lease is on a bare majority, one such server is enough for two holders; if it is on all five, three are needed. If restarted servers do not vote, there are no two holders.",
 		x:     report.Scale{Label: "probability that a server restarts", Percent: true}, y: report.Scale{Label: "runs with two holders", Percent: true},
 		series: append([]series{
-			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, forgets))},
-			{name: "redlock, lease on 5 of 5", often: 2, points: at(xs, losing("redlock", 5, forgets))},
-			{name: "quarantine, lease on 3 of 5", often: 2, points: at(xs, losing("quarantine", 3, forgets))},
+			{name: "redlock, lease on 3 of 5", points: at(xs, losing("redlock", 3, forgets))},
+			{name: "redlock, lease on 5 of 5", points: at(xs, losing("redlock", 5, forgets))},
+			{name: "quarantine, lease on 3 of 5", points: at(xs, losing("quarantine", 3, forgets))},
 		}, yours(xs, func(design string) playing { return losing(design, 5, forgets) })...),
 		lines: []report.Series{
 			line("1-(1-p)³", steps(0, .5, .01), func(p float64) float64 { return atLeast(1, 3, p) }),
@@ -199,9 +207,9 @@ func failovers() curve {
 		words: "A failover to an asynchronous replica loses the lock with the probability k. All N servers lose it with the probability k to the N, which is often quoted; but two holders need fewer: one lost key if the lease is on three of five servers, and three if it is on all five.",
 		x:     report.Scale{Label: "k, for one failover", Log: true, Percent: true}, y: report.Scale{Label: "runs with two holders", Log: true, Percent: true},
 		series: append([]series{
-			{name: "setpx-cad on one pair", often: 2, points: at(xs, losing("setpx-cad", 5, loses))},
-			{name: "redlock, lease on 3 of 5", often: 2, points: at(xs, losing("redlock", 3, loses))},
-			{name: "redlock, lease on 5 of 5", often: 2, points: at(xs, losing("redlock", 5, loses))},
+			{name: "setpx-cad on one pair", points: at(xs, losing("setpx-cad", 5, loses))},
+			{name: "redlock, lease on 3 of 5", points: at(xs, losing("redlock", 3, loses))},
+			{name: "redlock, lease on 5 of 5", points: at(xs, losing("redlock", 5, loses))},
 		}, yours(xs, func(design string) playing { return losing(design, 5, loses) })...),
 		lines: []report.Series{
 			line("k", fine, func(k float64) float64 { return k }),
@@ -212,11 +220,11 @@ func failovers() curve {
 	}
 }
 
-// race plays a split vote.
-func race(servers, up int, play func(s scenarios.Split, seed uint64) (rounds int, took time.Duration, err error)) playing {
-	return func(x float64, seed uint64) (outcome, error) {
-		rounds, _, err := play(scenarios.Split{Servers: servers, Up: up, Clients: int(x)}, seed)
-		return outcome{hit: rounds != 1, value: int64(rounds)}, err
+// race plays a split vote. It gives 1 for a first round without a winner.
+func race(servers, up int) playing {
+	return func(x float64, seed uint64) (int64, error) {
+		rounds, _, err := scenarios.Split{Servers: servers, Up: up, Clients: int(x)}.Lockstep(seed)
+		return one(rounds != 1), err
 	}
 }
 
@@ -234,9 +242,9 @@ func splits() curve {
 		words: "The share of first rounds without a winner.",
 		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds without a winner", Percent: true},
 		series: []series{
-			{name: "5 servers", points: at(all, race(5, 5, scenarios.Split.Lockstep))},
-			{name: "3 servers", points: at(all, race(3, 3, scenarios.Split.Lockstep))},
-			{name: "5 servers, 4 up", points: at(few, race(5, 4, scenarios.Split.Lockstep))},
+			{name: "5 servers", points: at(all, race(5, 5))},
+			{name: "3 servers", points: at(all, race(3, 3))},
+			{name: "5 servers, 4 up", points: at(few, race(5, 4))},
 		},
 		lines: []report.Series{
 			line("calculated, 5", steps(2, 10, 1), noWinner(5, 5)),
@@ -244,64 +252,4 @@ func splits() curve {
 			line("calculated, 4 of 5", steps(2, 10, 1), noWinner(5, 4)),
 		},
 	}
-}
-
-// roundsToWinner: what helps against split votes.
-func roundsToWinner() curve {
-	xs := []float64{2, 3, 5, 10}
-	return curve{
-		id: "rounds", title: "Rounds until a client has the lock",
-		words: "Clients that retry in lockstep split the votes again and again. Random delays help: there the second round has a winner.",
-		x:     report.Scale{Label: "clients"}, y: report.Scale{Label: "rounds of the winner, on average"},
-		series: []series{
-			{name: "lockstep", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Lockstep))},
-			{name: "random delays", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Random))},
-			{name: "this library", mean: true, unit: 1, points: at(xs, race(5, 5, scenarios.Split.Library))},
-		},
-		lines: []report.Series{line("calculated, lockstep: 1/(1-p)", steps(2, 10, 1), func(x float64) float64 {
-			return 1 / (1 - noWinner(5, 5)(x))
-		})},
-	}
-}
-
-// availability: no majority is up.
-func availability() curve {
-	const down = .1
-	xs := steps(1, 7, 1)
-	none := func(p float64) func(float64) float64 {
-		return func(n float64) float64 { return atLeast((int(n)+1)/2, int(n), p) }
-	}
-	return curve{
-		id: "availability", title: "No lock is available, because too few servers are up",
-		words: "Each server is down with the probability 10 % (simulated) or 1 %. An even number is no better than one server less.",
-		x:     report.Scale{Label: "servers"}, y: report.Scale{Label: "no lock", Log: true, Percent: true},
-		series: []series{{name: "simulated, 10 %", often: 10, points: at(xs, func(x float64, seed uint64) (outcome, error) {
-			return asked(int(x), down, seed)
-		})}},
-		lines: []report.Series{line("calculated, 10 %", xs, none(down)), line("calculated, 1 %", xs, none(.01))},
-	}
-}
-
-// asked asks once for a lock on servers of which some are down. It is a hit if the lock is
-// not granted.
-func asked(servers int, down float64, seed uint64) (outcome, error) {
-	cfg := world()
-	cfg.Servers, cfg.Processes = servers, 1
-	cfg.Quorum.MaxTries = 1
-	cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
-	dice := rand.New(rand.NewPCG(seed, 2))
-	var s simulation.Schedule
-	for i := range servers {
-		if dice.Float64() < down {
-			s = append(s, fault.Fault{Kind: fault.Restart, Server: string(rune('A' + i)), For: time.Hour})
-		}
-	}
-	r, err := simulation.Run(seed, cfg, s, func(c *simulation.Client) {
-		c.SleepUntil(time.Second)
-		_, _ = c.TryAcquire(key) // counted below
-	})
-	if err != nil {
-		return outcome{}, fmt.Errorf("matrix: %w", err)
-	}
-	return outcome{hit: r.Log.Counts()["a lease was acquired"] == 0}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,11 +13,9 @@ import (
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/report"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Every cell is as expected, as far as a few seeds can show; finding a violation needs more.
@@ -35,40 +32,6 @@ func TestNothingUnexpected(t *testing.T) {
 	runs, violated := r.Safe()
 	assert.Greater(t, runs, 100*int(p.Seeds))
 	assert.Zero(t, violated)
-}
-
-// Designs that break under a fault are found.
-func TestWhatBreaksIsFound(t *testing.T) {
-	seeds := uint64(soon)
-	long.Test(t, "it takes many runs")
-	p := Plan{Designs: []string{"setpx-cad", "redlock", "default", "token-admit"}, Faults: []string{"pause", "restart-empty"}, Seeds: seeds}
-	r, err := Play(t.Context(), p, Pool{})
-	require.NoError(t, err)
-	assert.Empty(t, r.Unexpected())
-	m := r.Matrix()
-	for i, want := range [][]bool{{true, true}, {true, true}, {true, false}, {false, false}} {
-		for j, violated := range want {
-			cell := m.Cells[i][j]
-			assert.Equal(t, violated, cell.Violated > 0, "%s / %s", m.Designs[i].Name, m.Faults[j].Name)
-			assert.Empty(t, cell.Unreached)
-			if violated {
-				assertFirst(t, p.Faults[j], p.Designs[i], cell)
-			}
-		}
-	}
-}
-
-// assertFirst plays a cell's first seed with a violation again, and the seeds before it.
-func assertFirst(t *testing.T, fault, name string, cell report.Cell) {
-	t.Helper()
-	f, err := cells.ByName(fault)
-	require.NoError(t, err)
-	for seed := range cell.Seed + 1 {
-		r, err := f.Play(seed, design(t, name))
-		require.NoError(t, err)
-		require.Equal(t, seed == cell.Seed, len(r.Log.Violations()) > 0, "%s / %s, seed %d", name, fault, seed)
-	}
-	assert.Equal(t, command(fault, name, cell.Seed), cell.Command)
 }
 
 // inBytes is a complete result, in bytes.
@@ -93,7 +56,7 @@ func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 		if !long.Asked() && workers == 1 {
 			continue
 		}
-		r, err := Play(t.Context(), p, Pool{Workers: workers, Command: process(asWorker)})
+		r, err := Play(t.Context(), p, Pool{Workers: workers, Command: worker})
 		require.NoError(t, err)
 		require.True(t, r.Ended)
 		if workers == 0 {
@@ -112,7 +75,7 @@ func TestInterrupted(t *testing.T) {
 		defer cancel()
 		var told atomic.Int64
 		p := Plan{Designs: []string{"redlock", "default"}, Faults: []string{"slow", "pause"}, Seeds: 2 * chunk}
-		r, err := Play(ctx, p, Pool{Workers: workers, Command: process(asWorker), Progress: func(runs, of int) {
+		r, err := Play(ctx, p, Pool{Workers: workers, Command: worker, Progress: func(runs, of int) {
 			assert.Equal(t, 8*chunk, of)
 			told.Store(int64(runs))
 			cancel()
@@ -124,17 +87,6 @@ func TestInterrupted(t *testing.T) {
 		assert.Equal(t, chunk, r.Matrix().Cells[0][0].Runs, "the first seeds of the first cell")
 		assert.Zero(t, r.Matrix().Cells[1][1].Runs)
 	}
-}
-
-func TestWorkersThatFail(t *testing.T) {
-	p := Plan{Designs: []string{"redlock"}, Faults: []string{"slow"}, Seeds: 1}
-	_, err := Play(t.Context(), p, Pool{Workers: 2, Command: process(asDying)})
-	require.ErrorContains(t, err, "a worker process ended before it played anything")
-	require.ErrorContains(t, err, "exit status 7")
-	require.ErrorContains(t, err, "out of order")
-
-	_, err = Play(t.Context(), p, Pool{Workers: 1, Command: func(ctx context.Context) farm.Command { return exec.CommandContext(ctx, "/nowhere/at/all") }})
-	require.ErrorContains(t, err, "no worker could be started")
 }
 
 func TestServe(t *testing.T) {
@@ -191,45 +143,6 @@ func TestVerdictsThatAreWrong(t *testing.T) {
 	assert.Equal(t, uint64(1), rows[0].Seed)
 	require.Len(t, r.Unexpected(), 1)
 	assert.ErrorContains(t, r.Unexpected()[0], "found too much (redlocksim run S1 -design default -seed 1)")
-}
-
-// Tallies are the same in any order.
-func TestTally(t *testing.T) {
-	parts := []tally{
-		{Runs: 2, Events: 5, Violated: found{1, 9, "b"}, Kinds: map[record.ViolationKind]found{"x": {1, 9, ""}}, Counts: map[string]int{"c": 1}, Sum: 4, Squares: 16},
-		{Runs: 3, Events: 6, Violated: found{2, 4, "a"}, Kinds: map[record.ViolationKind]found{"x": {2, 4, ""}, "y": {1, 5, ""}}, Counts: map[string]int{"c": 2, "d": 1}, Wrong: found{1, 4, "w"}},
-		{Runs: 1},
-	}
-	var want tally
-	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
-		var sum tally
-		for _, i := range order {
-			sum.add(parts[i])
-		}
-		if want.Runs == 0 {
-			want = sum
-			assert.Equal(t, tally{
-				Runs: 6, Events: 11, Violated: found{3, 4, "a"}, Kinds: map[record.ViolationKind]found{"x": {3, 4, ""}, "y": {1, 5, ""}},
-				Counts: map[string]int{"c": 3, "d": 1}, Wrong: found{1, 4, "w"}, Sum: 4, Squares: 16,
-			}, sum)
-		}
-		assert.Equal(t, want, sum)
-	}
-	assert.Equal(t, 1, parts[0].Counts["c"], "what is added stays as it was")
-}
-
-// Wilson's intervals, against published values.
-func TestIntervals(t *testing.T) {
-	for _, test := range []struct {
-		hits, runs int
-		low, high  float64
-	}{
-		{0, 10, 0, .2775}, {5, 10, .2366, .7634}, {10, 100, .0552, .1744}, {10, 10, .7225, 1}, {0, 0, 0, 1},
-	} {
-		low, high := report.Cell{Runs: test.runs, Violated: test.hits}.Interval()
-		assert.InDelta(t, test.low, low, .0001, "%+v", test)
-		assert.InDelta(t, test.high, high, .0001, "%+v", test)
-	}
 }
 
 // Timelines show findings, and are linked.

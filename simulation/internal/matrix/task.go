@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/farm"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -54,10 +57,8 @@ type tally struct {
 	Counts map[string]int `json:"counts,omitempty"`
 	// Wrong counts the runs that each did not end as expected.
 	Wrong found `json:"wrong"`
-	// Sum and Squares are the sums of the values of a curve's point and of their squares.
-	// They are integers, so that the order of the runs does not matter.
-	Sum     int64 `json:"sum"`
-	Squares int64 `json:"squares"`
+	// Sum is the sum of the values of a curve's point.
+	Sum int64 `json:"sum"`
 }
 
 func (f *found) add(g found) {
@@ -78,7 +79,6 @@ func (t *tally) add(u tally) {
 	t.Violated.add(u.Violated)
 	t.Wrong.add(u.Wrong)
 	t.Sum += u.Sum
-	t.Squares += u.Squares
 	for kind, f := range u.Kinds {
 		t.find(kind, f)
 	}
@@ -137,6 +137,54 @@ func (t task) play(seed uint64, sum *tally) error {
 		return t.playCurve(seed, sum)
 	}
 	return fmt.Errorf("%w: no part %q", cells.ErrUnknown, t.Part)
+}
+
+func (t task) playCell(seed uint64, sum *tally) error {
+	f, err := cells.ByName(t.A)
+	if err != nil {
+		return err
+	}
+	d, err := designs.ByName(t.B)
+	if err != nil {
+		return err
+	}
+	r, err := f.Play(seed, d)
+	if err != nil {
+		return err
+	}
+	sum.run(seed, r, func(kind record.ViolationKind) bool { return cells.Harms(d, kind) })
+	if slices.ContainsFunc(r.Kinds(), func(kind record.ViolationKind) bool { return cells.Promised(d, kind) }) {
+		sum.Broken++
+	}
+	return nil
+}
+
+// command repeats a run of a cell, with its timeline.
+func command(scenario, design string, seed uint64) string {
+	return fmt.Sprintf("redlocksim run %s -design %s -seed %d", scenario, design, seed)
+}
+
+// rateSeeds is how many seeds a verdict on many runs gets at least.
+const rateSeeds = 20
+
+func (t task) playVerdict(seed uint64, sum *tally) error {
+	s, err := scenarios.ByID(t.A)
+	if err != nil {
+		return err
+	}
+	d, err := s.Design(t.B)
+	if err != nil {
+		return err
+	}
+	r, err := s.Play(seed, d)
+	if err != nil {
+		return err
+	}
+	sum.run(seed, r, func(record.ViolationKind) bool { return true })
+	if err := s.Check(r, d); err != nil {
+		sum.Wrong.add(found{Runs: 1, First: seed, Text: err.Error()})
+	}
+	return nil
 }
 
 // Serve is a worker process: it plays what it reads from in, and writes to out, until in

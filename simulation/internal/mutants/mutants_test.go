@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -169,6 +171,7 @@ func TestSourceIsNeeded(t *testing.T) {
 
 // All mutants compile. Otherwise that would be found out only when they are run.
 func TestMutantsCompile(t *testing.T) {
+	long.Test(t, "it compiles a copy of the library")
 	s := source(t)
 	c, err := s.together(All())
 	require.NoError(t, err)
@@ -184,6 +187,7 @@ func TestMutantsCompile(t *testing.T) {
 // Two mutants are caught, one of them in a script; two change nothing that their tests look at;
 // two fail.
 func TestOutcomes(t *testing.T) {
+	long.Test(t, "it builds test programs; the command mutants does so, too")
 	t.Setenv("TMPDIR", t.TempDir())
 	s := source(t)
 	list, err := Select("guard-passes-lower", "redis-guard-forgets")
@@ -263,6 +267,7 @@ func TestInterruption(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, report.Results, 1, "finished results are kept")
 	assert.Equal(t, "guard-passes-lower", report.Results[0].Name)
+	assert.Equal(t, outcomeCaught, report.Results[0].Outcome, report.Results[0].Says)
 	assert.False(t, report.OK())
 	assert.True(t, strings.HasPrefix(report.Summary(), "INTERRUPTED after 1 of 2 mutants. Only these are counted.\n"), report.Summary())
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))

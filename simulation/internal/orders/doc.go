@@ -44,7 +44,7 @@
 //   - A restart or a promotion touches its server, the connections to it, and what each client has on it.
 //     Neither keeps an event from happening: requests in flight still arrive, and get an error. A lost
 //     key and the step of a server's clock touch the server, and what each client has on it.
-//   - Such a fault may excuse a violation that comes after it (search.Registry.Excuse), and yet need not
+//   - Such a fault may excuse a violation that comes after it (search.Registry.Findings), and yet need not
 //     touch what the checks compare. If the fault is independent of the violation and of all that led to
 //     it, the violation also happens without the fault. The walk without that fault shows it, unexcused;
 //     of two faults, the walk with the other one.
@@ -63,6 +63,5 @@
 // other messages, but compared to a timer only if a fault makes it late. A fault happens once, before
 // the last client has ended. Runs in which it comes so late that no client notices are not all played.
 // The clients already know the servers when the choices begin, and don't read the servers' clocks while
-// no lock is taken. Pauses at a reading of a clock are the subject of package simulation's tests, which
-// try every reading in one order of events.
+// no lock is taken.
 package orders

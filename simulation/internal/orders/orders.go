@@ -32,27 +32,12 @@ type Plan struct {
 type Walk struct {
 	Setup search.Setup `json:"setup"`
 	Tree  Tree         `json:"tree"`
-	// Found is what the checks found: each kind of violation, once for each assumption that was
-	// broken.
-	Found []Finding `json:"found,omitempty"`
+	// Found is what the checks found. Its numbers are those of the runs in the walk, from 1.
+	Found search.Findings `json:"found,omitempty"`
 	// Outcomes counts the runs by what the clients got.
 	Outcomes map[string]uint64 `json:"outcomes,omitempty"`
 	// Took is how long the walk has taken.
 	Took time.Duration `json:"took_ns"`
-}
-
-// Finding is a kind of violation in the runs of a walk.
-type Finding struct {
-	Kind record.ViolationKind `json:"kind"`
-	// Assumption is the number of the assumption that may excuse it, 0 if none does
-	// (search.Registry.Excuse).
-	Assumption int `json:"assumption,omitempty"`
-	// Runs is the number of runs that showed the violation. Setup is the first of them, and First
-	// is its number in the walk, from 1.
-	Runs  uint64       `json:"runs"`
-	First uint64       `json:"first"`
-	Setup search.Setup `json:"setup"`
-	Text  string       `json:"text"`
 }
 
 // Walks lists the walks of a plan.
@@ -148,84 +133,25 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 	return nil
 }
 
-// Hunt is the result of Plan.Hunt.
-type Hunt struct {
-	// Found says that the walks showed it, and Walked is the number of runs they took. It
-	// includes runs that were cut off.
-	Found  bool
-	Walked uint64
-	// Drawn is the number of random orders that it took, 0 if they didn't show it.
-	Drawn uint64
-}
-
-// Hunt plays the walks until a run shows something. The walks take turns, run by run. If one shows it,
-// random orders are played, to compare: they take the same worlds and faults in turn. Each of the two
-// plays at most the given number of runs.
-func (p Plan) Hunt(r search.Registry, shows func(search.Setup, simulation.Result) bool, most uint64) (h Hunt, err error) {
-	walks, err := p.Walks(r)
-	if err != nil {
-		return h, err
-	}
-	open := len(walks)
-	for i := 0; open > 0 && !h.Found && h.Walked < most; i++ {
-		w := &walks[i%len(walks)]
-		if w.Tree.Over {
-			continue
-		}
-		_, err := w.Tree.next(func(o *kernel.Order) error {
-			result, err := r.PlayOrder(w.Setup, o)
-			h.Found = err == nil && shows(w.Setup, result)
-			return err
-		}, &kernel.Order{})
-		if err != nil {
-			return h, err
-		}
-		if h.Walked++; w.Tree.Over {
-			open--
-		}
-	}
-	for seed := uint64(0); seed < most && h.Found && h.Drawn == 0; seed++ {
-		w := &walks[seed%uint64(len(walks))]
-		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
-		if err != nil {
-			return h, err
-		}
-		if shows(w.Setup, result) {
-			h.Drawn = seed + 1
-		}
-	}
-	return h, nil
-}
-
 // take counts a run, and what the checks found in it.
 func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel.Order) error {
 	if w.Outcomes == nil {
 		w.Outcomes = map[string]uint64{}
 	}
 	w.Outcomes[outcome(r)]++
-	var seen []int // what was counted for this run
-	for _, v := range r.Log.Violations() {
-		assumption, err := registry.Excuse(w.Setup, r, v)
-		if err != nil {
-			return err
-		}
-		at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == v.Kind && f.Assumption == assumption })
-		if at < 0 {
-			at = len(w.Found)
-			s := w.Setup
-			s.Choices = order.Choices()
-			if s.Choices == nil {
-				s.Choices = []int{0} // an empty list would mean a random order
-			}
-			text, _, _ := strings.Cut(v.Text, "\n") // the lines after the first are stacks
-			w.Found = append(w.Found, Finding{Kind: v.Kind, Assumption: assumption, First: w.Tree.Runs, Setup: s, Text: text})
-		}
-		if !slices.Contains(seen, at) {
-			seen = append(seen, at)
-			w.Found[at].Runs++
-		}
+	if len(r.Log.Violations()) == 0 {
+		return nil
 	}
-	return nil
+	s := w.Setup
+	s.Choices = order.Choices()
+	if s.Choices == nil {
+		s.Choices = []int{0} // an empty list would mean a random order
+	}
+	found, err := registry.Findings(w.Tree.Runs, s, r)
+	for _, f := range found {
+		w.Found.Add(f)
+	}
+	return err
 }
 
 // outcome says what the clients got, sorted.

@@ -47,7 +47,7 @@ func Table(walks []Walk) []Row {
 		}
 		r.Runs, r.Cut, r.Took = r.Runs+w.Tree.Runs, r.Cut+w.Tree.Cut, r.Took+w.Took
 		for _, f := range w.Found {
-			if words := f.String(); !slices.Contains(r.Found, words) {
+			if words := inWords(f); !slices.Contains(r.Found, words) {
 				r.Found = append(r.Found, words)
 			}
 		}
@@ -55,8 +55,8 @@ func Table(walks []Walk) []Row {
 	return rows
 }
 
-// String is the kind of violation, and the assumption that was broken.
-func (f Finding) String() string {
+// inWords is the kind of violation, and the assumption that was broken.
+func inWords(f search.Finding) string {
 	if f.Assumption == 0 {
 		return string(f.Kind)
 	}
@@ -102,13 +102,13 @@ func Causes(walks []Walk) []search.Finding {
 	at := map[string]int{}
 	for i := range walks {
 		for _, f := range walks[i].Found {
-			what := f.String() + " " + walks[i].Setup.Workload + " " + walks[i].faults()
+			what := inWords(f) + " " + walks[i].Setup.Workload + " " + walks[i].faults()
 			if first, known := at[what]; known {
 				all[first].Runs += f.Runs
 				continue
 			}
 			at[what] = len(all)
-			all = append(all, search.Finding{Kind: f.Kind, Runs: f.Runs, Setup: f.Setup, Text: f.Text})
+			all = append(all, f)
 		}
 	}
 	return all

@@ -255,21 +255,60 @@ func TestWalkGoesOn(t *testing.T) {
 	assert.Equal(t, whole.Tree.Runs, pieces.Tree.Runs)
 }
 
-// The walk finds a design's flaw that shows in a small world. Its order can be shrunk and played again.
-func TestFlawIsFound(t *testing.T) {
+// The walk finds flaws of designs that show in a small world.
+func TestFlawsAreFound(t *testing.T) {
+	r := registry()
+	for _, flaw := range []struct {
+		design, world string
+		servers       int
+		faults        []fault.Kind
+		shows         record.ViolationKind
+	}{
+		{"half-quorum", "try", 2, nil, record.TwoHolders},
+		{"setpx-del", "late", 1, nil, record.TwoHolders},
+		{"redlock", "try", 1, []fault.Kind{fault.Restart}, record.TwoHolders},
+		{"quorum-reachable", "try", 2, []fault.Kind{fault.Lose}, record.Overvalued},
+		{"no-elapsed-check", "try", 1, []fault.Kind{fault.Pause}, record.Overvalued},
+		{"late-start", "try", 1, []fault.Kind{fault.Pause}, record.Overvalued},
+		{"wall-clock", "try", 1, []fault.Kind{fault.Step}, record.Overvalued},
+	} {
+		walks, err := small(flaw.world, flaw.design, 2, flaw.servers, flaw.faults...).Walks(r)
+		require.NoError(t, err)
+		_, found := find(t, walks, flaw.shows)
+		assert.True(t, found, "%+v", flaw)
+	}
+}
+
+// find plays walks in turns until one of them finds a kind of violation, or all have ended.
+func find(t *testing.T, walks []Walk, kind record.ViolationKind) (search.Finding, bool) {
+	t.Helper()
+	for open := true; open; {
+		open = false
+		for i := range walks {
+			w := &walks[i]
+			require.NoError(t, w.Play(t.Context(), registry(), 10*time.Millisecond))
+			if at := slices.IndexFunc(w.Found, func(f search.Finding) bool { return f.Kind == kind }); at >= 0 {
+				return w.Found[at], true
+			}
+			open = open || !w.Tree.Over
+		}
+	}
+	return search.Finding{}, false
+}
+
+// The order that shows a flaw can be shrunk and played again.
+func TestFindingIsShrunk(t *testing.T) {
 	r := registry()
 	walks, err := small("try", "half-quorum", 2, 2).Walks(r)
 	require.NoError(t, err)
-	w := walks[0]
-	require.NoError(t, w.Play(t.Context(), r, time.Hour))
-	at := slices.IndexFunc(w.Found, func(f Finding) bool { return f.Kind == record.TwoHolders })
-	require.GreaterOrEqual(t, at, 0)
-	shrunk, err := search.Shrink(t.Context(), r, w.Found[at].Setup, record.TwoHolders)
+	f, found := find(t, walks, record.TwoHolders)
+	require.True(t, found)
+	shrunk, err := search.Shrink(t.Context(), r, f.Setup, record.TwoHolders)
 	require.NoError(t, err)
 	played, err := r.Play(shrunk.Setup)
 	require.NoError(t, err)
 	assert.Contains(t, played.Kinds(), record.TwoHolders)
-	assert.LessOrEqual(t, len(shrunk.Setup.Choices), len(w.Found[at].Setup.Choices))
+	assert.LessOrEqual(t, len(shrunk.Setup.Choices), len(f.Setup.Choices))
 }
 
 // A fault excuses the violations that come after it, also those of the same moment.
@@ -281,20 +320,23 @@ func TestFaultExcusesWhatComesAfterIt(t *testing.T) {
 	for seed := range uint64(500) {
 		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		require.NoError(t, err)
-		want := 0
+		want, excuse := map[int]bool{}, 0
 		for e := range result.Log.All() {
 			switch e.Kind {
 			case record.Suffered:
-				want = 3
+				excuse = 3
 			case record.Found:
-				assumption, err := r.Excuse(w.Setup, result, *e.Violation)
-				require.NoError(t, err)
-				if e.Violation.Assumption == 0 {
-					require.Equal(t, want, assumption, "seed %d", seed)
-					counts[want]++
-				}
+				want[cmp.Or(e.Violation.Assumption, excuse)] = true
 			}
 		}
+		findings, err := r.Findings(seed, w.Setup, result)
+		require.NoError(t, err)
+		got := map[int]bool{}
+		for _, f := range findings {
+			got[f.Assumption] = true
+			counts[f.Assumption]++
+		}
+		require.Equal(t, want, got, "seed %d", seed)
 	}
 	assert.Greater(t, counts[0], 10)
 	assert.Greater(t, counts[3], 10)

@@ -30,7 +30,7 @@ const (
 
 // request is a request of Answer.
 type request struct {
-	// Do is "list", "run", "search", "shrink", "record" or "open".
+	// Do is "list", "run", "search" or "shrink".
 	Do string `json:"do"`
 	// These are a Setup. A schedule of null is the base's own.
 	Base   string          `json:"base"`
@@ -45,8 +45,6 @@ type request struct {
 	Kinds []fault.Kind `json:"kinds"`
 	Most  int          `json:"most"`
 	Count int          `json:"count"`
-	// File is for "open": a replay file's text.
-	File string `json:"file"`
 }
 
 // seed is a seed as text, because whole numbers of JavaScript end at 2^53.
@@ -72,14 +70,12 @@ func (s *seed) UnmarshalJSON(raw []byte) error {
 //	{"do": "run", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //	{"do": "search", "base": "S1", "design": "default", "seed": "0", "kinds": ["pause"], "most": 4, "count": 10}
 //	{"do": "shrink", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
-//	{"do": "record", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
-//	{"do": "open", "file": "..."}
 //
 // The answer to "list" is all scenarios, designs, faults of the matrix and kinds of faults. The
 // answer to "run" is the result with a Picture. "search" plays random schedules until one
-// breaks the lock, "shrink" makes such a schedule smaller, "record" writes a replay file, and "open"
-// reads one. Schedules are those of simulation.ReadSchedule; without one, the base's own is played.
-// If something is wrong, the answer is {"error": "..."}.
+// breaks the lock, and "shrink" makes such a schedule smaller. Schedules are those of
+// simulation.ReadSchedule; without one, the base's own is played. If something is wrong, the answer is
+// {"error": "..."}.
 //
 // The answer depends only on the request, and is the same on every machine.
 func Answer(text []byte) []byte {
@@ -116,12 +112,8 @@ func answered(text []byte) (any, error) {
 		return r.search()
 	case "shrink":
 		return r.shrink()
-	case "record":
-		return r.record()
-	case "open":
-		return r.open()
 	}
-	return nil, fmt.Errorf("%w: do is %q, want list, run, search, shrink, record or open", ErrRequest, r.Do)
+	return nil, fmt.Errorf("%w: do is %q, want list, run, search or shrink", ErrRequest, r.Do)
 }
 
 // runAnswer is a run as data.

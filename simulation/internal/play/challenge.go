@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
@@ -127,53 +126,4 @@ func (r request) shrink() (shrinkAnswer, error) {
 	answer.Runs++
 	answer.Schedule = append(simulation.Schedule{}, answer.Schedule...) // a list, not null
 	return answer, nil
-}
-
-// fileAnswer is a replay file, and the name under which a browser may save it.
-type fileAnswer struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
-}
-
-// record makes a replay file of a run, which the command replay plays again.
-func (r request) record() (fileAnswer, error) {
-	schedule, err := r.schedule()
-	if err != nil {
-		return fileAnswer{}, err
-	}
-	at, err := placeOf(r.Base, r.Design)
-	if err != nil {
-		return fileAnswer{}, err
-	}
-	if schedule == nil {
-		_, schedule = at.setting(uint64(r.Seed))
-	}
-	file, err := search.Record(Registry(), search.Setup{Workload: at.name, Design: at.design.Name, Seed: uint64(r.Seed), Schedule: schedule}, "")
-	if err != nil {
-		return fileAnswer{}, err
-	}
-	text, err := file.Encode()
-	return fileAnswer{Name: "redlock-" + at.name + "-" + at.design.Name + "-" + strconv.FormatUint(file.Seed, 10) + ".json", Text: string(text)}, err
-}
-
-// openAnswer is the run of a replay file.
-type openAnswer struct {
-	Base     string              `json:"base"`
-	Design   string              `json:"design"`
-	Seed     uint64              `json:"seed,string"`
-	Schedule simulation.Schedule `json:"schedule"`
-	// Hash is the recorded trace's. Another one means that the code has changed since.
-	Hash string `json:"hash"`
-}
-
-// open reads a replay file.
-func (r request) open() (openAnswer, error) {
-	file, err := search.Decode(Registry(), []byte(r.File))
-	if err != nil {
-		return openAnswer{}, err
-	}
-	if file.Changes != (search.Changes{}) {
-		return openAnswer{}, fmt.Errorf("%w: the file changes the number of servers, clients or rounds, which this can't play; use redlocksim replay", ErrRequest)
-	}
-	return openAnswer{Base: file.Workload, Design: file.Design, Seed: file.Seed, Schedule: append(simulation.Schedule{}, file.Schedule...), Hash: file.Digest}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-// asked is an answer to a request that isn't "run".
+// asked is an answer to a request to search or to shrink.
 type asked struct {
 	Error      string
 	Runs       int
@@ -24,14 +24,10 @@ type asked struct {
 	Schedule   simulation.Schedule
 	Verdict    string
 	Kind       record.ViolationKind
-	Name, Text string
-	Base, Hash string
-	Design     string
 }
 
-func answer(t *testing.T, request string) asked {
+func answer(t *testing.T, request string) (a asked) {
 	t.Helper()
-	var a asked
 	require.NoError(t, json.Unmarshal(play.Answer([]byte(request)), &a))
 	return a
 }
@@ -89,62 +85,15 @@ func TestSearchFindsNothing(t *testing.T) {
 	assert.Contains(t, answer(t, strings.Replace(blocked, `"run"`, `"shrink"`, 1)).Error, "violates nothing")
 }
 
-// A replay file of the page is one of the command's: it plays the same trace there, and opens as the
-// same run.
-func TestRecordAndOpen(t *testing.T) {
-	for _, test := range []struct{ base, design, seed, schedule string }{
-		{"S1", "default", "7", "null"},
-		{"S1", "token-admit", "18446744073709551615", `[{"kind": "crash", "process": "c1", "at": "1100ms"}]`},
-		{"S6c", "unwatched-fenced", "3", "null"},
-		{"S8", "replica-async", "1", "[]"},
-		{"pause", "redlock", "2", "null"},
-		{"restart-1sec", "default", "2", "null"},
+// What is recorded by the registry plays the same trace as here.
+func TestRegistry(t *testing.T) {
+	for _, setup := range []play.Setup{
+		{Base: "S1", Design: "default", Seed: 7}, {Base: "S6c", Design: "unwatched-fenced", Seed: 3}, {Base: "restart-1sec", Design: "default", Seed: 2},
 	} {
-		state := fmt.Sprintf(`"base": %q, "design": %q, "seed": %q, "schedule": %s}`, test.base, test.design, test.seed, test.schedule)
-		run := ask(t, `{"do": "run", `+state)
-		require.Empty(t, run.Error)
-		file := answer(t, `{"do": "record", `+state)
-		require.Empty(t, file.Error)
-		assert.Equal(t, "redlock-"+test.base+"-"+test.design+"-"+test.seed+".json", file.Name)
-
-		decoded, err := search.Decode(play.Registry(), []byte(file.Text))
+		run, err := play.Play(setup)
 		require.NoError(t, err)
-		assert.Equal(t, run.Hash, decoded.Digest, "%+v", test)
-		replay, err := decoded.Replay(t.Context(), play.Registry())
+		file, err := search.Record(play.Registry(), search.Setup{Workload: setup.Base, Design: setup.Design, Seed: setup.Seed, Schedule: run.Schedule}, "")
 		require.NoError(t, err)
-		assert.True(t, replay.Identical)
-
-		opened := answer(t, `{"do": "open", "file": `+quoted(t, file.Text)+`}`)
-		require.Empty(t, opened.Error)
-		assert.Equal(t, []string{test.base, test.design, test.seed, run.Hash}, []string{opened.Base, opened.Design, opened.Seed, opened.Hash})
-		assert.Equal(t, run.Schedule, opened.Schedule)
-	}
-}
-
-func TestChallengeNonsense(t *testing.T) {
-	file := answer(t, `{"do": "record", "base": "S1", "design": "default", "seed": "1"}`).Text
-	three := 3
-	smaller, err := search.Record(play.Registry(), search.Setup{Workload: "S1", Design: "default", Changes: search.Changes{Servers: &three}}, "")
-	require.NoError(t, err)
-	changed, err := smaller.Encode()
-	require.NoError(t, err)
-	for request, says := range map[string]string{
-		`{"do": "search", "base": "S1", "seed": "0", "most": 4}`:                                        "count is 0 runs, want 1 to 1000",
-		`{"do": "search", "base": "S1", "seed": "0", "most": 4, "count": 1001}`:                         "count is 1001 runs",
-		`{"do": "search", "base": "S1", "seed": "0", "count": 1}`:                                       "most is 0 faults, want 1 to 1000",
-		`{"do": "search", "base": "S1", "seed": "18446744073709551615", "most": 1, "count": 1}`:         "the seeds end at 18446744073709551615",
-		`{"do": "search", "base": "S1", "seed": "0", "most": 1, "count": 1, "kinds": ["sneeze"]}`:       `no fault "sneeze"; there are [pause`,
-		`{"do": "search", "base": "S99", "seed": "0", "most": 1, "count": 1}`:                           `no scenario "S99"`,
-		`{"do": "shrink", "base": "S1", "seed": "0", "schedule": []}`:                                   "the schedule violates nothing",
-		`{"do": "shrink", "base": "S1", "seed": "0", "schedule": [{"kind": "pause", "process": "c9"}]}`: `c9`,
-		`{"do": "record", "base": "S1", "seed": "0", "schedule": {}}`:                                   "the schedule can't be read",
-		`{"do": "open", "file": ""}`:                                    "it is empty",
-		`{"do": "open", "file": "x"}`:                                   "it isn't JSON",
-		`{"do": "open", "file": ` + quoted(t, file[:len(file)/2]) + `}`: "it is cut off",
-		`{"do": "open", "file": ` + quoted(t, strings.Replace(file, `"version": 1`, `"version": 2`, 1)) + `}`: "it is of version 2",
-		`{"do": "open", "file": ` + quoted(t, strings.Replace(file, `"seed": 1`, `"seed": 2`, 1)) + `}`:       "it was edited or damaged",
-		`{"do": "open", "file": ` + quoted(t, string(changed)) + `}`:                                          "use redlocksim replay",
-	} {
-		assert.Contains(t, answer(t, request).Error, says, "%.90s", request)
+		assert.Equal(t, run.Result.Log.Digest(), file.Digest, "%+v", setup)
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"math"
 )
 
 // Curve is one chart: simulated or measured points, beside calculated lines.
@@ -53,21 +52,6 @@ type Point struct {
 func Share(x float64, hits, runs int) Point {
 	low, high := wilson(hits, runs)
 	return Point{X: x, Y: Cell{Runs: runs, Violated: hits}.Rate(), Low: low, High: high, Runs: runs}
-}
-
-// Mean is the point of a mean, times unit, of so many runs, with its 95 % confidence
-// interval by the normal distribution. Sum and squares are the sums of the runs' values and
-// of their squares.
-func Mean(x, unit float64, runs int, sum, squares int64) Point {
-	n := float64(runs)
-	m := float64(sum) / n
-	p := Point{X: x, Y: unit * m, Runs: runs}
-	if runs > 1 {
-		deviation := math.Sqrt(max(0, float64(squares)-n*m*m) / (n - 1))
-		half := z * deviation / math.Sqrt(n)
-		p.Low, p.High = unit*(m-half), unit*(m+half)
-	}
-	return p
 }
 
 // Text writes the points for a terminal, with their confidence intervals. Of a long line it

@@ -13,7 +13,7 @@ func All() []Scenario {
 		failovers(), waits(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
 		notAtomic(), blindDelete(), even(), bareMajority(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
 		oneHangs(), hiddenRestarts(), switchedAddresses(), handOffs(), splitBrain(), overwritten(), waiting(),
-		severalKeys(), semaphores(), holderCrashes(), partitions(), cohortCrashes(),
+		severalKeys(), holderCrashes(), partitions(), cohortCrashes(),
 	)
 	for i := range all {
 		all[i].Work = workload(all[i].Scripts)

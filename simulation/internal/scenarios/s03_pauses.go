@@ -12,24 +12,9 @@ import (
 // tooLate is the library's error for a round that ended too late.
 var tooLate = "no lease: " + quorum.ErrTooSlow.Error()
 
-// pauseBeforeCheck are the forms of S3. Kleppmann's article has it as a counterexample,
-// which it is not.
+// pauseBeforeCheck is Kleppmann's counterexample, which is none.
 func pauseBeforeCheck() []Scenario {
-	// c1 does not run while the replies arrive.
-	beforeCheck := func(s Scenario, faults ...fault.Fault) Scenario {
-		s.Base = simulation.Config{LatencyMin: ms, LatencyMax: ms}
-		for _, f := range faults {
-			f.Process, f.At = "c1", at(1500*time.Microsecond)
-			s = s.with(f)
-		}
-		s.Scripts = clients(turn(0, 0), turn(10_100*ms, 5*time.Second))
-		s.Reached = []string{"a process was paused"}
-		return s
-	}
-	pause := fault.Fault{Kind: fault.Pause, For: 12 * time.Second}
-	noticed := none.reaching("c2 write", tooLate).without("c1 acquired")
-	gaveUp := none.reaching("c2 write").without("c1 acquired")
-	return []Scenario{beforeCheck(Scenario{
+	return []Scenario{{
 		ID:    "S3",
 		Title: "The client is paused while the replies to its SETs are in flight",
 		Steps: []string{
@@ -42,30 +27,17 @@ func pauseBeforeCheck() []Scenario {
 		Breaks:     "nothing: c1 reads its clock after the replies and gives up",
 		Helps:      "the Redis document's step 3: the elapsed time counts from before the first SET. A client that omits the step, or starts to count later, causes two holders",
 		Source:     "Kleppmann, \"Breaking Redlock with bad timings\", second example; Antirez, on claim 2, shows that it doesn't hold",
-		Verdicts: expect(noticed, voting, fenced, "wait-some").
-			and(gaveUp, "textbook wall-clock").
+		Base:       simulation.Config{LatencyMin: ms, LatencyMax: ms},
+		Schedule:   simulation.Schedule{{Kind: fault.Pause, Process: "c1", At: at(1500 * time.Microsecond), For: 12 * time.Second}},
+		Scripts:    clients(turn(0, 0), turn(10_100*ms, 5*time.Second)),
+		Reached:    []string{"a process was paused"},
+		Verdicts: expect(none.reaching("c2 write", tooLate).without("c1 acquired"), voting, fenced, "wait-some").
+			and(none.reaching("c2 write").without("c1 acquired"), "textbook wall-clock").
 			and(breaks(record.TwoHolders).reaching("c1 acquired"), late).
 			and(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired"), "no-elapsed-check late-start").
 			// The key has no expiry, or none while c1 is paused between its two commands.
 			and(none.reaching("c1 acquired").without("c2 acquired"), "setnx setnx-expire"),
-	}, pause), beforeCheck(Scenario{
-		ID:    "S3b",
-		Title: "A pause before the replies are read, and a wall clock that is set back",
-		Steps: []string{
-			"0: c1 asks all servers; 1: they set the key",
-			"1.5: c1 is paused, and its wall clock is set back by 12 000",
-			"10 100: c2 acquires the lock",
-			"12 001: c1 continues; by its wall clock no time has passed",
-		},
-		Assumption: "the client's wall clock measures time",
-		Breaks:     "mutual exclusion, for a client that uses the wall clock alone",
-		Helps:      "the larger of the elapsed times by the monotonic and by the wall clock",
-		Source:     "Antirez, \"Is Redlock safe?\", asks for the monotonic clock in answer to Kleppmann; leandromoreira/redlock-rb #50; redlock-py, node-redlock v5 and redisson use the wall clock (read)",
-		Verdicts: expect(gaveUp, "textbook").
-			and(noticed, voting, fenced).
-			and(breaks(record.Overvalued, record.TwoHolders).reaching("c1 acquired"), "wall-clock").
-			and(breaks(record.TwoHolders).reaching("c1 acquired"), late),
-	}, pause, fault.Fault{Kind: fault.Step, By: -12 * time.Second})}
+	}}
 }
 
 func suspensions() []Scenario {

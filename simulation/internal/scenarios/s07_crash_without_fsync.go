@@ -40,21 +40,6 @@ func crashWithoutFsync() []Scenario {
 			and(quarantined, "quarantine", watching, fenced),
 		Variants: unwatched(),
 	}, crash(fault.KeepNothing)), oneVoteLost(Scenario{
-		ID:    "S7b",
-		Title: "A server with appendfsync everysec crashes within the second",
-		Steps: []string{
-			"0: c1 acquires the lock on A, B and C, just after their disks were synced",
-			"50: C crashes; 150: it is back with what was on its disk at 0: no key",
-			"200: c2 acquires the lock on C, D and E",
-		},
-		Assumption: votesStand,
-		Breaks:     "mutual exclusion: Redis's usual persistence loses up to a second",
-		Helps:      "as S7",
-		Source:     crashSource,
-		Base:       simulation.Config{Persistence: fault.KeepSecond},
-		Verdicts: expect(overlap, "redlock setnx", unguarded).
-			and(quarantined, "quarantine", watching, fenced),
-	}, crash(fault.KeepSecond)), oneVoteLost(Scenario{
 		ID:    "S7c",
 		Title: "A server with appendfsync always crashes",
 		Steps: []string{

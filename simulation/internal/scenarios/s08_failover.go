@@ -46,22 +46,7 @@ func failovers() []Scenario {
 			and(overlapRefused, "unwatched-fenced").
 			and(quarantined.reaching("a server failed over"), "quarantine", watching, fenced),
 		Variants: append(unwatched(), waiting),
-	}, lag(1, time.Second), failover(1, 50*ms)), oneVoteLost(Scenario{
-		ID:    "S8b",
-		Title: "A master fails, and the replica that takes over has the key",
-		Steps: []string{
-			"before: each server has two replicas, and the first of C's lags",
-			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
-			"50: C fails, and its second replica takes over, which is up to date",
-			"200: c2 asks, and gets D and E",
-		},
-		Assumption: votesStand + ", and here it does",
-		Breaks:     "nothing: S8 is a matter of chance, and WAIT for one of several replicas improves the odds",
-		Helps:      "luck, or a promotion of a replica that is up to date",
-		Source:     failoverSource,
-		Base:       simulation.Config{Replicas: 2},
-		Verdicts:   expect(refusedSecond.reaching("a server failed over"), "setnx", unguarded, voting, fenced),
-	}, lag(1, time.Second), failover(2, 50*ms)), {
+	}, lag(1, time.Second), failover(1, 50*ms)), {
 		// What WAIT is good for, and how semi-synchronous replication gives in.
 		ID:    "S8c",
 		Title: "Both replicas lag, and the master fails",
@@ -133,23 +118,7 @@ func waits() []Scenario {
 		Helps:      "counting from before the first command, as the Redis document does",
 		Verdicts: expect(overlap, "wait-late semisync").
 			and(none.reaching("c1 write", "c2 write"), "wait-one wait-all wait-some replica-async redlock default token-admit"),
-	}, 900*ms, 10_100*ms, 10_400*ms), slowReplicas(Scenario{
-		ID:    "S8g",
-		Title: "A WAIT takes longer than the lease",
-		Steps: []string{
-			"0: c1 sets the key, which lasts until 10 000; the replicas have it 12 000 later",
-			"1 000: a WAIT with a timeout of a second reports that no replica has it, and c1 gives the lock up",
-			"12 000: a WAIT with a longer timeout reports that the replica has the key, which has expired by then",
-			"12 500: c2 acquires the lock",
-			"13 000: c1 continues under its lease, if it finds it valid",
-		},
-		Assumption: "what a replica acknowledges still holds",
-		Breaks:     "mutual exclusion: the lease had expired when it was handed out",
-		Helps:      "a timeout of WAIT that is a fraction of the lease, and a lease that counts from before the SET",
-		Verdicts: expect(overlap, "wait-long").
-			and(none.reaching("c1 refused", "c2 write", "a WAIT fell short").without("c1 acquired"), "wait-one wait-all wait-some").
-			and(none.reaching("c1 write", "c2 write"), "redlock default token-admit"),
-	}, 12*time.Second, 12_500*ms, 13*time.Second), {
+	}, 900*ms, 10_100*ms, 10_400*ms), {
 		ID:    "S8h",
 		Title: "A WAIT takes longer than the client's timeout",
 		Steps: []string{

@@ -23,31 +23,14 @@ var evenly = simulation.Config{LatencyMin: 10 * ms, LatencyMax: 11 * ms}
 // lockstep is Redlock by clients that try again after a fixed time, all at the same moment. It
 // isn't this library's code, which resolves a split in the same try.
 func lockstep() designs.Design {
-	return withSetting("lockstep", "Redlock in two pages of code, by clients that try again at fixed moments", "textbook", func(c *simulation.Config) {
-		inner := c.Locker
-		c.Locker = func(p simulation.Process) (simulation.Locker, error) {
-			locker, err := inner(p)
-			if err != nil {
-				return nil, err
-			}
-			return inStep{locker, p}, nil
-		}
-	})
+	return wrapped("lockstep", "Redlock in two pages of code, by clients that try again at fixed moments", "textbook",
+		func(p simulation.Process, l simulation.Locker) simulation.Locker { return inStep{l, p} })
 }
 
 // inStep is a Locker that tries in lockstep with others.
 type inStep struct {
 	simulation.Locker
 	p simulation.Process
-}
-
-var _ simulation.Coordinated = inStep{}
-
-func (l inStep) Coordinator() *quorum.Coordinator {
-	if c, ok := l.Locker.(simulation.Coordinated); ok {
-		return c.Coordinator()
-	}
-	return nil
 }
 
 // Acquire tries a hundred times at most.
@@ -167,16 +150,12 @@ func (s Split) tryAgain(seed uint64, pause func(c *simulation.Client, round uint
 }
 
 // play plays one run, until the first client has the lock.
-func (s Split) play(seed uint64, design string, rounds []atomic.Int64, change func(*simulation.Config), client simulation.Workload) (won int, took time.Duration, err error) {
-	d, err := designs.ByName(design)
-	if err != nil {
-		return 0, 0, err
-	}
+func (s Split) play(seed uint64, base string, rounds []atomic.Int64, change func(*simulation.Config), client simulation.Workload) (won int, took time.Duration, err error) {
 	cfg := evenly
 	cfg.Servers, cfg.Processes = s.Servers, s.Clients
 	cfg.Quorum.MaxWait = 5 * time.Second
 	cfg.Progress = -1 // a client that never succeeds is counted, not reported
-	d.Apply(&cfg)
+	design(base).Apply(&cfg)
 	change(&cfg)
 	var schedule simulation.Schedule
 	for i := s.Up; i < s.Servers; i++ {

@@ -14,11 +14,8 @@ func oneAfterTheOther() designs.Design {
 	return withSetting("one-after-the-other", "this library's locks, taken one after the other", "default", func(c *simulation.Config) {
 		c.Quorum.KeepAlive = true
 		c.Locker = func(p simulation.Process) (simulation.Locker, error) {
-			coordinator, err := quorum.New(p.Config, p.Instances...)
-			if err != nil {
-				return nil, err
-			}
-			return struct{ simulation.Locker }{simulation.Library(coordinator)}, nil
+			l, err := simulation.Library(p)
+			return struct{ simulation.Locker }{l}, err
 		}
 	})
 }
@@ -30,13 +27,6 @@ func severalKeys() []Scenario {
 	}
 	both := func(hold time.Duration, keys ...string) Script {
 		return Script{until(0), awaitAll(keys...), update, sleep(hold), release}
-	}
-	narrowOn := func(key string) Script {
-		s := Script{}
-		for range 12 {
-			s = append(s, attempt(awaitAll(key), update, sleep(200*ms), release), sleep(150*ms))
-		}
-		return s
 	}
 	return []Scenario{{
 		ID:    "S34",
@@ -55,20 +45,5 @@ func severalKeys() []Scenario {
 		Verdicts: expect(none.reaching("c1 write", "c2 write").without("c1 refused", "c2 refused"), complete).
 			and(none.reaching("c1 refused", "c2 refused").without("c1 write", "c2 write"), "one-after-the-other"),
 		Variants: []designs.Design{oneAfterTheOther()},
-	}, {
-		ID:    "S34d",
-		Title: "A client that needs three keys waits behind three that need one each",
-		Steps: []string{
-			"0: c1, c2 and c3 take k, l and m, twelve times each, for 200 with pauses of 150",
-			"100: c4 wants k, l and m, and waits for up to 10 000",
-		},
-		Assumption: "a waiter gets its turn",
-		Breaks:     "nothing here; but c4 is passed over whenever one of its keys is taken again before all are free, and nothing bounds that but its MaxWait",
-		Helps:      "fewer keys in a lease, shorter leases on single keys, or one key that stands for all",
-		Source:     "this library's AcquireAll",
-		Base:       patient(4, 10*time.Second),
-		Scripts:    clients(narrowOn("k"), narrowOn("l"), narrowOn("m"), Script{until(100 * ms), awaitAll("k", "l", "m"), update, release}),
-		Free:       []Free{{Process: "c4", After: 0, By: 6 * time.Second}},
-		Verdicts:   expect(none.reaching("c1 write", "c4 write").without("c4 refused"), complete),
 	}}
 }

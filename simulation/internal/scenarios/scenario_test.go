@@ -1,6 +1,8 @@
 package scenarios_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,11 +10,12 @@ import (
 
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Every scenario ends as expected, with every design and every seed.
 func TestVerdicts(t *testing.T) {
-	seeds := seeds()
+	seeds, counted := seeds(), map[string]bool{}
 	for _, s := range scenarios.All() {
 		t.Run(s.ID, func(t *testing.T) {
 			for _, d := range s.Designs() {
@@ -27,10 +30,23 @@ func TestVerdicts(t *testing.T) {
 					if len(r.Log.Violations()) > 0 {
 						violated++
 					}
+					for what := range r.Log.Counts() {
+						counted[what] = true
+					}
 				}
 				assert.NoError(t, s.CheckRate(violated, int(seeds), d))
 			}
 		})
+	}
+	unreached := slices.DeleteFunc(record.Counters(), func(name string) bool {
+		return counted[name] || strings.HasPrefix(name, "no lease: ") // some errors end no acquisition
+	})
+	assert.Subset(t, []string{
+		"a notification was lost", "a server was demoted", "a subscription was lost", "raise refused", "restore refused",
+		"the resource recognised a repeated write",
+	}, unreached, "no scenario reaches it")
+	for what := range counted {
+		assert.Contains(t, record.Counters(), what)
 	}
 }
 

@@ -14,15 +14,36 @@ func withSetting(name, title, base string, change func(*simulation.Config)) desi
 	return designs.Design{
 		Name: name, Title: title, Servers: 5, Source: "this library's quorum.Config",
 		Apply: func(cfg *simulation.Config) {
-			d, err := designs.ByName(base)
-			if err != nil {
-				cfg.Locker = func(simulation.Process) (simulation.Locker, error) { return nil, err }
-				return
-			}
-			d.Apply(cfg)
+			design(base).Apply(cfg)
 			change(cfg)
 		},
 	}
+}
+
+// design is one of designs.All.
+func design(name string) designs.Design {
+	d, err := designs.ByName(name)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// wrapped returns a design of the library whose clients use the lock in a way of their own.
+func wrapped(name, title, base string, wrap func(simulation.Process, simulation.Locker) simulation.Locker) designs.Design {
+	return withSetting(name, title, base, func(c *simulation.Config) {
+		inner := c.Locker
+		if inner == nil {
+			inner = simulation.Library
+		}
+		c.Locker = func(p simulation.Process) (simulation.Locker, error) {
+			locker, err := inner(p)
+			if err != nil {
+				return nil, err
+			}
+			return wrap(p, locker), nil
+		}
+	})
 }
 
 // unwatched is the library without clock monitor and quarantine, alone and with a guard:

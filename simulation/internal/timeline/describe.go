@@ -12,10 +12,7 @@ import (
 
 // describe describes an event without naming its subject, "" if the story has no words for it.
 func describe(m laneEvent, token func(fencing.Token) string) (text string, fault bool) {
-	lease := m.Key // "k, token …825"
-	if m.Token != 0 {
-		lease += ", token " + token(m.Token)
-	}
+	lease := named(m.Key, m.Token, token)
 	switch m.Kind {
 	case record.Asked:
 		return "asks for " + m.Key, false
@@ -36,6 +33,10 @@ func describe(m laneEvent, token func(fencing.Token) string) (text string, fault
 		return "HANDS OFF " + lease, false
 	case record.Noted:
 		return ": " + m.Words, false
+	case record.LetterSent:
+		return ": sends " + m.Words + " a letter", false
+	case record.LetterTaken:
+		return ": takes a letter", false
 	case record.Quarantined:
 		if m.Validity > 0 {
 			return "quarantines " + m.Place + " for " + length(m.Validity), false
@@ -59,6 +60,14 @@ func describe(m laneEvent, token func(fencing.Token) string) (text string, fault
 		return momentary(m.Fault), true
 	}
 	return "", false
+}
+
+// named is "k, token …825".
+func named(key string, token fencing.Token, short func(fencing.Token) string) string {
+	if token == 0 {
+		return key
+	}
+	return key + ", token " + short(token)
 }
 
 // reason returns an error's text without the package's name.
@@ -141,7 +150,7 @@ func (s Span) kind() spanKind {
 // fill fills in a text.
 func (s Span) fill(text string, end time.Duration) string {
 	duration, how := "", ""
-	if s.Known && s.Until < end {
+	if s.Until < end {
 		duration = " for " + length(s.Until-s.From)
 	}
 	if s.Words != "" {

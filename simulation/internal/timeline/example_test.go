@@ -21,24 +21,25 @@ func Example() {
 		e.Words, e.Keys = "granted", []record.KeyState{{Key: "k", Until: at + 10*time.Second}}
 		return e
 	}
+	believed := &record.Truth{Until: 10_900 * ms} // by the holders' clocks
 	t := timeline.Of(record.Log{{
 		{At: 1000 * ms, Kind: record.Asked, Process: "c1", Key: "k"},
 		message(1000*ms, record.Sent, "c1"),
 		granted(1000*ms+ms/2, "c1"),
 		message(1001*ms, record.Received, "c1"),
-		{At: 1001 * ms, Kind: record.Acquired, Process: "c1", Key: "k", Validity: 9899 * ms},
+		{At: 1001 * ms, Kind: record.Acquired, Process: "c1", Key: "k", Lease: 1, Validity: 9899 * ms, Truth: believed},
 		{At: 1100 * ms, Kind: record.Suffered, Place: "A", Fault: &fault.Fault{Kind: fault.Step, By: 15 * time.Second}},
 		{At: 1100 * ms, Kind: record.KeyChanged, Place: "A", Keys: []record.KeyState{{Key: "k", Until: record.Gone}}},
 		{At: 1200 * ms, Kind: record.Asked, Process: "c2", Key: "k"},
 		message(1200*ms, record.Sent, "c2"),
 		granted(1200*ms+ms/2, "c2"),
 		message(1201*ms, record.Received, "c2"),
-		{At: 1201 * ms, Kind: record.Acquired, Process: "c2", Key: "k", Validity: 9899 * ms},
+		{At: 1201 * ms, Kind: record.Acquired, Process: "c2", Key: "k", Lease: 2, Validity: 9899 * ms, Truth: believed},
 		{At: 1201 * ms, Kind: record.Found, Violation: &record.Violation{Kind: record.TwoHolders, Text: `c2 got "k" while c1 still had 9.699s of it`}},
-		{At: 2000 * ms, Kind: record.Released, Process: "c2", Key: "k"},
-		{At: 3000 * ms, Kind: record.Released, Process: "c1", Key: "k"},
+		{At: 2000 * ms, Kind: record.Released, Process: "c2", Key: "k", Lease: 2},
+		{At: 3000 * ms, Kind: record.Released, Process: "c1", Key: "k", Lease: 1},
 	}})
-	if err := t.Text(os.Stdout, timeline.TextOptions{}); err != nil {
+	if err := t.Text(os.Stdout, ""); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -63,16 +64,4 @@ func Example() {
 	// c2 believed that it held k from 1 201.000 to 2 000.000 ms (released).
 	// !! c1 and c2 both believed that they held k for 799 ms: from 1 201.000 to 2 000.000 ms.
 	// !! 1 violation: two holders.
-}
-
-func ExampleTimeline_Overlaps() {
-	t := timeline.Of(record.Log{{
-		{Kind: record.Acquired, Process: "c1", Key: "k", Validity: 10 * time.Second},
-		{At: 5 * time.Second, Kind: record.Acquired, Process: "c2", Key: "k", Validity: 10 * time.Second},
-		{At: 20 * time.Second, Kind: record.Ended, Process: "c2"},
-	}})
-	for _, o := range t.Overlaps() {
-		fmt.Printf("%s and %s both believed that they held %s, from %v to %v\n", o.First, o.Second, o.Key, o.From, o.Until)
-	}
-	// Output: c1 and c2 both believed that they held k, from 5s to 10s
 }

@@ -152,7 +152,7 @@ func (p *plot) beliefs(l *Lane) {
 }
 
 // held draws which servers have a process's key.
-func (p *plot) held(s keyPeriod, y float64) {
+func (p *plot) held(s KeyPeriod, y float64) {
 	class, names := p.series("b", s.Process), strings.Join(s.Servers, " ")
 	texts := []string{fmt.Sprintf("%s (%d of %d)", names, len(s.Servers), len(p.t.Servers)), names}
 	if !s.Quorum {

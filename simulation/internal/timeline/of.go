@@ -15,13 +15,16 @@ import (
 // Of returns the timeline of a run.
 func Of(log record.Log) *Timeline {
 	r := &reader{
-		t:        &Timeline{Permits: 1},
-		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{},
-		clocks: map[string]*clock{}, grants: map[int]grant{},
+		t:        &Timeline{},
+		messages: map[call]int{}, tenures: map[place]int{}, down: map[string]int{}, last: map[place]string{}, beliefs: map[int]int{},
 	}
 	number := 0
 	for e := range log.All() {
-		if e.Kind != record.Counted {
+		switch e.Kind {
+		case record.Counted: // no event
+		case record.Believed:
+			r.renewed(entry{e, number})
+		default:
 			number++
 			r.take(entry{e, number})
 			r.t.End = max(r.t.End, e.At)
@@ -41,12 +44,11 @@ type entry struct {
 type reader struct {
 	t *Timeline
 
-	messages map[call]int      // the index of a call's message
-	tenures  map[place]int     // the index of the current tenure
-	down     map[string]int    // the index of the span that a server's Back ends
-	last     map[place]string  // the last process that had a key
-	clocks   map[string]*clock // of processes
-	grants   map[int]grant     // of beliefs, by their index
+	messages map[call]int     // the index of a call's message
+	tenures  map[place]int    // the index of the current tenure
+	down     map[string]int   // the index of the span that a server's Back ends
+	last     map[place]string // the last process that had a key
+	beliefs  map[int]int      // the index of a lease's latest belief
 }
 
 type call struct {
@@ -77,7 +79,7 @@ func (r *reader) take(e entry) {
 		r.lane(&r.t.Servers, e.Place)
 		r.mark(e, e.Place)
 		if i, ok := r.down[e.Place]; ok {
-			r.t.Spans[i].Until, r.t.Spans[i].Known = e.At, true
+			r.t.Spans[i].Until = e.At
 			delete(r.down, e.Place)
 		}
 	case record.KeyChanged:
@@ -107,13 +109,12 @@ func (r *reader) mark(e entry, lane string) *laneEvent {
 // process adds an event of a process.
 func (r *reader) process(e entry) {
 	r.lane(&r.t.Processes, e.Process)
-	r.t.Permits = max(r.t.Permits, e.Permits)
 	if e.Kind == record.Sent {
 		r.messages[e.call()] = len(r.t.Messages)
-		r.t.Messages = append(r.t.Messages, r.message(e, e.At))
+		r.t.Messages = append(r.t.Messages, r.message(e))
 		return
 	}
-	m := r.mark(e, e.Process)
+	r.mark(e, e.Process)
 	switch e.Kind {
 	case record.Crashed:
 		r.crashes(e)
@@ -122,25 +123,23 @@ func (r *reader) process(e entry) {
 	case record.Looked, record.Extended:
 		r.renewed(e)
 	case record.Released, record.HandedOff:
-		r.endBeliefs(e, e.Kind.String())
-	case record.LetterSent:
-		m.Kind, m.Words = record.Noted, "sends "+e.Words+" a letter"
-	case record.LetterTaken:
-		m.Kind, m.Words = record.Noted, "takes a letter"
+		if i, ok := r.beliefs[e.Lease]; ok {
+			r.t.Beliefs[i].end(e.At, e.Kind.String())
+		}
 	}
 }
 
 func (e entry) call() call { return call{e.Process, e.Place, e.N} }
 
-func (r *reader) message(e entry, sent time.Duration) message {
+func (r *reader) message(e entry) Message {
 	switch {
 	case e.Place == fault.Resource:
 		r.t.UsesResource = true
 	case !alias(e.Place):
 		r.lane(&r.t.Servers, e.Place)
 	}
-	return message{
-		Process: e.Process, Place: e.Place, Op: e.Op, N: e.N, Sent: sent,
+	return Message{
+		Process: e.Process, Place: e.Place, Op: e.Op, Sent: e.At,
 		Arrived: never, Received: never, GaveUp: never, Missed: never, Line: e.number,
 	}
 }
@@ -176,12 +175,12 @@ func alias(name string) bool { return len(name) != 1 || !isServer(name) }
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
 	f := e.Fault
-	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Known: f.For != 0, Words: faultWords(e), Line: e.number}
+	s := Span{Lane: e.Process + e.Place, Kind: string(f.Kind), From: e.At, Until: forever, Words: faultWords(e), Line: e.number}
 	if f.For > 0 {
-		s.Until = plus(e.At, f.For)
+		s.Until = e.At + min(f.For, forever)
 	}
 	if e.Process != "" && e.Place != "" {
-		s.Lane, s.Place, s.Way, s.Known = e.Process, e.Place, f.Way, true
+		s.Lane, s.Place, s.Way = e.Process, e.Place, f.Way
 		if f.Kind == fault.Reconnect {
 			s.Until = e.At
 		}
@@ -194,9 +193,8 @@ func (r *reader) suffers(e entry) {
 		r.down[s.Lane] = len(r.t.Spans)
 	case fault.Reboot:
 		r.crashes(e)
-	case fault.SplitBrain, fault.Lag:
-		s.Known = true // without a duration, it lasts to the end
-		if f.Kind == fault.Lag && f.Replica != 0 {
+	case fault.Lag:
+		if f.Replica != 0 {
 			s.Place = fmt.Sprint("replica ", f.Replica)
 		}
 	}
@@ -213,14 +211,6 @@ func (r *reader) suffers(e entry) {
 		return
 	}
 	r.lane(&r.t.Processes, e.Process)
-	c := r.clock(e)
-	c.suffer(f)
-	for i := range r.t.Beliefs {
-		b := &r.t.Beliefs[i]
-		if g, ok := r.grants[i]; ok && b.Process == e.Process && b.End == "" && b.Until > e.At {
-			b.Until = max(e.At, c.end(g))
-		}
-	}
 }
 
 // faultWords describes a fault without its time and place.
@@ -244,9 +234,6 @@ func faultWords(e entry) string {
 	}
 	if f.Frozen {
 		words = append(words, "its clocks stand still")
-	}
-	if e.Words != "" {
-		words = append(words, "at a reading of its clock in "+e.Words)
 	}
 	return strings.Join(words, ", ")
 }
@@ -278,10 +265,10 @@ func (r *reader) keyChanged(e entry) {
 // answered adds a command that a server has executed.
 func (r *reader) answered(e entry) {
 	r.lane(&r.t.Servers, e.Place)
-	m := r.request(e)
-	done := *m
-	done.Outcome = voted(e)
-	m.arrives(e.At, done.Outcome)
+	done := Message{Op: e.Op, Outcome: voted(e)}
+	if m := r.request(e); m != nil {
+		m.arrives(e.At, done.Outcome)
+	}
 	for _, k := range e.Keys {
 		at := place{e.Place, k.Key, k.Database}
 		i, stood := r.tenures[at]
@@ -300,35 +287,26 @@ func (r *reader) answered(e entry) {
 }
 
 // arrives records the execution of a message, if it isn't a repeated one.
-func (m *message) arrives(at time.Duration, outcome string) {
+func (m *Message) arrives(at time.Duration, outcome string) {
 	if m.Arrived == never {
 		m.Arrived, m.Outcome = at, outcome
 	}
 }
 
-// request returns the message that a server answers. The message may have been sent to an
-// alias of the server. The old master of a split server has a ' after its name.
-func (r *reader) request(e entry) *message {
+// request returns the message that a server answers, nil if it was never sent. The old master of a
+// split server has a ' after its name.
+func (r *reader) request(e entry) *Message {
 	server := strings.TrimSuffix(e.Place, "'")
-	i, ok := r.messages[call{e.Process, server, e.N}]
-	if ok && r.t.Messages[i].Arrived == never {
-		return &r.t.Messages[i]
+	sent := call{e.Process, server, e.N}
+	if e.Change != nil {
+		sent.place = e.Change.Instance // it may be an alias
 	}
-	for j := range r.t.Messages {
-		m := &r.t.Messages[j]
-		if m.Process == e.Process && m.N == e.N && m.Op == e.Op && m.Arrived == never && m.Place != fault.Resource && alias(m.Place) {
-			m.Place = server // later events name the alias
-			return m
-		}
+	i, ok := r.messages[sent]
+	if !ok {
+		return nil
 	}
-	if ok {
-		return &r.t.Messages[i]
-	}
-	m := r.message(e, never)
-	m.Place = server
-	r.messages[call{e.Process, server, e.N}] = len(r.t.Messages)
-	r.t.Messages = append(r.t.Messages, m)
-	return &r.t.Messages[len(r.t.Messages)-1]
+	r.t.Messages[i].Place = server // later events name the alias
+	return &r.t.Messages[i]
 }
 
 // voted returns a command's outcome. Commands that reply with a number had an effect if it
@@ -395,67 +373,40 @@ func (r *reader) access(e entry) {
 	r.t.Accesses = append(r.t.Accesses, a)
 }
 
-// clock returns a process's clock at the time of an event.
-func (r *reader) clock(e entry) *clock {
-	c := r.clocks[e.Process]
-	if c == nil {
-		c = &clock{}
-		r.clocks[e.Process] = c
-	}
-	c.advance(e.At)
-	return c
-}
-
 // acquired begins a belief.
 func (r *reader) acquired(e entry) {
+	r.beliefs[e.Lease] = len(r.t.Beliefs)
 	r.t.Beliefs = append(r.t.Beliefs, belief{
-		Process: e.Process, Goroutine: e.Goroutine, Key: e.Key, Token: e.Token, From: e.At, Line: e.number,
+		Process: e.Process, Goroutine: e.Goroutine, Key: e.Key, Token: e.Token, From: e.At, Until: e.believed(), Line: e.number,
 	})
-	r.expect(len(r.t.Beliefs)-1, e)
 }
 
-// expect sets a belief's end by the holder's clocks, as long as no fault changes them.
-func (r *reader) expect(i int, e entry) {
-	c := r.clock(e)
-	g := grant{validity: max(0, e.Validity), mono: c.mono, wall: c.wall}
-	r.grants[i] = g
-	r.t.Beliefs[i].Until = max(e.At, c.end(g))
+// believed is how long the holder believes in its lease, by its own clocks.
+func (e entry) believed() time.Duration {
+	if e.Truth == nil {
+		return e.At // nothing is known
+	}
+	return min(max(e.At, e.Truth.Until), forever)
 }
 
-// renewed is a check or an extension of a lease: the validity counts from here. If the belief
-// had ended by the holder's clocks, a new one begins.
+// renewed is a check or an extension of a lease, or a change of its holder's clocks. If the belief
+// had ended, and the holder was told a validity, a new one begins.
 func (r *reader) renewed(e entry) {
-	for i := len(r.t.Beliefs) - 1; i >= 0; i-- {
-		b := &r.t.Beliefs[i]
-		if !b.isOf(e) || b.End != "" {
-			continue
-		}
-		if b.Until < e.At {
-			if e.Validity <= 0 {
-				return
-			}
-			again := *b
-			b.End = "ran out"
-			again.From, again.Line = e.At, e.number
-			r.t.Beliefs = append(r.t.Beliefs, again)
-			i = len(r.t.Beliefs) - 1
-		}
-		r.expect(i, e)
+	i, ok := r.beliefs[e.Lease]
+	if !ok || r.t.Beliefs[i].End != "" || e.Truth == nil {
 		return
 	}
-}
-
-// isOf reports whether the event is about the belief's lease.
-func (b *belief) isOf(e entry) bool {
-	return b.Process == e.Process && b.Goroutine == e.Goroutine && b.Key == e.Key && (e.Token == 0 || b.Token == e.Token)
-}
-
-// endBeliefs ends the belief of a goroutine in a key.
-func (r *reader) endBeliefs(e entry, why string) {
-	for i := range r.t.Beliefs {
-		if b := &r.t.Beliefs[i]; b.isOf(e) {
-			b.end(e.At, why)
-		}
+	b := &r.t.Beliefs[i]
+	if b.Until >= e.At {
+		b.Until = e.believed()
+		return
+	}
+	if e.Validity > 0 {
+		b.End = "ran out"
+		again := *b
+		again.From, again.Until, again.End, again.Line = e.At, e.believed(), "", e.number
+		r.beliefs[e.Lease] = len(r.t.Beliefs)
+		r.t.Beliefs = append(r.t.Beliefs, again)
 	}
 }
 
@@ -499,30 +450,10 @@ func (r *reader) finish() {
 		}
 	}
 	for i := range t.Spans {
-		s := &t.Spans[i]
-		if !s.Known {
-			s.Until = r.resumes(s)
-		}
-		s.Until = min(s.Until, t.End)
+		t.Spans[i].Until = min(t.Spans[i].Until, t.End)
 	}
 	slices.SortFunc(t.Processes, byLength)
 	slices.SortFunc(t.Servers, byLength)
-}
-
-// resumes ends a pause of unknown length at the first event of its process.
-func (r *reader) resumes(s *Span) time.Duration {
-	first := r.t.End
-	for _, m := range r.t.Messages {
-		if m.Process != s.Lane {
-			continue
-		}
-		for _, at := range []time.Duration{m.Sent, m.Received, m.GaveUp} {
-			if at > s.From {
-				first = min(first, at)
-			}
-		}
-	}
-	return first
 }
 
 // byLength puts c2 before c10, and the witness last.
@@ -535,11 +466,3 @@ func byLength(a, b string) int {
 
 // forever is later than every time in a log. Adding to it does not overflow.
 const forever = time.Duration(math.MaxInt64 / 2)
-
-// plus adds without overflow.
-func plus(t, d time.Duration) time.Duration {
-	if d > 0 && t > forever-d {
-		return forever
-	}
-	return max(0, t+d)
-}

@@ -35,7 +35,7 @@ type plot struct {
 	wide  bool
 	about []string // kinds of violations to show; nil: all
 	token func(fencing.Token) string
-	truth []keyPeriod
+	truth []KeyPeriod
 	right float64
 	lanes []Lane
 }

@@ -75,14 +75,6 @@ func (s *story) short(text string) string {
 	return text
 }
 
-// named is "k, token …825".
-func (s *story) named(key string, token fencing.Token) string {
-	if token == 0 {
-		return key
-	}
-	return key + ", token " + s.token(token)
-}
-
 func (s *story) marks() {
 	asked := map[string]laneEvent{} // by goroutine
 	for _, m := range s.t.Events {
@@ -113,7 +105,7 @@ func sentence(subject, text string) string {
 
 // votes lists the servers' replies that the process had received by the result.
 func (s *story) votes(asked, result laneEvent) string {
-	latest := map[string]message{}
+	latest := map[string]Message{}
 	for _, m := range s.t.Messages {
 		if m.Process == result.Lane && m.acquiring() && m.Sent >= asked.At && m.Sent <= result.At {
 			latest[m.Place] = m
@@ -184,7 +176,7 @@ func (s *story) deletes(result laneEvent) {
 }
 
 // takes reports whether a delete deleted another process's key.
-func (s *story) takes(m message) bool {
+func (s *story) takes(m Message) bool {
 	return slices.ContainsFunc(s.t.Tenures, func(n Tenure) bool {
 		return n.Taker == m.Process && n.Server == m.Place && n.Until == m.Arrived
 	})
@@ -213,7 +205,7 @@ func (s Span) subject() string {
 func (s *story) ends() {
 	for _, b := range s.t.Beliefs {
 		if b.End == "ran out" {
-			s.add(Step{At: b.Until, Lane: b.Process, line: b.Line, Text: fmt.Sprintf("%s's validity of %s has ended", b.who(), s.named(b.Key, b.Token))})
+			s.add(Step{At: b.Until, Lane: b.Process, line: b.Line, Text: fmt.Sprintf("%s's validity of %s has ended", b.who(), named(b.Key, b.Token, s.token))})
 		}
 	}
 	// Keys of one attempt that expire within a moment are one step.
@@ -243,45 +235,28 @@ func (s *story) ends() {
 	}
 }
 
-// abandoned describes requests that their process gave up.
+// abandoned describes requests that their process gave up: those of one kind and time in one step.
 func (s *story) abandoned() {
-	for _, g := range s.t.grouped(func(m message) (time.Duration, bool) { return m.GaveUp, !m.watching() }) {
-		slices.Sort(g.places)
-		s.add(Step{At: g.at, Lane: g.process, line: gaveUp,
-			Text: fmt.Sprintf("%s gives up on %s (%s)", g.process, list(g.places), g.op)})
-	}
-}
-
-// group is requests of one process, of one kind and time, to several places.
-type group struct {
-	process, op string
-	at          time.Duration
-	line        int // of the first
-	places      []string
-}
-
-// grouped groups requests by a time.
-func (t *Timeline) grouped(by func(message) (time.Duration, bool)) []*group {
-	type moment struct {
+	type group struct {
 		process, op string
 		at          time.Duration
 	}
-	var all []*group
-	groups := map[moment]*group{}
-	for _, m := range t.Messages {
-		at, ok := by(m)
-		if at == never || !ok {
+	var order []group
+	places := map[group][]string{}
+	for _, m := range s.t.Messages {
+		g := group{m.Process, m.Op, m.GaveUp}
+		if m.GaveUp == never || m.watching() {
 			continue
 		}
-		key := moment{m.Process, m.Op, at}
-		g := groups[key]
-		if g == nil {
-			g = &group{process: m.Process, op: m.Op, at: at, line: m.Line}
-			groups[key], all = g, append(all, g)
+		if places[g] == nil {
+			order = append(order, g)
 		}
-		g.places = append(g.places, m.Place)
+		places[g] = append(places[g], m.Place)
 	}
-	return all
+	for _, g := range order {
+		slices.Sort(places[g])
+		s.add(Step{At: g.at, Lane: g.process, line: gaveUp, Text: fmt.Sprintf("%s gives up on %s (%s)", g.process, list(places[g]), g.op)})
+	}
 }
 
 // late is the minimum delay of an operation that is mentioned.

@@ -15,13 +15,11 @@ func (t *Timeline) Summary() []string {
 	token := t.tokens()
 	truth := t.Truth()
 	for _, b := range t.Beliefs {
-		what := b.Key
+		what := named(b.Key, b.Token, token)
 		if b.Token != 0 {
-			what += ", token " + token(b.Token) + ","
+			what += ","
 		}
-		end := b.End
-		end = cmp.Or(end, "the trace ends")
-		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.who(), what, Clock(b.From), Clock(b.Until), end)
+		s := fmt.Sprintf("%s believed that it held %s from %s to %s ms (%s)", b.who(), what, Clock(b.From), Clock(b.Until), cmp.Or(b.End, "the trace ends"))
 		wrong := time.Duration(0)
 		for _, gap := range t.gaps(b, truth) {
 			wrong += gap.until - gap.from
@@ -45,7 +43,7 @@ func (t *Timeline) Summary() []string {
 	case 0:
 		add("Nothing was violated.")
 	case 1:
-		add("!! 1 violation: %s.", kinds[0])
+		add("!! 1 violation: %s.", list(kinds))
 	default:
 		add("!! %d violations: %s.", n, list(kinds))
 	}
@@ -53,12 +51,8 @@ func (t *Timeline) Summary() []string {
 }
 
 // gaps returns the periods of a belief in which its holder had no quorum of servers, according
-// to Timeline.Truth. The permits of a semaphore have keys of their own, so there is nothing to
-// compare.
-func (t *Timeline) gaps(b belief, truth []keyPeriod) []period {
-	if t.Permits > 1 {
-		return nil
-	}
+// to Timeline.Truth.
+func (t *Timeline) gaps(b belief, truth []KeyPeriod) []period {
 	var list []period
 	at := b.From
 	for _, s := range truth { // in the order of time

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,28 +14,18 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// TextOptions configure Text. The zero value is for plain text.
-type TextOptions struct {
-	// Title is the first line: the scenario, the design, the seed.
-	Title string
-	// Color colours the text with terminal escapes, see ColorTerminal. No information is
-	// in colour alone.
-	Color bool
-}
-
 // Text writes the timeline as lines of text: the time, a column for each process with what it
-// believes, one for each server with whose key it has, and a sentence.
-func (t *Timeline) Text(w io.Writer, o TextOptions) error {
-	p := &page{t: t, o: o, w: bufio.NewWriter(w), token: t.tokens()}
+// believes, one for each server with whose key it has, and a sentence. The title is above it.
+func (t *Timeline) Text(w io.Writer, title string) error {
+	p := &page{t: t, w: bufio.NewWriter(w), token: t.tokens()}
 	p.columns()
-	p.write()
+	p.write(title)
 	return p.w.Flush()
 }
 
 // page builds a text.
 type page struct {
 	t     *Timeline
-	o     TextOptions
 	w     *bufio.Writer
 	token func(fencing.Token) string
 
@@ -61,19 +50,17 @@ func (p *page) columns() {
 	p.indent = min(timeWidth+1+len(p.t.Processes)*(p.process+1)+instances, textWidth-24)
 }
 
-func (p *page) write() {
+func (p *page) write(title string) {
 	t := p.t
-	if p.o.Title != "" {
-		for _, l := range wrap.Lines(p.o.Title, textWidth, "", "") {
-			p.line(p.paint(bold, l))
-		}
+	if title != "" {
+		p.wrapped(title)
 	}
 	p.legend()
-	p.line(p.paint(bold, p.row("ms", t.Processes, t.Servers, "what happened")))
+	p.line(p.row("ms", t.Processes, t.Servers, "what happened"))
 	at := time.Duration(0)
 	for i, step := range t.Story() {
 		if i > 0 && step.At-at > quietest {
-			p.line(p.paint(dim, fmt.Sprintf("%*s", timeWidth, "⋮")+"  "+length(step.At-at)+" pass"))
+			p.line(fmt.Sprintf("%*s", timeWidth, "⋮") + "  " + length(step.At-at) + " pass")
 		}
 		at = step.At
 		p.step(step)
@@ -100,9 +87,7 @@ func (p *page) legend() {
 	if p.t.severalGoroutines() {
 		text += " c1 is also the process's first goroutine, and c1.1 the next one."
 	}
-	for _, l := range wrap.Lines(text, textWidth, "", "") {
-		p.line(p.paint(dim, l))
-	}
+	p.wrapped(text)
 	p.line("")
 }
 
@@ -139,11 +124,10 @@ func (p *page) step(s Step) {
 		servers[i] = p.holder(name, s.At)
 	}
 	for i, text := range wrap.Lines(s.Text, max(8, textWidth-p.indent-2), "", "") {
-		switch {
-		case i > 0:
-			p.line(p.colored(s, strings.Repeat(" ", p.indent+2)+text))
-		default:
-			p.line(p.colored(s, p.row(Clock(s.At), processes, servers, text)))
+		if i == 0 {
+			p.line(p.row(Clock(s.At), processes, servers, text))
+		} else {
+			p.line(strings.Repeat(" ", p.indent+2) + text)
 		}
 	}
 }
@@ -151,19 +135,12 @@ func (p *page) step(s Step) {
 // alarm writes a violation over the whole width.
 func (p *page) alarm(s Step) {
 	for i, text := range wrap.Lines(s.Text, textWidth-timeWidth-6, "", "") {
-		head := fmt.Sprintf("%*s  !! ", timeWidth, "")
+		at := ""
 		if i == 0 {
-			head = fmt.Sprintf("%*s  !! ", timeWidth, Clock(s.At))
+			at = Clock(s.At)
 		}
-		p.line(p.paint(red, head+text))
+		p.line(fmt.Sprintf("%*s  !! %s", timeWidth, at, text))
 	}
-}
-
-func (p *page) colored(s Step, text string) string {
-	if s.Fault {
-		return p.paint(yellow, text)
-	}
-	return text
 }
 
 // state returns what a process believes after a step.
@@ -259,16 +236,18 @@ func (p *page) letter(i int) string {
 func (p *page) summary() {
 	p.line("")
 	for _, s := range p.t.Summary() {
-		color := escape("")
-		if strings.HasPrefix(s, "!! ") {
-			color = red
-		}
 		for i, l := range wrap.Lines(s, textWidth-3, "", "") {
 			if i > 0 {
 				l = "   " + l
 			}
-			p.line(p.paint(color, l))
+			p.line(l)
 		}
+	}
+}
+
+func (p *page) wrapped(text string) {
+	for _, l := range wrap.Lines(text, textWidth, "", "") {
+		p.line(l)
 	}
 }
 
@@ -284,32 +263,4 @@ func pad(s string, n int) string {
 		return string([]rune(s)[:n])
 	}
 	return s + strings.Repeat(" ", n-count)
-}
-
-// escape is a terminal's escape sequence.
-type escape string
-
-const (
-	bold   escape = "\x1b[1m"
-	dim    escape = "\x1b[2m"
-	red    escape = "\x1b[1;31m"
-	yellow escape = "\x1b[33m"
-	reset  escape = "\x1b[0m"
-)
-
-func (p *page) paint(e escape, text string) string {
-	if !p.o.Color || e == "" || text == "" {
-		return text
-	}
-	return string(e) + text + string(reset)
-}
-
-// ColorTerminal reports whether a file is a terminal with colours: not if the environment has
-// NO_COLOR (https://no-color.org) or TERM=dumb.
-func ColorTerminal(f *os.File) bool {
-	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -2,7 +2,7 @@
 // which servers had its key, what reached the resource, and the faults and violations.
 //
 //	t := timeline.Of(result.Log)
-//	err := t.Text(os.Stdout, timeline.TextOptions{})
+//	err := t.Text(os.Stdout, "a title")
 //	t.Small(&canvas, "a title")
 //
 // All times are true times from the start of the run. The output depends only
@@ -31,12 +31,10 @@ type Timeline struct {
 	Processes    []string
 	Servers      []string
 	UsesResource bool
-	// Permits is how many may hold a lease at a time.
-	Permits int
 	// End is the time of the last event.
 	End time.Duration
 
-	Messages   []message
+	Messages   []Message
 	Events     []laneEvent
 	Spans      []Span
 	Beliefs    []belief
@@ -45,13 +43,12 @@ type Timeline struct {
 	Violations []Violation
 }
 
-// message is a request of a process and its result. Times of events that did not happen or
+// Message is a request of a process and its result. Times of events that did not happen or
 // are not in the log are never.
-type message struct {
+type Message struct {
 	Process string
 	Place   string // the server, or Resource
 	Op      string
-	N       uint64 // counts the process's requests to the place
 
 	Sent     time.Duration
 	Arrived  time.Duration // executed, and answered
@@ -78,9 +75,6 @@ type Span struct {
 	From time.Duration `json:"from"`
 	// Until is its end, or the Timeline's End if it did not end within the run.
 	Until time.Duration `json:"until"`
-	// Known: the log has its duration. Otherwise Until is the first moment at which it
-	// had certainly ended.
-	Known bool `json:"known"`
 	// Place and Way are the other end and the direction of a fault of links.
 	Place string    `json:"place"`
 	Way   fault.Way `json:"way"`
@@ -148,8 +142,8 @@ type Violation struct {
 // Quorum returns a majority of the servers, whatever the processes assume.
 func (t *Timeline) Quorum() int { return len(t.Servers)/2 + 1 }
 
-// keyPeriod is a period in which the same servers had a process's key.
-type keyPeriod struct {
+// KeyPeriod is a period in which the same servers had a process's key.
+type KeyPeriod struct {
 	Process string
 	Key     string
 	From    time.Duration
@@ -160,7 +154,7 @@ type keyPeriod struct {
 
 // Truth returns which servers had a process's key, and when. Compared with Beliefs it shows
 // errors of processes.
-func (t *Timeline) Truth() []keyPeriod {
+func (t *Timeline) Truth() []KeyPeriod {
 	type attempt struct{ process, key string }
 	var order []attempt
 	tenures := map[attempt][]Tenure{}
@@ -173,7 +167,7 @@ func (t *Timeline) Truth() []keyPeriod {
 			tenures[a] = append(tenures[a], n)
 		}
 	}
-	var all []keyPeriod
+	var all []KeyPeriod
 	for _, a := range order {
 		var edges []time.Duration
 		for _, n := range tenures[a] {
@@ -197,13 +191,13 @@ func (t *Timeline) Truth() []keyPeriod {
 				all[last].Until = edges[i]
 				continue
 			}
-			all = append(all, keyPeriod{
+			all = append(all, KeyPeriod{
 				Process: a.process, Key: a.key, From: edges[i-1], Until: edges[i],
 				Servers: servers, Quorum: len(servers) >= t.Quorum(),
 			})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b keyPeriod) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(all, func(a, b KeyPeriod) int { return cmp.Compare(a.From, b.From) })
 	return all
 }
 
@@ -223,23 +217,12 @@ func (t *Timeline) Overlaps() []overlap {
 	for i, a := range t.Beliefs {
 		for _, b := range t.Beliefs[i+1:] {
 			from, until := max(a.From, b.From), min(a.Until, b.Until)
-			if a.Key == b.Key && a.who() != b.who() && from < until && t.holders(a.Key, from) > t.Permits {
+			if a.Key == b.Key && a.who() != b.who() && from < until {
 				all = append(all, overlap{Key: a.Key, First: a.who(), Second: b.who(), From: from, Until: until})
 			}
 		}
 	}
 	return all
-}
-
-// holders counts who believed at a moment that they held a lease.
-func (t *Timeline) holders(key string, at time.Duration) int {
-	n := 0
-	for _, b := range t.Beliefs {
-		if b.Key == key && b.From <= at && at < b.Until {
-			n++
-		}
-	}
-	return n
 }
 
 // tokens gives each token its shortest unique name, because tokens seeded from a clock have
@@ -291,7 +274,7 @@ func tail(token fencing.Token, digits int) string {
 func (s Span) stops() bool { return spanKinds[s.Kind].stops }
 
 // watching reports whether a message only monitors a server and concerns no lock.
-func (m message) watching() bool {
+func (m Message) watching() bool {
 	switch m.Op {
 	case "probe", "tick", "time", "ping":
 		return true
@@ -300,7 +283,7 @@ func (m message) watching() bool {
 }
 
 // acquiring reports whether the message asks for a key.
-func (m message) acquiring() bool {
+func (m Message) acquiring() bool {
 	switch m.Op {
 	case "acquire", "set", "setnx", "setex", "psetex", "cas":
 		return true
@@ -309,7 +292,7 @@ func (m message) acquiring() bool {
 }
 
 // setting reports whether the message, if it succeeded, set a key to its sender's value.
-func (m message) setting() bool {
+func (m Message) setting() bool {
 	switch m.Op {
 	case "restore", "extend", "eval", "multi", "hset", "hsetnx", "hincrby":
 		return true // assumed of scripts and transactions
@@ -318,7 +301,7 @@ func (m message) setting() bool {
 }
 
 // deleting reports whether the message, if it succeeded, deleted a key.
-func (m message) deleting() bool {
+func (m Message) deleting() bool {
 	switch m.Op {
 	case "release", "del", "getdel", "cad", "delex", "comparedel":
 		return true
@@ -327,7 +310,7 @@ func (m message) deleting() bool {
 }
 
 // ok reports whether a command succeeded.
-func (m message) ok() bool {
+func (m Message) ok() bool {
 	return m.Outcome == "granted" || m.Outcome == "ok"
 }
 

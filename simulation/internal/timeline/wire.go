@@ -30,7 +30,7 @@ func (p *plot) messages() {
 }
 
 // wires draws a request's way from one y to another, and its reply's.
-func (p *plot) wires(m message, from, to float64) {
+func (p *plot) wires(m Message, from, to float64) {
 	line, sent := p.series("l", m.Process), p.x(m.Sent)
 	lost := func(class string, x1, y1, x, y float64) {
 		p.tip(p.Line(class, x1, y1, x, y), "%s", m.words())
@@ -53,7 +53,7 @@ func (p *plot) wires(m message, from, to float64) {
 }
 
 // words describes a message.
-func (m message) words() string {
+func (m Message) words() string {
 	s := fmt.Sprintf("%s asks %s: %s, sent %s ms", m.Process, m.Place, m.Op, Clock(m.Sent))
 	for _, part := range []struct {
 		at   time.Duration

@@ -25,15 +25,18 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/internal/play/browser"
 )
 
 var build = sync.OnceValues(func() (browser.Files, error) { return browser.Build(context.Background(), io.Discard) })
 
-// built returns the page's files, which are built once.
+// built returns the page's files, which are built once, and nowhere else in the tests: the engine's
+// packages and the standard library are compiled for another architecture.
 func built(t *testing.T) browser.Files {
 	t.Helper()
+	long.Test(t, "it compiles the page's engine")
 	files, err := build()
 	require.NoError(t, err)
 	return files
@@ -69,27 +72,20 @@ func TestFilesAreComplete(t *testing.T) {
 	written, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	assert.Len(t, written, len(files))
-}
 
-// largest is how many bytes the whole page may have, compressed. Look at what the engine imports
-// before you raise it.
-const largest = 2_200_000
-
-func TestThePageIsSmall(t *testing.T) {
-	t.Parallel() // it waits for the compiler
-	all := 0
-	for name, content := range built(t) {
+	size := 0 // compressed
+	for name, content := range files {
 		if strings.HasSuffix(name, ".gz") {
-			all += len(content)
+			size += len(content)
 			continue
 		}
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
 		_, err := w.Write(content)
 		require.NoError(t, errors.Join(err, w.Close()))
-		all += packed.Len()
+		size += packed.Len()
 	}
-	assert.Less(t, all, largest)
+	assert.Less(t, size, 2_200_000, "look at what the engine imports before you raise it")
 }
 
 func TestServe(t *testing.T) {
@@ -129,33 +125,21 @@ func TestTheFirstPictureNeedsNoEngine(t *testing.T) {
 	c.until(`document.querySelector("#error").textContent.includes("The engine can't be loaded: Error: engine.wasm.gz: 404")`)
 }
 
-// Some servers say of a .gz file that it is encoded. Then the browser decompresses it first.
-func TestTheServerMayNameTheEncoding(t *testing.T) {
+// The page in a browser: it plays, a change of a fault plays again, the address is the run, and the
+// hash is that of native code. It is below a folder of its host, which says of a .gz file that it is
+// encoded, as some servers do, so that the browser decompresses it first.
+func TestPage(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c := newChromium(t)
 	files := built(t)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.StripPrefix("/some/folder", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".gz") {
 			w.Header().Set("Content-Encoding", "gzip")
 		}
 		files.ServeHTTP(w, r)
-	}))
+	})))
 	t.Cleanup(server.Close)
-	c.open(server.URL+"/#base=S1&seed=1", 1400, false)
-	c.shows(played(t, play.Setup{Base: "S1", Design: "default", Seed: 1}))
-	assert.Empty(t, c.problems)
-}
-
-// The page in a browser, below a folder of its host: it plays, a change of a fault plays again, the
-// address is the run, and the hash is that of native code.
-func TestPage(t *testing.T) {
-	t.Parallel() // it waits for the compiler
-	c := newChromium(t)
-	server := httptest.NewServer(http.StripPrefix("/some/folder", built(t)))
-	t.Cleanup(server.Close)
-	base := server.URL + "/some/folder/"
-
-	c.open(base, 1400, false)
+	c.open(server.URL+"/some/folder/", 1400, false)
 	c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
 
 	// Another lock.
@@ -193,17 +177,20 @@ func TestPage(t *testing.T) {
 	shorter.Seed = 30
 	c.shows(played(t, shorter))
 
-	// What can't be played is said.
+	// What can't be played is said, and what an address names beyond the page is left out.
 	c.eval(`location.hash = "base=S99"`)
 	c.until(`document.querySelector("#error").textContent.includes('no scenario "S99"')`)
+	for _, nowhere := range []string{"tour=10", "chapter=0-nothing", "seed=1e3", "schedule=%5B"} {
+		c.eval(`location.hash = "` + nowhere + `"`)
+		c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
+		assert.Equal(t, "true", c.eval(`document.querySelector("#tour").hidden && document.querySelector("#chapter").hidden`), nowhere)
+	}
+	c.until(`document.querySelector("#error").textContent.includes("can’t be read")`)
 
 	// Arrow keys go from event to event.
-	c.eval(`location.hash = "base=S1"`)
-	c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
 	before := c.text(`document.querySelector("#moment").textContent`)
 	c.eval(`document.querySelector("#events").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true }))`)
 	assert.NotEqual(t, before, c.text(`document.querySelector("#moment").textContent`))
-
 	assert.Empty(t, c.problems)
 }
 

@@ -24,7 +24,6 @@ type chromium struct {
 	n       int
 	// problems are exceptions, errors in the console, and what the policy has blocked.
 	problems []string
-	listen   func(method string, params json.RawMessage) // nil: nobody
 }
 
 // newChromium starts a browser, which ends with the test. With REDLOCK_REQUIRE_CHROMIUM=1 a missing
@@ -36,7 +35,7 @@ func newChromium(t *testing.T) *chromium {
 		require.Empty(t, os.Getenv("REDLOCK_REQUIRE_CHROMIUM"), "chromium isn't installed: %v", err)
 		t.Skip("chromium isn't installed: ", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a browser that hangs ends, and so do its pipes
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute) // a browser that hangs ends, and so do its pipes
 	t.Cleanup(cancel)
 	theirIn, ourOut, err := os.Pipe()
 	require.NoError(t, err)
@@ -103,9 +102,6 @@ func (c *chromium) call(method string, params, result any) {
 		}
 		require.NoError(c.t, json.Unmarshal(bytes.TrimSuffix(text, []byte{0}), &message))
 		if message.Method != "" {
-			if c.listen != nil {
-				c.listen(message.Method, message.Params)
-			}
 			c.notice(message.Method, message.Params)
 			continue
 		}
@@ -157,11 +153,10 @@ func (c *chromium) text(script string) (value string) {
 // until waits for a condition on the page, which is looked at whenever the page changes.
 func (c *chromium) until(condition string) {
 	c.t.Helper()
-	c.eval(fmt.Sprintf(`new Promise((resolve, reject) => {
+	c.eval(fmt.Sprintf(`new Promise((resolve) => {
 		const ok = () => { try { return %s } catch { return false } };
 		if (ok()) return resolve();
-		const late = setTimeout(() => { watch.disconnect(); reject(new Error("it never came")) }, 60000);
-		const watch = new MutationObserver(() => { if (ok()) { watch.disconnect(); clearTimeout(late); resolve() } });
+		const watch = new MutationObserver(() => { if (ok()) { watch.disconnect(); resolve() } });
 		watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 	})`, condition))
 }
@@ -222,28 +217,4 @@ func (c *chromium) key(name string, modifiers int) {
 	for _, kind := range []string{"keyDown", "keyUp"} {
 		c.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name, "modifiers": modifiers}, nil)
 	}
-}
-
-// await does something, and waits for an event of the browser whose parameters have a text.
-func (c *chromium) await(method, text string, do func()) {
-	c.t.Helper()
-	seen := false
-	c.listen = func(event string, params json.RawMessage) {
-		seen = seen || event == method && bytes.Contains(params, []byte(text))
-	}
-	do()
-	for !seen {
-		c.eval(`new Promise((resolve) => requestAnimationFrame(resolve))`)
-	}
-	c.listen = nil
-}
-
-// runCommand runs a line of a shell in the module's folder. A failure of the run, such as a
-// violation, is no failure here.
-func runCommand(t *testing.T, line string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
-	cmd.Dir = "../../../.."
-	out, _ := cmd.CombinedOutput() // the caller looks at it
-	return string(out)
 }

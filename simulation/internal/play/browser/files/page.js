@@ -4,7 +4,6 @@ import { Engine, Superseded } from "./engine.js";
 import { Drawing } from "./draw.js";
 import { addressOf, chapterNodes, contents, tour } from "./prose.js";
 import { Challenge } from "./challenge.js";
-import { save, textOf } from "./files.js";
 import { clock, element, parsed } from "./words.js";
 
 const engine = new Engine();
@@ -326,7 +325,6 @@ function faultRow(fault, i, processes, servers) {
     if (name === "way") fields.push(choiceOf("messages", name, ways));
     if (name === "keep") fields.push(choiceOf("keeps", name, keeps));
     if (name === "frozen") fields.push(check("the wall clock stops, too", name));
-    if (name === "shuffled") fields.push(check("then messages in random order", name));
   }
   fields.push(element("button", { type: "button", name: `remove-${i}`, onclick: () => choose({ schedule: run.schedule.filter((_, n) => n !== i) }), "aria-label": `Remove fault ${i + 1}, ${fault.kind}` }, "Remove"));
   return element("li", {}, ...fields);
@@ -503,39 +501,6 @@ function searching(on) {
   if (focus) $(shown).focus({ preventScroll: true });
 }
 
-// record saves the run as a replay file.
-async function record() {
-  asking++;
-  try {
-    const file = await engine.ask({ do: "record", ...choice });
-    save(file.name, file.text);
-    $("file-note").textContent = `Saved ${file.name}. In a terminal: go run ./simulation/cmd/redlocksim replay ${file.name}`;
-  } catch (error) {
-    if (!(error instanceof Superseded)) $("file-note").textContent = error.message;
-  } finally {
-    asking--;
-  }
-}
-
-// openFile plays the run of a replay file. If the file can't be played, it says why, and the page stays
-// as it is.
-async function openFile() {
-  const file = $("open").files[0];
-  if (!file) return;
-  clearTimeout(comparing);
-  asking++;
-  try {
-    const { base, design, seed, schedule, hash } = await engine.ask({ do: "open", file: await textOf(file) });
-    place = { chapter: "", tour: 0 };
-    await choose({ base, design, seed, schedule });
-    $("file-note").textContent = run.hash === hash ? `This is the run of ${file.name}, with the same trace.` : `${file.name} was recorded with other code: the trace differs.`;
-  } catch (error) {
-    if (!(error instanceof Superseded)) $("file-note").textContent = error.message;
-  }
-  asking--;
-  $("open").value = ""; // the same file can be opened again
-}
-
 async function loadChapters() {
   const response = await fetch("chapters.json");
   if (!response.ok) throw new Error(`The chapters can’t be loaded: chapters.json: ${response.status}`);
@@ -567,7 +532,7 @@ async function start() {
     element("optgroup", { label: "random faults" }, ...all.faults.map((f) => element("option", { value: f.name }, `${f.name}: ${f.title}`))));
   $("palette").replaceChildren(...all.kinds.map(paletteItem));
   $("challenge-kind").append(...all.kinds.map((k) => element("option", { value: k.kind }, `${k.kind}: ${k.title}`)));
-  for (const id of ["base", "design", "seed", "clear", "challenge-kind", "challenge-most", "challenge-go", "save", "open"]) $(id).disabled = false;
+  for (const id of ["base", "design", "seed", "clear", "challenge-kind", "challenge-most", "challenge-go"]) $(id).disabled = false;
   $("base").onchange = () => {
     place = { chapter: "", tour: 0 };
     choose({ base: $("base").value, schedule: null });
@@ -584,8 +549,6 @@ async function start() {
   $("all").ontoggle = () => run && compare();
   $("challenge").onsubmit = find;
   $("challenge-stop").onclick = () => challenge.stop();
-  $("save").onclick = record;
-  $("open").onchange = openFile;
   $("events").onkeydown = keys;
   $("timeline").onkeydown = keys;
   document.onkeydown = escape;

@@ -1,0 +1,313 @@
+//go:build unix
+
+package instance
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// patient waits for what other processes do.
+func patient(t testing.TB, done func() bool, what string) {
+	t.Helper()
+	require.Eventually(t, done, time.Minute, 20*time.Millisecond, what)
+}
+
+// sentinels starts three Sentinels of a master and its replica.
+func sentinels(t testing.TB) (master, replica *instancetest.Server, watchers []*instancetest.Server, url string) {
+	t.Helper()
+	master = instancetest.Start(t, instancetest.Config{Password: "secret", Args: []string{"--masterauth", "secret"}})
+	_, port, _ := net.SplitHostPort(master.Addr())
+	replica = instancetest.Start(t, instancetest.Config{Password: "secret", Args: []string{"--masterauth", "secret", "--replicaof", "127.0.0.1 " + port}})
+	var addrs []string
+	for range 3 {
+		w := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, ConfigFile: t.TempDir() + "/sentinel.conf"})
+		require.Equal(t, "+OK", w.MustAsk("SENTINEL", "MONITOR", "mymaster", "127.0.0.1", port, "2"))
+		for name, value := range map[string]string{"down-after-milliseconds": "20000", "failover-timeout": "20000", "auth-pass": "secret"} {
+			require.Equal(t, "+OK", w.MustAsk("SENTINEL", "SET", "mymaster", name, value))
+		}
+		watchers, addrs = append(watchers, w), append(addrs, w.Addr())
+	}
+	for _, w := range watchers {
+		client := redis.NewSentinelClient(&redis.Options{Addr: w.Addr()})
+		defer func() { _ = client.Close() }()
+		patient(t, func() bool {
+			state, err := client.Master(context.Background(), "mymaster").Result()
+			return err == nil && state["num-other-sentinels"] == "2" && state["num-slaves"] == "1" && state["flags"] == "master"
+		}, "the Sentinels don't know each other and the replica")
+	}
+	return master, replica, watchers, "redis://" + addrs[0] + "?master_name=mymaster&password=secret&dial_timeout=500ms&addr=" + addrs[1] + "&addr=" + addrs[2]
+}
+
+// coordinator is one instance and a Coordinator of it, with a MaxTTL that is little longer than the
+// time for which a connection may lead to an old master.
+func coordinator(t testing.TB, url string) (*quorum.Coordinator, *Redis) {
+	t.Helper()
+	r, err := Open(url, Config{})
+	require.NoError(t, err)
+	cfg := quorum.Config{MaxTTL: 8 * time.Second, CloseAlso: r}
+	cfg.TTL = 2500 * time.Millisecond
+	cfg.InstanceTimeout = 500 * time.Millisecond
+	cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {}
+	c, err := quorum.New(cfg, r)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(t, c.Close(ctx))
+	})
+	return c, r
+}
+
+// afterFailover takes the lock after the master of c's only instance has changed: no sooner than
+// MaxTTL after that, and with a larger token.
+func afterFailover(t testing.TB, c *quorum.Coordinator, changed time.Time, before *quorum.Lease) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	lease, err := c.Acquire(ctx, "k")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(changed), c.Config().MaxTTL, "its votes count at once")
+	require.Greater(t, lease.Token(), before.Token())
+	require.NoError(t, lease.Release(t.Context()))
+}
+
+// TestSentinelDeployment: a master with a replica under three Sentinels is one instance. It says so;
+// its master fails over, and comes back as a replica.
+func TestSentinelDeployment(t *testing.T) {
+	t.Parallel()
+	master, replica, watchers, url := sentinels(t)
+	c, r := coordinator(t, url)
+	require.Equal(t, "mymaster@"+min(watchers[0].Addr(), watchers[1].Addr(), watchers[2].Addr()), r.Name())
+	require.NoError(t, c.Trust(t.Context()))
+	report, err := c.Verify(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, wire.RoleSentinel, report.Instances[0].Identity.Deployment)
+	require.Contains(t, report.Notes[0], "after each failover nobody gets a lock for MaxTTL")
+	lease, err := c.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, ":1", master.MustAsk("EXISTS", "k"))
+
+	// One of the Sentinels is not needed, two are.
+	watchers[0].Pause()
+	_, err = r.deployment.locate(t.Context())
+	require.NoError(t, err)
+	watchers[1].Pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	_, err = r.deployment.locate(ctx)
+	cancel()
+	require.ErrorIs(t, err, ErrConnection)
+	require.ErrorContains(t, err, "2 of the 3 addresses")
+	watchers[0].Resume()
+	watchers[1].Resume()
+
+	master.Pause()
+	patient(t, func() bool {
+		_, _ = watchers[0].Ask("SENTINEL", "FAILOVER", "mymaster") // refused while there is one
+		return strings.Contains(replica.MustAsk("INFO", "replication"), "role:master")
+	}, "no failover")
+	afterFailover(t, c, time.Now(), lease)
+	master.Resume()
+	patient(t, func() bool { return strings.Contains(master.MustAsk("INFO", "replication"), "role:slave") }, "the old master isn't demoted")
+	lease, err = c.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	require.NoError(t, lease.Release(t.Context()))
+}
+
+// node is a node of a Cluster.
+type node struct {
+	*instancetest.Server
+	id string
+}
+
+// cluster starts a Cluster of three masters, of which the second has the locks' slot, and a replica
+// of that.
+func cluster(t testing.TB) (nodes []node, url string) {
+	t.Helper()
+	var params string
+	for i := range 4 {
+		s := instancetest.Start(t, instancetest.Config{Args: []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0"}})
+		nodes = append(nodes, node{s, s.MustAsk("CLUSTER", "MYID")})
+		if i > 0 {
+			params += "&addr=" + s.Addr()
+		}
+	}
+	for i, bounds := range [][2]int{{0, clusterSlot - 1}, {clusterSlot, clusterSlot + 1}, {clusterSlot + 2, 16383}} {
+		args := []string{"CLUSTER", "ADDSLOTS"}
+		for slot := bounds[0]; slot <= bounds[1]; slot++ {
+			args = append(args, strconv.Itoa(slot))
+		}
+		require.Equal(t, "+OK", nodes[i].MustAsk(args...))
+	}
+	host, port, _ := net.SplitHostPort(nodes[0].Addr())
+	for i, n := range nodes[1:] {
+		require.Equal(t, "+OK", nodes[i+1].MustAsk("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+2)))
+		require.Equal(t, "+OK", n.MustAsk("CLUSTER", "MEET", host, port))
+	}
+	knows := func(n node, what string, times int) func() bool {
+		return func() bool { return strings.Count(n.MustAsk("CLUSTER", "NODES"), what) == times }
+	}
+	for _, n := range nodes {
+		patient(t, knows(n, " connected", 4), "the nodes don't know each other")
+	}
+	require.Equal(t, "+OK", nodes[3].MustAsk("CLUSTER", "REPLICATE", nodes[1].id))
+	for _, n := range nodes {
+		patient(t, knows(n, "slave "+nodes[1].id, 1), "there is no replica")
+		patient(t, func() bool { return strings.Contains(n.MustAsk("CLUSTER", "INFO"), "cluster_state:ok") }, "the cluster isn't up")
+	}
+	patient(t, func() bool { return strings.Contains(nodes[1].MustAsk("INFO", "replication"), "state=online") }, "the replica isn't connected")
+	return nodes, "redis://" + nodes[0].Addr() + "?dial_timeout=500ms" + params
+}
+
+// TestClusterDeployment: a Cluster is one instance. All locks are in one slot, also those of a lease
+// on several. The slot moves to another node, and fails over.
+func TestClusterDeployment(t *testing.T) {
+	t.Parallel()
+	nodes, url := cluster(t)
+	owner, other := nodes[1], nodes[2]
+	c, _ := coordinator(t, url)
+	require.NoError(t, c.Trust(t.Context()))
+	report, err := c.Verify(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, wire.RoleCluster, report.Instances[0].Identity.Deployment)
+	require.Equal(t, wire.RoleMaster, report.Instances[0].Identity.Role)
+	require.Empty(t, report.Instances[0].Identity.Hidden)
+	lease, err := c.AcquireAll(t.Context(), "k", "another")
+	require.NoError(t, err)
+	require.Equal(t, ":1", owner.MustAsk("EXISTS", clusterTag+"k"))
+	require.Equal(t, ":1", owner.MustAsk("EXISTS", clusterTag+CounterKey("another")))
+	_, err = c.TryAcquire(t.Context(), "another")
+	require.ErrorIs(t, err, quorum.ErrTaken)
+	require.NoError(t, lease.Release(t.Context()))
+
+	// A waiter is notified.
+	lease, err = c.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	waiting, _ := coordinator(t, url)
+	require.NoError(t, waiting.Trust(t.Context()))
+	got := make(chan *quorum.Lease, 1)
+	go func() {
+		next, err := waiting.Acquire(context.WithoutCancel(t.Context()), "k")
+		if err != nil {
+			t.Error(err)
+		}
+		got <- next
+	}()
+	patient(t, func() bool { return owner.MustAsk("EXISTS", clusterTag+WaitersKey("k")) == ":1" }, "it doesn't queue")
+	require.NoError(t, lease.Release(t.Context()))
+	lease = <-got
+	require.NotNil(t, lease)
+
+	// While the slot is being moved, nobody gets what isn't there any more, and waiting helps.
+	slot := strconv.Itoa(clusterSlot)
+	require.Equal(t, "+OK", other.MustAsk("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id))
+	require.Equal(t, "+OK", owner.MustAsk("CLUSTER", "SETSLOT", slot, "MIGRATING", other.id))
+	_, err = c.TryAcquire(t.Context(), "free")
+	require.ErrorIs(t, err, ErrMoving)
+	require.True(t, quorum.Retryable(err))
+	host, port, _ := net.SplitHostPort(other.Addr())
+	client := redis.NewClient(&redis.Options{Addr: owner.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	keys, err := client.Keys(t.Context(), "*").Result()
+	require.NoError(t, err)
+	require.NotEmpty(t, keys)
+	for _, key := range keys {
+		require.Equal(t, "+OK", owner.MustAsk("MIGRATE", host, port, key, "0", "5000"))
+	}
+	for _, n := range []node{other, owner, nodes[0]} {
+		require.Equal(t, "+OK", n.MustAsk("CLUSTER", "SETSLOT", slot, "NODE", other.id))
+	}
+	moved := time.Now()
+	require.Equal(t, ":1", other.MustAsk("EXISTS", clusterTag+"k"), "the lock isn't lost")
+	afterFailover(t, c, moved, lease)
+
+	// Its new node, which the replica follows now, dies.
+	require.Equal(t, "+OK", nodes[3].MustAsk("CLUSTER", "REPLICATE", other.id))
+	patient(t, func() bool { return strings.Contains(other.MustAsk("INFO", "replication"), "state=online") }, "the replica isn't connected")
+	patient(t, func() bool { return strings.Contains(nodes[0].MustAsk("CLUSTER", "NODES"), "slave "+other.id) }, "nobody knows the replica")
+	lease, err = c.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	other.Kill()
+	patient(t, func() bool { return strings.Contains(nodes[3].MustAsk("INFO", "replication"), "role:master") }, "no failover")
+	afterFailover(t, c, time.Now(), lease)
+}
+
+// TestMajorityNamesTheMaster: one address that names another master than the others doesn't count,
+// however fast it answers.
+func TestMajorityNamesTheMaster(t *testing.T) {
+	names := func(port int, after time.Duration) *fake {
+		return startFake(t, func(args []string) string {
+			if strings.ToUpper(args[0]) != "SENTINEL" {
+				return "+OK\r\n"
+			}
+			time.Sleep(after)
+			text := strconv.Itoa(port)
+			return fmt.Sprintf("*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%s\r\n", len(text), text)
+		})
+	}
+	stale, a, b := names(7001, 0), names(7002, 100*time.Millisecond), names(7002, 100*time.Millisecond)
+	r := open(t, "redis://"+stale.addr+"?master_name=m&addr="+a.addr+"&addr="+b.addr, Config{})
+	addr, err := r.deployment.locate(within(t))
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:7002", addr)
+	r = open(t, "redis://"+stale.addr+"?master_name=m&addr="+a.addr, Config{})
+	_, err = r.deployment.locate(within(t))
+	require.ErrorIs(t, err, ErrConnection)
+	require.ErrorContains(t, err, "names 127.0.0.1:7001")
+	require.ErrorContains(t, err, "names 127.0.0.1:7002")
+}
+
+func TestDeploymentURLs(t *testing.T) {
+	for url, want := range map[string]struct{ name, kind, prefix string }{
+		"redis://:pw@s2:26379?master_name=m&addr=S1:26379":  {"m@s1:26379", wire.RoleSentinel, ""},
+		"redis://s1:26379/3?master_name=m&password=p":       {"m@s1:26379", wire.RoleSentinel, ""},
+		"rediss://u:pw@n1:6379?addr=n2:6379&pool_size=9":    {"cluster@n1:6379", wire.RoleCluster, clusterTag},
+		"redis://clustercfg.example.com:6379?cluster=true":  {"cluster@clustercfg.example.com:6379", wire.RoleCluster, clusterTag},
+		"redis://n1:6379?addr=n2:6379&addr=n0:6379&db=0":    {"cluster@n0:6379", wire.RoleCluster, clusterTag},
+		"redis://u:pw@s1?master_name=m&username=a&password": {"m@s1:6379", wire.RoleSentinel, ""},
+	} {
+		r := open(t, url, Config{})
+		require.Equal(t, want.name, r.Name(), url)
+		require.Equal(t, want.kind, r.deployment.kind, url)
+		require.Equal(t, want.prefix+MarkKey(want.name), r.markKey, url)
+		require.Positive(t, r.ConnLife(), url)
+	}
+	r := open(t, "redis://u:pw@s1:26379/3?master_name=m&username=a&password=p", Config{})
+	require.Equal(t, []any{"a", "p", 3}, []any{r.client.Options().Username, r.client.Options().Password, r.client.Options().DB})
+	require.Equal(t, []any{"u", "pw", 0}, []any{r.deployment.opt.Username, r.deployment.opt.Password, r.deployment.opt.DB})
+	for url, says := range map[string]string{
+		"redis://h:1?master_name=":                      "master_name",
+		"redis://h:1?master_name=a&master_name=b":       "given twice",
+		"redis://h:1?addr=secret":                       "host:port",
+		"redis://h:1?addr=h:0":                          "host:port",
+		"redis://h:1?addr=:6379":                        "host:port",
+		"redis://h:1?addr=H:1":                          "listed twice",
+		"redis://h:1?cluster=secret":                    "want true",
+		"redis://h:1?cluster=false":                     "want true",
+		"redis://h:1?cluster=true&master_name=m":        "not both",
+		"redis://h:1/1?cluster=true":                    "database 0",
+		"unix:///a.sock?cluster=true":                   "unix",
+		"redis://h:1?password=secret":                   "unknown",
+		"redis://h:1?addr=g:1&password=secret":          "unknown",
+		"redis://h:1?master_name=m&password=a&password": "given twice",
+	} {
+		_, err := Open(url, Config{})
+		require.ErrorIs(t, err, ErrURL, url)
+		require.ErrorContains(t, err, says, url)
+		require.NotContains(t, err.Error(), "secret", url)
+	}
+	_, err := Open("redis://h:1?cluster=true", Config{FixedAddress: true})
+	require.ErrorIs(t, err, ErrConfig)
+}

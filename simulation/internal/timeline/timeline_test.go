@@ -1,0 +1,234 @@
+package timeline_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
+	"github.com/redquorum/redlock/simulation/internal/long"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+const (
+	ms  = time.Millisecond
+	key = "k"
+)
+
+// some is every scenario, or one of four.
+func some(all []scenarios.Scenario) []scenarios.Scenario {
+	if long.Asked() {
+		return all
+	}
+	var few []scenarios.Scenario
+	for i := 0; i < len(all); i += 4 {
+		few = append(few, all[i])
+	}
+	return few
+}
+
+// played is the run of a scenario with a design.
+func played(t *testing.T, id, design string) simulation.Result {
+	t.Helper()
+	s, err := scenarios.ByID(id)
+	require.NoError(t, err)
+	d, err := s.Design(design)
+	require.NoError(t, err)
+	return result(t, s, d)
+}
+
+func result(t *testing.T, s scenarios.Scenario, d designs.Design) simulation.Result {
+	t.Helper()
+	r, err := s.Play(1, d)
+	require.NoError(t, err, "%s %s", s.ID, d.Name)
+	return r
+}
+
+func text(t *testing.T, tl *timeline.Timeline) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, tl.Text(&b, "a <b> & c"))
+	return b.String()
+}
+
+// Each scenario with each design is told and drawn: nothing is too wide or cut off, and the
+// violations are those of the verdict. A picture stays small, because a report carries hundreds of
+// them, compressed. Ten clients that try and try again take the most.
+func TestEveryScenario(t *testing.T) {
+	for _, s := range some(scenarios.All()) {
+		for i, d := range s.Designs() {
+			name, r := s.ID+" "+d.Name, result(t, s, d)
+			tl := timeline.Of(r.Log)
+			for _, n := range tl.Tenures {
+				assert.Contains(t, tl.Processes, n.Process, "%s: whose key it is", name)
+			}
+			shown := text(t, tl)
+			for line := range strings.Lines(shown) {
+				assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, "%s: %s", name, line)
+			}
+			assert.Len(t, tl.Violations, len(r.Log.Violations()), name)
+			assert.Equal(t, len(r.Kinds()) == 0, strings.Contains(shown, "Nothing was violated."), "%s:\n%s", name, shown)
+			for _, kind := range r.Kinds() {
+				assert.Contains(t, shown, "!! "+strings.ToUpper(string(kind)), name)
+			}
+			if i%5 == 0 {
+				small, wide := pictures(tl)
+				assert.Less(t, len(whole(t, name, small)), 45_000, name)
+				whole(t, name, wide)
+			}
+		}
+	}
+}
+
+// These words must be in the text, in the small picture and in the wide one.
+func TestWhatHappenedIsShown(t *testing.T) {
+	for _, test := range []struct {
+		scenario, design  string
+		told, small, wide []string
+	}{
+		{"S1", "default", []string{"c1 is PAUSED for 12 s", "c1's validity of k", "has expired on A B C D E", "c1 runs again", "!! TWO HOLDERS", "⋮ 9.89 s pass"},
+			[]string{"paused for 12 s", "!! two holders, stale write, lost update", "c1 writes", "believed that it held", "a &lt;b&gt; &amp; c"}, []string{"c2 asks A: acquire, sent "}},
+		{"S1", "token-admit", []string{"REFUSED by the guard", "Nothing was violated."}, []string{"c1&#39;s write is REFUSED"}, []string{"c1&#39;s write is REFUSED"}},
+		{"S4", "redlock", []string{"C's clock JUMPS by +15 s"}, []string{"C: clock JUMPS by +15 s"}, []string{`class="un"`, `class="both"`, "only A B: no quorum", "the request was lost"}},
+		{"X5", "default", []string{"c1.1 the next one", "c2 GETS k", "c2.1 GETS k", "c2.1 releases k", "c2.1's WRITE arrives", "c2.1 believed that it held k"}, nil, []string{"c2.1 believes that it holds k"}},
+		{"S17", "setpx-del", []string{"c1 DELETES ANOTHER'S k on A"}, nil, []string{"deleted by c1"}},
+		{"S13", "default", []string{"granted A B C"}, nil, nil},
+	} {
+		tl := timeline.Of(played(t, test.scenario, test.design).Log)
+		small, wide := pictures(tl)
+		shown := strings.Join(strings.Fields(text(t, tl)), " ")
+		for _, part := range []struct {
+			out   string
+			words []string
+		}{{shown, test.told}, {small.Inline(), test.small}, {wide.Inline(), test.wide}} {
+			for _, words := range part.words {
+				assert.Contains(t, part.out, words, "%s with %s", test.scenario, test.design)
+			}
+		}
+	}
+}
+
+func TestBeliefAndTruthOfAPause(t *testing.T) {
+	tl := timeline.Of(played(t, "S1", "default").Log)
+	assert.Equal(t, []string{"c1", "c2"}, tl.Processes)
+	assert.Equal(t, []string{"A", "B", "C", "D", "E"}, tl.Servers)
+
+	require.Len(t, tl.Beliefs, 2)
+	first, second := tl.Beliefs[0], tl.Beliefs[1]
+	assert.Equal(t, []string{"c1", "ran out", "c2", "released"}, []string{first.Process, first.End, second.Process, second.End})
+	assert.Greater(t, first.Until-first.From, 9*time.Second)
+	assert.Empty(t, tl.Overlaps(), "c1 believes nothing any more when it writes, it just doesn't look")
+	for _, n := range tl.Tenures {
+		if n.Process == "c1" {
+			assert.Equal(t, "expired", n.End)
+			assert.Equal(t, 10*time.Second, n.Until-n.From)
+		} else {
+			assert.Equal(t, "deleted", n.End)
+		}
+	}
+	whole := slices.MaxFunc(tl.Truth(), func(a, b timeline.KeyPeriod) int { return len(a.Servers) - len(b.Servers) })
+	assert.Equal(t, tl.Servers, whole.Servers)
+	assert.True(t, whole.Quorum)
+	pause := tl.Spans[0]
+	assert.Equal(t, "pause", pause.Kind)
+	late := tl.Accesses[len(tl.Accesses)-1]
+	assert.Equal(t, []string{"c1", "write"}, []string{late.Process, late.Op})
+	assert.Equal(t, pause.Until, late.Sent)
+}
+
+func TestTwoBeliefsAfterAClockJump(t *testing.T) {
+	tl := timeline.Of(played(t, "S4", "redlock").Log)
+	require.Len(t, tl.Overlaps(), 1)
+	o := tl.Overlaps()[0]
+	assert.Equal(t, []string{"c1", "c2"}, []string{o.First, o.Second})
+	for _, s := range tl.Truth() {
+		if s.From >= o.From && s.Process == "c1" {
+			assert.False(t, s.Quorum, "%v", s)
+			assert.NotContains(t, s.Servers, "C")
+		}
+	}
+	lost := slices.IndexFunc(tl.Messages, func(m timeline.Message) bool { return m.Lost == fault.Requests })
+	require.GreaterOrEqual(t, lost, 0, "D and E are cut off")
+	assert.Equal(t, time.Duration(-1), tl.Messages[lost].Arrived)
+}
+
+// holds is a lease that a process believes in until a moment.
+func holds(process string, lease int, from, until time.Duration) record.Event {
+	return record.Event{At: from, Kind: record.Acquired, Process: process, Key: key, Lease: lease, Truth: &record.Truth{Until: until}}
+}
+
+// A belief ends when the record says so. If the holder is told another validity afterwards, it is
+// another belief.
+func TestBeliefs(t *testing.T) {
+	later := func(kind record.EventKind, at, until time.Duration) record.Event {
+		return record.Event{At: at, Kind: kind, Process: "c1", Key: key, Lease: 1, Validity: 1, Truth: &record.Truth{Until: until}}
+	}
+	end := record.Event{At: 9 * time.Second, Kind: record.Ended, Process: "c1"}
+	for name, c := range map[string]struct {
+		events []record.Event
+		until  []time.Duration
+	}{
+		"one":             {nil, []time.Duration{3 * time.Second}},
+		"its clocks jump": {[]record.Event{later(record.Believed, time.Second, 2*time.Second)}, []time.Duration{2 * time.Second}},
+		"extended":        {[]record.Event{later(record.Extended, time.Second, 5*time.Second)}, []time.Duration{5 * time.Second}},
+		"again":           {[]record.Event{later(record.Looked, 4*time.Second, 6*time.Second)}, []time.Duration{3 * time.Second, 6 * time.Second}},
+		"beyond the end":  {[]record.Event{later(record.Looked, time.Second, record.Forever)}, []time.Duration{9 * time.Second}},
+		"crashed":         {[]record.Event{{At: time.Second, Kind: record.Crashed, Process: "c1"}}, []time.Duration{time.Second}},
+		"nothing known":   {[]record.Event{{At: time.Second, Kind: record.Looked, Process: "c1", Lease: 2}}, []time.Duration{3 * time.Second}},
+	} {
+		tl := timeline.Of(record.Log{append(append([]record.Event{holds("c1", 1, 0, 3*time.Second)}, c.events...), end)})
+		var until []time.Duration
+		for _, b := range tl.Beliefs {
+			until = append(until, b.Until)
+		}
+		assert.Equal(t, c.until, until, name)
+	}
+}
+
+// A second copy of a request is a repeated message, not another operation.
+func TestRepeatedRequest(t *testing.T) {
+	use := record.Event{At: 2 * ms, Kind: record.Write, Process: "c1", Place: fault.Resource, N: 1, Version: 1}
+	again := use
+	again.At, again.Words = 5*ms, "repeated"
+	tl := timeline.Of(record.Log{{
+		{At: ms, Kind: record.Sent, Process: "c1", Place: fault.Resource, N: 1, Op: "write"}, use,
+		{At: 5 * ms, Kind: record.RequestDuplicated, Process: "c1", Place: fault.Resource, N: 1}, again,
+	}})
+	require.Len(t, tl.Messages, 1)
+	assert.Equal(t, 2*ms, tl.Messages[0].Arrived)
+	assert.Contains(t, text(t, tl), "arrives again: answered, not executed again")
+}
+
+// full fails to write.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
+
+func TestErrorsOfTheWriter(t *testing.T) {
+	require.ErrorIs(t, timeline.Of(nil).Text(full{}, ""), errors.ErrUnsupported)
+}
+
+// On another run's axis every moment is where it was there. Of the violations, a small picture shows
+// only those that are asked for.
+func TestPicturesOfOtherRuns(t *testing.T) {
+	broken := timeline.Of(played(t, "S1", "default").Log)
+	axis, lanes := broken.Wide(&drawing.Canvas{}, nil)
+	require.Len(t, lanes, 8)
+	same, _ := timeline.Of(played(t, "S1", "token-admit").Log).Wide(&drawing.Canvas{}, axis)
+	assert.Equal(t, axis, same)
+	var small drawing.Canvas
+	broken.Small(&small, "", "lost update")
+	assert.Contains(t, small.Inline(), "!! lost update")
+	assert.NotContains(t, small.Inline(), "!! two holders")
+}

@@ -1,0 +1,83 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+// Finding is one kind of violation, with the assumption that may excuse it.
+type Finding struct {
+	Kind record.ViolationKind `json:"kind"`
+	// Assumption is its number in package quorum: the one that a check saw broken, or else the
+	// first one that a fault before the violation had broken. 0: none excuses it.
+	Assumption int `json:"assumption,omitempty"`
+	// Runs is how many runs showed it.
+	Runs uint64 `json:"runs"`
+	// First is the number of the first of them, Setup is that run, and Text is the check's
+	// description.
+	First uint64 `json:"first"`
+	Setup Setup  `json:"setup"`
+	Text  string `json:"text"`
+}
+
+// Findings are sorted by their kinds and assumptions, and have each pair once.
+type Findings []Finding
+
+// Add takes in another run's finding. The one with the lowest number stays the first.
+func (all *Findings) Add(f Finding) {
+	at, known := slices.BinarySearchFunc(*all, f, func(f, g Finding) int {
+		return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), f.Assumption-g.Assumption)
+	})
+	if !known {
+		*all = slices.Insert(*all, at, f)
+		return
+	}
+	old := &(*all)[at]
+	runs := old.Runs + f.Runs
+	if f.First < old.First {
+		*old = f
+	}
+	old.Runs = runs
+}
+
+// Findings is what the checks found in the run of a Setup that is number n.
+//
+// All errors are ErrSetup.
+func (r Registry) Findings(n uint64, s Setup, result simulation.Result) (Findings, error) {
+	p, err := r.prepare(s)
+	if err != nil {
+		return nil, err
+	}
+	return p.findings(n, s, result), nil
+}
+
+func (p run) findings(n uint64, s Setup, result simulation.Result) Findings {
+	var all Findings
+	for _, v := range result.Log.Violations() {
+		text, _, _ := strings.Cut(v.Text, "\n") // below it are stacks
+		f := Finding{Kind: v.Kind, Runs: 1, First: n, Setup: s, Text: text}
+		if why := p.excuses(s, result, v); len(why) > 0 {
+			f.Assumption = why[0].Assumption
+		}
+		if !slices.ContainsFunc(all, func(g Finding) bool { return g.Kind == f.Kind && g.Assumption == f.Assumption }) {
+			all.Add(f)
+		}
+	}
+	return all
+}
+
+// observed is the number of the assumption that the checks saw broken in all violations of a
+// kind, which the run has. 0: in one of them they saw none.
+func observed(r simulation.Result, kind record.ViolationKind) int {
+	least := len(assumptions)
+	for _, v := range r.Log.Violations() {
+		if v.Kind == kind {
+			least = min(least, v.Assumption)
+		}
+	}
+	return least
+}

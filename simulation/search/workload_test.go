@@ -1,0 +1,138 @@
+package search_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+func drawn(workload, design string, faults ...fault.Kind) search.Space {
+	return search.Space{Setup: search.Setup{Workload: workload, Design: design}, Faults: faults}
+}
+
+// usual are faults that the library guards against. between are those of proxies and addresses
+// between clients and servers.
+var (
+	usual = []fault.Kind{
+		fault.Crash, fault.Reboot, fault.Restart, fault.Failover, fault.Hang, fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect,
+	}
+	between = []fault.Kind{
+		fault.Proxy, fault.Switch, fault.Demote, fault.Restart, fault.Failover, fault.Hang, fault.Reconnect, fault.Cut, fault.Lose,
+	}
+)
+
+// Whatever happens to clients, messages and servers, no workload finds a broken promise. What the
+// run must have reached is listed, because otherwise nothing is shown.
+func TestWorkloads(t *testing.T) {
+	for name, test := range map[string]struct {
+		space   search.Space
+		times   uint64
+		reached []string
+		// breaks finds two holders: the same workload without a guard, or with a worse fault.
+		// The search begins at a seed near the first of them.
+		breaks []search.Space
+		from   uint64
+	}{
+		"goroutines that hand the lock to each other": {
+			space: drawn("crowd", "default", append(usual, fault.Step)...),
+			reached: []string{
+				"a lease was handed to a local waiter", "a lease was extended", "a process crashed",
+				"a quarantine began: restarted", "a quarantine began: clock jumped", "a reply came too late",
+			},
+			breaks: []search.Space{drawn("crowd", "unwatched", fault.Restart, fault.Failover)}, from: 16,
+		},
+		"hand-offs by letters": {
+			space: drawn("relay", "guarded", append(usual, fault.Pause, fault.Step, fault.Delay, fault.Demote, fault.Proxy)...),
+			reached: []string{
+				"a lease was handed off", "a lease was resumed", "a lease was extended", "a process crashed", "a value was replaced by the next one",
+				"a process was paused", "a server was demoted", "no lease: " + quorum.ErrLost.Error(),
+			},
+		},
+		"hand-offs, and what stands between clients and servers": {
+			space: drawn("relay", "default", between...),
+			reached: []string{
+				"a lease was resumed", "an address was switched", "a switched address led to the other server",
+				"a server was asked in another run than its own", "a server was demoted", "a quarantine began: restarted",
+			},
+			breaks: []search.Space{drawn("relay", "unwatched", between...), drawn("relay", "hidden", between...)}, from: 32,
+		},
+		// With many kinds of faults, a server rarely fails over behind a proxy.
+		"hand-offs, and a proxy that keeps its connections": {
+			space: drawn("relay", "default", fault.Proxy, fault.Restart, fault.Failover), times: 2,
+			reached: []string{"a lease was resumed", "a proxy kept a connection", "a server was asked in another run than its own"},
+		},
+		"hand-offs, and servers that are trusted": {
+			space:   drawn("relay", "durable", fault.Crash, fault.Reboot, fault.Restart, fault.Hang, fault.Cut, fault.Proxy),
+			reached: []string{"a server was restarted", "a process was rebooted"},
+		},
+		"elections": {
+			space:   drawn("terms", "guarded", append(usual, fault.Pause, fault.Step)...),
+			reached: []string{"a lease was extended", "a process crashed", "a process was paused", "a quarantine began: restarted"},
+			breaks:  []search.Space{drawn("terms", "default", fault.Pause)}, from: 140,
+		},
+		"jobs that run once": {
+			space:   drawn("slots", "default", fault.Pause, fault.Crash, fault.Reboot, fault.Restart, fault.Hang, fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect),
+			reached: []string{"a lease was extended", "a process was rebooted", "a quarantine began: restarted"},
+		},
+		"several keys": {
+			space: drawn("sets", "guarded", append(usual, fault.Pause, fault.Step)...), times: 2,
+			reached: []string{"a lease was extended", "a raise was needed", "restore granted", "extend refused", "release refused", "a server was restarted"},
+			breaks:  []search.Space{drawn("sets", "default", fault.Evict)}, from: 2352,
+		},
+		"semaphores": {
+			space:   drawn("crowd", "any-of-two", append(usual, fault.Pause)...),
+			reached: []string{"acquire refused", "a process crashed", "a server was restarted"},
+			breaks:  []search.Space{drawn("crowd", "semaphore-of-servers", append(usual, fault.Pause)...)}, from: 400,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := find(t, test.space, few()*max(1, test.times))
+			for _, f := range report.Findings {
+				// Servers may restart before their votes arrive, which breaks assumption 3.
+				assert.Equal(t, 3, f.Assumption, "%v", f)
+			}
+			for _, what := range test.reached {
+				assert.Positive(t, report.Counts[what], "%q never happened, so nothing is shown", what)
+			}
+			for _, space := range test.breaks {
+				first(t, space, record.TwoHolders, test.from)
+			}
+		})
+	}
+}
+
+// A setup has one outcome, though goroutines of one process wake each other, handles pass between
+// processes, and connections lead to several servers.
+func TestWorkloadsAreDeterministic(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, workload := range search.Workloads() {
+		for seed := range few() / 2 {
+			cfg, kinds := workload.Base, fault.Kinds()
+			if seed%2 == 0 {
+				cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+			}
+			if seed%3 == 0 {
+				cfg.Replicas, kinds = 1+int(seed%2), between
+			}
+			schedule := simulation.Draw(seed, cfg, kinds, 8, workload.Span)
+			digest := ""
+			for procs := range 2 {
+				runtime.GOMAXPROCS(1 + procs)
+				r, err := simulation.Run(seed, cfg, schedule, workload.Work(cfg, workload.Rounds))
+				require.NoError(t, err)
+				if digest == "" {
+					digest = r.Log.Digest()
+				}
+				require.Equal(t, digest, r.Log.Digest(), "%s, seed %d", workload.Name, seed)
+			}
+		}
+	}
+}

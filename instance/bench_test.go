@@ -3,44 +3,16 @@
 package instance
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
-
-// BenchmarkDo is an acquire and a release, each with a timeout, as in a round of the Coordinator.
-// The difference without a run is the cost of naming the run.
-func BenchmarkDo(b *testing.B) {
-	for _, kind := range []string{"fenced", "fenced without a run", "bare", "bare without a run"} {
-		b.Run(kind, func(b *testing.B) {
-			s := instancetest.Start(b, instancetest.Config{Unix: true})
-			r := open(b, s.URL(), Config{})
-			req, release := acquire("k", "v"), request(wire.Release, "k", "v")
-			if req.Fence.On = strings.HasPrefix(kind, "fenced"); !strings.HasSuffix(kind, "without a run") {
-				req.Run = runOf(b, r)
-			}
-			b.ReportAllocs()
-			defer serverTime(b, s, 1)()
-			for b.Loop() {
-				for _, req := range []wire.Request{req, release} {
-					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-					if v := r.Do(ctx, req); v.Outcome != wire.Granted {
-						b.Fatal(v.Err)
-					}
-					cancel()
-				}
-			}
-		})
-	}
-}
 
 // serverTime reports the processor time that the server spends on a lock.
 func serverTime(b *testing.B, s *instancetest.Server, locks int) func() {

@@ -274,37 +274,21 @@ func TestBadServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
 			var now, most atomic.Int32
-			var all sync.WaitGroup
-			all.Go(func() {
-				for {
-					conn, err := l.Accept()
-					if err != nil {
+			addr := startPeer(t, func(conn net.Conn) {
+				for n := now.Add(1); n > most.Load(); {
+					most.Store(n)
+				}
+				defer now.Add(-1)
+				rd := bufio.NewReader(conn)
+				for hello := test.hello; ; hello = "" {
+					if _, err := readCommand(rd); err != nil {
 						return
 					}
-					all.Go(func() {
-						defer func() { _ = conn.Close() }()
-						for n := now.Add(1); n > most.Load(); {
-							most.Store(n)
-						}
-						defer now.Add(-1)
-						rd := bufio.NewReader(conn)
-						for first := true; ; first = false {
-							if _, err := readCommand(rd); err != nil {
-								return
-							}
-							if first {
-								_, _ = conn.Write([]byte(test.hello))
-							}
-						}
-					})
+					_, _ = conn.Write([]byte(hello))
 				}
 			})
-			defer all.Wait()
-			defer func() { _ = l.Close() }()
-			client := redis.NewClient(Harden(&redis.Options{Addr: l.Addr().String(), Dialer: test.dial, DialTimeout: 200 * time.Millisecond}))
+			client := redis.NewClient(Harden(&redis.Options{Addr: addr, Dialer: test.dial, DialTimeout: 200 * time.Millisecond}))
 			r, err := New(client, Config{})
 			require.NoError(t, err)
 			began := time.Now()
@@ -383,29 +367,17 @@ func TestOptionsChangedAfterHarden(t *testing.T) {
 // TestServerClosesAtOnce: a server that closes connections as soon as they are made isn't dialed
 // without a pause.
 func TestServerClosesAtOnce(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	var conns atomic.Int32
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
+	addr := startPeer(t, func(conn net.Conn) {
+		conns.Add(1)
+		rd := bufio.NewReader(conn)
+		for _, reply := range []string{"-ERR unknown command 'HELLO'\r\n", "+PONG\r\n"} {
+			if _, err := readCommand(rd); err == nil {
+				_, _ = conn.Write([]byte(reply))
 			}
-			conns.Add(1)
-			rd := bufio.NewReader(conn)
-			for _, reply := range []string{"-ERR unknown command 'HELLO'\r\n", "+PONG\r\n"} {
-				if _, err := readCommand(rd); err == nil {
-					_, _ = conn.Write([]byte(reply))
-				}
-			}
-			_ = conn.Close()
 		}
 	})
-	defer all.Wait()
-	defer func() { _ = l.Close() }()
-	r := open(t, "redis://"+l.Addr().String(), Config{})
+	r := open(t, "redis://"+addr, Config{})
 	began := time.Now()
 	const requests = 5
 	for range requests {

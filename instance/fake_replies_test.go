@@ -91,52 +91,6 @@ func TestWrongAnswers(t *testing.T) {
 	failed(t, r.Do(within(t), acquire("k", value())), wire.ErrCounter)
 }
 
-// TestServerErrors gives each error answer its kind, in scripts and in plain
-// commands, and go-redis's error stays reachable.
-func TestServerErrors(t *testing.T) {
-	var answer atomic.Pointer[string]
-	f := startFake(t, func([]string) string { return "-" + *answer.Load() + "\r\n" })
-	r := open(t, "redis://"+f.addr, Config{})
-	for text, kind := range map[string]error{
-		"NOAUTH Authentication required.":                                   ErrAuth,
-		"WRONGPASS invalid username-password pair or user is disabled.":     ErrAuth,
-		"NOPERM User x has no permissions to run the 'evalsha' command":     ErrPermission,
-		"READONLY You can't write against a read only replica.":             wire.ErrNotMaster,
-		"OOM command not allowed when used memory > 'maxmemory'.":           ErrOutOfMemory,
-		"BUSY Redis is busy running a script.":                              ErrBusy,
-		"LOADING Redis is loading the dataset in memory":                    ErrLoading,
-		"MISCONF Redis is configured to save RDB snapshots, but it can't":   ErrMisconf,
-		"NOREPLICAS Not enough good replicas to write.":                     ErrMisconf,
-		"MOVED 3999 127.0.0.1:6381":                                         ErrCluster,
-		"CLUSTERDOWN The cluster is down":                                   ErrCluster,
-		"WRONGTYPE Operation against a key holding the wrong kind of value": ErrWrongType,
-		"ERR something new": ErrServer,
-		"":                  ErrServer,
-		"DENIED Redis is running in protected mode":       ErrProtected,
-		"ERR SELECT is not allowed in cluster mode":       ErrCluster,
-		"ERR unknown command 'GETEX', with args ":         ErrCommand, // not the command that was sent
-		"ERR unknown command 'x', with args: 'READONLY '": ErrCommand,
-		"ERR DB index is out of range":                    ErrDatabase,
-	} {
-		answer.Store(&text)
-		for _, req := range every() {
-			v := failed(t, r.Do(within(t), req), kind)
-			// Only a request that sets the key needs a delete, unless it certainly did nothing: a
-			// script may have set the key before another of its commands failed.
-			sets := req.Op == wire.Acquire || req.Op == wire.Restore
-			unsure := kind == ErrWrongType || kind == ErrServer || kind == ErrProtected || kind == ErrCommand || kind == ErrDatabase || strings.HasPrefix(text, "ERR SELECT")
-			require.Equal(t, sets && !unsure, v.Unsent, "%v: %s", req.Op, text)
-			said, _, _ := strings.Cut(text, ", with args")
-			require.Contains(t, v.Err.Error(), said)
-			require.ErrorAs(t, v.Err, new(interface{ RedisError() }))
-		}
-		_, err := r.Probe(within(t), wire.Known{})
-		if kind != ErrPermission && kind != ErrServer && kind != ErrCommand {
-			require.ErrorIs(t, err, kind)
-		}
-	}
-}
-
 // TestReadOnlyGivesUpTheConnection: the name may lead to the new master.
 func TestReadOnlyGivesUpTheConnection(t *testing.T) {
 	f := startFake(t, func([]string) string { return "-READONLY You can't write against a read only replica.\r\n" })

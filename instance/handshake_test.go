@@ -192,26 +192,8 @@ func TestHostileSubscription(t *testing.T) {
 
 // TestEndlessLine: a line without an end can't fill the memory.
 func TestEndlessLine(t *testing.T) {
-	line := []byte("+" + strings.Repeat("x", 32<<20))
-	addr := startPeer(t, func(conn net.Conn) {
-		for from := bufio.NewReader(conn); ; {
-			args, err := readCommand(from)
-			if err != nil {
-				return
-			}
-			reply := []byte("+OK\r\n")
-			switch strings.ToUpper(args[0]) {
-			case "HELLO":
-				reply = []byte("-ERR unknown command 'HELLO'\r\n")
-			case "EVALSHA", "GET":
-				reply = line
-			}
-			if _, err := conn.Write(reply); err != nil {
-				return
-			}
-		}
-	})
-	r := open(t, "redis://"+addr, Config{})
+	line := "+" + strings.Repeat("x", 4<<20)
+	r := open(t, "redis://"+startFake(t, func([]string) string { return line }).addr, Config{})
 	thrifty(t, func() { failed(t, r.Do(within(t), acquire("k", value())), ErrReply) })
 	thrifty(t, func() { require.ErrorIs(t, r.Client().Get(within(t), "k").Err(), ErrReply) })
 }

@@ -398,25 +398,11 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
 	before := onlyConnection(t, r)
 	s.Pause()
-	var box ballotBox
-	c := r.newCall(acquire("k", value()))
-	c.to, c.deadline = slot{&box, c.req.Value}, time.Now().Add(time.Hour)
-	_, ok := r.pipe.enter(c)
-	require.True(t, ok)
-	written := func() bool {
-		r.pipe.mu.Lock()
-		defer r.pipe.mu.Unlock()
-		return len(r.pipe.inFlight) == 1 && r.pipe.inFlight[0].written
-	}
-	require.Eventually(t, written, 10*time.Second, time.Millisecond)
-	// Its time ended after it was sent, however long that took; its batch's time hasn't.
-	r.pipe.mu.Lock()
-	c.deadline = time.Now()
-	r.pipe.mu.Unlock()
-	r.pipe.expire()
-	for _, v := range box.await(t, 1) {
-		require.False(t, failed(t, v, context.DeadlineExceeded).Unsent)
-	}
+	vote := make(votes, 1)
+	late := pending(t, r, acquire("k", value()), vote)
+	written(t, r)
+	late() // its time ended after it was sent; its batch's time hasn't
+	require.False(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
 	s.Resume()
 	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
 	require.Same(t, before, onlyConnection(t, r))

@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -197,26 +196,13 @@ func TestTLSRefused(t *testing.T) {
 // TestTLSHandshakeHangs: a server that accepts the connection and stays silent costs a command its
 // context's time, and the connection DialTimeout's. A dialer that gets a context obeys it.
 func TestTLSHandshakeHangs(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	accepted, ended := make(chan struct{}, 8), make(chan struct{}, 8)
-	var conns sync.WaitGroup
-	conns.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- struct{}{}
-			conns.Go(func() {
-				defer func() { _ = conn.Close() }()
-				// A ClientHello, and then the end: the client has given up.
-				_, _ = io.Copy(io.Discard, conn)
-				ended <- struct{}{}
-			})
-		}
+	addr := startPeer(t, func(conn net.Conn) {
+		accepted <- struct{}{}
+		// A ClientHello, and then the end: the client has given up.
+		_, _ = io.Copy(io.Discard, conn)
+		ended <- struct{}{}
 	})
-	t.Cleanup(func() { _ = l.Close(); conns.Wait() })
 	awaitEnd := func() {
 		t.Helper()
 		select {
@@ -226,7 +212,7 @@ func TestTLSHandshakeHangs(t *testing.T) {
 		}
 	}
 
-	r := open(t, "rediss://"+l.Addr().String()+"?dial_timeout=500ms", Config{})
+	r := open(t, "rediss://"+addr+"?dial_timeout=500ms", Config{})
 	vote := make(votes, 1)
 	late := pending(t, r, acquire("k", "v"), vote)
 	<-accepted
@@ -237,7 +223,7 @@ func TestTLSHandshakeHangs(t *testing.T) {
 	dial := dialer(&redis.Options{DialTimeout: time.Hour, TLSConfig: &tls.Config{ServerName: "h"}})
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { <-accepted; cancel() }()
-	_, err = dial(ctx, "tcp", l.Addr().String())
+	_, err := dial(ctx, "tcp", addr)
 	require.ErrorIs(t, err, context.Canceled)
 	awaitEnd()
 }

@@ -121,6 +121,7 @@ func TestMaxWaitBehindALocalHolder(t *testing.T) {
 			})
 		}
 		waiters.Wait()
+		assert.Equal(f.t, 1, quorum.QueuesOf(f.Coordinator), "the holder's")
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 		time.Sleep(time.Second) // the process steps back for others

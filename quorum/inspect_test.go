@@ -213,3 +213,20 @@ func TestInspectionsShareAProbe(t *testing.T) {
 		group.Wait()
 	})
 }
+
+// An inspection whose caller has left continues until it is answered or times out, and Close waits
+// for it.
+func TestCloseWaitsForALookThatWasGivenUp(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.inspect("k")
+		f.hang()
+		ctx, cancel := context.WithTimeout(f.ctx, 10*ms)
+		defer cancel()
+		at := time.Now()
+		_, err := f.Inspect(ctx, "k")
+		require.ErrorIs(f.t, err, quorum.ErrInterrupted)
+		assert.Equal(f.t, 10*ms, time.Since(at))
+		require.NoError(f.t, f.Close(f.ctx))
+		assert.Equal(f.t, f.Config().InstanceTimeout, time.Since(at))
+	}, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
+}

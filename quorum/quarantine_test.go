@@ -291,13 +291,15 @@ func TestQuarantineIsReportedOnce(t *testing.T) {
 			f.each((*quorumtest.Server).Reconnect) // identified again, with nothing new
 			time.Sleep(300 * ms)
 		}
+		f.servers[2].StepClock(7 * time.Second)
 		_, err := f.Verify(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
 		mu.Lock()
 		defer mu.Unlock()
-		require.Len(t, told, 2)
+		require.Len(t, told, 3)
 		assert.ElementsMatch(t, []string{"A", "B"}, []string{told[0].Instance, told[1].Instance})
 		assert.Equal(t, quorum.Restarted, told[0].Err.Reason)
+		assert.Equal(t, quorum.ClockJumped, told[2].Err.Reason)
 	}, func(c *quorum.Config) {
 		c.Hooks.Quarantined = func(e quorum.QuarantineEvent) {
 			mu.Lock()

@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -38,11 +37,7 @@ type call struct {
 	posted   bool
 	answered bool
 	ended    int           // the step that answered it, see Order
-	loses    bool          // a fault at this operation loses
-	losesWay fault.Way     // its request, its reply, or both
-	repeat   bool          // its request arrives twice,
-	repeatBy time.Duration // the second copy so much later
-	delay    time.Duration // of its request, by a fault at this operation
+	struck   []fault.Fault // at this operation, on its messages
 	seq      uint64
 
 	// The events of most calls, allocated together with the call.
@@ -149,7 +144,7 @@ func (c *call) send() {
 		r.incarnation, r.to, r.apart = 0, nil, true
 	}
 	delay, lost := w.passage(c, fault.Requests)
-	at := w.Now.Load() + int64(delay+c.delay)
+	at := w.Now.Load() + int64(delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
 		w.Carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})

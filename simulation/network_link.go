@@ -27,8 +27,10 @@ func (l *link) close() { l.incarnation, l.to = 0, nil }
 
 // repeats reports whether a call's request arrives twice, and how much later.
 func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
-	if c.repeat {
-		return c.repeatBy, true
+	for _, f := range c.struck {
+		if f.Kind == fault.Duplicate {
+			return f.By, true
+		}
 	}
 	for _, f := range w.links {
 		if f.Kind == fault.Duplicate && w.concerns(f, c, fault.Requests) &&
@@ -63,7 +65,14 @@ func (w *world) passage(c *call, way fault.Way) (delay time.Duration, lost bool)
 		return kernel.Draw(w.Seed, t, uint64(c.p.Index), uint64(c.place+1), c.seq, more)
 	}
 	delay = w.latency(of(about, 0))
-	lost = c.loses && (c.losesWay == fault.Both || c.losesWay == way)
+	for _, f := range c.struck {
+		switch {
+		case f.Kind == fault.Lose:
+			lost = lost || f.Way == fault.Both || f.Way == way
+		case f.Kind == fault.Delay && way == fault.Requests:
+			delay += f.By
+		}
+	}
 	for _, f := range w.links {
 		if !w.concerns(f, c, way) {
 			continue

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -83,27 +82,4 @@ func count(r simulation.Result, process, what string) int {
 		}
 	}
 	return n
-}
-
-// pauseAfterTheCheck is a run with a violation: the holder is paused between its check of the lease
-// and its write. It is scenario S1; the scenarios themselves are in package scenarios.
-func pauseAfterTheCheck() (simulation.Schedule, simulation.Workload) {
-	schedule := simulation.Schedule{{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second}}
-	return schedule, byName(map[string]simulation.Workload{
-		"c1": func(c *simulation.Client) {
-			c.SleepUntil(at(0))
-			if lease := take(c); lease != nil {
-				update(c, lease)
-				_ = c.Release(lease)
-			}
-		},
-		"c2": func(c *simulation.Client) {
-			c.SleepUntil(at(10_100 * ms))
-			if lease := take(c); lease != nil {
-				update(c, lease)
-				c.Sleep(5 * time.Second)
-				_ = c.Release(lease)
-			}
-		},
-	})
 }

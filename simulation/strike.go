@@ -217,30 +217,22 @@ func (w *world) reconnect(f fault.Fault) {
 // byOperation applies the faults that happen at this call.
 func (w *world) byOperation(c *call) {
 	for _, f := range w.byNth {
-		if !fault.Matches(f.Process, c.p.Name) || f.Op != "" && f.Op != c.name || w.Now.Load() < int64(f.At) ||
+		if c.p == w.witness || !fault.Matches(f.Process, c.p.Name) || f.Op != "" && f.Op != c.name || w.Now.Load() < int64(f.At) ||
 			f.OnLinks() && !fault.Matches(f.Server, c.placeName()) {
-			continue
-		}
-		if c.p == w.witness {
 			continue
 		}
 		f.seen[c.p.Index]++
 		if f.seen[c.p.Index] != f.Nth {
 			continue
 		}
-		switch f.Kind {
-		case fault.Delay:
-			c.delay += f.By
-			w.count(messageDelayed)
-			continue
-		case fault.Duplicate:
-			c.repeat, c.repeatBy = true, f.By
-			continue
-		case fault.Lose:
-			c.loses, c.losesWay = true, f.Way
+		if !f.OnLinks() {
+			w.strikeProcess(f.Fault, c.p)
 			continue
 		}
-		w.strikeProcess(f.Fault, c.p)
+		c.struck = append(c.struck, f.Fault)
+		if f.Kind == fault.Delay {
+			w.count(messageDelayed)
+		}
 	}
 }
 

@@ -82,6 +82,7 @@ func TestCluster(t *testing.T) {
 	for redirects, want := range map[int]string{0: "2", -1: "1"} { // 0 means 3
 		var armed atomic.Bool
 		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.Addr()}, MaxRetries: -1, MaxRedirects: redirects,
+			ReadTimeout: time.Second, // the client waits for it after the connection broke
 			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 				return &unanswered{Conn: conn, armed: &armed}, err

@@ -3,6 +3,7 @@ package sqlguard_test
 import (
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,98 +34,77 @@ func (r result) RowsAffected() (int64, error) { return r.affected, nil }
 
 var errNotCounted = errors.New("not counted")
 
+// An update that changes one row passes, and is judged by the row if it changes none. MySQL counts the
+// rows that changed, or those that were found if the connection says so: there an update that counts
+// none is repeated if the row passes.
 func TestUpdate(t *testing.T) {
-	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: sqlguard.PostgreSQL, Name: "s.accounts", Key: "nr", Fence: "mark"})
-	require.NoError(t, err)
 	away := errors.New("away")
-	for _, c := range []struct {
-		name  string
-		s     script
-		want  error  // nil: see says
-		says  string // "": it passes
-		ended string
-	}{
-		{"one row", script{affected: rows(1)}, nil, "", "commit"},
-		{"stale", script{affected: rows(0), rows: []any{int64(34)}}, fencing.ErrStale, "34", "rollback"},
-		{"missing", script{affected: rows(0)}, sql.ErrNoRows, "s.accounts/7", "rollback"},
-		{"came in between", script{affected: rows(0), rows: []any{int64(3)}}, nil, "would pass now", "rollback"},
-		{"no token", script{affected: rows(0), rows: []any{int64(1 << 53)}}, sqlguard.ErrCorrupt, "9007199254740992", "rollback"},
-		{"without a mark by now", script{affected: rows(0), rows: []any{nil}}, nil, "would pass now", "rollback"},
-		{"two rows", script{affected: rows(2)}, nil, "make column nr unique", "rollback"},
-		{"not counted", script{affected: rows(-1)}, errNotCounted, "number of rows", "rollback"},
-		{"fails", script{affected: rows(1), err: away}, away, "away", "rollback"},
-		{"commit fails", script{affected: rows(1), commit: away}, away, "commit", "commit"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			err := table.Update(t.Context(), openScript(t, &c.s), 7, 33, map[string]any{"owner": "x", "balance": 1})
-			if c.says == "" {
-				assert.NoError(t, err)
-			} else {
-				assert.ErrorContains(t, err, c.says)
-			}
-			if c.want != nil {
-				assert.ErrorIs(t, err, c.want)
-			}
-			assert.Equal(t, c.want == fencing.ErrStale, errors.Is(err, fencing.ErrStale))
-			assert.Equal(t, c.ended, c.s.ended)
-			assert.Equal(t, `UPDATE "s"."accounts" SET "mark" = CAST($1 AS BIGINT), "balance" = $3, "owner" = $4`+
-				` WHERE "nr" = $2 AND COALESCE("mark", 0) <= CAST($1 AS BIGINT)`, c.s.queries[0])
-			assert.Len(t, c.s.args[0], 4)
-		})
-	}
-}
-
-// MySQL counts the rows that changed, or those that were found if the connection says so. An
-// update that counts none is judged by the row, and then repeated if it passes.
-func TestUpdateInMySQL(t *testing.T) {
-	table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: sqlguard.MySQL, Name: "s.accounts", Key: "nr", Fence: "mark"})
-	require.NoError(t, err)
-	const update = "UPDATE `s`.`accounts` SET `mark` = CAST(? AS SIGNED), `balance` = ?, `owner` = ? WHERE `nr` = ? AND COALESCE(`mark`, 0) <= CAST(? AS SIGNED)"
-	const look = "SELECT `mark` FROM `s`.`accounts` WHERE `nr` = ? FOR UPDATE"
+	const (
+		update      = `UPDATE "s"."accounts" SET "mark" = CAST($1 AS BIGINT), "balance" = $3, "owner" = $4 WHERE "nr" = $2 AND COALESCE("mark", 0) <= CAST($1 AS BIGINT)`
+		look        = `SELECT "mark" FROM "s"."accounts" WHERE "nr" = $1`
+		mysqlUpdate = "UPDATE `s`.`accounts` SET `mark` = CAST(? AS SIGNED), `balance` = ?, `owner` = ? WHERE `nr` = ? AND COALESCE(`mark`, 0) <= CAST(? AS SIGNED)"
+		mysqlLook   = "SELECT `mark` FROM `s`.`accounts` WHERE `nr` = ? FOR UPDATE"
+	)
 	for _, c := range []struct {
 		name    string
 		s       script
-		want    error
+		want    error  // nil: see says
 		says    string // "": it passes
-		queries []string
+		ended   string
+		queries []string // of PostgreSQL; nil: the case isn't one
+		mysql   []string // of MySQL; nil: the case isn't one
 	}{
-		{"changed", script{affected: rows(1)}, nil, "", []string{update}},
-		{"found and not changed", script{affected: rows(0), rows: []any{int64(33)}}, nil, "", []string{update, look, update}},
-		{"came in between", script{affected: rows(0), rows: []any{int64(32)}}, nil, "", []string{update, look, update}},
-		{"came without a mark", script{affected: rows(0), rows: []any{nil}}, nil, "", []string{update, look, update}},
-		{"stale", script{affected: rows(0), rows: []any{int64(34)}}, fencing.ErrStale, "34", []string{update, look}},
-		{"missing", script{affected: rows(0)}, sql.ErrNoRows, "s.accounts/7", []string{update, look}},
-		{"two rows", script{affected: rows(2)}, nil, "make column nr unique", []string{update}},
-		{"two rows, not changed", script{affected: rows(0), rows: []any{int64(33), int64(33)}}, nil, "make column nr unique", []string{update, look}},
-		{"not counted", script{affected: rows(-1)}, errNotCounted, "number of rows", []string{update}},
+		{"one row", script{affected: rows(1)}, nil, "", "commit", []string{update}, []string{mysqlUpdate}},
+		{"stale", script{affected: rows(0), rows: []any{int64(34)}}, fencing.ErrStale, "34", "rollback", []string{update, look}, []string{mysqlUpdate, mysqlLook}},
+		{"missing", script{affected: rows(0)}, sql.ErrNoRows, "s.accounts/7", "rollback", []string{update, look}, []string{mysqlUpdate, mysqlLook}},
+		{"came in between", script{affected: rows(0), rows: []any{int64(3)}}, nil, "would pass now", "rollback", []string{update, look}, nil},
+		{"without a mark by now", script{affected: rows(0), rows: []any{nil}}, nil, "would pass now", "rollback", []string{update, look}, nil},
+		{"found and not changed", script{affected: rows(0), rows: []any{int64(33)}}, nil, "", "commit", nil, []string{mysqlUpdate, mysqlLook, mysqlUpdate}},
+		{"came without a mark", script{affected: rows(0), rows: []any{nil}}, nil, "", "commit", nil, []string{mysqlUpdate, mysqlLook, mysqlUpdate}},
+		{"the repetition fails", script{affected: rows(0), rows: []any{int64(33)}, errAt: 3, err: away}, away, "away", "rollback", nil, []string{mysqlUpdate, mysqlLook, mysqlUpdate}},
+		{"no token", script{affected: rows(0), rows: []any{int64(1 << 53)}}, sqlguard.ErrCorrupt, "9007199254740992", "rollback", []string{update, look}, []string{mysqlUpdate, mysqlLook}},
+		{"two rows", script{affected: rows(2)}, nil, "make column nr unique", "rollback", []string{update}, []string{mysqlUpdate}},
+		{"two rows, not changed", script{affected: rows(0), rows: []any{int64(33), int64(33)}}, nil, "make column nr unique", "rollback", nil, []string{mysqlUpdate, mysqlLook}},
+		{"not counted", script{affected: rows(-1)}, errNotCounted, "number of rows", "rollback", []string{update}, []string{mysqlUpdate}},
+		{"fails", script{affected: rows(1), err: away}, away, "away", "rollback", []string{update}, nil},
+		{"commit fails", script{affected: rows(1), commit: away}, away, "commit", "commit", []string{update}, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			err := table.Update(t.Context(), openScript(t, &c.s), 7, 33, map[string]any{"owner": "x", "balance": 1})
-			if c.says == "" {
-				assert.NoError(t, err)
-			} else {
-				assert.ErrorContains(t, err, c.says)
+		for dialect, queries := range map[sqlguard.Dialect][]string{sqlguard.PostgreSQL: c.queries, sqlguard.MySQL: c.mysql} {
+			if queries == nil {
+				continue
 			}
-			if c.want != nil {
-				assert.ErrorIs(t, err, c.want)
-			}
-			assert.Equal(t, c.queries, c.s.queries)
-			for i, query := range c.queries {
-				if query != update {
-					continue
+			t.Run(dialect.String()+" "+c.name, func(t *testing.T) {
+				table, err := sqlguard.NewTable(sqlguard.TableConfig{Dialect: dialect, Name: "s.accounts", Key: "nr", Fence: "mark"})
+				require.NoError(t, err)
+				s := c.s
+				err = table.Update(t.Context(), openScript(t, &s), 7, 33, map[string]any{"owner": "x", "balance": 1})
+				if c.says == "" {
+					assert.NoError(t, err)
+				} else {
+					assert.ErrorContains(t, err, c.says)
 				}
-				var args []any
-				for _, arg := range c.s.args[i] {
-					args = append(args, arg.Value)
+				if c.want != nil {
+					assert.ErrorIs(t, err, c.want)
 				}
-				assert.Equal(t, []any{int64(33), int64(1), "x", int64(7), int64(33)}, args)
-			}
-		})
+				assert.Equal(t, c.want == fencing.ErrStale, errors.Is(err, fencing.ErrStale))
+				assert.Equal(t, c.ended, s.ended)
+				assert.Equal(t, queries, s.queries)
+				want := []any{int64(33), int64(7), int64(1), "x"}
+				if dialect == sqlguard.MySQL {
+					want = []any{int64(33), int64(1), "x", int64(7), int64(33)}
+				}
+				for i, args := range s.args {
+					if strings.HasPrefix(queries[i], "UPDATE") {
+						var got []any
+						for _, arg := range args {
+							got = append(got, arg.Value)
+						}
+						assert.Equal(t, want, got)
+					}
+				}
+			})
+		}
 	}
-	// The repetition may fail, too.
-	s := &script{affected: rows(0), rows: []any{int64(33)}, errAt: 3, err: errors.New("away")}
-	assert.ErrorIs(t, table.Update(t.Context(), openScript(t, s), 7, 33, nil), s.err)
-	assert.Equal(t, "rollback", s.ended)
 }
 
 func TestUpdateRefuses(t *testing.T) {

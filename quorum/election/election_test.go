@@ -104,40 +104,6 @@ func TestTheMargin(t *testing.T) {
 	}
 }
 
-// A leader paused past its TTL, with all timers, learns at its first check that another one leads.
-// A resource that checks terms refuses what it does without checking.
-func TestPausedLeader(t *testing.T) {
-	play(t, func(w *world) {
-		slow := &jumpingClock{Clock: clock.New()}
-		a := w.client("a", election.Config{}, func(c *quorum.Config) { c.Clock = slow })
-		b := w.client("b", election.Config{})
-		var guard fencing.Memory
-		paused, looks := make(chan struct{}), make(chan error, 3)
-		runA := w.startWith(a, func(ctx context.Context, term fencing.Token) error {
-			require.NoError(t, guard.Write(ctx, "r", term, func() error { return nil }))
-			<-paused
-			looks <- guard.Write(w.ctx, "r", term, func() error { t.Error("a stale write"); return nil })
-			looks <- a.IsLeader(w.ctx)
-			looks <- ctx.Err()
-			return nil
-		})
-		first := runA.leads()
-		runB := w.start(b)
-		synctest.Wait()
-		a.cut.Store(true) // a paused process sends nothing
-		second := runB.leads()
-		require.NoError(t, guard.Write(w.ctx, "r", second.term, func() error { return nil }))
-		close(paused)
-		require.ErrorIs(t, <-looks, fencing.ErrStale)
-		require.ErrorIs(t, <-looks, election.ErrNotLeader)
-		require.ErrorIs(t, <-looks, context.Canceled)
-		require.Greater(t, second.term, first.term)
-		a.cut.Store(false)
-		require.ErrorIs(t, runA.quit(), quorum.ErrInterrupted)
-		require.Error(t, runB.quit())
-	})
-}
-
 // Run says that ctx ended it, whether this candidate led or not, and whatever its function returned.
 func TestRunSaysThatItsContextEnded(t *testing.T) {
 	errStop, errFlush := errors.New("SIGTERM"), errors.New("flush")
@@ -210,33 +176,6 @@ func TestLostMajority(t *testing.T) {
 		require.ErrorIs(t, context.Cause(first.ctx), quorum.ErrLost)
 		require.Greater(t, run.leads().term, first.term)
 		require.Error(t, run.quit())
-	})
-}
-
-// While a majority is down nobody leads, and candidates wait; then one leads.
-func TestNoMajority(t *testing.T) {
-	play(t, func(w *world) {
-		for _, s := range w.servers[:3] {
-			s.Hang()
-		}
-		a, b := w.client("a", election.Config{}), w.client("b", election.Config{})
-		runA, runB := w.start(a), w.start(b)
-		time.Sleep(time.Minute)
-		require.Empty(t, runA.terms)
-		require.Empty(t, runB.terms)
-		for _, s := range w.servers[:3] {
-			s.Resume()
-		}
-		at := w.elapsed()
-		select {
-		case <-runA.terms:
-		case <-runB.terms:
-		}
-		assert.Less(t, w.elapsed()-at, 2*time.Second)
-		runA.end()
-		runB.end()
-		require.Error(t, <-runA.ended)
-		require.Error(t, <-runB.ended)
 	})
 }
 

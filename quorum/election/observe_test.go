@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/election"
 )
@@ -166,21 +165,5 @@ func TestObserveEndsWhereNobodyAnswers(t *testing.T) {
 		require.Len(t, all, 2)
 		require.ErrorIs(t, all[0], quorum.ErrNoQuorum)
 		require.ErrorIs(t, all[1], quorum.ErrClosed)
-	})
-}
-
-// A candidate that leads can also observe, and sees its term.
-func TestObserveOneself(t *testing.T) {
-	play(t, func(w *world) {
-		a := w.client("a", election.Config{})
-		require.NoError(t, a.Run(w.ctx, func(ctx context.Context, term fencing.Token) error {
-			for leader, err := range a.Observe(ctx) {
-				require.NoError(t, err)
-				require.Equal(t, "a", leader.ID)
-				require.Equal(t, term, leader.TermAtMost)
-				break
-			}
-			return nil
-		}))
 	})
 }

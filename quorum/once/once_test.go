@@ -6,12 +6,10 @@ import (
 	"errors"
 	"math/bits"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
@@ -46,33 +44,6 @@ func TestSecondProcess(t *testing.T) {
 		time.Sleep(ms)
 		for _, s := range w.servers {
 			require.Empty(t, s.Keys())
-		}
-	})
-}
-
-// All processes come at the slot's time: one of them runs each slot, and the others learn that
-// soon.
-func TestManyProcessesAtOnce(t *testing.T) {
-	play(t, func(w *world) {
-		names := []string{"a", "b", "c", "d", "e"}
-		all := make([]*process, len(names))
-		for i, name := range names {
-			all[i] = w.process(name, once.Config{})
-		}
-		for n := range 100 {
-			slot := w.slot.Add(time.Duration(n) * time.Minute)
-			var wg sync.WaitGroup
-			for _, p := range all {
-				wg.Go(func() {
-					if err := p.run(slot, 0); err != nil {
-						assert.ErrorIs(t, err, once.ErrDone)
-					}
-					assert.Less(t, time.Since(slot), 5*time.Second)
-				})
-			}
-			wg.Wait()
-			require.Len(t, w.begun(slot), 1)
-			time.Sleep(time.Until(slot.Add(time.Minute)))
 		}
 	})
 }
@@ -186,15 +157,6 @@ func TestLongJob(t *testing.T) {
 		require.NoError(t, <-ended)
 		require.Equal(t, 3*time.Minute, time.Since(w.slot))
 		require.NoError(t, a.locks.Settle(w.ctx))
-	})
-}
-
-// MaxLife bounds a job.
-func TestBoundedJob(t *testing.T) {
-	play(t, func(w *world) {
-		a := w.process("a", once.Config{}, func(c *quorum.Config) { c.MaxLife = time.Minute })
-		require.ErrorIs(t, a.run(w.slot, time.Hour), quorum.ErrExpired)
-		require.LessOrEqual(t, time.Since(w.slot), time.Minute)
 	})
 }
 

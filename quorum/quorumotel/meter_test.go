@@ -104,25 +104,6 @@ func TestLeases(t *testing.T) {
 			assert.EqualValues(t, 1, hold(o)["redlock.outcome=lost"].count)
 			assert.InDelta(t, 9.9, hold(o)["redlock.outcome=lost"].sum, .05)
 		},
-		"expired unnoticed, and released": func(t *testing.T, o *observed, c *cluster) {
-			lease, err := c.TryAcquire(t.Context(), "k")
-			require.NoError(t, err)
-			time.Sleep(11 * time.Second)
-			require.ErrorIs(t, lease.Release(t.Context()), quorum.ErrNotHeld)
-			assert.Equal(t, series{"error.type=expired": {sum: 1}}, lost(o), "the release notices it")
-			assert.Equal(t, series{"error.type=not_held": {sum: 1}}, released(o))
-			require.Len(t, hold(o), 1, "one lease is held once")
-			assert.EqualValues(t, 1, hold(o)["redlock.outcome=lost"].count)
-		},
-		"extended": func(t *testing.T, o *observed, c *cluster) {
-			lease, err := c.TryAcquire(t.Context(), "k")
-			require.NoError(t, err)
-			time.Sleep(8 * time.Second)
-			require.NoError(t, lease.Extend(t.Context()))
-			time.Sleep(8 * time.Second)
-			require.NoError(t, lease.Release(t.Context()))
-			assert.InDelta(t, 16, hold(o)["redlock.outcome=released"].sum, .1)
-		},
 		"kept alive, and closed": func(t *testing.T, o *observed, c *cluster) {
 			lease, err := c.TryAcquire(t.Context(), "k")
 			require.NoError(t, err)
@@ -328,15 +309,6 @@ func TestAttributesAreOnEverything(t *testing.T) {
 	}
 	require.Len(t, o.spans.Ended(), 1)
 	assert.Contains(t, o.spans.Ended()[0].Attributes(), attribute.String("cluster", "east"))
-}
-
-// Two Coordinators of one process share a MeterProvider.
-func TestTwoCoordinators(t *testing.T) {
-	o := observe(t)
-	second := o.more()
-	tellAll(t.Context(), o.hooks)
-	tellAll(t.Context(), second)
-	assert.Equal(t, series{"redlock.operation=acquire,redlock.outcome=won": {sum: 2}}, o.series("redlock.rounds"))
 }
 
 func TestErrorTypes(t *testing.T) {

@@ -1,11 +1,9 @@
 package quorumotel_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -116,43 +114,6 @@ type sampler func(trace.SamplingParameters) trace.SamplingResult
 
 func (s sampler) ShouldSample(p trace.SamplingParameters) trace.SamplingResult { return s(p) }
 func (s sampler) Description() string                                          { return "test" }
-
-// In a real run each round is a span of the caller's trace, and no span has a lock's value.
-func TestSpansOfARealRun(t *testing.T) {
-	play(t, func(t *testing.T, o *observed, c *cluster) {
-		ctx, parent := o.tracer.Tracer("test").Start(context.Background(), "the caller's")
-		started := time.Now()
-		lease, err := c.TryAcquire(ctx, "k")
-		require.NoError(t, err)
-		took := time.Since(started)
-		synctest.Wait()
-		c.taken(t, ctx, "k")
-		time.Sleep(time.Second)
-		require.NoError(t, lease.Extend(ctx))
-		require.NoError(t, lease.Release(ctx))
-		require.NoError(t, c.Settle(ctx))
-
-		spans := o.spans.Ended()
-		require.Len(t, spans, 3)
-		assert.True(t, spans[0].StartTime().Equal(started))
-		assert.Equal(t, took, spans[0].EndTime().Sub(spans[0].StartTime()))
-		for i, name := range []string{"redlock acquire", "redlock acquire", "redlock extend"} {
-			assert.Equal(t, name, spans[i].Name())
-			assert.Equal(t, parent.SpanContext().SpanID(), spans[i].Parent().SpanID())
-			assert.Len(t, spans[i].Events(), 3)
-			attrs := spans[i].Attributes()
-			for _, e := range spans[i].Events() {
-				attrs = append(attrs, e.Attributes...)
-			}
-			for _, a := range attrs {
-				assert.NotContains(t, a.Value.Emit(), lease.Value())
-			}
-		}
-		set := attribute.NewSet(spans[0].Attributes()...)
-		token, _ := set.Value("redlock.token")
-		assert.EqualValues(t, lease.Token(), token.AsInt64())
-	})
-}
 
 // OTLP exporters drop a whole batch if one string isn't UTF-8, and keys, names and errors may hold
 // any bytes.

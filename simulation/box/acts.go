@@ -127,6 +127,9 @@ func (s *stage) answered(c *client, a Answer, began int) {
 		c.token = a.Token
 	}
 	c.got = s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: wasAcquired, Token: c.token}).Seq
+	if a.Left != nil && *a.Left <= 0 {
+		s.found(OverOnArrival, "%s was told that it has the lock, with %d ms left", c.name, *a.Left)
+	}
 	for _, o := range s.clients {
 		// Whose request is older got a lease that may be over by now, and took nobody's.
 		if o != c && o.holds && began >= o.got {
@@ -184,7 +187,7 @@ func (s *stage) begins(c *client, do verb) error {
 func (s *stage) caught(c *client) bool {
 	any := false
 	for i, link := range c.links {
-		if !c.holdsBack[i] || !s.servers.all[i].good() {
+		if !c.holdsBack[i] || !s.servers[i].good() {
 			continue
 		}
 		any = true
@@ -332,7 +335,7 @@ func (s *stage) releases(c *client) error {
 // hangs ends a client that has not answered.
 func (s *stage) hangs(c *client, do verb) error {
 	s.note(Entry{Client: c.name, What: wasSaid, Words: fmt.Sprintf("nothing for %v, and was killed", answerLimit)})
-	s.found(Slow, "%s %s: no answer in %v", c.name, do, answerLimit)
+	s.found(NoAnswer, "%s %s: no answer in %v", c.name, do, answerLimit)
 	s.dies(c)
 	return nil
 }

@@ -33,6 +33,8 @@ type Options struct {
 	WritesAlone bool
 	// TTL is how long leases last, 200 ms to 1 min. Default 1.5 s.
 	TTL time.Duration
+	// Distance is how much longer each round trip between a client and a server takes, 0 to 1 s.
+	Distance time.Duration
 	// For is how long it goes on after the cases, with random schedules. 0: the cases alone.
 	For time.Duration
 	// ShrinkFor is for how long the schedule of each finding is made shorter at the end. 0: not.
@@ -63,6 +65,8 @@ func (o Options) validate() error {
 		return bad("%d servers, want 1 to %d", o.Servers, len(letters))
 	case o.TTL < 200*time.Millisecond || o.TTL > time.Minute:
 		return bad("a TTL of %v, want 200ms to 1m", o.TTL)
+	case o.Distance < 0 || o.Distance > time.Second:
+		return bad("a distance of %v, want 0 to 1s", o.Distance)
 	case o.For < 0 || o.ShrinkFor < 0:
 		return bad("random schedules for %v, and %v to shorten them; want 0 or more", o.For, o.ShrinkFor)
 	case o.Parallel < 1 || o.Parallel > 16:
@@ -223,7 +227,8 @@ var ofProcesses = []string{"old data", "failover", "address", clockFault}
 func (r *running) faults() []string {
 	return slices.DeleteFunc(Faults(), func(fault string) bool {
 		return len(r.options.Faults) > 0 && !slices.Contains(r.options.Faults, fault) ||
-			r.options.Embedded && slices.Contains(ofProcesses, fault) || r.noClocks != nil && fault == clockFault
+			r.options.Embedded && slices.Contains(ofProcesses, fault) || r.noClocks != nil && fault == clockFault ||
+			serversFor(fault, r.options.Servers) == 0
 	})
 }
 
@@ -246,7 +251,8 @@ func (r *running) random() iter.Seq[Case] {
 		for n := uint64(0); ; n++ {
 			fault := faults[n%uint64(len(faults))]
 			seed := rand.NewPCG(r.options.Seed, n).Uint64()
-			if !yield(Case{Fault: fault, Title: fmt.Sprintf("random schedule %d", n), Schedule: draw(seed, fault, r.options.Servers)}) {
+			count := serversFor(fault, r.options.Servers)
+			if !yield(Case{Fault: fault, Title: fmt.Sprintf("random schedule %d", n), Schedule: draw(seed, fault, count), Servers: count}) {
 				return
 			}
 		}
@@ -273,9 +279,12 @@ func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			p, err := r.box.plays(ctx, c.Schedule, r.options.TTL)
+			p, err := r.box.plays(ctx, c.Schedule, r.options.TTL, c.Servers)
 			for n := 0; n < retries && err == nil && p.Idle > 0 && len(p.Findings) == 0 && p.late(); n++ {
-				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL)
+				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers)
+			}
+			if err == nil && p.doubtful() {
+				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers)
 			}
 			if err != nil {
 				cancel(err)
@@ -297,6 +306,13 @@ func (p Play) late() bool {
 		}
 	}
 	return false
+}
+
+// doubtful reports whether a starved machine may be all that the play shows. Then it has to show it
+// again, with a longer TTL.
+func (p Play) doubtful() bool {
+	kinds := p.kinds()
+	return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k Kind) bool { return k != NoProgress && k != LossUntold })
 }
 
 // take counts a play.
@@ -351,11 +367,11 @@ func (r *running) shrinks(ctx context.Context) error {
 		for j := range r.tallies[i].Kinds {
 			k := &r.tallies[i].Kinds[j]
 			all.Go(func() {
-				if k.Kind != Slow && r.options.ShrinkFor > 0 { // each play of a slow one takes long
+				if k.Kind != Slow && k.Kind != NoAnswer && r.options.ShrinkFor > 0 { // each play of a slow one takes long
 					k.Shown = r.shrink(limited, k.Shown, k.Kind, r.options.ShrinkFor)
 				}
 				for k.Again < repeats {
-					p, err := r.box.plays(limited, k.Shown.Schedule, k.Shown.TTL)
+					p, err := r.box.plays(limited, k.Shown.Schedule, k.Shown.TTL, k.Shown.Servers)
 					if err != nil {
 						return
 					}
@@ -390,7 +406,7 @@ func (r *running) sorted() []Tally {
 func (b *box) report() Report {
 	f := <-b.fleets
 	b.fleets <- f
-	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL}
+	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, Distance: b.options.Distance}
 	if b.options.Embedded {
 		r.LeftOut = append(r.LeftOut, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
 	}
@@ -410,7 +426,7 @@ func (b *box) report() Report {
 
 // Play plays a replay's schedule several times. It returns the plays.
 func (r Replay) Play(ctx context.Context, o Options, times int) (plays []Play, err error) {
-	o.Servers, o.TTL = r.Servers, r.TTL
+	o.Servers, o.TTL, o.Distance = r.Servers, r.TTL, r.Distance
 	if err := r.Schedule.validate(max(1, min(r.Servers, len(letters)))); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
@@ -423,7 +439,7 @@ func (r Replay) Play(ctx context.Context, o Options, times int) (plays []Play, e
 		return nil, b.noClocks
 	}
 	for range times {
-		p, err := b.plays(ctx, r.Schedule, r.TTL)
+		p, err := b.plays(ctx, r.Schedule, r.TTL, r.Servers)
 		if err != nil {
 			return plays, err
 		}

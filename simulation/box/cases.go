@@ -12,6 +12,20 @@ type Case struct {
 	Fault    string   `json:"fault"`
 	Title    string   `json:"title"`
 	Schedule Schedule `json:"schedule"`
+	// Servers is how many servers it is for, the first ones.
+	Servers int `json:"servers"`
+}
+
+// evenNumber is the fault of an even number of servers, of which no half is a majority. It is
+// played without one of them if their number is odd.
+const evenNumber = "even number"
+
+// serversFor returns how many of n servers a fault is played with.
+func serversFor(fault string, n int) int {
+	if fault == evenNumber {
+		return n - n%2
+	}
+	return n
 }
 
 //go:embed cases.txt
@@ -27,18 +41,19 @@ func Cases(n int) []Case {
 			line = strings.TrimRight(line, "\n")
 			text, isStep := strings.CutPrefix(line, "  ")
 			switch fault, title, ok := strings.Cut(line, ": "); {
-			case line == "" || strings.HasPrefix(line, "#"):
+			case line == "" || strings.HasPrefix(line, "#"), isStep && left:
 			case isStep:
-				step, needed, err := expand(text, n)
+				step, needed, err := expand(text, c.Servers)
 				if err != nil {
 					panic(fmt.Sprintf("cases.txt: %s: %v", c.Title, err)) // a test reads it
 				}
-				left = left || needed
+				left = needed
 				if step.Do != "" {
 					c.Schedule = append(c.Schedule, step)
 				}
 			case ok:
-				c.Fault, c.Title = fault, title
+				c.Fault, c.Title, c.Servers = fault, title, serversFor(fault, n)
+				left = c.Servers == 0
 			default:
 				panic("cases.txt: " + line)
 			}
@@ -80,19 +95,16 @@ func Faults() []string {
 // are none; needed then says that the case needs them.
 func expand(text string, n int) (step Step, needed bool, err error) {
 	majority := n/2 + 1
-	half := 0
-	if n%2 == 0 {
-		half = n / 2
-	}
 	sets := map[string]string{
-		"ALL": letters[:n], "MAJ": letters[:majority], "MIN": letters[majority:n], "ONE": letters[:1], "MORE": letters[1:majority], "HALF": letters[:half],
+		"ALL": letters[:n], "MAJ": letters[:majority], "MIN": letters[majority:n], "ONE": letters[:1], "MORE": letters[1:majority],
+		"HALF": letters[:n/2], "REST": letters[n/2 : n],
 	}
 	words := strings.Fields(text)
 	last := len(words) - 1
 	if set, ok := sets[words[last]]; ok {
 		if set == "" {
 			// Without these the case shows nothing of its own.
-			return Step{}, words[last] == "HALF" || words[0] == string(hang) || words[0] == string(stop), nil
+			return Step{}, words[0] == string(hang) || words[0] == string(stop), nil
 		}
 		words[last] = set
 	}

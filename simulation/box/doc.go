@@ -17,7 +17,7 @@
 //
 // The box numbers what happens, without any clock, and does the reads and writes at the
 // resource itself, for the client that says that it holds the lock. All findings follow from
-// that order, see Kind. Only Slow and LossUntold measure a time; they allow for a busy
+// that order, see Kind. Only Slow, NoAnswer and LossUntold measure a time; they allow for a busy
 // machine, and only answers count that came seconds too late.
 //
 // The work at the resource begins with a check: the driver is asked whether its client still

@@ -100,7 +100,7 @@ func (d *drawer) disturb() {
 		}
 	case "hang":
 		d.toggle(hang, wake, servers)
-	case "stop":
+	case "stop", evenNumber:
 		if d.down == "" { // until the end, because servers that start are empty: that is another fault
 			d.toggle(stop, start, servers)
 		}

@@ -108,7 +108,7 @@ func (s *stage) nth(n int) func(piece []byte) bool {
 func (s *stage) toServers(step Step) error {
 	s.untidy = s.untidy || step.Do != await && step.Do != gone
 	var errs []error
-	for i, server := range s.servers.all {
+	for i, server := range s.servers {
 		if strings.ContainsRune(step.Servers, rune(letters[i])) {
 			errs = append(errs, s.toServer(step.Do, i, server))
 		}

@@ -20,12 +20,12 @@ func (s *stage) slow(c *client, do verb, took, wait time.Duration) {
 // works reports whether a majority of the servers works for a client.
 func (s *stage) works(c *client) bool {
 	good := 0
-	for i, server := range s.servers.all {
+	for i, server := range s.servers {
 		if server.good() && !c.shut[i] {
 			good++
 		}
 	}
-	return good > len(s.servers.all)/2
+	return good > len(s.servers)/2
 }
 
 // free reports whether the lock must become free for a client: a majority of the servers works,
@@ -46,7 +46,7 @@ func (s *stage) free(c *client) bool {
 // will ever get it.
 func (s *stage) everlasting() bool {
 	n := 0
-	for _, server := range s.servers.all {
+	for _, server := range s.servers {
 		if !server.good() {
 			continue
 		}
@@ -54,7 +54,7 @@ func (s *stage) everlasting() bool {
 			n++
 		}
 	}
-	return 2*n >= len(s.servers.all)
+	return 2*n >= len(s.servers)
 }
 
 // nobody reports whether no client has the lock, or may have it.

@@ -15,6 +15,9 @@ const (
 	LostUpdate Kind = "lost update"
 	// TokenOrder: a later lease got a token that isn't larger.
 	TokenOrder Kind = "token order"
+	// OverOnArrival: a client said that it had got the lock, and that nothing was left of its
+	// lease.
+	OverOnArrival Kind = "over on arrival"
 	// NoProgress: nobody held the lock, a majority of the servers worked, and a client didn't
 	// get it within four TTLs.
 	NoProgress Kind = "no progress"
@@ -23,6 +26,8 @@ const (
 	// Slow: an answer came more than a TTL and two seconds later than it should, though a
 	// majority of the servers worked.
 	Slow Kind = "slow"
+	// NoAnswer: a client gave no answer for twenty seconds longer than it was to wait for the lock.
+	NoAnswer Kind = "no answer"
 	// LeftBehind: a try was refused as taken though all holders had released the lock and no
 	// fault was there.
 	LeftBehind Kind = "left behind"
@@ -39,7 +44,7 @@ const (
 
 // Kinds returns all kinds, the worst first.
 func Kinds() []Kind {
-	return []Kind{TwoHolders, StaleWrite, LostUpdate, TokenOrder, NeverFree, NoProgress, LossUntold, UntrueRelease, LeftBehind, WrongReason, Slow}
+	return []Kind{TwoHolders, StaleWrite, LostUpdate, TokenOrder, OverOnArrival, NeverFree, NoProgress, NoAnswer, LossUntold, UntrueRelease, LeftBehind, WrongReason, Slow}
 }
 
 // Finding is a broken promise in a play.

@@ -57,6 +57,9 @@ func serve(words []string) {
 			if broken("waits") {
 				a.Can = append(a.Can, CanWait)
 			}
+			if broken("same-token") {
+				a.Can = append(a.Can, CanToken)
+			}
 			if broken("one") {
 				a.Servers = oneServer
 			}
@@ -68,6 +71,8 @@ func serve(words []string) {
 					break
 				}
 			}
+			left := time.Until(d.until).Milliseconds()
+			a.Left, a.Token = &left, 1
 		case DoCheck:
 			a.Held = broken("ignores-deadline") || broken("always-held") || time.Now().Before(d.until)
 		case DoExtend:
@@ -107,10 +112,13 @@ const (
 
 // all counts the servers for which do is true. It asks them all at once.
 func (d *document) all(do func(ctx context.Context, c *redis.Client) bool) int {
-	yes := make(chan bool)
+	yes, limit := make(chan bool), 100*time.Millisecond
+	if d.broken("late-held") {
+		limit = time.Minute
+	}
 	for _, c := range d.servers {
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			defer cancel()
 			yes <- do(ctx, c)
 		}()
@@ -131,7 +139,7 @@ func (d *document) valid(r Request, began time.Time, votes int) bool {
 	if d.broken("minority") {
 		quorum = 1
 	}
-	return votes >= quorum && time.Now().Before(d.until)
+	return votes >= quorum && (d.broken("late-held") || time.Now().Before(d.until))
 }
 
 func (d *document) acquire(r Request) (held bool, why string) {
@@ -151,6 +159,9 @@ func (d *document) acquire(r Request) (held bool, why string) {
 	})
 	if d.valid(r, began, votes) {
 		d.kept = value
+		if d.broken("forgets-value") {
+			d.kept = "forgotten"
+		}
 		return true, ""
 	}
 	d.delete(r.Key, value)

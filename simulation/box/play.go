@@ -16,8 +16,10 @@ import (
 type Play struct {
 	Schedule Schedule      `json:"schedule"`
 	TTL      time.Duration `json:"ttl_ns"`
-	Findings []Finding     `json:"findings,omitempty"`
-	History  []Entry       `json:"history,omitempty"`
+	// Servers is how many servers there were.
+	Servers  int       `json:"servers,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	History  []Entry   `json:"history,omitempty"`
 	// Idle counts the steps that came to nothing, because their client had no lock.
 	Idle int `json:"idle,omitempty"`
 }
@@ -40,7 +42,7 @@ const (
 type stage struct {
 	ctx     context.Context
 	box     *box
-	servers *servers
+	servers []*serverState
 	key     string
 	ttl     time.Duration
 	began   time.Time
@@ -76,8 +78,8 @@ type client struct {
 	overtook bool   // another client has asked for the lock and got it meanwhile
 }
 
-// plays plays a schedule once.
-func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration) (p Play, err error) {
+// plays plays a schedule once, on the first n servers.
+func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n int) (p Play, err error) {
 	select {
 	case f := <-b.fleets:
 		defer func() {
@@ -86,8 +88,8 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration) (
 			}
 			b.fleets <- f
 		}()
-		p = Play{Schedule: schedule, TTL: ttl}
-		s := &stage{ctx: ctx, box: b, servers: f, ttl: ttl, play: &p, began: time.Now()}
+		p = Play{Schedule: schedule, TTL: ttl, Servers: n}
+		s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, began: time.Now()}
 		s.key = fmt.Sprintf("box-%d", b.counter.Add(1))
 		defer s.close()
 		for len(schedule) > 0 && schedule[0].Do == follow { // a client may need the replicas
@@ -119,11 +121,12 @@ func (s *stage) open() error {
 	for _, name := range s.play.Schedule.clients() {
 		c := &client{name: name}
 		s.clients = append(s.clients, c)
-		for _, server := range s.servers.all {
+		for _, server := range s.servers {
 			link, err := redisproc.NewLink(server.Addr())
 			if err != nil {
 				return err
 			}
+			link.Far(s.box.options.Distance)
 			c.links = append(c.links, link)
 		}
 		c.shut, c.holdsBack, c.traps = make([]bool, len(c.links)), make([]bool, len(c.links)), make([]<-chan struct{}, len(c.links))

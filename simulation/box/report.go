@@ -1,6 +1,7 @@
 package box
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ type Report struct {
 	Servers string        `json:"servers"`
 	Count   int           `json:"count"`
 	TTL     time.Duration `json:"ttl_ns"`
+	// Distance is how much longer each round trip took.
+	Distance time.Duration `json:"distance_ns,omitempty"`
 	// LeftOut says what was not played.
 	LeftOut []string      `json:"left_out,omitempty"`
 	Tallies []Tally       `json:"faults"`
@@ -61,8 +64,9 @@ type Replay struct {
 	Name     string        `json:"name"`
 	Servers  int           `json:"servers"`
 	TTL      time.Duration `json:"ttl_ns"`
+	Distance time.Duration `json:"distance_ns,omitempty"`
 	Kind     Kind          `json:"kind"`
-	Text     string        `json:"text"`
+	Text     string        `json:"text,omitempty"`
 	Schedule Schedule      `json:"schedule"`
 }
 
@@ -72,7 +76,7 @@ func (r Report) Worst() (replay Replay, ok bool) {
 		for _, t := range r.Tallies {
 			for _, b := range t.Kinds {
 				if b.Kind == kind {
-					return Replay{Name: r.Name, Servers: r.Count, TTL: b.Shown.TTL, Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
+					return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Distance: r.Distance, Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
 				}
 			}
 		}

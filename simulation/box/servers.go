@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redquorum/redlock/instance/embedded"
@@ -390,7 +391,23 @@ func until(ctx context.Context, is func() bool) error {
 // embeddedServer is a server in this process.
 type embeddedServer struct{ *embedded.Server }
 
-func (s embeddedServer) hang() error                 { s.Pause(); return nil }
-func (s embeddedServer) wake() error                 { s.Resume(); return nil }
-func (s embeddedServer) stop()                       { s.Stop() }
-func (s embeddedServer) start(context.Context) error { return s.Start() }
+func (s embeddedServer) hang() error { s.Pause(); return nil }
+func (s embeddedServer) wake() error { s.Resume(); return nil }
+func (s embeddedServer) stop()       { s.Stop() }
+
+// start tries again for a while if a connection of another process has got the port meanwhile.
+func (s embeddedServer) start(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(answerLimit); ; {
+		err := s.Start()
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}

@@ -19,7 +19,7 @@ func (b *box) shrink(ctx context.Context, p Play, kind Kind, within time.Duratio
 				return p
 			}
 			schedule := slices.Delete(slices.Clone(p.Schedule), from, from+size)
-			if smaller, err := b.plays(ctx, schedule, p.TTL); err == nil && slices.Contains(smaller.kinds(), kind) {
+			if smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers); err == nil && slices.Contains(smaller.kinds(), kind) {
 				p = smaller
 			}
 		}

@@ -87,11 +87,6 @@ func TestWorkloads(t *testing.T) {
 			reached: []string{"a lease was extended", "a raise was needed", "restore granted", "extend refused", "release refused", "a server was restarted"},
 			breaks:  []search.Space{drawn("sets", "default", fault.Evict)}, from: 2352,
 		},
-		"semaphores": {
-			space:   drawn("crowd", "any-of-two", append(usual, fault.Pause)...),
-			reached: []string{"acquire refused", "a process crashed", "a server was restarted"},
-			breaks:  []search.Space{drawn("crowd", "semaphore-of-servers", append(usual, fault.Pause)...)}, from: 400,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := find(t, test.space, few()*max(1, test.times))

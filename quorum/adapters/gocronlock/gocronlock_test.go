@@ -3,7 +3,6 @@ package gocronlock_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -120,7 +119,7 @@ func (w *world) schedule(option gocron.SchedulerOption, task any) (stop func()) 
 }
 
 // Three schedulers, some seconds apart, run a job that takes a moment once a minute, and its tokens
-// rise. With an ordinary lock each of them runs it.
+// rise.
 func TestRunsOnce(t *testing.T) {
 	const minutes = 10
 	play(t, func(w *world) {
@@ -146,31 +145,7 @@ func TestRunsOnce(t *testing.T) {
 			require.ErrorIs(t, err, quorum.ErrTaken)
 		}
 	})
-	play(t, func(w *world) {
-		for range 3 {
-			w.schedule(gocron.WithDistributedLocker(ordinary{w.coordinator()}), func() { w.begins("", 0) })
-			time.Sleep(3 * time.Second)
-		}
-		time.Sleep(minutes * time.Minute)
-		synctest.Wait()
-		require.Len(t, w.begun(), 3*minutes)
-	})
 }
-
-// ordinary is a gocron.Locker without atLeast.
-type ordinary struct{ locks *quorum.Coordinator }
-
-func (o ordinary) Lock(ctx context.Context, job string) (gocron.Lock, error) {
-	lease, err := o.locks.TryAcquire(ctx, job)
-	if err != nil {
-		return nil, err
-	}
-	return released{lease}, nil
-}
-
-type released struct{ lease *quorum.Lease }
-
-func (r released) Unlock(ctx context.Context) error { return r.lease.Release(ctx) }
 
 // A process that is nearly atLeast late asks just before the job ends, and waits beyond its end.
 func TestLateProcess(t *testing.T) {
@@ -188,26 +163,6 @@ func TestLateProcess(t *testing.T) {
 			time.Sleep(9800 * ms)
 		}
 		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		require.Len(t, w.begun(), 5)
-	})
-}
-
-// Many schedulers that ask at the same moment split the votes, and still one of them runs the job.
-func TestAtOneMoment(t *testing.T) {
-	play(t, func(w *world) {
-		latency := func(wire.Request) time.Duration { return rand.N(5 * ms) }
-		for _, s := range w.servers {
-			s.Delay(latency, latency)
-		}
-		for range 7 {
-			locker := w.locker(10 * time.Second)
-			w.schedule(gocron.WithDistributedLocker(locker), locker.Task("report", func(_ context.Context, lease *quorum.Lease) error {
-				w.begins("", lease.Token())
-				return nil
-			}))
-		}
-		time.Sleep(5*time.Minute + time.Second)
 		synctest.Wait()
 		require.Len(t, w.begun(), 5)
 	})

@@ -2,11 +2,9 @@ package majority_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"testing/quick"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -143,35 +141,6 @@ func TestTallyAgainstDumbImplementation(t *testing.T) {
 			walk(n, q, tally, nil)
 		}
 	}
-}
-
-// Larger sets, at random, and the result of failures alone.
-func TestTallyQuick(t *testing.T) {
-	same := func(seed uint64) bool {
-		random := rand.New(rand.NewPCG(seed, 1))
-		n := 1 + random.IntN(25)
-		q := n/2 + 1 + random.IntN(n-n/2)
-		tally := majority.Tally{Majority: majority.Majority{N: n, Q: q}}
-		var votes []wire.Outcome
-		failed := 0
-		for range n {
-			vote := wire.Outcome(random.IntN(3))
-			votes = append(votes, vote)
-			if vote == wire.Failed {
-				failed++
-			}
-			verdict := tally.Count(vote)
-			if verdict != dumbVerdict(n, q, votes) {
-				return false
-			}
-			if verdict == majority.Lost {
-				// No quorum answered only if even N-failed grants had been too few.
-				return (n-failed < q) == (tally.FailuresDecide())
-			}
-		}
-		return true
-	}
-	require.NoError(t, quick.Check(same, &quick.Config{MaxCount: 5000}))
 }
 
 // Two quorums of the same set share an instance.

@@ -38,7 +38,8 @@ type Client interface {
 	Acquire(key string, ttl, wait time.Duration, lost func()) (Lock, error)
 }
 
-// Lock is a lock that a Client has got.
+// Lock is a lock that a Client has got. If the client knows how much of the lease is left, it has a
+// method Left() time.Duration, too.
 type Lock interface {
 	// Token is the fencing token, 0 if the client has none.
 	Token() uint64
@@ -78,6 +79,7 @@ type answer struct {
 	ID int `json:"id,omitempty"`
 	*Hello
 	Held  bool   `json:"held,omitempty"`
+	Left  *int64 `json:"left,omitempty"` // milliseconds
 	Token uint64 `json:"token,omitempty"`
 	Done  bool   `json:"done,omitempty"`
 	Why   string `json:"why,omitempty"`
@@ -182,7 +184,12 @@ func (l *loop) acquire(key string, ttl, wait time.Duration) answer {
 		before.end()
 	}
 	got.Lock, l.leases[key] = lock, got
-	return answer{Held: true, Token: lock.Token()}
+	a := answer{Held: true, Token: lock.Token()}
+	if timed, ok := lock.(interface{ Left() time.Duration }); ok {
+		left := timed.Left().Milliseconds()
+		a.Left = &left
+	}
+	return a
 }
 
 // lost tells the box, unless the lock was given back.

@@ -27,6 +27,8 @@ func (o *oneLock) Acquire(_ string, _, _ time.Duration, lost func()) (driver.Loc
 	return o, nil
 }
 
+func (o *oneLock) Left() time.Duration { return time.Second }
+
 func (o *oneLock) Held() (bool, error) { return true, nil }
 
 func (o *oneLock) Release() error {
@@ -46,7 +48,7 @@ func TestRun(t *testing.T) {
 		`{"id":3,"do":"acquire","key":"k"}`, `{"id":3,"error":"acquire before open"}`,
 		`{"id":4,"do":"open"}`, `{"id":4}`,
 		`{"id":5,"do":"check","key":"k"}`, `{"id":5,"why":"it was not acquired"}`,
-		`{"id":6,"do":"acquire","key":"k","ttl":1000}`, `{"id":6,"held":true}`,
+		`{"id":6,"do":"acquire","key":"k","ttl":1000}`, `{"id":6,"held":true,"left":1000}`,
 		`{"id":7,"do":"acquire","key":"k","ttl":1000}`, `{"id":7,"why":"taken"}`,
 		`{"id":8,"do":"check","key":"k"}`, `{"id":8,"held":true}`,
 		`{"id":9,"do":"extend","key":"k"}`, `{"id":9,"why":"unsupported operation"}`,
@@ -89,7 +91,7 @@ func TestLossIsTold(t *testing.T) {
 	go func() {
 		_, _ = io.WriteString(in, `{"id":1,"do":"open"}`+"\n"+`{"id":2,"do":"acquire","key":"k"}`+"\n")
 	}()
-	want := `{"id":1}` + "\n" + `{"id":2,"held":true}` + "\n" + `{"event":"lost"}` + "\n"
+	want := `{"id":1}` + "\n" + `{"id":2,"held":true,"left":1000}` + "\n" + `{"event":"lost"}` + "\n"
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(out, got); err != nil || string(got) != want {
 		t.Errorf("got %q and %v, want %q", got, err, want)

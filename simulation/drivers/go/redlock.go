@@ -69,6 +69,7 @@ func (c redlockClient) Acquire(key string, _, wait time.Duration, lost func()) (
 
 type redlockLock struct{ lease *quorum.Lease }
 
+func (l redlockLock) Left() time.Duration        { return l.lease.Validity() }
 func (l redlockLock) Token() uint64              { return uint64(l.lease.Token()) }
 func (l redlockLock) Held() (bool, error)        { return l.lease.Err() == nil, nil }
 func (l redlockLock) Extend(time.Duration) error { return l.lease.Extend(context.Background()) }

@@ -66,6 +66,7 @@ type redsyncLock struct {
 	mutex *redsync.Mutex
 }
 
+func (l redsyncLock) Left() time.Duration        { return time.Until(l.mutex.Until()) }
 func (l redsyncLock) Held() (bool, error)        { return time.Now().Before(l.mutex.Until()), nil }
 func (l redsyncLock) Extend(time.Duration) error { return confirmed(l.mutex.Extend()) }
 func (l redsyncLock) Release() error             { return confirmed(l.mutex.Unlock()) }

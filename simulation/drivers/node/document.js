@@ -34,6 +34,7 @@ run(hello, async (servers) => {
         throw refused >= quorum ? new Taken(text) : new Error(text);
       }
       return {
+        left: () => until - performance.now(),
         held: () => performance.now() < until,
         async extend(ttl) {
           const later = deadline(ttl);

@@ -41,8 +41,8 @@ export function leased(using, lost) {
 }
 
 // run answers the requests on the standard input until it ends. open(servers, ttl) returns a client.
-// Its acquire({key, ttl, wait, lost}) returns a lock with held(), release() and perhaps extend(ttl),
-// or throws. It tries once if wait is 0. It calls lost() when the client tells that the lease is
+// Its acquire({key, ttl, wait, lost}) returns a lock with held(), release() and perhaps extend(ttl)
+// and left(), how many milliseconds of the lease are left, or throws. It tries once if wait is 0. It calls lost() when the client tells that the lease is
 // lost.
 export async function run(hello, open) {
   const leases = new Map(); // by key; those that were released, too
@@ -58,10 +58,10 @@ export async function run(hello, open) {
       const lease = { over: false };
       // The box is told when it knows that the lock is held, and not after it gave it back.
       const lost = () => setImmediate(() => lease.over || write({ event: "lost" }));
-      lease.lock = await client.acquire({ key, ttl, wait, lost });
+      const lock = (lease.lock = await client.acquire({ key, ttl, wait, lost }));
       if (leases.has(key)) leases.get(key).over = true;
       leases.set(key, lease);
-      return { held: true };
+      return { held: true, left: lock.left && Math.floor(lock.left()) };
     }
     if (!["check", "extend", "release"].includes(what)) return { error: `there is no request "${what}"` };
     const lease = leases.get(key);

@@ -12,6 +12,7 @@ run({ name: "redlock (npm) 4", version: version("redlock4"), servers: "many", ca
       redlock.on("clientError", (err) => console.error(err.message));
       const lock = await redlock.lock(key, ttl);
       return {
+        left: () => lock.expiration - Date.now(),
         held: () => lock.expiration > Date.now(),
         extend: (ttl) => lock.extend(ttl),
         release: () => lock.unlock(),

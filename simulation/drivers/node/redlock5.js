@@ -22,6 +22,7 @@ run(hello, async (servers) => {
       if (!manual) return leased((routine) => redlock.using([key], ttl, settings, routine), lost);
       let lock = await redlock.acquire([key], ttl, settings);
       return {
+        left: () => lock.expiration - Date.now(),
         held: () => lock.expiration > Date.now(),
         extend: async (ttl) => (lock = await lock.extend(ttl)),
         release: () => lock.release(),

@@ -47,8 +47,11 @@ class Lock:
         self.client, self.key, self.value = client, key, secrets.token_hex(20)
         self.until = deadline(ttl)
 
+    def left(self):
+        return (self.until - time.monotonic()) * 1000
+
     def held(self):
-        return time.monotonic() < self.until
+        return self.left() > 0
 
     def extend(self, ttl):
         later = deadline(ttl)

@@ -10,8 +10,9 @@ class Taken(Exception):
 
 def run(hello, connect):
     """Answers the requests on the standard input until it ends. connect(servers, ttl) returns a
-    client. Its acquire(key, ttl, wait) returns a lock with held(), extend(ttl) and release(), or raises. It
-    tries once if wait is 0. Times are in milliseconds."""
+    client. Its acquire(key, ttl, wait) returns a lock with held(), extend(ttl), release() and perhaps
+    left(), how much of the lease is left, or raises. It tries once if wait is 0. Times are in
+    milliseconds."""
     client = None
     leases = {}  # by key; those that were released, too
     released = set()
@@ -26,7 +27,9 @@ def run(hello, connect):
         if do == "acquire":
             leases[key] = client.acquire(key, ttl, wait)
             released.discard(key)
-            return {"held": True, "token": getattr(leases[key], "token", 0)}
+            left = getattr(leases[key], "left", None)
+            timed = {"left": int(left())} if left else {}
+            return {"held": True, "token": getattr(leases[key], "token", 0), **timed}
         if do not in ("check", "extend", "release"):
             return {"error": f'there is no request "{do}"'}
         if key not in leases:

@@ -1,12 +1,18 @@
 package book_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation/box"
 )
@@ -16,6 +22,7 @@ func init() {
 	generators["box-kinds"] = boxKinds
 	generators["box-clients"] = boxClients
 	generators["box-schedules"] = boxSchedules
+	generators["box-report"] = boxReport
 }
 
 // boxCases is the table of the schedules by faults.
@@ -56,74 +63,194 @@ func boxKinds([]string) (string, error) {
 	return table("finding | what it means", rows), nil
 }
 
-// boxReports reads the recorded reports, in the order of their files.
-func boxReports() (reports []box.Report, err error) {
-	files, err := filepath.Glob("testdata/clients/*.json")
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		r, err := readRecorded[box.Report](file)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		reports = append(reports, r)
-	}
-	return reports, nil
+// recordedClient is a lock client that was played, and what its authors write.
+type recordedClient struct {
+	// Record is the name of its recording, and Command starts its driver.
+	Record, Command string
+	// File has what it Says of itself: in Go's module cache, in simulation/drivers/node, in this
+	// repository, or elsewhere. Admits are what the same file says that it doesn't do.
+	File, Says string
+	Admits     []struct{ Of, Says string }
+
+	box.Report `json:"-"`
 }
 
-// boxClients is the table of clients by faults. A cell has the worst kind, and in how many plays.
+// clientsFile lists the clients in the order of the page. Copy quotations from their file.
+const clientsFile = "testdata/clients.json"
+
+func recordedClients() ([]recordedClient, error) {
+	clients, err := readRecorded[[]recordedClient](clientsFile)
+	for i := range clients {
+		if err == nil {
+			clients[i].Report, err = readRecorded[box.Report]("testdata/clients/" + clients[i].Record + ".json")
+		}
+	}
+	return clients, err
+}
+
+// What is quoted is in the file of the version that was played, where that is on this machine.
+func TestClientsSayIt(t *testing.T) {
+	clients, err := recordedClients()
+	require.NoError(t, err)
+	records, err := filepath.Glob("testdata/clients/*.json")
+	require.NoError(t, err)
+	require.Len(t, clients, len(records), "each recording is in "+clientsFile)
+	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	require.NoError(t, err)
+	plain := func(text string) string {
+		return strings.Join(strings.Fields(strings.NewReplacer("//", "", "*", "", "`", "", "_", "").Replace(text)), " ")
+	}
+	for _, c := range clients {
+		if _, version, ok := strings.Cut(c.File, "@"); ok {
+			require.True(t, strings.HasPrefix(version, c.Version+"/"), "%s was played in version %s", c.File, c.Version)
+		}
+		for _, root := range []string{strings.TrimSpace(string(modules)), "../simulation/drivers/node", "..", "/"} {
+			text, err := os.ReadFile(filepath.Join(root, c.File))
+			if err != nil {
+				continue
+			}
+			require.Contains(t, plain(string(text)), plain(c.Says), c.File)
+			for _, a := range c.Admits {
+				require.Contains(t, plain(string(text)), plain(a.Says), c.File)
+			}
+		}
+	}
+}
+
+// boxClients is the table of the clients: what they say, what broke, and what didn't.
 func boxClients([]string) (string, error) {
-	reports, err := boxReports()
+	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
 	var rows [][]string
-	recorded := map[string]bool{}
-	for _, r := range reports {
-		for _, t := range r.Tallies {
-			recorded[t.Fault] = true
+	for _, c := range clients {
+		says := fmt.Sprintf("\u201c%s\u201d", c.Says)
+		for _, a := range c.Admits {
+			says += fmt.Sprintf(" %s: \u201c%s\u201d", a.Of, a.Says)
 		}
+		source := "`" + filepath.Base(c.File) + "`"
+		if strings.HasPrefix(c.File, "http") {
+			source = "[the document](" + c.File + ")"
+		}
+		broke, held := boxResults(c.Report)
+		rows = append(rows, []string{strings.Join(strings.Fields(c.Name+" "+c.Version), " "), says + " " + source, broke, held})
 	}
-	faults := slices.DeleteFunc(box.Faults(), func(fault string) bool { return !recorded[fault] })
-	for _, r := range reports {
-		cells := map[string]string{}
-		for _, t := range r.Tallies {
-			cells[t.Fault] = fmt.Sprintf("0 of %d", t.Plays)
-			if len(t.Kinds) > 0 {
-				cells[t.Fault] = fmt.Sprintf("**%s** %d of %d", t.Kinds[0].Kind, t.Kinds[0].Plays, t.Plays)
-			}
-		}
-		row := []string{r.Name + " " + r.Version, fmt.Sprint(r.Count)}
-		for _, fault := range faults {
-			row = append(row, cells[fault])
-		}
-		rows = append(rows, row)
-	}
-	return table("client | servers | "+strings.Join(faults, " | "), rows), nil
+	return table("client | in its own words | broken, in how many plays | nothing broke", rows), nil
 }
 
-// boxSchedules is the shortest schedule for each client and kind.
+// boxResults lists the faults that broke something, the worst first, and those that didn't.
+func boxResults(r box.Report) (broke, held string) {
+	var bad, good []string
+	for _, t := range r.Tallies {
+		if len(t.Kinds) == 0 {
+			good = append(good, fmt.Sprintf("%s (%d)", t.Fault, t.Plays))
+			continue
+		}
+		var kinds []string
+		for _, k := range t.Kinds {
+			kinds = append(kinds, string(k.Kind))
+		}
+		bad = append(bad, fmt.Sprintf("**%s** %s: %d of %d", t.Fault, strings.Join(kinds, ", "), t.Broke, t.Plays))
+	}
+	for _, t := range r.Tallies {
+		if t.Refused > 0 {
+			bad = append(bad, fmt.Sprintf("late writes refused by token in %d of %d plays with **%s**", t.Refused, t.Plays, t.Fault))
+		}
+	}
+	return strings.Join(bad, "; "), strings.Join(good, ", ")
+}
+
+// found is a finding of a client.
+type found struct {
+	client recordedClient
+	fault  string
+	box.Broken
+}
+
+// allFound lists the findings by fault and kind, and those of a kind by the length of their schedules.
+func allFound(clients []recordedClient) []found {
+	var all []found
+	for _, fault := range box.Faults() {
+		for _, kind := range box.Kinds() {
+			from := len(all)
+			for _, c := range clients {
+				for _, t := range c.Tallies {
+					for _, k := range t.Kinds {
+						if t.Fault == fault && k.Kind == kind {
+							all = append(all, found{c, fault, k})
+						}
+					}
+				}
+			}
+			slices.SortStableFunc(all[from:], func(a, b found) int { return len(a.Shown.Schedule) - len(b.Shown.Schedule) })
+		}
+	}
+	return all
+}
+
+// boxSchedules has the shortest schedule for each finding that came again. A client's findings with the
+// same one share a row.
 func boxSchedules([]string) (string, error) {
-	reports, err := boxReports()
+	clients, err := recordedClients()
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	for _, r := range reports {
-		var rows [][]string
-		for _, t := range r.Tallies {
-			for _, k := range t.Kinds {
-				var steps []string
-				for _, step := range k.Shown.Schedule {
-					steps = append(steps, step.String())
-				}
-				rows = append(rows, []string{string(k.Kind), t.Fault, strings.Join(steps, "; "), fmt.Sprintf("%d of %d", k.Repeated, k.Again)})
-			}
+	all := slices.DeleteFunc(allFound(clients), func(f found) bool { return f.Repeated == 0 })
+	var rows [][]string
+	places := map[string]int{} // of the rows
+	for i, f := range all {
+		if i > 0 && f.fault == all[i-1].fault && f.Kind == all[i-1].Kind {
+			continue // a longer one
 		}
-		if len(rows) > 0 {
-			fmt.Fprintf(&b, "<details><summary>%s %s, %d × %s</summary>\n\n%s\n</details>\n\n", r.Name, r.Version, r.Count, r.Servers, table("finding | by | shortest schedule | again", rows))
+		schedule := steps(f.Shown.Schedule)
+		row := f.fault + f.client.Record + schedule
+		if at, ok := places[row]; ok {
+			rows[at][1] += ", " + string(f.Kind)
+			continue
+		}
+		places[row] = len(rows)
+		rows = append(rows, []string{f.fault, string(f.Kind), schedule, fmt.Sprintf("%s, %d of %d", f.client.Name, f.Repeated, f.Again)})
+	}
+	return table("fault | finding | shortest schedule | of, and again in", rows), nil
+}
+
+func steps(s box.Schedule) string {
+	var all []string
+	for _, step := range s {
+		all = append(all, step.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+// boxReport is the command that shows a finding again, by the recording's name, the fault and the
+// kind, such as "02-redsync network: two holders".
+func boxReport(words []string) (string, error) {
+	clients, err := recordedClients()
+	if err != nil {
+		return "", err
+	}
+	fault, kind, _ := strings.Cut(strings.Join(words[1:], " "), ": ")
+	for _, f := range allFound(clients) {
+		if f.client.Record != words[0] || f.fault != fault || string(f.Kind) != kind {
+			continue
+		}
+		c := f.client
+		replay, err := json.Marshal(box.Replay{
+			Name: c.Name, Servers: cmp.Or(f.Shown.Servers, c.Count), TTL: f.Shown.TTL, Distance: c.Distance, Kind: f.Kind, Schedule: f.Shown.Schedule,
+		})
+		return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
+			c.Name, c.Version, c.Servers, f.Finding().Text, f.Plays, plays(c, fault), f.Repeated, f.Again, replay, c.Command), err
+	}
+	return "", fmt.Errorf("%s doesn't show %q by %s", words[0], kind, fault)
+}
+
+// plays is how often a client was played with a fault.
+func plays(c recordedClient, fault string) int {
+	for _, t := range c.Tallies {
+		if t.Fault == fault {
+			return t.Plays
 		}
 	}
-	return b.String(), nil
+	return 0
 }

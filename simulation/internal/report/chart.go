@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/drawing"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 )
 
@@ -187,17 +188,7 @@ func raised(n int) string {
 }
 
 // grouped writes a number with narrow gaps between groups of three digits.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, d := range s {
-		if i > 0 && s[i-1] != '-' && (len(s)-i)%3 == 0 {
-			b.WriteRune('\u202f')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
+func grouped(n int64) string { return strings.ReplaceAll(timeline.Grouped(n), " ", "\u202f") }
 
 // at is where a point is drawn.
 func (ch *chart) at(x, y float64) (float64, float64) {

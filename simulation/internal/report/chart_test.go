@@ -34,17 +34,15 @@ func draw(t *testing.T, c report.Curve) string {
 	return out
 }
 
-func TestCharts(t *testing.T) {
-	for _, c := range []report.Curve{pauses(), availability()} {
-		out := draw(t, c)
-		assert.Contains(t, out, "prefers-color-scheme:dark")
-		assert.Contains(t, out, `aria-label="`+c.Title)
-		assert.Contains(t, out, c.X.Label)
-		for _, s := range c.Series {
-			assert.Contains(t, out, ">"+s.Name+"<")
-		}
+func TestChart(t *testing.T) {
+	c := pauses()
+	out := draw(t, c)
+	for _, want := range []string{"prefers-color-scheme:dark", `aria-label="` + c.Title, "length of the pause (TTL)"} {
+		assert.Contains(t, out, want)
 	}
-	assert.Contains(t, draw(t, pauses()), "length of the pause (TTL)")
+	for _, s := range c.Series {
+		assert.Contains(t, out, ">"+s.Name+"<")
+	}
 }
 
 // Whatever the points, nothing is drawn outside of the plot.

@@ -77,9 +77,6 @@ func (p *page) cells() {
 				}
 				e.Kinds = append(e.Kinds, count)
 			}
-			if p.anchors[e.Anchor] {
-				continue // two names that differ only in punctuation; the first one has the anchor
-			}
 			p.anchors[e.Anchor] = true
 			f.Cells = append(f.Cells, e)
 		}
@@ -88,11 +85,7 @@ func (p *page) cells() {
 }
 
 func (p *page) cell(c Cell, design, fault string) cellView {
-	v := cellView{Class: c.class(), Head: c.Word(), Link: p.link(cellAnchor(design, fault))}
-	if c.Runs == 0 {
-		v.Head, v.Link = "·", ""
-	}
-	return v
+	return cellView{Class: c.class(), Head: c.Word(), Link: p.link(cellAnchor(design, fault))}
 }
 
 // storyView is a scenario with its result for each design.

@@ -25,14 +25,10 @@ var (
 // like the reader's system. The results are readable without scripts and reachable with the
 // keyboard. The script shows the runs that a reader opens.
 func HTML(w io.Writer, r Report) error {
-	p, err := newPage(r)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
+	p := newPage(r)
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"grouped": func(n int) string { return grouped(int64(n)) },
 		"join":    func(s []string) string { return strings.Join(s, "; ") },
-		"kinds":   kindsText,
 		"head":    func(lines [2]string) string { return strings.TrimSpace(lines[0] + " " + lines[1]) },
 		"runs":    (*Summary).runs, "note": func(s *Summary) string { return s.Note + s.legend() },
 		"link": p.link, "cell": p.cell, "fault": faultAnchor,
@@ -84,19 +80,11 @@ type curveView struct {
 	Words string
 }
 
-func newPage(r Report) (*page, error) {
+func newPage(r Report) *page {
 	r.Title = cmp.Or(r.Title, "Lock designs under faults")
 	p := &page{
 		Report: r, anchors: map[string]bool{}, JS: template.JS(pageJS), //nolint:gosec // this package's
 		CSS: template.CSS(drawing.Page() + pageCSS), //nolint:gosec // all of it is this module's
-	}
-	taken := map[string]bool{}
-	for _, t := range r.Timelines {
-		anchor := "t-" + safeID(t.ID)
-		if taken[anchor] {
-			return nil, fmt.Errorf("two timelines have the ID %q, or one that differs only in what isn't a letter or a digit; links need different ones", t.ID)
-		}
-		taken[anchor] = true
 	}
 	p.runs = drawRuns(r.Timelines)
 	p.Data = template.HTML(p.runs.data()) //nolint:gosec // letters and digits
@@ -107,7 +95,7 @@ func newPage(r Report) (*page, error) {
 		p.Curves = append(p.Curves, curveView{template.HTML(newChart(c).draw().Inline()), c.Words}) //nolint:gosec // drawn here, texts escaped
 	}
 	p.parts()
-	return p, nil
+	return p
 }
 
 // link is the link to an anchor, "" if the page doesn't have it.
@@ -130,9 +118,6 @@ func (p *page) parts() {
 		if o.shown {
 			p.Parts = append(p.Parts, part{o.id, o.name})
 		}
-	}
-	if len(p.Parts) < 3 {
-		p.Parts = nil // a short page needs no contents
 	}
 }
 

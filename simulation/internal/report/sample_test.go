@@ -93,18 +93,6 @@ func pauses() report.Curve {
 	}
 }
 
-// availability is a curve on logarithmic scales.
-func availability() report.Curve {
-	s := report.Series{Name: "no majority", Line: true}
-	for n, p := range map[float64]float64{1: 1e-2, 3: 2.98e-4, 5: 9.85e-6, 7: 3.4e-7} {
-		s.Points = append(s.Points, report.Point{X: n, Y: p})
-	}
-	return report.Curve{
-		ID: "availability", Title: "No majority up, against the number of instances", X: report.Scale{Label: "instances"},
-		Y: report.Scale{Label: "probability", Log: true}, Series: []report.Series{s},
-	}
-}
-
 // sample has something in every part.
 func sample(t testing.TB) report.Report {
 	t.Helper()
@@ -121,7 +109,7 @@ func sample(t testing.TB) report.Report {
 			{Scenario: "S6", Title: "rates differ", Design: "default", Expected: nil, Seen: []string{"two holders"}, Runs: 50, Seed: 471},
 			{Scenario: "S12", Title: "split votes", Design: "default", Expected: nil, Seen: nil, Runs: 50, OK: false},
 		},
-		Curves: []report.Curve{pauses(), availability()},
+		Curves: []report.Curve{pauses()},
 		Timelines: []report.TimelineRun{
 			{ID: "clock-jumps", Title: "S4: a server's clock jumps · redlock · seed 1", Command: "redlocksim run S4 -design redlock -seed 1", Words: "C forgets c1's key 15 s too soon.", Log: clockJumps(t)},
 		},

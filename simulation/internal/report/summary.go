@@ -46,21 +46,16 @@ const headWidth = 11
 
 // Text writes the summary for a terminal.
 func (s Summary) Text(w io.Writer) error {
-	t := &textTable{w: bufio.NewWriter(w), width: SummaryWidth}
-	t.summary(s)
-	return t.w.Flush()
-}
-
-func (t *textTable) summary(s Summary) {
 	if len(s.Cells) == 0 {
-		return
+		return nil
 	}
+	t := &textTable{w: bufio.NewWriter(w), width: SummaryWidth}
 	first := 0
 	for _, f := range s.Faults {
 		first = max(first, utf8.RuneCountInString(f.Words))
 	}
 	first = min(first, t.width-headWidth*len(s.Designs))
-	t.paragraph(fmt.Sprintf("How often a lock fails, of %s runs each:", grouped(int64(s.runs()))))
+	t.paragraph(fmt.Sprintf("How often a lock fails, of %s runs each:", grouped(int64(s.runs()))), "", "")
 	t.line("")
 	for i := range 2 {
 		row := strings.Repeat(" ", first)
@@ -78,11 +73,12 @@ func (t *textTable) summary(s Summary) {
 		t.line(row)
 	}
 	t.line("")
-	t.paragraph(s.Note + s.legend())
+	t.paragraph(s.Note+s.legend(), "", "")
 	if len(s.Conclusions) > 0 {
 		t.line("")
-		t.paragraph(strings.Join(s.Conclusions, " "))
+		t.paragraph(strings.Join(s.Conclusions, " "), "", "")
 	}
+	return t.w.Flush()
 }
 
 // runs is the largest number of runs of a cell.

@@ -43,11 +43,3 @@ func TestSummaryText(t *testing.T) {
 	require.NoError(t, report.Summary{}.Text(&b))
 	assert.Empty(t, b.String())
 }
-
-func TestWords(t *testing.T) {
-	for want, c := range map[string]report.Cell{
-		"-": {}, "none": {Runs: 5}, "?": {Runs: 5, Unreached: []string{"x"}}, "40%": {Runs: 5, Violated: 2}, "40%!": {Runs: 5, Violated: 2, Unexpected: true},
-	} {
-		assert.Equal(t, want, c.Word())
-	}
-}

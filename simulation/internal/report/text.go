@@ -16,17 +16,10 @@ const tableWidth = 100
 // Text writes the matrix for a terminal: tables of rates, then one line for each cell with
 // violations, and what was never reached.
 func (m Matrix) Text(w io.Writer) error {
-	return m.text(w, (*textTable).tables, (*textTable).details, (*textTable).unreached)
-}
-
-// Table writes only the tables.
-func (m Matrix) Table(w io.Writer) error { return m.text(w, (*textTable).tables) }
-
-func (m Matrix) text(w io.Writer, parts ...func(*textTable)) error {
 	t := &textTable{m: m, w: bufio.NewWriter(w), width: tableWidth}
-	for _, part := range parts {
-		part(t)
-	}
+	t.tables()
+	t.details()
+	t.unreached()
 	return t.w.Flush()
 }
 
@@ -153,12 +146,10 @@ func (t *textTable) line(s string) {
 }
 
 // wrapped breaks a text between words. All but its first line are indented further.
-func (t *textTable) wrapped(text, indent string) { t.lines(text, indent, indent+"  ") }
+func (t *textTable) wrapped(text, indent string) { t.paragraph(text, indent, indent+"  ") }
 
 // paragraph breaks a text between words.
-func (t *textTable) paragraph(text string) { t.lines(text, "", "") }
-
-func (t *textTable) lines(text, head, indent string) {
+func (t *textTable) paragraph(text, head, indent string) {
 	for _, line := range wrap.Lines(text, t.width, head, indent) {
 		t.line(line)
 	}

@@ -10,15 +10,15 @@ import (
 // Clock writes a true time in milliseconds, to the microsecond: "11 104.506".
 func Clock(t time.Duration) string {
 	us := t.Round(time.Microsecond).Microseconds()
-	return grouped(us/1000) + fmt.Sprintf(".%03d", us%1000)
+	return Grouped(us/1000) + fmt.Sprintf(".%03d", us%1000)
 }
 
-// grouped writes a number with a space before each group of three digits.
-func grouped(n int64) string {
+// Grouped writes a number with a space before each group of three digits.
+func Grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var b strings.Builder
 	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
+		if i > 0 && digits[i-1] != '-' && (len(digits)-i)%3 == 0 {
 			b.WriteByte(' ')
 		}
 		b.WriteRune(d)

@@ -164,13 +164,8 @@ func (r *reader) fate(e entry) {
 	}
 }
 
-// isServer tells servers from processes by their names.
-func isServer(name string) bool {
-	return name != "" && name[0] >= 'A' && name[0] <= 'Z' && len(name) <= 3
-}
-
-// alias reports whether a place is another name of a server.
-func alias(name string) bool { return len(name) != 1 || !isServer(name) }
+// alias reports whether a place isn't a server's own name.
+func alias(name string) bool { return len(name) != 1 || name[0] < 'A' || name[0] > 'Z' }
 
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {

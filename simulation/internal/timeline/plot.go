@@ -172,7 +172,7 @@ func (p *plot) ticks() {
 	}
 	for i, k := range p.Axis {
 		if at := k.At.Truncate(time.Millisecond); p.wide && i > 0 && at > p.Axis[i-1].At {
-			tick(at, grouped(at.Milliseconds())+" ms")
+			tick(at, Grouped(at.Milliseconds())+" ms")
 		}
 	}
 	p.Height += 22

@@ -40,6 +40,7 @@ func buildLibrary(ctx context.Context, dir string) (path string, err error) {
 		return "", err
 	}
 	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", path, source)
+	build.Env = append(os.Environ(), "TMPDIR="+dir) // where what an interrupted compiler leaves is removed
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", errors.Join(ctx.Err(), fmt.Errorf("%w: cc failed: %w: %s", ErrNoClocks, err, strings.TrimSpace(string(out))))
 	}

@@ -13,11 +13,16 @@ import (
 
 // act has a client do something. It reports whether that was possible.
 func (s *stage) act(do verb, c *client) (did bool, err error) {
+	if do == lands {
+		late := c.sent
+		c.sent = nil
+		return s.executes(late), nil
+	}
 	if c.paused || c.dead || c.begun > 0 && do != ends {
 		return false, nil
 	}
 	switch do {
-	case waits, tries:
+	case waits, gets, tries:
 		if c.holds {
 			return false, nil
 		}
@@ -34,8 +39,11 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 		return true, s.ends(c)
 	}
 	// A client that was stopped after its check writes whatever has become of its lease.
-	if !c.holds && !(do == writes && c.stopped && c.read) {
+	if !c.holds && !((do == writes || do == sends) && c.stopped && c.read) {
 		return false, nil
+	}
+	if c.sent != nil && (do == sends || c.sent.Lease == c.lease && (do == reads || do == writes || do == works)) {
+		return false, nil // it waits for its write
 	}
 	switch do {
 	case checks:
@@ -47,19 +55,23 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 		return true, s.extends(c)
 	case reads:
 		s.reads(c)
-	case writes:
+	case writes, sends:
 		if !c.stopped {
 			if err := s.checks(c); err != nil || !c.holds {
 				return false, err
 			}
 		}
-		s.writes(c)
+		if write := s.sends(c); do == sends {
+			c.sent = write
+		} else {
+			s.executes(write)
+		}
 	case works:
 		if err := s.checks(c); err != nil || !c.holds {
 			return false, err
 		}
 		s.reads(c)
-		s.writes(c)
+		s.executes(s.sends(c))
 	case releases:
 		return true, s.releases(c)
 	}
@@ -69,8 +81,11 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 // acquires asks for the lock, and waits for it if the client waits.
 func (s *stage) acquires(c *client, do verb) error {
 	free, tidy, most := s.free(c), s.tidy(), time.Duration(0)
-	if do == waits {
+	switch do {
+	case waits:
 		most = patience * s.ttl
+	case gets:
+		most, free = s.ttl/3, true
 	}
 	began, asked := time.Now(), s.note(Entry{Client: c.name, What: wasAsked, Words: string(do)})
 	a, err := s.wait(c, s.key, most)
@@ -84,8 +99,12 @@ func (s *stage) acquires(c *client, do verb) error {
 	s.slow(c, do, took, most)
 	s.answered(c, a, asked.Seq)
 	switch {
+	case a.Held && do == gets && took > most:
+		s.found(NoProgress, "%s got the lock only after %v", c.name, took.Round(100*time.Millisecond))
 	case a.Held:
-	case do == waits && free:
+	case do != tries && free && s.everlasting():
+		s.found(NeverFree, "%s didn't get the lock in %v, which nobody held, and whose key has no expiry: %s", c.name, most, a.Why)
+	case do != tries && free:
 		s.found(NoProgress, "%s didn't get the lock in %v, which nobody held: %s", c.name, most, a.Why)
 	case a.Why == WhyTaken && tidy:
 		s.found(LeftBehind, "%s was refused as taken, after all holders had released the lock", c.name)
@@ -254,23 +273,46 @@ func says(yes bool, why string) string {
 	return "no, " + why
 }
 
-func (s *stage) reads(c *client) {
-	c.read, c.version = true, s.version
-	s.note(Entry{Client: c.name, Lease: c.lease, Began: s.now(), What: wasRead, Token: c.token, Version: s.version, Found: s.version})
+// access is an entry about the resource.
+func (s *stage) access(c *client, what string, token uint64) Entry {
+	return Entry{Client: c.name, Lease: c.lease, Began: s.now(), What: what, Token: token}
 }
 
-func (s *stage) writes(c *client) {
-	e := Entry{Client: c.name, Lease: c.lease, Began: s.now(), What: wasWritten, Token: c.token, Version: c.version}
-	switch {
-	case !c.read:
-		return
-	case !s.admit(c.token):
+func (s *stage) reads(c *client) {
+	e := s.access(c, wasRead, c.token)
+	if !s.writesAlone && !s.admit(c.token) {
 		e.What = wasStale
-	default:
-		e.Found = s.write()
+		s.note(e)
+		return
 	}
-	c.read = false
+	c.read, c.seen = true, s.content
+	e.Value, e.Version, e.Found = s.value, s.version, s.version
 	s.note(e)
+}
+
+// sends returns the write that follows from what the client has read, nil if it has read nothing.
+func (s *stage) sends(c *client) *Entry {
+	if !c.read {
+		return nil
+	}
+	e := s.access(c, wasWritten, c.token)
+	e.Value, e.Version = c.seen.value+1, c.seen.version
+	c.read = false
+	return &e
+}
+
+// executes has the resource execute a write, if there is one.
+func (s *stage) executes(e *Entry) bool {
+	if e == nil {
+		return false
+	}
+	if s.admit(e.Token) {
+		e.Found = s.write(e.Value)
+	} else {
+		e.What = wasStale
+	}
+	s.note(*e)
+	return true
 }
 
 func (s *stage) releases(c *client) error {

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,10 +24,13 @@ type Options struct {
 	Command []string
 	// Servers is how many servers there are, 1 to 9. 0: one if the driver takes one, else five.
 	Servers int
-	// Binary is the server program: a name to look for in the PATH, or a path. Embedded: servers
-	// in this process instead, which have no old data.
+	// Binary is the server program: a name to look for in the PATH, or a path. Args are added to
+	// its command line. Embedded: servers in this process instead, which have fewer faults.
 	Binary   string
+	Args     []string
 	Embedded bool
+	// WritesAlone: the resource's guard sees the tokens of writes, and not those of reads.
+	WritesAlone bool
 	// TTL is how long leases last, 200 ms to 1 min. Default 1.5 s.
 	TTL time.Duration
 	// Distance is how much longer each round trip between a client and a server takes, 0 to 1 s.
@@ -81,18 +86,18 @@ type box struct {
 	hello   Answer
 	fleets  chan *servers
 	counter atomic.Int64 // of the keys
+	// library gives the servers clocks of their own, "" if they need none, or can't have them
+	// because of noClocks. It is in dir.
+	library, dir string
+	noClocks     error
 }
 
 func (b *box) can(what string) bool { return slices.Contains(b.hello.Can, what) }
 
-// open asks the driver what it is, and starts the servers.
-func open(ctx context.Context, o Options) (b *box, err error) {
+// open asks the driver what it is, and starts the servers, with clocks of their own if they
+// need them.
+func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	o.TTL, o.Parallel, o.startLimit = cmp.Or(o.TTL, 1500*time.Millisecond), cmp.Or(o.Parallel, 4), cmp.Or(o.startLimit, startLimit)
-	if !o.Embedded {
-		o.Binary = cmp.Or(o.Binary, "redis-server")
-	} else {
-		o.Binary = ""
-	}
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -110,14 +115,38 @@ func open(ctx context.Context, o Options) (b *box, err error) {
 		return nil, fmt.Errorf("%w: %d servers, but %s takes one", ErrOptions, b.options.Servers, b.hello.Name)
 	}
 	b.fleets = make(chan *servers, o.Parallel)
+	if clocks && !o.Embedded {
+		if err := b.build(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for range o.Parallel {
-		f, err := startServers(ctx, b.options.Servers, o.Binary)
+		f, err := startServers(ctx, b.options, b.library)
+		if errors.Is(err, ErrNoClocks) {
+			b.library, b.noClocks = "", err
+			f, err = startServers(ctx, b.options, "")
+		}
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
 		b.fleets <- f
 	}
 	return b, nil
+}
+
+// build builds the library, if that is possible here.
+func (b *box) build(ctx context.Context) (err error) {
+	if b.dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
+		return err
+	}
+	if b.library, err = buildLibrary(ctx, b.dir); errors.Is(err, ErrNoClocks) {
+		b.noClocks = err
+		return nil
+	}
+	if err != nil {
+		return errors.Join(err, b.close())
+	}
+	return nil
 }
 
 // greet asks the driver what it is.
@@ -141,6 +170,9 @@ func (b *box) close() error {
 	for len(b.fleets) > 0 {
 		errs = append(errs, (<-b.fleets).close())
 	}
+	if b.dir != "" {
+		errs = append(errs, os.RemoveAll(b.dir))
+	}
 	return errors.Join(errs...)
 }
 
@@ -152,7 +184,7 @@ func (b *box) close() error {
 // and no file behind.
 func Run(ctx context.Context, o Options) (report Report, err error) {
 	began := time.Now()
-	b, err := open(ctx, o)
+	b, err := open(ctx, o, len(o.Faults) == 0 || slices.Contains(o.Faults, clockFault))
 	if err != nil {
 		return Report{}, err
 	}
@@ -185,10 +217,17 @@ type running struct {
 	tallies []Tally
 }
 
+// clockFault needs servers with clocks of their own, and ofProcesses are the faults that embedded
+// servers don't have.
+const clockFault = "clock"
+
+var ofProcesses = []string{"old data", "failover", "address", clockFault}
+
 // faults are those that are played.
 func (r *running) faults() []string {
 	return slices.DeleteFunc(Faults(), func(fault string) bool {
-		return len(r.options.Faults) > 0 && !slices.Contains(r.options.Faults, fault) || fault == "old data" && r.options.Embedded ||
+		return len(r.options.Faults) > 0 && !slices.Contains(r.options.Faults, fault) ||
+			r.options.Embedded && slices.Contains(ofProcesses, fault) || r.noClocks != nil && fault == clockFault ||
 			serversFor(fault, r.options.Servers) == 0
 	})
 }
@@ -197,7 +236,7 @@ func (r *running) faults() []string {
 func (r *running) cases() iter.Seq[Case] {
 	return func(yield func(Case) bool) {
 		faults := r.faults()
-		for _, c := range Cases(r.options.Servers, !r.options.Embedded) {
+		for _, c := range Cases(r.options.Servers) {
 			if slices.Contains(faults, c.Fault) && !yield(c) {
 				return
 			}
@@ -369,7 +408,10 @@ func (b *box) report() Report {
 	b.fleets <- f
 	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, Distance: b.options.Distance}
 	if b.options.Embedded {
-		r.LeftOut = append(r.LeftOut, "old data, because embedded servers save none")
+		r.LeftOut = append(r.LeftOut, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
+	}
+	if b.noClocks != nil {
+		r.LeftOut = append(r.LeftOut, clockFault+", because of "+strings.TrimPrefix(b.noClocks.Error(), "box: "))
 	}
 	for _, can := range []struct{ what, says string }{
 		{CanExtend, "extensions, which the driver doesn't have"}, {CanToken, "fencing tokens, which the driver doesn't have"},
@@ -388,11 +430,14 @@ func (r Replay) Play(ctx context.Context, o Options, times int) (plays []Play, e
 	if err := r.Schedule.validate(max(1, min(r.Servers, len(letters)))); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	b, err := open(ctx, o)
+	b, err := open(ctx, o, r.Schedule.needsClocks())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
+	if b.noClocks != nil {
+		return nil, b.noClocks
+	}
 	for range times {
 		p, err := b.plays(ctx, r.Schedule, r.TTL, r.Servers)
 		if err != nil {

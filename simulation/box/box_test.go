@@ -95,14 +95,22 @@ func TestBrokenClientsAreFound(t *testing.T) {
 	}
 }
 
-// A rollback that deletes the key of a later try needs real connections that break.
-func TestALateRollbackIsFound(t *testing.T) {
+// Real connections break late, and only processes have clocks, replicas and spare servers.
+func TestFaultsOfProcesses(t *testing.T) {
 	instancetest.Since(t, 6, 0) // skips it if there is none
-	o := options(t, "waits same-value")
-	o.Embedded, o.Faults = false, []string{"network"}
-	r, err := Run(t.Context(), o)
-	require.NoError(t, err)
-	assert.Contains(t, r.kinds(), TwoHolders, r.Text())
+	for fault, words := range map[string]string{"network": "waits same-value", "clock": "", "failover": "", "address": ""} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			o := options(t, words)
+			o.Embedded, o.Faults = false, []string{fault}
+			r, err := Run(t.Context(), o)
+			require.NoError(t, err)
+			if fault == "clock" && len(r.Tallies) == 0 {
+				t.Skip(r.LeftOut)
+			}
+			assert.Contains(t, r.kinds(), TwoHolders, r.Text())
+		})
+	}
 }
 
 // A broken driver gets a sentence and never a finding.

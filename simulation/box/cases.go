@@ -31,9 +31,8 @@ func serversFor(fault string, n int) int {
 //go:embed cases.txt
 var caseList string
 
-// Cases returns the cases for n servers, 1 to 9. Servers that save their data are needed for
-// some.
-func Cases(n int, saves bool) []Case {
+// Cases returns the cases for n servers, 1 to 9.
+func Cases(n int) []Case {
 	var all []Case
 	for _, block := range strings.Split(caseList, "\n\n") {
 		var c Case
@@ -48,7 +47,7 @@ func Cases(n int, saves bool) []Case {
 				if err != nil {
 					panic(fmt.Sprintf("cases.txt: %s: %v", c.Title, err)) // a test reads it
 				}
-				left = needed || step.Do == save && !saves
+				left = needed
 				if step.Do != "" {
 					c.Schedule = append(c.Schedule, step)
 				}
@@ -66,10 +65,25 @@ func Cases(n int, saves bool) []Case {
 	return all
 }
 
+// ParseSchedule reads steps in which words may stand for some of n servers, as in the cases.
+func ParseSchedule(steps []string, n int) (Schedule, error) {
+	var s Schedule
+	for _, text := range steps {
+		step, _, err := expand(text, n)
+		if err != nil {
+			return nil, err
+		}
+		if step.Do != "" {
+			s = append(s, step)
+		}
+	}
+	return s, nil
+}
+
 // Faults returns the faults of the cases, in their order.
 func Faults() []string {
 	var all []string
-	for _, c := range Cases(4, true) {
+	for _, c := range Cases(4) {
 		if !slices.Contains(all, c.Fault) {
 			all = append(all, c.Fault)
 		}

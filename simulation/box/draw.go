@@ -1,6 +1,7 @@
 package box
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 )
@@ -18,9 +19,11 @@ type drawer struct {
 	clients  []string
 	holder   string
 	paused   string
-	down     string          // servers that hang or are stopped
+	down     string          // servers that hang, are stopped or elsewhere
+	end      verb            // ends that
 	broken   map[string]bool // clients whose links are disturbed
 	dead     map[string]bool
+	late     []string // clients whose writes are on their way
 }
 
 // drawSteps is how many steps are drawn before the end.
@@ -85,7 +88,10 @@ func (d *drawer) disturb() {
 	case "pause":
 		d.pauses(client)
 	case "crash":
-		if len(alive) > 1 {
+		if dead := slices.Sorted(maps.Keys(d.dead)); len(dead) > 0 {
+			d.add(spawn, dead[0], "")
+			delete(d.dead, dead[0])
+		} else if len(alive) > 1 {
 			d.add(kill, client, "")
 			d.dead[client] = true
 			if d.holder == client {
@@ -112,6 +118,19 @@ func (d *drawer) disturb() {
 			d.add(stop, "", one)
 			d.add(start, "", one)
 		}
+	case "failover":
+		if d.down == "" {
+			d.down, d.end = string(letters[d.IntN(d.n)]), fail
+			d.add(follow, "", d.down)
+			d.add(lag, "", d.down)
+		} else if d.end == fail { // no server fails twice
+			d.add(fail, "", d.down)
+			d.end = ""
+		}
+	case clockFault:
+		d.toggle([]verb{ahead, ahead, behind}[d.IntN(3)], right, servers)
+	case "address":
+		d.toggle(move, home, servers)
 	case "flush":
 		d.add(flush, "", string(letters[d.IntN(d.n)]))
 	case "network":
@@ -139,6 +158,11 @@ func (d *drawer) pauses(client string) {
 		if client == d.holder {
 			d.add(checks, client, "")
 			d.add(reads, client, "")
+			if d.IntN(3) == 0 { // the write is late, and not the client
+				d.add(sends, client, "")
+				d.late = append(d.late, client)
+				return
+			}
 		}
 		d.add(pause, client, "")
 		d.paused = client
@@ -153,7 +177,7 @@ func (d *drawer) toggle(begin, end verb, servers string) {
 	} else if servers != "" {
 		d.add(begin, "", servers)
 	}
-	d.down = servers
+	d.down, d.end = servers, end
 }
 
 // minority returns some servers, fewer than half of them.
@@ -172,14 +196,16 @@ func (d *drawer) finish() {
 	if d.paused != "" {
 		d.pauses("")
 	}
-	if d.down != "" {
-		d.add(wake, "", d.down)
-		d.add(start, "", d.down)
+	if d.down != "" && d.end != "" {
+		d.add(d.end, "", d.down)
 	}
 	for _, c := range d.clients {
 		if d.broken[c] {
 			d.add(heal, c, letters[:d.n])
 		}
+	}
+	for _, c := range d.late {
+		d.add(lands, c, "")
 	}
 	d.paused, d.down = "", ""
 	alive := d.alive()

@@ -4,6 +4,7 @@ package box
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 
@@ -26,10 +27,17 @@ func (s *stage) toClient(step Step, c *client) error {
 		}
 	case kill:
 		s.dies(c)
+	case spawn:
+		if c.dead {
+			c.dead = false
+			return s.enter(c)
+		}
 	default:
 		for i := range c.links {
 			if strings.ContainsRune(step.Servers, rune(letters[i])) {
-				s.disturb(c, i, step.Do)
+				if err := s.disturb(c, i, step.Do); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -40,13 +48,14 @@ func (s *stage) dies(c *client) {
 	if !c.dead {
 		c.dead, c.holds, c.paused, c.begun, s.untidy = true, false, false, 0, true
 		c.driver.kill()
+		s.note(Entry{Client: c.name, What: wasDead})
 	}
 }
 
 // disturb does something to a link.
-func (s *stage) disturb(c *client, i int, do verb) {
+func (s *stage) disturb(c *client, i int, do verb) (err error) {
 	link := c.links[i]
-	c.holdsBack[i] = do == delay || do == hold || do == trap
+	c.holdsBack[i] = do == delay || do == hold || do == trap || do == snare
 	switch do {
 	case cut:
 		link.Cut()
@@ -56,50 +65,143 @@ func (s *stage) disturb(c *client, i int, do verb) {
 		link.Hold(redisproc.Replies)
 	case lose:
 		link.Drop(redisproc.Replies)
+	case miss:
+		link.Miss(redisproc.Replies)
+	case snare:
+		c.traps[i] = link.Trap(s.nth(1))
 	case trap:
-		c.traps[i] = link.Trap(s.second())
+		c.traps[i] = link.Trap(s.nth(2))
 	case free:
-		link.Free(true)
+		err = s.frees(link, c.traps[i])
 		c.traps[i] = nil
 	case heal:
 		link.Reopen()
 	}
 	c.shut[i] = do != heal && do != free || c.traps[i] != nil
+	return err
 }
 
-// second returns a function that reports whether a piece is the second with the lock's key.
-func (s *stage) second() func(piece []byte) bool {
+// frees lets go of what a trap has caught, and waits until it is on its way to the server.
+func (s *stage) frees(link *redisproc.Link, caught <-chan struct{}) error {
+	sent := link.Passed(redisproc.Requests)
+	link.Free(true)
+	select {
+	case <-caught:
+		return until(s.ctx, func() bool { return link.Passed(redisproc.Requests) > sent })
+	default:
+		return nil
+	}
+}
+
+// nth returns a function that reports whether a piece is the n-th with the lock's key.
+func (s *stage) nth(n int) func(piece []byte) bool {
 	seen := 0
 	return func(piece []byte) bool {
 		if bytes.Contains(piece, []byte(s.key)) {
 			seen++
 		}
-		return seen == 2
+		return seen == n
 	}
 }
 
 // toServers carries out a fault of servers, or ends it.
 func (s *stage) toServers(step Step) error {
-	s.untidy = true
+	s.untidy = s.untidy || step.Do != await && step.Do != gone
 	var errs []error
 	for i, server := range s.servers {
-		if !strings.ContainsRune(step.Servers, rune(letters[i])) {
-			continue
-		}
-		switch step.Do {
-		case hang:
-			errs = append(errs, server.hangs())
-		case wake:
-			errs = append(errs, server.wakes())
-		case stop:
-			server.stops()
-		case start:
-			errs = append(errs, server.starts(s.ctx))
-		case save:
-			errs = append(errs, server.saves())
-		case flush:
-			errs = append(errs, server.flushes())
+		if strings.ContainsRune(step.Servers, rune(letters[i])) {
+			errs = append(errs, s.toServer(step.Do, i, server))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
+	switch do {
+	case hang:
+		return server.hangs()
+	case wake:
+		return server.wakes()
+	case stop:
+		server.stops()
+		return nil
+	case start:
+		return server.starts(s.ctx)
+	case save:
+		return server.command("SAVE")
+	case flush:
+		return server.command("FLUSHALL")
+	case drop:
+		return server.command("DEL", s.key)
+	case await:
+		return s.awaits(server, ":1")
+	case gone:
+		return s.awaits(server, ":0")
+	case home:
+		s.leads(i, server, "")
+		return nil
+	}
+	real, err := server.real()
+	if err != nil {
+		return err
+	}
+	switch do {
+	case evict:
+		return real.fill(s.key)
+	case move:
+		addr, err := real.other(s.ctx)
+		s.leads(i, server, addr)
+		return err
+	case follow:
+		return real.follow(s.ctx)
+	case lag:
+		real.lag()
+		return nil
+	case fail, elect:
+		server.stops()
+		addr, err := real.failOver(s.ctx, do == fail)
+		s.leads(i, server, addr)
+		return err
+	}
+	return s.toMachine(do, real.machine)
+}
+
+// toMachine does something to a server's clock or disk.
+func (s *stage) toMachine(do verb, m *machine) error {
+	if m == nil {
+		return ErrNoClocks
+	}
+	switch do {
+	case stall:
+		m.stall(true)
+	case ahead:
+		m.set(2 * s.ttl)
+	case behind:
+		m.set(-10 * s.ttl)
+	case right:
+		m.set(0)
+	}
+	return nil
+}
+
+// leads has new connections to a server lead to an address, or back to the server if it is "".
+func (s *stage) leads(i int, server *serverState, addr string) {
+	server.moved = addr
+	for _, c := range s.clients {
+		c.links[i].Switch(server.Addr())
+	}
+}
+
+// awaits waits until so many of the lock's keys are on a server and on its replicas, but not for
+// longer than a TTL: a client may use other keys.
+func (s *stage) awaits(server *serverState, keys string) error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.ttl)
+	defer cancel()
+	for _, addr := range server.addrs() {
+		_ = until(ctx, func() bool {
+			reply, err := redisproc.AskAt(addr, "EXISTS", s.key)
+			return err == nil && reply == keys
+		})
+	}
+	return context.Cause(s.ctx)
 }

@@ -1,8 +1,16 @@
 package box
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/check"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // What is written to a history.
@@ -16,6 +24,7 @@ const (
 	wasRead     = "read"     // the resource executed a read
 	wasWritten  = "written"  // the resource executed a write
 	wasStale    = "refused"  // the resource refused a write because of its token
+	wasDead     = "dead"     // the client was killed
 	wasFault    = "fault"    // a step that isn't a client's
 	wasSaid     = "said"     // another answer of a client
 )
@@ -33,8 +42,9 @@ type Entry struct {
 	Lease int    `json:"lease,omitempty"`
 	What  string `json:"what"`
 	Token uint64 `json:"token,omitempty"`
-	// Version counts the writes before this one, as its writer read it. Found is the actual
-	// number.
+	// Value is what was read or written. Version counts the writes before this one, as its writer
+	// read it. Found is the actual number.
+	Value   int `json:"value,omitempty"`
 	Version int `json:"version,omitempty"`
 	Found   int `json:"found,omitempty"`
 	// Words has details.
@@ -43,37 +53,46 @@ type Entry struct {
 	At time.Duration `json:"at_ns"`
 }
 
-// holding is one lease in a history.
-type holding struct {
-	client     string
-	token      uint64
-	asked, got int // entries: the last before the request, and the grant
+// findingsIn returns what follows from a history's order. That a write was executed late is no
+// sign of a second holder: no lock can prevent a pause between the check and the write.
+func findingsIn(history []Entry) (findings []Finding) {
+	log := recordOf(history)
+	events := slices.Collect(log.All())
+	for _, f := range check.Violations(log, check.Rules{}) {
+		shown := events[f.Event]
+		if f.Kind == record.TwoHolders && shown.Kind != record.Looked {
+			continue
+		}
+		text := words.Replace(f.Text)
+		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: int(shown.N), Text: text})
+	}
+	return findings
 }
 
-func (h *holding) String() string {
-	if h.token == 0 {
-		return h.client
+// words are what is said of a play with one lock, and of clients without tokens.
+var words = strings.NewReplacer(" (token 0)", "", ` of "`+recordKey+`"`, "", ` wrote "`+recordKey+`"`, " wrote", strconv.Quote(recordKey), "the lock")
+
+// Record is the play's history as a record of package record, in which N is the number of an entry.
+// It has no Truth: nothing is known of the clients' clocks.
+func (p Play) Record() record.Log { return recordOf(p.History) }
+
+// Moment is the time of an entry in a Record. What began after an entry began before the next one.
+func Moment(seq int) time.Duration { return time.Duration(2 * seq) }
+
+func recordOf(history []Entry) record.Log {
+	r := recorder{leases: map[leaseName]int{}}
+	for _, e := range history {
+		r.take(e)
 	}
-	return fmt.Sprintf("%s (token %d)", h.client, h.token)
+	slices.SortStableFunc(r.events, func(a, b record.Event) int { return cmp.Compare(a.At, b.At) })
+	return record.Log{r.events}
 }
 
-// later reports whether h is a later lease than o: by tokens, else by the order of the grants.
-func (h *holding) later(o *holding) bool {
-	if h == nil {
-		return false
-	}
-	if h.token != 0 && o.token != 0 {
-		return h.token > o.token
-	}
-	return h.got > o.got
-}
-
-// checker derives the findings of a history that follow from its order.
-type checker struct {
-	holdings []*holding // in the order of grants
-	places   map[leaseName]int
-	latest   *holding // the latest lease whose read or write was executed
-	findings []Finding
+// recorder makes events of entries. The leases of a client are told apart as if each had a goroutine
+// of its own.
+type recorder struct {
+	leases map[leaseName]int
+	events []record.Event
 }
 
 type leaseName struct {
@@ -81,69 +100,46 @@ type leaseName struct {
 	lease  int
 }
 
-// findingsIn returns a history's findings.
-func findingsIn(history []Entry) []Finding {
-	c := checker{places: map[leaseName]int{}}
-	for _, e := range history {
-		c.take(e)
+func (r *recorder) take(e Entry) {
+	began, ended := Moment(e.Began)+1, Moment(e.Seq)
+	name := leaseName{e.Client, e.Lease}
+	add := func(at time.Duration, kind record.EventKind) *record.Event {
+		r.events = append(r.events, record.Event{
+			At: at, Kind: kind, Process: e.Client, Goroutine: max(0, e.Lease-1), N: uint64(e.Seq), Key: recordKey, Lease: r.leases[name], Token: fencing.Token(e.Token),
+		})
+		return &r.events[len(r.events)-1]
 	}
-	return c.findings
-}
-
-func (c *checker) found(e Entry, kind Kind, format string, args ...any) {
-	c.findings = append(c.findings, Finding{Kind: kind, Seq: e.Seq, Text: fmt.Sprintf(format, args...)})
-}
-
-func (c *checker) take(e Entry) {
-	if e.What == wasAcquired {
-		c.acquired(e)
-		return
+	// access is a request to the resource, and its effect.
+	access := func(kind record.EventKind, version int, words string) {
+		add(began, record.Sent).Place = fault.Resource
+		took := add(ended, kind)
+		took.Place, took.Version, took.AsOf, took.Value, took.Words = fault.Resource, uint64(version), uint64(e.Version), int64(e.Value), words
+		add(ended, record.Received).Place = fault.Resource
 	}
-	place, ok := c.places[leaseName{e.Client, e.Lease}]
-	if !ok {
-		return
-	}
-	h := c.holdings[place]
 	switch e.What {
-	case wasValid:
-		if next := place + 1; next < len(c.holdings) && c.holdings[next].got <= e.Began {
-			text := "%v found its lease valid after %v had got the lock"
-			if c.holdings[next].asked < h.got {
-				text = "%v found its lease valid after %v, which had asked for it earlier, had got the lock, too"
-			}
-			c.found(e, TwoHolders, text, h, c.holdings[next])
-		}
-	case wasRead, wasWritten:
-		c.used(e, h)
+	case wasAcquired:
+		add(began, record.Asked)
+		r.leases[name] = len(r.leases) + 1
+		add(ended, record.Acquired)
+	case wasDead:
+		add(ended, record.Crashed)
+	}
+	if r.leases[name] == 0 {
+		return // the rest is about leases
+	}
+	switch e.What {
+	case wasValid: // the client believes so from before it looked
+		add(began, record.Looked).Validity = 1
+	case wasOver, wasReleased:
+		add(ended, record.Released)
+	case wasRead:
+		access(record.Read, e.Version, "")
+	case wasWritten:
+		access(record.Write, e.Found+1, "")
+	case wasStale:
+		access(record.Write, 0, "refused")
 	}
 }
 
-func (c *checker) acquired(e Entry) {
-	h := &holding{client: e.Client, token: e.Token, asked: e.Began, got: e.Seq}
-	for _, o := range c.holdings {
-		switch {
-		case h.token == 0 || o.token < h.token:
-		case o.token == h.token:
-			c.found(e, TokenOrder, "%v and %v have the same token", o, h)
-		case o.got <= h.asked:
-			c.found(e, TokenOrder, "%v got the lock after %v with a smaller token", h, o)
-		}
-	}
-	c.places[leaseName{e.Client, e.Lease}] = len(c.holdings)
-	c.holdings = append(c.holdings, h)
-}
-
-// used takes a read or a write.
-func (c *checker) used(e Entry, h *holding) {
-	if e.What == wasWritten {
-		if c.latest.later(h) {
-			c.found(e, StaleWrite, "%v wrote after %v had used the resource", h, c.latest)
-		}
-		if e.Version != e.Found {
-			c.found(e, LostUpdate, "%v wrote as of version %d over version %d", h, e.Version, e.Found)
-		}
-	}
-	if !c.latest.later(h) {
-		c.latest = h
-	}
-}
+// recordKey is the lock in a record.
+const recordKey = "k"

@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
 // slow judges how long an answer took.
@@ -38,6 +40,21 @@ func (s *stage) free(c *client) bool {
 		}
 	}
 	return true
+}
+
+// everlasting reports whether so many servers have the lock's key without an expiry that nobody
+// will ever get it.
+func (s *stage) everlasting() bool {
+	n := 0
+	for _, server := range s.servers {
+		if !server.good() {
+			continue
+		}
+		if reply, err := redisproc.AskAt(server.Addr(), "PTTL", s.key); err == nil && reply == ":-1" {
+			n++
+		}
+	}
+	return 2*n >= len(s.servers)
 }
 
 // nobody reports whether no client has the lock, or may have it.

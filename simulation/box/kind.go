@@ -21,6 +21,8 @@ const (
 	// NoProgress: nobody held the lock, a majority of the servers worked, and a client didn't
 	// get it within four TTLs.
 	NoProgress Kind = "no progress"
+	// NeverFree: the same, and the lock's key has no expiry, so that nobody will ever get it.
+	NeverFree Kind = "never free"
 	// Slow: an answer came more than a TTL and two seconds later than it should, though a
 	// majority of the servers worked.
 	Slow Kind = "slow"
@@ -42,7 +44,7 @@ const (
 
 // Kinds returns all kinds, the worst first.
 func Kinds() []Kind {
-	return []Kind{TwoHolders, StaleWrite, LostUpdate, TokenOrder, OverOnArrival, NoProgress, NoAnswer, LossUntold, UntrueRelease, LeftBehind, WrongReason, Slow}
+	return []Kind{TwoHolders, StaleWrite, LostUpdate, TokenOrder, OverOnArrival, NeverFree, NoProgress, NoAnswer, LossUntold, UntrueRelease, LeftBehind, WrongReason, Slow}
 }
 
 // Finding is a broken promise in a play.

@@ -70,11 +70,12 @@ type client struct {
 	got      int // the entry of the grant
 	holds    bool
 	token    uint64
-	read     bool // it has read the resource under this lease, at this version
-	version  int
-	stopped  bool // it was paused since its last check, so that it may write without another one
-	told     int  // losses that were told before this lease
-	overtook bool // another client has asked for the lock and got it meanwhile
+	read     bool // it has read the resource under this lease
+	seen     content
+	sent     *Entry // a write that is on its way
+	stopped  bool   // it was paused since its last check, so that it may write without another one
+	told     int    // losses that were told before this lease
+	overtook bool   // another client has asked for the lock and got it meanwhile
 }
 
 // plays plays a schedule once, on the first n servers.
@@ -91,9 +92,16 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n
 		s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, began: time.Now()}
 		s.key = fmt.Sprintf("box-%d", b.counter.Add(1))
 		defer s.close()
+		for len(schedule) > 0 && schedule[0].Do == follow { // a client may need the replicas
+			if err := s.take(schedule[0]); err != nil {
+				return p, err
+			}
+			schedule = schedule[1:]
+		}
 		if err := s.open(); err != nil {
 			return p, err
 		}
+		s.writesAlone = b.options.WritesAlone
 		for _, step := range schedule {
 			if err := s.take(step); err != nil {
 				return p, err
@@ -113,7 +121,6 @@ func (s *stage) open() error {
 	for _, name := range s.play.Schedule.clients() {
 		c := &client{name: name}
 		s.clients = append(s.clients, c)
-		var addrs []string
 		for _, server := range s.servers {
 			link, err := redisproc.NewLink(server.Addr())
 			if err != nil {
@@ -121,18 +128,9 @@ func (s *stage) open() error {
 			}
 			link.Far(s.box.options.Distance)
 			c.links = append(c.links, link)
-			addrs = append(addrs, link.Addr())
 		}
 		c.shut, c.holdsBack, c.traps = make([]bool, len(c.links)), make([]bool, len(c.links)), make([]<-chan struct{}, len(c.links))
-		d, err := startDriver(name, s.box.options)
-		if err != nil {
-			return err
-		}
-		c.driver = d
-		if _, err := d.start(s.ctx, Request{Do: DoHello}); err != nil {
-			return err
-		}
-		if _, err := d.start(s.ctx, Request{Do: DoOpen, Client: name, Servers: addrs, TTL: s.ttl.Milliseconds()}); err != nil {
+		if err := s.enter(c); err != nil {
 			return err
 		}
 		if err := s.warmUp(c); err != nil {
@@ -140,6 +138,24 @@ func (s *stage) open() error {
 		}
 	}
 	return nil
+}
+
+// enter starts a client's process.
+func (s *stage) enter(c *client) error {
+	d, err := startDriver(c.name, s.box.options)
+	if err != nil {
+		return err
+	}
+	c.driver = d
+	if _, err := d.start(s.ctx, Request{Do: DoHello}); err != nil {
+		return err
+	}
+	var addrs []string
+	for _, link := range c.links {
+		addrs = append(addrs, link.Addr())
+	}
+	_, err = d.start(s.ctx, Request{Do: DoOpen, Client: c.name, Servers: addrs, TTL: s.ttl.Milliseconds()})
+	return err
 }
 
 func (s *stage) warmUp(c *client) error {

@@ -3,9 +3,13 @@ package box
 // resource is what the clients' lock protects: a number that each holder reads and writes back,
 // plus one. Its guard refuses a token that is smaller than one it has admitted.
 type resource struct {
-	version int
-	highest uint64
+	content
+	writesAlone bool // the guard sees no tokens of reads
+	highest     uint64
 }
+
+// content is what the resource holds, and how often that was written.
+type content struct{ value, version int }
 
 // admit reports whether the guard admits the token, 0 for none.
 func (r *resource) admit(token uint64) bool {
@@ -20,7 +24,8 @@ func (r *resource) admit(token uint64) bool {
 }
 
 // write executes a write and returns the version that it replaced.
-func (r *resource) write() (found int) {
+func (r *resource) write(value int) (found int) {
+	r.value = value
 	r.version++
 	return r.version - 1
 }

@@ -3,13 +3,13 @@
 package box
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -29,48 +29,67 @@ type server interface {
 
 // servers are those of one play at a time. Their state is that of the last step.
 type servers struct {
-	all   []*serverState
-	close func() error
-	saves bool // they can come back with old data
-	what  string
+	all     []*serverState
+	what    string
+	closers []func() error
 }
 
 // serverState is a server and what has been done to it.
 type serverState struct {
 	server
 	hung, stopped bool
+	// moved: its address leads to another server, which took over from it or is a spare one.
+	moved string
 }
 
-func (s *serverState) good() bool { return !s.hung && !s.stopped }
+func (s *serverState) good() bool { return s.moved != "" || !s.hung && !s.stopped }
 
-// startServers starts n processes of the binary, or embedded servers if it is "".
-func startServers(ctx context.Context, n int, binary string) (*servers, error) {
-	if binary == "" {
-		return startEmbedded(n)
+// Addr is where the address of the server leads.
+func (s *serverState) Addr() string {
+	if s.moved != "" {
+		return s.moved
 	}
-	f := &servers{saves: true}
-	var closers []func() error
-	f.close = func() error {
-		var errs []error
-		for _, c := range closers {
-			errs = append(errs, c())
-		}
-		return errors.Join(errs...)
+	return s.server.Addr()
+}
+
+// startServers starts the servers: embedded ones, or processes. A library gives them clocks and
+// disks of their own.
+func startServers(ctx context.Context, o Options, library string) (*servers, error) {
+	if o.Embedded {
+		return startEmbedded(o.Servers)
 	}
-	for range n {
-		s, err := redisproc.Start(ctx, redisproc.Config{Binary: binary})
-		if err != nil {
-			return nil, errors.Join(err, f.close())
-		}
-		closers = append(closers, s.Close)
-		f.all = append(f.all, &serverState{server: realServer{s}})
-	}
-	what, err := f.all[0].server.(realServer).Product()
-	if err != nil {
+	f := &servers{}
+	if err := f.start(ctx, o, library); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
-	f.what = what
 	return f, nil
+}
+
+// start starts processes.
+func (f *servers) start(ctx context.Context, o Options, library string) (err error) {
+	for i := range o.Servers {
+		s := &realServer{config: redisproc.Config{Binary: o.Binary, Args: o.Args}}
+		if library != "" {
+			if s.machine, err = newMachine(library); err != nil {
+				return err
+			}
+			f.closers = append(f.closers, s.machine.close)
+		}
+		f.closers = append(f.closers, s.close)
+		if s.Server, err = s.another(ctx, s.machine); err != nil {
+			return err
+		}
+		if s.machine != nil && !s.machine.loaded() {
+			return fmt.Errorf("%w: the server didn't load the library for it", ErrNoClocks)
+		}
+		f.all = append(f.all, &serverState{server: s})
+		if i == 0 {
+			if f.what, err = s.Product(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func startEmbedded(n int) (*servers, error) {
@@ -78,16 +97,30 @@ func startEmbedded(n int) (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &servers{close: cluster.Close, what: "embedded servers"}
+	f := &servers{closers: []func() error{cluster.Close}, what: "embedded servers"}
 	for i := range n {
 		f.all = append(f.all, &serverState{server: embeddedServer{cluster.Server(i)}})
 	}
 	return f, nil
 }
 
+func (f *servers) close() error {
+	var errs []error
+	for _, c := range slices.Backward(f.closers) {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
 // heal ends what steps have done.
 func (f *servers) heal(ctx context.Context) error {
 	for _, s := range f.all {
+		s.moved = ""
+		if real, ok := s.server.(*realServer); ok {
+			if err := real.heal(); err != nil {
+				return err
+			}
+		}
 		if err := errors.Join(s.wakes(), s.starts(ctx)); err != nil {
 			return err
 		}
@@ -96,7 +129,7 @@ func (f *servers) heal(ctx context.Context) error {
 }
 
 func (s *serverState) hangs() error {
-	if !s.good() {
+	if s.hung || s.stopped {
 		return nil
 	}
 	s.hung = true
@@ -126,53 +159,231 @@ func (s *serverState) starts(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// saves saves its data for the next start.
-func (s *serverState) saves() error {
+// command sends a command to a server that works.
+func (s *serverState) command(args ...string) error {
 	if !s.good() {
 		return nil
 	}
-	return command(s.Addr(), "SAVE")
-}
-
-func (s *serverState) flushes() error {
-	if !s.good() {
-		return nil
-	}
-	return command(s.Addr(), "FLUSHALL")
-}
-
-// command sends a command without arguments to a server.
-func command(addr, name string) error {
-	conn, err := net.DialTimeout("tcp", addr, endLimit)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(endLimit))
-	if _, err := fmt.Fprintf(conn, "*1\r\n$%d\r\n%s\r\n", len(name), name); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err == nil && !strings.HasPrefix(line, "+OK") {
-		err = fmt.Errorf("box: %s answered %s to %s", addr, strings.TrimSpace(line), name)
+	reply, err := redisproc.AskAt(s.Addr(), args...)
+	if err == nil && strings.HasPrefix(reply, "-") {
+		err = fmt.Errorf("box: %s answered %s to %v", s.Addr(), reply, args)
 	}
 	return err
 }
 
+// addrs are the addresses of the server and of its replicas that are in step.
+func (s *serverState) addrs() []string {
+	all := []string{s.Addr()}
+	if real, ok := s.server.(*realServer); ok {
+		for _, r := range real.replicas {
+			if !r.lags {
+				all = append(all, r.Addr())
+			}
+		}
+	}
+	return all
+}
+
+// real returns the server process.
+func (s *serverState) real() (*realServer, error) {
+	if real, ok := s.server.(*realServer); ok {
+		return real, nil
+	}
+	return nil, fmt.Errorf("%w: embedded servers have no data on a disk, clocks, replicas and other addresses", ErrOptions)
+}
+
 // realServer is a server process.
-type realServer struct{ *redisproc.Server }
+type realServer struct {
+	*redisproc.Server
+	config   redisproc.Config
+	machine  *machine // nil: it has this machine's clock and disk
+	spare    *redisproc.Server
+	replicas []*replica
+}
 
-func (s realServer) hang() error { return s.Pause() }
-func (s realServer) wake() error { return s.Resume() }
-func (s realServer) stop()       { s.Kill() }
+// another starts a server like it.
+func (s *realServer) another(ctx context.Context, m *machine) (*redisproc.Server, error) {
+	config := s.config
+	if m != nil {
+		config.Env = m.env
+	}
+	return redisproc.Start(ctx, config)
+}
 
-func (s realServer) start(ctx context.Context) error {
+func (s *realServer) close() error {
+	err := s.heal()
+	for _, server := range []*redisproc.Server{s.Server, s.spare} {
+		if server != nil {
+			err = errors.Join(err, server.Close())
+		}
+	}
+	return err
+}
+
+// heal ends the faults that only a process has.
+func (s *realServer) heal() error {
+	var errs []error
+	for _, r := range s.replicas {
+		errs = append(errs, r.link.Close(), r.Close())
+	}
+	s.replicas = nil
+	if s.spare != nil {
+		_, err := s.spare.MustAsk("FLUSHALL")
+		errs = append(errs, err)
+	}
+	if s.machine != nil {
+		s.machine.set(0)
+		s.machine.stall(false)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *realServer) hang() error { return s.Pause() }
+func (s *realServer) wake() error { return s.Resume() }
+func (s *realServer) stop()       { s.Kill() }
+
+// start starts it with what is on its disk. A stalled disk has lost what was not synced.
+func (s *realServer) start(ctx context.Context) error {
+	if s.machine != nil {
+		s.machine.stall(false)
+		if err := s.machine.cutPower(s.Dir()); err != nil {
+			return err
+		}
+	}
 	if err := s.Restart(ctx); err != nil {
 		return err
 	}
 	// The next start is empty again.
 	if err := os.Remove(filepath.Join(s.Dir(), "dump.rdb")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
+	}
+	return nil
+}
+
+// other returns the address of a spare server. It is empty at first, and runs on when its play is
+// over, so that it has been up for long.
+func (s *realServer) other(ctx context.Context) (addr string, err error) {
+	if s.spare == nil {
+		if s.spare, err = s.another(ctx, nil); err != nil {
+			return "", err
+		}
+	}
+	return s.spare.Addr(), nil
+}
+
+// fill writes into a server until it has evicted a key.
+func (s *realServer) fill(key string) error {
+	used, err := s.Info("used_memory")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(used)
+	if err != nil {
+		return err
+	}
+	for _, setting := range [][2]string{{"maxmemory-policy", "volatile-ttl"}, {"maxmemory-samples", "64"}, {"maxmemory", strconv.Itoa(n + 3<<20)}} {
+		if _, err := s.MustAsk("CONFIG", "SET", setting[0], setting[1]); err != nil {
+			return err
+		}
+	}
+	for i := range 100 {
+		if there, err := s.MustAsk("EXISTS", key); err != nil || there == ":0" {
+			return err
+		}
+		if _, err := s.MustAsk("SET", fmt.Sprint("other", i), strings.Repeat("x", 200<<10), "EX", "86400"); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("box: %s has evicted everything but the lock", s.Addr())
+}
+
+// replica is a replica of a server, and the link to its master.
+type replica struct {
+	*redisproc.Server
+	link *redisproc.Link
+	lags bool
+}
+
+// follow adds a replica that is in step.
+func (s *realServer) follow(ctx context.Context) error {
+	link, err := redisproc.NewLink(s.Addr())
+	if err != nil {
+		return err
+	}
+	server, err := s.another(ctx, nil)
+	if err != nil {
+		return errors.Join(err, link.Close())
+	}
+	r := &replica{Server: server, link: link}
+	s.replicas = append(s.replicas, r)
+	if _, err := s.MustAsk("CONFIG", "SET", "repl-diskless-sync-delay", "0"); err != nil {
+		return err
+	}
+	host, port, _ := strings.Cut(link.Addr(), ":")
+	if _, err := r.MustAsk("REPLICAOF", host, port); err != nil {
+		return err
+	}
+	return until(ctx, r.inStep)
+}
+
+func (r *replica) inStep() bool {
+	status, err := r.Info("master_link_status")
+	return err == nil && status == "up"
+}
+
+// lag has a replica get nothing more.
+func (s *realServer) lag() {
+	for _, r := range s.replicas {
+		if !r.lags {
+			r.lags = true
+			r.link.Drop(redisproc.Replies)
+			return
+		}
+	}
+}
+
+// failOver has the first replica that lags, or doesn't, take over. The others follow it.
+func (s *realServer) failOver(ctx context.Context, lags bool) (addr string, err error) {
+	i := slices.IndexFunc(s.replicas, func(r *replica) bool { return r.lags == lags })
+	if i < 0 {
+		return "", fmt.Errorf("%w: there is no replica that can take over", ErrOptions)
+	}
+	master := s.replicas[i]
+	if _, err := master.MustAsk("REPLICAOF", "NO", "ONE"); err != nil {
+		return "", err
+	}
+	for _, r := range s.replicas {
+		if r == master {
+			continue
+		}
+		r.link.Retarget(master.Addr())
+		r.link.Reopen()
+		if err := until(ctx, r.inStep); err != nil {
+			return "", err
+		}
+		err := until(ctx, func() bool {
+			n, err := master.Info("connected_slaves")
+			return err == nil && n == "1"
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return master.Addr(), nil
+}
+
+// until polls a condition about which no message is sent.
+func until(ctx context.Context, is func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
+	defer cancel()
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
 	}
 	return nil
 }

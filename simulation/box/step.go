@@ -25,6 +25,7 @@ type verb string
 // nothing.
 const (
 	waits    verb = "waits"    // waits for the lock, for as long as four TTLs
+	gets     verb = "gets"     // waits for a third of a TTL, and has to get the lock
 	tries    verb = "tries"    // asks for the lock once
 	begins   verb = "begins"   // tries, and the answer comes in a later step
 	queues   verb = "queues"   // waits, and the answer comes in a later step
@@ -33,6 +34,8 @@ const (
 	extends  verb = "extends"  // renews its lease
 	reads    verb = "reads"    // reads the resource
 	writes   verb = "writes"   // writes what it has read, plus one, without another check
+	sends    verb = "sends"    // does so, and the write is executed in a later step
+	lands    verb = "lands"    // that write is executed
 	works    verb = "works"    // checks, reads, writes
 	releases verb = "releases" // gives the lock back
 )
@@ -42,17 +45,34 @@ const (
 	pause  verb = "pause"  // SIGSTOP to a client
 	resume verb = "resume" // SIGCONT
 	kill   verb = "kill"   // SIGKILL to a client
+	spawn  verb = "spawn"  // a new process takes the place of a killed client
 	hang   verb = "hang"   // SIGSTOP to servers
 	wake   verb = "wake"   // SIGCONT
 	stop   verb = "stop"   // SIGKILL to servers
 	start  verb = "start"  // start them again, empty or with what they have saved
 	save   verb = "save"   // servers save their data
 	flush  verb = "flush"  // servers lose their data
+	drop   verb = "drop"   // servers lose the lock's key
+	evict  verb = "evict"  // servers are filled until they evict it
+	stall  verb = "stall"  // what servers write isn't synced, and lost if they stop
+	ahead  verb = "ahead"  // servers' clocks jump, to two TTLs ahead
+	behind verb = "behind" // servers' clocks are set back by ten TTLs
+	right  verb = "right"  // servers' clocks are right again
+	move   verb = "move"   // servers' addresses lead to other servers; open connections stay
+	home   verb = "home"   // they lead back
+	follow verb = "follow" // servers get a replica
+	lag    verb = "lag"    // a replica of each gets nothing more
+	fail   verb = "fail"   // masters die, and a replica that lags takes over
+	elect  verb = "elect"  // masters die, and a replica that is in step takes over
+	await  verb = "await"  // no fault: waits until servers have the lock's key
+	gone   verb = "gone"   // no fault: waits until they don't
 	cut    verb = "cut"    // a client's connections to servers break, and no new one is made
 	delay  verb = "delay"  // a client's requests are held back until heal, and then arrive
 	hold   verb = "hold"   // replies to a client are held back until heal
 	lose   verb = "lose"   // replies to a client are lost
-	trap   verb = "trap"   // a client's second request about the lock is held back, and what follows on its connection
+	miss   verb = "miss"   // the next reply to a client is lost
+	snare  verb = "snare"  // a client's next request about the lock is held back, and what follows on its connection
+	trap   verb = "trap"   // its second request about the lock
 	free   verb = "free"   // what was trapped arrives
 	heal   verb = "heal"   // the links to servers are as at first, but for what is trapped
 )
@@ -68,11 +88,13 @@ const (
 )
 
 var forms = map[verb]form{
-	waits: clientFirst, tries: clientFirst, begins: clientFirst, queues: clientFirst, ends: clientFirst, checks: clientFirst, extends: clientFirst,
-	reads: clientFirst, writes: clientFirst, works: clientFirst, releases: clientFirst,
-	pause: clientLast, resume: clientLast, kill: clientLast,
-	hang: serversLast, wake: serversLast, stop: serversLast, start: serversLast, save: serversLast, flush: serversLast,
-	cut: linkLast, delay: linkLast, hold: linkLast, lose: linkLast, trap: linkLast, free: linkLast, heal: linkLast,
+	waits: clientFirst, gets: clientFirst, tries: clientFirst, begins: clientFirst, queues: clientFirst, ends: clientFirst, checks: clientFirst,
+	extends: clientFirst, reads: clientFirst, writes: clientFirst, sends: clientFirst, lands: clientFirst, works: clientFirst, releases: clientFirst,
+	pause: clientLast, resume: clientLast, kill: clientLast, spawn: clientLast,
+	hang: serversLast, wake: serversLast, stop: serversLast, start: serversLast, save: serversLast, flush: serversLast, drop: serversLast,
+	evict: serversLast, stall: serversLast, ahead: serversLast, behind: serversLast, right: serversLast, move: serversLast, home: serversLast,
+	follow: serversLast, lag: serversLast, fail: serversLast, elect: serversLast, await: serversLast, gone: serversLast,
+	cut: linkLast, delay: linkLast, hold: linkLast, lose: linkLast, miss: linkLast, snare: linkLast, trap: linkLast, free: linkLast, heal: linkLast,
 }
 
 // letters name the servers.
@@ -141,6 +163,11 @@ func (s Schedule) clients() []string {
 		}
 	}
 	return all
+}
+
+// needsClocks reports whether it is for servers with clocks and disks of their own.
+func (s Schedule) needsClocks() bool {
+	return slices.ContainsFunc(s, func(step Step) bool { return slices.Contains([]verb{stall, ahead, behind, right}, step.Do) })
 }
 
 // validate says what is wrong with the schedule for n servers.

@@ -20,15 +20,22 @@ const askTimeout = startTimeout
 // text of a bulk string. A reply that begins with "-" is an error. Ask uses no client library,
 // so that it is independent of the client under test.
 func (s *Server) Ask(args ...string) (string, error) {
-	conn, err := net.DialTimeout(s.Network(), s.addr, askTimeout)
+	return dialAndAsk(s.Network(), s.addr, s.cfg.Password, args...)
+}
+
+// AskAt is Ask for the server at a TCP address that needs no password.
+func AskAt(addr string, args ...string) (string, error) { return dialAndAsk("tcp", addr, "", args...) }
+
+func dialAndAsk(network, addr, password string, args ...string) (string, error) {
+	conn, err := net.DialTimeout(network, addr, askTimeout)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(askTimeout))
 	rd := bufio.NewReader(conn)
-	if s.cfg.Password != "" {
-		if line, err := ask(conn, rd, "AUTH", s.cfg.Password); err != nil || line != "+OK" {
+	if password != "" {
+		if line, err := ask(conn, rd, "AUTH", password); err != nil || line != "+OK" {
 			return line, errors.Join(errors.New("AUTH failed"), err)
 		}
 	}

@@ -47,9 +47,10 @@ type Link struct {
 	trip    time.Duration // see Far
 	gates   [2]gate
 	closed  bool
-	waiting [2]int // pieces that are held, each way
-	passed  [2]int // pieces that were passed on, each way
-	lost    [2]int // pieces that were dropped at a gate, each way
+	waiting [2]int  // pieces that are held, each way
+	passed  [2]int  // pieces that were passed on, each way
+	lost    [2]int  // pieces that were dropped at a gate, each way
+	misses  [2]bool // the next piece is dropped, see Miss
 
 	trap   func(piece []byte) bool // nil: none is set
 	caught chan struct{}           // closed when the trap has a piece
@@ -87,6 +88,13 @@ func (l *Link) Hold(way direction) { l.set(way, held) }
 
 // Drop drops everything in one direction, also what was held, until Open.
 func (l *Link) Drop(way direction) { l.set(way, shut) }
+
+// Miss drops the next piece in one direction, and no other.
+func (l *Link) Miss(way direction) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.misses[way] = true
+}
 
 func (l *Link) set(way direction, gate gate) {
 	l.mu.Lock()
@@ -128,7 +136,7 @@ func (l *Link) Reopen() {
 	l.relay.Refuse(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gates = [2]gate{}
+	l.gates, l.misses = [2]gate{}, [2]bool{}
 	l.changed.Broadcast()
 }
 
@@ -261,9 +269,10 @@ func (l *Link) passes(way direction) bool {
 		l.changed.Wait()
 	}
 	l.waiting[way]--
-	if l.gates[way] == open && !l.closed {
+	if l.gates[way] == open && !l.misses[way] && !l.closed {
 		return true
 	}
+	l.misses[way] = false
 	l.lost[way]++
 	return false
 }

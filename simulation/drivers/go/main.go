@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // The drivers, by the name of their client and of its setting.

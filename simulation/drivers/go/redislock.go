@@ -9,7 +9,7 @@ import (
 	"github.com/bsm/redislock"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // redislockDriver is github.com/bsm/redislock on go-redis, as its README shows it.
@@ -19,7 +19,7 @@ func redislockDriver() driver.Driver {
 			Name: "bsm/redislock", Version: version("github.com/bsm/redislock"), Servers: "one",
 			Can: []string{"extend", "wait"},
 		},
-		Open: func(servers []string, _ time.Duration) (driver.Client, error) {
+		Open: func(_ string, servers []string, _ time.Duration) (driver.Client, error) {
 			return redislockClient{redislock.New(redis.NewClient(&redis.Options{Addr: servers[0]}))}, nil
 		},
 	}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
-	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // redlockDriver is this library.
@@ -23,19 +25,24 @@ func redlockDriver() driver.Driver {
 	}
 }
 
+// addressLag is for how long a connection may lead to a server after its address has moved.
+const addressLag = 500 * time.Millisecond
+
 // openRedlock names the servers by their places, because the box gives each client other addresses
-// for the same servers. It sets MaxTTL to the TTL, because a server that is new votes after MaxTTL.
-// That needs FixedAddress, which is true of the box's servers.
-func openRedlock(servers []string, ttl time.Duration) (driver.Client, error) {
+// for the same servers. It sets MaxTTL as small as it may be, because a server that is new votes
+// after MaxTTL: to the TTL, and for how long a connection may lead to another server than its
+// address, half of which is for making it.
+func openRedlock(_ string, servers []string, ttl time.Duration) (driver.Client, error) {
 	var instances []wire.Instance
 	for i, addr := range servers {
-		one, err := instance.Open("redis://"+addr, instance.Config{Name: fmt.Sprint("server ", i+1), FixedAddress: true})
+		client := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: addressLag / 2, ConnMaxLifetime: addressLag / 2}))
+		one, err := instance.New(client, instance.Config{Name: fmt.Sprint("server ", i+1)})
 		if err != nil {
 			return nil, err
 		}
 		instances = append(instances, one)
 	}
-	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl}, instances...)
+	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl + addressLag}, instances...)
 	return redlockClient{locks}, err
 }
 

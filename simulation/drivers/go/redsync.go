@@ -11,7 +11,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 var (
@@ -26,7 +26,7 @@ func redsyncDriver(name string, opts ...redsync.Option) driver.Driver {
 			Name: name, Version: version("github.com/go-redsync/redsync/v4"), Servers: "many",
 			Can: []string{"extend", "wait"},
 		},
-		Open: func(servers []string, _ time.Duration) (driver.Client, error) {
+		Open: func(_ string, servers []string, _ time.Duration) (driver.Client, error) {
 			pools := make([]redsyncredis.Pool, len(servers))
 			for i, addr := range servers {
 				pools[i] = goredis.NewPool(redis.NewClient(&redis.Options{Addr: addr}))

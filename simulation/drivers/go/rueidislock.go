@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
-	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // rueidislockDriver is github.com/redis/rueidis/rueidislock on one server, as its README shows it.
@@ -19,7 +19,7 @@ func rueidislockDriver() driver.Driver {
 			Name: "rueidislock", Version: version("github.com/redis/rueidis"), Servers: "one",
 			Can: []string{"wait", "tell"},
 		},
-		Open: func(servers []string, ttl time.Duration) (driver.Client, error) {
+		Open: func(_ string, servers []string, ttl time.Duration) (driver.Client, error) {
 			locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 				ClientOption:   rueidis.ClientOption{InitAddress: servers},
 				KeyMajority:    1,

@@ -6,7 +6,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 	"github.com/valkey-io/valkey-go/valkeylock"
 
-	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // valkeylockDriver is github.com/valkey-io/valkey-go/valkeylock on one server, as its README shows
@@ -17,7 +17,7 @@ func valkeylockDriver() driver.Driver {
 			Name: "valkeylock", Version: version("github.com/valkey-io/valkey-go"), Servers: "one",
 			Can: []string{"wait", "tell"},
 		},
-		Open: func(servers []string, ttl time.Duration) (driver.Client, error) {
+		Open: func(_ string, servers []string, ttl time.Duration) (driver.Client, error) {
 			locker, err := valkeylock.NewLocker(valkeylock.LockerOption{
 				ClientOption:   valkey.ClientOption{InitAddress: servers},
 				KeyMajority:    1,

@@ -30,7 +30,7 @@ func boxCases([]string) (string, error) {
 	var rows [][]string
 	for _, fault := range box.Faults() {
 		var titles []string
-		for _, c := range box.Cases(4, true) {
+		for _, c := range box.Cases(4) {
 			if c.Fault == fault {
 				titles = append(titles, c.Title)
 			}

@@ -106,9 +106,10 @@ var policy = map[string][]string{
 
 	// The same designs on real servers, which it starts and breaks.
 	// The box plays lock clients of any language on real servers.
-	"simulation/box": {"instance/embedded", "instance/instancetest/redisproc"},
-	"simulation/internal/live": {"simulation/check",
-		"fencing", "fencing/redisguard", "instance", "instance/instancetest/redisproc", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
+	"simulation/box":        {"fencing", "instance/embedded", "instance/instancetest/redisproc", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/box/driver": {},
+	"simulation/internal/live": {"simulation/check", "simulation/box", "simulation/box/driver",
+		"fencing", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",
 		"github.com/benbjohnson/clock", "github.com/redis/go-redis/v9", "golang.org/x/sync/errgroup", "simulation/fault", "simulation/record",
 	},
 

@@ -10,15 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
-// TestMain makes the test binary a worker process as well: explore, orders and matrix start their
-// own program.
+// TestMain makes the test binary a worker process and a driver as well: explore, orders, matrix and
+// live start their own program.
 func TestMain(m *testing.M) {
-	live.RunChild()
-	if len(os.Args) == 3 && os.Args[1] == "worker" {
+	if len(os.Args) == 3 && os.Args[1] == "worker" || len(os.Args) > 1 && os.Args[1] == "driver" {
 		os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)

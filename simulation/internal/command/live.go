@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/live"
 )
@@ -163,58 +162,4 @@ func (f *liveFlags) play(ctx context.Context, title string, options live.Options
 		}
 	}
 	return played.Disagreements, interrupted(ctx, err)
-}
-
-func runSoak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	options := live.SoakOptions{}
-	var format string
-	var plan bool
-	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
-	flags.StringVar(&options.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
-	flags.DurationVar(&options.For, "for", time.Minute, "the duration")
-	flags.Uint64Var(&options.Seed, "seed", 1, "the seed of the random schedule of faults")
-	flags.StringVar(&format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
-	flags.Func("faults", "`kinds` of faults in the plan's words and separated by commas (default: all)", func(text string) error {
-		for _, name := range commas(text) {
-			kind := live.FaultKind(name)
-			if !slices.Contains(live.FaultKinds(), kind) {
-				return fmt.Errorf("no kind %q; there are %q", kind, live.FaultKinds())
-			}
-			options.Faults = append(options.Faults, kind)
-		}
-		return nil
-	})
-	flags.BoolVar(&plan, "plan", false, "print the plan of faults and exit")
-	if err := parse(flags, args, stderr); err != nil {
-		return err
-	}
-	if err := oneOf("-format", format, live.Formats...); err != nil {
-		return err
-	}
-	if options.For < live.MinSoak {
-		return usageError{fmt.Errorf("-for is %v, want at least %v: less is too short", options.For, live.MinSoak)}
-	}
-	if plan {
-		for _, fault := range live.Plan(options.Seed, options.For, options.Faults...) {
-			fmt.Fprintf(stdout, "%9.3fs  %s\n", fault.At.Seconds(), fault)
-		}
-		return nil
-	}
-	if err := findServer(options.Binary); err != nil {
-		return err
-	}
-	if format == "text" {
-		options.Progress = func(s live.FaultResult) { fmt.Fprintln(stdout, s) }
-	}
-	report, err := live.Soak(ctx, options)
-	if err != nil && report.Lasted == 0 {
-		return interrupted(ctx, err)
-	}
-	if err := errors.Join(report.Write(stdout, format), interrupted(ctx, err)); err != nil {
-		return err
-	}
-	if !report.OK() {
-		return errors.New("the soak found violations")
-	}
-	return nil
 }

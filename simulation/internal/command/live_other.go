@@ -13,6 +13,6 @@ var errNoUnix = errors.New("real servers are stopped and killed by signals, whic
 
 func runLive(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }
 
-func runSoak(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }
+func runDriver(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }
 
 func runBox(context.Context, []string, io.Writer, io.Writer) error { return usageError{errNoUnix} }

@@ -73,20 +73,6 @@ func TestLiveDialects(t *testing.T) {
 	require.Contains(t, stderr, "VALKEY9_SERVER")
 }
 
-func TestSoakCommand(t *testing.T) {
-	long.Test(t, "package live has a soak, too")
-	needsServer(t)
-	code, stdout, stderr := redlocksim(t, "soak", "-for", "5s", "-seed", "3")
-	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
-	require.Contains(t, stdout, "0 stale writes, 0 lost updates")
-	code, planned, _ := redlocksim(t, "soak", "-for", "5s", "-seed", "3", "-plan")
-	require.Equal(t, exitOK, code)
-	require.NotEmpty(t, planned)
-	for line := range strings.Lines(planned) {
-		require.Contains(t, stdout, strings.TrimSpace(line), "what was planned is what was done")
-	}
-}
-
 func TestLiveWrongUsage(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -98,9 +84,6 @@ func TestLiveWrongUsage(t *testing.T) {
 		{[]string{"live", "-parallel", "0"}, "-parallel is 0, want 1 to 64"},
 		{[]string{"live", "now"}, `unexpected argument "now"`},
 		{[]string{"live", "-server", "no-such-server"}, "no-such-server"},
-		{[]string{"soak", "-for", "1s"}, "-for is 1s, want at least 5s"},
-		{[]string{"soak", "-seed", "minus"}, "-seed"},
-		{[]string{"soak", "-format", "verse"}, "-format"},
 	} {
 		code, stdout, stderr := redlocksim(t, test.args...)
 		require.Equal(t, exitUsage, code, "%q", test.args)
@@ -114,11 +97,9 @@ func TestLiveWrongUsage(t *testing.T) {
 // Without a server one sentence says what to do.
 func TestLiveWithoutServer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	for _, args := range [][]string{{"live"}, {"soak"}} {
-		code, stdout, stderr := redlocksim(t, args...)
-		require.Equal(t, exitUsage, code)
-		require.Empty(t, stdout)
-		require.Equal(t, 1, strings.Count(stderr, "\n"))
-		require.Contains(t, stderr, "install it")
-	}
+	code, stdout, stderr := redlocksim(t, "live")
+	require.Equal(t, exitUsage, code)
+	require.Empty(t, stdout)
+	require.Equal(t, 1, strings.Count(stderr, "\n"))
+	require.Contains(t, stderr, "install it")
 }

@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/redquorum/redlock/simulation/internal/live"
 )
 
 // The exit codes of every command.
@@ -49,8 +47,8 @@ var commands = []command{
 	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
 	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
-	{"soak", "random faults on five real servers, with a guarded resource that must stay correct", runSoak},
 	{"box", "a lock client of any language on real servers with faults: which promise breaks?", runBox},
+	{"driver", "a design of the simulation as a client of the box", runDriver},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
 	{"orders", "a small world in every order of its events: is there one that breaks a design?", runOrders},
 	{"replay", "run a replay file again and compare the result", runReplay},
@@ -62,7 +60,6 @@ var commands = []command{
 // program, in what it prints; "" is that of redlocksim.
 func Main(started string, args []string) {
 	start = cmp.Or(started, start)
-	live.RunChild() // clients of live and soak are processes of this program
 	// The end of this context stops everything that a command has started. A second Ctrl-C kills the program as usual.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)

@@ -4,12 +4,16 @@ package live
 
 import (
 	"cmp"
+	_ "embed"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -28,22 +32,16 @@ type Case struct {
 	// disables a part of the design. Default: the design.
 	PredictedBy map[string]string `json:"predicted_by"`
 
-	// Args are the arguments of the servers. Machine gives them simulated clocks and
-	// disks, for faults.
-	Args    []string
-	Machine bool
-	// Row says that the resource is a row in Redis, not a file.
-	Row bool
-	// Freeze: paused clients are Go programs whose world is stopped, not stopped processes.
-	Freeze bool
+	// Args are the arguments of the servers. User is the account of the clients there, and its
+	// password: "name:password". Default: none.
+	Args []string
+	User string
 	// TTL is the TTL of the leases: long where no lease may expire before the case ends.
-	// Default: shortTTL.
+	// Default: that of the box.
 	TTL span
-	// User and Password are the credentials of the clients. Default: none.
-	User, Password string
-
-	// Script is the name of one of scripts. Default: the scenario's own scripts and faults.
-	Script string
+	// Schedule has the steps, in the words of the box's cases. Default: the scenario's own
+	// scripts and faults.
+	Schedule []string
 }
 
 // span is a duration that is written like "1.5s".
@@ -55,32 +53,20 @@ func (d *span) UnmarshalText(text []byte) error {
 	return err
 }
 
-// shortTTL is for cases that wait for a lease to expire.
-const shortTTL = 1500 * time.Millisecond
+//go:embed cases.json
+var caseList []byte
 
-func (c Case) ttl() time.Duration { return cmp.Or(time.Duration(c.TTL), shortTTL) }
-
-// Name returns the scenario's ID with the form, as in "S7c kill -9".
-func (c Case) Name() string { return strings.TrimSpace(c.Scenario + " " + c.Form) }
-
-// timeout bounds the wait for a server.
-func (c Case) timeout(design string, ttl time.Duration) time.Duration {
-	return cmp.Or(time.Duration(c.Timeouts[design]), (ttl / 8).Truncate(time.Millisecond))
-}
-
-// predictedBy returns the name of the design that makes the prediction.
-func (c Case) predictedBy(design string) string { return cmp.Or(c.PredictedBy[design], design) }
-
-// settings returns a scenario and a design. Without a scenario, it returns an empty one, whose
-// configuration is the design's alone.
-func settings(scenario, design string) (s scenarios.Scenario, d designs.Design, err error) {
-	if scenario == "" {
-		d, err = designs.ByName(design)
-	} else if s, err = scenarios.ByID(scenario); err == nil {
-		d, err = s.Design(design)
+// Cases returns the live forms of all scenarios that have one, in the scenarios' order.
+func Cases() []Case {
+	var all []Case
+	if err := json.Unmarshal(caseList, &all); err != nil {
+		panic("cases.json: " + err.Error()) // a test reads it
 	}
-	return s, d, err
+	return all
 }
+
+// Name returns the scenario's ID with the form, as in "S7 ACL".
+func (c Case) Name() string { return strings.TrimSpace(c.Scenario + " " + c.Form) }
 
 // visible are the kinds of violations that can be detected on real servers.
 var visible = []record.ViolationKind{
@@ -91,24 +77,64 @@ var visible = []record.ViolationKind{
 // seeds is the number of simulated runs of a prediction. They must agree.
 const seeds = 5
 
-// predict simulates the scenario and returns the visible kinds of violations, which must
-// be the same in every run.
-func predict(scenario, design string) ([]record.ViolationKind, error) {
-	s, d, err := settings(scenario, design)
+// prepared is what a case with a design needs.
+type prepared struct {
+	title     string
+	predicted []record.ViolationKind
+	servers   int
+	guard     simulation.Guarding
+	schedule  box.Schedule
+	// outcomes are what became of each client's requests in the simulation. There are none if the
+	// play may differ: in schedules of its own, and where a client gets the lock too late.
+	outcomes map[string][]bool
+}
+
+// prepare simulates a case with a design and makes its schedule.
+func prepare(tc Case, design string) (p prepared, err error) {
+	scenario, lock, err := settings(tc.Scenario, design)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	var predicted []record.ViolationKind
+	p.title = scenario.Title
+	simulated, predicted, err := predict(scenario, cmp.Or(tc.PredictedBy[design], design))
+	if err != nil {
+		return p, err
+	}
+	cfg, faults := scenario.Setting(lock)
+	p.predicted, p.guard, p.servers = predicted, cfg.Guard, cmp.Or(cfg.Servers, 5)
+	if lock.Servers == 1 {
+		p.servers = 1
+	}
+	if tc.Schedule != nil {
+		p.schedule, err = box.ParseSchedule(tc.Schedule, p.servers)
+		return p, err
+	}
+	outcomes := outcomesOf(simulated.Log)
+	if !slices.Contains(predicted, record.NoProgress) {
+		p.outcomes = outcomes
+	}
+	p.schedule, err = planOf(scenario, cfg, faults, p.servers, maps.Clone(outcomes))
+	return p, err
+}
+
+// predict simulates a scenario. It returns a run, and the visible kinds of violations, which must
+// be the same in every run.
+func predict(s scenarios.Scenario, design string) (run simulation.Result, predicted []record.ViolationKind, err error) {
+	d, err := s.Design(design)
+	if err != nil {
+		return run, nil, err
+	}
 	for seed := range uint64(seeds) {
 		r, err := s.Play(seed, d)
 		if err != nil {
-			return nil, err
+			return run, nil, err
 		}
 		kinds := slices.DeleteFunc(r.Kinds(), func(k record.ViolationKind) bool { return !slices.Contains(visible, k) })
-		if seed > 0 && !slices.Equal(kinds, predicted) {
-			return nil, fmt.Errorf("live: predictions for %s with %s differ: %v with seed 0, %v with seed %d", scenario, design, predicted, kinds, seed)
+		if seed == 0 {
+			run, predicted = r, kinds
+		} else if !slices.Equal(kinds, predicted) {
+			return run, nil, fmt.Errorf("live: predictions for %s with %s differ: %v with seed 0, %v with seed %d", s.ID, design, predicted, kinds, seed)
 		}
-		predicted = kinds
 	}
-	return predicted, nil
+	return run, predicted, nil
 }

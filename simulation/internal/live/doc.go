@@ -1,37 +1,30 @@
-// Package live runs the scenarios of package scenarios on real servers and checks whether
-// they end as the simulation predicts. The servers are redis-server processes on the
-// loopback interface. The clients are separate processes that run the lock designs of
-// package designs. The resource is a file behind its own process, or a row in Redis.
+// Package live plays the scenarios of package scenarios on real servers and checks whether
+// they end as the simulation predicts.
 //
-// The faults are real: clients and servers are stopped (SIGSTOP) and killed, a Go
-// program's world is stopped, servers come back empty or with the data on their disk, a
-// server's clock jumps, a replica that missed writes takes over from its master, packets
-// are held back and lost.
+// The plays are those of package box: redis-server processes, client processes that are
+// stopped and killed, links that are cut and held back, servers whose clocks jump and whose
+// disks lose what was not synced. Design is the driver: it puts a lock design of package
+// designs, on the same code as in the simulation, into the box.
 //
-// # Scripts and faults
+// # What is played
 //
-// Most cases perform the scenario's own scripts and schedule, in the order of the
-// scenario's times. A few have a script of their own, because their faults hit requests in
-// flight.
-//
-// # No step waits for a time
-//
-// A run goes step by step. Each step ends with a message that confirms it ("c1 has
-// acquired", "c1 has checked its lease and is about to write", "the process has
-// stopped"), and only then does the next step begin. Where a lease has to expire, the run
-// waits for the client that gets the lock next. So the result does not depend on the
-// machine's load. If a step came too late (a lease expired before it was needed), the run
-// has shown nothing: it is repeated with a longer TTL and not counted.
+// A plan turns a scenario's own scripts and faults into the steps of a box's schedule, in the
+// order of the scenario's times. A few cases have steps of their own, because their faults
+// hit requests in flight. A step that came to nothing, or a client that got the lock and
+// should not have, may mean that the machine was too slow: the case is played again, with a
+// longer TTL.
 //
 // # How results are checked
 //
-// Clients write their actions to the resource's ledger, which numbers the entries. An
-// operation also records the number at its beginning. All findings are derived from this
-// order, without any clock. Two holders, for instance, means that a client found its
-// lease valid in a check that began after another client had got the lock.
+// The checks of package check, which judge simulated runs, are applied to the record of the
+// play, in which the order of the entries is the time. Unlike the box, this counts a write that is sent too late as a sign of
+// a second holder, as the simulation does.
 //
-// # Scenarios without a live form
+// # What the box does not have
 //
-// Unplayed lists the scenarios that have none, with the reason. For instance, a single
+// Predictions, designs and the comparison are here, because the box knows no simulation. It
+// judges clients by what they may promise, not by what a scenario says.
+//
+// Unplayed lists the scenarios that have no live form, with the reason. For instance, a single
 // process cannot be given a suspended machine or a stepped wall clock.
 package live

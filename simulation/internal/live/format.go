@@ -18,20 +18,16 @@ var Formats = []string{"text", "markdown", "json"}
 
 // Write writes the report in one of Formats.
 func (r Report) Write(w io.Writer, format string) error {
-	return write(w, format, r.text, r.markdown, r)
-}
-
-func write(w io.Writer, format string, text, markdown func() string, value any) error {
 	var err error
 	switch format {
 	case "text":
-		_, err = fmt.Fprintln(w, text())
+		_, err = fmt.Fprintln(w, r.text())
 	case "markdown":
-		_, err = fmt.Fprintln(w, markdown())
+		_, err = fmt.Fprintln(w, r.markdown())
 	case "json":
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		err = e.Encode(value)
+		err = e.Encode(r)
 	default:
 		err = fmt.Errorf("live: no format %q; there are %s", format, strings.Join(Formats, ", "))
 	}
@@ -88,6 +84,9 @@ func (l Line) Text() string {
 		return columns(name, l.Design, kinds(l.Predicted), "?", "FAILED") + "\n" + indent(l.Err)
 	case !l.Agrees:
 		text := columns(name, l.Design, kinds(l.Predicted), kinds(l.Seen), "NO")
+		if l.Differs != "" {
+			text += "\n" + indent(l.Differs)
+		}
 		for _, f := range l.Findings {
 			text += "\n" + indent(fmt.Sprintf("%d: %s: %s", f.Seq, f.Kind, f.Text))
 		}

@@ -3,7 +3,6 @@
 package live
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -11,16 +10,18 @@ import (
 	"go.uber.org/goleak"
 )
 
-// With runAlone in the environment the test program only runs cases, so that a test can kill
-// it.
-const runAlone = "LIVE_TEST_RUN"
-
+// The test program is the driver of a design, too.
 func TestMain(m *testing.M) {
-	RunChild()
-	if os.Getenv(runAlone) != "" {
-		_, err := Run(context.Background(), Options{Progress: func(l Line) { fmt.Println(l.Text()) }})
-		fmt.Println(err)
-		os.Exit(0)
+	if len(os.Args) > 1 && os.Args[1] == DriverCommand {
+		d, err := ParseDesign(os.Args[2:], os.Stderr)
+		if err == nil {
+			err = d.Serve(os.Stdin, os.Stdout)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	goleak.VerifyTestMain(m)
 }

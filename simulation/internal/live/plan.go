@@ -1,222 +1,291 @@
+//go:build unix
+
 package live
 
 import (
+	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/box"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
-// FaultKind is a kind of fault in a soak.
-type FaultKind string
-
-// The kinds.
 const (
-	// stopClients: client processes are stopped (SIGSTOP).
-	stopClients FaultKind = "stop clients"
-	// freezeClient: a Go program's world is stopped.
-	freezeClient FaultKind = "stop the world of"
-	// killClients: kill -9; new clients replace them.
-	killClients FaultKind = "kill clients"
-	// killServers: kill -9; they come back empty.
-	killServers FaultKind = "kill servers"
-	// stopServers: they are stopped (SIGSTOP).
-	stopServers FaultKind = "stop servers"
-	// jumpClocks: servers' clocks are stepped, and stepped back at the end of the fault.
-	jumpClocks FaultKind = "step the clocks of"
-	// flushServers: FLUSHALL.
-	flushServers FaultKind = "flush"
-	// cutLinks: one client is disconnected from servers.
-	cutLinks FaultKind = "cut off"
-	// holdReplies: replies to one client are delayed.
-	holdReplies FaultKind = "hold the replies to"
-	// loseReplies: replies to one client are lost.
-	loseReplies FaultKind = "lose the replies to"
-	// holdWrites: one client's requests to the resource are delayed.
-	holdWrites FaultKind = "hold the requests to the resource of"
-	// ageServers: servers save a snapshot, continue, are killed, and restart from the
-	// snapshot.
-	ageServers FaultKind = "kill and restore from a snapshot"
-	// switchAddress: new connections and those through a proxy reach another server with
-	// its own data, until the end of the fault. Other open connections stay.
-	switchAddress FaultKind = "switch the address of"
-	// retargetProxy: only the proxy of some clients uses the other server, and returns
-	// before that server is trusted. No connection breaks.
-	retargetProxy FaultKind = "retarget the proxy of"
-	// changeTTL: clients are replaced by clients with another TTL, within MaxTTL.
-	changeTTL FaultKind = "change the TTL of"
-	// stranger: a client with another MaxTTL asks for the lock. It must not get it.
-	stranger FaultKind = "send a client with another MaxTTL"
+	// lead is the time at which the scenarios begin, and simulatedTTL the TTL of their leases.
+	lead         = time.Second
+	simulatedTTL = 10 * time.Second
 )
 
-// plannedFault is a fault in a plan.
-type plannedFault struct {
-	// At is its start from the beginning of the soak. For is its duration, 0 for an
-	// instant.
-	At  time.Duration `json:"at_ns"`
-	For time.Duration `json:"for_ns,omitempty"`
-	// By is how far clocks are stepped.
-	By   time.Duration `json:"by_ns,omitempty"`
-	Kind FaultKind     `json:"kind"`
-	// Clients are indexes of workers, and Servers indexes of servers, from 0.
-	Clients []int `json:"clients,omitempty"`
-	Servers []int `json:"servers,omitempty"`
+// plan turns a scenario's scripts and faults into a schedule of the box: its steps in the order of
+// their times. A client that gets the lock in the simulation waits for it, so that leases can expire
+// first; one that doesn't tries once.
+type plan struct {
+	config   simulation.Config
+	faults   simulation.Schedule
+	free     []scenarios.Free
+	servers  string            // their letters
+	outcomes map[string][]bool // what became of each client's requests in the simulation
+	clients  []*planned
+	steps    []timed
 }
 
-// String describes the fault.
-func (f plannedFault) String() string {
-	text := string(f.Kind)
-	var clients, servers []string
-	for _, i := range f.Clients {
-		clients = append(clients, fmt.Sprint("c", i+1))
+// timed is a step and its time in the scenario.
+type timed struct {
+	at   time.Duration
+	text string
+}
+
+// planned is a client whose script is performed without a client. It is a Performer for the steps
+// that scenarios with a live form have.
+type planned struct {
+	scenarios.Performer
+	*plan
+	name string
+	now  time.Duration
+	dead bool
+	late fault.Fault // just before its first write
+	// from and until are the time of its last lease that the simulation granted, until it was
+	// released.
+	from, until time.Duration
+}
+
+const never = time.Duration(1<<63 - 1)
+
+// planOf returns the schedule of a scenario on n servers. outcomes are those of a simulated run.
+func planOf(s scenarios.Scenario, cfg simulation.Config, faults simulation.Schedule, n int, outcomes map[string][]bool) (box.Schedule, error) {
+	p := &plan{config: cfg, faults: faults, free: s.Free, servers: "ABCDEFGHI"[:n], outcomes: outcomes}
+	for i, script := range s.Scripts[:min(len(s.Scripts), cmp.Or(cfg.Processes, 2))] {
+		c := &planned{plan: p, name: fmt.Sprint("c", i+1)}
+		for _, f := range faults {
+			if f.Nth == 1 && f.Op == "write" && f.Process == c.name {
+				c.late = f
+			}
+		}
+		script.Perform(c)
+		p.clients = append(p.clients, c)
 	}
-	for _, i := range f.Servers {
-		servers = append(servers, string(rune('A'+i)))
+	scripted := p.steps
+	p.steps = nil
+	for _, f := range faults {
+		p.fault(f)
 	}
-	switch {
-	case len(clients)+len(servers) == 0:
-	case len(clients) > 0 && len(servers) > 0:
-		text += " " + strings.Join(clients, " ") + " from " + strings.Join(servers, " ")
+	p.steps = append(p.steps, scripted...) // at one moment a fault comes first
+	slices.SortStableFunc(p.steps, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
+	var schedule box.Schedule
+	for _, step := range p.steps {
+		parsed, err := box.ParseStep(step.text)
+		if err != nil {
+			return nil, err
+		}
+		schedule = append(schedule, parsed)
+	}
+	return schedule, nil
+}
+
+func (p *plan) add(at time.Duration, words ...string) {
+	p.steps = append(p.steps, timed{at, strings.Join(words, " ")})
+}
+
+// do adds a step of the client's.
+func (c *planned) do(what string) {
+	if !c.dead {
+		c.add(c.now, c.name, what)
+	}
+}
+
+func (c *planned) Until(t time.Duration) { c.now = max(c.now, lead+t) }
+func (c *planned) Sleep(d time.Duration) { c.now += d }
+func (c *planned) Read()                 { c.do("reads") }
+func (c *planned) Write()                { c.do("writes") }
+
+func (c *planned) Valid() bool {
+	c.do("checks")
+	return true
+}
+
+// Release checks the lease first, unless it is over: the history knows beliefs only from checks.
+func (c *planned) Release() {
+	if !c.dead {
+		if c.now < c.from+simulatedTTL {
+			c.do("checks")
+		}
+		c.do("releases")
+		c.until = min(c.until, c.now)
+	}
+}
+
+// Acquire asks as often as it takes in the simulation.
+func (c *planned) Acquire() bool { return c.ask(1) }
+
+func (c *planned) Retry(tries int, _ time.Duration, _ int) bool { return c.ask(tries) }
+
+func (c *planned) ask(tries int) bool {
+	granted := false
+	for outcomes := c.outcomes[c.name]; tries > 0 && !granted && len(outcomes) > 0; tries-- {
+		granted, outcomes = outcomes[0], outcomes[1:]
+		c.outcomes[c.name] = outcomes
+	}
+	expired := slices.ContainsFunc(c.clients, func(o *planned) bool { return o.until > c.now && o.from+simulatedTTL <= c.now })
+	switch must := slices.ContainsFunc(c.free, func(f scenarios.Free) bool { return f.Process == c.name }); {
+	case must && !c.held():
+		c.do("gets")
+	case must || granted:
+		if expired && !must {
+			c.add(c.now, "gone", c.servers) // so that the first try succeeds
+		}
+		c.do("waits")
 	default:
-		text += " " + strings.Join(append(clients, servers...), " ")
+		c.do("tries")
 	}
-	if f.By != 0 {
-		text += fmt.Sprintf(" by %v", f.By)
+	if granted {
+		c.from, c.until = c.now, never
+	} else if len(c.free) == 0 && !c.held() {
+		c.add(c.now, "gone", c.servers) // what it has deleted is in nobody's way
 	}
-	if f.For != 0 {
-		text += fmt.Sprintf(" for %v", f.For)
+	return granted
+}
+
+// held reports whether another client has the lock and won't release it.
+func (c *planned) held() bool {
+	return slices.ContainsFunc(c.clients, func(o *planned) bool { return o.until > c.now && o.from <= c.now && o.until != 0 })
+}
+
+// Update is interrupted by a fault between its check and its write.
+func (c *planned) Update() {
+	f := c.late
+	c.late = fault.Fault{}
+	if f.Kind == "" {
+		c.do("works")
+		return
 	}
-	return text
-}
-
-// soakTTL is the TTL at the beginning of a soak, longestTTL the longest that clients
-// change to. For connLifetime a connection may reach a server that its address no longer
-// names, and get a lease there. So MaxTTL is the sum of both.
-const (
-	soakTTL      = time.Second
-	longestTTL   = 3 * soakTTL / 2
-	connLifetime = soakTTL / 2
-	soakMaxTTL   = longestTTL + connLifetime
-)
-
-// workers and soakServers are the numbers of clients and servers in a soak.
-const (
-	workers     = 4
-	soakServers = 5
-)
-
-// shares are the relative frequencies of the kinds.
-var shares = []struct {
-	kind  FaultKind
-	share int
-}{
-	{stopClients, 4}, {freezeClient, 2}, {killClients, 2}, {killServers, 4}, {stopServers, 4}, {jumpClocks, 3},
-	{flushServers, 2}, {cutLinks, 2}, {holdReplies, 2}, {loseReplies, 2}, {holdWrites, 3},
-	{ageServers, 3}, {switchAddress, 3}, {retargetProxy, 3}, {changeTTL, 2}, {stranger, 2},
-}
-
-// FaultKinds returns all kinds.
-func FaultKinds() []FaultKind {
-	kinds := make([]FaultKind, len(shares))
-	for i, s := range shares {
-		kinds[i] = s.kind
-	}
-	return kinds
-}
-
-// Plan returns a random schedule of faults, which depends only on the seed, the length and
-// the kinds. Without kinds it uses all. Faults do not overlap.
-func Plan(seed uint64, length time.Duration, kinds ...FaultKind) []plannedFault {
-	d := randomSchedule{rand.New(rand.NewPCG(seed, 0x736f616b)), kinds}
-	var plan []plannedFault
-	for at := d.span(soakTTL/2, soakTTL); ; {
-		f := d.fault()
-		f.At = at
-		// The last fault and the recovery from it end before the soak does.
-		if at += f.For; at+3*soakTTL > length {
-			return plan
-		}
-		plan = append(plan, f)
-		at += d.span(soakTTL/2, 2*soakTTL)
-	}
-}
-
-type randomSchedule struct {
-	*rand.Rand
-	kinds []FaultKind
-}
-
-// span returns a random duration in whole milliseconds.
-func (d randomSchedule) span(least, most time.Duration) time.Duration {
-	return (least + time.Duration(d.Int64N(int64(most-least)))).Truncate(time.Millisecond)
-}
-
-// some returns a random choice of up to most of n.
-func (d randomSchedule) some(most, n int) []int {
-	chosen := d.Perm(n)[:1+d.IntN(most)]
-	slices.Sort(chosen)
-	return chosen
-}
-
-func (d randomSchedule) kind() FaultKind {
-	total := 0
-	for _, s := range shares {
-		if d.wants(s.kind) {
-			total += s.share
-		}
-	}
-	n := d.IntN(total)
-	for _, s := range shares {
-		if !d.wants(s.kind) {
-			continue
-		}
-		if n -= s.share; n < 0 {
-			return s.kind
-		}
-	}
-	panic("live: shares do not add up")
-}
-
-func (d randomSchedule) wants(kind FaultKind) bool {
-	return len(d.kinds) == 0 || slices.Contains(d.kinds, kind)
-}
-
-func (d randomSchedule) fault() plannedFault {
-	f := plannedFault{Kind: d.kind(), For: d.span(soakTTL/4, 5*soakTTL/2)}
-	const minority = (soakServers - 1) / 2
+	c.do("checks")
+	c.do("reads")
 	switch f.Kind {
-	case stopClients:
-		f.Clients = d.some(2, workers)
-	case freezeClient:
-		f.Clients = d.some(1, workers)
-	case holdWrites:
-		f.Clients = []int{0} // the client with a link to the resource
-	case killClients:
-		f.Clients, f.For = d.some(2, workers), 0
-	case killServers, stopServers:
-		f.Servers = d.some(minority+1, soakServers)
-	case jumpClocks:
-		f.Servers = d.some(minority, soakServers)
-		if f.By = d.span(soakTTL/10, 5*soakTTL); d.IntN(2) == 0 {
-			f.By = -f.By
-		}
-	case ageServers:
-		f.Servers = d.some(minority+1, soakServers)
-	case switchAddress:
-		// Long enough for the other server to be trusted.
-		f.Servers, f.For = d.some(1, soakServers), d.span(soakTTL/4, 8*soakTTL)
-	case retargetProxy:
-		// Shorter: clients without the proxy continue to use the first server.
-		f.Servers, f.For = d.some(1, soakServers), d.span(soakTTL/4, soakMaxTTL)
-	case changeTTL:
-		f.Clients, f.For = d.some(2, workers), 0
-	case stranger:
-		f.For = 0
-	case flushServers:
-		f.Servers, f.For = d.some(minority, soakServers), 0
-	case cutLinks, holdReplies, loseReplies:
-		f.Clients, f.Servers = d.some(1, workers), d.some(soakServers, soakServers)
+	case fault.Crash:
+		c.add(c.now, "kill", c.name)
+		c.dead = true
+	case fault.Pause:
+		c.add(c.now, "pause", c.name)
+		c.now += f.For
+		c.add(c.now, "resume", c.name)
+		c.do("writes")
+	case fault.Delay:
+		c.do("sends")
+		c.add(c.now+f.By, c.name, "lands")
 	}
-	return f
+}
+
+// fault adds a fault, and its end.
+func (p *plan) fault(f fault.Fault) {
+	on := func(at time.Duration, do string) { p.add(at, do, f.Server) }
+	switch {
+	case f.Nth != 0:
+		if f.Op != "write" { // the request for the lock is late
+			p.add(0, "snare", f.Process, f.Server)
+			p.add(lead+f.By, "free", f.Process, f.Server)
+		}
+	case f.Kind == fault.Cut && f.Way == fault.Replies:
+		p.add(f.At, "miss", f.Process, f.Server) // the deletes that follow need replies
+	case f.Kind == fault.Cut:
+		p.add(f.At, "cut", f.Process, f.Server)
+		if f.For > 0 {
+			p.add(f.At+f.For, "heal", f.Process, f.Server)
+			if p.config.Quorum.KeepAlive {
+				on(f.At+f.For, "await") // the next extension puts it there
+			}
+		}
+	case f.Kind == fault.Hang:
+		on(f.At, "hang")
+		on(f.At+f.For, "wake")
+	case f.Kind == fault.Lag:
+		for range p.config.Replicas {
+			if on(f.At, "lag"); f.Replica != 0 {
+				break
+			}
+		}
+	default:
+		p.onVotes(f, on)
+	}
+}
+
+// onVotes adds a fault of a server that has votes. A round can be won before its last reply, so the
+// votes of those who have the lock must be there first.
+func (p *plan) onVotes(f fault.Fault, on func(at time.Duration, do string)) {
+	for _, c := range p.clients {
+		if c.from < f.At && f.At < c.until {
+			p.add(f.At-1, "await", p.asked(c.name, c.from)) // before other faults of that moment
+		}
+	}
+	switch f.Kind {
+	case fault.Step:
+		if on(f.At, "ahead"); f.By < 0 {
+			p.steps[len(p.steps)-1].text = "behind " + f.Server
+		}
+	case fault.Restart:
+		if f.Keep == fault.KeepSecond {
+			on(0, "stall")
+		}
+		on(f.At, "stop")
+		on(f.At+f.For, "start")
+	case fault.Failover:
+		for _, server := range p.servers {
+			count := p.config.WaitReplicas
+			if string(server) == f.Server {
+				count = p.config.Replicas
+			}
+			for range count {
+				p.add(0, "follow", string(server))
+			}
+		}
+		if p.lags(f.Replica) {
+			on(f.At, "fail")
+		} else {
+			on(f.At, "elect")
+		}
+	case fault.Flush:
+		on(f.At, "flush")
+	case fault.Evict:
+		if on(f.At, "drop"); p.config.Eviction != "" {
+			p.steps[len(p.steps)-1].text = "evict " + f.Server
+		}
+	}
+}
+
+// asked are the servers that have a client's votes. One with an alias may have it under the alias
+// alone.
+func (p *plan) asked(client string, at time.Duration) string {
+	return strings.Map(func(server rune) rune {
+		name := string(server)
+		cut := slices.ContainsFunc(p.faults, func(f fault.Fault) bool {
+			return f.Kind == fault.Cut && f.Process == client && f.Server == name && f.At <= at && (f.For == 0 || at < f.At+f.For)
+		})
+		if cut || slices.ContainsFunc(p.config.Aliases, func(a simulation.Alias) bool { return a.Server == name }) {
+			return -1
+		}
+		return server
+	}, p.servers)
+}
+
+// lags reports whether a replica lags. 0 is the first.
+func (p *plan) lags(replica int) bool {
+	return slices.ContainsFunc(p.faults, func(f fault.Fault) bool {
+		return f.Kind == fault.Lag && (f.Replica == 0 || f.Replica == max(1, replica))
+	})
+}
+
+// outcomesOf returns what became of each client's requests in a run.
+func outcomesOf(log record.Log) map[string][]bool {
+	outcomes := map[string][]bool{}
+	for _, e := range log.History() {
+		if e.Kind == record.Acquired || e.Kind == record.Refused {
+			outcomes[e.Process] = append(outcomes[e.Process], e.Kind == record.Acquired)
+		}
+	}
+	return outcomes
 }

@@ -25,12 +25,18 @@ type raw struct {
 
 var _ simulation.Redis = (*raw)(nil)
 
-func openRaw(p target) *raw {
-	options := instance.Harden(&redis.Options{Addr: p.Addr, Username: p.User, Password: p.Password, DB: p.DB})
+func openRaw(name, addr, user, password string, db int) *raw {
+	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password, DB: db})
 	// WAIT counts writes of its own connection only.
 	options.PoolSize = 1
 	options.ReadTimeout = 10 * time.Minute // the sender bounds each command
-	return &raw{p.Name, redis.NewClient(options)}
+	return &raw{name, redis.NewClient(options)}
+}
+
+// runID is the server's run ID, "" if the account may not know it.
+func (r *raw) runID() string {
+	text, _ := r.client.InfoMap(context.Background(), "server").Result()
+	return text["Server"]["run_id"]
 }
 
 func (r *raw) Name() string { return r.name }

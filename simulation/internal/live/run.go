@@ -3,12 +3,12 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/check"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -48,15 +49,17 @@ type Line struct {
 	Predicted []record.ViolationKind `json:"predicted"`
 	Seen      []record.ViolationKind `json:"seen"`
 	Agrees    bool                   `json:"agrees"`
+	// Differs says which client got the lock and should not have, or the other way around.
+	Differs string `json:"differs,omitempty"`
 	// Skipped says why it did not run, and Err why it failed. With either, Agrees has no
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Findings are the violations behind Seen. History is the ledger.
-	Findings []finding `json:"findings,omitempty"`
-	History  []entry   `json:"history,omitempty"`
-	// Notes are remarks about the run.
-	Notes []string `json:"notes,omitempty"`
+	// Findings are the violations behind Seen. Schedule is what was played, and History what
+	// happened.
+	Findings []box.Finding `json:"findings,omitempty"`
+	Schedule box.Schedule  `json:"schedule,omitempty"`
+	History  []box.Entry   `json:"history,omitempty"`
 	// Again counts the repetitions because the machine was too slow.
 	Again int           `json:"again,omitempty"`
 	Took  time.Duration `json:"took_ns"`
@@ -80,64 +83,26 @@ type Report struct {
 	Took          time.Duration `json:"took_ns"`
 }
 
-// errNoServer: no redis-server was found.
-var errNoServer = errors.New("live: no redis-server")
-
-// run is the shared state of one Run.
+// run is what all plays of a Run share.
 type run struct {
-	dir     string
 	options Options
-	cleanup *process
-
-	build   sync.Once
-	built   string
-	builtBy error
+	driver  []string // starts the driver of a design, whose command line follows
 }
 
-// begin creates the run's directory and starts the cleanup process, which removes the
-// directory if the run can't.
-func begin(options Options) (*run, error) {
-	if _, err := (redisproc.Config{Binary: options.Binary}).Find(); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoServer, err)
-	}
-	dir, err := os.MkdirTemp("", dirPrefix)
-	if err != nil {
-		return nil, fmt.Errorf("live: %w", err)
-	}
-	// The real path, so that processes with this working directory can be found.
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	r := &run{dir: dir, options: options}
-	if r.cleanup, err = startCleanup(dir); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return r, nil
-}
+// DriverCommand is the first argument of this program where it is a driver, see ParseDesign.
+const DriverCommand = "driver"
 
-// end removes all files and processes.
-func (r *run) end() error {
-	err := os.RemoveAll(r.dir)
-	r.cleanup.end()
-	return err
-}
-
-// library builds the preloaded library once.
-func (r *run) library() (string, error) {
-	r.build.Do(func() {
-		// Not the context of one case, because all cases share the library.
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		r.built, r.builtBy = buildLibrary(ctx, r.dir)
-	})
-	return r.built, r.builtBy
-}
+// The TTL of the leases, and the longest to which it is raised on a slow machine.
+const (
+	shortTTL   = 1500 * time.Millisecond
+	longestTTL = time.Minute
+)
 
 // Run runs cases on real servers with each of their designs, and compares the results
 // with the predictions of the simulation. Disagreements are in the Report and are not
 // errors. Run leaves no process and no file behind.
 //
-// The error Is errNoServer, or that of ctx. When ctx ends, the Report has the finished
+// The error Is redisproc.ErrMissing, or that of ctx. When ctx ends, the Report has the finished
 // lines.
 func Run(ctx context.Context, options Options) (report Report, err error) {
 	began := time.Now()
@@ -147,11 +112,11 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 	if options.Cases == nil {
 		options.Cases = Cases()
 	}
-	r, err := begin(options)
+	program, err := os.Executable()
 	if err != nil {
-		return Report{}, err
+		return report, fmt.Errorf("live: finding this program: %w", err)
 	}
-	defer func() { err = errors.Join(err, r.end()) }()
+	r := run{options: options, driver: []string{program, DriverCommand}}
 	if report.Server, err = r.version(ctx); err != nil {
 		return report, err
 	}
@@ -204,9 +169,15 @@ func (r *Report) count() {
 	}
 }
 
+// command starts the driver of a design.
+func (r run) command(tc Case, design string) []string {
+	command := append(slices.Clone(r.driver), "-scenario", tc.Scenario, "-user", tc.User)
+	return append(command, "-timeout", time.Duration(tc.Timeouts[design]).String(), design)
+}
+
 // version returns the name and the version of the server.
-func (r *run) version(ctx context.Context) (string, error) {
-	s, err := redisproc.Start(ctx, redisproc.Config{Binary: r.options.Binary, Args: r.options.Args, Parent: r.dir})
+func (r run) version(ctx context.Context) (string, error) {
+	s, err := redisproc.Start(ctx, redisproc.Config{Binary: r.options.Binary, Args: r.options.Args})
 	if err != nil {
 		return "", err
 	}
@@ -218,80 +189,81 @@ func (r *run) version(ctx context.Context) (string, error) {
 const tries = 4
 
 // play fills in one line.
-func (r *run) play(ctx context.Context, tc Case, design string, line *Line) {
+func (r run) play(ctx context.Context, tc Case, design string, line *Line) {
 	began := time.Now()
 	defer func() { line.Took = time.Since(began) }()
-	fail := func(err error) { line.Err = err.Error() }
-	scenario, err := scenarios.ByID(tc.Scenario)
+	err := r.perform(ctx, tc, design, line)
+	switch {
+	case errors.Is(err, box.ErrNoClocks):
+		line.Skipped = strings.TrimPrefix(err.Error(), "box: ")
+	case err != nil:
+		line.Err = err.Error()
+	}
+}
+
+// perform plays a case with one design, again with a longer TTL if the machine was too slow.
+func (r run) perform(ctx context.Context, tc Case, design string, line *Line) error {
+	p, err := prepare(tc, design)
+	line.Title, line.Predicted, line.Schedule = p.title, p.predicted, p.schedule
 	if err != nil {
-		fail(err)
-		return
+		return err
 	}
-	line.Title = scenario.Title
-	if line.Predicted, err = predict(tc.Scenario, tc.predictedBy(design)); err != nil {
-		fail(err)
-		return
+	options := box.Options{
+		Command: r.command(tc, design), Binary: r.options.Binary, Args: slices.Concat(r.options.Args, tc.Args),
+		WritesAlone: p.guard == simulation.GuardWrites, Parallel: 1,
 	}
-	ttl := tc.ttl()
+	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL), shortTTL), Schedule: p.schedule}
 	for {
-		history, notes, err := r.perform(ctx, tc, design, ttl)
-		line.Notes = notes
-		switch {
-		case errors.Is(err, errNoMachine):
-			line.Skipped = strings.TrimPrefix(err.Error(), "live: ")
-			return
-		case errors.Is(err, errLate) && line.Again+1 < tries && ctx.Err() == nil:
-			line.Again++
-			ttl *= 2
-			continue
-		case err != nil:
-			fail(err)
-			return
+		plays, err := replay.Play(ctx, options, 1)
+		if err != nil {
+			return err
 		}
-		line.conclude(history)
-		return
+		line.conclude(plays[0])
+		line.Differs = differs(p.outcomes, plays[0])
+		if late := line.Differs != "" || !line.Agrees && plays[0].Idle > 0; !late || line.Again+1 == tries {
+			line.Agrees = line.Agrees && line.Differs == ""
+			return nil
+		}
+		line.Again++
+		replay.TTL = min(2*replay.TTL, longestTTL)
 	}
 }
 
-// conclude compares the history with the prediction.
-func (l *Line) conclude(history []entry) {
-	l.History = history
-	l.Findings = findingsIn(history, check.Rules{})
-	l.Seen = kindsOf(l.Findings)
+// differs says which client got the lock and should not have, or the other way around. It is "" if
+// none did.
+func differs(outcomes map[string][]bool, p box.Play) string {
+	got := map[string]bool{}
+	for e := range p.Record().All() {
+		got[e.Process] = got[e.Process] || e.Kind == record.Acquired
+	}
+	for client, granted := range outcomes {
+		switch should := slices.Contains(granted, true); {
+		case should && !got[client]:
+			return client + " didn't get the lock, as it does in the simulation"
+		case got[client] && !should:
+			return client + " got the lock, which it doesn't in the simulation"
+		}
+	}
+	return ""
+}
+
+// conclude compares a play with the prediction.
+func (l *Line) conclude(p box.Play) {
+	l.History, l.Findings, l.Seen = p.History, nil, nil
+	log := p.Record()
+	events := slices.Collect(log.All())
+	for _, f := range check.Violations(log, check.Rules{}) {
+		l.Findings = append(l.Findings, box.Finding{Kind: box.Kind(f.Kind), Seq: int(events[f.Event].N), Text: f.Text})
+	}
+	for _, f := range p.Findings {
+		if f.Kind == box.NoProgress || f.Kind == box.NeverFree {
+			l.Findings = append(l.Findings, f)
+		}
+	}
+	for _, f := range l.Findings {
+		l.Seen = append(l.Seen, record.ViolationKind(f.Kind))
+	}
+	slices.Sort(l.Seen)
+	l.Seen = slices.Compact(l.Seen)
 	l.Agrees = slices.Equal(l.Seen, l.Predicted)
-}
-
-// perform runs a case with one design, once.
-func (r *run) perform(ctx context.Context, tc Case, design string, ttl time.Duration) (history []entry, notes []string, err error) {
-	scenario, lock, err := settings(tc.Scenario, design)
-	if err != nil {
-		return nil, nil, err
-	}
-	cfg, _ := scenario.Setting(lock)
-	dir, err := os.MkdirTemp(r.dir, strings.ToLower(tc.Scenario)+"-")
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, fmt.Errorf("live: %s with %s timed out", tc.Name(), design))
-	defer cancel()
-	s := &environment{ctx: ctx, run: r, dir: filepath.Clean(dir), tc: tc, design: design, cfg: cfg, ttl: ttl, alone: lock.Servers == 1}
-	defer func() {
-		notes = s.notes
-		if p := recover(); p != nil {
-			end, ok := p.(stopped)
-			if !ok {
-				_ = s.close() // clean up before the panic continues
-				panic(p)
-			}
-			err = end.err
-		}
-		err = errors.Join(err, s.close())
-	}()
-	s.build()
-	if script := scripts[tc.Script]; script != nil {
-		script(s)
-	} else {
-		s.play()
-	}
-	return s.history(), nil, nil
 }

@@ -8,11 +8,12 @@ func Unplayed() map[string]string {
 		suspended   = "a machine can't be suspended for one process among others"
 		rates       = "clocks of different rates take hours to show"
 		extension   = "it is about how a client uses the replies, which are the same from real servers"
+		tokens      = "it is about when a client asks for its token; the box is told the token with the lock"
 		timing      = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
-		soaked      = "a soak does it"
-		handles     = "a soak hands leases off between client processes"
+		address     = "the box moves addresses under any client, and so do TestSwitchedAddress and other tests of package instance"
+		handles     = "a client of the box hands no lease off; package quorum's TestResumeInAnotherProcess and its neighbours do"
 		sameFault   = "it is another form of a scenario that is played"
-		several     = "a live client takes one lock at a time; the contract of an instance has locks of several keys on real servers"
+		several     = "a client of the box takes one lock at a time; the contract of an instance has locks of several keys on real servers"
 		clientAlone = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
 	)
 	return map[string]string{
@@ -23,14 +24,15 @@ func Unplayed() map[string]string {
 		"S7d": timing, "S7f": sameFault, "S8e": sameFault, "S8f": timing, "S8h": sameFault, "S9m": timing,
 		"S10b": "the library's connection to real servers never sends a command twice",
 		"S11a": extension, "S11b": extension, "S11c": extension, "S11d": timing, "S11e": extension, "S11f": extension,
+		"S20": tokens, "S21": tokens,
 		"S12":  "on real servers it is chance which client gets which vote first",
 		"S14c": sameFault, "S17b": sameFault,
-		"S28": soaked, "S29": soaked, "S29c": soaked,
+		"S28": address, "S29": address, "S29c": address,
 		"S30": handles,
 		"S31": "two masters behind one address need a proxy of their own for each client",
 		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,
 		"S34": several,
 
-		"X5": "a live client has one goroutine",
+		"X5": "a client of the box does one thing at a time",
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redquorum/redlock/simulation/drivers/go/driver"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // oneLock is a client whose lock is free for its first caller.
@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 	var out strings.Builder
 	d := driver.Driver{
 		Hello: driver.Hello{Name: "one lock", Version: "1", Servers: "one", Can: []string{"tell"}},
-		Open:  func([]string, time.Duration) (driver.Client, error) { return &oneLock{}, nil },
+		Open:  func(string, []string, time.Duration) (driver.Client, error) { return &oneLock{}, nil },
 	}
 	if err := driver.Run(d, strings.NewReader(in.String()), &out); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func (l *losing) Acquire(key string, ttl, wait time.Duration, lost func()) (driv
 func TestLossIsTold(t *testing.T) {
 	requests, in := io.Pipe()
 	out, answers := io.Pipe()
-	d := driver.Driver{Open: func([]string, time.Duration) (driver.Client, error) { return &losing{}, nil }}
+	d := driver.Driver{Open: func(string, []string, time.Duration) (driver.Client, error) { return &losing{}, nil }}
 	ended := make(chan error)
 	go func() { ended <- driver.Run(d, requests, answers) }()
 	go func() {

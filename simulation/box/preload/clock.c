@@ -31,7 +31,7 @@ struct shared {
 static struct shared *shared;
 
 __attribute__((constructor)) static void attach(void) {
-  const char *path = getenv("REDLOCKSIM_LIVE_MACHINE");
+  const char *path = getenv("REDLOCKSIM_BOX_MACHINE");
   if (path == NULL) return;
   int fd = open(path, O_RDWR);
   if (fd < 0) return;

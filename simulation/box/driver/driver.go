@@ -17,8 +17,8 @@ import (
 type Driver struct {
 	// Hello says what the client is.
 	Hello Hello
-	// Open makes a client of the servers.
-	Open func(servers []string, ttl time.Duration) (Client, error)
+	// Open makes a client with the name of the servers.
+	Open func(client string, servers []string, ttl time.Duration) (Client, error)
 }
 
 // Hello says what a client is, and what it Can: "extend", "token", "wait", "tell". Servers is "one"
@@ -69,6 +69,7 @@ var ErrTaken = errors.New("taken")
 type request struct {
 	ID        int
 	Do        string
+	Client    string
 	Servers   []string
 	Key       string
 	TTL, Wait int64 // milliseconds
@@ -145,7 +146,7 @@ func (l *loop) answer(r request) answer {
 	case "hello":
 		return answer{Hello: &l.driver.Hello}
 	case "open":
-		client, err := l.driver.Open(r.Servers, ttl)
+		client, err := l.driver.Open(r.Client, r.Servers, ttl)
 		if err != nil {
 			return answer{Error: err.Error()}
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package live
+package box
 
 import (
 	"context"
@@ -22,32 +22,33 @@ import (
 //go:embed preload/clock.c
 var clockSource []byte
 
-// errNoMachine: servers cannot have simulated clocks and disks here.
-var errNoMachine = errors.New("live: no clocks that jump")
+// ErrNoClocks: servers cannot have clocks and disks of their own here.
+var ErrNoClocks = errors.New("box: no clocks that jump")
 
 // buildLibrary builds the library that is preloaded into servers. The error Is
-// errNoMachine if that is impossible here.
+// ErrNoClocks if that is impossible here.
 func buildLibrary(ctx context.Context, dir string) (path string, err error) {
 	if runtime.GOOS != "linux" {
-		return "", fmt.Errorf("%w: the library for it is for Linux", errNoMachine)
+		return "", fmt.Errorf("%w: the library for it is for Linux", ErrNoClocks)
 	}
 	cc, err := exec.LookPath("cc")
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no C compiler (cc) to build the library for it", errNoMachine)
+		return "", fmt.Errorf("%w: there is no C compiler (cc) to build the library for it", ErrNoClocks)
 	}
 	source, path := filepath.Join(dir, "clock.c"), filepath.Join(dir, "clock.so")
 	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
 		return "", err
 	}
 	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", path, source)
+	build.Env = append(os.Environ(), "TMPDIR="+dir) // where what an interrupted compiler leaves is removed
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("%w: cc failed: %w: %s", errNoMachine, err, strings.TrimSpace(string(out))))
+		return "", errors.Join(ctx.Err(), fmt.Errorf("%w: cc failed: %w: %s", ErrNoClocks, err, strings.TrimSpace(string(out))))
 	}
 	return path, nil
 }
 
 // machineVariable tells the library the file that it shares with this process.
-const machineVariable = "REDLOCKSIM_LIVE_MACHINE"
+const machineVariable = "REDLOCKSIM_BOX_MACHINE"
 
 // shared is the memory shared with the library, laid out as in preload/clock.c.
 type shared struct {
@@ -62,8 +63,9 @@ type machine struct {
 	env    []string
 }
 
-func newMachine(library, path string) (*machine, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+// newMachine makes a machine whose file is beside the library.
+func newMachine(library string) (*machine, error) {
+	file, err := os.CreateTemp(filepath.Dir(library), "machine-")
 	if err != nil {
 		return nil, err
 	}
@@ -74,22 +76,22 @@ func newMachine(library, path string) (*machine, error) {
 	}
 	memory, err := syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("live: mapping a server's clock: %w", err)
+		return nil, fmt.Errorf("box: mapping a server's clock: %w", err)
 	}
 	return &machine{
 		shared: (*shared)(unsafe.Pointer(unsafe.SliceData(memory))), memory: memory,
-		env: []string{"LD_PRELOAD=" + library, machineVariable + "=" + path},
+		env: []string{"LD_PRELOAD=" + library, machineVariable + "=" + file.Name()},
 	}, nil
 }
 
-func (m *machine) close() { _ = syscall.Munmap(m.memory) }
+func (m *machine) close() error { return syscall.Munmap(m.memory) }
 
 // loaded reports whether the server has loaded the library. The loader skips a library
 // that it cannot load.
 func (m *machine) loaded() bool { return m.shared.attached.Load() == 1 }
 
-// jump steps the server's wall clock.
-func (m *machine) jump(by time.Duration) { m.shared.offset.Add(int64(by)) }
+// set puts the server's wall clock ahead of this machine's, or behind it.
+func (m *machine) set(ahead time.Duration) { m.shared.offset.Store(int64(ahead)) }
 
 // stall stops or resumes writes to the disk.
 func (m *machine) stall(on bool) {
@@ -102,14 +104,14 @@ func (m *machine) stall(on bool) {
 
 // cutPower removes unsynced data from the files of a killed server: the worst that a power
 // cut can do to an append-only file.
-func (m *machine) cutPower(dir string) (lost int64, err error) {
+func (m *machine) cutPower(dir string) error {
 	safe := map[int64]int64{}
 	for i := range m.shared.synced {
 		if inode := m.shared.synced[i].inode.Load(); inode != 0 {
 			safe[inode] = m.shared.synced[i].size.Load()
 		}
 	}
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".aof") {
 			return err
 		}
@@ -122,10 +124,8 @@ func (m *machine) cutPower(dir string) (lost int64, err error) {
 			return nil // a base file is complete and synced before it gets its name
 		}
 		if synced := safe[int64(stat.Ino)]; synced < info.Size() {
-			lost += info.Size() - synced
 			return os.Truncate(path, synced)
 		}
 		return nil
 	})
-	return lost, err
 }

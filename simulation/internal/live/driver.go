@@ -1,0 +1,179 @@
+//go:build unix
+
+package live
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/instance"
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/box/driver"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
+)
+
+// replicaTimeout bounds the wait of a server for its replicas.
+const replicaTimeout = time.Second
+
+// Design is a lock design as a client of the box.
+type Design struct {
+	name   string
+	config simulation.Config
+	alone  bool // it uses one server
+	// timeout bounds the wait for a server, 0: an eighth of the TTL. user is the account on the
+	// servers, "name:password", "" for the default one.
+	timeout time.Duration
+	user    string
+}
+
+// ParseDesign reads the command line of a design's driver: its name, after flags.
+func ParseDesign(args []string, stderr io.Writer) (Design, error) {
+	var d Design
+	flags := flag.NewFlagSet("driver", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, "usage: redlocksim box -- redlocksim driver [flags] DESIGN\nDESIGN is a design of the simulation, as a client of the box.\n")
+		flags.PrintDefaults()
+	}
+	scenario := flags.String("scenario", "", "the `ID` of a scenario that has designs and settings of its own")
+	flags.DurationVar(&d.timeout, "timeout", 0, "how long to wait for each server (default: an eighth of the TTL)")
+	flags.StringVar(&d.user, "user", "", "the account on the servers, `name:password`")
+	if err := flags.Parse(args); err != nil {
+		return Design{}, err
+	}
+	if flags.NArg() != 1 {
+		return Design{}, errors.New("want one design; redlocksim list shows them")
+	}
+	s, lock, err := settings(*scenario, flags.Arg(0))
+	if err != nil {
+		return Design{}, err
+	}
+	d.name, d.alone = lock.Name, lock.Servers == 1
+	d.config, _ = s.Setting(lock)
+	return d, nil
+}
+
+// settings returns a scenario and a design. Without a scenario, it returns an empty one, whose
+// configuration is the design's alone.
+func settings(scenario, design string) (s scenarios.Scenario, d designs.Design, err error) {
+	if scenario == "" {
+		d, err = designs.ByName(design)
+	} else if s, err = scenarios.ByID(scenario); err == nil {
+		d, err = s.Design(design)
+	}
+	return s, d, err
+}
+
+// Serve answers the box's requests on in until it ends.
+func (d Design) Serve(in io.Reader, out io.Writer) error {
+	hello := driver.Hello{Name: d.name, Version: "this checkout", Servers: "many", Can: []string{"extend", "wait"}}
+	if d.alone {
+		hello.Servers = "one"
+	}
+	if d.config.Guard.Tokens() {
+		hello.Can = append(hello.Can, "token")
+	}
+	return driver.Run(driver.Driver{Hello: hello, Open: d.open}, in, out)
+}
+
+// open makes a locker as the simulation does, and lets it see the servers before the first fault.
+func (d Design) open(client string, servers []string, ttl time.Duration) (driver.Client, error) {
+	p := simulation.Process{Name: client, Config: d.config.Quorum}
+	if _, err := fmt.Sscanf(client, "c%d", &p.Index); err != nil {
+		return nil, err
+	}
+	p.Index--
+	p.Config.Clock, p.Config.Random, p.Config.Owner = clock.New(), rand.Reader, client
+	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = ttl, ttl, d.timeout
+	if d.timeout == 0 {
+		p.Config.InstanceTimeout = (ttl / 8).Truncate(time.Millisecond)
+	}
+	p.Config.BackoffMin, p.Config.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
+	for i, addr := range servers {
+		if err := d.reach(&p, string(rune('A'+i)), addr, 0); err != nil {
+			return nil, err
+		}
+	}
+	for _, alias := range d.config.Aliases {
+		if err := d.reach(&p, alias.Name, servers[alias.Server[0]-'A'], alias.Database); err != nil {
+			return nil, err
+		}
+	}
+	locker, err := d.locker(p)
+	if by, ok := locker.(simulation.Coordinated); ok && err == nil {
+		for range 2 { // the second time uses open connections
+			_, _ = by.Coordinator().Verify(context.Background()) // an acquisition fails for the same reason
+		}
+	}
+	return lockClient{locker}, err
+}
+
+func (d Design) locker(p simulation.Process) (simulation.Locker, error) {
+	if d.config.Locker != nil {
+		return d.config.Locker(p)
+	}
+	return simulation.Library(p)
+}
+
+// reach adds a server to a process, as an instance and as a plain Redis client. The server is
+// healthy, so its run is vouched for.
+func (d Design) reach(p *simulation.Process, name, addr string, db int) error {
+	user, password, _ := strings.Cut(d.user, ":")
+	bare := openRaw(name, addr, user, password, db)
+	// The sender bounds each command, so that a design without a timeout has none here either.
+	url := fmt.Sprintf("redis://%s/%d?read_timeout=10m", addr, db)
+	if user != "" {
+		url = fmt.Sprintf("redis://%s@%s/%d?read_timeout=10m", d.user, addr, db)
+	}
+	inst, err := instance.Open(url, instance.Config{
+		Name: name, VouchedRunID: bare.runID(), Replicas: d.config.WaitReplicas, ReplicaTimeout: replicaTimeout, FixedAddress: true,
+	})
+	p.Instances, p.Redis = append(p.Instances, inst), append(p.Redis, bare)
+	return err
+}
+
+// lockClient is a locker as a client of the box.
+type lockClient struct{ locker simulation.Locker }
+
+func (c lockClient) Acquire(key string, _, wait time.Duration, _ func()) (driver.Lock, error) {
+	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+	acquire := c.locker.TryAcquire
+	if wait > 0 {
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		acquire = c.locker.Acquire
+	}
+	defer cancel()
+	lease, err := acquire(ctx, key)
+	if errors.Is(err, quorum.ErrTaken) {
+		err = fmt.Errorf("%w: %w", driver.ErrTaken, err)
+	}
+	return lock{lease}, err
+}
+
+// lock is a lease as a lock of the box.
+type lock struct{ simulation.Lease }
+
+// Token is the one that the holder shows to the resource.
+func (l lock) Token() uint64 {
+	if by, ok := l.Lease.(interface {
+		Show(context.Context) fencing.Token
+	}); ok {
+		return uint64(by.Show(context.Background()))
+	}
+	return uint64(l.Lease.Token())
+}
+
+func (l lock) Held() (bool, error)        { return l.Validity() > 0, nil }
+func (l lock) Extend(time.Duration) error { return l.Lease.Extend(context.Background()) }
+func (l lock) Release() error             { return l.Lease.Release(context.Background()) }

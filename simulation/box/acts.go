@@ -122,7 +122,7 @@ func (s *stage) answered(c *client, a Answer, began int) {
 		return
 	}
 	c.lease++
-	c.holds, c.token, c.read, c.told, c.overtook = true, 0, false, c.driver.losses(), false
+	c.holds, c.left, c.token, c.read, c.told, c.overtook = true, false, 0, false, c.driver.losses(), false
 	if s.box.can(CanToken) {
 		c.token = a.Token
 	}
@@ -248,7 +248,7 @@ func (s *stage) checks(c *client) error {
 func (s *stage) says(c *client, a Answer, began int) {
 	what := wasValid
 	if !a.Held {
-		what, c.holds, s.untidy = wasOver, false, true // its keys may still be there
+		what, c.holds, c.left, s.untidy = wasOver, false, true, true
 	}
 	s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: what, Words: a.Why})
 }
@@ -316,7 +316,7 @@ func (s *stage) executes(e *Entry) bool {
 }
 
 func (s *stage) releases(c *client) error {
-	c.holds, c.read = false, false
+	c.holds, c.left, c.read = false, false, false
 	began, works := s.note(Entry{Client: c.name, Lease: c.lease, What: wasReleased}).Seq, s.works(c)
 	a, ok, err := s.request(c, releases, Request{Do: DoRelease})
 	if !ok {

@@ -57,9 +57,9 @@ func (s *stage) everlasting() bool {
 	return 2*n >= len(s.servers)
 }
 
-// nobody reports whether no client has the lock, or may have it.
+// nobody reports whether no client has the lock, or may have it, or has left its keys.
 func (s *stage) nobody() bool {
-	return !slices.ContainsFunc(s.clients, func(o *client) bool { return o.holds || o.dead || o.begun > 0 })
+	return !slices.ContainsFunc(s.clients, func(o *client) bool { return o.holds || o.left || o.dead || o.begun > 0 })
 }
 
 // tidy reports whether nothing can stand in the way of a request: there was no fault, and nobody

@@ -69,6 +69,7 @@ type client struct {
 	lease    int // how many it has had
 	got      int // the entry of the grant
 	holds    bool
+	left     bool // its lease was over, or not extended, and not given back: its keys may be there
 	token    uint64
 	read     bool // it has read the resource under this lease
 	seen     content

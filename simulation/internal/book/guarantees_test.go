@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,36 +15,6 @@ func init() {
 	generators["guarantees"] = func([]string) (string, error) { return guarantees() }
 	generators["places"] = func([]string) (string, error) { return places() }
 	generators["guarded"] = func([]string) (string, error) { return guarded() }
-}
-
-// mutantsFile is what caught each mutant in the last run:
-//
-//	go run ./simulation/cmd/redlocksim mutants -format json > docs/testdata/mutants.json
-//
-// That takes a redis-server and some minutes, so a test can't repeat it. It checks the file against
-// the current mutants and markers.
-const mutantsFile = "testdata/mutants.json"
-
-func recordedMutants() (mutants.Report, error) { return readRecorded[mutants.Report](mutantsFile) }
-
-func TestRecordedMutantsAreFresh(t *testing.T) {
-	r, err := recordedMutants()
-	require.NoError(t, err)
-	assert.True(t, r.OK(), "not every mutant was caught by its own detector")
-	recorded := map[string]mutants.Result{}
-	for _, one := range r.Results {
-		recorded[one.Name] = one
-	}
-	for _, m := range mutants.All() {
-		one, is := recorded[m.Name]
-		delete(recorded, m.Name)
-		assert.True(t, is, "%s isn't recorded: run all mutants again (see mutantsFile)", m.Name)
-		assert.Equal(t, m.Markers(), one.Markers, "%s changes other lines now: run all mutants again (see mutantsFile)", m.Name)
-		assert.Equal(t, m.Detector.String(), one.Expected, "%s has another detector now: run all mutants again (see mutantsFile)", m.Name)
-	}
-	for name := range recorded {
-		t.Errorf("there is no mutant %s any more: run all mutants again (see mutantsFile)", name)
-	}
 }
 
 // guarantees has a table for each group of guarantees: a row for each marker, with the mutants of

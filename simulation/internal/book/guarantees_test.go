@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
 

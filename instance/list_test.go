@@ -41,12 +41,6 @@ func inOneBatch(t testing.TB, r *Redis, reqs ...wire.Request) []wire.Vote {
 	return got
 }
 
-// replacing makes a request replace a value.
-func replacing(req wire.Request, value string) wire.Request {
-	req.Replace = value
-	return req
-}
-
 // A request that fails after it has raised a counter doesn't hurt the next one for that lock, nor
 // any other.
 func TestListAfterAFailureHalfway(t *testing.T) {

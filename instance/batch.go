@@ -43,6 +43,7 @@ type batch struct {
 
 	cmds     []redis.Cmder
 	first    string        // the name of the first command
+	markKey  string        // of the connection's term, see termed
 	wait     *command      // WAIT, if replicas must have it
 	waited   time.Duration // WAIT's timeout
 	lifetime lifetime
@@ -162,6 +163,8 @@ func recovered(p any) error {
 // is released here is free for an acquisition in the same batch.
 func (b *batch) encode() {
 	b.used, b.wait = 0, nil
+	//guard:mark-of-this-term  a master that Sentinel brings back in the same run has no mark of its new term
+	b.markKey = b.pipe.r.markKey + b.conn.net.term
 	b.acquires, b.releases, b.extends, b.singles = b.acquires[:0], b.releases[:0], b.extends[:0], b.singles[:0]
 	wait := false
 	for _, c := range b.calls {
@@ -319,7 +322,7 @@ func (b *batch) appendLocks(args []any, calls []*call, fenced bool) []any {
 // appendMark appends the mark's key if the call's script compares it.
 func (b *batch) appendMark(args []any, c *call) []any {
 	if c.marks() > 0 {
-		args = append(args, &b.pipe.r.markKey)
+		args = append(args, &b.markKey)
 	}
 	return args
 }
@@ -369,13 +372,13 @@ func (b *batch) addProbe(c *call) {
 		switch part {
 		case partTry:
 			a := b.addScript(tryScript, []*call{c}, 1)
-			a.args = append(a.args, b.pipe.r.markKey+":try", &a.nonce)
+			a.args = append(a.args, b.markKey+":try", &a.nonce)
 			a.prefix = appendHead(a.prefix[:0], triedElements, a.nonce.b)
 			a.reply.prefix = a.prefix
 			continue
 		case partMark:
 			a := b.addOne(markScript, c, 1)
-			a.args = append(a.args, &b.pipe.r.markKey, &a.nonce, c.known.RunID, c.known.Epoch, c.known.Voter, c.known.Ago.Microseconds())
+			a.args = append(a.args, &b.markKey, &a.nonce, c.known.RunID, c.known.Epoch, c.known.Voter, c.known.Ago.Microseconds())
 			continue
 		}
 		a := b.add(q.args[0].(string), q.first, c)

@@ -45,7 +45,8 @@ type Config struct {
 	// runs. That is true of a machine's own address, but not of a service's, a proxy's, or a
 	// name that is switched. With it, TTL may be as long as quorum.Config.MaxTTL; without it,
 	// TTL must be shorter by Redis.ConnLife. If it is set and not true, two clients can hold
-	// one lock for that time after the address has moved. Default false.
+	// one lock for that time after the address has moved. It has no effect on a deployment (Open),
+	// whose master moves. Default false.
 	FixedAddress bool
 
 	// AddressLag is how long after the address has moved a new connection may still lead to

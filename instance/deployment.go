@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,10 +20,12 @@ import (
 // deployment is a set of servers that together are one instance, because one of them is the master
 // at a time: a master with replicas under Sentinel, or a Cluster.
 //
-// Each new connection asks all addresses of the URL where the master is, and a majority of them has
-// to name the same one. Otherwise the instance has no vote. So where a network is split, a client
-// beside the old master goes on with it for ConnLife at most, which comes off the longest TTL, and
-// not for as long as the Sentinel beside it believes in that master.
+// Each new connection asks all addresses of the URL where the master is. A majority of all Sentinels,
+// or of the listed nodes of a Cluster, has to name the same one, and for Sentinel in the same term.
+// Otherwise the instance has no vote. So where a network is split, a client beside the old master
+// goes on with it for ConnLife at most, which comes off the longest TTL, and not for as long as the
+// Sentinel beside it believes in that master. A Cluster whose URL has one address has no majority: there
+// the old master stops on its own after cluster-node-timeout.
 //
 // The rest is as for a name that is moved to another server: each request names the run of the
 // server that was probed, and every other run is a quarantine.
@@ -33,6 +36,8 @@ type deployment struct {
 	named  bool            // Config.TLS names the servers' certificate
 	asked  []*redis.Client // one for each address
 	opt    redis.Options   // for them
+
+	username, password string // theirs
 }
 
 // Of a Cluster one slot is used, so that the locks, the counters and the mark are on one master, and
@@ -69,7 +74,7 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 	d := &deployment{kind: wire.RoleCluster, addrs: []string{opt.Addr}}
 	for _, addr := range query["addr"] {
 		host, port, err := net.SplitHostPort(addr)
-		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
+		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || !isHost(host) || bad != nil || n == 0 {
 			return nil, errors.New("parameter addr: want host:port")
 		}
 		if addr = normal(host, port); slices.Contains(d.addrs, addr) {
@@ -103,12 +108,10 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 		return nil, errors.New("parameters master_name and cluster: a deployment is of Sentinel or a Cluster, not both")
 	case sentinel && validateName(master) != nil, sentinel && master == "":
 		return nil, errors.New("parameter master_name: want the master's name in Sentinel")
-	case !sentinel && opt.DB != 0:
-		return nil, errors.New("a Cluster has database 0 only")
 	}
-	d.opt = *opt
+	d.username, d.password = opt.Username, opt.Password
 	if sentinel {
-		d.kind, d.master, d.opt.DB = wire.RoleSentinel, master, 0
+		d.kind, d.master = wire.RoleSentinel, master
 		// The URL's account is Sentinel's.
 		if opt.Username, err = one("username"); err != nil {
 			return nil, err
@@ -116,8 +119,24 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 		if opt.Password, err = one("password"); err != nil {
 			return nil, err
 		}
+		if opt.Username != "" && opt.Password == "" {
+			return nil, errors.New("parameter username: the password is missing")
+		}
 	}
 	return d, nil
+}
+
+// complete takes the other parameters of the URL, which opt has now.
+func (d *deployment) complete(opt *redis.Options) error {
+	if d == nil {
+		return nil
+	}
+	if d.kind == wire.RoleCluster && opt.DB != 0 {
+		return errors.New("a Cluster has database 0 only")
+	}
+	d.opt = *opt
+	d.opt.Username, d.opt.Password, d.opt.DB = d.username, d.password, 0
+	return nil
 }
 
 // open makes the clients that ask, and has opt dial the master.
@@ -129,14 +148,27 @@ func (d *deployment) open(opt *redis.Options) {
 		d.asked = append(d.asked, redis.NewClient(Harden(&asking)))
 	}
 	opt.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		addr, err := d.locate(ctx)
+		ctx, cancel := context.WithTimeout(ctx, dialTimeoutOf(opt)) // a subscription's has no end
+		defer cancel()
+		at, err := d.locate(ctx)
 		if err != nil {
 			return nil, err
 		}
 		plain := *opt
-		plain.Dialer, plain.TLSConfig = nil, d.tlsFor(opt.TLSConfig, addr)
-		return dialer(&plain)(ctx, network, addr)
+		plain.Dialer, plain.TLSConfig, plain.DialTimeout = nil, d.tlsFor(opt.TLSConfig, at.addr), dialTimeoutOf(opt)
+		conn, err := dialer(&plain)(ctx, network, at.addr)
+		if err != nil || at.term == "" {
+			return conn, err
+		}
+		return &termed{conn, "#" + at.term}, nil
 	}
+}
+
+func dialTimeoutOf(opt *redis.Options) time.Duration {
+	if opt.DialTimeout > 0 {
+		return opt.DialTimeout
+	}
+	return defaultDialTimeout
 }
 
 // tlsFor expects a certificate for the address, unless Config.TLS names another.
@@ -163,71 +195,146 @@ func (d *deployment) close() error {
 	return errors.Join(errs...)
 }
 
-// locate returns the address that a majority names.
-func (d *deployment) locate(ctx context.Context) (string, error) {
+// place is where the master is.
+type place struct {
+	addr string
+	// term is Sentinel's configuration epoch, which grows with each failover, empty without one.
+	term string
+}
+
+// termed is a connection to a master of a term. The term is part of the mark's key (batch.markKey):
+// a master that Sentinel brings back in the same run, after another one had its place, has no mark of
+// its new term, so it counts as another run.
+type termed struct {
+	net.Conn
+	term string
+}
+
+// locate returns the place that a majority names.
+func (d *deployment) locate(ctx context.Context) (place, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type answer struct {
-		by, addr string
+		by       string
+		place    place
+		watchers int
 		err      error
 	}
 	answers := make(chan answer, len(d.asked))
 	for i, client := range d.asked {
 		go func() {
-			addr, err := d.ask(ctx, client)
-			answers <- answer{d.addrs[i], addr, err}
+			a := answer{by: d.addrs[i]}
+			defer func() {
+				if p := recover(); p != nil {
+					a.err = recovered(p)
+				}
+				answers <- a
+			}()
+			a.place, a.watchers, a.err = d.ask(ctx, client)
 		}()
 	}
-	named, majority := map[string]int{}, len(d.asked)/2+1
+	named, watchers := map[place]int{}, len(d.asked)
 	var said []string
+	var refused error
 	for range d.asked {
-		a := <-answers
+		var a answer
+		select {
+		case a = <-answers:
+		case <-ctx.Done():
+			return place{}, ctx.Err()
+		}
 		if a.err != nil {
 			said = append(said, fmt.Sprintf("%s: %v", a.by, a.err))
+			if own, ok := errors.AsType[interface {
+				error
+				Permanent() bool
+			}](a.err); ok && own.Permanent() {
+				refused = a.err
+			}
 			continue
 		}
-		named[a.addr]++
-		//guard:majority-names-the-master  a deployment's master is the one that a majority of the listed addresses names
-		if named[a.addr] >= majority {
-			return a.addr, nil
+		named[a.place]++
+		// Sentinels that aren't listed count, too: two majorities have to meet.
+		watchers = max(watchers, a.watchers)
+		//guard:majority-names-the-master  a deployment's master is the one that a majority of its Sentinels, or of the listed nodes, names
+		if named[a.place] >= watchers/2+1 {
+			return a.place, nil
 		}
-		said = append(said, fmt.Sprintf("%s names %s", a.by, a.addr))
+		said = append(said, fmt.Sprintf("%s names %s", a.by, a.place.addr))
 	}
 	slices.Sort(said)
-	return "", fmt.Errorf("%w: %d of the %d addresses in the URL have to name the same master: %s", ErrConnection, majority, len(d.asked), strings.Join(said, "; "))
+	text := fmt.Sprintf("%d of %d have to name the same master, and the URL lists %d: %s", watchers/2+1, watchers, len(d.asked), strings.Join(said, "; "))
+	if refused != nil {
+		return place{}, fmt.Errorf("%w: %s (%w)", ErrConnection, text, refused)
+	}
+	return place{}, fmt.Errorf("%w: %s", ErrConnection, text)
 }
 
-// ask asks one of the servers where the master is.
-func (d *deployment) ask(ctx context.Context, client *redis.Client) (string, error) {
+// ask asks one of the servers where the master is, and how many Sentinels there are.
+func (d *deployment) ask(ctx context.Context, client *redis.Client) (at place, watchers int, err error) {
+	args := []any{"CLUSTER", "SLOTS"} // CLUSTER SHARDS is not in Redis 6
 	if d.kind == wire.RoleSentinel {
-		var found []string
-		cmd := redis.NewStringSliceCmd(ctx, "SENTINEL", "get-master-addr-by-name", d.master)
-		err := client.Process(ctx, cmd)
-		if found = cmd.Val(); errors.Is(err, redis.Nil) || err == nil && len(found) != 2 {
-			return "", errors.New("it knows no master of that name")
-		} else if err != nil {
-			return "", err
-		}
-		return normal(found[0], found[1]), nil
+		args = []any{"SENTINEL", "MASTER", d.master}
 	}
-	//lint:ignore SA1019 CLUSTER SHARDS, which takes its place, is not in Redis 6
-	slots, err := client.ClusterSlots(ctx).Result()
+	reply := replyBuffer{limit: maxInfo}
+	err = client.Process(ctx, redis.NewRawWriteToCmd(ctx, &reply, args...))
+	if text, bad := reply.failure(); bad {
+		return place{}, 0, serverError(text)
+	}
 	if err != nil {
-		return "", err
+		return place{}, 0, explain(ctx, err)
 	}
-	for _, s := range slots {
-		if s.Start <= clusterSlot && clusterSlot <= s.End && len(s.Nodes) > 0 {
-			host, port, err := net.SplitHostPort(s.Nodes[0].Addr)
-			if err != nil || port == "" || port == "0" {
-				break
-			}
-			if host == "" { // its own, which it doesn't know
-				host, _, _ = net.SplitHostPort(client.Options().Addr)
-			}
-			return normal(host, port), nil
+	p := parser{rest: reply.raw}
+	list, _ := p.value(0).([]any)
+	if !p.end() {
+		return place{}, 0, fmt.Errorf("%w: it answered %.60q", ErrReply, reply.raw)
+	}
+	host, port := "", ""
+	if d.kind == wire.RoleSentinel {
+		fields := map[any]any{}
+		for i := 0; i+1 < len(list); i += 2 {
+			fields[list[i]] = list[i+1]
+		}
+		host, port, at.term = fmt.Sprint(fields["ip"]), fmt.Sprint(fields["port"]), fmt.Sprint(fields["config-epoch"])
+		others, bad := strconv.Atoi(fmt.Sprint(fields["num-other-sentinels"]))
+		if _, odd := strconv.ParseUint(at.term, 10, 64); odd != nil || bad != nil {
+			return place{}, 0, errors.New("its answer lacks config-epoch or num-other-sentinels")
+		}
+		watchers = others + 1
+	} else {
+		host, port = slotMaster(list)
+		if host == "" { // its own, which it doesn't know
+			host, _, _ = net.SplitHostPort(client.Options().Addr)
 		}
 	}
-	return "", fmt.Errorf("it knows no master for slot %d", clusterSlot)
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || !isHost(host) {
+		return place{}, 0, errors.New("it knows no master")
+	}
+	at.addr = normal(host, port)
+	return at, watchers, nil
+}
+
+// slotMaster finds the master of clusterSlot in the reply to CLUSTER SLOTS.
+func slotMaster(slots []any) (host, port string) {
+	for _, s := range slots {
+		fields, _ := s.([]any)
+		if len(fields) < 3 {
+			continue
+		}
+		first, is := fields[0].(int64)
+		last, is2 := fields[1].(int64)
+		node, _ := fields[2].([]any)
+		if is && is2 && first <= clusterSlot && clusterSlot <= last && len(node) >= 2 {
+			return fmt.Sprint(node[0]), fmt.Sprint(node[1])
+		}
+	}
+	return "", ""
+}
+
+// isHost reports whether a text can be a host's name or address.
+func isHost(host string) bool {
+	return host != "" && validateName(host) == nil && !strings.ContainsAny(host, " \t@%,;/") &&
+		(!strings.Contains(host, ":") || net.ParseIP(host) != nil)
 }
 
 // moving makes ErrMoving of ErrCluster where the instance is a Cluster.

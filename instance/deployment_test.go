@@ -4,10 +4,12 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,8 +110,7 @@ func TestSentinelDeployment(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	_, err = r.deployment.locate(ctx)
 	cancel()
-	require.ErrorIs(t, err, ErrConnection)
-	require.ErrorContains(t, err, "2 of the 3 addresses")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 	watchers[0].Resume()
 	watchers[1].Resume()
 
@@ -244,39 +245,114 @@ func TestClusterDeployment(t *testing.T) {
 	afterFailover(t, c, time.Now(), lease)
 }
 
-// TestMajorityNamesTheMaster: one address that names another master than the others doesn't count,
-// however fast it answers.
+// sentinelOf is a Sentinel that names a port of this machine, after some time.
+func sentinelOf(t *testing.T, port func() string, term func() int64, others int, after time.Duration) *fake {
+	return startFake(t, func(args []string) string {
+		if strings.ToUpper(args[0]) != "SENTINEL" {
+			return "+OK\r\n"
+		}
+		time.Sleep(after)
+		reply := "*8\r\n"
+		for _, text := range []string{"ip", "127.0.0.1", "port", port(), "config-epoch", strconv.FormatInt(term(), 10), "num-other-sentinels", strconv.Itoa(others)} {
+			reply += fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
+		}
+		return reply
+	})
+}
+
+// TestMajorityNamesTheMaster: one Sentinel that names another master than the others doesn't count,
+// however fast it answers, and Sentinels that the URL doesn't list count, too.
 func TestMajorityNamesTheMaster(t *testing.T) {
-	names := func(port int, after time.Duration) *fake {
-		return startFake(t, func(args []string) string {
-			if strings.ToUpper(args[0]) != "SENTINEL" {
-				return "+OK\r\n"
-			}
-			time.Sleep(after)
-			text := strconv.Itoa(port)
-			return fmt.Sprintf("*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%s\r\n", len(text), text)
-		})
+	names := func(port string, others int, after time.Duration) *fake {
+		return sentinelOf(t, func() string { return port }, func() int64 { return 7 }, others, after)
 	}
-	stale, a, b := names(7001, 0), names(7002, 100*time.Millisecond), names(7002, 100*time.Millisecond)
+	stale, a, b := names("7001", 2, 0), names("7002", 2, 100*time.Millisecond), names("7002", 2, 100*time.Millisecond)
 	r := open(t, "redis://"+stale.addr+"?master_name=m&addr="+a.addr+"&addr="+b.addr, Config{})
-	addr, err := r.deployment.locate(within(t))
+	at, err := r.deployment.locate(within(t))
 	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1:7002", addr)
+	require.Equal(t, place{"127.0.0.1:7002", "7"}, at)
 	r = open(t, "redis://"+stale.addr+"?master_name=m&addr="+a.addr, Config{})
 	_, err = r.deployment.locate(within(t))
 	require.ErrorIs(t, err, ErrConnection)
 	require.ErrorContains(t, err, "names 127.0.0.1:7001")
 	require.ErrorContains(t, err, "names 127.0.0.1:7002")
+	// Two of five are no majority, though they are all that this client knows of.
+	c, d := names("7001", 4, 0), names("7001", 4, 0)
+	r = open(t, "redis://"+c.addr+"?master_name=m&addr="+d.addr, Config{})
+	_, err = r.deployment.locate(within(t))
+	require.ErrorContains(t, err, "3 of 5 have to name the same master, and the URL lists 2")
+}
+
+// TestMasterThatComesBack: a master that Sentinel brings back in the same run, after another one had
+// its place, counts as another run.
+func TestMasterThatComesBack(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	_, port, _ := net.SplitHostPort(s.Addr())
+	var term atomic.Int64
+	sentinel := sentinelOf(t, func() string { return port }, term.Load, 0, 0)
+	probed := func() (*Redis, wire.Identity) {
+		r := open(t, "redis://"+sentinel.addr+"?master_name=m", Config{Name: "s"})
+		id, err := r.Probe(within(t), wire.Known{})
+		require.NoError(t, err)
+		return r, id
+	}
+	r, first := probed()
+	req := acquire("k", value())
+	req.Run = first.Run()
+	granted(t, r.Do(within(t), req))
+	_, again := probed()
+	require.Equal(t, first.Run(), again.Run())
+
+	term.Store(2)
+	r, back := probed()
+	require.NotEqual(t, first.Run(), back.Run())
+	require.Equal(t, first.ReplID, back.ReplID)
+	req = acquire("other", value())
+	req.Run = first.Run()
+	failed(t, r.Do(within(t), req), wire.ErrOtherRun)
+}
+
+// TestBadAnswersAboutTheMaster: what is asked for the master can't end the process, fill its memory or
+// control a terminal.
+func TestBadAnswersAboutTheMaster(t *testing.T) {
+	for answer, says := range map[string]string{
+		"*9223372036854775807\r\n": "answered",
+		"*100000000\r\n":           "answered",
+		"*1\r\n*1\r\n*1\r\n":       "answered",
+		"$3\r\nabc\r\n":            "knows no master",
+		"*0\r\n":                   "knows no master",
+		"-ERR \x1b[2J\r\n":         "x1b[2J",
+		"-NOPERM no right\r\n":     "NOPERM",
+		"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$5\r\na\x1b[2J\r\n:6379\r\n": "knows no master",
+		"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\nh\r\n:0\r\n":           "knows no master",
+	} {
+		node := startFake(t, func(args []string) string {
+			if strings.ToUpper(args[0]) != "CLUSTER" {
+				return "+OK\r\n"
+			}
+			return answer
+		})
+		r := open(t, "redis://"+node.addr+"?cluster=true&dial_timeout=300ms", Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, err := r.deployment.locate(ctx)
+		cancel()
+		require.Error(t, err, "%q", answer)
+		require.NotContains(t, err.Error(), "\x1b", "%q", answer)
+		if ctx.Err() == nil {
+			require.ErrorContains(t, err, says, "%q", answer)
+		}
+		require.Equal(t, strings.Contains(says, "NOPERM"), errors.Is(err, ErrPermission), "%q", answer)
+	}
 }
 
 func TestDeploymentURLs(t *testing.T) {
 	for url, want := range map[string]struct{ name, kind, prefix string }{
-		"redis://:pw@s2:26379?master_name=m&addr=S1:26379":  {"m@s1:26379", wire.RoleSentinel, ""},
-		"redis://s1:26379/3?master_name=m&password=p":       {"m@s1:26379", wire.RoleSentinel, ""},
-		"rediss://u:pw@n1:6379?addr=n2:6379&pool_size=9":    {"cluster@n1:6379", wire.RoleCluster, clusterTag},
-		"redis://clustercfg.example.com:6379?cluster=true":  {"cluster@clustercfg.example.com:6379", wire.RoleCluster, clusterTag},
-		"redis://n1:6379?addr=n2:6379&addr=n0:6379&db=0":    {"cluster@n0:6379", wire.RoleCluster, clusterTag},
-		"redis://u:pw@s1?master_name=m&username=a&password": {"m@s1:6379", wire.RoleSentinel, ""},
+		"redis://:pw@s2:26379?master_name=m&addr=S1:26379": {"m@s1:26379", wire.RoleSentinel, ""},
+		"redis://s1:26379/3?master_name=m&password=p":      {"m@s1:26379", wire.RoleSentinel, ""},
+		"rediss://u:pw@n1:6379?addr=n2:6379&pool_size=9":   {"cluster@n1:6379", wire.RoleCluster, clusterTag},
+		"redis://clustercfg.example.com:6379?cluster=true": {"cluster@clustercfg.example.com:6379", wire.RoleCluster, clusterTag},
+		"redis://n1:6379?addr=n2:6379&addr=n0:6379&db=0":   {"cluster@n0:6379", wire.RoleCluster, clusterTag},
+		"redis://u:pw@s1?master_name=m&password=":          {"m@s1:6379", wire.RoleSentinel, ""},
 	} {
 		r := open(t, url, Config{})
 		require.Equal(t, want.name, r.Name(), url)
@@ -308,6 +384,7 @@ func TestDeploymentURLs(t *testing.T) {
 		require.ErrorContains(t, err, says, url)
 		require.NotContains(t, err.Error(), "secret", url)
 	}
-	_, err := Open("redis://h:1?cluster=true", Config{FixedAddress: true})
-	require.ErrorIs(t, err, ErrConfig)
+	r = open(t, "redis://h:1?cluster=true&dial_timeout=5s", Config{FixedAddress: true})
+	require.Positive(t, r.ConnLife())
+	require.Equal(t, 5*time.Second, r.deployment.asked[0].Options().DialTimeout)
 }

@@ -38,7 +38,7 @@ var (
 	ErrAuth = error(permanent("instance: the server doesn't let this user in"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME, INFO and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set), and for clients that start ~{redlock}:served:*; for notifications also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME, INFO and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set), and for clients that start ~{redlock}:served:*; for notifications also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT; on a Cluster CLUSTER|SLOTS, and of Sentinel SENTINEL|MASTER"))
 
 	// ErrCommand: the server or proxy doesn't have a command, or blocks it (rename-command,
 	// a proxy).

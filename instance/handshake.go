@@ -42,6 +42,9 @@ func watchHandshake(dial dialFunc, maxAge time.Duration) dialFunc {
 			watched.within(c)
 			return conn, nil
 		}
+		if at, ok := conn.(*termed); ok {
+			conn, c.term = at.Conn, at.term
+		}
 		c.Conn = conn
 		if raw, ok := conn.(syscall.Conn); ok {
 			c.raw = raw
@@ -66,7 +69,8 @@ type handshakeConn struct {
 	dialed drift.Instant
 	maxAge time.Duration
 	over   atomic.Bool
-	began  bool // the server has said something
+	began  bool   // the server has said something
+	term   string // of the mark, see termed
 	limits replyLimits
 
 	// Of the pipe, which uses it alone.

@@ -91,11 +91,14 @@ func (r *Redis) Name() string { return r.name }
 // client's DialTimeout, ConnMaxLifetime and ConnMaxLifetimeJitter together), and
 // Config.AddressLag. It is 0 with Config.FixedAddress.
 func (r *Redis) ConnLife() time.Duration {
-	if r.cfg.FixedAddress {
+	if r.cfg.FixedAddress && r.deployment == nil {
 		return 0
 	}
 	return add(connLife(r.client.Options()), r.cfg.AddressLag)
 }
+
+// Key is where a key is on the server: on a Cluster all keys are in one slot, see Open.
+func (r *Redis) Key(key string) string { return r.prefix + key }
 
 // Client returns the go-redis client, for the caller's own commands.
 func (r *Redis) Client() *redis.Client { return r.client }

@@ -161,6 +161,24 @@ func (r *parser) text() []byte {
 	return nil
 }
 
+// value reads an element of any kind: an int64, a string, or a list of these.
+func (r *parser) value(depth int) any {
+	switch {
+	case r.bad || len(r.rest) == 0 || depth > 8:
+		r.bad = true
+		return nil
+	case r.rest[0] == '*':
+		n, list := r.array(), []any{}
+		for i := 0; i < n && !r.bad; i++ {
+			list = append(list, r.value(depth+1))
+		}
+		return list
+	case r.rest[0] == ':':
+		return r.integer()
+	}
+	return string(r.text())
+}
+
 // integer reads an integer.
 func (r *parser) integer() int64 {
 	line := r.line()

@@ -44,10 +44,11 @@ import (
 // The first is the master that Sentinel names. The URL's account is for Sentinel, username and
 // password are the master's. The others are a Cluster, which gives the instance one master: that of
 // one slot, in which all its locks are (deployment.go). Each new connection asks all listed
-// addresses, and a majority of them has to name the same master, so list all Sentinels, and no
-// address that is gone. A failover is another run of the server: the instance's votes don't count for
+// addresses for the master. A majority of all Sentinels, listed or not, has to name the same one, or a
+// majority of the listed nodes of a Cluster: list all Sentinels, three nodes or more, and no address
+// that is gone. A failover is another run of the server: the instance's votes don't count for
 // MaxTTL. So N deployments survive what N single servers survive, and one deployment alone gives no
-// lock for MaxTTL after each failover. List the same addresses in all clients, or set Config.Name.
+// lock for MaxTTL after each failover. List the same addresses in all clients.
 //
 // Open does no I/O. Its error Is ErrURL or ErrConfig, and never repeats what could be a part
 // of the password.
@@ -55,9 +56,6 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 	opt, d, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
-	}
-	if d != nil && cfg.FixedAddress {
-		return nil, fmt.Errorf("%w: Config.FixedAddress is set, but the master of a deployment moves; leave it false", ErrConfig)
 	}
 	// Before there is a client to close.
 	if err := cfg.validate(); err != nil {
@@ -174,6 +172,9 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		case err != nil:
 			return bad("parameter %s: %v", name, err)
 		}
+	}
+	if err := d.complete(opt); err != nil {
+		return bad("%v", err)
 	}
 	return opt, d, nil
 }

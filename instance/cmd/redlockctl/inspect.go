@@ -109,7 +109,8 @@ func state(found quorum.Inspection) string {
 func (c *client) waiting(ctx context.Context, i int, key string) *int64 {
 	ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
 	defer cancel()
-	list, err := c.servers.Members()[i].Client().LRange(ctx, instance.WaitersKey(key), 0, -1).Result()
+	server := c.servers.Members()[i]
+	list, err := server.Client().LRange(ctx, server.Key(instance.WaitersKey(key)), 0, -1).Result()
 	if err != nil {
 		return nil
 	}

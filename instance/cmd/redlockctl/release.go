@@ -103,7 +103,7 @@ func (o *options) choose(found quorum.Inspection) (quorum.Holder, error) {
 func (c *client) sameMaxTTL(ctx context.Context, key string) error {
 	for _, server := range c.servers.Members() {
 		ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
-		text, err := server.Client().Get(ctx, instance.SetKey(key)).Result()
+		text, err := server.Client().Get(ctx, server.Key(instance.SetKey(key))).Result()
 		cancel()
 		if err != nil {
 			continue // no lock was taken there, or Inspect says what is wrong

@@ -278,7 +278,8 @@ class Opened:
     """The client as the box opens it. MaxTTL is the TTL, because a server that is new votes after MaxTTL."""
 
     def __init__(self, servers, ttl):
-        self.client = Client([(f"server {i + 1}", address) for i, address in enumerate(servers)], ttl)
+        named = [(f"server {i + 1}", address) for i, address in enumerate(servers)]
+        self.client = Client(named, ttl, timeout=max(100, ttl // 10))
         self.acquire = self.client.acquire
 
 

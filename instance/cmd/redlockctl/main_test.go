@@ -46,6 +46,11 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("test.parallel", "8")
 	}
+	if signal.Ignored(os.Interrupt) {
+		// A script started this program in its background, and the commands of the tests would inherit
+		// that. A signal that a program takes is not ignored in what it starts.
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	goleak.VerifyTestMain(m)
 }
 

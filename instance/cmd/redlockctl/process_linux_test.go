@@ -79,13 +79,6 @@ func TestCommandOnATerminal(t *testing.T) {
 // stops, and ends itself after a key.
 func (w *world) job(tty *os.File, background, script string) *running {
 	w.t.Helper()
-	if signal.Ignored(os.Interrupt) {
-		// A script started this test in its background, and the job would inherit that. A signal that a
-		// program takes is not ignored in what it starts.
-		taken := make(chan os.Signal, 1)
-		signal.Notify(taken, os.Interrupt)
-		w.t.Cleanup(func() { signal.Stop(taken) })
-	}
 	r := w.prepare("lock", "k", "--", "sh", "-c", script)
 	shell := `true | "$0" "$@" ` + background + "\nstatus=$?\n" + `[ -n "` + background + `" ] && { wait $!; status=$?; }` + "\necho status $status\nread key\n"
 	dash, err := exec.LookPath("dash")

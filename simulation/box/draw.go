@@ -128,7 +128,9 @@ func (d *drawer) disturb() {
 			d.end = ""
 		}
 	case clockFault:
-		d.toggle([]verb{ahead, ahead, behind}[d.IntN(3)], right, servers)
+		if d.down == "" { // until the end: the clocks of other servers would be of no minority any more
+			d.toggle([]verb{ahead, ahead, behind}[d.IntN(3)], right, servers)
+		}
 	case "address":
 		d.toggle(move, home, servers)
 	case "flush":

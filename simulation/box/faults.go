@@ -157,23 +157,21 @@ func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
 	case lag:
 		real.lag()
 		return nil
-	case fail, elect:
+	case fail:
 		server.stops()
-		addr, err := real.failOver(s.ctx, do == fail)
+		addr, err := real.failOver(s.ctx)
 		s.leads(i, server, addr)
 		return err
 	}
 	return s.toMachine(do, real.machine)
 }
 
-// toMachine does something to a server's clock or disk.
+// toMachine does something to a server's clock.
 func (s *stage) toMachine(do verb, m *machine) error {
 	if m == nil {
 		return ErrNoClocks
 	}
 	switch do {
-	case stall:
-		m.stall(true)
 	case ahead:
 		m.set(2 * s.ttl)
 	case behind:

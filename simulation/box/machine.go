@@ -52,8 +52,8 @@ const machineVariable = "REDLOCKSIM_BOX_MACHINE"
 
 // shared is the memory shared with the library, laid out as in preload/clock.c.
 type shared struct {
-	offset, stalled, waiting, attached atomic.Int64
-	synced                             [64]struct{ inode, size atomic.Int64 }
+	offset, attached atomic.Int64
+	synced           [64]struct{ inode, size atomic.Int64 }
 }
 
 // machine simulates a server's clock and disk.
@@ -92,15 +92,6 @@ func (m *machine) loaded() bool { return m.shared.attached.Load() == 1 }
 
 // set puts the server's wall clock ahead of this machine's, or behind it.
 func (m *machine) set(ahead time.Duration) { m.shared.offset.Store(int64(ahead)) }
-
-// stall stops or resumes writes to the disk.
-func (m *machine) stall(on bool) {
-	var n int64
-	if on {
-		n = 1
-	}
-	m.shared.stalled.Store(n)
-}
 
 // cutPower removes unsynced data from the files of a killed server: the worst that a power
 // cut can do to an append-only file.

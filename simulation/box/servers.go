@@ -233,7 +233,6 @@ func (s *realServer) heal() error {
 	}
 	if s.machine != nil {
 		s.machine.set(0)
-		s.machine.stall(false)
 	}
 	return errors.Join(errs...)
 }
@@ -242,10 +241,9 @@ func (s *realServer) hang() error { return s.Pause() }
 func (s *realServer) wake() error { return s.Resume() }
 func (s *realServer) stop()       { s.Kill() }
 
-// start starts it with what is on its disk. A stalled disk has lost what was not synced.
+// start starts it with what is on its disk, which has lost what was not synced.
 func (s *realServer) start(ctx context.Context) error {
 	if s.machine != nil {
-		s.machine.stall(false)
 		if err := s.machine.cutPower(s.Dir()); err != nil {
 			return err
 		}
@@ -342,11 +340,11 @@ func (s *realServer) lag() {
 	}
 }
 
-// failOver has the first replica that lags, or doesn't, take over. The others follow it.
-func (s *realServer) failOver(ctx context.Context, lags bool) (addr string, err error) {
-	i := slices.IndexFunc(s.replicas, func(r *replica) bool { return r.lags == lags })
+// failOver has the first replica that lags take over. The others follow it.
+func (s *realServer) failOver(ctx context.Context) (addr string, err error) {
+	i := slices.IndexFunc(s.replicas, func(r *replica) bool { return r.lags })
 	if i < 0 {
-		return "", fmt.Errorf("%w: there is no replica that can take over", ErrOptions)
+		return "", fmt.Errorf("%w: there is no replica that lags, to take over", ErrOptions)
 	}
 	master := s.replicas[i]
 	if _, err := master.MustAsk("REPLICAOF", "NO", "ONE"); err != nil {

@@ -54,7 +54,6 @@ const (
 	flush  verb = "flush"  // servers lose their data
 	drop   verb = "drop"   // servers lose the lock's key
 	evict  verb = "evict"  // servers are filled until they evict it
-	stall  verb = "stall"  // what servers write isn't synced, and lost if they stop
 	ahead  verb = "ahead"  // servers' clocks jump, to two TTLs ahead
 	behind verb = "behind" // servers' clocks are set back by ten TTLs
 	right  verb = "right"  // servers' clocks are right again
@@ -63,7 +62,6 @@ const (
 	follow verb = "follow" // servers get a replica
 	lag    verb = "lag"    // a replica of each gets nothing more
 	fail   verb = "fail"   // masters die, and a replica that lags takes over
-	elect  verb = "elect"  // masters die, and a replica that is in step takes over
 	await  verb = "await"  // no fault: waits until servers have the lock's key
 	gone   verb = "gone"   // no fault: waits until they don't
 	cut    verb = "cut"    // a client's connections to servers break, and no new one is made
@@ -92,8 +90,8 @@ var forms = map[verb]form{
 	extends: clientFirst, reads: clientFirst, writes: clientFirst, sends: clientFirst, lands: clientFirst, works: clientFirst, releases: clientFirst,
 	pause: clientLast, resume: clientLast, kill: clientLast, spawn: clientLast,
 	hang: serversLast, wake: serversLast, stop: serversLast, start: serversLast, save: serversLast, flush: serversLast, drop: serversLast,
-	evict: serversLast, stall: serversLast, ahead: serversLast, behind: serversLast, right: serversLast, move: serversLast, home: serversLast,
-	follow: serversLast, lag: serversLast, fail: serversLast, elect: serversLast, await: serversLast, gone: serversLast,
+	evict: serversLast, ahead: serversLast, behind: serversLast, right: serversLast, move: serversLast, home: serversLast,
+	follow: serversLast, lag: serversLast, fail: serversLast, await: serversLast, gone: serversLast,
 	cut: linkLast, delay: linkLast, hold: linkLast, lose: linkLast, miss: linkLast, snare: linkLast, trap: linkLast, free: linkLast, heal: linkLast,
 }
 
@@ -167,7 +165,7 @@ func (s Schedule) clients() []string {
 
 // needsClocks reports whether it is for servers with clocks and disks of their own.
 func (s Schedule) needsClocks() bool {
-	return slices.ContainsFunc(s, func(step Step) bool { return slices.Contains([]verb{stall, ahead, behind, right}, step.Do) })
+	return slices.ContainsFunc(s, func(step Step) bool { return slices.Contains([]verb{ahead, behind, right}, step.Do) })
 }
 
 // validate says what is wrong with the schedule for n servers.

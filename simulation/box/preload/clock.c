@@ -1,11 +1,10 @@
 /* Preloaded into a redis-server, this answers for its wall clock and its disk:
 
    - the wall clock is the machine's, plus an offset that is read anew each time;
-   - fdatasync waits while the disk is said to be stalled, and notes how much of each
-     file it has brought to the disk, so that a power cut can be played by cutting
-     files off there.
+   - fdatasync notes how much of each file it has brought to the disk, so that a power
+     cut can be played by cutting files off there.
 
-   Both are told through a file that is mapped into memory. */
+   Both go through a file that is mapped into memory. */
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -22,8 +21,6 @@
 
 struct shared {
   volatile int64_t offset; /* nanoseconds */
-  volatile int64_t stalled;
-  volatile int64_t waiting; /* syncs that wait for the disk */
   volatile int64_t attached;
   struct { volatile int64_t inode, size; } synced[FILES];
 };
@@ -70,11 +67,6 @@ time_t time(time_t *at) {
 int fdatasync(int fd) {
   struct stat before;
   if (shared == NULL || fstat(fd, &before)) return syscall(SYS_fdatasync, fd);
-  if (shared->stalled) {
-    __sync_fetch_and_add(&shared->waiting, 1);
-    while (shared->stalled) usleep(1000);
-    __sync_fetch_and_sub(&shared->waiting, 1);
-  }
   int failed = syscall(SYS_fdatasync, fd);
   for (int i = 0; !failed && i < FILES; i++) {
     int64_t none = 0;

@@ -228,9 +228,6 @@ func (p *plan) onVotes(f fault.Fault, on func(at time.Duration, do string)) {
 			p.steps[len(p.steps)-1].text = "behind " + f.Server
 		}
 	case fault.Restart:
-		if f.Keep == fault.KeepSecond {
-			on(0, "stall")
-		}
 		on(f.At, "stop")
 		on(f.At+f.For, "start")
 	case fault.Failover:
@@ -243,11 +240,7 @@ func (p *plan) onVotes(f fault.Fault, on func(at time.Duration, do string)) {
 				p.add(0, "follow", string(server))
 			}
 		}
-		if p.lags(f.Replica) {
-			on(f.At, "fail")
-		} else {
-			on(f.At, "elect")
-		}
+		on(f.At, "fail")
 	case fault.Flush:
 		on(f.At, "flush")
 	case fault.Evict:
@@ -270,13 +263,6 @@ func (p *plan) asked(client string, at time.Duration) string {
 		}
 		return server
 	}, p.servers)
-}
-
-// lags reports whether a replica lags. 0 is the first.
-func (p *plan) lags(replica int) bool {
-	return slices.ContainsFunc(p.faults, func(f fault.Fault) bool {
-		return f.Kind == fault.Lag && (f.Replica == 0 || f.Replica == max(1, replica))
-	})
 }
 
 // outcomesOf returns what became of each client's requests in a run.

@@ -21,9 +21,6 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// pythonEnv, set to 1, makes a missing Python a failure.
-const pythonEnv = "REDLOCK_REQUIRE_PYTHON"
-
 // python is the client that was written in Python by docs/reference/protocol.md, as a driver of the
 // box runs it.
 type python struct {
@@ -40,15 +37,7 @@ type pythonAnswer struct {
 
 func startPython(t *testing.T) *python {
 	t.Helper()
-	path, err := exec.LookPath("python3")
-	switch {
-	case err == nil:
-	case os.Getenv(pythonEnv) == "1":
-		t.Fatalf("there is no python3, and %s=1 asks for it", pythonEnv)
-	default:
-		t.Skip("there is no python3")
-	}
-	cmd := exec.Command(path, "../simulation/drivers/python/protocol.py")
+	cmd := exec.Command(instancetest.Python(t), "../simulation/drivers/python/protocol.py")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,25 @@ import (
 // RequireEnv names the environment variable that, set to 1, makes a missing
 // server a failure.
 const RequireEnv = "REDLOCK_REQUIRE_REDIS"
+
+// PythonEnv is the name of the environment variable that, set to 1, makes a missing Python a
+// failure.
+const PythonEnv = "REDLOCK_REQUIRE_PYTHON"
+
+// Python is the path of python3. Without it the test is skipped, or fails if the environment asks
+// for it.
+func Python(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	switch {
+	case err == nil:
+	case os.Getenv(PythonEnv) == "1":
+		t.Fatalf("%v, and %s=1 asks for it", err, PythonEnv)
+	default:
+		t.Skipf("%v; install it to run this test", err)
+	}
+	return path
+}
 
 // Config says what to start. The zero Config is redis-server on a free port of
 // the loopback interface, in memory only.

@@ -5,7 +5,6 @@ package box
 import (
 	"context"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -188,15 +187,8 @@ func TestPage(t *testing.T) {
 
 // The driver of the protocol's page works.
 func TestTheDriverOfThePage(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		if os.Getenv("REDLOCK_REQUIRE_PYTHON") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("there is no python3")
-	}
 	o := options(t, "")
-	o.Command, o.Faults = []string{python, "testdata/driver.py"}, []string{"none", "crash", "restart"}
+	o.Command, o.Faults = []string{instancetest.Python(t), "testdata/driver.py"}, []string{"none", "crash", "restart"}
 	r, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	assert.Contains(t, r.kinds(), TwoHolders, r.Text())

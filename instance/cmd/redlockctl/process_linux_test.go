@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
 
 // terminal makes a terminal: what is written to the keyboard is typed there.
@@ -82,7 +85,9 @@ func (w *world) job(tty *os.File, background, script string) *running {
 	r := w.prepare("lock", "k", "--", "sh", "-c", script)
 	shell := `true | "$0" "$@" ` + background + "\nstatus=$?\n" + `[ -n "` + background + `" ] && { wait $!; status=$?; }` + "\necho status $status\nread key\n"
 	dash, err := exec.LookPath("dash")
-	if err != nil {
+	if os.Getenv(instancetest.RequireEnv) == "1" {
+		require.NoError(w.t, err)
+	} else if err != nil {
 		w.t.Skip("no dash, and other shells treat jobs differently")
 	}
 	r.cmd.Path = dash
@@ -96,12 +101,8 @@ func (w *world) job(tty *os.File, background, script string) *running {
 // stops waits until processes are stopped.
 func stops(t *testing.T, pids ...string) {
 	t.Helper()
-	for _, pid := range pids {
-		require.Eventually(t, func() bool {
-			stat, err := os.ReadFile("/proc/" + pid + "/stat")
-			_, state, _ := strings.Cut(string(stat), ") ") // it follows the name
-			return err == nil && strings.HasPrefix(state, "T")
-		}, 15*time.Second, 10*time.Millisecond, pid)
+	for _, text := range pids {
+		require.True(t, redisproc.AwaitStop(pid(t, text), nil), text)
 	}
 }
 

@@ -5,12 +5,12 @@ package command
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
@@ -18,16 +18,9 @@ import (
 // The driver of docs/reference/driver.md: one server, so a restart breaks it.
 func TestBox(t *testing.T) {
 	long.Test(t, "package box plays this driver, too")
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		if os.Getenv("REDLOCK_REQUIRE_PYTHON") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("there is no python3")
-	}
 	folder := t.TempDir()
 	page, replay := filepath.Join(folder, "box.html"), filepath.Join(folder, "worst.json")
-	driver := []string{"--", python, "../../box/testdata/driver.py"}
+	driver := []string{"--", instancetest.Python(t), "../../box/testdata/driver.py"}
 	quick := []string{"box", "-embedded", "-for", "0s", "-shrink", "0s", "-ttl", "700ms"}
 	code, stdout, stderr := redlocksim(t, append(append(quick, "-faults", "restart", "-allow", "restart", "-format", "json", "-html", page, "-save", replay), driver...)...)
 	require.Equal(t, exitOK, code, "what is allowed doesn't fail the command: %s", stderr)

@@ -30,6 +30,9 @@ func WaitersKey(key string) string { return "{" + key + waitersSuffix }
 // server's clock. It is in the instance's database and does not expire. Deleting it costs
 // all clients a quarantine. Its braces keep it apart from the locks' keys, which have none.
 //
+// Of a deployment (see Open) under Sentinel the key ends in "#" and Sentinel's config-epoch, and on
+// a Cluster it begins as all keys do, see Redis.Key.
+//
 // All applications that use one name share the mark. Only this package may write it: with a
 // mark that is too old, clients that start trust a server too early.
 func MarkKey(name string) string { return markPrefix + name }

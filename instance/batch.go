@@ -475,14 +475,15 @@ func (b *batch) read(a *command, err error) {
 		return
 	}
 	c := a.calls[0]
-	if text, bad := a.reply.failure(); bad && c.prefix != "" && kindOf(text) == ErrCluster {
+	text, bad := a.reply.failure()
+	if bad && c.prefix != "" && kindOf(text) == ErrCluster {
 		b.broken = true // the next connection looks where the slot is
 	}
 	if c.probing {
 		c.replies = append(c.replies, command{reply: replyBuffer{raw: slices.Clone(a.reply.raw)}})
 		return
 	}
-	if text, bad := a.reply.failure(); bad {
+	if bad {
 		b.readError(a, text)
 		return
 	}

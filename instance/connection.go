@@ -50,12 +50,14 @@ func (r *Redis) openConnection() (*connection, error) {
 }
 
 // dialTimeout is the longest time in which a connection is made.
-func (r *Redis) dialTimeout() time.Duration {
-	if d := r.client.Options().DialTimeout; d > 0 {
-		return d
+func dialTimeout(opt *redis.Options) time.Duration {
+	if opt.DialTimeout > 0 {
+		return opt.DialTimeout
 	}
 	return defaultDialTimeout
 }
+
+func (r *Redis) dialTimeout() time.Duration { return dialTimeout(r.client.Options()) }
 
 // notConnected returns why no connection was made.
 func (r *Redis) notConnected(ctx context.Context, err error) error {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -36,8 +35,6 @@ type deployment struct {
 	named  bool            // Config.TLS names the servers' certificate
 	asked  []*redis.Client // one for each address
 	opt    redis.Options   // for them
-
-	username, password string // theirs
 }
 
 // Of a Cluster one slot is used, so that the locks, the counters and the mark are on one master, and
@@ -74,7 +71,7 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 	d := &deployment{kind: wire.RoleCluster, addrs: []string{opt.Addr}}
 	for _, addr := range query["addr"] {
 		host, port, err := net.SplitHostPort(addr)
-		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || !isHost(host) || bad != nil || n == 0 {
+		if err != nil || !isHost(host) || !isPort(port) {
 			return nil, errors.New("parameter addr: want host:port")
 		}
 		if addr = normal(host, port); slices.Contains(d.addrs, addr) {
@@ -109,7 +106,7 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 	case sentinel && validateName(master) != nil, sentinel && master == "":
 		return nil, errors.New("parameter master_name: want the master's name in Sentinel")
 	}
-	d.username, d.password = opt.Username, opt.Password
+	d.opt.Username, d.opt.Password = opt.Username, opt.Password
 	if sentinel {
 		d.kind, d.master = wire.RoleSentinel, master
 		// The URL's account is Sentinel's.
@@ -134,8 +131,9 @@ func (d *deployment) complete(opt *redis.Options) error {
 	if d.kind == wire.RoleCluster && opt.DB != 0 {
 		return errors.New("a Cluster has database 0 only")
 	}
+	username, password := d.opt.Username, d.opt.Password
 	d.opt = *opt
-	d.opt.Username, d.opt.Password, d.opt.DB = d.username, d.password, 0
+	d.opt.Username, d.opt.Password, d.opt.DB = username, password, 0
 	return nil
 }
 
@@ -148,27 +146,20 @@ func (d *deployment) open(opt *redis.Options) {
 		d.asked = append(d.asked, redis.NewClient(Harden(&asking)))
 	}
 	opt.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, dialTimeoutOf(opt)) // a subscription's has no end
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout(opt)) // a subscription's has no end
 		defer cancel()
 		at, err := d.locate(ctx)
 		if err != nil {
 			return nil, err
 		}
 		plain := *opt
-		plain.Dialer, plain.TLSConfig, plain.DialTimeout = nil, d.tlsFor(opt.TLSConfig, at.addr), dialTimeoutOf(opt)
+		plain.Dialer, plain.TLSConfig = nil, d.tlsFor(opt.TLSConfig, at.addr)
 		conn, err := dialer(&plain)(ctx, network, at.addr)
 		if err != nil || at.term == "" {
 			return conn, err
 		}
 		return &termed{conn, "#" + at.term}, nil
 	}
-}
-
-func dialTimeoutOf(opt *redis.Options) time.Duration {
-	if opt.DialTimeout > 0 {
-		return opt.DialTimeout
-	}
-	return defaultDialTimeout
 }
 
 // tlsFor expects a certificate for the address, unless Config.TLS names another.
@@ -188,9 +179,7 @@ func (d *deployment) close() error {
 	}
 	var errs []error
 	for _, client := range d.asked {
-		if err := client.Close(); err != nil && err != redis.ErrClosed {
-			errs = append(errs, err)
-		}
+		errs = append(errs, closeClient(client))
 	}
 	return errors.Join(errs...)
 }
@@ -307,7 +296,7 @@ func (d *deployment) ask(ctx context.Context, client *redis.Client) (at place, w
 			host, _, _ = net.SplitHostPort(client.Options().Addr)
 		}
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || !isHost(host) {
+	if !isHost(host) || !isPort(port) {
 		return place{}, 0, errors.New("it knows no master")
 	}
 	at.addr = normal(host, port)
@@ -329,12 +318,6 @@ func slotMaster(slots []any) (host, port string) {
 		}
 	}
 	return "", ""
-}
-
-// isHost reports whether a text can be a host's name or address.
-func isHost(host string) bool {
-	return host != "" && validateName(host) == nil && !strings.ContainsAny(host, " \t@%,;/") &&
-		(!strings.Contains(host, ":") || net.ParseIP(host) != nil)
 }
 
 // moving makes ErrMoving of ErrCluster where the instance is a Cluster.

@@ -63,10 +63,10 @@ func New(client redis.UniversalClient, cfg Config) (*Redis, error) {
 	if cfg.TLS != nil {
 		return nil, fmt.Errorf("%w: Config.TLS is set, but the client connects as its own options say; set redis.Options.TLSConfig", ErrConfig)
 	}
-	return newRedis(c, cfg, c.Options().Addr, false)
+	return newRedis(c, cfg, c.Options().Addr, false, nil)
 }
 
-func newRedis(client *redis.Client, cfg Config, name string, owned bool) (*Redis, error) {
+func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *deployment) (*Redis, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,8 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool) (*Redis
 	} else if err := validateName(name); err != nil {
 		return nil, fmt.Errorf("%w; the client's address can't serve as one, set Config.Name", err)
 	}
-	r := &Redis{name: name, markKey: MarkKey(name), cfg: cfg, client: client, owned: owned}
+	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, deployment: d, prefix: d.prefix()}
+	r.markKey = r.Key(MarkKey(name))
 	r.pipe.r, r.pipe.began = r, time.Now()
 	r.pipe.ctx, r.pipe.cancel = context.WithCancel(context.Background())
 	// The scripts use it as a number, which is exact up to 2^53.
@@ -114,12 +115,16 @@ func (r *Redis) Close() error {
 	if !r.owned {
 		return nil
 	}
-	err := r.client.Close()
-	if err == redis.ErrClosed {
-		err = nil
-	}
-	if err = errors.Join(err, r.deployment.close()); err != nil {
+	if err := errors.Join(closeClient(r.client), r.deployment.close()); err != nil {
 		return fmt.Errorf("instance: closing %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// closeClient closes a client, which may be closed already.
+func closeClient(client *redis.Client) error {
+	if err := client.Close(); err != redis.ErrClosed {
+		return err
 	}
 	return nil
 }

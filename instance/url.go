@@ -72,12 +72,10 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 		name, d.named = d.name(), cfg.TLS != nil && cfg.TLS.ServerName != ""
 		d.open(opt)
 	}
-	r, err := newRedis(redis.NewClient(Harden(opt)), cfg, name, true)
+	r, err := newRedis(redis.NewClient(Harden(opt)), cfg, name, true, d)
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	r.deployment, r.prefix = d, d.prefix()
-	r.markKey = r.prefix + r.markKey
 	return r, nil
 }
 
@@ -129,14 +127,13 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		if _, err := database(db); db != "" && err != nil {
 			return bad("its path: %v", err)
 		}
-		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+		if port != "" && !isPort(port) {
 			return bad("its port must be 1 to 65535")
 		}
-		if strings.ContainsAny(u.Hostname(), " \t@%,;") {
+		if strings.ContainsAny(u.Hostname(), noHost) {
 			return bad("its host has a character that no host has; list one server per URL, or the other addresses of one deployment as addr=host:port")
 		}
-		//guard:no-password-in-a-host  what follows a colon in a host isn't printed: it may be a password
-		if strings.Contains(u.Hostname(), ":") && net.ParseIP(u.Hostname()) == nil {
+		if hasColon(u.Hostname()) {
 			return bad("its host has a colon; if a password stands before it, write an @ between password and host, as in redis://user:password@host:6379")
 		}
 		plain := *u
@@ -236,6 +233,25 @@ func database(value string) (int, error) {
 		return 0, errors.New("want the database's number, like 0")
 	}
 	return n, nil
+}
+
+// noHost are characters that no host's name has.
+const noHost = " \t@%,;"
+
+// isHost reports whether a text can be a host's name or address.
+func isHost(host string) bool {
+	return host != "" && validateName(host) == nil && !strings.ContainsAny(host, noHost+"/") && !hasColon(host)
+}
+
+// hasColon reports whether a host has a colon and is no IPv6 address.
+func hasColon(host string) bool {
+	//guard:no-password-in-a-host  what follows a colon in a host isn't printed: it may be a password
+	return strings.Contains(host, ":") && net.ParseIP(host) == nil
+}
+
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
 }
 
 // normal returns an address in its one normal spelling, so that equal ones are recognized.

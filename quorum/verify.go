@@ -256,10 +256,11 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 	if n := len(all); n%2 == 0 {
 		notes = append(notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
 	} else if n == 1 {
-		notes = append(notes, "one instance has no redundancy: its failure is the lock's")
+		note := "one instance has no redundancy: its failure is the lock's"
 		if all[0].Identity.Deployment != "" {
-			notes[0] = "one deployment has no majority beside it: after each failover nobody gets a lock for MaxTTL"
+			note = "one deployment has no majority beside it: after each failover nobody gets a lock for MaxTTL"
 		}
+		notes = append(notes, note)
 	}
 	known := slices.DeleteFunc(slices.Clone(all), func(r InstanceReport) bool { return r.ClockUncertainty == 0 })
 	if len(known) == 0 {

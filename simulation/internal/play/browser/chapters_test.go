@@ -40,6 +40,7 @@ func TestChapters(t *testing.T) {
 	bare := strings.Join(strings.Fields(strings.NewReplacer("*", "", "`", "").Replace(link.ReplaceAllString(text, "$1"))), " ")
 	for _, c := range chapters {
 		assert.True(t, strings.HasPrefix(plain(c.Verdict)[0], "Verdict: "), c.ID)
+		assert.Contains(t, c.Verdict, "<em>What would change this verdict:</em>", c.ID)
 		for _, paragraph := range append(plain(c.Claims), plain(c.Verdict)...) {
 			assert.NotRegexp(t, "[*`\\[\\]]|^- ", paragraph)
 			assert.True(t, strings.Contains(bare, paragraph), "%s: the debate doesn't say %s", c.ID, paragraph)

@@ -28,11 +28,11 @@ var asked = []struct {
 	question string
 	markers  []string
 }{
-	{"Where does the validity count from before the first SET?", []string{"start-before-send", "round-time-counts", "validity-from-the-start"}},
-	{"Where does the vote of a restarted server stop to count?", []string{"run-is-compared", "grant-checked-on-arrival", "quarantine-checked", "run-id-changed", "restart-quarantine"}},
-	{"Where do tokens rise?", []string{"token-above-counter", "older-counter-from-clock", "grant-bounded", "lower-is-raised", "largest-token"}},
+	{"Where does the validity count from before the first SET?", []string{"start-before-send", "validity-from-the-start", "round-time-counts"}},
+	{"Where does the vote of a restarted server stop to count?", []string{"run-id-changed", "restart-quarantine", "quarantine-checked", "grant-checked-on-arrival", "run-is-compared"}},
+	{"Where do tokens rise?", []string{"token-above-counter", "largest-token", "lower-is-raised", "older-counter-from-clock", "grant-bounded"}},
 	{"Where is nothing left behind?", []string{"rollback", "delete-after-set", "unknown-may-be-set", "delete-stays-pending", "delete-repeated"}},
-	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-after-suspension"}},
+	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease", "context-after-suspension"}},
 }
 
 // places has a row for each line that answers a question, with a mutant of it.
@@ -59,7 +59,7 @@ func places() (string, error) {
 			question = ""
 		}
 	}
-	return table("question | the lines, in the order of an Acquire | a mutant", rows), nil
+	return table("question | the lines that decide it, the main one first | a mutant", rows), nil
 }
 
 func markersByName() (map[string]mutants.Marker, error) {

@@ -3,53 +3,24 @@ package book_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
 
 func init() {
-	generators["guarantees"] = func([]string) (string, error) { return guarantees() }
+	generators["guards"] = func([]string) (string, error) { return guards(), nil }
 	generators["places"] = func([]string) (string, error) { return places() }
-	generators["guarded"] = func([]string) (string, error) { return guarded() }
 }
 
-// guarantees has a table for each group of guarantees: a row for each marker, with the mutants of
-// its line.
-func guarantees() (string, error) {
-	markers, err := markersByName()
-	if err != nil {
-		return "", err
+// guards counts the mutants of each group of guarantees.
+func guards() string {
+	var rows [][]string
+	for _, g := range mutants.Groups() {
+		rows = append(rows, []string{strings.ToLower(g.Title), g.Intro, strconv.Itoa(len(g.Mutants))})
 	}
-	var b strings.Builder
-	shown := map[string]bool{}
-	for _, group := range mutants.Groups() {
-		var order []string // markers in the order of the mutants
-		broken := map[string][]string{}
-		for _, m := range group.Mutants {
-			for _, name := range m.Markers() {
-				if broken[name] == nil {
-					order = append(order, name)
-				}
-				broken[name] = append(broken[name], m.Name)
-			}
-		}
-		var rows [][]string
-		for _, name := range order {
-			m, is := markers[name]
-			if !is {
-				return "", fmt.Errorf("there is no marker %q", name)
-			}
-			if shown[name] {
-				return "", fmt.Errorf("%s has mutants in two groups", name)
-			}
-			shown[name] = true
-			line := fmt.Sprintf("[%s:%d](../../%s#L%d)", m.File, m.Line, m.File, m.Line)
-			rows = append(rows, []string{m.Guarantee, line, "`" + strings.Join(broken[name], "`<br>`") + "`"})
-		}
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", group.Title, group.Intro, table("guarantee | line | mutant", rows))
-	}
-	return b.String(), nil
+	return table("lines about | what they uphold | mutants", append(rows, []string{"all", "", strconv.Itoa(len(mutants.All()))}))
 }
 
 // asked are the questions that a maintainer asks first, and the lines that answer them.
@@ -105,13 +76,4 @@ func markersByName() (map[string]mutants.Marker, error) {
 		byName[m.Name] = m
 	}
 	return byName, nil
-}
-
-// guarded says how much is marked.
-func guarded() (string, error) {
-	markers, err := markersByName()
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%d markers, %d mutants.", len(markers), len(mutants.All())), nil
 }

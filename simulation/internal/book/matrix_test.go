@@ -192,23 +192,26 @@ func faultTable(r recording, _ []string) (string, error) {
 	return table("fault | what happens in a run", rows), nil
 }
 
-// harmOf says in how many runs of a design which faults did harm.
-func harmOf(r recording, design []string) (string, error) {
-	i := slices.IndexFunc(r.Matrix.Designs, axis(strings.Join(design, " ")))
-	if i < 0 {
-		return "", fmt.Errorf("the matrix has no design %q", design)
-	}
-	var which []string
-	runs, harmed := 0, 0
+// harmOf has a row for each fault that did harm to one of these designs, of which each column has the
+// share of runs.
+func harmOf(r recording, designs []string) (string, error) {
+	var rows [][]string
 	for j, f := range r.Matrix.Faults {
-		c := r.Matrix.At(i, j)
-		runs, harmed = runs+c.Runs, harmed+c.Violated
-		if c.Violated > 0 {
-			which = append(which, fmt.Sprintf("`%s` in %d", f.Name, c.Violated))
+		row, harmed := []string{"`" + f.Name + "`"}, false
+		for _, design := range designs {
+			i := slices.IndexFunc(r.Matrix.Designs, axis(design))
+			if i < 0 {
+				return "", fmt.Errorf("the matrix has no design %q", design)
+			}
+			c := r.Matrix.At(i, j)
+			harmed = harmed || c.Violated > 0
+			row = append(row, percent(c))
+		}
+		if harmed {
+			rows = append(rows, row)
 		}
 	}
-	return fmt.Sprintf("In %d of %d runs, %d for each of %d kinds of fault, something was harmed: %s. The other %d kinds did no harm.",
-		harmed, runs, r.Seeds, len(r.Matrix.Faults), strings.Join(which, ", "), len(r.Matrix.Faults)-len(which)), nil
+	return fmt.Sprintf("%s\nShare of %d runs each. The other %d kinds of fault did no harm.", table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds, len(r.Matrix.Faults)-len(rows)), nil
 }
 
 // abstract is what was run, how often it broke and how often it didn't, for readers of nothing else.

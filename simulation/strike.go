@@ -38,7 +38,7 @@ func (w *world) strikeWhenChosen(f fault.Fault) {
 		touches := w.touchedByFault(f)
 		w.Touch(touches)
 
-		if touches == kernel.TouchesEverything || f.Kind.Disables() {
+		if touches == kernel.TouchesEverything || f.Traits().Disables {
 			w.Expand()
 		}
 		w.strike(f)
@@ -239,14 +239,14 @@ func (w *world) byOperation(c *call) {
 // touchedByFault returns the parts of the world that a fault changes.
 func (w *world) touchedByFault(f fault.Fault) (parts uint64) {
 	switch {
-	case f.Process != "" && slices.Contains([]fault.Kind{fault.Pause, fault.Suspend, fault.Crash, fault.Reboot, fault.Step, fault.Rate}, f.Kind):
+	case f.Process != "" && f.Server == "": // of a process alone
 		for _, p := range w.processes {
 			if fault.Matches(f.Process, p.Name) {
 				parts |= kernel.OfProcess(p.Index)
 			}
 		}
 		return parts | kernel.TouchesChecks
-	case f.Server != "" && f.For == 0 && slices.Contains([]fault.Kind{fault.Step, fault.Rate, fault.Evict, fault.Restart, fault.Failover}, f.Kind):
+	case f.Server != "" && f.For == 0 && f.Traits().Local:
 		for _, s := range w.servers {
 			if fault.Matches(f.Server, s.name) {
 				parts |= s.touchedBy(f.Kind)

@@ -17,86 +17,213 @@ const (
 	OnLink    Where = "link"   // between a process and a server, or the resource
 )
 
-// Traits are what all faults of a kind have in common.
+// Traits are what all faults of a kind have in common. The JSON form is for the page in a browser.
 type Traits struct {
-	Kind  Kind
-	Where Where
+	Kind Kind `json:"kind"`
 	// Title completes "the process", "the server" or "the connection".
-	Title string
-	// Uses are the fields of a Fault, by their JSON names and separated by spaces, that matter
-	// beside the kind, the moment, the process and the server. "nth" stands for op and nth: the
+	Title string `json:"title"`
+	Where Where  `json:"where"`
+	// Uses are the fields of a Fault, by their JSON names, that matter beside the kind, the
+	// moment, the process and the server. Others must be empty. "nth" stands for op and nth: the
 	// kind can happen at an operation.
-	Uses string
+	Uses []string `json:"uses"`
 	// Example is a fault to begin with, without a moment, a process and a server.
-	Example Fault
+	Example Fault `json:"example"`
+
+	// MostPPM is the largest PPM. Signed: PPM and By may be negative.
+	MostPPM int64 `json:"-"`
+	Signed  bool  `json:"-"`
+	// Aliases: the server may be an alias of one. Resource: it may be the resource.
+	Aliases, Resource bool `json:"-"`
 	// OnMessages: it affects messages for a while.
-	OnMessages bool
+	OnMessages bool `json:"-"`
 	// Disables: it keeps events of a process from happening.
-	Disables bool
+	Disables bool `json:"-"`
+	// Local: on a server and with a For of 0, it changes nothing but this server and what
+	// processes have on it.
+	Local bool `json:"-"`
+	// Stops: the process or the server stands still for For.
+	Stops bool `json:"-"`
+	// Text describes it in a timeline, without a subject. In it {for} is the duration, {how}
+	// the details in brackets, {words} the details, {by} and {ppm} a field, and {other} the
+	// other end of a link. End describes its end. Short is on pictures; it is empty if they
+	// don't show it. A Crash has no text, because its event has one.
+	Text, End, Short string `json:"-"`
 }
 
 // beyondLease is longer than the default TTL.
 const beyondLease = 12 * time.Second
 
+// traits are those of all kinds but Stall.
+var traits = []Traits{
+	{
+		Kind: Pause, Where: OnProcess, Title: "stops, as in a garbage collection; its clocks go on",
+		Uses: strings.Fields("for_ns nth"), Example: Fault{For: beyondLease}, Disables: true, Stops: true,
+		Text: "is PAUSED{for}", End: "runs again", Short: "paused",
+	},
+	{
+		Kind: Suspend, Where: OnProcess, Title: "stops with its machine; the monotonic clock stands still",
+		Uses: strings.Fields("for_ns nth frozen"), Example: Fault{For: beyondLease}, Disables: true, Stops: true,
+		Text: "is SUSPENDED{for}{how}", End: "runs again", Short: "suspended",
+	},
+	{
+		Kind: Crash, Where: OnProcess, Title: "crashes; messages that it has sent still arrive",
+		Uses: strings.Fields("nth"), Disables: true,
+	},
+	{
+		Kind: Step, Where: OnEither, Title: "has its wall clock set to another time",
+		Uses: strings.Fields("by_ns"), Example: Fault{By: beyondLease}, Signed: true, Local: true,
+		Text: "'s clock JUMPS by {by}",
+	},
+	{
+		Kind: Rate, Where: OnEither, Title: "has a clock that runs too fast or too slow",
+		Uses: strings.Fields("ppm"), Example: Fault{PPM: 100_000}, MostPPM: 500_000, Signed: true, Local: true,
+		Text: "'s clock now gains {ppm} ppm",
+	},
+	{
+		Kind: Restart, Where: OnServer, Title: "crashes, and starts again with what its disk has kept",
+		Uses: strings.Fields("for_ns keep"), Example: Fault{For: 100 * time.Millisecond}, Local: true, Stops: true,
+		Text: "CRASHES and is down{for}{how}", Short: "restarts",
+	},
+	{
+		Kind: Hang, Where: OnServer, Title: "hangs; commands wait, and are executed afterwards",
+		Uses: strings.Fields("for_ns"), Example: Fault{For: time.Second}, Stops: true,
+		Text: "HANGS{for}", Short: "hangs",
+	},
+	{
+		Kind: Failover, Where: OnServer, Title: "fails, and a replica takes over",
+		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: 100 * time.Millisecond, By: time.Second}, Local: true, Stops: true,
+		Text: "FAILS OVER to a replica{how}", Short: "fails over",
+	},
+	{
+		Kind: Cut, Where: OnLink, Title: "loses all messages",
+		Uses: strings.Fields("for_ns way"), Example: Fault{For: beyondLease}, Aliases: true, Resource: true, OnMessages: true,
+		Text: "is CUT OFF from {other}{for}", Short: "cut off from",
+	},
+	{
+		Kind: Lose, Where: OnLink, Title: "loses some messages",
+		Uses: strings.Fields("for_ns way ppm nth"), Example: Fault{For: beyondLease, PPM: 500_000}, MostPPM: 1_000_000, Aliases: true, Resource: true, OnMessages: true,
+		Text: "loses messages with {other}{for}{how}", Short: "loses messages with",
+	},
+	{
+		Kind: Delay, Where: OnLink, Title: "delivers messages late",
+		Uses: strings.Fields("for_ns by_ns way nth"), Example: Fault{For: beyondLease, By: time.Second}, Aliases: true, Resource: true, OnMessages: true,
+		Text: "is slow to reach {other}{for}{how}", Short: "slow to reach",
+	},
+	{
+		Kind: Reboot, Where: OnProcess, Title: "crashes, and starts again without its memory",
+		Uses: strings.Fields("for_ns nth"), Example: Fault{For: time.Second}, Disables: true, Stops: true,
+		Text: "CRASHES and is down{for}, then restarted", Short: "down",
+	},
+	{
+		Kind: Reconnect, Where: OnLink, Title: "closes its connections",
+		Uses: []string{}, Aliases: true, Resource: true,
+		Text: "loses its connection to {other}",
+	},
+	{
+		Kind: Evict, Where: OnServer, Title: "drops a key, as a full memory does",
+		Uses: strings.Fields("key"), Local: true,
+		Text: "EVICTS a key",
+	},
+	{
+		Kind: Flush, Where: OnServer, Title: "drops all data: FLUSHALL",
+		Uses: []string{},
+		Text: "is FLUSHED",
+	},
+	{
+		Kind: Duplicate, Where: OnLink, Title: "delivers requests twice",
+		Uses: strings.Fields("for_ns by_ns ppm nth"), Example: Fault{For: beyondLease, By: time.Second, PPM: 1_000_000}, MostPPM: 1_000_000, Aliases: true, Resource: true, OnMessages: true,
+		Text: "sends requests to {other} TWICE{for}{how}", Short: "requests twice to",
+	},
+	{
+		Kind: Reorder, Where: OnLink, Title: "delivers messages out of order",
+		Uses: strings.Fields("for_ns by_ns way"), Example: Fault{For: beyondLease, By: 100 * time.Millisecond}, Aliases: true, Resource: true, OnMessages: true,
+		Text: "has its messages with {other} REORDERED{for}{how}", Short: "messages reordered with",
+	},
+	{
+		Kind: Lag, Where: OnServer, Title: "sends its changes late to its replicas",
+		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: time.Second},
+		Text: "LAGS{for}{how}", Short: "lags",
+	},
+	{
+		Kind: SplitBrain, Where: OnLink, Title: "leads to the old master, while the others use the replica that has taken over",
+		Uses: strings.Fields("for_ns by_ns replica"), Example: Fault{For: beyondLease},
+		Text: "SPLITS: a replica takes over, and {words}{for}", End: "'s old master is demoted", Short: "splits",
+	},
+	{
+		Kind: Proxy, Where: OnLink, Title: "has a proxy, which hides when the server's connections break",
+		Uses: strings.Fields("for_ns"), Aliases: true,
+		Text: "is behind a PROXY before {other}{for}",
+	},
+	{
+		Kind: Switch, Where: OnLink, Title: "leads to another server, because the address has moved",
+		Uses: strings.Fields("for_ns by_ns ppm"), Example: Fault{For: beyondLease}, MostPPM: 1_000_000,
+		Text: "reaches ANOTHER server than {other} on new connections{for}{how}",
+	},
+	{
+		Kind: Demote, Where: OnServer, Title: "becomes a replica of an empty master, and then a master again",
+		Uses: strings.Fields("for_ns"), Example: Fault{For: time.Second},
+		Text: "is DEMOTED{for}, and comes back without its data as the same run ID", Short: "is demoted",
+	},
+}
+
+// stall is for package orders alone.
+var stall = Traits{Kind: Stall, Uses: []string{"for_ns"}, Text: "'s messages are HELD BACK{for}", Short: "messages held back", Stops: true}
+
 // All are the traits of all kinds but Stall.
 func All() []Traits {
-	return []Traits{
-		{Kind: Pause, Where: OnProcess, Title: "stops, as in a garbage collection; its clocks go on", Uses: "for_ns nth", Example: Fault{For: beyondLease}, Disables: true},
-		{Kind: Suspend, Where: OnProcess, Title: "stops with its machine; the monotonic clock stands still", Uses: "for_ns nth frozen", Example: Fault{For: beyondLease}, Disables: true},
-		{Kind: Crash, Where: OnProcess, Title: "crashes; messages that it has sent still arrive", Uses: "nth", Disables: true},
-		{Kind: Step, Where: OnEither, Title: "has its wall clock set to another time", Uses: "by_ns", Example: Fault{By: beyondLease}},
-		{Kind: Rate, Where: OnEither, Title: "has a clock that runs too fast or too slow", Uses: "ppm", Example: Fault{PPM: 100_000}},
-		{Kind: Restart, Where: OnServer, Title: "crashes, and starts again with what its disk has kept", Uses: "for_ns keep", Example: Fault{For: 100 * time.Millisecond}},
-		{Kind: Hang, Where: OnServer, Title: "hangs; commands wait, and are executed afterwards", Uses: "for_ns", Example: Fault{For: time.Second}},
-		{Kind: Failover, Where: OnServer, Title: "fails, and a replica takes over", Uses: "for_ns by_ns replica", Example: Fault{For: 100 * time.Millisecond, By: time.Second}},
-		{Kind: Cut, Where: OnLink, Title: "loses all messages", Uses: "for_ns way", Example: Fault{For: beyondLease}, OnMessages: true},
-		{Kind: Lose, Where: OnLink, Title: "loses some messages", Uses: "for_ns way ppm nth", Example: Fault{For: beyondLease, PPM: 500_000}, OnMessages: true},
-		{Kind: Delay, Where: OnLink, Title: "delivers messages late", Uses: "for_ns by_ns way nth", Example: Fault{For: beyondLease, By: time.Second}, OnMessages: true},
-		{Kind: Reboot, Where: OnProcess, Title: "crashes, and starts again without its memory", Uses: "for_ns nth", Example: Fault{For: time.Second}, Disables: true},
-		{Kind: Reconnect, Where: OnLink, Title: "closes its connections"},
-		{Kind: Evict, Where: OnServer, Title: "drops a key, as a full memory does", Uses: "key"},
-		{Kind: Flush, Where: OnServer, Title: "drops all data: FLUSHALL"},
-		{Kind: Duplicate, Where: OnLink, Title: "delivers requests twice", Uses: "for_ns by_ns ppm nth", Example: Fault{For: beyondLease, By: time.Second, PPM: 1_000_000}, OnMessages: true},
-		{Kind: Reorder, Where: OnLink, Title: "delivers messages out of order", Uses: "for_ns by_ns way", Example: Fault{For: beyondLease, By: 100 * time.Millisecond}, OnMessages: true},
-		{Kind: Lag, Where: OnServer, Title: "sends its changes late to its replicas", Uses: "for_ns by_ns replica", Example: Fault{For: time.Second}},
-		{Kind: SplitBrain, Where: OnLink, Title: "leads to the old master, while the others use the replica that has taken over", Uses: "for_ns by_ns replica", Example: Fault{For: beyondLease}},
-		{Kind: Proxy, Where: OnLink, Title: "has a proxy, which hides when the server's connections break", Uses: "for_ns"},
-		{Kind: Switch, Where: OnLink, Title: "leads to another server, because the address has moved", Uses: "for_ns by_ns ppm", Example: Fault{For: beyondLease}},
-		{Kind: Demote, Where: OnServer, Title: "becomes a replica of an empty master, and then a master again", Uses: "for_ns", Example: Fault{For: time.Second}},
+	all := slices.Clone(traits)
+	for i := range all {
+		all[i].Example.Kind = all[i].Kind
 	}
+	return all
 }
 
 // Kinds are all kinds of faults but Stall.
 func Kinds() []Kind {
 	var kinds []Kind
-	for _, t := range All() {
+	for _, t := range traits {
 		kinds = append(kinds, t.Kind)
 	}
 	return kinds
 }
 
-// traits are those of the known kinds.
-var traits = All()
-
 // Traits are the kind's, false if there is no such kind.
 func (k Kind) Traits() (Traits, bool) {
+	if k == Stall {
+		return stall, true
+	}
 	if i := slices.IndexFunc(traits, func(t Traits) bool { return t.Kind == k }); i >= 0 {
 		return traits[i], true
 	}
-	return Traits{Kind: k}, k == Stall
+	return Traits{}, false
 }
 
-// ByNth reports whether faults of the kind can happen at an operation.
-func (t Traits) ByNth() bool { return slices.Contains(strings.Fields(t.Uses), "nth") }
+// Traits are those of the fault's kind.
+func (f Fault) Traits() Traits {
+	t, _ := f.Kind.Traits()
+	return t
+}
+
+// Lasts reports whether faults of the kind have a duration.
+func (t Traits) Lasts() bool { return slices.Contains(t.Uses, "for_ns") }
 
 // OnLinks reports whether the fault affects messages for a while.
-func (f Fault) OnLinks() bool {
-	t, _ := f.Kind.Traits()
-	return t.OnMessages
-}
+func (f Fault) OnLinks() bool { return f.Traits().OnMessages }
 
-// Disables reports whether faults of the kind keep events of a process from happening.
-func (k Kind) Disables() bool {
-	t, _ := k.Traits()
-	return t.Disables
+// Ignored names a field that is set but doesn't matter for the kind, "" if there is none.
+func (f Fault) Ignored() string {
+	uses := f.Traits().Uses
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"nth", f.Nth != 0}, {"for_ns", f.For != 0}, {"by_ns", f.By != 0}, {"ppm", f.PPM != 0}, {"way", f.Way != Both},
+		{"keep", f.Keep != KeepNothing}, {"replica", f.Replica != 0}, {"key", f.Key != ""}, {"frozen", f.Frozen},
+	} {
+		if field.set && !slices.Contains(uses, field.name) {
+			return field.name
+		}
+	}
+	return ""
 }

@@ -195,7 +195,7 @@ type listAnswer struct {
 	Scenarios []scenarioAnswer `json:"scenarios"`
 	Faults    []faultAnswer    `json:"faults"`
 	Designs   []designAnswer   `json:"designs"`
-	Kinds     []FaultKind      `json:"kinds"`
+	Kinds     []fault.Traits   `json:"kinds"`
 }
 
 type scenarioAnswer struct {
@@ -234,6 +234,6 @@ func everything() listAnswer {
 	for _, d := range designs.All() {
 		all.Designs = append(all.Designs, designAnswer{d.Name, d.Title, d.Group})
 	}
-	all.Kinds = FaultKinds()
+	all.Kinds = fault.All()
 	return all
 }

@@ -83,7 +83,7 @@ func (t *Timeline) moments(messages bool) []time.Duration {
 	}
 	for _, s := range t.Spans {
 		out = append(out, s.From)
-		if s.stops() {
+		if s.traits().Stops {
 			out = append(out, s.Until)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/drawing"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -123,11 +124,12 @@ func (p *plot) faults() []caption {
 		}
 	}
 	for _, s := range p.t.Spans {
-		if k := linkKinds[s.Kind]; k.word != "" {
-			add(s.From, anyOf(s.Lane, "clients"), " "+k.word, anyOf(s.Place, "servers"))
-		}
-		if k := spanKinds[s.Kind]; k.word != "" && !slices.Contains(stopped, s.Kind) {
-			add(s.From, s.subject(), " "+k.word)
+		switch t := s.traits(); {
+		case t.Short == "" || t.Stops && t.Where == fault.OnProcess: // its lane shows it
+		case t.Aliases:
+			add(s.From, anyOf(s.Lane, "clients"), " "+t.Short, anyOf(s.Place, "servers"))
+		default:
+			add(s.From, s.subject(), " "+t.Short)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b faultText) int { return cmp.Compare(a.at, b.at) })

@@ -78,73 +78,19 @@ func reason(words string) string {
 	return words
 }
 
-// momentary describes a fault that has no duration. It is empty for others, which are spans,
-// and for crashes, which have a mark of their own.
+// momentary describes a fault that has no duration. It is empty for others, which are spans.
 func momentary(f *fault.Fault) string {
-	switch f.Kind {
-	case fault.Step:
-		if f.By == 0 {
-			return "'s clock JUMPS"
-		}
-		return "'s clock JUMPS by " + signed(f.By)
-	case fault.Rate:
-		if f.PPM == 0 {
-			return "'s clock changes its rate"
-		}
-		return fmt.Sprintf("'s clock now gains %+d ppm", f.PPM)
-	case fault.Flush:
-		return "is FLUSHED"
-	case fault.Evict:
-		return "EVICTS a key"
-	}
-	if _, isSpan := spanKinds[string(f.Kind)]; isSpan || f.Kind == fault.Crash {
+	t := f.Traits()
+	if t.Lasts() {
 		return ""
 	}
-	return "suffers " + strings.ToUpper(string(f.Kind))
+	return strings.NewReplacer("{by}", signed(f.By), "{ppm}", fmt.Sprintf("%+d", f.PPM)).Replace(t.Text)
 }
 
-// spanKind is how a kind of span is described. Texts have no subject. In them {for} is the
-// duration, {how} the details in brackets, {words} the details, and {other} the other end of
-// a link. word is on pictures; it is empty if they don't show it.
-type spanKind struct {
-	text, end, word string
-	// stops: the lane stands still.
-	stops bool
-}
-
-// spanKinds are the spans of a process or a server.
-var spanKinds = map[string]spanKind{
-	"pause":       {text: "is PAUSED{for}", end: "runs again", word: "paused", stops: true},
-	"suspend":     {text: "is SUSPENDED{for}{how}", end: "runs again", word: "suspended", stops: true},
-	"reboot":      {text: "CRASHES and is down{for}, then restarted", word: "down", stops: true},
-	"restart":     {text: "CRASHES and is down{for}{how}", word: "restarts", stops: true},
-	"hang":        {text: "HANGS{for}", word: "hangs", stops: true},
-	"failover":    {text: "FAILS OVER to a replica{how}", word: "fails over", stops: true},
-	"split-brain": {text: "SPLITS: a replica takes over, and {words}{for}", end: "'s old master is demoted", word: "splits"},
-	"demote":      {text: "is DEMOTED{for}, and comes back without its data as the same run ID", word: "is demoted"},
-	"stall":       {text: "'s messages are HELD BACK{for}", word: "messages held back"},
-	"lag":         {text: "LAGS{for}{how}", word: "lags"},
-}
-
-// linkKinds are the spans of links.
-var linkKinds = map[string]spanKind{
-	"cut":       {text: "is CUT OFF from {other}{for}", word: "cut off from"},
-	"lose":      {text: "loses messages with {other}{for}{how}", word: "loses messages with"},
-	"delay":     {text: "is slow to reach {other}{for}{how}", word: "slow to reach"},
-	"reconnect": {text: "loses its connection to {other}"},
-	"proxy":     {text: "is behind a PROXY before {other}{for}"},
-	"switch":    {text: "reaches ANOTHER server than {other} on new connections{for}{how}"},
-}
-
-// kind returns how the span is described.
-func (s Span) kind() spanKind {
-	if k, ok := spanKinds[s.Kind]; ok {
-		return k
-	}
-	if k, ok := linkKinds[s.Kind]; ok {
-		return k
-	}
-	return spanKind{text: "suffers " + strings.ToUpper(s.Kind) + "{for}{how}"}
+// traits are those of the span's fault.
+func (s Span) traits() fault.Traits {
+	t, _ := fault.Kind(s.Kind).Traits()
+	return t
 }
 
 // fill fills in a text.

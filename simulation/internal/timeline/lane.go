@@ -22,9 +22,6 @@ type Lane struct {
 	rows map[string]float64 // the y of what a process believes, by key
 }
 
-// stopped are the kinds of spans in which a process stops.
-var stopped = []string{"pause", "suspend", "reboot"}
-
 // lane begins a lane, with its name and its line.
 func (p *plot) lane(name, kind string, height, line float64) *Lane {
 	p.lanes = append(p.lanes, Lane{Name: name, Kind: kind, Y: p.Height, Height: height, Line: p.Height + line, rows: map[string]float64{}})
@@ -75,7 +72,7 @@ func (p *plot) series(letter, process string) string {
 // servers its keys are.
 func (p *plot) process(name string) {
 	stops := slices.DeleteFunc(slices.Clone(p.t.Spans), func(s Span) bool {
-		return s.Lane != name || !slices.Contains(stopped, s.Kind) || !p.overlaps(s.From, s.Until)
+		return s.Lane != name || !s.traits().Stops || !p.overlaps(s.From, s.Until)
 	})
 	keys := p.t.keysOf(name)
 	stopY, height := p.Height+4, 30+36*float64(max(1, len(keys)))
@@ -95,7 +92,7 @@ func (p *plot) process(name string) {
 	}
 	p.beliefs(l)
 	for _, s := range stops {
-		word := spanKinds[s.Kind].word
+		word := s.traits().Short
 		p.bar("wait", s.From, s.Until, stopY, rowHeight, name+" is "+word, "fa", word+" for "+length(s.Until-s.From), word)
 	}
 }
@@ -226,7 +223,7 @@ func (p *plot) servers() {
 		l := p.lane(name, "server", each, each/2)
 		y := l.Line - high/2
 		for _, s := range p.t.Spans {
-			if s.Lane == name && s.stops() {
+			if s.Lane == name && s.traits().Stops {
 				p.bar("wait", s.From, s.Until, y, high, name+": "+s.Kind, "")
 			}
 		}

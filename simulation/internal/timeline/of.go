@@ -183,19 +183,16 @@ func (r *reader) suffers(e entry) {
 		return
 	}
 	r.mark(e, s.Lane)
-	switch f.Kind {
-	case fault.Restart, fault.Hang, fault.Failover, fault.Demote:
-		r.down[s.Lane] = len(r.t.Spans)
-	case fault.Reboot:
-		r.crashes(e)
-	case fault.Lag:
-		if f.Replica != 0 {
-			s.Place = fmt.Sprint("replica ", f.Replica)
-		}
+	if f.Kind == fault.Lag && f.Replica != 0 {
+		s.Place = fmt.Sprint("replica ", f.Replica)
 	}
-	switch f.Kind {
-	case fault.Crash, fault.Step, fault.Rate, fault.Flush, fault.Evict: // no duration
-	default:
+	if f.Kind == fault.Reboot {
+		r.crashes(e)
+	}
+	if t := f.Traits(); t.Lasts() {
+		if t.Where == fault.OnServer && f.Kind != fault.Lag {
+			r.down[s.Lane] = len(r.t.Spans)
+		}
 		r.t.Spans = append(r.t.Spans, s)
 	}
 	if e.Place != "" {

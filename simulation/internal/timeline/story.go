@@ -184,11 +184,11 @@ func (s *story) takes(m Message) bool {
 
 func (s *story) spans() {
 	for _, span := range s.t.Spans {
-		kind := span.kind()
+		t := span.traits()
 		subject := span.subject()
-		s.add(Step{At: span.From, Lane: span.Lane, Text: sentence(subject, span.fill(kind.text, s.t.End)), Fault: true, line: span.Line})
-		if kind.end != "" && span.Until < s.t.End {
-			s.add(Step{At: span.Until, Lane: span.Lane, Text: sentence(subject, kind.end), Fault: true, line: resumed})
+		s.add(Step{At: span.From, Lane: span.Lane, Text: sentence(subject, span.fill(t.Text, s.t.End)), Fault: true, line: span.Line})
+		if t.End != "" && span.Until < s.t.End {
+			s.add(Step{At: span.Until, Lane: span.Lane, Text: sentence(subject, t.End), Fault: true, line: resumed})
 		}
 	}
 }

@@ -70,7 +70,7 @@ type laneEvent struct {
 // Span is an event with a duration.
 type Span struct {
 	Lane string `json:"lane"`
-	// Kind is "pause", "suspend", "restart", "hang", "cut", "lose" or "delay".
+	// Kind is a fault.Kind.
 	Kind string        `json:"kind"`
 	From time.Duration `json:"from"`
 	// Until is its end, or the Timeline's End if it did not end within the run.
@@ -269,9 +269,6 @@ func tail(token fencing.Token, digits int) string {
 	}
 	return "…" + s[len(s)-digits:]
 }
-
-// stops reports whether the span is one in which its lane stands still.
-func (s Span) stops() bool { return spanKinds[s.Kind].stops }
 
 // watching reports whether a message only monitors a server and concerns no lock.
 func (m Message) watching() bool {

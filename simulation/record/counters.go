@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/redquorum/redlock/fencing"
@@ -26,6 +25,9 @@ var (
 	writeAfterLease   = Counter("a write was carried out after its lease")
 	leaseHandedOver   = Counter("a lease was handed to a local waiter")
 	overvalued        = Counter(LongerThanKept)
+	readRefused       = Counter("the guard refused a read")
+	writeRefused      = Counter("the guard refused a write")
+	writeRepeated     = Counter("the resource recognised a repeated write")
 )
 
 // LongerThanKept is the counter in Log.Counts of leases that were granted or extended with
@@ -54,24 +56,15 @@ func ErrorName(err error) string {
 
 const noLease = "no lease: "
 
-// kindCounts maps event kinds to counters, and useCounts the outcomes of a Read or a Write.
-var kindCounts = [eventKinds]string{
-	RequestLost: "a request was lost", ReplyLost: "a reply was lost", GaveUp: "a call timed out", Ignored: "a reply came too late",
-	Acquired: "a lease was acquired", Extended: "a lease was extended", HandedOff: "a lease was handed off",
-	Crashed: "a process crashed", FellBack: "semi-synchronous replication fell back", RequestDuplicated: "a request arrived twice",
-	Notified: "a waiter was notified", NotificationLost: "a notification was lost", SubscriptionLost: "a subscription was lost",
-}
-
-var useCounts = map[[2]string]string{
-	{"read", "refused"}: "the guard refused a read", {"write", "refused"}: "the guard refused a write",
-	{"write", "repeated"}: "the resource recognised a repeated write",
-}
-
 // Counters lists the names of all counters of Log.Counts, sorted. Counters that are missing
 // in Log.Counts were never reached.
 func Counters() []string {
-	names := slices.Concat(counterNames, kindCounts[:], slices.Collect(maps.Values(useCounts)))
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	names := slices.Clone(counterNames)
+	for _, k := range kinds {
+		if k.counter != "" {
+			names = append(names, k.counter)
+		}
+	}
 	for _, v := range lockErrors {
 		names = append(names, noLease+v.Error())
 	}

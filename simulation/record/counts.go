@@ -18,7 +18,7 @@ func (l Log) Counts() map[string]int {
 		c.take(e)
 	}
 	for kind, n := range c.kinds {
-		if what := kindCounts[kind]; n > 0 && what != "" {
+		if what := kinds[kind].counter; n > 0 && what != "" {
 			c.counts[what] = n
 		}
 	}
@@ -89,12 +89,20 @@ func (c *counting) take(e *Event) {
 		c.decided(e)
 		c.counts[noLease+e.Words]++
 	case Read, Write:
-		if what := useCounts[[2]string{e.Kind.String(), e.Words}]; what != "" {
-			c.counts[what]++
-		}
-		if e.Kind == Write && e.Words == "" && e.At >= c.until[e.Lease] {
-			c.counts[writeAfterLease]++
-		}
+		c.used(e)
+	}
+}
+
+func (c *counting) used(e *Event) {
+	switch {
+	case e.Words == "refused" && e.Kind == Read:
+		c.counts[readRefused]++
+	case e.Words == "refused":
+		c.counts[writeRefused]++
+	case e.Words == "repeated" && e.Kind == Write:
+		c.counts[writeRepeated]++
+	case e.Kind == Write && e.Words == "" && e.At >= c.until[e.Lease]:
+		c.counts[writeAfterLease]++
 	}
 }
 

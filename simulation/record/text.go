@@ -22,7 +22,7 @@ func (l Log) Digest() string {
 func (l Log) text() []byte {
 	text := make(textLine, 0, 3000*len(l))
 	for e := range l.All() {
-		if e.Kind < Believed {
+		if kinds[e.Kind].line != nil {
 			text = append(e.line(text), '\n')
 		}
 	}
@@ -75,63 +75,45 @@ func (e *Event) line(t textLine) textLine {
 	point := len(t)
 	t = strconv.AppendInt(t, int64(e.At%time.Millisecond+time.Millisecond), 10)
 	t[point] = '.'
-	name := e.Kind.String()
-	switch e.Kind {
-	case Crashed:
-		return t.s(e.Process, "crashes")
-	case Started, Ended, LetterTaken:
-		return t.s(e.Process, name)
-	case Back, FellBack:
-		return t.s(e.Place, name)
-	case LetterSent:
-		return t.s(e.Process, name, e.Words, "a letter")
-	case Quarantined:
-		return t.s(e.Process, name, e.Place).n("for", int64(e.Validity))
-	case Sent:
-		return t.s(e.Process, e.Op).nth(e.Place, e.N)
-	case RequestLost, Received, GaveUp, CutOff, Ignored:
-		return t.s(e.Process, name).nth(e.Place, e.N)
-	case RequestDuplicated, ReplyLost:
-		return t.s(e.Place, name).nth(e.Process, e.N)
-	case Voted, Answered:
-		t = t.s(e.Place, e.Op).nth(e.Process, e.N)
-		if e.Words == "int" {
-			t = t.n("int", e.Value)
-		} else {
-			t = t.s(e.Words)
-		}
-		return e.keys(t.some("token", int64(e.Token)))
-	case KeyChanged:
-		return e.keys(t.s(e.Place, name))
-	case NotificationSent:
-		return t.s(e.Place, name, e.Process).named("key", e.Key)
-	case NotificationLost:
-		return t.s(e.Place, name, e.Process).named("key", e.Key).s("lost")
-	case Notified:
-		return t.s(e.Process, name, e.Place).named("key", e.Key)
-	case SubscriptionLost:
-		return t.s(e.Process, name, e.Place)
-	case Read, Write:
-		t = t.s(e.Place, name).nth(e.Process, e.N).some("goroutine", int64(e.Goroutine)).n("token", int64(e.Token))
-		if e.Words != "" {
-			return t.s(e.Words)
-		}
-		return t.n("version", int64(e.Version)).n("value", e.Value)
-	case Suffered:
-		return e.suffered(t)
-	case Found:
-		t = t.s(name, string(e.Violation.Kind))
-		if e.Violation.HasStack() { // stacks differ from run to run
-			return t
-		}
-		return t.s(e.Violation.Text)
-	default:
-		return e.recorded(t.s(e.Process, name))
-	}
+	return kinds[e.Kind].line(t, e, e.Kind.String())
 }
 
-// recorded adds what a client did or was told.
-func (e *Event) recorded(t textLine) textLine {
+// ofProcess is the line of what happened to a process, and ofServer to a server.
+func ofProcess(t textLine, e *Event, name string) textLine { return t.s(e.Process, name) }
+func ofServer(t textLine, e *Event, name string) textLine  { return t.s(e.Place, name) }
+
+// atProcess is the line of what happened to a request at its process, and atServer at its place.
+func atProcess(t textLine, e *Event, name string) textLine {
+	return t.s(e.Process, name).nth(e.Place, e.N)
+}
+
+func atServer(t textLine, e *Event, name string) textLine {
+	return t.s(e.Place, name).nth(e.Process, e.N)
+}
+
+// answered is the line of a command that a server has carried out.
+func answered(t textLine, e *Event, _ string) textLine {
+	t = t.s(e.Place, e.Op).nth(e.Process, e.N)
+	if e.Words == "int" {
+		t = t.n("int", e.Value)
+	} else {
+		t = t.s(e.Words)
+	}
+	return e.keys(t.some("token", int64(e.Token)))
+}
+
+// used is the line of an operation at the resource.
+func used(t textLine, e *Event, name string) textLine {
+	t = t.s(e.Place, name).nth(e.Process, e.N).some("goroutine", int64(e.Goroutine)).n("token", int64(e.Token))
+	if e.Words != "" {
+		return t.s(e.Words)
+	}
+	return t.n("version", int64(e.Version)).n("value", e.Value)
+}
+
+// recorded is the line of what a client did or was told.
+func recorded(t textLine, e *Event, name string) textLine {
+	t = t.s(e.Process, name)
 	if e.Key != "" {
 		t = t.s(e.Key)
 	}
@@ -165,13 +147,13 @@ func (e *Event) keys(t textLine) textLine {
 	return t
 }
 
-// suffered adds a fault, with all that it is made of.
-func (e *Event) suffered(t textLine) textLine {
+// suffered is the line of a fault, with all that it is made of.
+func suffered(t textLine, e *Event, name string) textLine {
 	f, who := e.Fault, e.Process+e.Place
 	if e.Process != "" && e.Place != "" {
 		who = e.Process + "-" + e.Place
 	}
-	t = t.s(who, e.Kind.String(), string(f.Kind)).some("for", int64(f.For)).some("by", int64(f.By)).some("ppm", f.PPM).some("replica", int64(f.Replica))
+	t = t.s(who, name, string(f.Kind)).some("for", int64(f.For)).some("by", int64(f.By)).some("ppm", f.PPM).some("replica", int64(f.Replica))
 	if f.Kind == fault.SplitBrain {
 		t = t.someWord("process", f.Process)
 	}

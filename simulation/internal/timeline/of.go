@@ -84,12 +84,17 @@ func (r *reader) take(e entry) {
 		}
 	case record.KeyChanged:
 		r.keyChanged(e)
-	case record.FellBack, record.NotificationSent, record.NotificationLost:
-		r.mark(e, e.Place)
-	case record.RequestDuplicated, record.ReplyLost, record.Received, record.GaveUp, record.CutOff, record.Ignored, record.RequestLost:
-		r.fate(e)
+	case record.Sent:
+		r.sent(e)
 	default:
-		r.process(e)
+		switch e.Kind.Where() {
+		case record.OfServer:
+			r.mark(e, e.Place)
+		case record.OfMessage:
+			r.fate(e)
+		default:
+			r.process(e)
+		}
 	}
 }
 
@@ -109,11 +114,6 @@ func (r *reader) mark(e entry, lane string) *laneEvent {
 // process adds an event of a process.
 func (r *reader) process(e entry) {
 	r.lane(&r.t.Processes, e.Process)
-	if e.Kind == record.Sent {
-		r.messages[e.call()] = len(r.t.Messages)
-		r.t.Messages = append(r.t.Messages, r.message(e))
-		return
-	}
 	r.mark(e, e.Process)
 	switch e.Kind {
 	case record.Crashed:
@@ -131,17 +131,20 @@ func (r *reader) process(e entry) {
 
 func (e entry) call() call { return call{e.Process, e.Place, e.N} }
 
-func (r *reader) message(e entry) Message {
+// sent adds a message.
+func (r *reader) sent(e entry) {
+	r.lane(&r.t.Processes, e.Process)
 	switch {
 	case e.Place == fault.Resource:
 		r.t.UsesResource = true
 	case !alias(e.Place):
 		r.lane(&r.t.Servers, e.Place)
 	}
-	return Message{
+	r.messages[e.call()] = len(r.t.Messages)
+	r.t.Messages = append(r.t.Messages, Message{
 		Process: e.Process, Place: e.Place, Op: e.Op, Sent: e.At,
 		Arrived: never, Received: never, GaveUp: never, Missed: never, Line: e.number,
-	}
+	})
 }
 
 // fate adds the result of a message.

@@ -80,7 +80,7 @@ func TestGeneratedParts(t *testing.T) {
 				require.NoError(t, os.WriteFile(page, fresh, 0o644))
 				return
 			}
-			assert.Equal(t, string(fresh), string(old))
+			assert.Equal(t, string(old), string(fresh), "expected is the page, and actual what the code says")
 			t.Errorf(stale, page)
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/report"
@@ -43,15 +46,17 @@ func init() {
 // curveIDs are the curves that have a picture.
 var curveIDs = []string{"pause", "rate", "crash", "failover", "split"}
 
-// recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with a
-// sample: the outcomes of a few seeds of each cell. A change of the library, the simulation or a
-// design that changes outcomes changes the sample.
+// recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with two
+// digests that tell when it is out of date: of the plan, which is the schedules of its runs and what
+// is expected of them; and of a sample, the outcomes of a few seeds of each cell. A change of the
+// library, the simulation or a design that changes outcomes changes the sample.
 type recording struct {
 	Recorded     string         `json:"recorded"` // the day
 	Seeds        uint64         `json:"seeds"`
 	Runs         int            `json:"runs"`
 	SafeRuns     int            `json:"safe_runs"`
 	SafeViolated int            `json:"safe_violated"`
+	Plan         string         `json:"plan"`
 	Sample       string         `json:"sample"`
 	Matrix       report.Matrix  `json:"matrix"`
 	Curves       []report.Curve `json:"curves"`
@@ -73,36 +78,58 @@ var sample = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var text bytes.Buffer
-	if err := played.Matrix().JSON(&text); err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text.Bytes())
-	return hex.EncodeToString(sum[:]), nil
+	sum := sha256.New()
+	err = played.Matrix().JSON(sum)
+	return hex.EncodeToString(sum.Sum(nil)), err
 })
 
-// recorded returns the recording; with -update it is recorded again first, if its sample has
-// changed.
+// plan returns the fingerprint of the schedules and the expectations.
+func plan() (string, error) {
+	sum := sha256.New()
+	for _, f := range cells.Faults() {
+		for _, d := range designs.All() {
+			want, ok := cells.ExpectationOf(f.Name, d.Name)
+			if !ok {
+				continue
+			}
+			fmt.Fprintln(sum, f.Name, d.Name, want.Broken, want.Only, want.Within)
+			for seed := range uint64(recordedSeeds) {
+				_, schedule := f.Setting(seed, d)
+				if err := json.NewEncoder(sum).Encode(schedule); err != nil {
+					return "", err
+				}
+			}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// recorded returns the recording; with -update it is recorded again first, if its plan or its sample
+// has changed, or if there is none.
 var recorded = sync.OnceValues(func() (recording, error) {
 	r, err := readRecorded[recording](recordingFile)
 	if !*update {
 		return r, err
 	}
+	fresh, planErr := plan()
 	now, sampleErr := sample()
-	if sampleErr != nil || err == nil && now == r.Sample {
-		return r, sampleErr
+	if failed := errors.Join(planErr, sampleErr); failed != nil || err == nil && fresh == r.Plan && now == r.Sample {
+		return r, failed
 	}
-	return playAll(now)
+	return playAll(fresh, now)
 })
 
-func playAll(sample string) (recording, error) {
+func playAll(planned, sample string) (recording, error) {
 	plan := matrix.DefaultPlan()
 	plan.Seeds, plan.ScenarioSeeds = recordedSeeds, 0
 	played, err := matrix.Play(context.Background(), plan, matrix.Pool{})
 	if err != nil {
 		return recording{}, err
 	}
-	r := recording{Recorded: time.Now().Format("2 January 2006"), Seeds: plan.Seeds, Runs: played.Runs, Sample: sample, Matrix: played.Matrix(), Curves: played.Curves()}
+	r := recording{
+		Recorded: time.Now().Format("2 January 2006"), Seeds: plan.Seeds, Runs: played.Runs, Plan: planned, Sample: sample,
+		Matrix: played.Matrix(), Curves: played.Curves(),
+	}
 	r.SafeRuns, r.SafeViolated = played.Safe()
 	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
@@ -112,17 +139,30 @@ func playAll(sample string) (recording, error) {
 }
 
 func TestRecordedMatrixIsFresh(t *testing.T) {
-	if !long.Asked() && !*update {
-		t.Skip("it plays every cell once")
-	}
 	r, err := recorded()
 	require.NoError(t, err)
-	now, err := sample()
+	fresh, err := plan()
 	require.NoError(t, err)
-	if !assert.Equal(t, r.Sample, now) {
+	now := r.Sample
+	if long.Asked() || *update { // it plays every cell once
+		now, err = sample()
+		require.NoError(t, err)
+	}
+	if r.Plan != fresh || r.Sample != now {
 		t.Errorf(stale, recordingFile)
 	}
+}
+
+// What was recorded is what is expected.
+func TestRecordedMatrixIsExpected(t *testing.T) {
+	r, err := recorded()
+	require.NoError(t, err)
 	assert.Zero(t, r.SafeViolated, "where no violation is expected there is none")
+	for i, d := range r.Matrix.Designs {
+		for j, f := range r.Matrix.Faults {
+			assert.False(t, r.Matrix.At(i, j).Unexpected, "%s with %s isn't as package cells expects: change the expectation or the fault's shape, and remove %s to record it again", d.Name, f.Name, recordingFile)
+		}
+	}
 	var have []string
 	for _, c := range r.Curves {
 		have = append(have, c.ID)

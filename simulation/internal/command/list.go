@@ -77,19 +77,10 @@ func listAll(w io.Writer) {
 // listFaults lists the columns of the matrix.
 func listFaults(w io.Writer) {
 	fmt.Fprintln(w, "\nfaults, the columns of the matrix")
-	known := map[string]bool{}
 	for _, f := range cells.Faults() {
 		paragraph(w, fmt.Sprintf("  %-17s ", f.Name), f.Title)
-		kind, _, _ := strings.Cut(f.Name, "-")
-		known[kind] = true
 	}
-	var more []string
-	for _, kind := range fault.Kinds() {
-		if !known[string(kind)] {
-			more = append(more, string(kind))
-		}
-	}
-	paragraph(w, "\n", "explore knows the same faults by what stands before the dash (-faults restart,step), and beside them "+strings.Join(more, ", ")+".")
+	paragraph(w, "\n", fmt.Sprintf("explore takes the kinds of faults (-faults restart,step): %s.", strings.Trim(fmt.Sprint(fault.Kinds()), "[]")))
 }
 
 // printFault prints a fault and the expectation for each design.

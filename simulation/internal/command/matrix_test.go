@@ -204,7 +204,7 @@ func TestRun(t *testing.T) {
 func TestListHasFaults(t *testing.T) {
 	out, _ := does(t, exitOK, "list")
 	assert.Regexp(t, `(?m)^  pause +clients stop`, out)
-	assert.Contains(t, strings.Join(strings.Fields(out), " "), "and beside them reboot, reorder, lag, split-brain, proxy, switch, demote.")
+	assert.Contains(t, strings.Join(strings.Fields(out), " "), "(-faults restart,step): pause suspend ")
 	for line := range strings.Lines(out) {
 		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), width, line)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // layout says which parts of the package each part uses. A part is the files whose names
-// begin with its name. The section "The files" of the package's documentation explains it.
+// begin with its name. The section "The parts" of the package's documentation explains it.
 var layout = map[string]string{
 	// Plain values.
 	"redis":    "",

@@ -82,15 +82,22 @@ func contended() simulation.Config {
 	}
 }
 
-// drawn plays the seed with a schedule that is drawn from it as well.
-func drawn(t testing.TB, seed uint64) (simulation.Schedule, simulation.Result) {
+// digested are the kinds of faults in the runs of testdata/digests.txt. A new kind would change every
+// draw, and with it what the file says of the others, so it stays out.
+var digested = []fault.Kind{
+	fault.Pause, fault.Suspend, fault.Crash, fault.Step, fault.Rate, fault.Restart, fault.Hang, fault.Failover, fault.Cut, fault.Lose, fault.Delay,
+	fault.Reboot, fault.Reconnect, fault.Evict, fault.Flush, fault.Duplicate, fault.Reorder, fault.Lag, fault.SplitBrain, fault.Proxy, fault.Switch, fault.Demote,
+}
+
+// drawn plays the seed with a schedule of some kinds of faults that is drawn from it as well.
+func drawn(t testing.TB, seed uint64, kinds []fault.Kind) (simulation.Schedule, simulation.Result) {
 	t.Helper()
 	cfg := simulation.DrawConfig(seed, contended())
 	cfg.Guard = []simulation.Guarding{simulation.Unguarded, simulation.GuardWrites, simulation.GuardAdmits, simulation.GuardIdempotent}[seed%4]
 	if unprotected(seed) {
 		cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
 	}
-	schedule := simulation.Draw(seed, cfg, fault.Kinds(), 8, 20*time.Second)
+	schedule := simulation.Draw(seed, cfg, kinds, 8, 20*time.Second)
 	r, err := simulation.Run(seed, cfg, schedule, contend)
 	require.NoError(t, err, "%+v", schedule)
 	return schedule, r
@@ -104,7 +111,7 @@ func digests(t testing.TB, runs uint64) []string {
 	all := sha256.New()
 	var lines []string
 	for seed := range runs {
-		_, r := drawn(t, seed)
+		_, r := drawn(t, seed, digested)
 		all.Write([]byte(r.Log.Digest()))
 		if n := seed + 1; n%100 == 0 {
 			lines = append(lines, fmt.Sprintf("%d %x", n, all.Sum(nil)))
@@ -140,9 +147,9 @@ func TestSameSeedSameTrace(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range long.Number(runs(), runs()/4) {
 		runtime.GOMAXPROCS(1)
-		schedule, one := drawn(t, seed)
+		schedule, one := drawn(t, seed, fault.Kinds())
 		runtime.GOMAXPROCS(2)
-		_, two := drawn(t, seed)
+		_, two := drawn(t, seed, fault.Kinds())
 		if one.Log.Digest() != two.Log.Digest() {
 			require.Fail(t, "two traces of one seed", "seed %d, %+v\n%s", seed, schedule, difference(one.Log, two.Log))
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
@@ -18,7 +19,7 @@ func TestMemoryIsFlat(t *testing.T) {
 				alone(t, nil, hold0)
 				continue
 			}
-			drawn(t, seed%2000)
+			drawn(t, seed%2000, fault.Kinds())
 		}
 		runtime.GC()
 		runtime.GC() // objects kept by finalizers

@@ -107,10 +107,9 @@ type Fault struct {
 
 	// At is the moment, 0 or more. With Nth it is the earliest moment.
 	At time.Duration `json:"at_ns,omitempty"`
-	// With Nth, the fault happens at Process's Nth operation (from 1) of the kind Op:
-	// before the operation takes effect (Pause, Suspend, Crash), or to the operation
-	// (Delay, Duplicate, Lose). Code between two operations takes no virtual time, so no At
-	// falls between a check of the lease and the next write, but Nth can.
+	// With Nth, the fault happens at Process's Nth operation (from 1) of the kind Op: to its
+	// messages, or before the operation takes effect. Code between two operations takes no
+	// virtual time, so no At falls between a check of the lease and the next write, but Nth can.
 	Nth int `json:"nth,omitempty"`
 	// Op is the kind of operation that Nth counts: the name of a wire.Op, "read", "write",
 	// or a Redis command in lower case. Empty: all of them.

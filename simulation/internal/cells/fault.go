@@ -23,6 +23,8 @@ type Fault struct {
 	// Name is a fault.Kind. If several columns have the same kind, a dash and a word
 	// follow.
 	Name, Title string
+	// Group is the part of the heat map.
+	Group Group
 	// Source is a source for the claim that it happens, or that it does harm.
 	Source string
 	// Needs names events (see record.Counters) without which a 0 in a cell shows
@@ -34,6 +36,17 @@ type Fault struct {
 	persistence fault.Keep
 	shape       func(*fault.Fault)
 }
+
+// Group is what the faults of a group of columns hit.
+type Group string
+
+// The groups.
+const (
+	Clients  Group = "the client's process and clocks"
+	Servers  Group = "the servers' clocks and memory"
+	Links    Group = "the way between them"
+	Resource Group = "the way to the resource, and all of these"
+)
 
 const (
 	// most is the largest number of faults in a schedule. They begin within span, the time
@@ -53,120 +66,120 @@ func Faults() []Fault {
 	)
 	return []Fault{{
 		Name: "slow", Title: "no fault, but some work takes longer than its lease",
-		Source: "the Redis document, \"Making the algorithm more reliable: Extending the lock\"",
+		Group: Clients, Source: "the Redis document, \"Making the algorithm more reliable: Extending the lock\"",
 	}, {
 		Name: "pause", Title: "clients stop for up to two TTLs, as in a garbage collection: at some moment, or right before an operation",
-		Source: "Kleppmann 2016, \"Protecting a resource with a lock\"",
-		Needs:  []string{"a process was paused", "a write was carried out after its lease or the guard refused a write"},
-		kinds:  []fault.Kind{fault.Pause}, shape: beforeWrites,
+		Group: Clients, Source: "Kleppmann 2016, \"Protecting a resource with a lock\"",
+		Needs: []string{"a process was paused", "a write was carried out after its lease or the guard refused a write"},
+		kinds: []fault.Kind{fault.Pause}, shape: beforeWrites,
 	}, {
 		Name: "suspend", Title: "clients' machines are suspended: the monotonic clock stands still, at times the wall clock too",
-		Source: "clock_gettime(2) on CLOCK_MONOTONIC; golang/go issue 24595",
-		Needs:  []string{"a process was paused"},
-		kinds:  []fault.Kind{fault.Suspend}, shape: beforeWrites,
+		Group: Clients, Source: "clock_gettime(2) on CLOCK_MONOTONIC; golang/go issue 24595",
+		Needs: []string{"a process was paused"},
+		kinds: []fault.Kind{fault.Suspend}, shape: beforeWrites,
 	}, {
 		Name: "crash", Title: "clients die, with the lock or without, and some come back knowing nothing",
-		Source: "the Redis document, \"Safety and Liveness Guarantees\": deadlock free",
-		Needs:  []string{"a process crashed or a process was rebooted"},
-		kinds:  []fault.Kind{fault.Crash, fault.Reboot},
+		Group: Clients, Source: "the Redis document, \"Safety and Liveness Guarantees\": deadlock free",
+		Needs: []string{"a process crashed or a process was rebooted"},
+		kinds: []fault.Kind{fault.Crash, fault.Reboot},
 	}, {
 		Name: "step-client", Title: "clients' wall clocks are set, up to two TTLs forward or back",
-		Source: "antirez 2016, \"Is Redlock safe?\", who asks for the monotonic clock",
-		Needs:  []string{skewed},
-		kinds:  []fault.Kind{fault.Step}, shape: ofClients,
+		Group: Clients, Source: "antirez 2016, \"Is Redlock safe?\", who asks for the monotonic clock",
+		Needs: []string{skewed},
+		kinds: []fault.Kind{fault.Step}, shape: ofClients,
 	}, {
 		Name: "step-server", Title: "servers' clocks are set, up to two TTLs forward or back, now and then all at once",
-		Source: "Kleppmann 2016, \"Breaking Redlock with bad timings\"",
-		Needs:  []string{skewed}, Watched: []string{jumped},
+		Group: Servers, Source: "Kleppmann 2016, \"Breaking Redlock with bad timings\"",
+		Needs: []string{skewed}, Watched: []string{jumped},
 		kinds: []fault.Kind{fault.Step}, shape: and(ofServers, oftenAll),
 	}, {
 		Name: "rate-small", Title: "all clocks run apart by up to half a hundredth: what the allowance is for",
-		Source: "the Redis document, \"Safety Arguments\"",
-		kinds:  []fault.Kind{fault.Rate}, shape: and(oftenAll, func(f *fault.Fault) { f.PPM %= 5_001 }),
+		Group: Servers, Source: "the Redis document, \"Safety Arguments\"",
+		kinds: []fault.Kind{fault.Rate}, shape: and(oftenAll, func(f *fault.Fault) { f.PPM %= 5_001 }),
 	}, {
 		Name: "rate", Title: "all clocks run apart by up to a tenth: faster than chrony may slew one",
-		Source: "chrony.conf(5), maxslewrate",
-		kinds:  []fault.Kind{fault.Rate}, shape: oftenAll,
+		Group: Servers, Source: "chrony.conf(5), maxslewrate",
+		kinds: []fault.Kind{fault.Rate}, shape: oftenAll,
 	}, {
 		Name: "restart-empty", Title: "servers restart without their data, now and then all at once",
-		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs:  []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
+		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
+		Needs: []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
 		kinds: []fault.Kind{fault.Restart}, shape: and(oftenAll, keeping(fault.KeepNothing)),
 	}, {
 		Name: "restart-1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
-		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs:  []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
+		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
+		Needs: []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
 		kinds: []fault.Kind{fault.Restart}, persistence: fault.KeepSecond, shape: and(oftenAll, keeping(fault.KeepSecond)),
 	}, {
 		Name: "restart-kept", Title: "servers restart with all of their data (appendfsync always)",
-		Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs:  []string{restart},
-		kinds:  []fault.Kind{fault.Restart}, persistence: fault.KeepAll, shape: and(oftenAll, keeping(fault.KeepAll)),
+		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
+		Needs: []string{restart},
+		kinds: []fault.Kind{fault.Restart}, persistence: fault.KeepAll, shape: and(oftenAll, keeping(fault.KeepAll)),
 	}, {
 		Name: "failover", Title: "servers fail over to replicas that lag",
-		Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
-		Needs:  []string{"a server failed over", forgot},
-		kinds:  []fault.Kind{fault.Failover}, shape: oftenAll,
+		Group: Servers, Source: "the Redis document, \"Why Failover-based Implementations Are Not Enough\"",
+		Needs: []string{"a server failed over", forgot},
+		kinds: []fault.Kind{fault.Failover}, shape: oftenAll,
 	}, {
 		Name: "split-brain", Title: "servers fail over, and the old master goes on for one of the clients",
-		Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\"",
-		Needs:  []string{"a server split in two", forgot},
-		kinds:  []fault.Kind{fault.SplitBrain}, shape: oftenAll,
+		Group: Servers, Source: "the Redis documentation, \"High availability with Redis Sentinel\", \"Example 2: basic setup with three boxes\"",
+		Needs: []string{"a server split in two", forgot},
+		kinds: []fault.Kind{fault.SplitBrain}, shape: oftenAll,
 	}, {
 		Name: "hang", Title: "servers stop and go on, with all that they had been asked meanwhile",
-		Source: "redisson/redisson issue 1636",
-		Needs:  []string{"a server hung", waited},
-		kinds:  []fault.Kind{fault.Hang}, shape: oftenAll,
+		Group: Links, Source: "redisson/redisson issue 1636",
+		Needs: []string{"a server hung", waited},
+		kinds: []fault.Kind{fault.Hang}, shape: oftenAll,
 	}, {
 		Name: "cut", Title: "clients and servers don't reach each other, in both directions or in one",
-		Source: "the Redis document, \"Liveness Arguments\"",
-		Needs:  []string{"a request was lost", "a reply was lost", waited},
-		kinds:  []fault.Kind{fault.Cut}, shape: lasting,
+		Group: Links, Source: "the Redis document, \"Liveness Arguments\"",
+		Needs: []string{"a request was lost", "a reply was lost", waited},
+		kinds: []fault.Kind{fault.Cut}, shape: lasting,
 	}, {
 		Name: "lose", Title: "messages between clients and servers are lost",
-		Source: "the Redis document, \"Retry on Failure\"",
-		Needs:  []string{"a request was lost", "a reply was lost", waited},
-		kinds:  []fault.Kind{fault.Lose}, shape: lasting,
+		Group: Links, Source: "the Redis document, \"Retry on Failure\"",
+		Needs: []string{"a request was lost", "a reply was lost", waited},
+		kinds: []fault.Kind{fault.Lose}, shape: lasting,
 	}, {
 		Name: "delay", Title: "messages between clients and servers are late, and overtake each other",
-		Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
-		Needs:  []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its timeout"},
+		Group: Links, Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
+		Needs: []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its timeout"},
 		kinds: []fault.Kind{fault.Delay, fault.Reorder}, shape: and(ofServers, lasting),
 	}, {
 		Name: "duplicate", Title: "requests reach servers twice",
-		Source: "antirez/redis-rb issue 510; proxies, and clients that send again",
-		Needs:  []string{"a request arrived twice"},
-		kinds:  []fault.Kind{fault.Duplicate}, shape: and(ofServers, lasting),
+		Group: Links, Source: "antirez/redis-rb issue 510; proxies, and clients that send again",
+		Needs: []string{"a request arrived twice"},
+		kinds: []fault.Kind{fault.Duplicate}, shape: and(ofServers, lasting),
 	}, {
 		Name: "reconnect", Title: "connections between clients and servers break",
-		Source: "redis/go-redis, MaxRetries",
-		Needs:  []string{"connections were cut"},
-		kinds:  []fault.Kind{fault.Reconnect},
+		Group: Links, Source: "redis/go-redis, MaxRetries",
+		Needs: []string{"connections were cut"},
+		kinds: []fault.Kind{fault.Reconnect},
 	}, {
 		Name: "evict", Title: "servers drop single keys",
-		Source: "the Redis documentation, \"Key eviction\"",
-		Needs:  []string{"a key was evicted"},
-		kinds:  []fault.Kind{fault.Evict},
+		Group: Servers, Source: "the Redis documentation, \"Key eviction\"",
+		Needs: []string{"a key was evicted"},
+		kinds: []fault.Kind{fault.Evict},
 	}, {
 		Name: "flush", Title: "servers are flushed",
-		Source: "the Redis documentation, FLUSHALL",
-		Needs:  []string{"a server was flushed"},
-		kinds:  []fault.Kind{fault.Flush}, shape: oftenAll,
+		Group: Servers, Source: "the Redis documentation, FLUSHALL",
+		Needs: []string{"a server was flushed"},
+		kinds: []fault.Kind{fault.Flush}, shape: oftenAll,
 	}, {
 		Name: "delay-write", Title: "writes are late on their way to the resource",
-		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay",
-		Needs:  []string{"a write was carried out after its lease or the guard refused a write"},
-		kinds:  []fault.Kind{fault.Delay}, shape: toResource,
+		Group: Resource, Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay",
+		Needs: []string{"a write was carried out after its lease or the guard refused a write"},
+		kinds: []fault.Kind{fault.Delay}, shape: toResource,
 	}, {
 		Name: "duplicate-write", Title: "writes reach the resource twice, the second time late",
-		Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay; RFC 9110, 9.2.2, idempotent methods",
-		Needs:  []string{"a request arrived twice"},
-		kinds:  []fault.Kind{fault.Duplicate}, shape: toResource,
+		Group: Resource, Source: "Kleppmann 2016, \"Protecting a resource with a lock\": packet delay; RFC 9110, 9.2.2, idempotent methods",
+		Needs: []string{"a request arrived twice"},
+		kinds: []fault.Kind{fault.Duplicate}, shape: toResource,
 	}, {
 		Name: "all", Title: "all of these together",
-		Source: "what a year brings",
-		Needs:  []string{"a process was paused", forgot, "a server hung", skewed, "a request was lost"},
-		kinds:  fault.Kinds(), shape: beforeWrites,
+		Group: Resource, Source: "what a year brings",
+		Needs: []string{"a process was paused", forgot, "a server hung", skewed, "a request was lost"},
+		kinds: fault.Kinds(), shape: beforeWrites,
 	}}
 }
 

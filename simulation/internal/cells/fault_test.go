@@ -32,6 +32,7 @@ func TestFaultsAreSound(t *testing.T) {
 		}
 		assert.NotEmpty(t, f.Title, f.Name)
 		assert.NotEmpty(t, f.Source, f.Name)
+		assert.Contains(t, []Group{Clients, Servers, Links, Resource}, f.Group, f.Name)
 		for _, need := range slices.Concat(f.Needs, f.Voted, f.Watched) {
 			for one := range strings.SplitSeq(need, " or ") {
 				assert.Contains(t, counters, one, f.Name)

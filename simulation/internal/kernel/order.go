@@ -10,7 +10,7 @@ import "time"
 //
 // A fault without an Nth is due at From, or at its At if that is later. It may happen at any time
 // after that, because faults alone don't stop time: beside them, "time passes" is an option. The
-// exceptions are Delay, Lose, Cut, Reorder and Duplicate without an Nth, which happen at their At.
+// exceptions are faults of messages without an Nth, which happen at their At.
 //
 // A run fills in Steps, after it has dropped those of an earlier run.
 type Order struct {

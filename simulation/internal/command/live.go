@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -17,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/live"
+	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 // needsRedis is the message if there is no server.
@@ -58,10 +58,11 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		for _, tc := range cases {
 			fmt.Fprintf(stdout, "%-17s %s\n", tc.Name(), tc.Fault)
 		}
-		unplayed := live.Unplayed()
 		fmt.Fprintln(stdout, "\nnot on real servers:")
-		for _, id := range slices.Sorted(maps.Keys(unplayed)) {
-			fmt.Fprintf(stdout, "%-17s %s\n", id, unplayed[id])
+		for _, s := range scenarios.All() {
+			if s.Unplayed != "" {
+				fmt.Fprintf(stdout, "%-17s %s\n", s.ID, s.Unplayed)
+			}
 		}
 		return nil
 	}

@@ -25,6 +25,6 @@
 // Predictions, designs and the comparison are here, because the box knows no simulation. It
 // judges clients by what they may promise, not by what a scenario says.
 //
-// Unplayed lists the scenarios that have no live form, with the reason. For instance, a single
-// process cannot be given a suspended machine or a stepped wall clock.
+// Scenarios that have no live form say why, in Scenario.Unplayed. For instance, a single process
+// cannot be given a suspended machine or a stepped wall clock.
 package live

@@ -56,8 +56,9 @@ func delayedWrite() []Scenario {
 			and(none.reaching("the guard refused a write").without("c1 write"), fenced),
 		Reached: []string{"c1 released", "c2 write"},
 	}, {
-		ID:    "S2b",
-		Title: "A write arrives twice",
+		ID:       "S2b",
+		Title:    "A write arrives twice",
+		Unplayed: "a connection delivers nothing twice; only a client that repeats a request does",
 		Steps: []string{
 			"0: c1 acquires the lock, reads and writes; a proxy or a client library sends the write again later",
 			"1 000: c1 reads and writes once more",

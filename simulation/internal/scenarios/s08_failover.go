@@ -89,8 +89,9 @@ func waits() []Scenario {
 	overlap := breaks(record.StaleWrite, record.TwoHolders).reaching("c1 write", "c2 write")
 	return []Scenario{{
 		// What WAIT for all replicas costs.
-		ID:    "S8e",
-		Title: "A replica is down, and nothing else",
+		ID:       "S8e",
+		Title:    "A replica is down, and nothing else",
+		Unplayed: notAgain,
 		Steps: []string{
 			"before: the first replica of each server is down, and stays down for a minute",
 			"0 to 20 000: c1 asks again and again",
@@ -106,8 +107,9 @@ func waits() []Scenario {
 		Verdicts: expect(breaks(record.NoProgress).reaching("c1 refused", "a WAIT fell short"), "wait-one wait-all wait-late").
 			and(none.reaching("c1 write"), "replica-async wait-some semisync redlock default token-admit"),
 	}, slowReplicas(Scenario{
-		ID:    "S8f",
-		Title: "The lease counts from after the WAIT, and the replicas are slow",
+		ID:       "S8f",
+		Title:    "The lease counts from after the WAIT, and the replicas are slow",
+		Unplayed: notTiming,
 		Steps: []string{
 			"0: c1 sets the key, which lasts until 10 000; the replicas have it 900 later",
 			"900: WAIT answers. Counted from here the lease is valid to 10 900, counted from before the SET to 10 000. Semi-synchronous replication answers at 500",
@@ -120,8 +122,9 @@ func waits() []Scenario {
 		Verdicts: expect(overlap, "wait-late semisync").
 			and(none.reaching("c1 write", "c2 write"), "wait-one wait-all wait-some replica-async redlock default token-admit"),
 	}, 900*ms, 10_100*ms, 10_400*ms), {
-		ID:    "S8h",
-		Title: "A WAIT takes longer than the client's timeout",
+		ID:       "S8h",
+		Title:    "A WAIT takes longer than the client's timeout",
+		Unplayed: notAgain,
 		Steps: []string{
 			"before: all replicas are down, and stay down for four seconds",
 			"0: c1 sets the key, and sends WAIT",
@@ -144,8 +147,9 @@ func waits() []Scenario {
 
 func splitBrain() []Scenario {
 	return []Scenario{Scenario{
-		ID:    "S31",
-		Title: "A replica takes over, and the old master continues beside it",
+		ID:       "S31",
+		Title:    "A replica takes over, and the old master continues beside it",
+		Unplayed: notTwoMasters,
 		Steps: []string{
 			"0: c1 acquires the lock on A, B and C; it can't reach D and E. C's replicas have the key within some ms",
 			"5 000: one of C's replicas takes over. c1 still reaches the old master, which has no replica any more; all others reach the new one",
@@ -165,8 +169,9 @@ func splitBrain() []Scenario {
 		Variants: unwatched()[:1],
 	}.atVictim(0, fault.Fault{Kind: fault.SplitBrain, Process: "c1", At: at(5 * time.Second)}), {
 		// What one vote that is a deployment is worth, and what three are.
-		ID:    "S31b",
-		Title: "The old master continues for a client that keeps its lease",
+		ID:       "S31b",
+		Title:    "The old master continues for a client that keeps its lease",
+		Unplayed: notTwoMasters,
 		Steps: []string{
 			"0: c1 acquires the lock, and keeps it",
 			"5 000: one of A's replicas takes over. c1 still reaches the old master, and nobody tells it",

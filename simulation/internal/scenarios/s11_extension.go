@@ -17,8 +17,9 @@ func extensions() []Scenario {
 		c.Quorum.KeepAlive, c.Quorum.MaxLife = true, 30*time.Second
 	})
 	return []Scenario{{
-		ID:    "S11a",
-		Title: "An extension puts an expired lease back",
+		ID:       "S11a",
+		Title:    "An extension puts an expired lease back",
+		Unplayed: notExtension,
 		Steps: []string{
 			"0: c1 acquires the lock, and reads",
 			"10 005: the keys have expired; 10 010: c2 acquires the lock, reads, writes, and releases it at 10 018",
@@ -37,8 +38,9 @@ func extensions() []Scenario {
 			and(none.reaching("c1 noted").without("c1 write"), "textbook redlock quarantine monitor", complete, unguarded),
 		Reached: []string{"c2 write", "c2 released"},
 	}, {
-		ID:    "S11b",
-		Title: "The validity of an extension is counted from its reply",
+		ID:       "S11b",
+		Title:    "The validity of an extension is counted from its reply",
+		Unplayed: notExtension,
 		Steps: []string{
 			"0: c1 acquires the lock",
 			"5 000: c1 extends; the keys last until 15 000; the replies take 3 000",
@@ -60,8 +62,9 @@ func extensions() []Scenario {
 			and(none.reaching("a lease was extended"), "redlock quarantine monitor", complete),
 		Reached: []string{"c2 write"},
 	}, {
-		ID:    "S11c",
-		Title: "An extension on a minority is taken for a success",
+		ID:       "S11c",
+		Title:    "An extension on a minority is taken for a success",
+		Unplayed: notExtension,
 		Steps: []string{
 			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
 			"5 000: c1 extends on A and B; it can't reach C any more either",
@@ -79,8 +82,9 @@ func extensions() []Scenario {
 			and(none.reaching("c1 noted"), "redlock quarantine monitor textbook", complete),
 		Reached: []string{"c1 acquired", "c2 write"},
 	}, {
-		ID:    "S11d",
-		Title: "A renewal arrives after the release",
+		ID:       "S11d",
+		Title:    "A renewal arrives after the release",
+		Unplayed: notTiming,
 		Steps: []string{
 			"0: c1 acquires the lock on all five; 4 000: D and E lose their keys",
 			"5 000: c1 extends, on A, B and C, and puts the lease back on D and E; those commands take 300, and time out at 5 050",
@@ -104,8 +108,9 @@ func extensions() []Scenario {
 			and(none.reaching("c2 write", "a call timed out", "restore granted"), complete),
 		Reached: []string{"c1 released"},
 	}, {
-		ID:    "S11e",
-		Title: "A failed extension deletes the keys of a lease that is valid",
+		ID:       "S11e",
+		Title:    "A failed extension deletes the keys of a lease that is valid",
+		Unplayed: notExtension,
 		Steps: []string{
 			"0: c1 acquires the lock, valid to 9 898",
 			"3 000: c1 extends; the commands to C, D and E get lost, so the extension fails",
@@ -124,8 +129,9 @@ func extensions() []Scenario {
 			and(none.reaching("c2 refused").without("c2 acquired"), "redlock quarantine monitor textbook", complete),
 		Reached: []string{"c1 noted", "c1 write"},
 	}, {
-		ID:    "S11f",
-		Title: "Work that hangs is kept alive",
+		ID:       "S11f",
+		Title:    "Work that hangs is kept alive",
+		Unplayed: notExtension,
 		Steps: []string{
 			"0: c1 acquires the lock, and hangs for five minutes; the renewal of the lease continues",
 			"20 000 to 60 000: c2 asks again and again",

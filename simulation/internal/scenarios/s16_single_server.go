@@ -57,8 +57,9 @@ func blindDelete() []Scenario {
 			and(broken, "setnx-expire setpx-del same-value"),
 		Reached: []string{"c1 released", "c2 acquired"},
 	}, {
-		ID:    "S17b",
-		Title: "A pause between the GET and the DEL of a release",
+		ID:       "S17b",
+		Title:    "A pause between the GET and the DEL of a release",
+		Unplayed: notAgain,
 		Steps: []string{
 			"0: c1 acquires the lock",
 			"9 500: c1 releases: GET says that the key is still its own, and c1 is paused before it sends DEL",
@@ -82,8 +83,9 @@ func blindDelete() []Scenario {
 
 func overwritten() []Scenario {
 	s := oneVoteLost(Scenario{
-		ID:    "S32",
-		Title: "A second client asks, and nothing else happens",
+		ID:       "S32",
+		Title:    "A second client asks, and nothing else happens",
+		Unplayed: notAlone,
 		Steps: []string{
 			"0: c1 acquires the lock",
 			"200: c2 asks for it. SETEX overwrites c1's key, and answers OK",
@@ -111,8 +113,9 @@ func waiting() []Scenario {
 		extends = append(extends, until((n+1)*5*time.Second), extendOrEnd)
 	}
 	return []Scenario{{
-		ID:    "S33",
-		Title: "No server can be reached, and the waiter has five seconds",
+		ID:       "S33",
+		Title:    "No server can be reached, and the waiter has five seconds",
+		Unplayed: notAgain,
 		Steps: []string{
 			"before: nothing that c1 sends arrives",
 			"0: c1 asks for the lock, and is to give up after 5 000. On one server each try takes the client's timeout, 3 000",
@@ -130,8 +133,9 @@ func waiting() []Scenario {
 			and(none.reaching("c1 refused"), "setpx-cad redlock default token-admit"),
 		Reached: []string{"a call timed out", "c1 asked"},
 	}, {
-		ID:    "S33b",
-		Title: "The lock is held for longer than the waiter has time",
+		ID:       "S33b",
+		Title:    "The lock is held for longer than the waiter has time",
+		Unplayed: notAlone,
 		Steps: []string{
 			"0: c1 acquires the lock, and extends it for as long as the run lasts",
 			"1 000: c2 asks for it, and is to give up after 5 000",

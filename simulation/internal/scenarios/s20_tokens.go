@@ -22,8 +22,9 @@ func tokenAfterLock() []Scenario {
 		return s
 	}
 	return []Scenario{paused(Scenario{
-		ID:    "S20",
-		Title: "The token is fetched after the lock",
+		ID:       "S20",
+		Title:    "The token is fetched after the lock",
+		Unplayed: notTokens,
 		Steps: []string{
 			"0: c1 acquires the lock, and is paused before it has a token",
 			"10 100: c2 acquires the lock, fetches the token 1, reads and writes",
@@ -33,8 +34,9 @@ func tokenAfterLock() []Scenario {
 		Helps:      "a token that is minted with the grant, in one step",
 		Source:     "Kleppmann, \"Making the lock safe with fencing\": the number increases each time that the lock is granted; articles that add an INCR after the lock",
 	}, "token-after"), paused(Scenario{
-		ID:    "S21",
-		Title: "The token is the current value of the counter",
+		ID:       "S21",
+		Title:    "The token is the current value of the counter",
+		Unplayed: notTokens,
 		Steps: []string{
 			"0: c1 acquires the lock, the counter is 1, and c1 is paused",
 			"10 100: c2 acquires the lock, the counter is 2; c2 reads and writes under 2",

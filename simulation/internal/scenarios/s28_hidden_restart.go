@@ -18,8 +18,9 @@ func anotherRun(s Scenario, quarantined Verdict) Scenario {
 
 func hiddenRestarts() []Scenario {
 	return []Scenario{anotherRun(oneVoteLost(Scenario{
-		ID:    "S28",
-		Title: "A server restarts empty behind a proxy, and no connection breaks",
+		ID:       "S28",
+		Title:    "A server restarts empty behind a proxy, and no connection breaks",
+		Unplayed: notAddress,
 		Steps: []string{
 			"before: a proxy keeps its clients' connections while its server is away",
 			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
@@ -39,8 +40,9 @@ const addressSource = "the address of a Kubernetes service, a DNS name or a virt
 
 func switchedAddresses() []Scenario {
 	standby := anotherRun(oneVoteLost(Scenario{
-		ID:    "S29c",
-		Title: "An address leads to a spare server that has run for long, and a client starts",
+		ID:       "S29c",
+		Title:    "An address leads to a spare server that has run for long, and a client starts",
+		Unplayed: notAddress,
 		Steps: []string{
 			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
 			"50: C's address leads to a spare server, which has been up as long, and has none of its keys. Open connections still go to the old C",
@@ -57,8 +59,9 @@ func switchedAddresses() []Scenario {
 	reboot := fault.Fault{Kind: fault.Reboot, Process: "c2", At: at(80 * ms), For: 20 * ms}
 	standby.Schedule, standby.Alone = append(standby.Schedule, reboot), append(standby.Alone, reboot)
 	return []Scenario{anotherRun(oneVoteLost(Scenario{
-		ID:    "S29",
-		Title: "An address leads to another running server, and old connections stay open",
+		ID:       "S29",
+		Title:    "An address leads to another running server, and old connections stay open",
+		Unplayed: notAddress,
 		Steps: []string{
 			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
 			"50: C's address leads to another server, which has been up as long, and has none of its keys. Open connections still go to the old C",

@@ -53,9 +53,25 @@ type Scenario struct {
 	// Variants are designs for this scenario alone: clients with one mistake, or the
 	// library with one setting changed.
 	Variants []designs.Design
+	// Unplayed says why package live doesn't play it on real servers. Empty: it does.
+	Unplayed string
 	// NoCure says why every design has a violation, if so.
 	NoCure string
 }
+
+// Reasons of several scenarios for Scenario.Unplayed.
+const (
+	notSuspended  = "a machine can't be suspended for one process among others"
+	notRates      = "clocks of different rates take hours to show"
+	notExtension  = "it is about how a client uses the replies, which are the same from real servers"
+	notTokens     = "it is about when a client asks for its token; the box is told the token with the lock"
+	notTiming     = "it needs messages to be late by some milliseconds, which a busy machine can't promise"
+	notAddress    = "the box moves addresses under any client, and so do TestSwitchedAddress and other tests of package instance"
+	notAgain      = "it is another form of a scenario that is played"
+	notSeveral    = "a client of the box takes one lock at a time; the contract of an instance has locks of several keys on real servers"
+	notAlone      = "it is about the client alone: a test of package simulation checks that the commands do the same on real servers"
+	notTwoMasters = "two masters behind one address need a proxy of their own for each client"
+)
 
 // Verdict is the expected result of a scenario with one design.
 type Verdict struct {

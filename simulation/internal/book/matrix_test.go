@@ -79,7 +79,9 @@ var sample = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	sum := sha256.New()
-	err = played.Matrix().JSON(sum)
+	e := json.NewEncoder(sum)
+	e.SetIndent("", "  ")
+	err = e.Encode(played.Matrix())
 	return hex.EncodeToString(sum.Sum(nil)), err
 })
 

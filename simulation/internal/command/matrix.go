@@ -83,17 +83,13 @@ func fenced() []string {
 
 func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var f matrixFlags
-	var format, rows, columns string
+	var rows, columns string
 	flags := flag.NewFlagSet("matrix", flag.ContinueOnError)
 	f.register(flags, "")
 	f.plan.ScenarioSeeds = 0
-	flags.StringVar(&format, "format", "text", "text or json")
 	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: all cells with an expectation)")
 	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
 	if err := parse(flags, args, stderr); err != nil {
-		return err
-	}
-	if err := oneOf("-format", format, "text", "json"); err != nil {
 		return err
 	}
 	if rows != "" {
@@ -110,20 +106,8 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil && r.Runs == 0 {
 		return err
 	}
-	if format == "json" {
-		notes := io.Discard // they aren't part of the format
-		if len(r.Unexpected()) > 0 {
-			notes = stderr
-		}
-		return errors.Join(err, f.report(r, nil).JSON(stdout), f.print(ctx, notes, r))
-	}
 	printPartly(stdout, r)
-	err = errors.Join(err, r.Matrix().Text(stdout))
-	if f.plan.CurveSeeds > 0 {
-		fmt.Fprintln(stdout)
-		err = errors.Join(err, r.CurveTable(stdout))
-	}
-	return errors.Join(err, f.print(ctx, stdout, r))
+	return errors.Join(err, r.Matrix().Text(stdout), f.print(ctx, stdout, r))
 }
 
 // play runs the plan. An interruption is not an error yet, because the finished runs are
@@ -202,12 +186,13 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 		return err
 	}
 	summary := r.Summary()
-	page := f.report(r, timelines)
+	page := f.report(r)
 	page.Opening, page.Summary = &opening, &summary
+	timelines.Link(&page)
 	return f.page.write(func(w io.Writer) error { return report.HTML(w, page) })
 }
 
-func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report {
+func (f *matrixFlags) report(r matrix.Result) report.Report {
 	page := report.Report{
 		Title: "What breaks a lock on Redis", Version: version(),
 		Command: f.again, Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
@@ -222,7 +207,6 @@ func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report
 		page.Seeds = "of " + page.Seeds
 		page.Notes = append([]string{partly(r)}, page.Notes...)
 	}
-	t.Link(&page)
 	return page
 }
 

@@ -3,9 +3,9 @@ package command
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +19,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 	"github.com/redquorum/redlock/simulation/internal/play"
-	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
 // fullDisk is a device without space.
@@ -64,7 +63,7 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	full := fullDisk(t)
 	for _, args := range [][]string{
-		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1", "-format", "json"},
+		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1"},
 		{"explore", "-seeds", "2", "-faults", "cut", "-out", t.TempDir()}, {"replay", recorded(t), "-quiet"},
 	} {
 		out, err := os.OpenFile(full, os.O_WRONLY, 0)
@@ -104,13 +103,14 @@ func TestWordsAndFlags(t *testing.T) {
 
 // The command that a report gives for a repetition works.
 func TestRepeat(t *testing.T) {
-	args := []string{"matrix", "-designs", "redlock,token-admit", "-faults", "pause, cut", "-seeds", "3", "-format", "json", "-workers", "2"}
-	first, _ := does(t, exitOK, args...)
-	var data report.Report
-	require.NoError(t, json.Unmarshal([]byte(first), &data))
-	assert.Equal(t, start+" matrix -designs redlock,token-admit -faults 'pause, cut' -format json -seeds 3", data.Command)
-	again, _ := does(t, exitOK, words(t, data.Command)...)
-	assert.Equal(t, first, again)
+	page := filepath.Join(t.TempDir(), "page.html")
+	args := []string{"matrix", "-designs", "redlock", "-faults", "pause, cut", "-seeds", "1", "-curve-seeds", "0", "-html", page, "-workers", "2"}
+	does(t, exitOK, args...)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	command := start + " matrix -curve-seeds 0 -designs redlock -faults 'pause, cut' -html " + page + " -seeds 1"
+	assert.Contains(t, html.UnescapeString(string(text)), command)
+	does(t, exitOK, words(t, command)...)
 
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.Bool("all", false, "")
@@ -145,7 +145,7 @@ func TestInterruptionIsInTheHeading(t *testing.T) {
 		assert.Contains(t, errs.String(), "interrupted")
 	}
 	f := matrixFlags{plan: matrix.Plan{Seeds: 50}, again: "again"}
-	r := f.report(matrix.Result{Runs: 3, Planned: 70}, nil)
+	r := f.report(matrix.Result{Runs: 3, Planned: 70})
 	assert.Equal(t, "INTERRUPTED after 3 of 70 runs. Only these are counted.", r.Notes[0])
 	assert.Contains(t, r.Title, "as far as it was played")
 	assert.Equal(t, "of 0:50", r.Seeds)

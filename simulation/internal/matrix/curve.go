@@ -1,9 +1,7 @@
 package matrix
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 
@@ -110,19 +108,6 @@ func (c curve) result(of func(name string) tally) report.Curve {
 	}
 	result.Series = append(result.Series, c.lines...)
 	return result
-}
-
-// CurveTable writes the curves' points, with their confidence intervals and what was
-// calculated for them.
-func (r Result) CurveTable(w io.Writer) error {
-	b := bufio.NewWriter(w)
-	for i, c := range r.Curves() {
-		if i > 0 {
-			fmt.Fprintln(b)
-		}
-		c.Text(b)
-	}
-	return b.Flush()
 }
 
 // line is a calculated series.

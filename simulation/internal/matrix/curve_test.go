@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,21 +63,4 @@ func TestBinomial(t *testing.T) {
 	assert.InDelta(t, 1-.999702, atLeast(2, 3, .01), 1e-6)
 	assert.InDelta(t, 1-.99999966, atLeast(4, 7, .01), 1e-8)
 	assert.InDelta(t, 1, atLeast(0, 4, .3), 1e-12)
-}
-
-func TestCurveTable(t *testing.T) {
-	r, err := Play(t.Context(), Plan{CurveSeeds: 1}, Pool{})
-	require.NoError(t, err)
-	var b strings.Builder
-	require.NoError(t, r.CurveTable(&b))
-	for _, c := range curves() {
-		assert.Contains(t, b.String(), c.title)
-		for _, s := range c.series {
-			assert.Contains(t, b.String(), s.name)
-		}
-	}
-	assert.Contains(t, b.String(), "calculated")
-	for line := range strings.Lines(b.String()) {
-		assert.LessOrEqual(t, len(line), 101)
-	}
 }

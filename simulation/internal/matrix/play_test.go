@@ -3,6 +3,7 @@ package matrix
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -39,9 +40,8 @@ func inBytes(t *testing.T, r Result) string {
 	t.Helper()
 	var b bytes.Buffer
 	all := report.Report{Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Runs: r.Runs}
-	require.NoError(t, all.JSON(&b))
+	require.NoError(t, json.NewEncoder(&b).Encode(all))
 	require.NoError(t, all.Matrix.Text(&b))
-	require.NoError(t, r.CurveTable(&b))
 	return b.String()
 }
 
@@ -174,5 +174,4 @@ func TestTimelines(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 3, linked)
-	(*Timelines)(nil).Link(&page)
 }

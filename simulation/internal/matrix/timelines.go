@@ -132,11 +132,7 @@ func (t *Timelines) add(name, title string, d designs.Design, seed uint64, words
 }
 
 // Link puts the timelines into a report, and links its cells and verdicts to them.
-// Nil has none.
 func (t *Timelines) Link(r *report.Report) {
-	if t == nil {
-		return
-	}
 	r.Timelines = t.runs
 	for i, row := range r.Verdicts {
 		r.Verdicts[i].Timeline = t.ids[[2]string{row.Scenario, row.Design}]

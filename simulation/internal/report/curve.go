@@ -1,10 +1,5 @@
 package report
 
-import (
-	"fmt"
-	"io"
-)
-
 // Curve is one chart: simulated or measured points, beside calculated lines.
 type Curve struct {
 	// ID names the curve within a report: letters, digits and dashes.
@@ -54,48 +49,9 @@ func Share(x float64, hits, runs int) Point {
 	return Point{X: x, Y: Cell{Runs: runs, Violated: hits}.Rate(), Low: low, High: high, Runs: runs}
 }
 
-// Text writes the points for a terminal, with their confidence intervals. Of a long line it
-// writes the points beside simulated ones.
-func (c Curve) Text(w io.Writer) {
-	value := func(s Scale, v float64) string {
-		if s.Percent {
-			return fmt.Sprintf("%.4g %%", 100*v)
-		}
-		return fmt.Sprintf("%.4g", v)
-	}
-	fmt.Fprintf(w, "%s (%s)\n  %s; %s\n", c.Title, c.ID, c.X.label(), c.Y.label())
-	for _, s := range c.Series {
-		fmt.Fprintf(w, "  %s\n", s.Name)
-		for _, p := range s.Points {
-			if s.Line && len(s.Points) > 12 && !c.simulated(p.X) {
-				continue
-			}
-			bounds := "calculated"
-			if p.Runs > 0 {
-				bounds = fmt.Sprintf("%s to %s, %d runs", value(c.Y, p.Low), value(c.Y, p.High), p.Runs)
-			}
-			fmt.Fprintf(w, "    %12s  %-12s %s\n", value(c.X, p.X), value(c.Y, p.Y), bounds)
-		}
-	}
-}
-
 func (s Scale) label() string {
 	if s.Unit == "" {
 		return s.Label
 	}
 	return s.Label + " (" + s.Unit + ")"
-}
-
-// simulated reports whether there is a simulated point at x, or no simulated point at all.
-func (c Curve) simulated(x float64) bool {
-	any := false
-	for _, s := range c.Series {
-		for _, p := range s.Points {
-			any = any || p.Runs > 0
-			if p.Runs > 0 && p.X-x < 1e-9 && x-p.X < 1e-9 {
-				return true
-			}
-		}
-	}
-	return !any
 }

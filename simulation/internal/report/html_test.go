@@ -1,8 +1,6 @@
 package report_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -164,19 +162,6 @@ func TestHTMLEscapes(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(page, "<script"), "only the page's own")
 }
 
-func TestJSONRoundTrip(t *testing.T) {
-	r := sample(t)
-	for i := range r.Summary.Designs { // what only terminals need isn't data
-		r.Summary.Designs[i].Head = [2]string{}
-	}
-	var b bytes.Buffer
-	require.NoError(t, r.JSON(&b))
-	var back report.Report
-	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
-	r.Opening.Runs[0].Log, r.Timelines[0].Log = nil, nil
-	assert.Equal(t, r, back)
-}
-
 // full fails to write.
 type full struct{}
 
@@ -185,7 +170,7 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(t)
 	for name, err := range map[string]error{
-		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "JSON": r.JSON(full{}), "text": r.Matrix.Text(full{}), "SVG": r.Curves[0].SVG(full{}),
+		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "text": r.Matrix.Text(full{}), "SVG": r.Curves[0].SVG(full{}),
 	} {
 		require.ErrorIs(t, err, os.ErrClosed, name)
 	}

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -168,9 +167,6 @@ func percent(rate float64) string {
 		return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 	}
 }
-
-// JSON writes the matrix as JSON, indented.
-func (m Matrix) JSON(w io.Writer) error { return encode(w, m) }
 
 // intervalText is "3.1 % (2.2 to 4.4 %)".
 func (c Cell) intervalText() string {

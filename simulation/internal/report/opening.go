@@ -9,9 +9,9 @@ import (
 
 // Opening is the first part of a page: a few runs side by side, with an explanation.
 type Opening struct {
-	Words string `json:"words"`
+	Words string
 	// Runs are drawn small, each with its Title, which should be short.
-	Runs []TimelineRun `json:"runs"`
+	Runs []TimelineRun
 }
 
 // SVG draws the runs one below the other as a file, light or dark like the reader's system.

@@ -12,22 +12,22 @@ import (
 // Summary is a small table of faults and designs, in words, for readers who want the results
 // first.
 type Summary struct {
-	Designs []Choice `json:"designs"` // the columns
-	Faults  []Choice `json:"faults"`  // the rows
+	Designs []Choice // the columns
+	Faults  []Choice // the rows
 	// Cells has a slice for each fault with a Cell for each design, in their orders.
-	Cells [][]Cell `json:"cells"`
+	Cells [][]Cell
 	// Note says what counts as a violation.
-	Note string `json:"note,omitempty"`
+	Note string
 	// Conclusions are sentences with numbers from the cells.
-	Conclusions []string `json:"conclusions,omitempty"`
+	Conclusions []string
 }
 
 // Choice is a row or a column of a Summary.
 type Choice struct {
-	Name  string `json:"name"`  // its name in the matrix
-	Words string `json:"words"` // what it is
+	Name  string // its name in the matrix
+	Words string // what it is
 	// Head is a column's heading: two lines of at most 10 letters.
-	Head [2]string `json:"-"`
+	Head [2]string
 }
 
 // At is a cell; the zero Cell where there is none.

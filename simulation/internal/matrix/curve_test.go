@@ -64,3 +64,16 @@ func TestBinomial(t *testing.T) {
 	assert.InDelta(t, 1-.99999966, atLeast(4, 7, .01), 1e-8)
 	assert.InDelta(t, 1, atLeast(0, 4, .3), 1e-12)
 }
+
+// The documented probabilities, to their precision.
+func TestNoWinner(t *testing.T) {
+	for _, test := range []struct {
+		servers, up   int
+		clients, want float64
+	}{
+		{3, 3, 2, 0}, {3, 3, 3, .222}, {3, 3, 5, .48}, {3, 3, 10, .72}, {5, 5, 2, 0}, {5, 5, 3, .370}, {5, 5, 5, .710}, {5, 5, 10, .914},
+		{5, 4, 2, .375}, {5, 4, 3, .667}, {5, 3, 2, .75},
+	} {
+		assert.InDelta(t, test.want, noWinner(test.servers, test.up)(test.clients), .0006, "%+v", test)
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -220,18 +219,33 @@ func failovers() curve {
 	}
 }
 
-// race plays a split vote. It gives 1 for a first round without a winner.
+// race plays one round in which all clients ask at the same moment. It gives 1 if it has no
+// winner. It has ended everywhere before anybody has deleted anything, so each server that is
+// up votes for a random client.
 func race(servers, up int) playing {
 	return func(x float64, seed uint64) (int64, error) {
-		rounds, _, err := scenarios.Split{Servers: servers, Up: up, Clients: int(x)}.Lockstep(seed)
-		return one(rounds != 1), err
+		d, err := designs.ByName("textbook")
+		if err != nil {
+			return 0, err
+		}
+		cfg := world()
+		cfg.Servers, cfg.Processes, cfg.LatencyMin, cfg.LatencyMax = servers, int(x), 10*time.Millisecond, 11*time.Millisecond
+		var down simulation.Schedule
+		for i := up; i < servers; i++ {
+			down = append(down, fault.Fault{Kind: fault.Restart, Server: string(rune('A' + i)), For: time.Hour})
+		}
+		r, err := simulation.Run(seed, d.Configure(cfg), down, func(c *simulation.Client) {
+			c.SleepUntil(time.Second)
+			_, _ = c.TryAcquire(key) // the counter has the winner
+		})
+		return one(r.Log.Counts()["a lease was acquired"] == 0), err
 	}
 }
 
+// noWinner is the probability of a round without a winner: no two of k clients can win, and each
+// does with the same probability.
 func noWinner(servers, up int) func(float64) float64 {
-	return func(x float64) float64 {
-		return scenarios.Split{Servers: servers, Up: up, Clients: int(x)}.NoWinner()
-	}
+	return func(k float64) float64 { return 1 - k*atLeast(servers/2+1, up, 1/k) }
 }
 
 // splits: rounds without a winner.

@@ -2,11 +2,7 @@ package scenarios
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
-	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
@@ -46,8 +42,7 @@ func (l inStep) Acquire(ctx context.Context, key string) (lease simulation.Lease
 	return nil, err
 }
 
-// splitVotes is S12. A Split counts how often a round has no winner, and how many rounds it
-// takes.
+// splitVotes is S12. A curve of package matrix counts how often a round has no winner.
 func splitVotes() []Scenario {
 	base := evenly
 	base.Processes = 5
@@ -72,109 +67,4 @@ func splitVotes() []Scenario {
 			and(none, voting, fenced),
 		Variants: []designs.Design{lockstep()},
 	}}
-}
-
-// Split is a competition of clients that ask for one lock at one moment.
-type Split struct {
-	// Servers is the number of servers, and Up how many of them answer.
-	Servers, Up, Clients int
-}
-
-// NoWinner is the probability that a round has no winner if each server that is up votes
-// for a random client: 1 minus k times the probability that one of k clients gets Q votes or
-// more. (No two can.)
-func (s Split) NoWinner() float64 {
-	wins, k := 0.0, float64(s.Clients)
-	for votes := s.Servers/2 + 1; votes <= s.Up; votes++ {
-		p := float64(choose(s.Up, votes))
-		for i := range s.Up {
-			if i < votes {
-				p /= k
-			} else {
-				p *= (k - 1) / k
-			}
-		}
-		wins += k * p
-	}
-	return 1 - wins
-}
-
-// choose is n over k.
-func choose(n, k int) int {
-	c := 1
-	for i := range k {
-		c = c * (n - i) / (i + 1)
-	}
-	return c
-}
-
-// Lockstep plays clients that wait after a lost round until the same moment as all others. It
-// returns the number of rounds of the first client that got the lock, 0 if none did, and the
-// time until then.
-func (s Split) Lockstep(seed uint64) (rounds int, took time.Duration, err error) {
-	return s.tryAgain(seed, func(c *simulation.Client, round uint64) { c.SleepUntil(at(time.Duration(round+1) * roundTime)) })
-}
-
-// Random is Lockstep with random delays: the classic answer.
-func (s Split) Random(seed uint64) (rounds int, took time.Duration, err error) {
-	return s.tryAgain(seed, func(c *simulation.Client, round uint64) { c.Sleep(time.Duration(c.Pick(round, int(2*roundTime)))) })
-}
-
-// Library is Lockstep with this library's Acquire.
-func (s Split) Library(seed uint64) (won int, took time.Duration, err error) {
-	rounds := make([]atomic.Int64, s.Clients)
-	return s.play(seed, "redlock", rounds, func(cfg *simulation.Config) {
-		inner := cfg.Locker
-		cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
-			p.Config.Hooks = p.Config.Hooks.And(quorum.Hooks{RoundStarted: func(context.Context, quorum.RoundStart) { rounds[p.Index].Add(1) }})
-			return inner(p)
-		}
-	}, func(c *simulation.Client) {
-		_, _ = c.Acquire(key) // the history has the winner
-	})
-}
-
-// tryAgain plays clients of the document's algorithm that try until some client has the lock, with
-// a pause after each round.
-func (s Split) tryAgain(seed uint64, pause func(c *simulation.Client, round uint64)) (won int, took time.Duration, err error) {
-	rounds, over := make([]atomic.Int64, s.Clients), false // one client runs at a time
-	return s.play(seed, "textbook", rounds, func(*simulation.Config) {}, func(c *simulation.Client) {
-		for round := uint64(0); round < 600 && !over; round++ {
-			rounds[c.Index].Add(1)
-			if _, err := c.TryAcquire(key); err == nil {
-				over = true
-				return
-			}
-			pause(c, round)
-		}
-	})
-}
-
-// play plays one run, until the first client has the lock.
-func (s Split) play(seed uint64, base string, rounds []atomic.Int64, change func(*simulation.Config), client simulation.Workload) (won int, took time.Duration, err error) {
-	cfg := evenly
-	cfg.Servers, cfg.Processes = s.Servers, s.Clients
-	cfg.Quorum.MaxWait = 5 * time.Second
-	cfg.Progress = -1 // a client that never succeeds is counted, not reported
-	design(base).Apply(&cfg)
-	change(&cfg)
-	var schedule simulation.Schedule
-	for i := s.Up; i < s.Servers; i++ {
-		schedule = append(schedule, fault.Fault{Kind: fault.Restart, Server: string(rune('A' + i)), For: time.Hour})
-	}
-	r, err := simulation.Run(seed, cfg, schedule, func(c *simulation.Client) {
-		c.SleepUntil(at(0))
-		client(c)
-	})
-	if err != nil {
-		return 0, 0, err
-	}
-	for e := range r.Log.All() {
-		if e.Kind == record.Acquired {
-			var index int
-			_, err := fmt.Sscanf(e.Process, "c%d", &index)
-			return int(rounds[index-1].Load()), e.At - at(0), err
-		}
-	}
-	return 0, 0, nil
 }

@@ -15,7 +15,7 @@
 // The program's commands are those of redlocksim. Without a command it prints the row, and
 // run and explore use the first design:
 //
-//	mine                                       the row, the curves, and the page testbed.html
+//	mine                                       the row, and the page testbed.html with the curves
 //	mine run pause -seed 3                     one run under a fault, with its timeline
 //	mine run S8                                one run of a scenario
 //	mine run S1 -schedule faults.json          the same clients, with other faults

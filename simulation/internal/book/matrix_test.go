@@ -73,7 +73,7 @@ const (
 // sample plays a little of everything and returns its fingerprint.
 var sample = sync.OnceValues(func() (string, error) {
 	plan := matrix.DefaultPlan()
-	plan.Seeds, plan.ScenarioSeeds, plan.CurveSeeds = sampleSeeds, 0, 0
+	plan.Seeds, plan.CurveSeeds = sampleSeeds, 0
 	played, err := matrix.Play(context.Background(), plan, matrix.Pool{})
 	if err != nil {
 		return "", err
@@ -123,7 +123,7 @@ var recorded = sync.OnceValues(func() (recording, error) {
 
 func playAll(planned, sample string) (recording, error) {
 	plan := matrix.DefaultPlan()
-	plan.Seeds, plan.ScenarioSeeds = recordedSeeds, 0
+	plan.Seeds = recordedSeeds
 	played, err := matrix.Play(context.Background(), plan, matrix.Pool{})
 	if err != nil {
 		return recording{}, err

@@ -113,7 +113,7 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 
 func usage(w io.Writer) {
 	fmt.Fprintln(w, "usage: redlocksim [COMMAND] [flags]")
-	fmt.Fprintln(w, "Without a command: how often eight faults break five locks, and a page with all locks, faults and scenarios.")
+	fmt.Fprintln(w, "Without a command: how often eight faults break five locks, and a page with all locks and faults.")
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
 	}

@@ -56,7 +56,6 @@ func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	var f matrixFlags
 	flags := flag.NewFlagSet("redlocksim", flag.ContinueOnError)
 	f.register(flags, "redlock-report.html")
-	flags.Uint64Var(&f.plan.ScenarioSeeds, "scenario-seeds", f.plan.ScenarioSeeds, "the number of seeds for each scenario and design")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
@@ -86,7 +85,6 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	var rows, columns string
 	flags := flag.NewFlagSet("matrix", flag.ContinueOnError)
 	f.register(flags, "")
-	f.plan.ScenarioSeeds = 0
 	flags.StringVar(&rows, "designs", "", "the designs, separated by commas, each under all faults (default: all cells with an expectation)")
 	flags.StringVar(&columns, "faults", "", "the faults, separated by commas (default: all)")
 	if err := parse(flags, args, stderr); err != nil {
@@ -171,7 +169,7 @@ func verdict(ctx context.Context, unexpected []error) error {
 	case ctx.Err() != nil:
 		return errors.New("interrupted: this is what had been played")
 	case len(unexpected) > 0:
-		return fmt.Errorf("%s not as expected", count(len(unexpected), "verdict"))
+		return fmt.Errorf("%s not as expected", count(len(unexpected), "cell"))
 	}
 	return nil
 }
@@ -200,7 +198,7 @@ func (f *matrixFlags) report(r matrix.Result) report.Report {
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
-		Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(),
+		Matrix: r.Matrix(), Curves: r.Curves(),
 	}
 	if !r.Ended {
 		page.Title += ", as far as it was played"

@@ -41,7 +41,6 @@ func TestFirstScreen(t *testing.T) {
 	}
 	require.Len(t, plan.Designs, 5)
 	require.Len(t, plan.Faults, 8)
-	plan.Scenarios = []string{"S1"}
 	r, err := matrix.Play(t.Context(), plan, matrix.Pool{})
 	require.NoError(t, err)
 	var text bytes.Buffer
@@ -73,11 +72,11 @@ func TestTimeRemaining(t *testing.T) {
 	}
 }
 
-// The page has all scenarios and cells.
+// The page has all cells.
 func TestPage(t *testing.T) {
 	long.Test(t, "it is the matrix, which is played by the next test, and all scenarios, which their package plays")
 	page := filepath.Join(t.TempDir(), "report.html")
-	out, errs := does(t, exitOK, "-seeds", "2", "-scenario-seeds", "1", "-curve-seeds", "1", "-html", page)
+	out, errs := does(t, exitOK, "-seeds", "2", "-curve-seeds", "1", "-html", page)
 	assert.Empty(t, errs)
 	assert.NotContains(t, out, "Not as expected")
 	html, err := os.ReadFile(page)
@@ -92,7 +91,7 @@ func checkPage(t *testing.T, html string) {
 	assert.Less(t, len(html), 1_000_000)
 	assert.Less(t, strings.Count(html, "<"), 30_000)
 	for _, part := range []string{
-		"<h2 id=\"summary\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "<h2 id=\"scenarios\"", "redlocksim run S4", "No token check: c2&#39;s update is lost",
+		"<h2 id=\"summary\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "redlocksim run S1", "No token check: c2&#39;s update is lost",
 	} {
 		assert.Contains(t, html, part)
 	}
@@ -144,7 +143,7 @@ func TestWhatMakesTheMatrixFail(t *testing.T) {
 	var out bytes.Buffer
 	printUnexpected(&out, wrong)
 	assert.Equal(t, "\nNot as expected:\n  S4 with redlock: found none\n  default under cut\n", out.String())
-	require.EqualError(t, verdict(t.Context(), wrong), "2 verdicts not as expected")
+	require.EqualError(t, verdict(t.Context(), wrong), "2 cells not as expected")
 	require.NoError(t, verdict(t.Context(), nil))
 	out.Reset()
 	printUnexpected(&out, nil)
@@ -176,7 +175,7 @@ func TestMatrixWrongUsage(t *testing.T) {
 		assert.Contains(t, strings.ToLower(errs), "usage")
 	}
 	out, _ := does(t, exitOK, "-h")
-	assert.Contains(t, out, "scenario-seeds")
+	assert.Contains(t, out, "curve-seeds")
 }
 
 func TestRun(t *testing.T) {

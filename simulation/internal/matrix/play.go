@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/farm"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 // Plan says what to play. The zero Plan is nothing; see DefaultPlan.
@@ -21,17 +19,14 @@ type Plan struct {
 	Designs, Faults []string
 	// Listed leaves out cells without an Expectation.
 	Listed bool
-	// Scenarios are the IDs of the scenarios to play. Empty: all of them.
-	Scenarios []string
-	// Seeds is the number of seeds, from 0, of each cell. ScenarioSeeds is that of each
-	// scenario with each of its designs, and CurveSeeds that of each point of the curves,
-	// some of which get more or fewer. 0: none.
-	Seeds, ScenarioSeeds, CurveSeeds uint64
+	// Seeds is the number of seeds, from 0, of each cell, and CurveSeeds that of each point
+	// of the curves, some of which get fewer. 0: none.
+	Seeds, CurveSeeds uint64
 }
 
 // DefaultPlan takes half a minute on two processors.
 func DefaultPlan() Plan {
-	p := Plan{Listed: true, Seeds: 50, ScenarioSeeds: 3, CurveSeeds: 60}
+	p := Plan{Listed: true, Seeds: 50, CurveSeeds: 60}
 	for _, d := range designs.All() {
 		if len(cells.ExpectedOf(d.Name)) > 0 {
 			p.Designs = append(p.Designs, d.Name)
@@ -49,8 +44,8 @@ var ErrPlan = errors.New("matrix: bad plan")
 // validate says what is wrong with a plan.
 func (p Plan) validate() error {
 	const too = 1 << 32
-	if p.Seeds > too || p.ScenarioSeeds > too || p.CurveSeeds > too {
-		return fmt.Errorf("%w: %d, %d and %d seeds, want at most %d of each", ErrPlan, p.Seeds, p.ScenarioSeeds, p.CurveSeeds, uint64(too))
+	if p.Seeds > too || p.CurveSeeds > too {
+		return fmt.Errorf("%w: %d and %d seeds, want at most %d of each", ErrPlan, p.Seeds, p.CurveSeeds, uint64(too))
 	}
 	for what, names := range map[string][]string{"design": p.Designs, "fault": p.Faults} {
 		for i, name := range names {
@@ -69,22 +64,11 @@ func (p Plan) validate() error {
 			return err
 		}
 	}
-	for _, id := range p.Scenarios {
-		if _, err := scenarios.ByID(id); err != nil {
-			return err
-		}
-	}
+
 	if (len(p.Designs) == 0) != (len(p.Faults) == 0) {
 		return fmt.Errorf("%w: designs without faults, or faults without designs: name some of both", ErrPlan)
 	}
 	return nil
-}
-
-// scenarios are the scenarios of the plan.
-func (p Plan) scenarios() []scenarios.Scenario {
-	return slices.DeleteFunc(scenarios.All(), func(s scenarios.Scenario) bool {
-		return len(p.Scenarios) > 0 && !slices.ContainsFunc(p.Scenarios, func(id string) bool { return strings.EqualFold(id, s.ID) })
-	})
 }
 
 // chunk is the largest number of seeds of a job. It is small, so that all workers are busy
@@ -98,17 +82,6 @@ func (p Plan) jobs() []job {
 	add := func(of part, a, b string, seeds uint64) {
 		for from := uint64(0); from < seeds; from += chunk {
 			all = append(all, job{What: task{Part: of, A: a, B: b}, From: from, To: min(seeds, from+chunk)})
-		}
-	}
-	if p.ScenarioSeeds > 0 {
-		for _, s := range p.scenarios() {
-			for _, d := range s.Designs() {
-				seeds := p.ScenarioSeeds
-				if s.Verdicts[d.Name].AtLeast > 0 {
-					seeds = max(seeds, rateSeeds)
-				}
-				add(ofVerdict, s.ID, d.Name, seeds)
-			}
 		}
 	}
 	for _, f := range p.Faults {
@@ -159,8 +132,8 @@ type Pool struct {
 // Play plays a Plan. When ctx ends, it stops and returns the result so far, without an
 // error. The result of a whole Plan depends only on the Plan.
 //
-// Errors are ErrPlan, cells.ErrUnknown, designs.ErrUnknown, scenarios.ErrUnknown, and those of
-// workers that could not be started or died.
+// Errors are ErrPlan, cells.ErrUnknown, designs.ErrUnknown, and those of workers that could not be
+// started or died.
 func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 	workers := farm.Farm[struct{}, task, tally]{Workers: pool.Workers, Command: pool.Command, Player: task.play}
 	if err := workers.Validate(); err != nil {

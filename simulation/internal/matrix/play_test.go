@@ -16,14 +16,13 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/report"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
 // Every cell is as expected, as far as a few seeds can show; finding a violation needs more.
 func TestNothingUnexpected(t *testing.T) {
 	long.Test(t, "it plays every cell")
 	p := DefaultPlan()
-	p.Seeds, p.ScenarioSeeds, p.CurveSeeds = few(3), 0, 0
+	p.Seeds, p.CurveSeeds = few(3), 0
 	r, err := Play(t.Context(), p, Pool{})
 	require.NoError(t, err)
 	require.True(t, r.Ended)
@@ -39,7 +38,7 @@ func TestNothingUnexpected(t *testing.T) {
 func inBytes(t *testing.T, r Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	all := report.Report{Matrix: r.Matrix(), Verdicts: r.Verdicts(), Curves: r.Curves(), Runs: r.Runs}
+	all := report.Report{Matrix: r.Matrix(), Curves: r.Curves(), Runs: r.Runs}
 	require.NoError(t, json.NewEncoder(&b).Encode(all))
 	require.NoError(t, all.Matrix.Text(&b))
 	return b.String()
@@ -49,7 +48,7 @@ func inBytes(t *testing.T, r Result) string {
 func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 	p := Plan{
 		Designs: []string{"setpx-cad", "redlock"}, Faults: []string{"pause", "restart-empty"}, Seeds: few(chunk + 8),
-		Scenarios: []string{"S1", "S4"}, ScenarioSeeds: 2, CurveSeeds: 1,
+		CurveSeeds: 1,
 	}
 	var first string
 	for workers := range 3 {
@@ -91,11 +90,10 @@ func TestInterrupted(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	for says, what := range map[string]string{
-		`"runs":2`:                         `{"part":"cell","a":"slow","b":"redlock"}`,
-		`no fault \"x\"`:                   `{"part":"cell","a":"x"}`,
-		`isn't played with a design \"x\"`: `{"part":"verdict","a":"S1","b":"x"}`,
-		`has no point \"9/9\"`:             `{"part":"curve","a":"pause","b":"9/9"}`,
-		`no part \"song\"`:                 `{"part":"song"}`,
+		`"runs":2`:             `{"part":"cell","a":"slow","b":"redlock"}`,
+		`no fault \"x\"`:       `{"part":"cell","a":"x"}`,
+		`has no point \"9/9\"`: `{"part":"curve","a":"pause","b":"9/9"}`,
+		`no part \"song\"`:     `{"part":"song"}`,
 	} {
 		var out bytes.Buffer
 		err := Serve(strings.NewReader(`{}{"what":`+what+`,"from":0,"to":2}`), &out)
@@ -111,12 +109,11 @@ func TestBadPlans(t *testing.T) {
 		"no fault":       {Designs: []string{"redlock"}, Faults: []string{"x"}},
 		"named twice":    {Designs: []string{"redlock", "redlock"}, Faults: []string{"slow"}},
 		"some of both":   {Designs: []string{"redlock"}},
-		"no scenario":    {Scenarios: []string{"S99"}},
 		"at most":        {Seeds: 1 << 60},
 	} {
 		_, err := Play(t.Context(), p, good)
 		require.ErrorContains(t, err, says)
-		known := errors.Is(err, ErrPlan) || errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown) || errors.Is(err, scenarios.ErrUnknown)
+		known := errors.Is(err, ErrPlan) || errors.Is(err, cells.ErrUnknown) || errors.Is(err, designs.ErrUnknown)
 		require.True(t, known, "%v", err)
 	}
 	_, err := Play(t.Context(), Plan{}, Pool{Workers: -1})
@@ -127,34 +124,18 @@ func TestBadPlans(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.Ended)
 	require.Empty(t, r.Curves())
-	require.Empty(t, r.Verdicts())
-}
-
-// A scenario with another outcome is reported, with the first seed.
-func TestVerdictsThatAreWrong(t *testing.T) {
-	r := Result{Plan: Plan{Scenarios: []string{"S1"}, ScenarioSeeds: 3}, Ended: true, sums: map[task]tally{}}
-	sum := tally{Runs: 3}
-	sum.Wrong.add(found{1, 2, "found nothing"})
-	sum.Wrong.add(found{1, 1, "found too much"})
-	r.sums[task{Part: ofVerdict, A: "S1", B: "default"}] = sum
-	rows := r.Verdicts()
-	require.Len(t, rows, 1)
-	assert.False(t, rows[0].OK)
-	assert.Equal(t, uint64(1), rows[0].Seed)
-	require.Len(t, r.Unexpected(), 1)
-	assert.ErrorContains(t, r.Unexpected()[0], "found too much (redlocksim run S1 -design default -seed 1)")
 }
 
 // Timelines show findings, and are linked.
 func TestTimelines(t *testing.T) {
-	p := Plan{Designs: []string{"redlock", "token-admit"}, Faults: []string{"pause"}, Seeds: few(30), Scenarios: []string{"S1", "S4", "S7"}, ScenarioSeeds: 1}
+	p := Plan{Designs: []string{"redlock", "token-admit"}, Faults: []string{"pause"}, Seeds: few(30)}
 	r, err := Play(t.Context(), p, Pool{})
 	require.NoError(t, err)
 	lines, err := r.Timelines()
 	require.NoError(t, err)
-	page := report.Report{Matrix: r.Matrix(), Verdicts: r.Verdicts()}
+	page := report.Report{Matrix: r.Matrix()}
 	lines.Link(&page)
-	require.Len(t, page.Timelines, 4, "one of each scenario, and one of the cells")
+	require.Len(t, page.Timelines, 1)
 	var html bytes.Buffer
 	require.NoError(t, report.HTML(&html, page))
 	ids := map[string]string{}
@@ -163,15 +144,4 @@ func TestTimelines(t *testing.T) {
 	}
 	assert.Contains(t, ids[page.Matrix.Cells[0][0].Timeline], "VIOLATION two holders")
 	assert.Empty(t, page.Matrix.Cells[1][0].Timeline)
-	linked := 0
-	for _, row := range page.Verdicts {
-		if row.Timeline == "" {
-			continue
-		}
-		linked++
-		for _, kind := range row.Seen {
-			assert.Contains(t, ids[row.Timeline], "VIOLATION "+kind)
-		}
-	}
-	assert.Equal(t, 3, linked)
 }

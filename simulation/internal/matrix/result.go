@@ -8,7 +8,6 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/report"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -81,53 +80,6 @@ func (r Result) check(fault string, d designs.Design) error {
 	return nil
 }
 
-// Verdicts is the result's table of scenarios and designs. Rows that were not played are
-// left out.
-func (r Result) Verdicts() []report.VerdictRow {
-	var rows []report.VerdictRow
-	for _, s := range r.Plan.scenarios() {
-		for _, d := range s.Designs() {
-			sum := r.of(ofVerdict, s.ID, d.Name)
-			if sum.Runs == 0 {
-				continue
-			}
-			row := report.VerdictRow{
-				Scenario: s.ID, Title: s.Title, Design: d.Name, Source: s.Source, Runs: sum.Runs,
-				Expected: words(s.Verdicts[d.Name].Kinds), Seen: words(slices.Sorted(maps.Keys(sum.Kinds))),
-				OK: r.checkScenario(s, d) == nil, Seed: sum.Wrong.First,
-			}
-			if row.OK && sum.Violated.Runs > 0 {
-				row.Seed = sum.Violated.First
-			}
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-func words(kinds []record.ViolationKind) []string {
-	all := make([]string, len(kinds))
-	for i, k := range kinds {
-		all[i] = string(k)
-	}
-	return all
-}
-
-// checkScenario says what is unexpected in a scenario.
-func (r Result) checkScenario(s scenarios.Scenario, d designs.Design) error {
-	sum := r.of(ofVerdict, s.ID, d.Name)
-	switch {
-	case sum.Runs == 0:
-		return nil
-	case sum.Wrong.Runs > 0:
-		return fmt.Errorf("%s (%s)", sum.Wrong.Text, command(s.ID, d.Name, sum.Wrong.First))
-	}
-	if !r.Ended {
-		return nil // few runs say little about a rate
-	}
-	return s.CheckRate(sum.Violated.Runs, sum.Runs, d)
-}
-
 // Curves is the result's charts.
 func (r Result) Curves() []report.Curve {
 	if r.Plan.CurveSeeds == 0 {
@@ -143,13 +95,6 @@ func (r Result) Curves() []report.Curve {
 // Unexpected is every result that is not as expected.
 func (r Result) Unexpected() []error {
 	var all []error
-	for _, s := range r.Plan.scenarios() {
-		for _, d := range s.Designs() {
-			if err := r.checkScenario(s, d); err != nil {
-				all = append(all, err)
-			}
-		}
-	}
 	for _, name := range r.Plan.Designs {
 		d, err := designs.ByName(name)
 		if err != nil {

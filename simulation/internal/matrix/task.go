@@ -10,7 +10,6 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/farm"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -18,9 +17,8 @@ import (
 type part string
 
 const (
-	ofCell    part = "cell"    // A is a fault, B a design
-	ofVerdict part = "verdict" // A is a scenario, B a design
-	ofCurve   part = "curve"   // A is a curve, B one of its points
+	ofCell  part = "cell"  // A is a fault, B a design
+	ofCurve part = "curve" // A is a curve, B one of its points
 )
 
 // task is what some runs are of, as plain data.
@@ -39,7 +37,6 @@ type job = farm.Job[task]
 type found struct {
 	Runs  int    `json:"runs"`
 	First uint64 `json:"first"` // the first seed
-	Text  string `json:"text"`  // the check's description
 }
 
 // tally is the result of runs. Tallies can be added in any order.
@@ -55,8 +52,6 @@ type tally struct {
 	Kinds map[record.ViolationKind]found `json:"kinds,omitempty"`
 	// Counts is how often each event happened that a check depends on.
 	Counts map[string]int `json:"counts,omitempty"`
-	// Wrong counts the runs that each did not end as expected.
-	Wrong found `json:"wrong"`
 	// Sum is the sum of the values of a curve's point.
 	Sum int64 `json:"sum"`
 }
@@ -66,7 +61,7 @@ func (f *found) add(g found) {
 		return
 	}
 	if f.Runs == 0 || g.First < f.First {
-		f.First, f.Text = g.First, g.Text
+		f.First = g.First
 	}
 	f.Runs += g.Runs
 }
@@ -77,7 +72,6 @@ func (t *tally) add(u tally) {
 	t.Broken += u.Broken
 	t.Overvalued += u.Overvalued
 	t.Violated.add(u.Violated)
-	t.Wrong.add(u.Wrong)
 	t.Sum += u.Sum
 	for kind, f := range u.Kinds {
 		t.find(kind, f)
@@ -117,7 +111,7 @@ func (t *tally) run(seed uint64, r simulation.Result, counts func(record.Violati
 	violated := found{}
 	for _, v := range r.Log.Violations() {
 		if counts(v.Kind) && violated.Runs == 0 {
-			violated = found{Runs: 1, First: seed, Text: string(v.Kind)}
+			violated = found{Runs: 1, First: seed}
 		}
 	}
 	t.Violated.add(violated)
@@ -131,8 +125,6 @@ func (t task) play(seed uint64, sum *tally) error {
 	switch t.Part {
 	case ofCell:
 		return t.playCell(seed, sum)
-	case ofVerdict:
-		return t.playVerdict(seed, sum)
 	case ofCurve:
 		return t.playCurve(seed, sum)
 	}
@@ -159,32 +151,9 @@ func (t task) playCell(seed uint64, sum *tally) error {
 	return nil
 }
 
-// command repeats a run of a cell, with its timeline.
-func command(scenario, design string, seed uint64) string {
-	return fmt.Sprintf("redlocksim run %s -design %s -seed %d", scenario, design, seed)
-}
-
-// rateSeeds is how many seeds a verdict on many runs gets at least.
-const rateSeeds = 20
-
-func (t task) playVerdict(seed uint64, sum *tally) error {
-	s, err := scenarios.ByID(t.A)
-	if err != nil {
-		return err
-	}
-	d, err := s.Design(t.B)
-	if err != nil {
-		return err
-	}
-	r, err := s.Play(seed, d)
-	if err != nil {
-		return err
-	}
-	sum.run(seed, r, func(record.ViolationKind) bool { return true })
-	if err := s.Check(r, d); err != nil {
-		sum.Wrong.add(found{Runs: 1, First: seed, Text: err.Error()})
-	}
-	return nil
+// command repeats a run of a fault or a scenario, with its timeline.
+func command(name, design string, seed uint64) string {
+	return fmt.Sprintf("redlocksim run %s -design %s -seed %d", name, design, seed)
 }
 
 // Serve is a worker process: it plays what it reads from in, and writes to out, until in

@@ -26,7 +26,7 @@ func ExampleMatrix_Text() {
 	// guarded     .     ?
 	//
 	// Runs with a violation. ".": none found; "?": none found, but what it depends on was never reached,
-	//   so it shows nothing; blank: not played; "!": not as the scenarios say.
+	//   so it shows nothing; blank: not played; "!": not as expected.
 	//
 	// Violated (95 % confidence), and the first seed that shows it:
 	//   redlock / pause: 3.1 % (2.19 to 4.37 %), stale write; seed 17

@@ -42,13 +42,6 @@ func HTML(w io.Writer, r Report) error {
 	return nil
 }
 
-func kindsText(kinds []string) string {
-	if len(kinds) == 0 {
-		return "none"
-	}
-	return strings.Join(kinds, ", ")
-}
-
 // page is a Report with what the template can't compute.
 type page struct {
 	Report
@@ -56,12 +49,10 @@ type page struct {
 	JS   template.JS
 	Data template.HTML // of the runs
 
-	Parts      []part
-	Figures    []figureView
-	Faults     []faultView
-	Stories    []storyView
-	VerdictsOK int
-	Curves     []curveView
+	Parts   []part
+	Figures []figureView
+	Faults  []faultView
+	Curves  []curveView
 
 	runs    runs
 	anchors map[string]bool // of the parts of the page
@@ -90,7 +81,6 @@ func newPage(r Report) *page {
 	p.Data = template.HTML(p.runs.data()) //nolint:gosec // letters and digits
 	p.opening()
 	p.cells()
-	p.stories()
 	for _, c := range r.Curves {
 		p.Curves = append(p.Curves, curveView{template.HTML(newChart(c).draw().Inline()), c.Words}) //nolint:gosec // drawn here, texts escaped
 	}
@@ -113,7 +103,7 @@ func (p *page) parts() {
 	}{
 		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0}, {"curves", "Curves", len(p.Curves) > 0},
 		{"matrix", "All designs and faults", len(p.Matrix.Designs) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
-		{"scenarios", "Scenarios", len(p.Stories) > 0}, {"about", "About", p.About()},
+		{"about", "About", p.About()},
 	} {
 		if o.shown {
 			p.Parts = append(p.Parts, part{o.id, o.name})

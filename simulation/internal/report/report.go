@@ -1,5 +1,5 @@
-// Package report writes the results of simulations: a matrix of lock designs and faults,
-// verdicts, curves and timelines. It writes a self-contained HTML page, or text for a terminal.
+// Package report writes the results of simulations: a matrix of lock designs and faults, curves
+// and timelines. It writes a self-contained HTML page, or text for a terminal.
 // The output depends only on the input, which is plain data.
 package report
 
@@ -25,29 +25,8 @@ type Report struct {
 	Opening   *Opening
 	Summary   *Summary
 	Matrix    Matrix
-	Verdicts  []VerdictRow
 	Curves    []Curve
 	Timelines []TimelineRun
-}
-
-// VerdictRow is the result of a scenario with one design, and the expected result.
-type VerdictRow struct {
-	Scenario string // its ID
-	Title    string
-	Design   string
-	// Expected and Seen are kinds of violations; none is an empty slice.
-	Expected []string
-	Seen     []string
-	Runs     int
-	// OK: every run ended as expected, and everything happened on which the verdict
-	// depends.
-	OK bool
-	// Seed is the first unexpected one if OK is false, else the seed of the timeline.
-	Seed uint64
-	// Timeline is the ID of a TimelineRun, or empty.
-	Timeline string
-	// Source is the source of the scenario's claim.
-	Source string
 }
 
 // TimelineRun is a run with a timeline.
@@ -57,8 +36,6 @@ type TimelineRun struct {
 	Title string
 	// Command repeats the run, on a command line.
 	Command string
-	// Words explain the run.
-	Words string
 	// Kinds are the kinds of violations that its picture shows. Empty: all.
 	Kinds []string
 	// Log is the log of the run.

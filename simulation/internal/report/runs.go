@@ -18,12 +18,8 @@ type runs struct {
 	indexes map[string]int // in the list, by the TimelineRun's ID
 }
 
-const (
-	// fewSteps and manySteps bound the steps of a run that are told in words: few for a
-	// random run, and many for a scenario.
-	fewSteps  = 12
-	manySteps = 20
-)
+// most is the largest number of steps of a run that are told in words.
+const most = 12
 
 // runData is a run as data for the script.
 type runData struct {
@@ -75,10 +71,7 @@ func (r runs) data() string {
 
 // steps are the steps up to the first shown violation, or the first steps.
 func steps(t *timeline.Timeline, kinds []string) [][]string {
-	story, most := t.Story(), manySteps
-	if len(kinds) > 0 {
-		most = fewSteps
-	}
+	story := t.Story()
 	end := min(len(story), most)
 	first := slices.IndexFunc(t.Violations, func(v timeline.Violation) bool { return len(kinds) == 0 || slices.Contains(kinds, v.Kind) })
 	if first >= 0 {

@@ -62,7 +62,7 @@ func (t *textTable) tables() {
 		from = to
 	}
 	t.line("")
-	t.wrapped("Runs with a violation. \".\": none found; \"?\": none found, but what it depends on was never reached, so it shows nothing; blank: not played; \"!\": not as the scenarios say.", "")
+	t.wrapped("Runs with a violation. \".\": none found; \"?\": none found, but what it depends on was never reached, so it shows nothing; blank: not played; \"!\": not as expected.", "")
 }
 
 // table is the columns from one to another, of a width in all.

@@ -151,6 +151,42 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	return found, nil
 }
 
+// Free is nil if a quorum of instances says that the key is free. It takes nothing, and returns as
+// soon as that is decided: unlike Inspect it doesn't wait for an instance that hangs. So while a
+// client has a lease on the key Free isn't nil, except after a loss of keys. Another client may take the lock at any time after
+// it. So it is a hint, for a caller that would rather wait than ask, and no lock.
+//
+// Errors: ErrConfig for the key, ErrClosed, and as *RoundError ErrTaken with the holder, ErrNoQuorum
+// if too few instances answer to tell, and ErrInterrupted.
+func (c *Coordinator) Free(ctx context.Context, key string) error {
+	all := keys{key: key}
+	if err := c.ready(ctx, wire.Look, all); err != nil {
+		return err
+	}
+	if err := c.takenHere(all); err != nil {
+		return err
+	}
+	votes, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Key: key}, func(votes []Ballot) bool {
+		t := count(votes)
+		//guard:free-decided-early  a look whether a lock is free doesn't wait for an instance that hangs
+		return t.granted >= c.majority.Q || t.refused >= c.majority.Blocking()
+	})
+	t := count(votes)
+	//guard:free-on-a-quorum  a lock that a client has isn't said to be free
+	if t.granted >= c.majority.Q {
+		return nil
+	}
+	err := c.roundError(wire.Look, all, ErrNoQuorum)
+	err.Votes, err.Holder = votes, holderIn(votes, all, c.majority)
+	switch {
+	case t.refused >= c.majority.Blocking():
+		err.Verdict = ErrTaken
+	case ctx.Err() != nil:
+		err.Verdict, err.Cause = ErrInterrupted, causeOf(ctx)
+	}
+	return err
+}
+
 // lookAtAll asks all instances, and returns when the answers are enough or all of them are there.
 func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ballot) bool) ([]Ballot, []wire.Run) {
 	ctx, stop := context.WithCancel(ctx)

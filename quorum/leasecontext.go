@@ -108,6 +108,13 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// Holds reports whether the caller holds one of the keys: the context belongs to a lease on it
+// (Lease.Context, Lease.Within, or the one that Do passes to its work) that isn't over. Acquire would
+// return ErrHeldByCaller.
+func (c *Coordinator) Holds(ctx context.Context, keys ...string) bool {
+	return c.none() == nil && slices.ContainsFunc(keys, func(key string) bool { return ctx.Value(heldKey{c.core, key}) != nil })
+}
+
 // heldUnder is the first of the keys that the context belongs to a lease on that isn't over, empty
 // if there is none.
 func (c *core) heldUnder(ctx context.Context, all keys) string {

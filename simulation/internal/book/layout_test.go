@@ -43,8 +43,9 @@ var policy = map[string][]string{
 	"quorum/internal/settlement": {"fencing", "quorum/wire"},
 
 	// Uses of a lock, built on its public functions alone.
-	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
-	"quorum/once":     {"quorum"},
+	"quorum/election":  {"fencing", "quorum", "github.com/benbjohnson/clock"},
+	"quorum/once":      {"quorum"},
+	"quorum/readwrite": {"quorum"},
 
 	"quorum/quorumslog": {"fencing", "quorum", "quorum/wire"},
 	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -199,3 +200,13 @@ func (w *world) requireNothingLeft() {
 
 // place is a key of the lock.
 func place(n int) string { return fmt.Sprint("book#", n) }
+
+// steppedClock is a clock that can be set forward.
+type steppedClock struct {
+	clock.Clock
+	ahead atomic.Int64
+}
+
+func (c *steppedClock) Now() time.Time {
+	return c.Clock.Now().Round(0).Add(time.Duration(c.ahead.Load()))
+}

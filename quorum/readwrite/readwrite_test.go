@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -288,6 +289,29 @@ func TestLostTurn(t *testing.T) {
 		require.ErrorIs(w.t, err, quorum.ErrTaken)
 		require.NoError(w.t, lease.Release(w.ctx))
 		require.NoError(w.t, <-wrote)
+		w.requireNothingLeft()
+	})
+}
+
+// A caller that is suspended when it has its places, so that its lease is over, goes on until it has a
+// lease that isn't.
+func TestSuspendedOnTheWay(t *testing.T) {
+	play(t, func(w *world) {
+		late, holder := &steppedClock{Clock: clock.New()}, w.process(0)
+		p := w.process(0, func(cfg *quorum.Config) {
+			cfg.Clock = late
+			cfg.Hooks.Acquired = func(_ context.Context, e quorum.LeaseEvent) {
+				if e.Key != "book#next" {
+					late.ahead.CompareAndSwap(0, int64(time.Minute))
+				}
+			}
+		})
+		lease := w.take(holder.Write)
+		time.AfterFunc(time.Second, func() { assert.NoError(w.t, lease.Release(w.ctx)) })
+		lease = w.take(p.Read)
+		require.NotZero(w.t, late.ahead.Load())
+		require.Positive(w.t, lease.Validity())
+		w.release(lease)
 		w.requireNothingLeft()
 	})
 }

@@ -8,52 +8,52 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// MaxReaders is the largest number of readers, and how many places there are: as many as one lease
-// may have keys (wire.MaxKeys), because a writer takes all of them in one lease.
+// MaxReaders is the number of places, and so the largest Config.Readers. It is how many keys a lease
+// may have (wire.MaxKeys), because a writer takes all places in one lease.
 const MaxReaders = 16
 
 // Config sets up a Lock. The zero Config is ready to use.
 type Config struct {
-	// Readers is how many may read at once: 1 to MaxReaders. Clients may differ in it, and it can be
-	// changed while they run: a writer excludes all readers in any case. Then at most as many read
-	// at once as the largest of these numbers. Default: MaxReaders.
+	// Readers is how many may read at once: 1 to MaxReaders. Clients may have different settings, and
+	// it can be changed in one client after the other: a writer excludes all readers in any case. Then the
+	// largest setting is the bound. With a lower one a reader looks for a free place at fewer keys.
+	// Default: MaxReaders.
 	Readers int
 }
 
 // Lock is a read/write lock. It is safe for concurrent use, and has no goroutine of its own.
 type Lock struct {
-	name    string
-	next    string // the key of the caller that is next
-	places  []string
-	reading side
-	writing side
-	locks   *quorum.Coordinator
+	name             string
+	turn             string   // the key that the next caller has
+	places           []string // the keys that readers and writers have
+	reading, writing side
+	locks            *quorum.Coordinator
 }
 
-// side is what readers and writers differ in: how they take which of the places.
+// side is what readers and writers differ in: which keys they take, and how.
 type side struct {
 	verb      string
 	keys      []string
 	try, wait func(*quorum.Coordinator, context.Context, ...string) (*quorum.Lease, error)
 }
 
-// New makes a Lock on a Coordinator. Locks of the same name on the same servers are one lock. Its keys
-// are NAME#1 to NAME#16, the places, and NAME#next. No lock of another purpose may have them. New asks
-// no server.
+// New makes a Lock on a Coordinator, with its terms. Locks of the same name on the same servers are one
+// lock. Its keys are NAME#1 to NAME#16, the places, and NAME#next, the turn. No lock of another
+// purpose may have these keys. New asks no server.
 //
 // All errors are quorum.ErrConfig.
 func New(locks *quorum.Coordinator, name string, cfg Config) (*Lock, error) {
-	if locks == nil {
-		return nil, fmt.Errorf("%w: readwrite: the Coordinator is nil; make one with quorum.New", quorum.ErrConfig)
+	if _, err := locks.WithTerms(func(*quorum.Terms) {}); err != nil {
+		return nil, fmt.Errorf("readwrite: %w", err) // it is nil, or wasn't made by quorum.New
 	}
 	if cfg.Readers == 0 {
 		cfg.Readers = MaxReaders
 	}
 	if cfg.Readers < 1 || cfg.Readers > MaxReaders {
-		return nil, fmt.Errorf("%w: readwrite: Readers is %d, want 1 to %d: a writer takes all places in one lease, which has at most so many keys; goroutines of one process can share a reader's lease", quorum.ErrConfig, cfg.Readers, MaxReaders)
+		return nil, fmt.Errorf("%w: readwrite: Readers is %d, want 1 to %d; for more, let goroutines of one process share a reader's lease", quorum.ErrConfig, cfg.Readers, MaxReaders)
 	}
-	l := &Lock{name: name, next: name + "#next", locks: locks}
-	for _, key := range []string{name, l.next} { // the longest
+	l := &Lock{name: name, turn: name + "#next", locks: locks}
+	for _, key := range []string{name, l.turn} { // which is the longest key
 		if err := quorum.ValidateKey(key); err != nil {
 			return nil, fmt.Errorf("readwrite: the name, to which #next is added: %w", err)
 		}
@@ -61,47 +61,47 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Lock, error) {
 	for i := range MaxReaders {
 		l.places = append(l.places, fmt.Sprintf("%s#%d", name, i+1))
 	}
-	//guard:readers-keep-to-their-setting  no more read at once than Readers
+	//guard:readers-keep-to-their-setting  no more callers read at once than Readers
 	l.reading = side{"read", l.places[:cfg.Readers], (*quorum.Coordinator).TryAcquireAny, (*quorum.Coordinator).AcquireAny}
-	//guard:writer-has-all-places  a writer takes all places, however many of them readers use
+	//guard:writer-has-all-places  a writer takes all places, however few of them readers use
 	l.writing = side{"write", l.places, (*quorum.Coordinator).TryAcquireAll, (*quorum.Coordinator).AcquireAll}
 	return l, nil
 }
 
-// Read returns a lease to read under. Others may read at the same time, as many as Config.Readers, and
-// nobody writes. It waits as Coordinator.Acquire does, in one queue with all others who wait to read or
-// to write.
+// Read returns a reader's lease: others may read at the same time, and nobody writes. It waits in one
+// queue with all other readers and writers, until ctx ends. Terms.MaxWait bounds the whole wait, and
+// Terms.MaxTries the tries at each of its steps: a try, the turn, and the places. Terms.MinValidity is for
+// the round; if the caller had to wait for its turn, one more round trip has gone since. Hooks see each
+// step under its own keys.
 //
-// Terms apply as to Acquire. MaxWait bounds the whole wait, and MaxTries the tries at each of its steps.
-// Hooks see each step under its key.
-//
-// Errors: those of Coordinator.AcquireAny. ErrHeldByCaller if the caller reads or writes already.
+// Errors: those of Coordinator.AcquireAny; ErrHeldByCaller if ctx belongs to a lease on this lock.
 func (l *Lock) Read(ctx context.Context) (*quorum.Lease, error) { return l.enter(ctx, l.reading) }
 
-// Write returns a lease to write under. Nobody else reads or writes meanwhile. It waits as Read does.
+// Write returns a writer's lease: nobody else reads or writes. It waits as Read does.
 //
-// Errors: those of Coordinator.AcquireAll. ErrHeldByCaller if the caller reads or writes already: two
-// readers that want to write would wait for each other.
+// Errors: those of Coordinator.AcquireAll; ErrHeldByCaller if ctx belongs to a lease on this lock.
 func (l *Lock) Write(ctx context.Context) (*quorum.Lease, error) { return l.enter(ctx, l.writing) }
 
-// TryRead is Read without a wait. ErrTaken also if another caller waits for its turn.
+// TryRead is Read without a wait. ErrTaken means that all places are taken, or that another caller
+// waits.
 //
-// Errors: those of Coordinator.TryAcquireAny, and ErrHeldByCaller as in Read.
+// Errors: those of Coordinator.TryAcquireAny; ErrHeldByCaller as with Read.
 func (l *Lock) TryRead(ctx context.Context) (*quorum.Lease, error) { return l.try(ctx, l.reading) }
 
-// TryWrite is Write without a wait. ErrTaken also if another caller waits for its turn.
+// TryWrite is Write without a wait. ErrTaken means that a place is taken, or that another caller
+// waits.
 //
-// Errors: those of Coordinator.TryAcquireAll, and ErrHeldByCaller as in Write.
+// Errors: those of Coordinator.TryAcquireAll; ErrHeldByCaller as with Write.
 func (l *Lock) TryWrite(ctx context.Context) (*quorum.Lease, error) { return l.try(ctx, l.writing) }
 
-// try takes the places that are free, unless another caller is next.
+// try takes the places if they are free, unless another caller has the turn.
 func (l *Lock) try(ctx context.Context, s side) (*quorum.Lease, error) {
-	//guard:no-second-place  a caller that reads or writes isn't let wait for itself
+	//guard:no-second-place  a caller that reads or writes doesn't wait for itself
 	if l.locks.Holds(ctx, l.places...) {
-		return nil, fmt.Errorf("%w: readwrite: to %s %q it would wait for itself, and for a writer that waits for it; use the lease that it has, or release it first and look at the data again", quorum.ErrHeldByCaller, s.verb, l.name)
+		return nil, fmt.Errorf("%w: readwrite: to %s %q it would wait for itself, or for a writer that waits for it; use the lease that it has, or release it first and read everything again", quorum.ErrHeldByCaller, s.verb, l.name)
 	}
-	//guard:newcomers-queue  who comes doesn't pass a caller that is next
-	err := l.locks.Free(ctx, l.next)
+	//guard:newcomers-queue  a new caller doesn't pass the one that has the turn
+	err := l.locks.Free(ctx, l.turn)
 	if err != nil {
 		return nil, l.failed(s, err)
 	}
@@ -112,14 +112,13 @@ func (l *Lock) try(ctx context.Context, s side) (*quorum.Lease, error) {
 	return lease, nil
 }
 
-// enter tries, and then waits until the caller is next, and for the places.
+// enter tries, and then waits for the turn and the places.
 func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 	of := l.locks.Config()
 	began := of.Clock.Now()
-	// What is left of MaxWait.
 	bounded := func(t *quorum.Terms) {
 		if t.MaxWait > 0 {
-			//guard:one-max-wait  MaxWait bounds both waits together
+			//guard:one-max-wait  MaxWait bounds the waits for the turn and for the places together
 			t.MaxWait = max(1, t.MaxWait-of.Clock.Since(began))
 		}
 	}
@@ -128,41 +127,43 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 		return lease, err
 	}
 	for again := true; again; {
-		if lease, again, err = l.wait(ctx, s, bounded); err != nil {
-			err = l.failed(s, err)
-		} else if lease.Validity() == 0 {
-			//guard:over-before-it-began  a lease that ended while its caller let the next one follow isn't returned
+		lease, again, err = l.wait(ctx, s, bounded)
+		if err == nil && lease.Validity() == 0 {
+			//guard:over-before-it-began  a lease that ended while its caller gave up the turn isn't returned
 			again = true
 			_ = lease.Release(ctx) // what is left of it
 		}
 	}
-	return lease, err
+	if err != nil {
+		return nil, l.failed(s, err)
+	}
+	return lease, nil
 }
 
-// wait waits until the caller is next, and then for the places. It reports whether the caller lost its
-// turn meanwhile, and must queue again.
+// wait waits for the turn, and with it for the places. again says that the caller lost the turn
+// before it had its places.
 func (l *Lock) wait(ctx context.Context, s side, bounded func(*quorum.Terms)) (lease *quorum.Lease, again bool, err error) {
 	queue, err := l.locks.WithTerms(func(t *quorum.Terms) {
 		bounded(t)
-		//guard:next-as-long-as-it-takes  MaxLife bounds the lease, and not the wait for it
+		//guard:turn-outlasts-max-life  MaxLife bounds the lease, and not the wait for it
 		t.KeepAlive, t.MaxLife = true, 0
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	turn, err := queue.Acquire(ctx, l.next)
+	turn, err := queue.Acquire(ctx, l.turn)
 	if err != nil {
 		return nil, false, err
 	}
-	//guard:next-makes-room  who has its places lets the next caller follow
+	//guard:turn-is-given-up  a caller that has its places, or gives up, lets the next one have the turn
 	defer turn.Release(ctx) //nolint:errcheck // deletes that fail stay pending
 	view, err := l.locks.WithTerms(bounded)
 	if err != nil {
 		return nil, false, err
 	}
-	//guard:next-until-it-has-its-places  who waits for its places keeps others from passing it
+	//guard:turn-until-it-has-places  no new caller passes one that waits for its places
 	lease, err = s.wait(view, turn.Within(ctx), s.keys...)
-	//guard:lost-turn-is-taken-again  who loses its turn, so that others may pass it, queues again
+	//guard:lost-turn-is-taken-again  a caller that lost its turn, so that others may pass it, queues again
 	again = errors.Is(err, quorum.ErrInterrupted) && ctx.Err() == nil
 	return lease, again, err
 }

@@ -456,8 +456,10 @@ func TestConfig(t *testing.T) {
 			require.ErrorIs(w.t, err, quorum.ErrConfig)
 			require.ErrorContains(w.t, err, bad.says)
 		}
-		_, err := readwrite.New(nil, "k", readwrite.Config{})
-		require.ErrorIs(w.t, err, quorum.ErrConfig)
+		for _, none := range []*quorum.Coordinator{nil, {}} {
+			_, err := readwrite.New(none, "k", readwrite.Config{})
+			require.ErrorIs(w.t, err, quorum.ErrConfig)
+		}
 		require.LessOrEqual(w.t, readwrite.MaxReaders, wire.MaxKeys)
 	})
 }

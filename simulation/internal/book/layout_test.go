@@ -86,7 +86,7 @@ var policy = map[string][]string{
 	"simulation/internal/wrap": {},
 
 	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
-	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
+	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "quorum/readwrite", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},

@@ -29,10 +29,11 @@
 //     is paused or loses it, other callers may pass, and nothing else happens. It doesn't depend on the
 //     setting: a writer takes all 16 places, also those that no reader uses.
 //   - No starvation. All callers that wait, readers and writers, wait in the one queue for the turn, in
-//     the order in which package quorum gives a lock to processes and goroutines. A caller that
-//     looked before another one got the turn may still pass it, once. So a writer that has the turn waits
-//     only for the readers of that moment. If one of these keeps its lease alive forever, the writer waits
-//     forever, as with any lock.
+//     the order in which package quorum gives a lock to processes and goroutines. New callers hold back
+//     for a BackoffMin, so that they don't race the next one in the queue. A caller that looked before
+//     another one got the turn may still pass it, once. So a writer that has the turn waits only for the
+//     readers of that moment. If one of these keeps its lease alive forever, the writer waits forever, as
+//     with any lock.
 //   - No deadlock. A caller that has the turn waits for holders of places, and these wait for nothing. A
 //     caller that asks under the context of a lease on the same lock would wait for itself, or for a
 //     writer that waits for it. It gets ErrHeldByCaller.

@@ -126,6 +126,17 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 	if err == nil || errors.Is(err, quorum.ErrHeldByCaller) {
 		return lease, err
 	}
+	pause := of.BackoffMin
+	if of.MaxWait > 0 {
+		pause = min(pause, of.MaxWait)
+	}
+	// A holder that leaves notifies the caller that has the turn, which then leaves the turn to the next one in
+	// the queue. A new caller, which may be that holder, would ask for it at the same moment.
+	select {
+	//guard:new-callers-hold-back  a new caller doesn't ask for the turn just as the next one in the queue is notified
+	case <-of.Clock.After(pause):
+	case <-ctx.Done():
+	}
 	for again := true; again; {
 		lease, again, err = l.wait(ctx, s, bounded)
 		if err == nil && lease.Validity() == 0 {

@@ -131,6 +131,29 @@ func TestNobodyStarves(t *testing.T) {
 	}
 }
 
+// Callers have the lock in the order in which they came, by and large: one that waits is passed by nobody who
+// has just had it.
+func TestInOrder(t *testing.T) {
+	play(t, func(w *world) {
+		const others, holds, lasts = 6, 50 * ms, time.Minute
+		var all sync.WaitGroup
+		for range others {
+			p := w.process(0)
+			all.Go(func() {
+				for w.elapsed() < lasts {
+					assert.NoError(w.t, p.writes(holds))
+				}
+			})
+		}
+		p, reads := w.process(0), 0
+		for ; w.elapsed() < lasts; reads++ {
+			require.NoError(w.t, p.reads(ms))
+		}
+		all.Wait()
+		assert.Greater(w.t, reads, int(lasts/(others*holds)*85/100))
+	})
+}
+
 // A writer that waits for all places to be left is notified of each, and asks no more often than that.
 func TestWaitingWriterAsksRarely(t *testing.T) {
 	play(t, func(w *world) {
@@ -358,7 +381,7 @@ func TestBounds(t *testing.T) {
 			_, err := next.Write(ctx)
 			gaveUp <- err
 		}()
-		time.Sleep(10 * ms)
+		time.Sleep(100 * ms)
 		began := w.elapsed()
 		require.ErrorIs(w.t, tries.reads(ms), quorum.ErrExhausted)
 		require.Less(w.t, w.elapsed()-began, 50*ms)

@@ -151,13 +151,13 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	return found, nil
 }
 
-// Free is nil if a quorum of instances says that the key is free. It takes nothing, and returns as
-// soon as that is decided: unlike Inspect it doesn't wait for an instance that hangs. So while a
-// client has a lease on the key Free isn't nil, except after a loss of keys. Another client may take the lock at any time after
-// it. So it is a hint, for a caller that would rather wait than ask, and no lock.
+// Free looks whether the lock on key is free: it is nil if a quorum of instances says so. While a client has a
+// lease on the key that can't be, unless instances have lost it. Free takes nothing, so another client may
+// have the lock right afterwards. It returns as soon as the answer is certain, and so, unlike Inspect, doesn't
+// wait for an instance that hangs.
 //
-// Errors: ErrConfig for the key, ErrClosed, and as *RoundError ErrTaken with the holder, ErrNoQuorum
-// if too few instances answer to tell, and ErrInterrupted.
+// Errors: ErrConfig for the key, ErrClosed, and as *RoundError ErrTaken with the holder, ErrNoQuorum if too
+// few instances answer to tell, and ErrInterrupted.
 func (c *Coordinator) Free(ctx context.Context, key string) error {
 	all := keys{key: key}
 	if err := c.ready(ctx, wire.Look, all); err != nil {

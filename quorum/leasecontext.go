@@ -108,9 +108,8 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Holds reports whether the caller holds one of the keys: the context belongs to a lease on it
-// (Lease.Context, Lease.Within, or the one that Do passes to its work) that isn't over. Acquire would
-// return ErrHeldByCaller.
+// Holds reports whether ctx belongs to a lease on one of the keys that isn't over (Lease.Context, Lease.Within, or
+// the context that Do passes to its work). If so, Acquire returns ErrHeldByCaller.
 func (c *Coordinator) Holds(ctx context.Context, keys ...string) bool {
 	return c.none() == nil && slices.ContainsFunc(keys, func(key string) bool { return ctx.Value(heldKey{c.core, key}) != nil })
 }

@@ -118,24 +118,26 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 	began := of.Clock.Now()
 	bounded := func(t *quorum.Terms) {
 		if t.MaxWait > 0 {
-			//guard:one-max-wait  MaxWait bounds the waits for the turn and for the places together
+			//guard:one-max-wait  MaxWait bounds all steps of a call together
 			t.MaxWait = max(1, t.MaxWait-of.Clock.Since(began))
 		}
 	}
-	lease, err := l.try(ctx, s)
+	trying := ctx
+	if of.MaxWait > 0 {
+		var cancel context.CancelFunc
+		trying, cancel = of.Clock.WithTimeout(ctx, of.MaxWait)
+		defer cancel()
+	}
+	lease, err := l.try(trying, s)
 	if err == nil || errors.Is(err, quorum.ErrHeldByCaller) {
 		return lease, err
-	}
-	pause := of.BackoffMin
-	if of.MaxWait > 0 {
-		pause = min(pause, of.MaxWait)
 	}
 	// A holder that leaves notifies the caller that has the turn, which then leaves the turn to the next one in
 	// the queue. A new caller, which may be that holder, would ask for it at the same moment.
 	select {
 	//guard:new-callers-hold-back  a new caller doesn't ask for the turn just as the next one in the queue is notified
-	case <-of.Clock.After(pause):
-	case <-ctx.Done():
+	case <-of.Clock.After(of.BackoffMin):
+	case <-trying.Done():
 	}
 	for again := true; again; {
 		lease, again, err = l.wait(ctx, s, bounded)

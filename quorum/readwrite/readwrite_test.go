@@ -390,6 +390,15 @@ func TestBounds(t *testing.T) {
 		require.ErrorIs(w.t, err, quorum.ErrTaken)
 		assert.InDelta(w.t, 3*time.Second, w.elapsed()-began, float64(60*ms))
 		require.ErrorIs(w.t, <-gaveUp, context.DeadlineExceeded)
+		for _, s := range w.servers {
+			s.Hang()
+		}
+		began = w.elapsed()
+		require.ErrorIs(w.t, w.process(0, maxWait(20*ms)).reads(ms), quorum.ErrExhausted)
+		assert.InDelta(w.t, 20*ms, w.elapsed()-began, float64(ms))
+		for _, s := range w.servers {
+			s.Resume()
+		}
 		require.NoError(w.t, lease.Release(w.ctx))
 		w.requireNothingLeft()
 	})

@@ -230,7 +230,10 @@ func (m *member) trust(id wire.Identity) error {
 // watched says that restarts are watched.
 func remarksOn(id wire.Identity, watched bool) []string {
 	var notes []string
-	if id.Persistence != "" && id.Persistence != "aof always" {
+	switch {
+	case id.InProcess:
+		notes = append(notes, "it is inside this process: no other process sees these locks, and they end with it")
+	case id.Persistence != "" && id.Persistence != "aof always":
 		notes = append(notes, fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence))
 	}
 	if id.Deployment != "" {

@@ -2,8 +2,6 @@ package quorumtest
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -26,7 +25,7 @@ type Server struct {
 	clock clock.Clock
 
 	mu    sync.Mutex // never held while a goroutine waits
-	data  *Data
+	data  *memory.Data
 	queue []*request // on their way or in the socket's buffer, by due, then in order of sending
 	log   []Entry
 	seq   uint64
@@ -38,16 +37,11 @@ type Server struct {
 	hook    func(wire.Request)
 	edit    func(*wire.Identity)
 
-	runID    string
-	replID   string
-	promoted bool
-	started  time.Time     // by the server's wall clock
-	mark     Mark          // that clients left under the server's name
-	broken   chan struct{} // closed when the connection breaks
-	down     bool
+	run    memory.Run
+	broken chan struct{} // closed when the connection breaks
+	down   bool
 
-	subscriptions     map[string]*subscription // by their addresses
-	subscribed        int                      // how many were ever opened
+	subscriptions     memory.Subscriptions
 	loseNotifications bool
 	cannotNotify      error // why Subscribe fails
 }
@@ -90,9 +84,9 @@ func NewServer(name string, clk clock.Clock) *Server {
 	if clk == nil {
 		clk = clock.New()
 	}
-	s := &Server{name: name, clock: clk, subscriptions: map[string]*subscription{}}
+	s := &Server{name: name, clock: clk}
 	s.up(false)
-	s.mark = NewMark(wire.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
+	s.run = memory.NewRun(s.run.Started) // with a mark
 	return s
 }
 
@@ -257,7 +251,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		r.id = s.identity(wall)
 		s.leaveMark(&r.id, r.before, wall)
 	default:
-		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
+		if other := memory.OtherRun(r.cmd, s.identity(wall)); other != nil {
 			r.vote = wire.Vote{Unsent: true, Err: other}
 		} else {
 			r.vote = s.data.RunFor(r.waiter, r.cmd, wall)
@@ -274,25 +268,15 @@ func (s *Server) answer(r *request, at time.Time) {
 }
 
 func (s *Server) identity(wall time.Time) wire.Identity {
-	id := wire.Identity{
-		RunID:       s.runID,
-		ReplID:      s.replID,
-		Promoted:    s.promoted,
-		Uptime:      max(0, wall.Sub(s.started).Truncate(time.Second)),
-		Served:      unset,
-		Role:        "master",
-		Persistence: "none",
-		Eviction:    "noeviction",
-		Server:      "quorumtest",
-		Version:     "1",
-		Clock:       time.UnixMicro(wall.UnixMicro()),
-	}
+	id := s.run.Identity(wall)
+	id.Served, id.Server, id.Version = unset, "quorumtest", "1"
 	if s.edit != nil {
 		s.edit(&id)
 	}
 	// The mark that is there now, before a Probe has left another one.
+	id.Epoch = ""
 	if (id.Served >= 0 || id.Served == unset) && id.Run() != "" {
-		id.Epoch = s.mark.Epoch(id)
+		id.Epoch = s.run.Mark.Epoch(id)
 	}
 	return id
 }
@@ -312,7 +296,7 @@ func (s *Server) leaveMark(id *wire.Identity, before wire.Known, wall time.Time)
 		return
 	}
 	served := id.Served
-	s.mark.Probe(id, before, wall)
+	s.run.Mark.Probe(id, before, wall)
 	if served != unset {
 		id.Served = served
 	}
@@ -371,7 +355,7 @@ func (s *Server) Reconnect() {
 		return
 	}
 	close(s.broken)
-	s.breakSubscriptions()
+	s.subscriptions.Break(ErrConnReset)
 	s.broken = make(chan struct{})
 }
 
@@ -382,7 +366,7 @@ func (s *Server) kill() {
 	s.advance(s.clock.Now())
 	s.down, s.hung, s.queue = true, false, nil
 	close(s.broken)
-	s.breakSubscriptions()
+	s.subscriptions.Break(ErrConnReset)
 }
 
 // Promote makes the server a master that was a replica for a while: the same process with
@@ -390,7 +374,7 @@ func (s *Server) kill() {
 func (s *Server) Promote() {
 	s.lock()
 	defer s.mu.Unlock()
-	s.replID, s.promoted = newID(), true
+	s.run.ReplID, s.run.Promoted = memory.NewID(), true
 }
 
 // Attach makes the server a master whose first replica has connected: the replication ID
@@ -398,12 +382,12 @@ func (s *Server) Promote() {
 func (s *Server) Attach() {
 	s.lock()
 	defer s.mu.Unlock()
-	s.replID = newID()
+	s.run.ReplID = memory.NewID()
 }
 
 // clear deletes all data.
 func (s *Server) clear() {
-	s.data, s.mark = NewData(), Mark{}
+	s.data, s.run.Mark = memory.NewData(), memory.Mark{}
 	s.data.Notify = s.notify
 }
 
@@ -412,16 +396,10 @@ func (s *Server) up(keepData bool) {
 	if !keepData {
 		s.clear()
 	}
-	s.runID, s.replID, s.promoted = newID(), newID(), false
+	mark := s.run.Mark // of an earlier run, if it was kept
+	s.run = memory.NewRun(s.clock.Now().Add(s.offset))
+	s.run.Mark = mark
 	s.down, s.broken = false, make(chan struct{})
-	s.started = s.clock.Now().Add(s.offset)
-}
-
-// newID draws a run ID or a replication ID.
-func newID() string {
-	var id [20]byte
-	rand.Read(id[:]) //nolint:errcheck // documented never to fail
-	return hex.EncodeToString(id[:])
 }
 
 // StepClock moves the server's wall clock by d, forward or back. Keys expire by that clock.

@@ -258,7 +258,7 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 	var notes []string
 	if n := len(all); n%2 == 0 {
 		notes = append(notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
-	} else if n == 1 {
+	} else if n == 1 && !all[0].Identity.InProcess {
 		note := "one instance has no redundancy: its failure is the lock's"
 		if all[0].Identity.Deployment != "" {
 			note = "one deployment has no majority beside it: after each failover nobody gets a lock for MaxTTL"

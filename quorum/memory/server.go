@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
@@ -28,6 +29,9 @@ type Server struct {
 
 var _ wire.Notifier = (*Server)(nil)
 
+// warned: the log has the warning.
+var warned atomic.Bool
+
 // servers are those of the process, by their names.
 var servers = struct {
 	sync.Mutex
@@ -35,8 +39,9 @@ var servers = struct {
 }{named: map[string]*Server{}}
 
 // Open returns the servers with these URLs, memory:// and a name of up to 64 letters, digits and
-// . _ - / or none. Two Opens of one URL return the same server. It is nil, without an error, if none
-// of the URLs is memory://. The error Is quorum.ErrConfig, and repeats no URL, because one may have a password.
+// . _ - or none. Two Opens of one URL, in upper or lower case, return the same server. It is nil, without
+// an error, if none of the URLs is memory://. The error Is quorum.ErrConfig, and repeats no URL, because
+// one may have a password. Don't put a server of Open and one of another kind into one Coordinator.
 func Open(urls ...string) ([]wire.Instance, error) {
 	var names []string
 	for i, url := range urls {
@@ -45,13 +50,16 @@ func Open(urls ...string) ([]wire.Instance, error) {
 			continue
 		}
 		if len(name) > maxName || strings.ContainsFunc(name, notInName) {
-			return nil, fmt.Errorf("%w: URL %d of %d: after memory:// is a name of up to %d letters, digits and . _ - / or none", wire.ErrConfig, i+1, len(urls), maxName)
+			return nil, fmt.Errorf("%w: URL %d of %d: after memory:// is a name of up to %d letters, digits and . _ - or none", wire.ErrConfig, i+1, len(urls), maxName)
 		}
-		names = append(names, name)
+		names = append(names, strings.ToLower(name))
 	}
 	//guard:memory-alone  a set doesn't mix servers that every process sees with those that one process sees
 	if mixed := len(names) > 0 && len(names) < len(urls); mixed {
 		return nil, fmt.Errorf("%w: %d of %d URLs are memory://, and each process has such servers of its own: two processes could both have a quorum; use memory:// for all of a set or for none", wire.ErrConfig, len(names), len(urls))
+	}
+	if len(names) > 0 && !warned.Swap(true) {
+		slog.Default().Warn("redlock: memory:// is a lock server inside this process: no other process sees its locks, and they end with it")
 	}
 	var instances []wire.Instance
 	for _, name := range names {
@@ -61,16 +69,13 @@ func Open(urls ...string) ([]wire.Instance, error) {
 }
 
 func notInName(c rune) bool {
-	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-/", c))
+	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c))
 }
 
 // named returns the server with a name, and starts it if there is none.
 func named(name string) *Server {
 	servers.Lock()
 	defer servers.Unlock()
-	if len(servers.named) == 0 {
-		slog.Default().Warn("redlock: memory:// is a lock server inside this process: no other process sees its locks, and they end with it")
-	}
 	//guard:memory-one-of-a-name  all clients of a process that name the same server have the same server
 	if servers.named[name] == nil {
 		now := time.Now()

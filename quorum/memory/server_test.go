@@ -52,6 +52,7 @@ func TestURLs(t *testing.T) {
 	const secret = "s3cr3t"
 	for says, urls := range map[string][]string{
 		"URL 2 of 2: after":       {"memory://a", "memory://user:" + secret + "@b"},
+		"digits and . _ -":        {"memory://a/"},
 		"up to 64 letters":        {"memory://" + strings.Repeat("a", 65)},
 		"1 of 3 URLs are memory:": {"redis://:" + secret + "@a", "memory://b", "redis://c"},
 	} {
@@ -66,9 +67,9 @@ func TestURLs(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, instances, "others open these")
 	}
-	instances, err := memory.Open("memory://", "MEMORY://Team/a-1.b_2")
+	instances, err := memory.Open("memory://", "MEMORY://Team-a.1_b")
 	require.NoError(t, err)
-	require.Equal(t, []string{"memory://", "memory://Team/a-1.b_2"}, []string{instances[0].Name(), instances[1].Name()})
+	require.Equal(t, []string{"memory://", "memory://team-a.1_b"}, []string{instances[0].Name(), instances[1].Name()})
 	twice, err := memory.Open("memory://a", "memory://b", "memory://a")
 	require.NoError(t, err)
 	_, err = quorum.New(quorum.Config{}, twice...)

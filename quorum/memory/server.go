@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -18,13 +19,14 @@ const maxName = 64
 // Server is a server inside the process, and its instance. Its methods may be called from many
 // goroutines at once. There is nothing to close.
 type Server struct {
-	name          string
-	started       time.Time
-	subscriptions Subscriptions
+	name    string
+	started time.Time
 
-	mu   sync.Mutex // never held while a receiver is called
-	data *Data
-	run  Run
+	mu            sync.Mutex // never held while a receiver is called
+	data          *Data
+	id            wire.Identity // as the last Probe found it
+	mark          Mark
+	subscriptions Subscriptions
 }
 
 var _ wire.Notifier = (*Server)(nil)
@@ -78,12 +80,23 @@ func named(name string) *Server {
 	defer servers.Unlock()
 	//guard:memory-one-of-a-name  all clients of a process that name the same server have the same server
 	if servers.named[name] == nil {
-		now := time.Now()
-		s := &Server{name: "memory://" + name, started: now, data: NewData(), run: NewRun(now)}
-		s.data.Notify = s.subscriptions.Notify
-		servers.named[name] = s
+		servers.named[name] = start("memory://" + name)
 	}
 	return servers.named[name]
+}
+
+// start starts a server. It vouches for its run, which lasts as long as its name: it has every vote
+// that it ever gave.
+func start(name string) *Server {
+	s := &Server{name: name, started: time.Now(), data: NewData(), subscriptions: Subscriptions{}}
+	s.data.Notify = s.subscriptions.Notify
+	s.id = wire.Identity{
+		RunID: rand.Text(), ReplID: rand.Text(), Vouched: true, InProcess: true,
+		Role: wire.RoleMaster, Persistence: "none", Eviction: "noeviction", Server: "memory",
+	}
+	s.mark = NewMark(s.id, s.started)
+	s.id.Epoch = s.mark.Epoch(s.id)
+	return s
 }
 
 // Name is the server's URL.
@@ -108,15 +121,13 @@ func (s *Server) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
 func (s *Server) do(w wire.Waiter, req wire.Request) wire.Vote {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
-	if other := OtherRun(req, s.run.Identity(now)); other != nil {
+	if other := OtherRun(req, s.id); other != nil {
 		return wire.Vote{Unsent: true, Err: other}
 	}
-	return s.data.RunFor(w, req, now)
+	return s.data.RunFor(w, req, s.now())
 }
 
-// Probe says who the server is, see wire.Instance. It vouches for its run, which has lasted since
-// the first client of this process named the server: it has all votes that were ever given.
+// Probe says who the server is, see wire.Instance.
 func (s *Server) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
 	if ctx.Err() != nil {
 		return wire.Identity{}, context.Cause(ctx)
@@ -124,10 +135,9 @@ func (s *Server) Probe(ctx context.Context, known wire.Known) (wire.Identity, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	id := s.run.Identity(now)
-	s.run.Mark.Probe(&id, known, now)
-	id.Vouched, id.InProcess = true, true
-	return id, nil
+	s.id.Clock, s.id.Uptime = now.Round(0), now.Sub(s.started).Truncate(time.Second)
+	s.mark.Probe(&s.id, known, now)
+	return s.id, nil
 }
 
 // Enqueue puts a process into a wait queue, see wire.Notifier.
@@ -145,5 +155,7 @@ func (s *Server) Subscribe(ctx context.Context) (wire.Subscription, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return s.subscriptions.Open(), nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.subscriptions.Open(&s.mu), nil
 }

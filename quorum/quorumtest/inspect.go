@@ -117,7 +117,7 @@ func (s *Server) Waiting(key string) []string {
 func (s *Server) Subscriptions() (open, ever int) {
 	s.lock()
 	defer s.mu.Unlock()
-	return s.subscriptions.Count()
+	return len(s.subscriptions), s.subscribed
 }
 
 // Log returns the requests that the server has executed, oldest first: all of them, or at
@@ -133,7 +133,7 @@ func (s *Server) Clock() time.Time {
 
 // RunID returns the server's run ID.
 func (s *Server) RunID() string {
-	return in(s, func(*memory.Data, time.Time) string { return s.run.RunID })
+	return in(s, func(*memory.Data, time.Time) string { return s.runID })
 }
 
 // PresentRun returns the server's present run, as Probe tells it.

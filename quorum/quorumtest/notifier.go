@@ -48,20 +48,23 @@ func (s NotifyingServer) Subscribe(ctx context.Context) (wire.Subscription, erro
 	case s.cannotNotify != nil:
 		return nil, s.cannotNotify
 	}
-	return s.subscriptions.Open(), nil
+	s.subscribed++
+	return s.subscriptions.Open(&s.mu), nil
 }
 
 // notify notifies the process with this address, and reports whether it has a subscription.
 // s.mu is held.
 func (s *Server) notify(address, key string) bool {
 	if s.loseNotifications {
-		return s.subscriptions.Has(address)
+		return s.subscriptions[address] != nil
 	}
 	return s.subscriptions.Notify(address, key)
 }
 
 // BreakSubscriptions breaks the connections of all Subscriptions, and no others.
 func (s *Server) BreakSubscriptions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.subscriptions.Break(ErrConnReset)
 }
 

@@ -2,6 +2,8 @@ package quorumtest
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"sync"
@@ -37,11 +39,16 @@ type Server struct {
 	hook    func(wire.Request)
 	edit    func(*wire.Identity)
 
-	run    memory.Run
-	broken chan struct{} // closed when the connection breaks
-	down   bool
+	runID    string
+	replID   string
+	promoted bool
+	started  time.Time     // by the server's wall clock
+	mark     memory.Mark   // that clients left under the server's name
+	broken   chan struct{} // closed when the connection breaks
+	down     bool
 
 	subscriptions     memory.Subscriptions
+	subscribed        int // how many were ever opened
 	loseNotifications bool
 	cannotNotify      error // why Subscribe fails
 }
@@ -84,9 +91,9 @@ func NewServer(name string, clk clock.Clock) *Server {
 	if clk == nil {
 		clk = clock.New()
 	}
-	s := &Server{name: name, clock: clk}
+	s := &Server{name: name, clock: clk, subscriptions: memory.Subscriptions{}}
 	s.up(false)
-	s.run = memory.NewRun(s.run.Started) // with a mark
+	s.mark = memory.NewMark(wire.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
 	return s
 }
 
@@ -268,15 +275,25 @@ func (s *Server) answer(r *request, at time.Time) {
 }
 
 func (s *Server) identity(wall time.Time) wire.Identity {
-	id := s.run.Identity(wall)
-	id.Served, id.Server, id.Version = unset, "quorumtest", "1"
+	id := wire.Identity{
+		RunID:       s.runID,
+		ReplID:      s.replID,
+		Promoted:    s.promoted,
+		Uptime:      max(0, wall.Sub(s.started).Truncate(time.Second)),
+		Served:      unset,
+		Role:        "master",
+		Persistence: "none",
+		Eviction:    "noeviction",
+		Server:      "quorumtest",
+		Version:     "1",
+		Clock:       time.UnixMicro(wall.UnixMicro()),
+	}
 	if s.edit != nil {
 		s.edit(&id)
 	}
 	// The mark that is there now, before a Probe has left another one.
-	id.Epoch = ""
 	if (id.Served >= 0 || id.Served == unset) && id.Run() != "" {
-		id.Epoch = s.run.Mark.Epoch(id)
+		id.Epoch = s.mark.Epoch(id)
 	}
 	return id
 }
@@ -296,7 +313,7 @@ func (s *Server) leaveMark(id *wire.Identity, before wire.Known, wall time.Time)
 		return
 	}
 	served := id.Served
-	s.run.Mark.Probe(id, before, wall)
+	s.mark.Probe(id, before, wall)
 	if served != unset {
 		id.Served = served
 	}
@@ -374,7 +391,7 @@ func (s *Server) kill() {
 func (s *Server) Promote() {
 	s.lock()
 	defer s.mu.Unlock()
-	s.run.ReplID, s.run.Promoted = memory.NewID(), true
+	s.replID, s.promoted = newID(), true
 }
 
 // Attach makes the server a master whose first replica has connected: the replication ID
@@ -382,12 +399,12 @@ func (s *Server) Promote() {
 func (s *Server) Attach() {
 	s.lock()
 	defer s.mu.Unlock()
-	s.run.ReplID = memory.NewID()
+	s.replID = newID()
 }
 
 // clear deletes all data.
 func (s *Server) clear() {
-	s.data, s.run.Mark = memory.NewData(), memory.Mark{}
+	s.data, s.mark = memory.NewData(), memory.Mark{}
 	s.data.Notify = s.notify
 }
 
@@ -396,10 +413,16 @@ func (s *Server) up(keepData bool) {
 	if !keepData {
 		s.clear()
 	}
-	mark := s.run.Mark // of an earlier run, if it was kept
-	s.run = memory.NewRun(s.clock.Now().Add(s.offset))
-	s.run.Mark = mark
+	s.runID, s.replID, s.promoted = newID(), newID(), false
 	s.down, s.broken = false, make(chan struct{})
+	s.started = s.clock.Now().Add(s.offset)
+}
+
+// newID draws a run ID or a replication ID.
+func newID() string {
+	var id [20]byte
+	rand.Read(id[:]) //nolint:errcheck // documented never to fail
+	return hex.EncodeToString(id[:])
 }
 
 // StepClock moves the server's wall clock by d, forward or back. Keys expire by that clock.

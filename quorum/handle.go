@@ -144,7 +144,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	}
 	view := &Coordinator{core: c.core, terms: terms}
 	opts := &roundOptions{replace: *handle.value.Load(), resumes: true}
-	lease, roundErr := view.tryOnce(ctx, keys{key: handle.key}, 1, opts)
+	lease, roundErr := view.runRound(ctx, keys{key: handle.key}, 1, opts)
 	if roundErr != nil {
 		return nil, roundErr
 	}

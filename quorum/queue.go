@@ -200,9 +200,9 @@ func (w *wait) lookLocked(waited bool) handoff.View[*Lease] {
 	return w.queue.Look(w, waited)
 }
 
-// step is look, and has the waiter ask the instances if it is the first, this process has no lease
-// but perhaps one that is over, and no other process goes first.
-func (w *wait) step(waited bool, over *Lease) (v view) {
+// lookOrCompete is look, and has the waiter ask the instances if it is the first, no other process goes
+// first, and this process has no lease, or one that is over.
+func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
 	q := w.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -58,7 +58,7 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if c.closed() {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
 	}
-	c.watch()
+	c.startClockMonitor()
 	report := Report{Instances: make([]InstanceReport, len(c.members))}
 	c.probe(ctx, c.members, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
 	if ctx.Err() != nil {

@@ -45,7 +45,7 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 	defer func() { // also if a hook panics
 		w.leave(lease)
 		if w.c.cfg.Hooks.WaitEnded != nil && !w.part {
-			w.ended(caller, lease, err)
+			w.reportEnd(caller, lease, err)
 		}
 	}()
 	if started := w.c.cfg.Hooks.WaitStarted; started != nil && !w.part {
@@ -57,8 +57,8 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 // errPanicked is WaitEnd.Err if a hook panicked, so that Acquire returns nothing.
 var errPanicked = errors.New("quorum: a hook panicked")
 
-// ended calls Hooks.WaitEnded.
-func (w *wait) ended(caller context.Context, lease *Lease, err error) {
+// reportEnd calls Hooks.WaitEnded.
+func (w *wait) reportEnd(caller context.Context, lease *Lease, err error) {
 	e := WaitEnd{
 		Key: w.all.key, Also: slices.Clone(w.all.also), Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
 		Tries: w.tries, Here: w.here, Elsewhere: w.elsewhere, Err: err,
@@ -110,7 +110,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 // try runs a round.
 func (w *wait) try() (*Lease, *RoundError) {
 	opts := roundOptions{reserve: w.successors}
-	round := w.c.tryOnce
+	round := w.c.runRound
 	if w.exhausted() {
 		round = w.c.contend // no other try follows a split
 	}
@@ -131,7 +131,7 @@ func (w *wait) exhausted() bool {
 // untilDue waits until a round is due, or until the waiter is handed a lease; ok is false when the
 // wait is over.
 func (w *wait) untilDue() (lease *Lease, ok bool) {
-	i := interval{wait: w, counts: true}
+	i := interval{wait: w, nextIsTry: true}
 	next := look
 	if w.tries > 0 && w.rests() {
 		next = i.rest(w.last, w.pause(w.last, false), false)
@@ -155,8 +155,8 @@ func (w *wait) untilDue() (lease *Lease, ok bool) {
 // over reports whether the caller or the Coordinator has ended the wait.
 func (w *wait) over() bool { return w.ctx.Err() != nil || w.c.closed() }
 
-// taken is the error of a look at a lock that this process has or waits for.
-func (w *wait) taken(holder *Lease) *RoundError {
+// lookError is the error of a try that was a look at a lock that this process has or waits for.
+func (w *wait) lookError(holder *Lease) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
 		err.Holder = w.c.holderHere(holder, holder.Validity())

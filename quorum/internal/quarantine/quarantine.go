@@ -250,8 +250,8 @@ func (q *State) Known(now drift.Instant) wire.Known {
 // Seen notes that the server answered.
 func (q *State) Seen(now drift.Instant) { q.seen = later(q.seen, now) }
 
-// Counted notes that a vote counted that was asked for in the server's present run.
-func (q *State) Counted(sent, received drift.Instant) {
+// GrantAccepted notes that a vote counted that was asked for in the server's present run.
+func (q *State) GrantAccepted(sent, received drift.Instant) {
 	q.Seen(received)
 	if q.voter != q.id.RunID {
 		q.voter, q.voted = q.id.RunID, sent

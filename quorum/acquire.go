@@ -35,7 +35,7 @@ func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.queues.held(lease, "", c.reader.Now().Mono)
+	c.queues.acquired(lease, "", c.reader.Now().Mono)
 	return c.deliver(ctx, lease), nil
 }
 

@@ -116,11 +116,11 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 		defer func() { a.reportEnd(caller, lease, err) }() // also if a hook panics
 	}
 	if started := a.c.cfg.Hooks.WaitStarted; started != nil {
-		waiting, _ := a.c.queues.present(a.all.key)
+		waiting, _ := a.c.queues.peek(a.all.key)
 		started(caller, WaitStart{Key: a.all.key, Also: slices.Clone(a.all.also), Waiters: 1 + waiting})
 	}
 	free := slices.DeleteFunc(slices.Clone(a.order), func(key string) bool {
-		waiting, holder := a.c.queues.present(key)
+		waiting, holder := a.c.queues.peek(key)
 		return waiting > 0 || holder != nil
 	})
 	a.here = len(free) < len(a.order)
@@ -148,7 +148,7 @@ func (a *anyWait) tryEach(ctx context.Context, order []string, try tryFunc) (*Le
 		a.tries++
 		lease, err := try(ctx, keys{key: key}, 1, &roundOptions{})
 		if err == nil {
-			a.c.queues.held(lease, "", a.c.reader.Now().Mono)
+			a.c.queues.acquired(lease, "", a.c.reader.Now().Mono)
 			return lease, nil
 		}
 		a.elsewhere = a.elsewhere || err.Verdict == ErrTaken
@@ -192,7 +192,7 @@ func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error
 	ends := make(chan end, len(a.order))
 	for _, key := range a.order {
 		go func() {
-			e := end{wait: &wait{c: each, key: key, all: keys{key: key}, began: a.began, ctx: waiting, part: true}, err: errPanicked}
+			e := end{wait: &wait{c: each, key: key, all: keys{key: key}, began: a.began, ctx: waiting, partOfAny: true}, err: errPanicked}
 			defer func() {
 				e.panicked = recover()
 				ends <- e

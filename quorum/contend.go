@@ -291,7 +291,7 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 // takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
 func (c *core) takenHere(all keys) *RoundError {
 	for key := range all.each() {
-		_, holder := c.queues.present(key)
+		_, holder := c.queues.peek(key)
 		if holder == nil {
 			continue
 		}

@@ -284,14 +284,14 @@ func (c *core) noteRound(ctx context.Context, key string, started drift.Instant,
 	}
 	c.lostSince.CompareAndSwap(0, max(1, int64(started.Mono)))
 	since := c.lostSince.Load()
-	if event.Lasted = now.Mono - time.Duration(since); since > 0 && event.Lasted >= waitUntold && c.lostSince.CompareAndSwap(since, -1) {
+	if event.Lasted = now.Mono - time.Duration(since); since > 0 && event.Lasted >= reportOutageAfter && c.lostSince.CompareAndSwap(since, -1) {
 		event.Last = lost
 		c.cfg.Hooks.Waiting(ctx, event)
 	}
 }
 
-// waitUntold is how long no quorum may answer before Hooks.Waiting says so.
-const waitUntold = time.Second
+// reportOutageAfter is how long no quorum may answer before Hooks.Waiting says so.
+const reportOutageAfter = time.Second
 
 // startClockMonitor starts the goroutine that reads the instances' clocks every ClockEvery, also while no
 // lock is taken: the longer ago the last reading, the larger the jump that could pass for a

@@ -14,11 +14,12 @@ import (
 // decided as soon as the votes allow it. Each instance may get a second request, which follows
 // from its vote and the decision (a raise, a restore), even if it votes after the decision.
 //
-// It asks all of them at once. After a split round, to ask one instance first, the same for all
-// clients, and the others only if it granted, was tried and gained nothing: ten clients that start
-// at one moment need 2.0 rounds until one has the lock either way, and 1.95 with random delays alone.
+// All at once: asking one instance first was tried and gained nothing. After a split round it was
+// the same instance for all clients, and the others were asked if it granted. Ten clients that
+// start at one moment need 2.0 rounds until one has the lock, with that and without, and 1.95 with
+// random delays alone.
 //
-// Four places depend on that:
+// Four places depend on it that all are asked at once:
 //
 //   - A round takes two InstanceTimeouts at most, one for the votes and one for the raises, which
 //     Terms.validate in config.go counts on.

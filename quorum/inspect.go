@@ -167,11 +167,11 @@ func (c *Coordinator) Free(ctx context.Context, key string) error {
 		return err
 	}
 	votes, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Key: key}, func(votes []Ballot) bool {
-		t := count(votes)
+		t := outcomesOf(votes)
 		//guard:free-decided-early  a look whether a lock is free doesn't wait for an instance that hangs
 		return t.granted >= c.majority.Q || t.refused >= c.majority.Blocking()
 	})
-	t := count(votes)
+	t := outcomesOf(votes)
 	//guard:free-on-a-quorum  a lock that a client has isn't said to be free
 	if t.granted >= c.majority.Q {
 		return nil
@@ -203,7 +203,7 @@ func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ba
 			answers <- answer{i, ballot, run}
 		})
 	}
-	ballots, runs := c.pending(make([]Ballot, len(c.members))), make([]wire.Run, len(c.members))
+	ballots, runs := c.pendingBallots(make([]Ballot, len(c.members))), make([]wire.Run, len(c.members))
 	for range c.members {
 		a := <-answers
 		if ballots[a.i], runs[a.i] = a.Ballot, a.run; enough(ballots) {
@@ -221,7 +221,7 @@ func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) 
 	defer cancel()
 	var s standing
 	if err == nil {
-		s, err = m.known(own, true)
+		s, err = m.identifyIfUnknown(own, true)
 	}
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {

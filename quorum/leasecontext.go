@@ -114,8 +114,8 @@ func (c *Coordinator) Holds(ctx context.Context, keys ...string) bool {
 	return c.none() == nil && slices.ContainsFunc(keys, func(key string) bool { return ctx.Value(heldKey{c.core, key}) != nil })
 }
 
-// heldUnder is the first of the keys that the context belongs to a lease on that isn't over, empty
-// if there is none.
+// heldUnder is the first of the keys on which the context's user has a lease that isn't over, empty if
+// there is none.
 func (c *core) heldUnder(ctx context.Context, all keys) string {
 	for key := range all.each() {
 		if ctx.Value(heldKey{c, key}) != nil {

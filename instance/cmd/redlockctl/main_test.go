@@ -235,6 +235,7 @@ func TestBadUsage(t *testing.T) {
 		"set REDLOCK_SERVERS":                             "verify",
 		"part 1 of 2 is no URL":                           "verify -servers a:6379,redis://b",
 		"URL 2 of 2: instance: bad server URL":            "verify -servers redis://a,redis://" + password + "@b",
+		"no other process or command sees its locks":      "verify -servers memory://",
 		"URLs 1 and 2 are both a:6379":                    "verify -servers redis://a,redis://:" + password + "@a",
 		"a URL is one argument too many":                  "verify redis://:" + password + "@a:6379",
 		"which lock? Name its key":                        "inspect",

@@ -45,7 +45,6 @@ var commands = []command{
 	{"run", "one run of a scenario or a fault, with its timeline", runRun},
 	{"play", "the simulation in a browser: change the faults, and see what breaks", runPlay},
 	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
-	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
 	{"box", "a lock client of any language on real servers with faults: which promise breaks?", runBox},
 	{"driver", "a design of the simulation as a client of the box", runDriver},

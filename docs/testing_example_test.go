@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,10 +18,6 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
-	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search"
 )
 
 // rollOver is the code under test: a job that must not run twice for one day.
@@ -151,63 +144,4 @@ func TestOwnInstance(t *testing.T) {
 	contract.Check(t, func(*testing.T) wire.Instance {
 		return &counted{Instance: quorumtest.NewServer("A", nil)}
 	}, contract.Virtual())
-}
-
-// deposit is the critical section of the examples below: it adds 10 to an account.
-func deposit(c *simulation.Client) {
-	lease, err := c.Acquire("account")
-	if err != nil {
-		return
-	}
-	if balance, version, err := c.Read(lease); err == nil {
-		_ = c.Write(lease, balance+10, version)
-	}
-	_ = c.Release(lease)
-}
-
-// deposits makes it known by name, so that findings can be kept in files.
-var deposits = search.Registry{
-	Workloads: []search.Workload{{Name: "deposit", Work: func(simulation.Config, int) simulation.Workload { return deposit }}},
-	Designs:   []search.Design{{Name: "lock", Apply: func(*simulation.Config) {}}},
-}
-
-// A finding is kept, with the digest of its trace, and played again.
-func Example_replay() {
-	found := search.Setup{Workload: "deposit", Design: "lock", Seed: 1, Schedule: simulation.Schedule{
-		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 12 * time.Second},
-		{Kind: fault.Restart, Server: "E", At: 5 * time.Second, For: time.Second}, // unrelated
-	}}
-	small, err := search.Shrink(context.Background(), deposits, found, record.LostUpdate)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(len(found.Schedule), "faults, of which", len(small.Setup.Schedule), "is needed: a", small.Setup.Schedule[0].Kind)
-
-	dir, err := os.MkdirTemp("", "finding")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "lost-update.json")
-	file, err := search.Record(deposits, small.Setup, record.LostUpdate)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := file.Save(path); err != nil {
-		log.Fatal(err)
-	}
-
-	// In a test: the bug is still there, or fixed.
-	kept, err := search.Load(deposits, path)
-	if err != nil {
-		log.Fatal(err)
-	}
-	again, err := kept.Replay(context.Background(), deposits)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("the same run, byte for byte:", again.Identical)
-	// Output:
-	// 2 faults, of which 1 is needed: a pause
-	// the same run, byte for byte: true
 }

@@ -3,6 +3,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,17 @@ import (
 // patient waits for what other processes do.
 func patient(t testing.TB, done func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, done, time.Minute, 20*time.Millisecond, what)
+	require.Eventually(t, done, 4*time.Minute, 20*time.Millisecond, what)
+}
+
+// says waits until a server's reply has a text. An error is none: a Sentinel that demotes a master
+// ends its connections.
+func says(t testing.TB, s *instancetest.Server, text string, args ...string) {
+	t.Helper()
+	patient(t, func() bool {
+		reply, _ := s.Ask(args...)
+		return strings.Contains(reply, text)
+	}, fmt.Sprintf("%v never says %s", args, text))
 }
 
 // sentinels starts three Sentinels of a master and its replica.
@@ -53,24 +64,43 @@ func sentinels(t testing.TB) (master, replica *instancetest.Server, watchers []*
 	return master, replica, watchers, "redis://" + addrs[0] + "?master_name=mymaster&password=secret&dial_timeout=500ms&addr=" + addrs[1] + "&addr=" + addrs[2]
 }
 
-// coordinator is one instance and a Coordinator of it, with a MaxTTL that is little longer than the
-// time for which a connection may lead to an old master.
-func coordinator(t testing.TB, url string) (*quorum.Coordinator, *Redis) {
+// failOver stops the master, and has the Sentinels promote the replica.
+func failOver(t testing.TB, master, replica *instancetest.Server, watchers []*instancetest.Server) {
 	t.Helper()
-	r, err := Open(url, Config{})
-	require.NoError(t, err)
-	cfg := quorum.Config{MaxTTL: 8 * time.Second, CloseAlso: r}
+	master.Pause()
+	patient(t, func() bool {
+		_, _ = watchers[0].Ask("SENTINEL", "FAILOVER", "mymaster") // refused while there is one
+		reply, _ := replica.Ask("INFO", "replication")
+		return strings.Contains(reply, "role:master")
+	}, "no failover")
+}
+
+// coordinator is a Coordinator of instances, with a MaxTTL that is little longer than the time for
+// which a connection may lead to an old master. It returns the first of the instances, too.
+func coordinator(t testing.TB, urls ...string) (*quorum.Coordinator, *Redis) {
+	t.Helper()
+	var first *Redis
+	var servers []wire.Instance
+	for _, url := range urls {
+		r, err := Open(url, Config{})
+		require.NoError(t, err)
+		first, servers = cmp.Or(first, r), append(servers, r)
+	}
+	cfg := quorum.Config{MaxTTL: 8 * time.Second}
 	cfg.TTL = 2500 * time.Millisecond
 	cfg.InstanceTimeout = 500 * time.Millisecond
 	cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {}
-	c, err := quorum.New(cfg, r)
+	c, err := quorum.New(cfg, servers...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, c.Close(ctx))
+		for _, s := range servers {
+			require.NoError(t, s.(*Redis).Close())
+		}
 	})
-	return c, r
+	return c, first
 }
 
 // afterFailover takes the lock after the master of c's only instance has changed: no sooner than
@@ -114,14 +144,10 @@ func TestSentinelDeployment(t *testing.T) {
 	watchers[0].Resume()
 	watchers[1].Resume()
 
-	master.Pause()
-	patient(t, func() bool {
-		_, _ = watchers[0].Ask("SENTINEL", "FAILOVER", "mymaster") // refused while there is one
-		return strings.Contains(replica.MustAsk("INFO", "replication"), "role:master")
-	}, "no failover")
+	failOver(t, master, replica, watchers)
 	afterFailover(t, c, time.Now(), lease)
 	master.Resume()
-	patient(t, func() bool { return strings.Contains(master.MustAsk("INFO", "replication"), "role:slave") }, "the old master isn't demoted")
+	says(t, master, "role:slave", "INFO", "replication")
 	lease, err = c.Acquire(t.Context(), "k")
 	require.NoError(t, err)
 	require.NoError(t, lease.Release(t.Context()))
@@ -166,9 +192,9 @@ func cluster(t testing.TB) (nodes []node, url string) {
 	require.Equal(t, "+OK", nodes[3].MustAsk("CLUSTER", "REPLICATE", nodes[1].id))
 	for _, n := range nodes {
 		patient(t, knows(n, "slave "+nodes[1].id, 1), "there is no replica")
-		patient(t, func() bool { return strings.Contains(n.MustAsk("CLUSTER", "INFO"), "cluster_state:ok") }, "the cluster isn't up")
+		says(t, n.Server, "cluster_state:ok", "CLUSTER", "INFO")
 	}
-	patient(t, func() bool { return strings.Contains(nodes[1].MustAsk("INFO", "replication"), "state=online") }, "the replica isn't connected")
+	says(t, nodes[1].Server, "state=online", "INFO", "replication")
 	return nodes, "redis://" + nodes[0].Addr() + "?dial_timeout=500ms" + params
 }
 
@@ -206,7 +232,7 @@ func TestClusterDeployment(t *testing.T) {
 		}
 		got <- next
 	}()
-	patient(t, func() bool { return owner.MustAsk("EXISTS", clusterTag+WaitersKey("k")) == ":1" }, "it doesn't queue")
+	says(t, owner.Server, ":1", "EXISTS", clusterTag+WaitersKey("k"))
 	require.NoError(t, lease.Release(t.Context()))
 	lease = <-got
 	require.NotNil(t, lease)
@@ -236,13 +262,55 @@ func TestClusterDeployment(t *testing.T) {
 
 	// Its new node, which the replica follows now, dies.
 	require.Equal(t, "+OK", nodes[3].MustAsk("CLUSTER", "REPLICATE", other.id))
-	patient(t, func() bool { return strings.Contains(other.MustAsk("INFO", "replication"), "state=online") }, "the replica isn't connected")
-	patient(t, func() bool { return strings.Contains(nodes[0].MustAsk("CLUSTER", "NODES"), "slave "+other.id) }, "nobody knows the replica")
+	says(t, other.Server, "state=online", "INFO", "replication")
+	says(t, nodes[0].Server, "slave "+other.id, "CLUSTER", "NODES")
 	lease, err = c.Acquire(t.Context(), "k")
 	require.NoError(t, err)
 	other.Kill()
-	patient(t, func() bool { return strings.Contains(nodes[3].MustAsk("INFO", "replication"), "role:master") }, "no failover")
+	says(t, nodes[3].Server, "role:master", "INFO", "replication")
 	afterFailover(t, c, time.Now(), lease)
+}
+
+// TestThreeDeployments: with three votes, of which two are deployments, a lease outlives a failover
+// of each, and others get the lock without a wait once it is released.
+func TestThreeDeployments(t *testing.T) {
+	t.Parallel()
+	master, replica, watchers, sentinel := sentinels(t)
+	nodes, cluster := cluster(t)
+	single := instancetest.Start(t, instancetest.Config{})
+	urls := []string{sentinel, cluster, single.URL() + "?dial_timeout=500ms"}
+	first, _ := coordinator(t, urls...)
+	second, _ := coordinator(t, urls...)
+	for _, c := range []*quorum.Coordinator{first, second} {
+		require.NoError(t, c.Trust(t.Context()))
+	}
+	lease, err := first.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	lease.KeepAlive()
+	outlives := func(failover time.Time) {
+		t.Helper()
+		patient(t, func() bool {
+			_, err := second.TryAcquire(t.Context(), "k")
+			require.ErrorIs(t, err, quorum.ErrTaken)
+			return time.Since(failover) > first.Config().TTL
+		}, "time stands still")
+		require.NoError(t, lease.Err())
+	}
+
+	failOver(t, master, replica, watchers)
+	outlives(time.Now())
+	patient(t, func() bool { // until then this vote is missing
+		report, err := second.Verify(t.Context())
+		return err == nil && report.Instances[0].Err == nil
+	}, "the new master doesn't vote")
+	require.Equal(t, "+OK", nodes[3].MustAsk("CLUSTER", "FAILOVER", "TAKEOVER"))
+	outlives(time.Now())
+
+	require.NoError(t, lease.Release(t.Context()))
+	next, err := second.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	require.Greater(t, next.Token(), lease.Token())
+	require.NoError(t, next.Release(t.Context()))
 }
 
 // sentinelOf is a Sentinel that names a port of this machine, after some time.

@@ -117,6 +117,9 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 	// It does nothing that is for its master, whose replication ID and mark it has.
 	master, err := open(t, s.URL(), Config{Name: "a"}).Probe(within(t), wire.Known{})
 	require.NoError(t, err)
+	require.Eventually(t, func() bool { // or the replica would refuse for want of the mark
+		return replica.MustAsk("GET", MarkKey("a")) == s.MustAsk("GET", MarkKey("a"))
+	}, 10*time.Second, 5*time.Millisecond)
 	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Raise, wire.Restore} {
 		req := request(op, "k", "v")
 		req.Run, req.Fence.Token = master.Run(), 1

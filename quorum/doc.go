@@ -29,8 +29,8 @@
 //     a majority has decided doesn't wait for it.
 //  4. Honesty. The error of a lost round says what each instance answered. An unknown
 //     answer counts neither as a grant nor as a refusal. A holder learns that its lease
-//     is over, at its deadline at the latest. Release reports if there was nothing left
-//     to release.
+//     is over, at its deadline if not before, as soon as a timer can fire. Release reports
+//     if there was nothing left to release.
 //  5. Cleanliness. What a lost round has set is deleted on every instance, even if the
 //     caller was cancelled. For an instance that can't be reached the delete stays
 //     pending until it answers. If the process ends first, the key expires. Close

@@ -265,7 +265,7 @@ func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 		return over, extend, never
 	}
 	k.armed = k.leases[0].kept.due
-	//guard:context-at-deadline  a lease's contexts end at its deadline at the latest
+	//guard:context-at-deadline  a lease's contexts end at its deadline, as soon as a timer can fire
 	return over, extend, max(0, k.armed-k.c.reader.Now().Mono)
 }
 

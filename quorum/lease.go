@@ -216,7 +216,7 @@ func (l *Lease) Err() error {
 	return l.over
 }
 
-// Done is closed when the lease has ended, at its deadline at the latest.
+// Done is closed when the lease has ended, at its deadline if not before.
 func (l *Lease) Done() <-chan struct{} {
 	if l.none() {
 		return l.Context().Done() // which has ended

@@ -2,6 +2,7 @@ package book_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -85,19 +86,23 @@ func (c benchColumn) cell(row map[string]any) (string, error) {
 	return fmt.Sprintf(c.format, values...), nil
 }
 
-// benchTable is the table of a part, with how it was measured.
+// benchTable is the table of a part, with how it was measured: words are the part and, if not all rows
+// are shown, the numbers of workers that are.
 func benchTable(words []string) (string, error) {
 	r, err := benchmarks()
 	if err != nil {
 		return "", err
 	}
-	part := strings.Join(words, " ")
+	part, workers := words[0], words[1:]
 	var heads []string
 	for _, c := range benchColumns[part] {
 		heads = append(heads, c.head)
 	}
 	var rows [][]string
 	for _, measured := range r.rows(part) {
+		if len(workers) > 0 && !slices.Contains(workers, fmt.Sprint(measured["workers"])) {
+			continue
+		}
 		var row []string
 		for _, c := range benchColumns[part] {
 			cell, err := c.cell(measured)

@@ -3,53 +3,54 @@ package book_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
 
 func init() {
 	generators["bugs"] = func([]string) (string, error) { return bugCounts() }
 }
 
-// finders are what found bugs, by words of the list's third column. The first that fits counts.
-var finders = []struct{ title, words string }{
-	{"readers of the code", "reader review newcomer"},
-	{"the simulation, the matrix, random faults, the abstract machine, mutants", "simulation matrix machine mutant soak model sick"},
-	{"programs in virtual time", "virtual"},
-	{"programs on real servers and databases", "servers server PostgreSQL MariaDB SQLite redsync's proxy"},
-	{"other programs", "program mistake start peer folder"},
-	{"tests, and a measurement", "test tests measurement"},
+// finders are what found bugs, as the list's third column has it, and in the words of the table.
+var finders = [][2]string{
+	{"reader", "readers of the code"},
+	{"simulation", "the simulation, the matrix, random faults, the abstract machine, mutants"},
+	{"virtual time", "programs in virtual time"},
+	{"real servers", "programs on real servers and databases"},
+	{"program", "other programs"},
+	{"tests", "tests, and a measurement"},
 }
 
-// bugCounts counts the rows of the list of bugs.
+var bugRow = regexp.MustCompile(`(?m)^\| \d+ \| (.*) \| (.*) \| (.*) \|$`)
+
+// bugCounts counts the rows of the list of bugs, by what found them.
 func bugCounts() (string, error) {
 	text, err := os.ReadFile("reference/bugs.md")
 	if err != nil {
 		return "", err
 	}
 	type count struct{ all, broke, two int }
-	counts, sum := make([]count, len(finders)), count{}
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
-		if !strings.HasPrefix(line, "| ") || len(cells) != 4 || strings.HasPrefix(line, "| what broke") || strings.HasPrefix(line, "| ---") {
-			continue
+	counts, sum := map[string]*count{}, count{}
+	for _, f := range finders {
+		counts[f[0]] = &count{}
+	}
+	for _, row := range bugRow.FindAllStringSubmatch(string(text), -1) {
+		what, by := row[1], counts[row[2]]
+		if by == nil {
+			return "", fmt.Errorf("finders has no %q", row[2])
 		}
-		at := -1
-		for i, f := range finders {
-			for word := range strings.FieldsSeq(f.words) {
-				if at < 0 && strings.Contains(cells[2], word) {
-					at = i
-				}
-			}
+		if err := playable(row[3]); err != nil {
+			return "", fmt.Errorf("%s: %w", what, err)
 		}
-		if at < 0 {
-			return "", fmt.Errorf("what found this? finders has no word for it: %s", cells[2])
-		}
-		for _, c := range []*count{&counts[at], &sum} {
+		for _, c := range []*count{by, &sum} {
 			c.all++
-			if strings.Contains(cells[0], "**") {
+			if strings.Contains(what, "**") {
 				c.broke++
 			}
-			if what := strings.ToLower(cells[0]); strings.Contains(what, "two holders") || strings.Contains(what, "two leases") {
+			if what := strings.ToLower(what); strings.Contains(what, "two holders") || strings.Contains(what, "two leases") {
 				c.two++
 			}
 		}
@@ -58,9 +59,25 @@ func bugCounts() (string, error) {
 	row := func(title string, c count) {
 		rows = append(rows, []string{title, fmt.Sprint(c.all), fmt.Sprint(c.broke), fmt.Sprint(c.two)})
 	}
-	for i, f := range finders {
-		row(f.title, counts[i])
+	for _, f := range finders {
+		row(f[1], *counts[f[0]])
 	}
 	row("all", sum)
 	return table("found by | bugs | that broke a promise | of these, two holders", rows), nil
+}
+
+// playable returns what is wrong with the last column of a bug: mutants, and tests with their folders.
+// That the tests exist is checked for all pages.
+func playable(column string) error {
+	for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(column, -1) {
+		folder, test, is := strings.Cut(code[1], " ")
+		if !is {
+			if _, err := mutants.Select(code[1]); err != nil {
+				return err
+			}
+		} else if found, err := filepath.Glob(filepath.Join("..", folder, "*_test.go")); err != nil || len(found) == 0 {
+			return fmt.Errorf("no tests in %s for %s", folder, test)
+		}
+	}
+	return nil
 }

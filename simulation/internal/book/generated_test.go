@@ -249,17 +249,12 @@ func declarations(folder, pattern string, names []string) (string, error) {
 	return "```go\n" + strings.Join(parts, "\n") + "```", nil
 }
 
-// programBlock gives a program's main.go, or some declarations out of it: words are its folder and
-// the names.
+// programBlock gives declarations out of a program's main.go: words are its folder and the names.
 func programBlock(words []string) (string, error) {
-	if len(words) == 0 {
-		return "", errors.New("want a folder")
+	if len(words) < 2 {
+		return "", fmt.Errorf("want a folder and names, got %q", words)
 	}
-	if len(words) > 1 {
-		return declarations(words[0], "main.go", words[1:])
-	}
-	text, err := os.ReadFile(filepath.Join("..", words[0], "main.go"))
-	return "```go\n" + string(text) + "```", err
+	return declarations(words[0], "main.go", words[1:])
 }
 
 // declared finds a declaration in the files of a package that have such names, with the text that it

@@ -3,53 +3,24 @@ package book_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
 
 func init() {
-	generators["guarantees"] = func([]string) (string, error) { return guarantees() }
+	generators["guards"] = func([]string) (string, error) { return guards(), nil }
 	generators["places"] = func([]string) (string, error) { return places() }
-	generators["guarded"] = func([]string) (string, error) { return guarded() }
 }
 
-// guarantees has a table for each group of guarantees: a row for each marker, with the mutants of
-// its line.
-func guarantees() (string, error) {
-	markers, err := markersByName()
-	if err != nil {
-		return "", err
+// guards counts the mutants of each group of guarantees.
+func guards() string {
+	var rows [][]string
+	for _, g := range mutants.Groups() {
+		rows = append(rows, []string{strings.ToLower(g.Title), g.Intro, strconv.Itoa(len(g.Mutants))})
 	}
-	var b strings.Builder
-	shown := map[string]bool{}
-	for _, group := range mutants.Groups() {
-		var order []string // markers in the order of the mutants
-		broken := map[string][]string{}
-		for _, m := range group.Mutants {
-			for _, name := range m.Markers() {
-				if broken[name] == nil {
-					order = append(order, name)
-				}
-				broken[name] = append(broken[name], m.Name)
-			}
-		}
-		var rows [][]string
-		for _, name := range order {
-			m, is := markers[name]
-			if !is {
-				return "", fmt.Errorf("there is no marker %q", name)
-			}
-			if shown[name] {
-				return "", fmt.Errorf("%s has mutants in two groups", name)
-			}
-			shown[name] = true
-			line := fmt.Sprintf("[%s:%d](../../%s#L%d)", m.File, m.Line, m.File, m.Line)
-			rows = append(rows, []string{m.Guarantee, line, "`" + strings.Join(broken[name], "`<br>`") + "`"})
-		}
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n%s\n", group.Title, group.Intro, table("guarantee | line | mutant", rows))
-	}
-	return b.String(), nil
+	return table("lines about | what they uphold | mutants", append(rows, []string{"all", "", strconv.Itoa(len(mutants.All()))}))
 }
 
 // asked are the questions that a maintainer asks first, and the lines that answer them.
@@ -57,11 +28,11 @@ var asked = []struct {
 	question string
 	markers  []string
 }{
-	{"Where does the validity count from before the first SET?", []string{"start-before-send", "round-time-counts", "validity-from-the-start"}},
-	{"Where does the vote of a restarted server stop to count?", []string{"run-is-compared", "grant-checked-on-arrival", "quarantine-checked", "run-id-changed", "restart-quarantine"}},
-	{"Where do tokens rise?", []string{"token-above-counter", "older-counter-from-clock", "grant-bounded", "lower-is-raised", "largest-token"}},
+	{"Where does the validity count from before the first SET?", []string{"start-before-send", "validity-from-the-start", "round-time-counts"}},
+	{"Where does the vote of a restarted server stop to count?", []string{"run-id-changed", "restart-quarantine", "quarantine-checked", "grant-checked-on-arrival", "run-is-compared"}},
+	{"Where do tokens rise?", []string{"token-above-counter", "largest-token", "lower-is-raised", "older-counter-from-clock", "grant-bounded"}},
 	{"Where is nothing left behind?", []string{"rollback", "delete-after-set", "unknown-may-be-set", "delete-stays-pending", "delete-repeated"}},
-	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-after-suspension"}},
+	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease", "context-after-suspension"}},
 }
 
 // places has a row for each line that answers a question, with a mutant of it.
@@ -88,7 +59,7 @@ func places() (string, error) {
 			question = ""
 		}
 	}
-	return table("question | the lines, in the order of an Acquire | a mutant", rows), nil
+	return table("question | the lines that decide it, the main one first | a mutant", rows), nil
 }
 
 func markersByName() (map[string]mutants.Marker, error) {
@@ -105,13 +76,4 @@ func markersByName() (map[string]mutants.Marker, error) {
 		byName[m.Name] = m
 	}
 	return byName, nil
-}
-
-// guarded says how much is marked.
-func guarded() (string, error) {
-	markers, err := markersByName()
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%d markers, %d mutants.", len(markers), len(mutants.All())), nil
 }

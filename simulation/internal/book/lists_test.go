@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/redquorum/redlock/simulation/designs"
@@ -17,7 +16,6 @@ import (
 func init() {
 	generators["scenario-list"] = func([]string) (string, error) { return scenarioList(), nil }
 	generators["design-list"] = func([]string) (string, error) { return designList(), nil }
-	generators["numbered"] = numbered
 	generators["section"] = section
 	generators["exits"] = exitCodes
 }
@@ -79,23 +77,6 @@ func designList() string {
 	return b.String()
 }
 
-// numbered returns an item of a numbered list in a package's documentation, as a quotation: words
-// are the package's folder, a word of the list's heading, and the number.
-func numbered(words []string) (string, error) {
-	if len(words) != 3 {
-		return "", fmt.Errorf("want a folder, a word of a heading and a number, got %q", words)
-	}
-	items, err := numberedItems(words[0], words[1])
-	if err != nil {
-		return "", err
-	}
-	n, err := strconv.Atoi(words[2])
-	if err != nil || n < 1 || n > len(items) {
-		return "", fmt.Errorf("%q is none of the %d items", words[2], len(items))
-	}
-	return "> " + items[n-1], nil
-}
-
 // section returns a section of a package's documentation, as a quotation: words are the package's folder
 // and the heading.
 func section(words []string) (string, error) {
@@ -131,28 +112,6 @@ func sections(folder string) ([]docSection, error) {
 		all = append(all, docSection{heading, body})
 	}
 	return all, nil
-}
-
-// numberedItems returns the items of the list under the first heading with a word, in a package's
-// doc.go.
-func numberedItems(folder, word string) ([]string, error) {
-	all, err := sections(folder)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range all {
-		if !strings.Contains(s.heading, word) {
-			continue
-		}
-		var items []string
-		for _, item := range regexp.MustCompile(`(?m)^ +\d+\. (.*(?:\n    .*)*)`).FindAllStringSubmatch(s.body, -1) {
-			items = append(items, strings.Join(strings.Fields(item[1]), " "))
-		}
-		if len(items) > 0 {
-			return items, nil
-		}
-	}
-	return nil, fmt.Errorf("%s/doc.go has no numbered list under a heading with %q", folder, word)
 }
 
 // exitCodes is the table of redlockctl's exit codes, from its source.

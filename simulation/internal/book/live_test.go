@@ -16,7 +16,6 @@ import (
 
 func init() {
 	generators["live"] = func([]string) (string, error) { return liveTable() }
-	generators["live-summary"] = func([]string) (string, error) { return liveSummary() }
 }
 
 // liveFile has the latest outcomes of the scenarios on real servers:
@@ -79,14 +78,6 @@ func liveTable() (string, error) {
 		out = append(out, []string{s[0], s[1], strings.Join(rows[s], "<br>")})
 	}
 	return table("scenario | what is done for real | design: what was seen, as predicted", out), nil
-}
-
-func liveSummary() (string, error) {
-	r, err := recordedLive()
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%d plays on %s; %d disagreements.", r.Played, r.Server, r.Disagreements), nil
 }
 
 func kinds(of []record.ViolationKind) string {

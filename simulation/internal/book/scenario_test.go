@@ -2,7 +2,6 @@ package book_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,13 +13,13 @@ import (
 )
 
 func init() {
-	generators["story"] = story
+	generators["story"] = func(words []string) (string, error) { return story(words, true) }
+	generators["picture"] = func(words []string) (string, error) { return story(words, false) }
 	for _, name := range stories {
 		words := strings.Fields(name)
 		generatedFiles[storyFile(words)] = func() ([]byte, error) { return storyPicture(words) }
 	}
 	generators["ends"] = ends
-	generators["verdicts"] = verdicts
 }
 
 // stories are the runs that pages tell, each with a picture.
@@ -49,8 +48,9 @@ func storyFile(words []string) string {
 	return "figures/" + strings.ToLower(strings.Join(words, "-")) + ".svg"
 }
 
-// story shows a run as a picture, and behind it what happened, as `redlocksim run` tells it.
-func story(words []string) (string, error) {
+// story shows a run as a picture, with the command that plays it, or with all steps behind it, as that
+// command tells them.
+func story(words []string, steps bool) (string, error) {
 	if !slices.Contains(stories, strings.Join(words, " ")) {
 		return "", fmt.Errorf("there is no picture of %q: add it to stories", words)
 	}
@@ -58,12 +58,16 @@ func story(words []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	command := fmt.Sprintf("go run ./simulation/cmd/redlocksim run %s -design %s -seed %d", s.ID, d.Name, storySeed)
+	picture := fmt.Sprintf("![%s, with %s](%s)\n\n", s.Title, d.Name, storyFile(words))
+	if !steps {
+		return picture + "```sh\n" + command + "\n```", nil
+	}
 	var text bytes.Buffer
-	title := fmt.Sprintf("$ go run ./simulation/cmd/redlocksim run %s -design %s -seed %d", s.ID, d.Name, storySeed)
-	if err := tl.Text(&text, title); err != nil {
+	if err := tl.Text(&text, "$ "+command); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("![%s, with %s; the steps are below](%s)\n\n<details>\n<summary>Step by step</summary>\n\n```text\n%s```\n\n</details>", s.Title, d.Name, storyFile(words), text.String()), nil
+	return picture + "<details>\n<summary>Step by step</summary>\n\n```text\n" + text.String() + "```\n\n</details>", nil
 }
 
 func storyPicture(words []string) ([]byte, error) {
@@ -95,7 +99,7 @@ func ends(words []string) (string, error) {
 		for _, name := range names {
 			cell := ""
 			if _, known := s.Verdicts[name]; known {
-				if _, err := played(s, name); err != nil {
+				if err := played(s, name); err != nil {
 					return "", err
 				}
 				cell = holds(s, designs.Design{Name: name})
@@ -112,51 +116,17 @@ func holds(s scenarios.Scenario, d designs.Design) string {
 	return strings.Replace(ending(s, d), "nothing is violated", "holds", 1)
 }
 
-// played plays a scenario with a design, and returns how it ended.
-func played(s scenarios.Scenario, design string) (string, error) {
+// played plays a scenario with a design, and checks how it ends.
+func played(s scenarios.Scenario, design string) error {
 	d, err := s.Design(design)
 	if err != nil {
-		return "", err
+		return err
 	}
-	result, err := s.Play(1, d)
+	result, err := s.Play(storySeed, d)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if err := s.Check(result, d); err != nil {
-		return "", err
-	}
-	return ending(s, d), nil
-}
-
-// verdicts plays scenarios with every design that they have a verdict for, and
-// tabulates how they ended.
-func verdicts(words []string) (string, error) {
-	if len(words) == 0 {
-		return "", errors.New("want scenarios")
-	}
-	var rows [][]string
-	for _, id := range words {
-		s, err := scenarios.ByID(id)
-		if err != nil {
-			return "", err
-		}
-		var endings []string
-		by := map[string][]string{}
-		for _, d := range s.Designs() {
-			end, err := played(s, d.Name)
-			if err != nil {
-				return "", err
-			}
-			if by[end] == nil {
-				endings = append(endings, end)
-			}
-			by[end] = append(by[end], "`"+d.Name+"`")
-		}
-		for _, end := range endings {
-			rows = append(rows, []string{s.ID + ": " + s.Title, end, strings.Join(by[end], ", ")})
-		}
-	}
-	return table("scenario | how it ends | for these designs", rows), nil
+	return s.Check(result, d)
 }
 
 // ending is the verdict that the run's check has confirmed.

@@ -28,9 +28,10 @@ func Unplayed() map[string]string {
 		"S12":  "on real servers it is chance which client gets which vote first",
 		"S14c": sameFault, "S17b": sameFault,
 		"S28": address, "S29": address, "S29c": address,
-		"S30": handles,
-		"S31": "two masters behind one address need a proxy of their own for each client",
-		"S32": clientAlone, "S33": sameFault, "S33b": clientAlone,
+		"S30":  handles,
+		"S31":  "two masters behind one address need a proxy of their own for each client",
+		"S31b": "two masters behind one address need a proxy of their own for each client",
+		"S32":  clientAlone, "S33": sameFault, "S33b": clientAlone,
 		"S34": several,
 
 		"X5": "a client of the box does one thing at a time",

@@ -28,20 +28,22 @@ func (r Result) Line() string {
 	return line
 }
 
-// Summary returns the totals of the table.
+// Summary returns the rows of the mutants that were not caught, and the totals of the table.
 func (r Report) Summary() string {
 	caught, survived, broken := 0, 0, 0
+	var b strings.Builder
 	for _, one := range r.Results {
 		switch one.Outcome {
 		case outcomeCaught:
 			caught++
+			continue
 		case outcomeSurvived:
 			survived++
 		default:
 			broken++
 		}
+		b.WriteString(one.Line()) // again, because its row in the table is far up
 	}
-	var b strings.Builder
 	if len(r.Results) < r.Planned {
 		fmt.Fprintf(&b, "INTERRUPTED after %d of %d mutants. Only these are counted.\n", len(r.Results), r.Planned)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -162,5 +163,39 @@ func splitBrain() []Scenario {
 			and(none.reaching("a lease was extended", "c2 refused", "a quarantine began: restarted").without("c2 acquired"), "quarantine", watching, fenced),
 		Reached:  []string{"a server split in two", "c1 acquired"},
 		Variants: unwatched()[:1],
-	}.atVictim(0, fault.Fault{Kind: fault.SplitBrain, Process: "c1", At: at(5 * time.Second)})}
+	}.atVictim(0, fault.Fault{Kind: fault.SplitBrain, Process: "c1", At: at(5 * time.Second)}), {
+		// What one vote that is a deployment is worth, and what three are.
+		ID:    "S31b",
+		Title: "The old master continues for a client that keeps its lease",
+		Steps: []string{
+			"0: c1 acquires the lock, and keeps it",
+			"5 000: one of A's replicas takes over. c1 still reaches the old master, and nobody tells it",
+			"from 10 000: c2 asks again and again. It may count on the new A from MaxTTL after it met the new run",
+			"45 000: c1 continues under its lease, if it has it still",
+		},
+		Assumption: "a majority of the votes stands. Of one vote there is none",
+		Breaks:     "mutual exclusion, if A is the only vote: the run shows c2 that A's master has changed, so c2 waits; but nothing ends c1's lease",
+		Helps:      "three votes: B and C refuse c2. With one vote, connections that end and ask a majority of the Sentinels again: they bound how long c1 can reach the old master",
+		Source:     "the Redis documentation, \"High availability with Redis Sentinel\"",
+		Base:       simulation.Config{Replicas: 2},
+		Schedule:   each("A", fault.Fault{Kind: fault.SplitBrain, Process: "c1", At: at(5 * time.Second)}),
+		Scripts: clients(
+			Script{until(0), acquire, update, keepAlive, until(45 * time.Second), ifValid(update), release},
+			keepTrying(10*time.Second, 30, time.Second),
+		),
+		Verdicts: expect(breaks(record.StaleWrite, record.TwoHolders).reaching("a quarantine began: restarted", "c2 acquired", "c2 write"), "one-vote").
+			and(breaks(record.TwoHolders).reaching("c2 acquired", "the guard refused a read"), "one-vote-fenced").
+			and(none.reaching("c1 write", "c2 refused").without("c2 acquired"), "three-votes", "default"),
+		Reached:  []string{"a server split in two", "c1 acquired", "a lease was extended"},
+		Variants: votes(),
+	}}
+}
+
+// votes are the library with one vote, and with three.
+func votes() []designs.Design {
+	servers := func(n int) func(*simulation.Config) { return func(c *simulation.Config) { c.Servers = n } }
+	one := withSetting("one-vote", "this library with one instance, as a deployment under Sentinel may be", "default", servers(1))
+	fenced := withSetting("one-vote-fenced", "the same, with a resource that checks the token", "token-admit", servers(1))
+	one.Servers, fenced.Servers = 1, 1
+	return []designs.Design{one, fenced, withSetting("three-votes", "this library with three instances", "default", servers(3))}
 }

@@ -137,6 +137,7 @@ func (r *runner) run(lease tenure, key string) error {
 	defer r.mu.Unlock()
 	if lost == nil {
 		r.status = statusOf(j.cmd.ProcessState)
+		r.end(nil) // it isn't run again, even if a term is over by now
 		return nil
 	}
 	r.job = nil
@@ -178,7 +179,7 @@ func (r *runner) result(err error) error {
 	switch ran := r.job != nil; {
 	case errors.As(err, &own):
 		return own
-	case ran && err != nil:
+	case ran && (errors.Is(err, quorum.ErrLost) || errors.Is(err, quorum.ErrNotHeld)):
 		return exitError{exitLost, fmt.Errorf("the command worked without the lock at its end: %w", err)}
 	case ran:
 		if r.job.process.remains(r.job.cmd) {

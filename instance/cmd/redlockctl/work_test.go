@@ -113,6 +113,18 @@ func TestElect(t *testing.T) {
 	assert.Equal(t, []string{"0", "0", "0"}, trim(w.each("EXISTS", "k")), "it was released")
 }
 
+// A command that ends on its own ends elect, also if its lease was lost and nothing has noticed.
+func TestLeaderWhoseKeysAreGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.start("elect", "k", "--", "sh", "-c", "echo up; read line; exit 0")
+	require.Equal(t, "up", r.line())
+	w.each("DEL", "k")
+	require.NoError(t, r.stdin.Close())
+	r.wait().expect(exitLost, "the command worked without the lock at its end")
+	w.run("elect", "k", "--", "sh", "-c", "exit 7").expect(7)
+}
+
 // A leader that was told to end, and ends only because its lease is lost, doesn't lead again.
 func TestLeaderThatWasToldToEnd(t *testing.T) {
 	t.Parallel()

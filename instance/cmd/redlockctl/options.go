@@ -73,39 +73,29 @@ func jsonFlag(flags *flag.FlagSet, o *options) {
 	flags.BoolVar(&o.json, "json", false, "print JSON for programs")
 }
 
-// parse reads the arguments of a command. Flags may stand before and after the keys.
+// parse reads the arguments of a command, and the environment.
 func parse(c command, args []string, s streams) (*options, error) {
 	o := &options{from: map[string]string{}}
 	flags := c.newFlags(o)
 	if c.work {
 		i := slices.Index(args, "--")
 		if i < 0 && !slices.ContainsFunc(args, isHelp) {
-			return nil, badUsage("-- and a command are missing, as in redlockctl %s %s -- ./report.sh", c.name, "report")
+			return nil, badUsage("-- and a command are missing, as in redlockctl %s report -- ./report.sh", c.name)
 		}
 		if i >= 0 {
 			args, o.command = args[:i], args[i+1:]
 		}
 	}
-	for {
-		err := flags.Parse(args)
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(s.out)
-			fmt.Fprintf(s.out, "usage: redlockctl %s [flags]%s\n%s.\n", c.name, c.args, c.summary)
-			flags.PrintDefaults()
-			return nil, err
-		}
-		if err != nil {
-			return nil, badUsage("%s; redlockctl %s -h lists the flags", withoutSecrets(err.Error()), c.name)
-		}
-		if flags.NArg() == 0 {
-			break
-		}
-		if len(o.keys) == c.keys {
-			return nil, badUsage("%s is one argument too many; give servers by -servers or REDLOCK_SERVERS", shown(flags.Arg(0)))
-		}
-		o.keys, args = append(o.keys, flags.Arg(0)), flags.Args()[1:]
+	err := o.readArguments(c, flags, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(s.out)
+		fmt.Fprintf(s.out, "usage: redlockctl %s [flags]%s\n%s.\n", c.name, c.args, c.summary)
+		flags.PrintDefaults()
+		return nil, err
+	case err != nil:
+		return nil, err
 	}
-	flags.Visit(func(f *flag.Flag) { o.from[f.Name] = "-" + f.Name })
 	if err := o.readEnvironment(flags); err != nil {
 		return nil, err
 	}
@@ -113,6 +103,25 @@ func parse(c command, args []string, s streams) (*options, error) {
 		return nil, badUsage("which lock? Name its key, as in redlockctl %s orders:42", c.name)
 	}
 	return o, o.validate(c)
+}
+
+// readArguments reads flags and keys. Flags may stand before and after the keys.
+func (o *options) readArguments(c command, flags *flag.FlagSet, args []string) error {
+	for {
+		err := flags.Parse(args)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			return err
+		case err != nil:
+			return badUsage("%s; redlockctl %s -h lists the flags", withoutSecrets(err.Error()), c.name)
+		case flags.NArg() == 0:
+			flags.Visit(func(f *flag.Flag) { o.from[f.Name] = "-" + f.Name })
+			return nil
+		case len(o.keys) == c.keys:
+			return badUsage("%s is one argument too many; give servers by -servers or REDLOCK_SERVERS", shown(flags.Arg(0)))
+		}
+		o.keys, args = append(o.keys, flags.Arg(0)), flags.Args()[1:]
+	}
 }
 
 // readEnvironment sets the flags that the command line doesn't have.
@@ -145,8 +154,8 @@ func unknownVariable() string {
 		c.newFlags(&options{}).VisitAll(func(f *flag.Flag) { known = append(known, envOf(f.Name)) })
 	}
 	for _, variable := range os.Environ() {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) && !kubernetesVariable.MatchString(name) {
+		name, value, _ := strings.Cut(variable, "=")
+		if value != "" && strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) && !kubernetesVariable.MatchString(name) {
 			return name
 		}
 	}

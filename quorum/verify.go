@@ -58,9 +58,9 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if c.closed() {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
 	}
-	c.watch()
+	c.startClockMonitor()
 	report := Report{Instances: make([]InstanceReport, len(c.members))}
-	c.probe(ctx, c.members, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
+	c.probeAll(ctx, c.members, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
 	if ctx.Err() != nil {
 		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
 	}
@@ -68,8 +68,8 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	return report, report.join()
 }
 
-// probe probes members on ctx, each under its own timeout. err says why a probe had no answer.
-func (c *core) probe(ctx context.Context, members []*member, done func(i int, r InstanceReport, err error)) {
+// probeAll probes members on ctx, each under its own timeout. err says why a probe had no answer.
+func (c *core) probeAll(ctx context.Context, members []*member, done func(i int, r InstanceReport, err error)) {
 	var all sync.WaitGroup
 	for i, m := range members {
 		all.Go(func() {
@@ -115,7 +115,7 @@ func (r Report) join() error {
 func (m *member) report(id wire.Identity, err error) InstanceReport {
 	r := InstanceReport{Name: m.name, Identity: id}
 	if err != nil {
-		r.Err, r.Notes = err, m.distance()
+		r.Err, r.Notes = err, m.remarkOnDistance()
 		return r
 	}
 	now := m.c.reader.Now()
@@ -146,15 +146,15 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		errs = append(errs, fmt.Errorf("it refuses votes now: %w", id.Refuses))
 	}
 	r.Err = errors.Join(errs...)
-	r.Notes = append(m.distance(), remarksOn(id, m.watchesRestarts())...)
+	r.Notes = append(m.remarkOnDistance(), remarksOn(id, m.watchesRestarts())...)
 	return r
 }
 
 // evicts reports whether a server may drop locks when its memory is full.
 func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != "noeviction" }
 
-// distance notes that the server is too far away for the timeout.
-func (m *member) distance() []string {
+// remarkOnDistance notes that the server is too far away for the timeout.
+func (m *member) remarkOnDistance() []string {
 	if far := m.tooFar(m.c.cfg.InstanceTimeout); far != nil {
 		return []string{far.Error()}
 	}
@@ -195,7 +195,7 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	}
 	var errs []error
 	var mu sync.Mutex
-	c.probe(ctx, chosen, func(i int, r InstanceReport, err error) {
+	c.probeAll(ctx, chosen, func(i int, r InstanceReport, err error) {
 		m := chosen[i]
 		mu.Lock()
 		defer mu.Unlock()

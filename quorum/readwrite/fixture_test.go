@@ -2,7 +2,6 @@ package readwrite_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -122,7 +121,6 @@ func (w *world) process(readers int, overrides ...func(*quorum.Config)) *process
 	return p
 }
 
-func patient(cfg *quorum.Config) { cfg.KeepAlive = true }
 func maxWait(d time.Duration) func(*quorum.Config) {
 	return func(cfg *quorum.Config) { cfg.MaxWait = d }
 }
@@ -197,9 +195,6 @@ func (w *world) requireNothingLeft() {
 		require.Empty(w.t, s.Keys(), s.Name())
 	}
 }
-
-// place is a key of the lock.
-func place(n int) string { return fmt.Sprint("book#", n) }
 
 // steppedClock is a clock that can be set forward.
 type steppedClock struct {

@@ -36,7 +36,8 @@
 //     reader keeps its lease alive forever, all wait forever, as with any lock (Terms.MaxLife).
 //   - No deadlock. A caller that has the turn waits for holders of places, and these wait for nothing. A
 //     caller that asks under the context of a lease on the same lock would wait for itself, or for a
-//     writer that waits for it. It gets ErrHeldByCaller.
+//     writer that waits for it. It gets ErrHeldByCaller. Under any other context the caller isn't known, and
+//     waits, until its own lease is over.
 //   - Cleanliness. Only calls of Read and Write have the turn, and release it before they return. If the
 //     process dies in one, the turn is free a TTL later. So are the places of a holder that dies.
 //   - One lease. A writer's validity counts from before the one round that took all places. Extensions

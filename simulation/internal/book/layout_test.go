@@ -43,13 +43,17 @@ var policy = map[string][]string{
 	"quorum/internal/settlement": {"fencing", "quorum/wire"},
 
 	// Uses of a lock, built on its public functions alone.
-	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
-	"quorum/once":     {"quorum"},
+	"quorum/election":  {"fencing", "quorum", "github.com/benbjohnson/clock"},
+	"quorum/once":      {"quorum"},
+	"quorum/readwrite": {"quorum"},
 
 	"quorum/quorumslog": {"fencing", "quorum", "quorum/wire"},
-	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
 
-	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+	// A server inside the process: for users, and below every model of a server.
+	"quorum/memory":     {"fencing", "quorum/wire"},
+	"quorum/quorumtest": {"fencing", "quorum/memory", "quorum/wire", "github.com/benbjohnson/clock"},
+
+	"quorum/quorumtest/contract": {"fencing", "quorum/memory", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
 	// Only instance talks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
@@ -57,25 +61,25 @@ var policy = map[string][]string{
 	"instance/instancetest": {"instance/instancetest/redisproc"},
 
 	// The protocol on servers, in one call.
-	"instance/redlock": {"instance", "quorum"},
+	"instance/redlock": {"instance", "quorum", "quorum/memory"},
 
 	// The operator's command, on public functions alone. Only it needs the terminal.
-	"instance/cmd/redlockctl": {"instance", "quorum", "quorum/wire", "golang.org/x/sys"},
+	"instance/cmd/redlockctl": {"fencing", "instance", "quorum", "quorum/election", "quorum/once", "quorum/wire", "golang.org/x/sys"},
 
 	// It starts servers and knows nothing of the protocol.
 	"instance/internal/relay":         {},
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on simulated servers.
-	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
-	"simulation/redismodel":         {"quorum/quorumtest"}, // data: no time, no network
+	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/memory", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/redismodel":         {"quorum/memory"}, // data: no time, no network
 	"simulation/fault":              {},
 	"simulation/record":             {"fencing", "quorum", "quorum/wire", "simulation/fault"},
 	"simulation/check":              {"fencing", "simulation/fault", "simulation/record"},
 	"simulation/internal/kernel":    {"github.com/benbjohnson/clock"},
 	"simulation/internal/long":      {},
 	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/readwrite", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 
 	// The argument why tokens rise reads logs, and knows no design.
 	"simulation/internal/machine": {"fencing", "simulation/fault", "simulation/record"},
@@ -84,8 +88,8 @@ var policy = map[string][]string{
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
 	"simulation/internal/wrap": {},
 
-	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/fault", "simulation/record"},
-	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
+	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
+	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "quorum/readwrite", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},

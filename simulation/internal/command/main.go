@@ -11,9 +11,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/redquorum/redlock/quorum"
 )
 
 // The exit codes of every command.
@@ -52,6 +55,7 @@ var commands = []command{
 	{"orders", "a small world in every order of its events: is there one that breaks a design?", runOrders},
 	{"replay", "run a replay file again and compare the result", runReplay},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
+	{"version", "print the version", runVersion},
 	{"worker", "worker process of explore, orders and matrix; not for people", runWorker},
 }
 
@@ -83,6 +87,14 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		chosen, args = commands[i], args[1:]
 	}
 	return execute(ctx, chosen, args, stdout, stderr)
+}
+
+func runVersion(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	if err := parse(flag.NewFlagSet("version", flag.ContinueOnError), args, stderr); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "redlocksim", quorum.Version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+	return nil
 }
 
 // execute runs a command, reports its error and returns the exit code.

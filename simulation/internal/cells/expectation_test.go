@@ -44,7 +44,6 @@ func TestEachColumnBites(t *testing.T) {
 	easy := map[string]bool{"setnx": true, "setpx-del": true, "setnx-expire": true}
 	without := map[string]string{
 		"crash": "what X1 breaks is setnx, more often", "restart-kept": "a server that keeps its data breaks no design",
-		"duplicate": "S10b breaks what it breaks", "reconnect": "S10b breaks what it breaks",
 	}
 	for _, f := range Faults() {
 		bites := false

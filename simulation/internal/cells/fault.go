@@ -146,16 +146,6 @@ func Faults() []Fault {
 		Needs: []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its timeout"},
 		kinds: []fault.Kind{fault.Delay, fault.Reorder}, shape: and(ofServers, lasting),
 	}, {
-		Name: "duplicate", Title: "requests reach servers twice",
-		Group: Links, Source: "antirez/redis-rb issue 510; proxies, and clients that send again",
-		Needs: []string{"a request arrived twice"},
-		kinds: []fault.Kind{fault.Duplicate}, shape: and(ofServers, lasting),
-	}, {
-		Name: "reconnect", Title: "connections between clients and servers break",
-		Group: Links, Source: "redis/go-redis, MaxRetries",
-		Needs: []string{"connections were cut"},
-		kinds: []fault.Kind{fault.Reconnect},
-	}, {
 		Name: "evict", Title: "servers drop single keys",
 		Group: Servers, Source: "the Redis documentation, \"Key eviction\"",
 		Needs: []string{"a key was evicted"},

@@ -31,10 +31,11 @@ type Traits struct {
 	Example Fault `json:"example"`
 
 	// MostPPM is the largest PPM. Signed: PPM and By may be negative.
-	MostPPM int64 `json:"-"`
-	Signed  bool  `json:"-"`
+	MostPPM int64 `json:"most_ppm"`
+	Signed  bool  `json:"signed"`
 	// Aliases: the server may be an alias of one. Resource: it may be the resource.
-	Aliases, Resource bool `json:"-"`
+	Aliases  bool `json:"-"`
+	Resource bool `json:"resource"`
 	// OnMessages: it affects messages for a while.
 	OnMessages bool `json:"-"`
 	// Disables: it keeps events of a process from happening.

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/live"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
@@ -42,7 +41,7 @@ func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	var f liveFlags
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
 	flags.StringVar(&f.server, "server", "", "the `program` to start as a server (default: redis-server)")
-	flags.StringVar(&f.format, "format", "text", "the output: "+strings.Join(live.Formats, ", "))
+	flags.StringVar(&f.format, "format", "text", "the output: text or json")
 	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7c\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
 	flags.IntVar(&f.parallel, "parallel", 4, "how many run at once, 1 to 64")
 	flags.BoolVar(&f.list, "list", false, "list the scenarios without running them")
@@ -118,7 +117,7 @@ func findServer(name string) error {
 
 // cases returns the cases to run.
 func (f liveFlags) cases() ([]live.Case, error) {
-	if err := errors.Join(oneOf("-format", f.format, live.Formats...), within("-parallel", f.parallel, 1, 64)); err != nil {
+	if err := errors.Join(oneOf("-format", f.format, "text", "json"), within("-parallel", f.parallel, 1, 64)); err != nil {
 		return nil, err
 	}
 	cases := live.Cases()
@@ -149,18 +148,17 @@ func (f *liveFlags) play(ctx context.Context, title string, options live.Options
 	if err != nil && len(played.Lines) == 0 {
 		return 0, interrupted(ctx, err)
 	}
-	switch f.format {
-	case "text":
+	if f.format == "text" {
 		fmt.Fprintf(stdout, "\n%s\n\n%s\n", live.Legend, played.Summary())
-	default:
-		if !f.full {
-			for i := range played.Lines {
-				played.Lines[i].History = nil
-			}
+		return played.Disagreements, interrupted(ctx, err)
+	}
+	if !f.full {
+		for i := range played.Lines {
+			played.Lines[i].History = nil
 		}
-		if err := played.Write(stdout, f.format); err != nil {
-			return 0, err
-		}
+	}
+	if err := writeJSON(stdout, played); err != nil {
+		return 0, err
 	}
 	return played.Disagreements, interrupted(ctx, err)
 }

@@ -78,7 +78,7 @@ func TestLiveWrongUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"live", "-format", "verse"}, `-format is "verse", want text, markdown, json`},
+		{[]string{"live", "-format", "verse"}, `-format is "verse", want text, json`},
 		{[]string{"live", "-only", "S99"}, "no scenario has such a name"},
 		{[]string{"live", "-only", "("}, "-only"},
 		{[]string{"live", "-parallel", "0"}, "-parallel is 0, want 1 to 64"},

@@ -3,36 +3,13 @@
 package live
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 	"github.com/redquorum/redlock/simulation/record"
 )
-
-// Formats are the formats of reports: text of at most 100 columns, Markdown, and JSON.
-var Formats = []string{"text", "markdown", "json"}
-
-// Write writes the report in one of Formats.
-func (r Report) Write(w io.Writer, format string) error {
-	var err error
-	switch format {
-	case "text":
-		_, err = fmt.Fprintln(w, r.text())
-	case "markdown":
-		_, err = fmt.Fprintln(w, r.markdown())
-	case "json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		err = e.Encode(r)
-	default:
-		err = fmt.Errorf("live: no format %q; there are %s", format, strings.Join(Formats, ", "))
-	}
-	return err
-}
 
 // The columns of the table: 92 wide, and "skipped" or "FAILED" after them.
 const (
@@ -41,7 +18,7 @@ const (
 	verdictWidth = 26
 )
 
-// Heading returns the first line of the text format.
+// Heading returns the first line of the table.
 func Heading() string {
 	return columns("scenario", "design", "predicted", "seen on real servers", "agrees")
 }
@@ -73,7 +50,7 @@ func kinds(all []record.ViolationKind) string {
 	return strings.Join(words, ", ")
 }
 
-// Text returns the line in the text format, at most 100 columns wide, followed by details
+// Text returns the line of the table, at most 100 columns wide, followed by details
 // if it does not agree.
 func (l Line) Text() string {
 	name := Case{Scenario: l.Scenario, Form: l.Form}.Name()
@@ -101,16 +78,6 @@ func indent(text string) string {
 	return strings.Join(wrap.Lines(text, 100, "    ", "    "), "\n")
 }
 
-func (r Report) text() string {
-	var b strings.Builder
-	b.WriteString(r.interrupted())
-	fmt.Fprintln(&b, Heading())
-	for _, line := range r.Lines {
-		fmt.Fprintln(&b, line.Text())
-	}
-	return b.String() + "\n" + Legend + "\n\n" + r.sums()
-}
-
 // interrupted returns a paragraph about an interruption, "" if there was none.
 func (r Report) interrupted() string {
 	if len(r.Lines) >= r.Planned {
@@ -120,9 +87,7 @@ func (r Report) interrupted() string {
 }
 
 // Summary returns the report in a sentence or two, after a note about an interruption.
-func (r Report) Summary() string { return r.interrupted() + r.sums() }
-
-func (r Report) sums() string {
+func (r Report) Summary() string {
 	scenarios := map[string]bool{}
 	for _, line := range r.Lines {
 		if line.Skipped == "" {
@@ -138,38 +103,5 @@ func (r Report) sums() string {
 	if r.Skipped > 0 {
 		text += fmt.Sprintf("; %d skipped", r.Skipped)
 	}
-	return text + "."
-}
-
-func (r Report) markdown() string {
-	var b strings.Builder
-	b.WriteString(r.interrupted())
-	fmt.Fprintf(&b, "| scenario | what is done | design | predicted by the simulation | seen live | agrees |\n| --- | --- | --- | --- | --- | --- |\n")
-	words := func(all []record.ViolationKind) string {
-		if len(all) == 0 {
-			return "nothing"
-		}
-		texts := make([]string, len(all))
-		for i, k := range all {
-			texts[i] = string(k)
-		}
-		return strings.Join(texts, ", ")
-	}
-	for _, l := range r.Lines {
-		agrees := "yes"
-		switch {
-		case l.Skipped != "":
-			agrees = "skipped: " + l.Skipped
-		case l.Err != "":
-			agrees = "**failed**: " + l.Err
-		case !l.OK():
-			agrees = "**no**"
-		}
-		cells := []string{Case{Scenario: l.Scenario, Form: l.Form}.Name(), l.Fault, l.Design, words(l.Predicted), words(l.Seen), agrees}
-		for i, cell := range cells {
-			cells[i] = strings.ReplaceAll(strings.ReplaceAll(cell, "\n", " "), "|", "\\|")
-		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
-	}
-	return b.String() + "\n" + r.sums()
+	return r.interrupted() + text + "."
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/wrap"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -157,7 +158,7 @@ func (p *page) state(process string, now Step) string {
 		}
 	}
 	for _, s := range p.t.Spans {
-		if s.Lane == process && (s.Kind == "pause" || s.Kind == "suspend") && begun(s.From, s.Line) && at < s.Until {
+		if s.Lane == process && s.traits().Stops && fault.Kind(s.Kind) != fault.Reboot && begun(s.From, s.Line) && at < s.Until {
 			runs = false
 		}
 	}
@@ -206,11 +207,11 @@ func (p *page) state(process string, now Step) string {
 func (p *page) holder(server string, at time.Duration) string {
 	for _, s := range p.t.Spans {
 		if s.Lane == server && s.From <= at && at < s.Until {
-			switch s.Kind {
-			case "restart":
-				return "x"
-			case "hang":
+			switch {
+			case fault.Kind(s.Kind) == fault.Hang:
 				return "?"
+			case s.traits().Stops:
+				return "x"
 			}
 		}
 	}

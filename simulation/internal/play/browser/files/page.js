@@ -300,7 +300,7 @@ function faultRow(fault, i, processes, servers) {
     return element("label", { class: "check" }, node, label);
   };
   const anyProcess = [["*", "every client"], ...processes.map((p) => [p, p])];
-  const anyServer = [["*", "every server"], ...servers.map((s) => [s, s]), ...(kind.where === "link" ? [[resource, resource]] : [])];
+  const anyServer = [["*", "every server"], ...servers.map((s) => [s, s]), ...(kind.resource ? [[resource, resource]] : [])];
   const fields = [element("strong", {}, `${fault.process ?? ""}${fault.process && fault.server ? " – " : ""}${fault.server ?? ""} ${kind.title}`),
     field("kind", element("select", { name: `kind-${i}`, onchange: (event) => choose({ schedule: run.schedule.with(i, ofKind(event.target.value, fault)) }) },
       ...all.kinds.map((k) => element("option", { value: k.kind, selected: k.kind === fault.kind }, k.kind))))];
@@ -319,8 +319,8 @@ function faultRow(fault, i, processes, servers) {
   fields.push(number(fault.nth ? "not before, ms" : "at, ms", "at_ns", ms, { min: 0, max: 2592000000 }));
   for (const name of kind.uses) {
     if (name === "for_ns") fields.push(number("for, ms", name, ms, { min: 0, max: 2592000000 }));
-    if (name === "by_ns") fields.push(number("by, ms", name, ms, { min: fault.kind === "step" ? -2592000000 : 0, max: 2592000000 }));
-    if (name === "ppm") fields.push(number(fault.kind === "rate" ? "fast by, %" : "share, %", name, 1e4, fault.kind === "rate" ? { min: -50, max: 50 } : { min: 0, max: 100 }));
+    if (name === "by_ns") fields.push(number("by, ms", name, ms, { min: kind.signed ? -2592000000 : 0, max: 2592000000 }));
+    if (name === "ppm") fields.push(number(kind.signed ? "fast by, %" : "share, %", name, 1e4, { min: kind.signed ? -kind.most_ppm / 1e4 : 0, max: kind.most_ppm / 1e4 }));
     if (name === "replica") fields.push(number("replica", name, 1, { min: 0, max: 5 }));
     if (name === "way") fields.push(choiceOf("messages", name, ways));
     if (name === "keep") fields.push(choiceOf("keeps", name, keeps));
@@ -337,7 +337,7 @@ function ofKind(name, { at_ns, process, server }) {
   const fault = { ...kind.example, at_ns };
   const onServer = server && server !== resource && !(process && kind.where === "either");
   if (kind.where === "process" || kind.where === "link" || (kind.where === "either" && !onServer)) fault.process = process || names("process")[0];
-  if (kind.where === "server" || kind.where === "link" || (kind.where === "either" && onServer)) fault.server = onServer || (server && kind.where === "link") ? server : names("server")[0];
+  if (kind.where === "server" || kind.where === "link" || (kind.where === "either" && onServer)) fault.server = onServer || (server && kind.resource) ? server : names("server")[0];
   return fault;
 }
 

@@ -44,7 +44,7 @@ func init() {
 }
 
 // curveIDs are the curves that have a picture.
-var curveIDs = []string{"pause", "rate", "crash", "failover", "split"}
+var curveIDs = []string{"pause", "rate", "failover", "split"}
 
 // recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with two
 // digests that tell when it is out of date: of the plan, which is the schedules of its runs and what

@@ -46,7 +46,7 @@ func (s series) runs(seeds uint64) uint64 {
 
 // curves is every curve, in order.
 func curves() []curve {
-	return []curve{pauses(), rates(), crashes(), failovers(), splits()}
+	return []curve{pauses(), rates(), failovers(), splits()}
 }
 
 func curveByID(id string) (curve, error) {

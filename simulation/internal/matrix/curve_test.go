@@ -15,7 +15,7 @@ import (
 const zero = -1
 
 var beside = map[string][]int{
-	"pause": {0, 0, zero}, "rate": {0, 1}, "crash": {0, 1, zero}, "failover": {0, 1, 2}, "split": {0, 1, 2},
+	"pause": {0, 0, zero}, "rate": {0, 1}, "failover": {0, 1, 2}, "split": {0, 1, 2},
 }
 
 // Simulated and calculated values agree within four and a half standard errors.

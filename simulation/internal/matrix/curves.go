@@ -176,26 +176,6 @@ func losing(design string, granted int, hit fault.Fault) playing {
 	}
 }
 
-// crashes: servers that forget, without fsync.
-func crashes() curve {
-	forgets := fault.Fault{Kind: fault.Restart, For: 100 * time.Millisecond, Keep: fault.KeepNothing}
-	xs := []float64{.02, .05, .1, .2, .3, .4, .5}
-	return curve{
-		id: "crash", title: "Servers that restart empty during a lease",
-		words: "Each of five servers forgets the lease with the probability p. If the lease is on a bare majority, one such server is enough for two holders; if it is on all five, three are needed. If restarted servers do not vote, there are no two holders.",
-		x:     report.Scale{Label: "probability that a server restarts", Percent: true}, y: report.Scale{Label: "runs with two holders", Percent: true},
-		series: append([]series{
-			{name: "redlock, lease on 3 of 5", points: at(xs, losing("redlock", 3, forgets))},
-			{name: "redlock, lease on 5 of 5", points: at(xs, losing("redlock", 5, forgets))},
-			{name: "quarantine, lease on 3 of 5", points: at(xs, losing("quarantine", 3, forgets))},
-		}, yours(xs, func(design string) playing { return losing(design, 5, forgets) })...),
-		lines: []report.Series{
-			line("1-(1-p)³", steps(0, .5, .01), func(p float64) float64 { return atLeast(1, 3, p) }),
-			line("3 or more of 5", steps(0, .5, .01), func(p float64) float64 { return atLeast(3, 5, p) }),
-		},
-	}
-}
-
 // failovers: k^N against what breaks a bare majority.
 func failovers() curve {
 	loses := fault.Fault{Kind: fault.Failover, For: 100 * time.Millisecond, By: 5 * time.Second}

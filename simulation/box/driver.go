@@ -69,7 +69,7 @@ func startDriver(client string, o Options) (*driver, error) {
 	_ = writer.Close()
 	if err != nil {
 		_ = reader.Close()
-		return nil, &DriverError{Client: client, Did: "can't be started: " + err.Error()}
+		return nil, d.did("can't be started: %v", err)
 	}
 	go func() {
 		_ = d.cmd.Wait()
@@ -106,7 +106,7 @@ func (d *driver) readAll(out io.Reader) {
 func (d *driver) take(line []byte) {
 	var a Answer
 	if err := json.Unmarshal(line, &a); err != nil {
-		d.breaks(fmt.Sprintf("printed %.80q, which is no Answer (%v); logs belong on standard error", line, err))
+		d.breaks(fmt.Sprintf("printed %.80q, %s", line, whyNoAnswer(err)))
 		return
 	}
 	d.mu.Lock()
@@ -130,6 +130,14 @@ func (d *driver) take(line []byte) {
 	}
 }
 
+// whyNoAnswer says why a line isn't an Answer.
+func whyNoAnswer(err error) string {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
+	}
+	return "which isn't JSON; logs belong on standard error"
+}
+
 func (d *driver) breaks(did string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +155,12 @@ func (d *driver) breaksLocked(did string) {
 func (d *driver) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return &DriverError{Client: d.client, Did: d.broke, Said: d.errs.String()}
+	return d.did("%s", d.broke)
+}
+
+// did is an error that says what the driver did, and how its standard error ends.
+func (d *driver) did(format string, args ...any) error {
+	return &DriverError{Client: d.client, Did: fmt.Sprintf(format, args...), Said: d.errs.String()}
 }
 
 // errNoAnswer: a driver has not answered within its limit.
@@ -206,7 +219,7 @@ func (d *driver) ask(ctx context.Context, r Request, limit time.Duration) (Answe
 func (d *driver) start(ctx context.Context, r Request) (Answer, error) {
 	a, err := d.ask(ctx, r, d.limit)
 	if errors.Is(err, errNoAnswer) {
-		err = &DriverError{Client: d.client, Did: fmt.Sprintf("hasn't answered %s within %v", r.Do, d.limit), Said: d.errs.String()}
+		err = d.did("hasn't answered %s within %v", r.Do, d.limit)
 	}
 	return a, err
 }

@@ -23,7 +23,7 @@ func (s *stage) toClient(step Step, c *client) error {
 	case resume:
 		if c.paused && !c.dead {
 			c.paused = false
-			return errors.Join(c.driver.resume(), s.listen())
+			return c.driver.resume()
 		}
 	case kill:
 		s.dies(c)

@@ -28,6 +28,11 @@ func (s *stage) works(c *client) bool {
 	return good > len(s.servers)/2
 }
 
+// undisturbed reports whether all servers work for a client.
+func (s *stage) undisturbed(c *client) bool {
+	return !slices.Contains(c.shut, true) && !slices.ContainsFunc(s.servers, func(server *serverState) bool { return !server.good() })
+}
+
 // free reports whether the lock must become free for a client: a majority of the servers works,
 // and whoever has the lock or asks for it can't renew it.
 func (s *stage) free(c *client) bool {

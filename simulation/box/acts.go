@@ -172,16 +172,10 @@ func (s *stage) begins(c *client, do verb) error {
 	if err := c.driver.send(r); err != nil {
 		return err
 	}
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(s.ttl / 2); len(c.driver.answers) == 0 && time.Now().Before(deadline) && !s.caught(c); {
-		select {
-		case <-tick.C:
-		case <-s.ctx.Done():
-			return context.Cause(s.ctx)
-		}
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(s.ctx, s.ttl/2)
+	defer cancel()
+	_ = until(ctx, func() bool { return len(c.driver.answers) > 0 || s.caught(c) })
+	return context.Cause(s.ctx)
 }
 
 // caught reports whether something is held back at each link of the client that holds

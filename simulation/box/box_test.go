@@ -114,7 +114,7 @@ func TestFaultsAreNotBlamedForMore(t *testing.T) {
 	}
 	assert.Equal(t, 1, strings.Count(r.Text(false), "  two holders: "), r.Text(false))
 	assert.Contains(t, r.Text(false), "two holders (1, also without it)")
-	assert.Contains(t, r.Text(false), "without a fault: ")
+	assert.Contains(t, r.Text(false), `without a fault: first seen in "a `)
 }
 
 // Real connections break late, and only processes have clocks, replicas and spare servers.

@@ -44,14 +44,13 @@ type driver struct {
 	broke   string        // what the driver did against the protocol
 	broken  chan struct{} // closed then
 	lost    int           // how often it told of a lost lease
-	told    chan struct{} // has room for one, and is filled then
 }
 
 // startDriver starts a driver. Every process that it starts is in its process group.
 func startDriver(client string, o Options) (*driver, error) {
 	d := &driver{
 		client: client, limit: o.startLimit, cmd: exec.Command(o.Command[0], o.Command[1:]...), exited: make(chan struct{}), read: make(chan struct{}),
-		answers: make(chan Answer, 1), broken: make(chan struct{}), told: make(chan struct{}, 1),
+		answers: make(chan Answer, 1), broken: make(chan struct{}),
 	}
 	d.cmd.SysProcAttr, d.cmd.Stderr, d.cmd.WaitDelay = redisproc.Attributes(), &d.errs, endLimit
 	d.cmd.SysProcAttr.Setpgid = true
@@ -114,10 +113,6 @@ func (d *driver) take(line []byte) {
 	switch {
 	case a.ID == 0 && a.Event == EventLost:
 		d.lost++
-		select {
-		case d.told <- struct{}{}:
-		default:
-		}
 	case a.ID == 0:
 		d.breaksLocked(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, EventLost))
 	case a.ID != d.id || !d.asked:
@@ -152,6 +147,16 @@ func (d *driver) breaksLocked(did string) {
 	}
 }
 
+// failed reports whether it did something against the protocol.
+func (d *driver) failed() bool {
+	select {
+	case <-d.broken:
+		return true
+	default:
+		return false
+	}
+}
+
 func (d *driver) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -168,11 +173,10 @@ var errNoAnswer = errors.New("box: no answer")
 
 // send sends a request.
 func (d *driver) send(r Request) error {
-	d.mu.Lock()
-	if d.broke != "" {
-		d.mu.Unlock()
+	if d.failed() {
 		return d.failure()
 	}
+	d.mu.Lock()
 	d.id++
 	r.ID, d.asked = d.id, true
 	d.mu.Unlock()

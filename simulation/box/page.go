@@ -13,19 +13,19 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"what":    Tally.what,
-	"groups":  Report.groups,
+	"groups":  groups,
 	"words":   Report.words,
 	"round":   func(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) },
 	"seconds": func(d time.Duration) time.Duration { return d.Round(time.Second) },
 	"shows": func(g *group, e Entry) bool {
-		return slices.ContainsFunc(g.Kinds, func(b Broken) bool { return b.Finding().Seq == e.Seq })
+		return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == e.Seq })
 	},
 }).Parse(pageText))
 
 // words explains the steps that it shows.
 func (r Report) words() []Word {
 	return slices.DeleteFunc(Words(), func(w Word) bool {
-		return !slices.ContainsFunc(r.groups(), func(g *group) bool {
+		return !slices.ContainsFunc(groups(r.Tallies), func(g *group) bool {
 			return slices.ContainsFunc(g.Schedule, func(s Step) bool { return s.Do == w.do })
 		})
 	})

@@ -170,20 +170,12 @@ func (s *stage) enter(c *client) error {
 func (s *stage) warmUp(c *client) error {
 	key := s.key + "-" + c.name
 	a, err := s.wait(c, key, 10*s.ttl)
-	if err != nil {
-		return s.unanswered(c, err)
+	if err == nil && !a.Held {
+		err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", 10*s.ttl, a.Why)
 	}
-	if !a.Held {
-		return c.driver.did("didn't get a free lock from healthy servers within %v: %s", 10*s.ttl, a.Why)
+	if err == nil {
+		_, err = c.driver.ask(s.ctx, Request{Do: DoRelease, Key: key}, answerLimit)
 	}
-	if _, err := c.driver.ask(s.ctx, Request{Do: DoRelease, Key: key}, answerLimit); err != nil {
-		return s.unanswered(c, err)
-	}
-	return nil
-}
-
-// unanswered makes an error of a missing answer.
-func (s *stage) unanswered(c *client, err error) error {
 	if errors.Is(err, errNoAnswer) {
 		return c.driver.did("hasn't answered within %v though all servers work", answerLimit)
 	}

@@ -139,44 +139,40 @@ func (t Tally) what() string {
 	return strings.Join(all, ", ")
 }
 
-// Heading returns the table's first line.
-func Heading() string {
-	return fmt.Sprintf("%-11s %6s %14s  %s", "fault", "plays", "with findings", "which, in how many plays")
-}
-
-// Text returns the tally as a line of the table.
-func (t Tally) Text() string {
-	return fmt.Sprintf("%-11s %6d %14d  %s", t.Fault, t.Plays, t.Broke, t.what())
-}
-
 // group is what one schedule shows.
 type group struct {
 	By, Title string
 	Play
-	Kinds []Broken
+	Kinds []*Broken
 }
 
 // groups returns the findings by their schedules. What is found without a fault is in them once.
-func (r Report) groups() (all []*group) {
-	for _, t := range r.Tallies {
-		for _, b := range t.Kinds {
-			by := t.By(b)
+func groups(tallies []Tally) (all []*group) {
+	for _, t := range tallies {
+		for i := range t.Kinds {
+			b := &t.Kinds[i]
+			by := t.By(*b)
 			if by == noFault && slices.ContainsFunc(all, func(g *group) bool { return g.By == noFault && g.has(b.Kind) }) {
 				continue
 			}
-			i := slices.IndexFunc(all, func(g *group) bool { return g.By == by && g.same(b.Shown) && !g.has(b.Kind) })
-			if i < 0 {
-				i = len(all)
+			at := slices.IndexFunc(all, func(g *group) bool {
+				return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
+			})
+			if at < 0 {
+				at = len(all)
 				all = append(all, &group{By: by, Title: b.Title, Play: b.Shown})
+				if by != t.Fault {
+					all[at].Title = fmt.Sprintf("first seen in %q", b.Title)
+				}
 			}
-			all[i].Kinds = append(all[i].Kinds, b)
+			all[at].Kinds = append(all[at].Kinds, b)
 		}
 	}
 	return all
 }
 
 func (g *group) has(kind Kind) bool {
-	return slices.ContainsFunc(g.Kinds, func(b Broken) bool { return b.Kind == kind })
+	return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Kind == kind })
 }
 
 // Heading says by which fault, in which schedule and on how many servers, if these are not all.
@@ -226,14 +222,16 @@ func (r Report) subject() string {
 // what happened in them if wanted.
 func (r Report) Text(histories bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n%s\n", r.subject(), r.TTL, r.Took.Round(time.Second), Heading())
+	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
+	const row = "%-11s %6v %14v  %s\n"
+	fmt.Fprintf(&b, row, "fault", "plays", "with findings", "which, in how many plays")
 	for _, t := range r.Tallies {
-		fmt.Fprintln(&b, t.Text())
+		fmt.Fprintf(&b, row, t.Fault, t.Plays, t.Broke, t.what())
 	}
 	for _, text := range r.LeftOut {
 		fmt.Fprintf(&b, "\nleft out: %s\n", text)
 	}
-	for _, g := range r.groups() {
+	for _, g := range groups(r.Tallies) {
 		fmt.Fprintf(&b, "\n%s\n", g.Heading(r.Count))
 		for _, k := range g.Kinds {
 			fmt.Fprintf(&b, "  %s: %s\n", k.Kind, k.Text())

@@ -9,141 +9,107 @@ import (
 	"time"
 )
 
-// shown is a play, and the findings of one fault that it shows with the shortest schedule.
-type shown struct {
-	play  Play
-	kinds []*Broken
-}
-
-// shows reports whether a play shows all kinds.
-func (s *shown) shows(p Play) bool {
-	return !slices.ContainsFunc(s.kinds, func(k *Broken) bool { return !p.shows(k.Kind) })
-}
-
-// same reports whether a play of the same schedule shows another finding.
-func (p Play) same(o Play) bool {
-	return p.Servers == o.Servers && p.TTL == o.TTL && slices.Equal(p.Schedule, o.Schedule)
-}
-
-// shown lists the findings by the plays that show them.
-func (r *running) shown() (all []*shown) {
-	for i := range r.tallies {
-		from := len(all)
-		for j := range r.tallies[i].Kinds {
-			k := &r.tallies[i].Kinds[j]
-			at := slices.IndexFunc(all[from:], func(s *shown) bool { return s.play.same(k.Shown) && s.slow() == k.Kind.slow() })
-			if at < 0 {
-				at = len(all) - from
-				all = append(all, &shown{play: k.Shown})
-			}
-			all[from+at].kinds = append(all[from+at].kinds, k)
-		}
-	}
-	return all
-}
-
 // slow: each play of it takes long, so that its schedule isn't made shorter.
 func (k Kind) slow() bool { return k == Slow || k == NoAnswer }
-
-func (s *shown) slow() bool { return s.kinds[0].Kind.slow() }
 
 // repeats is how often a finding's schedule is played again at the end, and repeatFor how long
 // that may take.
 const (
 	repeats   = 3
-	repeatFor = 45 * time.Second
+	repeatFor = time.Minute
 )
 
-// shrinks makes the schedules of the findings shorter and plays them again: each once, before any is
-// played twice.
+// shrinks makes the schedules of the findings shorter and plays them again. Plays get servers in turn, so that
+// each is played once before any is played twice.
 func (r *running) shrinks(ctx context.Context) error {
-	all := r.shown()
-	if len(all) > 0 {
+	if all := groups(r.tallies); len(all) > 0 {
 		r.say("%s with findings: made shorter for up to %v, and played again for up to %v", count(len(all), "schedule"), r.options.ShrinkFor, repeatFor)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, r.options.ShrinkFor, errTimeUp)
 	defer cancel()
-	each(all, func(s *shown) { r.shrink(limited, s) })
+	r.each(func(g *group) { r.shrink(limited, g) })
 	limited, cancel = context.WithTimeoutCause(ctx, repeatFor, errTimeUp)
 	defer cancel()
-	all = r.shown()
-	for range repeats {
-		each(all, func(s *shown) { r.repeat(limited, s) })
-	}
+	r.each(func(g *group) { r.repeats(limited, g) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// each does something for all at once.
-func each(all []*shown, do func(*shown)) {
+// each does something for all groups at once.
+func (r *running) each(do func(*group)) {
 	var running sync.WaitGroup
-	for _, s := range all {
-		running.Go(func() { do(s) })
+	for _, g := range groups(r.tallies) {
+		running.Go(func() { do(g) })
 	}
 	running.Wait()
 }
 
-// repeat plays a schedule again.
-func (b *box) repeat(ctx context.Context, s *shown) {
-	p, err := b.plays(ctx, s.play.Schedule, s.play.TTL, s.play.Servers)
-	if err != nil {
-		return
-	}
-	for _, k := range s.kinds {
-		if k.Again++; p.shows(k.Kind) {
-			k.Repeated++
-		}
-	}
-}
-
-// shrink removes steps from the schedule for as long as a play shows all kinds. The faults go first: what
-// is found without them is no work of theirs.
-func (b *box) shrink(ctx context.Context, s *shown) {
-	if s.slow() || ctx.Err() != nil {
-		return
-	}
-	bare := s.play
-	if bare.Schedule = s.play.Schedule.withoutFaults(); len(bare.Schedule) < len(s.play.Schedule) {
-		p, err := b.plays(ctx, bare.Schedule, bare.TTL, bare.Servers)
+// repeats plays a group's schedule again.
+func (b *box) repeats(ctx context.Context, g *group) {
+	for range repeats {
+		p, err := b.plays(ctx, g.Schedule, g.TTL, g.Servers)
 		if err != nil {
 			return
 		}
-		without := &shown{play: p}
-		s.kinds = slices.DeleteFunc(s.kinds, func(k *Broken) bool {
+		for _, k := range g.Kinds {
+			if k.Again++; p.shows(k.Kind) {
+				k.Repeated++
+			}
+		}
+	}
+}
+
+// shrink makes a group's schedule shorter. The faults go first: what is found without them is not their
+// work.
+func (b *box) shrink(ctx context.Context, g *group) {
+	kinds := slices.DeleteFunc(slices.Clone(g.Kinds), func(k *Broken) bool { return k.Kind.slow() })
+	if len(kinds) == 0 || ctx.Err() != nil {
+		return
+	}
+	if bare := g.Schedule.withoutFaults(); len(bare) < len(g.Schedule) {
+		p, err := b.plays(ctx, bare, g.TTL, g.Servers)
+		if err != nil {
+			return
+		}
+		var without []*Broken
+		kinds = slices.DeleteFunc(kinds, func(k *Broken) bool {
 			if p.shows(k.Kind) {
-				without.kinds = append(without.kinds, k)
+				without = append(without, k)
 			}
 			return p.shows(k.Kind)
 		})
-		b.shorten(ctx, without)
+		b.shorten(ctx, p, without)
 	}
-	b.shorten(ctx, s)
+	b.shorten(ctx, g.Play, kinds)
 }
 
-// shorten removes steps, many at once at first.
-func (b *box) shorten(ctx context.Context, s *shown) {
-	if len(s.kinds) == 0 {
+// shorten removes steps for as long as the play still shows all kinds.
+func (b *box) shorten(ctx context.Context, p Play, kinds []*Broken) {
+	if len(kinds) == 0 {
 		return
 	}
-	for size := max(1, len(s.play.Schedule)/2); ctx.Err() == nil; size = max(1, size/2) {
-		before := len(s.play.Schedule)
+	lacks := func(p Play) bool {
+		return slices.ContainsFunc(kinds, func(k *Broken) bool { return !p.shows(k.Kind) })
+	}
+	for size := max(1, len(p.Schedule)/2); ctx.Err() == nil; size = max(1, size/2) {
+		before := len(p.Schedule)
 		for from := before - size; from >= 0 && ctx.Err() == nil; from -= size {
-			schedule := slices.Delete(slices.Clone(s.play.Schedule), from, from+size)
-			if p, err := b.plays(ctx, schedule, s.play.TTL, s.play.Servers); err == nil && s.shows(p) {
-				s.play = p
+			schedule := slices.Delete(slices.Clone(p.Schedule), from, from+size)
+			if smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers); err == nil && !lacks(smaller) {
+				p = smaller
 			}
 		}
 		// Of two steps that need each other, such as pause and resume, the first goes in one
 		// round and the second in the next.
-		if size == 1 && len(s.play.Schedule) == before {
+		if size == 1 && len(p.Schedule) == before {
 			break
 		}
 	}
-	for _, k := range s.kinds {
-		if s.play.shows(k.Kind) {
-			k.Shown = s.play
+	if !lacks(p) {
+		for _, k := range kinds {
+			k.Shown = p
 		}
 	}
 }

@@ -182,19 +182,9 @@ func (s *Step) UnmarshalText(text []byte) (err error) {
 
 // clients returns the names of the schedule's clients, sorted.
 func (s Schedule) clients() []string {
-	names := map[string]bool{}
-	for _, step := range s {
-		if step.Client != "" {
-			names[step.Client] = true
-		}
-	}
-	var all []string
-	for _, name := range clientNames {
-		if names[name] {
-			all = append(all, name)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(clientNames), func(name string) bool {
+		return !slices.ContainsFunc(s, func(step Step) bool { return step.Client == name })
+	})
 }
 
 // withoutFaults leaves only what clients do in time.

@@ -286,7 +286,7 @@ func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 			p, err := r.box.plays(ctx, c.Schedule, r.options.TTL, c.Servers)
 			for n := 0; err == nil && (n < retries && p.late() || n == 0 && p.starved()); n++ {
 				var again Play
-				if again, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers); p.proved() && len(again.Findings) == 0 {
+				if again, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers); p.proved() && !again.proved() {
 					break // it was found all the same, and is marked as late
 				}
 				p = again

@@ -220,7 +220,7 @@ by pause: a title, on 4 servers
   lost update: c1 wrote over (not played again, because the time was up)
   The machine was slow: spawn c1 took 1.7s. A lease of 1s may have run out meanwhile; try a longer TTL.
     pause c1
-     1    0.00s  c1  wrote                  lease 2, token 5, value 0
+     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
 `, r.Text(true))
 	var b strings.Builder
 	require.NoError(t, r.Page(&b))

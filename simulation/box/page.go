@@ -17,9 +17,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"words":   Report.words,
 	"round":   func(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) },
 	"seconds": func(d time.Duration) time.Duration { return d.Round(time.Second) },
-	"shows": func(g *group, e Entry) bool {
-		return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == e.Seq })
-	},
+	"shows":   (*group).shownBy,
 }).Parse(pageText))
 
 // words explains the steps that it shows.

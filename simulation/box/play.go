@@ -19,7 +19,7 @@ type Play struct {
 	// Servers is how many servers there were.
 	Servers  int       `json:"servers,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
-	History  []Entry   `json:"history,omitempty"`
+	History  []Entry   `json:"-"` // too long for a report; a replay shows it
 	// Idle counts the steps that came to nothing, because their client had no lock.
 	Idle int `json:"idle,omitempty"`
 	// Late says which step took so long that a lease may have run out meanwhile.

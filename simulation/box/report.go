@@ -85,19 +85,6 @@ func (r Report) Worst() (replay Replay, ok bool) {
 	return Replay{}, false
 }
 
-// WithoutHistories returns a copy without what happened in the plays.
-func (r Report) WithoutHistories() Report {
-	r.Tallies = slices.Clone(r.Tallies)
-	for i := range r.Tallies {
-		t := &r.Tallies[i]
-		t.Kinds = slices.Clone(t.Kinds)
-		for j := range t.Kinds {
-			t.Kinds[j].Shown.History = nil
-		}
-	}
-	return r
-}
-
 // Broke returns how many plays had findings, but for those with faults that are allowed to
 // break the client.
 func (r Report) Broke(allowed []string) (plays int) {
@@ -171,6 +158,11 @@ func groups(tallies []Tally) (all []*group) {
 	return all
 }
 
+// shownBy reports whether an entry shows a finding.
+func (g *group) shownBy(e Entry) bool {
+	return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == e.Seq })
+}
+
 func (g *group) has(kind Kind) bool {
 	return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Kind == kind })
 }
@@ -228,8 +220,8 @@ func (r Report) Text(histories bool) string {
 	for _, t := range r.Tallies {
 		fmt.Fprintf(&b, row, t.Fault, t.Plays, t.Broke, t.what())
 	}
-	for _, text := range r.LeftOut {
-		fmt.Fprintf(&b, "\nleft out: %s\n", text)
+	if len(r.LeftOut) > 0 {
+		fmt.Fprintf(&b, "\nleft out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
 	for _, g := range groups(r.Tallies) {
 		fmt.Fprintf(&b, "\n%s\n", g.Heading(r.Count))
@@ -244,7 +236,11 @@ func (r Report) Text(histories bool) string {
 		}
 		if histories {
 			for _, e := range g.History {
-				fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", e.Seq, e.At.Seconds(), e.Client, e.What, e.Details()), " "))
+				line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", e.Seq, e.At.Seconds(), e.Client, e.What, e.Details())
+				if g.shownBy(e) {
+					line += "  <--"
+				}
+				fmt.Fprintln(&b, strings.TrimRight(line, " "))
 			}
 		}
 	}

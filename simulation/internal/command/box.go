@@ -24,7 +24,6 @@ type boxFlags struct {
 	box.Options
 	format, html, save, replay string
 	allowed                    []string
-	history                    bool
 }
 
 // replays is how often a replay file is played.
@@ -62,7 +61,6 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), faults(&f.Faults))
 	flags.Func("allow", "`faults` that may break the client without failing the command", faults(&f.allowed))
 	flags.StringVar(&f.format, "format", "text", "the output: text or json")
-	flags.BoolVar(&f.history, "history", false, "say what happened in the plays, too")
 	flags.StringVar(&f.html, "html", "", "write a page with the schedules to this `file`, too")
 	flags.StringVar(&f.save, "save", "", "write the worst finding to this replay `file`")
 	flags.StringVar(&f.replay, "replay", "", fmt.Sprintf("play a replay `file` %d times instead, on its servers, and say what happened", replays))
@@ -136,12 +134,9 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}
 	if f.format == "json" {
-		if !f.history {
-			r = r.WithoutHistories()
-		}
 		err = writeJSON(stdout, r)
 	} else {
-		_, err = fmt.Fprint(stdout, r.Text(f.history || f.replay != ""))
+		_, err = fmt.Fprint(stdout, r.Text(f.replay != ""))
 	}
 	if err != nil {
 		return err

@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // beside is a server and a model with the same state.
 type beside struct {
 	ask   func(args ...any) any
-	model *quorumtest.Data
+	model *memory.Data
 	now   time.Time
 }
 
@@ -39,7 +39,7 @@ func (b beside) count(key string, counter int64) {
 // record sets the text beside a counter, of so many periods ago. Most kinds are that of the last
 // grant, by a client with the same set, in this run.
 func (b beside) record(key string, run wire.Run, kind, periods int) {
-	record := quorumtest.Record{Set: set1.String(), Run: run}
+	record := memory.Record{Set: set1.String(), Run: run}
 	older, newer, other := set1, set1, set1
 	older.Version, newer.Version, other.Name = 6, 10, "else"
 	switch kind {
@@ -175,14 +175,14 @@ func (d draw) requests(now time.Time) []wire.Request {
 }
 
 // TestScriptsAreAsTheModel compares requests about one key or several, alone and in lists, on a real
-// server, with quorumtest.Data at the same clock, on states that are drawn at random.
+// server, with memory.Data at the same clock, on states that are drawn at random.
 func TestScriptsAreAsTheModel(t *testing.T) {
 	r, _ := real(t, Config{})
 	ask := asker(t, r)
 	d := draw{rand.New(rand.NewPCG(5, 1)), runOf(t, r)}
 	counts := map[string]int{}
 	for range fewer(1500) {
-		pair := beside{ask: ask, model: quorumtest.NewData(), now: time.Now()}
+		pair := beside{ask: ask, model: memory.NewData(), now: time.Now()}
 		d.state(pair)
 		reqs := d.requests(pair.now)
 		lived := ask("PTTL", CounterKey("a")).(int64)

@@ -104,6 +104,8 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 	}
 	password, _ := u.User.Password()
 	switch {
+	case u.Scheme == "memory":
+		return bad("memory:// is a server inside the process that opens it with redlock.Open: there is nothing to connect to, and no other process or command sees its locks")
 	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
 		return bad("its scheme is unknown, use redis://, rediss:// (TLS) or unix://")
 	case strings.Contains(rawURL, "#"):

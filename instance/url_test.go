@@ -54,6 +54,7 @@ func TestBadURLs(t *testing.T) {
 		"":                                      "scheme",
 		"h:6379":                                "scheme",
 		"127.0.0.1:6379":                        "read",
+		"memory://:" + pw + "@h":                "inside the process",
 		"http://:" + pw + "@h":                  "scheme",
 		"redis-sentinel://:" + pw + "@h":        "scheme",
 		"redis:" + pw + "@h":                    "//",

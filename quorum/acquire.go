@@ -35,7 +35,7 @@ func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.queues.held(lease, "", c.reader.Now().Mono)
+	c.queues.acquired(lease, "", c.reader.Now().Mono)
 	return c.deliver(ctx, lease), nil
 }
 
@@ -135,7 +135,7 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
 	if held := c.heldUnder(ctx, all); op == wire.Acquire && held != "" {
 		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, held)
 	}
-	c.watch()
+	c.startClockMonitor()
 	return nil
 }
 

@@ -113,18 +113,18 @@ func (c *Coordinator) newAny(ctx context.Context, names []string) (*anyWait, err
 // waits.
 func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error) {
 	if a.c.cfg.Hooks.WaitEnded != nil {
-		defer func() { a.ended(caller, lease, err) }() // also if a hook panics
+		defer func() { a.reportEnd(caller, lease, err) }() // also if a hook panics
 	}
 	if started := a.c.cfg.Hooks.WaitStarted; started != nil {
-		waiting, _ := a.c.queues.present(a.all.key)
+		waiting, _ := a.c.queues.peek(a.all.key)
 		started(caller, WaitStart{Key: a.all.key, Also: slices.Clone(a.all.also), Waiters: 1 + waiting})
 	}
 	free := slices.DeleteFunc(slices.Clone(a.order), func(key string) bool {
-		waiting, holder := a.c.queues.present(key)
+		waiting, holder := a.c.queues.peek(key)
 		return waiting > 0 || holder != nil
 	})
 	a.here = len(free) < len(a.order)
-	round := a.c.tryOnce
+	round := a.c.runRound
 	if a.c.terms.MaxTries == 1 {
 		round = a.c.contend // no other try follows a split
 	}
@@ -137,7 +137,7 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 	return a.waitForAll(caller, ctx)
 }
 
-// tryFunc is tryOnce or contend.
+// tryFunc is runRound or contend.
 type tryFunc func(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError)
 
 // tryEach asks for each of the keys once. That a key is taken is its error only if no other one failed
@@ -148,11 +148,11 @@ func (a *anyWait) tryEach(ctx context.Context, order []string, try tryFunc) (*Le
 		a.tries++
 		lease, err := try(ctx, keys{key: key}, 1, &roundOptions{})
 		if err == nil {
-			a.c.queues.held(lease, "", a.c.reader.Now().Mono)
+			a.c.queues.acquired(lease, "", a.c.reader.Now().Mono)
 			return lease, nil
 		}
 		a.elsewhere = a.elsewhere || err.Verdict == ErrTaken
-		a.note(err)
+		a.keepError(err)
 		if failed == nil || err.Verdict != ErrTaken {
 			failed = err
 		}
@@ -192,7 +192,7 @@ func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error
 	ends := make(chan end, len(a.order))
 	for _, key := range a.order {
 		go func() {
-			e := end{wait: &wait{c: each, key: key, all: keys{key: key}, began: a.began, ctx: waiting, part: true}, err: errPanicked}
+			e := end{wait: &wait{c: each, key: key, all: keys{key: key}, began: a.began, ctx: waiting, partOfAny: true}, err: errPanicked}
 			defer func() {
 				e.panicked = recover()
 				ends <- e
@@ -217,9 +217,9 @@ func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error
 			//guard:second-key-is-released  AcquireAny releases what it wins beside the key that it returns
 			a.c.discard(e.lease)
 		case gaveUp:
-			a.note(waited.Last)
+			a.keepError(waited.Last)
 		default:
-			a.note(e.err)
+			a.keepError(e.err)
 			inVain++
 		}
 	}
@@ -237,8 +237,8 @@ func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error
 	return nil, a.gaveUp(caller)
 }
 
-// note keeps the last error that says why there was no lock, rather than that time ran out.
-func (a *anyWait) note(err error) {
+// keepError keeps the last error that says why there was no lock, rather than that time ran out.
+func (a *anyWait) keepError(err error) {
 	lost, ok := err.(*RoundError)
 	if ok && (a.last == nil || lost.Verdict != ErrInterrupted) {
 		a.last = lost

@@ -26,7 +26,7 @@ type cleanup struct {
 	m      *member
 	window time.Duration // the length of a quarantine: a key that was there when the server answered has expired by then
 
-	count      atomic.Int64 // len(pending), readable without the lock
+	size       atomic.Int64 // len(pending), readable without the lock
 	lastAnswer atomic.Int64 // when the instance last answered any request, by the monotonic clock
 
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ const (
 // for anything that may have to be deleted. The error says why the deletes fail. If the
 // instance can't delete at all, no waiting helps.
 func (cl *cleanup) full() error {
-	n := cl.count.Load()
+	n := cl.size.Load()
 	//guard:pending-is-bounded  an instance with too many pending deletes gets nothing new to delete
 	if n < int64(cl.m.c.cfg.MaxPendingDeletes) {
 		return nil
@@ -78,10 +78,10 @@ func (cl *cleanup) full() error {
 	return fmt.Errorf("%w: %d deletes are pending, and the last one failed: %w", ErrOverloaded, n, failure)
 }
 
-// answered notes that the instance has just answered a request.
-func (cl *cleanup) answered(now time.Duration) {
+// instanceAnswered notes that the instance has just answered a request.
+func (cl *cleanup) instanceAnswered(now time.Duration) {
 	cl.lastAnswer.Store(int64(now))
-	if cl.count.Load() == 0 {
+	if cl.size.Load() == 0 {
 		return
 	}
 	cl.mu.Lock()
@@ -105,7 +105,7 @@ func (cl *cleanup) add(v *valueState) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	cl.pending = append(cl.pending, &pendingDelete{value: v, due: now + repeatMin, pause: repeatMin})
-	cl.count.Store(int64(len(cl.pending)))
+	cl.size.Store(int64(len(cl.pending)))
 	if cl.running {
 		cl.notify() // it may be in a long pause for older deletes
 		return
@@ -163,7 +163,7 @@ func (cl *cleanup) lastPass(due []*pendingDelete) (done bool) {
 	}
 	//guard:last-pass-tries-all  a delete that becomes pending during the last pass of Close is tried, too
 	cl.pending = slices.DeleteFunc(cl.pending, func(d *pendingDelete) bool { return d.lastTried })
-	cl.count.Store(int64(len(cl.pending)))
+	cl.size.Store(int64(len(cl.pending)))
 	cl.running = len(cl.pending) > 0
 	return !cl.running
 }
@@ -205,7 +205,7 @@ func (cl *cleanup) sendOne(d *pendingDelete) bool {
 	now := cl.m.c.reader.Now().Mono
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	done, answered := cl.note(d, vote, now)
+	done, answered := cl.noteAnswer(d, vote, now)
 	cl.failure = vote.Err
 	if done || !answered {
 		cl.pending = slices.DeleteFunc(cl.pending, func(other *pendingDelete) bool { return other == d })
@@ -215,17 +215,17 @@ func (cl *cleanup) sendOne(d *pendingDelete) bool {
 		// it never answers in time.
 		cl.pending = append(cl.pending, d)
 	}
-	cl.count.Store(int64(len(cl.pending)))
+	cl.size.Store(int64(len(cl.pending)))
 	return answered
 }
 
-// note takes in the answer to a delete. It reports whether the delete is done, and whether
+// noteAnswer takes in the answer to a delete. It reports whether the delete is done, and whether
 // the instance answers at all.
-func (cl *cleanup) note(d *pendingDelete, vote wire.Vote, now time.Duration) (done, answered bool) {
+func (cl *cleanup) noteAnswer(d *pendingDelete, vote wire.Vote, now time.Duration) (done, answered bool) {
 	switch {
 	case vote.Outcome != wire.Failed:
 		//guard:delete-repeated  a pending delete that found nothing is repeated while the SET may still arrive
-		if d.value.note(cl.m.index, wire.Release, vote).Absent() {
+		if d.value.noteAnswer(cl.m.index, wire.Release, vote).Absent() {
 			return true, true
 		}
 		// Nothing is there any more, but a SET may still arrive: from another socket of a

@@ -35,15 +35,6 @@ func (j *jumps) seen() []quorum.ClockEvent {
 	return append([]quorum.ClockEvent(nil), j.events...)
 }
 
-// warmUp lets a client learn the instances' clocks and runs.
-func (f *fixture) warmUp(c *quorum.Coordinator) {
-	f.t.Helper()
-	lease, err := c.TryAcquire(f.ctx, "warm")
-	require.NoError(f.t, err)
-	require.NoError(f.t, lease.Release(f.ctx))
-	require.NoError(f.t, c.Settle(f.ctx))
-}
-
 func step(d time.Duration) func(*quorumtest.Server) {
 	return func(s *quorumtest.Server) { s.StepClock(d) }
 }
@@ -52,7 +43,7 @@ func TestAStepBackIsSeenToo(t *testing.T) {
 	var reported jumps
 	play(t, 3, func(f *fixture) {
 		time.Sleep(5 * time.Second) // not back behind the mark
-		f.warmUp(f.Coordinator)
+		f.warm()
 		f.servers[1].StepClock(-3 * time.Second)
 		f.acquire("k")
 		synctest.Wait()
@@ -73,7 +64,7 @@ func TestAStepBackIsSeenToo(t *testing.T) {
 func TestAJumpIsNoticedWhileIdle(t *testing.T) {
 	var reported jumps
 	play(t, 3, func(f *fixture) {
-		f.warmUp(f.Coordinator)
+		f.warm()
 		time.Sleep(time.Hour)
 		require.Empty(t, reported.seen())
 		f.each(step(100*ms), 0, 1)
@@ -107,7 +98,7 @@ func TestClockEverySaysHowOften(t *testing.T) {
 		{func(c *quorum.Config) { c.ClockMonitor = quorum.Off }, 0},
 	} {
 		play(t, 1, func(f *fixture) {
-			f.warmUp(f.Coordinator)
+			f.warm()
 			before := len(f.servers[0].Log())
 			time.Sleep(time.Minute + ms)
 			synctest.Wait()
@@ -121,7 +112,7 @@ func TestTrustDoesNotLiftAJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := newSkewedClock()
 		f := newFixture(t, 1, withSkew(clk))
-		f.warmUp(f.Coordinator)
+		f.warm()
 		f.servers[0].StepClock(time.Minute)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
@@ -171,7 +162,7 @@ func TestThisMachineWasPaused(t *testing.T) {
 	synctestClock(t, func(t *testing.T, c *skewedClock) {
 		var j jumps
 		f := newFixture(t, 3, withSkew(c), j.hook)
-		f.warmUp(f.Coordinator)
+		f.warm()
 		for range 2 {
 			time.Sleep(300 * ms) // the pause
 			c.stepWall(-300 * ms)
@@ -202,7 +193,7 @@ func TestServersJumpedAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var j jumps
 			play(t, 3, func(f *fixture) {
-				f.warmUp(f.Coordinator)
+				f.warm()
 				n := 0
 				for i, d := range by {
 					f.servers[i].StepClock(d)

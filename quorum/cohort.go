@@ -15,9 +15,9 @@ import (
 // A cohort is as safe as the round that was won for its first holder:
 //
 //   - Exclusion. The predecessor's lease is over, and its contexts have ended, before the
-//     successor's lease is made: Release ends the one before handOff makes the other. A hand-off
-//     adds no time: the successor has the deadline of the round (see Lease.successor). If the
-//     successor was cancelled meanwhile, it never used the lease.
+//     successor's lease is made: Release ends the first before Lease.successor makes the second. A
+//     hand-off adds no time: the successor has the deadline of the round. If the successor was
+//     cancelled meanwhile, it never used the lease.
 //   - Order of the tokens. The round reserved tokens beside its own, on each instance in the same
 //     atomic step. It has those that are new on all instances of its settled quorum (see package
 //     settlement). They are given in ascending order.
@@ -27,17 +27,17 @@ import (
 //
 // The price: only the release of the last holder checks whether the keys were lost meanwhile.
 
-// passShare is the share of the validity that may be used up when a lease is handed on: a
+// handOverShare is the share of the validity that may be used up when a lease is handed on: a
 // tenth, so that the successor has nearly as much time as after a round.
-const passShare = 10
+const handOverShare = 10
 
 // reserves reports whether rounds reserve tokens for local successors.
 func (w *wait) reserves() bool {
 	return w.c.cfg.Cohorts == On && w.c.cfg.Fencing == On && !w.c.queues.polls() && !w.all.several()
 }
 
-// draw takes one of the tokens that the round reserved.
-func (v *valueState) draw() bool {
+// takeReserved takes one of the tokens that the round reserved. It returns false if none is left.
+func (v *valueState) takeReserved() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	//guard:handover-has-token  a lease is handed over only with a token that was reserved for it
@@ -54,12 +54,12 @@ func (l *Lease) successor(c *Coordinator, ctx context.Context) *Lease {
 	now := c.reader.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.passableLocked(&c.terms, now) {
+	if !l.mayHandOverLocked(&c.terms, now) {
 		return nil
 	}
 	token := l.token
 	if c.cfg.Fencing == On {
-		if !l.state.draw() {
+		if !l.state.takeReserved() {
 			return nil
 		}
 		token++
@@ -71,9 +71,9 @@ func (l *Lease) successor(c *Coordinator, ctx context.Context) *Lease {
 	return to
 }
 
-// passableLocked reports whether the lease, which its holder has ended, can be handed to a
+// mayHandOverLocked reports whether the lease, which its holder has ended, can be handed to a
 // waiter with these terms.
-func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
+func (l *Lease) mayHandOverLocked(terms *Terms, now drift.Instant) bool {
 	//guard:handover-not-extending  a lease that was ever extended, or is being extended, isn't handed over
 	if l.state.c.cfg.Cohorts == Off || l.extended || terms.TTL != l.terms.TTL ||
 		terms.Note != l.terms.Note { // which is in the value that both would share
@@ -81,5 +81,5 @@ func (l *Lease) passableLocked(terms *Terms, now drift.Instant) bool {
 	}
 	used := drift.Elapsed(l.start, now)
 	//guard:handover-early-only  a lease is handed over only while most of its validity is left
-	return used <= l.length/passShare && l.length-used >= terms.MinValidity
+	return used <= l.length/handOverShare && l.length-used >= terms.MinValidity
 }

@@ -27,15 +27,15 @@ import (
 // value. So does a lock that is free and that nobody else wants.
 
 // How long after its first round a try goes on, in InstanceTimeouts. The keys of a client that gave
-// up are gone within two, unless it has crashed. Who looks goes on for longer than the one that
-// contends, whose rounds may each take one, and the first one more.
+// up are gone within two, unless it has crashed. A client that looks goes on for longer than
+// one that contends, each of whose rounds may take one InstanceTimeout, and the first one more.
 const (
 	contendFor = 3
 	lookFor    = 6
 	stuckAfter = 2 // an instance that has one value for so long doesn't decide
 )
 
-// contest is what the votes of a round that was lost to other clients say of the lock.
+// contest says who may get the lock, after a round that was lost to other clients.
 type contest uint8
 
 const (
@@ -43,14 +43,14 @@ const (
 	taken contest = iota
 	// mine: the votes were split, and this client has the first instance's.
 	mine
-	// theirs: the votes were split, and it hasn't.
+	// theirs: the votes were split, and this client doesn't have the first instance's.
 	theirs
 )
 
-// first is the first instance in the order that all clients agree on, of those that voted, -1 if
-// none did. missed says that the vote of one before it may still come. The order is without the
-// instances that have the key of a client that died.
-func (c *core) first(order []int, votes []Ballot) (i int, missed bool) {
+// decider is the instance that decides a split: the first that voted, in the order that all clients
+// agree on, -1 if none did. missed says that the vote of an earlier one may still come. The order lacks
+// the instances that have the key of a client that died.
+func (c *core) decider(order []int, votes []Ballot) (i int, missed bool) {
 	for _, i := range order {
 		switch vote := &votes[i].Vote; {
 		case vote.Outcome == wire.Granted || vote.Outcome == wire.Refused && vote.Err == nil:
@@ -62,13 +62,13 @@ func (c *core) first(order []int, votes []Ballot) (i int, missed bool) {
 	return -1, missed
 }
 
-// tell says what the votes of a round say that was lost to other clients.
-func (c *core) tell(order []int, votes []Ballot) contest {
+// contestOf is the contest that the votes of a lost round show.
+func (c *core) contestOf(order []int, votes []Ballot) contest {
 	rivals := rivalsIn(votes)
 	if rivals.most >= c.majority.Q {
 		return taken
 	}
-	i, _ := c.first(order, votes)
+	i, _ := c.decider(order, votes)
 	switch {
 	//guard:first-instance-decides  of clients whose votes were split, the one with the first instance's vote goes on
 	case i >= 0 && votes[i].Vote.Outcome == wire.Granted:
@@ -109,16 +109,16 @@ func rivalsIn(votes []Ballot) (r rivals) {
 	return r
 }
 
-// awaitFirst waits for the first instance's vote, BackoffMin at most, after the round was lost to
-// other clients, if it isn't certain that one of them has a quorum.
-func (r *round) awaitFirst(ctx context.Context, order []int) {
+// awaitDecider waits for the vote of the instance that decides a split, BackoffMin at most. It doesn't
+// wait if one client is seen to have a quorum. The round was lost to other clients.
+func (r *round) awaitDecider(ctx context.Context, order []int) {
 	var over <-chan time.Time
 	for {
 		r.mu.Lock()
-		copy(r.last, r.ballots) // with the first instance's vote, also if it came just after the loss
+		copy(r.atLoss, r.ballots) // with the deciding vote, also if it came just after the loss
 		waits := rivalsIn(r.ballots).most < r.c.majority.Q
 		if waits {
-			_, waits = r.c.first(order, r.ballots)
+			_, waits = r.c.decider(order, r.ballots)
 		}
 		if waits && r.late == nil {
 			r.late = make(chan struct{}, 1)
@@ -149,8 +149,8 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int, opts *roun
 	c.background.add()
 	//guard:kept-keys-before-close  Close waits until the keys that a try kept are deleted
 	defer c.background.finish()
-	opts.contends, opts.deciders = true, c.order
-	lease, err := c.tryOnce(ctx, all, try, opts)
+	opts.contends, opts.deciders = true, c.deciders
+	lease, err := c.runRound(ctx, all, try, opts)
 	//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
 	if err == nil || !opts.split {
 		return lease, err
@@ -171,8 +171,8 @@ type split struct {
 	seen  []Ballot      // the last votes or looks
 
 	looked bool          // the client has looked
-	stuck  string        // the value that was on the first instance at every look
-	since  time.Duration // the first of them
+	stuck  string        // the value that was on the deciding instance at every look
+	since  time.Duration // when it was first seen there, by the monotonic clock
 }
 
 // resolve goes on after the first round.
@@ -188,8 +188,8 @@ func (s *split) resolve(ctx context.Context, lost *RoundError) (lease *Lease, er
 			}
 			return nil, over
 		}
-		s.opts.replace = s.opts.tried.value // also if it isn't there any more
-		if lease, lost = s.c.tryOnce(ctx, s.all, s.try, s.opts); lost == nil || !s.opts.split {
+		s.opts.replace = s.opts.state.value // also if it isn't there any more
+		if lease, lost = s.c.runRound(ctx, s.all, s.try, s.opts); lost == nil || !s.opts.split {
 			return lease, lost
 		}
 		s.kept.delete(nil) // what hasn't been replaced
@@ -233,18 +233,18 @@ func (s *split) untilDue(ctx context.Context, lost *RoundError) *RoundError {
 		}
 		s.seen, s.looked = found.Votes, true
 		// If none answers a round says why.
-		i, _ := c.first(s.opts.deciders, s.seen)
+		i, _ := c.decider(s.opts.deciders, s.seen)
 		if i < 0 || s.seen[i].Vote.Outcome == wire.Granted || s.isStuck(i) {
 			return nil
 		}
 	}
 }
 
-// isStuck reports whether the value on the first instance is that of a client that has died. Then
+// isStuck reports whether the value on the deciding instance is that of a client that has died. Then
 // the next instance decides.
-func (s *split) isStuck(first int) bool {
+func (s *split) isStuck(decider int) bool {
 	now := s.c.reader.Now().Mono
-	if value := s.seen[first].Vote.Holder; value != s.stuck {
+	if value := s.seen[decider].Vote.Holder; value != s.stuck {
 		s.stuck, s.since = value, now
 		return false
 	}
@@ -252,7 +252,7 @@ func (s *split) isStuck(first int) bool {
 	if now-s.since < stuckAfter*s.c.cfg.InstanceTimeout {
 		return false
 	}
-	s.opts.deciders = slices.DeleteFunc(slices.Clone(s.opts.deciders), func(i int) bool { return i == first })
+	s.opts.deciders = slices.DeleteFunc(slices.Clone(s.opts.deciders), func(i int) bool { return i == decider })
 	return true
 }
 
@@ -266,7 +266,7 @@ func (e *RoundError) ending(verdict, cause error, holder *Holder) *RoundError {
 // mayBeHeld reports whether a single client was seen, which may have a quorum together with
 // instances that failed.
 func (s *split) mayBeHeld() bool {
-	t := count(s.seen)
+	t := outcomesOf(s.seen)
 	return t.refused > 0 && t.refused+t.failed >= s.c.majority.Q && rivalsIn(s.seen).different <= 1
 }
 
@@ -291,7 +291,7 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 // takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
 func (c *core) takenHere(all keys) *RoundError {
 	for key := range all.each() {
-		_, holder := c.queues.present(key)
+		_, holder := c.queues.peek(key)
 		if holder == nil {
 			continue
 		}

@@ -35,7 +35,7 @@ type core struct {
 	majority      majority.Majority
 	members       []*member
 	servers       registry // that the members reach
-	order         []int    // the instances in the order in which they decide a split, see contend.go
+	deciders      []int    // the instances in the order in which they decide a split, see contend.go
 	clock         clock.Clock
 	reader        *drift.Reader
 	random        *random
@@ -120,7 +120,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 		m := newMember(c, i, inst, length)
 		c.members, c.subscriptions = append(c.members, m), append(c.subscriptions, c.newSubscription(m))
 	}
-	c.order = c.decisionOrder()
+	c.deciders = c.decisionOrder()
 	c.queues = newQueues(c)
 	return &Coordinator{core: c, terms: cfg.Terms}, nil
 }
@@ -284,19 +284,19 @@ func (c *core) noteRound(ctx context.Context, key string, started drift.Instant,
 	}
 	c.lostSince.CompareAndSwap(0, max(1, int64(started.Mono)))
 	since := c.lostSince.Load()
-	if event.Lasted = now.Mono - time.Duration(since); since > 0 && event.Lasted >= waitUntold && c.lostSince.CompareAndSwap(since, -1) {
+	if event.Lasted = now.Mono - time.Duration(since); since > 0 && event.Lasted >= reportOutageAfter && c.lostSince.CompareAndSwap(since, -1) {
 		event.Last = lost
 		c.cfg.Hooks.Waiting(ctx, event)
 	}
 }
 
-// waitUntold is how long no quorum may answer before Hooks.Waiting says so.
-const waitUntold = time.Second
+// reportOutageAfter is how long no quorum may answer before Hooks.Waiting says so.
+const reportOutageAfter = time.Second
 
-// watch starts the goroutine that reads the instances' clocks every ClockEvery, also while no
+// startClockMonitor starts the goroutine that reads the instances' clocks every ClockEvery, also while no
 // lock is taken: the longer ago the last reading, the larger the jump that could pass for a
 // difference of rates. It ends when the Coordinator is closed.
-func (c *core) watch() {
+func (c *core) startClockMonitor() {
 	if c.cfg.ClockMonitor == Off {
 		return
 	}

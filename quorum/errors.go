@@ -243,7 +243,7 @@ func (e *RoundError) Error() string {
 	fmt.Fprintf(&b, "%v (%s %v", e.Verdict, e.Op, keys{e.Key, e.Also})
 	switch {
 	case len(e.Votes) > 0:
-		t := count(e.Votes)
+		t := outcomesOf(e.Votes)
 		fmt.Fprintf(&b, ": %d granted, %d refused, %d failed", t.granted, t.refused, t.failed)
 		if t.pending > 0 {
 			fmt.Fprintf(&b, ", %d %s", t.pending, e.pending())
@@ -336,10 +336,10 @@ func (e *RoundError) Unwrap() []error {
 	return errs
 }
 
-// counts are the ballots of a round by outcome.
-type counts struct{ granted, refused, failed, pending int }
+// outcomes are the ballots of a round by outcome.
+type outcomes struct{ granted, refused, failed, pending int }
 
-func count(votes []Ballot) (t counts) {
+func outcomesOf(votes []Ballot) (t outcomes) {
 	for _, ballot := range votes {
 		switch {
 		case ballot.Vote.Outcome == wire.Granted:

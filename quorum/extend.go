@@ -95,8 +95,8 @@ type extension struct {
 // extensionBuffer is an extension and its ballots and requests in one piece of memory.
 type extensionBuffer struct {
 	extension
-	ballotBuffer  [usual]Ballot
-	requestBuffer [usual]request
+	ballotBuffer  [bufferedInstances]Ballot
+	requestBuffer [bufferedInstances]request
 }
 
 // newExtension makes an extension to the terms' TTL, cut by MaxLife, or says why none is to be sent.
@@ -181,22 +181,22 @@ func (e *extension) sendTo(i int, now drift.Instant) {
 	e.ask(i, now)
 }
 
-func (e *extension) first(i int) (*wire.Request, use) {
+func (e *extension) firstRequest(i int) (*wire.Request, use) {
 	if e.state.presence(i).Absent() {
-		return nil, oldVote
+		return nil, sentAnyway
 	}
-	return &e.cmd, oldVote
+	return &e.cmd, sentAnyway
 }
 
 func (e *extension) answered(i int, second bool, ballot Ballot) {
 	if !second {
-		e.state.note(i, wire.Extend, ballot.Vote)
+		e.state.noteAnswer(i, wire.Extend, ballot.Vote)
 		if ballot.Vote.Outcome == wire.Failed && !ballot.Vote.Unsent && !e.requests[i].carriedOut {
 			e.state.noteLate(i, e.cmd.TTL)
 		}
 		return
 	}
-	e.state.note(i, wire.Restore, ballot.Vote)
+	e.state.noteAnswer(i, wire.Restore, ballot.Vote)
 	if ballot.Vote.Outcome == wire.Granted {
 		e.state.noteToken(i)
 	}
@@ -217,10 +217,10 @@ func (e *extension) count(i int, vote *wire.Vote) {
 	}
 }
 
-// second restores the lease on an instance that lacks it. Only a lease that was extended
+// secondRequest restores the lease on an instance that lacks it. Only a lease that was extended
 // is restored, because the keys of any other would only block other clients. No lease is
 // restored after its release.
-func (e *extension) second(i int) (cmd *wire.Request, open bool) {
+func (e *extension) secondRequest(i int) (cmd *wire.Request, open bool) {
 	cfg := &e.state.c.cfg
 	//guard:restore-if-extended  an extension that failed puts nothing back
 	//guard:restore-where-lacking  an extension puts the lease back where it is lacking

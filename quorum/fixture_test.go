@@ -181,6 +181,22 @@ func (f *fixture) hang(which ...int)   { f.each((*quorumtest.Server).Hang, which
 func (f *fixture) resume(which ...int) { f.each((*quorumtest.Server).Resume, which...) }
 func (f *fixture) kill(which ...int)   { f.each((*quorumtest.Server).Kill, which...) }
 
+// lag delays every request and every reply by d.
+func (f *fixture) lag(d time.Duration, which ...int) {
+	f.each(func(s *quorumtest.Server) {
+		s.Delay(nil, func(wire.Request) time.Duration { return d })
+	}, which...)
+}
+
+// warm lets the Coordinator identify the servers and read their clocks, which costs only the first lock
+// a round trip.
+func (f *fixture) warm() {
+	f.t.Helper()
+	require.NoError(f.t, f.acquire("warm-up").Release(f.ctx))
+	f.requireNothingLeft()
+	f.began = time.Now()
+}
+
 // occupy puts another client's key on servers.
 func (f *fixture) occupy(key string, ttl time.Duration, which ...int) {
 	f.each(func(s *quorumtest.Server) { s.Put(key, strangers, ttl) }, which...)

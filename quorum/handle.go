@@ -135,7 +135,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 // except ErrHeldByCaller and ErrTaken. After an error from the instances the lease is lost:
 // replaced values have been deleted again. ReleaseHandle deletes the rest before it expires.
 func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error) {
-	terms, lived, err := c.fits(handle)
+	terms, lived, err := c.termsFor(handle)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	}
 	view := &Coordinator{core: c.core, terms: terms}
 	opts := &roundOptions{replace: *handle.value.Load(), resumes: true}
-	lease, roundErr := view.tryOnce(ctx, keys{key: handle.key}, 1, opts)
+	lease, roundErr := view.runRound(ctx, keys{key: handle.key}, 1, opts)
 	if roundErr != nil {
 		return nil, roundErr
 	}
@@ -154,14 +154,14 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, handle.token, lease.token)
 	}
 	lease.backdate(lived)
-	c.queues.held(lease, "", c.reader.Now().Mono)
+	c.queues.acquired(lease, "", c.reader.Now().Mono)
 	return view.deliver(ctx, lease), nil
 }
 
 // ReleaseHandle releases a lease by its handle. Errors: ErrConfig for a handle of another
 // set of instances, ErrNotHeld, ErrUnreachable, ErrClosed.
 func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
-	if err := c.readable(handle); err != nil {
+	if err := c.checkHandle(handle); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -184,8 +184,8 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	return err
 }
 
-// readable checks whether a handle is for these instances.
-func (c *Coordinator) readable(h Handle) error {
+// checkHandle returns an error unless the handle is for these instances.
+func (c *Coordinator) checkHandle(h Handle) error {
 	if err := cmp.Or(c.none(), h.validate()); err != nil {
 		return err
 	}
@@ -198,9 +198,9 @@ func (c *Coordinator) readable(h Handle) error {
 	return nil
 }
 
-// fits returns the terms on which a handle is resumed, and how long its lease was held.
-func (c *Coordinator) fits(h Handle) (terms Terms, lived time.Duration, err error) {
-	if err := c.readable(h); err != nil {
+// termsFor returns the terms on which a handle is resumed, and how long its lease has been held.
+func (c *Coordinator) termsFor(h Handle) (terms Terms, lived time.Duration, err error) {
+	if err := c.checkHandle(h); err != nil {
 		return Terms{}, 0, err
 	}
 	now := c.reader.Now().Wall

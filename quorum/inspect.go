@@ -167,7 +167,7 @@ func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ba
 			answers <- answer{i, ballot, run}
 		})
 	}
-	ballots, runs := c.pending(make([]Ballot, len(c.members))), make([]wire.Run, len(c.members))
+	ballots, runs := c.pendingBallots(make([]Ballot, len(c.members))), make([]wire.Run, len(c.members))
 	for range c.members {
 		a := <-answers
 		if ballots[a.i], runs[a.i] = a.Ballot, a.run; enough(ballots) {
@@ -185,7 +185,7 @@ func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) 
 	defer cancel()
 	var s standing
 	if err == nil {
-		s, err = m.known(own, true)
+		s, err = m.identifyIfUnknown(own, true)
 	}
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {

@@ -26,4 +26,4 @@ func ContextsOf(l *Lease) int {
 }
 
 // DecisionOrder is the order in which the instances decide a split.
-func DecisionOrder(c *Coordinator) []int { return c.order }
+func DecisionOrder(c *Coordinator) []int { return c.deciders }

@@ -16,12 +16,12 @@ type interval struct {
 	handed *Lease // to the waiter
 	waited bool   // it has slept since its last look
 
-	counts bool             // the next look is a try
-	count  <-chan time.Time // when that is so again
-	end    <-chan time.Time // of the holder, while the waiter is the first
-	ended  *Lease           // the holder, if it is over
+	nextIsTry  bool             // the next look counts as a try
+	nextTry    <-chan time.Time // receives when the next look counts again
+	holderEnd  <-chan time.Time // receives when the holder may be over, while the waiter is the first
+	overHolder *Lease           // the holder, if it is over
 
-	pause   <-chan time.Time // before a round, nil if it doesn't rest
+	pause   <-chan time.Time // receives when a round is due, nil if the waiter doesn't rest
 	lost    *RoundError      // the round before, nil if there was none because the waiter steps back
 	yields  bool             // it steps back for another process
 	front   bool             // it was notified before, and may queue at the front
@@ -41,7 +41,7 @@ const (
 
 // look looks at the queue of this process.
 func (i *interval) look() action {
-	v := i.step(i.waited, i.ended)
+	v := i.lookOrCompete(i.waited, i.overHolder)
 	switch {
 	case v.Handed != nil && v.Handed.fit():
 		i.handed = v.Handed
@@ -59,30 +59,30 @@ func (i *interval) look() action {
 	}
 	left := heldFor(v.Holder)
 	if v.First && left == 0 {
-		i.ended = v.Holder
+		i.overHolder = v.Holder
 		return look
 	}
 	i.waited, i.here = true, true
-	if i.counts && !i.countLook(v.Holder) {
+	if i.nextIsTry && !i.countLook(v.Holder) {
 		return giveUp
 	}
-	if i.end = nil; v.First {
-		i.end = i.c.clock.After(left)
+	if i.holderEnd = nil; v.First {
+		i.holderEnd = i.c.clock.After(left)
 	}
 	return sleep
 }
 
-// countLook counts a look at a lock that this process has. It reports false if that was the last try.
+// countLook counts a look at a lock that this process has as a try. It reports false if it was the last.
 func (i *interval) countLook(holder *Lease) bool {
-	i.counts = false
+	i.nextIsTry = false
 	//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
 	i.tries++
-	i.last = i.taken(holder)
+	i.last = i.lookError(holder)
 	if i.exhausted() {
 		return false
 	}
 	if i.c.terms.MaxTries > 0 {
-		i.count = i.c.clock.After(i.wait.pause(i.last, i.c.notifiesAt(i.key) >= 0))
+		i.nextTry = i.c.clock.After(i.wait.pause(i.last, i.c.notifiesAt(i.key) >= 0))
 	}
 	return true
 }
@@ -139,17 +139,17 @@ func (i *interval) queueUp() action {
 
 // sleep sleeps until something happens.
 func (i *interval) sleep() action {
-	end, count := i.end, i.count
+	holderEnd, nextTry := i.holderEnd, i.nextTry
 	if i.pause != nil {
-		end, count = nil, nil
+		holderEnd, nextTry = nil, nil
 	}
 	rested := false
 	select {
 	case <-i.pause:
 		rested = true
-	case <-end:
-	case <-count:
-		i.counts = true
+	case <-holderEnd:
+	case <-nextTry:
+		i.nextIsTry = true
 	case <-i.news():
 	case <-i.ctx.Done():
 		return giveUp
@@ -181,9 +181,9 @@ func heldFor(holder *Lease) time.Duration {
 	if left := holder.Validity(); left > 0 {
 		// In parts, as the lease's own watcher does: after a suspension the timer would be
 		// late.
-		return lookAgain(left)
+		return checkAgainAfter(left)
 	}
-	if holder.at() >= released {
+	if holder.stageNow() >= released {
 		// Its deletes are under way, and would meet the requests of a round.
 		return holder.state.c.cfg.InstanceTimeout
 	}

@@ -22,7 +22,7 @@ func (l *Lease) KeepAlive() {
 	if l.none() {
 		return
 	}
-	if k := l.state.c.keeper; k.keeps(l) {
+	if k := l.state.c.keeper; k.startKeeping(l) {
 		k.watch(l, k.nextExtension(l.Validity(), false))
 	}
 }
@@ -39,21 +39,21 @@ type keeper struct {
 	start sync.Once
 
 	mu     sync.Mutex
-	leases dueLeases     // not those that the goroutine checks
-	armed  time.Duration // when the goroutine looks again in any case, by the monotonic clock
+	leases dueLeases     // without those that the goroutine is checking
+	armed  time.Duration // when the goroutine checks again in any case, by the monotonic clock
 	closed bool
 	pause  time.Duration // until then, counted from when armed was set
-	wake   chan struct{} // gets an element if the goroutine has to look sooner
+	wake   chan struct{} // gets an element if the goroutine has to check sooner
 }
 
-// kept is what the keeper knows of a lease. Guarded by the keeper's lock.
-type kept struct {
+// keeperEntry is what the keeper knows of a lease. Guarded by the keeper's lock.
+type keeperEntry struct {
 	due      time.Duration // when to check it next
 	index    int           // in keeper.leases, -1 if it isn't there
 	extendAt time.Duration // when to extend it, never if it is not to be extended
-	keeps    bool          // it is kept alive
-	watched  bool          // it was to be watched
-	present  bool          // it is watched
+	alive    bool          // it is kept alive
+	watched  bool          // watch was called
+	present  bool          // the keeper has it, and the background counts it
 }
 
 // never is when nothing is due.
@@ -63,14 +63,14 @@ const never = time.Duration(math.MaxInt64)
 type dueLeases []*Lease
 
 func (d dueLeases) Len() int           { return len(d) }
-func (d dueLeases) Less(i, j int) bool { return d[i].kept.due < d[j].kept.due }
+func (d dueLeases) Less(i, j int) bool { return d[i].entry.due < d[j].entry.due }
 func (d dueLeases) Swap(i, j int) {
 	d[i], d[j] = d[j], d[i]
-	d[i].kept.index, d[j].kept.index = i, j
+	d[i].entry.index, d[j].entry.index = i, j
 }
 
 func (d *dueLeases) Push(l any) {
-	l.(*Lease).kept.index = len(*d)
+	l.(*Lease).entry.index = len(*d)
 	*d = append(*d, l.(*Lease))
 }
 
@@ -78,39 +78,39 @@ func (d *dueLeases) Pop() any {
 	last := len(*d) - 1
 	l := (*d)[last]
 	(*d)[last], *d = nil, (*d)[:last]
-	l.kept.index = -1
+	l.entry.index = -1
 	return l
 }
 
-// lookAgainAtEnd is when to look again at a lease that should have ended.
-const lookAgainAtEnd = 20 * time.Millisecond
+// checkAgainAtEnd is after how long to check a lease again that should have ended.
+const checkAgainAtEnd = 20 * time.Millisecond
 
 func newKeeper(c *core) *keeper {
 	return &keeper{c: c, armed: never, wake: make(chan struct{}, 1)}
 }
 
-// keeps notes that a lease is kept alive from now on. It reports false if that is known or in vain.
-func (k *keeper) keeps(l *Lease) (news bool) {
-	lasts := l.at() == held
+// startKeeping marks a lease as kept alive. It reports false if it was marked before, or is over.
+func (k *keeper) startKeeping(l *Lease) (news bool) {
+	lasts := l.stageNow() == held
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	news = lasts && !l.kept.keeps
-	l.kept.keeps = true
+	news = lasts && !l.entry.alive
+	l.entry.alive = true
 	return news
 }
 
 // watch has the lease ended at its deadline, and extended at that time, unless that is never. The
 // background counts it until it has ended.
 func (k *keeper) watch(l *Lease, extendAt time.Duration) {
-	over := l.at() != held
+	over := l.stageNow() != held
 	k.mu.Lock()
-	known := l.kept.watched
-	l.kept.watched = true
+	before := l.entry.watched
+	l.entry.watched = true
 	k.mu.Unlock()
 	if over {
 		return
 	}
-	if known {
+	if before {
 		if extendAt < never {
 			k.extendAt(l, extendAt)
 		}
@@ -119,7 +119,7 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 	k.c.background.add()
 	k.start.Do(func() { k.c.background.spawnStanding(k.run) })
 	now := k.c.reader.Now().Mono
-	look := lookAgain(l.leftNow())
+	pause := checkAgainAfter(l.leftNow())
 	k.mu.Lock()
 	// Invariant: the goroutine sees every lease that is added, or none is added. It was
 	// started before this, unless the Coordinator was closed before.
@@ -131,32 +131,32 @@ func (k *keeper) watch(l *Lease, extendAt time.Duration) {
 		}()
 		return
 	}
-	l.kept.present = true
-	// extendAt may have been called already, beside the first look at a context.
-	l.kept.extendAt = min(l.kept.extendAt, extendAt)
-	k.addLocked(l, now+look)
-	k.wakeLocked(l.kept.due, now)
+	l.entry.present = true
+	// extendAt may have been called already, by KeepAlive on another goroutine.
+	l.entry.extendAt = min(l.entry.extendAt, extendAt)
+	k.addLocked(l, now+pause)
+	k.wakeLocked(l.entry.due, now)
 	k.mu.Unlock()
 	// It may have ended before it was added.
-	if l.at() != held {
+	if l.stageNow() != held {
 		k.remove(l)
 	}
 }
 
-// addLocked has a lease looked at when it is due for an extension, or before that.
+// addLocked adds a lease, to be checked at due or when it is to be extended, whichever is first.
 func (k *keeper) addLocked(l *Lease, due time.Duration) {
-	l.kept.due = min(due, l.kept.extendAt)
+	l.entry.due = min(due, l.entry.extendAt)
 	heap.Push(&k.leases, l)
 }
 
 // remove is called when a lease has ended.
 func (k *keeper) remove(l *Lease) {
 	k.mu.Lock()
-	present := l.kept.present
-	if present && l.kept.index >= 0 {
-		heap.Remove(&k.leases, l.kept.index)
+	present := l.entry.present
+	if present && l.entry.index >= 0 {
+		heap.Remove(&k.leases, l.entry.index)
 	}
-	l.kept.present = false
+	l.entry.present = false
 	k.mu.Unlock()
 	if present {
 		k.c.background.finish()
@@ -168,15 +168,15 @@ func (k *keeper) extendAt(l *Lease, at time.Duration) {
 	now := k.c.reader.Now().Mono
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	l.kept.extendAt = at
-	if l.kept.present && l.kept.index >= 0 && at < l.kept.due {
-		l.kept.due = at
-		heap.Fix(&k.leases, l.kept.index)
+	l.entry.extendAt = at
+	if l.entry.present && l.entry.index >= 0 && at < l.entry.due {
+		l.entry.due = at
+		heap.Fix(&k.leases, l.entry.index)
 		k.wakeLocked(at, now)
 	}
 }
 
-// wakeLocked wakes the goroutine if it would look too late.
+// wakeLocked wakes the goroutine if it would check too late.
 func (k *keeper) wakeLocked(due, now time.Duration) {
 	if due >= k.armed {
 		return
@@ -188,7 +188,7 @@ func (k *keeper) wakeLocked(due, now time.Duration) {
 	}
 }
 
-// run looks at each lease when it is due, until the Coordinator is closed. It reads the clocks only
+// run checks each lease when it is due, until the Coordinator is closed. It reads the clocks only
 // when a lease is due, and before it starts anything: so how often they are read does not depend
 // on the scheduler, and a simulation can stop at each reading.
 func (k *keeper) run() {
@@ -196,12 +196,12 @@ func (k *keeper) run() {
 	for {
 		select {
 		case <-timer:
-			over, extend, pause := k.look()
+			over, extend, pause := k.checkDue()
 			if timer = nil; pause < never {
 				timer = k.c.clock.After(pause)
 			}
 			for _, l := range over {
-				k.c.background.spawn(func() { l.Validity() }) // which ends it
+				k.c.background.spawn(func() { l.endIfOver() })
 			}
 			if len(extend) > 0 {
 				k.c.background.spawn(func() { k.extend(extend) })
@@ -217,7 +217,7 @@ func (k *keeper) run() {
 			all := k.leases
 			k.leases = nil
 			for _, l := range all {
-				l.kept.index = -1
+				l.entry.index = -1
 			}
 			k.mu.Unlock()
 			k.close(all)
@@ -226,13 +226,13 @@ func (k *keeper) run() {
 	}
 }
 
-// look looks at the leases that are due. It returns those that are over, those that are to be
+// checkDue checks the leases that are due. It returns those that are over, those that are to be
 // extended, and the time until the next lease is due.
-func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
+func (k *keeper) checkDue() (over, extend []*Lease, pause time.Duration) {
 	now := k.c.reader.Now().Mono
 	k.mu.Lock()
 	var due []*Lease
-	for len(k.leases) > 0 && k.leases[0].kept.due <= now {
+	for len(k.leases) > 0 && k.leases[0].entry.due <= now {
 		due = append(due, heap.Pop(&k.leases).(*Lease))
 	}
 	k.mu.Unlock()
@@ -244,7 +244,7 @@ func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i, l := range due {
-		if !l.kept.present {
+		if !l.entry.present {
 			continue
 		}
 		switch {
@@ -252,25 +252,25 @@ func (k *keeper) look() (over, extend []*Lease, pause time.Duration) {
 			over = append(over, l)
 			// Unless it is valid again by then: an extension was just won, or a wall clock that
 			// was set forward is set back.
-			l.kept.due = min(now+lookAgainAtEnd, max(now+time.Millisecond, l.kept.extendAt))
+			l.entry.due = min(now+checkAgainAtEnd, max(now+time.Millisecond, l.entry.extendAt))
 			heap.Push(&k.leases, l)
 			continue
-		case l.kept.extendAt <= now:
-			l.kept.extendAt = never
+		case l.entry.extendAt <= now:
+			l.entry.extendAt = never
 			extend = append(extend, l)
 		}
-		k.addLocked(l, now+lookAgain(left[i]))
+		k.addLocked(l, now+checkAgainAfter(left[i]))
 	}
 	if k.armed = never; len(k.leases) == 0 {
 		return over, extend, never
 	}
-	k.armed = k.leases[0].kept.due
+	k.armed = k.leases[0].entry.due
 	//guard:context-at-deadline  a lease's contexts end at its deadline, as soon as a timer can fire
 	return over, extend, max(0, k.armed-k.c.reader.Now().Mono)
 }
 
-// lookAgain is after how long to check a validity again of which so much is left.
-func lookAgain(left time.Duration) time.Duration {
+// checkAgainAfter is after how long to check a validity again of which so much is left.
+func checkAgainAfter(left time.Duration) time.Duration {
 	const least = 20 * time.Millisecond
 	//guard:context-after-suspension  a lease's end is noticed even if timers stood still while the machine was suspended
 	return min(left, max(left/4, least))

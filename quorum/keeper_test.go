@@ -70,7 +70,7 @@ func TestKeeperBeforeALeaseIsWatched(t *testing.T) {
 		require.NoError(t, lease.Err(), "it was extended")
 
 		require.NoError(t, lease.Release(context.Background()))
-		lease.kept.watched = false
+		lease.entry.watched = false
 		c.keeper.watch(lease, never)
 		began := time.Now()
 		require.NoError(t, c.Settle(context.Background()))

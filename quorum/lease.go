@@ -44,7 +44,7 @@ type Lease struct {
 	done      chan struct{} // closed when it has ended
 	extending chan struct{} // has room for the one extension that is under way
 
-	kept kept // guarded by the keeper's lock
+	entry keeperEntry // guarded by the keeper's lock
 }
 
 // leaseStage is how far a lease has come. It only rises.
@@ -61,7 +61,7 @@ const (
 )
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
-	r.state.won(r)
+	r.state.keepRound(r)
 	//guard:lease-has-its-token  a lease has the token that its round settled
 	return makeLease(c, r.ctx, r.state, r.tokens.First(), &c.terms, start)
 }
@@ -70,7 +70,7 @@ func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 func makeLease(c *Coordinator, detached context.Context, v *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
 	return &Lease{
 		state: v, token: token, terms: terms, acquired: start,
-		parent: detached, kept: kept{index: -1, extendAt: never},
+		parent: detached, entry: keeperEntry{index: -1, extendAt: never},
 		start:  start,
 		length: c.cfg.Drift.Validity(terms.TTL, 0),
 	}
@@ -164,10 +164,18 @@ func (l *Lease) Instances() []string {
 // Validity is how long the holder may still act: the TTL, less the time since just before the
 // request was sent (the larger of the monotonic and the wall clock's), less the drift
 // allowance. It is 0 when the lease is over. It can't account for pauses after this call.
+//
+// If the deadline has passed and nothing has noticed, this call ends the lease: its contexts end and
+// Hooks.Lost is called before Validity returns.
 func (l *Lease) Validity() time.Duration {
 	if l.none() {
 		return 0
 	}
+	return l.endIfOver()
+}
+
+// endIfOver ends the lease if its deadline has passed, and returns the validity that is left.
+func (l *Lease) endIfOver() time.Duration {
 	l.mu.Lock()
 	left := l.leftLocked()
 	expired := l.stage == held && left <= 0
@@ -210,7 +218,7 @@ func (l *Lease) Err() error {
 	if l.none() {
 		return errNoLease
 	}
-	l.Validity()
+	l.endIfOver()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.over
@@ -275,8 +283,7 @@ func (l *Lease) extensions() chan struct{} {
 	return l.extending
 }
 
-// at is the lease's stage.
-func (l *Lease) at() leaseStage {
+func (l *Lease) stageNow() leaseStage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stage

@@ -108,8 +108,8 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// heldUnder is the first of the keys that the context belongs to a lease on that isn't over, empty
-// if there is none.
+// heldUnder is the first of the keys on which the context's user has a lease that isn't over, empty if
+// there is none.
 func (c *core) heldUnder(ctx context.Context, all keys) string {
 	for key := range all.each() {
 		if ctx.Value(heldKey{c, key}) != nil {

@@ -88,8 +88,8 @@ func (m *member) askBy(ctx context.Context, op wire.Op, send func(timeout time.D
 	}
 	answer := make(chan Ballot, 1)
 	send(m.c.cfg.InstanceTimeout, wire.ReceiverFunc(func(vote wire.Vote) {
-		ballot := m.answered(vote, m.c.cfg.InstanceTimeout, sent, m.c.reader.Now())
-		m.ended()
+		ballot := m.takeVote(vote, m.c.cfg.InstanceTimeout, sent, m.c.reader.Now())
+		m.requestEnded()
 		answer <- ballot
 	}))
 	select {
@@ -116,17 +116,17 @@ func (m *member) connect(ctx context.Context) error {
 	return err
 }
 
-// ended takes off one request in flight.
-func (m *member) ended() {
+// requestEnded takes an admitted request off those in flight.
+func (m *member) requestEnded() {
 	m.mu.Lock()
 	m.inFlight.n--
 	m.mu.Unlock()
 }
 
-// admit counts a request in flight, and returns the standing where the use needs it. The
-// error says why the request is not admitted.
+// admit counts a request in flight, and returns the server's standing, unless the request is
+// uncounted. The error says why the request is not admitted.
 func (m *member) admit(op wire.Op, use use, now drift.Instant) (s standing, err error) {
-	if use == newVote {
+	if use == sentIfItMayVote {
 		if err := m.cleanup.full(); err != nil {
 			return standing{}, err
 		}
@@ -142,26 +142,26 @@ func (m *member) admit(op wire.Op, use use, now drift.Instant) (s standing, err 
 	return m.standingLocked(now), nil
 }
 
-// use is what the answer to a request is for.
+// use is what the answer to a request is for. A grant in answer to the last two counts on the same
+// conditions (acceptGrant): they differ only in when the request is sent.
 type use uint8
 
 const (
-	// uncounted: a grant has no further effect: a delete, a look.
+	// uncounted: a grant has no further effect. It answers a delete or a look.
 	uncounted use = iota
-	// oldVote: the request is about a key that the server has: an extension, a raise, a
-	// restore. It is sent although the server may not vote now. A grant counts as newVote's
-	// does.
-	oldVote
-	// newVote: the request is sent if the server may vote. A grant counts if it comes from
-	// the server that was probed, and if that may still vote then.
-	newVote
+	// sentAnyway: the request is sent although the server may not vote now, because the server has
+	// the key: an extension, a raise, a restore.
+	sentAnyway
+	// sentIfItMayVote: the request would set a new key, so it is sent only if the server may vote
+	// and its cleanup has room.
+	sentIfItMayVote
 )
 
 // standing says whether a server may vote.
 type standing struct {
-	known bool     // a probe found an independent master
-	run   wire.Run // for Request.Run; empty if it is hidden or not watched
-	err   error    // why it may not vote, nil if it may
+	identified bool     // a probe found an independent master
+	run        wire.Run // for Request.Run; empty if it is hidden or not watched
+	err        error    // why it may not vote, nil if it may
 }
 
 func (m *member) standing(now drift.Instant) standing {
@@ -177,7 +177,7 @@ func (m *member) standingLocked(now drift.Instant) standing {
 		//guard:promoted-votes-again  a replica that was promoted can vote again
 		return standing{err: m.unfit}
 	}
-	s := standing{known: true, run: m.quarantine.Run()}
+	s := standing{identified: true, run: m.quarantine.Run()}
 	if v := m.quarantine.Check(now); !v.MayVote() {
 		s.err = quarantineError(v)
 	}
@@ -191,7 +191,8 @@ func (m *member) quarantined(now drift.Instant) *QuarantineError {
 	return quarantineError(m.quarantine.Check(now))
 }
 
-// counts is nil if a grant counts that was asked for in a run of the server.
+// accepts returns nil if a grant counts that answers a request for that run of the server.
+// Otherwise the error says why not.
 //
 // Invariant: a grant that counts was given in the run that the last probe found. The server
 // checked that it was in that run when it granted (Request.Run). Here the client checks,
@@ -202,12 +203,12 @@ func (m *member) quarantined(now drift.Instant) *QuarantineError {
 // This is also true of an extension. Its key was found in place, but after a promotion or a
 // change of address other clients may still reach the server that had the key before, and
 // not find it there. And a server whose clock jumped does not keep the TTL.
-func (s standing) counts(run wire.Run) error {
+func (s standing) accepts(run wire.Run) error {
 	switch {
 	//guard:quarantine-checked  a grant of a server in quarantine doesn't count, extensions included
 	case s.err != nil:
 		return s.err
-	case !s.known:
+	case !s.identified:
 		return errUnknownServer
 	//guard:same-run-counts  a vote counts only in the run that was found last
 	case s.run != run:
@@ -216,11 +217,12 @@ func (s standing) counts(run wire.Run) error {
 	return nil
 }
 
-// count takes in a grant that was asked for in a run. An error says why it doesn't count.
-func (m *member) count(run wire.Run, sent, received drift.Instant) error {
+// acceptGrant takes in a grant that answers a request for that run. The error says why it doesn't
+// count.
+func (m *member) acceptGrant(run wire.Run, sent, received drift.Instant) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.standingLocked(received).counts(run); err != nil {
+	if err := m.standingLocked(received).accepts(run); err != nil {
 		return err
 	}
 	//guard:no-vote-without-mark  a vote counts only under a mark, where marks are kept
@@ -229,7 +231,7 @@ func (m *member) count(run wire.Run, sent, received drift.Instant) error {
 		return errUnmarked
 	}
 	//guard:grants-are-evidence  a client whose lease rests on another server's vote leaves the mark anew
-	m.quarantine.Counted(sent, received)
+	m.quarantine.GrantAccepted(sent, received)
 	return nil
 }
 
@@ -257,7 +259,7 @@ func (m *member) tick() {
 	sent := m.c.reader.Now()
 	s := m.standing(sent)
 	//guard:epoch-asked-again  a client that could get no epoch asks for it again
-	run, hidden := s.run, m.watchesRestarts() && s.known && s.run.Epoch() == ""
+	run, hidden := s.run, m.watchesRestarts() && s.identified && s.run.Epoch() == ""
 	ballot := m.ask(context.Background(), wire.Request{Op: wire.Tick, Clock: true, Run: run})
 	other := otherRun(ballot.Vote.Err)
 	switch {
@@ -277,7 +279,7 @@ func (m *member) tick() {
 	if hidden {
 		_, _ = m.identify(ctx)
 	} else {
-		_, _ = m.known(ctx, false)
+		_, _ = m.identifyIfUnknown(ctx, false)
 	}
 }
 
@@ -286,8 +288,8 @@ func (m *member) tick() {
 // it.
 func (m *member) wantsClock(op wire.Op) bool { return m.watchesClock() && op != wire.Release }
 
-// answered takes in a vote.
-func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received drift.Instant) Ballot {
+// takeVote learns from a vote what it says of the server, and makes it a ballot.
+func (m *member) takeVote(vote wire.Vote, timeout time.Duration, sent, received drift.Instant) Ballot {
 	ballot := Ballot{Instance: m.name, Vote: vote, Latency: drift.Elapsed(sent, received)}
 	// A counter that can't be used is one key's. The order of the other keys' instances is not
 	// for it to change.
@@ -298,7 +300,7 @@ func (m *member) answered(vote wire.Vote, timeout time.Duration, sent, received 
 	}
 	m.serverClock.learn(vote.Clock, sent, received)
 	m.observe(vote.Clock, sent, received)
-	m.cleanup.answered(received.Mono)
+	m.cleanup.instanceAnswered(received.Mono)
 	return ballot
 }
 

@@ -87,18 +87,19 @@ func (m *member) nextProbe() {
 	}
 }
 
-// known returns the standing, and probes the server first if that is not known. shared says that
-// a probe by another goroutine, under way now, also serves if it finds that the server is unfit.
-func (m *member) known(ctx context.Context, shared bool) (standing, error) {
+// identifyIfUnknown returns the server's standing, and probes the server first if no probe has
+// identified it. shared says that a probe by another goroutine, under way now, also serves if it
+// finds that the server is unfit.
+func (m *member) identifyIfUnknown(ctx context.Context, shared bool) (standing, error) {
 	for {
 		m.mu.Lock()
-		if s := m.standingLocked(m.c.reader.Now()); s.known {
+		if s := m.standingLocked(m.c.reader.Now()); s.identified {
 			m.mu.Unlock()
 			return s, nil
 		}
 		before := m.probes
 		p := m.queueProbeLocked(func(now drift.Instant) bool {
-			return m.standingLocked(now).known || shared && m.probes != before
+			return m.standingLocked(now).identified || shared && m.probes != before
 		})
 		m.mu.Unlock()
 		mine, err := m.awaitProbe(ctx, p)
@@ -134,7 +135,7 @@ func (m *member) forget() {
 	m.probed = false
 }
 
-// identify sends a probe of its own, after those under way, and returns the answer.
+// identify probes the server in any case, after the probes under way, and returns the answer.
 func (m *member) identify(ctx context.Context) (wire.Identity, error) {
 	m.mu.Lock()
 	p := m.queueProbeLocked(func(drift.Instant) bool { return false })

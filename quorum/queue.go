@@ -200,9 +200,9 @@ func (w *wait) lookLocked(waited bool) handoff.View[*Lease] {
 	return w.queue.Look(w, waited)
 }
 
-// step is look, and has the waiter ask the instances if it is the first, this process has no lease
-// but perhaps one that is over, and no other process goes first.
-func (w *wait) step(waited bool, over *Lease) (v view) {
+// lookOrCompete is look, and has the waiter ask the instances if it is the first, no other process goes
+// first, and this process has no lease, or one that is over.
+func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
 	q := w.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -220,19 +220,20 @@ func (w *wait) step(waited bool, over *Lease) (v view) {
 	return v
 }
 
-// leaveQueue removes the waiter, and gives up its position if no other waiter uses it. It has a lease if
-// that isn't nil, by a round if fresh. leaveQueue returns the lease that the waiter was handed.
-func (w *wait) leaveQueue(lease *Lease, fresh bool) (handed *Lease) {
+// leaveQueue removes the waiter, and gives up its position if no other waiter uses it. lease is the
+// waiter's, nil if it has none, and won says that a round gave it. leaveQueue returns the lease that the
+// waiter was handed.
+func (w *wait) leaveQueue(lease *Lease, won bool) (handed *Lease) {
 	q := w.queue
 	var now time.Duration
-	if fresh {
+	if won {
 		now = q.now()
-		q.queues.held(lease, q.key, now)
+		q.queues.acquired(lease, q.key, now)
 	}
 	q.mu.Lock()
 	defer q.unlock()
-	if fresh {
-		q.heldLocked(lease, now)
+	if won {
+		q.acquiredLocked(lease, now)
 	}
 	wake, handed, withdraw := q.Leave(w, lease != nil)
 	wake.notifyLocked()
@@ -240,19 +241,19 @@ func (w *wait) leaveQueue(lease *Lease, fresh bool) (handed *Lease) {
 	return handed
 }
 
-// held notes that this process won a round, so that its waiters need not ask the instances. The queue
-// for the key but, if that isn't empty, learns it elsewhere.
-func (qs *queues) held(lease *Lease, but string, now time.Duration) {
+// acquired notes that this process won a round, so that its waiters need not ask the instances. The
+// caller notes it in the queue for the key except, unless that is empty.
+func (qs *queues) acquired(lease *Lease, except string, now time.Duration) {
 	for key := range lease.state.each() {
-		if key != but {
+		if key != except {
 			q := qs.lock(key)
-			q.heldLocked(lease, now)
+			q.acquiredLocked(lease, now)
 			q.mu.Unlock()
 		}
 	}
 }
 
-func (q *queue) heldLocked(lease *Lease, now time.Duration) {
+func (q *queue) acquiredLocked(lease *Lease, now time.Duration) {
 	q.Acquired(lease, lease.token, now)
 	q.lost = nil
 }
@@ -304,9 +305,9 @@ func (qs *queues) freed(lease *Lease) {
 	}
 }
 
-// present is the number of goroutines of this process that wait for the key, and the lease that this
-// process has on it.
-func (qs *queues) present(key string) (waiting int, holder *Lease) {
+// peek returns how many goroutines of this process wait for the key, and the lease that this process
+// has on it.
+func (qs *queues) peek(key string) (waiting int, holder *Lease) {
 	q := qs.lockExisting(key)
 	if q == nil {
 		return 0, nil
@@ -322,8 +323,8 @@ func (qs *queues) letIn(key string) {
 	q.LetIn(q.now())
 }
 
-// refused notes a lost round.
-func (w *wait) refused(err *RoundError) {
+// noteLost notes a round that was lost, for the other waiters.
+func (w *wait) noteLost(err *RoundError) {
 	if errors.Is(err.Verdict, ErrInterrupted) {
 		return // it is about this caller's context, and says nothing to others
 	}

@@ -6,9 +6,9 @@ import "sync"
 // under whatever names, have one vote: a majority that counts a server twice is none
 // (scenario S13). The zero registry is empty.
 type registry struct {
-	mu     sync.Mutex
-	owner  map[string]string // server -> the instance that reaches it
-	server map[string]string // instance -> the server that it reaches
+	mu         sync.Mutex
+	instanceAt map[string]string // server -> the instance that reaches it
+	serverOf   map[string]string // instance -> the server that it reaches
 }
 
 // claim notes that the instance reaches the server now, and no longer the one before. If
@@ -18,20 +18,20 @@ type registry struct {
 func (r *registry) claim(server, instance string) (other string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.owner == nil {
-		r.owner, r.server = make(map[string]string), make(map[string]string)
+	if r.instanceAt == nil {
+		r.instanceAt, r.serverOf = make(map[string]string), make(map[string]string)
 	}
-	if old := r.server[instance]; old != "" && old != server {
-		delete(r.owner, old)
-		delete(r.server, instance)
+	if old := r.serverOf[instance]; old != "" && old != server {
+		delete(r.instanceAt, old)
+		delete(r.serverOf, instance)
 	}
 	if server == "" {
 		return ""
 	}
 	//guard:one-server-one-vote  one server under two names votes once
-	if owner, taken := r.owner[server]; taken && owner != instance {
-		return owner
+	if other := r.instanceAt[server]; other != "" && other != instance {
+		return other
 	}
-	r.owner[server], r.server[instance] = instance, server
+	r.instanceAt[server], r.serverOf[instance] = instance, server
 	return ""
 }

@@ -12,7 +12,7 @@ import (
 // request is one instance's part in a poll: one request, and a second one if that follows. Nothing
 // waits for the answer, and it takes no goroutine, unless a connection must be made or the server be
 // probed first. Requests about one value to one instance are sent one after the other
-// (valueState.queue).
+// (valueState.inTurn).
 type request struct {
 	poll *poll
 	i    int
@@ -35,7 +35,7 @@ type request struct {
 // begin sends the first request, when all earlier work about the value on the instance has ended. It
 // doesn't block. now is the present, or the zero Instant if the clocks have yet to be read.
 func (r *request) begin(now drift.Instant) {
-	cmd, use := r.poll.question.first(r.i)
+	cmd, use := r.poll.question.firstRequest(r.i)
 	if cmd == nil {
 		r.vote(Ballot{Instance: r.m.name, Vote: wire.Vote{Outcome: wire.Refused}})
 		return
@@ -48,7 +48,7 @@ func (r *request) begin(now drift.Instant) {
 func (r *request) replied(ballot Ballot) {
 	r.poll.question.answered(r.i, r.second, ballot)
 	if r.second {
-		r.poll.state.ended(r.i)
+		r.poll.state.doneAt(r.i)
 		return
 	}
 	r.vote(ballot)
@@ -68,7 +68,7 @@ func (r *request) vote(ballot Ballot) {
 // timeout counts from no later than this.
 //
 // The goroutines that carry the request belong to the instance. The goroutines that probe
-// the server are counted with the value's work (see valueState.queue). Each request has a timeout of its
+// the server are counted with the value's work (see valueState.inTurn). Each request has a timeout of its
 // own, and nothing else ends it: an error of one instance must not cost the vote of another.
 func (r *request) send(cmd *wire.Request, now drift.Instant) {
 	r.cmd, r.repeated, r.carriedOut = cmd, false, false
@@ -82,13 +82,13 @@ func (r *request) send(cmd *wire.Request, now drift.Instant) {
 	switch {
 	case err != nil:
 		r.replied(Ballot{Instance: r.m.name, Vote: wire.Vote{Unsent: true, Err: err}})
-	case r.use == newVote && s.known && s.err != nil:
+	case r.use == sentIfItMayVote && s.identified && s.err != nil:
 		r.end(Ballot{Vote: wire.Vote{Unsent: true, Err: s.err}})
 	case !r.m.connected():
 		r.connectFirst()
 	case r.use == uncounted:
 		r.sendIn("", r.began)
-	case !s.known:
+	case !s.identified:
 		go r.probeFirst(false)
 	default:
 		r.sendIn(s.run, r.began)
@@ -118,8 +118,8 @@ func (r *request) connectFirst() {
 func (r *request) probeFirst(fresh bool) {
 	ctx, cancel := r.m.c.clock.WithTimeout(r.poll.ctx, r.timeout)
 	defer cancel()
-	s, err := r.m.known(ctx, false)
-	if err == nil && r.use == newVote {
+	s, err := r.m.identifyIfUnknown(ctx, false)
+	if err == nil && r.use == sentIfItMayVote {
 		err = s.err
 	}
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *request) sendIn(run wire.Run, now drift.Instant) {
 // Receive takes in the instance's vote.
 func (r *request) Receive(vote wire.Vote) {
 	received := r.m.c.reader.Now()
-	ballot := r.m.answered(vote, r.timeout, r.sent, received)
+	ballot := r.m.takeVote(vote, r.timeout, r.sent, received)
 	other := otherRun(ballot.Vote.Err)
 	if ballot.Vote.Holder != "" && r.cmd.Op == wire.Acquire {
 		//guard:refusal-without-value  what a lost round tells of the holder isn't enough to release the lock
@@ -183,7 +183,7 @@ func (r *request) Receive(vote wire.Vote) {
 			break // a restored key is no vote
 		}
 		//guard:grant-checked-on-arrival  a grant counts only if no other run was found since it was asked for
-		if err := r.m.count(r.run, r.sent, received); err != nil {
+		if err := r.m.acceptGrant(r.run, r.sent, received); err != nil {
 			// Not Unsent: the key is there and has to be deleted.
 			ballot.Vote = wire.Vote{Err: err}
 		}
@@ -207,9 +207,9 @@ func (r *request) probeAfter(ballot Ballot, received drift.Instant) {
 	go func() {
 		ctx, cancel := r.m.c.clock.WithTimeout(r.poll.ctx, max(r.timeout-drift.Elapsed(r.began, received), 1))
 		defer cancel()
-		s, err := r.m.known(ctx, false)
+		s, err := r.m.identifyIfUnknown(ctx, false)
 		switch {
-		case err == nil && r.use == oldVote && !r.repeated:
+		case err == nil && r.use == sentAnyway && !r.repeated:
 			r.repeated = true
 			r.sendIn(s.run, r.m.c.reader.Now())
 			return
@@ -225,7 +225,7 @@ func (r *request) probeAfter(ballot Ballot, received drift.Instant) {
 
 func (r *request) end(ballot Ballot) {
 	ballot.Instance = r.m.name
-	r.m.ended()
+	r.m.requestEnded()
 	r.replied(ballot)
 }
 

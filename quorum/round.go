@@ -27,19 +27,19 @@ type round struct {
 	resumes bool // it resumes a lease that was handed off, see Handle
 
 	// Guarded by the poll's lock.
-	stage   stage
+	stage   roundStage
 	tokens  settlement.Tokens // once chosen
 	settled majority.Tally    // in the second stage: Granted counts instances that have the token
 	why     error             // once lost: one of this package's errors itself, and never wrapped
-	last    []Ballot          // the ballots at the decision, once lost; with those that were waited for since
+	atLoss  []Ballot          // the ballots at the loss, and those for which awaitDecider has waited since
 	late    chan struct{}     // if not nil, it receives when a vote comes after the loss
 	raises  []Ballot          // why instances that granted don't have the token
 }
 
-type stage uint8
+type roundStage uint8
 
 const (
-	voting stage = iota
+	voting roundStage = iota
 	raising
 	won
 	lost
@@ -66,11 +66,11 @@ func (c *core) newRound(ctx context.Context, keys keys, value string, terms Term
 // roundBuffer is a round and its requests in one piece of memory.
 type roundBuffer struct {
 	round
-	requestBuffer [usual]request
+	requestBuffer [bufferedInstances]request
 }
 
-// usual is for how many instances one piece of memory suffices.
-const usual = 5
+// bufferedInstances is the number of instances for which preallocated memory suffices.
+const bufferedInstances = 5
 
 // buffer returns n elements, from the preallocated ones if these suffice.
 func buffer[T any](preallocated []T, n int) []T {
@@ -80,8 +80,8 @@ func buffer[T any](preallocated []T, n int) []T {
 	return make([]T, n)
 }
 
-// pending makes the ballots those of a poll without answers.
-func (c *core) pending(ballots []Ballot) []Ballot {
+// pendingBallots sets the ballots to those of a poll that has no answers yet.
+func (c *core) pendingBallots(ballots []Ballot) []Ballot {
 	for i, m := range c.members {
 		ballots[i] = Ballot{Instance: m.name, Vote: wire.Vote{Err: ErrPending}}
 	}
@@ -90,31 +90,33 @@ func (c *core) pending(ballots []Ballot) []Ballot {
 
 // roundOptions say how a round is run.
 type roundOptions struct {
-	contends bool        // after a split, keep the keys of the client that has the first instance's vote
-	deciders []int       // the instances in the order in which they decide a split, if contends
-	reserve  int         // how many tokens to reserve for successors
-	replace  string      // the value of an earlier round that may still be there, or of a handle
-	resumes  bool        // only instances that have that value count
-	tried    *valueState // tryOnce sets it: the round's value
-	split    bool        // tryOnce sets it, if contends: the votes were split between clients
-	kept     *round      // and this: the round whose keys were kept, which the caller deletes
+	contends bool   // after a split, keep the keys of the client that has the first instance's vote
+	deciders []int  // the instances in the order in which they decide a split, if contends
+	reserve  int    // how many tokens to reserve for successors
+	replace  string // the value of an earlier round that may still be there, or of a handle
+	resumes  bool   // only instances that have that value count
+
+	// Set by runRound.
+	state *valueState // the round's value
+	split bool        // if contends: the votes were split between clients
+	kept  *round      // if contends: the round, if its keys were kept, which the caller deletes
 }
 
-// tryOnce runs one round and returns the lease, or an error after the round was rolled back
-// (rollBack).
-func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError) {
+// runRound runs one round and returns the lease, or an error after the round was rolled back
+// (lose).
+func (c *Coordinator) runRound(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError) {
 	hooks := &c.cfg.Hooks
 	opts.split, opts.kept = false, nil
-	asked := c.reader.Now()
+	entered := c.reader.Now()
 	if err := c.admission.enter(); err != nil {
-		return nil, c.notAdmitted(ctx, all, try, asked, err)
+		return nil, c.notAdmitted(ctx, all, try, entered, err)
 	}
 	left := false
 	defer func() {
 		// Also after a panic in a hook, because the caller may recover, as net/http does.
 		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way
 		if !left {
-			c.admission.end(false, false, asked.Mono, asked.Mono)
+			c.admission.end(false, false, entered.Mono, entered.Mono)
 		}
 	}()
 	digits, err := c.random.digits()
@@ -127,7 +129,7 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, all, writeValue(digits, c.cfg.Owner, c.terms.Note), c.terms)
-	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.tried = opts.reserve, opts.replace, opts.resumes, r.state
+	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.state = opts.reserve, opts.replace, opts.resumes, r.state
 	if r.cmd.Fence.On {
 		r.cmd.Fence.Token = c.startToken(start)
 	}
@@ -138,32 +140,33 @@ func (c *Coordinator) tryOnce(ctx context.Context, all keys, try int, opts *roun
 	//guard:round-time-counts  the time that a round took is taken off the validity
 	validity := c.cfg.Drift.Validity(c.terms.TTL, drift.Elapsed(start, now))
 	verdict := r.verdict(interrupt, validity, c.terms.MinValidity)
-	c.admission.end(verdict == nil, verdict == nil || verdict == ErrTaken, asked.Mono, now.Mono)
+	c.admission.end(verdict == nil, verdict == nil || verdict == ErrTaken, entered.Mono, now.Mono)
 	left = true
 
-	end := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
+	event := RoundEnd{Op: wire.Acquire, Key: all.key, Also: slices.Clone(all.also), Try: try, Started: start.Wall, Took: drift.Elapsed(start, now)}
 	if verdict != nil {
-		return nil, r.end(ctx, verdict, opts, end, start)
+		return nil, r.lose(ctx, verdict, opts, event, start)
 	}
 	c.noteRound(ctx, all.key, start, nil)
 	//guard:validity-from-the-start  a lease's validity counts from before its first request
 	lease := newLease(c, r, start)
 	if hooks.RoundDecided != nil {
-		end.Token, end.Validity, end.Ballots = r.tokens.First(), validity, r.snapshot()
-		c.withHook(lease, func() { hooks.RoundDecided(ctx, end) })
+		event.Token, event.Validity, event.Ballots = r.tokens.First(), validity, r.snapshot()
+		c.withHook(lease, func() { hooks.RoundDecided(ctx, event) })
 	}
 	return lease, nil
 }
 
-// end rolls a lost round back, unless its keys are kept, and returns its error.
-func (r *round) end(ctx context.Context, verdict error, opts *roundOptions, end RoundEnd, start drift.Instant) *RoundError {
+// lose rolls a lost round back, unless this client keeps its keys after a split (contend), and returns
+// the round's error.
+func (r *round) lose(ctx context.Context, verdict error, opts *roundOptions, event RoundEnd, start drift.Instant) *RoundError {
 	if opts.contends && verdict == ErrTaken {
-		r.awaitFirst(ctx, opts.deciders)
+		r.awaitDecider(ctx, opts.deciders)
 	}
 	roundErr := r.failure(ctx, verdict)
 	seen, returned := taken, false
 	if opts.contends && verdict == ErrTaken {
-		seen = r.c.tell(opts.deciders, roundErr.Votes)
+		seen = r.c.contestOf(opts.deciders, roundErr.Votes)
 	}
 	if opts.split = seen != taken; seen == mine {
 		opts.kept = r
@@ -173,8 +176,8 @@ func (r *round) end(ctx context.Context, verdict error, opts *roundOptions, end 
 		r.rollBack(ctx)
 	}
 	if decided := r.c.cfg.Hooks.RoundDecided; decided != nil {
-		end.Err, end.Ballots = roundErr, roundErr.Votes
-		decided(ctx, end)
+		event.Err, event.Ballots = roundErr, roundErr.Votes
+		decided(ctx, event)
 	}
 	r.c.noteRound(ctx, r.state.key, start, roundErr)
 	returned = true
@@ -185,9 +188,9 @@ func (r *round) end(ctx context.Context, verdict error, opts *roundOptions, end 
 func (r *round) failure(ctx context.Context, verdict error) *RoundError {
 	err := r.c.roundError(wire.Acquire, r.state.keys, verdict)
 	r.mu.Lock()
-	// At the loss: the wait that follows depends on these ballots, and not on those that have
-	// come in since.
-	err.Votes, err.Raises = r.last, r.raises
+	// The ballots at the loss, because the wait that follows depends on them, and not on those that
+	// have come in since.
+	err.Votes, err.Raises = r.atLoss, r.raises
 	r.mu.Unlock()
 	switch verdict {
 	case ErrInterrupted:
@@ -220,11 +223,11 @@ func (c *core) tellStart(ctx context.Context, op wire.Op, all keys, try int) {
 }
 
 // notAdmitted is the error of a round that was not admitted. It calls the hooks of any round.
-func (c *core) notAdmitted(ctx context.Context, keys keys, try int, asked drift.Instant, why error) *RoundError {
+func (c *core) notAdmitted(ctx context.Context, keys keys, try int, entered drift.Instant, why error) *RoundError {
 	err := c.roundError(wire.Acquire, keys, why)
 	c.tellStart(ctx, wire.Acquire, keys, try)
 	if decided := c.cfg.Hooks.RoundDecided; decided != nil {
-		decided(ctx, RoundEnd{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try, Started: asked.Wall, Err: err})
+		decided(ctx, RoundEnd{Op: wire.Acquire, Key: keys.key, Also: slices.Clone(keys.also), Try: try, Started: entered.Wall, Err: err})
 	}
 	return err
 }
@@ -241,18 +244,18 @@ func (r *round) await(ctx context.Context, event <-chan struct{}) error {
 	}
 }
 
-func (r *round) first(int) (*wire.Request, use) { return &r.cmd, newVote }
+func (r *round) firstRequest(int) (*wire.Request, use) { return &r.cmd, sentIfItMayVote }
 
 func (r *round) answered(i int, second bool, ballot Ballot) {
 	if second {
 		r.countRaise(i, ballot)
 		return
 	}
-	r.state.note(i, wire.Acquire, ballot.Vote)
+	r.state.noteAnswer(i, wire.Acquire, ballot.Vote)
 }
 
-// second raises an instance that is behind the token.
-func (r *round) second(i int) (cmd *wire.Request, open bool) {
+// secondRequest raises an instance that is behind the token.
+func (r *round) secondRequest(i int) (cmd *wire.Request, open bool) {
 	if !r.behind(i) {
 		return nil, r.stage == voting
 	}
@@ -365,7 +368,7 @@ func (r *round) settle(i int) {
 // tokenVote is Granted if an instance that has the token counts for it.
 func (r *round) tokenVote(i int) wire.Outcome {
 	if why := r.tokens.Counts(&r.ballots[i].Vote); why != nil {
-		r.note(Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: why}})
+		r.noteRaise(Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: why}})
 		return wire.Failed
 	}
 	return wire.Granted
@@ -403,12 +406,12 @@ func (r *round) countRaise(i int, ballot Ballot) {
 		r.countSettled(r.tokenVote(i))
 		return
 	}
-	r.note(ballot)
+	r.noteRaise(ballot)
 	r.countSettled(wire.Failed)
 }
 
-// note records why an instance that granted doesn't have the token. r.mu is held.
-func (r *round) note(ballot Ballot) {
+// noteRaise records why an instance that granted doesn't have the token. r.mu is held.
+func (r *round) noteRaise(ballot Ballot) {
 	if r.stage == raising {
 		r.raises = append(r.raises, ballot)
 	}
@@ -442,10 +445,10 @@ func isOtherSet(v wire.Vote) bool {
 }
 
 // finish decides the round. r.mu is held.
-func (r *round) finish(s stage, why error) {
+func (r *round) finish(s roundStage, why error) {
 	r.stage, r.why = s, why
 	if s == lost {
-		r.last = slices.Clone(r.ballots)
+		r.atLoss = slices.Clone(r.ballots)
 	}
 	close(r.decided)
 }
@@ -460,7 +463,7 @@ func (r *round) verdict(interrupt error, validity, least time.Duration) error {
 	case r.stage == won && (validity <= 0 || validity < least):
 		// Grants that came too late make no lease: the first of them may have expired
 		// (scenario S3).
-		r.stage, r.why, r.last = lost, ErrTooSlow, slices.Clone(r.ballots)
+		r.stage, r.why, r.atLoss = lost, ErrTooSlow, slices.Clone(r.ballots)
 	case r.stage == voting || r.stage == raising:
 		r.finish(lost, interrupt)
 	}
@@ -510,6 +513,6 @@ func (r *round) delete(awaited []bool) *deletion {
 	if !failed {
 		d.notifyWaiters()
 	}
-	d.run()
+	d.start()
 	return d
 }

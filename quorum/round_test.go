@@ -253,21 +253,6 @@ func playMixture(t *testing.T, outcomes []wire.Outcome, backwards bool) {
 	})
 }
 
-// lag delays every request and every reply by d.
-func (f *fixture) lag(d time.Duration, which ...int) {
-	f.each(func(s *quorumtest.Server) {
-		s.Delay(nil, func(wire.Request) time.Duration { return d })
-	}, which...)
-}
-
-// warm lets the Coordinator identify the servers, which costs only the first lock a round trip.
-func (f *fixture) warm() {
-	f.t.Helper()
-	require.NoError(f.t, f.acquire("warm-up").Release(f.ctx))
-	f.requireNothingLeft()
-	f.began = time.Now()
-}
-
 // While a quorum answers, hung instances delay neither acquire nor release.
 func TestHungMinorityCostsNothing(t *testing.T) {
 	play(t, 5, func(f *fixture) {

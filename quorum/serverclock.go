@@ -41,7 +41,7 @@ func (c *serverClock) learn(clock time.Time, sent, received drift.Instant) {
 //
 // So neither a clock far ahead nor a slow server counts unless a quorum is like it.
 func (c *core) startToken(now drift.Instant) fencing.Token {
-	var buffers [2][usual]int64
+	var buffers [2][bufferedInstances]int64
 	known, latencies := buffers[0][:0], buffers[1][:0]
 	for _, m := range c.members {
 		if m.silent.Load() {

@@ -182,9 +182,9 @@ func inTheWay(votes []Ballot) (key uint8) {
 	return key
 }
 
-// follow has the waiter wait for the key that was in the way of its round, if that is another
-// one than before. If a release notified this process, the next waiter is notified in its place.
-func (w *wait) follow(err *RoundError) {
+// changeQueue moves the waiter to the queue of the key that was in the way of its round, if that is
+// another key than before. If a release notified this process, the next waiter is notified in its place.
+func (w *wait) changeQueue(err *RoundError) {
 	key := w.all.at(inTheWay(err.Votes))
 	if key == "" || key == w.key {
 		return

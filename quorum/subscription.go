@@ -11,7 +11,7 @@ import (
 // This file is about notifications between processes.
 //
 // Processes that wait for a key queue at one instance, the same for all of them. A release
-// that reaches that instance notifies the first in the queue. So one process wakes at a
+// that reaches that instance notifies the first process in the queue. So one process wakes at a
 // time, in the order of arrival. A lock that no process waits for costs one look at an empty
 // queue, on one instance. Nothing is stored for a holder, nothing is broadcast, and only the
 // queue itself expires.
@@ -52,8 +52,8 @@ func (c *core) dequeue(key string, p position) {
 	}
 }
 
-// subscription is to the notifications of one server, while goroutines of this process wait there, and
-// for some time after. It also sends what is said about this process's positions in the wait queues
+// subscription receives the notifications of one server while goroutines of this process wait there, and
+// for some time after. It also sends the requests about this process's positions in the wait queues
 // there, in order.
 type subscription struct {
 	m        *member
@@ -62,10 +62,10 @@ type subscription struct {
 	mu       sync.Mutex
 	users    int                      // goroutines that wait
 	used     time.Duration            // when the last of them left, by the monotonic clock
-	running  bool                     // the goroutine that keeps it runs
-	address  string                   // to be notified at, empty while there is no connection
+	running  bool                     // run runs
+	address  string                   // at which the server notifies this process, empty without a connection
 	reported bool                     // Hooks.CannotNotify was called
-	last     map[string]chan struct{} // by key: the last request about it that is under way, closed at its end
+	last     map[string]chan struct{} // by key: closed when the last request about it has ended; none if it has
 }
 
 const (
@@ -77,7 +77,7 @@ const (
 	retryMax = 10 * time.Second
 )
 
-// newSubscription makes the subscription to a member, nil if that cannot notify.
+// newSubscription makes the subscription at a member. It returns nil if the member can't notify.
 func (c *core) newSubscription(m *member) *subscription {
 	notifier, ok := m.inst.(wire.Notifier)
 	if !ok || c.cfg.Notifications == Off {
@@ -106,7 +106,7 @@ func (s *subscription) drop() {
 	s.used = now
 }
 
-// currentAddress is the address to be notified at, empty if there is none now.
+// currentAddress is the address at which the server notifies this process, empty if there is none now.
 func (s *subscription) currentAddress() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *subscription) run() {
 				continue
 			}
 		} else if permanent(err) {
-			s.report(err)
+			s.reportCannotNotify(err)
 			pause = retryMax
 		}
 		select {
@@ -216,8 +216,8 @@ func (s *subscription) idle() bool {
 	return s.users == 0 && now-s.used >= idleFor
 }
 
-// report calls Hooks.CannotNotify, once.
-func (s *subscription) report(err error) {
+// reportCannotNotify calls Hooks.CannotNotify, once.
+func (s *subscription) reportCannotNotify(err error) {
 	s.mu.Lock()
 	reported := s.reported
 	s.reported = true
@@ -240,7 +240,7 @@ func (s *subscription) enqueue(ctx context.Context, key, address string, front, 
 	s.afterEarlier(key, func() {
 		vote := s.m.askBy(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { s.notifier.Enqueue(w, timeout, to) }).Vote
 		if vote.Err != nil && permanent(vote.Err) {
-			s.report(vote.Err)
+			s.reportCannotNotify(vote.Err)
 		}
 		answer <- vote.Outcome
 	})

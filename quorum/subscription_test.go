@@ -76,7 +76,7 @@ func TestRequestsAboutAKeyAreInOrder(t *testing.T) {
 func TestAnUnknownRunKeepsTheSubscription(t *testing.T) {
 	playSubscription(t, func(s *queueServer, on *subscription) {
 		known := func() {
-			_, err := on.m.known(context.Background(), false)
+			_, err := on.m.identifyIfUnknown(context.Background(), false)
 			require.NoError(t, err)
 		}
 		known()

@@ -13,8 +13,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// valueState is one value under one key, or several, on all instances: what is known of it on each, and
-// the order of the requests about it.
+// valueState is one value under one key, or several, on all instances: what is known of it on each
+// instance, and the order of the requests about it.
 //
 // Order: requests to one instance about one value are sent one after the other, in the order
 // in which they were queued. So a delete can't overtake the SET that it undoes, and an
@@ -29,25 +29,25 @@ type valueState struct {
 
 	mu       sync.Mutex
 	slots    []slot   // per instance
-	released bool     // a release was queued: nothing may be set any more
-	reserved int      // tokens above the lease's that belong to the value, too
+	released bool     // its deletion has begun: nothing may be set any more
+	reserved int      // how many tokens above the lease's also belong to the value
 	round    *round   // the round that was won with the value, until all its votes are in
 	votes    []Ballot // then, its ballots
 }
 
 // slot is the value on one instance.
 type slot struct {
-	queue      []*request // those behind the one that has begun
-	unfinished int32      // how many have not ended: the one that has begun, and the queue
+	later      []*request // those that begin after the one that has begun
+	unfinished int32      // how many have not ended: the one that has begun, and the later ones
 	token      bool       // the counter there is known to have reached the token
 	presence   presence.State
-	mayCome    time.Duration // the shortest TTL of an extension without an answer, 0 if there is none
+	mayCome    time.Duration // the shortest TTL of the extensions that may still arrive, 0 if there is none
 }
 
 // stateBuffer is a valueState and its slots in one piece of memory.
 type stateBuffer struct {
 	valueState
-	slotBuffer [usual]slot
+	slotBuffer [bufferedInstances]slot
 }
 
 func newValueState(c *core, keys keys, value string) *valueState {
@@ -56,18 +56,18 @@ func newValueState(c *core, keys keys, value string) *valueState {
 	return &v.valueState
 }
 
-// queue begins a request to instance i when all earlier ones to that instance have ended.
+// inTurn begins a request to instance i when all earlier ones to that instance have ended.
 // That is soon, because each is under the instance's timeout. The Coordinator's
-// background counts it until it has ended. now is as in request.begin: reading the
+// background counts it until it has ended. now is as in request.begin: to read the
 // clocks once for all instances saves a good part of the cost of a poll.
-func (v *valueState) queue(i int, r *request, now drift.Instant) {
+func (v *valueState) inTurn(i int, r *request, now drift.Instant) {
 	v.c.background.add()
 	v.mu.Lock()
 	s := &v.slots[i]
 	s.unfinished++
 	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
 	if s.unfinished > 1 {
-		s.queue = append(s.queue, r)
+		s.later = append(s.later, r)
 		v.mu.Unlock()
 		return
 	}
@@ -75,16 +75,16 @@ func (v *valueState) queue(i int, r *request, now drift.Instant) {
 	r.begin(now)
 }
 
-// ended ends the request that had begun for instance i.
-func (v *valueState) ended(i int) {
+// doneAt is called when the request that had begun at instance i has ended. The next one begins.
+func (v *valueState) doneAt(i int) {
 	v.mu.Lock()
 	s := &v.slots[i]
 	s.unfinished--
 	var next *request
-	if len(s.queue) > 0 {
-		next, s.queue = s.queue[0], s.queue[1:]
+	if len(s.later) > 0 {
+		next, s.later = s.later[0], s.later[1:]
 	} else {
-		s.queue = nil
+		s.later = nil
 		v.dropRoundLocked()
 	}
 	v.mu.Unlock()
@@ -94,9 +94,9 @@ func (v *valueState) ended(i int) {
 	v.c.background.finish()
 }
 
-// won keeps the round with which the value was won, until all its votes are in: the last of
+// keepRound keeps the round with which the value was won, until all its votes are in: the last of
 // them may come long after the decision.
-func (v *valueState) won(r *round) {
+func (v *valueState) keepRound(r *round) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.round, v.reserved = r, r.tokens.Reserved
@@ -122,7 +122,7 @@ func (v *valueState) ballots() []Ballot {
 	return slices.Clone(votes)
 }
 
-// crowded reports whether so much work is unfinished for instance i that only the release
+// crowded reports whether so many requests to instance i are unfinished that only the release
 // should be added: a holder may extend more often than a hung instance times out.
 func (v *valueState) crowded(i int) bool {
 	const most = 4
@@ -131,8 +131,8 @@ func (v *valueState) crowded(i int) bool {
 	return v.slots[i].unfinished >= most
 }
 
-// note takes in the answer to a request about the value, and returns what is known then.
-func (v *valueState) note(i int, op wire.Op, vote wire.Vote) presence.State {
+// noteAnswer takes in the answer to a request about the value, and returns what is known then.
+func (v *valueState) noteAnswer(i int, op wire.Op, vote wire.Vote) presence.State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	before := v.slots[i].presence
@@ -159,8 +159,8 @@ func (v *valueState) noteLate(i int, ttl time.Duration) {
 	}
 }
 
-// shorter is the TTL of an extension that may still arrive at instance i and would shorten one to
-// ttl; 0 if there is none.
+// shorter is the TTL of an extension that may still arrive at instance i, if it is less than ttl;
+// otherwise 0.
 func (v *valueState) shorter(i int, ttl time.Duration) time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -192,8 +192,8 @@ func (v *valueState) deleteRequest() wire.Request {
 	return wire.Request{Op: wire.Release, Key: v.key, Also: v.also, Value: v.value}
 }
 
-// release notes that a release is queued.
-func (v *valueState) release() {
+// markReleased forbids to put the value back (needsRestore), because its deletion begins.
+func (v *valueState) markReleased() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.released = true

@@ -58,9 +58,9 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	if c.closed() {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
 	}
-	c.watch()
+	c.startClockMonitor()
 	report := Report{Instances: make([]InstanceReport, len(c.members))}
-	c.probe(ctx, c.members, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
+	c.probeAll(ctx, c.members, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
 	if ctx.Err() != nil {
 		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
 	}
@@ -68,8 +68,8 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	return report, report.join()
 }
 
-// probe probes members on ctx, each under its own timeout. err says why a probe had no answer.
-func (c *core) probe(ctx context.Context, members []*member, done func(i int, r InstanceReport, err error)) {
+// probeAll probes members on ctx, each under its own timeout. err says why a probe had no answer.
+func (c *core) probeAll(ctx context.Context, members []*member, done func(i int, r InstanceReport, err error)) {
 	var all sync.WaitGroup
 	for i, m := range members {
 		all.Go(func() {
@@ -115,7 +115,7 @@ func (r Report) join() error {
 func (m *member) report(id wire.Identity, err error) InstanceReport {
 	r := InstanceReport{Name: m.name, Identity: id}
 	if err != nil {
-		r.Err, r.Notes = err, m.distance()
+		r.Err, r.Notes = err, m.remarkOnDistance()
 		return r
 	}
 	now := m.c.reader.Now()
@@ -146,15 +146,15 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 		errs = append(errs, fmt.Errorf("it refuses votes now: %w", id.Refuses))
 	}
 	r.Err = errors.Join(errs...)
-	r.Notes = append(m.distance(), remarksOn(id, m.watchesRestarts())...)
+	r.Notes = append(m.remarkOnDistance(), remarksOn(id, m.watchesRestarts())...)
 	return r
 }
 
 // evicts reports whether a server may drop locks when its memory is full.
 func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != "noeviction" }
 
-// distance notes that the server is too far away for the timeout.
-func (m *member) distance() []string {
+// remarkOnDistance notes that the server is too far away for the timeout.
+func (m *member) remarkOnDistance() []string {
 	if far := m.tooFar(m.c.cfg.InstanceTimeout); far != nil {
 		return []string{far.Error()}
 	}
@@ -195,7 +195,7 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	}
 	var errs []error
 	var mu sync.Mutex
-	c.probe(ctx, chosen, func(i int, r InstanceReport, err error) {
+	c.probeAll(ctx, chosen, func(i int, r InstanceReport, err error) {
 		m := chosen[i]
 		mu.Lock()
 		defer mu.Unlock()
@@ -230,7 +230,10 @@ func (m *member) trust(id wire.Identity) error {
 // watched says that restarts are watched.
 func remarksOn(id wire.Identity, watched bool) []string {
 	var notes []string
-	if id.Persistence != "" && id.Persistence != "aof always" {
+	switch {
+	case id.InProcess:
+		notes = append(notes, "it is inside this process: no other process sees these locks, and they end with it")
+	case id.Persistence != "" && id.Persistence != "aof always":
 		notes = append(notes, fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence))
 	}
 	if id.Deployment != "" {
@@ -255,7 +258,7 @@ func remarksOnAll(all []InstanceReport, ahead time.Duration) []string {
 	var notes []string
 	if n := len(all); n%2 == 0 {
 		notes = append(notes, fmt.Sprintf("%d instances survive no more failures than %d do, and need one more grant", n, n-1))
-	} else if n == 1 {
+	} else if n == 1 && !all[0].Identity.InProcess {
 		note := "one instance has no redundancy: its failure is the lock's"
 		if all[0].Identity.Deployment != "" {
 			note = "one deployment has no majority beside it: after each failover nobody gets a lock for MaxTTL"

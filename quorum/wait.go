@@ -29,14 +29,14 @@ type wait struct {
 	notifiedAt   time.Duration // and the monotonic clock
 	last         *RoundError   // of the last try
 	successors   int           // waiters here that may get the lock without a round of their own
-	fresh        bool          // a round was won
+	won          bool          // a round was won
 
 	queue    *queue
 	wake     chan struct{} // made by the first call of news
 	notified bool          // since the last look; news reads it when it makes wake
 
 	here, elsewhere bool // see WaitEnd
-	part            bool // of an AcquireAny, which calls the hooks of waits itself
+	partOfAny       bool // of an AcquireAny, which calls the hooks of waits itself
 }
 
 // acquire waits in the queue of this process, and returns the lease.
@@ -44,11 +44,11 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 	waiters := w.enter()
 	defer func() { // also if a hook panics
 		w.leave(lease)
-		if w.c.cfg.Hooks.WaitEnded != nil && !w.part {
-			w.ended(caller, lease, err)
+		if w.c.cfg.Hooks.WaitEnded != nil && !w.partOfAny {
+			w.reportEnd(caller, lease, err)
 		}
 	}()
-	if started := w.c.cfg.Hooks.WaitStarted; started != nil && !w.part {
+	if started := w.c.cfg.Hooks.WaitStarted; started != nil && !w.partOfAny {
 		started(caller, WaitStart{Key: w.all.key, Also: slices.Clone(w.all.also), Waiters: waiters})
 	}
 	return w.run(caller)
@@ -57,8 +57,8 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 // errPanicked is WaitEnd.Err if a hook panicked, so that Acquire returns nothing.
 var errPanicked = errors.New("quorum: a hook panicked")
 
-// ended calls Hooks.WaitEnded.
-func (w *wait) ended(caller context.Context, lease *Lease, err error) {
+// reportEnd calls Hooks.WaitEnded.
+func (w *wait) reportEnd(caller context.Context, lease *Lease, err error) {
 	e := WaitEnd{
 		Key: w.all.key, Also: slices.Clone(w.all.also), Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
 		Tries: w.tries, Here: w.here, Elsewhere: w.elsewhere, Err: err,
@@ -86,7 +86,7 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		w.tries++
 		lease, err := w.try()
 		if err == nil {
-			w.fresh = true
+			w.won = true
 			return lease, nil
 		}
 		if w.over() {
@@ -103,21 +103,21 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 		if w.exhausted() {
 			return nil, w.gaveUp(caller)
 		}
-		w.follow(err)
+		w.changeQueue(err)
 	}
 }
 
 // try runs a round.
 func (w *wait) try() (*Lease, *RoundError) {
 	opts := roundOptions{reserve: w.successors}
-	round := w.c.tryOnce
+	round := w.c.runRound
 	if w.exhausted() {
 		round = w.c.contend // no other try follows a split
 	}
 	lease, err := round(w.ctx, w.all, w.tries, &opts)
 	if err != nil {
 		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
-			w.refused(err)
+			w.noteLost(err)
 		}
 	}
 	return lease, err
@@ -131,7 +131,7 @@ func (w *wait) exhausted() bool {
 // untilDue waits until a round is due, or until the waiter is handed a lease; ok is false when the
 // wait is over.
 func (w *wait) untilDue() (lease *Lease, ok bool) {
-	i := interval{wait: w, counts: true}
+	i := interval{wait: w, nextIsTry: true}
 	next := look
 	if w.tries > 0 && w.rests() {
 		next = i.rest(w.last, w.pause(w.last, false), false)
@@ -155,8 +155,8 @@ func (w *wait) untilDue() (lease *Lease, ok bool) {
 // over reports whether the caller or the Coordinator has ended the wait.
 func (w *wait) over() bool { return w.ctx.Err() != nil || w.c.closed() }
 
-// taken is the error of a look at a lock that this process has or waits for.
-func (w *wait) taken(holder *Lease) *RoundError {
+// lookError is the error of a try that was a look at a lock that this process has or waits for.
+func (w *wait) lookError(holder *Lease) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
 		err.Holder = w.c.holderHere(holder, holder.Validity())
@@ -180,7 +180,7 @@ func (w *wait) taken(holder *Lease) *RoundError {
 // leave ends the wait, with that lease if it isn't nil. A lease that the waiter was handed and doesn't
 // take is released, and so handed to the next waiter.
 func (w *wait) leave(lease *Lease) {
-	handed := w.leaveQueue(lease, w.fresh && lease != nil)
+	handed := w.leaveQueue(lease, w.won && lease != nil)
 	w.unsubscribe()
 	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
 	if handed != nil && lease == nil {

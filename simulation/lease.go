@@ -254,7 +254,7 @@ func (s *server) keeps(number int, h *holding, until int64) bool {
 
 // forgot reports whether it had it at some time after the holder had asked.
 func (s *server) forgot(number int, h *holding, until int64) bool {
-	return slices.ContainsFunc(s.memories, func(m memory) bool {
+	return slices.ContainsFunc(s.earlier, func(m earlierData) bool {
 		return m.at >= h.votesAt && s.has(m.data[number], m.clock, h, until)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
@@ -36,16 +36,16 @@ type server struct {
 
 	wall        kernel.Linear
 	data        []redismodel.Database // by number
-	memories    []memory
+	earlier     []earlierData
 	log         []entry // all changes since the data was empty, if w.logs
 	incarnation uint64  // counts its incarnations from 1
 	up          bool
 	started     int64  // by its own wall clock
 	id          string // the run ID
 	replID      string
-	promoted    bool                       // it was a replica before
-	marks       map[string]quorumtest.Mark // by the place's name, see wire.Identity.Served
-	trouble     int64                      // the true time of its last fault, -1 before the first
+	promoted    bool                   // it was a replica before
+	marks       map[string]memory.Mark // by the place's name, see wire.Identity.Served
+	trouble     int64                  // the true time of its last fault, -1 before the first
 
 	hungUntil int64
 	waiting   []*request // received while it hangs
@@ -74,7 +74,7 @@ func newServer(w *world, index int, name string) *server {
 	s := &server{w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, data: w.databases(), trouble: -1}
 	s.begin()
 	s.started = kernel.Epoch - int64(w.cfg.ServerAge)
-	s.marks = make(map[string]quorumtest.Mark)
+	s.marks = make(map[string]memory.Mark)
 	s.reached = make([]int64, w.cfg.Replicas)
 	s.connectNotify()
 	return s
@@ -191,7 +191,7 @@ func (s *server) run(r *request) wire.Vote {
 	data := s.data[db]
 	id := s.identity()
 	id.Epoch = s.marks[w.places[c.place].name].Epoch(*id)
-	if other := quorumtest.OtherRun(c.cmd, *id); other != nil {
+	if other := memory.OtherRun(c.cmd, *id); other != nil {
 		w.count(otherRun)
 		s.answered(record.Answered, c, c.cmd.Op.String(), "failed other-run")
 		return wire.Vote{Err: other, Unsent: true}
@@ -290,7 +290,7 @@ func (s *server) showLost() {
 func (s *server) serve() {
 	for _, place := range s.w.places {
 		if place.server == s {
-			s.marks[place.name] = quorumtest.NewMark(*s.identity(), time.Unix(0, s.started))
+			s.marks[place.name] = memory.NewMark(*s.identity(), time.Unix(0, s.started))
 		}
 	}
 }
@@ -406,12 +406,12 @@ func (s *server) remember() {
 	for _, e := range s.log {
 		e.repeat(data[e.database])
 	}
-	s.memories = append(s.memories, memory{at: s.w.Now.Load(), clock: s.clock(), data: data})
+	s.earlier = append(s.earlier, earlierData{at: s.w.Now.Load(), clock: s.clock(), data: data})
 }
 
 // recall rebuilds the data from the log.
 func (s *server) recall(kept func(entry) bool) {
-	s.memories = append(s.memories, memory{at: s.w.Now.Load(), clock: s.clock(), data: s.data})
+	s.earlier = append(s.earlier, earlierData{at: s.w.Now.Load(), clock: s.clock(), data: s.data})
 	s.data = s.w.databases()
 	all := s.log
 	s.log = s.log[:0]
@@ -437,8 +437,8 @@ func (s *server) wake() bool {
 	return true
 }
 
-// memory is the data of a server up to a moment at which it lost some of it, or all.
-type memory struct {
+// earlierData is the data of a server up to a moment at which it lost some of it, or all.
+type earlierData struct {
 	at    int64 // true time
 	clock time.Time
 	data  []redismodel.Database

@@ -81,9 +81,8 @@ func (s *scrapes) put(l labels.Labels, at time.Time, value float64) {
 	one.samples = append(one.samples, sample{at.UnixMilli(), value})
 }
 
-// fires reports whether an alert with this expression would have fired: whether it had a result for
-// that long without a break.
-func (s *scrapes) fires(t *testing.T, expr string, lasting, step time.Duration) bool {
+// query evaluates an expression at each step.
+func (s *scrapes) query(t *testing.T, expr string, step time.Duration) promql.Matrix {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: time.Minute})
 	defer func() { require.NoError(t, engine.Close()) }()
@@ -94,7 +93,18 @@ func (s *scrapes) fires(t *testing.T, expr string, lasting, step time.Duration) 
 	require.NoError(t, result.Err)
 	matrix, err := result.Matrix()
 	require.NoError(t, err)
+	points := promql.Matrix{} // the query's own are used again
 	for _, one := range matrix {
+		points = append(points, promql.Series{Metric: one.Metric, Floats: slices.Clone(one.Floats)})
+	}
+	return points
+}
+
+// fires reports whether an alert with this expression would have fired: whether it had a result for
+// that long without a break.
+func (s *scrapes) fires(t *testing.T, expr string, lasting, step time.Duration) bool {
+	t.Helper()
+	for _, one := range s.query(t, expr, step) {
 		began, last := int64(0), int64(-1)
 		for _, p := range one.Floats {
 			if last < 0 || p.T-last > step.Milliseconds() {

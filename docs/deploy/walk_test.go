@@ -180,7 +180,7 @@ func published(t *testing.T) []string {
 		publish(t, proxy, version, filepath.Dir(path))
 		return nil
 	}))
-	return append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GO") }),
+	return append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GO") || strings.HasPrefix(v, "REDLOCK_") }),
 		"GOPROXY=file://"+proxy+",file://"+filepath.Join(known[0], "cache", "download")+","+known[1],
 		"GONOSUMDB="+own+","+own+"/*", "GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw -trimpath", "GOTOOLCHAIN=local")
 }
@@ -232,8 +232,10 @@ func TestInstall(t *testing.T) {
 		bin := t.TempDir()
 		n := &newcomer{t: t, dir: t.TempDir(), env: append(slices.Clip(env), "GOBIN="+bin)}
 		n.enter("go install " + own + "/instance/cmd/redlockctl@latest\ngo install " + own + "/simulation/cmd/redlocksim@latest")
-		n.enter(bin + "/redlockctl version")
-		assert.Contains(t, n.seen, "redlockctl "+released(t)+" ")
+		for _, command := range []string{"redlockctl", "redlocksim"} {
+			n.enter(bin + "/" + command + " version")
+			assert.Contains(t, n.seen, command+" "+released(t)+" ")
+		}
 		var urls []string
 		for _, server := range instancetest.StartN(t, 3, instancetest.Config{}) {
 			urls = append(urls, "redis://"+server.Addr())

@@ -9,34 +9,6 @@ import (
 	"github.com/redquorum/redlock/quorum"
 )
 
-// Five servers inside this process, and a lock that three of them must grant.
-func Example() {
-	ctx := context.Background()
-	cluster, err := embedded.Start(5)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer cluster.Close()
-
-	locks, err := quorum.New(quorum.Config{}, cluster.Instances()...)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer locks.Close(ctx)
-
-	err = locks.Do(ctx, "invoice-2024", func(ctx context.Context, lease *quorum.Lease) error {
-		fmt.Println("locked, with a token:", lease.Token().Valid())
-		_, err := locks.TryAcquire(ctx, "invoice-2024")
-		fmt.Println("again:", err != nil)
-		return nil
-	})
-	fmt.Println("done:", err)
-	// Output:
-	// locked, with a token: true
-	// again: true
-	// done: <nil>
-}
-
 // Two of five servers may be gone, or hung.
 func ExampleServer_Stop() {
 	ctx := context.Background()

@@ -19,13 +19,15 @@ import (
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/memory"
 )
 
 // Open makes a Coordinator on the servers with these URLs: three, five or seven independent
 // masters. It does no I/O. Coordinator.Verify finds out whether the servers are fit for locks, and
 // Coordinator.Close closes the lock and then the connections.
 //
-// The URLs are those of instance.Open. For servers that need an instance.Config, such as a CA of
+// The URLs are those of instance.Open, or memory:// and a name, or none, for a server inside the process:
+// see package memory. The first lock on that waits for nothing, and nobody else sees it. For servers that need an instance.Config, such as a CA of
 // their own, call instance.OpenAll and quorum.New, and set quorum.Config.CloseAlso to the group.
 //
 // Errors: instance.ErrURL, which never repeats a password, and quorum.ErrConfig. Then nothing is
@@ -36,6 +38,13 @@ func Open(cfg quorum.Config, urls ...string) (*quorum.Coordinator, error) {
 	}
 	if len(urls) == 0 {
 		return nil, fmt.Errorf("%w: no URLs were given; give one for each independent master, three or five of them", quorum.ErrConfig)
+	}
+	here, err := memory.Open(urls...)
+	switch {
+	case err != nil:
+		return nil, err
+	case here != nil:
+		return quorum.New(cfg, here...)
 	}
 	servers, err := instance.OpenAll(instance.Config{}, urls...)
 	if err != nil {

@@ -26,16 +26,7 @@ import (
 // Nothing may be left running: one Close closes all.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// servers are three, and their URLs.
-func servers(t *testing.T) (*embedded.Cluster, []string) {
-	t.Helper()
-	cluster, err := embedded.Start(3)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, cluster.Close()) })
-	return cluster, cluster.URLs()
-}
-
-func open(t *testing.T, cfg quorum.Config, urls []string) *quorum.Coordinator {
+func open(t *testing.T, cfg quorum.Config, urls ...string) *quorum.Coordinator {
 	t.Helper()
 	locks, err := redlock.Open(cfg, urls...)
 	require.NoError(t, err)
@@ -46,8 +37,10 @@ func open(t *testing.T, cfg quorum.Config, urls []string) *quorum.Coordinator {
 
 // After Close the servers have no connection of the client's left, and it sends nothing more.
 func TestOneCloseClosesAll(t *testing.T) {
-	_, urls := servers(t)
-	locks := open(t, quorum.Config{Terms: quorum.Terms{KeepAlive: true}}, urls)
+	servers, err := embedded.Start(3)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, servers.Close()) }()
+	locks := open(t, quorum.Config{Terms: quorum.Terms{KeepAlive: true}}, servers.URLs()...)
 	lease, err := locks.Acquire(t.Context(), "k")
 	require.NoError(t, err)
 	require.NoError(t, locks.Close(t.Context()))
@@ -65,12 +58,14 @@ func TestOpenErrors(t *testing.T) {
 		urls []string
 		is   error
 	}{
-		"no URLs":           {urls: nil, is: quorum.ErrConfig},
-		"URL 2 of 2":        {urls: []string{"redis://a", "http://:" + password + "@b"}, is: instance.ErrURL},
-		"URLs 1 and 2":      {urls: []string{"redis://a", "redis://A:6379/3"}, is: instance.ErrURL},
-		"Quorum is 1":       {cfg: quorum.Config{Quorum: 1}, urls: []string{"redis://a", "redis://b", "redis://c"}, is: quorum.ErrConfig},
-		"CloseAlso is set":  {cfg: quorum.Config{CloseAlso: io.NopCloser(nil)}, urls: []string{"redis://a"}, is: quorum.ErrConfig},
-		"TTL is 29s, but M": {cfg: quorum.Config{Terms: quorum.Terms{TTL: 29 * time.Second}}, urls: []string{"redis://a"}, is: quorum.ErrConfig},
+		"are memory://, and": {urls: []string{"redis://:" + password + "@a", "memory://"}, is: quorum.ErrConfig},
+		"both named":         {urls: []string{"memory://twice", "memory://twice"}, is: quorum.ErrDuplicate},
+		"no URLs":            {urls: nil, is: quorum.ErrConfig},
+		"URL 2 of 2":         {urls: []string{"redis://a", "http://:" + password + "@b"}, is: instance.ErrURL},
+		"URLs 1 and 2":       {urls: []string{"redis://a", "redis://A:6379/3"}, is: instance.ErrURL},
+		"Quorum is 1":        {cfg: quorum.Config{Quorum: 1}, urls: []string{"redis://a", "redis://b", "redis://c"}, is: quorum.ErrConfig},
+		"CloseAlso is set":   {cfg: quorum.Config{CloseAlso: io.NopCloser(nil)}, urls: []string{"redis://a"}, is: quorum.ErrConfig},
+		"TTL is 29s, but M":  {cfg: quorum.Config{Terms: quorum.Terms{TTL: 29 * time.Second}}, urls: []string{"redis://a"}, is: quorum.ErrConfig},
 	} {
 		locks, err := redlock.Open(c.cfg, c.urls...)
 		require.ErrorIs(t, err, c.is)
@@ -83,8 +78,7 @@ func TestOpenErrors(t *testing.T) {
 // The work's context carries the token to the guard of a service, without the work's help; and
 // a late request of an earlier holder is refused.
 func TestTheTokenTravelsWithTheContext(t *testing.T) {
-	_, urls := servers(t)
-	locks := open(t, quorum.Config{}, urls)
+	locks := open(t, quorum.Config{}, "memory://token")
 	guard := &fencing.Memory{}
 	var seen []fencing.Token
 	protected, err := httpguard.New(httpguard.Config{
@@ -144,7 +138,7 @@ func TestTheLongestNote(t *testing.T) {
 	}
 	owner, note := strings.Repeat("o", 64), "\"'\\ \u00a1"+strings.Repeat("n", 122)
 	for _, fencing := range []quorum.Switch{quorum.On, quorum.Off} {
-		locks := open(t, quorum.Config{Owner: owner, Fencing: fencing, Terms: quorum.Terms{Note: note}}, urls)
+		locks := open(t, quorum.Config{Owner: owner, Fencing: fencing, Terms: quorum.Terms{Note: note}}, urls...)
 		ctx := t.Context()
 		lease, err := locks.Acquire(ctx, "k")
 		require.NoError(t, err)

@@ -1,5 +1,9 @@
 -- Acquire: for each request, set the keys of its locks if each is free or holds the replaced
 -- value, and raise their counters to one token, in the same step. Otherwise change nothing.
+--
+-- script.go joins it after run.lua, from which it has run, token.lua (tokenin), and counter.lua
+-- (quarter, fenced, clock, most, text, readset).
+--
 -- KEYS: the locks of all requests; with fencing their counters, and their sets' texts; and the
 -- mark, see run.lua.
 -- ARGV: nonce, run, ttl, how many locks each request has; a quarter of the counters' ttl, set
@@ -45,9 +49,9 @@ local n, wanted = tonumber(ARGV[4]), tonumber(ARGV[8])
 local requests = (#ARGV - 8) / 3
 local locks = n * requests
 local pcall, max = redis.pcall, math.max
--- By a lock's number: the text that was found, the run in it, the counter, and whether it goes on
--- from what it is.
-local texts, known, counters, usual = {}, {}, {}, {}
+-- By a lock's number: the text that was found, the run in it, the counter, and whether the next
+-- token may be the counter plus one.
+local texts, runs, counters, trusted = {}, {}, {}, {}
 if fenced then
   -- An error, because there is no right to one of the keys, is a table with none of the numbers:
   -- then each key is looked at, and costs only its own request.
@@ -74,11 +78,11 @@ local function tokenof(from, to, start)
     if failure then return nil, failed(failure) end
     --guard:lost-counter-from-clock  a counter that was lost goes on from the clock, above every token that it gave
     --guard:older-counter-from-clock  a counter of another run, which may be an older copy, goes on from the clock
-    usual[i] = held >= 100000000000000 and (run == '' or run == known[i])
+    trusted[i] = held >= 100000000000000 and (run == '' or run == runs[i])
     counters[i] = held
     --guard:token-above-counter  a grant's token is larger than the counter was
     local counted = held + 1
-    if not usual[i] then
+    if not trusted[i] then
       --guard:clock-never-lowers  a counter that is ahead of the clock isn't set back to it
       counted = max(counted, clock + 1)
       --guard:start-bounded  a counter starts no further ahead of the clock than the client allows
@@ -101,9 +105,9 @@ end
 -- returns an error, or nothing.
 local function raise(i, token)
   --guard:known-run-stays  a client that doesn't know the run keeps the run that others wrote
-  local written = run == '' and text .. known[i] or text -- text ends where the run goes
+  local written = run == '' and text .. runs[i] or text -- text ends where the run goes
   local from, done = counters[i], nil
-  if not usual[i] or written ~= texts[i] then
+  if not trusted[i] or written ~= texts[i] then
     -- The counter first: the text vouches for it.
     from = token - 1
     --guard:counter-lives-on  every grant gives its counter the whole time to live again
@@ -129,11 +133,11 @@ local function acquire(from, to, value, replaced, start)
     --guard:each-request-reads-anew  a request sees what those before it in its script wrote, also those that failed halfway
     if touched[KEYS[i]] then texts[i], counters[i] = false, false end
     -- Nearly always the text is the one that this grant would write.
-    known[i] = run
+    runs[i] = run
     --guard:each-set-is-compared  a request is refused if any of its locks was last locked under another set
     if texts[i] ~= text then
       local failure, theirs
-      failure, theirs, known[i] = readset(KEYS[2 * locks + i])
+      failure, theirs, runs[i] = readset(KEYS[2 * locks + i])
       if failure then return failed(failure) end
       if theirs then return {2, theirs, 0, i - from + 1} end
     end

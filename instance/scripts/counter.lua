@@ -51,7 +51,7 @@ local function readset(key)
   local found = redis.pcall('GET', key)
   if type(found) == 'table' then return found end
   if not found then return nil, nil, '' end
-  local theirs, known = string.match(found, '^([^/]*) %d+/%d+ (.*)$')
+  local theirs, theirrun = string.match(found, '^([^/]*) %d+/%d+ (.*)$')
   -- These have some 250 bytes. A longer text is not from this library, and too long a reply
   -- would cost the connection and the other replies on it.
   --guard:long-texts-cut  a long text beside one lock's counter doesn't fail the commands of other locks
@@ -60,5 +60,5 @@ local function readset(key)
   end
   --guard:set-is-compared  a client with another set of instances is refused
   if theirs ~= set and not supersedes(set, theirs) then return nil, theirs end
-  return nil, nil, known
+  return nil, nil, theirrun
 end

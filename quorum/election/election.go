@@ -220,6 +220,20 @@ func (e *Election) Term() fencing.Token {
 	return 0
 }
 
+// Validity is how long the lease of this candidate's term is valid, unless it is extended: nobody else
+// leads before that. The leader's context ends Config.Margin before it, and what the leader has begun has
+// to end by then. It is 0 if this candidate doesn't lead, and stays while its function goes on after the
+// term.
+func (e *Election) Validity() time.Duration {
+	e.mu.Lock()
+	t := e.term
+	e.mu.Unlock()
+	if t == nil {
+		return 0
+	}
+	return t.lease.Validity()
+}
+
 // Resign ends this candidate's term: the leader's context ends with ErrResigned, and when its
 // function has returned, the lease is released, which notifies the next candidate. Run then
 // campaigns again. To resign for good, end the context of Run.

@@ -64,13 +64,14 @@ func TestTheMargin(t *testing.T) {
 	for _, set := range []time.Duration{0, ms, 5 * time.Second} {
 		play(t, func(w *world) {
 			type ending struct {
-				at       time.Duration
+				at, left time.Duration
 				term     fencing.Token
 				why, err error
 			}
 			endings := make(chan ending, 1)
-			a := w.client("a", election.Config{Margin: set, Ended: func(term fencing.Token, why, err error) {
-				endings <- ending{w.elapsed(), term, why, err}
+			var a *client
+			a = w.client("a", election.Config{Margin: set, Ended: func(term fencing.Token, why, err error) {
+				endings <- ending{w.elapsed(), a.Validity(), term, why, err}
 			}})
 			b := w.client("b", election.Config{Margin: set})
 			runA := w.start(a)
@@ -84,6 +85,8 @@ func TestTheMargin(t *testing.T) {
 				wants = set
 			}
 			require.Equal(t, validity-wants, was.at)
+			require.Equal(t, wants, was.left)
+			require.Zero(t, b.Validity())
 			require.Equal(t, first.term, was.term)
 			require.ErrorIs(t, was.why, election.ErrTermOver)
 			require.ErrorIs(t, was.err, election.ErrTermOver, "the leader returned it")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -20,7 +21,7 @@ func (s *Server) lock() time.Time {
 }
 
 // in calls f with the server's data and wall clock, once what is due is executed.
-func in[T any](s *Server, f func(d *Data, now time.Time) T) T {
+func in[T any](s *Server, f func(d *memory.Data, now time.Time) T) T {
 	now := s.lock()
 	defer s.mu.Unlock()
 	return f(s.data, now)
@@ -29,13 +30,15 @@ func in[T any](s *Server, f func(d *Data, now time.Time) T) T {
 // Get returns a key's value and its remaining time (wire.NoExpiry without an expiry), and
 // whether it exists.
 func (s *Server) Get(key string) (value string, left time.Duration, ok bool) {
-	vote := in(s, func(d *Data, now time.Time) wire.Vote { return d.look(wire.Request{Key: key}, now) })
+	vote := in(s, func(d *memory.Data, now time.Time) wire.Vote {
+		return d.Run(wire.Request{Op: wire.Look, Key: key}, now)
+	})
 	return vote.Holder, vote.Remaining, vote.Outcome == wire.Refused
 }
 
 // Keys lists the keys that exist, sorted. Counters are not among them.
 func (s *Server) Keys() []string {
-	return in(s, func(d *Data, now time.Time) []string { return d.Keys.List(now) })
+	return in(s, func(d *memory.Data, now time.Time) []string { return d.Keys.List(now) })
 }
 
 // Put sets a key without a request, with a TTL or without expiry (wire.NoExpiry). The
@@ -52,13 +55,13 @@ func (s *Server) Put(key, value string, ttl time.Duration) {
 
 // Delete deletes a key. The resource's counter stays.
 func (s *Server) Delete(key string) {
-	in(s, func(d *Data, now time.Time) bool { return d.Keys.Delete(key, now) })
+	in(s, func(d *memory.Data, now time.Time) bool { return d.Keys.Delete(key, now) })
 }
 
 // DeleteCounter deletes a resource's counter and its record, as an operator does to repair
 // it.
 func (s *Server) DeleteCounter(key string) {
-	in(s, func(d *Data, now time.Time) bool {
+	in(s, func(d *memory.Data, now time.Time) bool {
 		d.Records.Delete(key, now)
 		return d.Counters.Delete(key, now)
 	})
@@ -73,7 +76,10 @@ func (s *Server) FlushAll() {
 
 // Counter returns a resource's counter, 0 if there is none.
 func (s *Server) Counter(key string) fencing.Token {
-	return in(s, func(d *Data, now time.Time) fencing.Token { token, _, _ := d.Counters.Get(key, now); return token })
+	return in(s, func(d *memory.Data, now time.Time) fencing.Token {
+		token, _, _ := d.Counters.Get(key, now)
+		return token
+	})
 }
 
 // PutCounter sets a resource's counter and the text of the set under which it was last
@@ -84,12 +90,12 @@ func (s *Server) PutCounter(key string, token fencing.Token, set string) {
 	defer s.mu.Unlock()
 	until := now.Add(24 * time.Hour)
 	s.data.Counters.Put(key, token, until)
-	s.data.Records.Put(key, Record{set, s.identity(now).Run()}, until)
+	s.data.Records.Put(key, memory.Record{Set: set, Run: s.identity(now).Run()}, until)
 }
 
 // Record returns what is stored beside a resource's counter, zero if there is nothing.
-func (s *Server) Record(key string) Record {
-	return in(s, func(d *Data, now time.Time) Record { r, _, _ := d.Records.Get(key, now); return r })
+func (s *Server) Record(key string) memory.Record {
+	return in(s, func(d *memory.Data, now time.Time) memory.Record { r, _, _ := d.Records.Get(key, now); return r })
 }
 
 // PutRun sets the run in a resource's record, see contract.Putter. Without a record it does
@@ -98,13 +104,13 @@ func (s *Server) PutRun(key string, run wire.Run) {
 	now := s.lock()
 	defer s.mu.Unlock()
 	if r, expires, ok := s.data.Records.Get(key, now); ok {
-		s.data.Records.Put(key, Record{r.Set, run}, expires)
+		s.data.Records.Put(key, memory.Record{Set: r.Set, Run: run}, expires)
 	}
 }
 
 // Waiting lists the addresses in the wait queue of a key, the first one first.
 func (s *Server) Waiting(key string) []string {
-	return in(s, func(d *Data, now time.Time) []string { return d.Waiting(key, now) })
+	return in(s, func(d *memory.Data, now time.Time) []string { return d.Waiting(key, now) })
 }
 
 // Subscriptions returns how many Subscriptions are open, and how many were ever opened.
@@ -117,18 +123,20 @@ func (s *Server) Subscriptions() (open, ever int) {
 // Log returns the requests that the server has executed, oldest first: all of them, or at
 // least the last 65536.
 func (s *Server) Log() []Entry {
-	return in(s, func(*Data, time.Time) []Entry { return slices.Clone(s.log) })
+	return in(s, func(*memory.Data, time.Time) []Entry { return slices.Clone(s.log) })
 }
 
 // Clock returns the server's wall clock.
 func (s *Server) Clock() time.Time {
-	return in(s, func(_ *Data, now time.Time) time.Time { return now })
+	return in(s, func(_ *memory.Data, now time.Time) time.Time { return now })
 }
 
 // RunID returns the server's run ID.
-func (s *Server) RunID() string { return in(s, func(*Data, time.Time) string { return s.runID }) }
+func (s *Server) RunID() string {
+	return in(s, func(*memory.Data, time.Time) string { return s.runID })
+}
 
 // PresentRun returns the server's present run, as Probe tells it.
 func (s *Server) PresentRun() wire.Run {
-	return in(s, func(_ *Data, now time.Time) wire.Run { return s.identity(now).Run() })
+	return in(s, func(_ *memory.Data, now time.Time) wire.Run { return s.identity(now).Run() })
 }

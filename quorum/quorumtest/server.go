@@ -11,6 +11,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -26,7 +27,7 @@ type Server struct {
 	clock clock.Clock
 
 	mu    sync.Mutex // never held while a goroutine waits
-	data  *Data
+	data  *memory.Data
 	queue []*request // on their way or in the socket's buffer, by due, then in order of sending
 	log   []Entry
 	seq   uint64
@@ -42,12 +43,12 @@ type Server struct {
 	replID   string
 	promoted bool
 	started  time.Time     // by the server's wall clock
-	mark     Mark          // that clients left under the server's name
+	mark     memory.Mark   // that clients left under the server's name
 	broken   chan struct{} // closed when the connection breaks
 	down     bool
 
-	subscriptions     map[string]*subscription // by their addresses
-	subscribed        int                      // how many were ever opened
+	subscriptions     memory.Subscriptions
+	subscribed        int // how many were ever opened
 	loseNotifications bool
 	cannotNotify      error // why Subscribe fails
 }
@@ -90,9 +91,9 @@ func NewServer(name string, clk clock.Clock) *Server {
 	if clk == nil {
 		clk = clock.New()
 	}
-	s := &Server{name: name, clock: clk, subscriptions: map[string]*subscription{}}
+	s := &Server{name: name, clock: clk, subscriptions: memory.Subscriptions{}}
 	s.up(false)
-	s.mark = NewMark(wire.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
+	s.mark = memory.NewMark(wire.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
 	return s
 }
 
@@ -257,7 +258,7 @@ func (s *Server) answer(r *request, at time.Time) {
 		r.id = s.identity(wall)
 		s.leaveMark(&r.id, r.before, wall)
 	default:
-		if other := OtherRun(r.cmd, s.identity(wall)); other != nil {
+		if other := memory.OtherRun(r.cmd, s.identity(wall)); other != nil {
 			r.vote = wire.Vote{Unsent: true, Err: other}
 		} else {
 			r.vote = s.data.RunFor(r.waiter, r.cmd, wall)
@@ -371,7 +372,7 @@ func (s *Server) Reconnect() {
 		return
 	}
 	close(s.broken)
-	s.breakSubscriptions()
+	s.subscriptions.Break(ErrConnReset)
 	s.broken = make(chan struct{})
 }
 
@@ -382,7 +383,7 @@ func (s *Server) kill() {
 	s.advance(s.clock.Now())
 	s.down, s.hung, s.queue = true, false, nil
 	close(s.broken)
-	s.breakSubscriptions()
+	s.subscriptions.Break(ErrConnReset)
 }
 
 // Promote makes the server a master that was a replica for a while: the same process with
@@ -403,7 +404,7 @@ func (s *Server) Attach() {
 
 // clear deletes all data.
 func (s *Server) clear() {
-	s.data, s.mark = NewData(), Mark{}
+	s.data, s.mark = memory.NewData(), memory.Mark{}
 	s.data.Notify = s.notify
 }
 

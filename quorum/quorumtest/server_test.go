@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -244,7 +245,7 @@ func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 	for _, cmd := range bad {
 		vote := s.Do(t.Context(), cmd)
 		assert.Equal(t, wire.Failed, vote.Outcome, "%+v", cmd)
-		assert.ErrorIs(t, vote.Err, quorumtest.ErrBadRequest)
+		assert.ErrorIs(t, vote.Err, memory.ErrBadRequest)
 	}
 	assert.Empty(t, s.Keys())
 }

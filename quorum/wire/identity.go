@@ -58,6 +58,10 @@ type Identity struct {
 	// up with every vote that was ever given.
 	Vouched bool
 
+	// InProcess says that the server is inside the client's process: no other process sees its
+	// locks, and they end with it.
+	InProcess bool
+
 	// Persistence says what the server keeps over a restart: "none", "rdb",
 	// "aof everysec", "aof always" or "aof no". Empty if hidden.
 	Persistence string

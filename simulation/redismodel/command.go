@@ -8,19 +8,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/memory"
 )
 
 // Database executes Redis's own commands on one server's data. The library's commands
 // use the same data. Their resource counter and the record beside it (of the set and the
 // run ID of the last grant) have keys of their own in Redis and are not visible here.
 type Database struct {
-	*quorumtest.Data
+	*memory.Data
 	scripts Scripts
 }
 
 // New returns an empty Database that knows some scripts beside the well-known ones.
-func New(scripts Scripts) Database { return Database{quorumtest.NewData(), scripts} }
+func New(scripts Scripts) Database { return Database{memory.NewData(), scripts} }
 
 // Redis's replies, verbatim.
 var (

@@ -44,7 +44,7 @@ type inspectedServer struct {
 }
 
 func runInspect(ctx context.Context, c *client, o *options, s streams) error {
-	found, err := c.Inspect(ctx, o.key)
+	found, err := c.Inspect(ctx, o.keys[0])
 	if len(found.Votes) == 0 {
 		return err
 	}

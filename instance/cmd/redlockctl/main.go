@@ -1,14 +1,16 @@
 // Command redlockctl looks at the servers of a lock and at its locks, and runs commands under a
 // lock.
 //
-//	redlockctl verify                       are the servers fit for locks?
-//	redlockctl inspect orders:42            who has the lock, for how long, and who waits?
-//	redlockctl lock report -- ./report.sh   run a command under the lock
-//	redlockctl release orders:42            delete a lock by hand, after checks
+//	redlockctl verify                                 are the servers fit for locks?
+//	redlockctl inspect orders:42                      who has the lock, for how long, and who waits?
+//	redlockctl lock report -- ./report.sh             run a command under the lock
+//	redlockctl once -every 1h report -- ./report.sh   run it on one of several machines, each hour
+//	redlockctl elect sender -- ./send.sh              run it on one of several machines at a time
+//	redlockctl release orders:42                      delete a lock by hand, after checks
 //
 // The servers are given by -servers or in the environment variable REDLOCK_SERVERS, as URLs
-// separated by commas. REDLOCK_MAX_TTL, REDLOCK_QUORUM and REDLOCK_SET are the defaults of -max-ttl,
-// -quorum and -set. Passwords are never printed. docs/running.md has more, and the exit codes.
+// separated by commas. Each flag has such a variable. Passwords are never printed. docs/running.md
+// has more, and the exit codes.
 package main
 
 import (
@@ -19,11 +21,11 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 func main() {
@@ -45,15 +47,18 @@ type command struct {
 	name, args, summary string
 	run                 func(ctx context.Context, c *client, o *options, s streams) error
 	flags               func(flags *flag.FlagSet, o *options) // those of its own
-	key                 bool                                  // it takes a key
-	command             bool                                  // it takes a command after --, and a lock
+	check               func(o *options) error                // of their values
+	keys                int                                   // how many keys it takes at most
+	work                bool                                  // it runs the command after --
 }
 
 var commands = []command{
 	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: jsonFlag},
-	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, flags: jsonFlag, key: true},
-	{name: "lock", args: " KEY -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, key: true, command: true},
-	{name: "release", args: " KEY", summary: "show who has a lock, and with -value or -force delete it by hand", run: runRelease, flags: releaseFlags, key: true},
+	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, flags: jsonFlag, keys: 1},
+	{name: "lock", args: " KEY... -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, check: checkLock, keys: wire.MaxKeys, work: true},
+	{name: "once", args: " JOB -- COMMAND [ARGS]", summary: "run a command if no other machine has begun the job of this time", run: runOnce, flags: onceFlags, check: checkOnce, keys: 1, work: true},
+	{name: "elect", args: " NAME -- COMMAND [ARGS]", summary: "run a command on one of several machines at a time, on another one if that fails", run: runElect, flags: workFlags, keys: 1, work: true},
+	{name: "release", args: " KEY", summary: "show who has a lock, and with -value or -force delete it by hand", run: runRelease, flags: releaseFlags, check: checkRelease, keys: 1},
 }
 
 // badUsage is a mistake on the command line, or in the settings.
@@ -71,7 +76,7 @@ func run(ctx context.Context, args []string, s streams) int {
 		usage(s.out)
 		return exitDone
 	case args[0] == "version" && len(args) == 1:
-		fmt.Fprintln(s.out, version())
+		fmt.Fprintln(s.out, "redlockctl", quorum.Version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
 		return exitDone
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
@@ -102,67 +107,6 @@ func (c command) start(ctx context.Context, args []string, s streams) error {
 	}
 	defer client.close()
 	return c.run(ctx, client, o, s)
-}
-
-// parse reads the arguments of a command. Flags may stand before and after the key.
-func parse(c command, args []string, s streams) (*options, error) {
-	o := &options{}
-	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is reported once, and without values
-	o.register(flags)
-	c.flags(flags, o)
-	if c.command {
-		i := slices.Index(args, "--")
-		if i < 0 && !slices.ContainsFunc(args, isHelp) {
-			return nil, badUsage("-- and a command are missing, as in redlockctl lock %s -- ./report.sh", "report")
-		}
-		if i >= 0 {
-			args, o.command = args[:i], args[i+1:]
-		}
-	}
-	keys := 0
-	for {
-		err := flags.Parse(args)
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(s.out)
-			fmt.Fprintf(s.out, "usage: redlockctl %s [flags]%s\n%s.\n", c.name, c.args, c.summary)
-			flags.PrintDefaults()
-			return nil, err
-		}
-		if err != nil {
-			return nil, badUsage("%s; redlockctl %s -h lists the flags", withoutSecrets(err.Error()), c.name)
-		}
-		if flags.NArg() == 0 {
-			break
-		}
-		if keys++; !c.key || keys > 1 {
-			return nil, badUsage("%s is one argument too many; give servers by -servers or REDLOCK_SERVERS", shown(flags.Arg(0)))
-		}
-		o.key, args = flags.Arg(0), flags.Args()[1:]
-	}
-	flags.Visit(func(f *flag.Flag) { o.given = append(o.given, f.Name) })
-	for _, name := range settings {
-		value := os.Getenv(envOf(name))
-		if value == "" || o.isGiven(name) {
-			continue
-		}
-		if err := flags.Set(name, value); err != nil {
-			return nil, badUsage("%s is %s: %s", envOf(name), shown(value), withoutSecrets(err.Error()))
-		}
-	}
-	if c.key && keys == 0 {
-		return nil, badUsage("which lock? Name its key, as in redlockctl %s orders:42", c.name)
-	}
-	return o, o.validate(c)
-}
-
-// version names this program's version, as the go command has noted it, and the toolchain's.
-func version() string {
-	own := "(unknown)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		own = info.Main.Version
-	}
-	return fmt.Sprintf("redlockctl %s %s %s/%s", own, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func isHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "--help"}, arg) }
@@ -206,16 +150,17 @@ usage: redlockctl COMMAND [flags] ...
 
 `)
 	for _, c := range commands {
-		fmt.Fprintf(w, "  %-30s %s\n", c.name+c.args, c.summary)
+		fmt.Fprintf(w, "  %-35s %s\n", c.name+c.args, c.summary)
 	}
-	fmt.Fprintf(w, "  %-30s %s\n", "version", "print the version")
+	fmt.Fprintf(w, "  %-35s %s\n", "version", "print the version")
 	fmt.Fprintf(w, `
 redlockctl COMMAND -h lists a command's flags.
 
-Servers are URLs, separated by commas, in -servers or better in the environment variable
-%s: arguments can be seen by other users. Write a comma in a password as %%2C.
-Give the same URLs, -max-ttl, -quorum and -set as your programs have. REDLOCK_MAX_TTL, REDLOCK_QUORUM
-and REDLOCK_SET are their defaults.
+Each flag has an environment variable: that of -max-ttl is REDLOCK_MAX_TTL. A flag overrides it.
+
+Servers are URLs, separated by commas, in -servers or better in %s:
+arguments can be seen by other users. Write a comma in a password as %%2C.
+Give the same URLs, -max-ttl, -quorum and -set as your programs have.
 
 Exit codes:
 `, serversEnv)

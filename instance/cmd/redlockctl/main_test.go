@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -108,18 +109,23 @@ func (w *world) start(command string, args ...string) *running {
 	return r
 }
 
-func (w *world) prepare(command string, args ...string) *running {
+func (w *world) prepare(name string, args ...string) *running {
 	w.t.Helper()
 	flags := w.terms
-	if command == "lock" {
+	if slices.ContainsFunc(commands, func(c command) bool { return c.work && c.name == name }) {
 		flags = append([]string{"-fixed-address", "-ttl", ttl.String()}, flags...)
 	}
 	r := &running{w: w, stderr: &strings.Builder{}}
-	r.cmd = exec.Command(os.Args[0], append(append([]string{command}, flags...), args...)...)
-	r.cmd.Env = append(os.Environ(), childEnv+"=1", serversEnv+"="+w.urls)
+	r.cmd = exec.Command(os.Args[0], append(append([]string{name}, flags...), args...)...)
+	r.cmd.Env = append(withoutSettings(), childEnv+"=1", serversEnv+"="+w.urls)
 	r.cmd.Stderr = r.stderr
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // away from the terminal that runs this test, if there is one
 	return r
+}
+
+// withoutSettings is the environment without variables such as those that CI gives to tests.
+func withoutSettings() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, envPrefix) })
 }
 
 func (r *running) begin() {
@@ -227,7 +233,11 @@ func alive(pid string) bool {
 }
 
 func TestBadUsage(t *testing.T) {
-	t.Setenv(serversEnv, "")
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
+			t.Setenv(name, "")
+		}
+	}
 	for says, args := range map[string]string{
 		"usage: redlockctl COMMAND":                       "",
 		`no command "lokc"`:                               "lokc",
@@ -235,6 +245,7 @@ func TestBadUsage(t *testing.T) {
 		"set REDLOCK_SERVERS":                             "verify",
 		"part 1 of 2 is no URL":                           "verify -servers a:6379,redis://b",
 		"URL 2 of 2: instance: bad server URL":            "verify -servers redis://a,redis://" + password + "@b",
+		"no other process or command sees its locks":      "verify -servers memory://",
 		"URLs 1 and 2 are both a:6379":                    "verify -servers redis://a,redis://:" + password + "@a",
 		"a URL is one argument too many":                  "verify redis://:" + password + "@a:6379",
 		"which lock? Name its key":                        "inspect",
@@ -248,7 +259,16 @@ func TestBadUsage(t *testing.T) {
 		"-try doesn't wait":                               "lock -try -wait 1s k -- true",
 		"-wait is 0s, want more than 0":                   "lock -wait 0s k -- true",
 		"-grace is 6s, want 0 to half of -ttl, 5s":        "lock -grace 6s k -- true",
-		"-ttl is -1s":                                     "lock -ttl -1s k -- true",
+		"-ttl is -1s":                                     "elect -ttl -1s k -- true",
+		"-n is 0, want 1 to 1024":                         "lock -n 0 k -- true",
+		"-n is for one key, and there are 2":              "lock -n 3 k l -- true",
+		`"17" is one argument too many`:                   "lock 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 -- true",
+		`the key "k" is given twice`:                      "lock -servers redis://a k k -- true",
+		"Give -every, or -slot, and not both":             "once k -- true",
+		"-every is -1s":                                   "once -every -1s k -- true",
+		"-window is -1s":                                  "once -every 1h -window -1s k -- true",
+		"Window is 72h0m0s":                               "once -servers redis://a -every 1h -window 72h k -- true",
+		`-slot is "noon", want a time such as 2026`:       "once -slot noon k -- true",
 		"-timeout is 0s":                                  "inspect -timeout 0s k",
 		"raise MaxTTL in all clients, or give -fixed-add": "lock -servers redis://a -ttl 30s k -- true",
 		"Quorum is 1, want 2 to 3":                        "verify -servers redis://a,redis://b,redis://c -quorum 1",
@@ -268,18 +288,33 @@ func TestBadUsage(t *testing.T) {
 		})
 	}
 	t.Run("environment", func(t *testing.T) {
-		for env, says := range map[string]string{"REDLOCK_MAX_TTL=soon": `REDLOCK_MAX_TTL is "soon": parse error`, "REDLOCK_QUORUM=1": "Quorum is 1, want 2 to 3", "REDLOCK_SET=prod@new": `-set is "prod@new"`, "REDLOCK_QUORUM=redis://:" + password + "@a": "REDLOCK_QUORUM is a URL"} {
+		for env, says := range map[string]string{
+			"REDLOCK_MAX_TTL=soon": `REDLOCK_MAX_TTL is "soon": parse error`, "REDLOCK_QUORUM=1": "Quorum is 1, want 2 to 3",
+			"REDLOCK_SET=prod@new": `REDLOCK_SET is "prod@new"`, "REDLOCK_QUORUM=redis://:" + password + "@a": "REDLOCK_QUORUM is a URL",
+			"REDLOCK_TIMEOUT=0s": "REDLOCK_TIMEOUT is 0s", "REDLOCK_CA=/nowhere": `REDLOCK_CA: open "/nowhere"`, "REDLOCK_JSON=perhaps": `REDLOCK_JSON is "perhaps": parse error`,
+			"REDLOCK_MAXTTL=10s": "REDLOCK_MAXTTL is no setting of redlockctl", "REDLOCK_SERVERS=a": "REDLOCK_SERVERS: part 1 of 1 is no URL",
+		} {
 			t.Run(says, func(t *testing.T) {
 				name, value, _ := strings.Cut(env, "=")
 				t.Setenv(name, value)
-				code, out := inProcess(t, strings.Fields("verify -servers redis://a,redis://b,redis://c"))
+				args := "verify"
+				if name != serversEnv {
+					args += " -servers redis://a,redis://b,redis://c"
+				}
+				code, out := inProcess(t, strings.Fields(args))
 				assert.Equal(t, exitUsage, code, out)
 				assert.Contains(t, out, says)
 				assert.NotContains(t, out, password)
 			})
 		}
 	})
-	code, out := inProcess(t, []string{"version"})
+	// Kubernetes has set these, and another redlockctl. A flag overrides its variable, and REDLOCK_TTL is none of verify's.
+	for name, value := range map[string]string{"REDLOCK_PORT": "tcp://10.0.0.1:6379", "REDLOCK_0_SERVICE_HOST": "10.0.0.1", keyEnv: "k", tokenEnv: "7", "REDLOCK_TTL": "1h", "REDLOCK_MAX_TTL": "soon"} {
+		t.Setenv(name, value)
+	}
+	code, out := inProcess(t, []string{"verify", "-servers", "redis://127.0.0.1:1", "-timeout", "10ms", "-max-ttl", "1m"})
+	assert.Equal(t, exitNoQuorum, code, out)
+	code, out = inProcess(t, []string{"version"})
 	assert.Equal(t, exitDone, code)
 	assert.Regexp(t, `^redlockctl \S+ go1\.\S+ \S+/\S+\n$`, out)
 	for _, args := range []string{"help", "-h", "lock -h", "verify --help", "release k -h"} {
@@ -287,6 +322,8 @@ func TestBadUsage(t *testing.T) {
 		assert.Equal(t, exitDone, code, args)
 		assert.Contains(t, out, "usage: redlockctl", args)
 	}
+	_, out = inProcess(t, []string{"lock", "-h"})
+	assert.Contains(t, out, "[REDLOCK_FIXED_ADDRESS]")
 }
 
 // inProcess runs redlockctl here, for what starts no process.
@@ -356,6 +393,21 @@ func trim(replies []string) (plain []string) {
 	return plain
 }
 
+// awaitWaiters waits until so many processes are in the wait queue for a key.
+func (w *world) awaitWaiters(key string, n int64) (seen inspected) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool {
+		text := w.run("inspect", "-json", key).expect(exitDone).stdout
+		require.NoError(w.t, json.Unmarshal([]byte(text), &seen))
+		waiting := int64(0)
+		for _, s := range seen.Servers {
+			waiting += *s.Waiting
+		}
+		return waiting >= n
+	}, 2*time.Minute, 50*time.Millisecond)
+	return seen
+}
+
 // A lock that is taken is waited for, or not.
 func TestLockThatIsTaken(t *testing.T) {
 	t.Parallel()
@@ -368,17 +420,7 @@ func TestLockThatIsTaken(t *testing.T) {
 
 	told := w.start("lock", "k", "--", "true")
 	waiter := w.start("lock", "k", "--", "echo", "ran")
-	// They wait when they are in the queue.
-	var seen inspected
-	require.Eventually(t, func() bool {
-		text := w.run("inspect", "-json", "k").expect(exitDone).stdout
-		require.NoError(t, json.Unmarshal([]byte(text), &seen))
-		waiting := int64(0)
-		for _, s := range seen.Servers {
-			waiting += *s.Waiting
-		}
-		return waiting >= 2
-	}, 2*time.Minute, 50*time.Millisecond)
+	seen := w.awaitWaiters("k", 2)
 	require.Equal(t, "held", seen.State)
 	require.Equal(t, "holder", seen.Holders[0].Owner)
 	require.Len(t, seen.Holders[0].Value, shortValue)

@@ -2,193 +2,191 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 )
 
-// settings are the flags that have to be the same in all clients. Their defaults are in the
-// environment.
-var settings = []string{"servers", "max-ttl", "quorum", "set"}
+// envPrefix begins the names of this program's environment variables.
+const envPrefix = "REDLOCK_"
 
-// envOf is the environment variable of a setting.
+// envOf is the environment variable of a flag: that of -max-ttl is REDLOCK_MAX_TTL.
 func envOf(flag string) string {
-	return "REDLOCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // serversEnv is the environment variable with the servers' URLs.
 var serversEnv = envOf("servers")
 
-// options are what the command line says.
+// options are what the command line and the environment say.
 type options struct {
-	servers, ca, set, owner string
-	quorum                  int
-	maxTTL, timeout         time.Duration
-	fixed                   bool
+	servers, ca, set string
+	quorum           int
+	maxTTL, timeout  time.Duration
+	fixed            bool
 
 	json bool // verify and inspect
 
-	ttl, wait, grace time.Duration // lock
-	try              bool
+	ttl, grace time.Duration // what runs a command
+	owner      string
+
+	wait   time.Duration // lock
+	try    bool
+	places int
+
+	slot          string // once
+	every, window time.Duration
 
 	value string // release
 	force bool
 
-	key     string
+	keys    []string
 	command []string
-	given   []string // the flags that were given
+	from    map[string]string // what has set a flag: -ttl or REDLOCK_TTL
 }
 
-// register defines the flags that all commands have.
-func (o *options) register(flags *flag.FlagSet) {
-	flags.StringVar(&o.servers, "servers", "", "the servers' `URLs`, separated by commas (default: the environment variable "+serversEnv+")")
-	flags.DurationVar(&o.maxTTL, "max-ttl", 30*time.Second, "MaxTTL, as your programs have it (or REDLOCK_MAX_TTL)")
-	flags.IntVar(&o.quorum, "quorum", 0, "how many servers make a `quorum`, if more than a majority (or REDLOCK_QUORUM)")
-	flags.StringVar(&o.set, "set", "", "the set's `NAME@VERSION`, as your programs have it in Set (or REDLOCK_SET)")
+// newFlags are the flags of a command. Each says its environment variable.
+func (c command) newFlags(o *options) *flag.FlagSet {
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // an error is reported once, and without values
+	flags.StringVar(&o.servers, "servers", "", "the servers' `URLs`, separated by commas")
+	flags.DurationVar(&o.maxTTL, "max-ttl", 30*time.Second, "MaxTTL, as your programs have it")
+	flags.IntVar(&o.quorum, "quorum", 0, "how many servers make a `quorum`, if more than a majority")
+	flags.StringVar(&o.set, "set", "", "the set's `NAME@VERSION`, as your programs have it in Set")
 	flags.StringVar(&o.ca, "ca", "", "a PEM `file` with the CA of the servers' certificates, for rediss://")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long a server may take to answer (default: 1s; lock: a hundredth of -ttl, but 50ms to 500ms)")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long a server may take to answer (default: a hundredth of -ttl, but 50ms to 500ms; without -ttl 1s)")
 	flags.BoolVar(&o.fixed, "fixed-address", false, "no server's address ever leads to another server: then -ttl may be as long as -max-ttl")
+	c.flags(flags, o)
+	flags.VisitAll(func(f *flag.Flag) { f.Usage += " [" + envOf(f.Name) + "]" })
+	return flags
 }
 
 func jsonFlag(flags *flag.FlagSet, o *options) {
 	flags.BoolVar(&o.json, "json", false, "print JSON for programs")
 }
 
-func (o *options) isGiven(name string) bool { return slices.Contains(o.given, name) }
+// parse reads the arguments of a command, and the environment.
+func parse(c command, args []string, s streams) (*options, error) {
+	o := &options{from: map[string]string{}}
+	flags := c.newFlags(o)
+	if c.work {
+		i := slices.Index(args, "--")
+		if i < 0 && !slices.ContainsFunc(args, isHelp) {
+			return nil, badUsage("-- and a command are missing, as in redlockctl %s report -- ./report.sh", c.name)
+		}
+		if i >= 0 {
+			args, o.command = args[:i], args[i+1:]
+		}
+	}
+	err := o.readArguments(c, flags, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(s.out)
+		fmt.Fprintf(s.out, "usage: redlockctl %s [flags]%s\n%s.\n", c.name, c.args, c.summary)
+		flags.PrintDefaults()
+		return nil, err
+	case err != nil:
+		return nil, err
+	}
+	if err := o.readEnvironment(flags); err != nil {
+		return nil, err
+	}
+	if c.keys > 0 && len(o.keys) == 0 {
+		return nil, badUsage("which lock? Name its key, as in redlockctl %s orders:42", c.name)
+	}
+	return o, o.validate(c)
+}
+
+// readArguments reads flags and keys. Flags may stand before and after the keys.
+func (o *options) readArguments(c command, flags *flag.FlagSet, args []string) error {
+	for {
+		err := flags.Parse(args)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			return err
+		case err != nil:
+			return badUsage("%s; redlockctl %s -h lists the flags", withoutSecrets(err.Error()), c.name)
+		case flags.NArg() == 0:
+			flags.Visit(func(f *flag.Flag) { o.from[f.Name] = "-" + f.Name })
+			return nil
+		case len(o.keys) == c.keys:
+			return badUsage("%s is one argument too many; give servers by -servers or REDLOCK_SERVERS", shown(flags.Arg(0)))
+		}
+		o.keys, args = append(o.keys, flags.Arg(0)), flags.Args()[1:]
+	}
+}
+
+// readEnvironment sets the flags that the command line doesn't have.
+func (o *options) readEnvironment(flags *flag.FlagSet) (err error) {
+	if name := unknownVariable(); name != "" {
+		return badUsage("%s is no setting of redlockctl: redlockctl COMMAND -h lists them; correct its name, or unset it", name)
+	}
+	flags.VisitAll(func(f *flag.Flag) {
+		name := envOf(f.Name)
+		value := os.Getenv(name)
+		if err != nil || value == "" || o.isGiven(f.Name) {
+			return
+		}
+		if wrong := flags.Set(f.Name, value); wrong != nil {
+			err = badUsage("%s is %s: %s", name, shown(value), withoutSecrets(wrong.Error()))
+		}
+		o.from[f.Name] = name
+	})
+	return err
+}
+
+// Kubernetes sets such variables for a service with the name redlock, or redlock-0.
+var kubernetesVariable = regexp.MustCompile(`_(SERVICE|PORT)(_|$)`)
+
+// unknownVariable is an environment variable that looks like a setting of redlockctl, and is none. "" if there
+// is none.
+func unknownVariable() string {
+	known := []string{keyEnv, tokenEnv, deadlineEnv} // under another redlockctl
+	for _, c := range commands {
+		c.newFlags(&options{}).VisitAll(func(f *flag.Flag) { known = append(known, envOf(f.Name)) })
+	}
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		if value != "" && strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) && !kubernetesVariable.MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (o *options) isGiven(flag string) bool { return o.from[flag] != "" }
+
+// name is how the user has set a flag.
+func (o *options) name(flag string) string { return cmp.Or(o.from[flag], "-"+flag) }
 
 // validate checks what package quorum doesn't.
 func (o *options) validate(c command) error {
-	if c.key {
-		if strings.Contains(o.key, "redis://") || strings.Contains(o.key, "rediss://") || strings.Contains(o.key, "unix://") {
+	for _, key := range o.keys {
+		if strings.Contains(key, "redis://") || strings.Contains(key, "rediss://") || strings.Contains(key, "unix://") {
 			return badUsage("the key is a URL; give servers by -servers or %s", serversEnv)
 		}
-		if err := quorum.ValidateKey(o.key); err != nil {
+		if err := quorum.ValidateKey(key); err != nil {
 			return exitError{exitUsage, err}
 		}
 	}
 	if o.timeout < 0 || o.isGiven("timeout") && o.timeout == 0 {
-		return badUsage("-timeout is %v, want more than 0", o.timeout)
+		return badUsage("%s is %v, want more than 0", o.name("timeout"), o.timeout)
 	}
-	if c.command {
-		return o.validateLock()
-	}
-	return nil
-}
-
-// urls are the servers' URLs.
-func (o *options) urls() ([]string, error) {
-	from := "-servers"
-	if !o.isGiven("servers") {
-		from = serversEnv
-	}
-	urls := strings.FieldsFunc(o.servers, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
-	if len(urls) == 0 {
-		return nil, badUsage("no servers are given; set %s, or give -servers redis://a:6379,redis://b:6379,redis://c:6379", serversEnv)
-	}
-	for i, url := range urls {
-		if !strings.Contains(url, "://") {
-			return nil, badUsage("%s: part %d of %d is no URL; write redis://host:6379, and a comma or a blank in a password as %%2C or %%20", from, i+1, len(urls))
+	if c.work {
+		if err := checkWork(o); err != nil {
+			return err
 		}
 	}
-	return urls, nil
-}
-
-// client is a Coordinator and what it stands on.
-type client struct {
-	*quorum.Coordinator
-	servers *instance.Group
-}
-
-// connect makes a client. Only lock has terms; the other commands take no locks.
-func (o *options) connect(s streams) (*client, error) {
-	urls, err := o.urls()
-	if err != nil {
-		return nil, err
+	if c.check == nil {
+		return nil
 	}
-	// MaxTTL bounds the time for which an address may still lead to another server. Without
-	// a lock there is nothing to bound.
-	icfg := instance.Config{FixedAddress: o.fixed || o.ttl == 0}
-	if o.ca != "" {
-		if icfg.TLS, err = readCA(o.ca); err != nil {
-			return nil, err
-		}
-	}
-	servers, err := instance.OpenAll(icfg, urls...)
-	if err != nil {
-		return nil, err
-	}
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: o.ttl, MaxWait: o.wait}, Quorum: o.quorum, MaxTTL: o.maxTTL, InstanceTimeout: o.timeout, Owner: o.owner}
-	if o.ttl == 0 {
-		cfg.TTL = min(10*time.Second, o.maxTTL)
-		cfg.InstanceTimeout = cmp.Or(o.timeout, min(time.Second, cfg.TTL/4))
-	}
-	// To standard error, in words of this command.
-	cfg.Hooks.Waiting = func(_ context.Context, e quorum.WaitEvent) {
-		if e.Last != nil {
-			s.say("%v; waiting", e)
-			return
-		}
-		text := fmt.Sprintf("no lock can be taken for %v: %d of %d servers don't vote yet", e.For.Round(100*time.Millisecond), e.Quarantined, e.Instances)
-		if e.Err != nil {
-			text += " (" + e.Err.Detail + ")"
-		}
-		s.say("%s; waiting", text)
-	}
-	if cfg.Set, err = parseSet(o.set); err != nil {
-		return nil, errors.Join(err, servers.Close())
-	}
-	locks, err := quorum.New(cfg, servers.Instances()...)
-	if errors.Is(err, quorum.ErrConfig) { // it names settings, of which this is a flag with another name
-		err = exitError{exitUsage, errors.New(strings.ReplaceAll(err.Error(), "set instance.Config.FixedAddress", "give -fixed-address"))}
-	}
-	if err != nil {
-		return nil, errors.Join(err, servers.Close())
-	}
-	return &client{locks, servers}, nil
-}
-
-// close waits for what is under way, but not for long, because a server may be down.
-func (c *client) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	_ = c.Close(ctx) // keys that could not be deleted expire
-	_ = c.servers.Close()
-}
-
-func readCA(path string) (*tls.Config, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, badUsage("-ca: open %s: %w", shown(path), innermost(err))
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, badUsage("-ca: %s has no certificate in PEM form", shown(path))
-	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
-}
-
-// parseSet reads NAME@VERSION, of which either may be missing.
-func parseSet(text string) (set quorum.Set, err error) {
-	if isURL(text) {
-		return set, badUsage("-set is a URL; want a name, @ and a whole number, as in prod@7")
-	}
-	name, version, found := strings.Cut(text, "@")
-	set.Name = name
-	if found {
-		if set.Version, err = strconv.ParseUint(version, 10, 64); err != nil {
-			return set, badUsage("-set is %q; want a name, @ and a whole number, as in prod@7", text)
-		}
-	}
-	return set, nil
+	return c.check(o)
 }

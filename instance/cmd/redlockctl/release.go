@@ -20,6 +20,13 @@ func releaseFlags(flags *flag.FlagSet, o *options) {
 	flags.BoolVar(&o.force, "force", false, "delete at once; without it, only what nobody extends for MaxTTL is deleted")
 }
 
+func checkRelease(o *options) error {
+	if o.isGiven("value") && len(o.value) < shortValue {
+		return badUsage("%s has %d characters, want 8 or more of those that inspect shows", o.name("value"), len(o.value))
+	}
+	return nil
+}
+
 // lockValue is what this library sets a lock's key to, with the holder's owner and note.
 var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(?::(?:([!-~]{1,64})(?: (.{1,128}))?| (.{1,128})))?$`)
 
@@ -31,13 +38,10 @@ var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(?::(?:([!-~]{1,64})(?: (.{1,12
 // stood for is over by its holder's clocks. This command doesn't know when that was. So it watches
 // for MaxTTL that nobody extends the key, by this machine's clock.
 func runRelease(ctx context.Context, c *client, o *options, s streams) error {
-	if o.isGiven("value") && len(o.value) < shortValue {
-		return badUsage("-value has %d characters, want 8 or more of those that inspect shows", len(o.value))
-	}
-	if err := c.sameMaxTTL(ctx, o.key); err != nil {
+	if err := c.sameMaxTTL(ctx, o.keys[0]); err != nil {
 		return err
 	}
-	found, err := c.look(ctx, o.key)
+	found, err := c.look(ctx, o.keys[0])
 	if err != nil {
 		return err
 	}
@@ -45,7 +49,7 @@ func runRelease(ctx context.Context, c *client, o *options, s streams) error {
 		return err
 	}
 	if len(found.Holders) == 0 {
-		s.say("%q is free; there is nothing to delete", o.key)
+		s.say("%q is free; there is nothing to delete", o.keys[0])
 		return nil
 	}
 	holder, err := o.choose(found.Inspection)
@@ -66,7 +70,7 @@ func runRelease(ctx context.Context, c *client, o *options, s streams) error {
 			return nil
 		}
 	}
-	return c.deleteValue(s, o.key, holder)
+	return c.deleteValue(s, o.keys[0], holder)
 }
 
 // choose is the value to delete. The error says why nothing is deleted.

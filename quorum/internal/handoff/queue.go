@@ -93,10 +93,10 @@ func (q *Queue[W, L]) Decline() {
 	q.handed = none
 }
 
-// Leave removes a waiter; won says whether it has a lease. It returns the waiter to wake, the
+// Leave removes a waiter; hasLease says whether it leaves with a lease. It returns the waiter to wake, the
 // lease that the removed one was handed, and the position to give up, if no waiter is left to
 // use it or the lock came without it.
-func (q *Queue[W, L]) Leave(w W, won bool) (wake W, handed L, withdraw Position) {
+func (q *Queue[W, L]) Leave(w W, hasLease bool) (wake W, handed L, withdraw Position) {
 	first := q.isFirst(w)
 	if first {
 		// The slice is cut off at its front, so that a hand-off takes as long with ten thousand
@@ -116,8 +116,8 @@ func (q *Queue[W, L]) Leave(w W, won bool) (wake W, handed L, withdraw Position)
 		//guard:next-is-notified  a waiter that becomes the first in the queue is notified
 		wake = q.first()
 	}
-	if won || len(q.waiting) == 0 {
-		if !won || !q.position.Notified { // else the notification was for this
+	if hasLease || len(q.waiting) == 0 {
+		if !hasLease || !q.position.Notified { // else the notification was for this
 			withdraw = q.position
 		}
 		q.position, q.freed, q.notified = Position{}, false, false

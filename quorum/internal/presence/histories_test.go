@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum/internal/presence"
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -18,7 +18,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 	absent := 0
 	for seed := range uint64(20_000) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		d, now := quorumtest.NewData(), time.Unix(1e9, 0)
+		d, now := memory.NewData(), time.Unix(1e9, 0)
 		names := []string{"a", "b", "c"}[:2+random.IntN(2)]
 		var state presence.State
 		var late []wire.Request
@@ -51,7 +51,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 			case 2: // lost for good
 			default:
 				vote = d.Run(req, now)
-				require.NotErrorIs(t, vote.Err, quorumtest.ErrBadRequest)
+				require.NotErrorIs(t, vote.Err, memory.ErrBadRequest)
 			}
 			state = state.AfterSeveral(op, vote)
 		}

@@ -33,10 +33,10 @@ type State struct {
 	unmarked bool          // the last probe found a master that could not keep a mark then
 	voter    string        // the run ID of the server whose vote counted last
 	voted    drift.Instant // when that vote was asked for
-	sighted  string        // the replication ID that another server, or another run, has answered with since
+	sighted  string        // the replication ID of another run that has answered since, "several" if they were two
 
-	restart term // it may have been restarted or replaced
-	jump    term // its clock jumped
+	restart reason // it may have been restarted or replaced
+	jump    reason // its clock jumped
 }
 
 // New returns the State of a server that was not probed yet. The length is MaxTTL and the
@@ -60,8 +60,8 @@ type Verdict struct {
 // MayVote reports whether there is no quarantine.
 func (v Verdict) MayVote() bool { return v.Remaining <= 0 }
 
-// term is a reason for a quarantine, until a monotonic time.
-type term struct {
+// reason is a reason for a quarantine, which lasts until a monotonic time.
+type reason struct {
 	until  time.Duration
 	detail string
 }
@@ -133,7 +133,7 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 
 // begin begins a quarantine because of another run. The longer one counts: a server that hides its
 // run is never known.
-func (q *State) begin(t term) {
+func (q *State) begin(t reason) {
 	if t.until > q.restart.until {
 		q.restart = t
 	}
@@ -142,7 +142,7 @@ func (q *State) begin(t term) {
 // markedAnew shortens a quarantine by the age of the mark that began it, as for a client that starts
 // (firstSight). What the votes of another server, or of an earlier run, were good for ends within a
 // quarantine of the mark. If the server hides its run ID, it may be another one.
-func (q *State) markedAnew(before, id wire.Identity, t term) term {
+func (q *State) markedAnew(before, id wire.Identity, t reason) reason {
 	if id.Epoch != "" && id.RunID != "" && id.RunID == before.RunID {
 		t.until -= id.Served
 	}
@@ -157,7 +157,7 @@ func (q *State) markedAnew(before, id wire.Identity, t term) term {
 // of the server that the name led to before. Only clients can know, by the mark that they
 // write on the server (Identity.Served). A promotion is a new run, so the mark also shows
 // when the name first led to that.
-func (q *State) firstSight(id wire.Identity, now drift.Instant) (t term) {
+func (q *State) firstSight(id wire.Identity, now drift.Instant) (t reason) {
 	switch {
 	//guard:served-for-a-quarantine  a server votes only after clients have reached it under its name for the length of a quarantine
 	case id.Served >= 0 && id.Served < q.length && (id.Uptime < 0 || id.Served < id.Uptime):
@@ -176,8 +176,8 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t term) {
 	return t
 }
 
-// ageSince is for how long a server whose run ID is new to this client has served under its name, as
-// far as that counts for a client that saw the server of an earlier run ID then.
+// ageSince is how long a server whose run ID is new to this client has served under its name, as far as
+// that counts for a client that last saw another run ID there, at seen.
 //
 // It counts as it does for a client that starts (firstSight), which has the same assumptions: this
 // client was cut off, and others use the server already. What the mark shows: it names the process
@@ -250,8 +250,8 @@ func (q *State) Known(now drift.Instant) wire.Known {
 // Seen notes that the server answered.
 func (q *State) Seen(now drift.Instant) { q.seen = later(q.seen, now) }
 
-// Counted notes that a vote counted that was asked for in the server's present run.
-func (q *State) Counted(sent, received drift.Instant) {
+// GrantAccepted notes that a vote counted that was asked for in the server's present run.
+func (q *State) GrantAccepted(sent, received drift.Instant) {
 	q.Seen(received)
 	if q.voter != q.id.RunID {
 		q.voter, q.voted = q.id.RunID, sent
@@ -267,14 +267,14 @@ func later(a, b drift.Instant) drift.Instant {
 	return a
 }
 
-func (q *State) from(now drift.Instant, detail string, args ...any) term {
+func (q *State) from(now drift.Instant, detail string, args ...any) reason {
 	//guard:quarantine-from-now  a quarantine begins when its reason is found, by the monotonic clock
-	return term{until: now.Mono + q.length, detail: fmt.Sprintf(detail, args...)}
+	return reason{until: now.Mono + q.length, detail: fmt.Sprintf(detail, args...)}
 }
 
 // renewed is the quarantine for a restart, unless it is known already: the same start may be
 // seen again with another rounding.
-func (q *State) renewed(was term, now drift.Instant) Verdict {
+func (q *State) renewed(was reason, now drift.Instant) Verdict {
 	if was.until == 0 || q.restart.until > was.until+time.Second {
 		return q.restart.verdict(false, now)
 	}
@@ -284,7 +284,7 @@ func (q *State) renewed(was term, now drift.Instant) Verdict {
 // Jumped begins a quarantine because the server's clock jumped.
 func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
 	//guard:jump-quarantined  a server whose clock jumped is put into quarantine
-	q.jump = term{until: now.Mono + q.length, detail: jump.String()}
+	q.jump = reason{until: now.Mono + q.length, detail: jump.String()}
 	return q.jump.verdict(true, now)
 }
 
@@ -306,7 +306,7 @@ const everywhere = "; all servers' clocks did, so this client's machine was paus
 func (q *State) Trust(id wire.Identity) (found bool) {
 	//guard:trust-one-run  Trust is for the run that it found
 	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID && id.Epoch == q.id.Epoch {
-		q.restart = term{}
+		q.restart = reason{}
 		return true
 	}
 	return false
@@ -321,7 +321,7 @@ func (q *State) Check(now drift.Instant) Verdict {
 	return q.restart.verdict(false, now)
 }
 
-func (t term) verdict(jumped bool, now drift.Instant) Verdict {
+func (t reason) verdict(jumped bool, now drift.Instant) Verdict {
 	//guard:quarantine-monotonic  a quarantine doesn't end early when a wall clock is set forward
 	left := t.until - now.Mono
 	if t.until == 0 || left <= 0 {

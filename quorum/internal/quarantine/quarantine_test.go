@@ -64,7 +64,7 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 		q := New(10*time.Minute, drift.Default())
 		require.Equal(t, wire.Known{}, q.Known(at(0, 0)), "before the first probe")
 		q.Identify(id, at(time.Second, time.Second))
-		q.Counted(at(time.Second, time.Second), at(time.Second, time.Second))
+		q.GrantAccepted(at(time.Second, time.Second), at(time.Second, time.Second))
 		want := wire.Known{RunID: "run", Epoch: "7"}
 		if c.ago != none {
 			want.Voter, want.Ago = "run", c.ago

@@ -27,7 +27,7 @@
 //     bounds every grant, and lift.lua every raise.
 //  2. B asked s for a vote at least MaxTTL later. No client asks a server that was restarted
 //     or replaced before that (quarantine.State.Identify), and a vote counts only from the run
-//     of the server that the request named (standing.counts).
+//     of the server that the request named (standing.accepts).
 //  3. The first token of B's vote on s is above s's clock at B. If the last grant from a counter
 //     was in another run, or the counter was lost, the first grant in a run raises it to the
 //     clock, or above it to where the request says (tokenof in acquire.lua; see Request.Run and

@@ -11,7 +11,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -51,7 +51,7 @@ func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
 func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
 // Check is the contract of wire.Instance: every implementation must pass it. It asks the instance
-// and a quorumtest.Data the same, for locks of one key and of several, and demands the same votes,
+// and a memory.Data the same, for locks of one key and of several, and demands the same votes,
 // and the same keys and counters after each.
 //
 // Open returns an instance for each part of the check, on a server with any data. It runs on
@@ -156,7 +156,7 @@ type check struct {
 	keys   int // of a lock
 
 	// model is what the server should have, and do.
-	model *quorumtest.Data
+	model *memory.Data
 	// ahead is how far the server's clock is known to be ahead of the check's.
 	ahead time.Duration
 	// slowest is how long a request took: the model's times are that far from the server's.
@@ -179,7 +179,7 @@ func (c *check) part(p part, t tester, inst wire.Instance) {
 	for _, keys := range p.keys {
 		bound := *c
 		bound.t, bound.inst, bound.prefix, bound.keys = t, inst, "quorumtest:"+rand.Text()+":", keys
-		bound.model = quorumtest.NewData()
+		bound.model = memory.NewData()
 		p.run(&bound)
 	}
 }

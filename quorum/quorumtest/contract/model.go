@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Each request of a part is sent to the instance and to a model, a quorumtest.Data. The instance
+// Each request of a part is sent to the instance and to a model, a memory.Data. The instance
 // must give the model's vote, and the keys and their counters must be as the model's, also those
 // that the request should leave alone. So a part says what is asked, and which outcome it has, and
 // the model says all the rest.
@@ -105,7 +105,7 @@ func (c *check) otherRun(cmd wire.Request) *wire.RunError {
 	if cmd.Run == "" {
 		return nil
 	}
-	return quorumtest.OtherRun(cmd, *c.id)
+	return memory.OtherRun(cmd, *c.id)
 }
 
 func (c *check) compare(what string, want, got wire.Vote) {

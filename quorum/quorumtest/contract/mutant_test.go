@@ -108,14 +108,14 @@ func fails(t *testing.T, p part, open func() wire.Instance) (failed string) {
 	return failed
 }
 
-func memory() Notifying { return Notifying{Server: quorumtest.NewServer("a", nil)} }
+func newServer() Notifying { return Notifying{Server: quorumtest.NewServer("a", nil)} }
 
 func TestCheckFindsNothingWrong(t *testing.T) {
 	for _, open := range []func() wire.Instance{
 		func() wire.Instance { return quorumtest.NewServer("a", nil) },
-		func() wire.Instance { return memory() },
-		func() wire.Instance { return mutant{Notifying: memory()} },
-		func() wire.Instance { return unnotified{memory()} },
+		func() wire.Instance { return newServer() },
+		func() wire.Instance { return mutant{Notifying: newServer()} },
+		func() wire.Instance { return unnotified{newServer()} },
 	} {
 		for _, p := range parts {
 			assert.Empty(t, fails(t, p, open))
@@ -537,7 +537,7 @@ func TestCheckFindsMutants(t *testing.T) {
 		for name, m := range broken[p.name] {
 			t.Run(p.name+"/"+name, func(t *testing.T) {
 				assert.NotEmpty(t, fails(t, p, func() wire.Instance {
-					m.Notifying = memory()
+					m.Notifying = newServer()
 					return m
 				}))
 			})

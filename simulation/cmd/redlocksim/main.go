@@ -4,7 +4,6 @@
 //	redlocksim list S4                               a scenario in full, with the expected results
 //	redlocksim run S4 -design redlock                one run, with its timeline
 //	redlocksim matrix -seeds 1000                    with confidence intervals, kinds and first seeds
-//	redlocksim demo                                  on five embedded servers
 //	redlocksim live                                  the scenarios on real servers
 //	redlocksim box -- python3 driver.py              any lock client on real servers with faults
 //	redlocksim explore -design default -seeds 0:5000

@@ -47,9 +47,12 @@ var policy = map[string][]string{
 	"quorum/once":     {"quorum"},
 
 	"quorum/quorumslog": {"fencing", "quorum", "quorum/wire"},
-	"quorum/quorumtest": {"fencing", "quorum/wire", "github.com/benbjohnson/clock"},
 
-	"quorum/quorumtest/contract": {"fencing", "quorum/quorumtest", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
+	// A server inside the process: for users, and below every model of a server.
+	"quorum/memory":     {"fencing", "quorum/wire"},
+	"quorum/quorumtest": {"fencing", "quorum/memory", "quorum/wire", "github.com/benbjohnson/clock"},
+
+	"quorum/quorumtest/contract": {"fencing", "quorum/memory", "quorum/wire", "github.com/benbjohnson/clock", "github.com/stretchr/testify"},
 
 	// Only instance talks to servers.
 	"instance":              {"drift", "fencing", "quorum/wire", "github.com/redis/go-redis/v9"},
@@ -57,18 +60,18 @@ var policy = map[string][]string{
 	"instance/instancetest": {"instance/instancetest/redisproc"},
 
 	// The protocol on servers, in one call.
-	"instance/redlock": {"instance", "quorum"},
+	"instance/redlock": {"instance", "quorum", "quorum/memory"},
 
 	// The operator's command, on public functions alone. Only it needs the terminal.
-	"instance/cmd/redlockctl": {"instance", "quorum", "quorum/wire", "golang.org/x/sys"},
+	"instance/cmd/redlockctl": {"fencing", "instance", "quorum", "quorum/election", "quorum/once", "quorum/wire", "golang.org/x/sys"},
 
 	// It starts servers and knows nothing of the protocol.
 	"instance/internal/relay":         {},
 	"instance/instancetest/redisproc": {"instance/internal/relay"},
 
 	// The simulation runs the real protocol on simulated servers.
-	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/quorumtest", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
-	"simulation/redismodel":         {"quorum/quorumtest"}, // data: no time, no network
+	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/memory", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/redismodel":         {"quorum/memory"}, // data: no time, no network
 	"simulation/fault":              {},
 	"simulation/record":             {"fencing", "quorum", "quorum/wire", "simulation/fault"},
 	"simulation/check":              {"fencing", "simulation/fault", "simulation/record"},
@@ -118,7 +121,7 @@ var policy = map[string][]string{
 	"simulation/testbed":        {"simulation/designs", "simulation/internal/command"},
 	"simulation/internal/command": {
 		"instance/instancetest/redisproc", "simulation/box", "simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
-		"fencing", "instance", "instance/embedded", "quorum", "quorum/wire",
+		"quorum",
 		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline", "simulation/fault", "simulation/record",
 	},
 	"docs":                     {},

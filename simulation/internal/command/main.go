@@ -11,9 +11,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/redquorum/redlock/quorum"
 )
 
 // The exit codes of every command.
@@ -45,7 +48,6 @@ var commands = []command{
 	{"run", "one run of a scenario or a fault, with its timeline", runRun},
 	{"play", "the simulation in a browser: change the faults, and see what breaks", runPlay},
 	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
-	{"demo", "two clients, one resource: the first is paused beyond its lease, and its late write is refused", runDemo},
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
 	{"box", "a lock client of any language on real servers with faults: which promise breaks?", runBox},
 	{"driver", "a design of the simulation as a client of the box", runDriver},
@@ -53,6 +55,7 @@ var commands = []command{
 	{"orders", "a small world in every order of its events: is there one that breaks a design?", runOrders},
 	{"replay", "run a replay file again and compare the result", runReplay},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
+	{"version", "print the version", runVersion},
 	{"worker", "worker process of explore, orders and matrix; not for people", runWorker},
 }
 
@@ -84,6 +87,14 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		chosen, args = commands[i], args[1:]
 	}
 	return execute(ctx, chosen, args, stdout, stderr)
+}
+
+func runVersion(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	if err := parse(flag.NewFlagSet("version", flag.ContinueOnError), args, stderr); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "redlocksim", quorum.Version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+	return nil
 }
 
 // execute runs a command, reports its error and returns the exit code.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
@@ -209,7 +209,7 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 
 func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report {
 	page := report.Report{
-		Title: "What breaks a lock on Redis", Version: version(),
+		Title: "What breaks a lock on Redis", Version: quorum.Version(),
 		Command: f.again, Seeds: fmt.Sprintf("0:%d", f.plan.Seeds), Runs: r.Runs,
 		Notes: []string{
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
@@ -224,22 +224,4 @@ func (f *matrixFlags) report(r matrix.Result, t *matrix.Timelines) report.Report
 	}
 	t.Link(&page)
 	return page
-}
-
-// version returns the commit of the build, if known.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	commit, changed := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = ", with changes"
-		}
-	}
-	return commit + changed
 }

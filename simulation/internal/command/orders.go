@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/search"
 )
@@ -59,7 +60,7 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	if format == "json" {
-		if err := writeJSON(stdout, orders.Record{Plan: plan, Version: version(), Rows: orders.Table(walks)}); err != nil {
+		if err := writeJSON(stdout, orders.Record{Plan: plan, Version: quorum.Version(), Rows: orders.Table(walks)}); err != nil {
 			return err
 		}
 		// No replay file is written.

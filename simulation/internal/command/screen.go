@@ -19,7 +19,7 @@ func say(w io.Writer, text string) {
 // nextCommands are the suggested commands after the first screen.
 var nextCommands = [][2]string{
 	{"run S1", "one pause, step by step"},
-	{"demo", "the same pause, live"},
+	{"play", "your own, in a browser"},
 	{"matrix", "every lock and fault"},
 }
 

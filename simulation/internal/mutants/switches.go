@@ -11,7 +11,7 @@ import (
 )
 
 // switchVariable is the environment variable that names the mutant that is switched on.
-const switchVariable = "REDLOCK_MUTANT"
+const switchVariable = "REDLOCKSIM_MUTANT"
 
 // function is a function of a source file: where its body is, and what it returns.
 type function struct {

@@ -1,4 +1,4 @@
-package quorumtest
+package memory
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 // ErrBadRequest is the error of a request that package quorum promises never to send, such
 // as one with an empty key or a TTL of a fraction of a millisecond.
-var ErrBadRequest = errors.New("quorumtest: bad request")
+var ErrBadRequest = errors.New("memory: bad request")
 
 // Run executes a request at the time now of the server's wall clock. A request that package
 // quorum never sends fails with ErrBadRequest, Unsent. Data has no run ID: see OtherRun.
@@ -25,6 +25,7 @@ func (d *Data) RunFor(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote 
 	if err := validate(w, cmd); err != nil {
 		return wire.Vote{Err: err, Unsent: true}
 	}
+	d.sweep(now)
 	vote := d.vote(w, cmd, now)
 	if vote.Outcome == wire.Granted && len(cmd.Also) > 0 {
 		vote.Keys = uint8(1 + len(cmd.Also))
@@ -88,6 +89,7 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 	}
 	for i := range n {
 		held, expires, exists := d.Keys.Get(keyOf(cmd, i), now)
+		//guard:memory-free-key-only  a server in memory grants a lock only if its key is free, or the client's own to replace
 		if exists && (cmd.Replace == "" || held != cmd.Replace) {
 			return refused(i, wire.Vote{Remaining: remaining(expires, now), Holder: held})
 		}
@@ -113,7 +115,9 @@ func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
 func (d *Data) next(key string, cmd wire.Request, now time.Time) fencing.Token {
 	token, _, known := d.Counters.Get(key, now)
 	r, _, _ := d.Records.Get(key, now)
+	//guard:memory-token-rises  in memory a grant's token is larger than the counter was
 	token++
+	//guard:memory-lost-counter  in memory a counter that is gone, or of another run, goes on from the clock
 	if !known || cmd.Run != "" && r.Run != cmd.Run {
 		// Above every token that the server gave before it lost its counter, or came back
 		// with an older one: see the proof in package quorum.
@@ -140,6 +144,7 @@ func clockToken(now time.Time) fencing.Token { return fencing.Token(max(0, now.U
 
 // bounded is nil if the request may raise a counter to the token.
 func bounded(cmd wire.Request, token fencing.Token, now time.Time) error {
+	//guard:memory-bounded  in memory no counter gets further ahead of the clock than the client allows
 	if token > min(clockToken(now.Add(cmd.Fence.Ahead)), fencing.MaxToken) {
 		return &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
 	}
@@ -148,6 +153,7 @@ func bounded(cmd wire.Request, token fencing.Token, now time.Time) error {
 
 func (d *Data) checkSet(key string, set wire.Set, now time.Time) error {
 	r, _, _ := d.Records.Get(key, now)
+	//guard:memory-set-is-compared  in memory a client with another set than the last one is refused
 	if r.Set == "" || r.Set == set.String() {
 		return nil
 	}
@@ -162,6 +168,7 @@ func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 	n, restores := 1+len(cmd.Also), cmd.Op == wire.Restore
 	for i := range n {
 		held, _, exists := d.Keys.Get(keyOf(cmd, i), now)
+		//guard:memory-lift-compares  in memory a Raise or a Restore changes nothing of another holder's
 		if exists && held != cmd.Value || !exists && !restores {
 			return wire.Vote{Outcome: wire.Refused}
 		}
@@ -190,6 +197,7 @@ func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 // that.
 func (d *Data) raise(key string, cmd wire.Request, now time.Time) {
 	token, _, _ := d.Counters.Get(key, now)
+	//guard:memory-raise-only-lifts  in memory no request lowers a counter
 	d.Counters.Put(key, max(token, cmd.Fence.Token), now.Add(cmd.Fence.TTL))
 	r, _, known := d.Records.Get(key, now)
 	if cmd.Op == wire.Restore && r.Set == "" && cmd.Fence.Set != (wire.Set{}) {
@@ -233,6 +241,7 @@ func (d *Data) release(cmd wire.Request, now time.Time) wire.Vote {
 
 func (d *Data) holds(key, value string, now time.Time) bool {
 	held, _, exists := d.Keys.Get(key, now)
+	//guard:memory-compares  in memory nobody extends or deletes another holder's key
 	return exists && held == value
 }
 

@@ -2,18 +2,10 @@ package quorumtest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
-
-// errSubscriptionClosed is the error of a Subscription that was closed.
-var errSubscriptionClosed = errors.New("quorumtest: the subscription is closed")
-
-// maxUnread is how many notifications a Subscription holds until they are read.
-const maxUnread = 1024
 
 // NotifyingServer is a Server that notifies waiting processes: a wire.Notifier. A Server
 // alone is none.
@@ -57,80 +49,23 @@ func (s NotifyingServer) Subscribe(ctx context.Context) (wire.Subscription, erro
 		return nil, s.cannotNotify
 	}
 	s.subscribed++
-	e := &subscription{server: s.Server, address: fmt.Sprintf("%s-%d", s.name, s.subscribed), keys: make(chan string, maxUnread), over: make(chan struct{})}
-	s.subscriptions[e.address] = e
-	return e, nil
-}
-
-// subscription is an open connection for notifications.
-type subscription struct {
-	server  *Server
-	address string
-	keys    chan string   // of the notifications that Next has yet to return
-	over    chan struct{} // closed at the end
-	why     error         // written once, before that
-}
-
-func (e *subscription) Address() string { return e.address }
-
-func (e *subscription) Next() (string, error) {
-	select {
-	case key := <-e.keys:
-		return key, nil
-	default:
-	}
-	select {
-	case key := <-e.keys:
-		return key, nil
-	case <-e.over:
-		return "", e.why
-	}
-}
-
-func (e *subscription) Close() error {
-	e.server.mu.Lock()
-	defer e.server.mu.Unlock()
-	e.end(errSubscriptionClosed)
-	return nil
-}
-
-// end ends a subscription. s.mu is held.
-func (e *subscription) end(why error) {
-	if e.why == nil {
-		e.why = why
-		close(e.over)
-		delete(e.server.subscriptions, e.address)
-	}
+	return s.subscriptions.Open(&s.mu), nil
 }
 
 // notify notifies the process with this address, and reports whether it has a subscription.
 // s.mu is held.
 func (s *Server) notify(address, key string) bool {
-	e := s.subscriptions[address]
-	if e == nil {
-		return false
+	if s.loseNotifications {
+		return s.subscriptions[address] != nil
 	}
-	if !s.loseNotifications {
-		select {
-		case e.keys <- key:
-		default: // too many are unread, and the last ones are lost
-		}
-	}
-	return true
-}
-
-// breakSubscriptions breaks the connections of all Subscriptions. s.mu is held.
-func (s *Server) breakSubscriptions() {
-	for _, e := range s.subscriptions {
-		e.end(ErrConnReset)
-	}
+	return s.subscriptions.Notify(address, key)
 }
 
 // BreakSubscriptions breaks the connections of all Subscriptions, and no others.
 func (s *Server) BreakSubscriptions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.breakSubscriptions()
+	s.subscriptions.Break(ErrConnReset)
 }
 
 // LoseNotifications has all later notifications lost on their way, or ends that.

@@ -1,4 +1,4 @@
-package quorumtest
+package memory
 
 import (
 	"strconv"

@@ -1,4 +1,4 @@
-package quorumtest
+package memory
 
 import (
 	"maps"
@@ -21,6 +21,7 @@ type Data struct {
 	Records  Table[Record]
 
 	queues Table[[]string] // the addresses of the waiters for a key
+	full   int             // how many entries are enough to look for expired ones
 
 	// Notify notifies the waiter with an address that a key was released. It reports
 	// whether the waiter has a subscription. nil: no waiter has one.
@@ -48,6 +49,21 @@ func (d *Data) Flush() {
 	clear(d.queues)
 }
 
+// sweep drops what has expired and was never asked for again, once there are twice as many entries
+// as the last sweep left. So a sweep costs each new entry the same, however many there are.
+func (d *Data) sweep(now time.Time) {
+	entries := func() int { return len(d.Keys) + len(d.Counters) + len(d.Records) + len(d.queues) }
+	//guard:memory-is-swept  what has expired doesn't stay in memory
+	if entries() < max(d.full, 1024) {
+		return
+	}
+	d.Keys.sweep(now)
+	d.Counters.sweep(now)
+	d.Records.sweep(now)
+	d.queues.sweep(now)
+	d.full = 2 * entries()
+}
+
 // Table is a map whose entries expire.
 type Table[V any] map[string]row[V]
 
@@ -56,10 +72,19 @@ type row[V any] struct {
 	expires time.Time
 }
 
+func (r row[V]) expired(now time.Time) bool {
+	//guard:memory-expires  a key in memory expires at its time, and not before
+	return !r.expires.IsZero() && !now.Before(r.expires)
+}
+
+func (t Table[V]) sweep(now time.Time) {
+	maps.DeleteFunc(t, func(_ string, r row[V]) bool { return r.expired(now) })
+}
+
 // Get returns what the table has at now, and the time at which it expires: zero for never.
 func (t Table[V]) Get(key string, now time.Time) (value V, expires time.Time, ok bool) {
 	r, ok := t[key]
-	if ok && !r.expires.IsZero() && !now.Before(r.expires) {
+	if ok && r.expired(now) {
 		delete(t, key)
 		r, ok = row[V]{}, false
 	}

@@ -1,4 +1,4 @@
-package quorumtest_test
+package memory_test
 
 import (
 	"testing"
@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // What programs other than the library may do to a server's data.
 func TestDataFromBehind(t *testing.T) {
-	d, now := quorumtest.NewData(), time.Unix(1000, 0)
+	d, now := memory.NewData(), time.Unix(1000, 0)
 	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 5, Q: 3}}}
 	require.Equal(t, wire.Granted, d.Run(acquire, now).Outcome)
 	d.Keys.Put("forever", "x", time.Time{})
@@ -48,17 +48,17 @@ func TestDataFromBehind(t *testing.T) {
 func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
 	for name, c := range map[string]struct {
-		drop func(d *quorumtest.Data, now time.Time) bool
+		drop func(d *memory.Data, now time.Time) bool
 		// The next token in the same run, and the error for another set.
 		next    fencing.Token
 		refused bool
 	}{
-		"none":        {func(*quorumtest.Data, time.Time) bool { return true }, 1_000_000_002, true},
-		"the counter": {func(d *quorumtest.Data, now time.Time) bool { return d.Counters.Delete("k", now) }, 1_002_000_001, true},
-		"the record":  {func(d *quorumtest.Data, now time.Time) bool { return d.Records.Delete("k", now) }, 1_002_000_001, false},
+		"none":        {func(*memory.Data, time.Time) bool { return true }, 1_000_000_002, true},
+		"the counter": {func(d *memory.Data, now time.Time) bool { return d.Counters.Delete("k", now) }, 1_002_000_001, true},
+		"the record":  {func(d *memory.Data, now time.Time) bool { return d.Records.Delete("k", now) }, 1_002_000_001, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, now := quorumtest.NewData(), time.Unix(1000, 0)
+			d, now := memory.NewData(), time.Unix(1000, 0)
 			acquire := func(set wire.Set) wire.Request {
 				return wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}, Run: "run"}
 			}
@@ -77,7 +77,7 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 			assert.Equal(t, c.next, d.Run(acquire(mine), now).Token)
 		})
 	}
-	d, now := quorumtest.NewData(), time.Unix(1000, 0)
+	d, now := memory.NewData(), time.Unix(1000, 0)
 	assert.False(t, d.Records.Delete("k", now))
 	record, _, _ := d.Records.Get("k", now)
 	assert.Zero(t, record)
@@ -93,7 +93,7 @@ func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
 // Acquire writes the set, and Restore does where there is none; Raise never does. A client of
 // another set learns nothing of the holder.
 func TestWhoWritesTheSet(t *testing.T) {
-	d, now := quorumtest.NewData(), time.Unix(1000, 0)
+	d, now := memory.NewData(), time.Unix(1000, 0)
 	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
 	d.Keys.Put("k", "v", now.Add(time.Minute))
 	cmd := func(op wire.Op, value string, set wire.Set) wire.Request {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// slow: each play of it takes long, so that its schedule isn't made shorter.
+// slow: each play of it takes long, so that no steps but the faults are taken from its schedule.
 func (k Kind) slow() bool { return k == Slow || k == NoAnswer }
 
 // repeats is how often a finding's schedule is played again at the end, and repeatFor how long
@@ -64,10 +64,10 @@ func (b *box) repeats(ctx context.Context, g *group) {
 // shrink makes a group's schedule shorter. The faults go first: what is found without them is not their
 // work.
 func (b *box) shrink(ctx context.Context, g *group) {
-	kinds := slices.DeleteFunc(slices.Clone(g.Kinds), func(k *Broken) bool { return k.Kind.slow() })
-	if len(kinds) == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return
 	}
+	kinds := slices.Clone(g.Kinds)
 	if bare := g.Schedule.withoutFaults(); len(bare) < len(g.Schedule) {
 		p, err := b.plays(ctx, bare, g.TTL, g.Servers)
 		if err != nil {
@@ -85,19 +85,25 @@ func (b *box) shrink(ctx context.Context, g *group) {
 	b.shorten(ctx, g.Play, kinds)
 }
 
-// shorten removes steps for as long as the play still shows all kinds.
+// shorten has a play show its kinds, and removes steps for as long as it shows them all.
 func (b *box) shorten(ctx context.Context, p Play, kinds []*Broken) {
-	if len(kinds) == 0 {
-		return
+	show := func() {
+		for _, k := range kinds {
+			if p.shows(k.Kind) {
+				k.Shown = p
+			}
+		}
 	}
-	lacks := func(p Play) bool {
-		return slices.ContainsFunc(kinds, func(k *Broken) bool { return !p.shows(k.Kind) })
+	show()
+	if kinds = slices.DeleteFunc(kinds, func(k *Broken) bool { return k.Kind.slow() }); len(kinds) == 0 {
+		return
 	}
 	for size := max(1, len(p.Schedule)/2); ctx.Err() == nil; size = max(1, size/2) {
 		before := len(p.Schedule)
 		for from := before - size; from >= 0 && ctx.Err() == nil; from -= size {
 			schedule := slices.Delete(slices.Clone(p.Schedule), from, from+size)
-			if smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers); err == nil && !lacks(smaller) {
+			smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers)
+			if err == nil && !slices.ContainsFunc(kinds, func(k *Broken) bool { return !smaller.shows(k.Kind) }) {
 				p = smaller
 			}
 		}
@@ -107,9 +113,5 @@ func (b *box) shorten(ctx context.Context, p Play, kinds []*Broken) {
 			break
 		}
 	}
-	if !lacks(p) {
-		for _, k := range kinds {
-			k.Shown = p
-		}
-	}
+	show()
 }

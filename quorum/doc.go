@@ -9,8 +9,8 @@
 //	})
 //
 // Package instance opens the instances. This package knows nothing of Redis: it sends
-// Requests to an Instance and counts Votes. Package wire defines these three. Packages election
-// and once are built on this one.
+// Requests to an Instance and counts Votes. Package wire defines these three. Packages election,
+// once and readwrite are built on this one.
 //
 // # What is guaranteed
 //

@@ -151,6 +151,42 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	return found, nil
 }
 
+// Free looks whether the lock on key is free: it is nil if a quorum of instances says so. While a client has a
+// lease on the key that can't be, unless instances have lost it. Free takes nothing, so another client may
+// have the lock right afterwards. It returns as soon as the answer is certain, and so, unlike Inspect, doesn't
+// wait for an instance that hangs.
+//
+// Errors: ErrConfig for the key, ErrClosed, and as *RoundError ErrTaken with the holder, ErrNoQuorum if too
+// few instances answer to tell, and ErrInterrupted.
+func (c *Coordinator) Free(ctx context.Context, key string) error {
+	all := keys{key: key}
+	if err := c.ready(ctx, wire.Look, all); err != nil {
+		return err
+	}
+	if err := c.takenHere(all); err != nil {
+		return err
+	}
+	votes, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Key: key}, func(votes []Ballot) bool {
+		t := outcomesOf(votes)
+		//guard:free-decided-early  a look whether a lock is free doesn't wait for an instance that hangs
+		return t.granted >= c.majority.Q || t.refused >= c.majority.Blocking()
+	})
+	t := outcomesOf(votes)
+	//guard:free-on-a-quorum  a lock that a client has isn't said to be free
+	if t.granted >= c.majority.Q {
+		return nil
+	}
+	err := c.roundError(wire.Look, all, ErrNoQuorum)
+	err.Votes, err.Holder = votes, holderIn(votes, all, c.majority)
+	switch {
+	case t.refused >= c.majority.Blocking():
+		err.Verdict = ErrTaken
+	case ctx.Err() != nil:
+		err.Verdict, err.Cause = ErrInterrupted, causeOf(ctx)
+	}
+	return err
+}
+
 // lookAtAll asks all instances, and returns when the answers are enough or all of them are there.
 func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ballot) bool) ([]Ballot, []wire.Run) {
 	ctx, stop := context.WithCancel(ctx)

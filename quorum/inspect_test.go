@@ -230,3 +230,71 @@ func TestCloseWaitsForALookThatWasGivenUp(t *testing.T) {
 		assert.Equal(f.t, f.Config().InstanceTimeout, time.Since(at))
 	}, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
 }
+
+// Free is decided by the first quorum that says the same, and doesn't wait for a server that hangs.
+func TestFree(t *testing.T) {
+	for name, test := range map[string]struct {
+		held, down, hung []int
+		want             error
+		at               time.Duration
+	}{
+		"free":                       {},
+		"a key of a minority":        {held: []int{0}},
+		"held":                       {held: []int{0, 1, 2}, want: quorum.ErrTaken},
+		"held on a quorum":           {held: []int{0, 1}, want: quorum.ErrTaken},
+		"free, and one hangs":        {hung: []int{2}},
+		"held, and one hangs":        {held: []int{0, 1}, hung: []int{2}, want: quorum.ErrTaken},
+		"unknown, because one hangs": {held: []int{0}, hung: []int{2}, want: quorum.ErrNoQuorum, at: 100 * ms},
+		"too few":                    {down: []int{0, 1}, want: quorum.ErrNoQuorum},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.warm()
+				for _, i := range test.held {
+					f.occupy("k", time.Minute, i)
+				}
+				if test.down != nil {
+					f.kill(test.down...)
+				}
+				if test.hung != nil {
+					f.hang(test.hung...)
+				}
+				began := f.elapsed()
+				err := f.Free(f.ctx, "k")
+				assert.Equal(t, test.at, f.elapsed()-began)
+				f.resume()
+				if test.want == nil {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, test.want)
+				require.True(t, quorum.Retryable(err))
+				var round *quorum.RoundError
+				require.ErrorAs(t, err, &round)
+				if test.want == quorum.ErrTaken {
+					assert.True(t, round.Holder.Held)
+				}
+			})
+		})
+	}
+	play(t, 3, func(f *fixture) {
+		lease := f.acquire("k")
+		require.ErrorIs(t, f.Free(f.ctx, "k"), quorum.ErrTaken, "nobody was asked")
+		assert.ErrorIs(t, f.other().Free(f.ctx, "k"), quorum.ErrTaken)
+		assert.True(t, f.Holds(lease.Context(), "other", "k"))
+		assert.False(t, f.Holds(lease.Context(), "other"))
+		assert.False(t, f.Holds(f.ctx, "k"))
+		require.NoError(t, lease.Release(f.ctx))
+		assert.False(t, f.Holds(lease.Context(), "k"))
+		require.NoError(t, f.Free(f.ctx, "k"))
+		ended, cancel := context.WithCancel(f.ctx)
+		cancel()
+		require.ErrorIs(t, f.Free(ended, "k"), context.Canceled)
+		require.ErrorIs(t, f.Free(f.ctx, ""), quorum.ErrConfig)
+		f.each((*quorumtest.Server).Hang)
+		soon, cancel := context.WithTimeout(f.ctx, ms)
+		defer cancel()
+		require.ErrorIs(t, f.Free(soon, "k"), quorum.ErrInterrupted)
+		f.each((*quorumtest.Server).Resume)
+	})
+}

@@ -108,6 +108,12 @@ func (c *leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// Holds reports whether ctx belongs to a lease on one of the keys that isn't over (Lease.Context, Lease.Within, or
+// the context that Do passes to its work). If so, Acquire returns ErrHeldByCaller.
+func (c *Coordinator) Holds(ctx context.Context, keys ...string) bool {
+	return c.none() == nil && slices.ContainsFunc(keys, func(key string) bool { return ctx.Value(heldKey{c.core, key}) != nil })
+}
+
 // heldUnder is the first of the keys on which the context's user has a lease that isn't over, empty if
 // there is none.
 func (c *core) heldUnder(ctx context.Context, all keys) string {

@@ -30,6 +30,12 @@ func (c *Client) TryAcquireAll(keys ...string) ([]Lease, error) {
 	return c.gainAll(keys, c.Coordinator.TryAcquireAll)
 }
 
+// Gain is AcquireAll for a function that takes a lease on one or several of the keys, such as a reader's
+// of a read/write lock.
+func (c *Client) Gain(acquire func(context.Context) (*quorum.Lease, error), keys ...string) ([]Lease, error) {
+	return c.gainAll(keys, func(ctx context.Context, _ ...string) (*quorum.Lease, error) { return acquire(ctx) })
+}
+
 // ReleaseAll releases what AcquireAll returned.
 func (c *Client) ReleaseAll(leases []Lease) error {
 	if _, several := leases[0].(*part); several {
@@ -61,17 +67,15 @@ func (c *Client) each(keys []string, acquire func(string) (Lease, error)) ([]Lea
 	return leases, nil
 }
 
-// gainAll requests one lease on several keys and records the result for each.
+// gainAll requests one lease on several keys and records the result for each that it has.
 func (c *Client) gainAll(keys []string, acquire func(context.Context, ...string) (*quorum.Lease, error)) ([]Lease, error) {
 	c.settle()
+	others := func(key string, keys []string) []string {
+		return slices.DeleteFunc(slices.Clone(keys), func(other string) bool { return other == key })
+	}
 	var holdings []*holding
 	for _, key := range slices.Sorted(slices.Values(keys)) {
-		h := &holding{p: c.p, key: key, goroutine: c.Goroutine, quorum: c.Coordinator.Set().Q}
-		for _, other := range keys {
-			if other != key {
-				h.also = append(h.also, other)
-			}
-		}
+		h := &holding{p: c.p, key: key, goroutine: c.Goroutine, quorum: c.Coordinator.Set().Q, also: others(key, keys)}
 		holdings = append(holdings, h)
 		c.record(&action{kind: record.Asked, holding: h})
 	}
@@ -83,9 +87,12 @@ func (c *Client) gainAll(keys []string, acquire func(context.Context, ...string)
 		}
 		return nil, err
 	}
+	has := lease.Keys()
+	holdings = slices.DeleteFunc(holdings, func(h *holding) bool { return !slices.Contains(has, h.key) })
 	leases := make([]Lease, len(holdings))
 	for i, h := range holdings {
 		of := &part{lease, h.key, leases}
+		h.also = others(h.key, has)
 		leases[i], c.holdings[of] = of, h
 		h.token, h.value = lease.Token(), lease.Value()
 		c.record(&action{kind: record.Acquired, holding: h, validity: lease.Validity()})

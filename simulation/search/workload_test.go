@@ -87,6 +87,11 @@ func TestWorkloads(t *testing.T) {
 			reached: []string{"a lease was extended", "a raise was needed", "restore granted", "extend refused", "release refused", "a server was restarted"},
 			breaks:  []search.Space{drawn("sets", "default", fault.Evict)}, from: 2352,
 		},
+		"readers and writers": {
+			space:   drawn("books", "guarded", append(usual, fault.Pause, fault.Step)...),
+			reached: []string{"a lease was extended", "a process crashed", "a process was paused", "a server was restarted"},
+			breaks:  []search.Space{drawn("books", "default", fault.Pause)},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := find(t, test.space, few()*max(1, test.times))

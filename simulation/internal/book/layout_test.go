@@ -43,8 +43,9 @@ var policy = map[string][]string{
 	"quorum/internal/settlement": {"fencing", "quorum/wire"},
 
 	// Uses of a lock, built on its public functions alone.
-	"quorum/election": {"fencing", "quorum", "github.com/benbjohnson/clock"},
-	"quorum/once":     {"quorum"},
+	"quorum/election":  {"fencing", "quorum", "github.com/benbjohnson/clock"},
+	"quorum/once":      {"quorum"},
+	"quorum/readwrite": {"quorum"},
 
 	"quorum/quorumslog": {"fencing", "quorum", "quorum/wire"},
 
@@ -78,7 +79,7 @@ var policy = map[string][]string{
 	"simulation/internal/kernel":    {"github.com/benbjohnson/clock"},
 	"simulation/internal/long":      {},
 	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/readwrite", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 
 	// The argument why tokens rise reads logs, and knows no design.
 	"simulation/internal/machine": {"fencing", "simulation/fault", "simulation/record"},
@@ -87,8 +88,8 @@ var policy = map[string][]string{
 	"simulation/internal/farm": {"golang.org/x/sync/errgroup"},
 	"simulation/internal/wrap": {},
 
-	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "simulation", "simulation/fault", "simulation/record"},
-	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
+	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
+	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "quorum/readwrite", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},

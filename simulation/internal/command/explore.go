@@ -77,7 +77,7 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	flags := flag.NewFlagSet("explore", flag.ContinueOnError)
 	s := newSearching(flags, stdout, stderr)
 	flags.StringVar(&s.faults, "faults", "", "`kinds` of faults to try, separated by commas (default: all)")
-	flags.StringVar(&workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay, terms, slots, sets, or a scenario's `name`")
+	flags.StringVar(&workload, "workload", "mixed", "the clients' workload: mixed, crowd, relay, terms, slots, sets, books, or a scenario's `name`")
 	flags.StringVar(&seeds, "seeds", "0:2000", "the seeds `A:B`, excluding B; A: continues until -for or Ctrl-C")
 	flags.IntVar(&most, "most", 6, "the largest number of faults in a run, 1 to 1000")
 	flags.BoolVar(&within, "within", false, "only faults that the library's assumptions cover: every finding is a bug")

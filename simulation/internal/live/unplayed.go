@@ -32,7 +32,7 @@ func Unplayed() map[string]string {
 		"S31":  "two masters behind one address need a proxy of their own for each client",
 		"S31b": "two masters behind one address need a proxy of their own for each client",
 		"S32":  clientAlone, "S33": sameFault, "S33b": clientAlone,
-		"S34": several,
+		"S34": several, "S35": several, "S35b": several, "S35c": several,
 
 		"X5": "a client of the box does one thing at a time",
 	}

@@ -255,6 +255,25 @@ func TestWalkGoesOn(t *testing.T) {
 	assert.Equal(t, whole.Tree.Runs, pieces.Tree.Runs)
 }
 
+// A writer and two readers exclude each other in every order, and so do a writer and a reader if one of
+// them dies or is paused, or a message is lost.
+func TestReadersAndWriters(t *testing.T) {
+	var walks []Walk
+	for clients, faults := range map[int][]fault.Kind{3: nil, 2: {fault.Crash, fault.Pause, fault.Lose}} {
+		more, err := small("book", "default", clients, 1, faults...).Walks(registry())
+		require.NoError(t, err)
+		walks = append(walks, more...)
+	}
+	require.NoError(t, Play(t.Context(), registry(), walks, Options{}))
+	runs := uint64(0)
+	for _, w := range walks {
+		require.True(t, w.Tree.Over)
+		require.Empty(t, w.Found, "%v", w.Setup)
+		runs += w.Tree.Runs
+	}
+	require.Greater(t, runs, uint64(2500))
+}
+
 // The walk finds flaws of designs that show in a small world.
 func TestFlawsAreFound(t *testing.T) {
 	r := registry()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/readwrite"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/search"
@@ -101,13 +102,29 @@ func Worlds() []search.Workload {
 			_, _ = c.TryAcquireAll(locks("keys")...)
 			c.Sleep(quiet)
 		}),
+		world("book", "the first client tries to write, and the others to read, under one read/write lock", func(c *simulation.Client) {
+			warm(c, "warm")
+			book, err := readwrite.New(c.Coordinator, "book", readwrite.Config{Readers: len(locks("book"))})
+			if err != nil {
+				panic(err)
+			}
+			enter := book.TryRead
+			if c.Index == 0 {
+				enter = book.TryWrite
+			}
+			_, _ = c.Gain(enter, locks("book")...)
+			c.Sleep(quiet)
+		}),
 	}
 }
 
 // locks returns the keys of the locks that the clients of a world want.
 func locks(world string) []string {
-	if world == "keys" {
+	switch world {
+	case "keys":
 		return []string{"k", "l"}
+	case "book": // the places that readers use
+		return []string{"book#1", "book#2"}
 	}
 	return []string{"k"}
 }

@@ -13,7 +13,7 @@ func All() []Scenario {
 		failovers(), waits(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
 		notAtomic(), blindDelete(), even(), bareMajority(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
 		oneHangs(), hiddenRestarts(), switchedAddresses(), handOffs(), splitBrain(), overwritten(), waiting(),
-		severalKeys(), holderCrashes(), partitions(), cohortCrashes(),
+		severalKeys(), readersAndWriters(), holderCrashes(), partitions(), cohortCrashes(),
 	)
 	for i := range all {
 		all[i].Work = workload(all[i].Scripts)

@@ -40,6 +40,8 @@ type Performer interface {
 	Resume() bool
 	// AwaitAll waits for one lease on all of the keys. What follows is done to all of them.
 	AwaitAll(keys []string) bool
+	// AwaitBook waits for a lease of a read/write lock with two places.
+	AwaitBook(writes bool) bool
 	// Valid checks the lease. Read reads the resource, Write writes what follows from the
 	// last Read, and Update does both, with a check before the write.
 	Valid() bool
@@ -76,6 +78,9 @@ var (
 	await   step = Performer.Await
 	resume  step = Performer.Resume
 	check   step = Performer.Valid
+
+	awaitReading step = func(p Performer) bool { return p.AwaitBook(false) }
+	awaitWriting step = func(p Performer) bool { return p.AwaitBook(true) }
 
 	read        = always(Performer.Read)
 	write       = always(Performer.Write)

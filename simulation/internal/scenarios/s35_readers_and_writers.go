@@ -1,0 +1,121 @@
+package scenarios
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/readwrite"
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
+)
+
+// places are the read/write lock's places that readers use. A lease counts as one on each of its places.
+var places = []string{"book#1", "book#2"}
+
+func (p *performer) AwaitBook(writes bool) bool {
+	enter := func(ctx context.Context) (*quorum.Lease, error) { return p.Coordinator.AcquireAny(ctx, places...) }
+	if writes {
+		enter = func(ctx context.Context) (*quorum.Lease, error) { return p.Coordinator.AcquireAll(ctx, places...) }
+	}
+	if _, without := p.Locker.(unqueued); !without {
+		book, err := readwrite.New(p.Coordinator, "book", readwrite.Config{Readers: len(places)})
+		if err != nil {
+			panic(err)
+		}
+		if enter = book.Read; writes {
+			enter = book.Write
+		}
+	}
+	all, err := p.Gain(enter, places...)
+	if p.all = all; err != nil {
+		return p.has(nil, err)
+	}
+	return p.has(all[0], nil)
+}
+
+// unqueued is a library whose readers and writers take their places as soon as these are free.
+type unqueued struct{ simulation.Locker }
+
+func (l unqueued) Coordinator() *quorum.Coordinator {
+	return l.Locker.(simulation.Coordinated).Coordinator()
+}
+
+func withoutQueue() designs.Design {
+	return wrapped("without-a-queue", "the places of a read/write lock of this library, without the queue for them", "default",
+		func(_ simulation.Process, l simulation.Locker) simulation.Locker { return unqueued{l} })
+}
+
+func readersAndWriters() []Scenario {
+	const source = "S. Shpitalny, \"How to create a Semi-Fair Read-Write-Lock\" (2018), and Redisson #5379: its writers can starve"
+	base := simulation.Config{Processes: 4, Quorum: quorum.Config{Terms: quorum.Terms{KeepAlive: true, MaxWait: 25 * time.Second}}}
+	// Two readers that overlap without a gap.
+	reads := func(from time.Duration, times int) Script {
+		return append(Script{until(from)}, slices.Concat(slices.Repeat([]step{awaitReading, read, sleep(200 * ms), release}, times))...)
+	}
+	longRead := Script{until(0), awaitReading, read, sleep(20 * time.Second), release}
+	writes := func(from time.Duration) Script { return Script{until(from), awaitWriting, update, release} }
+	next := simulation.Schedule{{Kind: fault.Crash, Process: "c2", At: at(2 * time.Second)}}
+	paused := simulation.Schedule{{Kind: fault.Pause, Process: "c2", At: at(2 * time.Second), For: 15 * time.Second}}
+	return []Scenario{{
+		ID:    "S35",
+		Title: "Readers follow each other without a gap, and a writer waits",
+		Steps: []string{
+			"0: c1 and c3 read in turn, for 200 each, so that one of them always reads",
+			"1 000: c2 wants to write",
+			"without a queue each reader finds a place, and c2 always finds one of them taken",
+		},
+		Assumption: "there is a moment at which nobody reads",
+		Breaks:     "progress: the writer starves",
+		Helps:      "one queue for readers and writers: who comes lets the one that is next go first",
+		Source:     source,
+		Base:       base,
+		Scripts:    clients(reads(0, 12), writes(1_000*ms), reads(100*ms, 12)),
+		Free:       []Free{{Process: "c2", After: 1_000 * ms, By: 1_300 * ms}},
+		Verdicts: expect(none.reaching("c2 write"), complete).
+			and(breaks(record.NoProgress), "without-a-queue"),
+		Variants: []designs.Design{withoutQueue()},
+	}, {
+		ID:    "S35b",
+		Title: "The writer that is next dies while it waits for a reader",
+		Steps: []string{
+			"0: c1 reads for 20 000",
+			"1 000: c2 wants to write, and is next",
+			"2 000: c2 crashes; 2 500: c3 wants to read, and waits until c2's turn has expired",
+			"21 000: c4 wants to write",
+		},
+		Assumption: "a process does not crash",
+		Breaks:     "nothing: others wait for a TTL, no longer",
+		Helps:      "the turn is a lease, and no lock depends on it",
+		Source:     source,
+		Base:       base,
+		Schedule:   next,
+		Scripts:    clients(longRead, writes(1_000*ms), reads(2_500*ms, 1), writes(21_000*ms)),
+		Free:       []Free{{Process: "c3", After: 9_900 * ms, By: 12_400 * ms}, {Process: "c4", After: 21_000 * ms, By: 21_100 * ms}},
+		Verdicts:   expect(none.reaching("c3 read", "c4 write").without("c2 write"), complete),
+		Reached:    []string{"a process crashed"},
+	}, {
+		ID:    "S35c",
+		Title: "The writer that is next is paused until its turn has expired",
+		Steps: []string{
+			"0: c1 reads for 20 000",
+			"1 000: c2 wants to write, and is next",
+			"2 000: c2 is paused for 15 000; 2 500: c3 wants to read, and passes it when its turn has expired",
+			"17 000: c2 goes on, and queues again",
+			"18 000: c4 wants to write, too",
+		},
+		Assumption: "whoever is next notices it when its turn is over",
+		Breaks:     "nothing: others pass a writer whose turn has expired, and it queues again",
+		Helps:      "exclusion follows from the places, and not from the turn",
+		Source:     source,
+		Base:       base,
+		Schedule:   paused,
+		Scripts:    clients(longRead, writes(1_000*ms), reads(2_500*ms, 1), writes(18_000*ms)),
+		Free:       []Free{{Process: "c3", After: 9_900 * ms, By: 12_400 * ms}},
+		Verdicts:   expect(none.reaching("c2 write", "c3 read", "c4 write"), complete),
+		Reached:    []string{"a process was paused"},
+	}}
+}

@@ -263,10 +263,6 @@ func (r *running) random() iter.Seq[Case] {
 	}
 }
 
-// retries is how often a schedule is played again, each time with twice the TTL, if the machine may
-// have been too slow for it.
-const retries = 2
-
 // plays plays cases, several at once, until one fails.
 func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -283,14 +279,9 @@ func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			p, err := r.box.plays(ctx, c.Schedule, r.options.TTL, c.Servers)
-			for n := 0; err == nil && (n < retries && p.late() || n == 0 && p.starved()); n++ {
-				var again Play
-				if again, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers); p.proved() && !again.proved() {
-					break // it was found all the same, and is marked as late
-				}
-				p = again
-			}
+			p, err := settle(r.options.TTL, func(ttl time.Duration) (Play, error) {
+				return r.box.plays(ctx, c.Schedule, ttl, c.Servers)
+			})
 			if err != nil {
 				cancel(err)
 				return
@@ -300,6 +291,25 @@ func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 	}
 	all.Wait()
 	return context.Cause(ctx)
+}
+
+// retries is how often a schedule is played again, each time with twice the TTL, if the machine may
+// have been too slow for it.
+const retries = 2
+
+// settle plays a schedule, again if the machine may have been too slow for it. What was found all the
+// same stays, and is marked as late.
+func settle(ttl time.Duration, play func(ttl time.Duration) (Play, error)) (Play, error) {
+	p, err := play(ttl)
+	for n := 0; err == nil && (n < retries && p.late() || n == 0 && p.starved()); n++ {
+		ttl *= 2
+		again, err := play(ttl)
+		if err != nil || p.proved() && !again.proved() {
+			return p, err
+		}
+		p = again
+	}
+	return p, err
 }
 
 // late reports whether a lease may have run out because the machine was too slow, and whether that may

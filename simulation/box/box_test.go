@@ -246,6 +246,36 @@ func TestSlowSteps(t *testing.T) {
 	}
 }
 
+// A slow machine may make a lease run out, or a waiter wait in vain: what shows that is played again, and a
+// proof stays.
+func TestSlowPlaysAreRepeated(t *testing.T) {
+	proof, vain := []Finding{{Kind: TwoHolders}}, []Finding{{Kind: NoProgress}}
+	quiet := Play{}
+	for name, tc := range map[string]struct {
+		plays []Play
+		want  Play
+	}{
+		"nothing was slow":                {[]Play{{Idle: 1}}, Play{Idle: 1}},
+		"slow, and all steps were taken":  {[]Play{{Late: "a"}}, Play{Late: "a"}},
+		"slow, and a step was lost":       {[]Play{{Late: "a", Idle: 1}, {Findings: proof}}, Play{Findings: proof}},
+		"always slow":                     {[]Play{{Late: "a", Idle: 1}, {Late: "b", Idle: 1}, {Late: "c", Idle: 1}}, Play{Late: "c", Idle: 1}},
+		"found in a slow play alone":      {[]Play{{Late: "a", Findings: proof}, {Findings: vain}}, Play{Late: "a", Findings: proof}},
+		"found in a slow play, and again": {[]Play{{Late: "a", Findings: proof}, {Findings: proof}}, Play{Findings: proof}},
+		"waited in vain once":             {[]Play{{Findings: vain}, quiet}, quiet},
+		"waited in vain":                  {[]Play{{Findings: vain}, {Findings: vain}}, Play{Findings: vain}},
+	} {
+		n := 0
+		p, err := settle(time.Second, func(ttl time.Duration) (Play, error) {
+			assert.Equal(t, time.Second<<n, ttl, name)
+			n++
+			return tc.plays[n-1], nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, tc.want, p, name)
+		assert.Len(t, tc.plays, n, name)
+	}
+}
+
 // The driver of the protocol's page works.
 func TestTheDriverOfThePage(t *testing.T) {
 	o := options(t, "")

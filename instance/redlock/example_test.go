@@ -11,7 +11,7 @@ import (
 
 // A lock on a server inside the process. On servers only the URLs differ.
 func Example() {
-	locks, err := redlock.Open(quorum.Config{}, "memory://") // in production: "redis://a:6379", "redis://b:6379", "redis://c:6379"
+	locks, err := redlock.Open(quorum.Config{}, "memory://") // in production: "redis://a:6379", "redis://b:6379", ...
 	if err != nil {
 		log.Fatal(err)
 	}

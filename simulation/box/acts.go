@@ -128,7 +128,7 @@ func (s *stage) answered(c *client, a Answer, began int) {
 	}
 	c.got = s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: wasAcquired, Token: c.token}).Seq
 	if a.Left != nil && *a.Left <= 0 {
-		s.found(OverOnArrival, "%s was told that it has the lock, with %d ms left", c.name, *a.Left)
+		s.found(OverOnArrival, "%s was told that it has the lock, with %.0f ms left", c.name, *a.Left)
 	}
 	for _, o := range s.clients {
 		// Whose request is older got a lease that may be over by now, and took nobody's.
@@ -143,11 +143,13 @@ func (s *stage) answered(c *client, a Answer, began int) {
 func (s *stage) wait(c *client, key string, most time.Duration) (Answer, error) {
 	r := Request{Do: DoAcquire, Key: key, TTL: s.ttl.Milliseconds()}
 	if s.box.can(CanWait) {
-		r.Wait = most.Milliseconds()
-		return c.driver.ask(s.ctx, r, most+answerLimit)
+		r.Wait, most = most.Milliseconds(), 0
 	}
 	for until := time.Now().Add(most); ; {
-		a, err := c.driver.ask(s.ctx, r, answerLimit)
+		a, err := c.driver.ask(s.ctx, r, time.Duration(r.Wait)*time.Millisecond+answerLimit)
+		if err == nil && !a.Held && a.Why == "" {
+			err = c.driver.did(`answered acquire with neither "held":true nor a "why"`)
+		}
 		if err != nil || a.Held || !time.Now().Before(until) {
 			return a, err
 		}
@@ -170,16 +172,10 @@ func (s *stage) begins(c *client, do verb) error {
 	if err := c.driver.send(r); err != nil {
 		return err
 	}
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(s.ttl / 2); len(c.driver.answers) == 0 && time.Now().Before(deadline) && !s.caught(c); {
-		select {
-		case <-tick.C:
-		case <-s.ctx.Done():
-			return context.Cause(s.ctx)
-		}
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(s.ctx, s.ttl/2)
+	defer cancel()
+	_ = until(ctx, func() bool { return len(c.driver.answers) > 0 || s.caught(c) })
+	return context.Cause(s.ctx)
 }
 
 // caught reports whether something is held back at each link of the client that holds
@@ -247,6 +243,9 @@ func (s *stage) checks(c *client) error {
 // says notes whether a client believes that it holds the lock.
 func (s *stage) says(c *client, a Answer, began int) {
 	what := wasValid
+	if !a.Held && s.play.History[s.now()-1].What == wasAcquired && len(s.play.Findings) == 0 {
+		s.play.Late = c.name + "'s lease was over at once"
+	}
 	if !a.Held {
 		what, c.holds, c.left, s.untidy = wasOver, false, true, true
 	}

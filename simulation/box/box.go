@@ -45,8 +45,9 @@ type Options struct {
 	Faults []string
 	// Parallel is how many plays run at once, 1 to 16. Default 4.
 	Parallel int
-	// Progress, if not nil, is called after each play. Calls do not overlap.
+	// Progress, if not nil, is called after each play, and Say with what begins. Calls do not overlap.
 	Progress func(Tally)
+	Say      func(text string)
 
 	startLimit time.Duration // of a driver, for tests. Default startLimit
 }
@@ -160,7 +161,7 @@ func (b *box) greet(ctx context.Context) error {
 		return err
 	}
 	if err := b.hello.validate(); err != nil {
-		return &DriverError{Client: "c1", Did: err.Error(), Said: d.errs.String()}
+		return d.did("%v", err)
 	}
 	return nil
 }
@@ -194,10 +195,13 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	defer func() {
 		report.Tallies, report.Took = r.sorted(), time.Since(began)
 	}()
-	if err := r.plays(ctx, r.cases()); err != nil {
+	cases := r.cases()
+	r.say("accepted: %s; %d schedules, then random ones for %v", report.subject(), len(cases), b.options.For)
+	if err := r.plays(ctx, slices.Values(cases)); err != nil {
 		return report, err
 	}
 	if b.options.For > 0 {
+		r.say("random schedules for %v", b.options.For)
 		limited, cancel := context.WithTimeoutCause(ctx, b.options.For, errTimeUp)
 		defer cancel()
 		if err := r.plays(limited, r.random()); err != nil && !errors.Is(err, errTimeUp) {
@@ -217,6 +221,12 @@ type running struct {
 	tallies []Tally
 }
 
+func (r *running) say(format string, args ...any) {
+	if r.options.Say != nil {
+		r.options.Say(fmt.Sprintf(format, args...))
+	}
+}
+
 // clockFault needs servers with clocks of their own, and ofProcesses are the faults that embedded
 // servers don't have.
 const clockFault = "clock"
@@ -232,16 +242,10 @@ func (r *running) faults() []string {
 	})
 }
 
-// cases yields the cases.
-func (r *running) cases() iter.Seq[Case] {
-	return func(yield func(Case) bool) {
-		faults := r.faults()
-		for _, c := range Cases(r.options.Servers) {
-			if slices.Contains(faults, c.Fault) && !yield(c) {
-				return
-			}
-		}
-	}
+// cases are those that are played.
+func (r *running) cases() []Case {
+	faults := r.faults()
+	return slices.DeleteFunc(Cases(r.options.Servers), func(c Case) bool { return !slices.Contains(faults, c.Fault) })
 }
 
 // random yields random schedules without an end, with each fault in turn.
@@ -259,10 +263,6 @@ func (r *running) random() iter.Seq[Case] {
 	}
 }
 
-// retries is how often a case is played again, with a longer TTL, if a step came to nothing and
-// nothing was found.
-const retries = 2
-
 // plays plays cases, several at once, until one fails.
 func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -279,13 +279,9 @@ func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			p, err := r.box.plays(ctx, c.Schedule, r.options.TTL, c.Servers)
-			for n := 0; n < retries && err == nil && p.Idle > 0 && len(p.Findings) == 0 && p.late(); n++ {
-				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers)
-			}
-			if err == nil && p.doubtful() {
-				p, err = r.box.plays(ctx, c.Schedule, 2*p.TTL, c.Servers)
-			}
+			p, err := settle(r.options.TTL, func(ttl time.Duration) (Play, error) {
+				return r.box.plays(ctx, c.Schedule, ttl, c.Servers)
+			})
 			if err != nil {
 				cancel(err)
 				return
@@ -297,22 +293,35 @@ func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
 	return context.Cause(ctx)
 }
 
-// late reports whether a holder found its lease over though no fault and no other holder came
-// between, so that only the machine was too slow.
-func (p Play) late() bool {
-	for i, e := range p.History {
-		if e.What == wasOver && i > 0 && p.History[i-1].What == wasAcquired {
-			return true
+// retries is how often a schedule is played again, each time with twice the TTL, if the machine may
+// have been too slow for it.
+const retries = 2
+
+// settle plays a schedule, again if the machine may have been too slow for it. What was found all the
+// same stays, and is marked as late.
+func settle(ttl time.Duration, play func(ttl time.Duration) (Play, error)) (Play, error) {
+	p, err := play(ttl)
+	for n := 0; err == nil && (n < retries && p.late() || n == 0 && p.starved()); n++ {
+		ttl *= 2
+		again, err := play(ttl)
+		if err != nil || p.proved() && !again.proved() {
+			return p, err
 		}
+		p = again
 	}
-	return false
+	return p, err
 }
 
-// doubtful reports whether a starved machine may be all that the play shows. Then it has to show it
-// again, with a longer TTL.
-func (p Play) doubtful() bool {
-	kinds := p.kinds()
-	return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k Kind) bool { return k != NoProgress && k != LossUntold })
+// late reports whether a lease may have run out because the machine was too slow, and whether that may
+// have changed what happened.
+func (p Play) late() bool { return p.Late != "" && (p.Idle > 0 || len(p.Findings) > 0) }
+
+// starved reports whether a busy machine may be all that the play shows, and proved, whether it shows
+// more.
+func (p Play) starved() bool { return len(p.Findings) > 0 && !p.proved() }
+
+func (p Play) proved() bool {
+	return slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Kind != NoProgress && f.Kind != LossUntold })
 }
 
 // take counts a play.
@@ -351,44 +360,6 @@ func (r *running) take(c Case, p Play) {
 	}
 }
 
-// repeats is how often a finding's schedule is played again at the end, and repeatFor how long
-// that may take.
-const (
-	repeats   = 3
-	repeatFor = 45 * time.Second
-)
-
-// shrinks makes the schedules of the findings shorter and plays them again.
-func (r *running) shrinks(ctx context.Context) error {
-	limited, cancel := context.WithTimeoutCause(ctx, r.options.ShrinkFor+repeatFor, errTimeUp)
-	defer cancel()
-	var all sync.WaitGroup
-	for i := range r.tallies {
-		for j := range r.tallies[i].Kinds {
-			k := &r.tallies[i].Kinds[j]
-			all.Go(func() {
-				if k.Kind != Slow && k.Kind != NoAnswer && r.options.ShrinkFor > 0 { // each play of a slow one takes long
-					k.Shown = r.shrink(limited, k.Shown, k.Kind, r.options.ShrinkFor)
-				}
-				for k.Again < repeats {
-					p, err := r.box.plays(limited, k.Shown.Schedule, k.Shown.TTL, k.Shown.Servers)
-					if err != nil {
-						return
-					}
-					if k.Again++; slices.Contains(p.kinds(), k.Kind) {
-						k.Repeated++
-					}
-				}
-			})
-		}
-	}
-	all.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
 // sorted returns the tallies in the order of the faults.
 func (r *running) sorted() []Tally {
 	r.mu.Lock()
@@ -422,28 +393,4 @@ func (b *box) report() Report {
 		}
 	}
 	return r
-}
-
-// Play plays a replay's schedule several times. It returns the plays.
-func (r Replay) Play(ctx context.Context, o Options, times int) (plays []Play, err error) {
-	o.Servers, o.TTL, o.Distance = r.Servers, r.TTL, r.Distance
-	if err := r.Schedule.validate(max(1, min(r.Servers, len(letters)))); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
-	}
-	b, err := open(ctx, o, r.Schedule.needsClocks())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	if b.noClocks != nil {
-		return nil, b.noClocks
-	}
-	for range times {
-		p, err := b.plays(ctx, r.Schedule, r.TTL, r.Servers)
-		if err != nil {
-			return plays, err
-		}
-		plays = append(plays, p)
-	}
-	return plays, nil
 }

@@ -47,7 +47,7 @@ func (r Report) kinds() []Kind {
 // The algorithm of the document, with its assumptions kept, breaks nothing but what a pause does.
 func TestTheDocumentsAlgorithm(t *testing.T) {
 	r := run(t, "", "none", "crash", "hang", "stop", "network")
-	assert.Empty(t, r.kinds(), r.Text())
+	assert.Empty(t, r.kinds(), r.Text(false))
 	for _, tally := range r.Tallies {
 		assert.NotZero(t, tally.Plays)
 	}
@@ -58,13 +58,14 @@ func TestAPausedHolderIsFound(t *testing.T) {
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
 	r, err := Run(t.Context(), o)
 	require.NoError(t, err)
-	assert.Contains(t, r.kinds(), StaleWrite, r.Text())
-	assert.NotContains(t, r.kinds(), TwoHolders, r.Text())
+	assert.Contains(t, r.kinds(), StaleWrite, r.Text(false))
+	assert.NotContains(t, r.kinds(), TwoHolders, r.Text(false))
 	worst, ok := r.Worst()
 	require.True(t, ok)
 	assert.Equal(t, "pause c1", worst.Schedule[slices.IndexFunc(worst.Schedule, func(s Step) bool { return s.Do == pause })].String())
-	plays, err := worst.Play(t.Context(), options(t, ""), 2)
+	again, plays, err := worst.Play(t.Context(), options(t, ""), 2)
 	require.NoError(t, err)
+	assert.Contains(t, again.Text(true), "by pause: replay of stale write, found in document\n  stale write: c1 wrote after c2 had used the resource (again in 2 of 2 plays)")
 	for _, p := range plays {
 		assert.Contains(t, p.kinds(), StaleWrite)
 	}
@@ -77,6 +78,7 @@ func TestBrokenClientsAreFound(t *testing.T) {
 		kind         Kind
 	}{
 		{"never-releases", "none", LeftBehind},
+		{"ignores-deadline", "none", TwoHolders},
 		{"ignores-deadline", "pause", TwoHolders},
 		{"extends-all", "pause", TwoHolders},
 		{"deletes-all", "pause", TwoHolders},
@@ -89,9 +91,30 @@ func TestBrokenClientsAreFound(t *testing.T) {
 		t.Run(tc.words, func(t *testing.T) {
 			t.Parallel()
 			r := run(t, tc.words, tc.fault)
-			assert.Contains(t, r.kinds(), tc.kind, r.Text())
+			assert.Contains(t, r.kinds(), tc.kind, r.Text(false))
+			if tc.kind == OverOnArrival {
+				assert.NotContains(t, r.kinds(), TwoHolders, "the other holder is right")
+			}
 		})
 	}
+}
+
+// What breaks when a lease runs out isn't the work of a fault.
+func TestFaultsAreNotBlamedForMore(t *testing.T) {
+	o := options(t, "ignores-deadline")
+	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	for _, tally := range r.Tallies {
+		for _, k := range tally.Kinds {
+			if k.Kind == TwoHolders {
+				assert.Equal(t, noFault, tally.By(k), r.Text(true))
+			}
+		}
+	}
+	assert.Equal(t, 1, strings.Count(r.Text(false), "  two holders: "), r.Text(false))
+	assert.Contains(t, r.Text(false), "two holders (1, also without it)")
+	assert.Contains(t, r.Text(false), `without a fault: first seen in "a `)
 }
 
 // Real connections break late, and only processes have clocks, replicas and spare servers.
@@ -107,7 +130,7 @@ func TestFaultsOfProcesses(t *testing.T) {
 			if fault == "clock" && len(r.Tallies) == 0 {
 				t.Skip(r.LeftOut)
 			}
-			assert.Contains(t, r.kinds(), TwoHolders, r.Text())
+			assert.Contains(t, r.kinds(), TwoHolders, r.Text(false))
 		})
 	}
 }
@@ -115,10 +138,12 @@ func TestFaultsOfProcesses(t *testing.T) {
 // A broken driver gets a sentence and never a finding.
 func TestBrokenDrivers(t *testing.T) {
 	for words, says := range map[string]string{
-		"mute":     "hasn't answered hello within",
-		"dies":     `ended (exit status 3); its standard error ends with: the driver gives up`,
-		"garbage":  `printed "connecting to the servers ...", which is no Answer`,
-		"wrong-id": "answered to id 10, which nobody asked",
+		"mute":         "hasn't answered hello within",
+		"dies":         `ended (exit status 3); its standard error ends with: the driver gives up`,
+		"garbage":      `printed "connecting to the servers ...", which isn't JSON; logs belong on standard error`,
+		"wrong-id":     "answered to id 10, which nobody asked",
+		"wrong-type":   `in which "held" is the wrong type, a string`,
+		"says-nothing": `answered acquire with neither "held":true nor a "why"`,
 	} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +186,8 @@ func TestRandomSchedules(t *testing.T) {
 	o := options(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Faults, o.For = []string{"crash", "hang", "stop"}, time.Hour
-	plays := 0
+	plays, said := 0, []string{}
+	o.Say = func(text string) { said = append(said, text) }
 	o.Progress = func(Tally) {
 		if plays++; plays == 12 {
 			cancel()
@@ -169,19 +195,84 @@ func TestRandomSchedules(t *testing.T) {
 	}
 	r, err := Run(ctx, o)
 	require.ErrorIs(t, err, context.Canceled)
-	assert.Empty(t, r.kinds(), r.Text())
+	assert.Empty(t, r.kinds(), r.Text(false))
 	assert.GreaterOrEqual(t, plays, 12)
+	assert.Equal(t, []string{"accepted: document 1, 5 x embedded servers; 6 schedules, then random ones for 1h0m0s", "random schedules for 1h0m0s"}, said)
 }
 
-func TestPage(t *testing.T) {
+// One schedule is shown once, with all that it shows, and what is to be known of its play.
+func TestReport(t *testing.T) {
+	play := Play{
+		Schedule: Schedule{{Do: pause, Client: "c1"}}, TTL: time.Second, Servers: 4, Late: "spawn c1 took 1.7s",
+		History:  []Entry{{Seq: 1, Client: "c1", What: wasWritten, Lease: 2, Token: 5}},
+		Findings: []Finding{{StaleWrite, 1, "c1 wrote late"}, {LostUpdate, 1, "c1 wrote over"}},
+	}
+	r := Report{Name: "<a client>", Servers: "redis", Count: 5, Tallies: []Tally{{Fault: "pause", Plays: 2, Broke: 1, Kinds: []Broken{
+		{Kind: StaleWrite, Plays: 1, Title: "a title", Shown: play, Repeated: 1, Again: 1}, {Kind: LostUpdate, Plays: 1, Title: "a title", Shown: play},
+	}}}}
+	assert.Equal(t, `<a client>, 5 x redis, TTL 0s, in 0s
+
+fault        plays  with findings  which, in how many plays
+pause            2              1  stale write (1), lost update (1)
+
+by pause: a title, on 4 servers
+  stale write: c1 wrote late (again in 1 of 1 play)
+  lost update: c1 wrote over (not played again, because the time was up)
+  The machine was slow: spawn c1 took 1.7s. A lease of 1s may have run out meanwhile; try a longer TTL.
+    pause c1
+     1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
+`, r.Text(true))
 	var b strings.Builder
-	r := Report{Name: "<a client>", Tallies: []Tally{{Fault: "pause", Plays: 2, Broke: 1, Kinds: []Broken{{
-		Kind: StaleWrite, Plays: 1, Title: "a title",
-		Shown: Play{Schedule: Schedule{{Do: pause, Client: "c1"}}, History: []Entry{{Seq: 1, What: wasWritten}}, Findings: []Finding{{StaleWrite, 1, "c1 wrote"}}},
-	}}}}}
 	require.NoError(t, r.Page(&b))
-	for _, want := range []string{"&lt;a client&gt;", "<li>pause c1</li>", "c1 wrote", `<tr class="bad"><td class="n">1`} {
+	for _, want := range []string{
+		"&lt;a client&gt;", "<li>pause c1</li>", "c1 wrote late", `<tr class="bad"><td class="n">1`, "The machine was slow", "<td>pause c1<td>its process<td>stops it (SIGSTOP)",
+	} {
 		assert.Contains(t, b.String(), want)
+	}
+}
+
+// A step that took half a TTL while a lease ran is noted, unless it had to wait.
+func TestSlowSteps(t *testing.T) {
+	for step, want := range map[string]bool{"c1 works": true, "spawn c2": true, "c1 waits": false, "c2 works": false} {
+		first, second := &client{name: "c1", holds: true, shut: []bool{false}}, &client{name: "c2", shut: []bool{true}}
+		s := &stage{ttl: time.Second, play: &Play{}, clients: []*client{first, second}, servers: []*serverState{{}}}
+		parsed, err := ParseStep(step)
+		require.NoError(t, err)
+		s.clocks(parsed, s.clients[strings.Count(step, "c2")], time.Now().Add(-time.Second))
+		assert.Equal(t, want, s.play.Late != "", step)
+		first.holds, s.play.Late = false, ""
+		s.clocks(parsed, first, time.Now().Add(-time.Second))
+		assert.Empty(t, s.play.Late, "nobody holds the lock")
+	}
+}
+
+// A slow machine may make a lease run out, or a waiter wait in vain: what shows that is played again, and a
+// proof stays.
+func TestSlowPlaysAreRepeated(t *testing.T) {
+	proof, vain := []Finding{{Kind: TwoHolders}}, []Finding{{Kind: NoProgress}}
+	quiet := Play{}
+	for name, tc := range map[string]struct {
+		plays []Play
+		want  Play
+	}{
+		"nothing was slow":                {[]Play{{Idle: 1}}, Play{Idle: 1}},
+		"slow, and all steps were taken":  {[]Play{{Late: "a"}}, Play{Late: "a"}},
+		"slow, and a step was lost":       {[]Play{{Late: "a", Idle: 1}, {Findings: proof}}, Play{Findings: proof}},
+		"always slow":                     {[]Play{{Late: "a", Idle: 1}, {Late: "b", Idle: 1}, {Late: "c", Idle: 1}}, Play{Late: "c", Idle: 1}},
+		"found in a slow play alone":      {[]Play{{Late: "a", Findings: proof}, {Findings: vain}}, Play{Late: "a", Findings: proof}},
+		"found in a slow play, and again": {[]Play{{Late: "a", Findings: proof}, {Findings: proof}}, Play{Findings: proof}},
+		"waited in vain once":             {[]Play{{Findings: vain}, quiet}, quiet},
+		"waited in vain":                  {[]Play{{Findings: vain}, {Findings: vain}}, Play{Findings: vain}},
+	} {
+		n := 0
+		p, err := settle(time.Second, func(ttl time.Duration) (Play, error) {
+			assert.Equal(t, time.Second<<n, ttl, name)
+			n++
+			return tc.plays[n-1], nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, tc.want, p, name)
+		assert.Len(t, tc.plays, n, name)
 	}
 }
 
@@ -191,6 +282,6 @@ func TestTheDriverOfThePage(t *testing.T) {
 	o.Command, o.Faults = []string{instancetest.Python(t), "testdata/driver.py"}, []string{"none", "crash", "restart"}
 	r, err := Run(t.Context(), o)
 	require.NoError(t, err)
-	assert.Contains(t, r.kinds(), TwoHolders, r.Text())
-	assert.Zero(t, r.Tallies[0].Broke+r.Tallies[1].Broke, r.Text())
+	assert.Contains(t, r.kinds(), TwoHolders, r.Text(false))
+	assert.Zero(t, r.Tallies[0].Broke+r.Tallies[1].Broke, r.Text(false))
 }

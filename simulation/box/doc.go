@@ -1,6 +1,6 @@
 // Package box is a test bench for any Redis lock client, in any language. It starts real
-// servers, breaks them, and tells which promise of the client broke, with the shortest
-// schedule that breaks it.
+// servers, breaks them, and tells which promise of the client broke, with a schedule that
+// breaks it, made as short as time allows.
 //
 // The client is put into the box by a driver: a program of 30 to 60 lines that reads
 // requests as lines of JSON and calls the client, see Request. The box starts one driver
@@ -11,7 +11,13 @@
 // A Schedule is a list of steps: "c1 waits", "pause c1", "c2 waits". The box carries them
 // out one after the other, and each ends with an event: an answer, a process that has
 // stopped. No step waits for a time, but for the client that has to get the lock when a lease
-// has expired. So a slow machine makes a play slow, and changes nothing else.
+// has expired.
+//
+// Leases run on the servers' clocks. On a machine so slow that a step takes a TTL, a lease can
+// run out between two steps. A play with a step of half a TTL, in which that may have made a
+// difference, is played again with a longer TTL, and marked if it shows a finding all the same.
+// What is found without any fault, when the schedules are made shorter, is never said to be
+// the work of one.
 //
 // # What is judged
 //

@@ -44,14 +44,13 @@ type driver struct {
 	broke   string        // what the driver did against the protocol
 	broken  chan struct{} // closed then
 	lost    int           // how often it told of a lost lease
-	told    chan struct{} // has room for one, and is filled then
 }
 
 // startDriver starts a driver. Every process that it starts is in its process group.
 func startDriver(client string, o Options) (*driver, error) {
 	d := &driver{
 		client: client, limit: o.startLimit, cmd: exec.Command(o.Command[0], o.Command[1:]...), exited: make(chan struct{}), read: make(chan struct{}),
-		answers: make(chan Answer, 1), broken: make(chan struct{}), told: make(chan struct{}, 1),
+		answers: make(chan Answer, 1), broken: make(chan struct{}),
 	}
 	d.cmd.SysProcAttr, d.cmd.Stderr, d.cmd.WaitDelay = redisproc.Attributes(), &d.errs, endLimit
 	d.cmd.SysProcAttr.Setpgid = true
@@ -69,7 +68,7 @@ func startDriver(client string, o Options) (*driver, error) {
 	_ = writer.Close()
 	if err != nil {
 		_ = reader.Close()
-		return nil, &DriverError{Client: client, Did: "can't be started: " + err.Error()}
+		return nil, d.did("can't be started: %v", err)
 	}
 	go func() {
 		_ = d.cmd.Wait()
@@ -106,7 +105,7 @@ func (d *driver) readAll(out io.Reader) {
 func (d *driver) take(line []byte) {
 	var a Answer
 	if err := json.Unmarshal(line, &a); err != nil {
-		d.breaks(fmt.Sprintf("printed %.80q, which is no Answer (%v); logs belong on standard error", line, err))
+		d.breaks(fmt.Sprintf("printed %.80q, %s", line, whyNoAnswer(err)))
 		return
 	}
 	d.mu.Lock()
@@ -114,10 +113,6 @@ func (d *driver) take(line []byte) {
 	switch {
 	case a.ID == 0 && a.Event == EventLost:
 		d.lost++
-		select {
-		case d.told <- struct{}{}:
-		default:
-		}
 	case a.ID == 0:
 		d.breaksLocked(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, EventLost))
 	case a.ID != d.id || !d.asked:
@@ -128,6 +123,14 @@ func (d *driver) take(line []byte) {
 		d.asked = false
 		d.answers <- a // it has room: one request, one answer
 	}
+}
+
+// whyNoAnswer says why a line isn't an Answer.
+func whyNoAnswer(err error) string {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
+	}
+	return "which isn't JSON; logs belong on standard error"
 }
 
 func (d *driver) breaks(did string) {
@@ -144,10 +147,25 @@ func (d *driver) breaksLocked(did string) {
 	}
 }
 
+// failed reports whether it did something against the protocol.
+func (d *driver) failed() bool {
+	select {
+	case <-d.broken:
+		return true
+	default:
+		return false
+	}
+}
+
 func (d *driver) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return &DriverError{Client: d.client, Did: d.broke, Said: d.errs.String()}
+	return d.did("%s", d.broke)
+}
+
+// did is an error that says what the driver did, and how its standard error ends.
+func (d *driver) did(format string, args ...any) error {
+	return &DriverError{Client: d.client, Did: fmt.Sprintf(format, args...), Said: d.errs.String()}
 }
 
 // errNoAnswer: a driver has not answered within its limit.
@@ -155,11 +173,10 @@ var errNoAnswer = errors.New("box: no answer")
 
 // send sends a request.
 func (d *driver) send(r Request) error {
-	d.mu.Lock()
-	if d.broke != "" {
-		d.mu.Unlock()
+	if d.failed() {
 		return d.failure()
 	}
+	d.mu.Lock()
 	d.id++
 	r.ID, d.asked = d.id, true
 	d.mu.Unlock()
@@ -206,7 +223,7 @@ func (d *driver) ask(ctx context.Context, r Request, limit time.Duration) (Answe
 func (d *driver) start(ctx context.Context, r Request) (Answer, error) {
 	a, err := d.ask(ctx, r, d.limit)
 	if errors.Is(err, errNoAnswer) {
-		err = &DriverError{Client: d.client, Did: fmt.Sprintf("hasn't answered %s within %v", r.Do, d.limit), Said: d.errs.String()}
+		err = d.did("hasn't answered %s within %v", r.Do, d.limit)
 	}
 	return a, err
 }

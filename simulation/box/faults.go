@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 )
@@ -23,7 +24,7 @@ func (s *stage) toClient(step Step, c *client) error {
 	case resume:
 		if c.paused && !c.dead {
 			c.paused = false
-			return errors.Join(c.driver.resume(), s.listen())
+			return c.driver.resume()
 		}
 	case kill:
 		s.dies(c)
@@ -163,22 +164,11 @@ func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
 		s.leads(i, server, addr)
 		return err
 	}
-	return s.toMachine(do, real.machine)
-}
-
-// toMachine does something to a server's clock.
-func (s *stage) toMachine(do verb, m *machine) error {
-	if m == nil {
+	// Clocks. "right" is none of these.
+	if real.machine == nil {
 		return ErrNoClocks
 	}
-	switch do {
-	case ahead:
-		m.set(2 * s.ttl)
-	case behind:
-		m.set(-10 * s.ttl)
-	case right:
-		m.set(0)
-	}
+	real.machine.set(map[verb]time.Duration{ahead: 2 * s.ttl, behind: -10 * s.ttl}[do])
 	return nil
 }
 

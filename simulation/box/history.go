@@ -2,6 +2,8 @@ package box
 
 import (
 	"cmp"
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,18 +17,18 @@ import (
 
 // What is written to a history.
 const (
-	wasAsked    = "asked"    // a client is about to ask for the lock
-	wasAcquired = "acquired" // it has the lock
-	wasDenied   = "denied"   // it does not get the lock
-	wasValid    = "valid"    // it has found its lease valid
-	wasOver     = "over"     // it has found its lease over, or told that it is lost
-	wasReleased = "released" // it is about to release
-	wasRead     = "read"     // the resource executed a read
-	wasWritten  = "written"  // the resource executed a write
-	wasStale    = "refused"  // the resource refused a write because of its token
-	wasDead     = "dead"     // the client was killed
-	wasFault    = "fault"    // a step that isn't a client's
-	wasSaid     = "said"     // another answer of a client
+	wasAsked    = "asks for the lock"
+	wasAcquired = "has the lock"
+	wasDenied   = "doesn't get the lock"
+	wasValid    = "finds its lease valid"
+	wasOver     = "finds its lease over" // or told that it is lost
+	wasReleased = "asks to release"
+	wasRead     = "read"    // the resource executed a read
+	wasWritten  = "wrote"   // the resource executed a write
+	wasStale    = "refused" // the resource refused a read or write because of its token
+	wasDead     = "is killed"
+	wasFault    = "fault" // a step that isn't a client's
+	wasSaid     = "says"  // another answer of a client
 )
 
 // Entry is a line of a history.
@@ -53,6 +55,24 @@ type Entry struct {
 	At time.Duration `json:"at_ns"`
 }
 
+// Details are what an entry has beside its client and What.
+func (e Entry) Details() string {
+	var all []string
+	if e.Lease > 1 {
+		all = append(all, fmt.Sprintf("lease %d", e.Lease))
+	}
+	if e.Token > 0 {
+		all = append(all, fmt.Sprintf("token %d", e.Token))
+	}
+	if e.What == wasRead || e.What == wasWritten {
+		all = append(all, fmt.Sprintf("value %d", e.Value))
+	}
+	if e.Words != "" {
+		all = append(all, e.Words)
+	}
+	return strings.Join(all, ", ")
+}
+
 // findingsIn returns what follows from a history's order. That a write was executed late is no
 // sign of a second holder: no lock can prevent a pause between the check and the write.
 func findingsIn(history []Entry) (findings []Finding) {
@@ -63,14 +83,22 @@ func findingsIn(history []Entry) (findings []Finding) {
 		if f.Kind == record.TwoHolders && shown.Kind != record.Looked {
 			continue
 		}
-		text := words.Replace(f.Text)
+		text := laterLease.ReplaceAllString(versions.ReplaceAllString(words.Replace(f.Text), unread), "$1 (lease $2)")
 		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: int(shown.N), Text: text})
 	}
 	return findings
 }
 
+// What a record's words mean in a play. Versions say nothing to a reader of a play with two writes.
+var (
+	laterLease = regexp.MustCompile(`\b(c\d)\.(\d+)`)
+	versions   = regexp.MustCompile(` as of version \d+ over version \d+`)
+)
+
+const unread = " on top of a write that it had not read"
+
 // words are what is said of a play with one lock, and of clients without tokens.
-var words = strings.NewReplacer(" (token 0)", "", ` of "`+recordKey+`"`, "", ` wrote "`+recordKey+`"`, " wrote", strconv.Quote(recordKey), "the lock")
+var words = strings.NewReplacer(" (token 0)", "", ` of "`+recordKey+`"`, "", ` wrote "`+recordKey+`"`, " wrote", "had used it", "had used the resource", strconv.Quote(recordKey), "the lock")
 
 // Record is the play's history as a record of package record, in which N is the number of an entry.
 // It has no Truth: nothing is known of the clients' clocks.
@@ -88,8 +116,8 @@ func recordOf(history []Entry) record.Log {
 	return record.Log{r.events}
 }
 
-// recorder makes events of entries. The leases of a client are told apart as if each had a goroutine
-// of its own.
+// recorder makes events of entries. The leases of a client are told apart as if each after the first had
+// a goroutine of its own.
 type recorder struct {
 	leases map[leaseName]int
 	events []record.Event
@@ -102,10 +130,13 @@ type leaseName struct {
 
 func (r *recorder) take(e Entry) {
 	began, ended := Moment(e.Began)+1, Moment(e.Seq)
-	name := leaseName{e.Client, e.Lease}
+	name, goroutine := leaseName{e.Client, e.Lease}, 0
+	if e.Lease > 1 {
+		goroutine = e.Lease
+	}
 	add := func(at time.Duration, kind record.EventKind) *record.Event {
 		r.events = append(r.events, record.Event{
-			At: at, Kind: kind, Process: e.Client, Goroutine: max(0, e.Lease-1), N: uint64(e.Seq), Key: recordKey, Lease: r.leases[name], Token: fencing.Token(e.Token),
+			At: at, Kind: kind, Process: e.Client, Goroutine: goroutine, N: uint64(e.Seq), Key: recordKey, Lease: r.leases[name], Token: fencing.Token(e.Token),
 		})
 		return &r.events[len(r.events)-1]
 	}

@@ -28,6 +28,11 @@ func (s *stage) works(c *client) bool {
 	return good > len(s.servers)/2
 }
 
+// undisturbed reports whether all servers work for a client.
+func (s *stage) undisturbed(c *client) bool {
+	return !slices.Contains(c.shut, true) && !slices.ContainsFunc(s.servers, func(server *serverState) bool { return !server.good() })
+}
+
 // free reports whether the lock must become free for a client: a majority of the servers works,
 // and whoever has the lock or asks for it can't renew it.
 func (s *stage) free(c *client) bool {
@@ -86,19 +91,13 @@ func (s *stage) listen() error {
 
 func (s *stage) awaitLoss(c *client) error {
 	c.overtook = false
-	timer := time.NewTimer(tellWithin)
-	defer timer.Stop()
-	for c.driver.losses() == c.told {
-		select {
-		case <-c.driver.told:
-		case <-c.driver.broken:
-			return c.driver.failure()
-		case <-timer.C:
-			s.found(LossUntold, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
-			return nil
-		case <-s.ctx.Done():
-			return context.Cause(s.ctx)
-		}
+	ctx, cancel := context.WithTimeout(s.ctx, tellWithin)
+	defer cancel()
+	if until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failed() }) != nil && s.ctx.Err() == nil {
+		s.found(LossUntold, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
 	}
-	return nil
+	if c.driver.failed() {
+		return c.driver.failure()
+	}
+	return context.Cause(s.ctx)
 }

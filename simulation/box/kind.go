@@ -7,7 +7,7 @@ type Kind string
 // client's documentation says what it promises.
 const (
 	// TwoHolders: a client found its lease valid in a check that began after another client had
-	// got the lock.
+	// got the lock. If each had asked before the other got it, both found theirs valid.
 	TwoHolders Kind = "two holders"
 	// StaleWrite: the resource executed a write after a later holder had used it.
 	StaleWrite Kind = "stale write"

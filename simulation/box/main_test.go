@@ -48,6 +48,8 @@ func serve(words []string) {
 			os.Exit(3)
 		case broken("garbage") && r.Do == DoAcquire:
 			fmt.Println("connecting to the servers ...")
+		case broken("wrong-type") && r.Do == DoAcquire:
+			fmt.Println(`{"id":3,"held":"yes"}`)
 		case broken("wrong-id") && r.Do == DoAcquire:
 			a.ID += 7
 		}
@@ -71,8 +73,11 @@ func serve(words []string) {
 					break
 				}
 			}
-			left := time.Until(d.until).Milliseconds()
+			left := time.Until(d.until).Seconds() * 1000
 			a.Left, a.Token = &left, 1
+			if broken("says-nothing") {
+				a = Answer{ID: r.ID}
+			}
 		case DoCheck:
 			a.Held = broken("ignores-deadline") || broken("always-held") || time.Now().Before(d.until)
 		case DoExtend:

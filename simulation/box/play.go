@@ -19,16 +19,21 @@ type Play struct {
 	// Servers is how many servers there were.
 	Servers  int       `json:"servers,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
-	History  []Entry   `json:"history,omitempty"`
+	History  []Entry   `json:"-"` // too long for a report; a replay shows it
 	// Idle counts the steps that came to nothing, because their client had no lock.
 	Idle int `json:"idle,omitempty"`
+	// Late says which step took so long that a lease may have run out meanwhile.
+	Late string `json:"late,omitempty"`
 }
 
 // kinds returns the kinds of its findings, the worst first.
 func (p Play) kinds() []Kind {
-	return slices.DeleteFunc(Kinds(), func(k Kind) bool {
-		return !slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Kind == k })
-	})
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !p.shows(k) })
+}
+
+// shows reports whether it has a finding of the kind.
+func (p Play) shows(kind Kind) bool {
+	return slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Kind == kind })
 }
 
 // Limits of what is judged by a time. A busy machine is slow; these are far beyond that.
@@ -107,6 +112,9 @@ func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n
 			if err := s.take(step); err != nil {
 				return p, err
 			}
+			if err := s.listen(); err != nil {
+				return p, err
+			}
 		}
 		p.Findings = append(findingsIn(p.History), p.Findings...)
 		return p, nil
@@ -162,22 +170,14 @@ func (s *stage) enter(c *client) error {
 func (s *stage) warmUp(c *client) error {
 	key := s.key + "-" + c.name
 	a, err := s.wait(c, key, 10*s.ttl)
-	if err != nil {
-		return s.unanswered(c, err)
+	if err == nil && !a.Held {
+		err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", 10*s.ttl, a.Why)
 	}
-	if !a.Held {
-		return &DriverError{Client: c.name, Did: fmt.Sprintf("didn't get a free lock from healthy servers within %v: %s", 10*s.ttl, a.Why), Said: c.driver.errs.String()}
+	if err == nil {
+		_, err = c.driver.ask(s.ctx, Request{Do: DoRelease, Key: key}, answerLimit)
 	}
-	if _, err := c.driver.ask(s.ctx, Request{Do: DoRelease, Key: key}, answerLimit); err != nil {
-		return s.unanswered(c, err)
-	}
-	return nil
-}
-
-// unanswered makes an error of a missing answer.
-func (s *stage) unanswered(c *client, err error) error {
 	if errors.Is(err, errNoAnswer) {
-		return &DriverError{Client: c.name, Did: fmt.Sprintf("hasn't answered within %v though all servers work", answerLimit), Said: c.driver.errs.String()}
+		return c.driver.did("hasn't answered within %v though all servers work", answerLimit)
 	}
 	return err
 }
@@ -219,6 +219,7 @@ func (s *stage) take(step Step) error {
 	if i := slices.IndexFunc(s.clients, func(c *client) bool { return c.name == step.Client }); i >= 0 {
 		c = s.clients[i]
 	}
+	defer s.clocks(step, c, time.Now())
 	if forms[step.Do] != clientFirst {
 		s.note(Entry{Client: step.Client, What: wasFault, Words: step.String()})
 		if c == nil {
@@ -230,8 +231,22 @@ func (s *stage) take(step Step) error {
 	if err == nil && !did {
 		s.play.Idle++
 	}
-	if err == nil {
-		err = s.listen()
-	}
 	return err
+}
+
+// clocks notes a step that took half a TTL while a lease ran, if that isn't what the step waits for, nor
+// the client's way with a fault.
+func (s *stage) clocks(step Step, c *client, began time.Time) {
+	took := time.Since(began)
+	switch step.Do {
+	case waits, gets, begins, queues, ends, await, gone:
+		return
+	}
+	if took < s.ttl/2 || !slices.ContainsFunc(s.clients, func(c *client) bool { return c.holds }) {
+		return
+	}
+	if forms[step.Do] == clientFirst && !s.undisturbed(c) {
+		return
+	}
+	s.play.Late = fmt.Sprintf("%s took %v", step, took.Round(10*time.Millisecond))
 }

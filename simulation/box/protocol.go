@@ -52,7 +52,7 @@ type Answer struct {
 	// Held: the client holds the lock, as far as it knows.
 	Held bool `json:"held,omitempty"`
 	// Left is how much of the lease is left, if the client knows. With DoAcquire.
-	Left *int64 `json:"left,omitempty"`
+	Left *float64 `json:"left,omitempty"`
 	// Token is the lease's fencing token. Only if the driver Can.
 	Token uint64 `json:"token,omitempty"`
 	// Done: the lock was given back, as far as the client knows.

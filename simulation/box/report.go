@@ -65,6 +65,7 @@ type Replay struct {
 	Servers  int           `json:"servers"`
 	TTL      time.Duration `json:"ttl_ns"`
 	Distance time.Duration `json:"distance_ns,omitempty"`
+	Fault    string        `json:"fault,omitempty"`
 	Kind     Kind          `json:"kind"`
 	Text     string        `json:"text,omitempty"`
 	Schedule Schedule      `json:"schedule"`
@@ -76,25 +77,12 @@ func (r Report) Worst() (replay Replay, ok bool) {
 		for _, t := range r.Tallies {
 			for _, b := range t.Kinds {
 				if b.Kind == kind {
-					return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Distance: r.Distance, Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
+					return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Distance: r.Distance, Fault: t.By(b), Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
 				}
 			}
 		}
 	}
 	return Replay{}, false
-}
-
-// WithoutHistories returns a copy without what happened in the plays.
-func (r Report) WithoutHistories() Report {
-	r.Tallies = slices.Clone(r.Tallies)
-	for i := range r.Tallies {
-		t := &r.Tallies[i]
-		t.Kinds = slices.Clone(t.Kinds)
-		for j := range t.Kinds {
-			t.Kinds[j].Shown.History = nil
-		}
-	}
-	return r
 }
 
 // Broke returns how many plays had findings, but for those with faults that are allowed to
@@ -108,11 +96,26 @@ func (r Report) Broke(allowed []string) (plays int) {
 	return plays
 }
 
-// what returns what broke, in a few words.
+// noFault is the fault of the schedules without one.
+const noFault = "none"
+
+// By returns the fault that shows a finding: "none" if its schedule was made so short that no fault is left.
+func (t Tally) By(b Broken) string {
+	if t.Fault == evenNumber || len(b.Shown.Schedule.withoutFaults()) < len(b.Shown.Schedule) {
+		return t.Fault
+	}
+	return noFault
+}
+
+// what returns what was found, in a few words.
 func (t Tally) what() string {
 	var all []string
 	for _, b := range t.Kinds {
-		all = append(all, fmt.Sprintf("%s (%d)", b.Kind, b.Plays))
+		also := ""
+		if t.By(b) != t.Fault {
+			also = ", also without it"
+		}
+		all = append(all, fmt.Sprintf("%s (%d%s)", b.Kind, b.Plays, also))
 	}
 	if t.Refused > 0 {
 		all = append(all, fmt.Sprintf("late writes refused by token (%d)", t.Refused))
@@ -123,31 +126,121 @@ func (t Tally) what() string {
 	return strings.Join(all, ", ")
 }
 
-// Heading returns the table's first line.
-func Heading() string {
-	return fmt.Sprintf("%-9s %6s %6s  %s", "fault", "plays", "broke", "what broke, in how many plays")
+// group is what one schedule shows.
+type group struct {
+	By, Title string
+	Play
+	Kinds []*Broken
 }
 
-// Text returns the tally as a line of the table.
-func (t Tally) Text() string {
-	return fmt.Sprintf("%-9s %6d %6d  %s", t.Fault, t.Plays, t.Broke, t.what())
+// groups returns the findings by their schedules. What is found without a fault is in them once.
+func groups(tallies []Tally) (all []*group) {
+	for _, t := range tallies {
+		for i := range t.Kinds {
+			b := &t.Kinds[i]
+			by := t.By(*b)
+			if by == noFault && slices.ContainsFunc(all, func(g *group) bool { return g.By == noFault && g.has(b.Kind) }) {
+				continue
+			}
+			at := slices.IndexFunc(all, func(g *group) bool {
+				return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
+			})
+			if at < 0 {
+				at = len(all)
+				all = append(all, &group{By: by, Title: b.Title, Play: b.Shown})
+				if by != t.Fault {
+					all[at].Title = fmt.Sprintf("first seen in %q", b.Title)
+				}
+			}
+			all[at].Kinds = append(all[at].Kinds, b)
+		}
+	}
+	return all
 }
 
-// Text returns the report as text: the table, and the shortest schedule of each kind.
-func (r Report) Text() string {
+// shownBy reports whether an entry shows a finding.
+func (g *group) shownBy(e Entry) bool {
+	return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == e.Seq })
+}
+
+func (g *group) has(kind Kind) bool {
+	return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Kind == kind })
+}
+
+// Heading says by which fault, in which schedule and on how many servers, if these are not all.
+func (g *group) Heading(count int) string {
+	text := "by " + g.By
+	if g.By == noFault {
+		text = "without a fault"
+	}
+	text += ": " + g.Title
+	if g.Servers != 0 && g.Servers != count {
+		text += fmt.Sprintf(", on %d servers", g.Servers)
+	}
+	return text
+}
+
+// Text says what was found, and how often again.
+func (b Broken) Text() string {
+	again := "not played again, because the time was up"
+	if b.Again > 0 {
+		again = fmt.Sprintf("again in %d of %s", b.Repeated, count(b.Again, "play"))
+	}
+	return fmt.Sprintf("%s (%s)", b.Finding().Text, again)
+}
+
+// Doubt says why a slow machine may have made a difference, "" if there is no reason.
+func (p Play) Doubt() string {
+	if p.Late == "" {
+		return ""
+	}
+	return fmt.Sprintf("The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.", p.Late, p.TTL)
+}
+
+// count is a number of things.
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// subject says what was played, and on which servers.
+func (r Report) subject() string {
+	return fmt.Sprintf("%s, %d x %s", strings.TrimSpace(r.Name+" "+r.Version), r.Count, r.Servers)
+}
+
+// Text returns the report as text: the table, and the shortest schedules that show the findings, with
+// what happened in them if wanted.
+func (r Report) Text(histories bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s on %d x %s, TTL %v, in %v\n\n%s\n", r.Name, r.Version, r.Count, r.Servers, r.TTL, r.Took.Round(time.Second), Heading())
+	fmt.Fprintf(&b, "%s, TTL %v, in %v\n\n", r.subject(), r.TTL, r.Took.Round(time.Second))
+	const row = "%-11s %6v %14v  %s\n"
+	fmt.Fprintf(&b, row, "fault", "plays", "with findings", "which, in how many plays")
 	for _, t := range r.Tallies {
-		fmt.Fprintln(&b, t.Text())
+		fmt.Fprintf(&b, row, t.Fault, t.Plays, t.Broke, t.what())
 	}
-	for _, text := range r.LeftOut {
-		fmt.Fprintf(&b, "\nleft out: %s\n", text)
+	if len(r.LeftOut) > 0 {
+		fmt.Fprintf(&b, "\nleft out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
-	for _, t := range r.Tallies {
-		for _, k := range t.Kinds {
-			fmt.Fprintf(&b, "\n%s by %s: %s\n  (%s; again in %d of %d plays)\n", k.Kind, t.Fault, k.Finding().Text, k.Title, k.Repeated, k.Again)
-			for _, step := range k.Shown.Schedule {
-				fmt.Fprintf(&b, "    %s\n", step)
+	for _, g := range groups(r.Tallies) {
+		fmt.Fprintf(&b, "\n%s\n", g.Heading(r.Count))
+		for _, k := range g.Kinds {
+			fmt.Fprintf(&b, "  %s: %s\n", k.Kind, k.Text())
+		}
+		if doubt := g.Doubt(); doubt != "" {
+			fmt.Fprintf(&b, "  %s\n", doubt)
+		}
+		for _, step := range g.Schedule {
+			fmt.Fprintf(&b, "    %s\n", step)
+		}
+		if histories {
+			for _, e := range g.History {
+				line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", e.Seq, e.At.Seconds(), e.Client, e.What, e.Details())
+				if g.shownBy(e) {
+					line += "  <--"
+				}
+				fmt.Fprintln(&b, strings.TrimRight(line, " "))
 			}
 		}
 	}

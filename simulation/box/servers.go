@@ -394,18 +394,10 @@ func (s embeddedServer) wake() error { s.Resume(); return nil }
 func (s embeddedServer) stop()       { s.Stop() }
 
 // start tries again for a while if a connection of another process has got the port meanwhile.
-func (s embeddedServer) start(ctx context.Context) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(answerLimit); ; {
-		err := s.Start()
-		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(until) {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
+func (s embeddedServer) start(ctx context.Context) (err error) {
+	_ = until(ctx, func() bool {
+		err = s.Start()
+		return !errors.Is(err, syscall.EADDRINUSE)
+	})
+	return err
 }

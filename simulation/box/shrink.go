@@ -5,28 +5,113 @@ package box
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 )
 
-// shrink removes steps from a play's schedule for as long as the play still shows the kind. It
-// ends early after a time.
-func (b *box) shrink(ctx context.Context, p Play, kind Kind, within time.Duration) Play {
-	deadline := time.Now().Add(within)
-	for size := max(1, len(p.Schedule)/2); ; size = max(1, size/2) {
-		before := len(p.Schedule)
-		for from := before - size; from >= 0; from -= size {
-			if time.Now().After(deadline) || ctx.Err() != nil {
-				return p
+// slow: each play of it takes long, so that no steps but the faults are taken from its schedule.
+func (k Kind) slow() bool { return k == Slow || k == NoAnswer }
+
+// repeats is how often a finding's schedule is played again at the end, and repeatFor how long
+// that may take.
+const (
+	repeats   = 3
+	repeatFor = time.Minute
+)
+
+// shrinks makes the schedules of the findings shorter and plays them again. Plays get servers in turn, so that
+// each is played once before any is played twice.
+func (r *running) shrinks(ctx context.Context) error {
+	if all := groups(r.tallies); len(all) > 0 {
+		r.say("%s with findings: made shorter for up to %v, and played again for up to %v", count(len(all), "schedule"), r.options.ShrinkFor, repeatFor)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, r.options.ShrinkFor, errTimeUp)
+	defer cancel()
+	r.each(func(g *group) { r.shrink(limited, g) })
+	limited, cancel = context.WithTimeoutCause(ctx, repeatFor, errTimeUp)
+	defer cancel()
+	r.each(func(g *group) { r.repeats(limited, g) })
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// each does something for all groups at once.
+func (r *running) each(do func(*group)) {
+	var running sync.WaitGroup
+	for _, g := range groups(r.tallies) {
+		running.Go(func() { do(g) })
+	}
+	running.Wait()
+}
+
+// repeats plays a group's schedule again.
+func (b *box) repeats(ctx context.Context, g *group) {
+	for range repeats {
+		p, err := b.plays(ctx, g.Schedule, g.TTL, g.Servers)
+		if err != nil {
+			return
+		}
+		for _, k := range g.Kinds {
+			if k.Again++; p.shows(k.Kind) {
+				k.Repeated++
 			}
+		}
+	}
+}
+
+// shrink makes a group's schedule shorter. The faults go first: what is found without them is not their
+// work.
+func (b *box) shrink(ctx context.Context, g *group) {
+	if ctx.Err() != nil {
+		return
+	}
+	kinds := slices.Clone(g.Kinds)
+	if bare := g.Schedule.withoutFaults(); len(bare) < len(g.Schedule) {
+		p, err := b.plays(ctx, bare, g.TTL, g.Servers)
+		if err != nil {
+			return
+		}
+		var without []*Broken
+		kinds = slices.DeleteFunc(kinds, func(k *Broken) bool {
+			if p.shows(k.Kind) {
+				without = append(without, k)
+			}
+			return p.shows(k.Kind)
+		})
+		b.shorten(ctx, p, without)
+	}
+	b.shorten(ctx, g.Play, kinds)
+}
+
+// shorten has a play show its kinds, and removes steps for as long as it shows them all.
+func (b *box) shorten(ctx context.Context, p Play, kinds []*Broken) {
+	show := func() {
+		for _, k := range kinds {
+			if p.shows(k.Kind) {
+				k.Shown = p
+			}
+		}
+	}
+	show()
+	if kinds = slices.DeleteFunc(kinds, func(k *Broken) bool { return k.Kind.slow() }); len(kinds) == 0 {
+		return
+	}
+	for size := max(1, len(p.Schedule)/2); ctx.Err() == nil; size = max(1, size/2) {
+		before := len(p.Schedule)
+		for from := before - size; from >= 0 && ctx.Err() == nil; from -= size {
 			schedule := slices.Delete(slices.Clone(p.Schedule), from, from+size)
-			if smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers); err == nil && slices.Contains(smaller.kinds(), kind) {
+			smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers)
+			if err == nil && !slices.ContainsFunc(kinds, func(k *Broken) bool { return !smaller.shows(k.Kind) }) {
 				p = smaller
 			}
 		}
 		// Of two steps that need each other, such as pause and resume, the first goes in one
 		// round and the second in the next.
 		if size == 1 && len(p.Schedule) == before {
-			return p
+			break
 		}
 	}
+	show()
 }

@@ -1,6 +1,7 @@
 package box
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,59 +22,94 @@ type Step struct {
 // verb is what is done in a step.
 type verb string
 
-// What clients do. A client that can't do it, because it is paused, dead or has no lock, does
-// nothing.
+// The verbs of clients, and the faults. What they mean is in steps.txt. A client that can't do something,
+// because it is paused, dead or has no lock, does nothing.
 const (
-	waits    verb = "waits"    // waits for the lock, for as long as four TTLs
-	gets     verb = "gets"     // waits for a third of a TTL, and has to get the lock
-	tries    verb = "tries"    // asks for the lock once
-	begins   verb = "begins"   // tries, and the answer comes in a later step
-	queues   verb = "queues"   // waits, and the answer comes in a later step
-	ends     verb = "ends"     // gets that answer
-	checks   verb = "checks"   // looks whether it still holds the lock
-	extends  verb = "extends"  // renews its lease
-	reads    verb = "reads"    // reads the resource
-	writes   verb = "writes"   // writes what it has read, plus one, without another check
-	sends    verb = "sends"    // does so, and the write is executed in a later step
-	lands    verb = "lands"    // that write is executed
-	works    verb = "works"    // checks, reads, writes
-	releases verb = "releases" // gives the lock back
+	waits    verb = "waits"
+	gets     verb = "gets"
+	tries    verb = "tries"
+	begins   verb = "begins"
+	queues   verb = "queues"
+	ends     verb = "ends"
+	checks   verb = "checks"
+	extends  verb = "extends"
+	reads    verb = "reads"
+	writes   verb = "writes"
+	sends    verb = "sends"
+	lands    verb = "lands"
+	works    verb = "works"
+	releases verb = "releases"
+	pause    verb = "pause"
+	resume   verb = "resume"
+	kill     verb = "kill"
+	spawn    verb = "spawn"
+	hang     verb = "hang"
+	wake     verb = "wake"
+	stop     verb = "stop"
+	start    verb = "start"
+	save     verb = "save"
+	flush    verb = "flush"
+	drop     verb = "drop"
+	evict    verb = "evict"
+	ahead    verb = "ahead"
+	behind   verb = "behind"
+	right    verb = "right"
+	move     verb = "move"
+	home     verb = "home"
+	follow   verb = "follow"
+	lag      verb = "lag"
+	fail     verb = "fail"
+	await    verb = "await"
+	gone     verb = "gone"
+	cut      verb = "cut"
+	delay    verb = "delay"
+	hold     verb = "hold"
+	lose     verb = "lose"
+	miss     verb = "miss"
+	snare    verb = "snare"
+	trap     verb = "trap"
+	free     verb = "free"
+	heal     verb = "heal"
 )
 
-// Faults, and what ends them.
-const (
-	pause  verb = "pause"  // SIGSTOP to a client
-	resume verb = "resume" // SIGCONT
-	kill   verb = "kill"   // SIGKILL to a client
-	spawn  verb = "spawn"  // a new process takes the place of a killed client
-	hang   verb = "hang"   // SIGSTOP to servers
-	wake   verb = "wake"   // SIGCONT
-	stop   verb = "stop"   // SIGKILL to servers
-	start  verb = "start"  // start them again, empty or with what they have saved
-	save   verb = "save"   // servers save their data
-	flush  verb = "flush"  // servers lose their data
-	drop   verb = "drop"   // servers lose the lock's key
-	evict  verb = "evict"  // servers are filled until they evict it
-	ahead  verb = "ahead"  // servers' clocks jump, to two TTLs ahead
-	behind verb = "behind" // servers' clocks are set back by ten TTLs
-	right  verb = "right"  // servers' clocks are right again
-	move   verb = "move"   // servers' addresses lead to other servers; open connections stay
-	home   verb = "home"   // they lead back
-	follow verb = "follow" // servers get a replica
-	lag    verb = "lag"    // a replica of each gets nothing more
-	fail   verb = "fail"   // masters die, and a replica that lags takes over
-	await  verb = "await"  // no fault: waits until servers have the lock's key
-	gone   verb = "gone"   // no fault: waits until they don't
-	cut    verb = "cut"    // a client's connections to servers break, and no new one is made
-	delay  verb = "delay"  // a client's requests are held back until heal, and then arrive
-	hold   verb = "hold"   // replies to a client are held back until heal
-	lose   verb = "lose"   // replies to a client are lost
-	miss   verb = "miss"   // the next reply to a client is lost
-	snare  verb = "snare"  // a client's next request about the lock is held back, and what follows on its connection
-	trap   verb = "trap"   // its second request about the lock
-	free   verb = "free"   // what was trapped arrives
-	heal   verb = "heal"   // the links to servers are as at first, but for what is trapped
-)
+//go:embed steps.txt
+var stepList string
+
+// Word is a word of a schedule: an example of a step, where its client and servers stand, and what it
+// means.
+type Word struct {
+	Example, Means string
+	do             verb
+	form           form
+}
+
+// Words explains the steps.
+func Words() (all []Word) {
+	for line := range strings.Lines(stepList) {
+		example, means, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok || line[0] == '#' {
+			continue
+		}
+		w := Word{Example: example, Means: means}
+		switch words := strings.Fields(example); {
+		case len(words) == 3:
+			w.do, w.form = verb(words[0]), linkLast
+		case words[0] == "c1":
+			w.do, w.form = verb(words[1]), clientFirst
+		case words[1] == "c1":
+			w.do, w.form = verb(words[0]), clientLast
+		default:
+			w.do, w.form = verb(words[0]), serversLast
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// What names what the example's step is about.
+func (w Word) What() string {
+	return [...]string{"a client", "its process", "a server", "a client's link to a server"}[w.form]
+}
 
 // form is where a step's client and servers stand.
 type form int
@@ -85,15 +121,13 @@ const (
 	linkLast                // cut c1 AB
 )
 
-var forms = map[verb]form{
-	waits: clientFirst, gets: clientFirst, tries: clientFirst, begins: clientFirst, queues: clientFirst, ends: clientFirst, checks: clientFirst,
-	extends: clientFirst, reads: clientFirst, writes: clientFirst, sends: clientFirst, lands: clientFirst, works: clientFirst, releases: clientFirst,
-	pause: clientLast, resume: clientLast, kill: clientLast, spawn: clientLast,
-	hang: serversLast, wake: serversLast, stop: serversLast, start: serversLast, save: serversLast, flush: serversLast, drop: serversLast,
-	evict: serversLast, ahead: serversLast, behind: serversLast, right: serversLast, move: serversLast, home: serversLast,
-	follow: serversLast, lag: serversLast, fail: serversLast, await: serversLast, gone: serversLast,
-	cut: linkLast, delay: linkLast, hold: linkLast, lose: linkLast, miss: linkLast, snare: linkLast, trap: linkLast, free: linkLast, heal: linkLast,
-}
+var forms = func() map[verb]form {
+	all := map[verb]form{}
+	for _, w := range Words() {
+		all[w.do] = w.form
+	}
+	return all
+}()
 
 // letters name the servers.
 const letters = "ABCDEFGHI"
@@ -148,19 +182,14 @@ func (s *Step) UnmarshalText(text []byte) (err error) {
 
 // clients returns the names of the schedule's clients, sorted.
 func (s Schedule) clients() []string {
-	names := map[string]bool{}
-	for _, step := range s {
-		if step.Client != "" {
-			names[step.Client] = true
-		}
-	}
-	var all []string
-	for _, name := range clientNames {
-		if names[name] {
-			all = append(all, name)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(clientNames), func(name string) bool {
+		return !slices.ContainsFunc(s, func(step Step) bool { return step.Client == name })
+	})
+}
+
+// withoutFaults leaves only what clients do in time.
+func (s Schedule) withoutFaults() Schedule {
+	return slices.DeleteFunc(slices.Clone(s), func(step Step) bool { return forms[step.Do] != clientFirst || step.Do == sends })
 }
 
 // needsClocks reports whether it is for servers with clocks and disks of their own.

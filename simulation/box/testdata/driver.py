@@ -31,5 +31,5 @@ for line in sys.stdin:
             until = 0.0
             a["done"] = redis(server, "EVAL", DELETE, 1, r["key"], value) == ":1"
     except OSError as e:  # the lock client's errors aren't the driver's
-        a["why"] = str(e)
+        a["why"] = repr(e)
     print(json.dumps(a), flush=True)

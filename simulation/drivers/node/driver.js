@@ -90,7 +90,7 @@ export async function run(hello, open) {
       write({ ...(await answer(request)), id: request.id });
     } catch (err) {
       console.error(err);
-      write({ id: request.id, why: err instanceof Taken ? "taken" : String(err.message) });
+      write({ id: request.id, why: err instanceof Taken ? "taken" : err.message || String(err) });
     }
   }
   process.exit();

@@ -53,7 +53,7 @@ def run(hello, connect):
             write({**answer(**request), "id": request["id"]})
         except Exception as err:
             print(repr(err), file=sys.stderr)
-            write({"id": request["id"], "why": "taken" if isinstance(err, Taken) else str(err)})
+            write({"id": request["id"], "why": "taken" if isinstance(err, Taken) else str(err) or repr(err)})
 
 
 def write(answer):

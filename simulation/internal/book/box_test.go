@@ -18,26 +18,11 @@ import (
 )
 
 func init() {
-	generators["box-cases"] = boxCases
 	generators["box-kinds"] = boxKinds
+	generators["box-words"] = boxWords
 	generators["box-clients"] = boxClients
 	generators["box-schedules"] = boxSchedules
 	generators["box-report"] = boxReport
-}
-
-// boxCases is the table of the schedules by faults.
-func boxCases([]string) (string, error) {
-	var rows [][]string
-	for _, fault := range box.Faults() {
-		var titles []string
-		for _, c := range box.Cases(4) {
-			if c.Fault == fault {
-				titles = append(titles, c.Title)
-			}
-		}
-		rows = append(rows, []string{fault, strings.Join(titles, "; ")})
-	}
-	return table("fault | schedules", rows), nil
 }
 
 // kindConstant is the constant of a kind, whose comment says after a colon what it means.
@@ -61,6 +46,22 @@ func boxKinds([]string) (string, error) {
 		rows = append(rows, []string{string(kind), meaning[string(kind)]})
 	}
 	return table("finding | what it means", rows), nil
+}
+
+// boxWords is the table of the words of a schedule, but for those of live.
+func boxWords([]string) (string, error) {
+	var rows [][]string
+	for _, w := range box.Words() {
+		if strings.HasPrefix(w.Means, "live: ") {
+			continue
+		}
+		if n := len(rows); n == 0 || rows[n-1][0] != w.What() {
+			rows = append(rows, []string{w.What(), ""})
+		}
+		cell := &rows[len(rows)-1][1]
+		*cell = strings.TrimPrefix(*cell+fmt.Sprintf("<br>**%s**: %s", w.Example, w.Means), "<br>")
+	}
+	return table("what | steps", rows), nil
 }
 
 // recordedClient is a lock client that was played, and what its authors write.
@@ -149,7 +150,11 @@ func boxResults(r box.Report) (broke, held string) {
 		}
 		var kinds []string
 		for _, k := range t.Kinds {
-			kinds = append(kinds, string(k.Kind))
+			kind := string(k.Kind)
+			if t.By(k) != t.Fault {
+				kind += " (also without it)"
+			}
+			kinds = append(kinds, kind)
 		}
 		bad = append(bad, fmt.Sprintf("**%s** %s: %d of %d", t.Fault, strings.Join(kinds, ", "), t.Broke, t.Plays))
 	}
@@ -177,7 +182,7 @@ func allFound(clients []recordedClient) []found {
 			for _, c := range clients {
 				for _, t := range c.Tallies {
 					for _, k := range t.Kinds {
-						if t.Fault == fault && k.Kind == kind {
+						if t.Fault == fault && t.By(k) == fault && k.Kind == kind {
 							all = append(all, found{c, fault, k})
 						}
 					}
@@ -237,7 +242,7 @@ func boxReport(words []string) (string, error) {
 		}
 		c := f.client
 		replay, err := json.Marshal(box.Replay{
-			Name: c.Name, Servers: cmp.Or(f.Shown.Servers, c.Count), TTL: f.Shown.TTL, Distance: c.Distance, Kind: f.Kind, Schedule: f.Shown.Schedule,
+			Name: c.Name, Servers: cmp.Or(f.Shown.Servers, c.Count), TTL: f.Shown.TTL, Distance: c.Distance, Fault: f.fault, Kind: f.Kind, Schedule: f.Shown.Schedule,
 		})
 		return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
 			c.Name, c.Version, c.Servers, f.Finding().Text, f.Plays, plays(c, fault), f.Repeated, f.Again, replay, c.Command), err

@@ -24,7 +24,6 @@ type boxFlags struct {
 	box.Options
 	format, html, save, replay string
 	allowed                    []string
-	history                    bool
 }
 
 // replays is how often a replay file is played.
@@ -36,7 +35,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "usage: redlocksim box [flags] -- COMMAND\n"+
 			"COMMAND starts a driver for a lock client: docs/reference/driver.md has its protocol.\n"+
-			"The exit code is 1 if a promise broke, and 2 if nothing could be played.\n")
+			"The exit code is 1 if there are findings, and 2 if nothing could be played.\n")
 		flags.PrintDefaults()
 	}
 	faults := func(all *[]string) func(string) error {
@@ -62,10 +61,9 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), faults(&f.Faults))
 	flags.Func("allow", "`faults` that may break the client without failing the command", faults(&f.allowed))
 	flags.StringVar(&f.format, "format", "text", "the output: text or json")
-	flags.BoolVar(&f.history, "history", false, "include what happened in the plays in the JSON")
 	flags.StringVar(&f.html, "html", "", "write a page with the schedules to this `file`, too")
 	flags.StringVar(&f.save, "save", "", "write the worst finding to this replay `file`")
-	flags.StringVar(&f.replay, "replay", "", fmt.Sprintf("play a replay `file` %d times instead", replays))
+	flags.StringVar(&f.replay, "replay", "", fmt.Sprintf("play a replay `file` %d times instead, on its servers, and say what happened", replays))
 	flags.SetOutput(stderr)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -79,6 +77,11 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	}
 	if err := oneOf("-format", f.format, "text", "json"); err != nil {
 		return err
+	}
+	for _, name := range []string{"servers", "ttl", "distance", "for", "shrink", "seed", "faults", "allow", "parallel"} {
+		if isSet(flags, name) && f.replay != "" {
+			return usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", name)}
+		}
 	}
 	if _, err := exec.LookPath(cmp.Or(f.Binary, "redis-server")); err != nil && !f.Embedded {
 		if f.Binary != "" {
@@ -94,10 +97,12 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	return interrupted(ctx, err)
 }
 
+func isSet(flags *flag.FlagSet, name string) (set bool) {
+	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
 func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
-	if f.replay != "" {
-		return f.again(ctx, stdout)
-	}
 	page, err := openOutfile("-html", f.html)
 	if err != nil {
 		return err
@@ -110,13 +115,15 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	defer save.abandon()
 	p, plays := newProgress(stderr), 0
 	defer p.clear()
-	if p != nil {
-		f.Progress = func(t box.Tally) {
-			plays++
-			p.show(fmt.Sprintf("%d plays in %v, %s: %d of %d broke", plays, time.Since(p.began).Round(time.Second), t.Fault, t.Broke, t.Plays))
-		}
+	f.Say = func(text string) {
+		p.clear()
+		fmt.Fprintln(stderr, text)
 	}
-	r, err := box.Run(ctx, f.Options)
+	f.Progress = func(t box.Tally) {
+		plays++
+		p.show(fmt.Sprintf("%d plays, %s: %d of %d with findings", plays, t.Fault, t.Broke, t.Plays))
+	}
+	r, err := f.report(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,12 +134,9 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}
 	if f.format == "json" {
-		if !f.history {
-			r = r.WithoutHistories()
-		}
 		err = writeJSON(stdout, r)
 	} else {
-		_, err = fmt.Fprint(stdout, r.Text())
+		_, err = fmt.Fprint(stdout, r.Text(f.replay != ""))
 	}
 	if err != nil {
 		return err
@@ -142,38 +146,29 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if broke := r.Broke(f.allowed); broke > 0 {
-		return fmt.Errorf("%s broke a promise in %d plays", r.Name, broke)
+	switch broke := r.Broke(f.allowed); broke {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s: 1 play has findings", r.Name)
+	default:
+		return fmt.Errorf("%s: %d plays have findings", r.Name, broke)
 	}
-	return nil
 }
 
-// again plays a replay file.
-func (f *boxFlags) again(ctx context.Context, stdout io.Writer) error {
+// report plays the schedules, or a replay file.
+func (f *boxFlags) report(ctx context.Context) (box.Report, error) {
+	if f.replay == "" {
+		return box.Run(ctx, f.Options)
+	}
 	text, err := os.ReadFile(f.replay)
 	if err != nil {
-		return usageError{err}
+		return box.Report{}, usageError{err}
 	}
 	var replay box.Replay
 	if err := json.Unmarshal(text, &replay); err != nil {
-		return usageError{fmt.Errorf("%s is no replay file: %w", f.replay, err)}
+		return box.Report{}, usageError{fmt.Errorf("%s is no replay file: %w", f.replay, err)}
 	}
-	plays, err := replay.Play(ctx, f.Options, replays)
-	if err != nil {
-		return err
-	}
-	shown := 0
-	for _, p := range plays {
-		if slices.ContainsFunc(p.Findings, func(finding box.Finding) bool { return finding.Kind == replay.Kind }) {
-			shown++
-		}
-	}
-	fmt.Fprintf(stdout, "%s: %s, in %d of %d plays of\n", replay.Name, replay.Kind, shown, len(plays))
-	for _, step := range replay.Schedule {
-		fmt.Fprintf(stdout, "    %s\n", step)
-	}
-	if shown > 0 {
-		return fmt.Errorf("%s broke a promise in %d plays", replay.Name, shown)
-	}
-	return nil
+	r, _, err := replay.Play(ctx, f.Options, replays)
+	return r, err
 }

@@ -33,20 +33,26 @@ func TestBox(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "<h1>SET NX by hand</h1>")
 
-	code, stdout, stderr = redlocksim(t, append(append(quick, "-replay", replay), driver...)...)
+	require.Contains(t, stderr, "accepted: SET NX by hand, 1 x embedded servers; 2 schedules, then random ones for 0s")
+
+	again := filepath.Join(folder, "again.json")
+	code, stdout, stderr = redlocksim(t, append([]string{"box", "-embedded", "-replay", replay, "-html", page, "-save", again}, driver...)...)
 	require.Equal(t, exitFail, code)
-	require.Contains(t, stdout, "SET NX: two holders, in ")
-	require.Contains(t, stderr, "SET NX broke a promise in")
+	require.Contains(t, stdout, "by restart: replay of two holders, found in SET NX\n  two holders: c1 found its lease valid after c2 had got it (again in ")
+	require.Contains(t, stdout, "finds its lease valid", "what happened")
+	require.Regexp(t, `SET NX: \d+ plays have findings`, stderr)
+	require.FileExists(t, again)
 }
 
 func TestBoxUsage(t *testing.T) {
 	for says, args := range map[string][]string{
-		"there is no driver":                     {"box"},
-		`no fault "weather"`:                     {"box", "-faults", "weather", "--", "true"},
-		"-format is":                             {"box", "-format", "xml", "--", "true"},
-		"-server":                                {"box", "-server", "there-is-none", "--", "true"},
-		"no such file":                           {"box", "-embedded", "-replay", "there-is-none", "--", "true"},
-		"the driver of c1 ended (exit status 0)": {"box", "-embedded", "--", "true"},
+		"there is no driver":                  {"box"},
+		`no fault "weather"`:                  {"box", "-faults", "weather", "--", "true"},
+		"-format is":                          {"box", "-format", "xml", "--", "true"},
+		"-server":                             {"box", "-server", "there-is-none", "--", "true"},
+		"-servers has no effect with -replay": {"box", "-embedded", "-replay", "there-is-none", "-servers", "3", "--", "true"},
+		"no such file":                        {"box", "-embedded", "-replay", "there-is-none", "--", "true"},
+		"redlocksim box: the driver of c1 ended (exit status 0)": {"box", "-embedded", "--", "true"},
 	} {
 		code, _, stderr := redlocksim(t, args...)
 		require.Equal(t, exitUsage, code, says)

@@ -109,16 +109,17 @@ func execute(ctx context.Context, c command, args []string, stdout, stderr io.Wr
 		}
 	}
 	var wrong usageError
+	says := strings.TrimPrefix(fmt.Sprint(err), c.name+": ") // a package of the same name says it, too
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.Is(err, errUsage):
 		return exitUsage
 	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitUsage
 	default:
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s\n", name, says)
 		return exitFail
 	}
 }

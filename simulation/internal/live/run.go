@@ -214,7 +214,7 @@ func (r run) perform(ctx context.Context, tc Case, design string, line *Line) er
 	}
 	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL), shortTTL), Schedule: p.schedule}
 	for {
-		plays, err := replay.Play(ctx, options, 1)
+		_, plays, err := replay.Play(ctx, options, 1)
 		if err != nil {
 			return err
 		}

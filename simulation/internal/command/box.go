@@ -103,16 +103,9 @@ func isSet(flags *flag.FlagSet, name string) (set bool) {
 }
 
 func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
-	page, err := openOutfile("-html", f.html)
-	if err != nil {
+	if err := errors.Join(creatable("-html", f.html), creatable("-save", f.save)); err != nil {
 		return err
 	}
-	defer page.abandon()
-	save, err := openOutfile("-save", f.save)
-	if err != nil {
-		return err
-	}
-	defer save.abandon()
 	p, plays := newProgress(stderr), 0
 	defer p.clear()
 	f.Say = func(text string) {
@@ -129,7 +122,7 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	p.clear()
 	if f.html != "" {
-		if err := page.write(r.Page); err != nil {
+		if err := create(f.html, r.Page); err != nil {
 			return err
 		}
 	}
@@ -142,7 +135,7 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	if worst, ok := r.Worst(); ok && f.save != "" {
-		if err := save.write(func(w io.Writer) error { return writeJSON(w, worst) }); err != nil {
+		if err := create(f.save, func(w io.Writer) error { return writeJSON(w, worst) }); err != nil {
 			return err
 		}
 	}

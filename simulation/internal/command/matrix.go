@@ -22,12 +22,11 @@ type matrixFlags struct {
 	workers int
 	html    string
 
-	page  *outfile // nil: none
-	again string   // the command line that repeats it
+	again string // the command line that repeats it
 }
 
-// open opens the output files before the runs begin.
-func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
+// open checks the flags before the runs begin.
+func (f *matrixFlags) open(command string, flags *flag.FlagSet) error {
 	f.again = repeat(command, given(flags)...)
 	if f.html == "" {
 		f.plan.CurveSeeds = 0 // only the page shows them
@@ -38,8 +37,7 @@ func (f *matrixFlags) open(command string, flags *flag.FlagSet) (err error) {
 	if err := within("-workers", f.workers, 1, 1024); err != nil {
 		return err
 	}
-	f.page, err = openOutfile("-html", f.html)
-	return err
+	return creatable("-html", f.html)
 }
 
 func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
@@ -62,7 +60,6 @@ func runSummary(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := f.open("", flags); err != nil {
 		return err
 	}
-	defer f.page.abandon()
 	r, err := f.play(ctx, stderr)
 	if err != nil && r.Runs == 0 {
 		return err
@@ -99,7 +96,6 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err := f.open("matrix", flags); err != nil {
 		return err
 	}
-	defer f.page.abandon()
 	r, err := f.play(ctx, stderr)
 	if err != nil && r.Runs == 0 {
 		return err
@@ -132,7 +128,7 @@ func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Resu
 	if never := r.NeverReached(); len(never) > 0 {
 		paragraph(stdout, "Never happened in the matrix, so that nothing is shown about it: ", strings.Join(never, "; "))
 	}
-	if f.page != nil {
+	if f.html != "" {
 		if err := f.writePage(r); err != nil {
 			return err
 		}
@@ -187,7 +183,7 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 	page := f.report(r)
 	page.Opening, page.Summary = &opening, &summary
 	timelines.Link(&page)
-	return f.page.write(func(w io.Writer) error { return report.HTML(w, page) })
+	return create(f.html, func(w io.Writer) error { return report.HTML(w, page) })
 }
 
 func (f *matrixFlags) report(r matrix.Result) report.Report {

@@ -36,7 +36,7 @@ func (f *matrixFlags) firstScreen(ctx context.Context, w io.Writer, r matrix.Res
 	unexpected := r.Unexpected()
 	safe, violated := r.Safe()
 	say(w, fmt.Sprintf("%d runs. Where no violation is expected there were %d in %d.", r.Runs, violated, safe))
-	if f.page != nil {
+	if f.html != "" {
 		if err := f.writePage(r); err != nil {
 			return err
 		}

@@ -53,7 +53,6 @@ var curveIDs = []string{"pause", "rate", "failover", "split"}
 type recording struct {
 	Recorded     string         `json:"recorded"` // the day
 	Seeds        uint64         `json:"seeds"`
-	Runs         int            `json:"runs"`
 	SafeRuns     int            `json:"safe_runs"`
 	SafeViolated int            `json:"safe_violated"`
 	Plan         string         `json:"plan"`
@@ -129,7 +128,7 @@ func playAll(planned, sample string) (recording, error) {
 		return recording{}, err
 	}
 	r := recording{
-		Recorded: time.Now().Format("2 January 2006"), Seeds: plan.Seeds, Runs: played.Runs, Plan: planned, Sample: sample,
+		Recorded: time.Now().Format("2 January 2006"), Seeds: plan.Seeds, Plan: planned, Sample: sample,
 		Matrix: played.Matrix(), Curves: played.Curves(),
 	}
 	r.SafeRuns, r.SafeViolated = played.Safe()
@@ -274,6 +273,12 @@ func abstract(r recording, _ []string) (string, error) {
 			}
 		}
 	}
+	var runs uint64
+	for _, design := range r.Matrix.Cells {
+		for _, c := range design {
+			runs += uint64(c.Runs)
+		}
+	}
 	return fmt.Sprintf(`Redlock as the Redis document has it, this library, and this library with a resource that checks tokens were played on
 five simulated servers, %d times for each of %d kinds of random fault. Runs with harm, with the 95 %% interval:
 
@@ -291,7 +296,7 @@ Recorded on %s. The simulation is deterministic, so these are the runs of this p
 		r.Seeds, len(r.Matrix.Faults), rate("redlock", "restart-empty"), rate("default", "restart-empty"),
 		rate("redlock", "step-server"), rate("default", "step-server"),
 		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),
-		thousands(uint64(r.Runs)), thousands(uint64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Planned, r.Recorded), nil
+		thousands(runs), thousands(uint64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Planned, r.Recorded), nil
 }
 
 func curveLinks(r recording, _ []string) (string, error) {

@@ -297,7 +297,7 @@ func (j *Job) inWindow(slot time.Time) error {
 		return fmt.Errorf("%w: %q at %s begins in %v, by this clock; wait, and see to the time service if processes disagree", ErrEarly, j.name, slot.Format(time.RFC3339Nano), slot.Sub(now))
 	}
 	if late := now.Sub(slot); late >= j.window {
-		return fmt.Errorf("%w: %q at %s began %v ago, by this clock, and Window is %v; if jobs may begin that late, raise Window, in one process after the other", ErrLate, j.name, slot.Format(time.RFC3339Nano), late, j.window)
+		return fmt.Errorf("%w: %q at %s began %v ago, by this clock, and Window is %v; if jobs may begin that late, raise Window (redlockctl: -window), in one process after the other", ErrLate, j.name, slot.Format(time.RFC3339Nano), late, j.window)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ var codes = map[string]meaning{
 
 // What to do about some errors.
 const (
-	unasked = "it wants a password and was given none; write redis://user:password@host"
+	unasked = "it wants a password and was given none; write redis://user:password@host, and for what Sentinels watch &username=user&password=password"
 	wrong   = "check the user and the password, and that the user is on"
 	noLua   = "it runs no Lua scripts, and the lock needs them: load its Lua module (Valkey), and don't rename EVAL and EVALSHA"
 	demoted = "it is a replica, or was demoted to one; list masters only, and let nothing fail over between them"

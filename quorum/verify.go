@@ -22,6 +22,20 @@ type Report struct {
 	Notes []string
 }
 
+// String is what was found, for a log.
+func (r Report) String() string {
+	var found []string
+	for _, one := range r.Instances {
+		if one.Err != nil {
+			found = append(found, one.Name+": "+Redact(one.Err.Error()))
+		}
+		for _, note := range one.Notes {
+			found = append(found, one.Name+": "+note)
+		}
+	}
+	return strings.Join(append(found, r.Notes...), "\n")
+}
+
 // InstanceReport is what Verify found of one instance.
 type InstanceReport struct {
 	Name     string
@@ -234,7 +248,11 @@ func remarksOn(id wire.Identity, watched bool) []string {
 	case id.InProcess:
 		notes = append(notes, "it is inside this process: no other process sees these locks, and they end with it")
 	case id.Persistence != "" && id.Persistence != "aof always":
-		notes = append(notes, fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence))
+		note := fmt.Sprintf("persistence is %s: a restart may lose votes, and counters that tokens come from", id.Persistence)
+		if watched && id.Run() != "" {
+			note += "; clients ignore its votes for MaxTTL then, so no lock is given out twice"
+		}
+		notes = append(notes, note)
 	}
 	if id.Deployment != "" {
 		notes = append(notes, fmt.Sprintf("it is a deployment (%s): its votes don't count for MaxTTL after each failover", id.Deployment))

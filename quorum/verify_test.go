@@ -148,6 +148,7 @@ func TestVerifyNotes(t *testing.T) {
 		assert.Equal(t, []string{"hidden: CONFIG: NOPERM"}, report.Instances[1].Notes)
 		require.Len(t, report.Instances[2].Notes, 1)
 		assert.Contains(t, report.Instances[2].Notes[0], "aof everysec")
+		assert.Contains(t, report.String(), "\nB: hidden: CONFIG: NOPERM\nC: quorum: instance is in quarantine")
 	})
 }
 

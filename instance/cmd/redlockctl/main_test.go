@@ -610,6 +610,13 @@ func TestKilledRedlockctl(t *testing.T) {
 	assert.Less(t, time.Since(killed), 30*time.Second, "the command doesn't sleep on")
 }
 
+// Only a program can call Trust.
+func TestVerifyAdvisesToWait(t *testing.T) {
+	texts := textsOf(errors.Join(&quorum.QuarantineError{Reason: quorum.Restarted}))
+	require.Len(t, texts, 1)
+	assert.True(t, strings.HasSuffix(texts[0], "; wait"), texts[0])
+}
+
 func TestNoQuorum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

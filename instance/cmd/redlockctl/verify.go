@@ -128,7 +128,11 @@ func textsOf(err error) []string {
 	if err == nil {
 		return []string{}
 	}
-	return strings.Split(quorum.Redact(err.Error()), "\n")
+	texts := strings.Split(quorum.Redact(err.Error()), "\n")
+	for i := range texts {
+		texts[i], _, _ = strings.Cut(texts[i], ", or call Coordinator.Trust") // only a program can
+	}
+	return texts
 }
 
 // list makes JSON write an empty list as [].

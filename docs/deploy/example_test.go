@@ -32,4 +32,5 @@ func Example() {
 	}
 	defer locks.Close(context.Background())
 	http.Handle("/metrics", promhttp.Handler())
+	log.Println(http.ListenAndServe(":2112", nil)) // beside what your program does
 }

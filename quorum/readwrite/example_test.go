@@ -56,11 +56,16 @@ func Example() {
 
 	fmt.Println(lease.Release(ctx))
 	lease, err = book.Write(ctx) // waits for all readers
-	fmt.Println("a writer:", err == nil, lease.Release(ctx))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease.KeepAlive()
+	fmt.Println("a writer:", lease.Release(ctx))
 	// Output:
 	// a writer: true
 	// another reader: true <nil>
 	// the same reader: true
 	// <nil>
-	// a writer: true <nil>
+	// a writer: <nil>
 }

@@ -593,7 +593,7 @@ func TestPanics(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		play(t, func(w *world) {
 			panics := false
-			holder, p := w.process(0), w.process(0, func(cfg *quorum.Config) {
+			holder, p := w.process(0, maxWait(20*time.Second)), w.process(0, func(cfg *quorum.Config) {
 				cfg.KeepAlive = true
 				hook := func(_ context.Context, e quorum.LeaseEvent) {
 					if panics && (e.Key == "book#next") == released {

@@ -30,6 +30,15 @@ func TestWhatHasExpiredIsDropped(t *testing.T) {
 	}
 	require.LessOrEqual(t, most, 1024)
 	require.Len(t, d.Keys.List(now), 100, "those that are alive")
+	for i := range 50_000 { // all at once
+		d.Run(wire.Request{Op: wire.Acquire, Key: fmt.Sprint("once-", i), Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Second, Ahead: time.Second}}, now)
+	}
+	require.Greater(t, len(d.Keys), 50_000)
+	now = now.Add(time.Minute)
+	for range 200_000 {
+		d.Run(wire.Request{Op: wire.Look, Key: "k"}, now)
+	}
+	require.Empty(t, d.Keys, "they don't stay because no others come")
 	require.Less(t, fencing.Token(now.UnixMicro()), d.Run(wire.Request{Op: wire.Acquire, Key: "0", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Second}}, now).Token,
 		"a counter that is dropped goes on from the clock")
 }

@@ -21,7 +21,8 @@ type Data struct {
 	Records  Table[Record]
 
 	queues Table[[]string] // the addresses of the waiters for a key
-	full   int             // how many entries are enough to look for expired ones
+	asked  int             // requests since the last sweep
+	full   int             // how many are enough to look for expired entries
 
 	// Notify notifies the waiter with an address that a key was released. It reports
 	// whether the waiter has a subscription. nil: no waiter has one.
@@ -49,19 +50,20 @@ func (d *Data) Flush() {
 	clear(d.queues)
 }
 
-// sweep drops what has expired and was never asked for again, once there are twice as many entries
-// as the last sweep left. So a sweep costs each new entry the same, however many there are.
+// sweep drops what has expired and was never asked for again, after as many requests as the last sweep
+// left entries. So a sweep costs each request the same, however many entries there are, and what is left of
+// a time with many of them goes, too.
 func (d *Data) sweep(now time.Time) {
-	entries := func() int { return len(d.Keys) + len(d.Counters) + len(d.Records) + len(d.queues) }
+	d.asked++
 	//guard:memory-is-swept  what has expired doesn't stay in memory
-	if entries() < max(d.full, 1024) {
+	if d.asked < max(d.full, 256) {
 		return
 	}
 	d.Keys.sweep(now)
 	d.Counters.sweep(now)
 	d.Records.sweep(now)
 	d.queues.sweep(now)
-	d.full = 2 * entries()
+	d.asked, d.full = 0, len(d.Keys)+len(d.Counters)+len(d.Records)+len(d.queues)
 }
 
 // Table is a map whose entries expire.

@@ -30,14 +30,14 @@
 //     setting: a writer takes all 16 places, also those that no reader uses.
 //   - No starvation. All callers that wait, readers and writers, wait in the one queue for the turn, in
 //     the order in which package quorum gives a lock to processes and goroutines. New callers hold back
-//     for a BackoffMin, so that they don't race the next one in the queue. A caller that looked before
-//     another one got the turn may still pass it, once. So a writer that has the turn waits only for the
-//     readers of that moment. The price: while it waits for a long read, new readers wait, too. If a
+//     for a BackoffMin, or an InstanceTimeout if that is less, so that they don't race the next one in the
+//     queue. A caller that looked before another one got the turn may still pass it, once. So a writer that
+//     has the turn waits only for the readers of that moment. The price: while it waits for a long read, new readers wait, too. If a
 //     reader keeps its lease alive forever, all wait forever, as with any lock (Terms.MaxLife).
 //   - No deadlock. A caller that has the turn waits for holders of places, and these wait for nothing. A
 //     caller that asks under the context of a lease on the same lock would wait for itself, or for a
-//     writer that waits for it. It gets ErrHeldByCaller. Under any other context the caller isn't known, and
-//     waits, until its own lease is over.
+//     writer that waits for it. It gets ErrHeldByCaller. Under any other context, and on another Coordinator,
+//     the caller isn't known, and waits, until its own lease is over.
 //   - Cleanliness. Only calls of Read and Write have the turn, and release it before they return. If the
 //     process dies in one, the turn is free a TTL later. So are the places of a holder that dies.
 //   - One lease. A writer's validity counts from before the one round that took all places. Extensions

@@ -33,7 +33,7 @@ type world struct {
 	ctx     context.Context
 	servers []*quorumtest.Server
 	began   time.Time
-	polls   bool // the servers can't notify
+	polls   bool // Notifications are Off
 
 	mu      sync.Mutex
 	inside  []*holder
@@ -100,13 +100,12 @@ func (w *world) process(readers int, overrides ...func(*quorum.Config)) *process
 	for _, override := range overrides {
 		override(&of)
 	}
+	if w.polls {
+		of.Notifications = quorum.Off
+	}
 	var instances []wire.Instance
 	for _, s := range w.servers {
-		if w.polls {
-			instances = append(instances, s)
-		} else {
-			instances = append(instances, connection{quorumtest.NotifyingServer{Server: s}, p})
-		}
+		instances = append(instances, connection{quorumtest.NotifyingServer{Server: s}, p})
 	}
 	var err error
 	p.locks, err = quorum.New(of, instances...)

@@ -129,14 +129,17 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 		defer cancel()
 	}
 	lease, err := l.try(trying, s)
-	if err == nil || errors.Is(err, quorum.ErrHeldByCaller) {
+	//guard:other-set-takes-no-turn  a client of another set, which the places refuse, doesn't take the turn, which would refuse all others then
+	refused := errors.Is(err, quorum.ErrSetMismatch) && !quorum.Retryable(err)
+	if err == nil || refused || errors.Is(err, quorum.ErrHeldByCaller) {
 		return lease, err
 	}
 	// A holder that leaves notifies the caller that has the turn, which then leaves the turn to the next one in
-	// the queue. A new caller, which may be that holder, would ask for it at the same moment.
+	// the queue. A new caller, which may be that holder, would ask for it at the same moment. Close doesn't
+	// end this pause, so it isn't long.
 	select {
 	//guard:new-callers-hold-back  a new caller doesn't ask for the turn just as the next one in the queue is notified
-	case <-of.Clock.After(of.BackoffMin):
+	case <-of.Clock.After(min(of.BackoffMin, of.InstanceTimeout)):
 	case <-trying.Done():
 	}
 	for again := true; again; {
@@ -168,17 +171,63 @@ func (l *Lock) wait(ctx context.Context, s side, bounded func(*quorum.Terms)) (l
 	if err != nil {
 		return nil, false, err
 	}
-	//guard:turn-is-given-up  a caller that has its places, or gives up, lets the next one have the turn
-	defer turn.Release(ctx) //nolint:errcheck // deletes that fail stay pending
-	view, err := l.locks.WithTerms(bounded)
-	if err != nil {
-		return nil, false, err
-	}
+	defer func() {
+		released := false
+		defer func() {
+			//guard:no-place-after-panic  a hook that panics as the turn is given up leaves no places taken
+			if !released {
+				_ = lease.Release(ctx) // nil if there is none
+			}
+		}()
+		//guard:turn-is-given-up  a caller that has its places, or gives up, lets the next one have the turn
+		_ = turn.Release(ctx) // deletes that fail stay pending
+		released = true
+	}()
 	//guard:turn-until-it-has-places  no new caller passes one that waits for its places
-	lease, err = s.wait(view, turn.Within(ctx), s.keys...)
+	lease, err = l.waitForPlaces(turn.Within(ctx), s, bounded)
 	//guard:lost-turn-is-taken-again  a caller that lost its turn, so that others may pass it, queues again
 	again = errors.Is(err, quorum.ErrInterrupted) && ctx.Err() == nil
 	return lease, again, err
+}
+
+// waitForPlaces waits for the places, under the context of the turn.
+func (l *Lock) waitForPlaces(ctx context.Context, s side, bounded func(*quorum.Terms)) (*quorum.Lease, error) {
+	view, err := l.locks.WithTerms(bounded)
+	if err != nil {
+		return nil, err
+	}
+	of := view.Config()
+	//guard:turn-needs-no-step-back  where processes poll, the caller that has the turn doesn't step back for others, who can't go first
+	if of.Notifications == quorum.On || of.MaxTries == 1 {
+		return s.wait(view, ctx, s.keys...)
+	}
+	began, trying := of.Clock.Now(), ctx
+	if of.MaxWait > 0 {
+		var cancel context.CancelFunc
+		trying, cancel = of.Clock.WithTimeout(ctx, of.MaxWait)
+		defer cancel()
+	}
+	last := func(t *quorum.Terms) { bounded(t); t.MaxTries = 1 }
+	pause := of.BackoffMin
+	for tries := 1; tries != of.MaxTries && (of.MaxWait == 0 || of.Clock.Since(began)+pause < of.MaxWait); tries++ {
+		lease, err := s.try(view, trying, s.keys...)
+		if err == nil {
+			return lease, nil
+		}
+		if trying.Err() != nil || !quorum.Retryable(err) {
+			last = bounded
+			break
+		}
+		select {
+		case <-of.Clock.After(pause):
+		case <-trying.Done():
+		}
+		pause = min(2*pause, of.BackoffMax)
+	}
+	if view, err = l.locks.WithTerms(last); err != nil {
+		return nil, err
+	}
+	return s.wait(view, ctx, s.keys...) // it says why there is no lease, as in other cases
 }
 
 func (l *Lock) failed(s side, err error) error {

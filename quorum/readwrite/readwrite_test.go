@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,6 +156,130 @@ func TestInOrder(t *testing.T) {
 	})
 }
 
+// Where processes poll, too, everybody has a turn soon, because a caller that has the turn doesn't step back.
+func TestPollingWithTheTurn(t *testing.T) {
+	play(t, func(w *world) {
+		w.polls = true
+		const lasts = 20 * time.Second
+		var all sync.WaitGroup
+		var longest, turns atomic.Int64
+		for i := range 6 {
+			p := w.process(0)
+			for j := range 2 {
+				all.Go(func() {
+					for k := 0; w.elapsed() < lasts; k++ {
+						visit, came := p.writes, w.elapsed()
+						if (i+j+k)%3 == 0 {
+							visit = p.reads
+						}
+						assert.NoError(w.t, visit(5*ms))
+						longest.Store(max(longest.Load(), int64(w.elapsed()-came)))
+						turns.Add(1)
+					}
+				})
+			}
+		}
+		all.Wait()
+		assert.Less(w.t, time.Duration(longest.Load()), 2*time.Second)
+		assert.Greater(w.t, turns.Load(), int64(lasts/(20*ms)))
+		w.requireNothingLeft()
+	})
+}
+
+// Bounds are the same where processes poll.
+func TestPollingBounds(t *testing.T) {
+	play(t, func(w *world) {
+		w.polls = true
+		holder, bounded := w.process(0), w.process(0, maxWait(3*time.Second))
+		tries := map[int]*process{}
+		for _, n := range []int{1, 2, 5} {
+			tries[n] = w.process(0, func(cfg *quorum.Config) { cfg.MaxTries = n })
+		}
+		lease := w.take(holder.Write)
+		lease.KeepAlive()
+		for _, enter := range []func(*process) func(time.Duration) error{
+			func(p *process) func(time.Duration) error { return p.writes },
+			func(p *process) func(time.Duration) error { return p.reads },
+		} {
+			for n, p := range tries {
+				began := w.elapsed()
+				err := enter(p)(ms)
+				require.ErrorIs(w.t, err, quorum.ErrExhausted)
+				require.ErrorIs(w.t, err, quorum.ErrTaken)
+				require.Less(w.t, w.elapsed()-began, time.Duration(n)*200*ms)
+			}
+			began := w.elapsed()
+			err := enter(bounded)(ms)
+			require.ErrorIs(w.t, err, quorum.ErrExhausted)
+			require.ErrorIs(w.t, err, quorum.ErrTaken)
+			require.LessOrEqual(w.t, w.elapsed()-began, 3*time.Second+10*ms)
+			require.Greater(w.t, w.elapsed()-began, 2400*ms)
+
+			ended := make(chan error, 1)
+			ctx, cancel := context.WithCancel(w.ctx)
+			go func() { _, err := tries[1].Read(ctx); ended <- err }()
+			cancel()
+			require.ErrorIs(w.t, <-ended, context.Canceled)
+		}
+		unbounded := w.process(0)
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithCancel(w.ctx)
+		go func() { _, err := unbounded.Write(ctx); ended <- err }()
+		time.Sleep(10 * time.Second)
+		cancel()
+		require.ErrorIs(w.t, <-ended, context.Canceled)
+		go func() { _, err := unbounded.Write(w.ctx); ended <- err }()
+		time.Sleep(10 * time.Second)
+		began := w.elapsed()
+		require.NoError(w.t, unbounded.locks.Close(w.ctx))
+		require.ErrorIs(w.t, <-ended, quorum.ErrClosed)
+		require.Less(w.t, w.elapsed()-began, 200*ms)
+		w.release(lease)
+
+		t.Log("the servers hang, or refuse for good, while it has the turn")
+		lease = w.take(holder.Write)
+		bounded = w.process(0, maxWait(500*ms))
+		began = w.elapsed()
+		go func() { ended <- bounded.writes(ms) }()
+		time.Sleep(450 * ms)
+		for _, s := range w.servers {
+			s.Hang()
+		}
+		require.ErrorIs(w.t, <-ended, quorum.ErrExhausted)
+		require.LessOrEqual(w.t, w.elapsed()-began, 500*ms+2*holder.locks.Config().InstanceTimeout, "it gives up the turn last")
+		for _, s := range w.servers {
+			s.Resume()
+		}
+		go func() { ended <- bounded.writes(ms) }()
+		go func() { ended <- w.process(0).reads(ms) }()
+		time.Sleep(2 * time.Second)
+		require.ErrorIs(w.t, <-ended, quorum.ErrExhausted)
+		for _, s := range w.servers {
+			for _, key := range lease.Keys() {
+				s.PutCounter(key, lease.Token(), "else@0 N=3 Q=2 MaxTTL=10s")
+			}
+		}
+		require.ErrorIs(w.t, <-ended, quorum.ErrSetMismatch)
+		w.release(lease)
+		w.requireNothingLeft()
+	})
+}
+
+// A client that disagrees on the set is refused, and others go on as before.
+func TestOtherSet(t *testing.T) {
+	play(t, func(w *world) {
+		first, second := w.process(0), w.process(0)
+		other := w.process(0, func(cfg *quorum.Config) { cfg.MaxTTL = 20 * time.Second })
+		require.NoError(w.t, first.writes(ms))
+		require.ErrorIs(w.t, other.reads(ms), quorum.ErrSetMismatch)
+		require.ErrorIs(w.t, other.writes(ms), quorum.ErrSetMismatch)
+		lease := w.take(first.Write)
+		time.AfterFunc(time.Second, func() { w.release(lease) })
+		require.NoError(w.t, second.reads(ms), "it needs the turn")
+		w.requireNothingLeft()
+	})
+}
+
 // A writer that waits for all places to be left is notified of each, and asks no more often than that.
 func TestWaitingWriterAsksRarely(t *testing.T) {
 	play(t, func(w *world) {
@@ -192,6 +318,14 @@ func TestNoUpgrade(t *testing.T) {
 			require.ErrorIs(w.t, err, quorum.ErrInterrupted, "the lease's context has ended")
 			require.Nil(w.t, again)
 		}
+		few, err := readwrite.New(p.locks, "book", readwrite.Config{Readers: 1})
+		require.NoError(w.t, err)
+		place := w.take(few.Read)
+		other := w.take(p.Read) // at a place that few's readers don't use
+		_, err = few.TryRead(other.Within(w.ctx))
+		require.ErrorIs(w.t, err, quorum.ErrHeldByCaller)
+		w.release(place, other)
+
 		lease, err := p.Read(w.ctx)
 		require.NoError(w.t, err)
 		second, err := p.TryRead(w.ctx)
@@ -442,32 +576,48 @@ func TestClose(t *testing.T) {
 		time.Sleep(time.Second)
 		require.NoError(w.t, p.locks.Close(w.ctx))
 		all.Wait()
+		p = w.process(0, func(cfg *quorum.Config) { cfg.BackoffMin, cfg.BackoffMax = 5*time.Second, 5*time.Second })
+		all.Go(func() { assert.ErrorIs(w.t, p.reads(ms), quorum.ErrClosed) })
+		time.Sleep(20 * ms)
+		began := w.elapsed()
+		require.NoError(w.t, p.locks.Close(w.ctx))
+		all.Wait()
+		require.Less(w.t, w.elapsed()-began, time.Second)
 		require.NoError(w.t, lease.Release(w.ctx))
 		w.requireNothingLeft()
 	})
 }
 
-// A hook that panics leaves nothing behind.
+// A hook that panics leaves nothing behind, whichever it is.
 func TestPanics(t *testing.T) {
-	play(t, func(w *world) {
-		panics := false
-		holder, p := w.process(0), w.process(0, func(cfg *quorum.Config) {
-			cfg.Hooks.Acquired = func(_ context.Context, e quorum.LeaseEvent) {
-				if panics && e.Key != "book#next" {
-					panic("a hook's")
+	for _, released := range []bool{false, true} {
+		play(t, func(w *world) {
+			panics := false
+			holder, p := w.process(0, maxWait(20*time.Second)), w.process(0, func(cfg *quorum.Config) {
+				cfg.KeepAlive = true
+				hook := func(_ context.Context, e quorum.LeaseEvent) {
+					if panics && (e.Key == "book#next") == released {
+						panic("a hook's")
+					}
 				}
-			}
+				if released {
+					cfg.Hooks.Released = hook
+				} else {
+					cfg.Hooks.Acquired = hook
+				}
+			})
+			lease, err := holder.Write(w.ctx)
+			require.NoError(w.t, err)
+			time.AfterFunc(time.Second, func() { assert.NoError(w.t, lease.Release(w.ctx)) })
+			panics = true
+			require.PanicsWithValue(w.t, "a hook's", func() { _, _ = p.Write(w.ctx) })
+			panics = false
+			synctest.Wait()
+			require.NoError(w.t, holder.writes(ms))
+			require.Less(w.t, w.elapsed(), 2*time.Second)
+			w.requireNothingLeft()
 		})
-		lease, err := holder.Write(w.ctx)
-		require.NoError(w.t, err)
-		time.AfterFunc(time.Second, func() { assert.NoError(w.t, lease.Release(w.ctx)) })
-		panics = true
-		require.PanicsWithValue(w.t, "a hook's", func() { _, _ = p.Write(w.ctx) })
-		panics = false
-		synctest.Wait()
-		require.NoError(w.t, holder.writes(ms))
-		w.requireNothingLeft()
-	})
+	}
 }
 
 func TestConfig(t *testing.T) {
@@ -480,6 +630,7 @@ func TestConfig(t *testing.T) {
 		}{
 			{"", 0, "the name"},
 			{string(make([]byte, 1020)), 0, "the name"},
+			{strings.Repeat("k", 1020), 0, "#next is added"},
 			{"a{b}", 0, "the name"},
 			{"k", -1, "Readers is -1"},
 			{"k", 17, "Readers is 17"},

@@ -32,8 +32,9 @@
 //     the order in which package quorum gives a lock to processes and goroutines. New callers hold back
 //     for a BackoffMin, or an InstanceTimeout if that is less, so that they don't race the next one in the
 //     queue. A caller that looked before another one got the turn may still pass it, once. So a writer that
-//     has the turn waits only for the readers of that moment. The price: while it waits for a long read, new readers wait, too. If a
-//     reader keeps its lease alive forever, all wait forever, as with any lock (Terms.MaxLife).
+//     has the turn waits only for the readers of that moment. The price: while a writer waits for a long
+//     read, or a client with a small Readers for one of its few places, new readers wait, too. If a reader
+//     keeps its lease alive forever, all wait forever, as with any lock (Terms.MaxLife).
 //   - No deadlock. A caller that has the turn waits for holders of places, and these wait for nothing. A
 //     caller that asks under the context of a lease on the same lock would wait for itself, or for a
 //     writer that waits for it. It gets ErrHeldByCaller. Under any other context, and on another Coordinator,

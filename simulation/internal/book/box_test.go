@@ -102,7 +102,7 @@ func TestClientsSayIt(t *testing.T) {
 		return strings.Join(strings.Fields(strings.NewReplacer("//", "", "*", "", "`", "", "_", "").Replace(text)), " ")
 	}
 	for _, c := range clients {
-		if _, version, ok := strings.Cut(c.File, "@"); ok {
+		if _, version, ok := strings.Cut(strings.ReplaceAll(c.File, "/@", "/"), "@"); ok { // "/@" is npm's
 			require.True(t, strings.HasPrefix(version, c.Version+"/"), "%s was played in version %s", c.File, c.Version)
 		}
 		for _, root := range []string{strings.TrimSpace(string(modules)), "../simulation/drivers/node", "..", "/"} {
@@ -151,8 +151,11 @@ func boxResults(r box.Report) (broke, held string) {
 		var kinds []string
 		for _, k := range t.Kinds {
 			kind := string(k.Kind)
-			if t.By(k) != t.Fault {
+			switch {
+			case t.By(k) != t.Fault:
 				kind += " (also without it)"
+			case k.Again > 0 && k.Repeated == 0:
+				kind += " (not again)"
 			}
 			kinds = append(kinds, kind)
 		}

@@ -60,15 +60,15 @@ func Example() {
 	first := <-terms
 	stopSecond, endedToo := process("10.0.0.8:8080")
 	stopFirst()
-	fmt.Println("ended:", <-ended)
 	fmt.Println("a larger term:", <-terms > first)
+	fmt.Println("ended:", <-ended)
 	stopSecond()
 	<-endedToo
 	// Output:
 	// 10.0.0.7:8080 leads: true true
-	// ended: quorum: interrupted by the caller's context: context canceled
 	// 10.0.0.8:8080 leads: true true
 	// a larger term: true
+	// ended: quorum: interrupted by the caller's context: context canceled
 }
 
 // A scheduler such as gocron asks before each job whether this process leads.

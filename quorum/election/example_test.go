@@ -7,27 +7,18 @@ import (
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/election"
-	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/quorum/memory"
 )
 
-// newServers makes servers in memory. A program would use package instance to connect to real ones.
-func newServers() []wire.Instance {
-	var servers []wire.Instance
-	for _, name := range []string{"A", "B", "C"} {
-		servers = append(servers, quorumtest.NotifyingServer{Server: quorumtest.NewServer(name, nil)})
-	}
-	return servers
-}
-
-// newExample makes the Coordinator of a process.
-func newExample(owner string, servers []wire.Instance) *quorum.Coordinator {
-	locks, err := quorum.New(quorum.Config{Owner: owner}, servers...)
+// newExample makes the Coordinator of a process, on a server inside this one. A program would use
+// redlock.Open.
+func newExample(owner, server string) *quorum.Coordinator {
+	servers, err := memory.Open("memory://" + server)
 	if err != nil {
 		panic(err)
 	}
-	// These were just set up and never granted a lock, so they need not wait.
-	if err := locks.Trust(context.Background()); err != nil {
+	locks, err := quorum.New(quorum.Config{Owner: owner}, servers...)
+	if err != nil {
 		panic(err)
 	}
 	return locks
@@ -35,11 +26,11 @@ func newExample(owner string, servers []wire.Instance) *quorum.Coordinator {
 
 // Two processes campaign. The first one leads until it is told to end, and then the second one does.
 func Example() {
-	servers, terms := newServers(), make(chan fencing.Token)
+	terms := make(chan fencing.Token)
 	process := func(address string) (stop context.CancelFunc, ended chan error) {
 		ctx, stop := context.WithCancel(context.Background())
 		ended = make(chan error, 1)
-		locks := newExample(address, servers)
+		locks := newExample(address, "two")
 		e, err := election.New(locks, "scheduler", election.Config{})
 		if err != nil {
 			panic(err)
@@ -73,7 +64,7 @@ func Example() {
 
 // A scheduler such as gocron asks before each job whether this process leads.
 func ExampleElection_IsLeader() {
-	locks := newExample("", newServers())
+	locks := newExample("", "asks")
 	ctx := context.Background()
 	defer locks.Close(ctx) //nolint:errcheck // an example
 	e, err := election.New(locks, "scheduler", election.Config{})
@@ -95,7 +86,7 @@ func ExampleElection_IsLeader() {
 }
 
 func ExampleElection_Observe() {
-	locks := newExample("10.0.0.7:8080", newServers())
+	locks := newExample("10.0.0.7:8080", "shows")
 	ctx := context.Background()
 	defer locks.Close(ctx) //nolint:errcheck // an example
 	e, err := election.New(locks, "scheduler", election.Config{})

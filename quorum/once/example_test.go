@@ -7,24 +7,18 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/once"
-	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// newExample makes a Coordinator on servers in memory. A program would use package instance to
-// connect to real ones.
+// newExample makes a Coordinator on a server inside the process. A program would use redlock.Open.
 func newExample() *quorum.Coordinator {
-	instances := make([]wire.Instance, 3)
-	for i := range instances {
-		instances[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
-	}
-	locks, err := quorum.New(quorum.Config{}, instances...)
+	servers, err := memory.Open("memory://")
 	if err != nil {
 		panic(err)
 	}
-	// These were just set up and never granted a lock, so they need not wait.
-	if err := locks.Trust(context.Background()); err != nil {
+	locks, err := quorum.New(quorum.Config{}, servers...)
+	if err != nil {
 		panic(err)
 	}
 	return locks

@@ -92,7 +92,7 @@ var kinds = [eventKinds]struct {
 	Started: {"starts", ofProcess, OfProcess, ""},
 	Ended:   {"ends", ofProcess, OfProcess, ""},
 	Quarantined: {"quarantines", func(t textLine, e *Event, name string) textLine {
-		return t.s(e.Process, name, e.Place).n("for", int64(e.Validity))
+		return withPlace(t, e, name).n("for", int64(e.Validity))
 	}, OfProcess, ""},
 	LetterSent: {"sends", func(t textLine, e *Event, name string) textLine {
 		return t.s(e.Process, name, e.Words, "a letter")
@@ -112,18 +112,14 @@ var kinds = [eventKinds]struct {
 	CutOff:            {"is cut off", atProcess, OfMessage, ""},
 	Ignored:           {"ignores", atProcess, OfMessage, "a reply came too late"},
 
-	NotificationSent: {"notifies", func(t textLine, e *Event, name string) textLine {
-		return t.s(e.Place, name, e.Process).named("key", e.Key)
-	}, OfServer, ""},
+	NotificationSent: {"notifies", notifies, OfServer, ""},
 	NotificationLost: {"notifies", func(t textLine, e *Event, name string) textLine {
-		return t.s(e.Place, name, e.Process).named("key", e.Key).s("lost")
+		return notifies(t, e, name).s("lost")
 	}, OfServer, "a notification was lost"},
 	Notified: {"notified by", func(t textLine, e *Event, name string) textLine {
-		return t.s(e.Process, name, e.Place).named("key", e.Key)
+		return withPlace(t, e, name).named("key", e.Key)
 	}, OfProcess, "a waiter was notified"},
-	SubscriptionLost: {"loses subscription to", func(t textLine, e *Event, name string) textLine {
-		return t.s(e.Process, name, e.Place)
-	}, OfProcess, "a subscription was lost"},
+	SubscriptionLost: {"loses subscription to", withPlace, OfProcess, "a subscription was lost"},
 
 	Suffered: {"suffers", suffered, OfServer, ""},
 	Back:     {"is back", ofServer, OfServer, ""},

@@ -91,6 +91,14 @@ func atServer(t textLine, e *Event, name string) textLine {
 	return t.s(e.Place, name).nth(e.Process, e.N)
 }
 
+// withPlace is the line of what a process has with a place.
+func withPlace(t textLine, e *Event, name string) textLine { return t.s(e.Process, name, e.Place) }
+
+// notifies is the line of a notification from a place to a process.
+func notifies(t textLine, e *Event, name string) textLine {
+	return t.s(e.Place, name, e.Process).named("key", e.Key)
+}
+
 // answered is the line of a command that a server has carried out.
 func answered(t textLine, e *Event, _ string) textLine {
 	t = t.s(e.Place, e.Op).nth(e.Process, e.N)

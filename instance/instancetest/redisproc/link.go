@@ -8,8 +8,6 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"github.com/redquorum/redlock/instance/internal/relay"
 )
 
 // gate is what a Link does with the data in one direction.
@@ -39,7 +37,7 @@ const (
 // Held pieces reach the server even if their client has gone meanwhile, as packets in a
 // network do.
 type Link struct {
-	relay *relay.Relay
+	relay *relay
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -63,14 +61,14 @@ func NewLink(target string) (*Link, error) {
 	l := &Link{target: target}
 	l.changed = sync.NewCond(&l.mu)
 	var err error
-	if l.relay, err = relay.Listen(l.serve); err != nil {
+	if l.relay, err = listen(l.serve); err != nil {
 		return nil, fmt.Errorf("redisproc: a link to %s: %w", target, err)
 	}
 	return l, nil
 }
 
 // Addr is where the Link listens.
-func (l *Link) Addr() string { return l.relay.Addr() }
+func (l *Link) Addr() string { return l.relay.addr() }
 
 // Far makes new connections as slow as a long distance does: what one side says is half a round trip
 // late, and the first bytes of a connection wait for another round trip.
@@ -127,13 +125,13 @@ func (l *Link) Free(pass bool) {
 
 // Cut closes all connections and refuses new ones, until Reopen.
 func (l *Link) Cut() {
-	l.relay.Refuse(true)
-	l.relay.HangUp()
+	l.relay.refuse(true)
+	l.relay.hangUp()
 }
 
 // Reopen accepts new connections again, and opens both gates.
 func (l *Link) Reopen() {
-	l.relay.Refuse(false)
+	l.relay.refuse(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gates, l.misses = [2]gate{}, [2]bool{}
@@ -143,7 +141,7 @@ func (l *Link) Reopen() {
 // Retarget closes all connections and leads new ones to another server.
 func (l *Link) Retarget(target string) {
 	l.Switch(target)
-	l.relay.HangUp()
+	l.relay.hangUp()
 }
 
 // Switch leads new connections to another server. Existing ones stay with the old one, as
@@ -186,21 +184,21 @@ func (l *Link) Close() error {
 	}
 	l.changed.Broadcast()
 	l.mu.Unlock()
-	l.relay.Close()
+	l.relay.close()
 	return nil
 }
 
 // serve carries one connection until it ends.
-func (l *Link) serve(r *relay.Relay, client net.Conn) {
+func (l *Link) serve(r *relay, client net.Conn) {
 	l.mu.Lock()
 	target, trip := l.target, l.trip
 	l.mu.Unlock()
 	time.Sleep(trip)
-	server, err := r.Dial(target)
+	server, err := r.dial(target)
 	if err != nil {
 		return
 	}
-	defer r.Drop(server)
+	defer r.drop(server)
 	if l.leadsTo() != target { // it moved while it was dialed
 		return
 	}

@@ -11,30 +11,24 @@ import (
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/adapters/gocronlock"
 	"github.com/redquorum/redlock/quorum/election"
-	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/wire"
+	"github.com/redquorum/redlock/quorum/memory"
 )
 
-// newExample makes a Coordinator on servers in memory. A program would use package instance to
-// connect to real ones.
-func newExample() *quorum.Coordinator {
-	instances := make([]wire.Instance, 3)
-	for i := range instances {
-		instances[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
-	}
-	locks, err := quorum.New(quorum.Config{}, instances...)
+// newExample makes a Coordinator on a server inside the process. A program would use redlock.Open.
+func newExample(server string) *quorum.Coordinator {
+	servers, err := memory.Open("memory://" + server)
 	if err != nil {
 		panic(err)
 	}
-	// These have just been set up and never gave a lock out: they need not wait.
-	if err := locks.Trust(context.Background()); err != nil {
+	locks, err := quorum.New(quorum.Config{}, servers...)
+	if err != nil {
 		panic(err)
 	}
 	return locks
 }
 
 func ExampleLocker() {
-	locks := newExample()
+	locks := newExample("example")
 	defer locks.Close(context.Background()) //nolint:errcheck // an example
 
 	// Longer than clocks and schedulers differ, and less than half of the time between two runs.
@@ -71,7 +65,7 @@ func ExampleLocker() {
 }
 
 func ExampleElector() {
-	locks := newExample()
+	locks := newExample("example-2")
 	defer locks.Close(context.Background()) //nolint:errcheck // an example
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

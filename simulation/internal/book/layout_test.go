@@ -67,8 +67,7 @@ var policy = map[string][]string{
 	"instance/cmd/redlockctl": {"fencing", "instance", "quorum", "quorum/election", "quorum/once", "quorum/wire", "golang.org/x/sys"},
 
 	// It starts servers and knows nothing of the protocol.
-	"instance/internal/relay":         {},
-	"instance/instancetest/redisproc": {"instance/internal/relay"},
+	"instance/instancetest/redisproc": {},
 
 	// The simulation runs the real protocol on simulated servers.
 	"simulation":                    {"fencing", "quorum", "quorum/wire", "quorum/memory", "simulation/redismodel", "simulation/internal/kernel", "github.com/benbjohnson/clock", "simulation/check", "simulation/fault", "simulation/record"},

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 )
 
 // console is a command's standard output. It keeps the first write error, which callers
@@ -28,15 +27,6 @@ func (c *console) lost() error {
 		return nil
 	}
 	return fmt.Errorf("the output could not be written, and is not complete: %w", c.err)
-}
-
-// fileOf returns the file of a writer, if it has one.
-func fileOf(w io.Writer) (*os.File, bool) {
-	if c, ok := w.(*console); ok {
-		w = c.out
-	}
-	f, ok := w.(*os.File)
-	return f, ok
 }
 
 // writeJSON writes a report as JSON.

@@ -162,11 +162,6 @@ func TestConsole(t *testing.T) {
 	require.Error(t, err)
 	require.ErrorIs(t, c.lost(), err)
 	require.NoError(t, (&console{out: &bytes.Buffer{}}).lost())
-	file, ok := fileOf(&console{out: os.Stderr})
-	assert.True(t, ok)
-	assert.Equal(t, os.Stderr, file)
-	_, ok = fileOf(&bytes.Buffer{})
-	assert.False(t, ok)
 }
 
 type failing struct{}

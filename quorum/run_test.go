@@ -100,6 +100,7 @@ func TestAcquireOutlastsARestart(t *testing.T) {
 func TestAFirstReplicaIsAnotherRun(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("held")
+		f.quiesce() // A's first run is known, too
 		f.servers[0].Attach()
 		_, err := f.other().TryAcquire(f.ctx, "k")
 		require.NoError(t, err, "B and C are a quorum")

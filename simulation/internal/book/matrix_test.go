@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,7 +26,7 @@ import (
 
 func init() {
 	for name, generate := range map[string]func(recording, []string) (string, error){
-		"matrix": matrixTable, "overvalued": overvaluedTable, "faults": faultTable, "harm": harmOf, "abstract": abstract, "curves": curveLinks,
+		"matrix": matrixTable, "overvalued": overvaluedTable, "faults": faultTable, "harm": harmOf, "abstract": abstract,
 	} {
 		generators[name] = func(words []string) (string, error) {
 			r, err := recorded()
@@ -37,28 +36,21 @@ func init() {
 			return generate(r, words)
 		}
 	}
-	for _, id := range curveIDs {
-		generatedFiles["figures/"+id+".svg"] = func() ([]byte, error) { return curveFile(id) }
-	}
 	generatedFiles["figures/matrix.svg"] = heatMap
 }
-
-// curveIDs are the curves that have a picture.
-var curveIDs = []string{"pause", "rate", "failover", "split"}
 
 // recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with two
 // digests that tell when it is out of date: of the plan, which is the schedules of its runs and what
 // is expected of them; and of a sample, the outcomes of a few seeds of each cell. A change of the
 // library, the simulation or a design that changes outcomes changes the sample.
 type recording struct {
-	Recorded     string         `json:"recorded"` // the day
-	Seeds        uint64         `json:"seeds"`
-	SafeRuns     int            `json:"safe_runs"`
-	SafeViolated int            `json:"safe_violated"`
-	Plan         string         `json:"plan"`
-	Sample       string         `json:"sample"`
-	Matrix       report.Matrix  `json:"matrix"`
-	Curves       []report.Curve `json:"curves"`
+	Recorded     string        `json:"recorded"` // the day
+	Seeds        uint64        `json:"seeds"`
+	SafeRuns     int           `json:"safe_runs"`
+	SafeViolated int           `json:"safe_violated"`
+	Plan         string        `json:"plan"`
+	Sample       string        `json:"sample"`
+	Matrix       report.Matrix `json:"matrix"`
 }
 
 const (
@@ -72,7 +64,7 @@ const (
 // sample plays a little of everything and returns its fingerprint.
 var sample = sync.OnceValues(func() (string, error) {
 	plan := matrix.DefaultPlan()
-	plan.Seeds, plan.CurveSeeds = sampleSeeds, 0
+	plan.Seeds = sampleSeeds
 	played, err := matrix.Play(context.Background(), plan, matrix.Pool{})
 	if err != nil {
 		return "", err
@@ -129,7 +121,7 @@ func playAll(planned, sample string) (recording, error) {
 	}
 	r := recording{
 		Recorded: time.Now().Format("2 January 2006"), Seeds: plan.Seeds, Plan: planned, Sample: sample,
-		Matrix: played.Matrix(), Curves: played.Curves(),
+		Matrix: played.Matrix(),
 	}
 	r.SafeRuns, r.SafeViolated = played.Safe()
 	text, err := json.MarshalIndent(r, "", " ")
@@ -164,11 +156,6 @@ func TestRecordedMatrixIsExpected(t *testing.T) {
 			assert.False(t, r.Matrix.At(i, j).Unexpected, "%s with %s isn't as package cells expects: change the expectation or the fault's shape, and remove %s to record it again", d.Name, f.Name, recordingFile)
 		}
 	}
-	var have []string
-	for _, c := range r.Curves {
-		have = append(have, c.ID)
-	}
-	assert.ElementsMatch(t, curveIDs, have, "every curve has its picture")
 }
 
 // matrixTable is the matrix in percent, with a line for each design that is played with a few faults
@@ -304,27 +291,4 @@ Recorded on %s. The simulation is deterministic, so these are the runs of this p
 		rate("redlock", "step-server"), rate("default", "step-server"),
 		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),
 		thousands(runs), thousands(uint64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Planned, r.Recorded), nil
-}
-
-func curveLinks(r recording, _ []string) (string, error) {
-	var b strings.Builder
-	for _, c := range r.Curves {
-		fmt.Fprintf(&b, "### %s\n\n%s\n\n![%s](figures/%s.svg)\n\n", c.Title, c.Words, c.Title, c.ID)
-	}
-	return b.String(), nil
-}
-
-func curveFile(id string) ([]byte, error) {
-	r, err := recorded()
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range r.Curves {
-		if c.ID == id {
-			var svg bytes.Buffer
-			err := c.SVG(&svg)
-			return svg.Bytes(), err
-		}
-	}
-	return nil, fmt.Errorf("there is no curve %q", id)
 }

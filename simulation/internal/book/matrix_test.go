@@ -234,22 +234,19 @@ func faultTable(r recording, _ []string) (string, error) {
 	return table("fault | what happens in a run", rows), nil
 }
 
-// harmOf has a row for each fault that did harm to one of these designs, of which each column has the
-// share of runs.
-func harmOf(r recording, designs []string) (string, error) {
+// harmOf has a column for each design, and a row for each fault: words are the designs, separated by
+// commas, and the faults.
+func harmOf(r recording, words []string) (string, error) {
+	designs := strings.Split(words[0], ",")
 	var rows [][]string
-	for _, f := range r.Matrix.Faults {
-		row, harmed := []string{"`" + f.Name + "`"}, false
+	for _, fault := range words[1:] {
+		row := []string{"`" + fault + "`"}
 		for _, design := range designs {
-			c := r.cell(design, f.Name)
-			harmed = harmed || c.Violated > 0
-			row = append(row, percent(c))
+			row = append(row, percent(r.cell(design, fault)))
 		}
-		if harmed {
-			rows = append(rows, row)
-		}
+		rows = append(rows, row)
 	}
-	return fmt.Sprintf("%s\nShare of %d runs each. The other %d kinds of fault did no harm.", table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds, len(r.Matrix.Faults)-len(rows)), nil
+	return fmt.Sprintf("%s\nShare of %d runs each.", table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds), nil
 }
 
 // abstract is what was run, how often it broke and how often it didn't, for readers of nothing else.

@@ -120,15 +120,8 @@ func (s *stage) toServers(step Step) error {
 
 func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
 	switch do {
-	case hang:
-		return server.hangs()
-	case wake:
-		return server.wakes()
-	case stop:
-		server.stops()
-		return nil
-	case start:
-		return server.starts(s.ctx)
+	case hang, wake, stop, start:
+		return server.does(s.ctx, do)
 	case save:
 		return server.command("SAVE")
 	case flush:
@@ -160,7 +153,7 @@ func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
 		real.lag()
 		return nil
 	case fail:
-		server.stops()
+		_ = server.does(s.ctx, stop)
 		addr, err := real.failOver(s.ctx)
 		s.leads(i, server, addr)
 		return err

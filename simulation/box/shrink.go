@@ -21,16 +21,16 @@ const (
 
 // shrinks makes the schedules of the findings shorter and plays them again. Plays get servers in turn, so that
 // each is played once before any is played twice.
-func (r *running) shrinks(ctx context.Context) error {
-	if all := groups(r.tallies); len(all) > 0 {
-		r.say("%s with findings: made shorter for up to %v, and played again for up to %v", count(len(all), "schedule"), r.options.ShrinkFor, repeatFor)
+func (b *box) shrinks(ctx context.Context) error {
+	if all := groups(b.tallies); len(all) > 0 {
+		b.say("%s with findings: made shorter for up to %v, and played again for up to %v", count(len(all), "schedule"), b.options.ShrinkFor, repeatFor)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, r.options.ShrinkFor, errTimeUp)
+	limited, cancel := context.WithTimeoutCause(ctx, b.options.ShrinkFor, errTimeUp)
 	defer cancel()
-	r.each(func(g *group) { r.shrink(limited, g) })
+	b.each(func(g *group) { b.shrink(limited, g) })
 	limited, cancel = context.WithTimeoutCause(ctx, repeatFor, errTimeUp)
 	defer cancel()
-	r.each(func(g *group) { r.repeats(limited, g) })
+	b.each(func(g *group) { b.repeats(limited, g) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -38,9 +38,9 @@ func (r *running) shrinks(ctx context.Context) error {
 }
 
 // each does something for all groups at once.
-func (r *running) each(do func(*group)) {
+func (b *box) each(do func(*group)) {
 	var running sync.WaitGroup
-	for _, g := range groups(r.tallies) {
+	for _, g := range groups(b.tallies) {
 		running.Go(func() { do(g) })
 	}
 	running.Wait()

@@ -122,7 +122,7 @@ func (c Case) steps(n int, holders map[string]bool) (box.Schedule, error) {
 			steps[i] = client + " tries"
 		}
 	}
-	return box.ParseSchedule(steps, n)
+	return box.ParseSchedule(strings.Join(steps, ", "), n)
 }
 
 // holdersOf returns the clients that get the lock.

@@ -228,7 +228,7 @@ by pause: a title, on 4 servers
 // A step that took half a TTL while a lease ran is noted, unless it had to wait.
 func TestSlowSteps(t *testing.T) {
 	for step, want := range map[string]bool{"c1 works": true, "spawn c2": true, "c1 waits": false, "c2 works": false} {
-		first, second := &client{name: "c1", holds: true, shut: []bool{false}}, &client{name: "c2", shut: []bool{true}}
+		first, second := &client{name: "c1", holds: true, links: []*link{{}}}, &client{name: "c2", links: []*link{{shut: true}}}
 		s := &stage{ttl: time.Second, play: &Play{}, clients: []*client{first, second}, servers: []*serverState{{}}}
 		parsed, err := ParseStep(step)
 		require.NoError(t, err)

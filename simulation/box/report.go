@@ -145,7 +145,7 @@ func groups(tallies []Tally) (all []*group) {
 			if by == noFault && bare[b.Kind] {
 				continue
 			}
-			bare[b.Kind] = by == noFault
+			bare[b.Kind] = bare[b.Kind] || by == noFault
 			at := slices.IndexFunc(all, func(g *group) bool {
 				return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
 			})

@@ -109,7 +109,7 @@ var policy = map[string][]string{
 
 	// The same designs on real servers, which it starts and breaks.
 	// The box plays lock clients of any language on real servers.
-	"simulation/box":        {"fencing", "instance/embedded", "instance/instancetest/redisproc", "simulation/box/driver", "simulation/check", "simulation/fault", "simulation/record"},
+	"simulation/box":        {"golang.org/x/sync/errgroup", "fencing", "instance/embedded", "instance/instancetest/redisproc", "simulation/box/driver", "simulation/check", "simulation/fault", "simulation/record"},
 	"simulation/box/driver": {},
 	"simulation/internal/live": {"simulation/check", "simulation/box", "simulation/box/driver",
 		"fencing", "instance", "instance/instancetest/redisproc", "quorum", "simulation", "simulation/designs", "simulation/redismodel", "simulation/internal/scenarios", "simulation/internal/wrap",

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -77,9 +75,9 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 			return usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", name)}
 		}
 	}
-	if _, err := exec.LookPath(cmp.Or(f.Binary, "redis-server")); err != nil && !f.Embedded {
+	if err := findServer(f.Binary); err != nil && !f.Embedded {
 		if f.Binary != "" {
-			return usageError{fmt.Errorf("-server: %w", err)}
+			return err
 		}
 		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
 		f.Embedded = true

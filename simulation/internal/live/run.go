@@ -147,7 +147,7 @@ func (r *Report) count() {
 func (c Case) command(design string) ([]string, error) {
 	program, err := os.Executable()
 	return []string{
-		program, DriverCommand, "-scenario", c.Scenario, "-user", c.User, "-timeout", time.Duration(c.Timeouts[design]).String(), design,
+		program, DriverCommand, "-scenario", c.Scenario, "-user", c.User, "-timeout", cmp.Or(c.Timeouts[design], "0"), design,
 	}, err
 }
 
@@ -179,7 +179,7 @@ func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 		return err
 	}
 	options := box.Options{Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites}
-	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL), shortTTL), Schedule: p.schedule}
+	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule}
 	for {
 		_, plays, err := replay.Play(ctx, options, 1)
 		if err != nil {

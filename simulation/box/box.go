@@ -37,8 +37,6 @@ type Options struct {
 	WritesAlone bool
 	// TTL is how long leases last, 200 ms to 1 min. Default 1.5 s.
 	TTL time.Duration
-	// Distance is how much longer each round trip between a client and a server takes, 0 to 1 s.
-	Distance time.Duration
 	// For is how long it goes on after the cases, with random schedules. 0: the cases alone.
 	For time.Duration
 	// ShrinkFor is for how long the schedule of each finding is made shorter at the end. 0: not.
@@ -71,8 +69,6 @@ func (o Options) validate() error {
 		return bad("%d servers, want 1 to %d", o.Servers, len(letters))
 	case o.TTL < 200*time.Millisecond || o.TTL > time.Minute:
 		return bad("a TTL of %v, want 200ms to 1m", o.TTL)
-	case o.Distance < 0 || o.Distance > time.Second:
-		return bad("a distance of %v, want 0 to 1s", o.Distance)
 	case o.For < 0 || o.ShrinkFor < 0:
 		return bad("random schedules for %v, and %v to shorten them; want 0 or more", o.For, o.ShrinkFor)
 	case o.Parallel < 1 || o.Parallel > 16:
@@ -92,10 +88,10 @@ type box struct {
 	hello   driver.Hello
 	fleets  chan *servers
 	counter atomic.Int64 // of the keys
-	// library gives the servers clocks of their own, "" if they need none, or can't have them
-	// because of noClocks. It is in dir.
-	library, dir string
-	noClocks     error
+	// library is the folder of what gives the servers clocks of their own, "" if they need none, or can't
+	// have them because of noClocks.
+	library  string
+	noClocks error
 
 	mu      sync.Mutex
 	tallies []Tally
@@ -125,14 +121,17 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	}
 	b.fleets = make(chan *servers, o.Parallel)
 	if clocks && !o.Embedded {
-		if err := b.build(ctx); err != nil {
+		if b.library, err = buildLibrary(ctx); errors.Is(err, ErrNoClocks) && ctx.Err() == nil {
+			b.noClocks = err
+		} else if err != nil {
 			return nil, err
 		}
 	}
 	for range o.Parallel {
 		f, err := startServers(ctx, b.options, b.library)
 		if errors.Is(err, ErrNoClocks) {
-			b.library, b.noClocks = "", err
+			b.noClocks = errors.Join(err, os.RemoveAll(b.library))
+			b.library = ""
 			f, err = startServers(ctx, b.options, "")
 		}
 		if err != nil {
@@ -141,21 +140,6 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 		b.fleets <- f
 	}
 	return b, nil
-}
-
-// build builds the library, if that is possible here.
-func (b *box) build(ctx context.Context) (err error) {
-	if b.dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
-		return err
-	}
-	if b.library, err = buildLibrary(ctx, b.dir); errors.Is(err, ErrNoClocks) {
-		b.noClocks = err
-		return nil
-	}
-	if err != nil {
-		return errors.Join(err, b.close())
-	}
-	return nil
 }
 
 // greet asks the driver what it is.
@@ -181,8 +165,8 @@ func (b *box) close() error {
 	for len(b.fleets) > 0 {
 		errs = append(errs, (<-b.fleets).close())
 	}
-	if b.dir != "" {
-		errs = append(errs, os.RemoveAll(b.dir))
+	if b.library != "" {
+		errs = append(errs, os.RemoveAll(b.library))
 	}
 	return errors.Join(errs...)
 }
@@ -370,7 +354,7 @@ func (b *box) sorted() []Tally {
 func (b *box) report() Report {
 	f := <-b.fleets
 	b.fleets <- f
-	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, Distance: b.options.Distance, allow: b.options.Allow}
+	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, allow: b.options.Allow}
 	if b.options.Embedded {
 		r.LeftOut = append(r.LeftOut, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
 	}

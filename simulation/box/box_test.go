@@ -165,7 +165,6 @@ func TestOptions(t *testing.T) {
 		"no command":             func(o *Options) { o.Command = nil },
 		"executable file not":    func(o *Options) { o.Command = []string{"there-is-no-such-driver"} },
 		"10 servers, want 1":     func(o *Options) { o.Servers = 10 },
-		"a distance of 2s":       func(o *Options) { o.Distance = 2 * time.Second },
 		"a TTL of 1ms":           func(o *Options) { o.TTL = time.Millisecond },
 		`no fault "weather"`:     func(o *Options) { o.Faults = []string{"weather"} },
 		"17 plays at once, want": func(o *Options) { o.Parallel = 17 },

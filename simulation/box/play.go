@@ -143,7 +143,6 @@ func (s *stage) open() error {
 			if err != nil {
 				return err
 			}
-			l.Far(s.box.options.Distance)
 			c.links = append(c.links, &link{Link: l})
 		}
 		if err := s.enter(c); err != nil {

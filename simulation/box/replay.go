@@ -12,7 +12,7 @@ import (
 
 // Play plays a replay's schedule several times. Its report has the findings of all plays.
 func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, plays []Play, err error) {
-	o.Servers, o.TTL, o.Distance, o.Parallel = r.Servers, r.TTL, r.Distance, 1
+	o.Servers, o.TTL, o.Parallel = r.Servers, r.TTL, 1
 	if err := r.Schedule.validate(max(1, min(r.Servers, len(letters)))); err != nil {
 		return report, nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}

@@ -19,8 +19,6 @@ type Report struct {
 	Servers string        `json:"servers"`
 	Count   int           `json:"count"`
 	TTL     time.Duration `json:"ttl_ns"`
-	// Distance is how much longer each round trip took.
-	Distance time.Duration `json:"distance_ns,omitempty"`
 	// LeftOut says what was not played.
 	LeftOut []string      `json:"left_out,omitempty"`
 	Tallies []Tally       `json:"faults"`
@@ -67,7 +65,6 @@ type Replay struct {
 	Name     string        `json:"name"`
 	Servers  int           `json:"servers"`
 	TTL      time.Duration `json:"ttl_ns"`
-	Distance time.Duration `json:"distance_ns,omitempty"`
 	Fault    string        `json:"fault,omitempty"`
 	Kind     Kind          `json:"kind"`
 	Text     string        `json:"text,omitempty"`
@@ -80,7 +77,7 @@ func (r Report) Worst() (replay Replay, ok bool) {
 		for _, t := range r.Tallies {
 			for _, b := range t.Kinds {
 				if b.Kind == kind {
-					return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Distance: r.Distance, Fault: t.By(b), Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
+					return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.By(b), Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
 				}
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/shorten"
 )
 
 // slow: each play of it takes long, so that no steps but the faults are taken from its schedule.
@@ -98,20 +100,13 @@ func (b *box) shorten(ctx context.Context, p Play, kinds []*Broken) {
 	if kinds = slices.DeleteFunc(kinds, func(k *Broken) bool { return k.Kind.slow() }); len(kinds) == 0 {
 		return
 	}
-	for size := max(1, len(p.Schedule)/2); ctx.Err() == nil; size = max(1, size/2) {
-		before := len(p.Schedule)
-		for from := before - size; from >= 0 && ctx.Err() == nil; from -= size {
-			schedule := slices.Delete(slices.Clone(p.Schedule), from, from+size)
-			smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers)
-			if err == nil && !slices.ContainsFunc(kinds, func(k *Broken) bool { return !smaller.shows(k.Kind) }) {
-				p = smaller
-			}
+	shorten.List(p.Schedule, func(schedule Schedule) bool {
+		smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers)
+		if err != nil || slices.ContainsFunc(kinds, func(k *Broken) bool { return !smaller.shows(k.Kind) }) {
+			return false
 		}
-		// Of two steps that need each other, such as pause and resume, the first goes in one
-		// round and the second in the next.
-		if size == 1 && len(p.Schedule) == before {
-			break
-		}
-	}
+		p = smaller
+		return true
+	})
 	show()
 }

@@ -253,7 +253,7 @@ func boxReport(words []string) (string, error) {
 		}
 		c := f.client
 		replay, err := json.Marshal(box.Replay{
-			Name: c.Name, Servers: cmp.Or(f.Shown.Servers, c.Count), TTL: f.Shown.TTL, Distance: c.Distance, Fault: f.fault, Kind: f.Kind, Schedule: f.Shown.Schedule,
+			Name: c.Name, Servers: cmp.Or(f.Shown.Servers, c.Count), TTL: f.Shown.TTL, Fault: f.fault, Kind: f.Kind, Schedule: f.Shown.Schedule,
 		})
 		return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
 			c.Name, c.Version, c.Servers, f.Finding().Text, f.Plays, plays(c, fault), f.Repeated, f.Again, replay, c.Command), err

@@ -26,7 +26,7 @@ func (l *link) close() { l.incarnation = 0 }
 
 // server returns the server that a process reaches at a place.
 func (p *process) server(place int) *server {
-	s := p.w.places[place].server
+	s := p.w.servers[place]
 	if s.second != nil && fault.Matches(s.secondFor, p.Name) {
 		return s.second
 	}
@@ -178,7 +178,7 @@ func (r *reply) Happen() {
 func (p *process) cutConnection(i int) {
 	p.links[i].close()
 	for _, e := range sorted(p.subscriptions) {
-		if e.place == i && i < len(p.w.places) {
+		if e.place == i && i < len(p.w.servers) {
 			e.breakNow()
 		}
 	}

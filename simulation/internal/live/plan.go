@@ -30,6 +30,7 @@ type plan struct {
 	faults   simulation.Schedule
 	free     []scenarios.Free
 	servers  string            // their letters
+	twice    string            // the server that clients list twice
 	outcomes map[string][]bool // what became of each client's requests in the simulation
 	clients  []*planned
 	steps    []timed
@@ -59,7 +60,7 @@ const never = time.Duration(1<<63 - 1)
 
 // planOf returns the schedule of a scenario on n servers. outcomes are those of a simulated run.
 func planOf(s scenarios.Scenario, cfg simulation.Config, faults simulation.Schedule, n int, outcomes map[string][]bool) (box.Schedule, error) {
-	p := &plan{config: cfg, faults: faults, free: s.Free, servers: "ABCDEFGHI"[:n], outcomes: outcomes}
+	p := &plan{config: cfg, faults: faults, free: s.Free, twice: s.Twice, servers: "ABCDEFGHI"[:n], outcomes: outcomes}
 	for i, script := range s.Scripts[:min(len(s.Scripts), cmp.Or(cfg.Processes, 2))] {
 		c := &planned{plan: p, name: fmt.Sprint("c", i+1)}
 		for _, f := range faults {
@@ -250,15 +251,15 @@ func (p *plan) onVotes(f fault.Fault, on func(at time.Duration, do string)) {
 	}
 }
 
-// asked are the servers that have a client's votes. One with an alias may have it under the alias
-// alone.
+// asked are the servers that have a client's votes. One that is listed twice may have it under its
+// other name alone.
 func (p *plan) asked(client string, at time.Duration) string {
 	return strings.Map(func(server rune) rune {
 		name := string(server)
 		cut := slices.ContainsFunc(p.faults, func(f fault.Fault) bool {
 			return f.Kind == fault.Cut && f.Process == client && f.Server == name && f.At <= at && (f.For == 0 || at < f.At+f.For)
 		})
-		if cut || slices.ContainsFunc(p.config.Aliases, func(a simulation.Alias) bool { return a.Server == name }) {
+		if cut || p.twice == name {
 			return -1
 		}
 		return server

@@ -131,16 +131,11 @@ func (s *server) command(r *request) redismodel.Reply {
 	reply := s.data.Do(c.raw, now)
 	e := s.answered(record.Answered, c, c.name, reply.Outcome())
 	e.Value = reply.Int
-	keys := redismodel.Keys(c.raw)
-	for _, key := range keys {
+	for _, key := range redismodel.Keys(c.raw) {
 		s.show(e, key)
 	}
 	if reply.Err == nil && redismodel.Writes(c.raw) {
 		s.append(entry{repeat: func(d redismodel.Database) { d.Do(c.raw, now) }}, c.link())
-		if len(keys) == 0 { // of all keys
-			s.mark = memory.Mark{}
-			s.showAll()
-		}
 	}
 	return reply
 }

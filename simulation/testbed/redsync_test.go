@@ -50,7 +50,7 @@ func (r *redsync) try(ctx context.Context, key, value string) (simulation.Lease,
 	if l.renew(ctx, "SET", key, value, "NX", "PX", designs.Milliseconds(r.ttl)) {
 		return l, nil
 	}
-	r.ask(ctx, "EVAL", redismodel.CompareDelOrGone, "1", key, value)
+	r.ask(ctx, "EVAL", redismodel.CompareDel, "1", key, value)
 	return nil, quorum.ErrNoQuorum
 }
 
@@ -122,7 +122,7 @@ func (l *redsyncLease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	l.until = 0
 	l.mu.Unlock()
-	if l.lock.ask(ctx, "EVAL", redismodel.CompareDelOrGone, "1", l.key, l.value) < l.Quorum() {
+	if l.lock.ask(ctx, "EVAL", redismodel.CompareDel, "1", l.key, l.value) < l.Quorum() {
 		return quorum.ErrNotHeld
 	}
 	return nil

@@ -84,8 +84,6 @@ func (s *server) receive(r *request) {
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
 		// It came on a connection to an earlier incarnation, which this one doesn't know.
-		s.w.Touch(ofLink(c.p, s))
-		link.lose(r.incarnation)
 		r.reply(failed(ErrReset, false))
 		return
 	}
@@ -269,7 +267,7 @@ func (s *server) kill() {
 	for _, p := range s.w.processes {
 		for i := range s.w.servers {
 			if p.server(i) == s {
-				p.links[i].close()
+				p.links[i].incarnation = 0
 			}
 		}
 	}

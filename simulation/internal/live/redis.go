@@ -24,8 +24,8 @@ type raw struct {
 
 var _ simulation.Redis = (*raw)(nil)
 
-func openRaw(name, addr, user, password string, db int) *raw {
-	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password, DB: db})
+func openRaw(name, addr, user, password string) *raw {
+	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password})
 	// WAIT counts writes of its own connection only.
 	options.PoolSize = 1
 	options.ReadTimeout = 10 * time.Minute // the sender bounds each command

@@ -16,26 +16,6 @@ func anotherRun(s Scenario, quarantined Verdict) Scenario {
 	return s
 }
 
-func hiddenRestarts() []Scenario {
-	return []Scenario{anotherRun(oneVoteLost(Scenario{
-		ID:       "S28",
-		Title:    "A server restarts empty behind a proxy, and no connection breaks",
-		Unplayed: notAddress,
-		Steps: []string{
-			"before: a proxy keeps its clients' connections while its server is away",
-			"0: c1 acquires the lock on A, B and C; it can't reach D and E",
-			"50: C crashes; 150: it is back, without any key. No client sees a connection break",
-			"200: c2 acquires the lock on C, D and E",
-			"5 000: c1 continues under its lease",
-		},
-		Assumption: "a client notices another server, because its connection breaks",
-		Breaks:     "mutual exclusion, also for a client that asks on each new connection whether the server was restarted",
-		Helps:      "each command names the run of the server that it is meant for, and the server compares the two in the same step; a server in another run doesn't vote for MaxTTL",
-		Source:     "twemproxy, Envoy's Redis filter and the proxies of managed services keep client connections over a server's restart; otherwise as S7",
-		Reached:    []string{"a server was restarted", "a server lost acknowledged writes"},
-	}, crash(fault.KeepNothing), fault.Fault{Kind: fault.Proxy, Process: fault.Any}), quarantined)}
-}
-
 const addressSource = "the address of a Kubernetes service, a DNS name or a virtual IP is moved while both servers run; proxies and connection pools keep open connections"
 
 func switchedAddresses() []Scenario {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -32,12 +31,10 @@ type Performer interface {
 	Until(t time.Duration)
 	Sleep(d time.Duration)
 	// Acquire asks for the lock once, Await waits for it, and Retry asks up to so many
-	// times, with pauses to which up to extra ms are added at random. Resume waits for a
-	// handle and resumes its lease.
+	// times, with pauses to which up to extra ms are added at random.
 	Acquire() bool
 	Await() bool
 	Retry(tries int, pause time.Duration, extra int) bool
-	Resume() bool
 	// AwaitAll waits for one lease on all of the keys. What follows is done to all of them.
 	AwaitAll(keys []string) bool
 	// AwaitBook waits for a lease of a read/write lock with two places.
@@ -50,7 +47,6 @@ type Performer interface {
 	Update()
 	Extend() bool
 	KeepAlive()
-	HandOff(to []string)
 	Release()
 	// Parallel performs a script in several goroutines.
 	Parallel(goroutines int, s Script)
@@ -76,7 +72,6 @@ func always(do func(Performer)) step {
 var (
 	acquire step = Performer.Acquire
 	await   step = Performer.Await
-	resume  step = Performer.Resume
 	check   step = Performer.Valid
 
 	awaitReading step = func(p Performer) bool { return p.AwaitBook(false) }
@@ -94,7 +89,6 @@ var (
 func until(t time.Duration) step    { return always(func(p Performer) { p.Until(t) }) }
 func sleep(d time.Duration) step    { return always(func(p Performer) { p.Sleep(d) }) }
 func awaitAll(keys ...string) step  { return func(p Performer) bool { return p.AwaitAll(keys) } }
-func handOff(to ...string) step     { return always(func(p Performer) { p.HandOff(to) }) }
 func attempt(parts ...step) step    { return always(Script(parts).Perform) } // continues in any case
 func ifValid(s step) step           { return attempt(check, s) }
 func parallel(n int, s Script) step { return always(func(p Performer) { p.Parallel(n, s) }) }
@@ -237,37 +231,6 @@ func (p *performer) Extend() bool {
 		return false
 	}
 	return true
-}
-
-func (p *performer) HandOff(to []string) {
-	handle, err := p.Client.HandOff(p.lease)
-	if err != nil {
-		return
-	}
-	text, err := handle.Text()
-	if err != nil {
-		p.Note("no handle")
-		return
-	}
-	for _, name := range to {
-		p.Send(name, text, 0)
-	}
-}
-
-// Resume polls for a handle.
-func (p *performer) Resume() bool {
-	for range 100 {
-		if text, ok := p.Letter(); ok {
-			handle, err := quorum.ParseHandle(text)
-			if err != nil {
-				p.Note("no handle")
-				return false
-			}
-			return p.has(p.Client.Resume(handle))
-		}
-		p.Sleep(50 * ms)
-	}
-	return false
 }
 
 func (p *performer) Parallel(goroutines int, s Script) {

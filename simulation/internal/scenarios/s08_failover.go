@@ -121,28 +121,7 @@ func waits() []Scenario {
 		Helps:      "counting from before the first command, as the Redis document does",
 		Verdicts: expect(overlap, "wait-late semisync").
 			and(none.reaching("c1 write", "c2 write"), "wait-one wait-all wait-some replica-async redlock default token-admit"),
-	}, 900*ms, 10_100*ms, 10_400*ms), {
-		ID:       "S8h",
-		Title:    "A WAIT takes longer than the client's timeout",
-		Unplayed: notAgain,
-		Steps: []string{
-			"before: all replicas are down, and stay down for four seconds",
-			"0: c1 sets the key, and sends WAIT",
-			"1 000: a WAIT with a timeout of a second reports that no replica has the key, and c1 deletes it",
-			"3 000: a WAIT without one is still waiting at the client's own timeout. The caller gets an error; nobody deletes the key",
-			"4 500 to 7 000: the replicas are up again; c2 asks again and again",
-		},
-		Assumption: "a command that fails had no effect",
-		Breaks:     "liveness: a key that nobody knows of, for a TTL",
-		Helps:      "a timeout of WAIT that is below the client's, and a release after every error",
-		Source:     waitSource + ": locks fail, or take a second, while replicas are moved",
-		Base:       simulation.Config{Replicas: 2},
-		Schedule:   simulation.Schedule{lag(0, 4*time.Second)},
-		Scripts:    clients(Script{until(0), acquire}, keepTrying(4_500*ms, 10, 250*ms)),
-		Free:       []Free{{Process: "c2", By: 7 * time.Second}},
-		Verdicts: expect(breaks(record.NoProgress).reaching("c1 refused", "a call timed out", "c2 refused"), "wait-forever").
-			and(none.reaching("c1 refused", "a WAIT fell short", "c2 write"), "wait-one wait-all wait-some"),
-	}}
+	}, 900*ms, 10_100*ms, 10_400*ms)}
 }
 
 func splitBrain() []Scenario {

@@ -113,7 +113,7 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 		return report, fmt.Errorf("live: finding this program: %w", err)
 	}
 	r := run{options: options, driver: []string{program, DriverCommand}}
-	if report.Server, err = r.version(ctx); err != nil {
+	if report.Server, err = (redisproc.Config{Binary: options.Binary}).Product(); err != nil {
 		return report, err
 	}
 	var plays errgroup.Group
@@ -171,16 +171,6 @@ func (r run) command(tc Case, design string) []string {
 	return append(command, "-timeout", time.Duration(tc.Timeouts[design]).String(), design)
 }
 
-// version returns the name and the version of the server.
-func (r run) version(ctx context.Context) (string, error) {
-	s, err := redisproc.Start(ctx, redisproc.Config{Binary: r.options.Binary})
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = s.Close() }()
-	return s.Product()
-}
-
 // tries bounds how often a case is run if the machine is too slow.
 const tries = 4
 
@@ -231,7 +221,7 @@ func differs(holders map[string]bool, p box.Play) string {
 	if holders == nil {
 		return ""
 	}
-	got := holdersOf(p.Record())
+	got := holdersOf(p.Record)
 	for client := range holders {
 		if !got[client] {
 			return client + " didn't get the lock, as it does in the simulation"
@@ -248,7 +238,7 @@ func differs(holders map[string]bool, p box.Play) string {
 // conclude compares a play with the prediction.
 func (l *Line) conclude(p box.Play) {
 	l.Findings, l.Seen = nil, nil
-	log := p.Record()
+	log := p.Record
 	events := slices.Collect(log.All())
 	for _, f := range check.Violations(log, check.Rules{}) {
 		l.Findings = append(l.Findings, box.Finding{Kind: box.Kind(f.Kind), Seq: int(events[f.Event].N), Text: f.Text})

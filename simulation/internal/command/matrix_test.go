@@ -91,7 +91,7 @@ func checkPage(t *testing.T, html string) {
 	assert.Less(t, len(html), 1_000_000)
 	assert.Less(t, strings.Count(html, "<"), 30_000)
 	for _, part := range []string{
-		"<h2 id=\"summary\"", "<h2 id=\"matrix\"", "redlocksim run S1", "No token check: c2&#39;s update is lost",
+		"<h2 id=\"matrix\"", "<h2 id=\"cells\"", "redlocksim run delay-write -design redlock -seed 0", `id="runs"`,
 	} {
 		assert.Contains(t, html, part)
 	}

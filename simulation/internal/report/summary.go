@@ -25,7 +25,7 @@ type Summary struct {
 // Choice is a row or a column of a Summary.
 type Choice struct {
 	Name  string // its name in the matrix
-	Words string // what it is
+	Words string // what a row is
 	// Head is a column's heading: two lines of at most 10 letters.
 	Head [2]string
 }

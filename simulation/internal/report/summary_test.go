@@ -16,9 +16,9 @@ func summary() report.Summary {
 	m := matrix()
 	s := report.Summary{
 		Designs: []report.Choice{
-			{Name: "setpx-del", Words: "SET NX PX and DEL", Head: [2]string{"one Redis,", "SET NX PX"}},
-			{Name: "redlock", Words: "Redlock as documented", Head: [2]string{"Redlock as", "documented"}},
-			{Name: "default", Words: "this library", Head: [2]string{"this", "library"}},
+			{Name: "setpx-del", Head: [2]string{"one Redis,", "SET NX PX"}},
+			{Name: "redlock", Head: [2]string{"Redlock as", "documented"}},
+			{Name: "default", Head: [2]string{"this", "library"}},
 		},
 		Note:        "A lock fails if two clients hold it at once.",
 		Conclusions: []string{"When a client is paused, Redlock fails in 100% of the runs.", "When messages are lost, it fails in none of 1000."},

@@ -18,8 +18,6 @@ type Summary struct {
 	Cells [][]Cell
 	// Note says what counts as a violation.
 	Note string
-	// Conclusions are sentences with numbers from the cells.
-	Conclusions []string
 }
 
 // Choice is a row or a column of a Summary.
@@ -74,10 +72,6 @@ func (s Summary) Text(w io.Writer) error {
 	}
 	t.line("")
 	t.paragraph(s.Note+s.legend(), "", "")
-	if len(s.Conclusions) > 0 {
-		t.line("")
-		t.paragraph(strings.Join(s.Conclusions, " "), "", "")
-	}
 	return t.w.Flush()
 }
 

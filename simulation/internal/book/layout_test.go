@@ -97,7 +97,7 @@ var policy = map[string][]string{
 
 	// How designs withstand faults, in figures.
 	"simulation/internal/cells":  {"simulation/search", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
-	"simulation/internal/matrix": {"simulation/internal/farm", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/internal/scenarios", "simulation/record"},
+	"simulation/internal/matrix": {"simulation/internal/farm", "simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/report", "simulation/record"},
 
 	// One run, for the command and for the page in a browser. Its engine is built for js/wasm alone.
 	"simulation/internal/play": {"simulation", "simulation/designs", "simulation/internal/cells", "simulation/internal/drawing", "simulation/internal/scenarios", "simulation/internal/timeline", "simulation/search", "simulation/fault", "simulation/record"},

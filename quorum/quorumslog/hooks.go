@@ -68,11 +68,7 @@ func Hooks(logger *slog.Logger) quorum.Hooks {
 			s.instance(slog.LevelWarn, "instance quarantined", e.Instance, attrs...)
 		},
 		ClockJumped: func(e quorum.ClockEvent) {
-			attrs := []slog.Attr{slog.Duration("by", e.Jump.By), slog.Duration("within", e.Jump.Within)}
-			if e.Everywhere {
-				attrs = append(attrs, slog.Bool("everywhere", true))
-			}
-			s.instance(slog.LevelError, "instance clock jumped", e.Instance, attrs...)
+			s.instance(slog.LevelError, "instance clock jumped", e.Instance, slog.Duration("by", e.Jump.By), slog.Duration("within", e.Jump.Within))
 		},
 		Unprotected: func(e quorum.UnprotectedEvent) {
 			if e.Eviction != "" {

@@ -85,16 +85,10 @@ func (s *subscription) begin(ctx context.Context) error {
 	if _, err := s.sub.ReceiveTimeout(s.ctx, silenceLimit); err != nil {
 		return err // subscribed, or not allowed to
 	}
-	//guard:publish-bounded  what answers the first notification can't fill the memory
-	reply := replyBuffer{first: isInteger, limit: maxReply}
-	err := s.r.client.Process(ctx, redis.NewRawWriteToCmd(ctx, &reply, "PUBLISH", s.channel, ""))
-	if text, bad := reply.failure(); bad {
-		return likeRedis(redis.Nil, text)
-	}
-	if err != nil {
+	if err := s.r.client.Publish(ctx, s.channel, "").Err(); err != nil {
 		return err
 	}
-	_, err = s.Next()
+	_, err := s.Next()
 	return err
 }
 

@@ -111,7 +111,7 @@ func keysOf(args []string) int {
 // come meanwhile are one batch: one command for all locks.
 func TestWaitingCommandsTravelTogether(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr), Config{})
 	var box ballotBox
 	box.start(r, request(wire.Extend, "first", value()), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
@@ -180,7 +180,7 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 // TestListsAreBounded by maxBatch, and all of a longer queue is sent.
 func TestListsAreBounded(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr), Config{})
 	var box ballotBox
 	const n = 1 + 3*maxBatch
 	for i := range n {
@@ -258,7 +258,7 @@ func TestAnotherRunBesideOthers(t *testing.T) {
 		}
 		return answerAll(args)
 	})
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr), Config{})
 	var box ballotBox
 	box.start(r, acquire("first", "first"), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
@@ -427,7 +427,7 @@ func onlyConnection(t testing.TB, r *Redis) (c *connection) {
 // timeout isn't sent; a delete is.
 func TestLateCommandsAreLeftBehind(t *testing.T) {
 	f := startHeld(t, answerAll)
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr), Config{})
 	var box ballotBox
 	box.start(r, acquire("first", value()), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)

@@ -103,6 +103,20 @@ func coordinator(t testing.TB, urls ...string) (*quorum.Coordinator, *Redis) {
 	return c, first
 }
 
+// trusted has c's servers trusted, and returns what Verify then says of them. On a busy machine both
+// can take longer than the timeouts, which are short here because connections count with them.
+func trusted(t testing.TB, c *quorum.Coordinator) (report quorum.Report) {
+	t.Helper()
+	patient(t, func() bool {
+		err := c.Trust(t.Context())
+		if err == nil {
+			report, err = c.Verify(t.Context())
+		}
+		return err == nil
+	}, "the servers can't be asked")
+	return report
+}
+
 // afterFailover takes the lock after the master of c's only instance has changed: no sooner than
 // MaxTTL after that, and with a larger token.
 func afterFailover(t testing.TB, c *quorum.Coordinator, changed time.Time, before *quorum.Lease) {
@@ -123,9 +137,7 @@ func TestSentinelDeployment(t *testing.T) {
 	master, replica, watchers, url := sentinels(t)
 	c, r := coordinator(t, url)
 	require.Equal(t, "mymaster@"+min(watchers[0].Addr(), watchers[1].Addr(), watchers[2].Addr()), r.Name())
-	require.NoError(t, c.Trust(t.Context()))
-	report, err := c.Verify(t.Context())
-	require.NoError(t, err)
+	report := trusted(t, c)
 	require.Equal(t, wire.RoleSentinel, report.Instances[0].Identity.Deployment)
 	require.Contains(t, report.Notes[0], "after each failover nobody gets a lock for MaxTTL")
 	lease, err := c.Acquire(t.Context(), "k")
@@ -205,9 +217,7 @@ func TestClusterDeployment(t *testing.T) {
 	nodes, url := cluster(t)
 	owner, other := nodes[1], nodes[2]
 	c, _ := coordinator(t, url)
-	require.NoError(t, c.Trust(t.Context()))
-	report, err := c.Verify(t.Context())
-	require.NoError(t, err)
+	report := trusted(t, c)
 	require.Equal(t, wire.RoleCluster, report.Instances[0].Identity.Deployment)
 	require.Equal(t, wire.RoleMaster, report.Instances[0].Identity.Role)
 	require.Empty(t, report.Instances[0].Identity.Hidden)
@@ -223,7 +233,7 @@ func TestClusterDeployment(t *testing.T) {
 	lease, err = c.Acquire(t.Context(), "k")
 	require.NoError(t, err)
 	waiting, _ := coordinator(t, url)
-	require.NoError(t, waiting.Trust(t.Context()))
+	trusted(t, waiting)
 	got := make(chan *quorum.Lease, 1)
 	go func() {
 		next, err := waiting.Acquire(context.WithoutCancel(t.Context()), "k")
@@ -241,8 +251,11 @@ func TestClusterDeployment(t *testing.T) {
 	slot := strconv.Itoa(clusterSlot)
 	require.Equal(t, "+OK", other.MustAsk("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id))
 	require.Equal(t, "+OK", owner.MustAsk("CLUSTER", "SETSLOT", slot, "MIGRATING", other.id))
-	_, err = c.TryAcquire(t.Context(), "free")
-	require.ErrorIs(t, err, ErrMoving)
+	patient(t, func() bool {
+		_, err = c.TryAcquire(t.Context(), "free")
+		require.Error(t, err)
+		return errors.Is(err, ErrMoving)
+	}, "nobody says that the slot is moved")
 	require.True(t, quorum.Retryable(err))
 	host, port, _ := net.SplitHostPort(other.Addr())
 	client := redis.NewClient(&redis.Options{Addr: owner.Addr()})
@@ -269,6 +282,47 @@ func TestClusterDeployment(t *testing.T) {
 	other.Kill()
 	says(t, nodes[3].Server, "role:master", "INFO", "replication")
 	afterFailover(t, c, time.Now(), lease)
+}
+
+// TestThreeDeployments: with three votes, of which two are deployments, a lease outlives a failover
+// of each, and others get the lock without a wait once it is released.
+func TestThreeDeployments(t *testing.T) {
+	t.Parallel()
+	master, replica, watchers, sentinel := sentinels(t)
+	nodes, cluster := cluster(t)
+	single := instancetest.Start(t, instancetest.Config{})
+	urls := []string{sentinel, cluster, single.URL() + "?dial_timeout=500ms"}
+	first, _ := coordinator(t, urls...)
+	second, _ := coordinator(t, urls...)
+	trusted(t, first)
+	trusted(t, second)
+	lease, err := first.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	lease.KeepAlive()
+	outlives := func(failover time.Time) {
+		t.Helper()
+		patient(t, func() bool {
+			_, err := second.TryAcquire(t.Context(), "k")
+			require.Error(t, err)
+			return errors.Is(err, quorum.ErrTaken) && time.Since(failover) > first.Config().TTL
+		}, "nobody says that it is taken")
+		require.NoError(t, lease.Err())
+	}
+
+	failOver(t, master, replica, watchers)
+	outlives(time.Now())
+	patient(t, func() bool { // until then this vote is missing
+		report, err := second.Verify(t.Context())
+		return err == nil && report.Instances[0].Err == nil
+	}, "the new master doesn't vote")
+	require.Equal(t, "+OK", nodes[3].MustAsk("CLUSTER", "FAILOVER", "TAKEOVER"))
+	outlives(time.Now())
+
+	require.NoError(t, lease.Release(t.Context()))
+	next, err := second.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	require.Greater(t, next.Token(), lease.Token())
+	require.NoError(t, next.Release(t.Context()))
 }
 
 // sentinelOf is a Sentinel that names a port of this machine, after some time.

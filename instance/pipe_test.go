@@ -110,7 +110,7 @@ func keysOf(args []string) int {
 // come meanwhile are one batch: one command for all locks.
 func TestWaitingCommandsTravelTogether(t *testing.T) {
 	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr), Config{})
 	var box ballotBox
 	box.start(r, request(wire.Extend, "first", value()), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
@@ -240,7 +240,7 @@ func TestAnotherRunBesideOthers(t *testing.T) {
 		}
 		return answerAll(args)
 	})
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr), Config{})
 	var box ballotBox
 	box.start(r, acquire("first", "first"), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)
@@ -368,7 +368,7 @@ func onlyConnection(t testing.TB, r *Redis) (c *connection) {
 // timeout isn't sent; a delete is.
 func TestLateCommandsAreLeftBehind(t *testing.T) {
 	f := startHeld(t, answerAll)
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr), Config{})
 	var box ballotBox
 	box.start(r, acquire("first", value()), 10*time.Second)
 	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 5*time.Second, time.Millisecond)

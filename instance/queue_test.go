@@ -46,7 +46,8 @@ func sentAs(args []string) string {
 // release waits only for requests that keep leases.
 func TestWhatIsHeldGoesFirst(t *testing.T) {
 	f := startHeld(t, answerAll)
-	r := open(t, "redis://"+f.addr, Config{})
+	// On one connection, so that the server sees the batches in their order.
+	r := open(t, unhurried("redis://"+f.addr)+"&pool_size=1", Config{})
 	// As if the maximum number of batches were in flight.
 	r.pipe.mu.Lock()
 	r.pipe.starting = maxInFlight
@@ -83,7 +84,7 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 // acquisitions do.
 func TestWhatIsHeldIsLetWait(t *testing.T) {
 	f := startHeld(t, answerAll)
-	r := open(t, "redis://"+f.addr, Config{})
+	r := open(t, unhurried("redis://"+f.addr), Config{})
 	var box, first, others ballotBox
 	req := acquire("first", value())
 	late := pending(t, r, req, slot{&first, req.Value})

@@ -138,7 +138,7 @@ func TestTheLongestNote(t *testing.T) {
 	}
 	owner, note := strings.Repeat("o", 64), "\"'\\ \u00a1"+strings.Repeat("n", 122)
 	for _, fencing := range []quorum.Switch{quorum.On, quorum.Off} {
-		locks := open(t, quorum.Config{Owner: owner, Fencing: fencing, Terms: quorum.Terms{Note: note}}, urls...)
+		locks := open(t, quorum.Config{Owner: owner, Fencing: fencing, InstanceTimeout: 2 * time.Second, Terms: quorum.Terms{Note: note}}, urls...)
 		ctx := t.Context()
 		lease, err := locks.Acquire(ctx, "k")
 		require.NoError(t, err)

@@ -57,8 +57,9 @@ func TestMain(m *testing.M) {
 
 const password = "s3cret-pa55word"
 
-// The TTL of all locks here, which is MaxTTL, too: on a busy machine much less would be lost.
-const ttl = 3 * time.Second
+// The TTL of all locks here, which is MaxTTL, too, and what a request may take: on a busy machine
+// much less would be lost, or not answered in time.
+const ttl, timeout = 3 * time.Second, 450 * time.Millisecond
 
 // world is three servers, which may vote.
 type world struct {
@@ -113,7 +114,7 @@ func (w *world) prepare(name string, args ...string) *running {
 	w.t.Helper()
 	flags := w.terms
 	if slices.ContainsFunc(commands, func(c command) bool { return c.work && c.name == name }) {
-		flags = append([]string{"-fixed-address", "-ttl", ttl.String()}, flags...)
+		flags = append([]string{"-fixed-address", "-ttl", ttl.String(), "-timeout", timeout.String()}, flags...)
 	}
 	r := &running{w: w, stderr: &strings.Builder{}}
 	r.cmd = exec.Command(os.Args[0], append(append([]string{name}, flags...), args...)...)
@@ -199,7 +200,7 @@ func (w *world) client() *quorum.Coordinator {
 	w.t.Helper()
 	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, strings.Split(w.urls, ",")...)
 	require.NoError(w.t, err)
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, Owner: "worker-7"}
+	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: timeout, Owner: "worker-7"}
 	cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {}
 	c, err := quorum.New(cfg, group.Instances()...)
 	require.NoError(w.t, err)
@@ -415,7 +416,7 @@ func TestLockThatIsTaken(t *testing.T) {
 	holder := w.start("lock", "-owner", "holder", "k", "--", "sh", "-c", "echo up; read line")
 	require.Equal(t, "up", holder.line())
 	w.run("lock", "-try", "k", "--", "echo", "ran").expect(exitTaken, "lock is taken")
-	tired := w.run("lock", "-timeout", "450ms", "-wait", "2s", "k", "--", "echo", "ran").expect(exitTaken, "gave up waiting")
+	tired := w.run("lock", "-wait", "2s", "k", "--", "echo", "ran").expect(exitTaken, "gave up waiting")
 	assert.NotContains(t, tired.stdout, "ran")
 
 	told := w.start("lock", "k", "--", "true")

@@ -4,6 +4,7 @@ package driver
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,10 +24,10 @@ type Driver struct {
 
 // Client takes locks. Its methods, and those of its locks, are called one after the other.
 type Client interface {
-	// Acquire gets the lock on key. If wait is 0 it tries once. Its error Is ErrTaken if the
-	// client says that another one has the lock. It calls lost, from any goroutine, when the
-	// client tells that the lease is lost.
-	Acquire(key string, ttl, wait time.Duration, lost func()) (Lock, error)
+	// Acquire gets the lock on key. If it has a wait, it waits for so long, which is when ctx ends;
+	// else it tries once. Its error is Taken if the client says that another one has the lock. It
+	// calls lost, from any goroutine, when the client tells that the lease is lost.
+	Acquire(ctx context.Context, key string, ttl, wait time.Duration, lost func()) (Lock, error)
 }
 
 // Lock is a lock that a Client has got. If the client knows how much of the lease is left, it has a
@@ -54,8 +55,10 @@ type NoExtend struct{}
 // Extend fails.
 func (NoExtend) Extend(time.Duration) error { return errors.ErrUnsupported }
 
-// ErrTaken is the error of an Acquire if the client says that another one has the lock.
-var ErrTaken = errors.New("taken")
+var errTaken = errors.New("taken")
+
+// Taken is the error of an Acquire if the client says by err that another one has the lock.
+func Taken(err error) error { return fmt.Errorf("%w: %w", errTaken, err) }
 
 // Run answers the requests on in until it ends.
 func Run(d Driver, in io.Reader, out io.Writer) error {
@@ -145,8 +148,13 @@ func (l *loop) answer(r Request) Answer {
 }
 
 func (l *loop) acquire(key string, ttl, wait time.Duration) Answer {
+	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+	if wait > 0 {
+		ctx, cancel = context.WithTimeout(ctx, wait)
+	}
+	defer cancel()
 	got := &lease{answered: make(chan struct{}), over: make(chan struct{})}
-	lock, err := l.client.Acquire(key, ttl, wait, func() { go l.lost(got) })
+	lock, err := l.client.Acquire(ctx, key, ttl, wait, func() { go l.lost(got) })
 	if err != nil {
 		return Answer{Why: why(err)}
 	}
@@ -194,7 +202,7 @@ func why(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, ErrTaken):
+	case errors.Is(err, errTaken):
 		fmt.Fprintln(os.Stderr, err)
 		return WhyTaken
 	}

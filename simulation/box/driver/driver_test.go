@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +20,9 @@ type oneLock struct {
 	lost            func()
 }
 
-func (o *oneLock) Acquire(_ string, _, _ time.Duration, lost func()) (driver.Lock, error) {
+func (o *oneLock) Acquire(_ context.Context, _ string, _, _ time.Duration, lost func()) (driver.Lock, error) {
 	if o.taken {
-		return nil, fmt.Errorf("%w: as expected", driver.ErrTaken)
+		return nil, driver.Taken(errors.New("as expected"))
 	}
 	o.taken, o.lost = true, lost
 	return o, nil
@@ -92,9 +93,9 @@ func TestHello(t *testing.T) {
 // losing is a client that tells of a loss at once.
 type losing struct{ oneLock }
 
-func (l *losing) Acquire(key string, ttl, wait time.Duration, lost func()) (driver.Lock, error) {
+func (l *losing) Acquire(ctx context.Context, key string, ttl, wait time.Duration, lost func()) (driver.Lock, error) {
 	lost()
-	return l.oneLock.Acquire(key, ttl, wait, lost)
+	return l.oneLock.Acquire(ctx, key, ttl, wait, lost)
 }
 
 // The box is told of the loss after it knows of the lock.

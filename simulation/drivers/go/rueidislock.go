@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ type contextLocker struct {
 }
 
 // Acquire ends the wait by a cancellation: a deadline of the context would be the lease's, too.
-func (c contextLocker) Acquire(key string, _, wait time.Duration, lost func()) (driver.Lock, error) {
+func (c contextLocker) Acquire(_ context.Context, key string, _, wait time.Duration, lost func()) (driver.Lock, error) {
 	acquire := c.locker.TryWithContext
 	outer, give := context.WithCancel(context.Background())
 	if wait > 0 {
@@ -55,7 +54,7 @@ func (c contextLocker) Acquire(key string, _, wait time.Duration, lost func()) (
 	}
 	give()
 	if strings.Contains(err.Error(), "is held by others") {
-		err = fmt.Errorf("%w: %w", driver.ErrTaken, err)
+		err = driver.Taken(err)
 	}
 	return nil, err
 }

@@ -125,14 +125,10 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	switch broke := r.Broke(); broke {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%s: 1 play has findings", r.Name)
-	default:
-		return fmt.Errorf("%s: %d plays have findings", r.Name, broke)
+	if broke := r.Broke(); broke > 0 {
+		return fmt.Errorf("%s: findings in %s", r.Name, count(broke, "play"))
 	}
+	return nil
 }
 
 // report plays the schedules, or a replay file.

@@ -146,17 +146,14 @@ func (d Design) reach(p *simulation.Process, name, addr string, db int) error {
 // lockClient is a locker as a client of the box.
 type lockClient struct{ locker simulation.Locker }
 
-func (c lockClient) Acquire(key string, _, wait time.Duration, _ func()) (driver.Lock, error) {
-	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+func (c lockClient) Acquire(ctx context.Context, key string, _, wait time.Duration, _ func()) (driver.Lock, error) {
 	acquire := c.locker.TryAcquire
 	if wait > 0 {
-		ctx, cancel = context.WithTimeout(ctx, wait)
 		acquire = c.locker.Acquire
 	}
-	defer cancel()
 	lease, err := acquire(ctx, key)
 	if errors.Is(err, quorum.ErrTaken) {
-		err = fmt.Errorf("%w: %w", driver.ErrTaken, err)
+		err = driver.Taken(err)
 	}
 	return lock{lease}, err
 }

@@ -51,7 +51,7 @@ type Line struct {
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Findings are the violations behind Seen. Schedule is what was played.
+	// Findings are those of the box. Schedule is what was played.
 	Findings []box.Finding `json:"findings,omitempty"`
 	Schedule box.Schedule  `json:"schedule,omitempty"`
 	// Again counts the repetitions because the machine was too slow.
@@ -218,19 +218,14 @@ func differs(holders map[string]bool, p box.Play) string {
 
 // conclude compares a play with the prediction.
 func (l *Line) conclude(p box.Play) {
-	l.Findings, l.Seen = nil, nil
-	log := p.Record
-	events := slices.Collect(log.All())
-	for _, f := range check.Violations(log, check.Rules{}) {
-		l.Findings = append(l.Findings, box.Finding{Kind: box.Kind(f.Kind), Seq: int(events[f.Event].N), Text: f.Text})
+	l.Findings, l.Seen = p.Findings, nil
+	for _, f := range check.Violations(p.Record, check.Rules{}) {
+		l.Seen = append(l.Seen, f.Kind)
 	}
 	for _, f := range p.Findings {
 		if f.Kind == box.NoProgress || f.Kind == box.NeverFree {
-			l.Findings = append(l.Findings, f)
+			l.Seen = append(l.Seen, record.ViolationKind(f.Kind))
 		}
-	}
-	for _, f := range l.Findings {
-		l.Seen = append(l.Seen, record.ViolationKind(f.Kind))
 	}
 	slices.Sort(l.Seen)
 	l.Seen = slices.Compact(l.Seen)

@@ -48,9 +48,9 @@ type Options struct {
 	Faults, Allow []string
 	// Parallel is how many plays run at once, 1 to 16. Default 4.
 	Parallel int
-	// Progress, if not nil, is called after each play, and Say with what begins. Calls do not overlap.
-	Progress func(Tally)
-	Say      func(text string)
+	// Say, if not nil, is called with what begins, and after each play with a text that replaces that
+	// of the last play. Calls do not overlap.
+	Say func(text string, replaces bool)
 
 	startLimit time.Duration // of a driver, for tests. Default startLimit
 }
@@ -95,6 +95,7 @@ type box struct {
 
 	mu      sync.Mutex
 	tallies []Tally
+	played  int
 }
 
 func (b *box) can(what string) bool { return slices.Contains(b.hello.Can, what) }
@@ -209,7 +210,7 @@ var errTimeUp = errors.New("box: time is up")
 
 func (b *box) say(format string, args ...any) {
 	if b.options.Say != nil {
-		b.options.Say(fmt.Sprintf(format, args...))
+		b.options.Say(fmt.Sprintf(format, args...), false)
 	}
 }
 
@@ -332,8 +333,8 @@ func (b *box) take(c Case, p Play) {
 			k.Title, k.Shown = c.Title, p
 		}
 	}
-	if b.options.Progress != nil {
-		b.options.Progress(*t)
+	if b.played++; b.options.Say != nil {
+		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
 	}
 }
 

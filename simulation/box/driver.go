@@ -90,18 +90,21 @@ func (d *clientProcess) take(line []byte) {
 		return
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	awaited := d.asked && a.ID == d.id
+	d.asked = d.asked && !awaited
+	if a.ID == 0 && a.Event == driver.EventLost {
+		d.lost++
+	}
+	d.mu.Unlock()
 	switch {
 	case a.ID == 0 && a.Event == driver.EventLost:
-		d.lost++
 	case a.ID == 0:
-		d.breaksLocked(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, driver.EventLost))
-	case a.ID != d.id || !d.asked:
-		d.breaksLocked(fmt.Sprintf("answered to id %d, which nobody asked", a.ID))
+		d.breaks(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, driver.EventLost))
+	case !awaited:
+		d.breaks(fmt.Sprintf("answered to id %d, which nobody asked", a.ID))
 	case a.Error != "":
-		d.breaksLocked("says that it can't: " + a.Error)
+		d.breaks("says that it can't: " + a.Error)
 	default:
-		d.asked = false
 		d.answers <- a // it has room: one request, one answer
 	}
 }
@@ -114,14 +117,10 @@ func whyNoAnswer(err error) string {
 	return "which isn't JSON; logs belong on standard error"
 }
 
+// breaks notes the first thing that the driver did against the protocol.
 func (d *clientProcess) breaks(did string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.breaksLocked(did)
-}
-
-// breaksLocked notes the first thing that the driver did against the protocol.
-func (d *clientProcess) breaksLocked(did string) {
 	if d.broke == "" {
 		d.broke = did
 		close(d.broken)

@@ -94,15 +94,14 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := creatable("-save", f.save); err != nil {
 		return err
 	}
-	p, plays := newProgress(stderr), 0
+	p := newProgress(stderr)
 	defer p.clear()
-	f.Say = func(text string) {
-		p.clear()
-		fmt.Fprintln(stderr, text)
-	}
-	f.Progress = func(t box.Tally) {
-		plays++
-		p.show(fmt.Sprintf("%d plays, %s: %d of %d with findings", plays, t.Fault, t.Broke, t.Plays))
+	f.Say = func(text string, replaces bool) {
+		if p.clear(); replaces {
+			p.show(text)
+		} else {
+			fmt.Fprintln(stderr, text)
+		}
 	}
 	r, err := f.report(ctx)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestBoxUsage(t *testing.T) {
 		"there is no driver":                  {"box"},
 		`no fault "weather"`:                  {"box", "-faults", "weather", "--", "true"},
 		"-format is":                          {"box", "-format", "xml", "--", "true"},
-		"\"there-is-none\"":                     {"box", "-server", "there-is-none", "--", "true"},
+		"\"there-is-none\"":                   {"box", "-server", "there-is-none", "--", "true"},
 		"-servers has no effect with -replay": {"box", "-embedded", "-replay", "there-is-none", "-servers", "3", "--", "true"},
 		"no such file":                        {"box", "-embedded", "-replay", "there-is-none", "--", "true"},
 		"redlocksim box: the driver of c1 ended (exit status 0)": {"box", "-embedded", "--", "true"},

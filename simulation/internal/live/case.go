@@ -62,7 +62,6 @@ const seeds = 5
 
 // prepared is what a case with a design needs.
 type prepared struct {
-	title     string
 	predicted []record.ViolationKind
 	servers   int
 	guard     simulation.Guarding
@@ -78,7 +77,6 @@ func prepare(tc Case, design string) (p prepared, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.title = scenario.Title
 	simulated, predicted, err := predict(scenario, cmp.Or(tc.PredictedBy[design], design))
 	if err != nil {
 		return p, err

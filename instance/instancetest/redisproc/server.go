@@ -49,13 +49,12 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, binary: path, dir: dir, release: func() {}, output: &Output{}}
 	// The port of a node's cluster bus isn't reserved, and outside of Linux no port is.
 	for range 5 {
-		if err = s.choose(); err != nil {
-			break
+		if err = s.choose(); err == nil {
+			err = s.Restart(ctx)
 		}
-		if err = s.Restart(ctx); err == nil {
+		if err == nil {
 			return s, nil
-		}
-		if ctx.Err() != nil {
+		} else if ctx.Err() != nil {
 			break
 		}
 	}

@@ -71,7 +71,7 @@ type Report struct {
 	Took          time.Duration `json:"took_ns"`
 }
 
-// DriverCommand is the first argument of this program where it is a driver, see ParseDesign.
+// DriverCommand is the first argument of this program where it is a driver, see Drive.
 const DriverCommand = "driver"
 
 // The TTL of the leases, and the longest to which it is raised on a slow machine.

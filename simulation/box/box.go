@@ -189,7 +189,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	defer func() {
 		report.Tallies, report.Took = b.sorted(), time.Since(began)
 	}()
-	cases := b.cases()
+	cases := slices.DeleteFunc(Cases(b.options.Servers), func(c Case) bool { return !slices.Contains(b.faults(), c.Fault) })
 	b.say("accepted: %s; %d schedules, then random ones for %v", report.subject(), len(cases), b.options.For)
 	if err := b.playAll(ctx, slices.Values(cases)); err != nil {
 		return report, err
@@ -227,12 +227,6 @@ func (b *box) faults() []string {
 			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.noClocks != nil && fault == clockFault ||
 			serversFor(fault, b.options.Servers) == 0
 	})
-}
-
-// cases are those that are played.
-func (b *box) cases() []Case {
-	faults := b.faults()
-	return slices.DeleteFunc(Cases(b.options.Servers), func(c Case) bool { return !slices.Contains(faults, c.Fault) })
 }
 
 // random yields random schedules without an end, with each fault in turn.
@@ -356,19 +350,15 @@ func (b *box) report() Report {
 	f := <-b.fleets
 	b.fleets <- f
 	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, allow: b.options.Allow}
-	if b.options.Embedded {
-		r.LeftOut = append(r.LeftOut, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
-	}
-	if b.noClocks != nil {
-		r.LeftOut = append(r.LeftOut, clockFault+", because of "+strings.TrimPrefix(b.noClocks.Error(), "box: "))
-	}
-	for _, can := range []struct{ what, says string }{
-		{driver.CanExtend, "extensions, which the driver doesn't have"}, {driver.CanToken, "fencing tokens, which the driver doesn't have"},
-		{driver.CanTell, "whether a loss is told, which the driver doesn't do"},
-	} {
-		if !b.can(can.what) {
-			r.LeftOut = append(r.LeftOut, can.says)
+	leave := func(out bool, what string) {
+		if out {
+			r.LeftOut = append(r.LeftOut, what)
 		}
 	}
+	leave(b.options.Embedded, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
+	leave(b.noClocks != nil, clockFault+", because of "+strings.TrimPrefix(fmt.Sprint(b.noClocks), "box: "))
+	leave(!b.can(driver.CanExtend), "extensions, which the driver doesn't have")
+	leave(!b.can(driver.CanToken), "fencing tokens, which the driver doesn't have")
+	leave(!b.can(driver.CanTell), "whether a loss is told, which the driver doesn't do")
 	return r
 }

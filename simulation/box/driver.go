@@ -86,7 +86,11 @@ func (d *clientProcess) Write(p []byte) (int, error) {
 func (d *clientProcess) take(line []byte) {
 	var a driver.Answer
 	if err := json.Unmarshal(line, &a); err != nil {
-		d.breaks(fmt.Sprintf("printed %.80q, %s", line, whyNoAnswer(err)))
+		why := "which isn't JSON; logs belong on standard error"
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			why = fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
+		}
+		d.breaks(fmt.Sprintf("printed %.80q, %s", line, why))
 		return
 	}
 	d.mu.Lock()
@@ -107,14 +111,6 @@ func (d *clientProcess) take(line []byte) {
 	default:
 		d.answers <- a // it has room: one request, one answer
 	}
-}
-
-// whyNoAnswer says why a line isn't an Answer.
-func whyNoAnswer(err error) string {
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
-	}
-	return "which isn't JSON; logs belong on standard error"
 }
 
 // breaks notes the first thing that the driver did against the protocol.

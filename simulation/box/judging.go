@@ -50,11 +50,10 @@ func (s *stage) free(c *client) bool {
 func (s *stage) everlasting() bool {
 	n := 0
 	for _, server := range s.servers {
-		if !server.good() {
-			continue
-		}
-		if reply, err := redisproc.AskAt(server.Addr(), "PTTL", s.key); err == nil && reply == ":-1" {
-			n++
+		if server.good() {
+			if reply, err := redisproc.AskAt(server.Addr(), "PTTL", s.key); err == nil && reply == ":-1" {
+				n++
+			}
 		}
 	}
 	return 2*n >= len(s.servers)

@@ -30,30 +30,15 @@ type Client interface {
 	Acquire(ctx context.Context, key string, ttl, wait time.Duration, lost func()) (Lock, error)
 }
 
-// Lock is a lock that a Client has got. If the client knows how much of the lease is left, it has a
-// method Left() time.Duration, too.
+// Lock is a lock that a Client has got. It has methods for what else the client can: Extend(ttl
+// time.Duration) error renews the lease, Token() uint64 is its fencing token, and Left() time.Duration is
+// how much of it is left.
 type Lock interface {
-	// Token is the fencing token, 0 if the client has none.
-	Token() uint64
 	// Held asks the client whether it still has the lock.
 	Held() (bool, error)
-	// Extend renews the lease.
-	Extend(ttl time.Duration) error
 	// Release gives the lock back.
 	Release() error
 }
-
-// NoToken is embedded by locks of clients without fencing tokens.
-type NoToken struct{}
-
-// Token returns 0.
-func (NoToken) Token() uint64 { return 0 }
-
-// NoExtend is embedded by locks that their client extends without being asked.
-type NoExtend struct{}
-
-// Extend fails.
-func (NoExtend) Extend(time.Duration) error { return errors.ErrUnsupported }
 
 var errTaken = errors.New("taken")
 
@@ -139,8 +124,7 @@ func (l *loop) answer(r Request) Answer {
 		case DoCheck:
 			return lease.check()
 		case DoExtend:
-			err := lease.Extend(ttl)
-			return Answer{Held: err == nil, Why: why(err)}
+			return lease.extend(ttl)
 		}
 		return lease.release()
 	}
@@ -162,7 +146,10 @@ func (l *loop) acquire(key string, ttl, wait time.Duration) Answer {
 		before.end()
 	}
 	got.Lock, l.leases[key] = lock, got
-	a := Answer{Held: true, Token: lock.Token()}
+	a := Answer{Held: true}
+	if fenced, ok := lock.(interface{ Token() uint64 }); ok {
+		a.Token = fenced.Token()
+	}
 	if timed, ok := lock.(interface{ Left() time.Duration }); ok {
 		left := float64(timed.Left().Milliseconds())
 		a.Left = &left
@@ -189,6 +176,14 @@ func (l *lease) check() Answer {
 		held, err := l.Held()
 		return Answer{Held: held, Why: why(err)}
 	}
+}
+
+func (l *lease) extend(ttl time.Duration) Answer {
+	err := errors.ErrUnsupported
+	if long, ok := l.Lock.(interface{ Extend(time.Duration) error }); ok {
+		err = long.Extend(ttl)
+	}
+	return Answer{Held: err == nil, Why: why(err)}
 }
 
 func (l *lease) release() Answer {

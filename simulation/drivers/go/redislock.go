@@ -39,10 +39,7 @@ func (c redislockClient) Acquire(ctx context.Context, key string, ttl, wait time
 	return redislockLock{lock: lock}, err
 }
 
-type redislockLock struct {
-	driver.NoToken
-	lock *redislock.Lock
-}
+type redislockLock struct{ lock *redislock.Lock }
 
 func (l redislockLock) Held() (bool, error) {
 	ttl, err := l.lock.TTL(context.Background())

@@ -57,10 +57,7 @@ func (c redsyncClient) Acquire(ctx context.Context, key string, ttl, wait time.D
 	return redsyncLock{mutex: mutex}, err
 }
 
-type redsyncLock struct {
-	driver.NoToken
-	mutex *redsync.Mutex
-}
+type redsyncLock struct{ mutex *redsync.Mutex }
 
 func (l redsyncLock) Left() time.Duration        { return time.Until(l.mutex.Until()) }
 func (l redsyncLock) Held() (bool, error)        { return time.Now().Before(l.mutex.Until()), nil }

@@ -63,8 +63,6 @@ func (c contextLocker) Acquire(_ context.Context, key string, _, wait time.Durat
 }
 
 type contextLock struct {
-	driver.NoToken
-	driver.NoExtend
 	ctx           context.Context
 	release, give context.CancelFunc
 }

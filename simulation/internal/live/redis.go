@@ -22,8 +22,6 @@ type raw struct {
 	client *redis.Client
 }
 
-var _ simulation.Redis = (*raw)(nil)
-
 func openRaw(name, addr, user, password string, db int) *raw {
 	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password, DB: db})
 	// WAIT counts writes of its own connection only.

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/instance"
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 

@@ -21,8 +21,8 @@ type raw struct {
 	client *redis.Client
 }
 
-func openRaw(name, addr, user, password string, db int) *raw {
-	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password, DB: db})
+func openRaw(name, addr, user, password string) *raw {
+	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password})
 	// WAIT counts writes of its own connection only.
 	options.PoolSize = 1
 	options.ReadTimeout = 10 * time.Minute // the sender bounds each command

@@ -281,7 +281,7 @@ func (s *stage) executes(e *record.Event) bool {
 		return false
 	}
 	if s.admit(uint64(e.Token)) {
-		s.write(int(e.Value))
+		s.content = content{value: int(e.Value), version: s.version + 1}
 		e.Version = uint64(s.version)
 	} else {
 		e.Words = refused

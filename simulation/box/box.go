@@ -48,9 +48,9 @@ type Options struct {
 	Faults, Allow []string
 	// Parallel is how many plays run at once, 1 to 16. Default 4.
 	Parallel int
-	// Progress, if not nil, is called after each play, and Say with what begins. Calls do not overlap.
-	Progress func(Tally)
-	Say      func(text string)
+	// Say, if not nil, is called with what begins, and after each play with a text that replaces that
+	// of the last play. Calls do not overlap.
+	Say func(text string, replaces bool)
 
 	startLimit time.Duration // of a driver, for tests. Default startLimit
 }
@@ -95,6 +95,7 @@ type box struct {
 
 	mu      sync.Mutex
 	tallies []Tally
+	played  int
 }
 
 func (b *box) can(what string) bool { return slices.Contains(b.hello.Can, what) }
@@ -188,7 +189,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	defer func() {
 		report.Tallies, report.Took = b.sorted(), time.Since(began)
 	}()
-	cases := b.cases()
+	cases := slices.DeleteFunc(Cases(b.options.Servers), func(c Case) bool { return !slices.Contains(b.faults(), c.Fault) })
 	b.say("accepted: %s; %d schedules, then random ones for %v", report.subject(), len(cases), b.options.For)
 	if err := b.playAll(ctx, slices.Values(cases)); err != nil {
 		return report, err
@@ -209,7 +210,7 @@ var errTimeUp = errors.New("box: time is up")
 
 func (b *box) say(format string, args ...any) {
 	if b.options.Say != nil {
-		b.options.Say(fmt.Sprintf(format, args...))
+		b.options.Say(fmt.Sprintf(format, args...), false)
 	}
 }
 
@@ -226,12 +227,6 @@ func (b *box) faults() []string {
 			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.noClocks != nil && fault == clockFault ||
 			serversFor(fault, b.options.Servers) == 0
 	})
-}
-
-// cases are those that are played.
-func (b *box) cases() []Case {
-	faults := b.faults()
-	return slices.DeleteFunc(Cases(b.options.Servers), func(c Case) bool { return !slices.Contains(faults, c.Fault) })
 }
 
 // random yields random schedules without an end, with each fault in turn.
@@ -332,8 +327,8 @@ func (b *box) take(c Case, p Play) {
 			k.Title, k.Shown = c.Title, p
 		}
 	}
-	if b.options.Progress != nil {
-		b.options.Progress(*t)
+	if b.played++; b.options.Say != nil {
+		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
 	}
 }
 
@@ -355,19 +350,15 @@ func (b *box) report() Report {
 	f := <-b.fleets
 	b.fleets <- f
 	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, allow: b.options.Allow}
-	if b.options.Embedded {
-		r.LeftOut = append(r.LeftOut, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
-	}
-	if b.noClocks != nil {
-		r.LeftOut = append(r.LeftOut, clockFault+", because of "+strings.TrimPrefix(b.noClocks.Error(), "box: "))
-	}
-	for _, can := range []struct{ what, says string }{
-		{driver.CanExtend, "extensions, which the driver doesn't have"}, {driver.CanToken, "fencing tokens, which the driver doesn't have"},
-		{driver.CanTell, "whether a loss is told, which the driver doesn't do"},
-	} {
-		if !b.can(can.what) {
-			r.LeftOut = append(r.LeftOut, can.says)
+	leave := func(out bool, what string) {
+		if out {
+			r.LeftOut = append(r.LeftOut, what)
 		}
 	}
+	leave(b.options.Embedded, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
+	leave(b.noClocks != nil, clockFault+", because of "+strings.TrimPrefix(fmt.Sprint(b.noClocks), "box: "))
+	leave(!b.can(driver.CanExtend), "extensions, which the driver doesn't have")
+	leave(!b.can(driver.CanToken), "fencing tokens, which the driver doesn't have")
+	leave(!b.can(driver.CanTell), "whether a loss is told, which the driver doesn't do")
 	return r
 }

@@ -187,9 +187,10 @@ func TestRandomSchedules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Faults, o.For = []string{"crash", "hang", "stop"}, time.Hour
 	plays, said := 0, []string{}
-	o.Say = func(text string) { said = append(said, text) }
-	o.Progress = func(Tally) {
-		if plays++; plays == 12 {
+	o.Say = func(text string, replaces bool) {
+		if !replaces {
+			said = append(said, text)
+		} else if plays++; plays == 12 {
 			cancel()
 		}
 	}

@@ -86,42 +86,37 @@ func (d *clientProcess) Write(p []byte) (int, error) {
 func (d *clientProcess) take(line []byte) {
 	var a driver.Answer
 	if err := json.Unmarshal(line, &a); err != nil {
-		d.breaks(fmt.Sprintf("printed %.80q, %s", line, whyNoAnswer(err)))
+		why := "which isn't JSON; logs belong on standard error"
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			why = fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
+		}
+		d.breaks(fmt.Sprintf("printed %.80q, %s", line, why))
 		return
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	awaited := d.asked && a.ID == d.id
+	d.asked = d.asked && !awaited
+	if a.ID == 0 && a.Event == driver.EventLost {
+		d.lost++
+	}
+	d.mu.Unlock()
 	switch {
 	case a.ID == 0 && a.Event == driver.EventLost:
-		d.lost++
 	case a.ID == 0:
-		d.breaksLocked(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, driver.EventLost))
-	case a.ID != d.id || !d.asked:
-		d.breaksLocked(fmt.Sprintf("answered to id %d, which nobody asked", a.ID))
+		d.breaks(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, driver.EventLost))
+	case !awaited:
+		d.breaks(fmt.Sprintf("answered to id %d, which nobody asked", a.ID))
 	case a.Error != "":
-		d.breaksLocked("says that it can't: " + a.Error)
+		d.breaks("says that it can't: " + a.Error)
 	default:
-		d.asked = false
 		d.answers <- a // it has room: one request, one answer
 	}
 }
 
-// whyNoAnswer says why a line isn't an Answer.
-func whyNoAnswer(err error) string {
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
-	}
-	return "which isn't JSON; logs belong on standard error"
-}
-
+// breaks notes the first thing that the driver did against the protocol.
 func (d *clientProcess) breaks(did string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.breaksLocked(did)
-}
-
-// breaksLocked notes the first thing that the driver did against the protocol.
-func (d *clientProcess) breaksLocked(did string) {
 	if d.broke == "" {
 		d.broke = did
 		close(d.broken)

@@ -101,7 +101,7 @@ func findingsIn(log record.Log) (findings []Finding) {
 		if f.Kind == record.TwoHolders && events[f.Event].Kind != record.Looked {
 			continue
 		}
-		text := laterLease.ReplaceAllString(versions.ReplaceAllString(words.Replace(f.Text), unread), "$1 (lease $2)")
+		text := laterLease.ReplaceAllString(versions.ReplaceAllString(words.Replace(f.Text), " on top of a write that it had not read"), "$1 (lease $2)")
 		findings = append(findings, Finding{Kind: Kind(f.Kind), Seq: f.Event + 1, Text: text})
 	}
 	return findings
@@ -112,8 +112,6 @@ var (
 	laterLease = regexp.MustCompile(`\b(c\d)\.(\d+)`)
 	versions   = regexp.MustCompile(` as of version \d+ over version \d+`)
 )
-
-const unread = " on top of a write that it had not read"
 
 // words are what is said of a play with one lock, and of clients without tokens.
 var words = strings.NewReplacer(" (token 0)", "", ` of "`+recordKey+`"`, "", ` wrote "`+recordKey+`"`, " wrote", "had used it", "had used the resource", strconv.Quote(recordKey), "the lock")

@@ -18,21 +18,18 @@ func (s *stage) slow(c *client, do verb, took, wait time.Duration) {
 	}
 }
 
-// works reports whether a majority of the servers works for a client.
-func (s *stage) works(c *client) bool {
-	good := 0
+// reach is how many servers work for a client.
+func (s *stage) reach(c *client) (good int) {
 	for i, server := range s.servers {
 		if server.good() && !c.links[i].shut {
 			good++
 		}
 	}
-	return good > len(s.servers)/2
+	return good
 }
 
-// undisturbed reports whether all servers work for a client.
-func (s *stage) undisturbed(c *client) bool {
-	return !slices.ContainsFunc(c.links, func(l *link) bool { return l.shut }) && !slices.ContainsFunc(s.servers, func(server *serverState) bool { return !server.good() })
-}
+// works reports whether a majority of the servers works for a client.
+func (s *stage) works(c *client) bool { return s.reach(c) > len(s.servers)/2 }
 
 // free reports whether the lock must become free for a client: a majority of the servers works,
 // and whoever has the lock or asks for it can't renew it.
@@ -53,11 +50,10 @@ func (s *stage) free(c *client) bool {
 func (s *stage) everlasting() bool {
 	n := 0
 	for _, server := range s.servers {
-		if !server.good() {
-			continue
-		}
-		if reply, err := redisproc.AskAt(server.Addr(), "PTTL", s.key); err == nil && reply == ":-1" {
-			n++
+		if server.good() {
+			if reply, err := redisproc.AskAt(server.Addr(), "PTTL", s.key); err == nil && reply == ":-1" {
+				n++
+			}
 		}
 	}
 	return 2*n >= len(s.servers)

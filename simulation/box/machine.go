@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,27 +100,26 @@ func (m *machine) set(ahead time.Duration) { m.shared.offset.Store(int64(ahead))
 // cutPower removes unsynced data from the files of a killed server: the worst that a power
 // cut can do to an append-only file.
 func (m *machine) cutPower(dir string) error {
-	safe := map[int64]int64{}
-	for i := range m.shared.synced {
-		if inode := m.shared.synced[i].inode.Load(); inode != 0 {
-			safe[inode] = m.shared.synced[i].size.Load()
+	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		var stat syscall.Stat_t
+		if err := syscall.Stat(path, &stat); err != nil {
+			return err
+		}
+		safe := int64(0)
+		for i := range m.shared.synced {
+			if m.shared.synced[i].inode.Load() == int64(stat.Ino) {
+				safe = m.shared.synced[i].size.Load()
+			}
+		}
+		if safe < stat.Size {
+			if err := os.Truncate(path, safe); err != nil {
+				return err
+			}
 		}
 	}
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".aof") {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		stat, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || strings.Contains(entry.Name(), ".base.") {
-			return nil // a base file is complete and synced before it gets its name
-		}
-		if synced := safe[int64(stat.Ino)]; synced < info.Size() {
-			return os.Truncate(path, synced)
-		}
-		return nil
-	})
+	return nil
 }

@@ -92,43 +92,39 @@ type link struct {
 	trap      <-chan struct{} // closed when the trap has caught something, nil without one
 }
 
-// plays plays a schedule once, on the first n servers.
+// plays plays a schedule once, on the first n servers. Its replicas come first, because a client may need
+// them.
 func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n int) (p Play, err error) {
+	var f *servers
 	select {
-	case f := <-b.fleets:
-		defer func() {
-			if failed := f.heal(context.WithoutCancel(ctx)); failed != nil {
-				err = errors.Join(err, failed)
-			}
-			b.fleets <- f
-		}()
-		p = Play{Schedule: schedule, TTL: ttl, Servers: n}
-		s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, history: history{began: time.Now(), log: &p.Record}}
-		s.key = fmt.Sprintf("box-%d", b.counter.Add(1))
-		defer s.close()
-		for len(schedule) > 0 && schedule[0].Do == follow { // a client may need the replicas
-			if err := s.take(schedule[0]); err != nil {
+	case f = <-b.fleets:
+	case <-ctx.Done():
+		return p, context.Cause(ctx)
+	}
+	defer func() {
+		err = errors.Join(err, f.heal(context.WithoutCancel(ctx)))
+		b.fleets <- f
+	}()
+	p = Play{Schedule: schedule, TTL: ttl, Servers: n}
+	s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, history: history{began: time.Now(), log: &p.Record}}
+	s.key, s.writesAlone = fmt.Sprintf("box-%d", b.counter.Add(1)), b.options.WritesAlone
+	defer s.close()
+	first := slices.IndexFunc(schedule, func(step Step) bool { return step.Do != follow })
+	for i, step := range schedule {
+		if i == first {
+			if err := s.open(); err != nil {
 				return p, err
 			}
-			schedule = schedule[1:]
 		}
-		if err := s.open(); err != nil {
+		if err := s.take(step); err != nil {
 			return p, err
 		}
-		s.writesAlone = b.options.WritesAlone
-		for _, step := range schedule {
-			if err := s.take(step); err != nil {
-				return p, err
-			}
-			if err := s.listen(); err != nil {
-				return p, err
-			}
+		if err := s.listen(); err != nil {
+			return p, err
 		}
-		p.Findings = append(findingsIn(p.Record), p.Findings...)
-		return p, nil
-	case <-ctx.Done():
-		return Play{Schedule: schedule}, context.Cause(ctx)
 	}
+	p.Findings = append(findingsIn(p.Record), p.Findings...)
+	return p, nil
 }
 
 // open starts the schedule's clients, and has each of them lock and unlock another key, so that
@@ -245,7 +241,7 @@ func (s *stage) clocks(step Step, c *client, began time.Time) {
 	if took < s.ttl/2 || !slices.ContainsFunc(s.clients, func(c *client) bool { return c.holds }) {
 		return
 	}
-	if forms[step.Do] == clientFirst && !s.undisturbed(c) {
+	if forms[step.Do] == clientFirst && s.reach(c) < len(s.servers) {
 		return
 	}
 	s.play.Late = fmt.Sprintf("%s took %v", step, took.Round(10*time.Millisecond))

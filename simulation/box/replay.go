@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -17,7 +18,8 @@ func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, 
 		return report, nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
 	began := time.Now()
-	b, err := open(ctx, o, r.Schedule.needsClocks())
+	// A server that keeps its data has a disk that loses what was not synced.
+	b, err := open(ctx, o, r.Schedule.needsClocks() || slices.Contains(o.Args, "--appendonly"))
 	if err != nil {
 		return report, nil, err
 	}

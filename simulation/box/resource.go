@@ -22,8 +22,3 @@ func (r *resource) admit(token uint64) bool {
 	r.highest = token
 	return true
 }
-
-func (r *resource) write(value int) {
-	r.value = value
-	r.version++
-}

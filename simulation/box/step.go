@@ -94,8 +94,9 @@ const (
 	linkLast                // cut c1 AB
 )
 
-var forms = func() map[verb]form {
-	all := map[verb]form{}
+var forms = map[verb]form{}
+
+func init() {
 	for f, verbs := range [...][]verb{
 		{waits, gets, tries, begins, queues, ends, checks, extends, reads, writes, sends, lands, works, releases},
 		{pause, resume, kill, spawn},
@@ -103,11 +104,10 @@ var forms = func() map[verb]form {
 		{cut, delay, hold, lose, miss, snare, trap, free, heal},
 	} {
 		for _, do := range verbs {
-			all[do] = form(f)
+			forms[do] = form(f)
 		}
 	}
-	return all
-}()
+}
 
 // letters name the servers.
 const letters = "ABCDEFGHI"

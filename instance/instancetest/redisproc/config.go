@@ -37,7 +37,7 @@ func (cfg Config) Find() (string, error) {
 	binary := cmp.Or(cfg.Binary, "redis-server")
 	path, err := exec.LookPath(binary)
 	if err != nil {
-		return "", fmt.Errorf("%w: %s: %w", ErrMissing, binary, err)
+		return "", fmt.Errorf("%w: %w; install it (apt-get install redis-server, brew install redis), or name another one", ErrMissing, err)
 	}
 	return path, nil
 }

@@ -3,6 +3,7 @@
 package redisproc
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -86,17 +87,29 @@ func (p *Process) End(sig syscall.Signal, limit time.Duration) {
 // AwaitStop waits until a process has come to a stop after a SIGSTOP, or is gone. It reports
 // whether it has stopped.
 func AwaitStop(pid int, gone <-chan struct{}) bool {
-	tick := time.NewTicker(100 * time.Microsecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(startTimeout); !stopped(pid); {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	err := Poll(ctx, func() bool {
 		select {
 		case <-gone:
-			return false
+			return true
+		default:
+			return stopped(pid)
+		}
+	})
+	return err == nil && stopped(pid)
+}
+
+// Poll waits until a condition is true about which no message is sent.
+func Poll(ctx context.Context, is func() bool) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		case <-tick.C:
 		}
-		if time.Now().After(deadline) {
-			return false
-		}
 	}
-	return true
+	return nil
 }

@@ -49,13 +49,12 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, binary: path, dir: dir, release: func() {}, output: &Output{}}
 	// The port of a node's cluster bus isn't reserved, and outside of Linux no port is.
 	for range 5 {
-		if err = s.choose(); err != nil {
-			break
+		if err = s.choose(); err == nil {
+			err = s.Restart(ctx)
 		}
-		if err = s.Restart(ctx); err == nil {
+		if err == nil {
 			return s, nil
-		}
-		if ctx.Err() != nil {
+		} else if ctx.Err() != nil {
 			break
 		}
 	}
@@ -185,24 +184,29 @@ func (s *Server) Restart(ctx context.Context) error {
 func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	process, ok := s.running()
 	if !ok {
 		return fmt.Errorf("redisproc: %s was ended meanwhile", s.addr)
 	}
-	for {
-		reply, err := s.Ask("PING")
-		if err == nil && !strings.HasPrefix(reply, "-LOADING") && s.isProcess(process.cmd.Process.Pid) {
-			return nil
-		}
+	var reply string
+	var err error
+	failed := Poll(ctx, func() bool {
 		select {
 		case <-process.Exited:
-			return fmt.Errorf("redisproc: %s ended at once:\n%s", s.binary, s.Log())
-		case <-ctx.Done():
-			return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, reply, err, ctx.Err(), s.Log())
-		case <-tick.C:
+			return true
+		default:
+			reply, err = s.Ask("PING")
+			return err == nil && !strings.HasPrefix(reply, "-LOADING") && s.isProcess(process.cmd.Process.Pid)
 		}
+	})
+	select {
+	case <-process.Exited:
+		return fmt.Errorf("redisproc: %s ended at once:\n%s", s.binary, s.Log())
+	default:
+		if failed != nil {
+			return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, reply, err, failed, s.Log())
+		}
+		return nil
 	}
 }
 

@@ -4,6 +4,7 @@ package driver
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,39 +24,26 @@ type Driver struct {
 
 // Client takes locks. Its methods, and those of its locks, are called one after the other.
 type Client interface {
-	// Acquire gets the lock on key. If wait is 0 it tries once. Its error Is ErrTaken if the
-	// client says that another one has the lock. It calls lost, from any goroutine, when the
-	// client tells that the lease is lost.
-	Acquire(key string, ttl, wait time.Duration, lost func()) (Lock, error)
+	// Acquire gets the lock on key. If it has a wait, it waits for so long, which is when ctx ends;
+	// else it tries once. Its error is Taken if the client says that another one has the lock. It
+	// calls lost, from any goroutine, when the client tells that the lease is lost.
+	Acquire(ctx context.Context, key string, ttl, wait time.Duration, lost func()) (Lock, error)
 }
 
-// Lock is a lock that a Client has got. If the client knows how much of the lease is left, it has a
-// method Left() time.Duration, too.
+// Lock is a lock that a Client has got. It has methods for what else the client can: Extend(ttl
+// time.Duration) error renews the lease, Token() uint64 is its fencing token, and Left() time.Duration is
+// how much of it is left.
 type Lock interface {
-	// Token is the fencing token, 0 if the client has none.
-	Token() uint64
 	// Held asks the client whether it still has the lock.
 	Held() (bool, error)
-	// Extend renews the lease.
-	Extend(ttl time.Duration) error
 	// Release gives the lock back.
 	Release() error
 }
 
-// NoToken is embedded by locks of clients without fencing tokens.
-type NoToken struct{}
+var errTaken = errors.New("taken")
 
-// Token returns 0.
-func (NoToken) Token() uint64 { return 0 }
-
-// NoExtend is embedded by locks that their client extends without being asked.
-type NoExtend struct{}
-
-// Extend fails.
-func (NoExtend) Extend(time.Duration) error { return errors.ErrUnsupported }
-
-// ErrTaken is the error of an Acquire if the client says that another one has the lock.
-var ErrTaken = errors.New("taken")
+// Taken is the error of an Acquire if the client says by err that another one has the lock.
+func Taken(err error) error { return fmt.Errorf("%w: %w", errTaken, err) }
 
 // Run answers the requests on in until it ends.
 func Run(d Driver, in io.Reader, out io.Writer) error {
@@ -136,8 +124,7 @@ func (l *loop) answer(r Request) Answer {
 		case DoCheck:
 			return lease.check()
 		case DoExtend:
-			err := lease.Extend(ttl)
-			return Answer{Held: err == nil, Why: why(err)}
+			return lease.extend(ttl)
 		}
 		return lease.release()
 	}
@@ -145,8 +132,13 @@ func (l *loop) answer(r Request) Answer {
 }
 
 func (l *loop) acquire(key string, ttl, wait time.Duration) Answer {
+	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+	if wait > 0 {
+		ctx, cancel = context.WithTimeout(ctx, wait)
+	}
+	defer cancel()
 	got := &lease{answered: make(chan struct{}), over: make(chan struct{})}
-	lock, err := l.client.Acquire(key, ttl, wait, func() { go l.lost(got) })
+	lock, err := l.client.Acquire(ctx, key, ttl, wait, func() { go l.lost(got) })
 	if err != nil {
 		return Answer{Why: why(err)}
 	}
@@ -154,7 +146,10 @@ func (l *loop) acquire(key string, ttl, wait time.Duration) Answer {
 		before.end()
 	}
 	got.Lock, l.leases[key] = lock, got
-	a := Answer{Held: true, Token: lock.Token()}
+	a := Answer{Held: true}
+	if fenced, ok := lock.(interface{ Token() uint64 }); ok {
+		a.Token = fenced.Token()
+	}
 	if timed, ok := lock.(interface{ Left() time.Duration }); ok {
 		left := float64(timed.Left().Milliseconds())
 		a.Left = &left
@@ -183,6 +178,14 @@ func (l *lease) check() Answer {
 	}
 }
 
+func (l *lease) extend(ttl time.Duration) Answer {
+	err := errors.ErrUnsupported
+	if long, ok := l.Lock.(interface{ Extend(time.Duration) error }); ok {
+		err = long.Extend(ttl)
+	}
+	return Answer{Held: err == nil, Why: why(err)}
+}
+
 func (l *lease) release() Answer {
 	l.end()
 	err := l.Release()
@@ -194,7 +197,7 @@ func why(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, ErrTaken):
+	case errors.Is(err, errTaken):
 		fmt.Fprintln(os.Stderr, err)
 		return WhyTaken
 	}

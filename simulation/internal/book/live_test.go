@@ -15,6 +15,7 @@ import (
 
 func init() {
 	generators["live"] = func([]string) (string, error) { return liveTable() }
+	generators["unplayed"] = func([]string) (string, error) { return unplayed(), nil }
 }
 
 // liveFile has the latest outcomes of the scenarios on real servers:
@@ -81,6 +82,17 @@ func liveTable() (string, error) {
 		out = append(out, []string{s[0], s[1], strings.Join(rows[s], ", ")})
 	}
 	return table("scenario | what is done for real | designs", out), nil
+}
+
+// unplayed is a table of the scenarios without a live form.
+func unplayed() string {
+	var rows [][]string
+	for _, s := range scenarios.All() {
+		if s.Unplayed != "" {
+			rows = append(rows, []string{s.ID, s.Unplayed})
+		}
+	}
+	return table("scenario | why not", rows)
 }
 
 // kinds are what was seen in an environment that isn't the scenario's.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,17 +67,18 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if len(f.Command) == 0 {
 		return usageError{errors.New("there is no driver: redlocksim box [flags] -- COMMAND")}
 	}
-	if err := oneOf("-format", f.format, "text", "json"); err != nil {
-		return err
-	}
-	for _, name := range []string{"servers", "ttl", "for", "shrink", "seed", "faults", "allow", "parallel"} {
-		if isSet(flags, name) && f.replay != "" {
-			return usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", name)}
+	wrong := oneOf("-format", f.format, "text", "json")
+	flags.Visit(func(set *flag.Flag) {
+		if f.replay != "" && !slices.Contains([]string{"server", "embedded", "format", "save", "replay"}, set.Name) {
+			wrong = usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", set.Name)}
 		}
+	})
+	if wrong != nil {
+		return wrong
 	}
-	if err := findServer(f.Binary); err != nil && !f.Embedded {
+	if _, err := (redisproc.Config{Binary: f.Binary}).Find(); err != nil && !f.Embedded {
 		if f.Binary != "" {
-			return err
+			return usageError{err}
 		}
 		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
 		f.Embedded = true
@@ -88,24 +90,18 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	return interrupted(ctx, err)
 }
 
-func isSet(flags *flag.FlagSet, name string) (set bool) {
-	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
-	return set
-}
-
 func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := creatable("-save", f.save); err != nil {
 		return err
 	}
-	p, plays := newProgress(stderr), 0
+	p := newProgress(stderr)
 	defer p.clear()
-	f.Say = func(text string) {
-		p.clear()
-		fmt.Fprintln(stderr, text)
-	}
-	f.Progress = func(t box.Tally) {
-		plays++
-		p.show(fmt.Sprintf("%d plays, %s: %d of %d with findings", plays, t.Fault, t.Broke, t.Plays))
+	f.Say = func(text string, replaces bool) {
+		if p.clear(); replaces {
+			p.show(text)
+		} else {
+			fmt.Fprintln(stderr, text)
+		}
 	}
 	r, err := f.report(ctx)
 	if err != nil {
@@ -125,14 +121,10 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	switch broke := r.Broke(); broke {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%s: 1 play has findings", r.Name)
-	default:
-		return fmt.Errorf("%s: %d plays have findings", r.Name, broke)
+	if broke := r.Broke(); broke > 0 {
+		return fmt.Errorf("%s: findings in %s", r.Name, count(broke, "play"))
 	}
+	return nil
 }
 
 // report plays the schedules, or a replay file.

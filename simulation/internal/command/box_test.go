@@ -35,6 +35,6 @@ func TestBox(t *testing.T) {
 	require.Equal(t, exitFail, code)
 	require.Contains(t, stdout, "by restart: replay of two holders, found in SET NX\n  two holders: c1 found its lease valid after c2 had got it (again in ")
 	require.Contains(t, stdout, "finds its lease valid", "what happened")
-	require.Regexp(t, `SET NX: \d+ plays have findings`, stderr)
+	require.Regexp(t, `SET NX: findings in \d+ plays`, stderr)
 	require.FileExists(t, again)
 }

@@ -54,20 +54,13 @@ func (l Line) Text() string {
 	return text
 }
 
-// Summary returns the report in a sentence or two.
+// Summary returns the report in a sentence.
 func (r Report) Summary() string {
-	scenarios := map[string]bool{}
-	for _, line := range r.Lines {
-		if line.Skipped == "" {
-			scenarios[line.Scenario] = true
-		}
+	verdict := "all as the simulation predicts"
+	if r.Disagreements > 0 {
+		verdict = fmt.Sprintf("%d not as the simulation predicts", r.Disagreements)
 	}
-	text := fmt.Sprintf("%s: %d plays of %d scenarios in %v; ", r.Server, r.Played, len(scenarios), r.Took.Round(time.Second))
-	if r.Disagreements == 0 {
-		text += "all as the simulation predicts"
-	} else {
-		text += fmt.Sprintf("%d not as the simulation predicts", r.Disagreements)
-	}
+	text := fmt.Sprintf("%s: %d plays in %v; %s", r.Server, r.Played, r.Took.Round(time.Second), verdict)
 	if r.Skipped > 0 {
 		text += fmt.Sprintf("; %d skipped", r.Skipped)
 	}

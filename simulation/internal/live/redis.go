@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/instance"
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -21,8 +20,6 @@ type raw struct {
 	name   string
 	client *redis.Client
 }
-
-var _ simulation.Redis = (*raw)(nil)
 
 func openRaw(name, addr, user, password string) *raw {
 	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password})

@@ -25,7 +25,7 @@ import (
 type Options struct {
 	// Binary is the server program. Default: redis-server.
 	Binary string
-	// Cases are the cases to run. Default: Cases().
+	// Cases are the cases to run.
 	Cases []Case
 	// Parallel is the number of concurrent runs. Default 4.
 	Parallel int
@@ -37,7 +37,6 @@ type Options struct {
 type Line struct {
 	Scenario string `json:"scenario"`
 	Form     string `json:"form,omitempty"`
-	Title    string `json:"title"`
 	Fault    string `json:"fault"`
 	Design   string `json:"design"`
 	// Predicted is what the simulation found, and Seen what was observed on real
@@ -51,12 +50,10 @@ type Line struct {
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Findings are the violations behind Seen. Schedule is what was played.
+	// Findings are those of the box. Schedule is what was played.
 	Findings []box.Finding `json:"findings,omitempty"`
 	Schedule box.Schedule  `json:"schedule,omitempty"`
-	// Again counts the repetitions because the machine was too slow.
-	Again int           `json:"again,omitempty"`
-	Took  time.Duration `json:"took_ns"`
+	Took     time.Duration `json:"took_ns"`
 }
 
 // OK reports whether the line agrees or was skipped.
@@ -74,7 +71,7 @@ type Report struct {
 	Took          time.Duration `json:"took_ns"`
 }
 
-// DriverCommand is the first argument of this program where it is a driver, see ParseDesign.
+// DriverCommand is the first argument of this program where it is a driver, see Drive.
 const DriverCommand = "driver"
 
 // The TTL of the leases, and the longest to which it is raised on a slow machine.
@@ -91,9 +88,6 @@ const (
 func Run(ctx context.Context, options Options) (report Report, err error) {
 	began := time.Now()
 	options.Parallel = cmp.Or(options.Parallel, 4)
-	if options.Cases == nil {
-		options.Cases = Cases()
-	}
 	if report.Server, err = (redisproc.Config{Binary: options.Binary}).Product(); err != nil {
 		return report, err
 	}
@@ -125,22 +119,16 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 		return Report{}, err
 	}
 	report.Took = time.Since(began)
-	report.count()
-	return report, nil
-}
-
-func (r *Report) count() {
-	for _, line := range r.Lines {
-		switch {
-		case line.Skipped != "":
-			r.Skipped++
-		case line.OK():
-			r.Played++
-		default:
-			r.Played++
-			r.Disagreements++
+	for _, line := range report.Lines {
+		if line.Skipped != "" {
+			report.Skipped++
+			continue
+		}
+		if report.Played++; !line.OK() {
+			report.Disagreements++
 		}
 	}
+	return report, nil
 }
 
 // command starts the driver of a design: this program.
@@ -170,7 +158,7 @@ func (o Options) play(ctx context.Context, tc Case, line *Line) {
 // perform plays a case with one design, again with a longer TTL if the machine was too slow.
 func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 	p, err := prepare(tc, line.Design)
-	line.Title, line.Predicted, line.Schedule = p.title, p.predicted, p.schedule
+	line.Predicted, line.Schedule = p.predicted, p.schedule
 	if err != nil {
 		return err
 	}
@@ -180,18 +168,17 @@ func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 	}
 	options := box.Options{Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites}
 	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule}
-	for {
+	for try := 1; ; try++ {
 		_, plays, err := replay.Play(ctx, options, 1)
 		if err != nil {
 			return err
 		}
 		line.conclude(plays[0])
 		line.Differs = differs(p.holders, plays[0])
-		if late := line.Differs != "" || !line.Agrees && plays[0].Idle > 0; !late || line.Again+1 == tries {
+		if late := line.Differs != "" || !line.Agrees && plays[0].Idle > 0; !late || try == tries {
 			line.Agrees = line.Agrees && line.Differs == ""
 			return nil
 		}
-		line.Again++
 		replay.TTL = min(2*replay.TTL, longestTTL)
 	}
 }
@@ -218,19 +205,14 @@ func differs(holders map[string]bool, p box.Play) string {
 
 // conclude compares a play with the prediction.
 func (l *Line) conclude(p box.Play) {
-	l.Findings, l.Seen = nil, nil
-	log := p.Record
-	events := slices.Collect(log.All())
-	for _, f := range check.Violations(log, check.Rules{}) {
-		l.Findings = append(l.Findings, box.Finding{Kind: box.Kind(f.Kind), Seq: int(events[f.Event].N), Text: f.Text})
+	l.Findings, l.Seen = p.Findings, nil
+	for _, f := range check.Violations(p.Record, check.Rules{}) {
+		l.Seen = append(l.Seen, f.Kind)
 	}
 	for _, f := range p.Findings {
 		if f.Kind == box.NoProgress || f.Kind == box.NeverFree {
-			l.Findings = append(l.Findings, f)
+			l.Seen = append(l.Seen, record.ViolationKind(f.Kind))
 		}
-	}
-	for _, f := range l.Findings {
-		l.Seen = append(l.Seen, record.ViolationKind(f.Kind))
 	}
 	slices.Sort(l.Seen)
 	l.Seen = slices.Compact(l.Seen)

@@ -2,8 +2,6 @@ package simulation
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation/record"
@@ -55,24 +53,4 @@ func (c *Client) ReleaseHandle(handle quorum.Handle) error {
 	}
 	c.Note(words)
 	return err
-}
-
-// Inspect is quorum.Coordinator.Inspect. What it found goes into the log.
-func (c *Client) Inspect(key string) (quorum.Inspection, error) {
-	if c.Coordinator == nil {
-		return quorum.Inspection{}, errNoHandles
-	}
-	c.settle()
-	found, err := c.Coordinator.Inspect(c.ctx, key)
-	c.returned()
-	words := "inspected:"
-	for _, h := range found.Holders {
-		words += fmt.Sprintf(" %s on %s,", h.Owner, strings.Join(h.Instances, ""))
-	}
-	words += " free on " + strings.Join(found.Free, "")
-	if err != nil {
-		words += ": " + record.ErrorName(err)
-	}
-	c.Note(words)
-	return found, err
 }

@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,32 +16,4 @@ func TestBubble(t *testing.T) {
 	started := time.Now()
 	require.NoError(t, bubble(func() { time.Sleep(time.Hour) }))
 	assert.Less(t, time.Since(started), time.Minute, "it is a bubble")
-}
-
-// lockedBuffer is a strings.Builder for two goroutines.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func TestWatchdogShowsWhatSpins(t *testing.T) {
-	w := &world{}
-	w.Seed = 42
-	var out lockedBuffer
-	stop := w.watch(time.Millisecond, &out)
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "TestWatchdogShowsWhatSpins") }, 10*time.Second, time.Millisecond)
-	stop()
-	assert.Contains(t, out.String(), "seed 42: no step for 1ms")
 }

@@ -3,41 +3,8 @@ package designs
 import (
 	"time"
 
-	"github.com/benbjohnson/clock"
-
-	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 )
-
-// retrying is an instance whose client repeats a command without a reply: a SET NX is then
-// refused because of its own first copy, and an unknown result looks like a refusal.
-type retrying struct {
-	wire.Instance
-	clock clock.Clock
-}
-
-const (
-	// retries is go-redis's default for MaxRetries.
-	retries = 3
-	// retryAfter is the timeout of one try: a quarter of this library's timeout with a TTL
-	// of 10 s.
-	retryAfter = 25 * time.Millisecond
-)
-
-func (i retrying) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	i.try(cmd, i.clock.Now(), timeout, 1+retries, to)
-}
-
-func (i retrying) try(cmd wire.Request, start time.Time, timeout time.Duration, tries int, to wire.Receiver) {
-	left := timeout - i.clock.Since(start)
-	i.Instance.Send(cmd, max(1, min(left, retryAfter)), wire.ReceiverFunc(func(vote wire.Vote) {
-		if vote.Outcome == wire.Failed && tries > 1 && i.clock.Since(start) < timeout {
-			i.try(cmd, start, timeout, tries-1, to)
-			return
-		}
-		to.Receive(vote)
-	}))
-}
 
 // firstThree gives the first client three servers only.
 func firstThree(cfg *simulation.Config) {
@@ -143,9 +110,6 @@ func flaws() []Design {
 			"the Redis command reference, WAIT: a timeout of 0 blocks forever; redisson/redisson issue 3859 is about the client's timeout below it",
 			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
 			func(r *Recipe) { r.WaitAtMost, r.KeepsUnknown = 0, true }).flawOf("wait-one"),
-		flaw("retried-set", "the client library repeats SET NX, and a refusal isn't rolled back",
-			"go-redis with its default MaxRetries of 3, and other clients that repeat unanswered commands; an Instance of this library must not",
-			"a lost reply: the second SET is refused because of the first one, so that an unknown result looks like a refusal, and the key isn't deleted (S10b)", Textbook{RepeatsSets: true}),
 		{
 			Name: "sets-differ", Title: "Redlock by clients that don't agree on the servers", Group: Flaws, Servers: 5,
 			Source:   "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",

@@ -70,9 +70,6 @@ func flaws() []Design {
 		flaw("partial-extend", "an extension on any server counts",
 			"Redisson, RedissonRedLock: each server's watchdog renews its own lock, and nobody counts them",
 			"a holder that reaches a minority continues while the other keys expire (S11c)", Textbook{PartialExtend: true}),
-		flaw("extend-releases", "a failed extension deletes the keys",
-			"rslock, exec_or_retry; redlock-rb, lock_instances",
-			"lost replies: a lock with time left is gone (S11e)", Textbook{ExtendReleases: true}),
 		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
 			"rueidislock, unless FallbackSETPX is set",
 			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4g, without any jump)",
@@ -105,10 +102,6 @@ func flaws() []Design {
 			Cure:   "idempotent",
 			Apply:  and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
-		waiting("wait-forever", "WAIT without a timeout of its own, only with the client's", 1, 1,
-			"the Redis command reference, WAIT: a timeout of 0 blocks forever; redisson/redisson issue 3859 is about the client's timeout below it",
-			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
-			func(r *Recipe) { r.WaitAtMost, r.KeepsUnknown = 0, true }).flawOf("wait-one"),
 		{
 			Name: "sets-differ", Title: "Redlock by clients that don't agree on the servers", Group: Flaws, Servers: 5,
 			Source: "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",
@@ -129,10 +122,4 @@ func flaws() []Design {
 func (d Design) cured(by string) Design {
 	d.Cure = by
 	return d
-}
-
-// flawOf returns a Design of the group of flaws that another one cures.
-func (d Design) flawOf(cure string) Design {
-	d.Group = Flaws
-	return d.cured(cure)
 }

@@ -49,9 +49,6 @@ type Textbook struct {
 	ExtendSets bool
 	// PartialExtend accepts an extension that at least one server granted (S11c).
 	PartialExtend bool
-	// ExtendReleases rolls back a failed extension like a failed acquisition: it deletes
-	// the keys of a lock that is still held (S11e).
-	ExtendReleases bool
 }
 
 // Apply makes a Config's processes use this Textbook.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,18 +51,17 @@ func does(t *testing.T, code int, args ...string) string {
 	return string(out)
 }
 
-// The row, the curves and the page, the same with any number of worker processes.
+// The row and the page, the same with any number of worker processes.
 func TestTable(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
-	table := does(t, 0, "-seeds", "1", "-curve-seeds", "1", "-workers", "1", "-html", page)
+	table := does(t, 0, "-seeds", "1", "-workers", "1", "-html", page)
 	assert.Contains(t, table, "mine  ")
 	assert.Contains(t, table, "token-admit")
 	content, err := os.ReadFile(page)
 	require.NoError(t, err)
-	assert.Equal(t, 2, strings.Count(string(content), ">mine</text>"), "two curves have a series of it")
-	assert.Contains(t, string(content), "go run . matrix -curve-seeds 1 -designs mine,setpx-cad,redlock,default,token-admit")
+	assert.Contains(t, string(content), "go run . matrix -designs mine,setpx-cad,redlock,default,token-admit")
 	if long.Asked() {
-		assert.Equal(t, table, does(t, 0, "-seeds", "1", "-curve-seeds", "1", "-workers", "2", "-html", page))
+		assert.Equal(t, table, does(t, 0, "-seeds", "1", "-workers", "2", "-html", page))
 	}
 }
 

@@ -229,15 +229,6 @@ func (s Scenario) Check(r simulation.Result, d designs.Design) error {
 	return nil
 }
 
-// CheckRate checks how many runs had violations, if the verdict is about a share of runs.
-func (s Scenario) CheckRate(violated, runs int, d designs.Design) error {
-	want := s.Verdicts[d.Name]
-	if share := float64(violated) / float64(max(1, runs)); share < want.AtLeast {
-		return fmt.Errorf("%w: %s with %s: %d of %d runs had %v, want a share of %v at least", ErrUnexpected, s.ID, d.Name, violated, runs, want, want.AtLeast)
-	}
-	return nil
-}
-
 // happened counts an event of Verdict.Reached.
 func happened(r simulation.Result, event string) int {
 	n := r.Log.Counts()[event]

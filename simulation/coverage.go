@@ -20,7 +20,6 @@ var (
 	keyEvicted          = record.Counter("a key was evicted")
 	writesLost          = record.Counter("a server lost acknowledged writes")
 	waitFellShort       = record.Counter("a WAIT fell short")
-	connectionsCut      = record.Counter("connections were cut")
 	messageDelayed      = record.Counter("a message was delayed")
 	progressChecked     = record.Counter("a failed attempt was checked for progress")
 	valueReplaced       = record.Counter("a value was replaced by the next one")

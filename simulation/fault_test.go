@@ -57,7 +57,7 @@ func TestWaitForReplicas(t *testing.T) {
 			assert.InDelta(t, wait.until, c.Clock().Since(from), float64(20*ms))
 		}
 		assert.ErrorContains(t, do("WAIT", "x", "0").Err, "not an integer")
-		assert.ErrorContains(t, do("WAIT", "1", "-1").Err, "timeout is negative")
+		assert.ErrorContains(t, do("WAIT", "1", "-1").Err, "timeout is not an integer")
 		assert.ErrorContains(t, do("WAIT", "1").Err, "wrong number of arguments")
 	})
 	assert.Equal(t, 2, r.Log.Counts()["a WAIT fell short"])

@@ -164,12 +164,12 @@ func (r *reply) Happen() {
 	c.answer(r.answer)
 }
 
-// cutConnection closes the connection to a place. Sent requests still arrive; calls that
+// cutConnection closes the connection to a server. Sent requests still arrive; calls that
 // wait for a reply fail.
 func (p *process) cutConnection(i int) {
 	p.links[i].incarnation = 0
 	for _, e := range sorted(p.subscriptions) {
-		if e.place == i && i < len(p.w.servers) {
+		if e.place == i {
 			e.breakNow()
 		}
 	}

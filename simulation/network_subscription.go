@@ -65,7 +65,6 @@ type subscription struct {
 	err     error    // why it ended
 
 	// Only the driver uses what follows.
-	since  int64  // when the server accepted it, in true time
 	sent   uint64 // messages on its connection, both ways
 	over   bool   // its process has dropped it
 	closed bool   // the server has dropped it, or will never accept it
@@ -159,33 +158,6 @@ func (e *subscription) broken(m *call, after time.Duration) {
 		delete(e.p.subscriptions, e.address)
 		e.end(ErrReset)
 	}))
-}
-
-// silence breaks the subscriptions on which nothing arrives for subscriptionTimeout, if the
-// fault lasts long enough.
-func (w *world) silence(f fault.Fault) {
-	if !(f.Kind == fault.Cut && f.For == 0 || (f.Kind == fault.Cut || f.Kind == fault.Hang) && f.For >= subscriptionTimeout) {
-		return
-	}
-	w.Schedule(w.Now.Load()+int64(subscriptionTimeout), func() {
-		begun := w.Now.Load() - int64(subscriptionTimeout)
-		for i, server := range w.servers {
-			all := sorted(server.subscriptions)
-			if s := server.second; s != nil {
-				all = append(all, sorted(s.subscriptions)...)
-			}
-			for _, e := range all {
-				if e.place == i && e.since <= begun && silences(f, e.p.Name, server.name) {
-					e.breakNow()
-				}
-			}
-		}
-	})
-}
-
-// silences reports whether the fault stops all notifications from a server to a process.
-func silences(f fault.Fault, process, server string) bool {
-	return fault.Matches(f.Server, server) && (f.Kind == fault.Hang || fault.Matches(f.Process, process))
 }
 
 // sorted returns the subscriptions in the order of their addresses.

@@ -131,8 +131,6 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 		}
 	case fault.Evict, fault.Flush:
 		f.Server = server
-	case fault.Reconnect:
-		f.Process, f.Server = process, server
 	case fault.Cut, fault.Lose, fault.Delay, fault.Reorder:
 		f.Process, f.Server, f.For = process, server, longer
 		f.Way = []fault.Way{fault.Both, fault.Requests, fault.Replies}[d.pick(23, 3)]

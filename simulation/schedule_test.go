@@ -53,7 +53,7 @@ func TestRunRefusesWhatItCantPlay(t *testing.T) {
 		`Op is "wirte"`:             {Kind: fault.Pause, Process: "c1", Op: "wirte", Nth: 1},
 		`Op is "write", but no`:     {Kind: fault.Pause, Process: "c1", Op: "write"},
 		"its Process is \"c9\"":     {Kind: fault.SplitBrain, Process: "c9", Server: "A"},
-		`Server is ""`:              {Kind: fault.Reconnect, Process: "c1"},
+		`Server is ""`:              {Kind: fault.Cut, Process: "c1"},
 		`Process is ""`:             {Kind: fault.Reboot},
 		`its Process is ""`:         {Kind: fault.Switch, Server: "A"},
 		`no such persistence`:       {Kind: fault.Restart, Server: "A", Keep: "some"},

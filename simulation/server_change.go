@@ -12,7 +12,7 @@ func (s *server) changeOf(c *call) *record.Change {
 		return nil
 	}
 	change := &record.Change{
-		Value: cmd.Value, Instance: c.placeName(), Replace: cmd.Replace, Named: string(cmd.Run),
+		Value: cmd.Value, Replace: cmd.Replace, Named: string(cmd.Run),
 		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
 		Run: [2]string{s.id, s.replID}, Clock: s.clock().UnixMicro(),
 		Locks: make([]record.LockChange, 1+len(cmd.Also)),

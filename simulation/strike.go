@@ -58,10 +58,6 @@ func (w *world) strike(f fault.Fault) {
 		w.StalledUntil = max(w.StalledUntil, w.Now.Load()+int64(f.For))
 	case f.OnLinks(): // the messages look for the fault
 		w.suffers(f, f.Process, f.Server)
-		w.silence(f)
-	case f.Kind == fault.Reconnect:
-		w.suffers(f, f.Process, f.Server)
-		w.reconnect(f)
 	case f.Kind == fault.Switch:
 		w.suffers(f, f.Process, f.Server)
 		for _, server := range servers {
@@ -147,7 +143,6 @@ func (w *world) hit(f fault.Fault, s *server) {
 			w.count(serverHung)
 			s.hungUntil = max(s.hungUntil, end)
 			s.trouble = max(s.trouble, s.hungUntil)
-			w.silence(fault.Fault{Kind: f.Kind, For: f.For, Server: s.name})
 			s.recovers(s.hungUntil, s.wake)
 		}
 	}
@@ -180,24 +175,6 @@ func (s *server) evict(f fault.Fault) {
 	s.w.count(keyEvicted)
 	s.change(t.drop)
 	s.showAll()
-}
-
-// reconnect cuts the connections between processes and servers.
-func (w *world) reconnect(f fault.Fault) {
-	w.count(connectionsCut)
-	for _, p := range w.processes {
-		if !fault.Matches(f.Process, p.Name) || p.Gone() {
-			continue
-		}
-		for i, server := range w.servers {
-			if fault.Matches(f.Server, server.name) {
-				p.cutConnection(i)
-			}
-		}
-		if f.Server == fault.Resource {
-			p.cutConnection(len(p.links) - 1)
-		}
-	}
 }
 
 // byOperation applies the faults that happen at this call.

@@ -94,7 +94,7 @@ func TestEveryDesignIsComplete(t *testing.T) {
 		assert.Regexp(t, regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`), d.Name)
 		assert.False(t, names[d.Name], "two designs are named %s", d.Name)
 		names[d.Name] = true
-		for what, text := range map[string]string{"Title": d.Title, "Source": d.Source, "Promises": d.Promises, "Breaks": d.Breaks, "Group": string(d.Group)} {
+		for what, text := range map[string]string{"Title": d.Title, "Source": d.Source, "Breaks": d.Breaks, "Group": string(d.Group)} {
 			assert.NotEmpty(t, text, "%s has no %s", d.Name, what)
 		}
 		assert.Contains(t, []int{1, 5}, d.Servers, d.Name)

@@ -20,7 +20,7 @@ func firstThree(cfg *simulation.Config) {
 func flaw(name, title, source, breaks string, t Textbook) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 5, Source: source, Breaks: breaks,
-		Promises: "as redlock", Cure: "textbook", Apply: t.Apply,
+		Cure: "textbook", Apply: t.Apply,
 	}
 }
 
@@ -28,7 +28,7 @@ func flaw(name, title, source, breaks string, t Textbook) Design {
 func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 1, Source: source, Breaks: breaks,
-		Promises: "as setpx-cad", Cure: "setpx-cad", Apply: OnOneServer(with(correct, change)),
+		Cure: "setpx-cad", Apply: OnOneServer(with(correct, change)),
 	}
 }
 
@@ -97,26 +97,23 @@ func flaws() []Design {
 			}),
 		{
 			Name: "repeats-only", Title: "setpx-cad, and a resource that is idempotent, without tokens", Group: Flaws, Servers: 1,
-			Source:   "the advice to make operations idempotent instead of using tokens; idempotency keys of payment APIs",
-			Promises: "each write is executed once, so that a second holder does no harm",
-			Breaks:   "a late holder: its write is not a repetition (S1, S2)",
-			Cure:     "idempotent",
-			Apply:    and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
+			Source: "the advice to make operations idempotent instead of using tokens; idempotency keys of payment APIs",
+			Breaks: "a late holder: its write is not a repetition (S1, S2)",
+			Cure:   "idempotent",
+			Apply:  and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
 		{
 			Name: "sets-differ", Title: "Redlock by clients that don't agree on the servers", Group: Flaws, Servers: 5,
-			Source:   "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",
-			Promises: "as redlock",
-			Breaks:   "two majorities without a common server (S14): the first client knows three servers, the others all",
-			Cure:     "sets-checked",
-			Apply:    and(asDocument, firstThree),
+			Source: "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",
+			Breaks: "two majorities without a common server (S14): the first client knows three servers, the others all",
+			Cure:   "sets-checked",
+			Apply:  and(asDocument, firstThree),
 		},
 		{
 			Name: "sets-checked", Title: "the same by this library, which compares the sets", Group: Flaws, Servers: 5,
-			Source:   "package quorum, Config.Set: a fingerprint beside each resource's counter",
-			Promises: "as default; clients that disagree get an error and no lock",
-			Breaks:   "availability, until they agree",
-			Apply:    and(asIs, firstThree),
+			Source: "package quorum, Config.Set: a fingerprint beside each resource's counter",
+			Breaks: "availability, until they agree",
+			Apply:  and(asIs, firstThree),
 		},
 	}
 }

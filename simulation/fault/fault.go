@@ -48,10 +48,6 @@ const (
 	// Reboot is Crash, and Process restarts its workload after For, with a new
 	// Coordinator that knows nothing of its earlier leases.
 	Reboot Kind = "reboot"
-	// Reconnect closes the connections between Process and Server. Sent requests are
-	// executed, calls that wait for a reply fail, and the next request opens a new
-	// connection.
-	Reconnect Kind = "reconnect"
 	// Cut loses, for For, all messages between Process and Server in Way. For Cut, Lose
 	// and Reorder, a For of 0 means to the end of the run.
 	Cut Kind = "cut"

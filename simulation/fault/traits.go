@@ -116,11 +116,6 @@ var traits = []Traits{
 		Text: "CRASHES and is down{for}, then restarted", Short: "down",
 	},
 	{
-		Kind: Reconnect, Where: OnLink, Title: "closes its connections",
-		Uses: []string{}, Resource: true,
-		Text: "loses its connection to {other}",
-	},
-	{
 		Kind: Evict, Where: OnServer, Title: "drops a key, as a full memory does",
 		Uses: strings.Fields("key"), Local: true,
 		Text: "EVICTS a key",

@@ -144,18 +144,15 @@ func Wait(args []string) (replicas int, timeout time.Duration, err error) {
 	if len(args) != 3 {
 		return 0, 0, wrongNumber(args[0])
 	}
-	n, err := strconv.ParseInt(args[1], 10, 64)
+	n, err := strconv.Atoi(args[1])
 	if err != nil {
 		return 0, 0, errNotInteger
 	}
-	ms, err := strconv.ParseInt(args[2], 10, 64)
-	switch {
-	case err != nil || ms > int64(longest/time.Millisecond):
+	ms, err := strconv.Atoi(args[2])
+	if err != nil || ms < 0 || ms > int(longest/time.Millisecond) {
 		return 0, 0, errors.New("ERR timeout is not an integer or out of range")
-	case ms < 0:
-		return 0, 0, errors.New("ERR timeout is negative")
 	}
-	return int(min(n, 1<<30)), time.Duration(ms) * time.Millisecond, nil
+	return n, time.Duration(ms) * time.Millisecond, nil
 }
 
 // longest bounds the timeout of WAIT, so that it can be added to a time.

@@ -21,7 +21,7 @@ func TestWhatTheAssumptionsCover(t *testing.T) {
 		{Kind: fault.Rate, Process: "c1", PPM: 2_000}, {Kind: fault.Restart, Server: "A"}, {Kind: fault.Hang, Server: "A"},
 		{Kind: fault.Failover, Server: "A"}, {Kind: fault.Flush, Server: "A"}, {Kind: fault.Lag, Server: "A"},
 		{Kind: fault.Cut, Process: "c1", Server: "A"}, {Kind: fault.Lose, Process: "c1", Server: "A"}, {Kind: fault.Delay, Process: "c1", Server: "A"},
-		{Kind: fault.Reorder, Process: "c1", Server: "A"}, {Kind: fault.Duplicate, Process: "c1", Server: "A"}, {Kind: fault.Reconnect, Process: "c1", Server: "A"},
+		{Kind: fault.Reorder, Process: "c1", Server: "A"}, {Kind: fault.Duplicate, Process: "c1", Server: "A"},
 		{Kind: fault.Switch, Process: "*", Server: "A"}, {Kind: fault.Switch, Process: "c1", Server: "A", For: 5 * time.Second},
 	}
 	assert.Empty(t, breaches(covered, cfg))

@@ -10,8 +10,8 @@ import (
 
 // relayWorkload is a workload for hand-offs between processes. Two or three clients hand leases off
 // to each other by letters. The seed says which letters are late, lost, repeated or sent to
-// two receivers. The clients extend a lease before and after they hand it off, resume or
-// release a handle, and inspect the lock. If servers keep all data (fault.KeepAll),
+// two receivers. The clients extend a lease before and after they hand it off and resume or
+// release a handle. If servers keep all data (fault.KeepAll),
 // the clients also trust them at their start.
 //
 // There are three servers, so that each vote counts.
@@ -38,7 +38,6 @@ type relay struct {
 // What a client draws for each round.
 const (
 	relayStart = iota
-	relayLooks
 	relayWaiting
 	relayKeeping
 	relayThinks
@@ -73,9 +72,6 @@ func (w relay) play(c *simulation.Client) {
 		}
 		if lease != nil {
 			hold(c, lease, d)
-		}
-		if d.pick(relayLooks, 3) == 0 {
-			_, _ = c.Inspect("k") // the log has its outcome
 		}
 	}
 	// Letters are still on their way.

@@ -21,10 +21,10 @@ func drawn(workload, design string, faults ...fault.Kind) search.Space {
 // usual are faults that the library guards against. between are those of addresses and servers.
 var (
 	usual = []fault.Kind{
-		fault.Crash, fault.Reboot, fault.Restart, fault.Failover, fault.Hang, fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect,
+		fault.Crash, fault.Reboot, fault.Restart, fault.Failover, fault.Hang, fault.Cut, fault.Lose, fault.Reorder,
 	}
 	between = []fault.Kind{
-		fault.Switch, fault.Restart, fault.Failover, fault.Hang, fault.Reconnect, fault.Cut, fault.Lose,
+		fault.Switch, fault.Restart, fault.Failover, fault.Hang, fault.Cut, fault.Lose,
 	}
 )
 
@@ -73,7 +73,7 @@ func TestWorkloads(t *testing.T) {
 			breaks:  []search.Space{drawn("terms", "default", fault.Pause)}, from: 140,
 		},
 		"jobs that run once": {
-			space:   drawn("slots", "default", fault.Pause, fault.Crash, fault.Reboot, fault.Restart, fault.Hang, fault.Cut, fault.Lose, fault.Reorder, fault.Reconnect),
+			space:   drawn("slots", "default", fault.Pause, fault.Crash, fault.Reboot, fault.Restart, fault.Hang, fault.Cut, fault.Lose, fault.Reorder),
 			reached: []string{"a lease was extended", "a process was rebooted", "a quarantine began: restarted"},
 		},
 		"several keys": {

@@ -266,7 +266,7 @@ func (c *comparison) carriedOut(l *lock, server int, e *record.Event, k *record.
 	number := l.round(ch.Value)
 	step := Step{Server: server, Round: number, Clock: ch.Clock, Named: l.run(ch.Named), Last: int64(ch.To)}
 	granted := e.Words == "granted"
-	id := call{e.Process, ch.Instance, e.N}
+	id := call{e.Process, instanceOf(e.Place), e.N}
 	switch {
 	case e.Op == "acquire" && granted && e.Token != 0:
 		of := &l.of[number-1]

@@ -174,9 +174,6 @@ func (r *reader) suffers(e entry) {
 	}
 	if e.Process != "" && e.Place != "" {
 		s.Lane, s.Place, s.Way = e.Process, e.Place, f.Way
-		if f.Kind == fault.Reconnect {
-			s.Until = e.At
-		}
 		r.t.Spans = append(r.t.Spans, s)
 		return
 	}

@@ -91,12 +91,6 @@ func TestExplore(t *testing.T) {
 	assert.Contains(t, does(t, 0, "replay", files[0]), "the trace is the recorded one")
 }
 
-func TestWrongUsage(t *testing.T) {
-	assert.Contains(t, does(t, 2, "dance"), "no command")
-	assert.Contains(t, does(t, 2, "run"), "which scenario or fault")
-	assert.Contains(t, does(t, 2, "run", "pause", "-design", "x"), "no such design")
-}
-
 // It isn't run: Main exits.
 func Example() {
 	testbed.Main(designs.Design{Name: "mine", Servers: 1, Apply: designs.OnOneServer(designs.Recipe{

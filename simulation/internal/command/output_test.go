@@ -55,7 +55,7 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 	does(t, exitOK, append(one, "slow")...)
 	text, err = os.ReadFile(kept)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "<svg")
+	assert.Contains(t, string(text), "<table")
 }
 
 // A full disk is reported for every kind of output.

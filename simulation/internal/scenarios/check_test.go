@@ -56,14 +56,6 @@ func TestCheckSaysNo(t *testing.T) {
 	require.ErrorIs(t, s.Check(quiet, designs.Design{Name: "other"}), scenarios.ErrUnknown)
 }
 
-func TestCheckRate(t *testing.T) {
-	d := designs.Design{Name: "some"}
-	s := scenarios.Scenario{Verdicts: map[string]scenarios.Verdict{d.Name: {AtLeast: .5}}}
-	require.NoError(t, s.CheckRate(5, 10, d))
-	require.ErrorIs(t, s.CheckRate(4, 10, d), scenarios.ErrUnexpected)
-	require.ErrorIs(t, s.CheckRate(0, 0, d), scenarios.ErrUnexpected)
-}
-
 // A client must get the lock between two moments of the scenario, which begins after a
 // second.
 func TestFree(t *testing.T) {

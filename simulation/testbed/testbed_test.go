@@ -91,9 +91,3 @@ func TestExplore(t *testing.T) {
 	assert.Contains(t, told, "go run . replay "+files[0])
 	assert.Contains(t, does(t, 0, "replay", files[0]), "the trace is the recorded one")
 }
-
-func TestWrongUsage(t *testing.T) {
-	assert.Contains(t, does(t, 2, "dance"), "no command")
-	assert.Contains(t, does(t, 2, "run"), "which scenario or fault")
-	assert.Contains(t, does(t, 2, "run", "pause", "-design", "x"), "no such design")
-}

@@ -52,20 +52,6 @@ func TestEveryMarkerHasAMutant(t *testing.T) {
 	}
 }
 
-// No two markers state the same guarantee. If several lines uphold one guarantee, each
-// marker states what its line contributes.
-func TestGuaranteesDiffer(t *testing.T) {
-	markers, err := source(t).Markers()
-	require.NoError(t, err)
-	seen := map[string]string{}
-	for _, m := range markers {
-		assert.Empty(t, seen[m.Guarantee], "%s says the same: %s", m.Name, m.Guarantee)
-		seen[m.Guarantee] = m.Name
-		assert.LessOrEqual(t, len(m.Guarantee), 110, m.Name)
-		assert.NotRegexp(t, `[.;]$`, m.Guarantee, m.Name)
-	}
-}
-
 func TestList(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	seen, edits := map[string]bool{}, map[string]string{}

@@ -55,7 +55,7 @@ func TestCommandsOnPages(t *testing.T) {
 		runCommand + " run S99":                   "S99",
 		runCommand + " run S1 -design nothing":    "nothing",
 		runCommand + " run S1 -seed seven":        "seven",
-		runCommand + " orders S1":                 "S1",
+		runCommand + " explore S1":                "S1",
 		runCommand + " mutants -only no-drift,no": `no mutant "no"`,
 		"go test ./nowhere/...":                   "nowhere",
 		"go -C quorum test ./...":                 "go.mod",

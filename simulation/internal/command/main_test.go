@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes the test binary a worker process and a driver as well: explore, orders, matrix and
-// live start their own program.
+// TestMain makes the test binary a worker process and a driver as well: explore, matrix and live
+// start their own program.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "worker" || len(os.Args) > 1 && os.Args[1] == "driver" {
 		os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))

@@ -24,9 +24,8 @@ type Row struct {
 
 // Record is what docs/testdata/orders.json keeps of the walks of a plan.
 type Record struct {
-	Plan    Plan   `json:"plan"`
-	Version string `json:"version"`
-	Rows    []Row  `json:"rows"`
+	Plan Plan  `json:"plan"`
+	Rows []Row `json:"rows"`
 }
 
 // Table sums up walks by world and by the kinds of their faults, in the order of the walks.
@@ -94,22 +93,4 @@ func name(f fault.Fault) string {
 		return "lost " + string(f.Way)
 	}
 	return string(f.Kind)
-}
-
-// Causes lists the kinds of violations by the kinds of faults, each with its first run.
-func Causes(walks []Walk) []search.Finding {
-	var all []search.Finding
-	at := map[string]int{}
-	for i := range walks {
-		for _, f := range walks[i].Found {
-			what := inWords(f) + " " + walks[i].Setup.Workload + " " + walks[i].faults()
-			if first, known := at[what]; known {
-				all[first].Runs += f.Runs
-				continue
-			}
-			at[what] = len(all)
-			all = append(all, f)
-		}
-	}
-	return all
 }

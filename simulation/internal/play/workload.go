@@ -1,0 +1,33 @@
+package play
+
+import (
+	"slices"
+
+	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
+	"github.com/redquorum/redlock/simulation/search"
+)
+
+// workload is a workload of package search as a base. It has no faults of its own: the command explore
+// draws them.
+type workload struct{ search.Workload }
+
+func workloadByName(name string) (workload, bool) {
+	all := search.Workloads()
+	i := slices.IndexFunc(all, func(w search.Workload) bool { return w.Name == name })
+	if i < 0 {
+		return workload{}, false
+	}
+	return workload{all[i]}, true
+}
+
+// Play plays the workload without faults.
+func (w workload) Play(seed uint64, d designs.Design) (simulation.Result, error) {
+	return w.PlaySchedule(seed, d, nil)
+}
+
+// PlaySchedule plays the workload with faults.
+func (w workload) PlaySchedule(seed uint64, d designs.Design, schedule simulation.Schedule) (simulation.Result, error) {
+	r := search.Registry{Workloads: []search.Workload{w.Workload}, Designs: []designs.Design{d}}
+	return r.Play(search.Setup{Workload: w.Name, Design: d.Name, Seed: seed, Schedule: schedule})
+}

@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/bench/client"
 )
@@ -35,20 +33,6 @@ type Setting struct {
 	Cores   int     `json:"cores"`
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds,omitempty"` // of a round; 0 if it ends when its work is done
-	// Load is the machine's load average before the part, of the last minute. The parts
-	// before it are part of that load.
-	Load float64 `json:"load_before"`
-}
-
-// load returns the machine's load average of the last minute; 0 where that is not to be had.
-func load() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	value, _ := strconv.ParseFloat(first, 64)
-	return value
 }
 
 // Entry describes a contender.

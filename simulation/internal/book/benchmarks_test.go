@@ -29,11 +29,8 @@ func (r benchResults) rows(part string) (rows []map[string]any) {
 // setting says how a part was measured.
 func (r benchResults) setting(part string) string {
 	with, _ := r["recorded"].(map[string]any)[part].(map[string]any)
-	text := fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers", with["redis_version"], with["go"], with["cores"])
-	if load, _ := with["load_before"].(float64); load > 0 {
-		text += fmt.Sprintf(" (load before: %.1f)", load)
-	}
-	return text + fmt.Sprintf("; medians of %v rounds of %v s, in turns.", with["rounds"], with["seconds"])
+	return fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers; medians of %v rounds of %v s, in turns.",
+		with["redis_version"], with["go"], with["cores"], with["rounds"], with["seconds"])
 }
 
 // benchColumn is a column of a part's table: its head, and the format and the names of the results
@@ -54,8 +51,6 @@ var benchColumns = map[string][]benchColumn{
 	"sick": {
 		{"one of five is", "%s", []string{"state"}}, {"workers", "%.0f", []string{"workers"}}, {"contender", "%s", []string{"contender"}},
 		{"p50 ms", "%.2f", []string{"p50_ms"}}, {"p99 ms", "%.2f", []string{"p99_ms"}}, {"worst ms", "%.1f", []string{"worst_ms"}}, {"failed", "%.0f", []string{"failed"}},
-		{"goroutines", "%.0f", []string{"goroutines"}}, {"heap MB", "%.0f", []string{"heap_mb"}},
-		{"keys left on the others, and on it, 1 s after it is back", "%.0f, %.0f", []string{"keys_left_on_healthy", "keys_left_on_sick"}},
 	},
 	"contended": {
 		{"processes × workers", "%.0f × %.0f", []string{"processes", "workers_per_process"}}, {"contender", "%s", []string{"contender"}}, {"handoffs/s", "%.0f", []string{"handoffs_per_second"}},
@@ -63,8 +58,7 @@ var benchColumns = map[string][]benchColumn{
 		{"commands/handoff", "%.1f", []string{"commands_per_handoff"}}, {"failed", "%.0f", []string{"failed"}},
 	},
 	"held": {
-		{"leases", "%.0f", []string{"leases"}}, {"by", "`%s`", []string{"kept_by"}}, {"heap, stack bytes/lease", "%.0f, %.0f", []string{"heap_bytes_per_lease", "stack_bytes_per_lease"}},
-		{"goroutines: median, most", "%.0f, %.0f", []string{"goroutines", "goroutines_most"}}, {"client's, servers' CPU, cores", "%.2f, %.2f", []string{"client_cpu_cores", "server_cpu_cores"}},
+		{"leases", "%.0f", []string{"leases"}}, {"bytes/lease", "%.0f", []string{"heap_bytes_per_lease"}}, {"client's, servers' CPU, cores", "%.2f, %.2f", []string{"client_cpu_cores", "server_cpu_cores"}},
 		{"acquired in s", "%.1f", []string{"acquired_in_seconds"}}, {"lost", "%.0f", []string{"leases_lost"}},
 	},
 	"scale": {

@@ -23,7 +23,6 @@ func TestMutantsList(t *testing.T) {
 func TestMutantsWrongUsage(t *testing.T) {
 	for says, args := range map[string][]string{
 		`no mutant "nothing"`: {"-only", "nothing"},
-		`-format is "yaml"`:   {"-format", "yaml"},
 		"-p is 0":             {"-p", "0"},
 		"unexpected argument": {"S3"},
 	} {

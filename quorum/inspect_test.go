@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,27 +189,6 @@ func TestInspectEndsWithItsContext(t *testing.T) {
 		require.NoError(t, f.Close(f.ctx))
 		_, err = f.Inspect(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrClosed)
-	})
-}
-
-// Many inspections at once share the probe of a server that can't be counted.
-func TestInspectionsShareAProbe(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.identify(func(id *wire.Identity) { id.Role = "slave" }, 2)
-		f.travel(5 * ms)
-		var group sync.WaitGroup
-		for range 50 {
-			group.Go(func() {
-				at := time.Now()
-				found, err := f.Inspect(f.ctx, "k")
-				assert.NoError(t, err)
-				assert.LessOrEqual(t, time.Since(at), 20*ms)
-				if assert.Len(t, found.Failed, 1) {
-					assert.ErrorIs(t, found.Failed[0].Vote.Err, quorum.ErrNotMaster)
-				}
-			})
-		}
-		group.Wait()
 	})
 }
 

@@ -18,7 +18,7 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	w.Init(seed, cfg.Order)
 	w.scripts = redismodel.NewScripts(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
-		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Flush || f.Kind == fault.Restart && f.Keep != fault.KeepNothing
+		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Restart && f.Keep != fault.KeepNothing
 	})
 	for i, name := range cfg.serverNames() {
 		w.servers = append(w.servers, newServer(w, i, name))

@@ -41,11 +41,6 @@ type Config struct {
 	// Aliases are additional names for servers, as if a client listed a server twice.
 	Aliases []Alias
 
-	// ConnLife is how long after a Switch a client's commands may still reach the
-	// previous server, as its instances report it (wire.Instance.ConnLife). Faults
-	// ignore it: Switch.By is the real time. 0 to a minute, default 0.
-	ConnLife time.Duration `json:",omitempty"`
-
 	// Guard protects the resource. Default: no guard.
 	Guard Guarding
 
@@ -133,8 +128,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: Processes is %d, want 1 to 64", ErrConfig, c.Processes)
 	case c.LatencyMin < 0 || c.LatencyMax < c.LatencyMin || c.LatencyMax > time.Minute:
 		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
-	case c.ConnLife < 0 || c.ConnLife > time.Minute:
-		return fmt.Errorf("%w: ConnLife is %v, want 0 to 1m", ErrConfig, c.ConnLife)
 	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
 		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
 	case c.Replicas < 0 || c.Replicas > 5 || c.WaitReplicas < 0 || c.WaitReplicas > 1000:

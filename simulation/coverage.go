@@ -28,8 +28,5 @@ var (
 	valueReplaced       = record.Counter("a value was replaced by the next one")
 	otherRun            = record.Counter("a server was asked in another run than its own")
 	leaseResumed        = record.Counter("a lease was resumed")
-	serverDemoted       = record.Counter("a server was demoted")
 	addressMoved        = record.Counter("an address was switched")
-	otherReached        = record.Counter("a switched address led to the other server")
-	connectionKept      = record.Counter("a proxy kept a connection")
 )

@@ -9,7 +9,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // holding is one lease, as its holder sees it.
@@ -181,25 +180,14 @@ func (h *holding) backing() *record.Truth {
 	t.Quorum, t.Servers = h.quorum, h.servers
 	for i, place := range w.places {
 		w.Touch(ofKeys(h.p, place.server))
-		switch {
-		case h.p.serverKeeps(i, place.database, h, until, (*server).keeps):
+		switch s := h.p.server(i); {
+		case s.keeps(place.database, h, until):
 			t.Have++
-		case h.p.serverKeeps(i, place.database, h, until, (*server).forgot):
+		case s.lost >= h.votesAt:
 			t.Forgot++
 		}
 	}
 	return t
-}
-
-// serverKeeps reports whether a server that the process knows by a place's name has, or
-// had, the lease's key until a moment. The address need not lead there any more: the
-// server has voted.
-func (p *process) serverKeeps(place, database int, h *holding, until int64, keeps func(s *server, database int, h *holding, until int64) bool) bool {
-	s := p.w.places[place].server
-	if s.other == nil {
-		return keeps(p.server(place), database, h, until)
-	}
-	return keeps(s, database, h, until) || keeps(s.other, database, h, until)
 }
 
 // inVain says what hindered a process that didn't get a lock. nil if nobody asks.
@@ -248,20 +236,9 @@ func (p *process) reaches(place int, from int64) bool {
 
 // keeps reports whether the server has the lease's key in a database up to the true time
 // until, as things stand now.
-func (s *server) keeps(number int, h *holding, until int64) bool {
-	return s.has(s.data[number], s.clock(), h, until)
-}
-
-// forgot reports whether it had it at some time after the holder had asked.
-func (s *server) forgot(number int, h *holding, until int64) bool {
-	return slices.ContainsFunc(s.earlier, func(m earlierData) bool {
-		return m.at >= h.votesAt && s.has(m.data[number], m.clock, h, until)
-	})
-}
-
-func (s *server) has(data redismodel.Database, now time.Time, h *holding, until int64) bool {
+func (s *server) keeps(database int, h *holding, until int64) bool {
 	hasKey := func(key string) bool {
-		value, expires, ok := data.Keys.Get(key, now)
+		value, expires, ok := s.data[database].Keys.Get(key, s.clock())
 		return ok && value == h.value && (expires.IsZero() || s.wall.When(expires.UnixNano()) >= until)
 	}
 	return hasKey(h.key) && !slices.ContainsFunc(h.also, func(key string) bool { return !hasKey(key) })

@@ -139,15 +139,15 @@ func (c *call) send() {
 		w.Touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
 	}
 	r := &c.request
-	r.call, r.incarnation, r.to = c, c.link().incarnation, c.link().to
-	if c.sub != nil || w.connectsApart(c) {
-		r.incarnation, r.to, r.apart = 0, nil, true
+	r.call = c
+	if c.sub == nil { // which opens a connection of its own
+		r.incarnation = c.link().incarnation
 	}
 	delay, lost := w.passage(c, fault.Requests)
 	at := w.Now.Load() + int64(delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
-		w.Carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
+		w.Carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, again: true})
 	}
 	if lost {
 		w.message(record.RequestLost, c)

@@ -10,10 +10,9 @@ import (
 
 // link is a process's connection to a server, or to the resource.
 type link struct {
-	incarnation uint64  // of the server at the other end, 0 without a connection
-	to          *server // the server, if its address has ever led to another one
-	seq         uint64  // calls sent
-	wrote       int     // the length of the server's log after the connection's last change
+	incarnation uint64 // of the server at the other end, 0 without a connection
+	seq         uint64 // calls sent
+	wrote       int    // the length of the server's log after the connection's last change
 }
 
 // lose closes the connection if it leads to an incarnation that has ended.
@@ -23,7 +22,16 @@ func (l *link) lose(incarnation uint64) {
 	}
 }
 
-func (l *link) close() { l.incarnation, l.to = 0, nil }
+func (l *link) close() { l.incarnation = 0 }
+
+// server returns the server that a process reaches at a place.
+func (p *process) server(place int) *server {
+	s := p.w.places[place].server
+	if s.second != nil && fault.Matches(s.secondFor, p.Name) {
+		return s.second
+	}
+	return s
+}
 
 // repeats reports whether a call's request arrives twice, and how much later.
 func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
@@ -102,9 +110,6 @@ type request struct {
 	// again marks the second copy of a request that arrives twice. Its reply is
 	// discarded.
 	again bool
-
-	to    *server // at the other end, if its address has ever led to another one
-	apart bool    // it uses a separate connection
 }
 
 func (r *request) Live() bool { return true } // also if its sender is gone
@@ -120,7 +125,7 @@ func (r *request) Happen() {
 		r.reply(&answer{result: &result})
 		return
 	}
-	r.server().receive(r)
+	r.call.p.server(r.call.place).receive(r)
 }
 
 // reply sends the answer.

@@ -65,11 +65,10 @@ type subscription struct {
 	err     error    // why it ended
 
 	// Only the driver uses what follows.
-	since  int64   // when the server accepted it, in true time
-	sent   uint64  // messages on its connection, both ways
-	over   bool    // its process has dropped it
-	at     *server // the server that has it, if its address has ever led to another server
-	closed bool    // the server has dropped it, or will never accept it
+	since  int64  // when the server accepted it, in true time
+	sent   uint64 // messages on its connection, both ways
+	over   bool   // its process has dropped it
+	closed bool   // the server has dropped it, or will never accept it
 }
 
 func (e *subscription) Address() string { return e.address }
@@ -138,10 +137,7 @@ func (e *subscription) unsubscribe() {
 // forget removes the subscription from the server.
 func (e *subscription) forget() {
 	e.closed = true
-	s := e.at
-	if s == nil {
-		s = e.p.address(e.place)
-	}
+	s := e.p.server(e.place)
 	s.w.Touch(ofServer(s))
 	if s.subscriptions[e.address] == e {
 		delete(s.subscriptions, e.address)
@@ -175,7 +171,7 @@ func (w *world) silence(f fault.Fault) {
 		begun := w.Now.Load() - int64(subscriptionTimeout)
 		for i, place := range w.places {
 			all := sorted(place.server.subscriptions)
-			if s := place.server.second(); s != nil {
+			if s := place.server.second; s != nil {
 				all = append(all, sorted(s.subscriptions)...)
 			}
 			for _, e := range all {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
@@ -36,9 +35,9 @@ type server struct {
 
 	wall        kernel.Linear
 	data        []redismodel.Database // by number
-	earlier     []earlierData
-	log         []entry // all changes since the data was empty, if w.logs
-	incarnation uint64  // counts its incarnations from 1
+	lost        int64                 // the true time at which it last lost data, -1 before
+	log         []entry               // all changes since the data was empty, if w.logs
+	incarnation uint64                // counts its incarnations from 1
 	up          bool
 	started     int64  // by its own wall clock
 	id          string // the run ID
@@ -50,16 +49,8 @@ type server struct {
 	hungUntil int64
 	waiting   []*request // received while it hangs
 
-	demoted   bool   // it is a replica for now
-	demotions uint64 // changes of its replication ID without a restart
-
-	other    *server // to which its address leads at times, see Switch; nil before the first time
-	home     *server // of such another server: the server with the address
-	moved    bool    // its address leads to the other server now
-	movedFor string  // for which processes, as Fault.Process
-
-	old    *server // the old master that continues beside this one, see SplitBrain; nil without one
-	oldFor string  // which processes reach it, as Fault.Process
+	second    *server // that its address leads some processes to, see SplitBrain and Switch; nil without one
+	secondFor string  // which processes, as Fault.Process
 
 	subscriptions map[string]*subscription // by address
 	notifications []notification           // of the command that is being executed
@@ -71,7 +62,7 @@ type server struct {
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, data: w.databases(), trouble: -1}
+	s := &server{w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, data: w.databases(), lost: -1, trouble: -1}
 	s.begin()
 	s.started = kernel.Epoch - int64(w.cfg.ServerAge)
 	s.marks = make(map[string]memory.Mark)
@@ -108,12 +99,6 @@ func (s *server) receive(r *request) {
 	link := c.link()
 	s.w.Touch(ofServer(s) | ofKeys(c.p, s))
 	switch {
-	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
-		if !s.up {
-			r.reply(failed(ErrReset, false))
-			return
-		}
-		r.incarnation = s.incarnation // the proxy has another connection to it
 	case !s.up && r.incarnation == 0:
 		r.reply(failed(ErrRefused, true))
 		return
@@ -132,9 +117,9 @@ func (s *server) receive(r *request) {
 		s.accept(r)
 		return
 	}
-	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again && !r.apart {
+	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again {
 		s.w.Touch(ofLink(c.p, s))
-		link.incarnation, link.wrote, link.to = s.incarnation, 0, s.apartFrom()
+		link.incarnation, link.wrote = s.incarnation, 0
 	}
 	switch {
 	case c.probe:
@@ -164,10 +149,7 @@ func expires(op wire.Op) bool {
 func (s *server) command(r *request) redismodel.Reply {
 	w, c, now := s.w, r.call, s.clock()
 	db := w.places[c.place].database
-	reply := redismodel.ReadOnly
-	if !s.demoted || !redismodel.Writes(c.raw) {
-		reply = s.data[db].Do(c.raw, now)
-	}
+	reply := s.data[db].Do(c.raw, now)
 	e := s.answered(record.Answered, c, c.name, reply.Outcome())
 	e.Value = reply.Int
 	keys := redismodel.Keys(c.raw)
@@ -196,14 +178,7 @@ func (s *server) run(r *request) wire.Vote {
 		s.answered(record.Answered, c, c.cmd.Op.String(), "failed other-run")
 		return wire.Vote{Err: other, Unsent: true}
 	}
-	if s.demoted && c.cmd.Op != wire.Look && c.cmd.Op != wire.Tick {
-		s.answered(record.Answered, c, c.cmd.Op.String(), "failed replica")
-		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
-	}
 	change := s.changeOf(c, db)
-	if s.home != nil {
-		w.count(otherReached)
-	}
 	vote := data.RunFor(c.waiter, c.cmd, now)
 	granted := vote.Outcome == wire.Granted
 	e := s.answered(record.Voted, c, c.cmd.Op.String(), vote.Outcome.String())
@@ -285,8 +260,8 @@ func (s *server) showLost() {
 	}
 }
 
-// serve marks the server as if its clients had known it since it started. Servers to which
-// an address moves later aren't marked, because no client has reached them by the address.
+// serve marks the server as if its clients had known it since it started. A server that an address
+// leads to later isn't marked, because no client has reached it by the address.
 func (s *server) serve() {
 	for _, place := range s.w.places {
 		if place.server == s {
@@ -299,7 +274,7 @@ func (s *server) serve() {
 // of the server, and data rebuilt from the log belongs to another.
 func (s *server) leaveMark(id *wire.Identity, before wire.Known, place int) {
 	id.Served = -1
-	if s.demoted || s.w.cfg.HideRunID {
+	if s.w.cfg.HideRunID {
 		return
 	}
 	name := s.w.places[place].name
@@ -315,7 +290,7 @@ func (s *server) identity() *wire.Identity {
 		ReplID:      s.replID,
 		Promoted:    s.promoted,
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
-		Role:        s.role(),
+		Role:        wire.RoleMaster,
 		Persistence: s.w.cfg.Persistence.Words(),
 		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
@@ -344,9 +319,6 @@ func (s *server) kill() {
 	for _, p := range s.w.processes {
 		for i := range s.w.places {
 			if p.server(i) == s {
-				if p.links[i].incarnation != 0 && s.w.proxied(p, s.w.places[i].name) {
-					s.w.count(connectionKept)
-				}
 				p.links[i].close()
 			}
 		}
@@ -356,7 +328,7 @@ func (s *server) kill() {
 // begin starts an incarnation: the first one, the one after a restart, or that of a replica that was
 // promoted. What a server is known by changes here and nowhere else.
 func (s *server) begin() {
-	s.up, s.demoted = true, false
+	s.up = true
 	s.incarnation++
 	s.id, s.replID, s.promoted = s.drawID(0), s.drawID(1), false
 }
@@ -400,19 +372,9 @@ func (s *server) promote(replica int, ended, until int64) bool {
 	return true
 }
 
-// remember keeps a copy of the data before some of it is lost.
-func (s *server) remember() {
-	data := s.w.databases()
-	for _, e := range s.log {
-		e.repeat(data[e.database])
-	}
-	s.earlier = append(s.earlier, earlierData{at: s.w.Now.Load(), clock: s.clock(), data: data})
-}
-
 // recall rebuilds the data from the log.
 func (s *server) recall(kept func(entry) bool) {
-	s.earlier = append(s.earlier, earlierData{at: s.w.Now.Load(), clock: s.clock(), data: s.data})
-	s.data = s.w.databases()
+	s.data, s.lost = s.w.databases(), s.w.Now.Load()
 	all := s.log
 	s.log = s.log[:0]
 	for _, e := range all {
@@ -435,13 +397,6 @@ func (s *server) wake() bool {
 		s.receive(r)
 	}
 	return true
-}
-
-// earlierData is the data of a server up to a moment at which it lost some of it, or all.
-type earlierData struct {
-	at    int64 // true time
-	clock time.Time
-	data  []redismodel.Database
 }
 
 // answered logs a server's reply to a call.
@@ -480,21 +435,4 @@ func ofKeys(p *process, s *server) uint64 {
 // ofLink is a process's connection to a server.
 func ofLink(p *process, s *server) uint64 {
 	return kernel.OfPair(p.Index, s.index, len(p.w.servers), 1)
-}
-
-// role is the role that the server reports.
-func (s *server) role() string {
-	if s.demoted {
-		return "slave"
-	}
-	return wire.RoleMaster
-}
-
-// apartFrom is the server itself if its address has ever led to another server, so that
-// connections to the two must be distinguished. Otherwise it is nil.
-func (s *server) apartFrom() *server {
-	if s.other != nil || s.home != nil {
-		return s
-	}
-	return nil
 }

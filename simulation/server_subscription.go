@@ -13,7 +13,7 @@ func (s *server) accept(r *request) {
 	if r.again || e.closed {
 		return
 	}
-	e.since, e.at = s.w.Now.Load(), s.apartFrom()
+	e.since = s.w.Now.Load()
 	if s.subscriptions == nil {
 		s.subscriptions = make(map[string]*subscription)
 	}

@@ -18,10 +18,6 @@ func (w *world) plan(f fault.Fault) {
 		w.links = append(w.links, f)
 	case f.Kind == fault.Lag:
 		w.lags = append(w.lags, f)
-	case f.Kind == fault.Proxy:
-		w.proxies = append(w.proxies, f)
-	case f.Kind == fault.Switch && f.PPM > 0:
-		w.switches = append(w.switches, f)
 	}
 	if w.cfg.Order != nil && !f.OnLinks() {
 		w.strikeWhenChosen(f)
@@ -59,7 +55,7 @@ func (w *world) strike(f fault.Fault) {
 	case f.Kind == fault.Stall:
 		w.suffers(f, "", "")
 		w.StalledUntil = max(w.StalledUntil, w.Now.Load()+int64(f.For))
-	case f.OnLinks() || f.Kind == fault.Proxy: // the messages look for the fault
+	case f.OnLinks(): // the messages look for the fault
 		w.suffers(f, f.Process, f.Server)
 		w.silence(f)
 	case f.Kind == fault.Reconnect:
@@ -68,7 +64,7 @@ func (w *world) strike(f fault.Fault) {
 	case f.Kind == fault.Switch:
 		w.suffers(f, f.Process, f.Server)
 		for _, server := range servers {
-			server.moveAddress(f)
+			server.leadAway(f)
 		}
 	case f.Kind != fault.SplitBrain && f.Process != "":
 		for _, p := range slices.Clone(w.processes) {
@@ -129,7 +125,7 @@ func (w *world) hit(f fault.Fault, s *server) {
 		s.evict(f)
 	case fault.Flush:
 		w.count(serverFlushed)
-		s.remember()
+		s.lost = now
 		for db := range s.data {
 			s.change(db, func(d redismodel.Database) { d.Flush() })
 		}
@@ -146,12 +142,6 @@ func (w *world) hit(f fault.Fault, s *server) {
 			w.count(serverFailedOver)
 			s.kill()
 			s.recovers(end, func() bool { return s.promote(f.Replica, now, now-int64(f.By)) })
-		}
-	case fault.Demote:
-		if s.up && !s.demoted && s.hungUntil <= now {
-			w.count(serverDemoted)
-			s.demote()
-			s.recovers(end, s.promoteAgain)
 		}
 	case fault.Hang:
 		if s.up {

@@ -10,6 +10,7 @@ package instancetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -80,7 +81,11 @@ func check(t testing.TB, err error) {
 // as Redis 7.2, can do what that can.
 func Since(t testing.TB, major, minor int) bool {
 	t.Helper()
-	kind, isMajor, isMinor, err := Config{}.Version()
+	product, err := Config{}.Product()
+	check(t, err)
+	var kind string
+	var isMajor, isMinor int
+	_, err = fmt.Sscanf(product, "%s %d.%d", &kind, &isMajor, &isMinor)
 	check(t, err)
 	if kind != "redis" {
 		isMajor, isMinor = 7, 2

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -17,8 +18,9 @@ type Sickness struct {
 	Workers   int     `json:"workers"`
 	P50       float64 `json:"p50_ms" join:"median"`
 	P99       float64 `json:"p99_ms" join:"median"`
-	Worst     float64 `json:"worst_ms" join:"max"`
 	Failed    int     `json:"failed" join:"sum"`
+	// Goroutines is the largest number of them in this process.
+	Goroutines int `json:"goroutines" join:"max"`
 }
 
 // slowness is how far away the slow server is.
@@ -89,9 +91,34 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 	case "killed":
 		sick.Kill()
 	}
+	most := countGoroutines()
 	cycles, failed := work(ctx, l, workers, long)
+	result.Goroutines, result.Failed = most(), failed
 	slices.Sort(cycles)
 	result.P50, result.P99 = stats.Millis(stats.Quantile(cycles, 0.5)), stats.Millis(stats.Quantile(cycles, 0.99))
-	result.Worst, result.Failed = stats.Millis(stats.Quantile(cycles, 1)), failed
 	return result, nil
+}
+
+// countGoroutines samples the number of goroutines until the returned function is called, which
+// returns the largest.
+func countGoroutines() func() int {
+	done, most := make(chan struct{}), make(chan int)
+	go func() {
+		ticker := time.NewTicker(50 * time.Millisecond)
+		defer ticker.Stop()
+		n := 0
+		for {
+			n = max(n, runtime.NumGoroutine())
+			select {
+			case <-done:
+				most <- n
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() int {
+		close(done)
+		return <-most
+	}
 }

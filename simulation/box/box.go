@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // Options configure Run and Replay.
@@ -41,8 +43,9 @@ type Options struct {
 	ShrinkFor time.Duration
 	// Seed selects the random schedules.
 	Seed uint64
-	// Faults restricts the faults, see Faults. Default: all.
-	Faults []string
+	// Faults restricts the faults, see Faults. Default: all. Allow are those that may break the
+	// client, see Report.Broke.
+	Faults, Allow []string
 	// Parallel is how many plays run at once, 1 to 16. Default 4.
 	Parallel int
 	// Progress, if not nil, is called after each play, and Say with what begins. Calls do not overlap.
@@ -73,7 +76,7 @@ func (o Options) validate() error {
 	case o.Parallel < 1 || o.Parallel > 16:
 		return bad("%d plays at once, want 1 to 16", o.Parallel)
 	}
-	for _, fault := range o.Faults {
+	for _, fault := range slices.Concat(o.Faults, o.Allow) {
 		if !slices.Contains(Faults(), fault) {
 			return bad("no fault %q; there are %q", fault, Faults())
 		}
@@ -84,7 +87,7 @@ func (o Options) validate() error {
 // box is the state of a Run.
 type box struct {
 	options Options
-	hello   Answer
+	hello   driver.Hello
 	fleets  chan *servers
 	counter atomic.Int64 // of the keys
 	// library gives the servers clocks of their own, "" if they need none, or can't have them
@@ -110,9 +113,9 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 		return nil, err
 	}
 	if b.options.Servers == 0 {
-		b.options.Servers = map[string]int{oneServer: 1, manyServers: 5}[b.hello.Servers]
+		b.options.Servers = map[string]int{driver.OneServer: 1, driver.ManyServers: 5}[b.hello.Servers]
 	}
-	if b.hello.Servers == oneServer && b.options.Servers != 1 {
+	if b.hello.Servers == driver.OneServer && b.options.Servers != 1 {
 		return nil, fmt.Errorf("%w: %d servers, but %s takes one", ErrOptions, b.options.Servers, b.hello.Name)
 	}
 	b.fleets = make(chan *servers, o.Parallel)
@@ -157,10 +160,12 @@ func (b *box) greet(ctx context.Context) error {
 		return err
 	}
 	defer d.end()
-	if b.hello, err = d.start(ctx, Request{Do: DoHello}); err != nil {
+	a, err := d.start(ctx, driver.Request{Do: driver.DoHello})
+	if err != nil {
 		return err
 	}
-	if err := b.hello.validate(); err != nil {
+	b.hello = a.Hello
+	if err := b.hello.Validate(); err != nil {
 		return d.did("%v", err)
 	}
 	return nil
@@ -335,8 +340,8 @@ func (r *running) take(c Case, p Play) {
 	}
 	t := &r.tallies[i]
 	t.Plays++
-	for _, e := range p.History {
-		if e.What == wasStale {
+	for e := range p.Record.All() {
+		if e.Words == refused {
 			t.Refused++
 			break
 		}
@@ -377,7 +382,7 @@ func (r *running) sorted() []Tally {
 func (b *box) report() Report {
 	f := <-b.fleets
 	b.fleets <- f
-	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, Distance: b.options.Distance}
+	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, Distance: b.options.Distance, allow: b.options.Allow}
 	if b.options.Embedded {
 		r.LeftOut = append(r.LeftOut, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
 	}
@@ -385,8 +390,8 @@ func (b *box) report() Report {
 		r.LeftOut = append(r.LeftOut, clockFault+", because of "+strings.TrimPrefix(b.noClocks.Error(), "box: "))
 	}
 	for _, can := range []struct{ what, says string }{
-		{CanExtend, "extensions, which the driver doesn't have"}, {CanToken, "fencing tokens, which the driver doesn't have"},
-		{CanTell, "whether a loss is told, which the driver doesn't do"},
+		{driver.CanExtend, "extensions, which the driver doesn't have"}, {driver.CanToken, "fencing tokens, which the driver doesn't have"},
+		{driver.CanTell, "whether a loss is told, which the driver doesn't do"},
 	} {
 		if !b.can(can.what) {
 			r.LeftOut = append(r.LeftOut, can.says)

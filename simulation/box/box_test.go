@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/instance/instancetest"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // options are those of a driver that is broken in some ways.
@@ -204,7 +205,7 @@ func TestRandomSchedules(t *testing.T) {
 func TestReport(t *testing.T) {
 	play := Play{
 		Schedule: Schedule{{Do: pause, Client: "c1"}}, TTL: time.Second, Servers: 4, Late: "spawn c1 took 1.7s",
-		History:  []Entry{{Seq: 1, Client: "c1", What: wasWritten, Lease: 2, Token: 5}},
+		Record:   record.Log{{{Process: "c1", Op: "wrote", Lease: 3, Goroutine: 2, Token: 5}}},
 		Findings: []Finding{{StaleWrite, 1, "c1 wrote late"}, {LostUpdate, 1, "c1 wrote over"}},
 	}
 	r := Report{Name: "<a client>", Servers: "redis", Count: 5, Tallies: []Tally{{Fault: "pause", Plays: 2, Broke: 1, Kinds: []Broken{
@@ -222,13 +223,6 @@ by pause: a title, on 4 servers
     pause c1
      1    0.00s  c1  wrote                  lease 2, token 5, value 0  <--
 `, r.Text(true))
-	var b strings.Builder
-	require.NoError(t, r.Page(&b))
-	for _, want := range []string{
-		"&lt;a client&gt;", "<li>pause c1</li>", "c1 wrote late", `<tr class="bad"><td class="n">1`, "The machine was slow", "<td>pause c1<td>its process<td>stops it (SIGSTOP)",
-	} {
-		assert.Contains(t, b.String(), want)
-	}
 }
 
 // A step that took half a TTL while a lease ran is noted, unless it had to wait.

@@ -97,7 +97,7 @@ func expand(text string, n int) (step Step, needed bool, err error) {
 	majority := n/2 + 1
 	sets := map[string]string{
 		"ALL": letters[:n], "MAJ": letters[:majority], "MIN": letters[majority:n], "ONE": letters[:1], "MORE": letters[1:majority],
-		"HALF": letters[:n/2], "REST": letters[n/2 : n],
+		"LAST": letters[majority-1 : majority], "HALF": letters[:n/2], "REST": letters[n/2 : n],
 	}
 	words := strings.Fields(text)
 	last := len(words) - 1

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // toClient carries out a fault of a client or its links, or ends it.
@@ -49,7 +50,7 @@ func (s *stage) dies(c *client) {
 	if !c.dead {
 		c.dead, c.holds, c.paused, c.begun, s.untidy = true, false, false, 0, true
 		c.driver.kill()
-		s.note(Entry{Client: c.name, What: wasDead})
+		s.note(c.name, record.Crashed, "is killed", "")
 	}
 }
 
@@ -85,7 +86,7 @@ func (s *stage) disturb(c *client, i int, do verb) (err error) {
 // frees lets go of what a trap has caught, and waits until it is on its way to the server.
 func (s *stage) frees(link *redisproc.Link, caught <-chan struct{}) error {
 	sent := link.Passed(redisproc.Requests)
-	link.Free(true)
+	link.Free()
 	select {
 	case <-caught:
 		return until(s.ctx, func() bool { return link.Passed(redisproc.Requests) > sent })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // slow judges how long an answer took.
@@ -77,13 +78,13 @@ func (s *stage) listen() error {
 		if !c.holds || c.paused || c.dead {
 			continue
 		}
-		if s.box.can(CanTell) && c.overtook {
+		if s.box.can(driver.CanTell) && c.overtook {
 			if err := s.awaitLoss(c); err != nil {
 				return err
 			}
 		}
 		if c.driver.losses() > c.told {
-			s.says(c, Answer{Why: "the client told that its lease is lost"}, s.now())
+			s.says(c, driver.Answer{Why: "the client told that its lease is lost"})
 		}
 	}
 	return nil
@@ -93,11 +94,11 @@ func (s *stage) awaitLoss(c *client) error {
 	c.overtook = false
 	ctx, cancel := context.WithTimeout(s.ctx, tellWithin)
 	defer cancel()
-	if until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failed() }) != nil && s.ctx.Err() == nil {
+	if until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failure() != nil }) != nil && s.ctx.Err() == nil {
 		s.found(LossUntold, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
 	}
-	if c.driver.failed() {
-		return c.driver.failure()
+	if err := c.driver.failure(); err != nil {
+		return err
 	}
 	return context.Cause(s.ctx)
 }

@@ -3,6 +3,7 @@ package box
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ type Report struct {
 	LeftOut []string      `json:"left_out,omitempty"`
 	Tallies []Tally       `json:"faults"`
 	Took    time.Duration `json:"took_ns"`
+
+	allow []string // faults that may break the client
 }
 
 // Tally is what came of one fault.
@@ -85,11 +88,10 @@ func (r Report) Worst() (replay Replay, ok bool) {
 	return Replay{}, false
 }
 
-// Broke returns how many plays had findings, but for those with faults that are allowed to
-// break the client.
-func (r Report) Broke(allowed []string) (plays int) {
+// Broke returns how many plays had findings, but for those with faults that may break the client.
+func (r Report) Broke() (plays int) {
 	for _, t := range r.Tallies {
-		if !slices.Contains(allowed, t.Fault) {
+		if !slices.Contains(r.allow, t.Fault) {
 			plays += t.Broke
 		}
 	}
@@ -158,9 +160,21 @@ func groups(tallies []Tally) (all []*group) {
 	return all
 }
 
-// shownBy reports whether an entry shows a finding.
-func (g *group) shownBy(e Entry) bool {
-	return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == e.Seq })
+// history writes what happened, and marks what shows a finding.
+func (g *group) history(w io.Writer) {
+	seq := 0
+	for e := range g.Record.All() {
+		seq++
+		shows := slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == seq })
+		if e.Op == "" && !shows {
+			continue
+		}
+		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", seq, e.At.Seconds(), e.Process, e.Op, details(e))
+		if shows {
+			line += "  <--"
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
 }
 
 func (g *group) has(kind Kind) bool {
@@ -235,13 +249,7 @@ func (r Report) Text(histories bool) string {
 			fmt.Fprintf(&b, "    %s\n", step)
 		}
 		if histories {
-			for _, e := range g.History {
-				line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", e.Seq, e.At.Seconds(), e.Client, e.What, e.Details())
-				if g.shownBy(e) {
-					line += "  <--"
-				}
-				fmt.Fprintln(&b, strings.TrimRight(line, " "))
-			}
+			g.history(&b)
 		}
 	}
 	return b.String()

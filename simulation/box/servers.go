@@ -67,8 +67,12 @@ func startServers(ctx context.Context, o Options, library string) (*servers, err
 
 // start starts processes.
 func (f *servers) start(ctx context.Context, o Options, library string) (err error) {
-	for i := range o.Servers {
-		s := &realServer{config: redisproc.Config{Binary: o.Binary, Args: o.Args}}
+	config := redisproc.Config{Binary: o.Binary, Args: o.Args}
+	if f.what, err = config.Product(); err != nil {
+		return err
+	}
+	for range o.Servers {
+		s := &realServer{config: config}
 		if library != "" {
 			if s.machine, err = newMachine(library); err != nil {
 				return err
@@ -83,11 +87,6 @@ func (f *servers) start(ctx context.Context, o Options, library string) (err err
 			return fmt.Errorf("%w: the server didn't load the library for it", ErrNoClocks)
 		}
 		f.all = append(f.all, &serverState{server: s})
-		if i == 0 {
-			if f.what, err = s.Product(); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

@@ -152,19 +152,9 @@ var traits = []Traits{
 		Text: "SPLITS: a replica takes over, and {words}{for}", End: "'s old master is demoted", Short: "splits",
 	},
 	{
-		Kind: Proxy, Where: OnLink, Title: "has a proxy, which hides when the server's connections break",
-		Uses: strings.Fields("for_ns"), Aliases: true,
-		Text: "is behind a PROXY before {other}{for}",
-	},
-	{
 		Kind: Switch, Where: OnLink, Title: "leads to another server, because the address has moved",
-		Uses: strings.Fields("for_ns by_ns ppm"), Example: Fault{For: beyondLease}, MostPPM: 1_000_000,
-		Text: "reaches ANOTHER server than {other} on new connections{for}{how}",
-	},
-	{
-		Kind: Demote, Where: OnServer, Title: "becomes a replica of an empty master, and then a master again",
-		Uses: strings.Fields("for_ns"), Example: Fault{For: time.Second},
-		Text: "is DEMOTED{for}, and comes back without its data as the same run ID", Short: "is demoted",
+		Uses: strings.Fields("for_ns"), Example: Fault{For: beyondLease},
+		Text: "reaches ANOTHER server than {other}{for}",
 	},
 }
 

@@ -62,11 +62,11 @@ func breaks(f fault.Fault, schedule simulation.Schedule, cfg simulation.Config) 
 	return 0
 }
 
-// outlives reports whether a connection to the old server behind an address may stay open
-// for longer than the quarantine covers.
+// outlives reports whether some processes reach another server behind an address than the
+// others, for longer than the quarantine covers.
 func outlives(f fault.Fault, cfg simulation.Config) bool {
 	ttl := cmp.Or(cfg.Quorum.TTL, 10*time.Second)
-	return f.By == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.By
+	return f.Process != fault.Any && (f.For == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.For)
 }
 
 // broken is the first assumption that a schedule breaks, or 0.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/simulation/internal/live"
-	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // needsServer skips the test where there is no redis-server.
@@ -38,39 +36,12 @@ func redlocksim(t *testing.T, args ...string) (code int, stdout, stderr string) 
 
 func TestLive(t *testing.T) {
 	needsServer(t)
-	for _, d := range dialects {
-		t.Setenv(d.variable, "")
-	}
 	code, stdout, stderr := redlocksim(t, "live", "-only", "S13", "-format", "json")
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	var report live.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
 	require.Zero(t, report.Disagreements)
 	require.NotEmpty(t, report.Lines)
-	require.Empty(t, report.Lines[0].History)
-}
-
-// The plays are repeated on a dialect's server that the environment names, and one that can't be
-// started is reported.
-func TestLiveDialects(t *testing.T) {
-	long.Test(t, "it plays on two servers what package live and TestLive play on one")
-	needsServer(t)
-	server, err := exec.LookPath("redis-server")
-	require.NoError(t, err)
-	for _, d := range dialects {
-		t.Setenv(d.variable, "")
-	}
-	t.Setenv("VALKEY9_SERVER", server)
-	code, stdout, stderr := redlocksim(t, "live", "-only", "S13")
-	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
-	require.Contains(t, stdout, "\nVALKEY9_SERVER\n")
-	require.Equal(t, 2, strings.Count(stdout, "all as the simulation predicts"))
-	require.Equal(t, len(dialects)-1, strings.Count(stdout, " is not set"))
-
-	t.Setenv("VALKEY9_SERVER", filepath.Join(t.TempDir(), "valkey-server"))
-	code, _, stderr = redlocksim(t, "live", "-only", "S13")
-	require.Equal(t, exitFail, code)
-	require.Contains(t, stderr, "VALKEY9_SERVER")
 }
 
 func TestLiveWrongUsage(t *testing.T) {

@@ -75,7 +75,7 @@ func TestTimeRemaining(t *testing.T) {
 func TestPage(t *testing.T) {
 	long.Test(t, "it is the matrix, which is played by the next test, and all scenarios, which their package plays")
 	page := filepath.Join(t.TempDir(), "report.html")
-	out, errs := does(t, exitOK, "-seeds", "2", "-curve-seeds", "1", "-html", page)
+	out, errs := does(t, exitOK, "-seeds", "2", "-html", page)
 	assert.Empty(t, errs)
 	assert.NotContains(t, out, "Not as expected")
 	html, err := os.ReadFile(page)
@@ -90,7 +90,7 @@ func checkPage(t *testing.T, html string) {
 	assert.Less(t, len(html), 1_000_000)
 	assert.Less(t, strings.Count(html, "<"), 30_000)
 	for _, part := range []string{
-		"<h2 id=\"summary\"", "<h2 id=\"curves\"", "<h2 id=\"matrix\"", "redlocksim run S1", "No token check: c2&#39;s update is lost",
+		"<h2 id=\"summary\"", "<h2 id=\"matrix\"", "redlocksim run S1", "No token check: c2&#39;s update is lost",
 	} {
 		assert.Contains(t, html, part)
 	}
@@ -174,7 +174,7 @@ func TestMatrixWrongUsage(t *testing.T) {
 		assert.Contains(t, strings.ToLower(errs), "usage")
 	}
 	out, _ := does(t, exitOK, "-h")
-	assert.Contains(t, out, "curve-seeds")
+	assert.Contains(t, out, "-seeds")
 }
 
 func TestRun(t *testing.T) {

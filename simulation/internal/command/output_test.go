@@ -45,7 +45,7 @@ func TestFilesAreOpenedFirst(t *testing.T) {
 	}
 	kept := filepath.Join(dir, "kept.json")
 	require.NoError(t, os.WriteFile(kept, []byte("old"), 0o600))
-	one := []string{"matrix", "-designs", "redlock", "-seeds", "1", "-curve-seeds", "0", "-html", kept, "-faults"}
+	one := []string{"matrix", "-designs", "redlock", "-seeds", "1", "-html", kept, "-faults"}
 	does(t, exitUsage, append(one, "rain")...)
 	text, err := os.ReadFile(kept)
 	require.NoError(t, err)
@@ -104,21 +104,21 @@ func TestWordsAndFlags(t *testing.T) {
 // The command that a report gives for a repetition works.
 func TestRepeat(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
-	args := []string{"matrix", "-designs", "redlock", "-faults", "pause, cut", "-seeds", "1", "-curve-seeds", "0", "-html", page, "-workers", "2"}
+	args := []string{"matrix", "-designs", "redlock", "-faults", "pause, cut", "-seeds", "1", "-html", page, "-workers", "2"}
 	does(t, exitOK, args...)
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	command := start + " matrix -curve-seeds 0 -designs redlock -faults 'pause, cut' -html " + page + " -seeds 1"
+	command := start + " matrix -designs redlock -faults 'pause, cut' -html " + page + " -seeds 1"
 	assert.Contains(t, html.UnescapeString(string(text)), command)
 	does(t, exitOK, words(t, command)...)
 
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.Bool("all", false, "")
-	flags.Bool("curves", true, "")
+	flags.Bool("both", true, "")
 	flags.String("html", "x", "")
 	flags.Int("workers", 1, "")
-	require.NoError(t, flags.Parse([]string{"-all", "-curves=false", "-html", "", "-workers", "3"}))
-	assert.Equal(t, start+" -all -curves=false -html ''", repeat("", given(flags)...))
+	require.NoError(t, flags.Parse([]string{"-all", "-both=false", "-html", "", "-workers", "3"}))
+	assert.Equal(t, start+" -all -both=false -html ''", repeat("", given(flags)...))
 	assert.Equal(t, start+` live -only 'it'\''s S1'`, repeat("live", "-only", "it's S1"))
 }
 

@@ -8,11 +8,9 @@
 //
 // # What is played
 //
-// A plan turns a scenario's own scripts and faults into the steps of a box's schedule, in the
-// order of the scenario's times. A few cases have steps of their own, because their faults
-// hit requests in flight. A step that came to nothing, or a client that got the lock and
-// should not have, may mean that the machine was too slow: the case is played again, with a
-// longer TTL.
+// A case has the steps that play its scenario, as a schedule of the box. A step that came to
+// nothing, or a client that got the lock and should not have, may mean that the machine was too
+// slow: the case is played again, with a longer TTL.
 //
 // # How results are checked
 //

@@ -25,10 +25,8 @@ import (
 
 // Options configure Run.
 type Options struct {
-	// Binary is the server program. Default: redis-server. Args are added to its command
-	// line.
+	// Binary is the server program. Default: redis-server.
 	Binary string
-	Args   []string
 	// Cases are the cases to run. Default: Cases().
 	Cases []Case
 	// Parallel is the number of concurrent runs. Default 4.
@@ -55,11 +53,9 @@ type Line struct {
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Findings are the violations behind Seen. Schedule is what was played, and History what
-	// happened.
+	// Findings are the violations behind Seen. Schedule is what was played.
 	Findings []box.Finding `json:"findings,omitempty"`
 	Schedule box.Schedule  `json:"schedule,omitempty"`
-	History  []box.Entry   `json:"history,omitempty"`
 	// Again counts the repetitions because the machine was too slow.
 	Again int           `json:"again,omitempty"`
 	Took  time.Duration `json:"took_ns"`
@@ -117,7 +113,7 @@ func Run(ctx context.Context, options Options) (report Report, err error) {
 		return report, fmt.Errorf("live: finding this program: %w", err)
 	}
 	r := run{options: options, driver: []string{program, DriverCommand}}
-	if report.Server, err = r.version(ctx); err != nil {
+	if report.Server, err = (redisproc.Config{Binary: options.Binary}).Product(); err != nil {
 		return report, err
 	}
 	var plays errgroup.Group
@@ -175,16 +171,6 @@ func (r run) command(tc Case, design string) []string {
 	return append(command, "-timeout", time.Duration(tc.Timeouts[design]).String(), design)
 }
 
-// version returns the name and the version of the server.
-func (r run) version(ctx context.Context) (string, error) {
-	s, err := redisproc.Start(ctx, redisproc.Config{Binary: r.options.Binary, Args: r.options.Args})
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = s.Close() }()
-	return s.Product()
-}
-
 // tries bounds how often a case is run if the machine is too slow.
 const tries = 4
 
@@ -209,7 +195,7 @@ func (r run) perform(ctx context.Context, tc Case, design string, line *Line) er
 		return err
 	}
 	options := box.Options{
-		Command: r.command(tc, design), Binary: r.options.Binary, Args: slices.Concat(r.options.Args, tc.Args),
+		Command: r.command(tc, design), Binary: r.options.Binary, Args: tc.Args,
 		WritesAlone: p.guard == simulation.GuardWrites, Parallel: 1,
 	}
 	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL), shortTTL), Schedule: p.schedule}
@@ -219,7 +205,7 @@ func (r run) perform(ctx context.Context, tc Case, design string, line *Line) er
 			return err
 		}
 		line.conclude(plays[0])
-		line.Differs = differs(p.outcomes, plays[0])
+		line.Differs = differs(p.holders, plays[0])
 		if late := line.Differs != "" || !line.Agrees && plays[0].Idle > 0; !late || line.Again+1 == tries {
 			line.Agrees = line.Agrees && line.Differs == ""
 			return nil
@@ -230,17 +216,19 @@ func (r run) perform(ctx context.Context, tc Case, design string, line *Line) er
 }
 
 // differs says which client got the lock and should not have, or the other way around. It is "" if
-// none did.
-func differs(outcomes map[string][]bool, p box.Play) string {
-	got := map[string]bool{}
-	for e := range p.Record().All() {
-		got[e.Process] = got[e.Process] || e.Kind == record.Acquired
+// none did, or if nothing is known.
+func differs(holders map[string]bool, p box.Play) string {
+	if holders == nil {
+		return ""
 	}
-	for client, granted := range outcomes {
-		switch should := slices.Contains(granted, true); {
-		case should && !got[client]:
+	got := holdersOf(p.Record)
+	for client := range holders {
+		if !got[client] {
 			return client + " didn't get the lock, as it does in the simulation"
-		case got[client] && !should:
+		}
+	}
+	for client := range got {
+		if !holders[client] {
 			return client + " got the lock, which it doesn't in the simulation"
 		}
 	}
@@ -249,8 +237,8 @@ func differs(outcomes map[string][]bool, p box.Play) string {
 
 // conclude compares a play with the prediction.
 func (l *Line) conclude(p box.Play) {
-	l.History, l.Findings, l.Seen = p.History, nil, nil
-	log := p.Record()
+	l.Findings, l.Seen = nil, nil
+	log := p.Record
 	events := slices.Collect(log.All())
 	for _, f := range check.Violations(log, check.Rules{}) {
 		l.Findings = append(l.Findings, box.Finding{Kind: box.Kind(f.Kind), Seq: int(events[f.Event].N), Text: f.Text})

@@ -68,7 +68,7 @@ func (r Result) Summary() report.Summary {
 func (r Result) often(design string, faults ...string) string {
 	var sum report.Cell
 	for _, fault := range faults {
-		t := r.of(ofCell, fault, design)
+		t := r.of(fault, design)
 		sum.Runs += t.Runs
 		sum.Violated += t.Violated.Runs
 	}

@@ -18,7 +18,7 @@ func TestSummary(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, slices.Contains(p.Designs, d.Name), d.Name)
 	}
-	p.Designs, p.Faults, p.Seeds, p.CurveSeeds = nil, nil, 3, 0
+	p.Designs, p.Faults, p.Seeds = nil, nil, 3
 	for _, d := range chosenDesigns {
 		p.Designs = append(p.Designs, d.Name)
 	}

@@ -20,7 +20,7 @@ func (r Result) Timelines() (*Timelines, error) {
 	t := &Timelines{ids: map[[2]string]string{}}
 	for _, name := range r.Plan.Faults {
 		for _, design := range r.Plan.Designs {
-			sum := r.of(ofCell, name, design)
+			sum := r.of(name, design)
 			if sum.Violated.Runs == 0 {
 				continue
 			}

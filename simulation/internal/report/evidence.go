@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // cellView is a cell in a table: a word, a colour, and a link to its evidence.
@@ -91,3 +92,13 @@ func (p *page) cell(c Cell, design, fault string) cellView {
 
 func faultAnchor(name string) string         { return "fault-" + safeID(name) }
 func cellAnchor(design, fault string) string { return "cell-" + safeID(design) + "-" + safeID(fault) }
+
+// safeID replaces characters that an ID must not have.
+func safeID(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, s)
+}

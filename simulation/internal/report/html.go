@@ -52,7 +52,6 @@ type page struct {
 	Parts   []part
 	Figures []figureView
 	Faults  []faultView
-	Curves  []curveView
 
 	runs    runs
 	anchors map[string]bool // of the parts of the page
@@ -66,11 +65,6 @@ type figureView struct {
 	Command string
 }
 
-type curveView struct {
-	SVG   template.HTML
-	Words string
-}
-
 func newPage(r Report) *page {
 	r.Title = cmp.Or(r.Title, "Lock designs under faults")
 	p := &page{
@@ -81,9 +75,6 @@ func newPage(r Report) *page {
 	p.Data = template.HTML(p.runs.data()) //nolint:gosec // letters and digits
 	p.opening()
 	p.cells()
-	for _, c := range r.Curves {
-		p.Curves = append(p.Curves, curveView{template.HTML(newChart(c).draw().Inline()), c.Words}) //nolint:gosec // drawn here, texts escaped
-	}
 	p.parts()
 	return p
 }
@@ -101,7 +92,7 @@ func (p *page) parts() {
 		id, name string
 		shown    bool
 	}{
-		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0}, {"curves", "Curves", len(p.Curves) > 0},
+		{"summary", "In short", p.Summary != nil && len(p.Summary.Cells) > 0},
 		{"matrix", "All designs and faults", len(p.Matrix.Designs) > 0}, {"cells", "Cell by cell", len(p.Faults) > 0},
 		{"about", "About", p.About()},
 	} {

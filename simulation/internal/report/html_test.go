@@ -133,7 +133,6 @@ func TestHTMLOfLittle(t *testing.T) {
 		{},
 		{Title: "only a title"},
 		{Matrix: report.Matrix{Designs: []report.Axis{{Name: "d"}}, Faults: []report.Axis{{Name: "f"}}}},
-		{Curves: []report.Curve{{}}},
 		{Timelines: []report.TimelineRun{{}, {ID: "x"}}},
 	} {
 		page := html(t, r)
@@ -150,7 +149,6 @@ func TestHTMLEscapes(t *testing.T) {
 			Designs: []report.Axis{{Name: bad, Title: bad, Source: bad}}, Faults: []report.Axis{{Name: bad}},
 			Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Kinds: map[string]int{bad: 1}, Command: bad, Timeline: bad}}},
 		},
-		Curves: []report.Curve{{ID: bad, Title: bad, Words: bad, X: report.Scale{Label: bad}, Series: []report.Series{{Name: bad, Points: []report.Point{{X: 1, Y: 1}}}}}},
 		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Log: record.Log{{
 			{Kind: record.Asked, Process: "c1", Key: bad},
 			{At: 1, Kind: record.Found, Violation: &record.Violation{Kind: record.TwoHolders, Text: bad}},
@@ -168,7 +166,7 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(t)
 	for name, err := range map[string]error{
-		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "text": r.Matrix.Text(full{}), "SVG": r.Curves[0].SVG(full{}),
+		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "text": r.Matrix.Text(full{}),
 	} {
 		require.ErrorIs(t, err, os.ErrClosed, name)
 	}

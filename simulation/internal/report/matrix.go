@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 // Matrix has the results of each design under each fault.
@@ -187,3 +189,6 @@ func exact(rate float64) string {
 	s := strconv.FormatFloat(p, 'f', decimals, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
+
+// grouped writes a number with narrow gaps between groups of three digits.
+func grouped(n int64) string { return strings.ReplaceAll(timeline.Grouped(n), " ", "\u202f") }

@@ -1,4 +1,4 @@
-// Package report writes the results of simulations: a matrix of lock designs and faults, curves
+// Package report writes the results of simulations: a matrix of lock designs and faults,
 // and timelines. It writes a self-contained HTML page, or text for a terminal.
 // The output depends only on the input, which is plain data.
 package report
@@ -25,7 +25,6 @@ type Report struct {
 	Opening   *Opening
 	Summary   *Summary
 	Matrix    Matrix
-	Curves    []Curve
 	Timelines []TimelineRun
 }
 

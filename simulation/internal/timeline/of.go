@@ -200,7 +200,7 @@ func (r *reader) suffers(e entry) {
 	}
 	if e.Place != "" {
 		r.lane(&r.t.Servers, e.Place)
-		if f.Kind == fault.Restart && f.Keep == fault.KeepNothing || f.Kind == fault.Demote {
+		if f.Kind == fault.Restart && f.Keep == fault.KeepNothing {
 			r.restarted(e)
 		}
 		return

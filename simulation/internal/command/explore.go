@@ -86,7 +86,7 @@ func (x *exploration) print(ctx context.Context, seeds uint64, report search.Rep
 	if !report.Ended {
 		what += fmt.Sprintf(", INTERRUPTED after %d of %d", report.Runs, seeds)
 	}
-	fmt.Fprintf(x.stdout, "%s with %s%s: %d runs, %d lines of trace (%016x)\n", x.space.Workload, x.space.Design, what, report.Runs, report.Lines, report.Traces)
+	fmt.Fprintf(x.stdout, "%s with %s%s: %d runs\n", x.space.Workload, x.space.Design, what, report.Runs)
 	if len(report.Findings) == 0 {
 		fmt.Fprintf(x.stdout, "no violation\n")
 	} else {

@@ -17,7 +17,6 @@ type Row struct {
 	Walks  int           `json:"walks"`
 	Open   int           `json:"open,omitempty"` // the walks that aren't finished
 	Runs   uint64        `json:"orders"`
-	Cut    uint64        `json:"cut"`
 	Took   time.Duration `json:"took_ns"`
 	Found  []string      `json:"found,omitempty"`
 }
@@ -44,7 +43,7 @@ func Table(walks []Walk) []Row {
 		if !w.Tree.Over {
 			r.Open++
 		}
-		r.Runs, r.Cut, r.Took = r.Runs+w.Tree.Runs, r.Cut+w.Tree.Cut, r.Took+w.Took
+		r.Runs, r.Took = r.Runs+w.Tree.Runs, r.Took+w.Took
 		for _, f := range w.Found {
 			if words := inWords(f); !slices.Contains(r.Found, words) {
 				r.Found = append(r.Found, words)

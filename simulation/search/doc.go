@@ -9,6 +9,7 @@
 //   - terms: elections, whose leaders may not notice their end.
 //   - slots: jobs that run at most once.
 //   - sets: one lease on several keys.
+//   - books: a read/write lock.
 //
 // # Its parts
 //

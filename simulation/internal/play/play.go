@@ -13,6 +13,7 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/search"
 )
 
 // Setup says what to play.
@@ -68,7 +69,7 @@ type place struct {
 func placeOf(name, design string) (p place, err error) {
 	s, noScenario := scenarios.ByID(name)
 	f, noFault := cells.ByName(name)
-	w, isWorkload := workloadByName(name)
+	w, noWorkload := search.Registry{Workloads: search.Workloads()}.Workload(name)
 	p.expected, p.check = anything, func(simulation.Result) error { return nil }
 	switch {
 	case noScenario == nil:
@@ -90,14 +91,14 @@ func placeOf(name, design string) (p place, err error) {
 			p.check = func(r simulation.Result) error { return want.Check(r, p.design) }
 		}
 		p.setting = func(seed uint64) (simulation.Config, simulation.Schedule) { return f.Setting(seed, p.design) }
-	case isWorkload:
-		p.own, p.name, p.title, p.words = w, w.Name, w.Title, w.Title
+	case noWorkload == nil:
+		p.own, p.name, p.title, p.words = workload{w}, w.Name, w.Title, w.Title
 		if p.design, err = designs.ByName(cmp.Or(design, "default")); err != nil {
 			return p, err
 		}
 		p.setting = func(uint64) (simulation.Config, simulation.Schedule) { return p.design.Configure(w.Base), nil }
 	default:
-		return p, errors.Join(noScenario, noFault)
+		return p, errors.Join(noScenario, noFault, noWorkload)
 	}
 	return p, nil
 }

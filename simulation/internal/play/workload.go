@@ -1,8 +1,6 @@
 package play
 
 import (
-	"slices"
-
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/search"
@@ -11,15 +9,6 @@ import (
 // workload is a workload of package search as a base. It has no faults of its own: the command explore
 // draws them.
 type workload struct{ search.Workload }
-
-func workloadByName(name string) (workload, bool) {
-	all := search.Workloads()
-	i := slices.IndexFunc(all, func(w search.Workload) bool { return w.Name == name })
-	if i < 0 {
-		return workload{}, false
-	}
-	return workload{all[i]}, true
-}
 
 // Play plays the workload without faults.
 func (w workload) Play(seed uint64, d designs.Design) (simulation.Result, error) {

@@ -22,24 +22,6 @@ func (f *fixture) inspect(key string) quorum.Inspection {
 	return found
 }
 
-func TestInspectAFreeLock(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		found := f.inspect("k")
-		require.Len(t, found.Votes, 5)
-		assert.Equal(t, "A", found.Votes[0].Instance)
-		assert.Equal(t, wire.Granted, found.Votes[0].Vote.Outcome)
-		require.Len(t, found.Runs, 5)
-		for _, run := range found.Runs {
-			assert.True(t, run.Since().Equal(f.began), run)
-		}
-		assert.Zero(t, wire.Run("hidden").Since())
-		found.Votes, found.Runs = nil, nil
-		assert.Equal(t, quorum.Inspection{Key: "k", Quorum: 3, Free: []string{"A", "B", "C", "D", "E"}}, found)
-		assert.Nil(t, found.Held())
-		assert.Equal(t, `"k": free on A, B, C, D, E; tokens up to 0`, found.String())
-	})
-}
-
 func TestInspectAHeldLock(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		lease := f.acquire("k")

@@ -147,29 +147,6 @@ func TestKeepAliveEndsAtOnceWhenTheKeysAreGone(t *testing.T) {
 	})
 }
 
-func TestKeepAliveKeepsToMaxLife(t *testing.T) {
-	const maxLife = 30 * time.Second
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		lease.KeepAlive()
-		ctx := lease.Context()
-		select {
-		case <-ctx.Done():
-		case <-time.After(2 * maxLife):
-			require.Fail(t, "it is still valid")
-		}
-		assert.LessOrEqual(t, f.elapsed(), maxLife)
-		assert.Greater(t, f.elapsed(), maxLife-20*ms, "and uses MaxLife up, except for the last drift allowance")
-		cause := context.Cause(ctx)
-		assert.ErrorIs(t, cause, quorum.ErrExpired)
-		assert.ErrorContains(t, cause, "MaxLife, 30s")
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Less(t, f.count(0, wire.Extend), 40)
-		time.Sleep(maxLife + ms - f.elapsed())
-		assert.Empty(t, f.left(), "nor do the keys last longer")
-	}, func(c *quorum.Config) { c.MaxLife = maxLife })
-}
-
 // MaxLife counts from the acquisition, also while the keeper has to wait for the holder's own
 // extension.
 func TestMaxLifeCountsTheWaitInTheQueue(t *testing.T) {

@@ -246,7 +246,7 @@ func TestGrantsOfAnEarlierRunDoNotCount(t *testing.T) {
 	}
 }
 
-// tardy is a server whose first probe answer arrives late.
+// tardy is a server whose first probe answer arrives late, and every other one a moment late.
 type tardy struct {
 	*quorumtest.Server
 	asked atomic.Int32
@@ -256,6 +256,8 @@ func (s *tardy) Probe(ctx context.Context, before wire.Known) (wire.Identity, er
 	id, err := s.Server.Probe(ctx, before)
 	if s.asked.Add(1) == 1 {
 		time.Sleep(20 * ms)
+	} else {
+		time.Sleep(ms) // the caller that got the first answer has returned
 	}
 	return id, err
 }

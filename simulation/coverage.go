@@ -5,8 +5,6 @@ import "github.com/redquorum/redlock/simulation/record"
 // Counters of situations that have no event but matter to a check: no findings prove little
 // if the situation never occurred.
 var (
-	rolledBack          = record.Counter("a round was rolled back")
-	leaseOver           = record.Counter("a lease ended before its release")
 	quarantineRestarted = record.Counter("a quarantine began: restarted")
 	quarantineJumped    = record.Counter("a quarantine began: clock jumped")
 	clockJumped         = record.Counter("a clock was seen to jump")

@@ -178,10 +178,10 @@ func (h *holding) backing() *record.Truth {
 		return t // nothing is known
 	}
 	t.Quorum, t.Servers = h.quorum, h.servers
-	for i, place := range w.places {
-		w.Touch(ofKeys(h.p, place.server))
+	for i := range w.servers {
+		w.Touch(ofKeys(h.p, w.servers[i]))
 		switch s := h.p.server(i); {
-		case s.keeps(place.database, h, until):
+		case s.keeps(h, until):
 			t.Have++
 		case s.lost >= h.votesAt:
 			t.Forgot++
@@ -207,12 +207,12 @@ func (p *process) hindered(now, patience int64, quorum int) int64 {
 	last := min(p.PausedUntil, now)
 	from := now - patience
 	well := 0
-	for i := range p.w.places {
+	for i := range p.w.servers {
 		if p.server(i).well(from, now) && p.reaches(i, from) {
 			well++
 		}
 	}
-	quorum = cmp.Or(quorum, len(p.w.places)/2+1)
+	quorum = cmp.Or(quorum, len(p.w.servers)/2+1)
 	if well < quorum {
 		last = now
 	}
@@ -225,20 +225,20 @@ func (s *server) well(from, now int64) bool {
 }
 
 // reaches reports whether messages have arrived in both directions since from.
-func (p *process) reaches(place int, from int64) bool {
+func (p *process) reaches(server int, from int64) bool {
 	for _, f := range p.w.links {
-		if fault.Matches(f.Process, p.Name) && fault.Matches(f.Server, p.w.places[place].name) && (f.For == 0 || int64(f.At+f.For) > from) && int64(f.At) <= p.w.Now.Load() {
+		if fault.Matches(f.Process, p.Name) && fault.Matches(f.Server, p.w.servers[server].name) && (f.For == 0 || int64(f.At+f.For) > from) && int64(f.At) <= p.w.Now.Load() {
 			return false
 		}
 	}
 	return true
 }
 
-// keeps reports whether the server has the lease's key in a database up to the true time
-// until, as things stand now.
-func (s *server) keeps(database int, h *holding, until int64) bool {
+// keeps reports whether the server has the lease's key up to the true time until, as things
+// stand now.
+func (s *server) keeps(h *holding, until int64) bool {
 	hasKey := func(key string) bool {
-		value, expires, ok := s.data[database].Keys.Get(key, s.clock())
+		value, expires, ok := s.data.Keys.Get(key, s.clock())
 		return ok && value == h.value && (expires.IsZero() || s.wall.When(expires.UnixNano()) >= until)
 	}
 	return hasKey(h.key) && !slices.ContainsFunc(h.also, func(key string) bool { return !hasKey(key) })

@@ -15,7 +15,7 @@ import (
 // call is one request of a process and the wait for its reply.
 type call struct {
 	p      *process
-	place  int // the index among world.places, or toResource
+	place  int // the index among world.servers, or toResource
 	name   string
 	cmd    wire.Request
 	waiter wire.Waiter   // of Enqueue and Dequeue
@@ -65,7 +65,7 @@ func failed(err error, unsent bool) *answer {
 	return &answer{vote: wire.Vote{Err: err, Unsent: unsent}}
 }
 
-// toResource is the resource's index among the places that a process has links to.
+// toResource is the resource's index among what a process has links to.
 const toResource = -1
 
 func (c *call) link() *link {
@@ -79,7 +79,7 @@ func (c *call) placeName() string {
 	if c.place == toResource {
 		return fault.Resource
 	}
-	return c.p.w.places[c.place].name
+	return c.p.w.servers[c.place].name
 }
 
 func (c *call) Order() kernel.OpOrder {

@@ -15,7 +15,7 @@ type instance struct {
 
 var _ wire.Instance = instance{}
 
-func (i instance) Name() string { return i.p.w.places[i.place].name }
+func (i instance) Name() string { return i.p.w.servers[i.place].name }
 
 func (i instance) ConnLife() time.Duration { return 0 }
 

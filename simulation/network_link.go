@@ -15,18 +15,9 @@ type link struct {
 	wrote       int    // the length of the server's log after the connection's last change
 }
 
-// lose closes the connection if it leads to an incarnation that has ended.
-func (l *link) lose(incarnation uint64) {
-	if l.incarnation == incarnation {
-		l.close()
-	}
-}
-
-func (l *link) close() { l.incarnation = 0 }
-
 // server returns the server that a process reaches at a place.
 func (p *process) server(place int) *server {
-	s := p.w.places[place].server
+	s := p.w.servers[place]
 	if s.second != nil && fault.Matches(s.secondFor, p.Name) {
 		return s.second
 	}
@@ -176,9 +167,9 @@ func (r *reply) Happen() {
 // cutConnection closes the connection to a place. Sent requests still arrive; calls that
 // wait for a reply fail.
 func (p *process) cutConnection(i int) {
-	p.links[i].close()
+	p.links[i].incarnation = 0
 	for _, e := range sorted(p.subscriptions) {
-		if e.place == i && i < len(p.w.places) {
+		if e.place == i && i < len(p.w.servers) {
 			e.breakNow()
 		}
 	}

@@ -154,7 +154,7 @@ func (e *subscription) breakNow() {
 func (e *subscription) broken(m *call, after time.Duration) {
 	w := e.p.w
 	w.Carry(w.Now.Load()+int64(after), m.tie(6), &e.p.Process, kernel.MomentOf(e.ended, func() {
-		w.event(record.SubscriptionLost, e.p.Name, w.places[e.place].name)
+		w.event(record.SubscriptionLost, e.p.Name, w.servers[e.place].name)
 		e.over, w.Awake = true, true
 		delete(e.p.subscriptions, e.address)
 		e.end(ErrReset)
@@ -169,13 +169,13 @@ func (w *world) silence(f fault.Fault) {
 	}
 	w.Schedule(w.Now.Load()+int64(subscriptionTimeout), func() {
 		begun := w.Now.Load() - int64(subscriptionTimeout)
-		for i, place := range w.places {
-			all := sorted(place.server.subscriptions)
-			if s := place.server.second; s != nil {
+		for i, server := range w.servers {
+			all := sorted(server.subscriptions)
+			if s := server.second; s != nil {
 				all = append(all, sorted(s.subscriptions)...)
 			}
 			for _, e := range all {
-				if e.place == i && e.since <= begun && silences(f, e.p.Name, place) {
+				if e.place == i && e.since <= begun && silences(f, e.p.Name, server.name) {
 					e.breakNow()
 				}
 			}
@@ -183,12 +183,9 @@ func (w *world) silence(f fault.Fault) {
 	})
 }
 
-// silences reports whether the fault stops all notifications from a place to a process.
-func silences(f fault.Fault, process string, place place) bool {
-	if f.Kind == fault.Hang {
-		return fault.Matches(f.Server, place.server.name)
-	}
-	return fault.Matches(f.Server, place.name) && fault.Matches(f.Process, process)
+// silences reports whether the fault stops all notifications from a server to a process.
+func silences(f fault.Fault, process, server string) bool {
+	return fault.Matches(f.Server, server) && (f.Kind == fault.Hang || fault.Matches(f.Process, process))
 }
 
 // sorted returns the subscriptions in the order of their addresses.

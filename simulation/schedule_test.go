@@ -72,10 +72,6 @@ func TestRunRefusesWhatItCantPlay(t *testing.T) {
 		"SemiSync is 1s":    {SemiSync: time.Second},
 		`no such Guard "x"`: {Guard: "x"},
 		`Persistence "x"`:   {Persistence: "x"},
-		`"c1", is taken`:    {Aliases: []simulation.Alias{{Name: "c1", Server: "A"}}},
-		"printable ASCII":   {Aliases: []simulation.Alias{{Name: "a b", Server: "A"}}},
-		`the Server of`:     {Aliases: []simulation.Alias{{Name: "x", Server: "Z"}}},
-		"the Database of":   {Aliases: []simulation.Alias{{Name: "x", Server: "A", Database: 16}}},
 	}
 	for want, cfg := range configs {
 		_, err := simulation.Run(1, cfg, nil, nothing)

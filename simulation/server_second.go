@@ -7,6 +7,7 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // A server's address can lead some processes to a second server for a while: to the old master, which
@@ -25,7 +26,7 @@ func (s *server) split(f fault.Fault) {
 	old := &server{
 		w: w, index: s.index, name: s.name + "'", wall: s.wall, data: s.data, log: slices.Clone(s.log),
 		incarnation: s.incarnation, id: s.id, replID: s.replID, promoted: s.promoted, up: true, started: s.started,
-		hungUntil: s.hungUntil, lost: s.lost, shown: maps.Clone(s.shown), marks: maps.Clone(s.marks),
+		hungUntil: s.hungUntil, lost: s.lost, shown: maps.Clone(s.shown), mark: s.mark,
 	}
 	old.connectNotify()
 	if old.hungUntil > now {
@@ -46,10 +47,8 @@ func (s *server) leadAway(f fault.Fault) {
 	}
 	w.count(addressMoved)
 	for _, p := range w.processes {
-		for i, place := range w.places {
-			if place.server == s && fault.Matches(f.Process, p.Name) && !p.Gone() {
-				p.cutConnection(i)
-			}
+		if fault.Matches(f.Process, p.Name) && !p.Gone() {
+			p.cutConnection(s.index)
 		}
 	}
 	w.spares++
@@ -76,6 +75,6 @@ func (s *server) leadsBack() {
 	second.kill()
 	s.second, s.lost = nil, s.w.Now.Load()
 	s.w.event(record.Back, "", s.name)
-	second.data = s.w.databases()
+	second.data = redismodel.New(s.w.scripts)
 	second.showLost()
 }

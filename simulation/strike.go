@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/redismodel"
@@ -126,10 +127,8 @@ func (w *world) hit(f fault.Fault, s *server) {
 	case fault.Flush:
 		w.count(serverFlushed)
 		s.lost = now
-		for db := range s.data {
-			s.change(db, func(d redismodel.Database) { d.Flush() })
-		}
-		clear(s.marks)
+		s.change(func(d redismodel.Database) { d.Flush() })
+		s.mark = memory.Mark{}
 		s.showAll()
 	case fault.Restart:
 		if s.up {
@@ -157,22 +156,19 @@ func (w *world) hit(f fault.Fault, s *server) {
 // evict drops the named key of the server, or a random one.
 func (s *server) evict(f fault.Fault) {
 	type thing struct {
-		name     string // as Fault.Key has it
-		database int
-		drop     func(redismodel.Database)
+		name string // as Fault.Key has it
+		drop func(redismodel.Database)
 	}
 	var all []thing
 	now := s.clock()
-	for db, data := range s.data {
-		for _, key := range data.Keys.List(now) {
-			all = append(all, thing{key, db, func(d redismodel.Database) { d.Keys.Delete(key, now) }})
-		}
-		for _, key := range data.Counters.List(now) {
-			all = append(all, thing{"{" + key + "}", db, func(d redismodel.Database) { d.Counters.Delete(key, now) }})
-		}
-		for _, key := range data.Records.List(now) {
-			all = append(all, thing{"{" + key + "}:set", db, func(d redismodel.Database) { d.Records.Delete(key, now) }})
-		}
+	for _, key := range s.data.Keys.List(now) {
+		all = append(all, thing{key, func(d redismodel.Database) { d.Keys.Delete(key, now) }})
+	}
+	for _, key := range s.data.Counters.List(now) {
+		all = append(all, thing{"{" + key + "}", func(d redismodel.Database) { d.Counters.Delete(key, now) }})
+	}
+	for _, key := range s.data.Records.List(now) {
+		all = append(all, thing{"{" + key + "}:set", func(d redismodel.Database) { d.Records.Delete(key, now) }})
 	}
 	if f.Key != "" {
 		all = slices.DeleteFunc(all, func(t thing) bool { return t.name != f.Key })
@@ -182,19 +178,19 @@ func (s *server) evict(f fault.Fault) {
 	}
 	t := all[kernel.Draw(s.w.Seed, kernel.TagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
 	s.w.count(keyEvicted)
-	s.change(t.database, t.drop)
+	s.change(t.drop)
 	s.showAll()
 }
 
-// reconnect cuts the connections between processes and places.
+// reconnect cuts the connections between processes and servers.
 func (w *world) reconnect(f fault.Fault) {
 	w.count(connectionsCut)
 	for _, p := range w.processes {
 		if !fault.Matches(f.Process, p.Name) || p.Gone() {
 			continue
 		}
-		for i, place := range w.places {
-			if fault.Matches(f.Server, place.name) {
+		for i, server := range w.servers {
+			if fault.Matches(f.Server, server.name) {
 				p.cutConnection(i)
 			}
 		}

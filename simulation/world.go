@@ -18,7 +18,6 @@ type world struct {
 	spares  int // servers that addresses have led to, see Switch
 
 	servers   []*server
-	places    []place // what processes have links to: the servers, and the aliases
 	processes []*process
 	resource  *resource
 	// The faults that are looked up when something happens.
@@ -28,13 +27,6 @@ type world struct {
 
 	witness  *process
 	holdings []*holding // in the order in which they were acquired
-}
-
-// place is a destination of a process's messages: a server, by one of its names.
-type place struct {
-	name     string
-	server   *server
-	database int
 }
 
 func (w *world) running() int {

@@ -4,8 +4,8 @@ package box
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
@@ -20,24 +20,16 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 		c.sent = nil
 		return s.executes(late), nil
 	}
-	if c.paused || c.dead || c.begun > 0 && do != ends {
+	asks := slices.Contains([]verb{waits, gets, tries, begins, queues}, do)
+	if c.paused || c.dead || (c.begun > 0) != (do == ends) || asks && c.holds {
 		return false, nil
 	}
 	switch do {
 	case waits, gets, tries:
-		if c.holds {
-			return false, nil
-		}
 		return true, s.acquires(c, do)
 	case begins, queues:
-		if c.holds {
-			return false, nil
-		}
 		return true, s.begins(c, do)
 	case ends:
-		if c.begun == 0 {
-			return false, nil
-		}
 		return true, s.ends(c)
 	}
 	// A client that was stopped after its check writes whatever has become of its lease.
@@ -92,9 +84,6 @@ func (s *stage) acquires(c *client, do verb) error {
 	began, asked := time.Now(), s.asks(c, do)
 	a, err := s.wait(c, s.key, most)
 	took := time.Since(began)
-	if errors.Is(err, errNoAnswer) {
-		return s.hangs(c, do)
-	}
 	if err != nil {
 		return err
 	}
@@ -193,11 +182,11 @@ func (s *stage) begins(c *client, do verb) error {
 func (s *stage) caught(c *client) bool {
 	any := false
 	for i, link := range c.links {
-		if !c.holdsBack[i] || !s.servers[i].good() {
+		if !link.holdsBack || !s.servers[i].good() {
 			continue
 		}
 		any = true
-		if caught := c.traps[i]; caught != nil {
+		if caught := link.trap; caught != nil {
 			select {
 			case <-caught:
 			default:
@@ -214,39 +203,29 @@ func (s *stage) ends(c *client) error {
 	asked := c.begun
 	c.begun = 0
 	a, err := c.driver.await(s.ctx, answerLimit)
-	if errors.Is(err, errNoAnswer) {
-		return s.hangs(c, begins)
+	if err == nil {
+		s.answered(c, a, asked)
 	}
-	if err != nil {
-		return err
-	}
-	s.answered(c, a, asked)
-	return nil
+	return err
 }
 
-// request sends a request about the client's lease. ok is false if the driver has not answered,
-// which ends the client.
-func (s *stage) request(c *client, do verb, r driver.Request) (a driver.Answer, ok bool, err error) {
-	r.Key, r.TTL = s.key, s.ttl.Milliseconds()
+// request sends a request about the client's lease.
+func (s *stage) request(c *client, do verb, what string) (driver.Answer, error) {
 	began := time.Now()
-	a, err = c.driver.ask(s.ctx, r, answerLimit)
-	if errors.Is(err, errNoAnswer) {
-		return a, false, s.hangs(c, do)
-	}
+	a, err := c.driver.ask(s.ctx, driver.Request{Do: what, Key: s.key, TTL: s.ttl.Milliseconds()}, answerLimit)
 	if err == nil {
 		s.slow(c, do, time.Since(began), 0)
 	}
-	return a, err == nil, err
+	return a, err
 }
 
 func (s *stage) checks(c *client) error {
 	c.stopped = false
-	a, ok, err := s.request(c, checks, driver.Request{Do: driver.DoCheck})
-	if !ok {
-		return err
+	a, err := s.request(c, checks, driver.DoCheck)
+	if err == nil {
+		s.says(c, a)
 	}
-	s.says(c, a)
-	return nil
+	return err
 }
 
 // says notes whether a client believes that it holds the lock.
@@ -263,8 +242,8 @@ func (s *stage) says(c *client, a driver.Answer) {
 }
 
 func (s *stage) extends(c *client) error {
-	a, ok, err := s.request(c, extends, driver.Request{Do: driver.DoExtend})
-	if !ok {
+	a, err := s.request(c, extends, driver.DoExtend)
+	if err != nil {
 		return err
 	}
 	if a.Why == "" && !a.Held {
@@ -272,13 +251,6 @@ func (s *stage) extends(c *client) error {
 	}
 	s.says(c, a)
 	return nil
-}
-
-func says(yes bool, why string) string {
-	if yes {
-		return "yes"
-	}
-	return "no, " + why
 }
 
 func (s *stage) reads(c *client) {
@@ -322,24 +294,25 @@ func (s *stage) releases(c *client) error {
 	c.holds, c.left, c.read = false, false, false
 	works := s.works(c)
 	s.of(c, record.Released, "asks to release", "")
-	a, ok, err := s.request(c, releases, driver.Request{Do: driver.DoRelease})
-	if !ok {
+	a, err := s.request(c, releases, driver.DoRelease)
+	switch {
+	case err != nil:
 		return err
-	}
-	s.note(c.name, record.Noted, "says", "released: "+says(a.Done, a.Why))
-	if a.Done && !works {
-		s.found(UntrueRelease, "%s was told that its lock is released, though a majority of the servers can't be reached", c.name)
-	}
-	if !a.Done {
+	case !a.Done:
+		s.note(c.name, record.Noted, "says", "released: no, "+a.Why)
 		s.untidy = true
+		return nil
+	}
+	s.note(c.name, record.Noted, "says", "released: yes")
+	if !works {
+		s.found(UntrueRelease, "%s was told that its lock is released, though a majority of the servers can't be reached", c.name)
 	}
 	return nil
 }
 
 // hangs ends a client that has not answered.
-func (s *stage) hangs(c *client, do verb) error {
+func (s *stage) hangs(c *client, do verb) {
 	s.note(c.name, record.Noted, "says", fmt.Sprintf("nothing for %v, and was killed", answerLimit))
 	s.found(NoAnswer, "%s %s: no answer in %v", c.name, do, answerLimit)
 	s.dies(c)
-	return nil
 }

@@ -165,7 +165,6 @@ func TestOptions(t *testing.T) {
 		"no command":             func(o *Options) { o.Command = nil },
 		"executable file not":    func(o *Options) { o.Command = []string{"there-is-no-such-driver"} },
 		"10 servers, want 1":     func(o *Options) { o.Servers = 10 },
-		"a distance of 2s":       func(o *Options) { o.Distance = 2 * time.Second },
 		"a TTL of 1ms":           func(o *Options) { o.TTL = time.Millisecond },
 		`no fault "weather"`:     func(o *Options) { o.Faults = []string{"weather"} },
 		"17 plays at once, want": func(o *Options) { o.Parallel = 17 },
@@ -228,7 +227,7 @@ by pause: a title, on 4 servers
 // A step that took half a TTL while a lease ran is noted, unless it had to wait.
 func TestSlowSteps(t *testing.T) {
 	for step, want := range map[string]bool{"c1 works": true, "spawn c2": true, "c1 waits": false, "c2 works": false} {
-		first, second := &client{name: "c1", holds: true, shut: []bool{false}}, &client{name: "c2", shut: []bool{true}}
+		first, second := &client{name: "c1", holds: true, links: []*link{{}}}, &client{name: "c2", links: []*link{{shut: true}}}
 		s := &stage{ttl: time.Second, play: &Play{}, clients: []*client{first, second}, servers: []*serverState{{}}}
 		parsed, err := ParseStep(step)
 		require.NoError(t, err)

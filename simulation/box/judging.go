@@ -22,7 +22,7 @@ func (s *stage) slow(c *client, do verb, took, wait time.Duration) {
 func (s *stage) works(c *client) bool {
 	good := 0
 	for i, server := range s.servers {
-		if server.good() && !c.shut[i] {
+		if server.good() && !c.links[i].shut {
 			good++
 		}
 	}
@@ -31,7 +31,7 @@ func (s *stage) works(c *client) bool {
 
 // undisturbed reports whether all servers work for a client.
 func (s *stage) undisturbed(c *client) bool {
-	return !slices.Contains(c.shut, true) && !slices.ContainsFunc(s.servers, func(server *serverState) bool { return !server.good() })
+	return !slices.ContainsFunc(c.links, func(l *link) bool { return l.shut }) && !slices.ContainsFunc(s.servers, func(server *serverState) bool { return !server.good() })
 }
 
 // free reports whether the lock must become free for a client: a majority of the servers works,

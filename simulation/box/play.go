@@ -65,14 +65,10 @@ type stage struct {
 type client struct {
 	name   string
 	driver *clientProcess
-	links  []*redisproc.Link
-	// By a server's number: its link doesn't work both ways, something is held back at it,
-	// and a trap, which is closed when it has caught something.
-	shut, holdsBack []bool
-	traps           []<-chan struct{}
-	paused          bool
-	dead            bool
-	begun           uint64 // the number of the event that asked for an answer that is missing, 0 for none
+	links  []*link // by a server's number
+	paused bool
+	dead   bool
+	begun  uint64 // the number of the event that asked for an answer that is missing, 0 for none
 
 	lease    int    // its number in the record
 	leases   int    // how many it has had
@@ -86,6 +82,14 @@ type client struct {
 	stopped  bool          // it was paused since its last check, so that it may write without another one
 	told     int           // losses that were told before this lease
 	overtook bool          // another client has asked for the lock and got it meanwhile
+}
+
+// link is a client's link to a server.
+type link struct {
+	*redisproc.Link
+	shut      bool            // it doesn't work both ways
+	holdsBack bool            // something is held back at it
+	trap      <-chan struct{} // closed when the trap has caught something, nil without one
 }
 
 // plays plays a schedule once, on the first n servers.
@@ -135,14 +139,12 @@ func (s *stage) open() error {
 		c := &client{name: name}
 		s.clients = append(s.clients, c)
 		for _, server := range s.servers {
-			link, err := redisproc.NewLink(server.Addr())
+			l, err := redisproc.NewLink(server.Addr())
 			if err != nil {
 				return err
 			}
-			link.Far(s.box.options.Distance)
-			c.links = append(c.links, link)
+			c.links = append(c.links, &link{Link: l})
 		}
-		c.shut, c.holdsBack, c.traps = make([]bool, len(c.links)), make([]bool, len(c.links)), make([]<-chan struct{}, len(c.links))
 		if err := s.enter(c); err != nil {
 			return err
 		}
@@ -222,7 +224,11 @@ func (s *stage) take(step Step) error {
 		return s.toClient(step, c)
 	}
 	did, err := s.act(step.Do, c)
-	if err == nil && !did {
+	switch {
+	case errors.Is(err, errNoAnswer):
+		s.hangs(c, step.Do)
+		return nil
+	case err == nil && !did:
 		s.play.Idle++
 	}
 	return err

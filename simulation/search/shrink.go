@@ -8,6 +8,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/internal/shorten"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -72,25 +73,9 @@ func (s *shrinker) try(smaller simulation.Schedule) bool {
 	return true
 }
 
-// fewerFaults is delta debugging: it leaves out halves, then quarters, down to single
-// faults, and begins again with the rest.
+// fewerFaults leaves out faults.
 func (s *shrinker) fewerFaults() {
-	for size := max(1, len(s.best)/2); len(s.best) > 0; {
-		shorter := false
-		for from := 0; from < len(s.best); {
-			if s.try(slices.Delete(slices.Clone(s.best), from, min(from+size, len(s.best)))) {
-				shorter = true
-				continue // the next faults have moved here
-			}
-			from += size
-		}
-		if size == 1 && !shorter {
-			return
-		}
-		if !shorter || size > len(s.best) {
-			size = max(1, size/2)
-		}
-	}
+	shorten.List(s.best, s.try)
 }
 
 // simplerFaults simplifies each fault.

@@ -74,26 +74,6 @@ func TestShrinkToOneOrTwoFaults(t *testing.T) {
 	assert.Equal(t, small, again, "it is deterministic")
 }
 
-// Of one pause among many harmless faults only the pause is left, no longer than necessary, rounded
-// up.
-func TestShrinkFindsTheNumbers(t *testing.T) {
-	const odd = 137*time.Microsecond + 13
-	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 8, Schedule: simulation.Schedule{
-		{Kind: fault.Step, Process: "c1", At: odd, By: odd},
-		{Kind: fault.Delay, Process: "c2", Server: "A", At: time.Second + odd, For: odd, By: odd},
-		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 23*time.Second + odd},
-		{Kind: fault.Rate, Server: "B", At: 3 * odd, PPM: 17},
-	}}
-	small, _, err := search.Shrink(t.Context(), registry(), s, record.LostUpdate)
-	require.NoError(t, err)
-	require.Len(t, small.Schedule, 1)
-	f := small.Schedule[0]
-	assert.Equal(t, fault.Pause, f.Kind)
-	assert.Zero(t, f.For%(100*time.Millisecond), "%v", f.For)
-	assert.Less(t, f.For, 12*time.Second)
-	assert.Greater(t, f.For, 2*time.Second)
-}
-
 func TestShrinkNeedsAViolation(t *testing.T) {
 	_, _, err := search.Shrink(t.Context(), registry(), setup("default"), record.TwoHolders)
 	require.ErrorIs(t, err, search.ErrSetup)

@@ -30,9 +30,6 @@ type Config struct {
 	ConfigFile string
 	// Unix makes it listen on a socket in its directory instead of a port.
 	Unix bool
-	// Parent is where the server's directory is created. Default: os.TempDir. A socket's
-	// path has at most 107 bytes.
-	Parent string
 }
 
 // Find returns the path of the server to start, or an error that Is ErrMissing.

@@ -42,7 +42,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(cfg.Parent, "redis")
+	dir, err := os.MkdirTemp("", "redis")
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: making the server's directory: %w", err)
 	}

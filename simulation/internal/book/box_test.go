@@ -47,18 +47,26 @@ func boxKinds([]string) (string, error) {
 	return table("finding | what it means", rows), nil
 }
 
+// stepConstant is the constant of a word of a schedule, whose comment says what it means.
+var stepConstant = regexp.MustCompile(`(?m)^\t\w+ +verb += "(\w+)" +// (.*)$`)
+
 // boxWords is the table of the words of a schedule, but for those of live.
 func boxWords([]string) (string, error) {
+	text, err := os.ReadFile("../simulation/box/step.go")
+	if err != nil {
+		return "", err
+	}
+	_, list, _ := strings.Cut(string(text), "const (")
+	blocks := strings.Split(list, "const (")
 	var rows [][]string
-	for _, w := range box.Words() {
-		if strings.HasPrefix(w.Means, "live: ") {
-			continue
+	for i, of := range [][2]string{{"a client", "c1 %s"}, {"its process", "%s c1"}, {"a server", "%s A"}, {"a client's link to a server", "%s c1 A"}} {
+		var words []string
+		for _, found := range stepConstant.FindAllStringSubmatch(blocks[i], -1) {
+			if !strings.HasPrefix(found[2], "live: ") {
+				words = append(words, fmt.Sprintf("**"+of[1]+"**: %s", found[1], found[2]))
+			}
 		}
-		if n := len(rows); n == 0 || rows[n-1][0] != w.What() {
-			rows = append(rows, []string{w.What(), ""})
-		}
-		cell := &rows[len(rows)-1][1]
-		*cell = strings.TrimPrefix(*cell+fmt.Sprintf("<br>**%s**: %s", w.Example, w.Means), "<br>")
+		rows = append(rows, []string{of[0], strings.Join(words, "<br>")})
 	}
 	return table("what | steps", rows), nil
 }
@@ -196,7 +204,7 @@ func boxReport(words []string) (string, error) {
 
 func reportOf(c recordedClient, t box.Tally, k box.Broken) (string, error) {
 	replay, err := json.Marshal(box.Replay{
-		Name: c.Name, Servers: cmp.Or(k.Shown.Servers, c.Count), TTL: k.Shown.TTL, Distance: c.Distance, Fault: t.Fault, Kind: k.Kind, Schedule: k.Shown.Schedule,
+		Name: c.Name, Servers: cmp.Or(k.Shown.Servers, c.Count), TTL: k.Shown.TTL, Fault: t.Fault, Kind: k.Kind, Schedule: k.Shown.Schedule,
 	})
 	return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
 		c.Name, c.Version, c.Servers, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, replay, c.Command), err

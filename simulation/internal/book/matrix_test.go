@@ -290,5 +290,5 @@ Recorded on %s. The simulation is deterministic, so these are the runs of this p
 		r.Seeds, len(r.Matrix.Faults), rate("redlock", "restart-empty"), rate("default", "restart-empty"),
 		rate("redlock", "step-server"), rate("default", "step-server"),
 		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),
-		thousands(runs), thousands(uint64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Planned, r.Recorded), nil
+		thousands(runs), thousands(uint64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Played, r.Recorded), nil
 }

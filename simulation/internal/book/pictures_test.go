@@ -8,21 +8,31 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation/internal/matrix"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
 
 func init() {
 	generatedFiles["figures/token.svg"] = tokenPicture
 }
 
-// tokenPicture is the README's. It is drawn from runs that are played now.
+// tokenPicture is the README's: the same pause without and with a token check.
 func tokenPicture() ([]byte, error) {
-	opening, err := matrix.Opening()
-	if err != nil {
-		return nil, err
+	c := drawing.Canvas{Title: "The holder is paused for longer than its lease, wakes up, and writes: no lock that expires can prevent that, but a resource that checks the lock's token refuses the write."}
+	for _, run := range []struct{ design, title string }{
+		{"default", "No token check: c2's update is lost"},
+		{"token-admit", "Token check: the late write is refused"},
+	} {
+		_, _, tl, err := tell([]string{"S1", run.design})
+		if err != nil {
+			return nil, err
+		}
+		if c.Height > 0 {
+			c.Height += 18
+		}
+		tl.Small(&c, run.title)
 	}
 	var svg bytes.Buffer
-	err = opening.SVG(&svg)
+	err := c.SVG(&svg)
 	return svg.Bytes(), err
 }
 

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -48,7 +46,6 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.StringVar(&f.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
 	flags.BoolVar(&f.Embedded, "embedded", false, "servers in this process, as where no redis-server is installed")
 	flags.DurationVar(&f.TTL, "ttl", 1500*time.Millisecond, "how long leases last, 200ms to 1m")
-	flags.DurationVar(&f.Distance, "distance", 0, "how much longer each round trip between a client and a server takes, up to 1s")
 	flags.DurationVar(&f.For, "for", 90*time.Second, "for how long random schedules are played after the fixed ones")
 	flags.DurationVar(&f.ShrinkFor, "shrink", 20*time.Second, "for how long each finding's schedule is made shorter")
 	flags.Uint64Var(&f.Seed, "seed", 1, "the seed of the random schedules")
@@ -72,14 +69,14 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	if err := oneOf("-format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	for _, name := range []string{"servers", "ttl", "distance", "for", "shrink", "seed", "faults", "allow", "parallel"} {
+	for _, name := range []string{"servers", "ttl", "for", "shrink", "seed", "faults", "allow", "parallel"} {
 		if isSet(flags, name) && f.replay != "" {
 			return usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", name)}
 		}
 	}
-	if _, err := exec.LookPath(cmp.Or(f.Binary, "redis-server")); err != nil && !f.Embedded {
+	if err := findServer(f.Binary); err != nil && !f.Embedded {
 		if f.Binary != "" {
-			return usageError{fmt.Errorf("-server: %w", err)}
+			return err
 		}
 		fmt.Fprintln(stderr, "There is no redis-server in the PATH: servers in this process take its place.")
 		f.Embedded = true

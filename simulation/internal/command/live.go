@@ -97,15 +97,16 @@ func (f *liveFlags) play(ctx context.Context, options live.Options, stdout io.Wr
 		options.Progress = func(line live.Line) { fmt.Fprintln(stdout, line.Text()) }
 	}
 	played, err := live.Run(ctx, options)
-	switch {
-	case err != nil && len(played.Lines) == 0:
-	case f.format == "text":
-		fmt.Fprintf(stdout, "\n%s\n\n%s\n", live.Legend, played.Summary())
-	default:
-		err = errors.Join(err, writeJSON(stdout, played))
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if f.format == "text" {
+		_, err = fmt.Fprintf(stdout, "\n%s\n", played.Summary())
+	} else {
+		err = writeJSON(stdout, played)
 	}
 	if err == nil && played.Disagreements > 0 {
 		err = fmt.Errorf("%d plays did not end as the simulation predicts", played.Disagreements)
 	}
-	return interrupted(ctx, err)
+	return err
 }

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -27,48 +26,22 @@ func needsServer(t *testing.T) {
 	}
 }
 
-func redlocksim(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = Run(t.Context(), args, &out, &errs)
-	return code, out.String(), errs.String()
-}
-
 func TestLive(t *testing.T) {
 	needsServer(t)
-	code, stdout, stderr := redlocksim(t, "live", "-only", "S13", "-format", "json")
+	code, stdout, stderr := said(t.Context(), "live", "-only", "S13", "-format", "json")
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	var report live.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
 	require.Zero(t, report.Disagreements)
 	require.NotEmpty(t, report.Lines)
-}
-
-func TestLiveWrongUsage(t *testing.T) {
-	for _, test := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"live", "-format", "verse"}, `-format is "verse", want text, json`},
-		{[]string{"live", "-only", "S99"}, "no scenario has such a name"},
-		{[]string{"live", "-only", "("}, "-only"},
-		{[]string{"live", "-parallel", "0"}, "-parallel is 0, want 1 to 64"},
-		{[]string{"live", "now"}, `unexpected argument "now"`},
-		{[]string{"live", "-server", "no-such-server"}, "no-such-server"},
-	} {
-		code, stdout, stderr := redlocksim(t, test.args...)
-		require.Equal(t, exitUsage, code, "%q", test.args)
-		require.Contains(t, stdout+stderr, test.says, "%q", test.args)
-	}
-	code, stdout, _ := redlocksim(t, "live", "-list")
-	require.Equal(t, exitOK, code)
+	stdout, _ = does(t, exitOK, "live", "-list")
 	require.Contains(t, stdout, "S7c")
 }
 
 // Without a server one sentence says what to do.
 func TestLiveWithoutServer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	code, stdout, stderr := redlocksim(t, "live")
+	code, stdout, stderr := said(t.Context(), "live")
 	require.Equal(t, exitUsage, code)
 	require.Empty(t, stdout)
 	require.Equal(t, 1, strings.Count(stderr, "\n"))

@@ -171,14 +171,8 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 	if err != nil {
 		return err
 	}
-	opening, err := matrix.Opening()
-	if err != nil {
-		return err
-	}
-	summary := r.Summary()
 	page := f.report(r)
-	page.Opening, page.Summary = &opening, &summary
-	timelines.Link(&page)
+	page.Timelines = timelines
 	return create(f.html, func(w io.Writer) error { return report.HTML(w, page) })
 }
 

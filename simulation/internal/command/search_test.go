@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"regexp"
 	"slices"
@@ -15,13 +14,6 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/search"
 )
-
-// said runs a command and returns its exit code and output.
-func said(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = Run(ctx, args, &out, &errs)
-	return code, out.String(), errs.String()
-}
 
 // The findings are the same with one worker and with two, and the printed commands play them again.
 func TestExplore(t *testing.T) {
@@ -79,29 +71,4 @@ func TestExploreIsInterrupted(t *testing.T) {
 	require.Equal(t, exitFail, code, "%s%s", stdout, stderr)
 	assert.Contains(t, stdout, "mixed with default, INTERRUPTED after 0 of 1000000: 0 runs")
 	assert.Contains(t, stderr, "interrupted")
-}
-
-// Wrong usage is reported with the fix, and exits with 2.
-func TestSearchWrongUsage(t *testing.T) {
-	for _, test := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"explore", "-seeds", "0"}, "-seeds is 0"},
-		{[]string{"explore", "-seeds", "x"}, "invalid value"},
-		{[]string{"explore", "-faults", "rain"}, `no fault "rain"`},
-		{[]string{"explore", "-design", "paper"}, `no design "paper"`},
-		{[]string{"explore", "-workload", "S99"}, `no workload "S99"`},
-		{[]string{"explore", "-workers", "0"}, "-workers is 0"},
-		{[]string{"explore", "-most", "0x10000"}, "at most 65536 faults"},
-		{[]string{"explore", "now"}, "unexpected argument"},
-		{[]string{"run", "S99", "-schedule", "[]"}, `no scenario "S99"`},
-		{[]string{"run", "mixed", "-design", "paper"}, "no such design"},
-		{[]string{"worker", "search", "now"}, "unexpected argument"},
-		{[]string{"worker", "now"}, `no workers for "now"`},
-	} {
-		code, stdout, stderr := said(t.Context(), test.args...)
-		assert.Equal(t, exitUsage, code, "%q: %s%s", test.args, stdout, stderr)
-		assert.Contains(t, strings.ToLower(stderr), strings.ToLower(test.says), "%q", test.args)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/box"
@@ -26,7 +25,7 @@ type Case struct {
 	// Designs are the names of the designs that it runs with.
 	Designs []string
 	// Timeouts bound the wait for each server, by design. Default: an eighth of the TTL.
-	Timeouts map[string]span
+	Timeouts map[string]string
 	// PredictedBy names, by design, the design that makes the prediction, if this form
 	// disables a part of the design. Default: the design.
 	PredictedBy map[string]string `json:"predicted_by"`
@@ -35,21 +34,12 @@ type Case struct {
 	// password: "name:password". Default: none.
 	Args []string
 	User string
-	// TTL is the TTL of the leases: long where no lease may expire before the case ends.
+	// TTL is the TTL of the leases in seconds: long where no lease may expire before the case ends.
 	// Default: that of the box.
-	TTL span
+	TTL int
 	// Schedule has the steps, in the words of the box's cases. A client that "asks" waits for the
 	// lock if it gets it in the simulation, so that leases can expire first. Else it tries once.
 	Schedule string
-}
-
-// span is a duration that is written like "1.5s".
-type span time.Duration
-
-func (d *span) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	*d = span(parsed)
-	return err
 }
 
 //go:embed cases.json
@@ -122,7 +112,7 @@ func (c Case) steps(n int, holders map[string]bool) (box.Schedule, error) {
 			steps[i] = client + " tries"
 		}
 	}
-	return box.ParseSchedule(steps, n)
+	return box.ParseSchedule(strings.Join(steps, ", "), n)
 }
 
 // holdersOf returns the clients that get the lock.

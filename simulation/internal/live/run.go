@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -69,20 +67,11 @@ type Report struct {
 	// Server is the version of the servers: "redis 7.0.15".
 	Server string `json:"server"`
 	Lines  []Line `json:"lines"`
-	// Planned is the planned number of lines. There are fewer if the run was
-	// interrupted: unfinished ones are left out.
-	Planned int `json:"planned"`
 	// Played and Skipped count the lines. Disagreements counts those that are not OK.
 	Played        int           `json:"played"`
 	Skipped       int           `json:"skipped"`
 	Disagreements int           `json:"disagreements"`
 	Took          time.Duration `json:"took_ns"`
-}
-
-// run is what all plays of a Run share.
-type run struct {
-	options Options
-	driver  []string // starts the driver of a design, whose command line follows
 }
 
 // DriverCommand is the first argument of this program where it is a driver, see ParseDesign.
@@ -98,57 +87,46 @@ const (
 // with the predictions of the simulation. Disagreements are in the Report and are not
 // errors. Run leaves no process and no file behind.
 //
-// The error Is redisproc.ErrMissing, or that of ctx. When ctx ends, the Report has the finished
-// lines.
+// The error Is redisproc.ErrMissing, or that of ctx.
 func Run(ctx context.Context, options Options) (report Report, err error) {
 	began := time.Now()
-	if options.Parallel <= 0 {
-		options.Parallel = 4
-	}
+	options.Parallel = cmp.Or(options.Parallel, 4)
 	if options.Cases == nil {
 		options.Cases = Cases()
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return report, fmt.Errorf("live: finding this program: %w", err)
-	}
-	r := run{options: options, driver: []string{program, DriverCommand}}
 	if report.Server, err = (redisproc.Config{Binary: options.Binary}).Product(); err != nil {
 		return report, err
 	}
-	var plays errgroup.Group
-	plays.SetLimit(options.Parallel)
-	var mu sync.Mutex // of finished and Progress
-	finished := map[int]Line{}
+	var cases []Case // of each line
 	for _, tc := range options.Cases {
 		for _, design := range tc.Designs {
-			i := report.Planned
-			report.Planned++
-			plays.Go(func() error {
-				if ctx.Err() != nil {
-					return nil
-				}
-				line := Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: design}
-				r.play(ctx, tc, design, &line)
-				mu.Lock()
-				defer mu.Unlock()
-				if ctx.Err() != nil {
-					return nil // the line only reports the interruption
-				}
-				if finished[i] = line; options.Progress != nil {
-					options.Progress(line)
-				}
-				return nil
-			})
+			cases = append(cases, tc)
+			report.Lines = append(report.Lines, Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: design})
 		}
 	}
-	_ = plays.Wait() // errors are in the lines
-	for _, i := range slices.Sorted(maps.Keys(finished)) {
-		report.Lines = append(report.Lines, finished[i])
+	var plays errgroup.Group
+	plays.SetLimit(options.Parallel)
+	var mu sync.Mutex // of Progress
+	for i, tc := range cases {
+		plays.Go(func() error {
+			line := &report.Lines[i]
+			if ctx.Err() == nil {
+				options.play(ctx, tc, line)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if ctx.Err() == nil && options.Progress != nil {
+				options.Progress(*line)
+			}
+			return context.Cause(ctx)
+		})
+	}
+	if err := plays.Wait(); err != nil { // others are in the lines
+		return Report{}, err
 	}
 	report.Took = time.Since(began)
 	report.count()
-	return report, context.Cause(ctx)
+	return report, nil
 }
 
 func (r *Report) count() {
@@ -165,20 +143,22 @@ func (r *Report) count() {
 	}
 }
 
-// command starts the driver of a design.
-func (r run) command(tc Case, design string) []string {
-	command := append(slices.Clone(r.driver), "-scenario", tc.Scenario, "-user", tc.User)
-	return append(command, "-timeout", time.Duration(tc.Timeouts[design]).String(), design)
+// command starts the driver of a design: this program.
+func (c Case) command(design string) ([]string, error) {
+	program, err := os.Executable()
+	return []string{
+		program, DriverCommand, "-scenario", c.Scenario, "-user", c.User, "-timeout", cmp.Or(c.Timeouts[design], "0"), design,
+	}, err
 }
 
 // tries bounds how often a case is run if the machine is too slow.
 const tries = 4
 
 // play fills in one line.
-func (r run) play(ctx context.Context, tc Case, design string, line *Line) {
+func (o Options) play(ctx context.Context, tc Case, line *Line) {
 	began := time.Now()
 	defer func() { line.Took = time.Since(began) }()
-	err := r.perform(ctx, tc, design, line)
+	err := o.perform(ctx, tc, line)
 	switch {
 	case errors.Is(err, box.ErrNoClocks):
 		line.Skipped = strings.TrimPrefix(err.Error(), "box: ")
@@ -188,17 +168,18 @@ func (r run) play(ctx context.Context, tc Case, design string, line *Line) {
 }
 
 // perform plays a case with one design, again with a longer TTL if the machine was too slow.
-func (r run) perform(ctx context.Context, tc Case, design string, line *Line) error {
-	p, err := prepare(tc, design)
+func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
+	p, err := prepare(tc, line.Design)
 	line.Title, line.Predicted, line.Schedule = p.title, p.predicted, p.schedule
 	if err != nil {
 		return err
 	}
-	options := box.Options{
-		Command: r.command(tc, design), Binary: r.options.Binary, Args: tc.Args,
-		WritesAlone: p.guard == simulation.GuardWrites, Parallel: 1,
+	command, err := tc.command(line.Design)
+	if err != nil {
+		return err
 	}
-	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL), shortTTL), Schedule: p.schedule}
+	options := box.Options{Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites}
+	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule}
 	for {
 		_, plays, err := replay.Play(ctx, options, 1)
 		if err != nil {

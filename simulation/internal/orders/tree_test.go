@@ -203,25 +203,6 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 	}
 }
 
-// In worlds that are too large to play without the reduction, random orders show nothing that the walk
-// doesn't show.
-func TestRandomOrdersAreAmongAll(t *testing.T) {
-	long.Test(t, "it plays thousands of runs")
-	walks, err := small("try", "default", 2, 3).Walks()
-	require.NoError(t, err)
-	all, runs, ended := walkThrough(t, walks[0], 20_000)
-	require.True(t, ended)
-	require.Greater(t, runs, uint64(1000))
-	drawn := map[string]bool{}
-	for seed := range uint64(500) {
-		result, err := play(walks[0].Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
-		require.NoError(t, err)
-		drawn[seen(result)] = true
-		require.True(t, all[seen(result)], "seed %d shows what no order of the walk shows:\n%s", seed, seen(result))
-	}
-	require.Greater(t, len(drawn), 100)
-}
-
 // A walk that is stopped continues as if it had not been stopped.
 func TestWalkGoesOn(t *testing.T) {
 	plan := small("try", "default", 2, 2)

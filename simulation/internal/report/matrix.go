@@ -46,8 +46,6 @@ type Cell struct {
 	Unreached []string `json:"unreached,omitempty"`
 	// Unexpected: the result is not the expected one.
 	Unexpected bool `json:"unexpected,omitempty"`
-	// Timeline is the ID of a TimelineRun, or empty.
-	Timeline string `json:"timeline,omitempty"`
 	// Command repeats the first run with a violation.
 	Command string `json:"command,omitempty"`
 	// Expected is the expectation, with its reason.

@@ -44,7 +44,7 @@ func matrix() report.Matrix {
 	none := report.Cell{Runs: 1000}
 	unproved := report.Cell{Runs: 1000, Unreached: []string{"a clock was seen to jump"}}
 	jump := found(1000, 0, map[string]int{"two holders": 1000, "lost update": 312})
-	jump.Timeline, jump.Command = "clock-jumps", "redlocksim run S4 -design redlock -seed 0"
+	jump.Command = "redlocksim run S4 -design redlock -seed 0"
 	surprise := found(3, 471, map[string]int{"two holders": 3})
 	surprise.Unexpected = true
 	return report.Matrix{
@@ -75,15 +75,12 @@ func matrix() report.Matrix {
 // sample has something in every part.
 func sample(t testing.TB) report.Report {
 	t.Helper()
-	short := summary()
 	return report.Report{
-		Opening: &report.Opening{Words: "C forgets c1's key too soon.", Runs: []report.TimelineRun{{ID: "opening", Title: "A clock jumps", Log: clockJumps(t)}}},
-		Summary: &short,
-		Title:   "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
+		Title: "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
 		Notes:  []string{"Every run plays the real protocol against simulated servers."},
 		Matrix: matrix(),
 		Timelines: []report.TimelineRun{
-			{ID: "clock-jumps", Title: "S4: a server's clock jumps · redlock · seed 1", Command: "redlocksim run S4 -design redlock -seed 1", Log: clockJumps(t)},
+			{Design: "redlock", Fault: "jump", Log: clockJumps(t)},
 		},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -46,7 +45,6 @@ func always(do func(*performer)) step {
 var (
 	acquire step = (*performer).Acquire
 	await   step = (*performer).Await
-	resume  step = (*performer).Resume
 	check   step = (*performer).Valid
 
 	awaitReading step = func(p *performer) bool { return p.AwaitBook(false) }
@@ -64,7 +62,6 @@ var (
 func until(t time.Duration) step    { return always(func(p *performer) { p.Until(t) }) }
 func sleep(d time.Duration) step    { return always(func(p *performer) { p.Sleep(d) }) }
 func awaitAll(keys ...string) step  { return func(p *performer) bool { return p.AwaitAll(keys) } }
-func handOff(to ...string) step     { return always(func(p *performer) { p.HandOff(to) }) }
 func attempt(parts ...step) step    { return always(Script(parts).perform) } // continues in any case
 func ifValid(s step) step           { return attempt(check, s) }
 func parallel(n int, s Script) step { return always(func(p *performer) { p.Parallel(n, s) }) }
@@ -210,37 +207,6 @@ func (p *performer) Extend() bool {
 		return false
 	}
 	return true
-}
-
-func (p *performer) HandOff(to []string) {
-	handle, err := p.Client.HandOff(p.lease)
-	if err != nil {
-		return
-	}
-	text, err := handle.Text()
-	if err != nil {
-		p.Note("no handle")
-		return
-	}
-	for _, name := range to {
-		p.Send(name, text, 0)
-	}
-}
-
-// Resume polls for a handle.
-func (p *performer) Resume() bool {
-	for range 100 {
-		if text, ok := p.Letter(); ok {
-			handle, err := quorum.ParseHandle(text)
-			if err != nil {
-				p.Note("no handle")
-				return false
-			}
-			return p.has(p.Client.Resume(handle))
-		}
-		p.Sleep(50 * ms)
-	}
-	return false
 }
 
 func (p *performer) Parallel(goroutines int, s Script) {

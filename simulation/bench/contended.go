@@ -33,7 +33,6 @@ type Contended struct {
 const hold = time.Millisecond
 
 func measuredContention(m measurement, results *Results) error {
-	results.describe()
 	long, times := max(m.options.long, time.Second), m.options.times // fairness takes some time to show
 	list := slices.DeleteFunc(contenders(), func(c contender) bool { return !c.contended })
 	for _, shape := range []struct{ processes, workers int }{{1, 16}, {4, 4}} {

@@ -18,10 +18,6 @@ type locker interface {
 // contender is one way to lock.
 type contender struct {
 	name string
-	// note describes it.
-	note string
-	// servers is the number of servers that a lock uses.
-	servers int
 	// ours is this library.
 	ours bool
 	// sick, contended: to be measured with one faulty server (which requires a quorum),

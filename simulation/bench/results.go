@@ -13,7 +13,6 @@ import (
 
 // Results are the results of all measurements.
 type Results struct {
-	Contenders []Entry       `json:"contenders,omitempty"`
 	Throughput []Throughput  `json:"throughput,omitempty"`
 	Sick       []Sickness    `json:"sick,omitempty"`
 	Contended  []Contended   `json:"contended,omitempty"`
@@ -33,13 +32,6 @@ type Setting struct {
 	Cores   int     `json:"cores"`
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds,omitempty"` // of a round; 0 if it ends when its work is done
-}
-
-// Entry describes a contender.
-type Entry struct {
-	Name    string `json:"name"`
-	Note    string `json:"note"`
-	Servers int    `json:"servers"`
 }
 
 // write writes the results to a file, or without a path to out. What the file has of other parts
@@ -77,12 +69,4 @@ func (r Results) write(path string, out io.Writer) error {
 		return err
 	}
 	return os.WriteFile(path, text, 0o644)
-}
-
-// describe adds the contenders.
-func (r *Results) describe() {
-	r.Contenders = nil
-	for _, c := range contenders() {
-		r.Contenders = append(r.Contenders, Entry{c.name, c.note, c.servers})
-	}
 }

@@ -30,7 +30,6 @@ const slowness = 50 * time.Millisecond
 // the keys that it leaves there: this library in several rounds, the others once, because it
 // takes some of them many seconds.
 func measuredSickness(m measurement, results *Results) error {
-	results.describe()
 	for _, workers := range []int{1, 128} {
 		for _, state := range []string{"healthy", "slow", "hung", "killed"} {
 			for _, c := range contenders() {

@@ -49,7 +49,6 @@ func work(ctx context.Context, l locker, workers int, long time.Duration) (cycle
 // measuredThroughput measures all contenders in turns, in several rounds.
 func measuredThroughput(m measurement, results *Results) error {
 	list, times := contenders(), m.options.times
-	results.describe()
 	for _, workers := range m.options.workers {
 		all, err := inTurns(times, len(list), func(round, i int) (client.Cycles, error) {
 			m.progress(fmt.Sprintf("%d workers, round %d of %d: %s", workers, round+1, times, list[i].name))

@@ -65,8 +65,8 @@
 // # Every order
 //
 // With Config.Order, the order of events isn't drawn but chosen: of the events that are due, any
-// may be next. Package simulation/internal/orders walks through all orders of a small world in this
-// way, and redlocksim orders is its command.
+// may be next. The tests of simulation/internal/orders walk through all orders of small worlds in this
+// way.
 //
 // # Time
 //

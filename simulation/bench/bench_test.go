@@ -19,7 +19,7 @@ import (
 
 // The processes of the contended part run this test program.
 func TestMain(m *testing.M) {
-	instanceTimeout, healing = ttl/4, 20*time.Second
+	instanceTimeout = ttl / 4
 	if len(os.Args) > 1 && os.Args[1] == contenderProcess {
 		os.Exit(contendAsProcess(os.Stdin, os.Stdout, os.Stderr))
 	}
@@ -77,7 +77,7 @@ func TestLibraryIsMeasured(t *testing.T) {
 		assert.Equal(t, one.Servers == servers && one.Keys == 0, one.Ratio.Ratio == 1, "five servers and own keys are what the others are compared with: %+v", one)
 	}
 
-	require.Len(t, results.Held, 2)
+	require.Len(t, results.Held, 1)
 	for _, one := range results.Held {
 		assert.Equal(t, 500, one.Leases)
 		assert.GreaterOrEqual(t, one.Seconds, one.TTL, "at least a TTL is measured")
@@ -85,7 +85,6 @@ func TestLibraryIsMeasured(t *testing.T) {
 		assert.Less(t, one.Heap, 100_000.0)
 		assert.Positive(t, one.ClientCPU, "the leases are extended")
 		assert.Positive(t, one.ServerCPU)
-		assert.Less(t, one.Goroutines, 500, "a lease takes no goroutine")
 	}
 }
 
@@ -120,35 +119,12 @@ func TestAgainstAFolderWithoutTheLibrary(t *testing.T) {
 	assert.Empty(t, stdout.String())
 }
 
-// The limit's commands reach the servers, and their replies are checked.
-func TestLimitSetsAndDeletes(t *testing.T) {
-	needRedis(t)
-	f, err := startFleet(t.Context(), 5)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, f.Close()) }()
-	l, err := openLimit(f.addrs(), inPipeline+2)
-	require.NoError(t, err)
-	defer l.close()
-	cycles, failed := l.work(t.Context(), inPipeline+2, 50*time.Millisecond)
-	assert.Zero(t, failed)
-	for _, command := range []string{"set", "del"} {
-		sent, err := f.sent([]string{command})
-		require.NoError(t, err)
-		assert.Equal(t, 5*len(cycles), sent, command)
-	}
-
-	_, err = f[4].MustAsk("SET", "worker-65", "another value")
-	require.NoError(t, err)
-	_, failed = l.work(t.Context(), inPipeline+2, 50*time.Millisecond)
-	assert.Equal(t, 33, failed, "the key of one pipeline is taken")
-}
-
 // A file of results keeps what was not measured again, with its setting.
 func TestResultsOfSeveralRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bench.json")
 	first := Results{
 		Throughput: []Throughput{{Contender: "redsync"}},
-		Held:       []client.Held{{By: "Do"}},
+		Held:       []client.Held{{Leases: 7}},
 		Recorded:   map[string]Setting{"throughput": {Rounds: 1}, "held": {Rounds: 2}},
 	}
 	require.NoError(t, first.write(file, nil))
@@ -188,8 +164,7 @@ func TestSickAndContended(t *testing.T) {
 		one, err := measureSickness(t.Context(), list[0], state, 2, 100*time.Millisecond)
 		require.NoError(t, err)
 		assert.Zero(t, one.Failed, "%+v", one)
-		assert.Zero(t, one.LeftThere, "%+v", one)
-		assert.Zero(t, one.LeftLater, "%+v", one)
+		assert.Positive(t, one.P50, "%+v", one)
 	}
 }
 

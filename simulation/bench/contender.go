@@ -18,10 +18,6 @@ type locker interface {
 // contender is one way to lock.
 type contender struct {
 	name string
-	// note describes it.
-	note string
-	// servers is the number of servers that a lock uses.
-	servers int
 	// ours is this library.
 	ours bool
 	// sick, contended: to be measured with one faulty server (which requires a quorum),
@@ -31,34 +27,6 @@ type contender struct {
 	// of scripts.
 	sends []string
 	open  func(addrs []string) (locker, error)
-	// bulk opens a contender that shares its work out among the workers in its own way. It
-	// has no open, and is not measured on one name or with a faulty server.
-	bulk func(addrs []string, workers int) (bench, error)
-}
-
-// bench has workers acquire and release for a time.
-type bench interface {
-	work(ctx context.Context, workers int, long time.Duration) (cycles []time.Duration, failed int)
-	close()
-}
-
-// start opens a contender for a number of workers.
-func (c contender) start(addrs []string, workers int) (bench, error) {
-	if c.bulk != nil {
-		return c.bulk(addrs, workers)
-	}
-	l, err := c.open(addrs)
-	if err != nil {
-		return nil, err
-	}
-	return lockerBench{l}, nil
-}
-
-// lockerBench has each worker use a locker with a name of its own.
-type lockerBench struct{ locker }
-
-func (b lockerBench) work(ctx context.Context, workers int, long time.Duration) ([]time.Duration, int) {
-	return work(ctx, b.locker, workers, long)
 }
 
 // contenders returns all contenders. The others are compared with the first.
@@ -67,7 +35,6 @@ func contenders() []contender {
 	all = append(all, redsyncs()...)
 	all = append(all, rueidislocks()...)
 	all = append(all, redislocks()...)
-	all = append(all, limits()...)
 	all = append(all, ourselves()...)
 	return all
 }

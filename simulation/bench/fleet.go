@@ -77,18 +77,3 @@ func (f fleet) sent(names []string) (int, error) {
 	}
 	return sum, nil
 }
-
-// keys counts the locks' keys on a server.
-func keys(server *redisproc.Server, names []string) (int, error) {
-	n := 0
-	for _, name := range names {
-		answer, err := server.Ask("EXISTS", name)
-		if err != nil {
-			return 0, err
-		}
-		if answer == "1" {
-			n++
-		}
-	}
-	return n, nil
-}

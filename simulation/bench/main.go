@@ -200,7 +200,6 @@ func measure(ctx context.Context, opts options, stderr io.Writer) (results Resul
 		if err != nil {
 			return results, err
 		}
-		setting.Load = load()
 		results.Recorded["against"] = setting
 		results.Against, err = m.against(other)
 		return results, err
@@ -209,7 +208,6 @@ func measure(ctx context.Context, opts options, stderr io.Writer) (results Resul
 		if !slices.Contains(opts.parts, part.name) {
 			continue
 		}
-		setting.Load = load()
 		if err := part.measure(m, &results); err != nil {
 			return results, err
 		}

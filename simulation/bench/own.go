@@ -74,12 +74,9 @@ func heldCases(o options) (cases []ownCase) {
 		numbers = []int{500}
 	}
 	for _, n := range numbers {
-		for _, by := range []string{"Do", "KeepAlive"} {
-			cases = append(cases, ownCase{
-				count(n, "lease") + " by " + by, servers, min(o.times, heldRounds),
-				client.Task{TTL: long, Long: long, Leases: n, By: by},
-			})
-		}
+		cases = append(cases, ownCase{
+			count(n, "lease"), servers, min(o.times, heldRounds), client.Task{TTL: long, Long: long, Leases: n},
+		})
 	}
 	return cases
 }
@@ -189,8 +186,6 @@ var cycleFigures = []figure{
 
 var heldFigures = []figure{
 	{name: "heap bytes/lease", of: func(r client.Result) float64 { return r.Held.Heap }},
-	{name: "stack bytes/lease", of: func(r client.Result) float64 { return r.Held.Stacks }},
-	{name: "most goroutines", of: func(r client.Result) float64 { return float64(r.Held.GoroutinesMost) }},
 	{name: "client CPU, cores", of: func(r client.Result) float64 { return r.Held.ClientCPU }},
 	{name: "servers' CPU, cores", of: func(r client.Result) float64 { return r.Held.ServerCPU }},
 	{name: "leases lost", of: func(r client.Result) float64 { return float64(r.Held.Lost) }, accident: true},

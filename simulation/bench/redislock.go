@@ -11,7 +11,7 @@ import (
 // redislocks is github.com/bsm/redislock: one key on one server.
 func redislocks() []contender {
 	return []contender{{
-		name: "redislock", note: "bsm/redislock on ONE server, polling each millisecond", servers: 1, contended: true,
+		name: "redislock", contended: true,
 		sends: []string{"evalsha", "eval"},
 		open: func(addrs []string) (locker, error) {
 			client := redis.NewClient(&redis.Options{Addr: addrs[0]})

@@ -14,17 +14,17 @@ var instanceTimeout time.Duration
 
 // ourselves is this library, with and without the fencing token.
 func ourselves() []contender {
-	contend := func(name, note string, cfg quorum.Config) contender {
+	contend := func(name string, cfg quorum.Config) contender {
 		cfg.TTL, cfg.InstanceTimeout = ttl, instanceTimeout
 		return contender{
-			name: name, note: note, servers: 5, ours: true, sick: true, contended: true,
+			name: name, ours: true, sick: true, contended: true,
 			sends: []string{"evalsha", "eval", "set", "pttl", "time", "publish", "subscribe", "unsubscribe", "info", "ping", "hello", "command|info", "config|get", "role", "wait", "script|load"},
 			open:  func(addrs []string) (locker, error) { return openRedlock(addrs, cfg) },
 		}
 	}
 	return []contender{
-		contend("redlock", "this library, its defaults: fencing token, clock monitor, restart quarantine", quorum.Config{}),
-		contend("redlock, no token", "the same with fencing off", quorum.Config{Fencing: quorum.Off}),
+		contend("redlock", quorum.Config{}),
+		contend("redlock, no token", quorum.Config{Fencing: quorum.Off}),
 	}
 }
 

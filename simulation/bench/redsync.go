@@ -17,8 +17,8 @@ func redsyncs() []contender {
 		return func(addrs []string) (locker, error) { return openRedsync(addrs, opts...) }
 	}
 	return []contender{
-		{name: "redsync", note: "go-redsync/redsync v4 on go-redis, its defaults", servers: 5, sick: true, contended: true, sends: sends, open: goRedis()},
-		{name: "redsync, fail-fast", note: "WithFailFast(true)", servers: 5, sick: true, sends: sends, open: goRedis(redsync.WithFailFast(true))},
+		{name: "redsync", sick: true, contended: true, sends: sends, open: goRedis()},
+		{name: "redsync, fail-fast", sick: true, sends: sends, open: goRedis(redsync.WithFailFast(true))},
 	}
 }
 

@@ -7,15 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/bench/client"
 )
 
 // Results are the results of all measurements.
 type Results struct {
-	Contenders []Entry       `json:"contenders,omitempty"`
 	Throughput []Throughput  `json:"throughput,omitempty"`
 	Sick       []Sickness    `json:"sick,omitempty"`
 	Contended  []Contended   `json:"contended,omitempty"`
@@ -35,27 +32,6 @@ type Setting struct {
 	Cores   int     `json:"cores"`
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds,omitempty"` // of a round; 0 if it ends when its work is done
-	// Load is the machine's load average before the part, of the last minute. The parts
-	// before it are part of that load.
-	Load float64 `json:"load_before"`
-}
-
-// load returns the machine's load average of the last minute; 0 where that is not to be had.
-func load() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	value, _ := strconv.ParseFloat(first, 64)
-	return value
-}
-
-// Entry describes a contender.
-type Entry struct {
-	Name    string `json:"name"`
-	Note    string `json:"note"`
-	Servers int    `json:"servers"`
 }
 
 // write writes the results to a file, or without a path to out. What the file has of other parts
@@ -93,12 +69,4 @@ func (r Results) write(path string, out io.Writer) error {
 		return err
 	}
 	return os.WriteFile(path, text, 0o644)
-}
-
-// describe adds the contenders.
-func (r *Results) describe() {
-	r.Contenders = nil
-	for _, c := range contenders() {
-		r.Contenders = append(r.Contenders, Entry{c.name, c.note, c.servers})
-	}
 }

@@ -26,8 +26,8 @@ func rueidislocks() []contender {
 	}
 	sends := []string{"set", "get", "evalsha", "eval"}
 	return []contender{
-		{name: "rueidislock, 3 keys", note: "redis/rueidis/rueidislock, three keys on ONE server", servers: 1, contended: true, sends: sends, open: open(2)},
-		{name: "rueidislock, 1 key", note: "one key on ONE server", servers: 1, contended: true, sends: sends, open: open(1)},
+		{name: "rueidislock, 3 keys", contended: true, sends: sends, open: open(2)},
+		{name: "rueidislock, 1 key", contended: true, sends: sends, open: open(1)},
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
@@ -19,15 +18,9 @@ type Sickness struct {
 	Workers   int     `json:"workers"`
 	P50       float64 `json:"p50_ms" join:"median"`
 	P99       float64 `json:"p99_ms" join:"median"`
-	Worst     float64 `json:"worst_ms" join:"max"`
 	Failed    int     `json:"failed" join:"sum"`
-	// Goroutines and HeapMB are the maxima.
-	Goroutines int     `json:"goroutines" join:"max"`
-	HeapMB     float64 `json:"heap_mb" join:"max"`
-	// LeftThere counts the locks' keys on the four healthy servers right after the last
-	// release, LeftLater those on the faulty one, a second after its recovery.
-	LeftThere int `json:"keys_left_on_healthy" join:"sum"`
-	LeftLater int `json:"keys_left_on_sick" join:"sum"`
+	// Goroutines is the largest number of them in this process.
+	Goroutines int `json:"goroutines" join:"max"`
 }
 
 // slowness is how far away the slow server is.
@@ -37,7 +30,6 @@ const slowness = 50 * time.Millisecond
 // the keys that it leaves there: this library in several rounds, the others once, because it
 // takes some of them many seconds.
 func measuredSickness(m measurement, results *Results) error {
-	results.describe()
 	for _, workers := range []int{1, 128} {
 		for _, state := range []string{"healthy", "slow", "hung", "killed"} {
 			for _, c := range contenders() {
@@ -98,84 +90,34 @@ func measureSickness(ctx context.Context, c contender, state string, workers int
 	case "killed":
 		sick.Kill()
 	}
-
-	watch := watchSize()
+	most := countGoroutines()
 	cycles, failed := work(ctx, l, workers, long)
-	result.Goroutines, result.HeapMB = watch()
+	result.Goroutines, result.Failed = most(), failed
 	slices.Sort(cycles)
 	result.P50, result.P99 = stats.Millis(stats.Quantile(cycles, 0.5)), stats.Millis(stats.Quantile(cycles, 0.99))
-	result.Worst, result.Failed = stats.Millis(stats.Quantile(cycles, 1)), failed
-
-	locks := make([]string, workers)
-	for w := range locks {
-		locks[w] = fmt.Sprintf("worker-%d", w)
-	}
-	for _, server := range f[1:] {
-		n, err := keys(server, locks)
-		if err != nil {
-			return result, err
-		}
-		result.LeftThere += n
-	}
-	result.LeftLater, err = heal(ctx, state, sick, locks)
-	return result, err
+	return result, nil
 }
 
-// healing is how long clients have to delete what they left on the faulty server. Tests set it.
-var healing = time.Second
-
-// heal repairs the faulty server and counts the keys that are left there.
-func heal(ctx context.Context, state string, sick *redisproc.Server, locks []string) (int, error) {
-	switch state {
-	case "hung":
-		if err := sick.Resume(); err != nil {
-			return 0, err
-		}
-	case "killed":
-		if err := sick.Restart(ctx); err != nil {
-			return 0, err
-		}
-	}
-	for began := time.Now(); ; {
-		n, err := keys(sick, locks)
-		if err != nil || n == 0 || time.Since(began) > healing {
-			return n, err
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
-}
-
-// watchSize samples this process until the returned function is called, which returns the
-// maxima.
-func watchSize() func() (goroutines int, heapMB float64) {
-	done := make(chan struct{})
-	var sampling sync.WaitGroup
-	most, heap := 0, 0.0
-	sample := func() {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		most, heap = max(most, runtime.NumGoroutine()), max(heap, float64(m.HeapAlloc)/(1<<20))
-	}
-	sampling.Go(func() {
+// countGoroutines samples the number of goroutines until the returned function is called, which
+// returns the largest.
+func countGoroutines() func() int {
+	done, most := make(chan struct{}), make(chan int)
+	go func() {
 		ticker := time.NewTicker(50 * time.Millisecond)
 		defer ticker.Stop()
+		n := 0
 		for {
+			n = max(n, runtime.NumGoroutine())
 			select {
 			case <-done:
+				most <- n
 				return
 			case <-ticker.C:
-				sample()
 			}
 		}
-	})
-	return func() (int, float64) {
+	}()
+	return func() int {
 		close(done)
-		sampling.Wait()
-		sample()
-		return most, heap
+		return <-most
 	}
 }

@@ -26,12 +26,12 @@ func measureThroughput(ctx context.Context, c contender, f fleet, workers int, l
 	if err := f.flush(); err != nil {
 		return client.Cycles{}, err
 	}
-	b, err := c.start(f.addrs(), workers)
+	l, err := c.open(f.addrs())
 	if err != nil {
 		return client.Cycles{}, fmt.Errorf("opening %s: %w", c.name, err)
 	}
-	defer b.close()
-	cycles, err := client.MeasureWork(f.addrs(), long, func(long time.Duration) ([]time.Duration, int) { return b.work(ctx, workers, long) })
+	defer l.close()
+	cycles, err := client.MeasureWork(f.addrs(), long, func(long time.Duration) ([]time.Duration, int) { return work(ctx, l, workers, long) })
 	return cycles, errors.Join(err, ctx.Err())
 }
 
@@ -49,7 +49,6 @@ func work(ctx context.Context, l locker, workers int, long time.Duration) (cycle
 // measuredThroughput measures all contenders in turns, in several rounds.
 func measuredThroughput(m measurement, results *Results) error {
 	list, times := contenders(), m.options.times
-	results.describe()
 	for _, workers := range m.options.workers {
 		all, err := inTurns(times, len(list), func(round, i int) (client.Cycles, error) {
 			m.progress(fmt.Sprintf("%d workers, round %d of %d: %s", workers, round+1, times, list[i].name))

@@ -10,7 +10,10 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 )
 
-// assumptions are the names of package quorum's assumptions, by their numbers there.
+// Assumption is the number of an assumption of package quorum. 0 is none.
+type Assumption int
+
+// assumptions are their names.
 var assumptions = [...]string{
 	1: "holders notice their deadline",
 	2: "servers count a TTL at about the client's rate, and their clocks don't jump",
@@ -21,15 +24,12 @@ var assumptions = [...]string{
 	7: "no other program writes the lock's keys",
 }
 
-// Breach is an assumption that did not hold, and how.
-type Breach struct {
-	Assumption int // its number in package quorum
-	How        string
-}
-
-// String is one line.
-func (b Breach) String() string {
-	return fmt.Sprintf("assumption %d (%s): %s", b.Assumption, assumptions[b.Assumption], b.How)
+// String is the number with the name.
+func (a Assumption) String() string {
+	if a == 0 {
+		return "no assumption"
+	}
+	return fmt.Sprintf("assumption %d (%s)", int(a), assumptions[a])
 }
 
 // slewing is the largest error of a clock's rate, in ppm, that the assumptions cover. Two
@@ -37,38 +37,29 @@ func (b Breach) String() string {
 // monitor does not take for a jump.
 const slewing = 2_000
 
-// breach returns the assumption that a fault of a schedule breaks, or false if the
-// assumptions cover the fault. Then all promises must be kept. Assumption 1 depends on the
-// moment, which the checks see, see record.Violation.
-func breach(f fault.Fault, schedule simulation.Schedule, cfg simulation.Config) (Breach, bool) {
+// breaks returns the assumption that a fault of a schedule breaks, or 0 if the assumptions
+// cover the fault. Then all promises must be kept. Assumption 1 depends on the moment, which
+// the checks see, see record.Violation.
+func breaks(f fault.Fault, schedule simulation.Schedule, cfg simulation.Config) Assumption {
 	among := func(kind fault.Kind) bool {
 		return slices.ContainsFunc(schedule, func(o fault.Fault) bool {
 			return o.Kind == kind && (f.Process == "" || f.Process == fault.Any || o.Process == fault.Any || o.Process == f.Process)
 		})
 	}
-	broken := func(a int, format string, args ...any) (Breach, bool) {
-		return Breach{a, fmt.Sprintf(format, args...)}, true
-	}
 	switch {
-	case f.Kind == fault.Suspend && f.Frozen:
-		return broken(2, "the clocks of a suspended machine, %s's, stood still", whose(f.Process))
-	case f.Kind == fault.Step && f.Server != "":
-		return broken(2, "the clock of %s jumped", whose(f.Server))
-	case f.Kind == fault.Step && f.By < 0 && among(fault.Suspend):
-		// The larger of two clocks does not help if both lose time.
-		return broken(2, "one clock of %s stood still while its machine was suspended, and the other was set back", whose(f.Process))
-	case f.Kind == fault.Rate && (f.PPM > slewing || f.PPM < -slewing):
-		return broken(2, "the clocks of %s gained %+d ppm", whose(f.Process+f.Server), f.PPM)
-	case f.Kind == fault.Evict:
-		return broken(3, "%s evicted a key", whose(f.Server))
-	case f.Kind == fault.SplitBrain:
-		return broken(3, "%s continued to answer beside the replica that replaced it", whose(f.Server))
-	case f.Kind == fault.Switch && among(fault.Reboot):
-		return broken(3, "the address of %s led a starting client to another server that had been up for long", whose(f.Server))
-	case f.Kind == fault.Switch && outlives(f, cfg):
-		return broken(3, "two servers answered behind %s's address for longer than MaxTTL exceeds the TTL", whose(f.Server))
+	case f.Kind == fault.Suspend && f.Frozen,
+		f.Kind == fault.Step && f.Server != "",
+		// The larger of two clocks does not help if one stood still and the other is set back.
+		f.Kind == fault.Step && f.By < 0 && among(fault.Suspend),
+		f.Kind == fault.Rate && (f.PPM > slewing || f.PPM < -slewing):
+		return 2
+	case f.Kind == fault.Evict, f.Kind == fault.SplitBrain,
+		// A client that starts is led to another server that had been up for long.
+		f.Kind == fault.Switch && among(fault.Reboot),
+		f.Kind == fault.Switch && outlives(f, cfg):
+		return 3
 	}
-	return Breach{}, false
+	return 0
 }
 
 // outlives reports whether some processes reach another server behind an address than the
@@ -78,23 +69,15 @@ func outlives(f fault.Fault, cfg simulation.Config) bool {
 	return f.Process != fault.Any && (f.For == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.For)
 }
 
-func whose(who string) string {
-	if who == fault.Any {
-		return "all"
-	}
-	return who
-}
-
-// breaches are the assumptions that a schedule breaks, each breach once.
-func breaches(schedule simulation.Schedule, cfg simulation.Config) []Breach {
-	var all []Breach
+// broken is the first assumption that a schedule breaks, or 0.
+func broken(schedule simulation.Schedule, cfg simulation.Config) Assumption {
+	first := Assumption(0)
 	for _, f := range schedule {
-		if b, broken := breach(f, schedule, cfg); broken && !slices.Contains(all, b) {
-			all = append(all, b)
+		if a := breaks(f, schedule, cfg); a != 0 && (first == 0 || a < first) {
+			first = a
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Breach) int { return a.Assumption - b.Assumption })
-	return all
+	return first
 }
 
 // coverable returns the kinds of faults that the assumptions may cover.
@@ -132,7 +115,6 @@ func within(schedule simulation.Schedule, cfg simulation.Config) simulation.Sche
 		covered = append(covered, f)
 	}
 	return slices.DeleteFunc(covered, func(f fault.Fault) bool {
-		_, broken := breach(f, covered, cfg)
-		return broken
+		return breaks(f, covered, cfg) != 0
 	})
 }

@@ -1,10 +1,7 @@
 package search
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"slices"
 
 	"github.com/redquorum/redlock/simulation/record"
@@ -15,12 +12,7 @@ import (
 type Batch struct {
 	From uint64 `json:"from"`
 	To   uint64 `json:"to"` // exclusive
-	// Runs is the number of runs, and Lines the number of lines of their traces.
-	Runs  uint64 `json:"runs"`
-	Lines uint64 `json:"lines"`
-	// Traces is the sum of the first 64 bits of the traces' digests. It is the same on any
-	// machine and with any number of workers.
-	Traces uint64 `json:"traces"`
+	Runs uint64 `json:"runs"`
 	// Counts is how often each event happened that a check depends on.
 	Counts map[string]int `json:"counts,omitempty"`
 	// Violating is the number of runs with any violation that counts.
@@ -36,10 +28,6 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 		return err
 	}
 	b.Runs++
-	text := []byte(r.Log.String())
-	digest := sha256.Sum256(text)
-	b.Lines += uint64(bytes.Count(text, []byte{'\n'}))
-	b.Traces += binary.BigEndian.Uint64(digest[:])
 	b.count(r.Log.Counts())
 	found := c.run.findings(i, setup, r)
 	if c.space.Within {
@@ -58,8 +46,6 @@ func (c *cases) play(_ struct{}, i uint64, b *Batch) error {
 // merge takes in the batch that follows.
 func (b *Batch) merge(next Batch) {
 	b.Runs += next.Runs
-	b.Lines += next.Lines
-	b.Traces += next.Traces
 	b.Violating += next.Violating
 	b.count(next.Counts)
 	for _, f := range next.Findings {

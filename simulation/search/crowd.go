@@ -18,10 +18,8 @@ func crowdWorkload() Workload {
 			Processes: 3, Witness: true,
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 10 * time.Second, MaxWait: 30 * time.Second}},
 		},
-		Rounds: 8, Span: 6 * time.Second,
-		Work: func(_ simulation.Config, rounds int) simulation.Workload {
-			return func(c *simulation.Client) { crowd(c, rounds) }
-		},
+		Span: 6 * time.Second,
+		Work: func(simulation.Config) simulation.Workload { return crowd },
 	}
 }
 
@@ -34,13 +32,13 @@ const (
 	crowdings
 )
 
-func crowd(c *simulation.Client, rounds int) {
+func crowd(c *simulation.Client) {
 	const third, goroutines = crowdings * 1000, crowdings*1000 + 1
 	if !joins(c, third) {
 		return
 	}
 	one := func(c *simulation.Client) {
-		for round := range rounds {
+		for round := range 8 {
 			crowdRound(c, draws{c, round * crowdings})
 		}
 	}

@@ -26,7 +26,7 @@ func Example() {
 		_ = c.Release(lease)
 	}
 	registry := search.Registry{
-		Workloads: []search.Workload{{Name: "transfer", Span: time.Second, Work: func(simulation.Config, int) simulation.Workload { return transfer }}},
+		Workloads: []search.Workload{{Name: "transfer", Span: time.Second, Work: func(simulation.Config) simulation.Workload { return transfer }}},
 		Designs: []search.Design{
 			{Name: "lock", Apply: func(*simulation.Config) {}},
 			{Name: "lock and guard", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
@@ -45,11 +45,11 @@ func Example() {
 		for _, f := range report.Kinds() {
 			if f.Kind == record.LostUpdate {
 				found = true
-				small, err := search.Shrink(context.Background(), registry, f.Setup, f.Kind)
+				small, _, err := search.Shrink(context.Background(), registry, f.Setup, f.Kind)
 				if err != nil {
 					log.Fatal(err)
 				}
-				fmt.Printf("%s: %s by %d fault, a %s\n", design, f.Kind, len(small.Setup.Schedule), small.Setup.Schedule[0].Kind)
+				fmt.Printf("%s: %s by %d fault, a %s\n", design, f.Kind, len(small.Schedule), small.Schedule[0].Kind)
 			}
 		}
 		if !found {

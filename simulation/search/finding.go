@@ -12,9 +12,8 @@ import (
 // Finding is one kind of violation, with the assumption that may excuse it.
 type Finding struct {
 	Kind record.ViolationKind `json:"kind"`
-	// Assumption is its number in package quorum: the one that a check saw broken, or else the
-	// first one that a fault before the violation had broken. 0: none excuses it.
-	Assumption int `json:"assumption,omitempty"`
+	// Assumption is the one that a check saw broken, or else the first one that a fault before the violation had broken. 0: none excuses it.
+	Assumption Assumption `json:"assumption,omitempty"`
 	// Runs is how many runs showed it.
 	Runs uint64 `json:"runs"`
 	// First is the number of the first of them, Setup is that run, and Text is the check's
@@ -30,7 +29,7 @@ type Findings []Finding
 // Add takes in another run's finding. The one with the lowest number stays the first.
 func (all *Findings) Add(f Finding) {
 	at, known := slices.BinarySearchFunc(*all, f, func(f, g Finding) int {
-		return cmp.Or(strings.Compare(string(f.Kind), string(g.Kind)), f.Assumption-g.Assumption)
+		return cmp.Or(cmp.Compare(f.Kind, g.Kind), cmp.Compare(f.Assumption, g.Assumption))
 	})
 	if !known {
 		*all = slices.Insert(*all, at, f)
@@ -59,15 +58,37 @@ func (p run) findings(n uint64, s Setup, result simulation.Result) Findings {
 	var all Findings
 	for _, v := range result.Log.Violations() {
 		text, _, _ := strings.Cut(v.Text, "\n") // below it are stacks
-		f := Finding{Kind: v.Kind, Runs: 1, First: n, Setup: s, Text: text}
-		if why := p.excuses(s, result, v); len(why) > 0 {
-			f.Assumption = why[0].Assumption
-		}
+		f := Finding{Kind: v.Kind, Assumption: p.excuse(result, v), Runs: 1, First: n, Setup: s, Text: text}
 		if !slices.ContainsFunc(all, func(g Finding) bool { return g.Kind == f.Kind && g.Assumption == f.Assumption }) {
 			all.Add(f)
 		}
 	}
 	return all
+}
+
+// unexcused are the kinds of violations that no fault excuses.
+var unexcused = []record.ViolationKind{record.LeftOver, record.Stuck, record.Panicked, record.Unsimulated, record.NoStep, record.KeyLeft}
+
+// excuse is the broken assumption that a violation may be due to: the one that the check saw, or
+// else the first one that a fault before it had broken. 0: there is none.
+func (p run) excuse(result simulation.Result, v record.Violation) Assumption {
+	switch {
+	case v.Assumption != 0:
+		return Assumption(v.Assumption)
+	case slices.Contains(unexcused, v.Kind):
+		return 0
+	}
+	var struck simulation.Schedule
+	for e := range result.Log.All() {
+		// By the order of events: many of them can happen at one moment.
+		if e.Kind == record.Found && *e.Violation == v {
+			break
+		}
+		if e.Kind == record.Suffered && !slices.Contains(struck, *e.Fault) {
+			struck = append(struck, *e.Fault)
+		}
+	}
+	return broken(struck, p.cfg)
 }
 
 // observed is the number of the assumption that the checks saw broken in all violations of a

@@ -49,7 +49,7 @@ func workload(name string) search.Workload {
 // workloads that misbehave.
 func registry() search.Registry {
 	misbehaves := func(name string, work simulation.Workload) search.Workload {
-		return search.Workload{Name: name, Work: func(simulation.Config, int) simulation.Workload { return work }}
+		return search.Workload{Name: name, Work: func(simulation.Config) simulation.Workload { return work }}
 	}
 	return search.Registry{
 		Workloads: append(search.Workloads(),

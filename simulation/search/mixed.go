@@ -17,20 +17,20 @@ func Mixed() Workload {
 			Processes: 3, Witness: true,
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}},
 		},
-		Rounds: 3, Span: 12 * time.Second,
+		Span: 12 * time.Second,
 		Work: inRounds(abouts, mixed),
 	}
 }
 
-// inRounds is the work of clients that play rounds one after the other. It gets the number of
+// inRounds is the work of clients that play three rounds one after the other. It gets the number of
 // things that a client draws for each.
-func inRounds(of int, play func(*simulation.Client, draws)) func(simulation.Config, int) simulation.Workload {
-	return func(_ simulation.Config, rounds int) simulation.Workload {
+func inRounds(of int, play func(*simulation.Client, draws)) func(simulation.Config) simulation.Workload {
+	return func(simulation.Config) simulation.Workload {
 		return func(c *simulation.Client) {
 			if !joins(c, uint64(of)*1000) {
 				return
 			}
-			for round := range rounds {
+			for round := range 3 {
 				play(c, draws{c, round * of})
 			}
 		}

@@ -21,20 +21,12 @@ type Workload struct {
 	Name, Title string
 	// Base is the configuration before a design changes it.
 	Base simulation.Config
-	// Rounds is how many rounds Work plays unless a Setup says otherwise. 0: it has no
-	// rounds.
-	Rounds int
-	// Work makes the workload of so many rounds.
-	Work func(cfg simulation.Config, rounds int) simulation.Workload
+	// Work makes the workload.
+	Work func(cfg simulation.Config) simulation.Workload
 	// Span is the time over which faults are drawn. Default 10 s.
 	Span time.Duration
-	// From, if it isn't 0, is the moment from which the order of events is chosen: by the
-	// Setup's Choices, or drawn from its seed (see kernel.Order).
-	From time.Duration
-	// Designs are used only with this workload.
-	Designs []Design
 	// Judge, if set, adds the workload's own checks of a run. It must be deterministic.
-	Judge func(Setup, simulation.Result) simulation.Result
+	Judge func(simulation.Result) simulation.Result
 }
 
 // Workloads are the workloads for searches, the default first.
@@ -56,10 +48,9 @@ func (r Registry) Workload(name string) (Workload, error) {
 	return named("workload", name, r.Workloads, func(w Workload) string { return w.Name })
 }
 
-// Design gives the design of that name, one of the Registry's or of the workload's
-// own. The error Is ErrSetup and lists the names.
-func (r Registry) Design(w Workload, name string) (Design, error) {
-	return named("design", name, slices.Concat(w.Designs, r.Designs), func(d Design) string { return d.Name })
+// Design gives the design of that name. The error Is ErrSetup and lists the names.
+func (r Registry) Design(name string) (Design, error) {
+	return named("design", name, r.Designs, func(d Design) string { return d.Name })
 }
 
 func named[T any](what, name string, all []T, nameOf func(T) string) (none T, err error) {

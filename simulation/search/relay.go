@@ -22,18 +22,17 @@ func relayWorkload() Workload {
 			Servers: 3, Processes: 3, Witness: true,
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}, MaxTTL: 9 * time.Second},
 		},
-		Rounds: 3, Span: 12 * time.Second,
-		Work: func(cfg simulation.Config, rounds int) simulation.Workload {
-			return relay{rounds: rounds, trusts: cfg.Persistence == fault.KeepAll}.play
+		Span: 12 * time.Second,
+		Work: func(cfg simulation.Config) simulation.Workload {
+			return relay{trusts: cfg.Persistence == fault.KeepAll}.play
 		},
 	}
 }
 
-// relay is the workload with its rounds.
-type relay struct {
-	rounds int
-	trusts bool
-}
+// relay is the workload of clients that trust the servers or don't.
+type relay struct{ trusts bool }
+
+const relayRounds = 3
 
 // What a client draws for each round.
 const (
@@ -63,7 +62,7 @@ func (w relay) play(c *simulation.Client) {
 			c.Note("trust failed")
 		}
 	}
-	for round := range w.rounds {
+	for round := range relayRounds {
 		d := draws{c, round * relayings}
 		c.Sleep(d.ms(relayStart, 400))
 		lease := receive(c, d, d.pick(relayTakes, 12))
@@ -76,7 +75,7 @@ func (w relay) play(c *simulation.Client) {
 	}
 	// Letters are still on their way.
 	for round := range 2 {
-		d := draws{c, (w.rounds + round) * relayings}
+		d := draws{c, (relayRounds + round) * relayings}
 		if lease := receive(c, d, 20); lease != nil {
 			hold(c, lease, d)
 		}

@@ -5,10 +5,12 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
@@ -126,6 +128,20 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
+// An interruption ends a run, not only a search: the workload ends the context, and would otherwise
+// continue forever.
+func TestRunIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := simulation.RunContext(ctx, 1, simulation.Config{Horizon: 1 << 62, MaxEvents: 1 << 40}, nil, func(c *simulation.Client) {
+		for c.Sleep(time.Second); ; c.Sleep(time.Second) {
+			cancel()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.ErrorContains(t, err, "interrupted after 1s of virtual time")
+}
+
 func TestFaultsAreRestricted(t *testing.T) {
 	space := draw("default")
 	space.Faults = []fault.Kind{fault.Pause}
@@ -143,7 +159,6 @@ func TestBadSpaces(t *testing.T) {
 		_, err := search.Search(t.Context(), registry(), space, options)
 		return err
 	}
-	negative, many := -1, 100
 	for says, change := range map[string]func(*search.Space, *search.Options){
 		`no workload "sing"; there are: books, crowd, kills`: func(s *search.Space, _ *search.Options) { s.Workload = "sing" },
 		`no design "x"; there are: default`:                  func(s *search.Space, _ *search.Options) { s.Design = "x" },
@@ -152,11 +167,9 @@ func TestBadSpaces(t *testing.T) {
 		"cover none of the faults [evict split-brain]": func(s *search.Space, _ *search.Options) {
 			s.Within, s.Faults = true, []fault.Kind{fault.Evict, fault.SplitBrain}
 		},
-		"rounds is 100, want 1 to 3": func(s *search.Space, _ *search.Options) { s.Changes.Rounds = &many },
-		"servers is -1":              func(s *search.Space, _ *search.Options) { s.Changes.Servers = &negative },
-		"from 2 to 1":                func(_ *search.Space, o *search.Options) { o.From = 2 },
-		"-1 workers":                 func(_ *search.Space, o *search.Options) { o.Workers = -1 },
-		"without a Command":          func(_ *search.Space, o *search.Options) { o.Workers = 1 },
+		"from 2 to 1":       func(_ *search.Space, o *search.Options) { o.From = 2 },
+		"-1 workers":        func(_ *search.Space, o *search.Options) { o.Workers = -1 },
+		"without a Command": func(_ *search.Space, o *search.Options) { o.Workers = 1 },
 	} {
 		err := search1(change)
 		require.ErrorIs(t, err, search.ErrSetup, "%s", says)
@@ -164,7 +177,7 @@ func TestBadSpaces(t *testing.T) {
 	}
 	// A worker process reports that as well: here its registry has no such workload.
 	r := registry()
-	r.Workloads = append(r.Workloads, search.Workload{Name: "mine alone", Work: workload("mixed").Work, Rounds: 1})
+	r.Workloads = append(r.Workloads, search.Workload{Name: "mine alone", Work: workload("mixed").Work})
 	_, err := search.Search(t.Context(), r, search.Space{Setup: search.Setup{Workload: "mine alone", Design: "default"}}, search.Options{To: 1, Workers: 1, Command: worker})
 	require.ErrorIs(t, err, search.ErrSetup)
 	assert.ErrorContains(t, err, "a worker says")

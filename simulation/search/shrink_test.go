@@ -47,78 +47,45 @@ func TestShrinkSchedule(t *testing.T) {
 }
 
 // Many faults at once break a lock without a guard before the resource. Shrinking leaves one or
-// two, with round numbers, that still break it.
+// two that still break it.
 func TestShrinkToOneOrTwoFaults(t *testing.T) {
 	space := draw("default")
 	space.Most = 12
 	space.Faults = []fault.Kind{fault.Duplicate, fault.Pause, fault.Crash, fault.Hang, fault.Cut}
 	f := first(t, space, record.LostUpdate, 0)
-	shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
+	small, runs, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
-	t.Logf("%d runs: from %d faults to %+v, changes %+v", shrunk.Runs, len(f.Setup.Schedule), shrunk.Setup.Schedule, shrunk.Setup.Changes)
-	assert.LessOrEqual(t, len(shrunk.Setup.Schedule), 2)
-	assert.NotEmpty(t, shrunk.Setup.Schedule)
-	assert.Less(t, shrunk.Runs, 1000)
-
-	file, err := search.Record(registry(), shrunk.Setup, f.Kind)
+	t.Logf("%d runs: from %d faults to %+v", runs, len(f.Setup.Schedule), small.Schedule)
+	assert.LessOrEqual(t, len(small.Schedule), 2)
+	assert.NotEmpty(t, small.Schedule)
+	assert.Less(t, runs, 1000)
+	r, err := registry().Play(small)
 	require.NoError(t, err)
-	replay, err := file.Replay(t.Context(), registry())
-	require.NoError(t, err)
-	assert.True(t, replay.Identical)
-	assert.Contains(t, replay.Kinds(), f.Kind)
-	for i := range shrunk.Setup.Schedule { // none is there without need
-		less := shrunk.Setup
+	assert.Contains(t, r.Kinds(), f.Kind)
+	for i := range small.Schedule { // none is there without need
+		less := small
 		less.Schedule = append(append(simulation.Schedule{}, less.Schedule[:i]...), less.Schedule[i+1:]...)
 		r, err := registry().Play(less)
 		require.NoError(t, err)
 		assert.NotContains(t, r.Kinds(), f.Kind)
 	}
-	again, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
+	again, _, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
-	assert.Equal(t, shrunk, again, "it is deterministic")
-}
-
-// Servers that grant everything need no fault at all, and one round.
-func TestShrinkToNoFault(t *testing.T) {
-	f := kind(t, find(t, draw("forgetful"), 40), record.TwoHolders)
-	shrunk, err := search.Shrink(t.Context(), registry(), f.Setup, f.Kind)
-	require.NoError(t, err)
-	assert.Empty(t, shrunk.Setup.Schedule)
-	require.NotNil(t, shrunk.Setup.Changes.Servers)
-	assert.Equal(t, 3, *shrunk.Setup.Changes.Servers)
-	require.NotNil(t, shrunk.Setup.Changes.Processes)
-	assert.Equal(t, 2, *shrunk.Setup.Changes.Processes)
-	require.NotNil(t, shrunk.Setup.Changes.Rounds)
-	assert.Less(t, *shrunk.Setup.Changes.Rounds, 3)
-}
-
-// If servers fail, their share of all servers matters: none is removed.
-func TestShrinkKeepsTheServersThatFail(t *testing.T) {
-	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 13}
-	for i := range 5 {
-		for at := range 40 {
-			s.Schedule = append(s.Schedule, fault.Fault{Kind: fault.Evict, Server: string(rune('A' + i)), At: time.Duration(at) * 250 * time.Millisecond})
-		}
-	}
-	shrunk, err := search.Shrink(t.Context(), registry(), s, record.TwoHolders)
-	require.NoError(t, err)
-	assert.Nil(t, shrunk.Setup.Changes.Servers)
-	assert.LessOrEqual(t, len(shrunk.Setup.Schedule), 5, "of 200")
-	assert.NotEmpty(t, shrunk.Setup.Schedule)
+	assert.Equal(t, small, again, "it is deterministic")
 }
 
 func TestShrinkNeedsAViolation(t *testing.T) {
-	_, err := search.Shrink(t.Context(), registry(), setup("default"), record.TwoHolders)
+	_, _, err := search.Shrink(t.Context(), registry(), setup("default"), record.TwoHolders)
 	require.ErrorIs(t, err, search.ErrSetup)
 	assert.ErrorContains(t, err, `doesn't show "two holders"`)
-	_, err = search.Shrink(t.Context(), registry(), setup("nothing"), record.TwoHolders)
+	_, _, err = search.Shrink(t.Context(), registry(), setup("nothing"), record.TwoHolders)
 	require.ErrorIs(t, err, search.ErrSetup)
 
 	// If stopped at once it returns its input.
 	f := kind(t, find(t, draw("forgetful"), 40), record.TwoHolders)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	shrunk, err := search.Shrink(ctx, registry(), f.Setup, f.Kind)
+	same, _, err := search.Shrink(ctx, registry(), f.Setup, f.Kind)
 	require.NoError(t, err)
-	assert.Equal(t, f.Setup, shrunk.Setup)
+	assert.Equal(t, f.Setup, same)
 }

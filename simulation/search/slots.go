@@ -25,11 +25,9 @@ func slotsWorkload() Workload {
 			Processes: 3,
 			Quorum:    quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second}, MaxTTL: 9 * time.Second},
 		},
-		Rounds: 4, Span: 16 * time.Second,
-		Work: func(_ simulation.Config, rounds int) simulation.Workload {
-			return func(c *simulation.Client) { slots(c, rounds) }
-		},
-		Judge: func(_ Setup, r simulation.Result) simulation.Result { return begunOnce(r) },
+		Span:  16 * time.Second,
+		Work:  func(simulation.Config) simulation.Workload { return slots },
+		Judge: begunOnce,
 	}
 }
 
@@ -47,7 +45,7 @@ const (
 	slotings
 )
 
-func slots(c *simulation.Client, rounds int) {
+func slots(c *simulation.Client) {
 	if !joins(c, slotings*1000) {
 		return
 	}
@@ -75,7 +73,7 @@ func slots(c *simulation.Client, rounds int) {
 		if err != nil {
 			c.Note("not run: " + kindOfSlot(err))
 		}
-		if round++; round == rounds {
+		if round++; round == 4 {
 			return
 		}
 	}

@@ -22,10 +22,8 @@ func termsWorkload() Workload {
 			Processes: 3, Witness: true,
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second}},
 		},
-		Rounds: 3, Span: 12 * time.Second,
-		Work: func(_ simulation.Config, rounds int) simulation.Workload {
-			return func(c *simulation.Client) { terms(c, rounds) }
-		},
+		Span: 12 * time.Second,
+		Work: func(simulation.Config) simulation.Workload { return terms },
 	}
 }
 
@@ -39,7 +37,7 @@ const (
 	termings
 )
 
-func terms(c *simulation.Client, rounds int) {
+func terms(c *simulation.Client) {
 	if !joins(c, termings*1000) {
 		return
 	}
@@ -48,7 +46,7 @@ func terms(c *simulation.Client, rounds int) {
 		panic(err)
 	}
 	c.Locker = candidate{Locker: c.Locker, e: e, locks: c.Coordinator}
-	for round := range rounds {
+	for round := range 3 {
 		d := draws{c, round * termings}
 		c.Sleep(d.ms(termsStart, 400))
 		lease, err := c.Acquire("k")

@@ -19,6 +19,5 @@
 //	mine run pause -seed 3                     one run under a fault, with its timeline
 //	mine run S8                                one run of a scenario
 //	mine run S1 -schedule faults.json          the same clients, with other faults
-//	mine explore                               random schedules; findings are shrunk and saved in files
-//	mine replay redlock-mixed-mine-....json    repeat the run of such a file
+//	mine explore                               random schedules; findings are shrunk, each with its command
 package testbed

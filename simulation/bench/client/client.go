@@ -2,7 +2,7 @@
 // of its own (folder program), so that its memory and processor time are the library's alone,
 // and so that the same program can be built with another commit of the library. For that it
 // uses only the part of the API that has not changed: instance.OpenAll, quorum.New, Trust,
-// Acquire, Release, Do, KeepAlive and Err.
+// Acquire, Release, KeepAlive and Err.
 package client
 
 import (
@@ -27,9 +27,8 @@ type Task struct {
 	Long  time.Duration // of the measurement
 	// Workers acquire and release, each the key of its own, or one of so many Keys.
 	Workers, Keys int
-	// Or Leases are kept alive, by "Do" or by "KeepAlive".
+	// Or Leases are kept alive.
 	Leases int
-	By     string
 }
 
 // Result is a process's output: what was measured, and nothing else.

@@ -65,29 +65,25 @@ func TestTasks(t *testing.T) {
 	assert.Positive(t, cycles.Cycles.PerSecond)
 	assert.Positive(t, cycles.Cycles.ClientCPU)
 
-	for _, by := range []string{"Do", "KeepAlive"} {
-		held := runTask(t, Task{Addrs: addrs, TTL: time.Second, Leases: 200, By: by})
-		require.NotNil(t, held.Held)
-		assert.Equal(t, 200, held.Held.Leases)
-		assert.GreaterOrEqual(t, held.Held.Seconds, 1.0)
-		assert.Positive(t, held.Held.Heap)
-	}
+	held := runTask(t, Task{Addrs: addrs, TTL: time.Second, Leases: 200})
+	require.NotNil(t, held.Held)
+	assert.Equal(t, 200, held.Held.Leases)
+	assert.GreaterOrEqual(t, held.Held.Seconds, 1.0)
+	assert.Positive(t, held.Held.Heap)
 }
 
 // A lease that ends early counts as lost. Here all end because their server's data is gone.
 func TestLostLeasesAreCounted(t *testing.T) {
 	const leases = 20
-	for _, by := range []string{"Do", "KeepAlive"} {
-		server := startServers(t, 1)[0]
-		flushed := make(chan error, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { flushed <- flushOnceHeld(ctx, server, leases) }()
-		// Long enough for the deadlines of leases that were extended just before.
-		held := runTask(t, Task{Addrs: []string{server.Addr()}, TTL: 2 * time.Second, Long: 3 * time.Second, Leases: leases, By: by})
-		cancel()
-		require.NoError(t, <-flushed, "not all leases were extended")
-		assert.Equal(t, leases, held.Held.Lost, by)
-	}
+	server := startServers(t, 1)[0]
+	flushed := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { flushed <- flushOnceHeld(ctx, server, leases) }()
+	// Long enough for the deadlines of leases that were extended just before.
+	held := runTask(t, Task{Addrs: []string{server.Addr()}, TTL: 2 * time.Second, Long: 3 * time.Second, Leases: leases})
+	cancel()
+	require.NoError(t, <-flushed, "not all leases were extended")
+	assert.Equal(t, leases, held.Held.Lost)
 }
 
 // flushOnceHeld empties a server when all leases have been extended. Before that, a client may not have

@@ -26,36 +26,6 @@ func Median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Interval returns the bounds of an interval that has the median of all possible rounds with a
-// probability of at least 95 %, whatever the distribution of the values, if the rounds are
-// independent. The bounds are two of the values. Fewer than six rounds cannot tell that much.
-// Then, the bounds are the smallest and the largest value.
-func Interval(values []float64) (low, high float64) {
-	if len(values) == 0 {
-		return 0, 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	// A value is below the median with a probability of one half. So the median is outside of
-	// the interval from the k-th smallest to the k-th largest value if fewer than k of n fair
-	// coins show heads, or fewer than k show tails.
-	k := 1
-	term, below := 1.0, 1.0 // the number of outcomes with k-1 heads, and with fewer than k
-	total := 1.0
-	for range n {
-		total *= 2
-	}
-	for {
-		term *= float64(n-k+1) / float64(k)
-		below += term
-		if 2*below/total > 0.05 {
-			break
-		}
-		k++
-	}
-	return sorted[k-1], sorted[n-k]
-}
-
 // Join combines the measurements of several rounds, field by field. A tag says how:
 // join:"median", "max" or "sum". Other fields are those of the first measurement.
 func Join[T any](all []T) T {
@@ -102,7 +72,7 @@ func Each[T any](all []T, of func(T) float64) []float64 {
 	return values
 }
 
-// Ratio is how one is to the other: the median of the ratios of each round, and its interval.
+// Ratio is how one is to the other: the median of the ratios of each round, the smallest and the largest.
 type Ratio struct {
 	Ratio float64 `json:"ratio,omitempty"`
 	Low   float64 `json:"ratio_low,omitempty"`
@@ -118,8 +88,9 @@ func RatioOf(one, other []float64) (r Ratio) {
 			ratios = append(ratios, one[i]/other[i])
 		}
 	}
-	r.Ratio = Median(ratios)
-	r.Low, r.High = Interval(ratios)
+	if len(ratios) > 0 {
+		r = Ratio{Median(ratios), slices.Min(ratios), slices.Max(ratios)}
+	}
 	return r
 }
 

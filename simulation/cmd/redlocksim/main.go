@@ -6,7 +6,7 @@
 //	redlocksim matrix -seeds 1000                    with confidence intervals, kinds and first seeds
 //	redlocksim live                                  the scenarios on real servers
 //	redlocksim box -- python3 driver.py              any lock client on real servers with faults
-//	redlocksim explore -design default -seeds 0:5000
+//	redlocksim explore -design default -seeds 5000
 //	redlocksim explore -within                       only covered faults: every finding is a bug
 //	redlocksim mutants                               one mistake at a time in the library, and which check notices
 //

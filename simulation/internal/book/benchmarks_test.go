@@ -29,11 +29,8 @@ func (r benchResults) rows(part string) (rows []map[string]any) {
 // setting says how a part was measured.
 func (r benchResults) setting(part string) string {
 	with, _ := r["recorded"].(map[string]any)[part].(map[string]any)
-	text := fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers", with["redis_version"], with["go"], with["cores"])
-	if load, _ := with["load_before"].(float64); load > 0 {
-		text += fmt.Sprintf(" (load before: %.1f)", load)
-	}
-	return text + fmt.Sprintf("; medians of %v rounds of %v s, in turns.", with["rounds"], with["seconds"])
+	return fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers; medians of %v rounds of %v s, in turns.",
+		with["redis_version"], with["go"], with["cores"], with["rounds"], with["seconds"])
 }
 
 // benchColumn is a column of a part's table: its head, and the format and the names of the results
@@ -58,8 +55,8 @@ var benchColumns = map[string][]benchColumn{
 		{"longest wait, ms", "%.0f", []string{"wait_longest_ms"}}, {"turns, fewest to most", "%.0f to %.0f", []string{"fewest_turns", "most_turns"}}, {"commands/handoff", "%.1f", []string{"commands_per_handoff"}},
 	},
 	"held": {
-		{"leases", "%.0f", []string{"leases"}}, {"by", "`%s`", []string{"kept_by"}}, {"heap, stack bytes/lease", "%.0f, %.0f", []string{"heap_bytes_per_lease", "stack_bytes_per_lease"}},
-		{"client's, servers' CPU, cores", "%.2f, %.2f", []string{"client_cpu_cores", "server_cpu_cores"}}, {"acquired in s", "%.1f", []string{"acquired_in_seconds"}}, {"lost", "%.0f", []string{"leases_lost"}},
+		{"leases", "%.0f", []string{"leases"}}, {"bytes/lease", "%.0f", []string{"heap_bytes_per_lease"}}, {"client's, servers' CPU, cores", "%.2f, %.2f", []string{"client_cpu_cores", "server_cpu_cores"}},
+		{"acquired in s", "%.1f", []string{"acquired_in_seconds"}}, {"lost", "%.0f", []string{"leases_lost"}},
 	},
 	"scale": {
 		{"servers", "%.0f", []string{"servers"}}, {"keys (0: one for each worker)", "%.0f", []string{"keys"}}, {"cycles/s", "%.0f", []string{"cycles_per_second"}},

@@ -87,8 +87,8 @@ var policy = map[string][]string{
 	"simulation/internal/wrap":    {},
 	"simulation/internal/shorten": {},
 
-	"simulation/search":          {"simulation/internal/kernel", "simulation/internal/shorten", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
-	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "quorum/readwrite", "simulation", "simulation/designs", "simulation/internal/farm", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
+	"simulation/search":          {"simulation/internal/shorten", "simulation/internal/farm", "simulation/designs", "fencing", "quorum", "quorum/election", "quorum/once", "quorum/readwrite", "simulation", "simulation/fault", "simulation/record"},
+	"simulation/internal/orders": {"simulation/internal/kernel", "simulation/check", "quorum", "quorum/readwrite", "simulation", "simulation/designs", "simulation/internal/machine", "simulation/search", "simulation/fault", "simulation/record"},
 
 	// Pictures are made from a trace's text alone.
 	"simulation/internal/timeline": {"fencing", "simulation/internal/drawing", "simulation/internal/wrap", "simulation/fault", "simulation/record"},
@@ -122,7 +122,7 @@ var policy = map[string][]string{
 	"simulation/internal/command": {
 		"instance/instancetest/redisproc", "simulation/box", "simulation/internal/cells", "simulation/internal/live", "simulation/internal/matrix", "simulation/internal/play", "simulation/internal/play/browser", "simulation/internal/report", "simulation/internal/wrap",
 		"quorum",
-		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/orders", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline", "simulation/fault", "simulation/record",
+		"simulation", "simulation/designs", "simulation/internal/mutants", "simulation/internal/scenarios", "simulation/search", "simulation/internal/timeline", "simulation/fault", "simulation/record",
 	},
 	"docs":                     {},
 	"simulation/internal/book": {}, // the tests of what the documentation says

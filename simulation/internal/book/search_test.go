@@ -73,7 +73,7 @@ func (r searchRow) name() string {
 
 // playSearch plays the first runs of a search, as this does:
 //
-//	redlocksim explore -design DESIGN -faults FAULT,FAULT -most 16 -seeds 0:RUNS
+//	redlocksim explore -design DESIGN -faults FAULT,FAULT -most 16 -seeds RUNS
 func playSearch(design string, faults []string, runs uint64) (searchFound, error) {
 	d, err := designs.ByName(design)
 	if err != nil {

@@ -209,8 +209,7 @@ func (f Fault) Base() simulation.Config {
 
 // Work gives what the clients of a run do.
 func (f Fault) Work(cfg simulation.Config) simulation.Workload {
-	w := search.Mixed()
-	return w.Work(cfg, w.Rounds)
+	return search.Mixed().Work(cfg)
 }
 
 // PlaySchedule plays one run of the same clients with another schedule.

@@ -45,18 +45,16 @@ func (e usageError) Unwrap() error { return e.error }
 
 var commands = []command{
 	{"list", "all scenarios, designs and faults, or one of them in full", runList},
-	{"run", "one run of a scenario or a fault, with its timeline", runRun},
+	{"run", "one run of a scenario, a fault or what explore found, with its timeline", runRun},
 	{"play", "the simulation in a browser: change the faults, and see what breaks", runPlay},
 	{"matrix", "designs against faults: violation rates with confidence intervals", runMatrix},
 	{"live", "the scenarios on real redis-servers: do they agree with the simulation?", runLive},
 	{"box", "a lock client of any language on real servers with faults: which promise breaks?", runBox},
 	{"driver", "a design of the simulation as a client of the box", runDriver},
 	{"explore", "many random schedules of faults: what breaks a design, with the smallest schedule", runExplore},
-	{"orders", "a small world in every order of its events: is there one that breaks a design?", runOrders},
-	{"replay", "run a replay file again and compare the result", runReplay},
 	{"mutants", "one mistake at a time in the library: which check notices?", runMutants},
 	{"version", "print the version", runVersion},
-	{"worker", "worker process of explore, orders and matrix; not for people", runWorker},
+	{"worker", "worker process of explore and matrix; not for people", runWorker},
 }
 
 // Main runs the command with its flags, and exits. started is the command line that starts the

@@ -14,7 +14,14 @@ func creatable(flag, path string) error {
 	if info, err := os.Stat(path); path == "" || err == nil && !info.IsDir() {
 		return nil
 	}
-	return writable(flag, filepath.Dir(path))
+	try, err := os.CreateTemp(filepath.Dir(path), ".redlocksim-*")
+	if err == nil {
+		err = errors.Join(try.Close(), os.Remove(try.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
 }
 
 // create writes a file.
@@ -24,17 +31,4 @@ func create(path string, content func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(content(file), file.Close())
-}
-
-// writable checks that files can be created in the folder that a flag names, by creating
-// one.
-func writable(flag, folder string) error {
-	try, err := os.CreateTemp(folder, ".redlocksim-*")
-	if err == nil {
-		err = errors.Join(try.Close(), os.Remove(try.Name()))
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return nil
 }

@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 	full := fullDisk(t)
 	for _, args := range [][]string{
 		{"list"}, {"run", "S4"}, {"mutants", "-list"}, {"matrix", "-designs", "redlock", "-faults", "slow", "-seeds", "1"},
-		{"explore", "-seeds", "2", "-faults", "cut", "-out", t.TempDir()}, {"replay", recorded(t), "-quiet"},
+		{"explore", "-seeds", "2", "-faults", "cut"},
 	} {
 		out, err := os.OpenFile(full, os.O_WRONLY, 0)
 		require.NoError(t, err)
@@ -132,10 +132,6 @@ func TestInterruptionIsInTheHeading(t *testing.T) {
 	assert.Equal(t, "INTERRUPTED after 3 of 70 runs. Only these are counted.", r.Notes[0])
 	assert.Contains(t, r.Title, "as far as it was played")
 	assert.Equal(t, "of 0:50", r.Seeds)
-
-	code, out, _ := said(ctx, "explore", "-seeds", "10:900", "-workers", "1", "-out", t.TempDir())
-	require.Equal(t, exitFail, code)
-	assert.Contains(t, out, "mixed with default: seeds 10:10 of 10:900, 0 runs, ")
 }
 
 // A run with a schedule on the command line is the run with the same schedule in a file, and the

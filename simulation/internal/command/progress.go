@@ -33,23 +33,19 @@ func (p *progress) show(line string) {
 
 func (p *progress) clear() { p.show("") }
 
-// runs shows how many of all runs are done, now and then. Of is huge if there is no end.
+// runs shows how many of all runs are done, now and then.
 func (p *progress) runs(done, of uint64, detail string) {
 	if p == nil || time.Since(p.last) < 100*time.Millisecond {
 		return
 	}
 	p.last = time.Now()
-	total := ""
-	if of < math.MaxUint64>>1 {
-		total = fmt.Sprintf(" of %d", of)
-	}
-	p.show(fmt.Sprintf("%d%s runs%s%s", done, total, detail, left(time.Since(p.began), done, of)))
+	p.show(fmt.Sprintf("%d of %d runs%s%s", done, of, detail, left(time.Since(p.began), done, of)))
 }
 
 // left returns the estimated remaining time: ", 9 s left". It returns "" in the first
 // second, when the estimate is a guess.
 func left(gone time.Duration, done, of uint64) string {
-	if gone < time.Second || done == 0 || done >= of || of > math.MaxUint64>>1 {
+	if gone < time.Second || done == 0 || done >= of {
 		return ""
 	}
 	left := time.Duration(gone.Seconds() * (float64(of)/float64(done) - 1) * float64(time.Second))

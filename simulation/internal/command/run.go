@@ -10,6 +10,7 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/play"
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 // runRun runs a scenario or a fault of the matrix once and prints its events.
@@ -28,7 +29,8 @@ func runRun(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := printStory(stdout, fmt.Sprintf("%s: %s · %s · seed %d", p.Name, p.Title, p.Design.Name, p.Seed), p.Result); err != nil {
+	title := fmt.Sprintf("%s: %s · %s · seed %d", p.Name, p.Title, p.Design.Name, p.Seed)
+	if err := timeline.Of(p.Result.Log).Text(stdout, title); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nfound: %s; expected: %s\n", play.Found(p.Result), p.Expected)

@@ -10,7 +10,6 @@ import (
 	"runtime"
 
 	"github.com/redquorum/redlock/simulation/internal/matrix"
-	"github.com/redquorum/redlock/simulation/internal/orders"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
@@ -18,7 +17,6 @@ import (
 const (
 	searchWorker = "search"
 	matrixWorker = "matrix"
-	ordersWorker = "orders"
 )
 
 // runWorker is a worker process. Ctrl-C also reaches it, but it continues until the parent
@@ -35,8 +33,6 @@ func runWorker(_ context.Context, args []string, stdout, stderr io.Writer) error
 		return search.Serve(registry(), os.Stdin, stdout)
 	case matrixWorker:
 		return matrix.Serve(os.Stdin, stdout)
-	case ordersWorker:
-		return orders.Serve(registry(), os.Stdin, stdout)
 	}
 	return usageError{fmt.Errorf("there are no workers for %q", what)}
 }

@@ -2,7 +2,6 @@ package farm
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"runtime/debug"
 	"strings"
-	"sync"
 )
 
 // message is what a worker process sends: one of these.
@@ -66,7 +64,7 @@ type process[W, R any] struct {
 	kill     context.CancelFunc
 	in       io.WriteCloser
 	messages *json.Decoder
-	stderr   tail
+	stderr   beginning
 	silent   chan struct{} // closed when all of the standard error is in stderr
 }
 
@@ -129,7 +127,7 @@ func (p *process[W, R]) end() string {
 	if err := p.cmd.Wait(); err != nil {
 		how = err.Error()
 	}
-	return strings.TrimSpace(how + "\n" + p.stderr.String())
+	return strings.TrimSpace(how + "\n" + string(p.stderr.text))
 }
 
 // close lets the process end.
@@ -139,33 +137,10 @@ func (p *process[W, R]) close() {
 	_ = p.end() // how it ends doesn't matter any more
 }
 
-// tail keeps the beginning and the end of a worker's standard error: a panic says first
-// what happened.
-type tail struct {
-	mu         sync.Mutex
-	head, last []byte
-}
+// beginning keeps the beginning of a worker's standard error: a panic says first what happened.
+type beginning struct{ text []byte }
 
-// tailSize is how much of each is kept.
-const tailSize = 2 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := len(p)
-	room := min(tailSize-len(t.head), n)
-	t.head = append(t.head, p[:room]...)
-	t.last = append(t.last, p[room:]...)
-	t.last = bytes.Clone(t.last[max(0, len(t.last)-tailSize):])
-	return n, nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	words := strings.TrimSpace(string(t.head))
-	if len(t.last) > 0 {
-		words += "\n...\n" + strings.TrimSpace(string(t.last))
-	}
-	return words
+func (b *beginning) Write(p []byte) (int, error) {
+	b.text = append(b.text, p[:min(4<<10-len(b.text), len(p))]...)
+	return len(p), nil
 }

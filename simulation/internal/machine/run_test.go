@@ -79,7 +79,7 @@ func randomRunsAreRuns(t *testing.T) {
 	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
 	for _, w := range registry.Workloads {
 		for _, name := range []string{"default", "token-admit"} {
-			d, err := registry.Design(w, name)
+			d, err := registry.Design(name)
 			require.NoError(t, err)
 			cfg := d.Configure(w.Base)
 			require.True(t, inScope(cfg))

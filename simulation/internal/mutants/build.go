@@ -30,8 +30,8 @@ type build struct {
 }
 
 // build builds the test programs of packages with other texts of files, in a folder that it
-// makes. It adds the processor time that it took.
-func (s Source) build(ctx context.Context, texts map[string]string, folder string, packages []string, cpu *time.Duration) (*build, error) {
+// makes.
+func (s Source) build(ctx context.Context, texts map[string]string, folder string, packages []string) (*build, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -45,11 +45,11 @@ func (s Source) build(ctx context.Context, texts map[string]string, folder strin
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.root, &output, &output
 	// The compiler and the linker end before most of their garbage is worth collecting.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOGC=400", "GOTMPDIR="+folder, "TMPDIR="+folder)
-	switch err := run(ctx, cmd, cpu); {
+	switch err := run(ctx, cmd); {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, fmt.Errorf("%w: %s", errBuild, compilerSays(output.String()))
+		return nil, fmt.Errorf("%w: %s", errBuild, strings.TrimSpace(output.String()))
 	}
 	return &build{source: s, folder: folder}, nil
 }
@@ -104,30 +104,29 @@ func (b *build) program(pkg string) string {
 	return program
 }
 
-// detect runs a detector with a mutant switched on, or with none, and adds what it found.
-func (b *build) detect(ctx context.Context, d Detector, mutant string, r *Result) error {
+// detect runs a detector with a mutant switched on, or with none, and returns the test that
+// failed, or "".
+func (b *build) detect(ctx context.Context, d Detector, mutant string) (by string, err error) {
 	var output bytes.Buffer
 	cmd := exec.Command(b.program(d.Package), "-test.v", "-test.failfast", "-test.run", d.Test, "-test.timeout", (timeout - 10*time.Second).String())
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.source.path(d.Package), &output, &output
 	cmd.Env = append(os.Environ(), switchVariable+"="+mutant)
-	err := run(ctx, cmd, &r.CPU)
+	err = run(ctx, cmd)
 	switch {
 	case err == nil && !strings.Contains(output.String(), "=== RUN "):
-		return fmt.Errorf("%s has no test that matches %s", d.Package, d.Test)
+		return "", fmt.Errorf("%s has no test that matches %s", d.Package, d.Test)
 	case err == nil || ctx.Err() != nil:
-		return err
+		return "", err
 	}
-	by, says := failure(output.String())
-	if by == "" {
-		return fmt.Errorf("the tests of %s: %w: %s", d.Package, err, lastLine(output.String()))
+	if by = failure(output.String()); by == "" {
+		return "", fmt.Errorf("the tests of %s: %w: %s", d.Package, err, tail(output.String()))
 	}
-	r.Outcome, r.By, r.Says = outcomeCaught, by, brief(says)
-	return nil
+	return by, nil
 }
 
-// run runs a command and adds its processor time. When the context ends, it interrupts the
-// command, and kills it if it does not exit.
-func run(ctx context.Context, cmd *exec.Cmd, cpu *time.Duration) error {
+// run runs a command. When the context ends, it interrupts the command, and kills it if it does
+// not exit.
+func run(ctx context.Context, cmd *exec.Cmd) error {
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %v", timeout))
 	defer cancel()
 	bound := exec.CommandContext(limited, cmd.Path, cmd.Args[1:]...)
@@ -139,101 +138,39 @@ func run(ctx context.Context, cmd *exec.Cmd, cpu *time.Duration) error {
 		return bound.Process.Signal(os.Interrupt)
 	}
 	bound.WaitDelay = 2 * time.Second
-	err := bound.Run()
-	if state := bound.ProcessState; state != nil {
-		*cpu += state.UserTime() + state.SystemTime()
+	if err := bound.Run(); limited.Err() == nil {
+		return err
 	}
-	if limited.Err() != nil {
-		return context.Cause(limited)
-	}
-	return err
+	return context.Cause(limited)
 }
 
 var (
-	// begun matches the line before a test's messages, message the first line of a
-	// message, and failed the line that reports the failure.
-	begun   = regexp.MustCompile(`^=== (?:RUN|NAME|CONT)\s+(\S+)`)
-	failed  = regexp.MustCompile(`^\s*--- FAIL: (\S+) \(`)
-	message = regexp.MustCompile(`^\s+\S+\.go:\d+: ?(.*)$`)
+	// begun matches the line before a test's messages, failed the line that reports a failure, and
+	// ended the line with which a program ends without one.
+	begun  = regexp.MustCompile(`(?m)^=== (?:RUN|NAME|CONT)\s+(\S+)`)
+	failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+) \(`)
+	ended  = regexp.MustCompile(`(?m)^(?:panic|fatal error): `)
 )
 
-// failure parses the output of -test.v. It returns the first failed test, the innermost
-// one, and its message.
-func failure(output string) (test, says string) {
-	lines := strings.Split(output, "\n")
-	said, running := map[string]string{}, ""
-	for i, line := range lines {
-		if m := begun.FindStringSubmatch(line); m != nil {
-			running = m[1]
-		} else if m := failed.FindStringSubmatch(line); m != nil {
-			if !strings.HasPrefix(m[1], test) { // not a parent of the failed test
-				break
-			}
-			test = m[1]
-		} else if m := message.FindStringSubmatch(line); m != nil {
-			if said[running] = m[1]; m[1] == "" {
-				said[running] = assertion(lines[i+1:])
-			}
-		}
-	}
-	if at := max(strings.Index(output, "panic: "), strings.Index(output, "fatal error: ")); test == "" && at >= 0 {
-		return running, firstLine(output[at:])
-	}
-	return test, said[test]
-}
-
-// assertion returns the error and the message that testify prints, without the trace.
-func assertion(lines []string) string {
-	var said []string
-	reading := false
-	for _, line := range lines {
-		line = strings.TrimSpace(line)
-		label, rest, _ := strings.Cut(line, ":")
-		switch label {
-		case "Error Trace":
-			reading = false
-			continue
-		case "Error", "Messages":
-			reading, line = true, rest
-		case "Test":
-			reading = false
-			continue
-		}
-		if line == "" || strings.HasPrefix(line, "---") || strings.HasPrefix(line, "===") {
+// failure returns the first failed test in the output of -test.v, the innermost one, or the test
+// during which the program ended.
+func failure(output string) (test string) {
+	for _, m := range failed.FindAllStringSubmatch(output, -1) {
+		if !strings.HasPrefix(m[1], test) { // not a part of the failed test
 			break
 		}
-		if line = strings.TrimSpace(line); reading && line != "" {
-			said = append(said, strings.Join(strings.Fields(line), " "))
+		test = m[1]
+	}
+	if at := ended.FindStringIndex(output); test == "" && at != nil {
+		for _, m := range begun.FindAllStringSubmatch(output[:at[0]], -1) {
+			test = m[1]
 		}
 	}
-	return strings.Join(said, " ")
+	return test
 }
 
-// compilerSays returns the compiler's first error, without the package's name.
-func compilerSays(output string) string {
-	for line := range strings.Lines(output) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return line
-		}
-	}
-	return "no output"
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
-}
-
-func lastLine(text string) string {
+// tail returns the end of a program's output.
+func tail(text string) string {
 	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
-}
-
-// brief returns the first line of a text, at most about 500 characters.
-func brief(text string) string {
-	text = firstLine(text)
-	if len(text) <= 500 {
-		return text
-	}
-	return strings.ToValidUTF8(text[:500], "") + " ..."
+	return strings.ToValidUTF8(text[max(0, len(text)-500):], "")
 }

@@ -1,10 +1,8 @@
 package mutants
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,31 +27,26 @@ const (
 
 // Result is the result of a mutant.
 type Result struct {
-	Name string `json:"name"`
-	// Markers are the names of the markers whose lines the mutant changes. Guarantee is
-	// the text of the first marker.
-	Markers   []string `json:"markers"`
-	Guarantee string   `json:"guarantee"`
-	Expected  string   `json:"expected"`
-	Outcome   outcome  `json:"outcome"`
-	// By is the test that caught it. Says is the failure, or the error.
-	By   string `json:"by,omitempty"`
-	Says string `json:"says,omitempty"`
-	// Took is real time, and CPU is processor time.
-	Took time.Duration `json:"took_ns"`
-	CPU  time.Duration `json:"cpu_ns"`
+	Name string
+	// Guarantee is the text of the first marker whose line the mutant changes.
+	Guarantee string
+	Expected  string
+	Outcome   outcome
+	// By is the test that caught it. Err is why there is no outcome.
+	By   string
+	Err  error
+	Took time.Duration
 }
 
 // Report is the result of all mutants.
 type Report struct {
 	// Unbroken is the result of the unmodified source. Its outcome must be Survived.
-	Unbroken Result   `json:"unbroken"`
-	Results  []Result `json:"mutants"`
+	Unbroken Result
+	Results  []Result
 	// Planned is the number of mutants to run. There are fewer Results if the run was
 	// interrupted.
-	Planned int           `json:"planned"`
-	Took    time.Duration `json:"took_ns"`
-	CPU     time.Duration `json:"cpu_ns"`
+	Planned int
+	Took    time.Duration
 }
 
 // OK reports whether no detector failed on the unmodified source and every mutant was caught.
@@ -63,30 +56,19 @@ func (r Report) OK() bool {
 
 // Options configure Run.
 type Options struct {
-	// Mutants to run. Default: All.
+	// Mutants are those to run.
 	Mutants []mutant
-	// Parallel is how many mutants run at once, 1 to 64. Default 2.
+	// Parallel is how many mutants run at once.
 	Parallel int
-	// Progress, if set, is called when each mutant begins and ends. The unmodified
-	// source has the name "". It is not called after the context has ended. Calls do
-	// not overlap.
-	Progress func(name string, begins bool, r Result)
+	// Progress is called with the result of each mutant, and not after the context has ended.
+	// Calls do not overlap.
+	Progress func(Result)
 }
 
 // Run runs mutants of a source. The error is that of ctx, of writing files, or of building the
 // unmodified source. An error of one mutant is in its Result. When ctx ends, the Report has the
 // finished results. Run leaves no process and no file behind.
 func Run(ctx context.Context, source Source, o Options) (report Report, err error) {
-	if len(o.Mutants) == 0 {
-		o.Mutants = All()
-	}
-	o.Parallel = cmp.Or(o.Parallel, 2)
-	if o.Parallel < 1 || o.Parallel > 64 {
-		return report, fmt.Errorf("mutants: Parallel is %d, want 1 to 64", o.Parallel)
-	}
-	if o.Progress == nil {
-		o.Progress = func(string, bool, Result) {}
-	}
 	folder, err := os.MkdirTemp("", "redlock-mutants-")
 	if err != nil {
 		return report, err
@@ -96,7 +78,7 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 	began := time.Now()
 	s := session{source: source, options: o}
 	report.Planned = len(o.Mutants)
-	unmodified, err := s.prepare(ctx, folder, &report.CPU)
+	unmodified, err := s.prepare(ctx, folder)
 	if err != nil {
 		return report, err
 	}
@@ -104,27 +86,25 @@ func Run(ctx context.Context, source Source, o Options) (report Report, err erro
 	var all errgroup.Group
 	all.SetLimit(o.Parallel)
 	all.Go(func() error {
-		report.Unbroken = s.play(ctx, Result{Guarantee: "the unmodified source"}, func(ctx context.Context, r *Result) error {
-			return s.unbroken(ctx, unmodified, r)
+		report.Unbroken = play(ctx, Result{Guarantee: "the unmodified source"}, func() (string, error) {
+			return s.unbroken(ctx, unmodified)
 		})
 		return nil
 	})
 	for i, m := range o.Mutants {
 		all.Go(func() error {
-			r := Result{Name: m.Name, Markers: m.Markers(), Guarantee: source.Guarantee(m), Expected: m.Detector.String()}
-			report.Results[i] = s.play(ctx, r, func(ctx context.Context, r *Result) error {
-				return s.mutant(ctx, m, filepath.Join(folder, m.Name), r)
+			r := Result{Name: m.Name, Guarantee: source.Guarantee(m), Expected: m.Detector.String()}
+			report.Results[i] = play(ctx, r, func() (string, error) {
+				return s.mutant(ctx, m, filepath.Join(folder, m.Name))
 			})
+			s.notify(report.Results[i])
 			return nil
 		})
 	}
 	_ = all.Wait() // a Result has its error
 	// Interrupted mutants have no outcome.
 	report.Results = slices.DeleteFunc(report.Results, func(r Result) bool { return r.Outcome == "" })
-	report.Took, report.CPU = time.Since(began), report.CPU+report.Unbroken.CPU
-	for _, r := range report.Results {
-		report.CPU += r.CPU
-	}
+	report.Took = time.Since(began)
 	return report, ctx.Err()
 }
 
@@ -140,33 +120,36 @@ type session struct {
 }
 
 // play fills a Result. It returns one without an outcome if ctx ends.
-func (s *session) play(ctx context.Context, r Result, detect func(context.Context, *Result) error) Result {
-	if ctx.Err() != nil {
-		return Result{}
-	}
-	s.notify(r.Name, true, Result{})
+func play(ctx context.Context, r Result, detect func() (by string, err error)) Result {
 	began := time.Now()
-	r.Outcome = outcomeSurvived
-	if err := detect(ctx, &r); err != nil {
-		r.Outcome, r.By, r.Says = outcomeBroken, "", err.Error()
+	if ctx.Err() == nil {
+		r.By, r.Err = detect()
 	}
 	r.Took = time.Since(began)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return Result{}
+	case r.Err != nil:
+		r.Outcome = outcomeBroken
+	case r.By != "":
+		r.Outcome = outcomeCaught
+	default:
+		r.Outcome = outcomeSurvived
 	}
-	s.notify(r.Name, false, r)
 	return r
 }
 
-func (s *session) notify(name string, begins bool, r Result) {
+func (s *session) notify(r Result) {
 	s.progress.Lock()
 	defer s.progress.Unlock()
-	s.options.Progress(name, begins, r)
+	if r.Outcome != "" {
+		s.options.Progress(r)
+	}
 }
 
 // prepare builds the programs that the mutants share, and returns those of the unmodified source:
 // the same ones, if all mutants compile.
-func (s *session) prepare(ctx context.Context, folder string, cpu *time.Duration) (unmodified *build, err error) {
+func (s *session) prepare(ctx context.Context, folder string) (unmodified *build, err error) {
 	if s.copied, err = s.source.together(s.options.Mutants); err != nil {
 		return nil, err
 	}
@@ -176,45 +159,44 @@ func (s *session) prepare(ctx context.Context, folder string, cpu *time.Duration
 			packages = append(packages, m.Detector.Package)
 		}
 	}
-	s.shared, err = s.source.build(ctx, s.copied.texts, filepath.Join(folder, "shared"), packages, cpu)
+	s.shared, err = s.source.build(ctx, s.copied.texts, filepath.Join(folder, "shared"), packages)
 	if errors.Is(err, errBuild) { // a mutant doesn't compile; its own build will tell which
-		return s.source.build(ctx, nil, filepath.Join(folder, "unmodified"), packages, cpu)
+		return s.source.build(ctx, nil, filepath.Join(folder, "unmodified"), packages)
 	}
 	return s.shared, err
 }
 
 // unbroken runs the detectors with all mutants switched off.
-func (s *session) unbroken(ctx context.Context, unmodified *build, r *Result) error {
+func (s *session) unbroken(ctx context.Context, unmodified *build) (by string, err error) {
 	var detectors []Detector // each once
 	for _, m := range s.options.Mutants {
 		if slices.Contains(detectors, m.Detector) {
 			continue
 		}
 		detectors = append(detectors, m.Detector)
-		if err := unmodified.detect(ctx, m.Detector, "", r); err != nil || r.Outcome == outcomeCaught {
-			return err
+		if by, err = unmodified.detect(ctx, m.Detector, ""); err != nil || by != "" {
+			return by, err
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // mutant runs the detector of a mutant.
-func (s *session) mutant(ctx context.Context, m mutant, folder string, r *Result) error {
+func (s *session) mutant(ctx context.Context, m mutant, folder string) (by string, err error) {
 	b, on := s.shared, m.Name
-	var err error
 	switch scripts := s.copied.scripts[m.Name]; {
 	case b == nil || slices.Contains(s.copied.apart, m.Name):
 		on = ""
 		var texts map[string]string
 		if texts, err = s.source.mutated(m); err == nil {
-			b, err = s.source.build(ctx, texts, folder, []string{m.Detector.Package}, &r.CPU)
+			b, err = s.source.build(ctx, texts, folder, []string{m.Detector.Package})
 		}
 	case len(scripts) > 0:
 		b, err = b.patched(m.Detector.Package, scripts, folder)
 	}
 	defer os.RemoveAll(folder) //nolint:errcheck // Run reports it if it stays
 	if err != nil {
-		return err
+		return "", err
 	}
-	return b.detect(ctx, m.Detector, on, r)
+	return b.detect(ctx, m.Detector, on)
 }

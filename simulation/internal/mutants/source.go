@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -26,36 +25,18 @@ func Open(ctx context.Context, dir string) (Source, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return Source{}, fmt.Errorf("%w: the go tool, which builds mutants, is not in the PATH", ErrSource)
 	}
-	var stderr bytes.Buffer
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Path}}\t{{.Dir}}")
-	list.Dir, list.Stderr = dir, &stderr
+	list.Dir = dir
 	list.Env = append(os.Environ(), "GOWORK=off")
 	out, err := list.Output()
 	if ctx.Err() != nil {
 		return Source{}, ctx.Err()
 	}
 	path, root, _ := strings.Cut(strings.TrimSpace(string(out)), "\t")
-	if shown, err := filepath.Abs(dir); err == nil {
-		dir = shown
-	}
 	if err != nil || path != module || root == "" {
-		return Source{}, fmt.Errorf("%w: run this in a checkout of %s (%q is in %s)", ErrSource, module, dir, location(path, stderr.String(), err))
+		return Source{}, fmt.Errorf("%w: run this in a checkout of %s (this is in %q)", ErrSource, module, path)
 	}
 	return Source{root: root, markers: sync.OnceValues(func() ([]Marker, error) { return readMarkers(root) })}, nil
-}
-
-// location describes where a wrong folder is.
-func location(path, stderr string, err error) string {
-	switch line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n"); {
-	case path != "" && path != "command-line-arguments": // go list prints this outside a module
-		return path
-	case line != "":
-		return "no module: " + line
-	case err != nil:
-		return "no module: " + err.Error()
-	default:
-		return "no module"
-	}
 }
 
 // Check reports whether a mutant fits the source. The error Is errStale.

@@ -1,9 +1,7 @@
 package mutants
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 )
@@ -21,8 +19,8 @@ func (r Result) Line() string {
 	line := fmt.Sprintf("%-30s %5.1fs  %s\n", r.Name, r.Took.Seconds(), by)
 	if r.Outcome != outcomeCaught {
 		line += fmt.Sprintf("  breaks: %s\n", r.Guarantee)
-		if r.Says != "" {
-			line += "  " + r.Says + "\n"
+		if r.Err != nil {
+			line += fmt.Sprintf("  %v\n", r.Err)
 		}
 	}
 	return line
@@ -53,9 +51,9 @@ func (r Report) Summary() string {
 	case outcomeSurvived:
 		fmt.Fprintf(&b, "unmodified source: no detector reports anything\n")
 	case outcomeCaught:
-		fmt.Fprintf(&b, "THE UNMODIFIED SOURCE is caught by %s, so no other result counts:\n  %s\n", r.Unbroken.By, r.Unbroken.Says)
+		fmt.Fprintf(&b, "THE UNMODIFIED SOURCE is caught by %s, so no other result counts\n", r.Unbroken.By)
 	default:
-		fmt.Fprintf(&b, "THE UNMODIFIED SOURCE failed, so no other result counts:\n  %s\n", r.Unbroken.Says)
+		fmt.Fprintf(&b, "THE UNMODIFIED SOURCE failed, so no other result counts:\n  %v\n", r.Unbroken.Err)
 	}
 	fmt.Fprintf(&b, "%d of %d mutants caught", caught, len(r.Results))
 	if survived > 0 {
@@ -64,14 +62,6 @@ func (r Report) Summary() string {
 	if broken > 0 {
 		fmt.Fprintf(&b, ", %d failed", broken)
 	}
-	fmt.Fprintf(&b, " in %v, with %v of processor time\n", r.Took.Round(time.Second), r.CPU.Round(time.Second))
+	fmt.Fprintf(&b, " in %v\n", r.Took.Round(time.Second))
 	return b.String()
-}
-
-// WriteJSON writes the report as JSON.
-func (r Report) WriteJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
 }

@@ -32,23 +32,17 @@ const (
 // part of the order. Steps of clocks are longer than a lease. Of each pause there are two: one ends within
 // a lease, and one after it. A stall is shorter than a request's timeout. After a longer stall all requests
 // time out at once, and their repetitions do too, in so many orders that no walk ends.
-func singles(r search.Registry, s search.Setup, kinds []fault.Kind) (simulation.Schedule, error) {
-	w, err := r.Workload(s.Workload)
+func singles(s Setup, kinds []fault.Kind) (simulation.Schedule, error) {
+	cfg, w, err := config(s)
 	if err != nil {
 		return nil, err
 	}
-	d, err := r.Design(w, s.Design)
-	if err != nil {
-		return nil, err
-	}
-	cfg := d.Configure(w.Base)
 	ttl := cmp.Or(cfg.Quorum.TTL, 10*time.Second)
 	long := ttl + ttl/2
-	processes, servers := cmp.Or(deref(s.Changes.Processes), cfg.Processes), cmp.Or(deref(s.Changes.Servers), cfg.Servers)
 	var all simulation.Schedule
 	for _, kind := range kinds {
 		ofProcesses := func(faults ...fault.Fault) {
-			for i := range processes {
+			for i := range cfg.Processes {
 				for _, f := range faults {
 					f.Kind, f.Process = kind, fmt.Sprintf("c%d", i+1)
 					all = append(all, f)
@@ -56,7 +50,7 @@ func singles(r search.Registry, s search.Setup, kinds []fault.Kind) (simulation.
 			}
 		}
 		ofServers := func(faults ...fault.Fault) {
-			for i := range servers {
+			for i := range cfg.Servers {
 				for _, f := range faults {
 					f.Kind, f.Server = kind, string(rune('A'+i))
 					all = append(all, f)
@@ -82,7 +76,7 @@ func singles(r search.Registry, s search.Setup, kinds []fault.Kind) (simulation.
 		case fault.Stall:
 			all = append(all, fault.Fault{Kind: kind, For: ttl / 500})
 		case fault.Lose:
-			lost, err := losses(r, s, firstOrders)
+			lost, err := losses(s, firstOrders)
 			if err != nil {
 				return nil, err
 			}
@@ -100,16 +94,9 @@ func repeats(f fault.Fault) bool {
 	return f.Kind != fault.Crash && f.Kind != fault.Lose
 }
 
-func deref(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
 // losses lists the loss of each request and of each reply in the first orders of a Setup's walk, and, if
 // these aren't all, in random ones.
-func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedule, error) {
+func losses(s Setup, first uint64) (simulation.Schedule, error) {
 	seen := map[fault.Fault]bool{}
 	note := func(result simulation.Result) {
 		count := map[fault.Fault]int{}
@@ -129,7 +116,7 @@ func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedul
 	order := &kernel.Order{}
 	for !tree.Over && tree.Runs+tree.Cut < first {
 		_, err := tree.next(func(o *kernel.Order) error {
-			result, err := r.PlayOrder(s, o)
+			result, err := play(s, o)
 			if err == nil {
 				note(result)
 			}
@@ -140,7 +127,7 @@ func losses(r search.Registry, s search.Setup, first uint64) (simulation.Schedul
 		}
 	}
 	for seed := uint64(0); !tree.Over && seed < randomOrders; seed++ {
-		result, err := r.PlayOrder(s, &kernel.Order{Choose: kernel.DrawOrder(seed)})
+		result, err := play(s, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		if err != nil {
 			return nil, err
 		}

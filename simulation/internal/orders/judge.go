@@ -9,7 +9,6 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/machine"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search"
 )
 
 // withTokens are the names of the designs that are the library with its tokens: others aren't meant
@@ -25,9 +24,9 @@ var withTokens = sync.OnceValue(func() map[string]bool {
 
 // judge adds what only runs of these worlds are checked for: keys that stay, and steps that aren't the
 // abstract machine's.
-func judge(s search.Setup, r simulation.Result) simulation.Result {
+func judge(design string, r simulation.Result) simulation.Result {
 	found := check.KeysLeft(r.Log, r.Ended, quiet)
-	if withTokens()[s.Design] {
+	if withTokens()[design] {
 		if err := machine.Check(r.Log); err != nil {
 			found = append(found, record.Violation{Kind: record.NoStep, At: r.Ended, Text: err.Error()})
 		}

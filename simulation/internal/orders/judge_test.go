@@ -19,23 +19,20 @@ import (
 // Runs are compared with the abstract machine. A run without enough votes isn't a run of the machine, and
 // designs without tokens aren't compared.
 func TestRunsAreCompared(t *testing.T) {
-	setup := search.Setup{Workload: "try", Design: "default", Choices: []int{0}}
-	r, err := registry().Play(setup)
+	r, err := play(Setup{search.Setup{Workload: "try", Design: "default"}, Size{3, 2}}, &kernel.Order{})
 	require.NoError(t, err)
 	require.Empty(t, r.Kinds())
 
 	r.Log = record.Log{slices.DeleteFunc(slices.Concat(r.Log...), func(e record.Event) bool {
 		return e.Kind == record.Voted && e.Place != "A" && e.Change != nil
 	})}
-	assert.Equal(t, []record.ViolationKind{record.NoStep}, judge(setup, r).Kinds())
-	setup.Design = "redlock"
-	assert.Empty(t, judge(setup, r).Kinds(), "it has no tokens")
+	assert.Equal(t, []record.ViolationKind{record.NoStep}, judge("default", r).Kinds())
+	assert.Empty(t, judge("redlock", r).Kinds(), "it has no tokens")
 }
 
 // A key of a lost round that isn't deleted is noticed.
 func TestKeysThatStayAreNoticed(t *testing.T) {
-	r := registry()
-	walks, err := small("try", "default", 2, 3, Kinds()...).Walks(r)
+	walks, err := small("try", "default", 2, 3, Kinds()...).Walks()
 	require.NoError(t, err)
 	noticed := map[fault.Kind]int{}
 	for _, w := range walks {
@@ -44,7 +41,7 @@ func TestKeysThatStayAreNoticed(t *testing.T) {
 			kind = w.Setup.Schedule[0].Kind
 		}
 		for seed := range uint64(20) {
-			result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
+			result, err := play(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 			require.NoError(t, err)
 			require.NotContains(t, result.Kinds(), record.KeyLeft)
 			// As if no server had carried out a delete.
@@ -63,7 +60,7 @@ func TestKeysThatStayAreNoticed(t *testing.T) {
 // fault can happen twice.
 func TestAllFaultsAreKnown(t *testing.T) {
 	lost := func(p Plan, n int) (names []string) {
-		walks, err := p.Walks(registry())
+		walks, err := p.Walks()
 		require.NoError(t, err)
 		for _, w := range walks {
 			if len(w.Setup.Schedule) != n {
@@ -82,7 +79,7 @@ func TestAllFaultsAreKnown(t *testing.T) {
 	both := lost(pairs(small("try", "default", 2, 1, fault.Lose)), 2)
 	require.Contains(t, both, "c1 A release 1 request", "after the reply was lost")
 
-	walks, err := pairs(small("try", "default", 1, 1, fault.Pause, fault.Crash)).Walks(registry())
+	walks, err := pairs(small("try", "default", 1, 1, fault.Pause, fault.Crash)).Walks()
 	require.NoError(t, err)
 	var twice []fault.Kind
 	for _, w := range walks {

@@ -3,50 +3,59 @@ package orders
 import (
 	"context"
 	"fmt"
-	"io"
-	"iter"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
+	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/internal/farm"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/search"
 )
 
 // Plan says which walks to take.
 type Plan struct {
-	Worlds  []string       `json:"worlds"`
-	Design  string         `json:"design"`
-	Changes search.Changes `json:"changes"`
+	Worlds []string `json:"worlds"`
+	Design string   `json:"design"`
+	Size   Size     `json:"size"`
 	// Faults are kinds of faults. Each walk has one fault of these kinds, at any moment. With
 	// Pairs there are also walks with two, which may be alike. The first walk is without a fault.
 	Faults []fault.Kind `json:"faults,omitempty"`
 	Pairs  bool         `json:"pairs,omitempty"`
 }
 
+// Size is how many servers and clients there are.
+type Size struct {
+	Servers   int `json:"servers"`
+	Processes int `json:"processes"`
+}
+
+// Setup is what a walk plays in every order.
+type Setup struct {
+	search.Setup
+	Size
+}
+
 // Walk is the walk through all orders with one choice of faults.
 type Walk struct {
-	Setup search.Setup `json:"setup"`
-	Tree  Tree         `json:"tree"`
+	Setup Setup
+	Tree  Tree
 	// Found is what the checks found. Its numbers are those of the runs in the walk, from 1.
-	Found search.Findings `json:"found,omitempty"`
+	Found search.Findings
+	// Log is the first run with a violation that no broken assumption excuses, "" if there is none.
+	Log string
 	// Took is how long the walk has taken.
-	Took time.Duration `json:"took_ns"`
+	Took time.Duration
 }
 
 // Walks lists the walks of a plan.
 //
 // All errors are search.ErrSetup.
-func (p Plan) Walks(r search.Registry) ([]Walk, error) {
+func (p Plan) Walks() ([]Walk, error) {
 	var all []Walk
 	for _, name := range p.Worlds {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("%w: there is no world %q; there are: %s", search.ErrSetup, name, strings.Join(Names(), ", "))
-		}
-		walks, err := p.walks(r, name)
+		walks, err := p.walks(name)
 		if err != nil {
 			return nil, err
 		}
@@ -55,17 +64,14 @@ func (p Plan) Walks(r search.Registry) ([]Walk, error) {
 	return all, nil
 }
 
-func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
-	s := search.Setup{Workload: world, Design: p.Design, Changes: p.Changes, Schedule: given(world)}
-	if _, err := r.PlayOrder(s, &kernel.Order{}); err != nil {
-		return nil, err
-	}
-	faults, err := singles(r, s, p.Faults)
+func (p Plan) walks(world string) ([]Walk, error) {
+	s := Setup{search.Setup{Workload: world, Design: p.Design, Schedule: given(world)}, p.Size}
+	faults, err := singles(s, p.Faults)
 	if err != nil {
 		return nil, err
 	}
 	walks := []Walk{{Setup: s}}
-	with := func(faults ...fault.Fault) search.Setup {
+	with := func(faults ...fault.Fault) Setup {
 		s := s
 		s.Schedule = slices.Concat(s.Schedule, faults)
 		walks = append(walks, Walk{Setup: s})
@@ -84,7 +90,7 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 		}
 		if slices.Contains(p.Faults, fault.Lose) {
 			// The first fault may bring about messages, such as a delete that is repeated.
-			beside, err := losses(r, one, firstBeside)
+			beside, err := losses(one, firstBeside)
 			if err != nil {
 				return nil, err
 			}
@@ -98,31 +104,57 @@ func (p Plan) walks(r search.Registry, world string) ([]Walk, error) {
 	return walks, nil
 }
 
-// Names returns the names of the Worlds.
-func Names() []string {
-	var names []string
-	for _, w := range Worlds() {
-		names = append(names, w.Name)
+// registry has the worlds and the designs.
+var registry = sync.OnceValue(func() search.Registry {
+	return search.Registry{Workloads: Worlds(), Designs: designs.All()}
+})
+
+// config is the configuration of a Setup's runs, and their workload.
+func config(s Setup) (simulation.Config, search.Workload, error) {
+	w, err := registry().Workload(s.Workload)
+	if err != nil {
+		return simulation.Config{}, w, err
 	}
-	return names
+	d, err := registry().Design(s.Design)
+	if err != nil {
+		return simulation.Config{}, w, err
+	}
+	cfg := d.Configure(w.Base)
+	cfg.Servers, cfg.Processes = s.Servers, s.Processes
+	return cfg, w, nil
+}
+
+// play plays a Setup in the order that Choose says.
+func play(s Setup, order *kernel.Order) (simulation.Result, error) {
+	cfg, w, err := config(s)
+	if err != nil {
+		return simulation.Result{}, err
+	}
+	order.From = from
+	cfg.Order = order
+	r, err := simulation.Run(s.Seed, cfg, s.Schedule, w.Work(cfg))
+	if err != nil {
+		return r, err
+	}
+	return judge(s.Design, r), nil
 }
 
 // Play continues a walk until the budget is used up, the walk is over, or ctx ends.
-func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration) error {
+func (w *Walk) Play(ctx context.Context, budget time.Duration) error {
 	began := time.Now()
 	defer func() { w.Took += time.Since(began) }()
 	order := &kernel.Order{}
 	for !w.Tree.Over && ctx.Err() == nil && time.Since(began) < budget {
 		var result simulation.Result
 		complete, err := w.Tree.next(func(o *kernel.Order) (err error) {
-			result, err = r.PlayOrder(w.Setup, o)
+			result, err = play(w.Setup, o)
 			return err
 		}, order)
 		if err != nil {
 			return err
 		}
 		if complete {
-			if err := w.take(r, result, order); err != nil {
+			if err := w.take(result); err != nil {
 				return err
 			}
 		}
@@ -131,87 +163,29 @@ func (w *Walk) Play(ctx context.Context, r search.Registry, budget time.Duration
 }
 
 // take notes what the checks found in a run.
-func (w *Walk) take(registry search.Registry, r simulation.Result, order *kernel.Order) error {
+func (w *Walk) take(r simulation.Result) error {
 	if len(r.Log.Violations()) == 0 {
 		return nil
 	}
-	s := w.Setup
-	s.Choices = order.Choices()
-	if s.Choices == nil {
-		s.Choices = []int{0} // an empty list would mean a random order
-	}
-	found, err := registry.Findings(w.Tree.Runs, s, r)
+	found, err := registry().Findings(w.Tree.Runs, w.Setup.Setup, r)
 	for _, f := range found {
 		w.Found.Add(f)
+		if f.Assumption == 0 && w.Log == "" {
+			w.Log = r.Log.String()
+		}
 	}
 	return err
 }
 
-// Options says how walks are played.
-type Options struct {
-	// Workers is the number of worker processes. If it is 0, this process plays.
-	Workers int
-	// Command makes the command of a worker process with exec.CommandContext. The process
-	// must call Serve. Required if there are workers.
-	Command func(ctx context.Context) farm.Command
-	// Progress, if set, is called now and then with all walks.
-	Progress func([]Walk)
-	// Slice is how long a walk is played before the next walk gets its turn. Default 3 s.
-	Slice time.Duration
-}
-
-// slice is a worker's job: to continue a walk for some time.
-type slice struct {
-	Walk   Walk          `json:"walk"`
-	Budget time.Duration `json:"budget_ns"`
-}
-
-// String names the walk by its faults.
-func (s slice) String() string { return fmt.Sprintf("the walk with %v", s.Walk.Setup.Schedule) }
-
-// Play plays walks until all are over, or until ctx ends, which isn't an error. It changes the walks.
-func Play(ctx context.Context, r search.Registry, walks []Walk, o Options) error {
-	if o.Slice <= 0 {
-		o.Slice = 3 * time.Second
-	}
-	workers := farm.Farm[struct{}, slice, Walk]{Workers: o.Workers, Command: o.Command, Player: player(ctx, r)}
-	if err := workers.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", search.ErrSetup, err)
-	}
+// Play plays walks until all are over, or until ctx ends, which isn't an error. It changes the walks. A
+// walk is played for a slice of the time before the next walk gets its turn.
+func Play(ctx context.Context, walks []Walk, slice time.Duration) error {
 	for ctx.Err() == nil && slices.ContainsFunc(walks, func(w Walk) bool { return !w.Tree.Over }) {
-		err := workers.Run(ctx, jobs(walks, o.Slice), func(job farm.Job[slice], walk Walk) {
-			walks[job.From] = walk
-			if o.Progress != nil {
-				o.Progress(walks)
+		for i := range walks {
+			if err := walks[i].Play(ctx, slice); err != nil {
+				return fmt.Errorf("the walk with %v: %w", walks[i].Setup.Schedule, err)
 			}
-		})
-		if err != nil {
-			return err
 		}
 	}
 	return nil
-}
-
-func jobs(walks []Walk, budget time.Duration) iter.Seq[farm.Job[slice]] {
-	return func(yield func(farm.Job[slice]) bool) {
-		for i, w := range walks {
-			if !w.Tree.Over && !yield(farm.Job[slice]{What: slice{w, budget}, From: uint64(i), To: uint64(i) + 1}) {
-				return
-			}
-		}
-	}
-}
-
-func player(ctx context.Context, r search.Registry) farm.Player[slice, Walk] {
-	return func(s slice, _ uint64, sum *Walk) error {
-		*sum = s.Walk
-		return sum.Play(ctx, r, s.Budget)
-	}
-}
-
-// Serve plays walks in a worker process (Options.Command).
-func Serve(r search.Registry, in io.Reader, out io.Writer) error {
-	return farm.Serve(in, out, func(struct{}) (farm.Player[slice, Walk], error) {
-		return player(context.Background(), r), nil
-	})
 }

@@ -17,16 +17,14 @@ type Row struct {
 	Walks  int           `json:"walks"`
 	Open   int           `json:"open,omitempty"` // the walks that aren't finished
 	Runs   uint64        `json:"orders"`
-	Cut    uint64        `json:"cut"`
 	Took   time.Duration `json:"took_ns"`
 	Found  []string      `json:"found,omitempty"`
 }
 
 // Record is what docs/testdata/orders.json keeps of the walks of a plan.
 type Record struct {
-	Plan    Plan   `json:"plan"`
-	Version string `json:"version"`
-	Rows    []Row  `json:"rows"`
+	Plan Plan  `json:"plan"`
+	Rows []Row `json:"rows"`
 }
 
 // Table sums up walks by world and by the kinds of their faults, in the order of the walks.
@@ -45,7 +43,7 @@ func Table(walks []Walk) []Row {
 		if !w.Tree.Over {
 			r.Open++
 		}
-		r.Runs, r.Cut, r.Took = r.Runs+w.Tree.Runs, r.Cut+w.Tree.Cut, r.Took+w.Took
+		r.Runs, r.Took = r.Runs+w.Tree.Runs, r.Took+w.Took
 		for _, f := range w.Found {
 			if words := inWords(f); !slices.Contains(r.Found, words) {
 				r.Found = append(r.Found, words)
@@ -94,22 +92,4 @@ func name(f fault.Fault) string {
 		return "lost " + string(f.Way)
 	}
 	return string(f.Kind)
-}
-
-// Causes lists the kinds of violations by the kinds of faults, each with its first run.
-func Causes(walks []Walk) []search.Finding {
-	var all []search.Finding
-	at := map[string]int{}
-	for i := range walks {
-		for _, f := range walks[i].Found {
-			what := inWords(f) + " " + walks[i].Setup.Workload + " " + walks[i].faults()
-			if first, known := at[what]; known {
-				all[first].Runs += f.Runs
-				continue
-			}
-			at[what] = len(all)
-			all = append(all, f)
-		}
-	}
-	return all
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 )
 
-// Tree is a walk through all orders of one world, depth first. It is plain data: the state of the walk
+// Tree is a walk through all orders of one world, depth first. It is the state of the walk
 // between two runs.
 type Tree struct {
 	// Nodes are the events of the last run, each with the events still to be tried in its place.
-	Nodes []node `json:"nodes,omitempty"`
+	Nodes []node
 	// Runs counts the complete runs. Cut counts the runs that were cut off, because every order in
 	// which they could continue was played before.
-	Runs uint64 `json:"runs"`
-	Cut  uint64 `json:"cut"`
+	Runs uint64
+	Cut  uint64
 	// Over says that all orders were played.
-	Over bool `json:"over,omitempty"`
+	Over bool
 
 	// Full tries every event at every step. So it also plays orders that differ only by exchanges of
 	// independent events. It is for tests of the reduction.
-	Full bool `json:"full,omitempty"`
+	Full bool
 	// Planted mistakes, which tests must notice: another rule for independence, and no expansion.
 	independent func(a, b uint64) bool
 	narrow      bool
@@ -31,15 +31,15 @@ type Tree struct {
 // node is one step of the last run.
 type node struct {
 	event
-	Todo   []uint64 `json:"todo,omitempty"`   // events to try in its place
-	Done   []event  `json:"done,omitempty"`   // events that were tried in its place
-	Asleep []event  `json:"asleep,omitempty"` // events that need not be tried here, see package orders
+	Todo   []uint64 // events to try in its place
+	Done   []event  // events that were tried in its place
+	Asleep []event  // events that need not be tried here, see package orders
 }
 
 // event is an event that was played, with the parts of the world that it touched.
 type event struct {
-	ID      uint64 `json:"id"`
-	Touched uint64 `json:"touched,omitempty"`
+	ID      uint64
+	Touched uint64
 }
 
 // errChanged says that a run differs from an earlier one: the code or the world has changed.
@@ -213,22 +213,6 @@ func (t *Tree) advance() {
 		t.Nodes = t.Nodes[:len(t.Nodes)-1]
 	}
 	t.Over = true
-}
-
-// Part estimates which part of the walk is done, from 0 to 1. It may fall, because the walk finds more
-// to try on its way.
-func (t *Tree) Part() float64 {
-	if t.Over {
-		return 1
-	}
-	done, share := 0.0, 1.0
-	for i := range t.Nodes {
-		n := &t.Nodes[i]
-		all := float64(len(n.Done) + 1 + len(n.Todo))
-		done += share * float64(len(n.Done)) / all
-		share /= all
-	}
-	return done
 }
 
 // set is a set of step numbers.

@@ -2,7 +2,6 @@ package orders
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/internal/long"
@@ -22,14 +20,9 @@ import (
 	"github.com/redquorum/redlock/simulation/search"
 )
 
-func registry() search.Registry {
-	return search.Registry{Workloads: Worlds(), Designs: designs.All()}
-}
-
 // small is the plan of a world with few clients and servers.
 func small(world, design string, clients, servers int, kinds ...fault.Kind) Plan {
-	changes := search.Changes{Servers: &servers, Processes: &clients}
-	return Plan{Worlds: []string{world}, Design: design, Changes: changes, Faults: kinds}
+	return Plan{Worlds: []string{world}, Design: design, Size: Size{servers, clients}, Faults: kinds}
 }
 
 // seen is what each process and each server saw in a run, and what the checks found. It is the same for
@@ -70,7 +63,7 @@ func walkThrough(t *testing.T, w Walk, most uint64) (all map[string]bool, runs u
 		}
 		var result simulation.Result
 		complete, err := w.Tree.next(func(o *kernel.Order) (err error) {
-			result, err = registry().PlayOrder(w.Setup, o)
+			result, err = play(w.Setup, o)
 			return err
 		}, order)
 		require.NoError(t, err)
@@ -142,7 +135,7 @@ func most() uint64 { return long.Number[uint64](50_000, 2500) }
 func TestReductionLosesNothing(t *testing.T) {
 	compared, saved := map[string]bool{}, uint64(0)
 	for _, p := range smallPlans() {
-		walks, err := p.Walks(registry())
+		walks, err := p.Walks()
 		require.NoError(t, err)
 		for _, w := range walks {
 			full := w
@@ -196,7 +189,7 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 		"a step in which time could pass is like any other": {small("try", "default", 1, 2, fault.Restart), 1, func(t *Tree) { t.narrow = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			walks, err := c.plan.Walks(registry())
+			walks, err := c.plan.Walks()
 			require.NoError(t, err)
 			wrong, full := walks[c.walk], walks[c.walk]
 			full.Tree.Full = true
@@ -210,28 +203,22 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 	}
 }
 
-// A walk that is stopped, written to a file and read again continues as if it had not been stopped.
-// Worker processes and slices make no difference.
+// A walk that is stopped continues as if it had not been stopped.
 func TestWalkGoesOn(t *testing.T) {
 	plan := small("try", "default", 2, 2)
 	at := func() Walk {
-		walks, err := plan.Walks(registry())
+		walks, err := plan.Walks()
 		require.NoError(t, err)
 		return walks[0]
 	}
 	whole, pieces := at(), at()
-	require.NoError(t, whole.Play(t.Context(), registry(), time.Hour))
+	require.NoError(t, whole.Play(t.Context(), time.Hour))
 	require.True(t, whole.Tree.Over)
 	slices := 0
 	for ; !pieces.Tree.Over; slices++ {
-		require.NoError(t, pieces.Play(t.Context(), registry(), time.Microsecond)) // a run takes longer
-		text, err := json.Marshal(pieces)
-		require.NoError(t, err)
-		pieces = Walk{}
-		require.NoError(t, json.Unmarshal(text, &pieces))
+		require.NoError(t, pieces.Play(t.Context(), time.Microsecond)) // a run takes longer
 	}
 	require.Greater(t, slices, 1)
-	whole.Took, pieces.Took = 0, 0
 	assert.Equal(t, whole.Found, pieces.Found)
 	assert.Equal(t, whole.Tree.Runs, pieces.Tree.Runs)
 }
@@ -241,11 +228,11 @@ func TestWalkGoesOn(t *testing.T) {
 func TestReadersAndWriters(t *testing.T) {
 	var walks []Walk
 	for clients, faults := range map[int][]fault.Kind{3: nil, 2: {fault.Crash, fault.Pause, fault.Lose}} {
-		more, err := small("book", "default", clients, 1, faults...).Walks(registry())
+		more, err := small("book", "default", clients, 1, faults...).Walks()
 		require.NoError(t, err)
 		walks = append(walks, more...)
 	}
-	require.NoError(t, Play(t.Context(), registry(), walks, Options{}))
+	require.NoError(t, Play(t.Context(), walks, time.Hour))
 	runs := uint64(0)
 	for _, w := range walks {
 		require.True(t, w.Tree.Over)
@@ -257,7 +244,6 @@ func TestReadersAndWriters(t *testing.T) {
 
 // The walk finds flaws of designs that show in a small world.
 func TestFlawsAreFound(t *testing.T) {
-	r := registry()
 	for _, flaw := range []struct {
 		design, world string
 		servers       int
@@ -272,7 +258,7 @@ func TestFlawsAreFound(t *testing.T) {
 		{"late-start", "try", 1, []fault.Kind{fault.Pause}, record.Overvalued},
 		{"wall-clock", "try", 1, []fault.Kind{fault.Step}, record.Overvalued},
 	} {
-		walks, err := small(flaw.world, flaw.design, 2, flaw.servers, flaw.faults...).Walks(r)
+		walks, err := small(flaw.world, flaw.design, 2, flaw.servers, flaw.faults...).Walks()
 		require.NoError(t, err)
 		_, found := find(t, walks, flaw.shows)
 		assert.True(t, found, "%+v", flaw)
@@ -286,7 +272,7 @@ func find(t *testing.T, walks []Walk, kind record.ViolationKind) (search.Finding
 		open = false
 		for i := range walks {
 			w := &walks[i]
-			require.NoError(t, w.Play(t.Context(), registry(), 10*time.Millisecond))
+			require.NoError(t, w.Play(t.Context(), 10*time.Millisecond))
 			if at := slices.IndexFunc(w.Found, func(f search.Finding) bool { return f.Kind == kind }); at >= 0 {
 				return w.Found[at], true
 			}
@@ -298,25 +284,24 @@ func find(t *testing.T, walks []Walk, kind record.ViolationKind) (search.Finding
 
 // A fault excuses the violations that come after it, also those of the same moment.
 func TestFaultExcusesWhatComesAfterIt(t *testing.T) {
-	r := registry()
-	walks, err := small("try", "half-quorum", 2, 2, fault.Evict).Walks(r)
+	walks, err := small("try", "half-quorum", 2, 2, fault.Evict).Walks()
 	require.NoError(t, err)
-	w, counts := walks[1], map[int]int{}
+	w, counts := walks[1], map[search.Assumption]int{}
 	for seed := range uint64(500) {
-		result, err := r.PlayOrder(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
+		result, err := play(w.Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
 		require.NoError(t, err)
-		want, excuse := map[int]bool{}, 0
+		want, excuse := map[search.Assumption]bool{}, search.Assumption(0)
 		for e := range result.Log.All() {
 			switch e.Kind {
 			case record.Suffered:
 				excuse = 3
 			case record.Found:
-				want[cmp.Or(e.Violation.Assumption, excuse)] = true
+				want[cmp.Or(search.Assumption(e.Violation.Assumption), excuse)] = true
 			}
 		}
-		findings, err := r.Findings(seed, w.Setup, result)
+		findings, err := registry().Findings(seed, w.Setup.Setup, result)
 		require.NoError(t, err)
-		got := map[int]bool{}
+		got := map[search.Assumption]bool{}
 		for _, f := range findings {
 			got[f.Assumption] = true
 			counts[f.Assumption]++

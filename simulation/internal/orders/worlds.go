@@ -129,18 +129,17 @@ func locks(world string) []string {
 	return []string{"k"}
 }
 
-// world is a small world of three servers and two clients. The coordinators don't read the servers' clocks
+// world is a small world. The coordinators don't read the servers' clocks
 // while no lock is taken: after a pause these readings would be due with everything else, in a hundred times
 // as many orders. Every vote still has its server's clock.
 func world(name, title string, work simulation.Workload) search.Workload {
 	return search.Workload{
-		Name: name, Title: title, From: from, Span: quiet,
+		Name: name, Title: title,
 		Base: simulation.Config{
-			Servers: 3, Processes: 2, Progress: -1,
-			Quorum: quorum.Config{ClockEvery: time.Minute},
+			Progress: -1,
+			Quorum:   quorum.Config{ClockEvery: time.Minute},
 		},
-		Work:  func(simulation.Config, int) simulation.Workload { return work },
-		Judge: judge,
+		Work: func(simulation.Config) simulation.Workload { return work },
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/internal/play"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search"
 )
 
 // asked is an answer to a request to search or to shrink.
@@ -83,17 +82,4 @@ func TestSearchFindsNothing(t *testing.T) {
 	blocked := `{"do": "run", "base": "X1", "design": "setnx", "seed": "0"}`
 	require.Equal(t, "never free, no progress", ask(t, blocked).Verdict)
 	assert.Contains(t, answer(t, strings.Replace(blocked, `"run"`, `"shrink"`, 1)).Error, "violates nothing")
-}
-
-// What is recorded by the registry plays the same trace as here.
-func TestRegistry(t *testing.T) {
-	for _, setup := range []play.Setup{
-		{Base: "S1", Design: "default", Seed: 7}, {Base: "S6c", Design: "unwatched-fenced", Seed: 3}, {Base: "restart-1sec", Design: "default", Seed: 2},
-	} {
-		run, err := play.Play(setup)
-		require.NoError(t, err)
-		file, err := search.Record(play.Registry(), search.Setup{Workload: setup.Base, Design: setup.Design, Seed: setup.Seed, Schedule: run.Schedule}, "")
-		require.NoError(t, err)
-		assert.Equal(t, run.Result.Log.Digest(), file.Digest, "%+v", setup)
-	}
 }

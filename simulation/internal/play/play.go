@@ -13,11 +13,12 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/cells"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
+	"github.com/redquorum/redlock/simulation/search"
 )
 
 // Setup says what to play.
 type Setup struct {
-	// Base is the ID of a scenario, or the name of a fault of the matrix.
+	// Base is the ID of a scenario, or the name of a fault of the matrix or of a workload of package search.
 	Base string
 	// Design is a design's name. Default: "default", or the scenario's first design if it
 	// has no verdict for that.
@@ -43,7 +44,7 @@ type Run struct {
 	Result     simulation.Result
 }
 
-// base is a scenario or a fault.
+// base is a scenario, a fault or a workload.
 type base interface {
 	Play(uint64, designs.Design) (simulation.Result, error)
 	PlaySchedule(uint64, designs.Design, simulation.Schedule) (simulation.Result, error)
@@ -68,6 +69,7 @@ type place struct {
 func placeOf(name, design string) (p place, err error) {
 	s, noScenario := scenarios.ByID(name)
 	f, noFault := cells.ByName(name)
+	w, noWorkload := search.Registry{Workloads: search.Workloads()}.Workload(name)
 	p.expected, p.check = anything, func(simulation.Result) error { return nil }
 	switch {
 	case noScenario == nil:
@@ -89,8 +91,14 @@ func placeOf(name, design string) (p place, err error) {
 			p.check = func(r simulation.Result) error { return want.Check(r, p.design) }
 		}
 		p.setting = func(seed uint64) (simulation.Config, simulation.Schedule) { return f.Setting(seed, p.design) }
+	case noWorkload == nil:
+		p.own, p.name, p.title, p.words = workload{w}, w.Name, w.Title, w.Title
+		if p.design, err = designs.ByName(cmp.Or(design, "default")); err != nil {
+			return p, err
+		}
+		p.setting = func(uint64) (simulation.Config, simulation.Schedule) { return p.design.Configure(w.Base), nil }
 	default:
-		return p, errors.Join(noScenario, noFault)
+		return p, errors.Join(noScenario, noFault, noWorkload)
 	}
 	return p, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/search"
 )
 
 const ms = time.Millisecond
@@ -51,6 +52,21 @@ func playRun(t *testing.T, setup play.Setup) play.Run {
 	run, err := play.Play(setup)
 	require.NoError(t, err)
 	return run
+}
+
+// What explore found is played as it was found.
+func TestPlayWorkload(t *testing.T) {
+	registry := search.Registry{Workloads: search.Workloads(), Designs: designs.All()}
+	for _, schedule := range []simulation.Schedule{nil, {{Kind: fault.Evict, Server: fault.Any, At: 2 * time.Second}}} {
+		want, err := registry.Play(search.Setup{Workload: "mixed", Design: "redlock", Seed: 7, Schedule: schedule})
+		require.NoError(t, err)
+		run := playRun(t, play.Setup{Base: "mixed", Design: "redlock", Seed: 7, Schedule: schedule})
+		assert.Equal(t, want.Log.Digest(), run.Result.Log.Digest())
+		assert.Equal(t, "anything", run.Expected)
+		require.NoError(t, run.Unexpected)
+	}
+	_, err := play.Play(play.Setup{Base: "mixed", Design: "paper"})
+	require.ErrorIs(t, err, designs.ErrUnknown)
 }
 
 func TestPlayNamesWhatIsUnknown(t *testing.T) {

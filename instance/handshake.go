@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,14 +19,17 @@ import (
 	"github.com/redquorum/redlock/drift"
 )
 
-// watchHandshake watches how each connection begins. It sends no command on a connection that is older than
-// maxAge, except for a subscription, which has no vote.
+// watchHandshake watches what the server says on each connection until its handshake is over.
+// It sends no command on a connection that is older than maxAge, except for a subscription,
+// which has no vote.
 func watchHandshake(dial dialFunc, maxAge time.Duration) dialFunc {
 	reader := drift.SystemReader()
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c := &handshakeConn{reader: reader, dialed: reader.Now(), maxAge: maxAge}
 		if ctx.Value(dialOnce{}) != nil {
 			c.maxAge = math.MaxInt64
+			//guard:subscription-bounded  what answers a subscription can't fill the memory
+			c.limits.always = true
 		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -53,23 +57,31 @@ func watchHandshake(dial dialFunc, maxAge time.Duration) dialFunc {
 	}
 }
 
-// handshakeConn is a connection that looks at the server's first bytes before go-redis does. They show for certain
-// that a server is not Redis. And if the server refuses the connection with an error, go-redis takes that for
-// the reply to HELLO, goes on, and finds the connection closed.
+// handshakeConn is a connection that checks the server's replies before go-redis does. Until
+// the first command that isn't one of go-redis's own (HELLO, AUTH, SELECT...):
+//
+//   - go-redis allocates as much as a reply announces, and a server may announce 2 GB. The
+//     replies of a subscription stay limited. Those of other connections are limited by
+//     replyBuffer, because they may be of the caller's own commands; but no line is endless.
+//   - If the server refuses the connection with an error, go-redis takes that for the reply
+//     to HELLO, goes on, and finds the connection closed.
+//   - The first byte shows for certain that a server is not Redis.
 type handshakeConn struct {
 	net.Conn
 	reader *drift.Reader
 	dialed drift.Instant
 	maxAge time.Duration
-	wrote  time.Time // the first command
-	began  bool      // the server has said something
-	term   string    // of the mark, see termed
+	over   atomic.Bool
+	began  bool   // the server has said something
+	term   string // of the mark, see termed
+	limits replyLimits
 
 	// Of the pipe, which uses it alone.
 	raw       syscall.Conn  // nil with TLS
 	answer    []byte        // to a claim
 	received  int64         // bytes of replies
-	roundTrip time.Duration // the first exchange
+	wrote     time.Time     // the last command of the handshake
+	roundTrip time.Duration // the quickest exchange of the handshake
 }
 
 // pollable is a handshakeConn of which go-redis can see whether it was closed.
@@ -123,6 +135,7 @@ func (c *handshakeConn) usable() bool {
 	return c.SetReadDeadline(time.Time{}) == nil && isQuiet(c.raw)
 }
 
+// Write ends the handshake with the first command that is no part of it.
 func (c *handshakeConn) Write(p []byte) (int, error) {
 	if err := c.tooOld(); err != nil {
 		return 0, &dialError{err}
@@ -132,8 +145,10 @@ func (c *handshakeConn) Write(p []byte) (int, error) {
 		claimed(claim, c)
 		return len(p), nil
 	}
-	if c.wrote.IsZero() {
-		c.wrote = time.Now()
+	if !c.over.Load() {
+		if c.wrote = time.Now(); !isHandshake(p) {
+			c.over.Store(true)
+		}
 	}
 	return c.Conn.Write(p)
 }
@@ -146,16 +161,30 @@ func (c *handshakeConn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	c.received += int64(n)
-	switch {
-	case c.began:
-	case n > 0:
-		c.began, c.roundTrip = true, time.Since(c.wrote)
+	if c.over.Load() {
+		if bad := c.limits.take(p[:n], true); bad != nil {
+			return 0, &dialError{bad}
+		}
+		return n, err
+	}
+	if n == 0 {
+		if !c.began && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+			// Redis's TLS port does this. So does a server that is shutting down.
+			return 0, &dialError{&handshakeError{kind: ErrConnection, todo: "it took the connection and closed it without a word; if the port speaks TLS, use rediss://", text: err.Error(), cause: err}}
+		}
+		return n, err
+	}
+	if took := time.Since(c.wrote); c.roundTrip == 0 || took < c.roundTrip {
+		c.roundTrip = took
+	}
+	if !c.began {
+		c.began = true
 		if refusal := refusalIn(p[:n]); refusal != nil {
 			return 0, &dialError{refusal}
 		}
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		// Redis's TLS port does this. So does a server that is shutting down.
-		return 0, &dialError{&handshakeError{kind: ErrConnection, todo: "it took the connection and closed it without a word; if the port speaks TLS, use rediss://", text: err.Error(), cause: err}}
+	}
+	if bad := c.limits.take(p[:n], false); bad != nil {
+		return 0, &dialError{bad}
 	}
 	return n, err
 }
@@ -191,10 +220,7 @@ func (e *handshakeError) Permanent() bool { return e.kind == ErrNotRedis || e.ki
 
 // refusalIn checks the first bytes from a server. It returns nil if the handshake can go on.
 func refusalIn(p []byte) *handshakeError {
-	first, _, _ := bytes.Cut(p, []byte("\r\n"))
-	// A greeting is answered by a status, an error or some elements. go-redis allocates as much as a reply announces.
-	//guard:greeting-bounded  what answers the greeting can't fill the memory
-	if strings.IndexByte("+-*", p[0]) < 0 || p[0] == '*' && len(first) > len("*9999") {
+	if strings.IndexByte(types, p[0]) < 0 {
 		e := &handshakeError{kind: ErrNotRedis, text: fmt.Sprintf("it begins with %.40q", p)}
 		switch {
 		case len(p) > 1 && p[0] == 0x15 && p[1] == 3: // an alert
@@ -207,7 +233,8 @@ func refusalIn(p []byte) *handshakeError {
 	if p[0] != '-' {
 		return nil
 	}
-	text := readable(first[1:])
+	line, _, _ := bytes.Cut(p[1:], []byte("\r\n"))
+	text := readable(line)
 	switch kind := kindOf(text); kind {
 	case ErrProtected:
 		// Instructions follow. The kind has the best one.
@@ -217,6 +244,26 @@ func refusalIn(p []byte) *handshakeError {
 		return &handshakeError{kind: kind, text: shortened(text)}
 	}
 	return nil
+}
+
+// isHandshake reports whether p begins with a command of go-redis's handshake.
+func isHandshake(p []byte) bool {
+	// *2\r\n$5\r\nhello\r\n...
+	parts := bytes.SplitN(p, []byte("\r\n"), 6)
+	if len(parts) < 4 || len(parts[0]) == 0 || parts[0][0] != '*' {
+		return false
+	}
+	switch strings.ToLower(string(parts[2])) {
+	case "hello", "auth", "select", "ping":
+		return true
+	case "client":
+		what := ""
+		if len(parts) > 4 {
+			what = strings.ToLower(string(parts[4]))
+		}
+		return what == "setname" || what == "setinfo"
+	}
+	return false
 }
 
 // dialFunc is what redis.Options.Dialer is.

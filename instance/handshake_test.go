@@ -3,10 +3,12 @@
 package instance
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +59,145 @@ func startPeer(t testing.TB, say func(conn net.Conn)) string {
 	return l.Addr().String()
 }
 
+// pour writes a text over and over until the connection ends.
+func pour(conn net.Conn, first, text string) {
+	buf := make([]byte, 512)
+	if _, err := conn.Read(buf); err != nil {
+		return
+	}
+	if _, err := io.WriteString(conn, first); err != nil {
+		return
+	}
+	chunk := strings.Repeat(text, 1+(64<<10)/len(text))
+	for {
+		if _, err := io.WriteString(conn, chunk); err != nil {
+			return
+		}
+	}
+}
+
+// thrifty checks that f allocates little.
+func thrifty(t *testing.T, f func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
+}
+
+// TestHostileGreeting: the client gives up a peer that answers the greeting with as much as it can
+// before that costs memory. Nothing was sent, and nothing keeps running.
+func TestHostileGreeting(t *testing.T) {
+	for name, p := range map[string]struct{ first, text string }{
+		"a text of 2 GB":            {"$2000000000\r\n", "x"},
+		"an array of 2^31":          {"*2147483647\r\n", ":1\r\n"},
+		"a map":                     {"%1000000000\r\n", ":1\r\n"},
+		"a set":                     {"~1000000000\r\n", ":1\r\n"},
+		"an error in a text":        {"!2000000000\r\n", "x"},
+		"a text in an array":        {"*14\r\n$2000000000\r\n", "x"},
+		"nested arrays":             {"", "*1\r\n"},
+		"nested wide arrays":        {"", "*1024\r\n"},
+		"texts in an array":         {"*1000\r\n", "$65000\r\n" + strings.Repeat("x", 65000) + "\r\n"},
+		"a status without an end":   {"+", "x"},
+		"a length with many zeros":  {"$" + strings.Repeat("0", 1000) + "2000000000\r\n", "x"},
+		"an error without an end":   {"-ERR ", "x"},
+		"a text before its command": {"+OK\r\n+PONG\r\n$2000000000\r\n", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr := startPeer(t, func(conn net.Conn) { pour(conn, p.first, p.text) })
+			r := open(t, "redis://"+addr, Config{})
+			var v wire.Vote
+			thrifty(t, func() { v = r.Do(within(t), acquire("k", value())) })
+			require.Equal(t, wire.Failed, v.Outcome)
+			require.True(t, v.Unsent, "%v", v.Err)
+			require.ErrorIs(t, v.Err, ErrNotRedis)
+			require.Less(t, len(v.Err.Error()), 1000)
+		})
+	}
+}
+
+// TestHostileSubscription: neither the reply to SUBSCRIBE, PUBLISH or PING nor a notification can
+// fill the memory.
+func TestHostileSubscription(t *testing.T) {
+	const huge = "$200000000\r\nx"
+	for name, test := range map[string]struct{ to, reply string }{
+		"a text to SUBSCRIBE":      {"SUBSCRIBE", huge},
+		"elements to SUBSCRIBE":    {"SUBSCRIBE", "*20000000\r\n"},
+		"nested arrays":            {"SUBSCRIBE", strings.Repeat("*1\r\n", 1<<20)},
+		"many texts":               {"SUBSCRIBE", "*1000\r\n" + strings.Repeat(bulk(strings.Repeat("x", 1<<15)), 1000)},
+		"a line to SUBSCRIBE":      {"SUBSCRIBE", "+" + strings.Repeat("x", 32<<20)},
+		"a text to PUBLISH":        {"PUBLISH", huge},
+		"elements to PUBLISH":      {"PUBLISH", "*20000000\r\n"},
+		"a line to PUBLISH":        {"PUBLISH", ":" + strings.Repeat("1", 32<<20)},
+		"a text in a notification": {"message", huge},
+		"a text to PING":           {"PONG", "*2\r\n" + huge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var subscriber net.Conn
+			var channel string
+			hostile := []byte(test.reply)
+			addr := startPeer(t, func(conn net.Conn) {
+				for from := bufio.NewReader(conn); ; {
+					args, err := readCommand(from)
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					command := strings.ToUpper(args[0])
+					reply := "+OK\r\n"
+					switch command {
+					case "HELLO":
+						reply = "-ERR unknown command 'HELLO'\r\n"
+					case "SUBSCRIBE":
+						subscriber, channel = conn, args[1]
+						reply = "*3\r\n" + bulk("subscribe") + bulk(channel) + ":1\r\n"
+					case "PUBLISH":
+						reply = ":1\r\n"
+						if test.to == "message" {
+							_, _ = io.WriteString(subscriber, "*3\r\n"+bulk("message")+bulk(channel))
+							_, _ = subscriber.Write(hostile)
+							break
+						}
+						_, _ = io.WriteString(subscriber, "*3\r\n"+bulk("message")+bulk(channel)+bulk(""))
+						if test.to == "PONG" {
+							_, _ = subscriber.Write(hostile) // as if the client had asked
+						}
+					}
+					mu.Unlock()
+					if command == test.to {
+						_, err = conn.Write(hostile)
+					} else {
+						_, err = io.WriteString(conn, reply)
+					}
+					if err != nil {
+						return
+					}
+				}
+			})
+			r := open(t, "redis://"+addr, Config{})
+			thrifty(t, func() {
+				s, err := r.Subscribe(within(t))
+				if err == nil { // the reply to PING may come later
+					_, err = s.Next()
+				}
+				require.ErrorIs(t, err, ErrReply)
+				require.Less(t, len(err.Error()), 1000)
+			})
+		})
+	}
+}
+
+// TestEndlessLine: a line without an end can't fill the memory.
+func TestEndlessLine(t *testing.T) {
+	line := "+" + strings.Repeat("x", 4<<20)
+	r := open(t, "redis://"+startFake(t, func([]string) string { return line }).addr, Config{})
+	thrifty(t, func() { failed(t, r.Do(within(t), acquire("k", value())), ErrReply) })
+	thrifty(t, func() { require.ErrorIs(t, r.Client().Get(within(t), "k").Err(), ErrReply) })
+}
+
 // TestRefusedAtTheDoor: if a server refuses the connection, our error has its reason.
 func TestRefusedAtTheDoor(t *testing.T) {
 	door := func(text string) string {
@@ -76,8 +217,6 @@ func TestRefusedAtTheDoor(t *testing.T) {
 		"max clients":    {door("-ERR max number of clients reached\r\n"), ErrMaxClients, "raise its maxclients", false},
 		"TLS":            {door("\x15\x03\x01\x00\x02\x02\x46"), ErrNotRedis, "use rediss://", true},
 		"ssh":            {door("SSH-2.0-OpenSSH_9.6\r\n"), ErrNotRedis, "SSH-2.0", true},
-		"a huge text":    {door("$2000000000\r\nx"), ErrNotRedis, "it begins with", true},
-		"a huge array":   {door("*2147483647\r\n:1\r\n"), ErrNotRedis, "it begins with", true},
 		"http":           {door("HTTP/1.1 400 Bad Request\r\n\r\n"), ErrNotRedis, "a web server", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,10 +277,19 @@ func TestTheWrongPort(t *testing.T) {
 	require.NotContains(t, r.pipe.endedBy(ctx).Error(), "TLS")
 }
 
-// TestConnectionsAreWatchedOnce: a client whose options are hardened twice watches each connection once, and
-// go-redis can still see if it was closed.
-func TestConnectionsAreWatchedOnce(t *testing.T) {
+// TestTheGreetingEnds: the bounds apply to the greeting, not to the caller's own commands over the
+// same connections; and go-redis can still see if a connection was closed.
+func TestTheGreetingEnds(t *testing.T) {
 	r, s := real(t, Config{})
+	long := strings.Repeat("x", 4*maxLimited)
+	require.NoError(t, r.Client().Set(within(t), "long", long, 0).Err())
+	got, err := r.Client().Get(within(t), "long").Result()
+	require.NoError(t, err)
+	require.Equal(t, long, got)
+	for range maxLimitedElements + 1 { // each with its own answer
+		require.NoError(t, r.Client().Ping(within(t)).Err())
+	}
+
 	conn, err := r.Client().Options().Dialer(within(t), "tcp", s.Addr())
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
@@ -207,6 +355,54 @@ func open1(t *testing.T, opt *redis.Options, cfg Config) *Redis {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
+}
+
+// TestGreets recognizes go-redis's greeting.
+func TestGreets(t *testing.T) {
+	for text, want := range map[string]bool{
+		"*2\r\n$5\r\nhello\r\n$1\r\n2\r\n":                                     true,
+		"*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n":                           true,
+		"*2\r\n$6\r\nselect\r\n$1\r\n3\r\n":                                    true,
+		"*1\r\n$4\r\nping\r\n":                                                 true,
+		"*3\r\n$6\r\nclient\r\n$7\r\nsetname\r\n$1\r\nx\r\n":                   true,
+		"*4\r\n$6\r\nclient\r\n$7\r\nsetinfo\r\n$8\r\nLIB-NAME\r\n$1\r\nx\r\n": true,
+		"*2\r\n$6\r\nclient\r\n$4\r\nlist\r\n":                                 false,
+		"*2\r\n$6\r\nclient\r\n":                                               false,
+		"*3\r\n$7\r\nEVALSHA\r\n$1\r\nx\r\n$1\r\n0\r\n":                        false,
+		"*2\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n":                                 false,
+		"PING\r\n":                                                             false,
+		"":                                                                     false,
+		"\r\n\r\nping\r\n\r\n":                                                 false,
+	} {
+		require.Equal(t, want, isHandshake([]byte(text)), "%q", text)
+	}
+}
+
+// FuzzReplyBounds: however the input is cut, the accepted part is short, and nothing panics.
+func FuzzReplyBounds(f *testing.F) {
+	for _, seed := range []string{"+OK\r\n", "$5\r\nhello\r\n", "*2\r\n:1\r\n$-1\r\n", "$2000000000\r\n", "*1\r\n*1\r\n", "$" + strings.Repeat("0", 40) + "1\r\n", "\n\n$\n*\n", "%-1\r\n"} {
+		f.Add([]byte(seed), 3, false, false)
+		f.Add([]byte(seed), 3, true, true)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, cut int, always, over bool) {
+		whole, parts := replyLimits{always: always}, replyLimits{always: always}
+		bad := whole.take(text, over)
+		var badParts *handshakeError
+		cut = max(1, min(cut, len(text)))
+		for rest := text; len(rest) > 0 && badParts == nil; {
+			n := min(cut, len(rest))
+			badParts = parts.take(rest[:n], over)
+			rest = rest[n:]
+		}
+		require.Equal(t, bad == nil, badParts == nil)
+		if bad == nil {
+			require.LessOrEqual(t, whole.length, maxLine)
+		}
+		if bad == nil && (always || !over) {
+			require.LessOrEqual(t, whole.text, maxLimited+2)
+			require.LessOrEqual(t, whole.elements, maxLimitedElements)
+		}
+	})
 }
 
 // TestReplicaTimeout: WAIT ends early enough for its answer to arrive, so that missing replicas

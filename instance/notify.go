@@ -85,10 +85,16 @@ func (s *subscription) begin(ctx context.Context) error {
 	if _, err := s.sub.ReceiveTimeout(s.ctx, silenceLimit); err != nil {
 		return err // subscribed, or not allowed to
 	}
-	if err := s.r.client.Publish(ctx, s.channel, "").Err(); err != nil {
+	//guard:publish-bounded  what answers the first notification can't fill the memory
+	reply := replyBuffer{first: isInteger, limit: maxReply}
+	err := s.r.client.Process(ctx, redis.NewRawWriteToCmd(ctx, &reply, "PUBLISH", s.channel, ""))
+	if text, bad := reply.failure(); bad {
+		return likeRedis(redis.Nil, text)
+	}
+	if err != nil {
 		return err
 	}
-	_, err := s.Next()
+	_, err = s.Next()
 	return err
 }
 

@@ -52,7 +52,8 @@ const (
 // uses 9 connections at most, and keeps one while it is used), buffers 4 KiB, ConnMaxLifetime 5 s (also if it is above 30 s).
 //
 // It wraps the dialer. An instance is back as soon as its server is (see the package's
-// documentation), and a server cannot hide why it refuses the connection.
+// documentation), and a server cannot fill the client's memory during the handshake, or hide
+// why it refuses the connection.
 func Harden(opt *redis.Options) *redis.Options {
 	var hard redis.Options
 	if opt != nil {

@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -55,34 +56,6 @@ func TestAStepBackIsSeenToo(t *testing.T) {
 		require.NotNil(t, report.Instances[1].Quarantine)
 		assert.Equal(t, quorum.ClockJumped, report.Instances[1].Quarantine.Reason)
 		assert.Nil(t, report.Instances[0].Quarantine)
-	}, reported.hook)
-}
-
-// The clocks are read regularly even if no lock is taken. Otherwise a jump could look like a
-// difference in rates.
-func TestAJumpIsNoticedWhileIdle(t *testing.T) {
-	var reported jumps
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		time.Sleep(time.Hour)
-		require.Empty(t, reported.seen())
-		f.each(step(100*ms), 0, 1)
-		time.Sleep(5 * time.Second) // half of MaxTTL
-		synctest.Wait()
-		events := reported.seen()
-		require.Len(t, events, 2)
-		for _, e := range events {
-			assert.InDelta(t, float64(100*ms), float64(e.Jump.By), float64(40*ms), "at least")
-			assert.LessOrEqual(t, e.Jump.Within, 5*time.Second)
-		}
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-
-		// The monitor ends with the Coordinator.
-		require.NoError(t, f.Close(f.ctx))
-		before := len(f.servers[0].Log())
-		time.Sleep(time.Hour)
-		assert.Len(t, f.servers[0].Log(), before)
 	}, reported.hook)
 }
 
@@ -150,6 +123,65 @@ func TestAnExtensionDoesNotCountAClockThatJumped(t *testing.T) {
 				require.Equal(t, quorum.ClockJumped, quarantineOf(t, err).Reason)
 				require.Equal(t, before, lease.Deadline(), "the old deadline stands")
 			}, func(c *quorum.Config) { c.ClockMonitor = mode })
+		})
+	}
+}
+
+// The client's machine is paused on both clocks, as by a live migration. All servers seem to jump, and
+// the errors say whose clock it was. But the servers are in quarantine: the client can't tell that
+// from a step of all servers.
+func TestThisMachineWasPaused(t *testing.T) {
+	synctestClock(t, func(t *testing.T, c *skewedClock) {
+		var j jumps
+		f := newFixture(t, 3, withSkew(c), j.hook)
+		f.warm()
+		for range 2 {
+			time.Sleep(300 * ms) // the pause
+			c.stepWall(-300 * ms)
+			c.stepMono(-300 * ms)
+			_, err := f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			synctest.Wait()
+			_, err = f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrQuarantined)
+			require.Regexp(t, `\b[ABC], [ABC]\b.*: .*this client's machine was paused`, err.Error(), "said once for all of them")
+			time.Sleep(15 * time.Second)
+		}
+		require.Len(t, j.seen(), 2*3)
+		everywhere := slices.DeleteFunc(j.seen(), func(e quorum.ClockEvent) bool { return !e.Everywhere })
+		require.Len(t, everywhere, 2, "one for each pause")
+		f.acquire("k")
+	})
+}
+
+// Jumps of servers aren't taken for a pause of this machine.
+func TestServersJumpedAlone(t *testing.T) {
+	for name, by := range map[string][]time.Duration{
+		"two of three":   {300 * ms, 300 * ms, 0},
+		"different ways": {300 * ms, 300 * ms, -300 * ms},
+		"different":      {300 * ms, 300 * ms, 900 * ms},
+		"one by one":     {300 * ms, 300 * ms, 300 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var j jumps
+			play(t, 3, func(f *fixture) {
+				f.warm()
+				n := 0
+				for i, d := range by {
+					f.servers[i].StepClock(d)
+					if d != 0 {
+						n++
+					}
+					if name == "one by one" {
+						time.Sleep(30 * time.Second)
+					}
+				}
+				time.Sleep(30 * time.Second)
+				require.Len(t, j.seen(), n)
+				for _, e := range j.seen() {
+					assert.False(t, e.Everywhere)
+				}
+			}, j.hook)
 		})
 	}
 }

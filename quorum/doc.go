@@ -86,9 +86,7 @@
 //
 // Every change of either is another run, even where nothing was lost. So a master that gets its
 // first replica, or its first one again after repl-backlog-ttl, or a backup that connects as a
-// replica, has no vote for MaxTTL. It draws another replication ID then, as at a promotion. The time
-// counts from when the client finds the new run: one that was cut off meanwhile waits as long as one that
-// saw the change.
+// replica, has no vote for MaxTTL. It draws another replication ID then, as at a promotion.
 //
 // A client that starts knows no earlier run, so it ignores the server's votes until the mark is as
 // old as a quarantine is long. A run that the operator vouches for (Coordinator.Trust,

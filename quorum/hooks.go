@@ -183,6 +183,10 @@ type QuarantineEvent struct {
 type ClockEvent struct {
 	Instance string
 	Jump     drift.Jump
+	// Everywhere, of one of the events, says that all servers' clocks went the same way by about
+	// the same at once. So it was this machine's clock: the machine was paused or suspended, as by
+	// a live migration. Or the servers share a time source that is wrong.
+	Everywhere bool
 }
 
 // UnprotectedEvent says what a server hides, or that it may evict locks.

@@ -36,6 +36,8 @@ type member struct {
 	inFlight       inFlight
 	quarantine     quarantine.State
 	monitor        drift.Monitor
+	jump           drift.Jump    // the last one, by 0 if there was none
+	jumped         time.Duration // when it was found, by the monotonic clock
 	probed         bool
 	probes         int       // that were answered
 	probing        bool      // a goroutine probes the server
@@ -232,8 +234,15 @@ func (m *member) acceptGrant(run wire.Run, sent, received drift.Instant) error {
 		return errUnmarked
 	}
 	//guard:grants-are-evidence  a client whose lease rests on another server's vote leaves the mark anew
-	m.quarantine.GrantAccepted(sent)
+	m.quarantine.GrantAccepted(sent, received)
 	return nil
+}
+
+// saw notes that the server answered in the run that it was asked in.
+func (m *member) saw(now drift.Instant) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.quarantine.Seen(now)
 }
 
 // errUnknownServer is the failure of a grant that arrives after another server answered
@@ -260,6 +269,7 @@ func (m *member) tick() {
 	case other != nil:
 		m.answeredBy(other)
 	case ballot.Vote.Outcome == wire.Granted:
+		m.saw(m.c.reader.Now())
 	case permanent(ballot.Vote.Err):
 		m.forget()
 	default:
@@ -341,16 +351,59 @@ func (m *member) observe(server time.Time, sent, received drift.Instant) {
 	jump, jumped := m.monitor.Observe(drift.Observation{Sent: sent.Mono, Received: received.Mono, Server: server})
 	var verdict quarantine.Verdict
 	if jumped {
-		verdict = m.quarantine.Jumped(jump, received)
+		verdict, m.jump, m.jumped = m.quarantine.Jumped(jump, received), jump, received.Mono
 	}
 	m.mu.Unlock()
 	if !jumped {
 		return
 	}
+	everywhere := m.c.jumpedEverywhere(received)
 	if m.c.cfg.Hooks.ClockJumped != nil {
-		m.c.cfg.Hooks.ClockJumped(ClockEvent{Instance: m.name, Jump: jump})
+		m.c.cfg.Hooks.ClockJumped(ClockEvent{Instance: m.name, Jump: jump, Everywhere: everywhere})
 	}
 	m.reportQuarantine(verdict)
+}
+
+// jumpedEverywhere reports, once, that all servers' clocks went the same way by about the same at
+// once, as when this machine was paused. It says so in their quarantines, which stay: the readings
+// can't tell a pause of this machine from a step of all servers, as by a time source that they share
+// or a host that they run on. After such a step keys have ended early under leases of other clients,
+// which may still count on them.
+func (c *core) jumpedEverywhere(now drift.Instant) bool {
+	if len(c.members) < 2 {
+		return false
+	}
+	var least, most time.Duration
+	for i, m := range c.members {
+		m.mu.Lock()
+		by, at := m.jump.By, m.jumped
+		m.mu.Unlock()
+		// Each clock is read at least every ClockEvery.
+		if by == 0 || now.Mono-at > c.cfg.ClockEvery+2*c.cfg.InstanceTimeout {
+			return false
+		}
+		if i == 0 {
+			least, most = by, by
+		}
+		least, most = min(least, by), max(most, by)
+	}
+	// A jump is known to within the time that its reading took, and the drift since the last one.
+	if least < 0 {
+		least, most = -most, -least
+	}
+	if least <= 0 || most > 2*least {
+		return false
+	}
+	first := false
+	for i, m := range c.members {
+		m.mu.Lock()
+		// Two may be the last at once. The first member decides which of them tells.
+		if news := m.quarantine.JumpedEverywhere(); i == 0 {
+			first = news
+		}
+		m.mu.Unlock()
+	}
+	return first
 }
 
 func (m *member) reportQuarantine(v quarantine.Verdict) {

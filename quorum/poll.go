@@ -289,6 +289,9 @@ func (r *request) Receive(vote wire.Vote) {
 		// The user may have lost the right to read the run, which the request names.
 		//guard:run-asked-again  a server that rejects a command that names its run is asked again who it is
 		r.m.forget()
+	case ballot.Vote.Outcome == wire.Refused:
+		//guard:refusals-are-seen  a server that refused was seen then, so that no older mark of another server counts
+		r.m.saw(received)
 	case ballot.Vote.Outcome == wire.Granted:
 		r.carriedOut = true
 		ballot = r.plausible(ballot)

@@ -68,7 +68,11 @@ func Hooks(logger *slog.Logger) quorum.Hooks {
 			s.instance(slog.LevelWarn, "instance quarantined", e.Instance, attrs...)
 		},
 		ClockJumped: func(e quorum.ClockEvent) {
-			s.instance(slog.LevelError, "instance clock jumped", e.Instance, slog.Duration("by", e.Jump.By), slog.Duration("within", e.Jump.Within))
+			attrs := []slog.Attr{slog.Duration("by", e.Jump.By), slog.Duration("within", e.Jump.Within)}
+			if e.Everywhere {
+				attrs = append(attrs, slog.Bool("everywhere", true))
+			}
+			s.instance(slog.LevelError, "instance clock jumped", e.Instance, attrs...)
 		},
 		Unprotected: func(e quorum.UnprotectedEvent) {
 			if e.Eviction != "" {

@@ -262,6 +262,13 @@ func TestRecords(t *testing.T) {
 			level: slog.LevelError, text: "instance clock jumped", bare: true,
 			attrs: map[string]any{"instance": "A", "by": -time.Hour, "within": time.Second},
 		},
+		"all clocks jumped": {
+			tell: func(_ context.Context, h quorum.Hooks) {
+				h.ClockJumped(quorum.ClockEvent{Instance: "A", Jump: drift.Jump{By: time.Second, Within: time.Second}, Everywhere: true})
+			},
+			level: slog.LevelError, text: "instance clock jumped", bare: true,
+			attrs: map[string]any{"instance": "A", "by": time.Second, "within": time.Second, "everywhere": true},
+		},
 		"waiting": {
 			tell: func(ctx context.Context, h quorum.Hooks) {
 				h.Waiting(ctx, quorum.WaitEvent{Key: "k", For: 3 * time.Second, Quarantined: 2, Instances: 3, Err: &quorum.QuarantineError{Reason: quorum.Restarted, Detail: "it came up 1s ago"}})

@@ -34,7 +34,7 @@ func redlocks() []Design {
 		Name: "default", Title: "this library, as quorum.Config{} gives it", Group: Redlock, Servers: 5,
 		Source:   "package quorum, \"What is guaranteed\": tokens are minted, but no resource checks them; callers extend leases",
 		Promises: "one holder at a time under the assumptions that package quorum numbers",
-		Breaks:   "pauses and late packets (S1, S2), and clocks that all stand still with their machine (S15b): only a resource that checks the token is safe from these; lost keys (S26), and a bare majority until the lease is extended (S19); a server's clock that is set back makes others wait (S4b)",
+		Breaks:   "pauses and late packets (S1, S2), and machines that are suspended with all their clocks: only a resource that checks the token is safe from these; lost keys (S26), and a bare majority until the lease is extended (S19); a server's clock that is set back makes others wait (S4b)",
 		Cure:     "token-admit",
 		Apply:    asIs,
 	}, {

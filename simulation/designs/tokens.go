@@ -67,7 +67,7 @@ func tokens() []Design {
 		Name: "token-current", Title: "a token that is the current value of the counter", Group: Tokens, Servers: 1,
 		Source:   "Redisson, RedissonFencedLock.getToken(): GET of the counter, whichever client incremented it last",
 		Promises: "a later holder has a larger token",
-		Breaks:   "a late holder shows the next holder's token (S21)",
+		Breaks:   "a late holder shows the next holder's token (S20)",
 		Cure:     "token-write",
 		Apply: and(OnOneServer(with(correct, func(r *Recipe) {
 			r.Acquire, r.Token = Commands("SET KEY VALUE NX PX MS; INCR COUNTER"), Command{"GET", "COUNTER"}

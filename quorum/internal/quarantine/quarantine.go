@@ -3,6 +3,7 @@ package quarantine
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -28,6 +29,7 @@ type State struct {
 
 	id       wire.Identity // what the last probe found; only RunID, ReplID, Epoch and Role are kept
 	run      wire.Run      // of id
+	seen     drift.Instant // when the server last answered in that run
 	unmarked bool          // the last probe found a master that could not keep a mark then
 	voter    string        // the run ID of the server whose vote counted last
 	voted    drift.Instant // when that vote was asked for
@@ -78,12 +80,10 @@ func (q *State) Unmarked() bool { return q.unmarked }
 // Another run ID, another replication ID or another mark is another run, and every other run is
 // a quarantine. A master also draws a new replication ID when its first replica or a backup
 // connects, and repl-backlog-ttl after the last one has left. It forgets nothing then, but a
-// promotion looks the same: it leaves a second replication ID, which a server drops in time. The quarantine
-// begins when this client finds the run, however long others have known it: a client that is away while a
-// server is restarted waits as long as one that sees it.
+// promotion looks the same: it leaves a second replication ID, which a server drops in time.
 func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
-	before, sighted := q.id, q.sighted
-	q.id, q.sighted = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, ""
+	before, sighted, seen := q.id, q.sighted, q.seen
+	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", now
 	q.run = q.id.Run()
 	q.unmarked = id.Served >= 0 && id.Epoch == "" && id.Run() != ""
 	was := q.restart
@@ -93,13 +93,18 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 		// It may be the same server after a restart, or a replica that never had the data,
 		// and its uptime doesn't tell which. If it hides its run ID now, a restart may have
 		// brought back the settings for that.
-		q.begin(q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID)))
+		t := q.from(now, "its run ID changed from %.8s to %.8s", before.RunID, orHidden(id.RunID))
+		//guard:several-under-a-name  the age of a mark doesn't count if yet another server has answered since
+		if sighted == "" || sighted == id.ReplID {
+			t.until -= q.ageSince(seen, id, now)
+		}
+		q.begin(t)
 	//guard:two-servers-one-name  two servers that answer under one name by turns don't vote
 	case sighted != "" && sighted != id.ReplID:
 		q.begin(q.from(now, "a server with the replication ID %.8s answered in place of %.8s", sighted, orHidden(id.ReplID)))
 	//guard:replication-id-changed  a server whose replication ID changed may have been promoted without a restart
 	case before.ReplID != "" && id.ReplID != before.ReplID:
-		q.begin(q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion, and with a master's first replica", before.ReplID, orHidden(id.ReplID)))
+		q.begin(q.markedAnew(before, id, q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion, and with a master's first replica", before.ReplID, orHidden(id.ReplID))))
 	case before.Epoch != "" && id.Epoch == "":
 		q.begin(q.from(now, "its mark can't be read or kept any more"))
 	//guard:epoch-changed  a server whose mark was left anew is put into quarantine
@@ -107,7 +112,7 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 		// Invariant: a vote counts only while the mark stays that was there when the vote
 		// was asked for. A client writes a new mark if the name has led to another server
 		// meanwhile whose votes still count, and the mark is gone if the data is.
-		q.begin(q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile"))
+		q.begin(q.markedAnew(before, id, q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")))
 	//guard:first-epoch-is-looked-at  a mark that a client finds later than the server counts by its age
 	case (before.RunID != "" || before.ReplID != "") && (before.Epoch != "" || id.Epoch == ""):
 		// Known before.
@@ -132,6 +137,16 @@ func (q *State) begin(t reason) {
 	if t.until > q.restart.until {
 		q.restart = t
 	}
+}
+
+// markedAnew shortens a quarantine by the age of the mark that began it, as for a client that starts
+// (firstSight). What the votes of another server, or of an earlier run, were good for ends within a
+// quarantine of the mark. If the server hides its run ID, it may be another one.
+func (q *State) markedAnew(before, id wire.Identity, t reason) reason {
+	if id.Epoch != "" && id.RunID != "" && id.RunID == before.RunID {
+		t.until -= id.Served
+	}
+	return t
 }
 
 // firstSight is the quarantine of a server that this client has never seen before.
@@ -159,6 +174,40 @@ func (q *State) firstSight(id wire.Identity, now drift.Instant) (t reason) {
 		t.until -= id.Uptime
 	}
 	return t
+}
+
+// ageSince is how long a server whose run ID is new to this client has served under its name, as far as
+// that counts for a client that last saw another run ID there, at seen.
+//
+// It counts as it does for a client that starts (firstSight), which has the same assumptions: this
+// client was cut off, and others use the server already. What the mark shows: it names the process
+// and its replication ID, so it isn't older than this run, also if it was loaded from a disk or came
+// from a master that this server was a replica of. The first client that came after the start wrote
+// it. All votes of earlier runs were asked for before: this client would have had the mark written
+// anew if a vote of another server had counted here since (Known), and so would every other client
+// that has probed the server since.
+// A server that hides its run ID may be another process, and one without a mark shows nothing.
+//
+// Invariant: the age counts only for a mark that was written after this client saw the earlier run,
+// by its own clock. An older mark is of a server that the name has led to before, and may lead to by
+// turns: other clients may have votes of the earlier one since. It may also seem older, because the
+// server's clock was set forward after the restart. So that clock doesn't matter to a client that
+// sees the server all the time.
+func (q *State) ageSince(seen drift.Instant, id wire.Identity, now drift.Instant) time.Duration {
+	//guard:age-of-a-known-process  the age of a mark counts only for a process that names itself
+	if id.RunID == "" || id.ReplID == "" {
+		return 0
+	}
+	unseen := drift.AtLeast(seen, now)
+	//guard:age-while-unseen  the age of a mark counts only if it was written since the client saw the earlier run
+	if id.Served > unseen-q.drift.Of(unseen) {
+		return 0
+	}
+	age := id.Served
+	if id.Uptime >= 0 {
+		age = min(age, id.Uptime)
+	}
+	return max(0, age)
 }
 
 // AnsweredBy notes that a server answered in another run than the one that was asked. It
@@ -198,11 +247,24 @@ func (q *State) Known(now drift.Instant) wire.Known {
 	return k
 }
 
-// GrantAccepted notes that a vote counted that was asked for then, in the server's present run.
-func (q *State) GrantAccepted(sent drift.Instant) {
-	if q.voter != q.id.RunID || sent.Mono > q.voted.Mono {
+// Seen notes that the server answered.
+func (q *State) Seen(now drift.Instant) { q.seen = later(q.seen, now) }
+
+// GrantAccepted notes that a vote counted that was asked for in the server's present run.
+func (q *State) GrantAccepted(sent, received drift.Instant) {
+	q.Seen(received)
+	if q.voter != q.id.RunID {
 		q.voter, q.voted = q.id.RunID, sent
 	}
+	q.voted = later(q.voted, sent)
+}
+
+// later is the later one of two instants of one Reader.
+func later(a, b drift.Instant) drift.Instant {
+	if b.Mono > a.Mono {
+		return b
+	}
+	return a
 }
 
 func (q *State) from(now drift.Instant, detail string, args ...any) reason {
@@ -225,6 +287,18 @@ func (q *State) Jumped(jump drift.Jump, now drift.Instant) Verdict {
 	q.jump = reason{until: now.Mono + q.length, detail: jump.String()}
 	return q.jump.verdict(true, now)
 }
+
+// JumpedEverywhere notes that all servers' clocks jumped as this one's did. It reports whether that
+// is news.
+func (q *State) JumpedEverywhere() bool {
+	news := !strings.HasSuffix(q.jump.detail, everywhere)
+	if news {
+		q.jump.detail += everywhere
+	}
+	return news
+}
+
+const everywhere = "; all servers' clocks did, so this client's machine was paused or suspended, or a time source that they share is wrong"
 
 // Trust ends the quarantine for a restart if the last probe found this run, and reports whether it
 // did. It isn't remembered: a server that returns after another one had its place lacks the votes of

@@ -10,35 +10,32 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Another run ID, replication ID or mark is another run, whether a promotion or a first replica is the reason.
-// Its quarantine begins when the client finds it, however old the mark is: the client may have been away.
-func TestAnotherRun(t *testing.T) {
+// Another replication ID is another run, whether a promotion or a first replica is the reason. The
+// age of the mark counts for a process that names itself, as it does for a client that starts.
+func TestAnotherReplicationID(t *testing.T) {
 	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
 	const length = 10 * time.Minute
-	for name, edit := range map[string]func(id *wire.Identity){
-		"restarted":              func(id *wire.Identity) { id.RunID = "two" },
-		"restarted just now":     func(id *wire.Identity) { id.RunID, id.Uptime, id.Served = "two", 0, 0 },
-		"marked just now":        func(id *wire.Identity) { id.Served = 0 },
-		"marked long ago":        func(*wire.Identity) {},
-		"no mark":                func(id *wire.Identity) { id.Epoch, id.Served = "", -1 },
-		"no mark can be kept":    func(id *wire.Identity) { id.Epoch, id.Served = "", 0 },
-		"it hides its ID now":    func(id *wire.Identity) { id.ReplID, id.Epoch, id.Served = "", "", -1 },
-		"it hides its run ID":    func(id *wire.Identity) { id.RunID, id.Served = "", 0 },
-		"only its run ID":        func(id *wire.Identity) { id.RunID, id.ReplID, id.Epoch = "", "one", "7" },
-		"only its mark":          func(id *wire.Identity) { id.ReplID = "one" },
-		"it was a replica since": func(id *wire.Identity) { id.Role, id.Epoch, id.Served = "slave", "", -1 },
+	for name, c := range map[string]struct {
+		edit func(id *wire.Identity)
+		left time.Duration
+	}{
+		"marked just now":        {func(id *wire.Identity) { id.Served = 0 }, length},
+		"marked a while ago":     {func(id *wire.Identity) { id.Served = time.Minute }, length - time.Minute},
+		"marked long ago":        {func(*wire.Identity) {}, 0},
+		"no mark":                {func(id *wire.Identity) { id.Epoch, id.Served = "", -1 }, length},
+		"no mark can be kept":    {func(id *wire.Identity) { id.Epoch, id.Served = "", 0 }, length},
+		"it hides its ID now":    {func(id *wire.Identity) { id.ReplID, id.Epoch, id.Served = "", "", -1 }, length},
+		"it hides its run ID":    {func(id *wire.Identity) { id.RunID, id.Served = "", 0 }, length},
+		"it was a replica since": {func(id *wire.Identity) { id.Role, id.Epoch, id.Served = "slave", "", -1 }, length},
 	} {
 		for _, epoch := range []string{"7", ""} {
-			if epoch == "" && name == "only its mark" {
-				continue // it is looked at as at a start
-			}
 			q := New(length, drift.Allowance{})
 			q.Identify(wire.Identity{RunID: "run", ReplID: "one", Epoch: epoch, Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}, at)
 			require.True(t, q.Check(at).MayVote())
 			id := wire.Identity{RunID: "run", ReplID: "two", Epoch: "8", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
-			edit(&id)
+			c.edit(&id)
 			q.Identify(id, at)
-			require.Equal(t, length, q.Check(at).Remaining, "%s, from %q", name, epoch)
+			require.Equal(t, c.left, q.Check(at).Remaining, "%s, from %q", name, epoch)
 		}
 	}
 }
@@ -67,7 +64,7 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 		q := New(10*time.Minute, drift.Default())
 		require.Equal(t, wire.Known{}, q.Known(at(0, 0)), "before the first probe")
 		q.Identify(id, at(time.Second, time.Second))
-		q.GrantAccepted(at(time.Second, time.Second))
+		q.GrantAccepted(at(time.Second, time.Second), at(time.Second, time.Second))
 		want := wire.Known{RunID: "run", Epoch: "7"}
 		if c.ago != none {
 			want.Voter, want.Ago = "run", c.ago
@@ -92,6 +89,24 @@ func TestTrustIsForTheMarkThatItFound(t *testing.T) {
 	require.True(t, q.Check(at).MayVote())
 }
 
+// A server that hides its run ID may be another one, and one whose mark was left anew may have lost
+// its data, though all else is the same.
+func TestTheSameButForOneThing(t *testing.T) {
+	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
+	for _, edit := range []func(id *wire.Identity){
+		func(id *wire.Identity) { id.RunID = "" },
+		func(id *wire.Identity) { id.Epoch, id.Served = "8", 0 },
+	} {
+		id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+		q := New(10*time.Minute, drift.Default())
+		q.Identify(id, at)
+		require.True(t, q.Check(at).MayVote())
+		edit(&id)
+		q.Identify(id, at)
+		require.False(t, q.Check(at).MayVote())
+	}
+}
+
 // An operator vouches for a server that has just come up. Later it may have been emptied.
 func TestVouchingEnds(t *testing.T) {
 	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
@@ -99,5 +114,47 @@ func TestVouchingEnds(t *testing.T) {
 		q := New(10*time.Minute, drift.Default())
 		q.Identify(wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Vouched: true, Uptime: up, Served: 0}, at)
 		require.Equal(t, votes, q.Check(at).MayVote(), up)
+	}
+}
+
+// A client that was cut off while a server restarted counts the age of the server's mark, as a client
+// that starts does, if the mark was written meanwhile.
+func TestClientThatWasCutOff(t *testing.T) {
+	at := func(d time.Duration) drift.Instant {
+		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
+	}
+	const length = 10 * time.Minute
+	restarted := wire.Identity{RunID: "two", ReplID: "b", Epoch: "8", Role: wire.RoleMaster, Uptime: 20 * time.Minute, Served: 20 * time.Minute}
+	for name, c := range map[string]struct {
+		edit     func(id *wire.Identity)
+		unseen   time.Duration
+		answered string // the replication ID that answered first
+		left     time.Duration
+	}{
+		"for long":              {nil, 20 * time.Minute, "b", 0},
+		"not at all":            {nil, 0, "b", length},
+		"marked before":         {nil, 19 * time.Minute, "b", length},
+		"found by a probe":      {nil, 20 * time.Minute, "", 0},
+		"others came later":     {func(id *wire.Identity) { id.Served = 3 * time.Minute }, 20 * time.Minute, "b", length - 3*time.Minute},
+		"first of all":          {func(id *wire.Identity) { id.Served = 0 }, 20 * time.Minute, "b", length},
+		"no mark":               {func(id *wire.Identity) { id.Served, id.Epoch = -1, "" }, 20 * time.Minute, "b", length},
+		"up for less":           {func(id *wire.Identity) { id.Uptime = time.Minute }, 20 * time.Minute, "b", length - time.Minute},
+		"uptime is hidden":      {func(id *wire.Identity) { id.Uptime = -1 }, 20 * time.Minute, "b", 0},
+		"it hides its run ID":   {func(id *wire.Identity) { id.RunID = "" }, 20 * time.Minute, "b", length},
+		"a third one answered":  {nil, 20 * time.Minute, "c", length},
+		"its clock was forward": {func(id *wire.Identity) { id.Uptime, id.Served = time.Hour, time.Hour }, time.Minute, "b", length},
+	} {
+		q := New(length, drift.Allowance{})
+		q.Identify(wire.Identity{RunID: "one", ReplID: "a", Epoch: "7", Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}, at(time.Second))
+		now := at(time.Second + c.unseen)
+		if c.answered != "" {
+			q.AnsweredBy(&wire.RunError{Found: wire.Run(c.answered), Role: wire.RoleMaster})
+		}
+		id := restarted
+		if c.edit != nil {
+			c.edit(&id)
+		}
+		q.Identify(id, now)
+		require.Equal(t, c.left, q.Check(now).Remaining, name)
 	}
 }

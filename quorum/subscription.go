@@ -1,7 +1,9 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -280,4 +282,119 @@ func (s *subscription) afterEarlier(key string, ask func()) {
 		s.mu.Unlock()
 		close(done)
 	})
+}
+
+// subscribe uses the subscription at the instance at which processes queue, if that can
+// notify, and returns this process's position in the queue there.
+func (w *wait) subscribe() position {
+	at := w.c.queueInstance(w.key)
+	s := w.c.subscriptions[at]
+	if s != w.subscription {
+		w.unsubscribe()
+		if s != nil {
+			s.use()
+		}
+		w.instance, w.subscription = at, s
+	}
+	if s == nil {
+		at = -1
+	}
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	return w.queue.Subscribe(at)
+}
+
+func (w *wait) unsubscribe() {
+	if w.subscription != nil {
+		w.subscription.drop()
+	}
+	w.subscription = nil
+}
+
+// currentAddress is the address to be notified at, empty if that isn't possible now.
+func (w *wait) currentAddress() string {
+	if w.subscription == nil {
+		return ""
+	}
+	return w.subscription.currentAddress()
+}
+
+// enqueue asks for a position in the queue; ok is false when the wait is over.
+func (w *wait) enqueue(address string, front, yield bool) (queued, free, ok bool) {
+	// Before the request is sent, because the notification may come before the answer.
+	w.c.dequeue(w.key, w.setPosition(position{Instance: w.instance, Address: address}))
+	select {
+	case answer := <-w.subscription.enqueue(context.WithoutCancel(w.ctx), w.key, address, front, yield):
+		if answer != wire.Granted {
+			w.setPosition(position{})
+		}
+		return answer == wire.Granted, answer == wire.Refused, true
+	case <-w.ctx.Done():
+	case <-w.c.background.closing:
+	}
+	return false, false, false
+}
+
+// rank is the rank of instance i for a key: by a hash of both names, so that different keys begin with
+// different instances, and clients that give the instances the same names agree.
+type rank struct {
+	last bool // it comes after those that aren't
+	hash uint64
+	i    int
+}
+
+func (r rank) compare(other rank) int {
+	if r.last != other.last {
+		if r.last {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(r.hash, other.hash), cmp.Compare(r.i, other.i))
+}
+
+// decisionOrder gives the instances in the order in which they decide a split (see contend.go).
+func (c *core) decisionOrder() []int {
+	prefix := prefixOf("") // one order for all keys
+	order := make([]int, len(c.members))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(rankOf(prefix, c.members[a].name), rankOf(prefix, c.members[b].name))
+	})
+	return order
+}
+
+// queueInstance is the instance at which processes queue for the key: the first in rank, of
+// those that answer and can notify if there are any.
+func (c *core) queueInstance(key string) int {
+	prefix := prefixOf(key)
+	var best rank
+	for i, m := range c.members {
+		if r := (rank{m.silent.Load() || m.cannotNotify.Load(), rankOf(prefix, m.name), i}); i == 0 || r.compare(best) < 0 {
+			best = r
+		}
+	}
+	return best.i
+}
+
+func prefixOf(key string) uint64 { return hash(hash(14695981039346656037, key), "\x00") }
+
+// rankOf mixes the bits of the hash. FNV alone ranks names alike that differ in the last byte only: one of
+// three would come first for half of the keys. The steps are those with which MurmurHash3 ends its 64-bit
+// hashes (fmix64).
+func rankOf(prefix uint64, name string) uint64 {
+	h := hash(prefix, name)
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// hash is FNV-1a. Package hash/fnv allocates.
+func hash(sum uint64, text string) uint64 {
+	for i := range len(text) {
+		sum = (sum ^ uint64(text[i])) * 1099511628211
+	}
+	return sum
 }

@@ -271,48 +271,6 @@ func TestClusterDeployment(t *testing.T) {
 	afterFailover(t, c, time.Now(), lease)
 }
 
-// TestThreeDeployments: with three votes, of which two are deployments, a lease outlives a failover
-// of each, and others get the lock without a wait once it is released.
-func TestThreeDeployments(t *testing.T) {
-	t.Parallel()
-	master, replica, watchers, sentinel := sentinels(t)
-	nodes, cluster := cluster(t)
-	single := instancetest.Start(t, instancetest.Config{})
-	urls := []string{sentinel, cluster, single.URL() + "?dial_timeout=500ms"}
-	first, _ := coordinator(t, urls...)
-	second, _ := coordinator(t, urls...)
-	for _, c := range []*quorum.Coordinator{first, second} {
-		require.NoError(t, c.Trust(t.Context()))
-	}
-	lease, err := first.Acquire(t.Context(), "k")
-	require.NoError(t, err)
-	lease.KeepAlive()
-	outlives := func(failover time.Time) {
-		t.Helper()
-		patient(t, func() bool {
-			_, err := second.TryAcquire(t.Context(), "k")
-			require.ErrorIs(t, err, quorum.ErrTaken)
-			return time.Since(failover) > first.Config().TTL
-		}, "time stands still")
-		require.NoError(t, lease.Err())
-	}
-
-	failOver(t, master, replica, watchers)
-	outlives(time.Now())
-	patient(t, func() bool { // until then this vote is missing
-		report, err := second.Verify(t.Context())
-		return err == nil && report.Instances[0].Err == nil
-	}, "the new master doesn't vote")
-	require.Equal(t, "+OK", nodes[3].MustAsk("CLUSTER", "FAILOVER", "TAKEOVER"))
-	outlives(time.Now())
-
-	require.NoError(t, lease.Release(t.Context()))
-	next, err := second.Acquire(t.Context(), "k")
-	require.NoError(t, err)
-	require.Greater(t, next.Token(), lease.Token())
-	require.NoError(t, next.Release(t.Context()))
-}
-
 // sentinelOf is a Sentinel that names a port of this machine, after some time.
 func sentinelOf(t *testing.T, port func() string, term func() int64, others int, after time.Duration) *fake {
 	return startFake(t, func(args []string) string {

@@ -28,15 +28,20 @@ type workers struct {
 	holder *quorum.Lease // the last one, written by the holder
 }
 
-// newWorkers makes workers, of which the first has the lock.
-func newWorkers(f *fixture, c *quorum.Coordinator, n int) *workers {
+// newWorkers makes n workers and then one for each of the others. All are in the queue before the
+// first one gets the lock, so that its round reserves tokens for them.
+func newWorkers(f *fixture, c *quorum.Coordinator, n int, others ...*quorum.Coordinator) *workers {
 	f.t.Helper()
-	w := &workers{f: f, leases: make(chan *quorum.Lease, n), let: make(chan struct{}), errs: make(chan error, n)}
+	all := n + len(others)
+	w := &workers{f: f, leases: make(chan *quorum.Lease, all), let: make(chan struct{}), errs: make(chan error, all)}
 	first, err := c.Acquire(f.ctx, "k")
 	require.NoError(f.t, err)
 	w.last = first.Token()
 	for range n {
 		w.join(f.ctx, c)
+	}
+	for _, other := range others {
+		w.join(f.ctx, other)
 	}
 	time.Sleep(ms) // the servers' clocks tick, so that tokens can be reserved
 	require.NoError(f.t, first.Release(f.ctx))
@@ -202,9 +207,7 @@ func TestWhatIsNotPassedOn(t *testing.T) {
 					next, err = f.WithTerms(c.next)
 					require.NoError(f.t, err)
 				}
-				w := newWorkers(f, f.Coordinator, 1)
-				w.join(f.ctx, next)
-				w.join(f.ctx, next)
+				w := newWorkers(f, f.Coordinator, 1, next, next)
 				first := w.next()
 				value := first.Value()
 				if c.do != nil {

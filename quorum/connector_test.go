@@ -113,24 +113,6 @@ func TestConnectionsAreWaitedFor(t *testing.T) {
 	})
 }
 
-// TestDistanceIsNoted by Verify, with what to set.
-func TestDistanceIsNoted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, 1)
-		s := &connectingServer{Server: f.servers[0], distance: wire.Distance{RoundTrip: 150 * ms, Setup: 600 * ms}}
-		c := f.newCoordinatorOn(quorum.Config{InstanceTimeout: 100 * ms, MaxTTL: 10 * time.Second}, []wire.Instance{s})
-		report, err := c.Verify(f.ctx)
-		require.NoError(t, err)
-		require.Contains(t, report.Instances[0].Notes, "the server is too far away for an InstanceTimeout of 100ms: a round trip takes 150ms, and making a connection took 600ms; set quorum.Config.InstanceTimeout to 450ms or more, and TTL to 1.4s or more")
-		s.distance.RoundTrip = 50 * ms
-		report, err = c.Verify(f.ctx)
-		require.NoError(t, err)
-		for _, note := range report.Instances[0].Notes {
-			require.NotContains(t, note, "too far")
-		}
-	})
-}
-
 // TestDistanceIsTheConfigs: the sentence is about InstanceTimeout, whatever time a request had, and is
 // said only if the distance can be why there was no answer.
 func TestDistanceIsTheConfigs(t *testing.T) {

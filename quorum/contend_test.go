@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -364,9 +363,6 @@ func TestKeyOfADeadClientDoesNotDecide(t *testing.T) {
 // TestCloseDeletesKeptKeys closes the Coordinator while it contends. Its keys are deleted before the
 // instances are closed.
 func TestCloseDeletesKeptKeys(t *testing.T) {
-	// With one processor, a Close that doesn't wait for the try closes the instances before the try
-	// gets to run.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 3)
 		first := quorum.DecisionOrder(f.Coordinator)[0]
@@ -380,6 +376,9 @@ func TestCloseDeletesKeptKeys(t *testing.T) {
 			assert.Equal(t, 1, f.count(first, wire.Release), "closed before the delete was sent")
 			return nil
 		})
+		// Close comes while the try is in a hook. If it doesn't wait it closes the instances before the
+		// try goes on.
+		cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) { time.Sleep(ms) }
 		c := f.newCoordinator(cfg)
 		ended := make(chan error)
 		go func() {

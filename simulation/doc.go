@@ -107,8 +107,7 @@
 //	check              the violations in a record. Live runs and package orders use the same checks
 //	internal/kernel    true time, the queue of events, the inbox, and the clocks of processes
 //
-// In package simulation the first word of a file's name is its part.
-// TestPartsUseEachOtherAsTheLayoutSays has the table of which part uses which:
+// In package simulation the first word of a file's name is its part:
 //
 //	run       plays a run, and returns the Result
 //	begin     makes the world of a run

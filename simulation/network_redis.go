@@ -16,7 +16,7 @@ type redisConn struct {
 
 var _ Redis = redisConn{}
 
-func (d redisConn) Name() string { return d.p.w.places[d.place].name }
+func (d redisConn) Name() string { return d.p.w.servers[d.place].name }
 
 func (d redisConn) Do(ctx context.Context, args ...string) (redismodel.Reply, error) {
 	if err := ctx.Err(); err != nil {

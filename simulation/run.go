@@ -70,7 +70,7 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 	if err := cfg.validate(); err != nil {
 		return Result{}, err
 	}
-	if err := schedule.validate(cfg.processNames(), cfg.serverNames(), cfg.placeNames(), cfg.Replicas); err != nil {
+	if err := schedule.validate(cfg.processNames(), cfg.serverNames(), cfg.Replicas); err != nil {
 		return Result{}, err
 	}
 	w := newWorld(seed, cfg, schedule, work)

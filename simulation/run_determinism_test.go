@@ -85,7 +85,7 @@ func contended() simulation.Config {
 // draw, and with it what the file says of the others, so it stays out.
 var digested = []fault.Kind{
 	fault.Pause, fault.Suspend, fault.Crash, fault.Step, fault.Rate, fault.Restart, fault.Hang, fault.Failover, fault.Cut, fault.Lose, fault.Delay,
-	fault.Reboot, fault.Reconnect, fault.Evict, fault.Flush, fault.Duplicate, fault.Reorder, fault.Lag, fault.SplitBrain, fault.Proxy, fault.Switch, fault.Demote,
+	fault.Reboot, fault.Reconnect, fault.Evict, fault.Flush, fault.Duplicate, fault.Reorder, fault.Lag, fault.SplitBrain, fault.Switch,
 }
 
 // drawn plays the seed with a schedule of some kinds of faults that is drawn from it as well.

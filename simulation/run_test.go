@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -9,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/redquorum/redlock/simulation/fault"
 )
 
 func TestBubble(t *testing.T) {
@@ -49,21 +46,4 @@ func TestWatchdogShowsWhatSpins(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "TestWatchdogShowsWhatSpins") }, 10*time.Second, time.Millisecond)
 	stop()
 	assert.Contains(t, out.String(), "seed 42: no step for 1ms")
-}
-
-// A command can play runs as a test can, with the same outcome.
-func TestOutsideOfGoTest(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a command")
-	}
-	out, err := exec.Command("go", "run", "./testdata/command").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	r, err := Run(5, Config{}, Schedule{{Kind: fault.Crash, Process: "c1", Nth: 8}}, func(c *Client) {
-		if lease, err := c.TryAcquire("k"); err == nil {
-			_ = c.Release(lease)
-		}
-	})
-	require.NoError(t, err)
-	require.Empty(t, r.Log.Violations())
-	assert.Equal(t, r.Log.Digest(), strings.TrimSpace(string(out)))
 }

@@ -1,7 +1,6 @@
 package box
 
 import (
-	"maps"
 	"math/rand/v2"
 	"slices"
 )
@@ -48,18 +47,19 @@ func (d *drawer) add(do verb, client, servers string) {
 	d.schedule = append(d.schedule, Step{Do: do, Client: client, Servers: servers})
 }
 
-// alive returns the clients that run.
+// alive returns the clients that run: at least one, because no two are paused or dead at a time.
 func (d *drawer) alive() []string {
 	return slices.DeleteFunc(slices.Clone(d.clients), func(c string) bool { return c == d.paused || d.dead[c] })
 }
 
+func (d *drawer) someone() string {
+	alive := d.alive()
+	return alive[d.IntN(len(alive))]
+}
+
 // act has a client do something.
 func (d *drawer) act() {
-	alive := d.alive()
-	if len(alive) == 0 {
-		return
-	}
-	c := alive[d.IntN(len(alive))]
+	c := d.someone()
 	switch {
 	case c == d.holder && d.IntN(3) == 0:
 		d.add(releases, c, "")
@@ -78,108 +78,106 @@ func (d *drawer) act() {
 
 // disturb adds a fault, or its end.
 func (d *drawer) disturb() {
-	alive := d.alive()
-	client := ""
-	if len(alive) > 0 {
-		client = alive[d.IntN(len(alive))]
-	}
-	servers := d.minority()
-	switch d.fault {
+	switch one := string(letters[d.IntN(d.n)]); d.fault {
 	case "pause":
-		d.pauses(client)
+		d.pauses()
 	case "crash":
-		if dead := slices.Sorted(maps.Keys(d.dead)); len(dead) > 0 {
-			d.add(spawn, dead[0], "")
-			delete(d.dead, dead[0])
-		} else if len(alive) > 1 {
-			d.add(kill, client, "")
-			d.dead[client] = true
-			if d.holder == client {
-				d.holder = ""
-			}
-		}
+		d.crashes()
+	case "network":
+		d.cuts()
 	case "hang":
-		d.toggle(hang, wake, servers)
+		d.toggle(d.minority(), wake, hang)
+	case "address":
+		d.toggle(d.minority(), home, move)
 	case "stop", evenNumber:
 		if d.down == "" { // until the end, because servers that start are empty: that is another fault
-			d.toggle(stop, start, servers)
-		}
-	case "restart":
-		if d.down == "" {
-			one := string(letters[d.IntN(d.n)])
-			d.add(stop, "", one)
-			d.add(start, "", one)
-		}
-	case "old data":
-		one := string(letters[d.IntN(d.n)])
-		if d.down == "" && d.IntN(2) == 0 {
-			d.add(save, "", one)
-		} else if d.down == "" {
-			d.add(stop, "", one)
-			d.add(start, "", one)
-		}
-	case "failover":
-		if d.down == "" {
-			d.down, d.end = string(letters[d.IntN(d.n)]), fail
-			d.add(follow, "", d.down)
-			d.add(lag, "", d.down)
-		} else if d.end == fail { // no server fails twice
-			d.add(fail, "", d.down)
-			d.end = ""
+			d.toggle(d.minority(), start, stop)
 		}
 	case clockFault:
 		if d.down == "" { // until the end: the clocks of other servers would be of no minority any more
-			d.toggle([]verb{ahead, ahead, behind}[d.IntN(3)], right, servers)
+			d.toggle(d.minority(), right, []verb{ahead, ahead, behind}[d.IntN(3)])
 		}
-	case "address":
-		d.toggle(move, home, servers)
+	case "failover":
+		if d.down == "" {
+			d.toggle(one, fail, follow, lag)
+		} else if d.end != "" { // no server fails twice
+			d.add(fail, "", d.down)
+			d.end = ""
+		}
 	case "flush":
-		d.add(flush, "", string(letters[d.IntN(d.n)]))
-	case "network":
-		if client == "" {
+		d.add(flush, "", one)
+	case "old data", "restart":
+		if d.fault == "old data" && d.IntN(2) == 0 {
+			d.add(save, "", one)
 			return
 		}
-		if d.broken[client] {
-			d.add(heal, client, letters[:d.n])
-			delete(d.broken, client)
-		} else if servers != "" {
-			d.add([]verb{cut, delay, hold, lose}[d.IntN(4)], client, servers)
-			d.broken[client] = true
+		d.add(stop, "", one)
+		d.add(start, "", one)
+	}
+}
+
+// crashes kills a client, or starts it again.
+func (d *drawer) crashes() {
+	for _, client := range d.clients {
+		if d.dead[client] {
+			d.add(spawn, client, "")
+			delete(d.dead, client)
+			return
 		}
+	}
+	client := d.someone()
+	d.add(kill, client, "")
+	d.dead[client] = true
+	if d.holder == client {
+		d.holder = ""
+	}
+}
+
+// cuts disturbs a client's links, or ends that.
+func (d *drawer) cuts() {
+	client, servers := d.someone(), d.minority()
+	if d.broken[client] {
+		d.add(heal, client, letters[:d.n])
+		delete(d.broken, client)
+	} else if servers != "" {
+		d.add([]verb{cut, delay, hold, lose}[d.IntN(4)], client, servers)
+		d.broken[client] = true
 	}
 }
 
 // pauses begins a pause, sometimes between a holder's check and its write, or ends it.
-func (d *drawer) pauses(client string) {
-	switch {
-	case d.paused != "":
+func (d *drawer) pauses() {
+	if d.paused != "" {
 		d.add(resume, d.paused, "")
 		d.add(writes, d.paused, "")
 		d.paused = ""
-	case client != "":
-		if client == d.holder {
-			d.add(checks, client, "")
-			d.add(reads, client, "")
-			if d.IntN(3) == 0 { // the write is late, and not the client
-				d.add(sends, client, "")
-				d.late = append(d.late, client)
-				return
-			}
-		}
-		d.add(pause, client, "")
-		d.paused = client
+		return
 	}
+	client := d.someone()
+	if client == d.holder {
+		d.add(checks, client, "")
+		d.add(reads, client, "")
+		if d.IntN(3) == 0 { // the write is late, and not the client
+			d.add(sends, client, "")
+			d.late = append(d.late, client)
+			return
+		}
+	}
+	d.add(pause, client, "")
+	d.paused = client
 }
 
 // toggle begins a fault of servers, or ends it.
-func (d *drawer) toggle(begin, end verb, servers string) {
+func (d *drawer) toggle(servers string, end verb, begin ...verb) {
 	if d.down != "" {
-		d.add(end, "", d.down)
-		servers = ""
+		d.add(d.end, "", d.down)
+		d.down = ""
 	} else if servers != "" {
-		d.add(begin, "", servers)
+		for _, do := range begin {
+			d.add(do, "", servers)
+		}
+		d.down, d.end = servers, end
 	}
-	d.down, d.end = servers, end
 }
 
 // minority returns some servers, fewer than half of them.
@@ -196,7 +194,7 @@ func (d *drawer) minority() string {
 // finish ends all faults, and has a client get the lock at the end.
 func (d *drawer) finish() {
 	if d.paused != "" {
-		d.pauses("")
+		d.pauses()
 	}
 	if d.down != "" && d.end != "" {
 		d.add(d.end, "", d.down)
@@ -210,12 +208,11 @@ func (d *drawer) finish() {
 		d.add(lands, c, "")
 	}
 	d.paused, d.down = "", ""
-	alive := d.alive()
-	for _, c := range alive {
+	for _, c := range d.alive() {
 		d.add(works, c, "")
 		d.add(releases, c, "")
 	}
-	last := alive[d.IntN(len(alive))]
+	last := d.someone()
 	d.add(waits, last, "")
 	d.add(works, last, "")
 	d.add(releases, last, "")

@@ -3,6 +3,7 @@
 package box
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -25,9 +26,9 @@ var clockSource []byte
 // ErrNoClocks: servers cannot have clocks and disks of their own here.
 var ErrNoClocks = errors.New("box: no clocks that jump")
 
-// buildLibrary builds the library that is preloaded into servers. The error Is
+// buildLibrary builds the library that is preloaded into servers, in a folder of its own. The error Is
 // ErrNoClocks if that is impossible here.
-func buildLibrary(ctx context.Context, dir string) (path string, err error) {
+func buildLibrary(ctx context.Context) (dir string, err error) {
 	if runtime.GOOS != "linux" {
 		return "", fmt.Errorf("%w: the library for it is for Linux", ErrNoClocks)
 	}
@@ -35,17 +36,21 @@ func buildLibrary(ctx context.Context, dir string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: there is no C compiler (cc) to build the library for it", ErrNoClocks)
 	}
-	source, path := filepath.Join(dir, "clock.c"), filepath.Join(dir, "clock.so")
-	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
+	if dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", path, source)
+	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", filepath.Join(dir, libraryName), "-x", "c", "-")
+	build.Stdin = bytes.NewReader(clockSource)
 	build.Env = append(os.Environ(), "TMPDIR="+dir) // where what an interrupted compiler leaves is removed
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("%w: cc failed: %w: %s", ErrNoClocks, err, strings.TrimSpace(string(out))))
+		err = fmt.Errorf("%w: cc failed: %w: %s", ErrNoClocks, err, strings.TrimSpace(string(out)))
+		return "", errors.Join(ctx.Err(), err, os.RemoveAll(dir))
 	}
-	return path, nil
+	return dir, nil
 }
+
+// libraryName is the library's file.
+const libraryName = "clock.so"
 
 // machineVariable tells the library the file that it shares with this process.
 const machineVariable = "REDLOCKSIM_BOX_MACHINE"
@@ -64,8 +69,8 @@ type machine struct {
 }
 
 // newMachine makes a machine whose file is beside the library.
-func newMachine(library string) (*machine, error) {
-	file, err := os.CreateTemp(filepath.Dir(library), "machine-")
+func newMachine(dir string) (*machine, error) {
+	file, err := os.CreateTemp(dir, "machine-")
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +85,7 @@ func newMachine(library string) (*machine, error) {
 	}
 	return &machine{
 		shared: (*shared)(unsafe.Pointer(unsafe.SliceData(memory))), memory: memory,
-		env: []string{"LD_PRELOAD=" + library, machineVariable + "=" + file.Name()},
+		env: []string{"LD_PRELOAD=" + filepath.Join(dir, libraryName), machineVariable + "=" + file.Name()},
 	}, nil
 }
 

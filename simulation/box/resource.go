@@ -23,9 +23,7 @@ func (r *resource) admit(token uint64) bool {
 	return true
 }
 
-// write executes a write and returns the version that it replaced.
-func (r *resource) write(value int) (found int) {
+func (r *resource) write(value int) {
 	r.value = value
 	r.version++
-	return r.version - 1
 }

@@ -3,6 +3,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,9 @@ import (
 // server is one of a play's servers.
 type server interface {
 	Addr() string
-	hang() error
-	wake() error
-	stop()
+	Pause() error
+	Resume() error
+	Kill()
 	start(ctx context.Context) error // with the data that save has saved, else empty
 }
 
@@ -34,48 +35,55 @@ type servers struct {
 	closers []func() error
 }
 
+// state is what has been done to a server.
+type state int
+
+const (
+	up state = iota
+	hung
+	stopped
+)
+
 // serverState is a server and what has been done to it.
 type serverState struct {
 	server
-	hung, stopped bool
+	state state
 	// moved: its address leads to another server, which took over from it or is a spare one.
 	moved string
 }
 
-func (s *serverState) good() bool { return s.moved != "" || !s.hung && !s.stopped }
+func (s *serverState) good() bool { return s.moved != "" || s.state == up }
 
 // Addr is where the address of the server leads.
-func (s *serverState) Addr() string {
-	if s.moved != "" {
-		return s.moved
-	}
-	return s.server.Addr()
-}
+func (s *serverState) Addr() string { return cmp.Or(s.moved, s.server.Addr()) }
 
 // startServers starts the servers: embedded ones, or processes. A library gives them clocks and
 // disks of their own.
 func startServers(ctx context.Context, o Options, library string) (*servers, error) {
-	if o.Embedded {
-		return startEmbedded(o.Servers)
-	}
 	f := &servers{}
-	if err := f.start(ctx, o, library); err != nil {
+	start := f.startProcesses
+	if o.Embedded {
+		start = f.startEmbedded
+	}
+	if err := start(ctx, o, library); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
 }
 
-// start starts processes.
-func (f *servers) start(ctx context.Context, o Options, library string) (err error) {
-	for i := range o.Servers {
-		s := &realServer{config: redisproc.Config{Binary: o.Binary, Args: o.Args}}
+func (f *servers) startProcesses(ctx context.Context, o Options, library string) (err error) {
+	config := redisproc.Config{Binary: o.Binary, Args: o.Args}
+	if f.what, err = config.Product(); err != nil {
+		return err
+	}
+	for range o.Servers {
+		s := &realServer{config: config}
+		f.closers = append(f.closers, s.close)
 		if library != "" {
 			if s.machine, err = newMachine(library); err != nil {
 				return err
 			}
-			f.closers = append(f.closers, s.machine.close)
 		}
-		f.closers = append(f.closers, s.close)
 		if s.Server, err = s.another(ctx, s.machine); err != nil {
 			return err
 		}
@@ -83,30 +91,25 @@ func (f *servers) start(ctx context.Context, o Options, library string) (err err
 			return fmt.Errorf("%w: the server didn't load the library for it", ErrNoClocks)
 		}
 		f.all = append(f.all, &serverState{server: s})
-		if i == 0 {
-			if f.what, err = s.Product(); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
-func startEmbedded(n int) (*servers, error) {
-	cluster, err := embedded.Start(n)
+func (f *servers) startEmbedded(_ context.Context, o Options, _ string) error {
+	cluster, err := embedded.Start(o.Servers)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &servers{closers: []func() error{cluster.Close}, what: "embedded servers"}
-	for i := range n {
+	f.what, f.closers = "embedded servers", append(f.closers, cluster.Close)
+	for i := range o.Servers {
 		f.all = append(f.all, &serverState{server: embeddedServer{cluster.Server(i)}})
 	}
-	return f, nil
+	return nil
 }
 
 func (f *servers) close() error {
 	var errs []error
-	for _, c := range slices.Backward(f.closers) {
+	for _, c := range f.closers {
 		errs = append(errs, c())
 	}
 	return errors.Join(errs...)
@@ -121,42 +124,30 @@ func (f *servers) heal(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := errors.Join(s.wakes(), s.starts(ctx)); err != nil {
+		if err := errors.Join(s.does(ctx, wake), s.does(ctx, start)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *serverState) hangs() error {
-	if s.hung || s.stopped {
-		return nil
+// does hangs, wakes, stops or starts the server, unless it has been already.
+func (s *serverState) does(ctx context.Context, do verb) error {
+	switch from := s.state; {
+	case do == hang && from == up:
+		s.state = hung
+		return s.Pause()
+	case do == wake && from == hung:
+		s.state = up
+		return s.Resume()
+	case do == stop && from != stopped:
+		s.state = stopped
+		s.Kill()
+	case do == start && from == stopped:
+		s.state = up
+		return s.start(ctx)
 	}
-	s.hung = true
-	return s.hang()
-}
-
-func (s *serverState) wakes() error {
-	if !s.hung {
-		return nil
-	}
-	s.hung = false
-	return s.wake()
-}
-
-func (s *serverState) stops() {
-	if !s.stopped {
-		s.stopped, s.hung = true, false
-		s.stop()
-	}
-}
-
-func (s *serverState) starts(ctx context.Context) error {
-	if !s.stopped {
-		return nil
-	}
-	s.stopped = false
-	return s.start(ctx)
+	return nil
 }
 
 // command sends a command to a server that works.
@@ -217,6 +208,9 @@ func (s *realServer) close() error {
 			err = errors.Join(err, server.Close())
 		}
 	}
+	if s.machine != nil {
+		err = errors.Join(err, s.machine.close())
+	}
 	return err
 }
 
@@ -236,10 +230,6 @@ func (s *realServer) heal() error {
 	}
 	return errors.Join(errs...)
 }
-
-func (s *realServer) hang() error { return s.Pause() }
-func (s *realServer) wake() error { return s.Resume() }
-func (s *realServer) stop()       { s.Kill() }
 
 // start starts it with what is on its disk, which has lost what was not synced.
 func (s *realServer) start(ctx context.Context) error {
@@ -389,9 +379,9 @@ func until(ctx context.Context, is func() bool) error {
 // embeddedServer is a server in this process.
 type embeddedServer struct{ *embedded.Server }
 
-func (s embeddedServer) hang() error { s.Pause(); return nil }
-func (s embeddedServer) wake() error { s.Resume(); return nil }
-func (s embeddedServer) stop()       { s.Stop() }
+func (s embeddedServer) Pause() error  { s.Server.Pause(); return nil }
+func (s embeddedServer) Resume() error { s.Server.Resume(); return nil }
+func (s embeddedServer) Kill()         { s.Stop() }
 
 // start tries again for a while if a connection of another process has got the port meanwhile.
 func (s embeddedServer) start(ctx context.Context) (err error) {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // firstThree gives the first client three servers only.
@@ -32,18 +31,6 @@ func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 		Promises: "as setpx-cad", Cure: "setpx-cad", Apply: OnOneServer(with(correct, change)),
 	}
 }
-
-// spinning tries again every 50 ms, by SET NX PX in a script.
-func spinning(r *Recipe, bound func(*Patience)) {
-	r.Acquire = []Command{{"EVAL", redismodel.SetNXPX, "1", "KEY", "VALUE", "MS"}}
-	r.Waits = func(p *Patience) {
-		p.Every = 50 * time.Millisecond
-		bound(p)
-	}
-}
-
-// spins is the number of tries of the bounded loop: five seconds of pauses.
-const spins = 100
 
 func flaws() []Design {
 	return []Design{
@@ -102,21 +89,11 @@ func flaws() []Design {
 			"common in articles, with Thread.currentThread().getId(); redisson/redisson issue 4724, where clients had the same ID",
 			"a late holder deletes, and extends, the next holder's lock: the comparison can't distinguish them (S17)",
 			func(r *Recipe) { r.Value = "1" }),
-		oneFlaw("set-on-extend", "an extension sets the key where it is missing, by SET NX with the same value",
-			"redsync v4 WithSetNXOnExtend, on one server",
-			"a late holder acquires the lock again and believes that it always had it (S11a)",
-			func(r *Recipe) {
-				r.Extend = []Command{{"EVAL", redismodel.CompareExpireOrSet, "1", "KEY", "VALUE", "MS"}}
-			}),
-		oneFlaw("spin", "an eval'd SET NX PX, tried again every 50 ms until it succeeds",
+		oneFlaw("spin", "tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
-			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b). Each waiter sends 20 commands a second",
-			func(r *Recipe) { spinning(r, func(p *Patience) { p.Forever = true }) }).cured("spin-bounded"),
-		oneFlaw("spin-bounded", "the same, at most 100 times",
-			"common in articles; Redis in Action, 6.2.3, bounds the loop by time",
-			"a server that doesn't answer: tries are bounded, not time, and each takes the client's timeout (S33)",
+			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b). A bound on the tries doesn't bound the time: each may take the client's timeout. Each waiter sends 20 commands a second",
 			func(r *Recipe) {
-				spinning(r, func(p *Patience) { p.Terms.MaxTries, p.Terms.MaxWait = spins, 0 })
+				r.Waits = func(p *Patience) { p.Every, p.Forever = 50*time.Millisecond, true }
 			}),
 		{
 			Name: "repeats-only", Title: "setpx-cad, and a resource that is idempotent, without tokens", Group: Flaws, Servers: 1,

@@ -33,7 +33,6 @@ type Change struct {
 // LockChange is one lock on a server, before and after a request.
 type LockChange struct {
 	Key           string
-	Database      int
 	Before, After LockState
 }
 

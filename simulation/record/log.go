@@ -108,9 +108,8 @@ type Truth struct {
 // KeyState is a key on a server: its expiry in true time if nothing changes, or Gone, or
 // Forever.
 type KeyState struct {
-	Key      string
-	Database int
-	Until    time.Duration
+	Key   string
+	Until time.Duration
 }
 
 // The values of KeyState.Until without an expiry.

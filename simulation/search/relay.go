@@ -14,13 +14,12 @@ import (
 // release a handle, and inspect the lock. If servers keep all data (fault.KeepAll),
 // the clients also trust them at their start.
 //
-// There are three servers, so that each vote counts. A connection may stay open for a TTL
-// after its address has moved, see simulation.Draw.
+// There are three servers, so that each vote counts.
 func relayWorkload() Workload {
 	return Workload{
 		Name: "relay", Title: "two or three clients hand their leases off to each other, and the handles are late, lost or sent twice",
 		Base: simulation.Config{
-			Servers: 3, Processes: 3, Witness: true, ConnLife: 4 * time.Second,
+			Servers: 3, Processes: 3, Witness: true,
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}, MaxTTL: 9 * time.Second},
 		},
 		Rounds: 3, Span: 12 * time.Second,

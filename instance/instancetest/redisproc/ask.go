@@ -92,12 +92,3 @@ func (s *Server) Info(field string) (string, error) {
 	}
 	return "", fmt.Errorf("redisproc: %s: INFO has no field %s", s.addr, field)
 }
-
-// Product returns what the server is, such as "redis 7.0.15" or "valkey 9.1.2".
-func (s *Server) Product() (string, error) {
-	if version, err := s.Info("valkey_version"); err == nil {
-		return "valkey " + version, nil
-	}
-	version, err := s.Info("redis_version")
-	return "redis " + version, err
-}

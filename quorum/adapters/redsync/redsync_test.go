@@ -152,28 +152,6 @@ func TestLockedAgain(t *testing.T) {
 	})
 }
 
-func TestMutexExtend(t *testing.T) {
-	play(t, func(w *world) {
-		mutex := w.process().NewMutex("test-mutex-extend")
-		require.NoError(t, mutex.Lock())
-		require.Equal(t, 8*time.Second-82*ms, time.Until(mutex.Until()))
-		time.Sleep(time.Second)
-		for range 2 {
-			ok, err := mutex.Extend()
-			require.NoError(t, err)
-			require.True(t, ok)
-			synctest.Wait()
-			for _, s := range w.servers {
-				_, left, _ := s.Get("test-mutex-extend")
-				require.Equal(t, 8*time.Second, left)
-			}
-			require.Equal(t, 8*time.Second-82*ms, time.Until(mutex.Until()))
-		}
-		_, err := mutex.Unlock()
-		require.NoError(t, err)
-	})
-}
-
 func TestExpired(t *testing.T) {
 	play(t, func(w *world) {
 		mutex := w.process().NewMutex("test-mutex-extend", redsync.WithExpiry(500*ms))

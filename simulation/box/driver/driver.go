@@ -21,15 +21,6 @@ type Driver struct {
 	Open func(client string, servers []string, ttl time.Duration) (Client, error)
 }
 
-// Hello says what a client is, and what it Can: "extend", "token", "wait", "tell". Servers is "one"
-// or "many".
-type Hello struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version"`
-	Servers string   `json:"servers"`
-	Can     []string `json:"can"`
-}
-
 // Client takes locks. Its methods, and those of its locks, are called one after the other.
 type Client interface {
 	// Acquire gets the lock on key. If wait is 0 it tries once. Its error Is ErrTaken if the
@@ -66,41 +57,20 @@ func (NoExtend) Extend(time.Duration) error { return errors.ErrUnsupported }
 // ErrTaken is the error of an Acquire if the client says that another one has the lock.
 var ErrTaken = errors.New("taken")
 
-type request struct {
-	ID        int
-	Do        string
-	Client    string
-	Servers   []string
-	Key       string
-	TTL, Wait int64 // milliseconds
-}
-
-type answer struct {
-	ID int `json:"id,omitempty"`
-	*Hello
-	Held  bool   `json:"held,omitempty"`
-	Left  *int64 `json:"left,omitempty"` // milliseconds
-	Token uint64 `json:"token,omitempty"`
-	Done  bool   `json:"done,omitempty"`
-	Why   string `json:"why,omitempty"`
-	Event string `json:"event,omitempty"`
-	Error string `json:"error,omitempty"`
-}
-
 // Run answers the requests on in until it ends.
 func Run(d Driver, in io.Reader, out io.Writer) error {
 	l := &loop{driver: d, out: json.NewEncoder(out), leases: map[string]*lease{}}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		var r request
+		var r Request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			l.write(answer{Error: "reading a request: " + err.Error()})
+			l.write(Answer{Error: "reading a request: " + err.Error()})
 			continue
 		}
 		a := l.answer(r)
 		a.ID = r.ID
 		l.write(a)
-		if lease := l.leases[r.Key]; lease != nil && r.Do == "acquire" && a.Held {
+		if lease := l.leases[r.Key]; lease != nil && r.Do == DoAcquire && a.Held {
 			close(lease.answered)
 		}
 	}
@@ -132,7 +102,7 @@ func (l *lease) end() {
 	}
 }
 
-func (l *loop) write(a answer) {
+func (l *loop) write(a Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.out.Encode(a); err != nil {
@@ -140,53 +110,53 @@ func (l *loop) write(a answer) {
 	}
 }
 
-func (l *loop) answer(r request) answer {
+func (l *loop) answer(r Request) Answer {
 	ttl := time.Duration(r.TTL) * time.Millisecond
 	switch r.Do {
-	case "hello":
-		return answer{Hello: &l.driver.Hello}
-	case "open":
+	case DoHello:
+		return Answer{Hello: l.driver.Hello}
+	case DoOpen:
 		client, err := l.driver.Open(r.Client, r.Servers, ttl)
 		if err != nil {
-			return answer{Error: err.Error()}
+			return Answer{Error: err.Error()}
 		}
 		l.client = client
-		return answer{}
-	case "acquire":
+		return Answer{}
+	case DoAcquire:
 		if l.client == nil {
-			return answer{Error: "acquire before open"}
+			return Answer{Error: "acquire before open"}
 		}
 		return l.acquire(r.Key, ttl, time.Duration(r.Wait)*time.Millisecond)
-	case "check", "extend", "release":
+	case DoCheck, DoExtend, DoRelease:
 		lease := l.leases[r.Key]
 		if lease == nil {
-			return answer{Why: "it was not acquired"}
+			return Answer{Why: "it was not acquired"}
 		}
 		switch r.Do {
-		case "check":
+		case DoCheck:
 			return lease.check()
-		case "extend":
+		case DoExtend:
 			err := lease.Extend(ttl)
-			return answer{Held: err == nil, Why: why(err)}
+			return Answer{Held: err == nil, Why: why(err)}
 		}
 		return lease.release()
 	}
-	return answer{Error: fmt.Sprintf("there is no request %q", r.Do)}
+	return Answer{Error: fmt.Sprintf("there is no request %q", r.Do)}
 }
 
-func (l *loop) acquire(key string, ttl, wait time.Duration) answer {
+func (l *loop) acquire(key string, ttl, wait time.Duration) Answer {
 	got := &lease{answered: make(chan struct{}), over: make(chan struct{})}
 	lock, err := l.client.Acquire(key, ttl, wait, func() { go l.lost(got) })
 	if err != nil {
-		return answer{Why: why(err)}
+		return Answer{Why: why(err)}
 	}
 	if before := l.leases[key]; before != nil {
 		before.end()
 	}
 	got.Lock, l.leases[key] = lock, got
-	a := answer{Held: true, Token: lock.Token()}
+	a := Answer{Held: true, Token: lock.Token()}
 	if timed, ok := lock.(interface{ Left() time.Duration }); ok {
-		left := timed.Left().Milliseconds()
+		left := float64(timed.Left().Milliseconds())
 		a.Left = &left
 	}
 	return a
@@ -198,25 +168,25 @@ func (l *loop) lost(lease *lease) {
 	select {
 	case <-lease.over:
 	default:
-		l.write(answer{Event: "lost"})
+		l.write(Answer{Event: EventLost})
 	}
 }
 
 // check doesn't ask the client about a lock that was given back: its user knows.
-func (l *lease) check() answer {
+func (l *lease) check() Answer {
 	select {
 	case <-l.over:
-		return answer{Why: "it was released"}
+		return Answer{Why: "it was released"}
 	default:
 		held, err := l.Held()
-		return answer{Held: held, Why: why(err)}
+		return Answer{Held: held, Why: why(err)}
 	}
 }
 
-func (l *lease) release() answer {
+func (l *lease) release() Answer {
 	l.end()
 	err := l.Release()
-	return answer{Done: err == nil, Why: why(err)}
+	return Answer{Done: err == nil, Why: why(err)}
 }
 
 // why is the box's word for an error. What the word leaves out goes to the standard error.
@@ -226,7 +196,7 @@ func why(err error) string {
 		return ""
 	case errors.Is(err, ErrTaken):
 		fmt.Fprintln(os.Stderr, err)
-		return "taken"
+		return WhyTaken
 	}
 	return err.Error()
 }

@@ -3,24 +3,12 @@ package book_test
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
 
 func init() {
-	generators["guards"] = func([]string) (string, error) { return guards(), nil }
 	generators["places"] = func([]string) (string, error) { return places() }
-}
-
-// guards counts the mutants of each group of guarantees.
-func guards() string {
-	var rows [][]string
-	for _, g := range mutants.Groups() {
-		rows = append(rows, []string{strings.ToLower(g.Title), g.Intro, strconv.Itoa(len(g.Mutants))})
-	}
-	return table("lines about | what they uphold | mutants", append(rows, []string{"all", "", strconv.Itoa(len(mutants.All()))}))
 }
 
 // asked are the questions that a maintainer asks first, and the lines that answer them.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -18,17 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/internal/matrix"
 )
-
-// does runs the program, and returns its output.
-func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	require.Equal(t, want, Run(t.Context(), args, &out, &errs), "%q\n%s%s", args, out.String(), errs.String())
-	return out.String(), errs.String()
-}
 
 // Without a command: an answer that fits on any screen, and what to run next.
 func TestFirstScreen(t *testing.T) {
@@ -69,41 +59,6 @@ func TestTimeRemaining(t *testing.T) {
 		{0, 1, 2, ""}, {10, 0, 5, ""}, {10, 5, 5, ""}, {10, 5, math.MaxUint64, ""},
 	} {
 		assert.Equal(t, test.want, left(time.Duration(test.seconds)*time.Second, test.done, test.of), "%+v", test)
-	}
-}
-
-// The page has all cells.
-func TestPage(t *testing.T) {
-	long.Test(t, "it is the matrix, which is played by the next test, and all scenarios, which their package plays")
-	page := filepath.Join(t.TempDir(), "report.html")
-	out, errs := does(t, exitOK, "-seeds", "2", "-html", page)
-	assert.Empty(t, errs)
-	assert.NotContains(t, out, "Not as expected")
-	html, err := os.ReadFile(page)
-	require.NoError(t, err)
-	checkPage(t, string(html))
-}
-
-// checkPage checks the page: it is small, has all its parts, and each of its cells leads to an
-// existing anchor.
-func checkPage(t *testing.T, html string) {
-	t.Helper()
-	assert.Less(t, len(html), 1_000_000)
-	assert.Less(t, strings.Count(html, "<"), 30_000)
-	for _, part := range []string{
-		"<h2 id=\"matrix\"", "<h2 id=\"cells\"", "redlocksim run delay-write -design redlock -seed 0", `id="runs"`,
-	} {
-		assert.Contains(t, html, part)
-	}
-	cells := regexp.MustCompile(`<td class="(?:bad|none|unproved)[^"]*">(.*?)</td>`).FindAllStringSubmatch(html, -1)
-	assert.Greater(t, len(cells), 400)
-	for _, cell := range cells {
-		assert.Regexp(t, `^<a href="#[^"]+">[^<]+</a>$`, cell[1], "a cell is a link")
-	}
-	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(html, -1) {
-		if !strings.Contains(html, ` id="`+link[1]+`"`) {
-			t.Errorf("a link leads nowhere: %s", link[1])
-		}
 	}
 }
 
@@ -148,34 +103,6 @@ func TestWhatMakesTheMatrixFail(t *testing.T) {
 	out.Reset()
 	printUnexpected(&out, nil)
 	assert.Empty(t, out.String())
-}
-
-func TestMatrixWrongUsage(t *testing.T) {
-	for says, args := range map[string][]string{
-		"there are setnx,":              {"matrix", "-designs", "x"},
-		"there are slow, pause,":        {"matrix", "-faults", "x"},
-		"-seeds is 0":                   {"matrix", "-seeds", "0"},
-		"-workers is 0":                 {"-workers", "0"},
-		"-loud":                         {"-loud"},
-		"unexpected argument":           {"-seeds", "1", "now"},
-		"named twice":                   {"matrix", "-designs", "redlock,redlock"},
-		"which scenario or fault":       {"run"},
-		"no scenario \"S99\"":           {"run", "S99"},
-		"isn't played with a design":    {"run", "S4", "-design", "x"},
-		"no such design":                {"run", "pause", "-design", "x"},
-		"invalid value":                 {"run", "S4", "-seed", "x"},
-		"flag provided but not defined": {"worker", "-x"},
-	} {
-		out, errs := does(t, exitUsage, args...)
-		assert.Contains(t, errs, says, "%q", args)
-		assert.Empty(t, out)
-	}
-	for _, name := range []string{"matrix", "run", "list", "worker"} {
-		_, errs := does(t, exitOK, name, "-h")
-		assert.Contains(t, strings.ToLower(errs), "usage")
-	}
-	out, _ := does(t, exitOK, "-h")
-	assert.Contains(t, out, "-seeds")
 }
 
 func TestRun(t *testing.T) {

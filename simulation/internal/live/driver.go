@@ -101,12 +101,7 @@ func (d Design) open(client string, servers []string, ttl time.Duration) (driver
 	}
 	p.Config.BackoffMin, p.Config.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
 	for i, addr := range servers {
-		if err := d.reach(&p, string(rune('A'+i)), addr, 0); err != nil {
-			return nil, err
-		}
-	}
-	for _, alias := range d.config.Aliases {
-		if err := d.reach(&p, alias.Name, servers[alias.Server[0]-'A'], alias.Database); err != nil {
+		if err := d.reach(&p, string(rune('A'+i)), addr); err != nil {
 			return nil, err
 		}
 	}
@@ -128,13 +123,13 @@ func (d Design) locker(p simulation.Process) (simulation.Locker, error) {
 
 // reach adds a server to a process, as an instance and as a plain Redis client. The server is
 // healthy, so its run is vouched for.
-func (d Design) reach(p *simulation.Process, name, addr string, db int) error {
+func (d Design) reach(p *simulation.Process, name, addr string) error {
 	user, password, _ := strings.Cut(d.user, ":")
-	bare := openRaw(name, addr, user, password, db)
+	bare := openRaw(name, addr, user, password)
 	// The sender bounds each command, so that a design without a timeout has none here either.
-	url := fmt.Sprintf("redis://%s/%d?read_timeout=10m", addr, db)
+	url := fmt.Sprintf("redis://%s/0?read_timeout=10m", addr)
 	if user != "" {
-		url = fmt.Sprintf("redis://%s@%s/%d?read_timeout=10m", d.user, addr, db)
+		url = fmt.Sprintf("redis://%s@%s/0?read_timeout=10m", d.user, addr)
 	}
 	inst, err := instance.Open(url, instance.Config{
 		Name: name, VouchedRunID: bare.runID(), Replicas: d.config.WaitReplicas, ReplicaTimeout: replicaTimeout, FixedAddress: true,

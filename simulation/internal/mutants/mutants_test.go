@@ -305,12 +305,12 @@ FAIL
 }
 
 func TestParse(t *testing.T) {
-	groups, err := parse("// a comment\n\n# Time: it passes\n\nearly: ./quorum ^TestX$/^y$\n@ mark\n-a\n-\tb\n@ other\n-c\n+d\n\nlate: ./drift ^TestX$\n@ mark\n-e\n")
+	all, err := parse("// a comment\n\n# Time: it passes\n\nearly: ./quorum ^TestX$/^y$\n@ mark\n-a\n-\tb\n@ other\n-c\n+d\n\nlate: ./drift ^TestX$\n@ mark\n-e\n")
 	require.NoError(t, err)
-	require.Equal(t, []group{{Title: "Time", Intro: "it passes", Mutants: []mutant{
+	require.Equal(t, []mutant{
 		{Name: "early", Edits: []edit{{"mark", "a\n\tb", ""}, {"other", "c", "d"}}, Detector: Detector{Package: "./quorum", Test: "^TestX$/^y$"}},
 		{Name: "late", Edits: []edit{{"mark", "e", ""}}, Detector: Detector{Package: "./drift", Test: "^TestX$"}},
-	}}}, groups)
+	}, all)
 	_, err = parse("# Time: it passes\n\nearly: somebody")
 	require.EqualError(t, err, `line 3: "somebody" is no detector, want a package and a pattern of its tests`)
 }

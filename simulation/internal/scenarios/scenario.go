@@ -39,6 +39,8 @@ type Scenario struct {
 	// Schedule has the faults. Alone replaces it for designs that use the server A
 	// alone, if it is not nil.
 	Schedule, Alone simulation.Schedule
+	// Twice is a server that is in each client's list a second time, by another name.
+	Twice string
 	// Scripts are what c1, c2, ... do. Work is the workload that performs them.
 	Scripts []Script
 	Work    simulation.Workload
@@ -140,6 +142,9 @@ func (s Scenario) Setting(d designs.Design) (simulation.Config, simulation.Sched
 	}
 	if d.Servers == 1 && s.Alone != nil {
 		schedule = s.Alone
+	}
+	if s.Twice != "" {
+		cfg.Locker = listTwice(s.Twice, cfg.Locker)
 	}
 	return cfg, schedule
 }

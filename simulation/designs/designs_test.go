@@ -106,24 +106,3 @@ func TestEveryDesignIsComplete(t *testing.T) {
 		}
 	}
 }
-
-func TestByName(t *testing.T) {
-	assert.Equal(t, "redlock", design(t, "redlock").Name)
-	_, err := designs.ByName("zookeeper")
-	require.ErrorIs(t, err, designs.ErrUnknown)
-	assert.ErrorContains(t, err, `"zookeeper"; there are setnx, `)
-}
-
-// A design is applied to a copy, and keeps the settings of a scenario.
-func TestConfigure(t *testing.T) {
-	cfg := simulation.Config{Servers: 3, Guard: simulation.GuardAdmits}
-	cfg.Quorum.TTL = 7 * time.Second
-	for _, d := range designs.All() {
-		got := d.Configure(cfg)
-		assert.Equal(t, 3, got.Servers, d.Name)
-		assert.Equal(t, 7*time.Second, got.Quorum.TTL, d.Name)
-	}
-	assert.Nil(t, cfg.Locker)
-	assert.Equal(t, simulation.GuardAdmits, cfg.Guard)
-	assert.Equal(t, simulation.Unguarded, design(t, "default").Configure(cfg).Guard, "a guard is the design's to set")
-}

@@ -76,18 +76,3 @@ func TestLateness(t *testing.T) {
 		{Kind: fault.Suspend, Process: "c2"}, {Kind: fault.Delay, Process: "c3", Server: "A"},
 	}))
 }
-
-// Within the assumptions, no pause hits a request to the resource, and no message to it is delayed
-// or repeated.
-func TestWithinLeavesTheResourceAlone(t *testing.T) {
-	tame := within(simulation.Schedule{
-		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1}, {Kind: fault.Pause, Process: "c1", Nth: 7}, {Kind: fault.Suspend, Process: "c1", Op: "extend", Nth: 1},
-		{Kind: fault.Delay, Process: "c1", Server: fault.Resource, By: 1},
-		{Kind: fault.Rate, Server: "A", PPM: 100_000},
-	}, simulation.Config{})
-	assert.Equal(t, simulation.Schedule{
-		{Kind: fault.Pause, Process: "c1", Op: "acquire", Nth: 1}, {Kind: fault.Pause, Process: "c1", Op: "acquire", Nth: 7}, {Kind: fault.Suspend, Process: "c1", Op: "extend", Nth: 1},
-		{Kind: fault.Delay, Process: "c1", Server: fault.Any, By: 1},
-		{Kind: fault.Rate, Server: "A", PPM: 100_000 % 2_001},
-	}, tame)
-}

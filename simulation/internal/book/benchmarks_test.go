@@ -45,7 +45,6 @@ type benchColumn struct {
 
 // benchColumns are the tables, by part.
 var benchColumns = map[string][]benchColumn{
-	"contenders": {{"contender", "%s", []string{"name"}}, {"servers asked", "%.0f", []string{"servers"}}, {"what it is", "%s", []string{"note"}}},
 	"throughput": {
 		{"workers", "%.0f", []string{"workers"}}, {"contender", "%s", []string{"contender"}}, {"cycles/s", "%.0f", []string{"cycles_per_second"}},
 		{"× redsync", "%.2f (%.2f to %.2f)", []string{"ratio", "ratio_low", "ratio_high"}}, {"p50 µs", "%.0f", []string{"p50_us"}}, {"p99 µs", "%.0f", []string{"p99_us"}},
@@ -97,6 +96,9 @@ func benchTable(words []string) (string, error) {
 		if len(workers) > 0 && !slices.Contains(workers, fmt.Sprint(measured["workers"])) {
 			continue
 		}
+		if part != "throughput" && measured["contender"] == "redlock, no token" {
+			continue // the throughput shows what a token costs
+		}
 		var row []string
 		for _, c := range benchColumns[part] {
 			cell, err := c.cell(measured)
@@ -110,9 +112,5 @@ func benchTable(words []string) (string, error) {
 	if len(rows) == 0 || len(heads) == 0 {
 		return "", fmt.Errorf("the benchmark has no part %q", part)
 	}
-	text := table(strings.Join(heads, " | "), rows)
-	if part != "contenders" {
-		text += "\n" + r.setting(part)
-	}
-	return text, nil
+	return table(strings.Join(heads, " | "), rows) + "\n" + r.setting(part), nil
 }

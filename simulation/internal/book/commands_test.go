@@ -22,12 +22,12 @@ import (
 
 const runCommand = "go run ./simulation/cmd/redlocksim"
 
-// shellBlock is a block of shell, shellLine a line in it without its comment, and toldLine the
-// command above a story.
+// shellBlock is a block of shell, shellLine a line in it without its comment, and inText a command
+// between words.
 var (
 	shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 	shellLine  = regexp.MustCompile(`(?m)^(go .+?)(?: +#.*)?$`)
-	toldLine   = regexp.MustCompile("(?m)^\\$ (.*)$|`(go (?:run|test|-C) [^`]+)`")
+	inText     = regexp.MustCompile("`(go (?:run|test|-C) [^`]+)`")
 )
 
 // Every line on a page that runs one of our programs would work: the command exists, its flags are
@@ -44,7 +44,7 @@ func TestCommandsOnPages(t *testing.T) {
 		for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 			found = append(found, shellLine.FindAllStringSubmatch(block[1], -1)...)
 		}
-		for _, line := range append(found, toldLine.FindAllStringSubmatch(string(text), -1)...) {
+		for _, line := range append(found, inText.FindAllStringSubmatch(string(text), -1)...) {
 			lines++
 			assert.NoError(t, works(t, strings.Join(line[1:], "")), "%s: %s", page, line[0])
 		}

@@ -23,7 +23,7 @@ var ErrRequest = errors.New("play: bad request")
 
 // request is a request of Answer.
 type request struct {
-	// Do is "list" or "run".
+	// Do is "list", "run", "search" or "shrink".
 	Do string `json:"do"`
 	// These are a Setup. A schedule of null is the base's own.
 	Base   string          `json:"base"`
@@ -33,6 +33,11 @@ type request struct {
 	// Small asks for the small picture alone. Axis is that of another run's picture, see Picture.
 	Small bool          `json:"small"`
 	Axis  timeline.Axis `json:"axis"`
+	// These are for "search": the kinds of faults (empty: all), the largest number of them in a
+	// run, and the number of runs. The seed is the first run's.
+	Kinds []fault.Kind `json:"kinds"`
+	Most  int          `json:"most"`
+	Count int          `json:"count"`
 }
 
 // seed is a seed as text, because whole numbers of JavaScript end at 2^53.
@@ -56,10 +61,14 @@ func (s *seed) UnmarshalJSON(raw []byte) error {
 //
 //	{"do": "list"}
 //	{"do": "run", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
+//	{"do": "search", "base": "S1", "design": "default", "seed": "0", "kinds": ["pause"], "most": 4, "count": 10}
+//	{"do": "shrink", "base": "S1", "design": "default", "seed": "7", "schedule": [...]}
 //
 // The answer to "list" is all scenarios, designs, faults of the matrix and kinds of faults. The
-// answer to "run" is the result with a Picture. Schedules are those of simulation.ReadSchedule;
-// without one, the base's own is played. If something is wrong, the answer is {"error": "..."}.
+// answer to "run" is the result with a Picture. "search" plays random schedules until one
+// breaks the lock, and "shrink" makes such a schedule smaller. Schedules are those of
+// simulation.ReadSchedule; without one, the base's own is played. If something is wrong, the answer is
+// {"error": "..."}.
 //
 // The answer depends only on the request, and is the same on every machine.
 func Answer(text []byte) []byte {
@@ -86,8 +95,12 @@ func answered(text []byte) (any, error) {
 		return everything(), nil
 	case "run":
 		return r.run()
+	case "search":
+		return r.search()
+	case "shrink":
+		return r.shrink()
 	}
-	return nil, fmt.Errorf("%w: do is %q, want list or run", ErrRequest, r.Do)
+	return nil, fmt.Errorf("%w: do is %q, want list, run, search or shrink", ErrRequest, r.Do)
 }
 
 // runAnswer is a run as data.

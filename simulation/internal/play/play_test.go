@@ -17,7 +17,6 @@ import (
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 	"github.com/redquorum/redlock/simulation/internal/timeline"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/search"
 )
 
 const ms = time.Millisecond
@@ -199,6 +198,7 @@ func TestAnswerToRunWithSchedule(t *testing.T) {
 func TestAnswersHaveNoNull(t *testing.T) {
 	for _, request := range []string{
 		`{"do": "list"}`, `{"do": "run", "base": "S1", "seed": "0", "schedule": []}`, `{"do": "run", "base": "S1", "seed": "0"}`,
+		`{"do": "search", "base": "S1", "seed": "0", "most": 1, "count": 1}`, `{"do": "shrink", "base": "S1", "seed": "0", "schedule": [{"kind": "pause", "process": "c1", "for": "12s", "op": "write", "nth": 1}]}`,
 		`{"do": "run", "base": "slow", "design": "setnx", "seed": "0"}`, `{"do": "run", "base": "S4", "design": "redlock", "seed": "1"}`,
 	} {
 		answer := string(play.Answer([]byte(request)))
@@ -222,27 +222,20 @@ func TestAnswerToNonsense(t *testing.T) {
 	for request, says := range map[string]string{
 		``:                                       "bad request",
 		`[]`:                                     "bad request",
-		`{"do": "sing"}`:                         `do is "sing", want list or run`,
+		`{"do": "sing"}`:                         `do is "sing", want list, run, search or shrink`,
 		`{"do": "run", "colour": 1}`:             `unknown field "colour"`,
 		`{"do": "run", "base": "S1", "seed": 1}`: `seed is 1, want a whole number in quotes`,
-		`{"do": "run", "base": "S1", "seed": "-1"}`:                     `seed is "-1", want a whole number in quotes`,
-		`{"do": "run", "base": "S99"}`:                                  `no scenario "S99"`,
-		`{"do": "run", "base": "S1", "schedule": {}}`:                   "the schedule can't be read",
-		`{"do": "run", "base": "S1", "schedule": [{"kind": "sneeze"}]}`: `no such kind "sneeze"`,
+		`{"do": "run", "base": "S1", "seed": "-1"}`:                                                     `seed is "-1", want a whole number in quotes`,
+		`{"do": "run", "base": "S99"}`:                                                                  `no scenario "S99"`,
+		`{"do": "run", "base": "S1", "schedule": {}}`:                                                   "the schedule can't be read",
+		`{"do": "run", "base": "S1", "schedule": [{"kind": "sneeze"}]}`:                                 `no such kind "sneeze"`,
+		`{"do": "search", "base": "S1", "seed": "0", "most": 4}`:                                        "count 0 runs, want at least 1",
+		`{"do": "search", "base": "S1", "seed": "0", "count": 1}`:                                       "most is 0 faults",
+		`{"do": "search", "base": "S1", "seed": "0", "most": 1, "count": 1, "kinds": ["sneeze"]}`:       `no fault "sneeze"; there are [pause`,
+		`{"do": "search", "base": "S99", "seed": "0", "most": 1, "count": 1}`:                           `no scenario "S99"`,
+		`{"do": "shrink", "base": "S1", "seed": "0", "schedule": []}`:                                   "the schedule violates nothing",
+		`{"do": "shrink", "base": "S1", "seed": "0", "schedule": [{"kind": "pause", "process": "c9"}]}`: `c9`,
 	} {
 		assert.Contains(t, ask(t, request).Error, says, "%.80s", request)
-	}
-}
-
-// What is recorded by the registry plays the same trace as here.
-func TestRegistry(t *testing.T) {
-	for _, setup := range []play.Setup{
-		{Base: "S1", Design: "default", Seed: 7}, {Base: "S6c", Design: "unwatched-fenced", Seed: 3}, {Base: "restart-1sec", Design: "default", Seed: 2},
-	} {
-		run, err := play.Play(setup)
-		require.NoError(t, err)
-		file, err := search.Record(play.Registry(), search.Setup{Workload: setup.Base, Design: setup.Design, Seed: setup.Seed, Schedule: run.Schedule}, "")
-		require.NoError(t, err)
-		assert.Equal(t, run.Result.Log.Digest(), file.Digest, "%+v", setup)
 	}
 }

@@ -92,25 +92,3 @@ func TestFree(t *testing.T) {
 		})
 	}
 }
-
-// Tables and errors show verdicts.
-func TestVerdictInWords(t *testing.T) {
-	assert.Equal(t, "none", scenarios.Verdict{}.String())
-	assert.Equal(t, "stale write, two holders", scenarios.Verdict{Kinds: []record.ViolationKind{record.StaleWrite, record.TwoHolders}}.String())
-}
-
-// If the server lost a vote before the lease was won, an assumption is broken. Two holders are a
-// violation, which some designs permit.
-func TestAssumptionsThatChecksSee(t *testing.T) {
-	s, err := scenarios.ByID("S7d")
-	require.NoError(t, err)
-	for _, name := range []string{"default", "unwatched"} {
-		d, err := s.Design(name)
-		require.NoError(t, err)
-		r, err := s.Play(1, d)
-		require.NoError(t, err)
-		for _, v := range r.Log.Violations() {
-			assert.Equal(t, map[record.ViolationKind]int{record.Overvalued: 3}[v.Kind], v.Assumption, "%s: %v", name, v)
-		}
-	}
-}

@@ -62,6 +62,9 @@ func TestAccessibility(t *testing.T) {
 			}
 		}
 	}
+	c.eval(`location.hash = "chapter=4-a-servers-clock-jumps&base=S4&design=redlock&seed=1"`)
+	c.until(`document.querySelector("#chapter-title").textContent && ` + compared)
+	check("a chapter")
 	c.eval(`document.querySelector("#all summary").click()`)
 	c.eval(`location.hash = "tour=4"`)
 	c.until(`!document.querySelector("#tour").hidden && ` + compared)

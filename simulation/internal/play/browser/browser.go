@@ -63,8 +63,11 @@ func Build(ctx context.Context, progress io.Writer) (Files, error) {
 	if files["wasm_exec.js"], err = os.ReadFile(filepath.Join(strings.TrimSpace(root), "lib", "wasm", "wasm_exec.js")); err != nil {
 		return nil, fmt.Errorf("the Go toolchain has no support of WebAssembly: %w", err)
 	}
-	in, err := engineFolder(ctx, goCommand)
+	source, in, err := sources(ctx, goCommand)
 	if err != nil {
+		return nil, err
+	}
+	if files["chapters.json"], err = chapters(source); err != nil {
 		return nil, err
 	}
 	folder, err := os.MkdirTemp("", "redlocksim-play-*")
@@ -89,26 +92,26 @@ func Build(ctx context.Context, progress io.Writer) (Files, error) {
 	return files, err
 }
 
-// engineFolder returns the folder in which the engine is built, "" for the current one.
-func engineFolder(ctx context.Context, goCommand string) (string, error) {
-	_, err := output(exec.CommandContext(ctx, goCommand, "list", path.Dir(engine))) // the engine itself is for js alone
+// sources returns the folder of this module's source, and the one in which the engine is built, "" for the current one.
+func sources(ctx context.Context, goCommand string) (source, in string, err error) {
+	folder, err := output(exec.CommandContext(ctx, goCommand, "list", "-f", "{{.Module.Dir}}", path.Dir(engine))) // the engine itself is for js alone
 	if err == nil {
-		return "", nil
+		return strings.TrimSpace(folder), "", nil
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Path != library || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "", fmt.Errorf("the source of the page's engine can't be found; run this in a checkout of the library, in a module that requires it, or install it by go install: %w", err)
+		return "", "", fmt.Errorf("the source of the page's engine can't be found; run this in a checkout of the library, in a module that requires it, or install it by go install: %w", err)
 	}
 	// Installed with go install, which has had it: it is in the module cache.
 	text, err := output(exec.CommandContext(ctx, goCommand, "mod", "download", "-json", library+"@"+info.Main.Version))
 	if err != nil {
-		return "", fmt.Errorf("the source of %s, from which the page's engine is built, can't be fetched: %w", info.Main.Version, err)
+		return "", "", fmt.Errorf("the source of %s, from which the page's engine is built, can't be fetched: %w", info.Main.Version, err)
 	}
 	var module struct{ Dir string }
 	if err := json.Unmarshal([]byte(text), &module); err != nil {
-		return "", err
+		return "", "", err
 	}
-	return module.Dir, nil
+	return module.Dir, module.Dir, nil
 }
 
 // compressed is data in the form of gzip, which browsers decompress.

@@ -14,6 +14,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/play"
+	"github.com/redquorum/redlock/simulation/internal/play/browser"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -60,12 +61,43 @@ func (c *chromium) state() play.Setup {
 	return setup
 }
 
+// A chapter is reached by a link, has the debate's text, and its runs play as native code does. With the
+// guard on the same faults are played.
+func TestChapter(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c, base := opened(t)
+	chapters, err := browser.Chapters(debate(t))
+	require.NoError(t, err)
+	c.open(base, 1400, false)
+	c.until(`document.querySelectorAll("#chapters a").length === ` + strconv.Itoa(len(chapters)))
+	const number = 4 // A server's clock jumps
+	chapter := chapters[number]
+	c.eval(`document.querySelectorAll("#chapters a")[` + strconv.Itoa(number) + `].click()`)
+	c.until(`document.querySelector("#chapter-title").textContent === ` + strconv.Quote(chapter.Title))
+	assert.Equal(t, `"chapter-title"`, c.eval(`document.activeElement.id`), "a screen reader goes on there")
+	assert.Equal(t, "1", c.eval(`document.querySelectorAll("#chapters [aria-current]").length`))
+	text := c.text(`document.querySelector("#chapter-text").textContent`)
+	for _, paragraph := range append(plain(chapter.Claims), plain(chapter.Verdict)...) {
+		assert.Contains(t, text, paragraph)
+	}
+	for n, r := range chapter.Runs {
+		c.eval(`document.querySelectorAll("#chapter-text .tools a")[` + strconv.Itoa(n) + `].click()`)
+		c.shows(played(t, play.Setup{Base: r.Base, Design: r.Design, Seed: 1}))
+		assert.Equal(t, strconv.Itoa(n), c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].findIndex((a) => a.ariaCurrent)`))
+	}
+	c.eval(`[...document.querySelectorAll("#chapter-text .tools a")].find((a) => a.textContent.includes("guard on")).click()`)
+	assert.Equal(t, "token-admit", c.state().Design)
+	c.shows(played(t, c.state()))
+	assert.Equal(t, "true", c.eval(`performance.getEntriesByType("resource").every((r) => r.name.startsWith(location.origin + "/") || r.name.startsWith("blob:"))`), "nothing is from elsewhere")
+	assert.Empty(t, c.problems)
+}
+
 // The tour has a length, goes both ways, waits for nothing, and each step shows what it says.
 func TestTour(t *testing.T) {
 	t.Parallel() // it waits for the compiler
 	c, base := opened(t)
 	c.open(base, 1400, false)
-	c.until(`document.querySelector("#steps li")`)
+	c.until(`document.querySelector("#chapters a")`)
 	c.eval(`document.querySelector("#tour-link").click()`)
 	broken := []bool{}
 	for step := 1; ; step++ {
@@ -144,6 +176,31 @@ func TestPalette(t *testing.T) {
 	assert.Equal(t, put.Schedule[2].At, hangs.Schedule[2].At)
 	assert.Equal(t, "C", hangs.Schedule[2].Server)
 	c.shows(played(t, hangs))
+
+	assert.Empty(t, c.problems)
+}
+
+// The challenge finds faults that break the lock and makes them fewer, and can be cancelled.
+func TestChallenge(t *testing.T) {
+	t.Parallel() // it waits for the compiler
+	c, base := opened(t)
+	c.open(base+"#base=slow&design=redlock&seed=0&schedule=[]", 1400, false)
+	c.shows(played(t, c.state()))
+	c.eval(`(() => { const b = document.querySelector("#challenge-go"); b.focus(); b.click() })()`)
+	c.until(`document.querySelector("#challenge-found").textContent.includes("That run is shown above")`)
+	c.until(`document.activeElement.id === "challenge-go"`)
+	found := c.state()
+	run := played(t, found)
+	assert.NotEmpty(t, run.Result.Kinds())
+	c.shows(run)
+	assert.Regexp(t, `^\d+ runs\.$`, c.text(`document.querySelector("#challenge-count").textContent`))
+
+	// Messages that are only lost don't break it.
+	c.eval(`(() => { document.querySelector("#challenge-kind").value = "lose"; document.querySelector("#challenge-go").click() })()`)
+	c.until(`/^\d\d+ runs/.test(document.querySelector("#challenge-count").textContent)`)
+	c.eval(`document.querySelector("#challenge-stop").click()`)
+	c.until(`document.querySelector("#challenge-found").textContent === "Cancelled."`)
+	assert.Equal(t, found.Seed, c.state().Seed, "the run has stayed")
 
 	assert.Empty(t, c.problems)
 }

@@ -38,8 +38,8 @@ func TestPictures(t *testing.T) {
 		require.Less(t, len(picture), 120_000, "%s is too big for a page", name)
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), picture, 0o644))
 	}
-	c.open(base+"#base=S4&design=redlock&seed=1", 1100, false)
+	c.open(base+"#chapter=4-a-servers-clock-jumps&base=S4&design=redlock&seed=1", 1100, false)
 	c.until(compared)
-	save("play.webp", 1100, false, "h1", "#timeline")
+	save("play-chapter.webp", 1100, false, "h1", "#timeline")
 	save("play-side.webp", 1100, true, "#side-title", "#side")
 }

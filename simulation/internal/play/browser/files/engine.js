@@ -40,6 +40,13 @@ export class Engine {
     });
   }
 
+  // stop ends the worker, and its request is superseded.
+  stop() {
+    this.#next?.reject(new Superseded());
+    this.#next = null;
+    if (this.#worker) this.#restart(new Superseded());
+  }
+
   #send() {
     if (!this.#worker) this.#start();
     if (!this.#ready || this.#busy || !this.#next) return;

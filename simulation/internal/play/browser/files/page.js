@@ -2,16 +2,19 @@
 // choice, so that it can be sent.
 import { Engine, Superseded } from "./engine.js";
 import { Drawing } from "./draw.js";
-import { addressOf, tour } from "./tour.js";
+import { addressOf, chapterNodes, contents, tour } from "./prose.js";
+import { Challenge } from "./challenge.js";
 import { clock, element, parsed } from "./words.js";
 
 const engine = new Engine();
+const challenge = new Challenge();
 const $ = (id) => document.getElementById(id);
 const main = document.querySelector("main");
 
 let all = null; // the engine's lists
+let chapters = [];
 let choice = { base: "S1", design: "default", seed: "0", schedule: null }; // a schedule of null is the scenario's own
-let tourStep = 0; // the step of the tour from 1 on, 0 without it
+let place = { chapter: "", tour: 0 }; // the chapter's ID, and the step of the tour from 1 on
 let run = null; // the newest answer
 let drawing = null;
 let step = 0; // the selected event
@@ -19,6 +22,7 @@ let spot = null; // the lane and the moment that were clicked last
 let drag = null; // the fault that is dragged, on the timeline or from the palette
 let asking = 0; // the requests that have no answer yet
 let comparing = 0; // the timer after which the other locks are played
+let placed = ""; // what showPlace shows
 let shown = ""; // the scenario and the lock that the timeline shows
 
 const ms = 1e6;
@@ -32,9 +36,9 @@ const operations = ["", "acquire", "extend", "release", "read", "write"];
 function readAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
   const step = Number(words.get("tour") ?? 0);
-  tourStep = tour[step - 1] ? step : 0;
-  if (tourStep && !words.has("base")) {
-    choice = { seed: "0", schedule: null, ...tour[tourStep - 1].state };
+  place = { chapter: words.get("chapter") ?? "", tour: Number.isInteger(step) && step >= 1 && step <= tour.length ? step : 0 };
+  if (place.tour && !words.has("base")) {
+    choice = { seed: "0", schedule: null, ...tour[place.tour - 1].state };
     return "";
   }
   let schedule = null;
@@ -54,7 +58,7 @@ function readAddress() {
 
 // writeAddress makes the address that of the choice.
 function writeAddress() {
-  history.replaceState(null, "", addressOf({ tour: tourStep || "", ...choice }));
+  history.replaceState(null, "", addressOf({ chapter: place.chapter, tour: place.tour || "", ...choice }));
 }
 
 const scenario = () => all.scenarios.find((s) => s.id.toLowerCase() === choice.base.toLowerCase());
@@ -72,6 +76,7 @@ function choose(change) {
   if (!designs().some((d) => d.name === choice.design)) {
     choice.design = designs().some((d) => d.name === "default") ? "default" : designs()[0].name;
   }
+  challenge.about(choice);
   if (!drag) {
     showChoice();
     writeAddress();
@@ -152,20 +157,34 @@ function showChoice() {
   $("design").value = choice.design;
   $("seed").value = choice.seed;
   $("reset").disabled = choice.schedule === null;
-  showTour();
+  showPlace();
 }
 
-// showTour shows the step of the tour.
-function showTour() {
-  const step = tour[tourStep - 1];
+// showPlace shows the chapter, or the step of the tour.
+function showPlace() {
+  const key = JSON.stringify([place, { ...choice, schedule: choice.schedule !== null }]);
+  if (key === placed) return;
+  placed = key;
+  const chapter = chapters.find((c) => c.id === place.chapter);
+  $("chapters").replaceChildren(...contents(chapters, place.chapter));
+  $("chapter").hidden = !chapter;
+  if (chapter) {
+    $("chapter-title").textContent = chapter.title;
+    const guarded = (base) => (all.scenarios.find((s) => s.id === base)?.designs ?? all.designs).some((d) => d.name === "token-admit");
+    const focus = document.activeElement?.closest("#chapter-text")?.contains(document.activeElement) && document.activeElement.textContent;
+    $("chapter-text").replaceChildren(...chapterNodes(chapter, choice, guarded));
+    if (focus) [...$("chapter-text").querySelectorAll("a")].find((a) => a.textContent === focus)?.focus({ preventScroll: true });
+  }
+  const step = tour[place.tour - 1];
   $("tour").hidden = !step;
-  if (!step) return;
-  $("tour-title").textContent = `Tour, step ${tourStep} of ${tour.length}: ${step.title}`;
-  $("tour-text").textContent = step.text;
-  $("tour-back").hidden = tourStep === 1;
-  $("tour-next").hidden = tourStep === tour.length;
-  $("tour-back").href = `#tour=${tourStep - 1}`;
-  $("tour-next").href = `#tour=${tourStep + 1}`;
+  if (step) {
+    $("tour-title").textContent = `Tour, step ${place.tour} of ${tour.length}: ${step.title}`;
+    $("tour-text").textContent = step.text;
+    $("tour-back").hidden = place.tour === 1;
+    $("tour-next").hidden = place.tour === tour.length;
+    $("tour-back").href = `#tour=${place.tour - 1}`;
+    $("tour-next").href = `#tour=${place.tour + 1}`;
+  }
 }
 
 function showVerdict() {
@@ -447,6 +466,47 @@ function keys(event) {
   look(Math.max(0, Math.min(run.picture.steps.length - 1, step + by)), event.currentTarget === $("events"));
 }
 
+// find searches for faults that break the lock, shrinks them, and shows the run.
+async function find(event) {
+  event.preventDefault();
+  if (!run || challenge.running || !$("challenge-most").reportValidity()) return;
+  const { base, design } = choice;
+  const seed = String((BigInt(choice.seed) + 1n) % (1n << 64n)); // a second search finds another one
+  const kind = $("challenge-kind").value;
+  const count = (n) => ($("challenge-count").textContent = `${n} runs.`);
+  searching(true);
+  $("challenge-found").textContent = "";
+  try {
+    const found = await challenge.search({ base, design, seed, kinds: kind ? [kind] : [], most: $("challenge-most").valueAsNumber }, count);
+    if (!found) return say("Cancelled.");
+    say(`The lock breaks: ${found.verdict}. Of ${faults(found.schedule.length)}, removing those that aren’t needed …`);
+    const less = await challenge.shrink({ base, design, ...found });
+    if (!less) say(`Cancelled. The run above has all ${faults(found.schedule.length)}.`);
+    else say(`The lock breaks: ${less.kind}. Needed: ${faults(less.schedule.length)} of ${found.schedule.length}, found in ${less.runs} more runs. That run is shown above.`);
+    await choose({ base, design, seed: found.seed, schedule: less?.schedule ?? found.schedule });
+  } catch (error) {
+    say(error.message);
+  } finally {
+    searching(false);
+  }
+}
+
+const say = (text) => ($("challenge-found").textContent = text);
+const faults = (n) => (n === 1 ? "1 fault" : `${n} faults`);
+
+function searching(on) {
+  const [shown, hidden] = on ? ["challenge-stop", "challenge-go"] : ["challenge-go", "challenge-stop"];
+  const focus = document.activeElement === $(hidden);
+  [$(shown).hidden, $(hidden).hidden] = [false, true];
+  if (focus) $(shown).focus({ preventScroll: true });
+}
+
+async function loadChapters() {
+  const response = await fetch("chapters.json");
+  if (!response.ok) throw new Error(`The chapters can’t be loaded: chapters.json: ${response.status}`);
+  return response.json();
+}
+
 // paletteItem is the button of a kind of fault. It can be dragged or pressed.
 function paletteItem({ kind, title }) {
   return element("li", {}, element("button", {
@@ -462,7 +522,7 @@ function paletteItem({ kind, title }) {
 async function start() {
   const notice = readAddress();
   try {
-    all = await engine.ask({ do: "list" });
+    [all, chapters] = await Promise.all([engine.ask({ do: "list" }), loadChapters()]);
   } catch (error) {
     showError(error.message);
     return;
@@ -471,9 +531,10 @@ async function start() {
     element("optgroup", { label: "scenarios" }, ...all.scenarios.map((s) => element("option", { value: s.id }, `${s.id}: ${s.title}`))),
     element("optgroup", { label: "random faults" }, ...all.faults.map((f) => element("option", { value: f.name }, `${f.name}: ${f.title}`))));
   $("palette").replaceChildren(...all.kinds.map(paletteItem));
-  for (const id of ["base", "design", "seed", "clear"]) $(id).disabled = false;
+  $("challenge-kind").append(...all.kinds.map((k) => element("option", { value: k.kind }, `${k.kind}: ${k.title}`)));
+  for (const id of ["base", "design", "seed", "clear", "challenge-kind", "challenge-most", "challenge-go"]) $(id).disabled = false;
   $("base").onchange = () => {
-    tourStep = 0;
+    place = { chapter: "", tour: 0 };
     choose({ base: $("base").value, schedule: null });
   };
   $("design").onchange = () => choose({ design: $("design").value });
@@ -482,10 +543,12 @@ async function start() {
   $("reset").onclick = () => choose({ schedule: null });
   $("clear").onclick = () => choose({ schedule: [] });
   $("tour-end").onclick = () => {
-    tourStep = 0;
+    place = { chapter: place.chapter, tour: 0 };
     choose({});
   };
   $("all").ontoggle = () => run && compare();
+  $("challenge").onsubmit = find;
+  $("challenge-stop").onclick = () => challenge.stop();
   $("events").onkeydown = keys;
   $("timeline").onkeydown = keys;
   document.onkeydown = escape;
@@ -494,10 +557,12 @@ async function start() {
   $("timeline").onpointermove = move;
   $("timeline").onpointerup = $("timeline").onpointercancel = drop;
   window.onhashchange = () => {
-    const before = tourStep;
+    const before = place;
     const notice = readAddress();
     choose({}).then(() => notice && showNotice(notice));
-    if (tourStep && tourStep !== before) $("tour-title").focus(); // the reader has followed a link to the step
+    // The reader has followed a link to the step or the chapter.
+    if (place.tour && place.tour !== before.tour) $("tour-title").focus();
+    else if (place.chapter && place.chapter !== before.chapter) $("chapter-title").focus();
   };
   await choose({});
   if (notice) showNotice(notice);

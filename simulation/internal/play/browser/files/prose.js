@@ -1,4 +1,6 @@
-// The tour, and the addresses of the page.
+// The chapters, which have the text of docs/debate.md, and the tour. Both only show text and links to
+// addresses of the page.
+import { element } from "./words.js";
 
 // addressOf is the page's address for a state.
 export function addressOf(state) {
@@ -7,6 +9,37 @@ export function addressOf(state) {
     if (value !== null && value !== undefined && value !== "") words.set(name, name === "schedule" ? JSON.stringify(value) : value);
   }
   return `#${words}`;
+}
+
+const stateOf = (chapter, run) => ({ chapter: chapter.id, base: run.base, design: run.design, seed: run.seed });
+
+// contents are the links to all chapters.
+export function contents(chapters, current) {
+  return chapters.map((c) => element("li", {},
+    element("a", { href: addressOf(stateOf(c, c.runs[0])), "aria-current": c.id === current ? "true" : null }, c.title)));
+}
+
+// chapterNodes shows a chapter: the argument, the verdict, its runs, and an invitation. guarded says
+// whether a scenario can be played with a resource that checks tokens.
+export function chapterNodes(chapter, choice, guarded) {
+  const link = (run, text) => {
+    const here = choice.base === run.base && choice.design === run.design && choice.seed === run.seed && !choice.schedule;
+    return element("a", { class: "button", href: addressOf(stateOf(chapter, run)), "aria-current": here ? "true" : null }, text);
+  };
+  const runs = chapter.runs.map((run) => link(run, `${run.base} with ${run.design}`));
+  const guard = chapter.runs.find((run) => guarded(run.base));
+  const challenge = guard && link({ ...guard, design: "token-admit" }, "Can you break it with the token guard on?");
+  // side is the HTML that the page's own file has.
+  const side = (id, title, html) => {
+    const section = element("section", { "aria-labelledby": id }, element("h3", { id }, title));
+    section.insertAdjacentHTML("beforeend", html);
+    return section;
+  };
+  return [
+    element("p", {}, element("strong", {}, "Who is right: "), `${chapter.right}.`),
+    element("div", { class: "sides" }, side("claims-title", "What they say", chapter.claims), side("verdict-text-title", "What the runs say", chapter.verdict)),
+    element("p", { class: "tools" }, element("span", {}, "Play:"), ...runs, ...(challenge ? [element("span", {}, "Now you:"), challenge] : [])),
+  ];
 }
 
 const pause = (ns) => [{ kind: "pause", process: "c1", op: "write", nth: 1, for_ns: ns }];
@@ -31,5 +64,5 @@ export const tour = [
   { title: "A server that forgets", state: { base: "S7", design: "redlock" },
     text: "A server crashes and comes back without its data. It votes for c2, although it has voted for c1. Now choose the lock “default”: this library ignores the votes of a server that has just started." },
   { title: "Now you", state: { base: "S1", design: "token-admit", schedule: [] },
-    text: "No faults, and a resource that checks tokens. Drag faults from the list onto the lanes, and try to break the lock. There is a fault against which a token doesn’t help, and another lock that survives that fault. The library’s documentation has the rest of the debate, with more runs." },
+    text: "No faults, and a resource that checks tokens. Drag faults from the list onto the lanes, and try to break the lock. Or let the page search, in “Challenge” below. There is a fault against which a token doesn’t help, and another lock that survives that fault. The chapters above have the rest of the debate." },
 ];

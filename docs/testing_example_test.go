@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/redquorum/redlock/fencing/guardtest"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/quorumtest"
-	"github.com/redquorum/redlock/quorum/quorumtest/contract"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -127,21 +125,4 @@ func TestOwnGuard(t *testing.T) {
 	guardtest.Run(t, func(_ *testing.T, b fencing.Bound) fencing.Guard {
 		return &lastWriter{bound: b, marks: map[string]fencing.Token{}}
 	})
-}
-
-// counted is the user's Instance: it wraps another one and counts.
-type counted struct {
-	wire.Instance
-	commands atomic.Int64
-}
-
-func (c *counted) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	c.commands.Add(1)
-	c.Instance.Send(cmd, timeout, to)
-}
-
-func TestOwnInstance(t *testing.T) {
-	contract.Check(t, func(*testing.T) wire.Instance {
-		return &counted{Instance: quorumtest.NewServer("A", nil)}
-	}, contract.Virtual())
 }

@@ -107,39 +107,6 @@ func TestAllowanceOf(t *testing.T) {
 	}
 }
 
-func TestAllowanceValidity(t *testing.T) {
-	a := drift.Default()
-	cases := map[string]struct{ ttl, elapsed, want time.Duration }{
-		"fresh":                          {10 * time.Second, 0, 9898 * time.Millisecond},
-		"after a while":                  {10 * time.Second, 898 * time.Millisecond, 9 * time.Second},
-		"just over":                      {10 * time.Second, 9898 * time.Millisecond, 0},
-		"over":                           {10 * time.Second, 9898*time.Millisecond + 1, -1},
-		"a clock that ran back":          {10 * time.Second, -time.Hour, 9898 * time.Millisecond},
-		"a ttl shorter than its own due": {time.Millisecond, 0, -time.Millisecond - 10*time.Microsecond},
-		"elapsed forever":                {10 * time.Second, math.MaxInt64, 10*time.Second - math.MaxInt64},
-		"the longest ttl, all of it":     {math.MaxInt64, math.MaxInt64, 0},
-		"a ttl below zero":               {-10, math.MaxInt64, -math.MaxInt64},
-		"the least ttl":                  {math.MinInt64, 0, -2 * time.Millisecond},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, a.Validity(c.ttl, c.elapsed))
-		})
-	}
-}
-
-func TestAllowanceRisesWithTTL(t *testing.T) {
-	err := quick.Check(func(ppm, floor uint64, ttl, more, elapsed int64, shift uint8) bool {
-		a := allowance(ppm, floor)
-		short := time.Duration(ttl>>1) >> (shift % 62)
-		long := short + time.Duration(uint64(more)>>2)
-		// A longer ttl never has a smaller allowance or less validity: half of the addition
-		// remains.
-		return a.Of(short) <= a.Of(long) && a.Validity(short, time.Duration(elapsed)) <= a.Validity(long, time.Duration(elapsed))
-	}, &quick.Config{MaxCount: 20_000})
-	require.NoError(t, err)
-}
-
 func TestAllowanceValidate(t *testing.T) {
 	good := []drift.Allowance{{}, drift.Default(), {PPM: 500_000}, {Floor: time.Hour}, {PPM: 1, Floor: 1}}
 	for _, a := range good {

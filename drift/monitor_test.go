@@ -268,25 +268,6 @@ func TestMonitorNoticesASlew(t *testing.T) {
 	}
 }
 
-// Steps that are each within Tolerance are noticed together.
-func TestMonitorAddsUpSmallSteps(t *testing.T) {
-	for _, sign := range []time.Duration{1, -1} {
-		s := &server{}
-		m := &drift.Monitor{MaxRate: 500, Tolerance: 10 * time.Millisecond}
-		m.Observe(s.ask(0, 0, 0))
-		noticed := 0
-		for i := range 5 {
-			s.steps += sign * 4 * time.Millisecond
-			s.run(100 * time.Millisecond)
-			if _, jumped := m.Observe(s.ask(0, 0, 0)); jumped {
-				noticed = i + 1
-				break
-			}
-		}
-		assert.Equal(t, 3, noticed, "8 ms may pass, 12 ms may not")
-	}
-}
-
 // With time, quick answers narrow the bounds that a slow answer left wide.
 func TestMonitorNarrowsItsBounds(t *testing.T) {
 	s := &server{rate: 40}
@@ -327,51 +308,6 @@ func TestMonitorNarrowsItsBounds(t *testing.T) {
 	assert.LessOrEqual(t, low, int64(40))
 	assert.GreaterOrEqual(t, high, int64(40))
 	assert.Less(t, high-low, int64(100))
-}
-
-// The rate is known only after a meaningful time.
-func TestMonitorRateTakesASecond(t *testing.T) {
-	s := &server{}
-	m := &drift.Monitor{}
-	m.Observe(s.ask(0, 0, 0))
-	s.run(time.Second - 1)
-	m.Observe(s.ask(0, 0, 0))
-	_, _, ok := m.Rate()
-	assert.False(t, ok)
-	s.run(1)
-	m.Observe(s.ask(0, 0, 0))
-	low, high, ok := m.Rate()
-	assert.True(t, ok)
-	assert.Equal(t, [2]int64{-2, 1}, [2]int64{low, high}, "the server's microsecond in a second, and the nanosecond that the second reading left of it, rounded outwards")
-}
-
-// A span that isn't a whole number of milliseconds must not make the bounds narrower than the
-// truth.
-func TestMonitorRateIsRoundedOutwards(t *testing.T) {
-	for _, rate := range []int64{50_000, -50_000} {
-		s := &server{rate: rate}
-		m := &drift.Monitor{MaxRate: 100_000}
-		m.Observe(s.ask(0, 0, 0))
-		s.run(1000999 * time.Microsecond)
-		m.Observe(s.ask(0, 0, 0))
-		low, high, ok := m.Rate()
-		require.True(t, ok)
-		assert.LessOrEqual(t, low, rate)
-		assert.GreaterOrEqual(t, high, rate)
-		assert.Less(t, high-low, int64(110), "and not by more than a thousandth on either side")
-	}
-}
-
-// With bounds an odd number of nanoseconds apart, the uncertainty is the larger half.
-func TestMonitorUncertaintyIsRoundedUp(t *testing.T) {
-	m := &drift.Monitor{}
-	m.Observe(drift.Observation{Sent: 0, Received: 1, Server: epoch})
-	offset, uncertainty, ok := m.Offset(drift.Instant{Mono: 1, Wall: epoch})
-	require.True(t, ok)
-	// The truth is from -1 ns (taken at the end) to 1 us (at the start), and the
-	// local wall clock is 1 ns behind.
-	assert.Equal(t, 500*time.Nanosecond, offset)
-	assert.Equal(t, 501*time.Nanosecond, uncertainty)
 }
 
 func TestMonitorPassesOverWhatIsOld(t *testing.T) {
@@ -420,14 +356,4 @@ func TestMonitorPassesOverWhatIsOld(t *testing.T) {
 func TestJumpString(t *testing.T) {
 	assert.Equal(t, "its clock went forward by 15.001s within the last 2s", drift.Jump{By: 15*time.Second + 600*time.Microsecond, Within: 2 * time.Second}.String())
 	assert.Equal(t, "its clock went back by 1h0m0s within the last 10ms", drift.Jump{By: -time.Hour, Within: 10*time.Millisecond + 400*time.Microsecond}.String())
-}
-
-func BenchmarkMonitorObserve(b *testing.B) {
-	m := &drift.Monitor{MaxRate: 5_000, Tolerance: 10 * time.Millisecond}
-	b.ReportAllocs()
-	var at time.Duration
-	for b.Loop() {
-		at += time.Millisecond
-		m.Observe(drift.Observation{Sent: at, Received: at + time.Microsecond, Server: epoch.Add(at)})
-	}
 }

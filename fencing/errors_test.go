@@ -2,27 +2,13 @@ package fencing_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
 )
-
-func TestStaleError(t *testing.T) {
-	err := fmt.Errorf("save: %w", &fencing.StaleError{Resource: "cart", Token: 33, Highest: 34})
-	assert.ErrorIs(t, err, fencing.ErrStale)
-	assert.NotErrorIs(t, err, fencing.ErrNoToken)
-	var se *fencing.StaleError
-	require.ErrorAs(t, err, &se)
-	assert.Equal(t, fencing.Token(34), se.Highest)
-	for _, part := range []string{"33", "34", `"cart"`} {
-		assert.ErrorContains(t, err, part)
-	}
-}
 
 func TestValidate(t *testing.T) {
 	assert.NoError(t, fencing.Validate("r", 1))

@@ -6,22 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
 )
-
-func TestParseToken(t *testing.T) {
-	for s, want := range map[string]fencing.Token{
-		"1": 1, "33": 33, "9007199254740991": fencing.MaxToken, "1000000000000000": 1e15,
-	} {
-		got, err := fencing.ParseToken(s)
-		require.NoError(t, err, s)
-		assert.Equal(t, want, got)
-		assert.Equal(t, s, got.String())
-		assert.True(t, got.Valid())
-	}
-}
 
 func TestParseTokenRefuses(t *testing.T) {
 	for _, s := range []string{
@@ -52,12 +39,4 @@ func FuzzParseToken(f *testing.F) {
 			assert.ErrorIs(t, err, fencing.ErrBadToken)
 		}
 	})
-}
-
-func TestValid(t *testing.T) {
-	assert.False(t, fencing.Token(0).Valid())
-	assert.True(t, fencing.Token(1).Valid())
-	assert.True(t, fencing.MaxToken.Valid())
-	assert.False(t, (fencing.MaxToken + 1).Valid())
-	assert.Equal(t, "18446744073709551615", fencing.Token(1<<64-1).String())
 }

@@ -147,6 +147,10 @@ func TestServersThatLackCommands(t *testing.T) {
 		"DEL":       {subscribes: true, enqueues: true, acquires: true},
 		"TIME":      {subscribes: true},
 		"PEXPIRE":   {subscribes: true, acquires: true, releases: true},
+		// What hosted servers hide.
+		"CONFIG":  {subscribes: true, enqueues: true, acquires: true, releases: true},
+		"CLIENT":  {subscribes: true, enqueues: true, acquires: true, releases: true},
+		"COMMAND": {subscribes: true, enqueues: true, acquires: true, releases: true},
 	} {
 		t.Run(lacking, func(t *testing.T) {
 			r, s := real(t, Config{}, "--rename-command", lacking, "")

@@ -27,7 +27,6 @@ type connection struct {
 	conn     *redis.Conn
 	pipeline redis.Pipeliner
 	net      *handshakeConn
-	setup    time.Duration // how long it took to make
 	lifetime time.Duration // from when on another one takes its place
 	ends     time.Time     // when it is too old
 	read     int64         // how many bytes go-redis has read of it, up to the last reply
@@ -39,13 +38,12 @@ type connection struct {
 func (r *Redis) openConnection() (*connection, error) {
 	ctx, cancel := context.WithTimeout(r.pipe.ctx, r.dialTimeout())
 	defer cancel()
-	began := time.Now()
 	c := &connection{conn: r.client.EphemeralConn()}
 	if err := c.claim(ctx); err != nil {
 		c.close()
 		return nil, r.notConnected(ctx, err)
 	}
-	c.pipeline, c.setup, c.read = c.conn.Pipeline(), time.Since(began), c.net.received
+	c.pipeline, c.read = c.conn.Pipeline(), c.net.received
 	return c, nil
 }
 
@@ -288,7 +286,7 @@ func (p *pipe) connect() {
 }
 
 func (p *pipe) connectedLocked(c *connection) (old []*connection) {
-	p.setup, p.dialErr, p.unreachable = c.setup, nil, false
+	p.dialErr, p.unreachable = nil, false
 	if rtt := c.net.roundTrip; rtt > 0 && (p.rtt == 0 || rtt < p.rtt) {
 		p.rtt = rtt
 	}
@@ -369,9 +367,9 @@ func (r *Redis) Connect(ctx context.Context) error {
 	}
 }
 
-// Distance is what the instance has measured, see wire.Connector.
-func (r *Redis) Distance() wire.Distance {
+// RoundTrip is what a small exchange takes at best, see wire.Connector.
+func (r *Redis) RoundTrip() time.Duration {
 	r.pipe.mu.Lock()
 	defer r.pipe.mu.Unlock()
-	return wire.Distance{RoundTrip: r.pipe.rtt, Setup: r.pipe.setup}
+	return r.pipe.rtt
 }

@@ -60,9 +60,7 @@ func TestConnectionOutlivesTheRequest(t *testing.T) {
 	granted(t, r.Do(within(t), acquire("k", value())))
 	require.Equal(t, 1, g.count(), "one at a time, and none was closed")
 	require.Equal(t, "$-1", strings.TrimSpace(s.MustAsk("GET", "late")))
-	distance := r.Distance()
-	require.Positive(t, distance.RoundTrip)
-	require.Greater(t, distance.Setup, 3*10*time.Millisecond)
+	require.Positive(t, r.RoundTrip())
 }
 
 // TestConnectionsAreReplacedInTime: while another connection is being made, requests go over the

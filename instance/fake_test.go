@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // fake is a server with the answers of a test.
@@ -27,40 +25,12 @@ type fake struct {
 // answers nothing, and hangUp closes.
 func startFake(t testing.TB, answer func(args []string) string) *fake {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	f := &fake{addr: l.Addr().String()}
-	var wg sync.WaitGroup
-	open := make(map[net.Conn]bool)
-	wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			f.mu.Lock()
-			f.conns++
-			open[conn] = true
-			f.mu.Unlock()
-			wg.Go(func() {
-				defer func() {
-					f.mu.Lock()
-					delete(open, conn)
-					f.mu.Unlock()
-					_ = conn.Close()
-				}()
-				f.serve(conn, answer)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
+	f := &fake{}
+	f.addr = startPeer(t, func(conn net.Conn) {
 		f.mu.Lock()
-		for conn := range open {
-			_ = conn.Close()
-		}
+		f.conns++
 		f.mu.Unlock()
-		wg.Wait()
+		f.serve(conn, answer)
 	})
 	return f
 }

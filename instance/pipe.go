@@ -45,7 +45,6 @@ type pipe struct {
 	dialErr  error           // the last dial's, until redialAt; the queue is empty then
 	redialAt time.Time
 	rtt      time.Duration // what a small batch takes, at best
-	setup    time.Duration // what the last connection took to make
 
 	ready       []*connection // that no batch uses; the last is taken first
 	conns       int           // these and those in use

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -177,23 +176,6 @@ func TestLongTextsHurtNoOtherLock(t *testing.T) {
 	})
 }
 
-// TestListsAreBounded by maxBatch, and all of a longer queue is sent.
-func TestListsAreBounded(t *testing.T) {
-	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
-	r := open(t, unhurried("redis://"+f.addr), Config{})
-	var box ballotBox
-	const n = 1 + 3*maxBatch
-	for i := range n {
-		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), 10*time.Second)
-	}
-	f.release()
-	box.await(t, n)
-	for _, args := range f.commands() {
-		require.LessOrEqual(t, keysOf(args), maxBatch)
-	}
-	require.LessOrEqual(t, f.connections(), maxInFlight)
-}
-
 // TestNeighboursErrors: an error concerns one lock, whatever else is in its batch.
 func TestNeighboursErrors(t *testing.T) {
 	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
@@ -274,47 +256,6 @@ func TestAnotherRunBesideOthers(t *testing.T) {
 	require.False(t, behind.Unsent)
 	require.NotErrorIs(t, behind.Err, wire.ErrOtherRun)
 	require.NotContains(t, behind.Err.Error(), otherRun, "that is for the client alone")
-}
-
-// TestGivenUpBeforeItIsWritten: a command whose time ends while its batch waits for a connection is
-// never sent, and its vote says so. The rest of the batch is sent without it.
-func TestGivenUpBeforeItIsWritten(t *testing.T) {
-	greeting := make(chan struct{})
-	var greeted atomic.Bool
-	s := instancetest.Start(t, instancetest.Config{})
-	s.MustAsk("SCRIPT", "LOAD", acquireScript.source) // otherwise all would be sent twice
-	opt := Harden(nil)
-	dial := opt.Dialer
-	opt.Addr = s.Addr()
-	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if !greeted.Swap(true) {
-			<-greeting
-		}
-		return dial(ctx, network, addr)
-	}
-	r := of(t, opt)
-	var box ballotBox
-	short, long := acquire("short", value()), acquire("long", value())
-	// Both in one batch, which waits for its connection.
-	r.pipe.mu.Lock()
-	for _, req := range []wire.Request{short, long} {
-		c := r.newCall(req)
-		c.to, c.deadline, c.index = slot{&box, req.Value}, time.Now().Add(10*time.Second), len(r.pipe.pending)
-		if req.Key == "short" {
-			c.deadline = time.Now().Add(20 * time.Millisecond)
-		}
-		r.pipe.pending = append(r.pipe.pending, c)
-		r.pipe.queue.add(c)
-		r.pipe.setTimerLocked(c.deadline)
-	}
-	r.pipe.starting++
-	go r.pipe.run()
-	r.pipe.mu.Unlock()
-	v := box.await(t, 1)[short.Value]
-	require.True(t, failed(t, v, context.DeadlineExceeded).Unsent)
-	close(greeting)
-	granted(t, box.await(t, 2)[long.Value])
-	require.Equal(t, "$-1", strings.TrimSpace(s.MustAsk("GET", "short")), "it said that it never would be sent")
 }
 
 // TestHungServerCostsLittle sends a hung server far more commands than it may cost: goroutines and
@@ -447,24 +388,4 @@ func TestLateCommandsAreLeftBehind(t *testing.T) {
 			require.NotContains(t, args, late.Value)
 		}
 	}
-}
-
-// TestIdleGoroutinesEnd, with an instance that is never closed.
-func TestIdleGoroutinesEnd(t *testing.T) {
-	s := instancetest.Start(t, instancetest.Config{})
-	opt := Harden(nil)
-	opt.Addr = s.Addr()
-	r := of(t, opt)
-	waiting := func() int {
-		r.pipe.mu.Lock()
-		defer r.pipe.mu.Unlock()
-		return len(r.pipe.idle)
-	}
-	// On a busy machine it can have ended before this check.
-	require.Eventually(t, func() bool {
-		granted(t, r.Do(within(t), request(wire.Look, "x", "")))
-		return waiting() == 1
-	}, 5*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return waiting() == 0 }, 5*time.Second, time.Millisecond)
-	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
 }

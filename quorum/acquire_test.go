@@ -90,45 +90,6 @@ func requireWaitError(t *testing.T, err error, verdict error) *quorum.WaitError 
 	return wait
 }
 
-// MaxWait may end during the first round. No context has ended then.
-func TestMaxWaitDuringARound(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.hang(0, 1, 2)
-		_, err := f.Acquire(f.ctx, "k")
-		requireWaitError(f.t, err, quorum.ErrExhausted)
-		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
-		assert.Equal(f.t, 30*ms, f.elapsed())
-		f.resume()
-		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.MaxWait = 30 * ms })
-}
-
-// MaxWait also bounds the wait in the local queue.
-func TestMaxWaitBehindALocalHolder(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease := f.acquire("k")
-		began := time.Now()
-		var waiters sync.WaitGroup
-		for range 3 {
-			waiters.Go(func() {
-				_, err := f.Acquire(f.ctx, "k")
-				wait := requireWaitErrorIn(f.t, err)
-				assert.ErrorIs(f.t, err, quorum.ErrExhausted)
-				assert.Equal(f.t, 1, wait.Tries, "a look that found it held")
-				assert.ErrorIs(f.t, err, quorum.ErrTaken)
-				assert.Equal(f.t, time.Second, time.Since(began))
-			})
-		}
-		waiters.Wait()
-		assert.Equal(f.t, 1, quorum.QueuesOf(f.Coordinator), "the holder's")
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-		time.Sleep(time.Second) // the process steps back for others
-		assert.Zero(f.t, quorum.QueuesOf(f.Coordinator))
-	}, func(cfg *quorum.Config) { cfg.MaxWait = time.Second })
-}
-
 // requireWaitErrorIn can be called from goroutines other than the test's own.
 func requireWaitErrorIn(t *testing.T, err error) *quorum.WaitError {
 	var wait *quorum.WaitError
@@ -423,33 +384,4 @@ func TestDoReleasesWhenWorkPanics(t *testing.T) {
 		f.requireNothingLeftWithin(ms)
 		assert.LessOrEqual(f.t, f.elapsed(), 2*ms)
 	})
-}
-
-// The lock excludes in real time too, with many goroutines and clients.
-func TestExclusionInRealTime(t *testing.T) {
-	const clients, goroutines, times = 3, 5, 8
-	f := newFixture(t, 5, func(cfg *quorum.Config) { cfg.BackoffMax = 20 * ms })
-	witness := &tokenWitness{}
-	counter := 0 // guarded by the lock alone: the race detector would notice
-	var group sync.WaitGroup
-	for range clients {
-		c := f.other()
-		for range goroutines {
-			group.Go(func() {
-				for range times {
-					err := c.Do(f.ctx, "k", func(_ context.Context, lease *quorum.Lease) error {
-						witness.enter(t, lease)
-						defer witness.leave()
-						counter++
-						return nil
-					})
-					assert.NoError(t, err)
-				}
-			})
-		}
-	}
-	group.Wait()
-	assert.Equal(t, clients*goroutines*times, counter)
-	assert.Len(t, witness.seen, clients*goroutines*times)
-	f.requireNothingLeft()
 }

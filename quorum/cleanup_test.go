@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -260,45 +259,6 @@ func TestASetThatArrivesAfterARestorationIsDeleted(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		_, _, there := f.servers[4].Get("k")
 		assert.False(t, there, "the SET has arrived, and its key isn't deleted")
-	})
-}
-
-// A broken connection is no answer. The server may be hung behind the network fault, with SETs that
-// it will carry out before it answers.
-func TestABrokenConnectionIsNoAnswer(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.occupy("k", time.Second, 1, 2)
-		const lands = 2 * maxTTL
-		end := quorumtest.ResetBefore
-		var mu sync.Mutex
-		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
-			mu.Lock()
-			defer mu.Unlock()
-			switch cmd.Op {
-			case wire.Acquire:
-				return quorumtest.Fate{Before: lands}
-			case wire.Release:
-				return quorumtest.Fate{End: end}
-			}
-			return quorumtest.Fate{}
-		})
-		then := func(next quorumtest.End) {
-			mu.Lock()
-			defer mu.Unlock()
-			end = next
-		}
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrTaken)
-		time.Sleep(300 * ms)         // its vote has timed out, and deletes were tried
-		then(quorumtest.LoseRequest) // silence
-		time.Sleep(lands - f.elapsed() - 2*time.Second)
-		then(quorumtest.ResetBefore) // once more
-		time.Sleep(time.Second)
-		then(quorumtest.Answer) // the deletes find nothing
-		time.Sleep(lands - f.elapsed() + ms)
-		require.NotEmpty(t, f.left(), "the SET has arrived")
-		f.requireGone("k", 2*time.Second)
-		require.NoError(t, f.Settle(f.ctx))
 	})
 }
 

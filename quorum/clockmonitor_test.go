@@ -59,34 +59,6 @@ func TestAStepBackIsSeenToo(t *testing.T) {
 	}, reported.hook)
 }
 
-// The clocks are read regularly even if no lock is taken. Otherwise a jump could look like a
-// difference in rates.
-func TestAJumpIsNoticedWhileIdle(t *testing.T) {
-	var reported jumps
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		time.Sleep(time.Hour)
-		require.Empty(t, reported.seen())
-		f.each(step(100*ms), 0, 1)
-		time.Sleep(5 * time.Second) // half of MaxTTL
-		synctest.Wait()
-		events := reported.seen()
-		require.Len(t, events, 2)
-		for _, e := range events {
-			assert.InDelta(t, float64(100*ms), float64(e.Jump.By), float64(40*ms), "at least")
-			assert.LessOrEqual(t, e.Jump.Within, 5*time.Second)
-		}
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-
-		// The monitor ends with the Coordinator.
-		require.NoError(t, f.Close(f.ctx))
-		before := len(f.servers[0].Log())
-		time.Sleep(time.Hour)
-		assert.Len(t, f.servers[0].Log(), before)
-	}, reported.hook)
-}
-
 func TestClockEverySaysHowOften(t *testing.T) {
 	for _, c := range []struct {
 		set  func(*quorum.Config)

@@ -78,7 +78,7 @@ type Config struct {
 	// wait up to four times as long while much validity is left, because a late answer is as
 	// good as an early one. It counts from when there is a connection to the instance
 	// (wire.Connector), and should be three round trips to it or more: if it is too short for
-	// the distance, errors and Verify say so (wire.DistanceError). Default: a hundredth of TTL, but 50 ms to 500 ms, and at most a
+	// the distance, errors and Verify say so. Default: a hundredth of TTL, but 50 ms to 500 ms, and at most a
 	// quarter of TTL. At least 1 ms, and less than half of TTL.
 	InstanceTimeout time.Duration
 

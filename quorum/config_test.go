@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -121,26 +120,6 @@ func TestConfigAcceptsWhatIsAtTheLimits(t *testing.T) {
 			require.NoError(t, c.Close(t.Context()))
 		})
 	}
-}
-
-func TestConfigDefaults(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		assert.Equal(f.t, quorum.Terms{TTL: 10 * time.Second}, f.Terms())
-		assert.Equal(f.t, wire.Set{N: 5, Q: 3, MaxTTL: 30 * time.Second}, f.Set())
-		lease := f.acquire("k")
-		assert.Equal(f.t, 9898*ms, lease.Validity(), "the TTL less one hundredth and 2 ms")
-		synctest.Wait() // A may be a straggler
-		command := f.log(0)[0].Request
-		assert.True(f.t, command.Fence.On)
-		assert.Equal(f.t, 24*time.Hour, command.Fence.TTL)
-		assert.Equal(f.t, 10*time.Second, command.TTL)
-		assert.Equal(f.t, f.Set(), command.Fence.Set)
-		require.NoError(f.t, lease.Release(f.ctx))
-	}, func(cfg *quorum.Config) { cfg.MaxTTL = 30 * time.Second })
-	c, err := quorum.New(quorum.Config{}, bareServers("A")...)
-	require.NoError(t, err)
-	assert.Equal(t, 30*time.Second, c.Config().MaxTTL)
-	require.NoError(t, c.Close(t.Context()))
 }
 
 // The default InstanceTimeout follows the TTL, between 50 and 500 ms. A round of two stages never

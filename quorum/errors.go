@@ -470,26 +470,3 @@ func (e *DuplicateError) Error() string {
 }
 
 func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
-
-// timeoutError hides the deadline error of an instance's own timeout, so that only the
-// caller's context makes an error that Is context.DeadlineExceeded.
-type timeoutError struct {
-	after time.Duration
-	text  string
-	far   *wire.DistanceError // nil if nothing says that the server is too far away
-}
-
-func (e *timeoutError) Error() string {
-	if e.far != nil {
-		return fmt.Sprintf("%v: after %v: %v", ErrTimeout, e.after, e.far)
-	}
-	return fmt.Sprintf("%v: after %v: %s", ErrTimeout, e.after, e.text)
-}
-
-// Unwrap returns ErrTimeout, and why if it is known.
-func (e *timeoutError) Unwrap() []error {
-	if e.far == nil {
-		return []error{ErrTimeout}
-	}
-	return []error{ErrTimeout, e.far}
-}

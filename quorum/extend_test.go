@@ -121,7 +121,7 @@ func TestExtendNeedsAQuorumOfTheOldOnes(t *testing.T) {
 						assert.Equal(t, wire.Extend, round.Op)
 						assert.Len(t, round.Votes, 5)
 						for i := range f.servers {
-							assert.Zero(t, f.count(i, wire.Release), "scenario S11e")
+							assert.Zero(t, f.count(i, wire.Release), "the old deadline stands")
 						}
 						// Another try may succeed.
 						f.each(func(s *quorumtest.Server) { s.SetFate(nil) })

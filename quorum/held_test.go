@@ -5,7 +5,6 @@ import (
 	"io"
 	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -128,84 +127,5 @@ func TestAHeldLeaseIsSmall(t *testing.T) {
 	for _, lease := range leases {
 		assert.Len(t, lease.Votes(), 5)
 		require.NoError(t, lease.Release(context.Background()))
-	}
-}
-
-// The cost of each held lease: plain, kept alive, and as Do holds it, each extended once. Try it
-// with -benchtime 100000x.
-func BenchmarkHeldLease(b *testing.B) {
-	for _, kind := range []struct {
-		name string
-		hold func(lease *quorum.Lease)
-	}{
-		{"Plain", func(*quorum.Lease) {}},
-		{"KeepAlive", func(lease *quorum.Lease) { lease.KeepAlive() }},
-		{"Do", holdAsDo},
-	} {
-		b.Run(kind.name, func(b *testing.B) {
-			c := granters(b, quorum.Config{Terms: quorum.Terms{TTL: 30 * time.Second}})
-			leases := make([]*quorum.Lease, b.N)
-			before, goroutines := heap(), runtime.NumGoroutine()
-			b.ResetTimer()
-			for i := range leases {
-				lease, err := c.TryAcquire(context.Background(), strconv.Itoa(i))
-				if err != nil {
-					b.Fatal(err)
-				}
-				kind.hold(lease)
-				leases[i] = lease
-			}
-			b.StopTimer()
-			for _, lease := range leases {
-				if err := lease.Extend(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(heap()-before)/float64(b.N), "B/lease")
-			b.ReportMetric(float64(runtime.NumGoroutine()-goroutines)/float64(b.N), "goroutines/lease")
-			for _, lease := range leases {
-				if err := lease.Release(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// A lock that goes from goroutine to goroutine of a process, with so many waiters.
-func BenchmarkHandOff(b *testing.B) {
-	for _, waiters := range []int{100, 10_000} {
-		b.Run(strconv.Itoa(waiters), func(b *testing.B) {
-			c := granters(b, quorum.Config{})
-			ctx, stop := context.WithCancel(context.Background())
-			defer stop()
-			var done sync.WaitGroup
-			turns, allWait, over := 0, make(chan struct{}), make(chan struct{})
-			take := func() bool {
-				lease, err := c.Acquire(ctx, "k")
-				if err != nil {
-					return false
-				}
-				switch turns++; turns { // under the lock
-				case waiters: // each has had a turn, and waits for its next turn
-					close(allWait)
-				case waiters + b.N:
-					close(over)
-				}
-				return lease.Release(ctx) == nil
-			}
-			for range waiters {
-				done.Go(func() {
-					for take() {
-					}
-				})
-			}
-			<-allWait
-			b.ResetTimer()
-			<-over
-			b.StopTimer()
-			stop()
-			done.Wait()
-		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -27,7 +26,6 @@ type hookLog struct {
 	mu    sync.Mutex
 	lines []string
 
-	started []quorum.RoundStart
 	decided []quorum.RoundEnd
 	leases  []quorum.LeaseEvent
 }
@@ -47,7 +45,7 @@ func (h *hookLog) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lines := h.lines
-	h.lines, h.started, h.decided, h.leases = nil, nil, nil, nil
+	h.lines, h.decided, h.leases = nil, nil, nil
 	return lines
 }
 
@@ -64,7 +62,6 @@ func (h *hookLog) install(cfg *quorum.Config) {
 	cfg.Hooks = quorum.Hooks{
 		RoundStarted: func(ctx context.Context, e quorum.RoundStart) {
 			h.say(ctx, "started %v %s %d", e.Op, e.Key, e.Try)
-			h.started = append(h.started, e)
 		},
 		RoundDecided: func(ctx context.Context, e quorum.RoundEnd) {
 			h.say(ctx, "decided %v %s %d", e.Op, e.Key, e.Try)
@@ -135,58 +132,6 @@ func TestHooksOfALease(t *testing.T) {
 		f.requireNothingLeft()
 		assert.Empty(f.t, h.take(), "nothing happened")
 	})
-}
-
-// A round that can't begin is neither started nor decided.
-func TestHooksWithoutRandomness(t *testing.T) {
-	h := &hookLog{t: t}
-	play(t, 3, func(f *fixture) {
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.Error(f.t, err)
-		assert.Empty(f.t, h.take())
-	}, h.install, func(cfg *quorum.Config) { cfg.Random = iotest.ErrReader(errOOM) })
-}
-
-// Hooks that are not set cost nothing, in particular no copy of the ballots. The test runs in a
-// bubble, so that no timeout passes on a busy machine.
-func TestUnsetHooksAllocateNothing(t *testing.T) {
-	synctest.Test(t, unsetHooksAllocateNothing)
-}
-
-func unsetHooksAllocateNothing(t *testing.T) {
-	count := func(overrides ...func(*quorum.Config)) float64 {
-		f := newFixture(t, 3, append(overrides, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })...)
-		f.warm()
-		const runs = 500
-		keys := make([]string, 0, runs+1) // a run must not meet stragglers of the previous one
-		for i := range runs + 1 {
-			keys = append(keys, fmt.Sprintf("k%04d", i))
-		}
-		return testing.AllocsPerRun(runs, func() {
-			lease, err := f.TryAcquire(f.ctx, keys[0])
-			keys = keys[1:]
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := lease.Release(f.ctx); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	bare := count()
-	empty := count(func(cfg *quorum.Config) {
-		cfg.Hooks = quorum.Hooks{
-			RoundStarted: func(context.Context, quorum.RoundStart) {},
-			Acquired:     func(context.Context, quorum.LeaseEvent) {},
-			Released:     func(context.Context, quorum.LeaseEvent) {},
-		}
-	})
-	copying := count(func(cfg *quorum.Config) {
-		cfg.Hooks = quorum.Hooks{RoundDecided: func(context.Context, quorum.RoundEnd) {}}
-	})
-	// Stragglers change the count slightly.
-	assert.LessOrEqual(t, bare, empty+1)
-	assert.Less(t, bare, copying+0.5, "the copy of the ballots is made for the hook alone")
 }
 
 // A program that waits for its first lock reports once, without configuration, why it waits, for

@@ -129,18 +129,3 @@ func TestHooksOfAWaitThatIsGivenUp(t *testing.T) {
 		})
 	}
 }
-
-// The end of each wait is told, even if another hook panics, so that a count of waiters comes
-// back to zero.
-func TestHooksOfAWaitAreBalancedIfAHookPanics(t *testing.T) {
-	var w waits
-	play(t, 3, func(f *fixture) {
-		require.PanicsWithValue(t, "a hook's bug", func() { _, _ = f.Acquire(f.ctx, "boom") })
-		require.Len(t, w.ended, 1)
-		require.Error(t, w.ended[0].Err)
-		assert.Equal(t, len(w.started), len(w.ended))
-		f.requireNothingLeft()
-	}, w.install, func(cfg *quorum.Config) {
-		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) { bug(e.Key) }
-	})
-}

@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,24 +20,6 @@ func (f *fixture) inspect(key string) quorum.Inspection {
 	found, err := f.Inspect(f.ctx, key)
 	require.NoError(f.t, err)
 	return found
-}
-
-func TestInspectAFreeLock(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		found := f.inspect("k")
-		require.Len(t, found.Votes, 5)
-		assert.Equal(t, "A", found.Votes[0].Instance)
-		assert.Equal(t, wire.Granted, found.Votes[0].Vote.Outcome)
-		require.Len(t, found.Runs, 5)
-		for _, run := range found.Runs {
-			assert.True(t, run.Since().Equal(f.began), run)
-		}
-		assert.Zero(t, wire.Run("hidden").Since())
-		found.Votes, found.Runs = nil, nil
-		assert.Equal(t, quorum.Inspection{Key: "k", Quorum: 3, Free: []string{"A", "B", "C", "D", "E"}}, found)
-		assert.Nil(t, found.Held())
-		assert.Equal(t, `"k": free on A, B, C, D, E; tokens up to 0`, found.String())
-	})
 }
 
 func TestInspectAHeldLock(t *testing.T) {
@@ -190,27 +171,6 @@ func TestInspectEndsWithItsContext(t *testing.T) {
 		require.NoError(t, f.Close(f.ctx))
 		_, err = f.Inspect(f.ctx, "k")
 		require.ErrorIs(t, err, quorum.ErrClosed)
-	})
-}
-
-// Many inspections at once share the probe of a server that can't be counted.
-func TestInspectionsShareAProbe(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.identify(func(id *wire.Identity) { id.Role = "slave" }, 2)
-		f.travel(5 * ms)
-		var group sync.WaitGroup
-		for range 50 {
-			group.Go(func() {
-				at := time.Now()
-				found, err := f.Inspect(f.ctx, "k")
-				assert.NoError(t, err)
-				assert.LessOrEqual(t, time.Since(at), 20*ms)
-				if assert.Len(t, found.Failed, 1) {
-					assert.ErrorIs(t, found.Failed[0].Vote.Err, quorum.ErrNotMaster)
-				}
-			})
-		}
-		group.Wait()
 	})
 }
 

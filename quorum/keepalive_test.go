@@ -3,7 +3,6 @@ package quorum_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,35 +16,6 @@ import (
 	"github.com/redquorum/redlock/quorum/quorumtest"
 	"github.com/redquorum/redlock/quorum/wire"
 )
-
-func TestKeepAliveExtendsBeforeAThirdIsUsedUp(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		lease.KeepAlive()
-		lease.KeepAlive() // does nothing
-		ctx := lease.Context()
-		for n := range 20 {
-			began := time.Now()
-			time.Sleep(fullValidity/6 - ms)
-			synctest.Wait()
-			require.Equal(t, n, f.count(0, wire.Extend), "not sooner than after a sixth")
-			for f.count(0, wire.Extend) == n {
-				time.Sleep(ms)
-				synctest.Wait()
-				require.LessOrEqual(t, time.Since(began), fullValidity/3+ms, "nor later than after a third")
-			}
-			require.InDelta(t, fullValidity, lease.Validity(), float64(ms))
-			require.NoError(t, ctx.Err())
-		}
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-		at := time.Now()
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Zero(t, time.Since(at), "its goroutines have ended")
-		time.Sleep(time.Minute)
-		assert.Equal(t, 20, f.count(0, wire.Extend))
-	})
-}
 
 // A thousand leases taken at the same moment aren't extended at the same moment: neither the first
 // time, nor after failing together.
@@ -83,30 +53,6 @@ func TestKeepAlivesAreSpread(t *testing.T) {
 			require.NoError(t, lease.Release(f.ctx))
 		}
 	}, func(c *quorum.Config) { c.MaxInFlight = 2 * leases })
-}
-
-// Extensions due at about the same time are sent at the same moment, so that an instance gets them
-// in one exchange.
-func TestExtensionsThatAreDueTogetherGoOutTogether(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		const n = 1000
-		for i := range n {
-			f.acquire(strconv.Itoa(i)).KeepAlive()
-		}
-		time.Sleep(fullValidity / 3)
-		synctest.Wait()
-		extensions, moments := 0, map[time.Time]bool{}
-		for _, e := range f.log(0) {
-			if e.Request.Op == wire.Extend {
-				extensions++
-				moments[e.At] = true
-			}
-		}
-		require.GreaterOrEqual(t, extensions, n)
-		most := int(fullValidity/6/(10*ms)) + 1
-		assert.LessOrEqual(t, len(moments), most+1, "they come in groups")
-		assert.Greater(t, len(moments), most/2, "but not all at once")
-	})
 }
 
 // Answers later than InstanceTimeout count while there is time, because a late server has extended
@@ -201,29 +147,6 @@ func TestKeepAliveEndsAtOnceWhenTheKeysAreGone(t *testing.T) {
 	})
 }
 
-func TestKeepAliveKeepsToMaxLife(t *testing.T) {
-	const maxLife = 30 * time.Second
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		lease.KeepAlive()
-		ctx := lease.Context()
-		select {
-		case <-ctx.Done():
-		case <-time.After(2 * maxLife):
-			require.Fail(t, "it is still valid")
-		}
-		assert.LessOrEqual(t, f.elapsed(), maxLife)
-		assert.Greater(t, f.elapsed(), maxLife-20*ms, "and uses MaxLife up, except for the last drift allowance")
-		cause := context.Cause(ctx)
-		assert.ErrorIs(t, cause, quorum.ErrExpired)
-		assert.ErrorContains(t, cause, "MaxLife, 30s")
-		require.NoError(t, f.Settle(f.ctx))
-		assert.Less(t, f.count(0, wire.Extend), 40)
-		time.Sleep(maxLife + ms - f.elapsed())
-		assert.Empty(t, f.left(), "nor do the keys last longer")
-	}, func(c *quorum.Config) { c.MaxLife = maxLife })
-}
-
 // MaxLife counts from the acquisition, also while the keeper has to wait for the holder's own
 // extension.
 func TestMaxLifeCountsTheWaitInTheQueue(t *testing.T) {
@@ -244,21 +167,6 @@ func TestMaxLifeCountsTheWaitInTheQueue(t *testing.T) {
 		<-ctx.Done()
 		assert.LessOrEqual(t, f.elapsed(), maxLife)
 	}, func(c *quorum.Config) { c.MaxLife = maxLife })
-}
-
-func TestTermsKeepLeasesAlive(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		tried, err := f.TryAcquire(f.ctx, "a")
-		require.NoError(t, err)
-		waited, err := f.Acquire(f.ctx, "b")
-		require.NoError(t, err)
-		time.Sleep(time.Minute)
-		for _, lease := range []*quorum.Lease{tried, waited} {
-			assert.NoError(t, lease.Err())
-			assert.NoError(t, lease.Release(f.ctx))
-		}
-		f.requireNothingLeft()
-	}, func(c *quorum.Config) { c.Terms.KeepAlive = true })
 }
 
 // A slow hook delays the end of no other lease.

@@ -68,32 +68,6 @@ func TestValidityIsTheTTLLessElapsedLessDrift(t *testing.T) {
 	}
 }
 
-func TestValidityGoesByTheClockThatWentFurther(t *testing.T) {
-	for name, c := range map[string]struct {
-		wall, mono, want time.Duration
-	}{
-		"both agree":                        {0, 0, fullValidity - time.Second},
-		"wall clock forward":                {3 * time.Second, 0, fullValidity - 4*time.Second},
-		"wall clock back (S5)":              {-time.Hour, 0, fullValidity - time.Second},
-		"monotonic stands still (S15)":      {0, -time.Second, fullValidity - time.Second},
-		"monotonic still, wall forward":     {2 * time.Second, -time.Second, fullValidity - 3*time.Second},
-		"wall forward beyond the deadline":  {fullValidity, 0, 0},
-		"both shown earlier than the start": {-time.Hour, -time.Hour, fullValidity},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				clk := newSkewedClock()
-				f := newFixture(t, 3, withSkew(clk))
-				lease := f.acquire("k")
-				time.Sleep(time.Second)
-				clk.stepWall(c.wall)
-				clk.stepMono(c.mono)
-				assert.Equal(t, c.want, lease.Validity())
-			})
-		})
-	}
-}
-
 func TestDeadlineIsNeverInTheFutureOnceItIsOver(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		lease := f.acquire("k")
@@ -110,6 +84,7 @@ func TestDeadlineIsNeverInTheFutureOnceItIsOver(t *testing.T) {
 		late := f.acquire("k")
 		end := late.Deadline()
 		time.Sleep(time.Minute)
+		f.acquire("k") // it keeps nobody from the lock
 		require.Error(t, late.Err())
 		assert.Equal(t, end.UnixNano(), late.Deadline().UnixNano())
 	})

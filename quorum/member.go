@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -312,23 +313,27 @@ func (m *member) hideTimeout(err error, after time.Duration) error {
 		return errNoReason
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return &timeoutError{after: after, text: err.Error(), far: m.tooFar(after)}
+		return fmt.Errorf("%w: after %v: %s", ErrTimeout, after, cmp.Or(m.tooFar(after), err.Error()))
 	}
 	return err
 }
 
 // tooFar says that the server is too far away for InstanceTimeout, if that can be why it didn't
-// answer in a time that may be longer (of an extension, of Verify). The Instance can't tell: it
-// knows only what is left of a request's time.
-func (m *member) tooFar(after time.Duration) *wire.DistanceError {
+// answer in a time that may be longer (of an extension, of Verify): answers come too late, or those of requests
+// that take a second exchange. The Instance can't tell: it knows only what is left of a request's time.
+func (m *member) tooFar(after time.Duration) string {
+	timeout := m.c.cfg.InstanceTimeout
 	if m.connector == nil {
-		return nil
+		return ""
 	}
-	d := m.connector.Distance()
-	if d.Check(after) == nil {
-		return nil
+	trip := m.connector.RoundTrip()
+	if trip <= max(after, timeout)/2 {
+		return ""
 	}
-	return d.Check(m.c.cfg.InstanceTimeout)
+	roundUp := func(d, to time.Duration) time.Duration { return (d + to - 1) / to * to }
+	enough := roundUp(3*trip, 10*time.Millisecond)
+	return fmt.Sprintf("the server is too far away for an InstanceTimeout of %v: a round trip takes %v; set quorum.Config.InstanceTimeout to %v or more, and TTL to %v or more",
+		timeout, trip.Round(time.Millisecond), enough, roundUp(3*enough, 100*time.Millisecond))
 }
 
 // errNoReason stands in where an Instance broke its contract.

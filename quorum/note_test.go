@@ -56,23 +56,6 @@ func TestInspectShowsTheNote(t *testing.T) {
 	}
 }
 
-// A goroutine that waits for another one learns what that does.
-func TestWaitersSeeTheNote(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		lease, err := f.noted("import").TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
-		waiting, err := f.WithTerms(func(terms *quorum.Terms) { terms.MaxTries = 1 })
-		require.NoError(t, err)
-		_, err = waiting.Acquire(f.ctx, "k")
-		var round *quorum.RoundError
-		require.ErrorAs(t, err, &round)
-		require.NotNil(t, round.Holder)
-		assert.Equal(t, "import", round.Holder.Note)
-		assert.ErrorContains(t, err, `held by this process ("import") for another`)
-		require.NoError(t, lease.Release(f.ctx))
-	})
-}
-
 func TestNotesThatCannotBe(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		for note, says := range map[string]string{

@@ -38,23 +38,3 @@ func TestOrder(t *testing.T) {
 	}
 	require.Len(t, first, 5)
 }
-
-// Instances that don't answer, or can't notify, have the queue only if there are no others.
-func TestSilentInstancesComeLast(t *testing.T) {
-	loud := named("a", "b", "c")
-	for mask := range 8 {
-		all := named("a", "b", "c")
-		for i, m := range all.members {
-			m.silent.Store(mask&(1<<i) != 0)
-		}
-		for n := range 50 {
-			key := fmt.Sprint("key", n)
-			at, best := all.queueInstance(key), loud.queueInstance(key)
-			if mask == 7 || mask>>best&1 == 0 {
-				require.Equal(t, best, at)
-			} else {
-				require.Zero(t, mask>>at&1)
-			}
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package quorum_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -61,23 +60,6 @@ func TestServersThatJustCameUpDoNotVote(t *testing.T) {
 	})
 }
 
-func TestUptimeCountsTowardsTheQuarantine(t *testing.T) {
-	for uptime, free := range map[time.Duration]bool{0: false, 5 * time.Second: false, 10 * time.Second: false, 11 * time.Second: true} {
-		t.Run(uptime.String(), func(t *testing.T) {
-			play(t, 3, func(f *fixture) {
-				f.identify(truth)
-				time.Sleep(uptime)
-				_, err := f.TryAcquire(f.ctx, "k")
-				if free {
-					require.NoError(t, err)
-					return
-				}
-				assert.Equal(t, maxTTL-uptime, quarantineOf(t, err).Remaining)
-			})
-		})
-	}
-}
-
 func TestServersThatNeedNoQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*wire.Identity)
@@ -113,47 +95,6 @@ func TestServersThatNeedNoQuarantine(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// Scenario S7: C1 holds A, B and C. C restarts without its data. C2 asks C, D and E. The quarantine
-// prevents a second holder, and without it there is one.
-func TestRestartedServerDoesNotMakeASecondHolder(t *testing.T) {
-	for _, mode := range []quorum.Switch{quorum.On, quorum.Off} {
-		for _, known := range []bool{false, true} {
-			t.Run(fmt.Sprintf("off %d, known before %v", mode, known), func(t *testing.T) {
-				play(t, 5, func(f *fixture) {
-					other := f.other()
-					if known {
-						lease, err := other.TryAcquire(f.ctx, "warm")
-						require.NoError(t, err)
-						require.NoError(t, lease.Release(f.ctx))
-						require.NoError(t, other.Settle(f.ctx))
-					}
-					f.occupy("k", ms, 3, 4)
-					first := f.acquire("k")
-					synctest.Wait()
-					require.Equal(t, []string{"A", "B", "C"}, first.Instances())
-					time.Sleep(50 * ms)
-					f.servers[2].Restart(false)
-					f.each(func(s *quorumtest.Server) { s.EndWith(quorumtest.Refuse) }, 0, 1)
-					second, err := other.TryAcquire(f.ctx, "k")
-					require.NoError(t, first.Err())
-					if mode == quorum.Off {
-						require.NoError(t, err, "two holders at once")
-						require.NoError(t, second.Err())
-						return
-					}
-					require.ErrorIs(t, err, quorum.ErrQuarantined)
-					assert.Equal(t, maxTTL, quarantineOf(t, err).Remaining)
-					require.NoError(t, other.Settle(f.ctx))
-					for _, i := range []int{2, 3, 4} {
-						_, _, there := f.servers[i].Get("k")
-						assert.False(t, there, "what the lost round set is gone")
-					}
-				}, func(c *quorum.Config) { c.RestartQuarantine = mode })
-			})
-		}
 	}
 }
 
@@ -454,28 +395,6 @@ func TestConcurrentRoundsShareAProbe(t *testing.T) {
 		}
 		all.Wait()
 		assert.LessOrEqual(t, n.Load(), int32(3), "a new connection identifies the server again, for all")
-	})
-}
-
-func TestAProbeThatFailsSaysWhy(t *testing.T) {
-	why := errors.New("NOAUTH")
-	play(t, 3, func(f *fixture) {
-		f.each(func(s *quorumtest.Server) {
-			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
-				if cmd.Op == 0 {
-					return quorumtest.Fate{Err: why}
-				}
-				return quorumtest.Fate{}
-			})
-		})
-		_, err := f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, why)
-		require.ErrorIs(t, err, quorum.ErrNoQuorum)
-		assert.ErrorContains(t, err, "can't be asked who it is")
-		synctest.Wait()
-		for i := range f.servers {
-			assert.Empty(t, f.ops(i), "nothing was set, so nothing has to be deleted")
-		}
 	})
 }
 

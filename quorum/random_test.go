@@ -8,7 +8,6 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,18 +20,6 @@ func TestDrawnValues(t *testing.T) {
 		require.False(t, seen[value])
 		seen[value] = true
 	}
-}
-
-func TestJitterCoversItsRange(t *testing.T) {
-	s, seen := &random{reader: rand.Reader}, map[time.Duration]bool{}
-	for range 1000 {
-		pause := s.jitter(9)
-		require.GreaterOrEqual(t, pause, time.Duration(0))
-		require.LessOrEqual(t, pause, time.Duration(9))
-		seen[pause] = true
-	}
-	assert.Len(t, seen, 10)
-	assert.Zero(t, s.jitter(0))
 }
 
 func TestReaderThatFails(t *testing.T) {

@@ -272,7 +272,7 @@ func TestDocumentKeysOutliveTheValidity(t *testing.T) {
 func TestDocumentStep5UnlocksAllInstances(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(onOp(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
+			s.SetFate(only(wire.Acquire, quorumtest.Fate{End: quorumtest.LoseReply}))
 		}, 0, 1, 2)
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
@@ -342,7 +342,7 @@ func TestDocumentReleasesPartialLocksAtOnce(t *testing.T) {
 func TestDocumentReleaseWhateverItBelieves(t *testing.T) {
 	fiveMasters(t, func(f *fixture) {
 		f.each(func(s *quorumtest.Server) {
-			s.SetFate(onOp(wire.Acquire, quorumtest.Fate{End: quorumtest.ResetAfter}))
+			s.SetFate(only(wire.Acquire, quorumtest.Fate{End: quorumtest.ResetAfter}))
 		}, 0, 1)
 		lease := f.acquire("k")
 		synctest.Wait()

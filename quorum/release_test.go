@@ -3,12 +3,10 @@ package quorum_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
@@ -96,82 +94,6 @@ func TestReleaseTellsWhatItFound(t *testing.T) {
 			return
 		}
 	}
-}
-
-func TestReleaseWorksForACancelledCaller(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		ctx, cancel := context.WithCancel(f.ctx)
-		cancel()
-		f.slow(10*ms, 10*ms)
-		require.NoError(t, lease.Release(ctx))
-		assert.Equal(t, 20*ms, f.elapsed(), "it waits for what it reports")
-		f.requireNothingLeft()
-
-		// Cancelled while it is in progress.
-		lease = f.acquire("k")
-		require.NoError(t, f.Settle(f.ctx))
-		ctx, cancel = context.WithCancel(f.ctx)
-		time.AfterFunc(5*ms, cancel)
-		require.NoError(t, lease.Release(ctx))
-		f.requireNothingLeft()
-	})
-}
-
-func TestOnlyOneOfManyReleasesDoesIt(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		f.slow(5*ms, 5*ms)
-		var all sync.WaitGroup
-		results := make([]error, 8)
-		for i := range results {
-			all.Go(func() { results[i] = lease.Release(f.ctx) })
-		}
-		all.Wait()
-		did := 0
-		for _, err := range results {
-			if err == nil {
-				did++
-			} else {
-				assert.ErrorIs(t, err, quorum.ErrReleased)
-			}
-		}
-		assert.Equal(t, 1, did)
-		require.NoError(t, f.Settle(f.ctx))
-		for i := range f.servers {
-			assert.Equal(t, 1, f.count(i, wire.Release))
-		}
-	})
-}
-
-func TestReleaseTellsItsHook(t *testing.T) {
-	type key struct{}
-	var told []quorum.LeaseEvent
-	play(t, 5, func(f *fixture) {
-		lease := f.acquire("k")
-		synctest.Wait()
-		time.Sleep(2 * time.Second)
-		require.NoError(t, lease.Release(context.WithValue(f.ctx, key{}, "mine")))
-		require.Len(t, told, 1)
-		assert.Equal(t, 2*time.Second, told[0].Held)
-		assert.Equal(t, fullValidity-2*time.Second, told[0].Validity)
-		assert.NoError(t, told[0].Err)
-		assert.False(t, told[0].Left)
-
-		late := f.acquire("k")
-		f.each((*quorumtest.Server).FlushAll)
-		err := late.Release(context.WithValue(f.ctx, key{}, "mine"))
-		require.ErrorIs(t, err, quorum.ErrNotHeld)
-		require.Len(t, told, 2)
-		assert.Equal(t, err, told[1].Err)
-	}, func(c *quorum.Config) {
-		c.Hooks.Released = func(ctx context.Context, e quorum.LeaseEvent) {
-			assert.Equal(t, "mine", ctx.Value(key{}))
-			told = append(told, e)
-		}
-	})
 }
 
 // A lease that is released after its deadline was lost, whether or not anything has watched the deadline.

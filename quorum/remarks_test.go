@@ -29,17 +29,3 @@ func TestRemarksOnAServer(t *testing.T) {
 	unmarked.Served = -1
 	require.Empty(t, remarksOn(unmarked, false), "the mark is of no use where restarts aren't watched")
 }
-
-// What counts is by how much two clocks certainly differ.
-func TestRemarksOnClocks(t *testing.T) {
-	clocks := []InstanceReport{
-		{Name: "A", ClockOffset: 0, ClockUncertainty: 10}, {Name: "B", ClockOffset: 200, ClockUncertainty: 50},
-		{Name: "C", ClockOffset: 30, ClockUncertainty: 5}, {Name: "D", ClockOffset: -9000}, {Name: "E"},
-	}
-	require.Empty(t, remarksOnAll(clocks, 140), "they may be no further apart")
-	notes := remarksOnAll(clocks, 139)
-	require.Len(t, notes, 1)
-	require.Contains(t, notes[0], "the clock of B is at least")
-	require.Contains(t, notes[0], "that of A,")
-	require.Empty(t, remarksOnAll(clocks[2:], 1), "a clock that isn't known is none")
-}

@@ -253,22 +253,6 @@ func playMixture(t *testing.T, outcomes []wire.Outcome, backwards bool) {
 	})
 }
 
-// While a quorum answers, hung instances delay neither acquire nor release.
-func TestHungMinorityCostsNothing(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.lag(ms)
-		f.hang(3, 4)
-		lease := f.acquire("k")
-		assert.Equal(f.t, ms, f.elapsed())
-		assert.Equal(f.t, 9898*ms-ms, lease.Validity())
-		require.NoError(f.t, lease.Release(f.ctx))
-		assert.Equal(f.t, 2*ms, f.elapsed())
-		f.resume()
-		f.requireNothingLeft()
-	})
-}
-
 // A round waits for a quorum above the majority.
 func TestHigherQuorum(t *testing.T) {
 	play(t, 5, func(f *fixture) {
@@ -285,22 +269,6 @@ func TestHigherQuorum(t *testing.T) {
 		require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) { cfg.Quorum = 4 })
-}
-
-// Validity counts from before the SETs were sent, because the first SET may have been carried out
-// at once. So both directions count.
-func TestValidityCountsFromBeforeTheFirstSet(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.warm()
-		f.each(func(s *quorumtest.Server) {
-			s.Delay(func(wire.Request) time.Duration { return 30 * ms }, func(wire.Request) time.Duration { return 40 * ms })
-		})
-		lease := f.acquire("k")
-		assert.Equal(f.t, 9898*ms-70*ms, lease.Validity())
-		assert.Equal(f.t, f.began.Add(9898*ms).Round(0), lease.Deadline().Round(0))
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
 }
 
 // clocksDuringRound steps the client's clocks while a round's SETs are in flight.
@@ -377,27 +345,4 @@ func TestRoundErrorText(t *testing.T) {
 			`B: quorumtest: connection refused`, err.Error())
 		f.requireNothingLeft()
 	})
-}
-
-func ExampleRoundError() {
-	err := error(&quorum.RoundError{
-		Op: wire.Acquire, Key: "invoices", Verdict: quorum.ErrNoQuorum, Quorum: 2,
-		Votes: []quorum.Ballot{
-			{Instance: "red", Vote: wire.Vote{Outcome: wire.Granted, Token: 7}},
-			{Instance: "green", Vote: wire.Vote{Err: wire.ErrTimeout}},
-			{Instance: "blue", Vote: wire.Vote{Err: wire.ErrOverloaded}},
-		},
-	})
-	var round *quorum.RoundError
-	if errors.As(err, &round) {
-		for _, ballot := range round.Votes {
-			fmt.Println(ballot.Instance, ballot.Vote.Outcome, ballot.Vote.Err)
-		}
-	}
-	fmt.Println(errors.Is(err, quorum.ErrNoQuorum), errors.Is(err, wire.ErrTimeout))
-	// Output:
-	// red granted <nil>
-	// green failed quorum: instance did not answer in time
-	// blue failed quorum: overloaded
-	// true true
 }

@@ -80,21 +80,6 @@ func TestTokensOfServersThatHideTheirRunsMayRepeat(t *testing.T) {
 	}, func(c *quorum.Config) { c.Hooks.Unprotected = func(quorum.UnprotectedEvent) { told.Add(1) } })
 }
 
-// An Acquire waits until the quarantine is over.
-func TestAcquireOutlastsARestart(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		last := f.cycle()
-		f.each(func(s *quorumtest.Server) { s.Restart(true) })
-		from := f.elapsed()
-		lease, err := f.Acquire(f.ctx, "k")
-		require.NoError(t, err)
-		assert.GreaterOrEqual(t, f.elapsed()-from, maxTTL)
-		assert.Greater(t, lease.Token(), last)
-		require.NoError(t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-	})
-}
-
 // A master's first replica, or a backup, changes its replication ID as a promotion does. So it costs
 // a quarantine, and the other servers continue. A master's next replicas change nothing.
 func TestAFirstReplicaIsAnotherRun(t *testing.T) {
@@ -221,34 +206,6 @@ func TestALeaseEndsIfAMajorityWasRestarted(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The same with a single server, and with another server under its name.
-func TestExtensionsOfAnotherRun(t *testing.T) {
-	play(t, 1, func(f *fixture) {
-		lease := f.acquire("k")
-		f.servers[0].Restart(true)
-		err := lease.Extend(f.ctx)
-		require.ErrorIs(t, err, quorum.ErrNotExtended)
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-		require.NoError(t, lease.Err(), "the old deadline stands")
-		require.NoError(t, lease.Release(f.ctx), "it was there")
-		_, err = f.TryAcquire(f.ctx, "k")
-		require.ErrorIs(t, err, quorum.ErrQuarantined)
-	})
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, 1)
-		second := quorumtest.NewServer("A", nil)
-		s := &switched{Server: f.servers[0], second: second}
-		c, err := quorum.New(f.cfg, s)
-		require.NoError(t, err)
-		defer c.Close(f.ctx)
-		lease, err := c.TryAcquire(f.ctx, "k")
-		require.NoError(t, err)
-		second.Put("k", lease.Value(), time.Minute) // as a replica has it
-		s.commands.Store(true)
-		require.ErrorIs(t, lease.Extend(f.ctx), wire.ErrOtherRun)
-	})
 }
 
 // A probe finds another server while the first one's answer is in flight. By then another client

@@ -2,7 +2,6 @@ package quorum_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,31 +21,6 @@ func (f *fixture) counters(tokens ...fencing.Token) {
 	for i, token := range tokens {
 		f.servers[i].PutCounter("k", token, f.Set().String())
 	}
-}
-
-// As long as the counters are equal, a token costs no second round trip.
-func TestEqualCountersTakeOneRoundTrip(t *testing.T) {
-	play(t, 5, func(f *fixture) {
-		f.counters(41, 41, 41, 41, 41)
-		f.warm()
-		f.lag(ms)
-		before := len(f.log(0))
-		lease := f.acquire("k")
-		assert.Equal(f.t, ms, f.elapsed())
-		assert.Equal(f.t, quorumToken(42), lease.Token())
-		time.Sleep(ms)
-		for i := range f.servers {
-			assert.Equal(f.t, []wire.Op{wire.Acquire}, f.ops(i)[before:])
-		}
-		require.NoError(f.t, lease.Release(f.ctx))
-		f.requireNothingLeft()
-
-		time.Sleep(ms)
-		next := f.acquire("k")
-		assert.Equal(f.t, quorumToken(43), next.Token())
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
-	})
 }
 
 // The counters of a new resource start at the same token although the servers' clocks differ, so
@@ -269,30 +243,6 @@ func TestGrantWithoutATokenIsAFailedVote(t *testing.T) {
 			require.NoError(f.t, c.Close(f.ctx))
 		})
 	}
-}
-
-// tokenWitness checks, under the lock, that tokens rise and that there is no second holder.
-type tokenWitness struct {
-	mu     sync.Mutex
-	inside int
-	seen   []fencing.Token
-}
-
-func (w *tokenWitness) enter(t *testing.T, lease *quorum.Lease) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.inside++
-	assert.Equal(t, 1, w.inside, "two holders at once")
-	if n := len(w.seen); n > 0 {
-		assert.Greater(t, lease.Token(), w.seen[n-1], "the %dth token", n+1)
-	}
-	w.seen = append(w.seen, lease.Token())
-}
-
-func (w *tokenWitness) leave() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.inside--
 }
 
 // A counter is repaired by deleting it when nobody has held the lock for MaxTTL, on one server or

@@ -18,7 +18,7 @@ import (
 //
 // Order: requests to one instance about one value are sent one after the other, in the order
 // in which they were queued. So a delete can't overtake the SET that it undoes, and an
-// extension can't follow the release (scenarios S9, S11d).
+// extension can't follow the release (scenario S9).
 //
 // A held lease keeps only this of its round, and the ballots. So it has what later requests and
 // deletes need, and not what only the decision needed.

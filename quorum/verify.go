@@ -169,8 +169,8 @@ func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != 
 
 // remarkOnDistance notes that the server is too far away for the timeout.
 func (m *member) remarkOnDistance() []string {
-	if far := m.tooFar(m.c.cfg.InstanceTimeout); far != nil {
-		return []string{far.Error()}
+	if far := m.tooFar(m.c.cfg.InstanceTimeout); far != "" {
+		return []string{far}
 	}
 	return nil
 }

@@ -211,21 +211,6 @@ func TestOnlyMastersVote(t *testing.T) {
 	}
 }
 
-// A server on which clients can leave no mark votes, and the report tells the operator what goes
-// unnoticed.
-func TestVerifyNotesThatNoMarkIsKept(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.identify(func(id *wire.Identity) {
-			id.Uptime, id.Served, id.Promoted, id.Vouched = time.Hour, -1, false, false
-		}, 1)
-		report, err := f.Verify(f.ctx)
-		require.NoError(t, err)
-		for i, told := range []bool{false, true, false} {
-			assert.Equal(t, told, strings.Contains(strings.Join(report.Instances[i].Notes, "\n"), "no mark can be kept on it: a client that starts"))
-		}
-	})
-}
-
 func TestVerifyWithTheQuarantineOff(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })

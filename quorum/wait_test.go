@@ -71,31 +71,6 @@ func (f *fixture) travel(d time.Duration) {
 	f.each(func(s *quorumtest.Server) { s.Delay(way, way) })
 }
 
-// A waiter of another process gets the lock when it is released, not at its next poll, and sends
-// few requests.
-func TestReleaseNotifiesAWaiterOfAnotherProcess(t *testing.T) {
-	playNotifying(t, 5, func(f *fixture) {
-		f.warm()
-		f.travel(ms)
-		holder := f.other()
-		lease, err := holder.TryAcquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		synctest.Wait()
-		before := f.sent("k")
-		released := time.Now().Add(10 * time.Minute)
-		time.AfterFunc(10*time.Minute, func() { assert.NoError(f.t, lease.Release(f.ctx)) })
-		next, err := f.Acquire(f.ctx, "k")
-		require.NoError(f.t, err)
-		assert.Equal(f.t, 3*ms, time.Since(released), "the release gets there, and one round trip")
-		synctest.Wait()
-		// A round that is refused, a queue position, the release, the round.
-		assert.Equal(f.t, 5+1+5+5, f.sent("k")-before)
-		assert.Empty(f.t, f.queueServer("k").Waiting("k"))
-		require.NoError(f.t, next.Release(f.ctx))
-		f.requireNothingLeft()
-	}, patient)
-}
-
 // slowNotifier is a notifying server whose notifications take a while.
 type slowNotifier struct {
 	quorumtest.NotifyingServer

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 	"github.com/redquorum/redlock/simulation/redismodel"
@@ -18,19 +19,12 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	w.Init(seed, cfg.Order)
 	w.scripts = redismodel.NewScripts(cfg.Scripts)
 	w.logs = cfg.Replicas > 0 || cfg.WaitReplicas > 0 || slices.ContainsFunc(schedule, func(f fault.Fault) bool {
-		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Flush || f.Kind == fault.Restart && f.Keep != fault.KeepNothing
+		return f.Kind == fault.Failover || f.Kind == fault.SplitBrain || f.Kind == fault.Restart && f.Keep != fault.KeepNothing
 	})
 	for i, name := range cfg.serverNames() {
-		w.servers = append(w.servers, newServer(w, i, name))
-	}
-	for _, s := range w.servers {
-		w.places = append(w.places, place{name: s.name, server: s})
-	}
-	for _, a := range cfg.Aliases {
-		w.places = append(w.places, place{name: a.Name, server: w.servers[slices.Index(cfg.serverNames(), a.Server)], database: a.Database})
-	}
-	for _, s := range w.servers {
-		s.serve()
+		s := newServer(w, i, name)
+		s.mark = memory.NewMark(*s.identity(), time.Unix(0, s.started)) // as if its clients had known it since it started
+		w.servers = append(w.servers, s)
 	}
 	w.resource = newResource(w)
 	for i, name := range cfg.processNames() {

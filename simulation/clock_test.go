@@ -115,20 +115,3 @@ func TestContextsOfAClock(t *testing.T) {
 		{context.DeadlineExceeded, 3 * time.Second},
 	}, got)
 }
-
-func TestTick(t *testing.T) {
-	var at []time.Duration
-	alone(t, nil, func(c *simulation.Client) {
-		clk := c.Clock()
-		from := clk.Now()
-		tick := clk.Tick(250 * ms)
-		for range 4 {
-			now := <-tick
-			at = append(at, now.Sub(from))
-		}
-		if clk.Tick(0) != nil || clk.Until(from.Add(2*time.Second)) != time.Second {
-			panic("Tick or Until")
-		}
-	})
-	assert.Equal(t, []time.Duration{250 * ms, 500 * ms, 750 * ms, time.Second}, at)
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -31,20 +30,12 @@ type Config struct {
 	LatencyMin, LatencyMax time.Duration
 
 	// Locker creates each process's lock. Default: the library's Coordinator on all
-	// servers and aliases.
+	// servers.
 	Locker func(Process) (Locker, error) `json:"-"`
 
 	// Scripts maps Lua texts for EVAL to their Go forms, in addition to the well-known
 	// scripts (redismodel.CompareDel and others).
 	Scripts map[string]redismodel.Script `json:"-"`
-
-	// Aliases are additional names for servers, as if a client listed a server twice.
-	Aliases []Alias
-
-	// ConnLife is how long after a Switch a client's commands may still reach the
-	// previous server, as its instances report it (wire.Instance.ConnLife). Faults
-	// ignore it: Switch.By is the real time. 0 to a minute, default 0.
-	ConnLife time.Duration `json:",omitempty"`
 
 	// Guard protects the resource. Default: no guard.
 	Guard Guarding
@@ -100,17 +91,6 @@ type Config struct {
 	MaxEvents int
 }
 
-// Alias is an additional name of a server.
-type Alias struct {
-	// Name is unique and printable ASCII without spaces.
-	Name string
-	// Server is the server's own name, "A" to "Z".
-	Server string
-	// Database is the number, 0 to 15, of the database that is used by this name.
-	// By its own name a server is used with database 0.
-	Database int
-}
-
 func (c Config) complete() Config {
 	c.Servers, c.Processes = cmp.Or(c.Servers, 5), cmp.Or(c.Processes, 2)
 	if c.LatencyMin == 0 && c.LatencyMax == 0 {
@@ -133,8 +113,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: Processes is %d, want 1 to 64", ErrConfig, c.Processes)
 	case c.LatencyMin < 0 || c.LatencyMax < c.LatencyMin || c.LatencyMax > time.Minute:
 		return fmt.Errorf("%w: LatencyMin is %v and LatencyMax %v, want 0 <= LatencyMin <= LatencyMax <= 1m", ErrConfig, c.LatencyMin, c.LatencyMax)
-	case c.ConnLife < 0 || c.ConnLife > time.Minute:
-		return fmt.Errorf("%w: ConnLife is %v, want 0 to 1m", ErrConfig, c.ConnLife)
 	case c.ServerAge < 0 || c.Horizon < 0 || c.MaxEvents < 0:
 		return fmt.Errorf("%w: ServerAge %v, Horizon %v, MaxEvents %d: none may be negative", ErrConfig, c.ServerAge, c.Horizon, c.MaxEvents)
 	case c.Replicas < 0 || c.Replicas > 5 || c.WaitReplicas < 0 || c.WaitReplicas > 1000:
@@ -152,25 +130,6 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: an Order with %d Processes, %d Servers, and From %v, want at most %d, %d, and 0 or more",
 			ErrConfig, c.Processes, c.Servers, c.Order.From, kernel.MaxOrderProcesses-1, kernel.MaxOrderServers)
 	}
-	return c.validateAliases()
-}
-
-func (c Config) validateAliases() error {
-	servers := c.serverNames()
-	names := append(append(c.processNames(), servers...), fault.Any, fault.Resource, "witness")
-	for i, a := range c.Aliases {
-		switch {
-		case a.Name == "" || strings.ContainsFunc(a.Name, func(r rune) bool { return r <= ' ' || r > '~' }):
-			return fmt.Errorf("%w: the Name of alias %d is %q, want printable ASCII without spaces", ErrConfig, i, a.Name)
-		case slices.Contains(names, a.Name):
-			return fmt.Errorf("%w: the Name of alias %d, %q, is taken", ErrConfig, i, a.Name)
-		case !slices.Contains(servers, a.Server):
-			return fmt.Errorf("%w: the Server of alias %q is %q, want one of %v", ErrConfig, a.Name, a.Server, servers)
-		case a.Database < 0 || a.Database > 15:
-			return fmt.Errorf("%w: the Database of alias %q is %d, want 0 to 15", ErrConfig, a.Name, a.Database)
-		}
-		names = append(names, a.Name)
-	}
 	return nil
 }
 
@@ -178,15 +137,6 @@ func (c Config) serverNames() []string {
 	names := make([]string, c.Servers)
 	for i := range names {
 		names[i] = string(rune('A' + i))
-	}
-	return names
-}
-
-// placeNames are the names of the servers and aliases.
-func (c Config) placeNames() []string {
-	names := c.serverNames()
-	for _, a := range c.Aliases {
-		names = append(names, a.Name)
 	}
 	return names
 }

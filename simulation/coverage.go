@@ -5,8 +5,6 @@ import "github.com/redquorum/redlock/simulation/record"
 // Counters of situations that have no event but matter to a check: no findings prove little
 // if the situation never occurred.
 var (
-	rolledBack          = record.Counter("a round was rolled back")
-	leaseOver           = record.Counter("a lease ended before its release")
 	quarantineRestarted = record.Counter("a quarantine began: restarted")
 	quarantineJumped    = record.Counter("a quarantine began: clock jumped")
 	clockJumped         = record.Counter("a clock was seen to jump")
@@ -22,14 +20,10 @@ var (
 	keyEvicted          = record.Counter("a key was evicted")
 	writesLost          = record.Counter("a server lost acknowledged writes")
 	waitFellShort       = record.Counter("a WAIT fell short")
-	connectionsCut      = record.Counter("connections were cut")
 	messageDelayed      = record.Counter("a message was delayed")
 	progressChecked     = record.Counter("a failed attempt was checked for progress")
 	valueReplaced       = record.Counter("a value was replaced by the next one")
 	otherRun            = record.Counter("a server was asked in another run than its own")
 	leaseResumed        = record.Counter("a lease was resumed")
-	serverDemoted       = record.Counter("a server was demoted")
 	addressMoved        = record.Counter("an address was switched")
-	otherReached        = record.Counter("a switched address led to the other server")
-	connectionKept      = record.Counter("a proxy kept a connection")
 )

@@ -107,19 +107,9 @@
 //	check              the violations in a record. Live runs and package orders use the same checks
 //	internal/kernel    true time, the queue of events, the inbox, and the clocks of processes
 //
-// In package simulation the first word of a file's name is its part.
-// TestPartsUseEachOtherAsTheLayoutSays has the table of which part uses which:
-//
-//	run       plays a run, and returns the Result
-//	begin     makes the world of a run
-//	drive     takes one event after the other from the kernel
-//	strike    applies the faults of the Schedule to processes, servers and connections
-//	process   a process: its workload's Clients and their goroutines, pauses, crashes
-//	network   calls, messages, connections, addresses and subscriptions
-//	server    a server: its data, replicas, incarnations and subscribers
-//	resource  what the locks protect
-//	lease     what the log says of leases beside what their holders were told
-//	journal   the log of a run that is under way
+// In package simulation the first word of a file's name is its part: run plays a run, begin makes its
+// world, drive takes the events, and strike applies the faults; then there are the parts of the world
+// (process, network, server, resource), and what the log says of them (lease, journal).
 //
 // Processes, network and servers use each other in both directions: a process makes calls, which
 // the network brings to a server and whose replies it brings back, and a fault at an operation

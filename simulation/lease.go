@@ -9,7 +9,6 @@ import (
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
-	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // holding is one lease, as its holder sees it.
@@ -179,27 +178,16 @@ func (h *holding) backing() *record.Truth {
 		return t // nothing is known
 	}
 	t.Quorum, t.Servers = h.quorum, h.servers
-	for i, place := range w.places {
-		w.Touch(ofKeys(h.p, place.server))
-		switch {
-		case h.p.serverKeeps(i, place.database, h, until, (*server).keeps):
+	for i := range w.servers {
+		w.Touch(ofKeys(h.p, w.servers[i]))
+		switch s := h.p.server(i); {
+		case s.keeps(h, until):
 			t.Have++
-		case h.p.serverKeeps(i, place.database, h, until, (*server).forgot):
+		case s.lost >= h.votesAt:
 			t.Forgot++
 		}
 	}
 	return t
-}
-
-// serverKeeps reports whether a server that the process knows by a place's name has, or
-// had, the lease's key until a moment. The address need not lead there any more: the
-// server has voted.
-func (p *process) serverKeeps(place, database int, h *holding, until int64, keeps func(s *server, database int, h *holding, until int64) bool) bool {
-	s := p.w.places[place].server
-	if s.other == nil {
-		return keeps(p.server(place), database, h, until)
-	}
-	return keeps(s, database, h, until) || keeps(s.other, database, h, until)
 }
 
 // inVain says what hindered a process that didn't get a lock. nil if nobody asks.
@@ -219,12 +207,12 @@ func (p *process) hindered(now, patience int64, quorum int) int64 {
 	last := min(p.PausedUntil, now)
 	from := now - patience
 	well := 0
-	for i := range p.w.places {
+	for i := range p.w.servers {
 		if p.server(i).well(from, now) && p.reaches(i, from) {
 			well++
 		}
 	}
-	quorum = cmp.Or(quorum, len(p.w.places)/2+1)
+	quorum = cmp.Or(quorum, len(p.w.servers)/2+1)
 	if well < quorum {
 		last = now
 	}
@@ -237,31 +225,20 @@ func (s *server) well(from, now int64) bool {
 }
 
 // reaches reports whether messages have arrived in both directions since from.
-func (p *process) reaches(place int, from int64) bool {
+func (p *process) reaches(server int, from int64) bool {
 	for _, f := range p.w.links {
-		if fault.Matches(f.Process, p.Name) && fault.Matches(f.Server, p.w.places[place].name) && (f.For == 0 || int64(f.At+f.For) > from) && int64(f.At) <= p.w.Now.Load() {
+		if fault.Matches(f.Process, p.Name) && fault.Matches(f.Server, p.w.servers[server].name) && (f.For == 0 || int64(f.At+f.For) > from) && int64(f.At) <= p.w.Now.Load() {
 			return false
 		}
 	}
 	return true
 }
 
-// keeps reports whether the server has the lease's key in a database up to the true time
-// until, as things stand now.
-func (s *server) keeps(number int, h *holding, until int64) bool {
-	return s.has(s.data[number], s.clock(), h, until)
-}
-
-// forgot reports whether it had it at some time after the holder had asked.
-func (s *server) forgot(number int, h *holding, until int64) bool {
-	return slices.ContainsFunc(s.earlier, func(m earlierData) bool {
-		return m.at >= h.votesAt && s.has(m.data[number], m.clock, h, until)
-	})
-}
-
-func (s *server) has(data redismodel.Database, now time.Time, h *holding, until int64) bool {
+// keeps reports whether the server has the lease's key up to the true time until, as things
+// stand now.
+func (s *server) keeps(h *holding, until int64) bool {
 	hasKey := func(key string) bool {
-		value, expires, ok := data.Keys.Get(key, now)
+		value, expires, ok := s.data.Keys.Get(key, s.clock())
 		return ok && value == h.value && (expires.IsZero() || s.wall.When(expires.UnixNano()) >= until)
 	}
 	return hasKey(h.key) && !slices.ContainsFunc(h.also, func(key string) bool { return !hasKey(key) })

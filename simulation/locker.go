@@ -56,7 +56,7 @@ type Process struct {
 	// Config is Config.Quorum with Clock, Random, Owner and Hooks filled in: ready
 	// for quorum.New.
 	Config quorum.Config
-	// Instances are the servers, then the aliases, for the library.
+	// Instances are the servers, for the library.
 	Instances []wire.Instance
 	// Redis is the same servers in the same order, for Redis's own commands.
 	Redis []Redis

@@ -15,7 +15,7 @@ import (
 // call is one request of a process and the wait for its reply.
 type call struct {
 	p      *process
-	place  int // the index among world.places, or toResource
+	place  int // the index among world.servers, or toResource
 	name   string
 	cmd    wire.Request
 	waiter wire.Waiter   // of Enqueue and Dequeue
@@ -65,7 +65,7 @@ func failed(err error, unsent bool) *answer {
 	return &answer{vote: wire.Vote{Err: err, Unsent: unsent}}
 }
 
-// toResource is the resource's index among the places that a process has links to.
+// toResource is the resource's index among what a process has links to.
 const toResource = -1
 
 func (c *call) link() *link {
@@ -79,7 +79,7 @@ func (c *call) placeName() string {
 	if c.place == toResource {
 		return fault.Resource
 	}
-	return c.p.w.places[c.place].name
+	return c.p.w.servers[c.place].name
 }
 
 func (c *call) Order() kernel.OpOrder {
@@ -139,15 +139,15 @@ func (c *call) send() {
 		w.Touch(ofLink(c.p, c.p.server(c.place))) // the request takes the connection as it is now
 	}
 	r := &c.request
-	r.call, r.incarnation, r.to = c, c.link().incarnation, c.link().to
-	if c.sub != nil || w.connectsApart(c) {
-		r.incarnation, r.to, r.apart = 0, nil, true
+	r.call = c
+	if c.sub == nil { // which opens a connection of its own
+		r.incarnation = c.link().incarnation
 	}
 	delay, lost := w.passage(c, fault.Requests)
 	at := w.Now.Load() + int64(delay)
 	// The copy may arrive although the original was lost.
 	if by, repeated := w.repeats(c); repeated {
-		w.Carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, to: r.to, apart: r.apart, again: true})
+		w.Carry(at+int64(by), c.tie(7), nil, &request{call: c, incarnation: r.incarnation, again: true})
 	}
 	if lost {
 		w.message(record.RequestLost, c)

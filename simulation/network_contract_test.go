@@ -27,7 +27,7 @@ func (o opened) Put(key, value string, ttl time.Duration) {
 	if ttl != wire.NoExpiry {
 		expires = o.server.clock().Add(ttl)
 	}
-	o.server.data[0].Keys.Put(key, value, expires)
+	o.server.data.Keys.Put(key, value, expires)
 }
 
 func (o opened) Restart(keepData bool) {

@@ -15,9 +15,9 @@ type instance struct {
 
 var _ wire.Instance = instance{}
 
-func (i instance) Name() string { return i.p.w.places[i.place].name }
+func (i instance) Name() string { return i.p.w.servers[i.place].name }
 
-func (i instance) ConnLife() time.Duration { return i.p.w.cfg.ConnLife }
+func (i instance) ConnLife() time.Duration { return 0 }
 
 func (i instance) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	i.post(&call{cmd: cmd}, timeout, to)

@@ -10,20 +10,19 @@ import (
 
 // link is a process's connection to a server, or to the resource.
 type link struct {
-	incarnation uint64  // of the server at the other end, 0 without a connection
-	to          *server // the server, if its address has ever led to another one
-	seq         uint64  // calls sent
-	wrote       int     // the length of the server's log after the connection's last change
+	incarnation uint64 // of the server at the other end, 0 without a connection
+	seq         uint64 // calls sent
+	wrote       int    // the length of the server's log after the connection's last change
 }
 
-// lose closes the connection if it leads to an incarnation that has ended.
-func (l *link) lose(incarnation uint64) {
-	if l.incarnation == incarnation {
-		l.close()
+// server returns the server that a process reaches at a place.
+func (p *process) server(place int) *server {
+	s := p.w.servers[place]
+	if s.second != nil && fault.Matches(s.secondFor, p.Name) {
+		return s.second
 	}
+	return s
 }
-
-func (l *link) close() { l.incarnation, l.to = 0, nil }
 
 // repeats reports whether a call's request arrives twice, and how much later.
 func (w *world) repeats(c *call) (by time.Duration, repeated bool) {
@@ -102,9 +101,6 @@ type request struct {
 	// again marks the second copy of a request that arrives twice. Its reply is
 	// discarded.
 	again bool
-
-	to    *server // at the other end, if its address has ever led to another one
-	apart bool    // it uses a separate connection
 }
 
 func (r *request) Live() bool { return true } // also if its sender is gone
@@ -120,7 +116,7 @@ func (r *request) Happen() {
 		r.reply(&answer{result: &result})
 		return
 	}
-	r.server().receive(r)
+	r.call.p.server(r.call.place).receive(r)
 }
 
 // reply sends the answer.
@@ -168,12 +164,12 @@ func (r *reply) Happen() {
 	c.answer(r.answer)
 }
 
-// cutConnection closes the connection to a place. Sent requests still arrive; calls that
+// cutConnection closes the connection to a server. Sent requests still arrive; calls that
 // wait for a reply fail.
 func (p *process) cutConnection(i int) {
-	p.links[i].close()
+	p.links[i].incarnation = 0
 	for _, e := range sorted(p.subscriptions) {
-		if e.place == i && i < len(p.w.places) {
+		if e.place == i {
 			e.breakNow()
 		}
 	}

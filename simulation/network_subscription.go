@@ -65,11 +65,9 @@ type subscription struct {
 	err     error    // why it ended
 
 	// Only the driver uses what follows.
-	since  int64   // when the server accepted it, in true time
-	sent   uint64  // messages on its connection, both ways
-	over   bool    // its process has dropped it
-	at     *server // the server that has it, if its address has ever led to another server
-	closed bool    // the server has dropped it, or will never accept it
+	sent   uint64 // messages on its connection, both ways
+	over   bool   // its process has dropped it
+	closed bool   // the server has dropped it, or will never accept it
 }
 
 func (e *subscription) Address() string { return e.address }
@@ -138,10 +136,7 @@ func (e *subscription) unsubscribe() {
 // forget removes the subscription from the server.
 func (e *subscription) forget() {
 	e.closed = true
-	s := e.at
-	if s == nil {
-		s = e.p.address(e.place)
-	}
+	s := e.p.server(e.place)
 	s.w.Touch(ofServer(s))
 	if s.subscriptions[e.address] == e {
 		delete(s.subscriptions, e.address)
@@ -158,41 +153,11 @@ func (e *subscription) breakNow() {
 func (e *subscription) broken(m *call, after time.Duration) {
 	w := e.p.w
 	w.Carry(w.Now.Load()+int64(after), m.tie(6), &e.p.Process, kernel.MomentOf(e.ended, func() {
-		w.event(record.SubscriptionLost, e.p.Name, w.places[e.place].name)
+		w.event(record.SubscriptionLost, e.p.Name, w.servers[e.place].name)
 		e.over, w.Awake = true, true
 		delete(e.p.subscriptions, e.address)
 		e.end(ErrReset)
 	}))
-}
-
-// silence breaks the subscriptions on which nothing arrives for subscriptionTimeout, if the
-// fault lasts long enough.
-func (w *world) silence(f fault.Fault) {
-	if !(f.Kind == fault.Cut && f.For == 0 || (f.Kind == fault.Cut || f.Kind == fault.Hang) && f.For >= subscriptionTimeout) {
-		return
-	}
-	w.Schedule(w.Now.Load()+int64(subscriptionTimeout), func() {
-		begun := w.Now.Load() - int64(subscriptionTimeout)
-		for i, place := range w.places {
-			all := sorted(place.server.subscriptions)
-			if s := place.server.second(); s != nil {
-				all = append(all, sorted(s.subscriptions)...)
-			}
-			for _, e := range all {
-				if e.place == i && e.since <= begun && silences(f, e.p.Name, place) {
-					e.breakNow()
-				}
-			}
-		}
-	})
-}
-
-// silences reports whether the fault stops all notifications from a place to a process.
-func silences(f fault.Fault, process string, place place) bool {
-	if f.Kind == fault.Hang {
-		return fault.Matches(f.Server, place.server.name)
-	}
-	return fault.Matches(f.Server, place.name) && fault.Matches(f.Process, process)
 }
 
 // sorted returns the subscriptions in the order of their addresses.

@@ -73,10 +73,8 @@ func TestWaitersAreNotified(t *testing.T) {
 		"the call is lost":            {simulation.Schedule{{Kind: fault.Cut, Process: "c2", Server: at, At: second(9), For: second(2), Way: fault.Replies}}, false, 0},
 		"the call is late":            {simulation.Schedule{{Kind: fault.Delay, Process: "c2", Server: at, At: second(9), For: second(2), Way: fault.Replies, By: second(20)}}, false, 0},
 		"the server was restarted":    {simulation.Schedule{{Kind: fault.Restart, Server: at, At: second(5), For: ms, Keep: fault.KeepAll}}, true, 1},
-		"the connections were cut":    {simulation.Schedule{{Kind: fault.Reconnect, Process: "c2", Server: at, At: second(5)}}, true, 1},
 		"it restarts at the release":  {simulation.Schedule{{Kind: fault.Restart, Server: at, At: second(10), For: second(6), Keep: fault.KeepAll}}, false, 1},
 		"it hangs at the release":     {simulation.Schedule{{Kind: fault.Hang, Server: at, At: second(10), For: second(6)}}, false, 0},
-		"it has long been silent":     {simulation.Schedule{{Kind: fault.Cut, Process: "c2", Server: at, At: second(2) / 2 * 3, For: second(25)}}, false, 0},
 		"all its data were dropped":   {simulation.Schedule{{Kind: fault.Flush, Server: at, At: second(9)}}, false, 0},
 		"another server is restarted": {simulation.Schedule{{Kind: fault.Restart, Server: map[bool]string{true: "B", false: "A"}[at == "A"], At: second(5), Keep: fault.KeepAll}}, true, 0},
 	} {
@@ -91,18 +89,6 @@ func TestWaitersAreNotified(t *testing.T) {
 				assert.Less(t, after, 10*time.Second, "%s", r.Log)
 			}
 		})
-	}
-}
-
-// A subscriber notices a silence of ten seconds.
-func TestSubscriptionsAreGivenUpAfterASilence(t *testing.T) {
-	for _, fault := range []fault.Fault{
-		{Kind: fault.Cut, Process: "c2", Server: fault.Any, At: 1500 * ms, For: 12 * time.Second, Way: fault.Requests},
-		{Kind: fault.Hang, Server: fault.Any, At: 1500 * ms, For: 12 * time.Second},
-	} {
-		r, _ := relay(t, simulation.Schedule{fault})
-		assert.Positive(t, r.Log.Counts()["a subscription was lost"], "%s", r.Log)
-		assert.Contains(t, r.Log.String(), "11500.000000 c2 loses subscription to ")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 type process struct {
 	kernel.Process
 	w     *world
-	links []link // one for each place, and the resource's last
+	links []link // one for each server, and the resource's last
 	calls map[*call]struct{}
 
 	incarnation int      // counts its incarnations from 0
@@ -37,7 +37,7 @@ type process struct {
 }
 
 func newProcess(w *world, index int, name string) *process {
-	p := &process{w: w, links: make([]link, len(w.places)+1), calls: map[*call]struct{}{}}
+	p := &process{w: w, links: make([]link, len(w.servers)+1), calls: map[*call]struct{}{}}
 	p.Init(&w.Kernel, index, name, func(method string) {
 		p.report(record.Unsimulated, fmt.Sprintf("%s calls Clock.%s, which can't be simulated; use After or WithTimeout", name, method))
 	})

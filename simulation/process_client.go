@@ -10,7 +10,6 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -268,12 +267,6 @@ func (c *Client) hooks() quorum.Hooks {
 				c.p.Post(&action{kind: record.Extended, p: c.p, key: key, token: e.Token, validity: e.Validity})
 			}
 		},
-		RoundDecided: func(_ context.Context, e quorum.RoundEnd) {
-			if e.Err != nil && e.Op != wire.Extend {
-				tell(rolledBack)
-			}
-		},
-		Lost:        func(quorum.LeaseEvent) { tell(leaseOver) },
 		Quarantined: c.p.quarantined,
 		ClockJumped: func(quorum.ClockEvent) { tell(clockJumped) },
 		Unprotected: func(e quorum.UnprotectedEvent) {

@@ -2,10 +2,11 @@ package simulation
 
 import (
 	"errors"
-	"fmt"
-	"strings"
+	"slices"
+	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -57,22 +58,48 @@ func (c *Client) ReleaseHandle(handle quorum.Handle) error {
 	return err
 }
 
-// Inspect is quorum.Coordinator.Inspect. What it found goes into the log.
-func (c *Client) Inspect(key string) (quorum.Inspection, error) {
-	if c.Coordinator == nil {
-		return quorum.Inspection{}, errNoHandles
-	}
-	c.settle()
-	found, err := c.Coordinator.Inspect(c.ctx, key)
-	c.returned()
-	words := "inspected:"
-	for _, h := range found.Holders {
-		words += fmt.Sprintf(" %s on %s,", h.Owner, strings.Join(h.Instances, ""))
-	}
-	words += " free on " + strings.Join(found.Free, "")
-	if err != nil {
-		words += ": " + record.ErrorName(err)
-	}
-	c.Note(words)
-	return found, err
+// Send sends another process a letter, such as a handle's text. It takes a message's
+// latency plus delay. It reaches the incarnation of that process that exists on arrival,
+// if there is one. Link faults don't affect letters: the workload itself loses, repeats
+// and misdirects them.
+func (c *Client) Send(to, text string, delay time.Duration) {
+	c.p.Exit()
+	c.letters++
+	p, w, n := c.p, c.p.w, c.letters
+	p.Tell(kernel.OpOrder{Kind: kernel.IsLetter, Place: c.Goroutine, N: n}, func() {
+		index := slices.Index(w.cfg.processNames(), to)
+		if index < 0 {
+			return
+		}
+		w.event(record.LetterSent, p.Name, "").Words = to
+		about := kernel.Draw(w.Seed, kernel.TagLetter, uint64(p.Index), uint64(p.incarnation), uint64(c.Goroutine), n)
+		takes := int64(w.latency(about) + max(0, delay))
+		over := func() bool { return w.running()+w.reboots == 0 }
+		w.Push(w.Now.Load()+takes, about, nil, kernel.MomentOf(over, func() {
+			to := w.processes[index]
+			if w.Touch(kernel.OfProcess(to.Index)); !to.Gone() {
+				to.letters = append(to.letters, text)
+			}
+		}))
+	})
+}
+
+// Letter returns the next letter that has arrived. It doesn't wait.
+func (c *Client) Letter() (text string, ok bool) {
+	c.p.Exit()
+	c.letters++
+	p, done := c.p, make(chan struct{})
+	order := kernel.OpOrder{Kind: kernel.IsMailbox, Place: c.Goroutine, N: c.letters}
+	p.Always(order, func() {
+		if !p.Gone() && len(p.letters) > 0 {
+			text, ok = p.letters[0], true
+			p.letters = p.letters[1:]
+			p.w.event(record.LetterTaken, p.Name, "")
+		}
+		p.w.Awake = true
+		close(done)
+	})
+	<-done
+	p.Exit()
+	return text, ok
 }

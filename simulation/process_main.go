@@ -42,7 +42,7 @@ func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg.Owner = p.Name
 	cfg.Hooks = hooks
 	parts := Process{Name: p.Name, Index: p.Index, Config: cfg}
-	for i := range p.w.places {
+	for i := range p.w.servers {
 		parts.Instances = append(parts.Instances, instance{p: p, place: i})
 		parts.Redis = append(parts.Redis, redisConn{p: p, place: i})
 	}

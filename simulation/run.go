@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -53,8 +51,7 @@ func (r Result) With(v record.Violation) Result {
 // faults of schedule. The same arguments give the same Result on any machine.
 //
 // Don't call it in a testing/synctest bubble. Work that never blocks, such as a busy loop,
-// hangs the run; after some seconds of real time without a step, Run writes all goroutines
-// to the standard error.
+// hangs the run.
 //
 // All errors are ErrConfig.
 func Run(seed uint64, cfg Config, schedule Schedule, work Workload) (Result, error) {
@@ -70,13 +67,11 @@ func RunContext(ctx context.Context, seed uint64, cfg Config, schedule Schedule,
 	if err := cfg.validate(); err != nil {
 		return Result{}, err
 	}
-	if err := schedule.validate(cfg.processNames(), cfg.serverNames(), cfg.placeNames(), cfg.Replicas); err != nil {
+	if err := schedule.validate(cfg.processNames(), cfg.serverNames(), cfg.Replicas); err != nil {
 		return Result{}, err
 	}
 	w := newWorld(seed, cfg, schedule, work)
-	stop := w.watch(stuckAfter, os.Stderr)
 	failure := bubble(func() { w.drive(ctx) })
-	stop()
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("simulation: interrupted after %v of virtual time: %w", time.Duration(w.Now.Load()), err)
 	}
@@ -111,35 +106,4 @@ func bubble(f func()) (failure error) {
 		return errors.New("simulation: the driver did not finish")
 	}
 	return nil
-}
-
-// stuckAfter is how long a step may take, in real time.
-const stuckAfter = 5 * time.Second
-
-// watch checks in real time that the run makes progress, and prints all goroutines if it
-// doesn't. A goroutine that spins or waits for something outside the bubble cannot be
-// detected from inside.
-func (w *world) watch(after time.Duration, out io.Writer) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(after)
-		defer ticker.Stop()
-		for last := int64(-1); ; {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-			}
-			steps := w.Steps.Load()
-			if steps == last {
-				_, _ = fmt.Fprintf(out, "simulation: seed %d: no step for %v: some goroutine doesn't block\n%s\n", w.Seed, after, stacks())
-			}
-			last = steps
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
 }

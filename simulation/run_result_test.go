@@ -88,24 +88,3 @@ func grantingAll() simulation.Config {
 	}
 	return d.Configure(simulation.Config{})
 }
-
-// Goroutines of one process have their own names in traces and in the checks' texts.
-func TestWho(t *testing.T) {
-	assert.Equal(t, "c1", record.Who("c1", 0))
-	assert.Equal(t, "c1.2", record.Who("c1", 2))
-	cfg := grantingAll()
-	cfg.Processes = 1
-	r := run(t, 1, cfg, nil, func(c *simulation.Client) {
-		c.Go(hold(time.Second))
-		c.SleepUntil(at(100 * ms))
-		hold(time.Second)(c)
-	})
-	assert.Contains(t, r.Log.String(), "c1 asked k goroutine=1\n")
-	assert.Regexp(t, `resource write c1#\d+ goroutine=1 token=`, r.Log.String())
-	for _, e := range r.Log.History() {
-		if e.Kind == record.Write && e.Goroutine == 1 {
-			return
-		}
-	}
-	assert.Fail(t, "no write of the second goroutine", "%v", r.Log.History())
-}

@@ -17,13 +17,9 @@ type Schedule []fault.Fault
 const longest = 30 * 24 * time.Hour
 
 // validate checks s for a world with the given names.
-func (s Schedule) validate(processes, servers, places []string, replicas int) error {
+func (s Schedule) validate(processes, servers []string, replicas int) error {
 	for i, f := range s {
-		names := servers
-		if f.Traits().Aliases {
-			names = places
-		}
-		if err := validateFault(f, processes, names, replicas); err != nil {
+		if err := validateFault(f, processes, servers, replicas); err != nil {
 			return fmt.Errorf("%w: fault %d (%q): %w", ErrConfig, i, f.Kind, err)
 		}
 	}

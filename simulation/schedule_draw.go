@@ -131,8 +131,6 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 		}
 	case fault.Evict, fault.Flush:
 		f.Server = server
-	case fault.Reconnect:
-		f.Process, f.Server = process, server
 	case fault.Cut, fault.Lose, fault.Delay, fault.Reorder:
 		f.Process, f.Server, f.For = process, server, longer
 		f.Way = []fault.Way{fault.Both, fault.Requests, fault.Replies}[d.pick(23, 3)]
@@ -147,26 +145,11 @@ func (d drawer) fault(kind fault.Kind, span time.Duration) fault.Fault {
 			f.Op, f.Nth = d.operation()
 			f.Server = []string{fault.Any, fault.Resource, server}[d.pick(33, 3)]
 		}
-	case fault.Proxy:
-		// It is there before anything else goes wrong, and mostly stays.
-		f.Process, f.Server, f.At = fault.Any, server, f.At/8
-		if d.coin(5) {
-			f.Process = process
-		}
-		if d.pick(6, 4) == 0 {
-			f.For = longer + 1
-		}
 	case fault.Switch:
-		// Package instance ends connections after a while; here it is a TTL at most.
-		f.Process, f.Server, f.For, f.By = fault.Any, server, longer+1, 1+d.length(20, ttl)
+		f.Process, f.Server, f.For = fault.Any, server, longer+1
 		if d.coin(5) {
 			f.Process = process
 		}
-		if d.coin(8) {
-			f.PPM = int64(d.pick(24, kernel.Million))
-		}
-	case fault.Demote:
-		f.Server, f.For = server, d.length(10, ttl)
 	case fault.Duplicate:
 		f.Process, f.Server, f.For = process, server, longer
 		if d.coin(32) {

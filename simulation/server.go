@@ -1,15 +1,12 @@
 package simulation
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
@@ -35,70 +32,44 @@ type server struct {
 	name  string
 
 	wall        kernel.Linear
-	data        []redismodel.Database // by number
-	earlier     []earlierData
+	data        redismodel.Database
+	lost        int64   // the true time at which it last lost data, -1 before
 	log         []entry // all changes since the data was empty, if w.logs
 	incarnation uint64  // counts its incarnations from 1
 	up          bool
 	started     int64  // by its own wall clock
 	id          string // the run ID
 	replID      string
-	promoted    bool                   // it was a replica before
-	marks       map[string]memory.Mark // by the place's name, see wire.Identity.Served
-	trouble     int64                  // the true time of its last fault, -1 before the first
+	promoted    bool        // it was a replica before
+	mark        memory.Mark // see wire.Identity.Served
+	trouble     int64       // the true time of its last fault, -1 before the first
 
 	hungUntil int64
 	waiting   []*request // received while it hangs
 
-	demoted   bool   // it is a replica for now
-	demotions uint64 // changes of its replication ID without a restart
-
-	other    *server // to which its address leads at times, see Switch; nil before the first time
-	home     *server // of such another server: the server with the address
-	moved    bool    // its address leads to the other server now
-	movedFor string  // for which processes, as Fault.Process
-
-	old    *server // the old master that continues beside this one, see SplitBrain; nil without one
-	oldFor string  // which processes reach it, as Fault.Process
+	second    *server // that its address leads some processes to, see SplitBrain and Switch; nil without one
+	secondFor string  // which processes, as Fault.Process
 
 	subscriptions map[string]*subscription // by address
 	notifications []notification           // of the command that is being executed
 
-	reached  []int64         // by replica: when the last change arrives
-	blocked  []*withheld     // answers that wait for replicas
-	fellBack bool            // semi-synchronous replication is asynchronous for now
-	shown    map[shown]int64 // until when, as the log has it
+	reached  []int64          // by replica: when the last change arrives
+	blocked  []*withheld      // answers that wait for replicas
+	fellBack bool             // semi-synchronous replication is asynchronous for now
+	shown    map[string]int64 // until when each key lasts, as the log has it
 }
 
 func newServer(w *world, index int, name string) *server {
-	s := &server{w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, data: w.databases(), trouble: -1}
+	s := &server{w: w, index: index, name: name, wall: kernel.Linear{Value: kernel.Epoch}, data: redismodel.New(w.scripts), lost: -1, trouble: -1}
 	s.begin()
 	s.started = kernel.Epoch - int64(w.cfg.ServerAge)
-	s.marks = make(map[string]memory.Mark)
 	s.reached = make([]int64, w.cfg.Replicas)
 	s.connectNotify()
 	return s
 }
 
-// databases returns empty databases, as many as the aliases need.
-func (w *world) databases() []redismodel.Database {
-	n := 1
-	for _, a := range w.cfg.Aliases {
-		n = max(n, a.Database+1)
-	}
-	all := make([]redismodel.Database, n)
-	for i := range all {
-		all[i] = redismodel.New(w.scripts)
-	}
-	return all
-}
-
 // connectNotify makes the data notify waiters. Data that is being rebuilt notifies none.
-func (s *server) connectNotify() {
-	for _, db := range s.data {
-		db.Notify = s.notify
-	}
-}
+func (s *server) connectNotify() { s.data.Notify = s.notify }
 
 func (s *server) clock() time.Time { return time.Unix(0, s.wall.At(s.w.Now.Load())).UTC() }
 
@@ -108,19 +79,11 @@ func (s *server) receive(r *request) {
 	link := c.link()
 	s.w.Touch(ofServer(s) | ofKeys(c.p, s))
 	switch {
-	case c.sub == nil && s.w.proxied(c.p, c.placeName()) && (!s.up || r.incarnation != 0 && r.incarnation != s.incarnation):
-		if !s.up {
-			r.reply(failed(ErrReset, false))
-			return
-		}
-		r.incarnation = s.incarnation // the proxy has another connection to it
 	case !s.up && r.incarnation == 0:
 		r.reply(failed(ErrRefused, true))
 		return
 	case !s.up || r.incarnation != 0 && r.incarnation != s.incarnation:
 		// It came on a connection to an earlier incarnation, which this one doesn't know.
-		s.w.Touch(ofLink(c.p, s))
-		link.lose(r.incarnation)
 		r.reply(failed(ErrReset, false))
 		return
 	}
@@ -132,14 +95,14 @@ func (s *server) receive(r *request) {
 		s.accept(r)
 		return
 	}
-	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again && !r.apart {
+	if r.incarnation == 0 && link.incarnation != s.incarnation && !r.again {
 		s.w.Touch(ofLink(c.p, s))
-		link.incarnation, link.wrote, link.to = s.incarnation, 0, s.apartFrom()
+		link.incarnation, link.wrote = s.incarnation, 0
 	}
 	switch {
 	case c.probe:
 		id := s.identity()
-		s.leaveMark(id, c.known, c.place)
+		s.leaveMark(id, c.known)
 		r.reply(&answer{id: id})
 	case c.raw != nil && c.name == "wait":
 		s.wait(r)
@@ -162,24 +125,15 @@ func expires(op wire.Op) bool {
 
 // command executes one of Redis's own commands.
 func (s *server) command(r *request) redismodel.Reply {
-	w, c, now := s.w, r.call, s.clock()
-	db := w.places[c.place].database
-	reply := redismodel.ReadOnly
-	if !s.demoted || !redismodel.Writes(c.raw) {
-		reply = s.data[db].Do(c.raw, now)
-	}
+	c, now := r.call, s.clock()
+	reply := s.data.Do(c.raw, now)
 	e := s.answered(record.Answered, c, c.name, reply.Outcome())
 	e.Value = reply.Int
-	keys := redismodel.Keys(c.raw)
-	for _, key := range keys {
-		s.show(e, db, key)
+	for _, key := range redismodel.Keys(c.raw) {
+		s.show(e, key)
 	}
 	if reply.Err == nil && redismodel.Writes(c.raw) {
-		s.append(entry{database: db, repeat: func(d redismodel.Database) { d.Do(c.raw, now) }}, c.link())
-		if len(keys) == 0 { // of all keys
-			clear(s.marks)
-			s.showAll()
-		}
+		s.append(entry{repeat: func(d redismodel.Database) { d.Do(c.raw, now) }}, c.link())
 	}
 	return reply
 }
@@ -187,24 +141,15 @@ func (s *server) command(r *request) redismodel.Reply {
 // run executes one of the library's commands.
 func (s *server) run(r *request) wire.Vote {
 	w, c, now := s.w, r.call, s.clock()
-	db := w.places[c.place].database
-	data := s.data[db]
 	id := s.identity()
-	id.Epoch = s.marks[w.places[c.place].name].Epoch(*id)
+	id.Epoch = s.mark.Epoch(*id)
 	if other := memory.OtherRun(c.cmd, *id); other != nil {
 		w.count(otherRun)
 		s.answered(record.Answered, c, c.cmd.Op.String(), "failed other-run")
 		return wire.Vote{Err: other, Unsent: true}
 	}
-	if s.demoted && c.cmd.Op != wire.Look && c.cmd.Op != wire.Tick {
-		s.answered(record.Answered, c, c.cmd.Op.String(), "failed replica")
-		return wire.Vote{Err: &quorum.RoleError{Role: s.role()}, Unsent: true}
-	}
-	change := s.changeOf(c, db)
-	if s.home != nil {
-		w.count(otherReached)
-	}
-	vote := data.RunFor(c.waiter, c.cmd, now)
+	change := s.changeOf(c)
+	vote := s.data.RunFor(c.waiter, c.cmd, now)
 	granted := vote.Outcome == wire.Granted
 	e := s.answered(record.Voted, c, c.cmd.Op.String(), vote.Outcome.String())
 	e.Token, e.Change = vote.Token, s.changed(change, vote)
@@ -212,14 +157,14 @@ func (s *server) run(r *request) wire.Vote {
 	some := len(c.cmd.Also) > 0 && (c.cmd.Op == wire.Extend || c.cmd.Op == wire.Release)
 	if granted && changes(c.cmd.Op) || some {
 		if expires(c.cmd.Op) {
-			s.show(e, db, c.cmd.Key)
+			s.show(e, c.cmd.Key)
 			for _, key := range c.cmd.Also {
-				s.show(e, db, key)
+				s.show(e, key)
 			}
 		}
 	}
 	if granted && changes(c.cmd.Op) || some {
-		s.append(entry{database: db, repeat: func(d redismodel.Database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
+		s.append(entry{repeat: func(d redismodel.Database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()
 	if vote.Replaced {
@@ -228,28 +173,22 @@ func (s *server) run(r *request) wire.Vote {
 	return vote
 }
 
-// shown is a key in the log.
-type shown struct {
-	database int
-	key      string
-}
-
 // show adds a key's state to an event. showAll corrects states that change without a
 // command.
-func (s *server) show(e *record.Event, db int, key string) {
-	until := s.until(db, key)
+func (s *server) show(e *record.Event, key string) {
+	until := s.until(key)
 	if s.shown == nil {
-		s.shown = make(map[shown]int64, 2)
+		s.shown = make(map[string]int64, 2)
 	}
-	s.shown[shown{db, key}] = until
-	e.Keys = append(e.Keys, record.KeyState{Key: key, Database: db, Until: time.Duration(until)})
+	s.shown[key] = until
+	e.Keys = append(e.Keys, record.KeyState{Key: key, Until: time.Duration(until)})
 }
 
 // gone is the end, in true time, of a key that doesn't exist.
 const gone = int64(record.Gone)
 
-func (s *server) until(db int, key string) int64 {
-	_, expires, ok := s.data[db].Keys.Get(key, s.clock())
+func (s *server) until(key string) int64 {
+	_, expires, ok := s.data.Keys.Get(key, s.clock())
 	switch {
 	case !ok:
 		return gone
@@ -262,15 +201,13 @@ func (s *server) until(db int, key string) int64 {
 // showAll logs the keys whose expiry differs from the logged one, and counts keys that
 // have expired earlier.
 func (s *server) showAll() (lost int) {
-	for _, k := range slices.SortedFunc(maps.Keys(s.shown), func(a, b shown) int {
-		return cmp.Or(a.database-b.database, strings.Compare(a.key, b.key))
-	}) {
+	for _, key := range slices.Sorted(maps.Keys(s.shown)) {
 		now := s.w.Now.Load()
-		was, is := s.shown[k], s.until(k.database, k.key)
+		was, is := s.shown[key], s.until(key)
 		if was == is || was <= now && is == gone {
 			continue
 		}
-		s.show(s.w.event(record.KeyChanged, "", s.name), k.database, k.key)
+		s.show(s.w.event(record.KeyChanged, "", s.name), key)
 		if is == gone {
 			lost++
 		}
@@ -285,27 +222,13 @@ func (s *server) showLost() {
 	}
 }
 
-// serve marks the server as if its clients had known it since it started. Servers to which
-// an address moves later aren't marked, because no client has reached them by the address.
-func (s *server) serve() {
-	for _, place := range s.w.places {
-		if place.server == s {
-			s.marks[place.name] = memory.NewMark(*s.identity(), time.Unix(0, s.started))
-		}
-	}
-}
-
 // leaveMark sets the mark of a Probe. The mark isn't in the log: it belongs to one run ID
 // of the server, and data rebuilt from the log belongs to another.
-func (s *server) leaveMark(id *wire.Identity, before wire.Known, place int) {
+func (s *server) leaveMark(id *wire.Identity, before wire.Known) {
 	id.Served = -1
-	if s.demoted || s.w.cfg.HideRunID {
-		return
+	if !s.w.cfg.HideRunID {
+		s.mark.Probe(id, before, s.clock())
 	}
-	name := s.w.places[place].name
-	m := s.marks[name]
-	m.Probe(id, before, s.clock())
-	s.marks[name] = m
 }
 
 func (s *server) identity() *wire.Identity {
@@ -315,7 +238,7 @@ func (s *server) identity() *wire.Identity {
 		ReplID:      s.replID,
 		Promoted:    s.promoted,
 		Uptime:      max(0, time.Duration(now-s.started).Truncate(time.Second)),
-		Role:        s.role(),
+		Role:        wire.RoleMaster,
 		Persistence: s.w.cfg.Persistence.Words(),
 		Eviction:    s.w.cfg.Eviction,
 		Server:      "simulation",
@@ -342,12 +265,9 @@ func (s *server) kill() {
 	s.resetBlocked()
 	s.breakSubscriptions()
 	for _, p := range s.w.processes {
-		for i := range s.w.places {
+		for i := range s.w.servers {
 			if p.server(i) == s {
-				if p.links[i].incarnation != 0 && s.w.proxied(p, s.w.places[i].name) {
-					s.w.count(connectionKept)
-				}
-				p.links[i].close()
+				p.links[i].incarnation = 0
 			}
 		}
 	}
@@ -356,7 +276,7 @@ func (s *server) kill() {
 // begin starts an incarnation: the first one, the one after a restart, or that of a replica that was
 // promoted. What a server is known by changes here and nowhere else.
 func (s *server) begin() {
-	s.up, s.demoted = true, false
+	s.up = true
 	s.incarnation++
 	s.id, s.replID, s.promoted = s.drawID(0), s.drawID(1), false
 }
@@ -400,24 +320,14 @@ func (s *server) promote(replica int, ended, until int64) bool {
 	return true
 }
 
-// remember keeps a copy of the data before some of it is lost.
-func (s *server) remember() {
-	data := s.w.databases()
-	for _, e := range s.log {
-		e.repeat(data[e.database])
-	}
-	s.earlier = append(s.earlier, earlierData{at: s.w.Now.Load(), clock: s.clock(), data: data})
-}
-
 // recall rebuilds the data from the log.
 func (s *server) recall(kept func(entry) bool) {
-	s.earlier = append(s.earlier, earlierData{at: s.w.Now.Load(), clock: s.clock(), data: s.data})
-	s.data = s.w.databases()
+	s.data, s.lost = redismodel.New(s.w.scripts), s.w.Now.Load()
 	all := s.log
 	s.log = s.log[:0]
 	for _, e := range all {
 		if kept(e) {
-			e.repeat(s.data[e.database])
+			e.repeat(s.data)
 			s.log = append(s.log, e)
 		}
 	}
@@ -435,13 +345,6 @@ func (s *server) wake() bool {
 		s.receive(r)
 	}
 	return true
-}
-
-// earlierData is the data of a server up to a moment at which it lost some of it, or all.
-type earlierData struct {
-	at    int64 // true time
-	clock time.Time
-	data  []redismodel.Database
 }
 
 // answered logs a server's reply to a call.
@@ -480,21 +383,4 @@ func ofKeys(p *process, s *server) uint64 {
 // ofLink is a process's connection to a server.
 func ofLink(p *process, s *server) uint64 {
 	return kernel.OfPair(p.Index, s.index, len(p.w.servers), 1)
-}
-
-// role is the role that the server reports.
-func (s *server) role() string {
-	if s.demoted {
-		return "slave"
-	}
-	return wire.RoleMaster
-}
-
-// apartFrom is the server itself if its address has ever led to another server, so that
-// connections to the two must be distinguished. Otherwise it is nil.
-func (s *server) apartFrom() *server {
-	if s.other != nil || s.home != nil {
-		return s
-	}
-	return nil
 }

@@ -6,13 +6,13 @@ import (
 )
 
 // changeOf is the Change of a request that is about to be carried out, nil if it is about no lock.
-func (s *server) changeOf(c *call, database int) *record.Change {
+func (s *server) changeOf(c *call) *record.Change {
 	cmd := &c.cmd
 	if cmd.Op > wire.Release {
 		return nil
 	}
 	change := &record.Change{
-		Value: cmd.Value, Instance: c.placeName(), Replace: cmd.Replace, Named: string(cmd.Run),
+		Value: cmd.Value, Replace: cmd.Replace, Named: string(cmd.Run),
 		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
 		Run: [2]string{s.id, s.replID}, Clock: s.clock().UnixMicro(),
 		Locks: make([]record.LockChange, 1+len(cmd.Also)),
@@ -22,7 +22,7 @@ func (s *server) changeOf(c *call, database int) *record.Change {
 		if i > 0 {
 			key = cmd.Also[i-1]
 		}
-		change.Locks[i] = record.LockChange{Key: key, Database: database, Before: s.lock(database, key)}
+		change.Locks[i] = record.LockChange{Key: key, Before: s.lock(key)}
 	}
 	return change
 }
@@ -36,14 +36,14 @@ func (s *server) changed(change *record.Change, vote wire.Vote) *record.Change {
 		change.First = vote.First()
 	}
 	for i := range change.Locks {
-		change.Locks[i].After = s.lock(change.Locks[i].Database, change.Locks[i].Key)
+		change.Locks[i].After = s.lock(change.Locks[i].Key)
 	}
 	return change
 }
 
-func (s *server) lock(database int, key string) (state record.LockState) {
+func (s *server) lock(key string) (state record.LockState) {
 	now := s.clock()
-	state.Value, _, _ = s.data[database].Keys.Get(key, now)
-	state.Counter, _, _ = s.data[database].Counters.Get(key, now)
+	state.Value, _, _ = s.data.Keys.Get(key, now)
+	state.Counter, _, _ = s.data.Counters.Get(key, now)
 	return state
 }

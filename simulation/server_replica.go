@@ -21,16 +21,15 @@ const (
 
 // entry is one change in a server's log, for its disk and its replicas.
 type entry struct {
-	at       int64 // true time
-	database int
-	repeat   func(redismodel.Database)
-	arrived  []int64 // by replica: when it arrives there, or never
+	at      int64 // true time
+	repeat  func(redismodel.Database)
+	arrived []int64 // by replica: when it arrives there, or never
 }
 
 // change changes the data without a request.
-func (s *server) change(database int, do func(redismodel.Database)) {
-	do(s.data[database])
-	s.append(entry{database: database, repeat: do}, nil)
+func (s *server) change(do func(redismodel.Database)) {
+	do(s.data)
+	s.append(entry{repeat: do}, nil)
 }
 
 // append writes a change to the log and sends it to the replicas. The link is the

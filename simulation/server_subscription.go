@@ -13,7 +13,6 @@ func (s *server) accept(r *request) {
 	if r.again || e.closed {
 		return
 	}
-	e.since, e.at = s.w.Now.Load(), s.apartFrom()
 	if s.subscriptions == nil {
 		s.subscriptions = make(map[string]*subscription)
 	}
@@ -48,7 +47,7 @@ func (s *server) sendNotifications() {
 			kind = record.NotificationLost
 		} else {
 			w.Carry(w.Now.Load()+int64(delay), m.tie(6), &p.Process, kernel.MomentOf(n.to.ended, func() {
-				w.event(record.Notified, p.Name, w.places[n.to.place].name).Key = n.key
+				w.event(record.Notified, p.Name, w.servers[n.to.place].name).Key = n.key
 				w.Awake = true
 				n.to.receive(n.key)
 			}))

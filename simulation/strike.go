@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
 	"github.com/redquorum/redlock/simulation/redismodel"
@@ -18,10 +19,6 @@ func (w *world) plan(f fault.Fault) {
 		w.links = append(w.links, f)
 	case f.Kind == fault.Lag:
 		w.lags = append(w.lags, f)
-	case f.Kind == fault.Proxy:
-		w.proxies = append(w.proxies, f)
-	case f.Kind == fault.Switch && f.PPM > 0:
-		w.switches = append(w.switches, f)
 	}
 	if w.cfg.Order != nil && !f.OnLinks() {
 		w.strikeWhenChosen(f)
@@ -59,16 +56,12 @@ func (w *world) strike(f fault.Fault) {
 	case f.Kind == fault.Stall:
 		w.suffers(f, "", "")
 		w.StalledUntil = max(w.StalledUntil, w.Now.Load()+int64(f.For))
-	case f.OnLinks() || f.Kind == fault.Proxy: // the messages look for the fault
+	case f.OnLinks(): // the messages look for the fault
 		w.suffers(f, f.Process, f.Server)
-		w.silence(f)
-	case f.Kind == fault.Reconnect:
-		w.suffers(f, f.Process, f.Server)
-		w.reconnect(f)
 	case f.Kind == fault.Switch:
 		w.suffers(f, f.Process, f.Server)
 		for _, server := range servers {
-			server.moveAddress(f)
+			server.leadAway(f)
 		}
 	case f.Kind != fault.SplitBrain && f.Process != "":
 		for _, p := range slices.Clone(w.processes) {
@@ -129,11 +122,9 @@ func (w *world) hit(f fault.Fault, s *server) {
 		s.evict(f)
 	case fault.Flush:
 		w.count(serverFlushed)
-		s.remember()
-		for db := range s.data {
-			s.change(db, func(d redismodel.Database) { d.Flush() })
-		}
-		clear(s.marks)
+		s.lost = now
+		s.change(func(d redismodel.Database) { d.Flush() })
+		s.mark = memory.Mark{}
 		s.showAll()
 	case fault.Restart:
 		if s.up {
@@ -147,18 +138,11 @@ func (w *world) hit(f fault.Fault, s *server) {
 			s.kill()
 			s.recovers(end, func() bool { return s.promote(f.Replica, now, now-int64(f.By)) })
 		}
-	case fault.Demote:
-		if s.up && !s.demoted && s.hungUntil <= now {
-			w.count(serverDemoted)
-			s.demote()
-			s.recovers(end, s.promoteAgain)
-		}
 	case fault.Hang:
 		if s.up {
 			w.count(serverHung)
 			s.hungUntil = max(s.hungUntil, end)
 			s.trouble = max(s.trouble, s.hungUntil)
-			w.silence(fault.Fault{Kind: f.Kind, For: f.For, Server: s.name})
 			s.recovers(s.hungUntil, s.wake)
 		}
 	}
@@ -167,22 +151,19 @@ func (w *world) hit(f fault.Fault, s *server) {
 // evict drops the named key of the server, or a random one.
 func (s *server) evict(f fault.Fault) {
 	type thing struct {
-		name     string // as Fault.Key has it
-		database int
-		drop     func(redismodel.Database)
+		name string // as Fault.Key has it
+		drop func(redismodel.Database)
 	}
 	var all []thing
 	now := s.clock()
-	for db, data := range s.data {
-		for _, key := range data.Keys.List(now) {
-			all = append(all, thing{key, db, func(d redismodel.Database) { d.Keys.Delete(key, now) }})
-		}
-		for _, key := range data.Counters.List(now) {
-			all = append(all, thing{"{" + key + "}", db, func(d redismodel.Database) { d.Counters.Delete(key, now) }})
-		}
-		for _, key := range data.Records.List(now) {
-			all = append(all, thing{"{" + key + "}:set", db, func(d redismodel.Database) { d.Records.Delete(key, now) }})
-		}
+	for _, key := range s.data.Keys.List(now) {
+		all = append(all, thing{key, func(d redismodel.Database) { d.Keys.Delete(key, now) }})
+	}
+	for _, key := range s.data.Counters.List(now) {
+		all = append(all, thing{"{" + key + "}", func(d redismodel.Database) { d.Counters.Delete(key, now) }})
+	}
+	for _, key := range s.data.Records.List(now) {
+		all = append(all, thing{"{" + key + "}:set", func(d redismodel.Database) { d.Records.Delete(key, now) }})
 	}
 	if f.Key != "" {
 		all = slices.DeleteFunc(all, func(t thing) bool { return t.name != f.Key })
@@ -192,26 +173,8 @@ func (s *server) evict(f fault.Fault) {
 	}
 	t := all[kernel.Draw(s.w.Seed, kernel.TagEvict, uint64(s.index), uint64(f.At))%uint64(len(all))]
 	s.w.count(keyEvicted)
-	s.change(t.database, t.drop)
+	s.change(t.drop)
 	s.showAll()
-}
-
-// reconnect cuts the connections between processes and places.
-func (w *world) reconnect(f fault.Fault) {
-	w.count(connectionsCut)
-	for _, p := range w.processes {
-		if !fault.Matches(f.Process, p.Name) || p.Gone() {
-			continue
-		}
-		for i, place := range w.places {
-			if fault.Matches(f.Server, place.name) {
-				p.cutConnection(i)
-			}
-		}
-		if f.Server == fault.Resource {
-			p.cutConnection(len(p.links) - 1)
-		}
-	}
 }
 
 // byOperation applies the faults that happen at this call.

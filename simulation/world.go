@@ -15,27 +15,18 @@ type world struct {
 	logs    bool // servers keep logs, because something may read them
 	scripts redismodel.Scripts
 	reboots int // processes that have crashed and will start again
+	spares  int // servers that addresses have led to, see Switch
 
 	servers   []*server
-	places    []place // what processes have links to: the servers, and the aliases
 	processes []*process
 	resource  *resource
 	// The faults that are looked up when something happens.
-	links    Schedule       // by messages
-	lags     Schedule       // by replication
-	proxies  Schedule       // by requests to servers
-	switches Schedule       // by new connections
-	byNth    []*byOperation // by operations
+	links Schedule       // by messages
+	lags  Schedule       // by replication
+	byNth []*byOperation // by operations
 
 	witness  *process
 	holdings []*holding // in the order in which they were acquired
-}
-
-// place is a destination of a process's messages: a server, by one of its names.
-type place struct {
-	name     string
-	server   *server
-	database int
 }
 
 func (w *world) running() int {

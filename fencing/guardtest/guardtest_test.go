@@ -18,14 +18,6 @@ import (
 	"github.com/redquorum/redlock/fencing/guardtest"
 )
 
-func TestGoodGuard(t *testing.T) {
-	guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
-		m, err := fencing.NewMemory(fencing.MemoryConfig{Bound: b})
-		require.NoError(t, err)
-		return m
-	})
-}
-
 // flawed is a guard with one fault: see answers for both of its methods.
 type flawed struct {
 	bound fencing.Bound

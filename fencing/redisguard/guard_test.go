@@ -69,20 +69,6 @@ func (g byRun) Check(ctx context.Context, resource string, t fencing.Token) erro
 	return err
 }
 
-func TestSet(t *testing.T) {
-	servers(t, func(t *testing.T, c *redis.Client) {
-		ctx, g := t.Context(), newGuard(t, c)
-		require.NoError(t, c.RPush(ctx, "{r}:data", "of another type").Err())
-		require.NoError(t, g.Set(ctx, "r", 33, "{r}:data", "by 33"))
-		require.NoError(t, g.Admit(ctx, "r", 34))
-		assert.ErrorIs(t, g.Set(ctx, "r", 33, "{r}:data", "late"), fencing.ErrStale)
-		assert.Equal(t, "by 33", c.Get(ctx, "{r}:data").Val())
-		require.NoError(t, g.Set(ctx, "r", 34, "{r}:data", "by 34\x00\xff"))
-		assert.Equal(t, "by 34\x00\xff", c.Get(ctx, "{r}:data").Val())
-		assert.Equal(t, "34", c.Get(ctx, g.Key("r")).Val())
-	})
-}
-
 // TestForeignMark: a mark that isn't a token stops all operations, and stays as it is.
 func TestForeignMark(t *testing.T) {
 	script, err := redisguard.NewScript("return redis.call('SET', KEYS[1], 'x')")

@@ -138,24 +138,6 @@ func TestBadLua(t *testing.T) {
 	})
 }
 
-// TestRunStale: the script of a stale holder does not run.
-func TestRunStale(t *testing.T) {
-	servers(t, func(t *testing.T, c *redis.Client) {
-		ctx, g := t.Context(), newGuard(t, c)
-		add := script(t, "return redis.call('INCRBY', KEYS[1], ARGV[1])")
-		_, err := g.Run(ctx, add, "r", 33, []string{"n"}, 100)
-		require.NoError(t, err)
-		require.NoError(t, g.Admit(ctx, "r", 34))
-		_, err = g.Run(ctx, add, "r", 33, []string{"n"}, 10)
-		var stale *fencing.StaleError
-		require.ErrorAs(t, err, &stale)
-		assert.Equal(t, fencing.StaleError{Resource: "r", Token: 33, Highest: 34}, *stale)
-		got, err := g.Run(ctx, add, "r", 34, []string{"n"}, 1)
-		require.NoError(t, err)
-		assert.Equal(t, int64(101), got)
-	})
-}
-
 func TestNewScriptRefuses(t *testing.T) {
 	for body, says := range map[string]string{"": "empty", " \n\t": "empty", "#!lua\nreturn 1": "shebang"} {
 		_, err := redisguard.NewScript(body)

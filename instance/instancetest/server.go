@@ -10,6 +10,7 @@ package instancetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -70,7 +71,7 @@ func check(t testing.TB, err error) {
 	case errors.Is(err, redisproc.ErrMissing) && os.Getenv(RequireEnv) == "1":
 		t.Fatalf("%v, and %s=1 asks for it", err, RequireEnv)
 	case errors.Is(err, redisproc.ErrMissing):
-		t.Skipf("%v; install it to run this test", err)
+		t.Skip(err)
 	default:
 		t.Fatal(err)
 	}
@@ -80,7 +81,11 @@ func check(t testing.TB, err error) {
 // as Redis 7.2, can do what that can.
 func Since(t testing.TB, major, minor int) bool {
 	t.Helper()
-	kind, isMajor, isMinor, err := Config{}.Version()
+	product, err := Config{}.Product()
+	check(t, err)
+	var kind string
+	var isMajor, isMinor int
+	_, err = fmt.Sscanf(product, "%s %d.%d", &kind, &isMajor, &isMinor)
 	check(t, err)
 	if kind != "redis" {
 		isMajor, isMinor = 7, 2
@@ -124,9 +129,7 @@ func (s *Server) MustAsk(args ...string) string {
 		args = Rights(s.t, args...)
 	}
 	reply, err := s.Server.MustAsk(args...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	check(s.t, err)
 	return reply
 }
 
@@ -134,25 +137,18 @@ func (s *Server) MustAsk(args ...string) string {
 // accepts connections.
 func (s *Server) Pause() {
 	s.t.Helper()
-	s.must(s.Server.Pause())
+	check(s.t, s.Server.Pause())
 }
 
 // Resume ends a Pause.
 func (s *Server) Resume() {
 	s.t.Helper()
-	s.must(s.Server.Resume())
+	check(s.t, s.Server.Resume())
 }
 
 // Restart stops the process, if it runs, and starts it again at the same address in the same
 // directory.
 func (s *Server) Restart() {
 	s.t.Helper()
-	s.must(s.Server.Restart(context.Background()))
-}
-
-func (s *Server) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	check(s.t, s.Server.Restart(context.Background()))
 }

@@ -44,3 +44,9 @@ func TestServerLivesAndDies(t *testing.T) {
 		require.Equal(t, "v", s.MustAsk("GET", "k"), "same directory, same address")
 	}
 }
+
+// The versions of the server decide what a test needs.
+func TestSince(t *testing.T) {
+	instancetest.Needs(t, 1, 0, "scripts are")
+	require.False(t, instancetest.Since(t, 99, 0))
+}

@@ -42,8 +42,6 @@ func server(t *testing.T) wire.Instance {
 	return instances[0]
 }
 
-func TestContract(t *testing.T) { contract.Check(t, server) }
-
 func TestContractInVirtualTime(t *testing.T) {
 	contract.Check(t, server, contract.Virtual(), contract.Skew(0))
 }

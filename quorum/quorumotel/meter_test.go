@@ -286,17 +286,7 @@ func TestInstruments(t *testing.T) {
 	}, got)
 }
 
-// Each key would have its own time series: it is on spans only.
-func TestKeyIsOnNoMetric(t *testing.T) {
-	o := observe(t)
-	tellAll(t.Context(), o.hooks)
-	for name := range o.metrics() {
-		for attrs := range o.series(name) {
-			assert.NotContains(t, attrs, "secret-key", name)
-		}
-	}
-}
-
+// All time series have the attributes, and none the key: each key would have its own time series.
 func TestAttributesAreOnEverything(t *testing.T) {
 	attrs := []attribute.KeyValue{attribute.String("cluster", "east")}
 	o := observe(t, func(cfg *quorumotel.Config) { cfg.Attributes = attrs })
@@ -305,6 +295,7 @@ func TestAttributesAreOnEverything(t *testing.T) {
 	for name := range o.metrics() {
 		for set := range o.series(name) {
 			assert.Contains(t, set, "cluster=east", name)
+			assert.NotContains(t, set, "secret-key", name)
 		}
 	}
 	require.Len(t, o.spans.Ended(), 1)

@@ -2,7 +2,6 @@ package quorumotel_test
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/redquorum/redlock/quorum"
@@ -126,7 +124,7 @@ func TestEverythingIsUTF8(t *testing.T) {
 		Op: wire.Acquire, Key: key, Started: time.Now(), Took: time.Second, Err: errors.New("verdict \xfe"),
 		Ballots: []quorum.Ballot{{Instance: "A\xff", Latency: time.Second, Vote: wire.Vote{Err: errors.New("says \xff " + value[:39])}}},
 	})
-	var spans, points []attribute.KeyValue
+	var spans []attribute.KeyValue
 	for _, s := range o.spans.Ended() {
 		spans = append(spans, s.Attributes()...)
 		assert.True(t, utf8.ValidString(s.Status().Description), "%q", s.Status().Description)
@@ -134,41 +132,17 @@ func TestEverythingIsUTF8(t *testing.T) {
 			spans = append(spans, e.Attributes...)
 		}
 	}
-	for _, m := range o.gather() {
-		points = append(points, m...)
-	}
 	o.hooks.Released(ctx, held)
-	for _, a := range slices.Concat(spans, points) {
+	for _, a := range spans {
 		assert.True(t, utf8.ValidString(a.Value.AsString()), "%q", a.Value.AsString())
 	}
-	assert.Contains(t, spans, attribute.String("redlock.key", escaped))
-	for _, all := range [][]attribute.KeyValue{spans, points} {
-		assert.Contains(t, all, attribute.String("redlock.instance", `A\xff`))
-	}
-	assert.Contains(t, spans, attribute.String("error.message", `says \xff 01234567...`))
-}
-
-// gather returns the attributes of every point of every metric.
-func (o *observed) gather() (all [][]attribute.KeyValue) {
-	o.t.Helper()
-	var found metricdata.ResourceMetrics
-	require.NoError(o.t, o.reader.Collect(o.t.Context(), &found))
-	add := func(set attribute.Set) { all = append(all, set.ToSlice()) }
-	for _, scope := range found.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				for _, p := range data.DataPoints {
-					add(p.Attributes)
-				}
-			case metricdata.Histogram[float64]:
-				for _, p := range data.DataPoints {
-					add(p.Attributes)
-				}
-			default:
-				require.Failf(o.t, "another kind of data", "%T", data)
-			}
+	for name := range o.metrics() {
+		for attrs := range o.series(name) {
+			assert.True(t, utf8.ValidString(attrs), "%q", attrs)
 		}
 	}
-	return all
+	assert.Contains(t, spans, attribute.String("redlock.key", escaped))
+	assert.Contains(t, spans, attribute.String("redlock.instance", `A\xff`))
+	assert.Contains(t, o.series("redlock.instance.votes"), `error.type=_OTHER,redlock.instance=A\\xff,redlock.operation=acquire,redlock.outcome=failed`)
+	assert.Contains(t, spans, attribute.String("error.message", `says \xff 01234567...`))
 }

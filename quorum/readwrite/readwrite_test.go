@@ -538,30 +538,6 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// A server that hangs costs nothing, and without a majority there is no lock.
-func TestServersHang(t *testing.T) {
-	play(t, func(w *world) {
-		p := w.process(0)
-		require.NoError(w.t, p.reads(ms)) // it knows the servers now
-		w.servers[2].Hang()
-		began := w.elapsed()
-		require.NoError(w.t, p.reads(0))
-		require.NoError(w.t, p.writes(0))
-		require.Less(w.t, w.elapsed()-began, 20*ms)
-		w.servers[1].Hang()
-		_, err := p.TryRead(w.ctx)
-		require.ErrorIs(w.t, err, quorum.ErrNoQuorum)
-		ended := make(chan error, 1)
-		go func() { ended <- p.writes(0) }()
-		time.Sleep(5 * time.Second)
-		require.Empty(w.t, ended)
-		w.servers[1].Resume()
-		require.NoError(w.t, <-ended)
-		w.servers[2].Resume()
-		w.requireNothingLeft()
-	})
-}
-
 // Close ends all waits.
 func TestClose(t *testing.T) {
 	play(t, func(w *world) {

@@ -4,11 +4,13 @@ package box
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/box/driver"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // act has a client do something. It reports whether that was possible.
@@ -18,24 +20,16 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 		c.sent = nil
 		return s.executes(late), nil
 	}
-	if c.paused || c.dead || c.begun > 0 && do != ends {
+	asks := slices.Contains([]verb{waits, gets, tries, begins, queues}, do)
+	if c.paused || c.dead || (c.begun > 0) != (do == ends) || asks && c.holds {
 		return false, nil
 	}
 	switch do {
 	case waits, gets, tries:
-		if c.holds {
-			return false, nil
-		}
 		return true, s.acquires(c, do)
 	case begins, queues:
-		if c.holds {
-			return false, nil
-		}
 		return true, s.begins(c, do)
 	case ends:
-		if c.begun == 0 {
-			return false, nil
-		}
 		return true, s.ends(c)
 	}
 	// A client that was stopped after its check writes whatever has become of its lease.
@@ -49,7 +43,7 @@ func (s *stage) act(do verb, c *client) (did bool, err error) {
 	case checks:
 		return true, s.checks(c)
 	case extends:
-		if !s.box.can(CanExtend) {
+		if !s.box.can(driver.CanExtend) {
 			return true, nil
 		}
 		return true, s.extends(c)
@@ -87,17 +81,14 @@ func (s *stage) acquires(c *client, do verb) error {
 	case gets:
 		most, free = s.ttl/3, true
 	}
-	began, asked := time.Now(), s.note(Entry{Client: c.name, What: wasAsked, Words: string(do)})
+	began, asked := time.Now(), s.asks(c, do)
 	a, err := s.wait(c, s.key, most)
 	took := time.Since(began)
-	if errors.Is(err, errNoAnswer) {
-		return s.hangs(c, do)
-	}
 	if err != nil {
 		return err
 	}
 	s.slow(c, do, took, most)
-	s.answered(c, a, asked.Seq)
+	s.answered(c, a, asked)
 	switch {
 	case a.Held && do == gets && took > most:
 		s.found(NoProgress, "%s got the lock only after %v", c.name, took.Round(100*time.Millisecond))
@@ -106,33 +97,41 @@ func (s *stage) acquires(c *client, do verb) error {
 		s.found(NeverFree, "%s didn't get the lock in %v, which nobody held, and whose key has no expiry: %s", c.name, most, a.Why)
 	case do != tries && free:
 		s.found(NoProgress, "%s didn't get the lock in %v, which nobody held: %s", c.name, most, a.Why)
-	case a.Why == WhyTaken && tidy:
+	case a.Why == driver.WhyTaken && tidy:
 		s.found(LeftBehind, "%s was refused as taken, after all holders had released the lock", c.name)
-	case a.Why == WhyTaken && s.nobody() && !s.works(c):
+	case a.Why == driver.WhyTaken && s.nobody() && !s.works(c):
 		s.found(WrongReason, "%s was told that the lock is taken, which nobody held; a majority of the servers can't be reached", c.name)
 	}
 	return nil
 }
 
-// answered takes the answer to a request for the lock that began at an entry.
-func (s *stage) answered(c *client, a Answer, began int) {
+// asks notes that a client asks for the lock, and returns the event's number.
+func (s *stage) asks(c *client, do verb) uint64 {
+	e := s.note(c.name, record.Asked, "asks for the lock", string(do))
+	e.Goroutine = goroutine(c.leases + 1)
+	return e.N
+}
+
+// answered takes the answer to a request for the lock.
+func (s *stage) answered(c *client, a driver.Answer, asked uint64) {
 	if !a.Held {
 		s.untidy = true // the keys of the try may still be there
-		s.note(Entry{Client: c.name, Began: began, What: wasDenied, Words: a.Why})
+		s.note(c.name, record.Refused, "doesn't get the lock", a.Why)
 		return
 	}
-	c.lease++
-	c.holds, c.left, c.token, c.read, c.told, c.overtook = true, false, 0, false, c.driver.losses(), false
-	if s.box.can(CanToken) {
+	s.history.leases++
+	c.leases++
+	c.lease, c.holds, c.left, c.token, c.read, c.told, c.overtook = s.history.leases, true, false, 0, false, c.driver.losses(), false
+	if s.box.can(driver.CanToken) {
 		c.token = a.Token
 	}
-	c.got = s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: wasAcquired, Token: c.token}).Seq
+	c.got = s.of(c, record.Acquired, "has the lock", "").N
 	if a.Left != nil && *a.Left <= 0 {
 		s.found(OverOnArrival, "%s was told that it has the lock, with %.0f ms left", c.name, *a.Left)
 	}
 	for _, o := range s.clients {
 		// Whose request is older got a lease that may be over by now, and took nobody's.
-		if o != c && o.holds && began >= o.got {
+		if o != c && o.holds && asked >= o.got {
 			o.overtook = true
 		}
 	}
@@ -140,9 +139,9 @@ func (s *stage) answered(c *client, a Answer, began int) {
 
 // wait asks for a lock for as long as most: once, if it is 0. A client that can't wait asks
 // again and again.
-func (s *stage) wait(c *client, key string, most time.Duration) (Answer, error) {
-	r := Request{Do: DoAcquire, Key: key, TTL: s.ttl.Milliseconds()}
-	if s.box.can(CanWait) {
+func (s *stage) wait(c *client, key string, most time.Duration) (driver.Answer, error) {
+	r := driver.Request{Do: driver.DoAcquire, Key: key, TTL: s.ttl.Milliseconds()}
+	if s.box.can(driver.CanWait) {
 		r.Wait, most = most.Milliseconds(), 0
 	}
 	for until := time.Now().Add(most); ; {
@@ -164,9 +163,9 @@ func (s *stage) wait(c *client, key string, most time.Duration) (Answer, error) 
 // begins sends a request for the lock. It returns when the request, or its reply, is there where
 // one is held back, or after half a TTL.
 func (s *stage) begins(c *client, do verb) error {
-	c.begun = s.note(Entry{Client: c.name, What: wasAsked, Words: string(do)}).Seq
-	r := Request{Do: DoAcquire, Key: s.key, TTL: s.ttl.Milliseconds()}
-	if do == queues && s.box.can(CanWait) {
+	c.begun = s.asks(c, do)
+	r := driver.Request{Do: driver.DoAcquire, Key: s.key, TTL: s.ttl.Milliseconds()}
+	if do == queues && s.box.can(driver.CanWait) {
 		r.Wait = patience * r.TTL
 	}
 	if err := c.driver.send(r); err != nil {
@@ -183,11 +182,11 @@ func (s *stage) begins(c *client, do verb) error {
 func (s *stage) caught(c *client) bool {
 	any := false
 	for i, link := range c.links {
-		if !c.holdsBack[i] || !s.servers[i].good() {
+		if !link.holdsBack || !s.servers[i].good() {
 			continue
 		}
 		any = true
-		if caught := c.traps[i]; caught != nil {
+		if caught := link.trap; caught != nil {
 			select {
 			case <-caught:
 			default:
@@ -201,140 +200,119 @@ func (s *stage) caught(c *client) bool {
 }
 
 func (s *stage) ends(c *client) error {
-	began := c.begun
+	asked := c.begun
 	c.begun = 0
 	a, err := c.driver.await(s.ctx, answerLimit)
-	if errors.Is(err, errNoAnswer) {
-		return s.hangs(c, begins)
+	if err == nil {
+		s.answered(c, a, asked)
 	}
-	if err != nil {
-		return err
-	}
-	s.answered(c, a, began)
-	return nil
+	return err
 }
 
-// request sends a request about the client's lease. ok is false if the driver has not answered,
-// which ends the client.
-func (s *stage) request(c *client, do verb, r Request) (a Answer, ok bool, err error) {
-	r.Key, r.TTL = s.key, s.ttl.Milliseconds()
+// request sends a request about the client's lease.
+func (s *stage) request(c *client, do verb, what string) (driver.Answer, error) {
 	began := time.Now()
-	a, err = c.driver.ask(s.ctx, r, answerLimit)
-	if errors.Is(err, errNoAnswer) {
-		return a, false, s.hangs(c, do)
-	}
+	a, err := c.driver.ask(s.ctx, driver.Request{Do: what, Key: s.key, TTL: s.ttl.Milliseconds()}, answerLimit)
 	if err == nil {
 		s.slow(c, do, time.Since(began), 0)
 	}
-	return a, err == nil, err
+	return a, err
 }
 
 func (s *stage) checks(c *client) error {
-	began := s.now()
 	c.stopped = false
-	a, ok, err := s.request(c, checks, Request{Do: DoCheck})
-	if !ok {
-		return err
+	a, err := s.request(c, checks, driver.DoCheck)
+	if err == nil {
+		s.says(c, a)
 	}
-	s.says(c, a, began)
-	return nil
+	return err
 }
 
 // says notes whether a client believes that it holds the lock.
-func (s *stage) says(c *client, a Answer, began int) {
-	what := wasValid
-	if !a.Held && s.play.History[s.now()-1].What == wasAcquired && len(s.play.Findings) == 0 {
+func (s *stage) says(c *client, a driver.Answer) {
+	if a.Held {
+		s.of(c, record.Looked, "finds its lease valid", a.Why).Validity = 1
+		return
+	}
+	if s.last == record.Acquired && len(s.play.Findings) == 0 {
 		s.play.Late = c.name + "'s lease was over at once"
 	}
-	if !a.Held {
-		what, c.holds, c.left, s.untidy = wasOver, false, true, true
-	}
-	s.note(Entry{Client: c.name, Lease: c.lease, Began: began, What: what, Words: a.Why})
+	c.holds, c.left, s.untidy = false, true, true
+	s.of(c, record.Released, "finds its lease over", a.Why)
 }
 
 func (s *stage) extends(c *client) error {
-	began := s.now()
-	a, ok, err := s.request(c, extends, Request{Do: DoExtend})
-	if !ok {
+	a, err := s.request(c, extends, driver.DoExtend)
+	if err != nil {
 		return err
 	}
 	if a.Why == "" && !a.Held {
 		a.Why = "not extended"
 	}
-	s.says(c, a, began)
+	s.says(c, a)
 	return nil
 }
 
-func says(yes bool, why string) string {
-	if yes {
-		return "yes"
-	}
-	return "no, " + why
-}
-
-// access is an entry about the resource.
-func (s *stage) access(c *client, what string, token uint64) Entry {
-	return Entry{Client: c.name, Lease: c.lease, Began: s.now(), What: what, Token: token}
-}
-
 func (s *stage) reads(c *client) {
-	e := s.access(c, wasRead, c.token)
-	if !s.writesAlone && !s.admit(c.token) {
-		e.What = wasStale
-		s.note(e)
-		return
+	e := s.access(c, record.Read, "read")
+	if s.writesAlone || s.admit(c.token) {
+		c.read, c.seen = true, s.content
+		e.Value, e.Version = int64(s.value), uint64(s.version)
+	} else {
+		e.Words = refused
 	}
-	c.read, c.seen = true, s.content
-	e.Value, e.Version, e.Found = s.value, s.version, s.version
-	s.note(e)
+	s.executed(e)
 }
 
 // sends returns the write that follows from what the client has read, nil if it has read nothing.
-func (s *stage) sends(c *client) *Entry {
+func (s *stage) sends(c *client) *record.Event {
 	if !c.read {
 		return nil
 	}
-	e := s.access(c, wasWritten, c.token)
-	e.Value, e.Version = c.seen.value+1, c.seen.version
+	e := s.access(c, record.Write, "wrote")
+	e.Value, e.AsOf = int64(c.seen.value+1), uint64(c.seen.version)
 	c.read = false
 	return &e
 }
 
 // executes has the resource execute a write, if there is one.
-func (s *stage) executes(e *Entry) bool {
+func (s *stage) executes(e *record.Event) bool {
 	if e == nil {
 		return false
 	}
-	if s.admit(e.Token) {
-		e.Found = s.write(e.Value)
+	if s.admit(uint64(e.Token)) {
+		s.content = content{value: int(e.Value), version: s.version + 1}
+		e.Version = uint64(s.version)
 	} else {
-		e.What = wasStale
+		e.Words = refused
 	}
-	s.note(*e)
+	s.executed(*e)
 	return true
 }
 
 func (s *stage) releases(c *client) error {
 	c.holds, c.left, c.read = false, false, false
-	began, works := s.note(Entry{Client: c.name, Lease: c.lease, What: wasReleased}).Seq, s.works(c)
-	a, ok, err := s.request(c, releases, Request{Do: DoRelease})
-	if !ok {
+	works := s.works(c)
+	s.of(c, record.Released, "asks to release", "")
+	a, err := s.request(c, releases, driver.DoRelease)
+	switch {
+	case err != nil:
 		return err
-	}
-	s.note(Entry{Client: c.name, Began: began, What: wasSaid, Words: "released: " + says(a.Done, a.Why)})
-	if a.Done && !works {
-		s.found(UntrueRelease, "%s was told that its lock is released, though a majority of the servers can't be reached", c.name)
-	}
-	if !a.Done {
+	case !a.Done:
+		s.note(c.name, record.Noted, "says", "released: no, "+a.Why)
 		s.untidy = true
+		return nil
+	}
+	s.note(c.name, record.Noted, "says", "released: yes")
+	if !works {
+		s.found(UntrueRelease, "%s was told that its lock is released, though a majority of the servers can't be reached", c.name)
 	}
 	return nil
 }
 
 // hangs ends a client that has not answered.
-func (s *stage) hangs(c *client, do verb) error {
-	s.note(Entry{Client: c.name, What: wasSaid, Words: fmt.Sprintf("nothing for %v, and was killed", answerLimit)})
+func (s *stage) hangs(c *client, do verb) {
+	s.note(c.name, record.Noted, "says", fmt.Sprintf("nothing for %v, and was killed", answerLimit))
 	s.found(NoAnswer, "%s %s: no answer in %v", c.name, do, answerLimit)
 	s.dies(c)
-	return nil
 }

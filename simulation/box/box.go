@@ -16,6 +16,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // Options configure Run and Replay.
@@ -33,21 +37,20 @@ type Options struct {
 	WritesAlone bool
 	// TTL is how long leases last, 200 ms to 1 min. Default 1.5 s.
 	TTL time.Duration
-	// Distance is how much longer each round trip between a client and a server takes, 0 to 1 s.
-	Distance time.Duration
 	// For is how long it goes on after the cases, with random schedules. 0: the cases alone.
 	For time.Duration
 	// ShrinkFor is for how long the schedule of each finding is made shorter at the end. 0: not.
 	ShrinkFor time.Duration
 	// Seed selects the random schedules.
 	Seed uint64
-	// Faults restricts the faults, see Faults. Default: all.
-	Faults []string
+	// Faults restricts the faults, see Faults. Default: all. Allow are those that may break the
+	// client, see Report.Broke.
+	Faults, Allow []string
 	// Parallel is how many plays run at once, 1 to 16. Default 4.
 	Parallel int
-	// Progress, if not nil, is called after each play, and Say with what begins. Calls do not overlap.
-	Progress func(Tally)
-	Say      func(text string)
+	// Say, if not nil, is called with what begins, and after each play with a text that replaces that
+	// of the last play. Calls do not overlap.
+	Say func(text string, replaces bool)
 
 	startLimit time.Duration // of a driver, for tests. Default startLimit
 }
@@ -66,14 +69,12 @@ func (o Options) validate() error {
 		return bad("%d servers, want 1 to %d", o.Servers, len(letters))
 	case o.TTL < 200*time.Millisecond || o.TTL > time.Minute:
 		return bad("a TTL of %v, want 200ms to 1m", o.TTL)
-	case o.Distance < 0 || o.Distance > time.Second:
-		return bad("a distance of %v, want 0 to 1s", o.Distance)
 	case o.For < 0 || o.ShrinkFor < 0:
 		return bad("random schedules for %v, and %v to shorten them; want 0 or more", o.For, o.ShrinkFor)
 	case o.Parallel < 1 || o.Parallel > 16:
 		return bad("%d plays at once, want 1 to 16", o.Parallel)
 	}
-	for _, fault := range o.Faults {
+	for _, fault := range slices.Concat(o.Faults, o.Allow) {
 		if !slices.Contains(Faults(), fault) {
 			return bad("no fault %q; there are %q", fault, Faults())
 		}
@@ -81,16 +82,20 @@ func (o Options) validate() error {
 	return nil
 }
 
-// box is the state of a Run.
+// box is the state of a Run, and what it has found so far.
 type box struct {
 	options Options
-	hello   Answer
+	hello   driver.Hello
 	fleets  chan *servers
 	counter atomic.Int64 // of the keys
-	// library gives the servers clocks of their own, "" if they need none, or can't have them
-	// because of noClocks. It is in dir.
-	library, dir string
-	noClocks     error
+	// library is the folder of what gives the servers clocks of their own, "" if they need none, or can't
+	// have them because of noClocks.
+	library  string
+	noClocks error
+
+	mu      sync.Mutex
+	tallies []Tally
+	played  int
 }
 
 func (b *box) can(what string) bool { return slices.Contains(b.hello.Can, what) }
@@ -110,21 +115,24 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 		return nil, err
 	}
 	if b.options.Servers == 0 {
-		b.options.Servers = map[string]int{oneServer: 1, manyServers: 5}[b.hello.Servers]
+		b.options.Servers = map[string]int{driver.OneServer: 1, driver.ManyServers: 5}[b.hello.Servers]
 	}
-	if b.hello.Servers == oneServer && b.options.Servers != 1 {
+	if b.hello.Servers == driver.OneServer && b.options.Servers != 1 {
 		return nil, fmt.Errorf("%w: %d servers, but %s takes one", ErrOptions, b.options.Servers, b.hello.Name)
 	}
 	b.fleets = make(chan *servers, o.Parallel)
 	if clocks && !o.Embedded {
-		if err := b.build(ctx); err != nil {
+		if b.library, err = buildLibrary(ctx); errors.Is(err, ErrNoClocks) && ctx.Err() == nil {
+			b.noClocks = err
+		} else if err != nil {
 			return nil, err
 		}
 	}
 	for range o.Parallel {
 		f, err := startServers(ctx, b.options, b.library)
 		if errors.Is(err, ErrNoClocks) {
-			b.library, b.noClocks = "", err
+			b.noClocks = errors.Join(err, os.RemoveAll(b.library))
+			b.library = ""
 			f, err = startServers(ctx, b.options, "")
 		}
 		if err != nil {
@@ -135,21 +143,6 @@ func open(ctx context.Context, o Options, clocks bool) (b *box, err error) {
 	return b, nil
 }
 
-// build builds the library, if that is possible here.
-func (b *box) build(ctx context.Context) (err error) {
-	if b.dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
-		return err
-	}
-	if b.library, err = buildLibrary(ctx, b.dir); errors.Is(err, ErrNoClocks) {
-		b.noClocks = err
-		return nil
-	}
-	if err != nil {
-		return errors.Join(err, b.close())
-	}
-	return nil
-}
-
 // greet asks the driver what it is.
 func (b *box) greet(ctx context.Context) error {
 	d, err := startDriver("c1", b.options)
@@ -157,10 +150,12 @@ func (b *box) greet(ctx context.Context) error {
 		return err
 	}
 	defer d.end()
-	if b.hello, err = d.start(ctx, Request{Do: DoHello}); err != nil {
+	a, err := d.start(ctx, driver.Request{Do: driver.DoHello})
+	if err != nil {
 		return err
 	}
-	if err := b.hello.validate(); err != nil {
+	b.hello = a.Hello
+	if err := b.hello.Validate(); err != nil {
 		return d.did("%v", err)
 	}
 	return nil
@@ -171,8 +166,8 @@ func (b *box) close() error {
 	for len(b.fleets) > 0 {
 		errs = append(errs, (<-b.fleets).close())
 	}
-	if b.dir != "" {
-		errs = append(errs, os.RemoveAll(b.dir))
+	if b.library != "" {
+		errs = append(errs, os.RemoveAll(b.library))
 	}
 	return errors.Join(errs...)
 }
@@ -190,40 +185,32 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	r := &running{box: b}
 	report = b.report()
 	defer func() {
-		report.Tallies, report.Took = r.sorted(), time.Since(began)
+		report.Tallies, report.Took = b.sorted(), time.Since(began)
 	}()
-	cases := r.cases()
-	r.say("accepted: %s; %d schedules, then random ones for %v", report.subject(), len(cases), b.options.For)
-	if err := r.plays(ctx, slices.Values(cases)); err != nil {
+	cases := slices.DeleteFunc(Cases(b.options.Servers), func(c Case) bool { return !slices.Contains(b.faults(), c.Fault) })
+	b.say("accepted: %s; %d schedules, then random ones for %v", report.subject(), len(cases), b.options.For)
+	if err := b.playAll(ctx, slices.Values(cases)); err != nil {
 		return report, err
 	}
 	if b.options.For > 0 {
-		r.say("random schedules for %v", b.options.For)
+		b.say("random schedules for %v", b.options.For)
 		limited, cancel := context.WithTimeoutCause(ctx, b.options.For, errTimeUp)
 		defer cancel()
-		if err := r.plays(limited, r.random()); err != nil && !errors.Is(err, errTimeUp) {
+		if err := b.playAll(limited, b.random()); err != nil && !errors.Is(err, errTimeUp) {
 			return report, err
 		}
 	}
-	return report, r.shrinks(ctx)
+	return report, b.shrinks(ctx)
 }
 
 // errTimeUp ends the random schedules.
 var errTimeUp = errors.New("box: time is up")
 
-// running is what a Run has found so far.
-type running struct {
-	*box
-	mu      sync.Mutex
-	tallies []Tally
-}
-
-func (r *running) say(format string, args ...any) {
-	if r.options.Say != nil {
-		r.options.Say(fmt.Sprintf(format, args...))
+func (b *box) say(format string, args ...any) {
+	if b.options.Say != nil {
+		b.options.Say(fmt.Sprintf(format, args...), false)
 	}
 }
 
@@ -234,28 +221,22 @@ const clockFault = "clock"
 var ofProcesses = []string{"old data", "failover", "address", clockFault}
 
 // faults are those that are played.
-func (r *running) faults() []string {
+func (b *box) faults() []string {
 	return slices.DeleteFunc(Faults(), func(fault string) bool {
-		return len(r.options.Faults) > 0 && !slices.Contains(r.options.Faults, fault) ||
-			r.options.Embedded && slices.Contains(ofProcesses, fault) || r.noClocks != nil && fault == clockFault ||
-			serversFor(fault, r.options.Servers) == 0
+		return len(b.options.Faults) > 0 && !slices.Contains(b.options.Faults, fault) ||
+			b.options.Embedded && slices.Contains(ofProcesses, fault) || b.noClocks != nil && fault == clockFault ||
+			serversFor(fault, b.options.Servers) == 0
 	})
 }
 
-// cases are those that are played.
-func (r *running) cases() []Case {
-	faults := r.faults()
-	return slices.DeleteFunc(Cases(r.options.Servers), func(c Case) bool { return !slices.Contains(faults, c.Fault) })
-}
-
 // random yields random schedules without an end, with each fault in turn.
-func (r *running) random() iter.Seq[Case] {
+func (b *box) random() iter.Seq[Case] {
 	return func(yield func(Case) bool) {
-		faults := r.faults()
-		for n := uint64(0); ; n++ {
+		faults := b.faults()
+		for n := uint64(0); len(faults) > 0; n++ {
 			fault := faults[n%uint64(len(faults))]
-			seed := rand.NewPCG(r.options.Seed, n).Uint64()
-			count := serversFor(fault, r.options.Servers)
+			seed := rand.NewPCG(b.options.Seed, n).Uint64()
+			count := serversFor(fault, b.options.Servers)
 			if !yield(Case{Fault: fault, Title: fmt.Sprintf("random schedule %d", n), Schedule: draw(seed, fault, count), Servers: count}) {
 				return
 			}
@@ -263,34 +244,25 @@ func (r *running) random() iter.Seq[Case] {
 	}
 }
 
-// plays plays cases, several at once, until one fails.
-func (r *running) plays(ctx context.Context, cases iter.Seq[Case]) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var all sync.WaitGroup
-	slots := make(chan struct{}, r.options.Parallel)
+// playAll plays cases, several at once, until one fails or ctx ends.
+func (b *box) playAll(ctx context.Context, cases iter.Seq[Case]) error {
+	all, running := errgroup.WithContext(ctx)
+	all.SetLimit(b.options.Parallel)
 	for c := range cases {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
+		if running.Err() != nil {
 			break
 		}
-		all.Go(func() {
-			defer func() { <-slots }()
-			p, err := settle(r.options.TTL, func(ttl time.Duration) (Play, error) {
-				return r.box.plays(ctx, c.Schedule, ttl, c.Servers)
+		all.Go(func() error {
+			p, err := settle(b.options.TTL, func(ttl time.Duration) (Play, error) {
+				return b.plays(running, c.Schedule, ttl, c.Servers)
 			})
-			if err != nil {
-				cancel(err)
-				return
+			if err == nil {
+				b.take(c, p)
 			}
-			r.take(c, p)
+			return err
 		})
 	}
-	all.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(all.Wait(), context.Cause(ctx))
 }
 
 // retries is how often a schedule is played again, each time with twice the TTL, if the machine may
@@ -325,18 +297,18 @@ func (p Play) proved() bool {
 }
 
 // take counts a play.
-func (r *running) take(c Case, p Play) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.tallies, func(t Tally) bool { return t.Fault == c.Fault })
+func (b *box) take(c Case, p Play) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.tallies, func(t Tally) bool { return t.Fault == c.Fault })
 	if i < 0 {
-		i = len(r.tallies)
-		r.tallies = append(r.tallies, Tally{Fault: c.Fault})
+		i = len(b.tallies)
+		b.tallies = append(b.tallies, Tally{Fault: c.Fault})
 	}
-	t := &r.tallies[i]
+	t := &b.tallies[i]
 	t.Plays++
-	for _, e := range p.History {
-		if e.What == wasStale {
+	for e := range p.Record.All() {
+		if e.Words == refused {
 			t.Refused++
 			break
 		}
@@ -355,42 +327,38 @@ func (r *running) take(c Case, p Play) {
 			k.Title, k.Shown = c.Title, p
 		}
 	}
-	if r.options.Progress != nil {
-		r.options.Progress(*t)
+	if b.played++; b.options.Say != nil {
+		b.options.Say(fmt.Sprintf("%d plays, %s: %d of %d with findings", b.played, t.Fault, t.Broke, t.Plays), true)
 	}
 }
 
 // sorted returns the tallies in the order of the faults.
-func (r *running) sorted() []Tally {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (b *box) sorted() []Tally {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	order := Faults()
-	slices.SortFunc(r.tallies, func(a, b Tally) int { return slices.Index(order, a.Fault) - slices.Index(order, b.Fault) })
+	slices.SortFunc(b.tallies, func(a, b Tally) int { return slices.Index(order, a.Fault) - slices.Index(order, b.Fault) })
 	worst := Kinds()
-	for i := range r.tallies {
-		slices.SortFunc(r.tallies[i].Kinds, func(a, b Broken) int { return slices.Index(worst, a.Kind) - slices.Index(worst, b.Kind) })
+	for i := range b.tallies {
+		slices.SortFunc(b.tallies[i].Kinds, func(a, b Broken) int { return slices.Index(worst, a.Kind) - slices.Index(worst, b.Kind) })
 	}
-	return r.tallies
+	return b.tallies
 }
 
 // report returns a report without results.
 func (b *box) report() Report {
 	f := <-b.fleets
 	b.fleets <- f
-	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, Distance: b.options.Distance}
-	if b.options.Embedded {
-		r.LeftOut = append(r.LeftOut, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
-	}
-	if b.noClocks != nil {
-		r.LeftOut = append(r.LeftOut, clockFault+", because of "+strings.TrimPrefix(b.noClocks.Error(), "box: "))
-	}
-	for _, can := range []struct{ what, says string }{
-		{CanExtend, "extensions, which the driver doesn't have"}, {CanToken, "fencing tokens, which the driver doesn't have"},
-		{CanTell, "whether a loss is told, which the driver doesn't do"},
-	} {
-		if !b.can(can.what) {
-			r.LeftOut = append(r.LeftOut, can.says)
+	r := Report{Name: b.hello.Name, Version: b.hello.Version, Can: b.hello.Can, Servers: f.what, Count: b.options.Servers, TTL: b.options.TTL, allow: b.options.Allow}
+	leave := func(out bool, what string) {
+		if out {
+			r.LeftOut = append(r.LeftOut, what)
 		}
 	}
+	leave(b.options.Embedded, "what embedded servers don't have: "+strings.Join(ofProcesses, ", "))
+	leave(b.noClocks != nil, clockFault+", because of "+strings.TrimPrefix(fmt.Sprint(b.noClocks), "box: "))
+	leave(!b.can(driver.CanExtend), "extensions, which the driver doesn't have")
+	leave(!b.can(driver.CanToken), "fencing tokens, which the driver doesn't have")
+	leave(!b.can(driver.CanTell), "whether a loss is told, which the driver doesn't do")
 	return r
 }

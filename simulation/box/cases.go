@@ -2,6 +2,7 @@ package box
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,11 +10,9 @@ import (
 
 // Case is a schedule that every client is put through, and the fault that it is about.
 type Case struct {
-	Fault    string   `json:"fault"`
-	Title    string   `json:"title"`
-	Schedule Schedule `json:"schedule"`
-	// Servers is how many servers it is for, the first ones.
-	Servers int `json:"servers"`
+	Fault, Title string
+	Schedule     Schedule
+	Servers      int // how many it is for, the first ones
 }
 
 // evenNumber is the fault of an even number of servers, of which no half is a majority. It is
@@ -28,56 +27,29 @@ func serversFor(fault string, n int) int {
 	return n
 }
 
-//go:embed cases.txt
-var caseList string
+//go:embed cases.json
+var caseList []byte
 
 // Cases returns the cases for n servers, 1 to 9.
-func Cases(n int) []Case {
-	var all []Case
-	for _, block := range strings.Split(caseList, "\n\n") {
-		var c Case
-		left := false
-		for line := range strings.Lines(block) {
-			line = strings.TrimRight(line, "\n")
-			text, isStep := strings.CutPrefix(line, "  ")
-			switch fault, title, ok := strings.Cut(line, ": "); {
-			case line == "" || strings.HasPrefix(line, "#"), isStep && left:
-			case isStep:
-				step, needed, err := expand(text, c.Servers)
-				if err != nil {
-					panic(fmt.Sprintf("cases.txt: %s: %v", c.Title, err)) // a test reads it
-				}
-				left = needed
-				if step.Do != "" {
-					c.Schedule = append(c.Schedule, step)
-				}
-			case ok:
-				c.Fault, c.Title, c.Servers = fault, title, serversFor(fault, n)
-				left = c.Servers == 0
-			default:
-				panic("cases.txt: " + line)
-			}
+func Cases(n int) (all []Case) {
+	var list []struct{ Fault, Title, Schedule string }
+	if err := json.Unmarshal(caseList, &list); err != nil {
+		panic("cases.json: " + err.Error()) // a test reads it
+	}
+	for _, l := range list {
+		c := Case{Fault: l.Fault, Title: l.Title, Servers: serversFor(l.Fault, n)}
+		if c.Servers == 0 {
+			continue
 		}
-		if len(c.Schedule) > 0 && !left {
+		var err error
+		if c.Schedule, err = ParseSchedule(l.Schedule, c.Servers); err != nil {
+			panic(fmt.Sprintf("cases.json: %s: %v", c.Title, err))
+		}
+		if c.Schedule != nil {
 			all = append(all, c)
 		}
 	}
 	return all
-}
-
-// ParseSchedule reads steps in which words may stand for some of n servers, as in the cases.
-func ParseSchedule(steps []string, n int) (Schedule, error) {
-	var s Schedule
-	for _, text := range steps {
-		step, _, err := expand(text, n)
-		if err != nil {
-			return nil, err
-		}
-		if step.Do != "" {
-			s = append(s, step)
-		}
-	}
-	return s, nil
 }
 
 // Faults returns the faults of the cases, in their order.
@@ -91,23 +63,35 @@ func Faults() []string {
 	return all
 }
 
-// expand reads a step in whose text words stand for servers. The step is empty if its servers
-// are none; needed then says that the case needs them.
-func expand(text string, n int) (step Step, needed bool, err error) {
+// ParseSchedule reads steps with commas between them. Words in capitals stand for some of n servers:
+//
+//	ALL   all         MAJ   the first ones that are a majority   MIN   the others
+//	ONE   the first   MORE  MAJ without ONE                      LAST  the last of MAJ
+//	HALF  the first half                                         REST  the other one
+//
+// A step whose servers are none is left out. If servers should hang or stop and are none, the
+// schedule shows nothing of its own, and is nil.
+func ParseSchedule(text string, n int) (s Schedule, err error) {
 	majority := n/2 + 1
 	sets := map[string]string{
 		"ALL": letters[:n], "MAJ": letters[:majority], "MIN": letters[majority:n], "ONE": letters[:1], "MORE": letters[1:majority],
-		"HALF": letters[:n/2], "REST": letters[n/2 : n],
+		"LAST": letters[majority-1 : majority], "HALF": letters[:n/2], "REST": letters[n/2 : n],
 	}
-	words := strings.Fields(text)
-	last := len(words) - 1
-	if set, ok := sets[words[last]]; ok {
-		if set == "" {
-			// Without these the case shows nothing of its own.
-			return Step{}, words[0] == string(hang) || words[0] == string(stop), nil
+	for text := range strings.SplitSeq(text, ", ") {
+		last := strings.LastIndexByte(text, ' ') + 1
+		if set, ok := sets[text[last:]]; ok {
+			text = text[:last] + set
+			if set == "" && (strings.HasPrefix(text, string(hang)) || strings.HasPrefix(text, string(stop))) {
+				return nil, nil
+			} else if set == "" {
+				continue
+			}
 		}
-		words[last] = set
+		step, err := ParseStep(text)
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, step)
 	}
-	step, err = ParseStep(strings.Join(words, " "))
-	return step, false, err
+	return s, nil
 }

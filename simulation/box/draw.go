@@ -1,7 +1,6 @@
 package box
 
 import (
-	"maps"
 	"math/rand/v2"
 	"slices"
 )
@@ -18,20 +17,18 @@ type drawer struct {
 	schedule Schedule
 	clients  []string
 	holder   string
-	paused   string
-	down     string          // servers that hang, are stopped or elsewhere
-	end      verb            // ends that
-	broken   map[string]bool // clients whose links are disturbed
-	dead     map[string]bool
-	late     []string // clients whose writes are on their way
+	ends     map[string]Schedule // the steps that end a fault, by what is disturbed
 }
+
+// ofServers is the key in drawer.ends for servers and processes, of which one fault at a time is drawn.
+const ofServers = ""
 
 // drawSteps is how many steps are drawn before the end.
 const drawSteps = 12
 
 // draw draws a schedule with faults of one kind.
 func draw(seed uint64, fault string, n int) Schedule {
-	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 0x626f78)), fault: fault, n: n, broken: map[string]bool{}, dead: map[string]bool{}}
+	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 0x626f78)), fault: fault, n: n, ends: map[string]Schedule{}}
 	d.clients = clientNames[:2+d.IntN(2)]
 	for range drawSteps {
 		if d.IntN(5) < 2 {
@@ -44,147 +41,131 @@ func draw(seed uint64, fault string, n int) Schedule {
 	return d.schedule
 }
 
-func (d *drawer) add(do verb, client, servers string) {
-	d.schedule = append(d.schedule, Step{Do: do, Client: client, Servers: servers})
+// does adds steps of a client.
+func (d *drawer) does(client string, verbs ...verb) {
+	for _, do := range verbs {
+		d.schedule = append(d.schedule, Step{Do: do, Client: client})
+	}
 }
 
-// alive returns the clients that run.
+// suffers adds faults of servers.
+func (d *drawer) suffers(servers string, verbs ...verb) {
+	for _, do := range verbs {
+		d.schedule = append(d.schedule, Step{Do: do, Servers: servers})
+	}
+}
+
+// alive returns the clients that run: at least one, because no two are paused or dead at a time.
 func (d *drawer) alive() []string {
-	return slices.DeleteFunc(slices.Clone(d.clients), func(c string) bool { return c == d.paused || d.dead[c] })
+	return slices.DeleteFunc(slices.Clone(d.clients), func(c string) bool {
+		return slices.ContainsFunc(d.ends[ofServers], func(s Step) bool { return s.Client == c })
+	})
+}
+
+func (d *drawer) someone() string {
+	alive := d.alive()
+	return alive[d.IntN(len(alive))]
 }
 
 // act has a client do something.
 func (d *drawer) act() {
-	alive := d.alive()
-	if len(alive) == 0 {
-		return
-	}
-	c := alive[d.IntN(len(alive))]
+	c := d.someone()
 	switch {
 	case c == d.holder && d.IntN(3) == 0:
-		d.add(releases, c, "")
+		d.does(c, releases)
 		d.holder = ""
 	case c == d.holder:
-		d.add([]verb{works, works, checks, extends}[d.IntN(4)], c, "")
-	case d.holder == "" || d.holder == d.paused:
-		d.add(waits, c, "")
-		d.add(works, c, "")
+		d.does(c, []verb{works, works, checks, extends}[d.IntN(4)])
+	case !slices.Contains(d.alive(), d.holder):
+		d.does(c, waits, works)
 		d.holder = c
 	default:
-		d.add(tries, c, "")
-		d.add(works, c, "")
+		d.does(c, tries, works)
 	}
 }
 
 // disturb adds a fault, or its end.
 func (d *drawer) disturb() {
-	alive := d.alive()
-	client := ""
-	if len(alive) > 0 {
-		client = alive[d.IntN(len(alive))]
-	}
-	servers := d.minority()
+	client, some := d.someone(), d.minority()
+	one := string(letters[d.IntN(d.n)])
+	_, begun := d.ends[ofServers]
 	switch d.fault {
 	case "pause":
 		d.pauses(client)
 	case "crash":
-		if dead := slices.Sorted(maps.Keys(d.dead)); len(dead) > 0 {
-			d.add(spawn, dead[0], "")
-			delete(d.dead, dead[0])
-		} else if len(alive) > 1 {
-			d.add(kill, client, "")
-			d.dead[client] = true
-			if d.holder == client {
-				d.holder = ""
-			}
+		if d.toggle(ofServers, Schedule{{spawn, client, ""}}, Step{kill, client, ""}) && d.holder == client {
+			d.holder = ""
+		}
+	case "network":
+		if some != "" {
+			do := []verb{cut, delay, hold, lose}[d.IntN(4)]
+			d.toggle(client, Schedule{{heal, client, letters[:d.n]}}, Step{do, client, some})
 		}
 	case "hang":
-		d.toggle(hang, wake, servers)
+		d.breaks(some, hang, wake)
+	case "address":
+		d.breaks(some, move, home)
 	case "stop", evenNumber:
-		if d.down == "" { // until the end, because servers that start are empty: that is another fault
-			d.toggle(stop, start, servers)
-		}
-	case "restart":
-		if d.down == "" {
-			one := string(letters[d.IntN(d.n)])
-			d.add(stop, "", one)
-			d.add(start, "", one)
-		}
-	case "old data":
-		one := string(letters[d.IntN(d.n)])
-		if d.down == "" && d.IntN(2) == 0 {
-			d.add(save, "", one)
-		} else if d.down == "" {
-			d.add(stop, "", one)
-			d.add(start, "", one)
-		}
-	case "failover":
-		if d.down == "" {
-			d.down, d.end = string(letters[d.IntN(d.n)]), fail
-			d.add(follow, "", d.down)
-			d.add(lag, "", d.down)
-		} else if d.end == fail { // no server fails twice
-			d.add(fail, "", d.down)
-			d.end = ""
+		if !begun { // until the end, because servers that start are empty: that is another fault
+			d.breaks(some, stop, start)
 		}
 	case clockFault:
-		if d.down == "" { // until the end: the clocks of other servers would be of no minority any more
-			d.toggle([]verb{ahead, ahead, behind}[d.IntN(3)], right, servers)
+		if !begun { // until the end: the clocks of other servers would be of no minority any more
+			d.breaks(some, []verb{ahead, ahead, behind}[d.IntN(3)], right)
 		}
-	case "address":
-		d.toggle(move, home, servers)
+	case "failover":
+		d.toggle(ofServers, Schedule{{fail, "", one}}, Step{follow, "", one}, Step{lag, "", one})
+		if begun {
+			d.fault = "" // no server fails twice
+		}
 	case "flush":
-		d.add(flush, "", string(letters[d.IntN(d.n)]))
-	case "network":
-		if client == "" {
-			return
+		d.suffers(one, flush)
+	case "restart":
+		d.suffers(one, stop, start)
+	case "old data":
+		if d.IntN(2) == 0 {
+			d.suffers(one, save)
+		} else {
+			d.suffers(one, stop, start)
 		}
-		if d.broken[client] {
-			d.add(heal, client, letters[:d.n])
-			delete(d.broken, client)
-		} else if servers != "" {
-			d.add([]verb{cut, delay, hold, lose}[d.IntN(4)], client, servers)
-			d.broken[client] = true
-		}
+	}
+}
+
+// toggle ends the fault of something that is disturbed, or else begins it, and reports which.
+func (d *drawer) toggle(what string, end Schedule, begin ...Step) (begun bool) {
+	if open, ok := d.ends[what]; ok {
+		d.schedule = append(d.schedule, open...)
+		delete(d.ends, what)
+		return false
+	}
+	d.schedule = append(d.schedule, begin...)
+	d.ends[what] = end
+	return true
+}
+
+// breaks is toggle for some servers.
+func (d *drawer) breaks(servers string, begin, end verb) {
+	if servers != "" {
+		d.toggle(ofServers, Schedule{{end, "", servers}}, Step{begin, "", servers})
 	}
 }
 
 // pauses begins a pause, sometimes between a holder's check and its write, or ends it.
 func (d *drawer) pauses(client string) {
-	switch {
-	case d.paused != "":
-		d.add(resume, d.paused, "")
-		d.add(writes, d.paused, "")
-		d.paused = ""
-	case client != "":
-		if client == d.holder {
-			d.add(checks, client, "")
-			d.add(reads, client, "")
-			if d.IntN(3) == 0 { // the write is late, and not the client
-				d.add(sends, client, "")
-				d.late = append(d.late, client)
-				return
-			}
+	if _, begun := d.ends[ofServers]; client == d.holder && !begun {
+		d.does(client, checks, reads)
+		if d.IntN(3) == 0 { // the write is late, and not the client
+			d.does(client, sends)
+			d.ends[client] = Schedule{{lands, client, ""}}
+			return
 		}
-		d.add(pause, client, "")
-		d.paused = client
 	}
+	d.toggle(ofServers, Schedule{{resume, client, ""}, {writes, client, ""}}, Step{pause, client, ""})
 }
 
-// toggle begins a fault of servers, or ends it.
-func (d *drawer) toggle(begin, end verb, servers string) {
-	if d.down != "" {
-		d.add(end, "", d.down)
-		servers = ""
-	} else if servers != "" {
-		d.add(begin, "", servers)
-	}
-	d.down, d.end = servers, end
-}
-
-// minority returns some servers, fewer than half of them.
+// minority returns some servers, fewer than half of them: none, if there are less than three.
 func (d *drawer) minority() string {
-	order := d.Perm(d.n)[:d.IntN((d.n-1)/2+1)]
+	order := d.Perm(d.n)[:min((d.n-1)/2, 1+d.IntN(max(1, (d.n-1)/2)))]
 	slices.Sort(order)
 	var servers []byte
 	for _, i := range order {
@@ -195,28 +176,12 @@ func (d *drawer) minority() string {
 
 // finish ends all faults, and has a client get the lock at the end.
 func (d *drawer) finish() {
-	if d.paused != "" {
-		d.pauses("")
+	for _, what := range append([]string{ofServers}, d.clients...) {
+		d.schedule = append(d.schedule, d.ends[what]...)
 	}
-	if d.down != "" && d.end != "" {
-		d.add(d.end, "", d.down)
-	}
+	clear(d.ends)
 	for _, c := range d.clients {
-		if d.broken[c] {
-			d.add(heal, c, letters[:d.n])
-		}
+		d.does(c, works, releases)
 	}
-	for _, c := range d.late {
-		d.add(lands, c, "")
-	}
-	d.paused, d.down = "", ""
-	alive := d.alive()
-	for _, c := range alive {
-		d.add(works, c, "")
-		d.add(releases, c, "")
-	}
-	last := alive[d.IntN(len(alive))]
-	d.add(waits, last, "")
-	d.add(works, last, "")
-	d.add(releases, last, "")
+	d.does(d.someone(), waits, works, releases)
 }

@@ -3,13 +3,13 @@
 package box
 
 import (
-	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // Limits of a driver.
@@ -25,156 +26,149 @@ const (
 	answerLimit = 20 * time.Second // until it has answered anything else
 	endLimit    = 5 * time.Second  // until it has ended after its input has
 	longestLine = 64 << 10         // bytes
+	saidLength  = 400              // bytes of its standard error in an error
 )
 
-// driver is a driver process.
-type driver struct {
-	client string
-	limit  time.Duration // until it has answered hello or open
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	errs   tail
-	exited chan struct{} // closed when the process has ended
-	read   chan struct{} // closed when all it printed was read
+// clientProcess is a driver's process.
+type clientProcess struct {
+	client  string
+	limit   time.Duration // until it has answered hello or open
+	process *redisproc.Process
+	in      io.WriteCloser
+	errs    redisproc.Output
+	line    []byte // that it has begun to print
+	answers chan driver.Answer
 
-	answers chan Answer
-	mu      sync.Mutex
-	id      int           // of the last request
-	asked   bool          // it is not answered yet
-	broke   string        // what the driver did against the protocol
-	broken  chan struct{} // closed then
-	lost    int           // how often it told of a lost lease
+	mu     sync.Mutex
+	id     int           // of the last request
+	asked  bool          // it is not answered yet
+	broke  string        // what the driver did against the protocol
+	broken chan struct{} // closed then
+	lost   int           // how often it told of a lost lease
 }
 
 // startDriver starts a driver. Every process that it starts is in its process group.
-func startDriver(client string, o Options) (*driver, error) {
-	d := &driver{
-		client: client, limit: o.startLimit, cmd: exec.Command(o.Command[0], o.Command[1:]...), exited: make(chan struct{}), read: make(chan struct{}),
-		answers: make(chan Answer, 1), broken: make(chan struct{}),
-	}
-	d.cmd.SysProcAttr, d.cmd.Stderr, d.cmd.WaitDelay = redisproc.Attributes(), &d.errs, endLimit
-	d.cmd.SysProcAttr.Setpgid = true
-	in, err := d.cmd.StdinPipe()
-	if err != nil {
+func startDriver(client string, o Options) (*clientProcess, error) {
+	d := &clientProcess{client: client, limit: o.startLimit, answers: make(chan driver.Answer, 1), broken: make(chan struct{})}
+	cmd := exec.Command(o.Command[0], o.Command[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = d, &d.errs, endLimit
+	var err error
+	if d.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	// Not StdoutPipe, because Wait would close it before all is read.
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	d.in, d.cmd.Stdout = in, writer
-	err = d.cmd.Start()
-	_ = writer.Close()
-	if err != nil {
-		_ = reader.Close()
+	if d.process, err = redisproc.StartProcess(cmd); err != nil {
 		return nil, d.did("can't be started: %v", err)
 	}
-	go func() {
-		_ = d.cmd.Wait()
-		close(d.exited)
-		// What it started and left behind would keep the pipe open.
-		_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL)
-	}()
-	go func() {
-		d.readAll(reader)
-		_ = reader.Close()
-		close(d.read)
-	}()
 	return d, nil
 }
 
-// readAll reads what the driver prints until it ends.
-func (d *driver) readAll(out io.Reader) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, longestLine)
-	for lines.Scan() {
-		if strings.TrimSpace(lines.Text()) != "" {
-			d.take(lines.Bytes())
+// Write takes what the driver prints.
+func (d *clientProcess) Write(p []byte) (int, error) {
+	d.line = append(d.line, p...)
+	for {
+		line, rest, ok := bytes.Cut(d.line, []byte("\n"))
+		if !ok {
+			break
+		}
+		if d.line = rest; len(bytes.TrimSpace(line)) > 0 {
+			d.take(line)
 		}
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+	if len(d.line) > longestLine {
+		d.line = nil
 		d.breaks(fmt.Sprintf("printed a line of more than %d bytes", longestLine))
 	}
-	_, _ = io.Copy(io.Discard, out)
-	<-d.exited
-	d.breaks("ended (" + d.cmd.ProcessState.String() + ")")
+	return len(p), nil
 }
 
 // take takes one line.
-func (d *driver) take(line []byte) {
-	var a Answer
+func (d *clientProcess) take(line []byte) {
+	var a driver.Answer
 	if err := json.Unmarshal(line, &a); err != nil {
-		d.breaks(fmt.Sprintf("printed %.80q, %s", line, whyNoAnswer(err)))
+		why := "which isn't JSON; logs belong on standard error"
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			why = fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
+		}
+		d.breaks(fmt.Sprintf("printed %.80q, %s", line, why))
 		return
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case a.ID == 0 && a.Event == EventLost:
+	awaited := d.asked && a.ID == d.id
+	d.asked = d.asked && !awaited
+	if a.ID == 0 && a.Event == driver.EventLost {
 		d.lost++
+	}
+	d.mu.Unlock()
+	switch {
+	case a.ID == 0 && a.Event == driver.EventLost:
 	case a.ID == 0:
-		d.breaksLocked(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, EventLost))
-	case a.ID != d.id || !d.asked:
-		d.breaksLocked(fmt.Sprintf("answered to id %d, which nobody asked", a.ID))
+		d.breaks(fmt.Sprintf("printed %.80q, which has neither an id nor the event %q", line, driver.EventLost))
+	case !awaited:
+		d.breaks(fmt.Sprintf("answered to id %d, which nobody asked", a.ID))
 	case a.Error != "":
-		d.breaksLocked("says that it can't: " + a.Error)
+		d.breaks("says that it can't: " + a.Error)
 	default:
-		d.asked = false
 		d.answers <- a // it has room: one request, one answer
 	}
 }
 
-// whyNoAnswer says why a line isn't an Answer.
-func whyNoAnswer(err error) string {
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return fmt.Sprintf("in which %q is the wrong type, a %s", wrong.Field, wrong.Value)
-	}
-	return "which isn't JSON; logs belong on standard error"
-}
-
-func (d *driver) breaks(did string) {
+// breaks notes the first thing that the driver did against the protocol.
+func (d *clientProcess) breaks(did string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.breaksLocked(did)
-}
-
-// breaksLocked notes the first thing that the driver did against the protocol.
-func (d *driver) breaksLocked(did string) {
 	if d.broke == "" {
 		d.broke = did
 		close(d.broken)
 	}
 }
 
-// failed reports whether it did something against the protocol.
-func (d *driver) failed() bool {
+// failure is what the driver did against the protocol, nil if it did nothing. All that a process printed
+// was taken before its end is known.
+func (d *clientProcess) failure() error {
 	select {
-	case <-d.broken:
-		return true
+	case <-d.process.Exited:
+		d.breaks("ended (" + d.process.State() + ")")
 	default:
-		return false
 	}
-}
-
-func (d *driver) failure() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.broke == "" {
+		return nil
+	}
 	return d.did("%s", d.broke)
 }
 
+// DriverError is a driver that broke the protocol, could not be started or died. Nothing is
+// concluded from the play.
+type DriverError struct {
+	// Client is the client's name, Did what the driver did.
+	Client, Did string
+	// Said is the end of its standard error.
+	Said string
+}
+
+func (e *DriverError) Error() string {
+	text := fmt.Sprintf("box: the driver of %s %s", e.Client, e.Did)
+	if e.Said != "" {
+		text += "; its standard error ends with: " + e.Said
+	}
+	return text
+}
+
 // did is an error that says what the driver did, and how its standard error ends.
-func (d *driver) did(format string, args ...any) error {
-	return &DriverError{Client: d.client, Did: fmt.Sprintf(format, args...), Said: d.errs.String()}
+func (d *clientProcess) did(format string, args ...any) error {
+	said := strings.Join(strings.Fields(strings.ToValidUTF8(d.errs.String(), "")), " ")
+	return &DriverError{Client: d.client, Did: fmt.Sprintf(format, args...), Said: said[max(0, len(said)-saidLength):]}
 }
 
 // errNoAnswer: a driver has not answered within its limit.
 var errNoAnswer = errors.New("box: no answer")
 
 // send sends a request.
-func (d *driver) send(r Request) error {
-	if d.failed() {
-		return d.failure()
+func (d *clientProcess) send(r driver.Request) error {
+	if err := d.failure(); err != nil {
+		return err
 	}
 	d.mu.Lock()
 	d.id++
@@ -186,7 +180,7 @@ func (d *driver) send(r Request) error {
 	}
 	if _, err := d.in.Write(append(line, '\n')); err != nil {
 		select {
-		case <-d.broken:
+		case <-d.process.Exited:
 		case <-time.After(endLimit): // it has closed its input and goes on
 			d.breaks("reads nothing: " + err.Error())
 		}
@@ -196,31 +190,38 @@ func (d *driver) send(r Request) error {
 }
 
 // await waits for the answer to the last request. Its error may be errNoAnswer.
-func (d *driver) await(ctx context.Context, limit time.Duration) (Answer, error) {
+func (d *clientProcess) await(ctx context.Context, limit time.Duration) (driver.Answer, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case a := <-d.answers:
 		return a, nil
 	case <-d.broken:
-		return Answer{}, d.failure()
+		return driver.Answer{}, d.failure()
+	case <-d.process.Exited:
 	case <-timer.C:
-		return Answer{}, errNoAnswer
+		return driver.Answer{}, errNoAnswer
 	case <-ctx.Done():
-		return Answer{}, context.Cause(ctx)
+		return driver.Answer{}, context.Cause(ctx)
+	}
+	select {
+	case a := <-d.answers:
+		return a, nil
+	default:
+		return driver.Answer{}, d.failure()
 	}
 }
 
 // ask sends a request and waits for the answer.
-func (d *driver) ask(ctx context.Context, r Request, limit time.Duration) (Answer, error) {
+func (d *clientProcess) ask(ctx context.Context, r driver.Request, limit time.Duration) (driver.Answer, error) {
 	if err := d.send(r); err != nil {
-		return Answer{}, err
+		return driver.Answer{}, err
 	}
 	return d.await(ctx, limit)
 }
 
 // start asks what a driver has to answer before anything else.
-func (d *driver) start(ctx context.Context, r Request) (Answer, error) {
+func (d *clientProcess) start(ctx context.Context, r driver.Request) (driver.Answer, error) {
 	a, err := d.ask(ctx, r, d.limit)
 	if errors.Is(err, errNoAnswer) {
 		err = d.did("hasn't answered %s within %v", r.Do, d.limit)
@@ -229,89 +230,30 @@ func (d *driver) start(ctx context.Context, r Request) (Answer, error) {
 }
 
 // losses returns how often it told of a lost lease.
-func (d *driver) losses() int {
+func (d *clientProcess) losses() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.lost
 }
 
-// pause stops the process group (SIGSTOP) and waits until the process has stopped.
-func (d *driver) pause() error {
-	if err := d.signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	if redisproc.AwaitStop(d.cmd.Process.Pid, d.exited) {
+// pause stops the process group, and returns when the process has stopped.
+func (d *clientProcess) pause() error { return d.signalled(d.process.Pause()) }
+
+func (d *clientProcess) resume() error { return d.signalled(d.process.Resume()) }
+
+// signalled prefers what the driver did, such as ending, to the error of a signal.
+func (d *clientProcess) signalled(err error) error {
+	if err == nil {
 		return nil
 	}
-	select {
-	case <-d.exited:
-		<-d.read
-		return d.failure()
-	default:
-		return fmt.Errorf("box: the driver of %s didn't stop", d.client)
-	}
-}
-
-func (d *driver) resume() error { return d.signal(syscall.SIGCONT) }
-
-func (d *driver) signal(sig syscall.Signal) error {
-	select {
-	case <-d.exited:
-		<-d.read
-		return d.failure()
-	default:
-	}
-	if err := syscall.Kill(-d.cmd.Process.Pid, sig); err != nil {
-		return fmt.Errorf("box: %v for the driver of %s: %w", sig, d.client, err)
-	}
-	return nil
+	return cmp.Or(d.failure(), fmt.Errorf("box: the driver of %s: %w", d.client, err))
 }
 
 // kill kills the process group and waits until it is gone.
-func (d *driver) kill() {
-	_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL)
-	d.ended()
-}
+func (d *clientProcess) kill() { d.process.End(syscall.SIGKILL, endLimit) }
 
 // end ends the driver by ending its input, and kills it if it goes on.
-func (d *driver) end() {
+func (d *clientProcess) end() {
 	_ = d.in.Close()
-	_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGCONT)
-	select {
-	case <-d.exited:
-	case <-time.After(endLimit):
-		_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL)
-	}
-	d.ended()
-}
-
-// ended waits until the process and its goroutines have ended.
-func (d *driver) ended() {
-	<-d.exited
-	<-d.read
-	_ = d.in.Close()
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailLength = 400
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if n := len(t.text); n > tailLength {
-		t.text = append([]byte(nil), t.text[n-tailLength:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(strings.Fields(strings.ToValidUTF8(string(t.text), "")), " ")
+	d.process.End(syscall.SIGCONT, endLimit)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // toClient carries out a fault of a client or its links, or ends it.
@@ -34,9 +35,9 @@ func (s *stage) toClient(step Step, c *client) error {
 			return s.enter(c)
 		}
 	default:
-		for i := range c.links {
+		for i, link := range c.links {
 			if strings.ContainsRune(step.Servers, rune(letters[i])) {
-				if err := s.disturb(c, i, step.Do); err != nil {
+				if err := s.disturb(link, step.Do); err != nil {
 					return err
 				}
 			}
@@ -49,46 +50,45 @@ func (s *stage) dies(c *client) {
 	if !c.dead {
 		c.dead, c.holds, c.paused, c.begun, s.untidy = true, false, false, 0, true
 		c.driver.kill()
-		s.note(Entry{Client: c.name, What: wasDead})
+		s.note(c.name, record.Crashed, "is killed", "")
 	}
 }
 
 // disturb does something to a link.
-func (s *stage) disturb(c *client, i int, do verb) (err error) {
-	link := c.links[i]
-	c.holdsBack[i] = do == delay || do == hold || do == trap || do == snare
+func (s *stage) disturb(l *link, do verb) (err error) {
 	switch do {
 	case cut:
-		link.Cut()
+		l.Cut()
 	case delay:
-		link.Hold(redisproc.Requests)
+		l.Hold(redisproc.Requests)
 	case hold:
-		link.Hold(redisproc.Replies)
+		l.Hold(redisproc.Replies)
 	case lose:
-		link.Drop(redisproc.Replies)
+		l.Drop(redisproc.Replies)
 	case miss:
-		link.Miss(redisproc.Replies)
+		l.Miss(redisproc.Replies)
 	case snare:
-		c.traps[i] = link.Trap(s.nth(1))
+		l.trap = l.Trap(s.nth(1))
 	case trap:
-		c.traps[i] = link.Trap(s.nth(2))
+		l.trap = l.Trap(s.nth(2))
 	case free:
-		err = s.frees(link, c.traps[i])
-		c.traps[i] = nil
+		err = s.frees(l)
+		l.trap = nil
 	case heal:
-		link.Reopen()
+		l.Reopen()
 	}
-	c.shut[i] = do != heal && do != free || c.traps[i] != nil
+	l.holdsBack = do == delay || do == hold || do == trap || do == snare
+	l.shut = do != heal && do != free || l.trap != nil
 	return err
 }
 
 // frees lets go of what a trap has caught, and waits until it is on its way to the server.
-func (s *stage) frees(link *redisproc.Link, caught <-chan struct{}) error {
-	sent := link.Passed(redisproc.Requests)
-	link.Free(true)
+func (s *stage) frees(l *link) error {
+	sent := l.Passed(redisproc.Requests)
+	l.Free()
 	select {
-	case <-caught:
-		return until(s.ctx, func() bool { return link.Passed(redisproc.Requests) > sent })
+	case <-l.trap:
+		return until(s.ctx, func() bool { return l.Passed(redisproc.Requests) > sent })
 	default:
 		return nil
 	}
@@ -119,15 +119,8 @@ func (s *stage) toServers(step Step) error {
 
 func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
 	switch do {
-	case hang:
-		return server.hangs()
-	case wake:
-		return server.wakes()
-	case stop:
-		server.stops()
-		return nil
-	case start:
-		return server.starts(s.ctx)
+	case hang, wake, stop, start:
+		return server.does(s.ctx, do)
 	case save:
 		return server.command("SAVE")
 	case flush:
@@ -159,7 +152,7 @@ func (s *stage) toServer(do verb, i int, server *serverState) (err error) {
 		real.lag()
 		return nil
 	case fail:
-		server.stops()
+		_ = server.does(s.ctx, stop)
 		addr, err := real.failOver(s.ctx)
 		s.leads(i, server, addr)
 		return err

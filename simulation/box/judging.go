@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // slow judges how long an answer took.
@@ -17,21 +18,18 @@ func (s *stage) slow(c *client, do verb, took, wait time.Duration) {
 	}
 }
 
-// works reports whether a majority of the servers works for a client.
-func (s *stage) works(c *client) bool {
-	good := 0
+// reach is how many servers work for a client.
+func (s *stage) reach(c *client) (good int) {
 	for i, server := range s.servers {
-		if server.good() && !c.shut[i] {
+		if server.good() && !c.links[i].shut {
 			good++
 		}
 	}
-	return good > len(s.servers)/2
+	return good
 }
 
-// undisturbed reports whether all servers work for a client.
-func (s *stage) undisturbed(c *client) bool {
-	return !slices.Contains(c.shut, true) && !slices.ContainsFunc(s.servers, func(server *serverState) bool { return !server.good() })
-}
+// works reports whether a majority of the servers works for a client.
+func (s *stage) works(c *client) bool { return s.reach(c) > len(s.servers)/2 }
 
 // free reports whether the lock must become free for a client: a majority of the servers works,
 // and whoever has the lock or asks for it can't renew it.
@@ -52,11 +50,10 @@ func (s *stage) free(c *client) bool {
 func (s *stage) everlasting() bool {
 	n := 0
 	for _, server := range s.servers {
-		if !server.good() {
-			continue
-		}
-		if reply, err := redisproc.AskAt(server.Addr(), "PTTL", s.key); err == nil && reply == ":-1" {
-			n++
+		if server.good() {
+			if reply, err := redisproc.AskAt(server.Addr(), "PTTL", s.key); err == nil && reply == ":-1" {
+				n++
+			}
 		}
 	}
 	return 2*n >= len(s.servers)
@@ -77,13 +74,13 @@ func (s *stage) listen() error {
 		if !c.holds || c.paused || c.dead {
 			continue
 		}
-		if s.box.can(CanTell) && c.overtook {
+		if s.box.can(driver.CanTell) && c.overtook {
 			if err := s.awaitLoss(c); err != nil {
 				return err
 			}
 		}
 		if c.driver.losses() > c.told {
-			s.says(c, Answer{Why: "the client told that its lease is lost"}, s.now())
+			s.says(c, driver.Answer{Why: "the client told that its lease is lost"})
 		}
 	}
 	return nil
@@ -93,11 +90,11 @@ func (s *stage) awaitLoss(c *client) error {
 	c.overtook = false
 	ctx, cancel := context.WithTimeout(s.ctx, tellWithin)
 	defer cancel()
-	if until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failed() }) != nil && s.ctx.Err() == nil {
+	if until(ctx, func() bool { return c.driver.losses() > c.told || c.driver.failure() != nil }) != nil && s.ctx.Err() == nil {
 		s.found(LossUntold, "%s hasn't told of its lost lease %v after another client had got the lock", c.name, tellWithin)
 	}
-	if c.driver.failed() {
-		return c.driver.failure()
+	if err := c.driver.failure(); err != nil {
+		return err
 	}
 	return context.Cause(s.ctx)
 }

@@ -50,7 +50,7 @@ func Kinds() []Kind {
 // Finding is a broken promise in a play.
 type Finding struct {
 	Kind Kind `json:"kind"`
-	// Seq is the entry of the history that shows it.
+	// Seq is the number of the event of the Record that shows it, from 1.
 	Seq  int    `json:"seq"`
 	Text string `json:"text"`
 }

@@ -3,11 +3,11 @@
 package box
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,9 +25,9 @@ var clockSource []byte
 // ErrNoClocks: servers cannot have clocks and disks of their own here.
 var ErrNoClocks = errors.New("box: no clocks that jump")
 
-// buildLibrary builds the library that is preloaded into servers. The error Is
+// buildLibrary builds the library that is preloaded into servers, in a folder of its own. The error Is
 // ErrNoClocks if that is impossible here.
-func buildLibrary(ctx context.Context, dir string) (path string, err error) {
+func buildLibrary(ctx context.Context) (dir string, err error) {
 	if runtime.GOOS != "linux" {
 		return "", fmt.Errorf("%w: the library for it is for Linux", ErrNoClocks)
 	}
@@ -35,17 +35,21 @@ func buildLibrary(ctx context.Context, dir string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: there is no C compiler (cc) to build the library for it", ErrNoClocks)
 	}
-	source, path := filepath.Join(dir, "clock.c"), filepath.Join(dir, "clock.so")
-	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
+	if dir, err = os.MkdirTemp("", "redlocksim-box-"); err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", path, source)
+	build := exec.CommandContext(ctx, cc, "-O2", "-shared", "-fPIC", "-o", filepath.Join(dir, libraryName), "-x", "c", "-")
+	build.Stdin = bytes.NewReader(clockSource)
 	build.Env = append(os.Environ(), "TMPDIR="+dir) // where what an interrupted compiler leaves is removed
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", errors.Join(ctx.Err(), fmt.Errorf("%w: cc failed: %w: %s", ErrNoClocks, err, strings.TrimSpace(string(out))))
+		err = fmt.Errorf("%w: cc failed: %w: %s", ErrNoClocks, err, strings.TrimSpace(string(out)))
+		return "", errors.Join(ctx.Err(), err, os.RemoveAll(dir))
 	}
-	return path, nil
+	return dir, nil
 }
+
+// libraryName is the library's file.
+const libraryName = "clock.so"
 
 // machineVariable tells the library the file that it shares with this process.
 const machineVariable = "REDLOCKSIM_BOX_MACHINE"
@@ -64,8 +68,8 @@ type machine struct {
 }
 
 // newMachine makes a machine whose file is beside the library.
-func newMachine(library string) (*machine, error) {
-	file, err := os.CreateTemp(filepath.Dir(library), "machine-")
+func newMachine(dir string) (*machine, error) {
+	file, err := os.CreateTemp(dir, "machine-")
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +84,7 @@ func newMachine(library string) (*machine, error) {
 	}
 	return &machine{
 		shared: (*shared)(unsafe.Pointer(unsafe.SliceData(memory))), memory: memory,
-		env: []string{"LD_PRELOAD=" + library, machineVariable + "=" + file.Name()},
+		env: []string{"LD_PRELOAD=" + filepath.Join(dir, libraryName), machineVariable + "=" + file.Name()},
 	}, nil
 }
 
@@ -96,27 +100,26 @@ func (m *machine) set(ahead time.Duration) { m.shared.offset.Store(int64(ahead))
 // cutPower removes unsynced data from the files of a killed server: the worst that a power
 // cut can do to an append-only file.
 func (m *machine) cutPower(dir string) error {
-	safe := map[int64]int64{}
-	for i := range m.shared.synced {
-		if inode := m.shared.synced[i].inode.Load(); inode != 0 {
-			safe[inode] = m.shared.synced[i].size.Load()
+	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		var stat syscall.Stat_t
+		if err := syscall.Stat(path, &stat); err != nil {
+			return err
+		}
+		safe := int64(0)
+		for i := range m.shared.synced {
+			if m.shared.synced[i].inode.Load() == int64(stat.Ino) {
+				safe = m.shared.synced[i].size.Load()
+			}
+		}
+		if safe < stat.Size {
+			if err := os.Truncate(path, safe); err != nil {
+				return err
+			}
 		}
 	}
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".aof") {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		stat, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || strings.Contains(entry.Name(), ".base.") {
-			return nil // a base file is complete and synced before it gets its name
-		}
-		if synced := safe[int64(stat.Ino)]; synced < info.Size() {
-			return os.Truncate(path, synced)
-		}
-		return nil
-	})
+	return nil
 }

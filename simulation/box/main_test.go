@@ -15,6 +15,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
+
+	"github.com/redquorum/redlock/simulation/box/driver"
 )
 
 // The test program is a driver, too, if this variable is set. It has words: how the client or
@@ -35,39 +37,39 @@ func serve(words []string) {
 	var d document
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		var r Request
+		var r driver.Request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			panic(err)
 		}
-		a := Answer{ID: r.ID}
+		a := driver.Answer{ID: r.ID}
 		switch {
 		case broken("mute"):
 			continue
-		case broken("dies") && r.Do == DoAcquire:
+		case broken("dies") && r.Do == driver.DoAcquire:
 			fmt.Fprintln(os.Stderr, "the driver gives up")
 			os.Exit(3)
-		case broken("garbage") && r.Do == DoAcquire:
+		case broken("garbage") && r.Do == driver.DoAcquire:
 			fmt.Println("connecting to the servers ...")
-		case broken("wrong-type") && r.Do == DoAcquire:
+		case broken("wrong-type") && r.Do == driver.DoAcquire:
 			fmt.Println(`{"id":3,"held":"yes"}`)
-		case broken("wrong-id") && r.Do == DoAcquire:
+		case broken("wrong-id") && r.Do == driver.DoAcquire:
 			a.ID += 7
 		}
 		switch r.Do {
-		case DoHello:
-			a.Name, a.Version, a.Servers, a.Can = "document", "1", manyServers, []string{CanExtend}
+		case driver.DoHello:
+			a.Name, a.Version, a.Servers, a.Can = "document", "1", driver.ManyServers, []string{driver.CanExtend}
 			if broken("waits") {
-				a.Can = append(a.Can, CanWait)
+				a.Can = append(a.Can, driver.CanWait)
 			}
 			if broken("same-token") {
-				a.Can = append(a.Can, CanToken)
+				a.Can = append(a.Can, driver.CanToken)
 			}
 			if broken("one") {
-				a.Servers = oneServer
+				a.Servers = driver.OneServer
 			}
-		case DoOpen:
+		case driver.DoOpen:
 			d.open(r, broken)
-		case DoAcquire:
+		case driver.DoAcquire:
 			for until := time.Now().Add(time.Duration(r.Wait) * time.Millisecond); ; time.Sleep(20 * time.Millisecond) {
 				if a.Held, a.Why = d.acquire(r); a.Held || time.Now().After(until) {
 					break
@@ -76,13 +78,13 @@ func serve(words []string) {
 			left := time.Until(d.until).Seconds() * 1000
 			a.Left, a.Token = &left, 1
 			if broken("says-nothing") {
-				a = Answer{ID: r.ID}
+				a = driver.Answer{ID: r.ID}
 			}
-		case DoCheck:
+		case driver.DoCheck:
 			a.Held = broken("ignores-deadline") || broken("always-held") || time.Now().Before(d.until)
-		case DoExtend:
+		case driver.DoExtend:
 			a.Held = d.extend(r)
-		case DoRelease:
+		case driver.DoRelease:
 			a.Done = d.release(r)
 		}
 		text, _ := json.Marshal(a)
@@ -100,7 +102,7 @@ type document struct {
 	until   time.Time
 }
 
-func (d *document) open(r Request, broken func(string) bool) {
+func (d *document) open(r driver.Request, broken func(string) bool) {
 	d.broken = broken
 	for _, addr := range r.Servers {
 		d.servers = append(d.servers, redis.NewClient(&redis.Options{
@@ -137,7 +139,7 @@ func (d *document) all(do func(ctx context.Context, c *redis.Client) bool) int {
 	return n
 }
 
-func (d *document) valid(r Request, began time.Time, votes int) bool {
+func (d *document) valid(r driver.Request, began time.Time, votes int) bool {
 	ttl := time.Duration(r.TTL) * time.Millisecond
 	d.until = began.Add(ttl - ttl/100 - 2*time.Millisecond)
 	quorum := len(d.servers)/2 + 1
@@ -147,7 +149,7 @@ func (d *document) valid(r Request, began time.Time, votes int) bool {
 	return votes >= quorum && (d.broken("late-held") || time.Now().Before(d.until))
 }
 
-func (d *document) acquire(r Request) (held bool, why string) {
+func (d *document) acquire(r driver.Request) (held bool, why string) {
 	if d.broken("always-held") {
 		return true, ""
 	}
@@ -172,12 +174,12 @@ func (d *document) acquire(r Request) (held bool, why string) {
 	d.delete(r.Key, value)
 	d.until = time.Time{}
 	if refused {
-		return false, WhyTaken
+		return false, driver.WhyTaken
 	}
 	return false, "no quorum"
 }
 
-func (d *document) extend(r Request) bool {
+func (d *document) extend(r driver.Request) bool {
 	began := time.Now()
 	script := extendIfOurs
 	if d.broken("extends-all") {
@@ -190,7 +192,7 @@ func (d *document) extend(r Request) bool {
 	return d.valid(r, began, votes)
 }
 
-func (d *document) release(r Request) bool {
+func (d *document) release(r driver.Request) bool {
 	d.until = time.Time{}
 	if d.broken("never-releases") {
 		return true

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/box/driver"
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Play is a schedule that was played, and what came of it.
@@ -19,7 +21,8 @@ type Play struct {
 	// Servers is how many servers there were.
 	Servers  int       `json:"servers,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
-	History  []Entry   `json:"-"` // too long for a report; a replay shows it
+	// Record is what happened, without any Truth. It is too long for a report; a replay shows it.
+	Record record.Log `json:"-"`
 	// Idle counts the steps that came to nothing, because their client had no lock.
 	Idle int `json:"idle,omitempty"`
 	// Late says which step took so long that a lease may have run out meanwhile.
@@ -50,9 +53,9 @@ type stage struct {
 	servers []*serverState
 	key     string
 	ttl     time.Duration
-	began   time.Time
 	play    *Play
 	clients []*client
+	history
 	resource
 	// untidy: a fault may have left keys or a server that is young.
 	untidy bool
@@ -61,66 +64,67 @@ type stage struct {
 // client is a client of a play.
 type client struct {
 	name   string
-	driver *driver
-	links  []*redisproc.Link
-	// By a server's number: its link doesn't work both ways, something is held back at it,
-	// and a trap, which is closed when it has caught something.
-	shut, holdsBack []bool
-	traps           []<-chan struct{}
-	paused          bool
-	dead            bool
-	begun           int // the entry of a begins whose answer is missing, 0 for none
+	driver *clientProcess
+	links  []*link // by a server's number
+	paused bool
+	dead   bool
+	begun  uint64 // the number of the event that asked for an answer that is missing, 0 for none
 
-	lease    int // how many it has had
-	got      int // the entry of the grant
+	lease    int    // its number in the record
+	leases   int    // how many it has had
+	got      uint64 // the number of the event of the grant
 	holds    bool
 	left     bool // its lease was over, or not extended, and not given back: its keys may be there
 	token    uint64
 	read     bool // it has read the resource under this lease
 	seen     content
-	sent     *Entry // a write that is on its way
-	stopped  bool   // it was paused since its last check, so that it may write without another one
-	told     int    // losses that were told before this lease
-	overtook bool   // another client has asked for the lock and got it meanwhile
+	sent     *record.Event // a write that is on its way
+	stopped  bool          // it was paused since its last check, so that it may write without another one
+	told     int           // losses that were told before this lease
+	overtook bool          // another client has asked for the lock and got it meanwhile
 }
 
-// plays plays a schedule once, on the first n servers.
+// link is a client's link to a server.
+type link struct {
+	*redisproc.Link
+	shut      bool            // it doesn't work both ways
+	holdsBack bool            // something is held back at it
+	trap      <-chan struct{} // closed when the trap has caught something, nil without one
+}
+
+// plays plays a schedule once, on the first n servers. Its replicas come first, because a client may need
+// them.
 func (b *box) plays(ctx context.Context, schedule Schedule, ttl time.Duration, n int) (p Play, err error) {
+	var f *servers
 	select {
-	case f := <-b.fleets:
-		defer func() {
-			if failed := f.heal(context.WithoutCancel(ctx)); failed != nil {
-				err = errors.Join(err, failed)
-			}
-			b.fleets <- f
-		}()
-		p = Play{Schedule: schedule, TTL: ttl, Servers: n}
-		s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, began: time.Now()}
-		s.key = fmt.Sprintf("box-%d", b.counter.Add(1))
-		defer s.close()
-		for len(schedule) > 0 && schedule[0].Do == follow { // a client may need the replicas
-			if err := s.take(schedule[0]); err != nil {
+	case f = <-b.fleets:
+	case <-ctx.Done():
+		return p, context.Cause(ctx)
+	}
+	defer func() {
+		err = errors.Join(err, f.heal(context.WithoutCancel(ctx)))
+		b.fleets <- f
+	}()
+	p = Play{Schedule: schedule, TTL: ttl, Servers: n}
+	s := &stage{ctx: ctx, box: b, servers: f.all[:n], ttl: ttl, play: &p, history: history{began: time.Now(), log: &p.Record}}
+	s.key, s.writesAlone = fmt.Sprintf("box-%d", b.counter.Add(1)), b.options.WritesAlone
+	defer s.close()
+	first := slices.IndexFunc(schedule, func(step Step) bool { return step.Do != follow })
+	for i, step := range schedule {
+		if i == first {
+			if err := s.open(); err != nil {
 				return p, err
 			}
-			schedule = schedule[1:]
 		}
-		if err := s.open(); err != nil {
+		if err := s.take(step); err != nil {
 			return p, err
 		}
-		s.writesAlone = b.options.WritesAlone
-		for _, step := range schedule {
-			if err := s.take(step); err != nil {
-				return p, err
-			}
-			if err := s.listen(); err != nil {
-				return p, err
-			}
+		if err := s.listen(); err != nil {
+			return p, err
 		}
-		p.Findings = append(findingsIn(p.History), p.Findings...)
-		return p, nil
-	case <-ctx.Done():
-		return Play{Schedule: schedule}, context.Cause(ctx)
 	}
+	p.Findings = append(findingsIn(p.Record), p.Findings...)
+	return p, nil
 }
 
 // open starts the schedule's clients, and has each of them lock and unlock another key, so that
@@ -131,14 +135,12 @@ func (s *stage) open() error {
 		c := &client{name: name}
 		s.clients = append(s.clients, c)
 		for _, server := range s.servers {
-			link, err := redisproc.NewLink(server.Addr())
+			l, err := redisproc.NewLink(server.Addr())
 			if err != nil {
 				return err
 			}
-			link.Far(s.box.options.Distance)
-			c.links = append(c.links, link)
+			c.links = append(c.links, &link{Link: l})
 		}
-		c.shut, c.holdsBack, c.traps = make([]bool, len(c.links)), make([]bool, len(c.links)), make([]<-chan struct{}, len(c.links))
 		if err := s.enter(c); err != nil {
 			return err
 		}
@@ -156,14 +158,14 @@ func (s *stage) enter(c *client) error {
 		return err
 	}
 	c.driver = d
-	if _, err := d.start(s.ctx, Request{Do: DoHello}); err != nil {
+	if _, err := d.start(s.ctx, driver.Request{Do: driver.DoHello}); err != nil {
 		return err
 	}
 	var addrs []string
 	for _, link := range c.links {
 		addrs = append(addrs, link.Addr())
 	}
-	_, err = d.start(s.ctx, Request{Do: DoOpen, Client: c.name, Servers: addrs, TTL: s.ttl.Milliseconds()})
+	_, err = d.start(s.ctx, driver.Request{Do: driver.DoOpen, Client: c.name, Servers: addrs, TTL: s.ttl.Milliseconds()})
 	return err
 }
 
@@ -174,7 +176,7 @@ func (s *stage) warmUp(c *client) error {
 		err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", 10*s.ttl, a.Why)
 	}
 	if err == nil {
-		_, err = c.driver.ask(s.ctx, Request{Do: DoRelease, Key: key}, answerLimit)
+		_, err = c.driver.ask(s.ctx, driver.Request{Do: driver.DoRelease, Key: key}, answerLimit)
 	}
 	if errors.Is(err, errNoAnswer) {
 		return c.driver.did("hasn't answered within %v though all servers work", answerLimit)
@@ -196,18 +198,8 @@ func (s *stage) close() {
 	}
 }
 
-// now is the number of entries.
-func (s *stage) now() int { return len(s.play.History) }
-
-// note writes an entry.
-func (s *stage) note(e Entry) Entry {
-	e.Seq, e.At = s.now()+1, time.Since(s.began)
-	s.play.History = append(s.play.History, e)
-	return e
-}
-
 func (s *stage) found(kind Kind, format string, args ...any) {
-	s.play.Findings = append(s.play.Findings, Finding{Kind: kind, Seq: s.now(), Text: fmt.Sprintf(format, args...)})
+	s.play.Findings = append(s.play.Findings, Finding{Kind: kind, Seq: int(s.events), Text: fmt.Sprintf(format, args...)})
 }
 
 // take carries out a step.
@@ -221,14 +213,18 @@ func (s *stage) take(step Step) error {
 	}
 	defer s.clocks(step, c, time.Now())
 	if forms[step.Do] != clientFirst {
-		s.note(Entry{Client: step.Client, What: wasFault, Words: step.String()})
+		s.note(step.Client, record.Noted, "fault", step.String())
 		if c == nil {
 			return s.toServers(step)
 		}
 		return s.toClient(step, c)
 	}
 	did, err := s.act(step.Do, c)
-	if err == nil && !did {
+	switch {
+	case errors.Is(err, errNoAnswer):
+		s.hangs(c, step.Do)
+		return nil
+	case err == nil && !did:
 		s.play.Idle++
 	}
 	return err
@@ -245,7 +241,7 @@ func (s *stage) clocks(step Step, c *client, began time.Time) {
 	if took < s.ttl/2 || !slices.ContainsFunc(s.clients, func(c *client) bool { return c.holds }) {
 		return
 	}
-	if forms[step.Do] == clientFirst && !s.undisturbed(c) {
+	if forms[step.Do] == clientFirst && s.reach(c) < len(s.servers) {
 		return
 	}
 	s.play.Late = fmt.Sprintf("%s took %v", step, took.Round(10*time.Millisecond))

@@ -7,17 +7,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // Play plays a replay's schedule several times. Its report has the findings of all plays.
 func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, plays []Play, err error) {
-	o.Servers, o.TTL, o.Distance, o.Parallel = r.Servers, r.TTL, r.Distance, 1
+	o.Servers, o.TTL, o.Parallel = r.Servers, r.TTL, 1
 	if err := r.Schedule.validate(max(1, min(r.Servers, len(letters)))); err != nil {
 		return report, nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
 	began := time.Now()
-	b, err := open(ctx, o, r.Schedule.needsClocks())
+	// A server that keeps its data has a disk that loses what was not synced.
+	b, err := open(ctx, o, r.Schedule.needsClocks() || slices.Contains(o.Args, "--appendonly"))
 	if err != nil {
 		return report, nil, err
 	}
@@ -25,18 +27,17 @@ func (r Replay) Play(ctx context.Context, o Options, times int) (report Report, 
 	if b.noClocks != nil {
 		return report, nil, b.noClocks
 	}
-	all := &running{box: b}
 	report = b.report()
-	all.say("accepted: %s; a replay, %d times", report.subject(), times)
+	b.say("accepted: %s; a replay, %d times", report.subject(), times)
 	for range times {
 		p, err := b.plays(ctx, r.Schedule, r.TTL, r.Servers)
 		if err != nil {
 			return report, plays, err
 		}
 		plays = append(plays, p)
-		all.take(Case{Fault: cmp.Or(r.Fault, "replay"), Title: fmt.Sprintf("replay of %s, found in %s", r.Kind, r.Name)}, p)
+		b.take(Case{Fault: cmp.Or(r.Fault, "replay"), Title: fmt.Sprintf("replay of %s, found in %s", r.Kind, r.Name)}, p)
 	}
-	report.Tallies, report.Took = all.sorted(), time.Since(began)
+	report.Tallies, report.Took = b.sorted(), time.Since(began)
 	for _, t := range report.Tallies {
 		for i := range t.Kinds {
 			t.Kinds[i].Repeated, t.Kinds[i].Again = t.Kinds[i].Plays, times

@@ -3,6 +3,7 @@ package box
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -18,12 +19,12 @@ type Report struct {
 	Servers string        `json:"servers"`
 	Count   int           `json:"count"`
 	TTL     time.Duration `json:"ttl_ns"`
-	// Distance is how much longer each round trip took.
-	Distance time.Duration `json:"distance_ns,omitempty"`
 	// LeftOut says what was not played.
 	LeftOut []string      `json:"left_out,omitempty"`
 	Tallies []Tally       `json:"faults"`
 	Took    time.Duration `json:"took_ns"`
+
+	allow []string // faults that may break the client
 }
 
 // Tally is what came of one fault.
@@ -64,7 +65,6 @@ type Replay struct {
 	Name     string        `json:"name"`
 	Servers  int           `json:"servers"`
 	TTL      time.Duration `json:"ttl_ns"`
-	Distance time.Duration `json:"distance_ns,omitempty"`
 	Fault    string        `json:"fault,omitempty"`
 	Kind     Kind          `json:"kind"`
 	Text     string        `json:"text,omitempty"`
@@ -77,7 +77,7 @@ func (r Report) Worst() (replay Replay, ok bool) {
 		for _, t := range r.Tallies {
 			for _, b := range t.Kinds {
 				if b.Kind == kind {
-					return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Distance: r.Distance, Fault: t.By(b), Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
+					return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.By(b), Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
 				}
 			}
 		}
@@ -85,11 +85,10 @@ func (r Report) Worst() (replay Replay, ok bool) {
 	return Replay{}, false
 }
 
-// Broke returns how many plays had findings, but for those with faults that are allowed to
-// break the client.
-func (r Report) Broke(allowed []string) (plays int) {
+// Broke returns how many plays had findings, but for those with faults that may break the client.
+func (r Report) Broke() (plays int) {
 	for _, t := range r.Tallies {
-		if !slices.Contains(allowed, t.Fault) {
+		if !slices.Contains(r.allow, t.Fault) {
 			plays += t.Broke
 		}
 	}
@@ -135,13 +134,15 @@ type group struct {
 
 // groups returns the findings by their schedules. What is found without a fault is in them once.
 func groups(tallies []Tally) (all []*group) {
+	bare := map[Kind]bool{} // found without a fault
 	for _, t := range tallies {
 		for i := range t.Kinds {
 			b := &t.Kinds[i]
 			by := t.By(*b)
-			if by == noFault && slices.ContainsFunc(all, func(g *group) bool { return g.By == noFault && g.has(b.Kind) }) {
+			if by == noFault && bare[b.Kind] {
 				continue
 			}
+			bare[b.Kind] = bare[b.Kind] || by == noFault
 			at := slices.IndexFunc(all, func(g *group) bool {
 				return g.By == by && g.Servers == b.Shown.Servers && g.TTL == b.Shown.TTL && slices.Equal(g.Schedule, b.Shown.Schedule)
 			})
@@ -158,17 +159,25 @@ func groups(tallies []Tally) (all []*group) {
 	return all
 }
 
-// shownBy reports whether an entry shows a finding.
-func (g *group) shownBy(e Entry) bool {
-	return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == e.Seq })
+// history writes what happened, and marks what shows a finding.
+func (g *group) history(w io.Writer) {
+	seq := 0
+	for e := range g.Record.All() {
+		seq++
+		shows := slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Finding().Seq == seq })
+		if e.Op == "" && !shows {
+			continue
+		}
+		line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", seq, e.At.Seconds(), e.Process, e.Op, details(e))
+		if shows {
+			line += "  <--"
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
 }
 
-func (g *group) has(kind Kind) bool {
-	return slices.ContainsFunc(g.Kinds, func(b *Broken) bool { return b.Kind == kind })
-}
-
-// Heading says by which fault, in which schedule and on how many servers, if these are not all.
-func (g *group) Heading(count int) string {
+// heading says by which fault, in which schedule and on how many servers, if these are not all.
+func (g *group) heading(count int) string {
 	text := "by " + g.By
 	if g.By == noFault {
 		text = "without a fault"
@@ -180,21 +189,12 @@ func (g *group) Heading(count int) string {
 	return text
 }
 
-// Text says what was found, and how often again.
-func (b Broken) Text() string {
-	again := "not played again, because the time was up"
-	if b.Again > 0 {
-		again = fmt.Sprintf("again in %d of %s", b.Repeated, count(b.Again, "play"))
+// again says how often it was found again.
+func (b Broken) again() string {
+	if b.Again == 0 {
+		return "not played again, because the time was up"
 	}
-	return fmt.Sprintf("%s (%s)", b.Finding().Text, again)
-}
-
-// Doubt says why a slow machine may have made a difference, "" if there is no reason.
-func (p Play) Doubt() string {
-	if p.Late == "" {
-		return ""
-	}
-	return fmt.Sprintf("The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.", p.Late, p.TTL)
+	return fmt.Sprintf("again in %d of %s", b.Repeated, count(b.Again, "play"))
 }
 
 // count is a number of things.
@@ -224,24 +224,18 @@ func (r Report) Text(histories bool) string {
 		fmt.Fprintf(&b, "\nleft out: %s\n", strings.Join(r.LeftOut, "; "))
 	}
 	for _, g := range groups(r.Tallies) {
-		fmt.Fprintf(&b, "\n%s\n", g.Heading(r.Count))
+		fmt.Fprintf(&b, "\n%s\n", g.heading(r.Count))
 		for _, k := range g.Kinds {
-			fmt.Fprintf(&b, "  %s: %s\n", k.Kind, k.Text())
+			fmt.Fprintf(&b, "  %s: %s (%s)\n", k.Kind, k.Finding().Text, k.again())
 		}
-		if doubt := g.Doubt(); doubt != "" {
-			fmt.Fprintf(&b, "  %s\n", doubt)
+		if g.Late != "" {
+			fmt.Fprintf(&b, "  The machine was slow: %s. A lease of %v may have run out meanwhile; try a longer TTL.\n", g.Late, g.TTL)
 		}
 		for _, step := range g.Schedule {
 			fmt.Fprintf(&b, "    %s\n", step)
 		}
 		if histories {
-			for _, e := range g.History {
-				line := fmt.Sprintf("  %4d %7.2fs  %-2s  %-21s  %s", e.Seq, e.At.Seconds(), e.Client, e.What, e.Details())
-				if g.shownBy(e) {
-					line += "  <--"
-				}
-				fmt.Fprintln(&b, strings.TrimRight(line, " "))
-			}
+			g.history(&b)
 		}
 	}
 	return b.String()

@@ -22,10 +22,3 @@ func (r *resource) admit(token uint64) bool {
 	r.highest = token
 	return true
 }
-
-// write executes a write and returns the version that it replaced.
-func (r *resource) write(value int) (found int) {
-	r.value = value
-	r.version++
-	return r.version - 1
-}

@@ -3,6 +3,7 @@
 package box
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/redquorum/redlock/instance/embedded"
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
@@ -21,9 +21,9 @@ import (
 // server is one of a play's servers.
 type server interface {
 	Addr() string
-	hang() error
-	wake() error
-	stop()
+	Pause() error
+	Resume() error
+	Kill()
 	start(ctx context.Context) error // with the data that save has saved, else empty
 }
 
@@ -34,79 +34,82 @@ type servers struct {
 	closers []func() error
 }
 
+// state is what has been done to a server.
+type state int
+
+const (
+	up state = iota
+	hung
+	stopped
+)
+
 // serverState is a server and what has been done to it.
 type serverState struct {
 	server
-	hung, stopped bool
+	state state
 	// moved: its address leads to another server, which took over from it or is a spare one.
 	moved string
 }
 
-func (s *serverState) good() bool { return s.moved != "" || !s.hung && !s.stopped }
+func (s *serverState) good() bool { return s.moved != "" || s.state == up }
 
 // Addr is where the address of the server leads.
-func (s *serverState) Addr() string {
-	if s.moved != "" {
-		return s.moved
-	}
-	return s.server.Addr()
-}
+func (s *serverState) Addr() string { return cmp.Or(s.moved, s.server.Addr()) }
 
 // startServers starts the servers: embedded ones, or processes. A library gives them clocks and
 // disks of their own.
 func startServers(ctx context.Context, o Options, library string) (*servers, error) {
-	if o.Embedded {
-		return startEmbedded(o.Servers)
-	}
 	f := &servers{}
-	if err := f.start(ctx, o, library); err != nil {
+	start := f.startProcesses
+	if o.Embedded {
+		start = f.startEmbedded
+	}
+	if err := start(ctx, o, library); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
 }
 
-// start starts processes.
-func (f *servers) start(ctx context.Context, o Options, library string) (err error) {
-	for i := range o.Servers {
-		s := &realServer{config: redisproc.Config{Binary: o.Binary, Args: o.Args}}
+func (f *servers) startProcesses(ctx context.Context, o Options, library string) (err error) {
+	config := redisproc.Config{Binary: o.Binary, Args: o.Args}
+	if f.what, err = config.Product(); err != nil {
+		return err
+	}
+	for range o.Servers {
+		s, own := &realServer{config: config}, config
+		f.closers = append(f.closers, s.close)
 		if library != "" {
 			if s.machine, err = newMachine(library); err != nil {
 				return err
 			}
-			f.closers = append(f.closers, s.machine.close)
+			own.Env = s.machine.env
 		}
-		f.closers = append(f.closers, s.close)
-		if s.Server, err = s.another(ctx, s.machine); err != nil {
+		if s.Server, err = redisproc.Start(ctx, own); err != nil {
 			return err
 		}
 		if s.machine != nil && !s.machine.loaded() {
 			return fmt.Errorf("%w: the server didn't load the library for it", ErrNoClocks)
 		}
 		f.all = append(f.all, &serverState{server: s})
-		if i == 0 {
-			if f.what, err = s.Product(); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
-func startEmbedded(n int) (*servers, error) {
-	cluster, err := embedded.Start(n)
+func (f *servers) startEmbedded(_ context.Context, o Options, _ string) error {
+	cluster, err := embedded.Start(o.Servers)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &servers{closers: []func() error{cluster.Close}, what: "embedded servers"}
-	for i := range n {
+	f.what, f.closers = "embedded servers", append(f.closers, cluster.Close)
+	for i := range o.Servers {
 		f.all = append(f.all, &serverState{server: embeddedServer{cluster.Server(i)}})
 	}
-	return f, nil
+	return nil
 }
 
 func (f *servers) close() error {
 	var errs []error
-	for _, c := range slices.Backward(f.closers) {
+	for _, c := range f.closers {
 		errs = append(errs, c())
 	}
 	return errors.Join(errs...)
@@ -121,42 +124,30 @@ func (f *servers) heal(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := errors.Join(s.wakes(), s.starts(ctx)); err != nil {
+		if err := errors.Join(s.does(ctx, wake), s.does(ctx, start)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *serverState) hangs() error {
-	if s.hung || s.stopped {
-		return nil
+// does hangs, wakes, stops or starts the server, unless it has been already.
+func (s *serverState) does(ctx context.Context, do verb) error {
+	switch from := s.state; {
+	case do == hang && from == up:
+		s.state = hung
+		return s.Pause()
+	case do == wake && from == hung:
+		s.state = up
+		return s.Resume()
+	case do == stop && from != stopped:
+		s.state = stopped
+		s.Kill()
+	case do == start && from == stopped:
+		s.state = up
+		return s.start(ctx)
 	}
-	s.hung = true
-	return s.hang()
-}
-
-func (s *serverState) wakes() error {
-	if !s.hung {
-		return nil
-	}
-	s.hung = false
-	return s.wake()
-}
-
-func (s *serverState) stops() {
-	if !s.stopped {
-		s.stopped, s.hung = true, false
-		s.stop()
-	}
-}
-
-func (s *serverState) starts(ctx context.Context) error {
-	if !s.stopped {
-		return nil
-	}
-	s.stopped = false
-	return s.start(ctx)
+	return nil
 }
 
 // command sends a command to a server that works.
@@ -164,10 +155,7 @@ func (s *serverState) command(args ...string) error {
 	if !s.good() {
 		return nil
 	}
-	reply, err := redisproc.AskAt(s.Addr(), args...)
-	if err == nil && strings.HasPrefix(reply, "-") {
-		err = fmt.Errorf("box: %s answered %s to %v", s.Addr(), reply, args)
-	}
+	_, err := redisproc.AskAt(s.Addr(), args...)
 	return err
 }
 
@@ -195,19 +183,10 @@ func (s *serverState) real() (*realServer, error) {
 // realServer is a server process.
 type realServer struct {
 	*redisproc.Server
-	config   redisproc.Config
-	machine  *machine // nil: it has this machine's clock and disk
+	config   redisproc.Config // of others like it, with this machine's clock
+	machine  *machine         // nil: it has this machine's clock and disk
 	spare    *redisproc.Server
 	replicas []*replica
-}
-
-// another starts a server like it.
-func (s *realServer) another(ctx context.Context, m *machine) (*redisproc.Server, error) {
-	config := s.config
-	if m != nil {
-		config.Env = m.env
-	}
-	return redisproc.Start(ctx, config)
 }
 
 func (s *realServer) close() error {
@@ -216,6 +195,9 @@ func (s *realServer) close() error {
 		if server != nil {
 			err = errors.Join(err, server.Close())
 		}
+	}
+	if s.machine != nil {
+		err = errors.Join(err, s.machine.close())
 	}
 	return err
 }
@@ -236,10 +218,6 @@ func (s *realServer) heal() error {
 	}
 	return errors.Join(errs...)
 }
-
-func (s *realServer) hang() error { return s.Pause() }
-func (s *realServer) wake() error { return s.Resume() }
-func (s *realServer) stop()       { s.Kill() }
 
 // start starts it with what is on its disk, which has lost what was not synced.
 func (s *realServer) start(ctx context.Context) error {
@@ -262,14 +240,14 @@ func (s *realServer) start(ctx context.Context) error {
 // over, so that it has been up for long.
 func (s *realServer) other(ctx context.Context) (addr string, err error) {
 	if s.spare == nil {
-		if s.spare, err = s.another(ctx, nil); err != nil {
+		if s.spare, err = redisproc.Start(ctx, s.config); err != nil {
 			return "", err
 		}
 	}
 	return s.spare.Addr(), nil
 }
 
-// fill writes into a server until it has evicted a key.
+// fill writes into a server until it has evicted a key, as its policy says.
 func (s *realServer) fill(key string) error {
 	used, err := s.Info("used_memory")
 	if err != nil {
@@ -279,10 +257,8 @@ func (s *realServer) fill(key string) error {
 	if err != nil {
 		return err
 	}
-	for _, setting := range [][2]string{{"maxmemory-policy", "volatile-ttl"}, {"maxmemory-samples", "64"}, {"maxmemory", strconv.Itoa(n + 3<<20)}} {
-		if _, err := s.MustAsk("CONFIG", "SET", setting[0], setting[1]); err != nil {
-			return err
-		}
+	if _, err := s.MustAsk("CONFIG", "SET", "maxmemory", strconv.Itoa(n+3<<20)); err != nil {
+		return err
 	}
 	for i := range 100 {
 		if there, err := s.MustAsk("EXISTS", key); err != nil || there == ":0" {
@@ -308,7 +284,7 @@ func (s *realServer) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := s.another(ctx, nil)
+	server, err := redisproc.Start(ctx, s.config)
 	if err != nil {
 		return errors.Join(err, link.Close())
 	}
@@ -370,28 +346,19 @@ func (s *realServer) failOver(ctx context.Context) (addr string, err error) {
 	return master.Addr(), nil
 }
 
-// until polls a condition about which no message is sent.
+// until is redisproc.Poll for as long as a driver's answer may take.
 func until(ctx context.Context, is func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
 	defer cancel()
-	tick := time.NewTicker(3 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
-	return nil
+	return redisproc.Poll(ctx, is)
 }
 
 // embeddedServer is a server in this process.
 type embeddedServer struct{ *embedded.Server }
 
-func (s embeddedServer) hang() error { s.Pause(); return nil }
-func (s embeddedServer) wake() error { s.Resume(); return nil }
-func (s embeddedServer) stop()       { s.Stop() }
+func (s embeddedServer) Pause() error  { s.Server.Pause(); return nil }
+func (s embeddedServer) Resume() error { s.Server.Resume(); return nil }
+func (s embeddedServer) Kill()         { s.Stop() }
 
 // start tries again for a while if a connection of another process has got the port meanwhile.
 func (s embeddedServer) start(ctx context.Context) (err error) {

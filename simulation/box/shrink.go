@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/redquorum/redlock/simulation/internal/shorten"
 )
 
 // slow: each play of it takes long, so that no steps but the faults are taken from its schedule.
@@ -21,16 +23,16 @@ const (
 
 // shrinks makes the schedules of the findings shorter and plays them again. Plays get servers in turn, so that
 // each is played once before any is played twice.
-func (r *running) shrinks(ctx context.Context) error {
-	if all := groups(r.tallies); len(all) > 0 {
-		r.say("%s with findings: made shorter for up to %v, and played again for up to %v", count(len(all), "schedule"), r.options.ShrinkFor, repeatFor)
+func (b *box) shrinks(ctx context.Context) error {
+	if all := groups(b.tallies); len(all) > 0 {
+		b.say("%s with findings: made shorter for up to %v, and played again for up to %v", count(len(all), "schedule"), b.options.ShrinkFor, repeatFor)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, r.options.ShrinkFor, errTimeUp)
+	limited, cancel := context.WithTimeoutCause(ctx, b.options.ShrinkFor, errTimeUp)
 	defer cancel()
-	r.each(func(g *group) { r.shrink(limited, g) })
+	b.each(func(g *group) { b.shrink(limited, g) })
 	limited, cancel = context.WithTimeoutCause(ctx, repeatFor, errTimeUp)
 	defer cancel()
-	r.each(func(g *group) { r.repeats(limited, g) })
+	b.each(func(g *group) { b.repeats(limited, g) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -38,9 +40,9 @@ func (r *running) shrinks(ctx context.Context) error {
 }
 
 // each does something for all groups at once.
-func (r *running) each(do func(*group)) {
+func (b *box) each(do func(*group)) {
 	var running sync.WaitGroup
-	for _, g := range groups(r.tallies) {
+	for _, g := range groups(b.tallies) {
 		running.Go(func() { do(g) })
 	}
 	running.Wait()
@@ -98,20 +100,13 @@ func (b *box) shorten(ctx context.Context, p Play, kinds []*Broken) {
 	if kinds = slices.DeleteFunc(kinds, func(k *Broken) bool { return k.Kind.slow() }); len(kinds) == 0 {
 		return
 	}
-	for size := max(1, len(p.Schedule)/2); ctx.Err() == nil; size = max(1, size/2) {
-		before := len(p.Schedule)
-		for from := before - size; from >= 0 && ctx.Err() == nil; from -= size {
-			schedule := slices.Delete(slices.Clone(p.Schedule), from, from+size)
-			smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers)
-			if err == nil && !slices.ContainsFunc(kinds, func(k *Broken) bool { return !smaller.shows(k.Kind) }) {
-				p = smaller
-			}
+	shorten.List(p.Schedule, func(schedule Schedule) bool {
+		smaller, err := b.plays(ctx, schedule, p.TTL, p.Servers)
+		if err != nil || slices.ContainsFunc(kinds, func(k *Broken) bool { return !smaller.shows(k.Kind) }) {
+			return false
 		}
-		// Of two steps that need each other, such as pause and resume, the first goes in one
-		// round and the second in the next.
-		if size == 1 && len(p.Schedule) == before {
-			break
-		}
-	}
+		p = smaller
+		return true
+	})
 	show()
 }

@@ -1,7 +1,6 @@
 package box
 
 import (
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,94 +21,68 @@ type Step struct {
 // verb is what is done in a step.
 type verb string
 
-// The verbs of clients, and the faults. What they mean is in steps.txt. A client that can't do something,
-// because it is paused, dead or has no lock, does nothing.
+// What a client does, as in "c1 waits". A client that can't do it, because it is paused, dead or has no
+// lock, does nothing. The comments are in the manual, but for those of "live", whose words are only in
+// the scenarios of redlocksim live.
 const (
-	waits    verb = "waits"
-	gets     verb = "gets"
-	tries    verb = "tries"
-	begins   verb = "begins"
-	queues   verb = "queues"
-	ends     verb = "ends"
-	checks   verb = "checks"
-	extends  verb = "extends"
-	reads    verb = "reads"
-	writes   verb = "writes"
-	sends    verb = "sends"
-	lands    verb = "lands"
-	works    verb = "works"
-	releases verb = "releases"
-	pause    verb = "pause"
-	resume   verb = "resume"
-	kill     verb = "kill"
-	spawn    verb = "spawn"
-	hang     verb = "hang"
-	wake     verb = "wake"
-	stop     verb = "stop"
-	start    verb = "start"
-	save     verb = "save"
-	flush    verb = "flush"
-	drop     verb = "drop"
-	evict    verb = "evict"
-	ahead    verb = "ahead"
-	behind   verb = "behind"
-	right    verb = "right"
-	move     verb = "move"
-	home     verb = "home"
-	follow   verb = "follow"
-	lag      verb = "lag"
-	fail     verb = "fail"
-	await    verb = "await"
-	gone     verb = "gone"
-	cut      verb = "cut"
-	delay    verb = "delay"
-	hold     verb = "hold"
-	lose     verb = "lose"
-	miss     verb = "miss"
-	snare    verb = "snare"
-	trap     verb = "trap"
-	free     verb = "free"
-	heal     verb = "heal"
+	waits    verb = "waits"    // asks for the lock, and waits up to four TTLs
+	gets     verb = "gets"     // live: waits for a third of a TTL, and has to get the lock
+	tries    verb = "tries"    // asks once
+	begins   verb = "begins"   // asks once, with the answer in a later step
+	queues   verb = "queues"   // waits, with the answer in a later step
+	ends     verb = "ends"     // gets that answer
+	checks   verb = "checks"   // asks the client whether it holds the lock
+	extends  verb = "extends"  // renews its lease
+	reads    verb = "reads"    // reads the resource
+	writes   verb = "writes"   // writes what it has read, plus one; without a check if it was stopped since the last one
+	sends    verb = "sends"    // the same, but the write is executed in a later step
+	lands    verb = "lands"    // that write is executed
+	works    verb = "works"    // checks, reads, writes
+	releases verb = "releases" // gives the lock back
 )
 
-//go:embed steps.txt
-var stepList string
+// What is done to a client's process, as in "pause c1".
+const (
+	pause  verb = "pause"  // stops it (SIGSTOP)
+	resume verb = "resume" // lets it go on
+	kill   verb = "kill"   // kills it
+	spawn  verb = "spawn"  // starts a new process in its place
+)
 
-// Word is a word of a schedule: an example of a step, where its client and servers stand, and what it
-// means.
-type Word struct {
-	Example, Means string
-	do             verb
-	form           form
-}
+// What is done to servers, as in "hang AB".
+const (
+	hang   verb = "hang"   // stops it (SIGSTOP)
+	wake   verb = "wake"   // lets it go on
+	stop   verb = "stop"   // kills it
+	start  verb = "start"  // starts it again, empty or with what it has saved
+	save   verb = "save"   // saves its data
+	flush  verb = "flush"  // loses its data
+	drop   verb = "drop"   // live: loses the lock's key
+	evict  verb = "evict"  // live: is filled until it evicts that key
+	ahead  verb = "ahead"  // its clock jumps, to two TTLs ahead
+	behind verb = "behind" // its clock is set back by ten TTLs
+	right  verb = "right"  // its clock is right again
+	move   verb = "move"   // its address leads to another server; open connections stay
+	home   verb = "home"   // its address leads back
+	follow verb = "follow" // gets a replica
+	lag    verb = "lag"    // its replica gets nothing more
+	fail   verb = "fail"   // dies, and the replica that lags takes over
+	await  verb = "await"  // live: waits until it has the lock's key
+	gone   verb = "gone"   // live: waits until it doesn't have it
+)
 
-// Words explains the steps.
-func Words() (all []Word) {
-	for line := range strings.Lines(stepList) {
-		example, means, ok := strings.Cut(strings.TrimSpace(line), ": ")
-		if !ok || line[0] == '#' {
-			continue
-		}
-		w := Word{Example: example, Means: means}
-		switch words := strings.Fields(example); {
-		case len(words) == 3:
-			w.do, w.form = verb(words[0]), linkLast
-		case words[0] == "c1":
-			w.do, w.form = verb(words[1]), clientFirst
-		case words[1] == "c1":
-			w.do, w.form = verb(words[0]), clientLast
-		default:
-			w.do, w.form = verb(words[0]), serversLast
-		}
-		all = append(all, w)
-	}
-	return all
-}
-
-// What names what the example's step is about.
-func (w Word) What() string {
-	return [...]string{"a client", "its process", "a server", "a client's link to a server"}[w.form]
-}
+// What is done to a client's links to servers, as in "cut c1 AB".
+const (
+	cut   verb = "cut"   // connections break, and no new one is made
+	delay verb = "delay" // requests are held back until heal, and then arrive
+	hold  verb = "hold"  // replies are held back until heal
+	lose  verb = "lose"  // replies are lost
+	miss  verb = "miss"  // live: the next reply is lost
+	snare verb = "snare" // live: the next request about the lock is held back, and what follows on its connection
+	trap  verb = "trap"  // the second request about the lock is held back, and what follows on its connection
+	free  verb = "free"  // what was trapped arrives
+	heal  verb = "heal"  // all is as at first, but for what is trapped
+)
 
 // form is where a step's client and servers stand.
 type form int
@@ -121,13 +94,20 @@ const (
 	linkLast                // cut c1 AB
 )
 
-var forms = func() map[verb]form {
-	all := map[verb]form{}
-	for _, w := range Words() {
-		all[w.do] = w.form
+var forms = map[verb]form{}
+
+func init() {
+	for f, verbs := range [...][]verb{
+		{waits, gets, tries, begins, queues, ends, checks, extends, reads, writes, sends, lands, works, releases},
+		{pause, resume, kill, spawn},
+		{hang, wake, stop, start, save, flush, drop, evict, ahead, behind, right, move, home, follow, lag, fail, await, gone},
+		{cut, delay, hold, lose, miss, snare, trap, free, heal},
+	} {
+		for _, do := range verbs {
+			forms[do] = form(f)
+		}
 	}
-	return all
-}()
+}
 
 // letters name the servers.
 const letters = "ABCDEFGHI"

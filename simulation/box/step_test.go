@@ -2,10 +2,15 @@ package box
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/simulation/record"
 )
 
 func TestSteps(t *testing.T) {
@@ -13,11 +18,6 @@ func TestSteps(t *testing.T) {
 		step, err := ParseStep(text)
 		require.NoError(t, err)
 		assert.Equal(t, text, step.String())
-	}
-	for _, word := range Words() {
-		step, err := ParseStep(word.Example)
-		require.NoError(t, err)
-		assert.Equal(t, word.Example, step.String())
 	}
 	for _, text := range []string{"", "c1", "waits c1", "pause", "c9 waits", "hang c1 AB", "cut AB c1", "hang AX", "c1 waits waits"} {
 		_, err := ParseStep(text)
@@ -54,34 +54,53 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-func TestFindings(t *testing.T) {
-	acquired := func(client string, lease, began int, token uint64) Entry {
-		return Entry{Client: client, Lease: lease, Began: began, What: wasAcquired, Token: token}
-	}
-	looked := func(client string, began int) Entry {
-		return Entry{Client: client, Lease: 1, What: wasValid, Began: began}
-	}
-	for name, tc := range map[string]struct {
-		history []Entry
-		want    []Kind
-	}{
-		"in turn": {[]Entry{acquired("c1", 1, 0, 5), {Client: "c1", Lease: 1, What: wasValid, Began: 1}, acquired("c2", 1, 2, 6)}, nil},
-		"a check that began before the other got the lock": {[]Entry{acquired("c1", 1, 0, 0), acquired("c2", 1, 1, 0), {Client: "c1", Lease: 1, What: wasValid, Began: 1}}, nil},
-		"two holders":                                       {[]Entry{acquired("c1", 1, 0, 0), acquired("c2", 1, 1, 0), {Client: "c1", Lease: 1, What: wasValid, Began: 2}}, []Kind{TwoHolders}},
-		"a grant that comes late":                           {[]Entry{acquired("c2", 1, 0, 0), acquired("c1", 1, 0, 0), looked("c2", 2)}, nil},
-		"a grant that comes late, and is over":              {[]Entry{acquired("c2", 1, 0, 0), acquired("c1", 1, 0, 0), {Client: "c1", Lease: 1, What: wasOver, Began: 2}, looked("c2", 3)}, nil},
-		"a grant that comes late, to a holder that goes on": {[]Entry{acquired("c2", 1, 0, 0), acquired("c1", 1, 0, 0), looked("c1", 2), looked("c2", 3)}, []Kind{TwoHolders}},
-		"the same, seen by the other":                       {[]Entry{acquired("c2", 1, 0, 0), acquired("c1", 1, 0, 0), looked("c2", 2), looked("c1", 3)}, []Kind{TwoHolders}},
-		"a grant that comes late, in turn":                  {[]Entry{acquired("c2", 1, 0, 0), looked("c2", 1), acquired("c1", 1, 0, 0), looked("c1", 3)}, nil},
-		"equal tokens":                                      {[]Entry{acquired("c1", 1, 0, 5), acquired("c2", 1, 0, 5)}, []Kind{TokenOrder}},
-		"a smaller token":                                   {[]Entry{acquired("c1", 1, 0, 5), acquired("c2", 1, 1, 4)}, []Kind{TokenOrder}},
-		"two at once, in any order":                         {[]Entry{acquired("c1", 1, 0, 5), acquired("c2", 1, 0, 4)}, nil},
-		"a stale write":                                     {[]Entry{acquired("c1", 1, 0, 0), acquired("c2", 1, 1, 0), {Client: "c2", Lease: 1, What: wasRead, Began: 2}, {Client: "c1", Lease: 1, What: wasWritten, Began: 3}}, []Kind{StaleWrite}},
-		"a lost update":                                     {[]Entry{acquired("c1", 1, 0, 0), {Client: "c1", Lease: 1, What: wasWritten, Version: 1, Found: 2}}, []Kind{LostUpdate}},
-	} {
-		for i := range tc.history {
-			tc.history[i].Seq = i + 1
+// recorded is the record of words such as "c1 asks, c1 has 5, c1 valid".
+func recorded(t *testing.T, text string) record.Log {
+	s := &stage{play: &Play{}}
+	s.history = history{began: time.Now(), log: &s.play.Record}
+	clients := map[string]*client{"c1": {name: "c1"}, "c2": {name: "c2"}}
+	for step := range strings.SplitSeq(text, ", ") {
+		words := strings.Fields(step + " 0")
+		switch c := clients[words[0]]; words[1] {
+		case "asks":
+			s.asks(c, waits)
+		case "has":
+			s.history.leases++
+			_, err := fmt.Sscan(words[2], &c.token)
+			require.NoError(t, err)
+			c.leases, c.lease = c.leases+1, s.history.leases
+			s.of(c, record.Acquired, "", "")
+		case "valid":
+			s.of(c, record.Looked, "", "").Validity = 1
+		case "over":
+			s.of(c, record.Released, "", "")
+		case "reads":
+			s.reads(c)
+		case "writes":
+			s.executes(s.sends(c))
 		}
-		assert.ElementsMatch(t, tc.want, Play{Findings: findingsIn(tc.history)}.kinds(), name)
+	}
+	return s.play.Record
+}
+
+func TestFindings(t *testing.T) {
+	const both, second = "c1 asks, c2 asks, ", "c1 asks, c1 has, c2 asks, "
+	for text, want := range map[string][]Kind{
+		"c1 asks, c1 has 5, c1 valid, c2 asks, c2 has 6":                      nil,
+		second + "c1 valid, c2 has":                                           nil,
+		second + "c2 has, c1 valid":                                           {TwoHolders},
+		both + "c2 has, c1 has, c2 valid":                                     nil,
+		both + "c2 has, c1 has, c1 over, c2 valid":                            nil,
+		both + "c2 has, c1 has, c1 valid, c2 valid":                           {TwoHolders},
+		both + "c2 has, c1 has, c2 valid, c1 valid":                           {TwoHolders},
+		both + "c2 has, c2 valid, c1 has, c1 valid":                           nil,
+		both + "c1 has 5, c2 has 5":                                           {TokenOrder},
+		"c1 asks, c1 has 5, c2 asks, c2 has 4":                                {TokenOrder},
+		both + "c1 has 5, c2 has 4":                                           nil,
+		second + "c1 reads, c2 has, c2 reads, c1 writes":                      {StaleWrite},
+		second + "c1 reads, c2 has, c2 reads, c2 writes, c1 writes":           {StaleWrite, LostUpdate},
+		"c1 asks, c1 has 5, c1 reads, c2 asks, c2 has 6, c2 reads, c1 writes": nil, // it was refused
+	} {
+		assert.ElementsMatch(t, want, Play{Findings: findingsIn(recorded(t, text))}.kinds(), text)
 	}
 }

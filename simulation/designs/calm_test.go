@@ -8,8 +8,6 @@ import (
 
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
-	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/record"
 )
 
 // Without faults each design but one is a lock: it locks, excludes, extends, releases and hands
@@ -70,41 +68,6 @@ func TestCalmDay(t *testing.T) {
 			assert.Equal(t, 1, did(r, "c2", "acquired"))
 			assert.Equal(t, 3, did(r, "c1", "write"))
 			assert.Equal(t, 1, did(r, "c2", "write"))
-		})
-	}
-}
-
-// The lock of a crashed holder expires after a TTL, if there is one (X1).
-func TestHolderCrashes(t *testing.T) {
-	for _, d := range designs.All() {
-		t.Run(d.Name, func(t *testing.T) {
-			cfg := simulation.Config{Witness: true}
-			if d.Name == "sets-differ" || d.Name == "sets-checked" {
-				cfg.Servers = 3
-			}
-			want := none
-			if d.Name == "setnx" {
-				want = []record.ViolationKind{record.NeverFree}
-			}
-			schedule := simulation.Schedule{{Kind: fault.Crash, Process: "c1", At: time.Second}}
-			r := play(t, d.Name, cfg, schedule, parts(map[string]simulation.Workload{
-				"c1": func(c *simulation.Client) {
-					assert.NotNil(t, take(c))
-					c.Sleep(time.Hour)
-				},
-				"c2": func(c *simulation.Client) {
-					if d.Name != "setex" {
-						c.SleepUntil(9 * time.Second)
-						assert.Nil(t, take(c))
-					}
-					c.SleepUntil(11 * time.Second)
-					if lease := take(c); lease != nil {
-						update(c, lease)
-						assert.NoError(t, c.Release(lease))
-					}
-				},
-			}), want...)
-			assert.Equal(t, d.Name != "setnx", did(r, "c2", "acquired") == 1)
 		})
 	}
 }

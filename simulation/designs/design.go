@@ -36,8 +36,6 @@ type Design struct {
 	Group Group
 	// Source is where it is described, used or reported.
 	Source string
-	// Promises is its users' expectation.
-	Promises string
 	// Breaks is what breaks it, with the IDs of scenarios.
 	Breaks string
 	// Cure names the design without this one's flaw, "" if this design isn't about a flaw.

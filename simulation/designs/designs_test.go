@@ -94,7 +94,7 @@ func TestEveryDesignIsComplete(t *testing.T) {
 		assert.Regexp(t, regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`), d.Name)
 		assert.False(t, names[d.Name], "two designs are named %s", d.Name)
 		names[d.Name] = true
-		for what, text := range map[string]string{"Title": d.Title, "Source": d.Source, "Promises": d.Promises, "Breaks": d.Breaks, "Group": string(d.Group)} {
+		for what, text := range map[string]string{"Title": d.Title, "Source": d.Source, "Breaks": d.Breaks, "Group": string(d.Group)} {
 			assert.NotEmpty(t, text, "%s has no %s", d.Name, what)
 		}
 		assert.Contains(t, []int{1, 5}, d.Servers, d.Name)
@@ -105,25 +105,4 @@ func TestEveryDesignIsComplete(t *testing.T) {
 			assert.True(t, names[d.Cure] && d.Cure != d.Name, "%s is cured by %q, which there isn't", d.Name, d.Cure)
 		}
 	}
-}
-
-func TestByName(t *testing.T) {
-	assert.Equal(t, "redlock", design(t, "redlock").Name)
-	_, err := designs.ByName("zookeeper")
-	require.ErrorIs(t, err, designs.ErrUnknown)
-	assert.ErrorContains(t, err, `"zookeeper"; there are setnx, `)
-}
-
-// A design is applied to a copy, and keeps the settings of a scenario.
-func TestConfigure(t *testing.T) {
-	cfg := simulation.Config{Servers: 3, Guard: simulation.GuardAdmits}
-	cfg.Quorum.TTL = 7 * time.Second
-	for _, d := range designs.All() {
-		got := d.Configure(cfg)
-		assert.Equal(t, 3, got.Servers, d.Name)
-		assert.Equal(t, 7*time.Second, got.Quorum.TTL, d.Name)
-	}
-	assert.Nil(t, cfg.Locker)
-	assert.Equal(t, simulation.GuardAdmits, cfg.Guard)
-	assert.Equal(t, simulation.Unguarded, design(t, "default").Configure(cfg).Guard, "a guard is the design's to set")
 }

@@ -3,42 +3,8 @@ package designs
 import (
 	"time"
 
-	"github.com/benbjohnson/clock"
-
-	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
-	"github.com/redquorum/redlock/simulation/redismodel"
 )
-
-// retrying is an instance whose client repeats a command without a reply: a SET NX is then
-// refused because of its own first copy, and an unknown result looks like a refusal.
-type retrying struct {
-	wire.Instance
-	clock clock.Clock
-}
-
-const (
-	// retries is go-redis's default for MaxRetries.
-	retries = 3
-	// retryAfter is the timeout of one try: a quarter of this library's timeout with a TTL
-	// of 10 s.
-	retryAfter = 25 * time.Millisecond
-)
-
-func (i retrying) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	i.try(cmd, i.clock.Now(), timeout, 1+retries, to)
-}
-
-func (i retrying) try(cmd wire.Request, start time.Time, timeout time.Duration, tries int, to wire.Receiver) {
-	left := timeout - i.clock.Since(start)
-	i.Instance.Send(cmd, max(1, min(left, retryAfter)), wire.ReceiverFunc(func(vote wire.Vote) {
-		if vote.Outcome == wire.Failed && tries > 1 && i.clock.Since(start) < timeout {
-			i.try(cmd, start, timeout, tries-1, to)
-			return
-		}
-		to.Receive(vote)
-	}))
-}
 
 // firstThree gives the first client three servers only.
 func firstThree(cfg *simulation.Config) {
@@ -54,7 +20,7 @@ func firstThree(cfg *simulation.Config) {
 func flaw(name, title, source, breaks string, t Textbook) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 5, Source: source, Breaks: breaks,
-		Promises: "as redlock", Cure: "textbook", Apply: t.Apply,
+		Cure: "textbook", Apply: t.Apply,
 	}
 }
 
@@ -62,21 +28,9 @@ func flaw(name, title, source, breaks string, t Textbook) Design {
 func oneFlaw(name, title, source, breaks string, change func(*Recipe)) Design {
 	return Design{
 		Name: name, Title: title, Group: Flaws, Servers: 1, Source: source, Breaks: breaks,
-		Promises: "as setpx-cad", Cure: "setpx-cad", Apply: OnOneServer(with(correct, change)),
+		Cure: "setpx-cad", Apply: OnOneServer(with(correct, change)),
 	}
 }
-
-// spinning tries again every 50 ms, by SET NX PX in a script.
-func spinning(r *Recipe, bound func(*Patience)) {
-	r.Acquire = []Command{{"EVAL", redismodel.SetNXPX, "1", "KEY", "VALUE", "MS"}}
-	r.Waits = func(p *Patience) {
-		p.Every = 50 * time.Millisecond
-		bound(p)
-	}
-}
-
-// spins is the number of tries of the bounded loop: five seconds of pauses.
-const spins = 100
 
 func flaws() []Design {
 	return []Design{
@@ -116,9 +70,6 @@ func flaws() []Design {
 		flaw("partial-extend", "an extension on any server counts",
 			"Redisson, RedissonRedLock: each server's watchdog renews its own lock, and nobody counts them",
 			"a holder that reaches a minority continues while the other keys expire (S11c)", Textbook{PartialExtend: true}),
-		flaw("extend-releases", "a failed extension deletes the keys",
-			"rslock, exec_or_retry; redlock-rb, lock_instances",
-			"lost replies: a lock with time left is gone (S11e)", Textbook{ExtendReleases: true}),
 		oneFlaw("expire-at", "SET NX PXAT: the key expires at a time on the client's wall clock",
 			"rueidislock, unless FallbackSETPX is set",
 			"a server's clock that is ahead of the client's: the key is gone as soon as it is set (S4g, without any jump)",
@@ -138,51 +89,31 @@ func flaws() []Design {
 			"common in articles, with Thread.currentThread().getId(); redisson/redisson issue 4724, where clients had the same ID",
 			"a late holder deletes, and extends, the next holder's lock: the comparison can't distinguish them (S17)",
 			func(r *Recipe) { r.Value = "1" }),
-		oneFlaw("set-on-extend", "an extension sets the key where it is missing, by SET NX with the same value",
-			"redsync v4 WithSetNXOnExtend, on one server",
-			"a late holder acquires the lock again and believes that it always had it (S11a)",
-			func(r *Recipe) {
-				r.Extend = []Command{{"EVAL", redismodel.CompareExpireOrSet, "1", "KEY", "VALUE", "MS"}}
-			}),
-		oneFlaw("spin", "an eval'd SET NX PX, tried again every 50 ms until it succeeds",
+		oneFlaw("spin", "tried again every 50 ms until it succeeds",
 			"common in articles; redis/jedis issue 670, whose code calls itself after each pause",
-			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b). Each waiter sends 20 commands a second",
-			func(r *Recipe) { spinning(r, func(p *Patience) { p.Forever = true }) }).cured("spin-bounded"),
-		oneFlaw("spin-bounded", "the same, at most 100 times",
-			"common in articles; Redis in Action, 6.2.3, bounds the loop by time",
-			"a server that doesn't answer: tries are bounded, not time, and each takes the client's timeout (S33)",
+			"a server that can't be reached, or a key that stays: the caller waits forever (S33, S33b). A bound on the tries doesn't bound the time: each may take the client's timeout. Each waiter sends 20 commands a second",
 			func(r *Recipe) {
-				spinning(r, func(p *Patience) { p.Terms.MaxTries, p.Terms.MaxWait = spins, 0 })
+				r.Waits = func(p *Patience) { p.Every, p.Forever = 50*time.Millisecond, true }
 			}),
 		{
 			Name: "repeats-only", Title: "setpx-cad, and a resource that is idempotent, without tokens", Group: Flaws, Servers: 1,
-			Source:   "the advice to make operations idempotent instead of using tokens; idempotency keys of payment APIs",
-			Promises: "each write is executed once, so that a second holder does no harm",
-			Breaks:   "a late holder: its write is not a repetition (S1, S2)",
-			Cure:     "idempotent",
-			Apply:    and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
+			Source: "the advice to make operations idempotent instead of using tokens; idempotency keys of payment APIs",
+			Breaks: "a late holder: its write is not a repetition (S1, S2)",
+			Cure:   "idempotent",
+			Apply:  and(OnOneServer(correct), guarded(simulation.GuardRepeats)),
 		},
-		waiting("wait-forever", "WAIT without a timeout of its own, only with the client's", 1, 1,
-			"the Redis command reference, WAIT: a timeout of 0 blocks forever; redisson/redisson issue 3859 is about the client's timeout below it",
-			"replicas that are down: the client gives up, the key stays, and nobody knows of it (S8h)",
-			func(r *Recipe) { r.WaitAtMost, r.KeepsUnknown = 0, true }).flawOf("wait-one"),
-		flaw("retried-set", "the client library repeats SET NX, and a refusal isn't rolled back",
-			"go-redis with its default MaxRetries of 3, and other clients that repeat unanswered commands; an Instance of this library must not",
-			"a lost reply: the second SET is refused because of the first one, so that an unknown result looks like a refusal, and the key isn't deleted (S10b)", Textbook{RepeatsSets: true}),
 		{
 			Name: "sets-differ", Title: "Redlock by clients that don't agree on the servers", Group: Flaws, Servers: 5,
-			Source:   "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",
-			Promises: "as redlock",
-			Breaks:   "two majorities without a common server (S14): the first client knows three servers, the others all",
-			Cure:     "sets-checked",
-			Apply:    and(asDocument, firstThree),
+			Source: "any Redlock while its list of servers is being changed; redis/rueidis issue 161 for its majority of keys",
+			Breaks: "two majorities without a common server (S14): the first client knows three servers, the others all",
+			Cure:   "sets-checked",
+			Apply:  and(asDocument, firstThree),
 		},
 		{
 			Name: "sets-checked", Title: "the same by this library, which compares the sets", Group: Flaws, Servers: 5,
-			Source:   "package quorum, Config.Set: a fingerprint beside each resource's counter",
-			Promises: "as default; clients that disagree get an error and no lock",
-			Breaks:   "availability, until they agree",
-			Apply:    and(asIs, firstThree),
+			Source: "package quorum, Config.Set: a fingerprint beside each resource's counter",
+			Breaks: "availability, until they agree",
+			Apply:  and(asIs, firstThree),
 		},
 	}
 }
@@ -191,10 +122,4 @@ func flaws() []Design {
 func (d Design) cured(by string) Design {
 	d.Cure = by
 	return d
-}
-
-// flawOf returns a Design of the group of flaws that another one cures.
-func (d Design) flawOf(cure string) Design {
-	d.Group, d.Promises = Flaws, "as "+cure
-	return d.cured(cure)
 }

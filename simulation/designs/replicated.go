@@ -9,11 +9,10 @@ import (
 func replicated() []Design {
 	return []Design{{
 		Name: "replica-async", Title: "setpx-cad on a master with replicas", Group: Replicated, Servers: 1,
-		Source:   "what Sentinel, Cluster and hosted Redis give by default; the Redis document, \"Why Failover-based Implementations Are Not Enough\"; go-redis, Jedis or bsm/redislock on any of these",
-		Promises: "as setpx-cad, and available when the master fails",
-		Breaks:   "a master that fails before its replica has the key (S8)",
-		Cure:     "redlock",
-		Apply:    and(OnOneServer(correct), replicas(2)),
+		Source: "what Sentinel, Cluster and hosted Redis give by default; the Redis document, \"Why Failover-based Implementations Are Not Enough\"; go-redis, Jedis or bsm/redislock on any of these",
+		Breaks: "a master that fails before its replica has the key (S8)",
+		Cure:   "redlock",
+		Apply:  and(OnOneServer(correct), replicas(2)),
 	},
 		waiting("wait-one", "+ WAIT for the one replica there is", 1, 1,
 			"the Redis command reference, WAIT, \"Consistency and WAIT\", which promises less than a failover to this replica keeps",
@@ -30,11 +29,10 @@ func replicated() []Design {
 			func(r *Recipe) { r.Early = false }).cured("wait-one"),
 		{
 			Name: "semisync", Title: "setpx-cad on a master with semi-synchronous replication that falls back", Group: Replicated, Servers: 1,
-			Source:   "Alibaba Cloud, \"Change the synchronization mode of a Tair (Enterprise Edition) instance\": it degrades to asynchronous when the replica is unavailable or slower than the degradation threshold, 500 ms by default",
-			Promises: "an acknowledged write is on a replica",
-			Breaks:   "a replica that lags or is cut off, and then a failover (S8)",
-			Cure:     "redlock",
-			Apply:    and(OnOneServer(correct), replicas(2), semiSynchronous),
+			Source: "Alibaba Cloud, \"Change the synchronization mode of a Tair (Enterprise Edition) instance\": it degrades to asynchronous when the replica is unavailable or slower than the degradation threshold, 500 ms by default",
+			Breaks: "a replica that lags or is cut off, and then a failover (S8)",
+			Cure:   "redlock",
+			Apply:  and(OnOneServer(correct), replicas(2), semiSynchronous),
 		}}
 }
 
@@ -49,7 +47,7 @@ func waiting(name, title string, acknowledge, have int, source, breaks string, c
 	}
 	return Design{
 		Name: name, Title: title, Group: Replicated, Servers: 1, Source: source, Breaks: breaks,
-		Promises: "the lock counts only when a replica has it", Cure: "redlock", Apply: and(OnOneServer(r), replicas(have)),
+		Cure: "redlock", Apply: and(OnOneServer(r), replicas(have)),
 	}
 }
 

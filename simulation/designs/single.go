@@ -2,7 +2,6 @@ package designs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -43,11 +42,9 @@ type Recipe struct {
 	// Waits, if set, changes how Acquire of a Locker waits.
 	Waits func(*Patience)
 	// Replicas, if not 0, is how many replicas must have acknowledged a grant or an extension
-	// within WaitAtMost, 0 for forever: by WAIT. Otherwise the key is released, but with
-	// KeepsUnknown not if there is no reply.
-	Replicas     int
-	WaitAtMost   time.Duration
-	KeepsUnknown bool
+	// within WaitAtMost, 0 for forever: by WAIT. Otherwise the key is released.
+	Replicas   int
+	WaitAtMost time.Duration
 	// Token, if set, fetches a fencing token at every use of the resource, or with TokenOnce at
 	// the first.
 	Token     Command
@@ -122,8 +119,7 @@ func (l *single) TryAcquire(ctx context.Context, key string) (simulation.Lease, 
 	sent := l.reader.Now()
 	had, err := lease.send(ctx, l.recipe.Acquire)
 	if had {
-		err = lease.replicated(ctx)
-		if err != nil && (!l.recipe.KeepsUnknown || errors.Is(err, wire.ErrNotReplicated)) {
+		if err = lease.replicated(ctx); err != nil {
 			_, _ = lease.send(ctx, l.recipe.Release) // if this fails it expires
 		}
 	}

@@ -28,9 +28,6 @@ type Textbook struct {
 	// ReleaseGranted rolls a lost round back only where it was granted: a server whose
 	// reply got lost keeps the key for a TTL (S10).
 	ReleaseGranted bool
-	// RepeatsSets has the client below repeat a command without a reply, and deletes nothing
-	// where a lost round was refused, as is right without such repeats (S10b).
-	RepeatsSets bool
 	// NoTimeout waits for each server's reply without a bound (S27).
 	NoTimeout bool
 	// HalfIsEnough: N/2 servers are a quorum (S18).
@@ -52,9 +49,6 @@ type Textbook struct {
 	ExtendSets bool
 	// PartialExtend accepts an extension that at least one server granted (S11c).
 	PartialExtend bool
-	// ExtendReleases rolls back a failed extension like a failed acquisition: it deletes
-	// the keys of a lock that is still held (S11e).
-	ExtendReleases bool
 }
 
 // Apply makes a Config's processes use this Textbook.
@@ -68,15 +62,8 @@ func (t Textbook) locker(p simulation.Process) (*textbook, error) {
 	if len(p.Instances) == 0 {
 		return nil, fmt.Errorf("%w: there is no instance", quorum.ErrConfig)
 	}
-	instances := p.Instances
-	if t.RepeatsSets {
-		instances = make([]wire.Instance, len(p.Instances))
-		for i, instance := range p.Instances {
-			instances[i] = retrying{instance, p.Config.Clock}
-		}
-	}
 	l := &textbook{
-		Textbook: t, instances: instances, clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random,
+		Textbook: t, instances: p.Instances, clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random,
 		ttl: p.Config.TTL, timeout: p.Config.InstanceTimeout, allowance: p.Config.Drift,
 		patience: PatienceOf(p),
 	}
@@ -188,11 +175,8 @@ func (l *textbook) ask(ctx context.Context, cmd wire.Request, chosen func(i int)
 // rollBack deletes what a round has set.
 func (l *textbook) rollBack(ctx context.Context, key, value string, votes []wire.Vote) {
 	var chosen func(i int) bool // none: everywhere, because a grant may have got lost
-	switch {
-	case l.ReleaseGranted:
+	if l.ReleaseGranted {
 		chosen = func(i int) bool { return votes[i].Outcome == wire.Granted }
-	case l.RepeatsSets:
-		chosen = func(i int) bool { return votes[i].Outcome != wire.Refused }
 	}
 	l.ask(ctx, wire.Request{Op: wire.Release, Key: key, Value: value}, chosen)
 }

@@ -62,9 +62,6 @@ func (l *textbookLease) Extend(ctx context.Context) error {
 	}
 	length := t.allowance.Validity(t.ttl, 0)
 	if count(votes, wire.Granted) < needed || length-t.elapsed(start) <= 0 && !t.NoElapsedCheck {
-		if t.ExtendReleases {
-			t.rollBack(ctx, l.key, l.value, votes)
-		}
 		return quorum.ErrNotExtended
 	}
 	l.mu.Lock()

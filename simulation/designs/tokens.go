@@ -58,27 +58,24 @@ func (i plainCounters) number(ctx context.Context, cmd wire.Request, vote wire.V
 func tokens() []Design {
 	return []Design{{
 		Name: "token-after", Title: "a token from INCR, when it is first needed", Group: Tokens, Servers: 1,
-		Source:   "common in articles that add Kleppmann's token to a lock that gives none",
-		Promises: "a later holder has a larger token",
-		Breaks:   "a late holder fetches its token after the next holder did, and has the larger one (S20)",
-		Cure:     "token-write",
-		Apply:    and(OnOneServer(with(correct, func(r *Recipe) { r.Token, r.TokenOnce = Command{"INCR", "COUNTER"}, true })), guarded(simulation.GuardWrites)),
+		Source: "common in articles that add Kleppmann's token to a lock that gives none",
+		Breaks: "a late holder fetches its token after the next holder did, and has the larger one (S20)",
+		Cure:   "token-write",
+		Apply:  and(OnOneServer(with(correct, func(r *Recipe) { r.Token, r.TokenOnce = Command{"INCR", "COUNTER"}, true })), guarded(simulation.GuardWrites)),
 	}, {
 		Name: "token-current", Title: "a token that is the current value of the counter", Group: Tokens, Servers: 1,
-		Source:   "Redisson, RedissonFencedLock.getToken(): GET of the counter, whichever client incremented it last",
-		Promises: "a later holder has a larger token",
-		Breaks:   "a late holder shows the next holder's token (S21)",
-		Cure:     "token-write",
+		Source: "Redisson, RedissonFencedLock.getToken(): GET of the counter, whichever client incremented it last",
+		Breaks: "a late holder shows the next holder's token (S20)",
+		Cure:   "token-write",
 		Apply: and(OnOneServer(with(correct, func(r *Recipe) {
 			r.Acquire, r.Token = Commands("SET KEY VALUE NX PX MS; INCR COUNTER"), Command{"GET", "COUNTER"}
 		})),
 			guarded(simulation.GuardWrites)),
 	}, {
 		Name: "token-naive-max", Title: "the largest of per-server counters", Group: Tokens, Servers: 5,
-		Source:   "an obvious idea: INCR on each server that grants, and the maximum; run by this library's quorum package on instances that only pretend to raise their counters",
-		Promises: "a later holder has a larger token, because two majorities share a server",
-		Breaks:   "the shared server needn't be the one with the largest counter: two holders get the same token, or a smaller one (S22)",
-		Cure:     "token-write",
+		Source: "an obvious idea: INCR on each server that grants, and the maximum; run by this library's quorum package on instances that only pretend to raise their counters",
+		Breaks: "the shared server needn't be the one with the largest counter: two holders get the same token, or a smaller one (S22)",
+		Cure:   "token-write",
 		Apply: and(library(func(p simulation.Process, i int) wire.Instance {
 			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i], clock: p.Config.Clock}
 		}), fenced, oneByOne, guarded(simulation.GuardWrites)),

@@ -32,8 +32,8 @@ const (
 	// any case it has no more than Server had By ago.
 	Failover Kind = "failover"
 	// SplitBrain is an immediate Failover after which the old master continues for For (0:
-	// to the end of the run): Process still reaches it, the others reach the replica. Then
-	// it is demoted, and its own changes are lost.
+	// to the end of the run): Process reaches it on new connections, the others reach the
+	// replica. Then it is demoted, and its own changes are lost.
 	SplitBrain Kind = "split-brain"
 	// Lag delays the changes that Server makes within For on their way to Replica (0: to
 	// all replicas): by By, or until the end of For if By is 0. Without By and For they
@@ -48,10 +48,6 @@ const (
 	// Reboot is Crash, and Process restarts its workload after For, with a new
 	// Coordinator that knows nothing of its earlier leases.
 	Reboot Kind = "reboot"
-	// Reconnect closes the connections between Process and Server. Sent requests are
-	// executed, calls that wait for a reply fail, and the next request opens a new
-	// connection.
-	Reconnect Kind = "reconnect"
 	// Cut loses, for For, all messages between Process and Server in Way. For Cut, Lose
 	// and Reorder, a For of 0 means to the end of the run.
 	Cut Kind = "cut"
@@ -70,22 +66,11 @@ const (
 	// Delay delays messages between Process and Server in Way by By: the messages sent
 	// within For, or only the Nth request of the kind Op.
 	Delay Kind = "delay"
-	// Proxy puts a proxy between Process and Server for For (0: to the end of the run).
-	// While the server is down, the proxy keeps its clients' connections and replies with
-	// errors. Afterwards it forwards to whatever server is there, so clients see no
-	// connection break. Subscriptions still break with the server.
-	Proxy Kind = "proxy"
 	// Switch points Server's address, for Process, at another server for For (0: to the end
 	// of the run). The other server has been up as long as the first, has its own data, and
-	// is named with a tilde ("A~"). New connections lead to it, and after For to the first
-	// server again. Open connections stay until they break, or until By after the address
-	// has moved if By isn't 0. Meanwhile PPM millionths of the requests use separate
-	// connections, as in a pool. SplitBrain and Switch don't combine on one server.
+	// is named with a tilde ("A~"). Process's connections break, and its new ones lead to the
+	// other server. SplitBrain and Switch don't combine on one server.
 	Switch Kind = "switch"
-	// Demote makes Server the replica of an empty master for For, and then a master again.
-	// It loses its data and changes its replication ID. It keeps its run ID, and no
-	// connection breaks.
-	Demote Kind = "demote"
 	// Stall holds all messages back for For: those on their way, and those that are sent
 	// meanwhile, arrive afterwards. Only package orders uses it.
 	Stall Kind = "stall"

@@ -33,8 +33,7 @@ type Traits struct {
 	// MostPPM is the largest PPM. Signed: PPM and By may be negative.
 	MostPPM int64 `json:"most_ppm"`
 	Signed  bool  `json:"signed"`
-	// Aliases: the server may be an alias of one. Resource: it may be the resource.
-	Aliases  bool `json:"-"`
+	// Resource: the server may be the resource.
 	Resource bool `json:"resource"`
 	// OnMessages: it affects messages for a while.
 	OnMessages bool `json:"-"`
@@ -98,28 +97,23 @@ var traits = []Traits{
 	},
 	{
 		Kind: Cut, Where: OnLink, Title: "loses all messages",
-		Uses: strings.Fields("for_ns way"), Example: Fault{For: beyondLease}, Aliases: true, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns way"), Example: Fault{For: beyondLease}, Resource: true, OnMessages: true,
 		Text: "is CUT OFF from {other}{for}", Short: "cut off from",
 	},
 	{
 		Kind: Lose, Where: OnLink, Title: "loses some messages",
-		Uses: strings.Fields("for_ns way ppm nth"), Example: Fault{For: beyondLease, PPM: 500_000}, MostPPM: 1_000_000, Aliases: true, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns way ppm nth"), Example: Fault{For: beyondLease, PPM: 500_000}, MostPPM: 1_000_000, Resource: true, OnMessages: true,
 		Text: "loses messages with {other}{for}{how}", Short: "loses messages with",
 	},
 	{
 		Kind: Delay, Where: OnLink, Title: "delivers messages late",
-		Uses: strings.Fields("for_ns by_ns way nth"), Example: Fault{For: beyondLease, By: time.Second}, Aliases: true, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns by_ns way nth"), Example: Fault{For: beyondLease, By: time.Second}, Resource: true, OnMessages: true,
 		Text: "is slow to reach {other}{for}{how}", Short: "slow to reach",
 	},
 	{
 		Kind: Reboot, Where: OnProcess, Title: "crashes, and starts again without its memory",
 		Uses: strings.Fields("for_ns nth"), Example: Fault{For: time.Second}, Disables: true, Stops: true,
 		Text: "CRASHES and is down{for}, then restarted", Short: "down",
-	},
-	{
-		Kind: Reconnect, Where: OnLink, Title: "closes its connections",
-		Uses: []string{}, Aliases: true, Resource: true,
-		Text: "loses its connection to {other}",
 	},
 	{
 		Kind: Evict, Where: OnServer, Title: "drops a key, as a full memory does",
@@ -133,12 +127,12 @@ var traits = []Traits{
 	},
 	{
 		Kind: Duplicate, Where: OnLink, Title: "delivers requests twice",
-		Uses: strings.Fields("for_ns by_ns ppm nth"), Example: Fault{For: beyondLease, By: time.Second, PPM: 1_000_000}, MostPPM: 1_000_000, Aliases: true, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns by_ns ppm nth"), Example: Fault{For: beyondLease, By: time.Second, PPM: 1_000_000}, MostPPM: 1_000_000, Resource: true, OnMessages: true,
 		Text: "sends requests to {other} TWICE{for}{how}", Short: "requests twice to",
 	},
 	{
 		Kind: Reorder, Where: OnLink, Title: "delivers messages out of order",
-		Uses: strings.Fields("for_ns by_ns way"), Example: Fault{For: beyondLease, By: 100 * time.Millisecond}, Aliases: true, Resource: true, OnMessages: true,
+		Uses: strings.Fields("for_ns by_ns way"), Example: Fault{For: beyondLease, By: 100 * time.Millisecond}, Resource: true, OnMessages: true,
 		Text: "has its messages with {other} REORDERED{for}{how}", Short: "messages reordered with",
 	},
 	{
@@ -152,19 +146,9 @@ var traits = []Traits{
 		Text: "SPLITS: a replica takes over, and {words}{for}", End: "'s old master is demoted", Short: "splits",
 	},
 	{
-		Kind: Proxy, Where: OnLink, Title: "has a proxy, which hides when the server's connections break",
-		Uses: strings.Fields("for_ns"), Aliases: true,
-		Text: "is behind a PROXY before {other}{for}",
-	},
-	{
 		Kind: Switch, Where: OnLink, Title: "leads to another server, because the address has moved",
-		Uses: strings.Fields("for_ns by_ns ppm"), Example: Fault{For: beyondLease}, MostPPM: 1_000_000,
-		Text: "reaches ANOTHER server than {other} on new connections{for}{how}",
-	},
-	{
-		Kind: Demote, Where: OnServer, Title: "becomes a replica of an empty master, and then a master again",
-		Uses: strings.Fields("for_ns"), Example: Fault{For: time.Second},
-		Text: "is DEMOTED{for}, and comes back without its data as the same run ID", Short: "is demoted",
+		Uses: strings.Fields("for_ns"), Example: Fault{For: beyondLease},
+		Text: "reaches ANOTHER server than {other}{for}",
 	},
 }
 

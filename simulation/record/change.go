@@ -14,11 +14,9 @@ type Change struct {
 	Value  string
 	Quorum int
 
-	// The rest is about requests. Instance is the name under which the process knows the
-	// server. Replace, Named (the run that is meant) and To (of Raise and Restore) are the
-	// request's. Ahead is how far a counter may be ahead of its server's clock: half of MaxTTL.
+	// The rest is about requests. Replace, Named (the run that is meant) and To (of Raise and
+	// Restore) are the request's. Ahead is how far a counter may be ahead of its server's clock: half of MaxTTL.
 	// First is the first token of a grant: the Event has the last one.
-	Instance       string
 	Replace, Named string
 	First, To      fencing.Token
 	Ahead          time.Duration
@@ -33,7 +31,6 @@ type Change struct {
 // LockChange is one lock on a server, before and after a request.
 type LockChange struct {
 	Key           string
-	Database      int
 	Before, After LockState
 }
 

@@ -19,15 +19,12 @@ func Counter(name string) string {
 
 // Counters of situations that several events show together.
 var (
-	grantAfterTimeout = Counter("an acquire was granted after its timeout")
-	raiseNeeded       = Counter("a raise was needed")
-	quarantineRefused = Counter("a quarantine kept an instance from voting")
-	writeAfterLease   = Counter("a write was carried out after its lease")
-	leaseHandedOver   = Counter("a lease was handed to a local waiter")
-	overvalued        = Counter(LongerThanKept)
-	readRefused       = Counter("the guard refused a read")
-	writeRefused      = Counter("the guard refused a write")
-	writeRepeated     = Counter("the resource recognised a repeated write")
+	writeAfterLease = Counter("a write was carried out after its lease")
+	leaseHandedOver = Counter("a lease was handed to a local waiter")
+	overvalued      = Counter(LongerThanKept)
+	readRefused     = Counter("the guard refused a read")
+	writeRefused    = Counter("the guard refused a write")
+	writeRepeated   = Counter("the resource recognised a repeated write")
 )
 
 // LongerThanKept is the counter in Log.Counts of leases that were granted or extended with

@@ -57,9 +57,9 @@ func (l *Log) Add(at time.Duration, kind EventKind, process, place string) *Even
 type Event struct {
 	At   time.Duration // true time
 	Kind EventKind
-	// Process and Place say where it happened. Place is a server or the Resource. A process
-	// may use an alias of a server: Sent has the alias, Voted and Answered have the server's
-	// own name. A link fault has the patterns of both.
+	// Process and Place say where it happened. Place is a server or the Resource. A server that an
+	// address leads to beside another has that one's name with a ' or a ~, in what it does (Voted,
+	// Answered), but not in what is sent to it. A link fault has the patterns of both.
 	Process, Place string
 	// Goroutine is the goroutine's number in its process, see simulation.Client.Goroutine.
 	Goroutine int
@@ -94,9 +94,9 @@ type Truth struct {
 	// Until is the true time at which the holder's clocks will end its lease, if they go on as
 	// they do now.
 	Until time.Duration
-	// Have is how many servers have the lease's key until then, and Forgot how many don't any
-	// more, because they lost data since the lease was requested. Quorum is how many must
-	// have it, and Servers how many should; 0 if that is unknown.
+	// Have is how many servers have the lease's key until then, and Forgot how many others have
+	// lost data since the lease was requested. Quorum is how many must have it, and Servers
+	// how many should; 0 if that is unknown.
 	Have, Forgot, Quorum, Servers int
 	// Also is the other keys that were asked for in the same request (Refused), and Hindered the
 	// last moment at which the process couldn't have got the lock, because it was paused or
@@ -108,9 +108,8 @@ type Truth struct {
 // KeyState is a key on a server: its expiry in true time if nothing changes, or Gone, or
 // Forever.
 type KeyState struct {
-	Key      string
-	Database int
-	Until    time.Duration
+	Key   string
+	Until time.Duration
 }
 
 // The values of KeyState.Until without an expiry.

@@ -142,7 +142,7 @@ func recorded(t textLine, e *Event, name string) textLine {
 
 func (e *Event) keys(t textLine) textLine {
 	for _, k := range e.Keys {
-		t = t.named("key", k.Key).some("database", int64(k.Database))
+		t = t.named("key", k.Key)
 		switch k.Until {
 		case Gone:
 			t = t.s("gone")

@@ -47,28 +47,23 @@ func init() {
 		"SETNX":         {least: 2, most: 2, run: (*execution).setNX},
 		"SETEX":         {least: 3, most: 3, run: (*execution).setEX},
 		"GET":           {least: 1, most: 1, run: (*execution).get, reads: true},
-		"DEL":           {least: 1, most: -1, run: (*execution).del},
-		"EXISTS":        {least: 1, most: -1, run: (*execution).existing, reads: true},
+		"DEL":           {least: 1, most: 1, run: (*execution).del},
 		"INCR":          {least: 1, most: 1, run: (*execution).incr},
 		"EXPIRE":        {least: 2, most: 2, run: expirer(time.Second, false)},
 		"PEXPIRE":       {least: 2, most: 2, run: expirer(time.Millisecond, false)},
 		"PEXPIREAT":     {least: 2, most: 2, run: expirer(time.Millisecond, true)},
-		"PTTL":          {least: 1, most: 1, run: (*execution).pttl, reads: true},
 		"CAD":           {least: 2, most: 2, run: (*execution).cad},
-		"CAS":           {least: 3, most: 5, run: (*execution).cas},
+		"CAS":           {least: 5, most: 5, run: (*execution).cas},
 		"COMPAREDEL":    {least: 2, most: 2, run: (*execution).compareDel},
 		"COMPAREEXPIRE": {least: 3, most: 3, run: (*execution).compareExpire},
 		"EVAL":          {least: 2, most: -1, run: (*execution).eval},
-		"TIME":          {run: (*execution).time, reads: true},
-		"PING":          {run: func(*execution) Reply { return Reply{Text: "PONG"} }, reads: true},
-		"FLUSHALL":      {run: (*execution).flushAll},
 	}
 }
 
 // Do executes one command at the time now of the server's wall clock.
 func (d Database) Do(args []string, now time.Time) Reply {
 	if len(args) == 0 {
-		return failure(unknown([]string{""}))
+		return failure(unknown(""))
 	}
 	cmd, err := lookUp(args)
 	if err != nil {
@@ -102,7 +97,7 @@ func (x *execution) has(value string) bool { return x.exists && x.value == value
 func lookUp(args []string) (command, error) {
 	cmd, ok := commands[strings.ToUpper(args[0])]
 	if !ok {
-		return cmd, unknown(args)
+		return cmd, unknown(args[0])
 	}
 	if n := len(args) - 1; n < cmd.least || cmd.most >= 0 && n > cmd.most {
 		return cmd, wrongNumber(args[0])
@@ -114,13 +109,7 @@ func wrongNumber(name string) error {
 	return fmt.Errorf("ERR wrong number of arguments for '%s' command", strings.ToLower(name))
 }
 
-func unknown(args []string) error {
-	text := fmt.Sprintf("ERR unknown command '%s', with args beginning with: ", args[0])
-	for _, arg := range args[1:] {
-		text += fmt.Sprintf("'%s' ", arg)
-	}
-	return errors.New(text)
-}
+func unknown(name string) error { return fmt.Errorf("ERR unknown command '%s'", name) }
 
 // Commands are the names of all commands, in lower case.
 func Commands() []string {
@@ -132,20 +121,12 @@ func Commands() []string {
 	return names
 }
 
-// Keys returns the keys that a command names. Commands for all keys name none.
+// Keys returns the keys that a command names.
 func Keys(args []string) []string {
 	if len(args) < 2 {
 		return nil
 	}
-	switch strings.ToUpper(args[0]) {
-	case "TIME", "PING", "FLUSHALL", "WAIT":
-		return nil
-	case "DEL", "EXISTS":
-		return args[1:]
-	case "EVAL":
-		if len(args) < 3 {
-			return nil
-		}
+	if strings.EqualFold(args[0], "EVAL") && len(args) > 2 {
 		keys, _, _ := scriptKeys(args[1:]) // none in case of an error
 		return keys
 	}
@@ -163,18 +144,15 @@ func Wait(args []string) (replicas int, timeout time.Duration, err error) {
 	if len(args) != 3 {
 		return 0, 0, wrongNumber(args[0])
 	}
-	n, err := strconv.ParseInt(args[1], 10, 64)
+	n, err := strconv.Atoi(args[1])
 	if err != nil {
 		return 0, 0, errNotInteger
 	}
-	ms, err := strconv.ParseInt(args[2], 10, 64)
-	switch {
-	case err != nil || ms > int64(longest/time.Millisecond):
+	ms, err := strconv.Atoi(args[2])
+	if err != nil || ms < 0 || ms > int(longest/time.Millisecond) {
 		return 0, 0, errors.New("ERR timeout is not an integer or out of range")
-	case ms < 0:
-		return 0, 0, errors.New("ERR timeout is negative")
 	}
-	return int(min(n, 1<<30)), time.Duration(ms) * time.Millisecond, nil
+	return n, time.Duration(ms) * time.Millisecond, nil
 }
 
 // longest bounds the timeout of WAIT, so that it can be added to a time.

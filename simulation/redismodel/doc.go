@@ -4,11 +4,10 @@
 //
 // It knows these commands, with their meaning in Redis 7 or in the product that is named:
 //
-//	SET key value [NX|XX] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL]
-//	SETNX, SETEX, GET, DEL, EXISTS, INCR, EXPIRE, PEXPIRE, PEXPIREAT, PTTL
+//	SET key value [NX|XX] [EX s|PX ms|PXAT ms]
+//	SETNX, SETEX, GET, DEL (one key), INCR, EXPIRE, PEXPIRE, PEXPIREAT
 //	EVAL script numkeys key ... arg ...               a well-known script, such as CompareDel, or one of the Database's
 //	CAD key value, CAS key old new PX ms              Tair
-//	TIME, PING, FLUSHALL
 //	COMPAREDEL key value, COMPAREEXPIRE key value ms  the well-known scripts, as commands of this package
 //
 // COMPAREDEL deletes the key if it has the value, and COMPAREEXPIRE sets its expiry. The

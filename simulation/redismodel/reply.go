@@ -1,23 +1,16 @@
 package redismodel
 
-import "errors"
-
 // Reply is a server's reply to a command.
 type Reply struct {
 	// Null is Redis's null: no such key, or a condition that wasn't met.
 	Null bool
-	// Int is an integer reply. TIME replies in microseconds.
+	// Int is an integer reply.
 	Int int64
 	// Text is a string reply, including "OK".
 	Text string
 	// Err is an error reply.
 	Err error
 }
-
-// ReadOnly is a replica's reply to a command that Writes.
-//
-//lint:ignore ST1005 as the server has it
-var ReadOnly = Reply{Err: errors.New("READONLY You can't write against a read only replica.")}
 
 var okReply = Reply{Text: "OK"}
 

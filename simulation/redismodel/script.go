@@ -24,13 +24,6 @@ const (
 	CompareDel = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
 	// CompareExpire is the same for an extension to ARGV[2] milliseconds.
 	CompareExpire = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) else return 0 end`
-	// SetNXPX is SET NX PX as a script.
-	SetNXPX = `return redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[2])`
-	// CompareExpireOrSet is redsync's script for an extension with WithSetNXOnExtend.
-	CompareExpireOrSet = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) ` +
-		`elseif redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2], "NX") then return 1 else return 0 end`
-	// CompareDelOrGone is redsync's script for the release: -1 for a missing key.
-	CompareDelOrGone = `local val = redis.call("get", KEYS[1]) if val == ARGV[1] then return redis.call("del", KEYS[1]) elseif val == false then return -1 else return 0 end`
 )
 
 // wellKnown is the Go forms of the well-known scripts, by canonical text.
@@ -40,35 +33,6 @@ var wellKnown = NewScripts(map[string]Script{
 	}),
 	CompareExpire: taking(2, func(call func(...string) Reply, keys, args []string) Reply {
 		return call("COMPAREEXPIRE", keys[0], args[0], args[1])
-	}),
-	SetNXPX: taking(2, func(call func(...string) Reply, keys, args []string) Reply {
-		return call("SET", keys[0], args[0], "NX", "PX", args[1])
-	}),
-	CompareExpireOrSet: taking(2, func(call func(...string) Reply, keys, args []string) Reply {
-		held := call("GET", keys[0])
-		switch {
-		case held.Err != nil:
-			return held
-		case !held.Null && held.Text == args[0]:
-			return call("PEXPIRE", keys[0], args[1])
-		}
-		set := call("SET", keys[0], args[0], "PX", args[1], "NX")
-		if set.Err != nil {
-			return set
-		}
-		return truth(!set.Null)
-	}),
-	CompareDelOrGone: taking(1, func(call func(...string) Reply, keys, args []string) Reply {
-		held := call("GET", keys[0])
-		switch {
-		case held.Err != nil:
-			return held
-		case held.Null:
-			return number(-1)
-		case held.Text != args[0]:
-			return number(0)
-		}
-		return call("DEL", keys[0])
 	}),
 })
 

@@ -10,9 +10,9 @@ import (
 
 // conditions are SET's options.
 type conditions struct {
-	nx, xx, get, keepTTL, timed bool
-	unit, time                  string // EX, PX, EXAT or PXAT, and what comes after it
-	expires                     time.Time
+	nx, xx, timed bool
+	unit, time    string // EX, PX or PXAT, and what comes after it
+	expires       time.Time
 }
 
 func parseConditions(name string, args []string, now time.Time) (c conditions, err error) {
@@ -23,11 +23,7 @@ func parseConditions(name string, args []string, now time.Time) (c conditions, e
 			c.nx = true
 		case "XX":
 			c.xx = true
-		case "GET":
-			c.get = true
-		case "KEEPTTL":
-			c.keepTTL = true
-		case "EX", "PX", "EXAT", "PXAT":
+		case "EX", "PX", "PXAT":
 			i++
 			if i == len(args) || c.timed && c.unit != option { // the same option may be repeated
 				return c, errSyntax
@@ -37,7 +33,7 @@ func parseConditions(name string, args []string, now time.Time) (c conditions, e
 			return c, errSyntax
 		}
 	}
-	if c.nx && c.xx || c.keepTTL && c.timed {
+	if c.nx && c.xx {
 		return c, errSyntax
 	}
 	if c.timed {
@@ -87,21 +83,11 @@ func (x *execution) set() Reply {
 	if err != nil {
 		return failure(err)
 	}
-	met := !(c.nx && x.exists || c.xx && !x.exists)
-	if met {
-		if c.keepTTL {
-			c.expires = x.expires
-		}
-		x.put(x.args[1], c.expires)
-	}
-	switch {
-	case c.get && x.exists:
-		return Reply{Text: x.value}
-	case c.get || !met:
+	if c.nx && x.exists || c.xx && !x.exists {
 		return Reply{Null: true}
-	default:
-		return okReply
 	}
+	x.put(x.args[1], c.expires)
+	return okReply
 }
 
 func (x *execution) setNX() Reply {
@@ -125,25 +111,7 @@ func (x *execution) setEX() Reply {
 
 func (x *execution) get() Reply { return Reply{Text: x.value, Null: !x.exists} }
 
-func (x *execution) del() Reply {
-	return x.each(func(key string) bool { return x.Keys.Delete(key, x.now) })
-}
-
-func (x *execution) existing() Reply {
-	return x.each(func(key string) bool {
-		_, _, exists := x.Keys.Get(key, x.now)
-		return exists
-	})
-}
-
-// each counts the arguments for which f is true.
-func (x *execution) each(f func(key string) bool) Reply {
-	n := int64(0)
-	for _, key := range x.args {
-		n += truth(f(key)).Int
-	}
-	return number(n)
-}
+func (x *execution) del() Reply { return truth(x.delete()) }
 
 func (x *execution) incr() Reply {
 	n := int64(0)
@@ -184,17 +152,6 @@ func (x *execution) expire(name, text string, unit time.Duration, absolute bool)
 	return number(1)
 }
 
-func (x *execution) pttl() Reply {
-	switch {
-	case !x.exists:
-		return number(-2)
-	case x.expires.IsZero():
-		return number(-1)
-	}
-	// A key that exists has at least one millisecond left.
-	return number(int64((x.expires.Sub(x.now) + time.Millisecond - 1) / time.Millisecond))
-}
-
 // cad and cas are Tair's: they return -1 for a missing key.
 func (x *execution) cad() Reply {
 	if !x.exists {
@@ -203,20 +160,9 @@ func (x *execution) cad() Reply {
 	return x.compareDel()
 }
 
-// cas removes the expiry unless it gets a new one, as in Tair.
 func (x *execution) cas() Reply {
-	var expires time.Time
-	switch {
-	case len(x.args) == 5 && (strings.EqualFold(x.args[3], "PX") || strings.EqualFold(x.args[3], "EX")):
-		unit := time.Millisecond
-		if strings.EqualFold(x.args[3], "EX") {
-			unit = time.Second
-		}
-		var err error
-		if expires, err = expiry("cas", x.args[4], unit, false, x.now); err != nil || !expires.After(x.now) {
-			return failure(errSyntax)
-		}
-	case len(x.args) != 3:
+	expires, err := expiry("cas", x.args[4], time.Millisecond, false, x.now)
+	if err != nil || !expires.After(x.now) || !strings.EqualFold(x.args[3], "PX") {
 		return failure(errSyntax)
 	}
 	if !x.exists {
@@ -235,11 +181,4 @@ func (x *execution) compareExpire() Reply {
 		return number(0)
 	}
 	return x.expire("pexpire", x.args[2], time.Millisecond, false)
-}
-
-func (x *execution) time() Reply { return number(x.now.UnixMicro()) }
-
-func (x *execution) flushAll() Reply {
-	x.Flush()
-	return okReply
 }

@@ -66,16 +66,16 @@ func breach(f fault.Fault, schedule simulation.Schedule, cfg simulation.Config) 
 	case f.Kind == fault.Switch && among(fault.Reboot):
 		return broken(3, "the address of %s led a starting client to another server that had been up for long", whose(f.Server))
 	case f.Kind == fault.Switch && outlives(f, cfg):
-		return broken(3, "a connection stayed with the old server behind %s's address for longer than MaxTTL exceeds the TTL", whose(f.Server))
+		return broken(3, "two servers answered behind %s's address for longer than MaxTTL exceeds the TTL", whose(f.Server))
 	}
 	return Breach{}, false
 }
 
-// outlives reports whether a connection to the old server behind an address may stay open
-// for longer than the quarantine covers.
+// outlives reports whether some processes reach another server behind an address than the
+// others, for longer than the quarantine covers.
 func outlives(f fault.Fault, cfg simulation.Config) bool {
 	ttl := cmp.Or(cfg.Quorum.TTL, 10*time.Second)
-	return f.By == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.By
+	return f.Process != fault.Any && (f.For == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.For)
 }
 
 func whose(who string) string {

@@ -10,17 +10,16 @@ import (
 
 // relayWorkload is a workload for hand-offs between processes. Two or three clients hand leases off
 // to each other by letters. The seed says which letters are late, lost, repeated or sent to
-// two receivers. The clients extend a lease before and after they hand it off, resume or
-// release a handle, and inspect the lock. If servers keep all data (fault.KeepAll),
+// two receivers. The clients extend a lease before and after they hand it off and resume or
+// release a handle. If servers keep all data (fault.KeepAll),
 // the clients also trust them at their start.
 //
-// There are three servers, so that each vote counts. A connection may stay open for a TTL
-// after its address has moved, see simulation.Draw.
+// There are three servers, so that each vote counts.
 func relayWorkload() Workload {
 	return Workload{
 		Name: "relay", Title: "two or three clients hand their leases off to each other, and the handles are late, lost or sent twice",
 		Base: simulation.Config{
-			Servers: 3, Processes: 3, Witness: true, ConnLife: 4 * time.Second,
+			Servers: 3, Processes: 3, Witness: true,
 			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}, MaxTTL: 9 * time.Second},
 		},
 		Rounds: 3, Span: 12 * time.Second,
@@ -39,7 +38,6 @@ type relay struct {
 // What a client draws for each round.
 const (
 	relayStart = iota
-	relayLooks
 	relayWaiting
 	relayKeeping
 	relayThinks
@@ -74,9 +72,6 @@ func (w relay) play(c *simulation.Client) {
 		}
 		if lease != nil {
 			hold(c, lease, d)
-		}
-		if d.pick(relayLooks, 3) == 0 {
-			_, _ = c.Inspect("k") // the log has its outcome
 		}
 	}
 	// Letters are still on their way.

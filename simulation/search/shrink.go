@@ -9,6 +9,7 @@ import (
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
+	"github.com/redquorum/redlock/simulation/internal/shorten"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
@@ -108,27 +109,13 @@ func (s *shrinker) smaller(p run) {
 	}
 }
 
-// fewerFaults is delta debugging: it leaves out halves, then quarters, down to single
-// faults, and begins again with the rest.
+// fewerFaults leaves out faults.
 func (s *shrinker) fewerFaults() {
-	for size := max(1, len(s.best.Schedule)/2); len(s.best.Schedule) > 0; {
-		shorter := false
-		for from := 0; from < len(s.best.Schedule); {
-			without := s.best
-			without.Schedule = slices.Delete(slices.Clone(s.best.Schedule), from, min(from+size, len(s.best.Schedule)))
-			if s.try(without) {
-				shorter = true
-				continue // the next faults have moved here
-			}
-			from += size
-		}
-		if size == 1 && !shorter {
-			return
-		}
-		if !shorter || size > len(s.best.Schedule) {
-			size = max(1, size/2)
-		}
-	}
+	shorten.List(s.best.Schedule, func(rest simulation.Schedule) bool {
+		without := s.best
+		without.Schedule = rest
+		return s.try(without)
+	})
 }
 
 // fewerChoices replaces choices by the first option: all of them, then halves, down to single

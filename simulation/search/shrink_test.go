@@ -92,26 +92,6 @@ func TestShrinkToNoFault(t *testing.T) {
 	assert.Less(t, *shrunk.Setup.Changes.Rounds, 3)
 }
 
-// Of one pause among many harmless faults only the pause is left, no longer than necessary, rounded
-// up.
-func TestShrinkFindsTheNumbers(t *testing.T) {
-	const odd = 137*time.Microsecond + 13
-	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 8, Schedule: simulation.Schedule{
-		{Kind: fault.Step, Process: "c1", At: odd, By: odd},
-		{Kind: fault.Delay, Process: "c2", Server: "A", At: time.Second + odd, For: odd, By: odd},
-		{Kind: fault.Pause, Process: "c1", Op: "write", Nth: 1, For: 23*time.Second + odd},
-		{Kind: fault.Rate, Server: "B", At: 3 * odd, PPM: 17},
-	}}
-	shrunk, err := search.Shrink(t.Context(), registry(), s, record.LostUpdate)
-	require.NoError(t, err)
-	require.Len(t, shrunk.Setup.Schedule, 1)
-	f := shrunk.Setup.Schedule[0]
-	assert.Equal(t, fault.Pause, f.Kind)
-	assert.Zero(t, f.For%(100*time.Millisecond), "%v", f.For)
-	assert.Less(t, f.For, 12*time.Second)
-	assert.Greater(t, f.For, 2*time.Second)
-}
-
 // If servers fail, their share of all servers matters: none is removed.
 func TestShrinkKeepsTheServersThatFail(t *testing.T) {
 	s := search.Setup{Workload: "mixed", Design: "unwatched", Seed: 13}

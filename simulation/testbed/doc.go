@@ -1,5 +1,5 @@
 // Package testbed is a program for testing your own locks. For each lock it prints a row of the
-// matrix beside a few well-known locks, and curves and timelines, and it searches for the
+// matrix beside a few well-known locks, and timelines, and it searches for the
 // smallest schedule that breaks the lock. It alone answers where a lock stands that isn't among the
 // designs.
 //
@@ -15,7 +15,7 @@
 // The program's commands are those of redlocksim. Without a command it prints the row, and
 // run and explore use the first design:
 //
-//	mine                                       the row, and the page testbed.html with the curves
+//	mine                                       the row, and the page testbed.html
 //	mine run pause -seed 3                     one run under a fault, with its timeline
 //	mine run S8                                one run of a scenario
 //	mine run S1 -schedule faults.json          the same clients, with other faults

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,7 +20,7 @@ const asProgram = "TESTBED_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		program()
+		Example()
 	}
 	if err := os.Setenv(asProgram, "1"); err != nil { // for the program and its worker processes
 		fmt.Fprintln(os.Stderr, err)
@@ -30,12 +29,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is the whole program for a lock of your own.
-func program() {
-	testbed.Main(designs.Design{
-		Name: "redsync", Title: "the algorithm of redsync v4",
-		Apply: designs.LockBy(newRedsync),
-	})
+// Example is the whole program for a lock of your own. It isn't run here: Main exits.
+func Example() {
+	testbed.Main(designs.Design{Name: "mine", Servers: 1, Apply: designs.OnOneServer(designs.Recipe{
+		Acquire: designs.Commands("SET KEY VALUE NX PX MS"),
+		Extend:  designs.Commands("PEXPIRE KEY MS"),
+		Release: designs.Commands("DEL KEY"),
+	})})
 }
 
 // does runs the program, which must end with the exit code.
@@ -51,25 +51,24 @@ func does(t *testing.T, code int, args ...string) string {
 	return string(out)
 }
 
-// The row, the curves and the page, the same with any number of worker processes.
+// The row and the page, the same with any number of worker processes.
 func TestTable(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
-	table := does(t, 0, "-seeds", "1", "-curve-seeds", "1", "-workers", "1", "-html", page)
-	assert.Contains(t, table, "redsync  ")
+	table := does(t, 0, "-seeds", "1", "-workers", "1", "-html", page)
+	assert.Contains(t, table, "mine  ")
 	assert.Contains(t, table, "token-admit")
 	content, err := os.ReadFile(page)
 	require.NoError(t, err)
-	assert.Equal(t, 2, strings.Count(string(content), ">redsync</text>"), "two curves have a series of it")
-	assert.Contains(t, string(content), "go run . matrix -curve-seeds 1 -designs redsync,setpx-cad,redlock,default,token-admit")
+	assert.Contains(t, string(content), "go run . matrix -designs mine,setpx-cad,redlock,default,token-admit")
 	if long.Asked() {
-		assert.Equal(t, table, does(t, 0, "-seeds", "1", "-curve-seeds", "1", "-workers", "2", "-html", page))
+		assert.Equal(t, table, does(t, 0, "-seeds", "1", "-workers", "2", "-html", page))
 	}
 }
 
 func TestRun(t *testing.T) {
 	pause := does(t, 0, "run", "pause", "-seed", "2")
 	assert.Contains(t, pause, "pause: ")
-	assert.Contains(t, pause, "· redsync · seed 2")
+	assert.Contains(t, pause, "· mine · seed 2")
 	assert.Contains(t, pause, "found: lost update")
 	assert.Contains(t, does(t, 0, "run", "S1"), "found: lost update, stale write, two holders; expected: anything")
 	assert.Contains(t, does(t, 0, "run", "S8", "-design", "default"), "found: none")
@@ -86,24 +85,9 @@ func TestExplore(t *testing.T) {
 	told := does(t, 1, "explore", "-seeds", "120", "-faults", "duplicate", "-out", folder, "-workers", "2")
 	assert.Contains(t, told, "lost update: ")
 	assert.Regexp(t, `shrunk from \d faults? to 1 fault`, told)
-	files, err := filepath.Glob(filepath.Join(folder, "redlock-mixed-redsync-lost-update-*.json"))
+	files, err := filepath.Glob(filepath.Join(folder, "redlock-mixed-mine-lost-update-*.json"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	assert.Contains(t, told, "go run . replay "+files[0])
 	assert.Contains(t, does(t, 0, "replay", files[0]), "the trace is the recorded one")
-}
-
-func TestWrongUsage(t *testing.T) {
-	assert.Contains(t, does(t, 2, "dance"), "no command")
-	assert.Contains(t, does(t, 2, "run"), "which scenario or fault")
-	assert.Contains(t, does(t, 2, "run", "pause", "-design", "x"), "no such design")
-}
-
-// It isn't run: Main exits.
-func Example() {
-	testbed.Main(designs.Design{Name: "mine", Servers: 1, Apply: designs.OnOneServer(designs.Recipe{
-		Acquire: designs.Commands("SET KEY VALUE NX PX MS"),
-		Extend:  designs.Commands("PEXPIRE KEY MS"),
-		Release: designs.Commands("DEL KEY"),
-	})})
 }

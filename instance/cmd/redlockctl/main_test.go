@@ -688,17 +688,6 @@ func TestVerifyOfServersThatEvict(t *testing.T) {
 	w.run("verify").expect(exitUnfit, "2 of 3 servers may vote", "WRONG  "+w.servers[2].Addr()+": it refuses votes now: instance: the server's memory is full; raise maxmemory or make room")
 }
 
-func TestServersThatVote(t *testing.T) {
-	t.Parallel()
-	evicts, hides := fmt.Errorf("%w: allkeys-lru", quorum.ErrEviction), fmt.Errorf("%w: no INFO", quorum.ErrHidden)
-	for _, err := range []error{nil, evicts, hides, errors.Join(evicts), errors.Join(evicts, hides)} {
-		assert.True(t, votes(err), "%v", err)
-	}
-	for _, err := range []error{quorum.ErrQuarantined, errors.Join(quorum.ErrDuplicate), errors.Join(quorum.ErrQuarantined, evicts, hides), io.EOF} {
-		assert.False(t, votes(err), "%v", err)
-	}
-}
-
 // What the library writes into a lock's key is known to release, whatever the holder's signature.
 func TestValuesOfLocks(t *testing.T) {
 	t.Parallel()

@@ -23,8 +23,11 @@ func (s *Server) Ask(args ...string) (string, error) {
 	return dialAndAsk(s.Network(), s.addr, s.cfg.Password, args...)
 }
 
-// AskAt is Ask for the server at a TCP address that needs no password.
-func AskAt(addr string, args ...string) (string, error) { return dialAndAsk("tcp", addr, "", args...) }
+// AskAt is MustAsk for the server at a TCP address that needs no password.
+func AskAt(addr string, args ...string) (string, error) {
+	reply, err := dialAndAsk("tcp", addr, "", args...)
+	return checked(addr, args, reply, err)
+}
 
 func dialAndAsk(network, addr, password string, args ...string) (string, error) {
 	conn, err := net.DialTimeout(network, addr, askTimeout)
@@ -70,11 +73,15 @@ func ask(conn net.Conn, rd *bufio.Reader, args ...string) (string, error) {
 // MustAsk is Ask for a command that must succeed: it returns an error reply as an error.
 func (s *Server) MustAsk(args ...string) (string, error) {
 	reply, err := s.Ask(args...)
+	return checked(s.addr, args, reply, err)
+}
+
+func checked(addr string, args []string, reply string, err error) (string, error) {
 	switch {
 	case err != nil:
-		return reply, fmt.Errorf("redisproc: %s: %v: %w", s.addr, args, err)
+		return reply, fmt.Errorf("redisproc: %s: %v: %w", addr, args, err)
 	case strings.HasPrefix(reply, "-"):
-		return reply, fmt.Errorf("redisproc: %s: %v answered %s", s.addr, args, reply)
+		return reply, fmt.Errorf("redisproc: %s: %v answered %s", addr, args, reply)
 	}
 	return reply, nil
 }
@@ -91,13 +98,4 @@ func (s *Server) Info(field string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("redisproc: %s: INFO has no field %s", s.addr, field)
-}
-
-// Product returns what the server is, such as "redis 7.0.15" or "valkey 9.1.2".
-func (s *Server) Product() (string, error) {
-	if version, err := s.Info("valkey_version"); err == nil {
-		return "valkey " + version, nil
-	}
-	version, err := s.Info("redis_version")
-	return "redis " + version, err
 }

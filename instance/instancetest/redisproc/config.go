@@ -13,9 +13,6 @@ import (
 // ErrMissing: there is no program of that name.
 var ErrMissing = errors.New("redisproc: no such server program")
 
-// defaultBinary is started unless Config names another one.
-const defaultBinary = "redis-server"
-
 // Config says what to start. The zero Config is redis-server on a free port of the
 // loopback interface, in memory only.
 type Config struct {
@@ -33,35 +30,32 @@ type Config struct {
 	ConfigFile string
 	// Unix makes it listen on a socket in its directory instead of a port.
 	Unix bool
-	// Parent is where the server's directory is created. Default: os.TempDir. A socket's
-	// path has at most 107 bytes.
-	Parent string
 }
 
 // Find returns the path of the server to start, or an error that Is ErrMissing.
 func (cfg Config) Find() (string, error) {
-	binary := cfg.Binary
-	binary = cmp.Or(binary, defaultBinary)
+	binary := cmp.Or(cfg.Binary, "redis-server")
 	path, err := exec.LookPath(binary)
 	if err != nil {
-		return "", fmt.Errorf("%w: %s: %w", ErrMissing, binary, err)
+		return "", fmt.Errorf("%w: %w; install it (apt-get install redis-server, brew install redis), or name another one", ErrMissing, err)
 	}
 	return path, nil
 }
 
-// Version returns what the program says that it is, such as "redis" and 7, 0.
-func (cfg Config) Version() (kind string, major, minor int, err error) {
+// Product returns what the program says that it is, such as "redis 7.0.15" or "valkey 9.1.2".
+func (cfg Config) Product() (string, error) {
 	path, err := cfg.Find()
 	if err != nil {
-		return "", 0, 0, err
+		return "", err
 	}
 	// Redis server v=7.0.15 sha=00000000:0 ...
 	text, err := exec.Command(path, "--version").Output()
 	if err != nil {
-		return "", 0, 0, fmt.Errorf("redisproc: %s --version: %w", path, err)
+		return "", fmt.Errorf("redisproc: %s --version: %w", path, err)
 	}
-	if _, err := fmt.Sscanf(string(text), "%s server v=%d.%d", &kind, &major, &minor); err != nil {
-		return "", 0, 0, fmt.Errorf("redisproc: %s --version says %q: %w", path, text, err)
+	var name, version string
+	if _, err := fmt.Sscanf(string(text), "%s server v=%s", &name, &version); err != nil {
+		return "", fmt.Errorf("redisproc: %s --version says %q: %w", path, text, err)
 	}
-	return strings.ToLower(kind), major, minor, nil
+	return strings.ToLower(name) + " " + version, nil
 }

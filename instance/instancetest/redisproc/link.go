@@ -37,10 +37,13 @@ const (
 // Held pieces reach the server even if their client has gone meanwhile, as packets in a
 // network do.
 type Link struct {
-	relay *relay
+	listener net.Listener
+	all      sync.WaitGroup // its goroutines
 
 	mu      sync.Mutex
 	changed *sync.Cond
+	conns   map[net.Conn]struct{}
+	refuses bool // new connections
 	target  string
 	trip    time.Duration // see Far
 	gates   [2]gate
@@ -53,22 +56,22 @@ type Link struct {
 	trap   func(piece []byte) bool // nil: none is set
 	caught chan struct{}           // closed when the trap has a piece
 	freed  chan struct{}           // closed when the piece is freed
-	pass   bool                    // whether the freed piece goes on to the server
 }
 
 // NewLink starts a Link to a server's TCP address.
 func NewLink(target string) (*Link, error) {
-	l := &Link{target: target}
-	l.changed = sync.NewCond(&l.mu)
-	var err error
-	if l.relay, err = listen(l.serve); err != nil {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		return nil, fmt.Errorf("redisproc: a link to %s: %w", target, err)
 	}
+	l := &Link{listener: listener, target: target, conns: map[net.Conn]struct{}{}}
+	l.changed = sync.NewCond(&l.mu)
+	l.all.Go(l.accept)
 	return l, nil
 }
 
 // Addr is where the Link listens.
-func (l *Link) Addr() string { return l.relay.addr() }
+func (l *Link) Addr() string { return l.listener.Addr().String() }
 
 // Far makes new connections as slow as a long distance does: what one side says is half a round trip
 // late, and the first bytes of a connection wait for another round trip.
@@ -78,13 +81,10 @@ func (l *Link) Far(roundTrip time.Duration) {
 	l.trip = roundTrip
 }
 
-// Open passes everything on in one direction, and first what was held.
-func (l *Link) Open(way direction) { l.set(way, open) }
-
-// Hold holds back what goes in one direction, in order, until Open or Drop.
+// Hold holds back what goes in one direction, in order, until Reopen or Drop.
 func (l *Link) Hold(way direction) { l.set(way, held) }
 
-// Drop drops everything in one direction, also what was held, until Open.
+// Drop drops everything in one direction, also what was held, until Reopen.
 func (l *Link) Drop(way direction) { l.set(way, shut) }
 
 // Miss drops the next piece in one direction, and no other.
@@ -107,17 +107,15 @@ func (l *Link) set(way direction, gate gate) {
 func (l *Link) Trap(is func(piece []byte) bool) (caught <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trap, l.caught, l.freed, l.pass = is, make(chan struct{}), make(chan struct{}), false
+	l.trap, l.caught, l.freed = is, make(chan struct{}), make(chan struct{})
 	return l.caught
 }
 
-// Free passes on what the trap has caught, or drops it. It removes an empty trap, and does
-// nothing without one.
-func (l *Link) Free(pass bool) {
+// Free passes on what the trap has caught. It removes an empty trap, and does nothing without one.
+func (l *Link) Free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.freed != nil {
-		l.pass = pass
 		close(l.freed)
 		l.trap, l.freed = nil, nil
 	}
@@ -125,23 +123,33 @@ func (l *Link) Free(pass bool) {
 
 // Cut closes all connections and refuses new ones, until Reopen.
 func (l *Link) Cut() {
-	l.relay.refuse(true)
-	l.relay.hangUp()
-}
-
-// Reopen accepts new connections again, and opens both gates.
-func (l *Link) Reopen() {
-	l.relay.refuse(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gates, l.misses = [2]gate{}, [2]bool{}
+	l.refuses = true
+	l.hangUp()
+}
+
+// Reopen accepts new connections again, and passes everything on, first what was held.
+func (l *Link) Reopen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuses, l.gates, l.misses = l.closed, [2]gate{}, [2]bool{}
 	l.changed.Broadcast()
 }
 
 // Retarget closes all connections and leads new ones to another server.
 func (l *Link) Retarget(target string) {
-	l.Switch(target)
-	l.relay.hangUp()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+	l.hangUp()
+}
+
+// hangUp closes all connections. The caller holds mu.
+func (l *Link) hangUp() {
+	for conn := range l.conns {
+		_ = conn.Close()
+	}
 }
 
 // Switch leads new connections to another server. Existing ones stay with the old one, as
@@ -166,39 +174,70 @@ func (l *Link) Passed(way direction) int {
 	return l.passed[way]
 }
 
-// Lost returns how many pieces that way were dropped at the gate.
-func (l *Link) Lost(way direction) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lost[way]
-}
-
 // Close closes all connections and returns when its goroutines have ended. A second call does
 // nothing.
 func (l *Link) Close() error {
 	l.mu.Lock()
-	l.closed = true
+	l.closed, l.refuses = true, true
 	if l.freed != nil {
 		close(l.freed)
 		l.freed = nil
 	}
+	l.hangUp()
 	l.changed.Broadcast()
 	l.mu.Unlock()
-	l.relay.close()
+	_ = l.listener.Close()
+	l.all.Wait()
 	return nil
 }
 
+// accept serves each connection on a goroutine of its own.
+func (l *Link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		if l.keep(client) {
+			l.all.Go(func() {
+				defer l.drop(client)
+				l.serve(client)
+			})
+		}
+	}
+}
+
+// keep records a connection for hangUp. It closes it if connections are refused.
+func (l *Link) keep(conn net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refuses {
+		_ = conn.Close()
+		return false
+	}
+	l.conns[conn] = struct{}{}
+	return true
+}
+
+// drop closes a connection.
+func (l *Link) drop(conn net.Conn) {
+	_ = conn.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, conn)
+}
+
 // serve carries one connection until it ends.
-func (l *Link) serve(r *relay, client net.Conn) {
+func (l *Link) serve(client net.Conn) {
 	l.mu.Lock()
 	target, trip := l.target, l.trip
 	l.mu.Unlock()
 	time.Sleep(trip)
-	server, err := r.dial(target)
-	if err != nil {
+	server, err := net.Dial("tcp", target)
+	if err != nil || !l.keep(server) {
 		return
 	}
-	defer r.drop(server)
+	defer l.drop(server)
 	if l.leadsTo() != target { // it moved while it was dialed
 		return
 	}
@@ -255,7 +294,7 @@ func (l *Link) escapes(way direction, piece []byte) bool {
 	<-freed
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.pass
+	return !l.closed
 }
 
 // passes waits while the gate is held, and reports whether it is open then.

@@ -96,6 +96,13 @@ func eventually(t *testing.T, is func() bool) {
 	require.Eventually(t, is, patience, time.Millisecond)
 }
 
+// lost returns how many pieces that way were dropped at the gate.
+func lost(l *Link, way direction) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost[way]
+}
+
 func TestLinkHoldsAndLoses(t *testing.T) {
 	l := link(t, echo(t, "a"))
 	c := call(t, l)
@@ -106,7 +113,7 @@ func TestLinkHoldsAndLoses(t *testing.T) {
 	c.say("two")
 	eventually(t, func() bool { return l.Waiting(Requests) == 1 })
 	require.Equal(t, 1, l.Passed(Requests))
-	l.Open(Requests)
+	l.Reopen()
 	c.receives("a two")
 
 	l.Hold(Replies)
@@ -117,14 +124,14 @@ func TestLinkHoldsAndLoses(t *testing.T) {
 
 	l.Drop(Replies)
 	c.say("four")
-	eventually(t, func() bool { return l.Lost(Replies) == 1 })
-	l.Open(Replies)
+	eventually(t, func() bool { return lost(l, Replies) == 1 })
+	l.Reopen()
 	l.Miss(Replies)
 	c.say("neither")
-	eventually(t, func() bool { return l.Lost(Replies) == 2 })
+	eventually(t, func() bool { return lost(l, Replies) == 2 })
 	l.Drop(Requests)
 	c.say("five")
-	eventually(t, func() bool { return l.Lost(Requests) == 1 })
+	eventually(t, func() bool { return lost(l, Requests) == 1 })
 	l.Reopen()
 	c.say("six")
 	c.receives("a six")
@@ -153,18 +160,11 @@ func TestLinkTraps(t *testing.T) {
 	<-caught
 	other.say("bad two")
 	other.receives("a bad two") // a trap is for the first piece only
-	l.Free(true)
+	l.Free()
 	c.receives("a bad one")
 
-	caught = l.Trap(isBad)
-	c.say("bad three")
-	<-caught
-	l.Free(false)
-	c.say("good")
-	c.receives("a good")
-
 	l.Trap(isBad)
-	l.Free(true) // an empty trap is removed
+	l.Free() // an empty trap is removed
 	c.say("bad four")
 	c.receives("a bad four")
 }

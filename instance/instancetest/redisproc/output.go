@@ -2,31 +2,29 @@
 
 package redisproc
 
-import (
-	"bytes"
-	"sync"
-)
+import "sync"
 
-// maxOutput limits what is kept of a server's output, in bytes.
+// maxOutput limits what is kept of a process's output, in bytes.
 const maxOutput = 1 << 20
 
-// output keeps a server's output, for the error if it doesn't start.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+// Output keeps the end of a process's output.
+type Output struct {
+	mu   sync.Mutex
+	text []byte
 }
 
-func (o *output) Write(p []byte) (int, error) {
+func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.b.Len() < maxOutput {
-		o.b.Write(p)
+	if len(o.text) > maxOutput {
+		o.text = append([]byte(nil), o.text[len(o.text)-maxOutput/2:]...)
 	}
+	o.text = append(o.text, p...)
 	return len(p), nil
 }
 
-func (o *output) String() string {
+func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.b.String()
+	return string(o.text)
 }

@@ -2,22 +2,114 @@
 
 package redisproc
 
-import "time"
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Process is a process that can be stopped and killed, with its process group if it has one of its
+// own. Its methods may be called from several goroutines.
+type Process struct {
+	// Exited is closed when it has ended.
+	Exited <-chan struct{}
+
+	cmd    *exec.Cmd
+	target int // of signals
+}
+
+// StartProcess starts a process. On Linux the kernel ends it when the process that started it dies
+// without doing so.
+func StartProcess(cmd *exec.Cmd) (*Process, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	diesWithParent(cmd.SysProcAttr)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	exited := make(chan struct{})
+	p := &Process{exited, cmd, cmd.Process.Pid}
+	if cmd.SysProcAttr.Setpgid {
+		p.target = -p.target
+	}
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+		if p.target < 0 { // what it started and left behind
+			_ = syscall.Kill(p.target, syscall.SIGKILL)
+		}
+	}()
+	return p, nil
+}
+
+// State says how it ended. It must have ended.
+func (p *Process) State() string { return p.cmd.ProcessState.String() }
+
+// signal fails if it has ended.
+func (p *Process) signal(sig syscall.Signal) error {
+	select {
+	case <-p.Exited:
+		return os.ErrProcessDone
+	default:
+		return syscall.Kill(p.target, sig)
+	}
+}
+
+// Pause stops it (SIGSTOP), and returns when it has stopped.
+func (p *Process) Pause() error {
+	err := p.signal(syscall.SIGSTOP)
+	if err == nil && !AwaitStop(p.cmd.Process.Pid, p.Exited) {
+		err = errors.New("it doesn't stop")
+	}
+	return err
+}
+
+// Resume ends a Pause.
+func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+
+// End sends it a signal, also while it is paused, and kills it if it goes on for longer than limit. It
+// returns when it is gone.
+func (p *Process) End(sig syscall.Signal, limit time.Duration) {
+	_ = p.signal(sig)
+	_ = p.Resume()
+	select {
+	case <-p.Exited:
+	case <-time.After(limit):
+		_ = p.signal(syscall.SIGKILL)
+		<-p.Exited
+	}
+}
 
 // AwaitStop waits until a process has come to a stop after a SIGSTOP, or is gone. It reports
 // whether it has stopped.
 func AwaitStop(pid int, gone <-chan struct{}) bool {
-	tick := time.NewTicker(100 * time.Microsecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(startTimeout); !stopped(pid); {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	err := Poll(ctx, func() bool {
 		select {
 		case <-gone:
-			return false
+			return true
+		default:
+			return stopped(pid)
+		}
+	})
+	return err == nil && stopped(pid)
+}
+
+// Poll waits until a condition is true about which no message is sent.
+func Poll(ctx context.Context, is func() bool) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		case <-tick.C:
 		}
-		if time.Now().After(deadline) {
-			return false
-		}
 	}
-	return true
+	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Attributes makes the kernel end a child process when the process that started it dies without
+// diesWithParent makes the kernel end a child process when the process that started it dies without
 // doing so.
-func Attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+func diesWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }
 
 // stopped reports whether a process has come to a stop after a SIGSTOP.
 func stopped(pid int) bool {

@@ -4,9 +4,8 @@ package redisproc
 
 import "syscall"
 
-// Attributes are those of a child process. This system can't end it when the process that started it
-// dies.
-func Attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
+// diesWithParent does nothing: this system can't end a child process when the process that started it dies.
+func diesWithParent(*syscall.SysProcAttr) {}
 
 // stopped reports whether a process has come to a stop after a SIGSTOP. It takes the
 // kernel's word: a signal that was sent is delivered before the process runs on.

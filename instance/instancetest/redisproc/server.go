@@ -29,11 +29,10 @@ type Server struct {
 	addr    string
 	release func() // gives the port up
 
-	mu     sync.Mutex
-	cmd    *exec.Cmd // nil while it doesn't run
-	output *output
-	exited chan struct{}
-	closed bool
+	mu      sync.Mutex
+	process *Process // nil while it doesn't run
+	output  *Output
+	closed  bool
 }
 
 // Start starts a server and returns when it answers. ctx limits only the start. The error Is
@@ -43,20 +42,19 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(cfg.Parent, "redis")
+	dir, err := os.MkdirTemp("", "redis")
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: making the server's directory: %w", err)
 	}
-	s := &Server{cfg: cfg, binary: path, dir: dir, release: func() {}}
+	s := &Server{cfg: cfg, binary: path, dir: dir, release: func() {}, output: &Output{}}
 	// The port of a node's cluster bus isn't reserved, and outside of Linux no port is.
 	for range 5 {
-		if err = s.choose(); err != nil {
-			break
+		if err = s.choose(); err == nil {
+			err = s.Restart(ctx)
 		}
-		if err = s.Restart(ctx); err == nil {
+		if err == nil {
 			return s, nil
-		}
-		if ctx.Err() != nil {
+		} else if ctx.Err() != nil {
 			break
 		}
 	}
@@ -109,9 +107,6 @@ func (s *Server) Dir() string { return s.dir }
 func (s *Server) Log() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.output == nil {
-		return ""
-	}
 	return s.output.String()
 }
 
@@ -142,9 +137,8 @@ func (s *Server) start() error {
 		_ = file.Close()
 	}
 	cmd := exec.Command(s.binary, s.args()...)
-	out := &output{}
+	out := &Output{}
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = Attributes()
 	if len(s.cfg.Env) > 0 {
 		cmd.Env = append(os.Environ(), s.cfg.Env...)
 	}
@@ -153,19 +147,19 @@ func (s *Server) start() error {
 	if s.closed {
 		return fmt.Errorf("redisproc: %s is closed", s.addr)
 	}
-	if s.cmd != nil {
-		return fmt.Errorf("redisproc: %s runs already", s.addr)
-	}
-	if err := cmd.Start(); err != nil {
+	process, err := StartProcess(cmd)
+	if err != nil {
 		return fmt.Errorf("redisproc: starting %s: %w", s.binary, err)
 	}
-	exited := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(exited)
-	}()
-	s.cmd, s.output, s.exited = cmd, out, exited
+	s.process, s.output = process, out
 	return nil
+}
+
+// running returns the process, and false while it doesn't run.
+func (s *Server) running() (*Process, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process, s.process != nil
 }
 
 // Restart stops the process, if it runs, starts it again at the same address in the same
@@ -190,26 +184,29 @@ func (s *Server) Restart(ctx context.Context) error {
 func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	s.mu.Lock()
-	exited, pid := s.exited, 0
-	if s.cmd != nil { // it was not ended meanwhile
-		pid = s.cmd.Process.Pid
+	process, ok := s.running()
+	if !ok {
+		return fmt.Errorf("redisproc: %s was ended meanwhile", s.addr)
 	}
-	s.mu.Unlock()
-	for {
-		reply, err := s.Ask("PING")
-		if err == nil && !strings.HasPrefix(reply, "-LOADING") && s.isProcess(pid) {
-			return nil
-		}
+	var reply string
+	var err error
+	failed := Poll(ctx, func() bool {
 		select {
-		case <-exited:
-			return fmt.Errorf("redisproc: %s ended at once:\n%s", s.binary, s.Log())
-		case <-ctx.Done():
-			return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, reply, err, ctx.Err(), s.Log())
-		case <-tick.C:
+		case <-process.Exited:
+			return true
+		default:
+			reply, err = s.Ask("PING")
+			return err == nil && !strings.HasPrefix(reply, "-LOADING") && s.isProcess(process.cmd.Process.Pid)
 		}
+	})
+	select {
+	case <-process.Exited:
+		return fmt.Errorf("redisproc: %s ended at once:\n%s", s.binary, s.Log())
+	default:
+		if failed != nil {
+			return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, reply, err, failed, s.Log())
+		}
+		return nil
 	}
 }
 
@@ -222,30 +219,18 @@ func (s *Server) isProcess(pid int) bool {
 
 // Pause stops the process (SIGSTOP), and returns when it has stopped. The kernel still accepts
 // connections.
-func (s *Server) Pause() error {
-	if err := s.signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	cmd, exited := s.cmd, s.exited
-	s.mu.Unlock()
-	if cmd == nil || !AwaitStop(cmd.Process.Pid, exited) {
-		return fmt.Errorf("redisproc: %s does not stop", s.addr)
-	}
-	return nil
-}
+func (s *Server) Pause() error { return s.do((*Process).Pause) }
 
 // Resume ends a Pause.
-func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() error { return s.do((*Process).Resume) }
 
-func (s *Server) signal(sig syscall.Signal) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cmd == nil {
+func (s *Server) do(do func(*Process) error) error {
+	process, ok := s.running()
+	if !ok {
 		return fmt.Errorf("redisproc: %s is not running", s.addr)
 	}
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		return fmt.Errorf("redisproc: %s: %v: %w", s.addr, sig, err)
+	if err := do(process); err != nil {
+		return fmt.Errorf("redisproc: %s: %w", s.addr, err)
 	}
 	return nil
 }
@@ -259,19 +244,11 @@ func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 
 func (s *Server) end(sig syscall.Signal) {
 	s.mu.Lock()
-	cmd, exited := s.cmd, s.exited
-	s.cmd = nil
+	process := s.process
+	s.process = nil
 	s.mu.Unlock()
-	if cmd == nil {
-		return
-	}
-	_ = cmd.Process.Signal(sig)
-	_ = cmd.Process.Signal(syscall.SIGCONT) // a paused process ends, too
-	select {
-	case <-exited:
-	case <-time.After(startTimeout):
-		_ = cmd.Process.Kill()
-		<-exited
+	if process != nil {
+		process.End(sig, startTimeout)
 	}
 }
 

@@ -18,7 +18,6 @@ func start(t *testing.T, cfg Config) *Server {
 		}
 		t.Skip(err)
 	}
-	cfg.Parent = t.TempDir()
 	s, err := Start(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -53,17 +52,17 @@ func TestServerByErrors(t *testing.T) {
 }
 
 func TestServerThatCannotStart(t *testing.T) {
-	parent := t.TempDir()
-	_, err := Start(t.Context(), Config{Binary: "no-such-server", Parent: parent})
-	require.ErrorIs(t, err, ErrMissing)
-
 	start(t, Config{}) // or skip
-	_, err = Start(t.Context(), Config{Parent: parent, Args: []string{"--no-such-option", "1"}})
+	parent := t.TempDir()
+	t.Setenv("TMPDIR", parent)
+	_, err := Start(t.Context(), Config{Binary: "no-such-server"})
+	require.ErrorIs(t, err, ErrMissing)
+	_, err = Start(t.Context(), Config{Args: []string{"--no-such-option", "1"}})
 	require.ErrorContains(t, err, "no-such-option", "it says what the server said")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Start(ctx, Config{Parent: parent})
+	_, err = Start(ctx, Config{})
 	require.Error(t, err)
 	entries, err := os.ReadDir(parent)
 	require.NoError(t, err)

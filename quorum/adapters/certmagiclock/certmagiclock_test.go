@@ -206,20 +206,6 @@ func TestKeptBetweenTries(t *testing.T) {
 	})
 }
 
-// The lock is lost between two tries. It is taken anew before the next.
-func TestLostBetweenTries(t *testing.T) {
-	play(t, func(w *world) {
-		ended := w.loseBetweenTries()
-		require.NoError(t, <-ended)
-		require.EqualValues(t, 2, w.ca.asked.Load())
-		require.EqualValues(t, 2, w.ca.locked.Load())
-		synctest.Wait()
-		for _, s := range w.servers {
-			require.Empty(t, s.Keys())
-		}
-	})
-}
-
 // The lock is lost between two tries, and another process has it at the next. The CA isn't asked
 // until it is free.
 func TestTakenBetweenTries(t *testing.T) {

@@ -73,41 +73,7 @@ func (w *world) process() *redsync.Redsync {
 
 func (w *world) since() time.Duration { return time.Since(w.began) }
 
-// countHeld is on how many servers a mutex has its value.
-func (w *world) countHeld(m *redsync.Mutex) (n int) {
-	for _, s := range w.servers {
-		if value, _, ok := s.Get(m.Name()); ok && value == m.Value() {
-			n++
-		}
-	}
-	return n
-}
-
 // The tests up to TestValid are redsync's own, in virtual time.
-
-func TestMutex(t *testing.T) {
-	play(t, func(w *world) {
-		var all sync.WaitGroup
-		inside := make(chan struct{}, 1)
-		for range 8 {
-			rs := w.process()
-			all.Go(func() {
-				mutex := rs.NewMutex("test-mutex")
-				if !assert.NoError(t, mutex.Lock()) {
-					return
-				}
-				inside <- struct{}{} // blocks forever if two are inside
-				assert.GreaterOrEqual(t, w.countHeld(mutex), 3)
-				time.Sleep(100 * ms)
-				<-inside
-				ok, err := mutex.Unlock()
-				assert.NoError(t, err)
-				assert.True(t, ok)
-			})
-		}
-		all.Wait()
-	})
-}
 
 func TestMutexAlreadyLocked(t *testing.T) {
 	play(t, func(w *world) {
@@ -152,28 +118,6 @@ func TestLockedAgain(t *testing.T) {
 	})
 }
 
-func TestMutexExtend(t *testing.T) {
-	play(t, func(w *world) {
-		mutex := w.process().NewMutex("test-mutex-extend")
-		require.NoError(t, mutex.Lock())
-		require.Equal(t, 8*time.Second-82*ms, time.Until(mutex.Until()))
-		time.Sleep(time.Second)
-		for range 2 {
-			ok, err := mutex.Extend()
-			require.NoError(t, err)
-			require.True(t, ok)
-			synctest.Wait()
-			for _, s := range w.servers {
-				_, left, _ := s.Get("test-mutex-extend")
-				require.Equal(t, 8*time.Second, left)
-			}
-			require.Equal(t, 8*time.Second-82*ms, time.Until(mutex.Until()))
-		}
-		_, err := mutex.Unlock()
-		require.NoError(t, err)
-	})
-}
-
 func TestExpired(t *testing.T) {
 	play(t, func(w *world) {
 		mutex := w.process().NewMutex("test-mutex-extend", redsync.WithExpiry(500*ms))
@@ -190,32 +134,6 @@ func TestExpired(t *testing.T) {
 		require.False(t, ok)
 		require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
 		require.ErrorIs(t, err, quorum.ErrNotHeld)
-	})
-}
-
-// Another client has the lock after it expired.
-func TestTakenOver(t *testing.T) {
-	play(t, func(w *world) {
-		first, second := w.process().NewMutex("k"), w.process().NewMutex("k")
-		require.NoError(t, first.Lock())
-		for _, s := range w.servers { // an operator's mistake
-			s.Delete("k")
-		}
-		require.NoError(t, second.Lock())
-		ok, err := first.Extend()
-		require.False(t, ok)
-		var taken *redsync.ErrTaken
-		require.ErrorAs(t, err, &taken)
-		require.ErrorIs(t, err, quorum.ErrLost)
-		require.Error(t, context.Cause(first.Lease().Context()))
-		ok, err = first.Unlock()
-		require.False(t, ok)
-		require.ErrorIs(t, err, redsync.ErrLockAlreadyExpired)
-		ok, err = second.Valid()
-		require.NoError(t, err)
-		require.True(t, ok)
-		_, err = second.Unlock()
-		require.NoError(t, err)
 	})
 }
 

@@ -71,8 +71,7 @@
 // request, and clients don't, but a proxy might.
 //
 // Package simulation/internal/machine has this argument as an abstract machine, looks at all states
-// of small ones, and compares simulated runs of this library with it. docs/models/token.pml is a
-// model for Spin.
+// of small ones, and compares simulated runs of this library with it.
 //
 // # What case 2 requires
 //

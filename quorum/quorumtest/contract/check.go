@@ -51,8 +51,8 @@ func Clock(clk clock.Clock) Option { return func(c *check) { c.clock = clk } }
 func Skew(d time.Duration) Option { return func(c *check) { c.skew = d } }
 
 // Check is the contract of wire.Instance: every implementation must pass it. It asks the instance
-// and a memory.Data the same, for locks of one key and of several, and demands the same votes,
-// and the same keys and counters after each.
+// and a memory.Data the same, drawn at random for locks of one key and of several, and demands the same
+// votes, and the same keys and counters after each.
 //
 // Open returns an instance for each part of the check, on a server with any data. It runs on
 // the test's goroutine, and can close the instance with t.Cleanup. Check's keys have a random
@@ -77,57 +77,27 @@ func Check(t *testing.T, open func(t *testing.T) wire.Instance, options ...Optio
 type part struct {
 	name string
 	run  func(*check)
-	// keys are the numbers of keys that a lock has in it: the part is run for each.
-	keys []int
 }
-
-var (
-	one        = []int{1}
-	oneAndMore = []int{1, 3}
-)
 
 // parts is the contract.
 var parts = []part{
-	{"name", checkName, one},
-	{"acquire", checkAcquire, oneAndMore},
-	{"acquire without fence", checkAcquireBare, oneAndMore},
-	{"replace", checkReplace, oneAndMore},
-	{"raise", checkRaise, oneAndMore},
-	{"extend", checkExtend, oneAndMore},
-	{"restore", checkRestore, oneAndMore},
-	{"release", checkRelease, oneAndMore},
-	{"look changes nothing", checkLook, one},
-	{"keys without expiry", checkNoExpiry, oneAndMore},
-	{"some of several keys", checkSome, one},
-	{"the first key in the way", checkInTheWay, one},
-	{"the largest token of several keys", checkLargest, one},
+	{"name", checkName},
+	{"histories", checkHistories},
+	{"ttl", checkTTL},
+	{"counters expire", checkCounterTTL},
+	{"one of many acquires", checkRace},
+	{"tokens of many cycles", checkCycles},
+	{"send: one vote for each", checkSendMany},
+	{"send: a timeout", checkSendTimeout},
+	{"send: from a receiver", checkSendAgain},
 
-	{"tokens are reserved up to the clock", checkReserved, one},
-	{"tokens are exact to the last", checkLargeTokens, oneAndMore},
-	{"how far counters go ahead", checkAhead, oneAndMore},
-	{"where counters start", checkStart, oneAndMore},
-	{"counters of another run", checkRun, oneAndMore},
-	{"a run is Acquire's to write", checkRunKept, oneAndMore},
-	{"another run is not asked", checkOtherRun, oneAndMore},
-	{"sets", checkSets, oneAndMore},
-	{"keys and values", checkTexts, oneAndMore},
-
-	{"ttl", checkTTL, oneAndMore},
-	{"counters expire", checkCounterTTL, oneAndMore},
-	{"clock", checkClock, oneAndMore},
-	{"one of many acquires", checkRace, one},
-	{"tokens of many cycles", checkCycles, one},
-	{"send: one vote for each", checkSendMany, one},
-	{"send: a timeout", checkSendTimeout, one},
-	{"send: from a receiver", checkSendAgain, one},
-
-	{"the wait queue", checkQueue, one},
-	{"notifications", checkNotifications, one},
-	{"closed subscriptions are passed over", checkClosedSubscriptions, one},
-	{"probe: the context is over", checkContextOver, one},
-	{"probe", checkProbe, one},
-	{"mark", checkMark, one},
-	{"restart", checkRestart, one},
+	{"the wait queue", checkQueue},
+	{"notifications", checkNotifications},
+	{"closed subscriptions are passed over", checkClosedSubscriptions},
+	{"probe: the context is over", checkContextOver},
+	{"probe", checkProbe},
+	{"mark", checkMark},
+	{"restart", checkRestart},
 }
 
 func checkName(c *check) {
@@ -153,7 +123,6 @@ type check struct {
 	t      tester
 	inst   wire.Instance
 	prefix string
-	keys   int // of a lock
 
 	// model is what the server should have, and do.
 	model *memory.Data
@@ -176,10 +145,7 @@ func newCheck(options ...Option) *check {
 // part runs a part on inst, and reports to t.
 func (c *check) part(p part, t tester, inst wire.Instance) {
 	require.NotNil(t, inst, "open gave no instance")
-	for _, keys := range p.keys {
-		bound := *c
-		bound.t, bound.inst, bound.prefix, bound.keys = t, inst, "quorumtest:"+rand.Text()+":", keys
-		bound.model = memory.NewData()
-		p.run(&bound)
-	}
+	bound := *c
+	bound.t, bound.inst, bound.prefix, bound.model = t, inst, "quorumtest:"+rand.Text()+":", memory.NewData()
+	p.run(&bound)
 }

@@ -8,15 +8,6 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func TestServerPassesCheck(t *testing.T) {
-	contract.Check(t, func(*testing.T) wire.Instance { return quorumtest.NewServer("a", nil) })
-}
-
-func TestServerPassesCheckInVirtualTime(t *testing.T) {
-	contract.Check(t, func(*testing.T) wire.Instance { return quorumtest.NewServer("a", nil) },
-		contract.Virtual(), contract.Skew(0))
-}
-
 func TestNotifierPassesCheck(t *testing.T) {
 	open := func(*testing.T) wire.Instance {
 		return quorumtest.NotifyingServer{Server: quorumtest.NewServer("a", nil)}

@@ -7,15 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Each request of a part is sent to the instance and to a model, a memory.Data. The instance
 // must give the model's vote, and the keys and their counters must be as the model's, also those
-// that the request should leave alone. So a part says what is asked, and which outcome it has, and
-// the model says all the rest.
+// that the request should leave alone. So a part says what is asked, and the model what comes of it.
 
 // do sends a request to the instance and to the model, and compares them.
 func (c *check) do(cmd wire.Request) wire.Vote {
@@ -44,18 +42,6 @@ func (c *check) refused(cmd wire.Request) wire.Vote {
 	vote := c.ends(cmd, wire.Refused)
 	require.NoError(c.t, vote.Err)
 	return vote
-}
-
-// mismatch demands that the request is refused because of the set.
-func (c *check) mismatch(cmd wire.Request) {
-	c.t.Helper()
-	require.ErrorIs(c.t, c.ends(cmd, wire.Refused).Err, wire.ErrSetMismatch)
-}
-
-// fails demands that the request fails because of the counter or the run.
-func (c *check) fails(cmd wire.Request, why error) {
-	c.t.Helper()
-	require.ErrorIs(c.t, c.ends(cmd, wire.Failed).Err, why)
 }
 
 func (c *check) ends(cmd wire.Request, outcome wire.Outcome) wire.Vote {
@@ -146,20 +132,6 @@ func as[E error](c *check, what string, err error) (found E) {
 	return found
 }
 
-// now is the server's clock as a token.
-func (c *check) now() fencing.Token {
-	return fencing.Token(c.granted(wire.Request{Op: wire.Tick}).Clock.UnixMicro())
-}
-
-// token is the counter of a lock's first key.
-func (c *check) token(name string) fencing.Token { return c.do(c.look(name)).Token }
-
-// expire takes a lock and waits until it has expired.
-func (c *check) expire(name, value string) {
-	c.t.Helper()
-	c.expires(timed(c.acquire(name, value), 5*time.Millisecond))
-}
-
 // expires sends a request that is granted, and bounds the keys' lifetime from both sides, however
 // slow the machine is: it begins after the request was sent, and ends at most a TTL after the
 // reply arrived.
@@ -190,42 +162,28 @@ func (c *check) await(so func() bool, otherwise string) {
 	}
 }
 
-// putter is the instance, if it is a Putter.
-func (c *check) putter() Putter {
-	putter, ok := c.inst.(Putter)
-	if !ok {
-		c.t.Skip("the instance is no Putter")
-	}
-	return putter
-}
-
-// put sets the keys of a lock without a request.
+// put sets a lock's key without a request. The instance is a Putter.
 func (c *check) put(name, value string, ttl time.Duration) {
 	c.t.Helper()
-	for _, key := range keysOf(c.request(wire.Look, name, "")) {
-		began := c.clock.Now()
-		c.putter().Put(key, value, ttl)
-		c.slowest = max(c.slowest, c.clock.Since(began))
-		expires := c.clock.Now().Add(c.ahead + ttl)
-		if ttl == wire.NoExpiry {
-			expires = time.Time{}
-		}
-		c.model.Keys.Put(key, value, expires)
-		c.same(key)
+	key, began := c.key(name), c.clock.Now()
+	c.inst.(Putter).Put(key, value, ttl)
+	c.slowest = max(c.slowest, c.clock.Since(began))
+	expires := c.clock.Now().Add(c.ahead + ttl)
+	if ttl == wire.NoExpiry {
+		expires = time.Time{}
 	}
+	c.model.Keys.Put(key, value, expires)
+	c.same(key)
 }
 
 // anotherRun is a replication ID as Redis writes them.
 const anotherRun = "0123456789abcdef0123456789abcdef01234567"
 
-// earlier makes another run the one that last raised the counters of a request.
-func (c *check) earlier(cmd wire.Request) {
-	c.t.Helper()
-	now := c.clock.Now().Add(c.ahead)
-	for _, key := range keysOf(cmd) {
-		c.putter().PutRun(key, anotherRun)
-		record, expires, known := c.model.Records.Get(key, now)
-		require.True(c.t, known, "%q has no record", key)
+// earlier makes another run the one that last raised a lock's counter, if it has one. The instance is a Putter.
+func (c *check) earlier(name string) {
+	key := c.key(name)
+	if record, expires, known := c.model.Records.Get(key, c.clock.Now().Add(c.ahead)); known {
+		c.inst.(Putter).PutRun(key, anotherRun)
 		record.Run = anotherRun
 		c.model.Records.Put(key, record, expires)
 	}

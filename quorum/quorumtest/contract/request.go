@@ -15,7 +15,7 @@ const (
 	short    = 40 * time.Millisecond
 	patience = time.Minute
 
-	// ahead is how far counters may be ahead of the clock in most checks. With endless they
+	// ahead is how far counters may be ahead of the clock in most requests. With endless they
 	// may be as large as a token.
 	ahead   = time.Hour
 	endless = 280 * 365 * 24 * time.Hour
@@ -34,22 +34,20 @@ var main = wire.Set{Name: "main", Version: 7, N: 5, Q: 3}
 
 func (c *check) key(name string) string { return c.prefix + name }
 
-// request is a request for a lock, as package quorum builds it. The lock has the number of keys
-// that the part is run for.
-func (c *check) request(op wire.Op, name, value string) wire.Request {
-	cmd := wire.Request{Op: op, Key: c.key(name), Value: value}
-	for i := 2; i <= c.keys; i++ {
-		cmd.Also = append(cmd.Also, fmt.Sprint(cmd.Key, ".", i))
-	}
-	return cmd
-}
-
-// of makes it a request for these keys.
+// of makes it a request for these locks.
 func (c *check) of(cmd wire.Request, names ...string) wire.Request {
 	cmd.Key, cmd.Also = c.key(names[0]), nil
 	for _, name := range names[1:] {
 		cmd.Also = append(cmd.Also, c.key(name))
 	}
+	return cmd
+}
+
+func alone(cmd wire.Request) wire.Request { return cmd }
+
+// several makes it a request for three locks.
+func several(cmd wire.Request) wire.Request {
+	cmd.Also = []string{fmt.Sprint(cmd.Key, ".2"), fmt.Sprint(cmd.Key, ".3")}
 	return cmd
 }
 
@@ -69,63 +67,25 @@ func (c *check) acquire(name, value string) wire.Request { return fenced(c.bare(
 
 // bare is Acquire without Fence: the SET NX PX of the Redis document.
 func (c *check) bare(name, value string) wire.Request {
-	return timed(c.request(wire.Acquire, name, value), long)
+	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long}
 }
 
 func (c *check) raise(name, value string, token fencing.Token) wire.Request {
-	return fenced(c.request(wire.Raise, name, value), token)
+	return fenced(wire.Request{Op: wire.Raise, Key: c.key(name), Value: value}, token)
 }
 
 func (c *check) extend(name, value string, ttl time.Duration) wire.Request {
-	return timed(fenced(c.request(wire.Extend, name, value), 0), ttl)
+	return wire.Request{Op: wire.Extend, Key: c.key(name), Value: value, TTL: ttl}
 }
 
 func (c *check) restore(name, value string, token fencing.Token) wire.Request {
-	return timed(fenced(c.request(wire.Restore, name, value), token), long)
+	return fenced(wire.Request{Op: wire.Restore, Key: c.key(name), Value: value, TTL: long}, token)
 }
 
 func (c *check) release(name, value string) wire.Request {
-	return c.request(wire.Release, name, value)
+	return wire.Request{Op: wire.Release, Key: c.key(name), Value: value}
 }
 
-// look looks at the first key of a lock.
 func (c *check) look(name string) wire.Request {
 	return wire.Request{Op: wire.Look, Key: c.key(name), Fence: wire.Fence{On: true}}
-}
-
-// replacing is an Acquire in place of another value.
-func replacing(cmd wire.Request, old string) wire.Request {
-	cmd.Replace = old
-	return cmd
-}
-
-// under is an Acquire under another set.
-func under(cmd wire.Request, set wire.Set) wire.Request {
-	cmd.Fence.Set = set
-	return cmd
-}
-
-// within is a request that bounds how far its counters may be ahead of the clock.
-func within(cmd wire.Request, bound time.Duration) wire.Request {
-	cmd.Fence.Ahead = bound
-	return cmd
-}
-
-func reserving(cmd wire.Request, n int) wire.Request {
-	cmd.Fence.Reserve = n
-	return cmd
-}
-
-// known is a request by a client that knows the server's run. If the server hides it, the part is
-// skipped.
-func (c *check) known(cmd wire.Request) wire.Request {
-	c.t.Helper()
-	if c.id == nil {
-		id := c.probe(wire.Known{})
-		c.id = &id
-	}
-	if cmd.Run = c.id.Run(); cmd.Run == "" {
-		c.t.Skip("the server hides its run")
-	}
-	return cmd
 }

@@ -4,6 +4,7 @@ package driver
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,86 +22,43 @@ type Driver struct {
 	Open func(client string, servers []string, ttl time.Duration) (Client, error)
 }
 
-// Hello says what a client is, and what it Can: "extend", "token", "wait", "tell". Servers is "one"
-// or "many".
-type Hello struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version"`
-	Servers string   `json:"servers"`
-	Can     []string `json:"can"`
-}
-
 // Client takes locks. Its methods, and those of its locks, are called one after the other.
 type Client interface {
-	// Acquire gets the lock on key. If wait is 0 it tries once. Its error Is ErrTaken if the
-	// client says that another one has the lock. It calls lost, from any goroutine, when the
-	// client tells that the lease is lost.
-	Acquire(key string, ttl, wait time.Duration, lost func()) (Lock, error)
+	// Acquire gets the lock on key. If it has a wait, it waits for so long, which is when ctx ends;
+	// else it tries once. Its error is Taken if the client says that another one has the lock. It
+	// calls lost, from any goroutine, when the client tells that the lease is lost.
+	Acquire(ctx context.Context, key string, ttl, wait time.Duration, lost func()) (Lock, error)
 }
 
-// Lock is a lock that a Client has got. If the client knows how much of the lease is left, it has a
-// method Left() time.Duration, too.
+// Lock is a lock that a Client has got. It has methods for what else the client can: Extend(ttl
+// time.Duration) error renews the lease, Token() uint64 is its fencing token, and Left() time.Duration is
+// how much of it is left.
 type Lock interface {
-	// Token is the fencing token, 0 if the client has none.
-	Token() uint64
 	// Held asks the client whether it still has the lock.
 	Held() (bool, error)
-	// Extend renews the lease.
-	Extend(ttl time.Duration) error
 	// Release gives the lock back.
 	Release() error
 }
 
-// NoToken is embedded by locks of clients without fencing tokens.
-type NoToken struct{}
+var errTaken = errors.New("taken")
 
-// Token returns 0.
-func (NoToken) Token() uint64 { return 0 }
-
-// NoExtend is embedded by locks that their client extends without being asked.
-type NoExtend struct{}
-
-// Extend fails.
-func (NoExtend) Extend(time.Duration) error { return errors.ErrUnsupported }
-
-// ErrTaken is the error of an Acquire if the client says that another one has the lock.
-var ErrTaken = errors.New("taken")
-
-type request struct {
-	ID        int
-	Do        string
-	Client    string
-	Servers   []string
-	Key       string
-	TTL, Wait int64 // milliseconds
-}
-
-type answer struct {
-	ID int `json:"id,omitempty"`
-	*Hello
-	Held  bool   `json:"held,omitempty"`
-	Left  *int64 `json:"left,omitempty"` // milliseconds
-	Token uint64 `json:"token,omitempty"`
-	Done  bool   `json:"done,omitempty"`
-	Why   string `json:"why,omitempty"`
-	Event string `json:"event,omitempty"`
-	Error string `json:"error,omitempty"`
-}
+// Taken is the error of an Acquire if the client says by err that another one has the lock.
+func Taken(err error) error { return fmt.Errorf("%w: %w", errTaken, err) }
 
 // Run answers the requests on in until it ends.
 func Run(d Driver, in io.Reader, out io.Writer) error {
 	l := &loop{driver: d, out: json.NewEncoder(out), leases: map[string]*lease{}}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		var r request
+		var r Request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			l.write(answer{Error: "reading a request: " + err.Error()})
+			l.write(Answer{Error: "reading a request: " + err.Error()})
 			continue
 		}
 		a := l.answer(r)
 		a.ID = r.ID
 		l.write(a)
-		if lease := l.leases[r.Key]; lease != nil && r.Do == "acquire" && a.Held {
+		if lease := l.leases[r.Key]; lease != nil && r.Do == DoAcquire && a.Held {
 			close(lease.answered)
 		}
 	}
@@ -132,7 +90,7 @@ func (l *lease) end() {
 	}
 }
 
-func (l *loop) write(a answer) {
+func (l *loop) write(a Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.out.Encode(a); err != nil {
@@ -140,53 +98,60 @@ func (l *loop) write(a answer) {
 	}
 }
 
-func (l *loop) answer(r request) answer {
+func (l *loop) answer(r Request) Answer {
 	ttl := time.Duration(r.TTL) * time.Millisecond
 	switch r.Do {
-	case "hello":
-		return answer{Hello: &l.driver.Hello}
-	case "open":
+	case DoHello:
+		return Answer{Hello: l.driver.Hello}
+	case DoOpen:
 		client, err := l.driver.Open(r.Client, r.Servers, ttl)
 		if err != nil {
-			return answer{Error: err.Error()}
+			return Answer{Error: err.Error()}
 		}
 		l.client = client
-		return answer{}
-	case "acquire":
+		return Answer{}
+	case DoAcquire:
 		if l.client == nil {
-			return answer{Error: "acquire before open"}
+			return Answer{Error: "acquire before open"}
 		}
 		return l.acquire(r.Key, ttl, time.Duration(r.Wait)*time.Millisecond)
-	case "check", "extend", "release":
+	case DoCheck, DoExtend, DoRelease:
 		lease := l.leases[r.Key]
 		if lease == nil {
-			return answer{Why: "it was not acquired"}
+			return Answer{Why: "it was not acquired"}
 		}
 		switch r.Do {
-		case "check":
+		case DoCheck:
 			return lease.check()
-		case "extend":
-			err := lease.Extend(ttl)
-			return answer{Held: err == nil, Why: why(err)}
+		case DoExtend:
+			return lease.extend(ttl)
 		}
 		return lease.release()
 	}
-	return answer{Error: fmt.Sprintf("there is no request %q", r.Do)}
+	return Answer{Error: fmt.Sprintf("there is no request %q", r.Do)}
 }
 
-func (l *loop) acquire(key string, ttl, wait time.Duration) answer {
+func (l *loop) acquire(key string, ttl, wait time.Duration) Answer {
+	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+	if wait > 0 {
+		ctx, cancel = context.WithTimeout(ctx, wait)
+	}
+	defer cancel()
 	got := &lease{answered: make(chan struct{}), over: make(chan struct{})}
-	lock, err := l.client.Acquire(key, ttl, wait, func() { go l.lost(got) })
+	lock, err := l.client.Acquire(ctx, key, ttl, wait, func() { go l.lost(got) })
 	if err != nil {
-		return answer{Why: why(err)}
+		return Answer{Why: why(err)}
 	}
 	if before := l.leases[key]; before != nil {
 		before.end()
 	}
 	got.Lock, l.leases[key] = lock, got
-	a := answer{Held: true, Token: lock.Token()}
+	a := Answer{Held: true}
+	if fenced, ok := lock.(interface{ Token() uint64 }); ok {
+		a.Token = fenced.Token()
+	}
 	if timed, ok := lock.(interface{ Left() time.Duration }); ok {
-		left := timed.Left().Milliseconds()
+		left := float64(timed.Left().Milliseconds())
 		a.Left = &left
 	}
 	return a
@@ -198,25 +163,33 @@ func (l *loop) lost(lease *lease) {
 	select {
 	case <-lease.over:
 	default:
-		l.write(answer{Event: "lost"})
+		l.write(Answer{Event: EventLost})
 	}
 }
 
 // check doesn't ask the client about a lock that was given back: its user knows.
-func (l *lease) check() answer {
+func (l *lease) check() Answer {
 	select {
 	case <-l.over:
-		return answer{Why: "it was released"}
+		return Answer{Why: "it was released"}
 	default:
 		held, err := l.Held()
-		return answer{Held: held, Why: why(err)}
+		return Answer{Held: held, Why: why(err)}
 	}
 }
 
-func (l *lease) release() answer {
+func (l *lease) extend(ttl time.Duration) Answer {
+	err := errors.ErrUnsupported
+	if long, ok := l.Lock.(interface{ Extend(time.Duration) error }); ok {
+		err = long.Extend(ttl)
+	}
+	return Answer{Held: err == nil, Why: why(err)}
+}
+
+func (l *lease) release() Answer {
 	l.end()
 	err := l.Release()
-	return answer{Done: err == nil, Why: why(err)}
+	return Answer{Done: err == nil, Why: why(err)}
 }
 
 // why is the box's word for an error. What the word leaves out goes to the standard error.
@@ -224,9 +197,9 @@ func why(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, ErrTaken):
+	case errors.Is(err, errTaken):
 		fmt.Fprintln(os.Stderr, err)
-		return "taken"
+		return WhyTaken
 	}
 	return err.Error()
 }

@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,21 +14,21 @@ import (
 
 // oneLock is a client whose lock is free for its first caller.
 type oneLock struct {
-	driver.NoToken
-	driver.NoExtend
 	taken, released bool
 	lost            func()
 }
 
-func (o *oneLock) Acquire(_ string, _, _ time.Duration, lost func()) (driver.Lock, error) {
+func (o *oneLock) Acquire(_ context.Context, _ string, _, _ time.Duration, lost func()) (driver.Lock, error) {
 	if o.taken {
-		return nil, fmt.Errorf("%w: as expected", driver.ErrTaken)
+		return nil, driver.Taken(errors.New("as expected"))
 	}
 	o.taken, o.lost = true, lost
 	return o, nil
 }
 
 func (o *oneLock) Left() time.Duration { return time.Second }
+
+func (o *oneLock) Token() uint64 { return 7 }
 
 func (o *oneLock) Held() (bool, error) { return true, nil }
 
@@ -48,7 +49,7 @@ func TestRun(t *testing.T) {
 		`{"id":3,"do":"acquire","key":"k"}`, `{"id":3,"error":"acquire before open"}`,
 		`{"id":4,"do":"open"}`, `{"id":4}`,
 		`{"id":5,"do":"check","key":"k"}`, `{"id":5,"why":"it was not acquired"}`,
-		`{"id":6,"do":"acquire","key":"k","ttl":1000}`, `{"id":6,"held":true,"left":1000}`,
+		`{"id":6,"do":"acquire","key":"k","ttl":1000}`, `{"id":6,"held":true,"left":1000,"token":7}`,
 		`{"id":7,"do":"acquire","key":"k","ttl":1000}`, `{"id":7,"why":"taken"}`,
 		`{"id":8,"do":"check","key":"k"}`, `{"id":8,"held":true}`,
 		`{"id":9,"do":"extend","key":"k"}`, `{"id":9,"why":"unsupported operation"}`,
@@ -73,13 +74,32 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestHello(t *testing.T) {
+	for _, test := range []struct {
+		hello driver.Hello
+		says  string
+	}{
+		{driver.Hello{Name: "a", Servers: "one", Can: []string{"extend", "tell"}}, ""},
+		{driver.Hello{Servers: "one"}, `answered hello without a "name"`},
+		{driver.Hello{Name: "a", Servers: "two"}, `answered hello with "servers":"two", want "one" or "many"`},
+		{driver.Hello{Name: "a", Servers: "many", Can: []string{"fly"}}, `answered hello with "can":["fly"], want "extend", "token", "wait" or "tell"`},
+	} {
+		if err := test.hello.Validate(); fmt.Sprint(err) != test.says && (err != nil || test.says != "") {
+			t.Errorf("%+v: %v, want %q", test.hello, err, test.says)
+		}
+	}
+}
+
 // losing is a client that tells of a loss at once.
 type losing struct{ oneLock }
 
-func (l *losing) Acquire(key string, ttl, wait time.Duration, lost func()) (driver.Lock, error) {
+func (l *losing) Acquire(ctx context.Context, key string, ttl, wait time.Duration, lost func()) (driver.Lock, error) {
 	lost()
-	return l.oneLock.Acquire(key, ttl, wait, lost)
+	_, err := l.oneLock.Acquire(ctx, key, ttl, wait, lost)
+	return l, err
 }
+
+func (l *losing) Extend(time.Duration) error { return nil }
 
 // The box is told of the loss after it knows of the lock.
 func TestLossIsTold(t *testing.T) {
@@ -88,13 +108,16 @@ func TestLossIsTold(t *testing.T) {
 	d := driver.Driver{Open: func(string, []string, time.Duration) (driver.Client, error) { return &losing{}, nil }}
 	ended := make(chan error)
 	go func() { ended <- driver.Run(d, requests, answers) }()
-	go func() {
-		_, _ = io.WriteString(in, `{"id":1,"do":"open"}`+"\n"+`{"id":2,"do":"acquire","key":"k"}`+"\n")
-	}()
-	want := `{"id":1}` + "\n" + `{"id":2,"held":true,"left":1000}` + "\n" + `{"event":"lost"}` + "\n"
-	got := make([]byte, len(want))
-	if _, err := io.ReadFull(out, got); err != nil || string(got) != want {
-		t.Errorf("got %q and %v, want %q", got, err, want)
+	for _, talk := range [][2]string{
+		{`{"id":1,"do":"open"}`, `{"id":1}`},
+		{`{"id":2,"do":"acquire","key":"k","wait":1000}`, `{"id":2,"held":true,"left":1000,"token":7}` + "\n" + `{"event":"lost"}`},
+		{`{"id":3,"do":"extend","key":"k"}`, `{"id":3,"held":true}`},
+	} {
+		go func() { _, _ = io.WriteString(in, talk[0]+"\n") }()
+		got := make([]byte, len(talk[1])+1)
+		if _, err := io.ReadFull(out, got); err != nil || string(got) != talk[1]+"\n" {
+			t.Errorf("got %q and %v, want %q", got, err, talk[1])
+		}
 	}
 	_ = in.Close()
 	if err := <-ended; err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -28,25 +27,19 @@ func redislockDriver() driver.Driver {
 type redislockClient struct{ locks *redislock.Client }
 
 // Acquire waits as the client's example with a deadline does. Without a strategy Obtain tries once.
-func (c redislockClient) Acquire(key string, ttl, wait time.Duration, _ func()) (driver.Lock, error) {
-	ctx, opts := context.Background(), (*redislock.Options)(nil)
+func (c redislockClient) Acquire(ctx context.Context, key string, ttl, wait time.Duration, _ func()) (driver.Lock, error) {
+	var opts *redislock.Options
 	if wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, wait)
-		defer cancel()
 		opts = &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)}
 	}
 	lock, err := c.locks.Obtain(ctx, key, ttl, opts)
 	if errors.Is(err, redislock.ErrNotObtained) {
-		return nil, fmt.Errorf("%w: %w", driver.ErrTaken, err)
+		return nil, driver.Taken(err)
 	}
 	return redislockLock{lock: lock}, err
 }
 
-type redislockLock struct {
-	driver.NoToken
-	lock *redislock.Lock
-}
+type redislockLock struct{ lock *redislock.Lock }
 
 func (l redislockLock) Held() (bool, error) {
 	ttl, err := l.lock.TTL(context.Background())

@@ -48,18 +48,14 @@ func openRedlock(_ string, servers []string, ttl time.Duration) (driver.Client, 
 
 type redlockClient struct{ locks *quorum.Coordinator }
 
-func (c redlockClient) Acquire(key string, _, wait time.Duration, lost func()) (driver.Lock, error) {
-	var lease *quorum.Lease
-	var err error
-	if wait == 0 {
-		lease, err = c.locks.TryAcquire(context.Background(), key)
-	} else {
-		ctx, cancel := context.WithTimeout(context.Background(), wait)
-		defer cancel()
-		lease, err = c.locks.Acquire(ctx, key)
+func (c redlockClient) Acquire(ctx context.Context, key string, _, wait time.Duration, lost func()) (driver.Lock, error) {
+	acquire := c.locks.TryAcquire
+	if wait > 0 {
+		acquire = c.locks.Acquire
 	}
+	lease, err := acquire(ctx, key)
 	if errors.Is(err, quorum.ErrTaken) {
-		return nil, fmt.Errorf("%w: %w", driver.ErrTaken, err)
+		return nil, driver.Taken(err)
 	} else if err != nil {
 		return nil, err
 	}

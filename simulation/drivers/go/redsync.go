@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -43,28 +42,22 @@ type redsyncClient struct {
 
 // Acquire waits until the context ends. By default LockContext gives up earlier, after 32 tries with
 // 50 to 250 ms between them.
-func (c redsyncClient) Acquire(key string, ttl, wait time.Duration, _ func()) (driver.Lock, error) {
+func (c redsyncClient) Acquire(ctx context.Context, key string, ttl, wait time.Duration, _ func()) (driver.Lock, error) {
 	tries := max(32, int(wait/(50*time.Millisecond))+1)
 	opts := append([]redsync.Option{redsync.WithExpiry(ttl), redsync.WithTries(tries)}, c.opts...)
 	mutex := c.redsync.NewMutex(key, opts...)
-	var err error
-	if wait == 0 {
-		err = mutex.TryLock()
-	} else {
-		ctx, cancel := context.WithTimeout(context.Background(), wait)
-		defer cancel()
-		err = mutex.LockContext(ctx)
+	lock := mutex.TryLockContext
+	if wait > 0 {
+		lock = mutex.LockContext
 	}
+	err := lock(ctx)
 	if taken := (*redsync.ErrTaken)(nil); errors.As(err, &taken) {
-		return nil, fmt.Errorf("%w: %w", driver.ErrTaken, err)
+		return nil, driver.Taken(err)
 	}
 	return redsyncLock{mutex: mutex}, err
 }
 
-type redsyncLock struct {
-	driver.NoToken
-	mutex *redsync.Mutex
-}
+type redsyncLock struct{ mutex *redsync.Mutex }
 
 func (l redsyncLock) Left() time.Duration        { return time.Until(l.mutex.Until()) }
 func (l redsyncLock) Held() (bool, error)        { return time.Now().Before(l.mutex.Until()), nil }

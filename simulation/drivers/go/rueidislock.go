@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,34 +13,37 @@ import (
 
 // rueidislockDriver is github.com/redis/rueidis/rueidislock on one server, as its README shows it.
 func rueidislockDriver() driver.Driver {
+	return contextDriver("rueidislock", "github.com/redis/rueidis", func(servers []string, ttl time.Duration) (locker, error) {
+		return rueidislock.NewLocker(rueidislock.LockerOption{
+			ClientOption:   rueidis.ClientOption{InitAddress: servers},
+			KeyMajority:    1,
+			KeyValidity:    ttl,
+			NoLoopTracking: true,
+		})
+	})
+}
+
+// locker is a rueidislock.Locker or a valkeylock.Locker. The context that they return ends
+// when the lease is lost, and they extend it until then.
+type locker interface {
+	WithContext(context.Context, string) (context.Context, context.CancelFunc, error)
+	TryWithContext(context.Context, string) (context.Context, context.CancelFunc, error)
+}
+
+func contextDriver(name, module string, open func(servers []string, ttl time.Duration) (locker, error)) driver.Driver {
 	return driver.Driver{
-		Hello: driver.Hello{
-			Name: "rueidislock", Version: version("github.com/redis/rueidis"), Servers: "one",
-			Can: []string{"wait", "tell"},
-		},
+		Hello: driver.Hello{Name: name, Version: version(module), Servers: "one", Can: []string{"wait", "tell"}},
 		Open: func(_ string, servers []string, ttl time.Duration) (driver.Client, error) {
-			locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-				ClientOption:   rueidis.ClientOption{InitAddress: servers},
-				KeyMajority:    1,
-				KeyValidity:    ttl,
-				NoLoopTracking: true,
-			})
-			return contextLocker{locker}, err
+			opened, err := open(servers, ttl)
+			return contextLocker{opened}, err
 		},
 	}
 }
 
-// contextLocker is a rueidislock.Locker or a valkeylock.Locker. The context that they return ends
-// when the lease is lost, and they extend it until then.
-type contextLocker struct {
-	locker interface {
-		WithContext(context.Context, string) (context.Context, context.CancelFunc, error)
-		TryWithContext(context.Context, string) (context.Context, context.CancelFunc, error)
-	}
-}
+type contextLocker struct{ locker locker }
 
 // Acquire ends the wait by a cancellation: a deadline of the context would be the lease's, too.
-func (c contextLocker) Acquire(key string, _, wait time.Duration, lost func()) (driver.Lock, error) {
+func (c contextLocker) Acquire(_ context.Context, key string, _, wait time.Duration, lost func()) (driver.Lock, error) {
 	acquire := c.locker.TryWithContext
 	outer, give := context.WithCancel(context.Background())
 	if wait > 0 {
@@ -55,14 +57,12 @@ func (c contextLocker) Acquire(key string, _, wait time.Duration, lost func()) (
 	}
 	give()
 	if strings.Contains(err.Error(), "is held by others") {
-		err = fmt.Errorf("%w: %w", driver.ErrTaken, err)
+		err = driver.Taken(err)
 	}
 	return nil, err
 }
 
 type contextLock struct {
-	driver.NoToken
-	driver.NoExtend
 	ctx           context.Context
 	release, give context.CancelFunc
 }

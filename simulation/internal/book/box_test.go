@@ -21,7 +21,6 @@ func init() {
 	generators["box-kinds"] = boxKinds
 	generators["box-words"] = boxWords
 	generators["box-clients"] = boxClients
-	generators["box-schedules"] = boxSchedules
 	generators["box-report"] = boxReport
 }
 
@@ -48,18 +47,26 @@ func boxKinds([]string) (string, error) {
 	return table("finding | what it means", rows), nil
 }
 
+// stepConstant is the constant of a word of a schedule, whose comment says what it means.
+var stepConstant = regexp.MustCompile(`(?m)^\t\w+ +verb += "(\w+)" +// (.*)$`)
+
 // boxWords is the table of the words of a schedule, but for those of live.
 func boxWords([]string) (string, error) {
+	text, err := os.ReadFile("../simulation/box/step.go")
+	if err != nil {
+		return "", err
+	}
+	_, list, _ := strings.Cut(string(text), "const (")
+	blocks := strings.Split(list, "const (")
 	var rows [][]string
-	for _, w := range box.Words() {
-		if strings.HasPrefix(w.Means, "live: ") {
-			continue
+	for i, of := range [][2]string{{"a client", "c1 %s"}, {"its process", "%s c1"}, {"a server", "%s A"}, {"a client's link to a server", "%s c1 A"}} {
+		var words []string
+		for _, found := range stepConstant.FindAllStringSubmatch(blocks[i], -1) {
+			if !strings.HasPrefix(found[2], "live: ") {
+				words = append(words, fmt.Sprintf("**"+of[1]+"**: %s", found[1], found[2]))
+			}
 		}
-		if n := len(rows); n == 0 || rows[n-1][0] != w.What() {
-			rows = append(rows, []string{w.What(), ""})
-		}
-		cell := &rows[len(rows)-1][1]
-		*cell = strings.TrimPrefix(*cell+fmt.Sprintf("<br>**%s**: %s", w.Example, w.Means), "<br>")
+		rows = append(rows, []string{of[0], strings.Join(words, "<br>")})
 	}
 	return table("what | steps", rows), nil
 }
@@ -143,9 +150,11 @@ func boxClients([]string) (string, error) {
 // boxResults lists the faults that broke something, the worst first, and those that didn't.
 func boxResults(r box.Report) (broke, held string) {
 	var bad, good []string
+	plays := 0
 	for _, t := range r.Tallies {
 		if len(t.Kinds) == 0 {
-			good = append(good, fmt.Sprintf("%s (%d)", t.Fault, t.Plays))
+			good = append(good, t.Fault)
+			plays += t.Plays
 			continue
 		}
 		var kinds []string
@@ -166,69 +175,10 @@ func boxResults(r box.Report) (broke, held string) {
 			bad = append(bad, fmt.Sprintf("late writes refused by token in %d of %d plays with **%s**", t.Refused, t.Plays, t.Fault))
 		}
 	}
-	return strings.Join(bad, "; "), strings.Join(good, ", ")
-}
-
-// found is a finding of a client.
-type found struct {
-	client recordedClient
-	fault  string
-	box.Broken
-}
-
-// allFound lists the findings by fault and kind, and those of a kind by the length of their schedules.
-func allFound(clients []recordedClient) []found {
-	var all []found
-	for _, fault := range box.Faults() {
-		for _, kind := range box.Kinds() {
-			from := len(all)
-			for _, c := range clients {
-				for _, t := range c.Tallies {
-					for _, k := range t.Kinds {
-						if t.Fault == fault && t.By(k) == fault && k.Kind == kind {
-							all = append(all, found{c, fault, k})
-						}
-					}
-				}
-			}
-			slices.SortStableFunc(all[from:], func(a, b found) int { return len(a.Shown.Schedule) - len(b.Shown.Schedule) })
-		}
+	if len(good) > 0 {
+		held = fmt.Sprintf("%s: %d plays", strings.Join(good, ", "), plays)
 	}
-	return all
-}
-
-// boxSchedules has the shortest schedule for each finding that came again. A client's findings with the
-// same one share a row.
-func boxSchedules([]string) (string, error) {
-	clients, err := recordedClients()
-	if err != nil {
-		return "", err
-	}
-	all := slices.DeleteFunc(allFound(clients), func(f found) bool { return f.Repeated == 0 })
-	var rows [][]string
-	places := map[string]int{} // of the rows
-	for i, f := range all {
-		if i > 0 && f.fault == all[i-1].fault && f.Kind == all[i-1].Kind {
-			continue // a longer one
-		}
-		schedule := steps(f.Shown.Schedule)
-		row := f.fault + f.client.Record + schedule
-		if at, ok := places[row]; ok {
-			rows[at][1] += ", " + string(f.Kind)
-			continue
-		}
-		places[row] = len(rows)
-		rows = append(rows, []string{f.fault, string(f.Kind), schedule, fmt.Sprintf("%s, %d of %d", f.client.Name, f.Repeated, f.Again)})
-	}
-	return table("fault | finding | shortest schedule | of, and again in", rows), nil
-}
-
-func steps(s box.Schedule) string {
-	var all []string
-	for _, step := range s {
-		all = append(all, step.String())
-	}
-	return strings.Join(all, "; ")
+	return strings.Join(bad, "; "), held
 }
 
 // boxReport is the command that shows a finding again, by the recording's name, the fault and the
@@ -239,26 +189,23 @@ func boxReport(words []string) (string, error) {
 		return "", err
 	}
 	fault, kind, _ := strings.Cut(strings.Join(words[1:], " "), ": ")
-	for _, f := range allFound(clients) {
-		if f.client.Record != words[0] || f.fault != fault || string(f.Kind) != kind {
+	for _, c := range clients {
+		if c.Record != words[0] {
 			continue
 		}
-		c := f.client
-		replay, err := json.Marshal(box.Replay{
-			Name: c.Name, Servers: cmp.Or(f.Shown.Servers, c.Count), TTL: f.Shown.TTL, Distance: c.Distance, Fault: f.fault, Kind: f.Kind, Schedule: f.Shown.Schedule,
-		})
-		return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
-			c.Name, c.Version, c.Servers, f.Finding().Text, f.Plays, plays(c, fault), f.Repeated, f.Again, replay, c.Command), err
+		for _, t := range c.Tallies {
+			if i := slices.IndexFunc(t.Kinds, func(k box.Broken) bool { return string(k.Kind) == kind }); t.Fault == fault && i >= 0 {
+				return reportOf(c, t, t.Kinds[i])
+			}
+		}
 	}
 	return "", fmt.Errorf("%s doesn't show %q by %s", words[0], kind, fault)
 }
 
-// plays is how often a client was played with a fault.
-func plays(c recordedClient, fault string) int {
-	for _, t := range c.Tallies {
-		if t.Fault == fault {
-			return t.Plays
-		}
-	}
-	return 0
+func reportOf(c recordedClient, t box.Tally, k box.Broken) (string, error) {
+	replay, err := json.Marshal(box.Replay{
+		Name: c.Name, Servers: cmp.Or(k.Shown.Servers, c.Count), TTL: k.Shown.TTL, Fault: t.Fault, Kind: k.Kind, Schedule: k.Shown.Schedule,
+	})
+	return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
+		c.Name, c.Version, c.Servers, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, replay, c.Command), err
 }

@@ -146,23 +146,6 @@ func regenerate(page []byte, used map[string]bool) ([]byte, error) {
 	return fresh, errors.Join(errs...)
 }
 
-// The engine itself: it notices a stale part, and a part without a generator or an end.
-func TestRegenerate(t *testing.T) {
-	page := "a\n<!-- generated: example docs/testdata ExampleSum -->\nold\n<!-- end -->\nb\n"
-	used := map[string]bool{}
-	fresh, err := regenerate([]byte(page), used)
-	require.NoError(t, err)
-	assert.Equal(t, "a\n<!-- generated: example docs/testdata ExampleSum -->\n```go\nfmt.Println(1 + 2)\n// Output: 3\n```\n<!-- end -->\nb\n", string(fresh))
-	assert.True(t, used["example"])
-
-	_, err = regenerate([]byte("<!-- generated: nothing -->\n<!-- end -->"), used)
-	assert.ErrorContains(t, err, `no generator for "nothing"`)
-	_, err = regenerate([]byte("<!-- generated: example x y -->\n"), used)
-	assert.ErrorContains(t, err, "1 parts begin, and 0")
-	_, err = regenerate([]byte("<!-- generated: example docs/testdata ExampleNone -->\n<!-- end -->"), used)
-	assert.ErrorContains(t, err, "ExampleNone")
-}
-
 // exampleBlock returns the body of an example function, which its package's tests compile and run:
 // words are the package's folder and the function.
 func exampleBlock(words []string) (string, error) {

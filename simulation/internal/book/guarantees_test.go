@@ -3,24 +3,12 @@ package book_test
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/redquorum/redlock/simulation/internal/mutants"
 )
 
 func init() {
-	generators["guards"] = func([]string) (string, error) { return guards(), nil }
 	generators["places"] = func([]string) (string, error) { return places() }
-}
-
-// guards counts the mutants of each group of guarantees.
-func guards() string {
-	var rows [][]string
-	for _, g := range mutants.Groups() {
-		rows = append(rows, []string{strings.ToLower(g.Title), g.Intro, strconv.Itoa(len(g.Mutants))})
-	}
-	return table("lines about | what they uphold | mutants", append(rows, []string{"all", "", strconv.Itoa(len(mutants.All()))}))
 }
 
 // asked are the questions that a maintainer asks first, and the lines that answer them.
@@ -35,31 +23,25 @@ var asked = []struct {
 	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease", "context-after-suspension"}},
 }
 
-// places has a row for each line that answers a question, with a mutant of it.
+// places has a row for each line that answers a question.
 func places() (string, error) {
 	markers, err := markersByName()
 	if err != nil {
 		return "", err
-	}
-	broken := map[string]string{}
-	for _, m := range mutants.All() {
-		for _, name := range m.Markers() {
-			broken[name] = m.Name
-		}
 	}
 	var rows [][]string
 	for _, a := range asked {
 		question := a.question
 		for _, name := range a.markers {
 			m, is := markers[name]
-			if !is || broken[name] == "" {
-				return "", fmt.Errorf("there is no marker %q, or no mutant", name)
+			if !is {
+				return "", fmt.Errorf("there is no marker %q", name)
 			}
-			rows = append(rows, []string{question, fmt.Sprintf("%s: [%s:%d](../%s#L%d)", m.Guarantee, m.File, m.Line, m.File, m.Line), "`" + broken[name] + "`"})
+			rows = append(rows, []string{question, fmt.Sprintf("%s: [%s:%d](../%s#L%d)", m.Guarantee, m.File, m.Line, m.File, m.Line)})
 			question = ""
 		}
 	}
-	return table("question | the lines that decide it, the main one first | a mutant", rows), nil
+	return table("question | the lines that decide it, the main one first", rows), nil
 }
 
 func markersByName() (map[string]mutants.Marker, error) {

@@ -112,16 +112,6 @@ func withoutCode(page string) string {
 	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(page, "")
 }
 
-func TestAnchors(t *testing.T) {
-	page := "# One `Config`: a list\n```sh\n# no heading\n```\n## Alert: PTTL > TTL\n## S4\n## S4\n<a id=\"x1\"></a>"
-	require.Equal(t, []string{"x1", "one-config-a-list", "alert-pttl--ttl", "s4", "s4-1"}, anchors(page))
-	require.NoError(t, resolve("deploying.md", "#clocks"))
-	require.ErrorContains(t, resolve("choosing.md", "deploying.md#clock"), "deploying.md has no heading or line #clock")
-	require.ErrorIs(t, resolve("choosing.md", "nowhere.md"), os.ErrNotExist)
-	require.NoError(t, resolve("choosing.md", "../go.mod#L1"))
-	require.ErrorContains(t, resolve("choosing.md", "../go.mod#L999"), "go.mod has no heading or line #L999")
-}
-
 // The index links every page, and there are no other files.
 func TestIndexHasEveryPage(t *testing.T) {
 	index, err := os.ReadFile("README.md")

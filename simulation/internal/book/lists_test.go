@@ -45,7 +45,7 @@ func scenarioList() string {
 	return table("| what happens | `"+strings.Join(shownDesigns, "` | `")+"` | its own designs", rows)
 }
 
-// designList has a table for each group of designs, and one for designs in a single scenario.
+// designList has a table for each group of designs, and a list of the designs in single scenarios.
 func designList() string {
 	var b strings.Builder
 	var rows [][]string
@@ -62,18 +62,15 @@ func designList() string {
 		}
 	}
 	b.WriteString("## Played in one scenario alone\n\nThe library, or one of the above, with one thing changed.\n\n")
-	seen := map[string]int{}
+	seen := map[string]bool{}
 	for _, s := range scenarios.All() {
 		for _, d := range s.Variants {
-			if at, ok := seen[d.Name]; ok {
-				rows[at][2] += ", " + s.ID
-				continue
+			if !seen[d.Name] {
+				seen[d.Name] = true
+				fmt.Fprintf(&b, "- `%s`: %s\n", d.Name, d.Title)
 			}
-			seen[d.Name] = len(rows)
-			rows = append(rows, []string{"`" + d.Name + "`", d.Title, s.ID})
 		}
 	}
-	b.WriteString(table("design | what it is | scenarios", rows))
 	return b.String()
 }
 

@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 func init() {
 	generators["live"] = func([]string) (string, error) { return liveTable() }
+	generators["unplayed"] = func([]string) (string, error) { return unplayed(), nil }
 }
 
 // liveFile has the latest outcomes of the scenarios on real servers:
@@ -71,15 +71,31 @@ func liveTable() (string, error) {
 		if rows[s] == nil {
 			stories = append(stories, s)
 		}
-		rows[s] = append(rows[s], fmt.Sprintf("`%s`: %s", l.Design, kinds(l.Seen)))
+		cell := "`" + l.Design + "`"
+		if l.Form != "" {
+			cell += ": " + kinds(l.Seen)
+		}
+		rows[s] = append(rows[s], cell)
 	}
 	var out [][]string
 	for _, s := range stories {
-		out = append(out, []string{s[0], s[1], strings.Join(rows[s], "<br>")})
+		out = append(out, []string{s[0], s[1], strings.Join(rows[s], ", ")})
 	}
-	return table("scenario | what is done for real | design: what was seen, as predicted", out), nil
+	return table("scenario | what is done for real | designs", out), nil
 }
 
+// unplayed is a table of the scenarios without a live form.
+func unplayed() string {
+	var rows [][]string
+	for _, s := range scenarios.All() {
+		if s.Unplayed != "" {
+			rows = append(rows, []string{s.ID, s.Unplayed})
+		}
+	}
+	return table("scenario | why not", rows)
+}
+
+// kinds are what was seen in an environment that isn't the scenario's.
 func kinds(of []record.ViolationKind) string {
 	if len(of) == 0 {
 		return "nothing"

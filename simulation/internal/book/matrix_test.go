@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,7 +26,7 @@ import (
 
 func init() {
 	for name, generate := range map[string]func(recording, []string) (string, error){
-		"matrix": matrixTable, "overvalued": overvaluedTable, "faults": faultTable, "harm": harmOf, "abstract": abstract, "curves": curveLinks,
+		"matrix": matrixTable, "overvalued": overvaluedTable, "faults": faultTable, "harm": harmOf, "abstract": abstract,
 	} {
 		generators[name] = func(words []string) (string, error) {
 			r, err := recorded()
@@ -37,28 +36,21 @@ func init() {
 			return generate(r, words)
 		}
 	}
-	for _, id := range curveIDs {
-		generatedFiles["figures/"+id+".svg"] = func() ([]byte, error) { return curveFile(id) }
-	}
 	generatedFiles["figures/matrix.svg"] = heatMap
 }
-
-// curveIDs are the curves that have a picture.
-var curveIDs = []string{"pause", "rate", "failover", "split"}
 
 // recording is the latest matrix. Playing all of it takes minutes, so a file keeps it, with two
 // digests that tell when it is out of date: of the plan, which is the schedules of its runs and what
 // is expected of them; and of a sample, the outcomes of a few seeds of each cell. A change of the
 // library, the simulation or a design that changes outcomes changes the sample.
 type recording struct {
-	Recorded     string         `json:"recorded"` // the day
-	Seeds        uint64         `json:"seeds"`
-	SafeRuns     int            `json:"safe_runs"`
-	SafeViolated int            `json:"safe_violated"`
-	Plan         string         `json:"plan"`
-	Sample       string         `json:"sample"`
-	Matrix       report.Matrix  `json:"matrix"`
-	Curves       []report.Curve `json:"curves"`
+	Recorded     string        `json:"recorded"` // the day
+	Seeds        uint64        `json:"seeds"`
+	SafeRuns     int           `json:"safe_runs"`
+	SafeViolated int           `json:"safe_violated"`
+	Plan         string        `json:"plan"`
+	Sample       string        `json:"sample"`
+	Matrix       report.Matrix `json:"matrix"`
 }
 
 const (
@@ -72,7 +64,7 @@ const (
 // sample plays a little of everything and returns its fingerprint.
 var sample = sync.OnceValues(func() (string, error) {
 	plan := matrix.DefaultPlan()
-	plan.Seeds, plan.CurveSeeds = sampleSeeds, 0
+	plan.Seeds = sampleSeeds
 	played, err := matrix.Play(context.Background(), plan, matrix.Pool{})
 	if err != nil {
 		return "", err
@@ -129,7 +121,7 @@ func playAll(planned, sample string) (recording, error) {
 	}
 	r := recording{
 		Recorded: time.Now().Format("2 January 2006"), Seeds: plan.Seeds, Plan: planned, Sample: sample,
-		Matrix: played.Matrix(), Curves: played.Curves(),
+		Matrix: played.Matrix(),
 	}
 	r.SafeRuns, r.SafeViolated = played.Safe()
 	text, err := json.MarshalIndent(r, "", " ")
@@ -164,47 +156,56 @@ func TestRecordedMatrixIsExpected(t *testing.T) {
 			assert.False(t, r.Matrix.At(i, j).Unexpected, "%s with %s isn't as package cells expects: change the expectation or the fault's shape, and remove %s to record it again", d.Name, f.Name, recordingFile)
 		}
 	}
-	var have []string
-	for _, c := range r.Curves {
-		have = append(have, c.ID)
-	}
-	assert.ElementsMatch(t, curveIDs, have, "every curve has its picture")
 }
 
-// matrixTable is the matrix in percent. The confidence intervals are in the command's own output.
+// matrixTable is the matrix in percent, with a line for each design that is played with a few faults
+// only. The confidence intervals are in the command's own output.
 func matrixTable(r recording, _ []string) (string, error) {
-	var faults []string
-	for _, f := range r.Matrix.Faults {
-		faults = append(faults, f.Name)
+	faults := make([]string, len(r.Matrix.Faults))
+	for i, f := range r.Matrix.Faults {
+		faults[i] = f.Name
 	}
-	return fmt.Sprintf("%s\nEach cell: the share of %d runs with a violation. 0: none. ?: none, but what it depends on never happened in these runs, so it shows nothing. Empty: not played.\n",
-		cellTable(r, faults, func(c report.Cell) report.Cell { return c }), r.Seeds), nil
-}
-
-// overvaluedTable has the columns in which clocks, delays or nothing at all decide how long a key
-// lasts.
-func overvaluedTable(r recording, _ []string) (string, error) {
-	return cellTable(r, []string{"slow", "delay", "rate-small", "rate", "step-server"}, func(c report.Cell) report.Cell {
-		c.Violated, c.Unreached = c.Overvalued, nil
-		return c
-	}), nil
-}
-
-// cellTable has a row for each design that is played with some of the faults.
-func cellTable(r recording, faults []string, of func(report.Cell) report.Cell) string {
 	var rows [][]string
+	var few strings.Builder
 	for i, d := range r.Matrix.Designs {
-		row, played := []string{"`" + d.Name + "`"}, false
-		for _, name := range faults {
-			c := r.Matrix.At(i, slices.IndexFunc(r.Matrix.Faults, axis(name)))
-			played = played || c.Runs > 0
-			row = append(row, percent(of(c)))
+		var row, played []string
+		for j, f := range faults {
+			share := percent(r.Matrix.At(i, j))
+			row = append(row, strings.Replace(share, " %", "", 1))
+			if share != "" {
+				played = append(played, f+" "+share)
+			}
 		}
-		if played {
-			rows = append(rows, row)
+		if len(played) == len(faults) {
+			rows = append(rows, append([]string{"`" + d.Name + "`"}, row...))
+		} else {
+			fmt.Fprintf(&few, "- `%s`: %s\n", d.Name, strings.Join(played, ", "))
 		}
 	}
-	return table("design | "+strings.Join(faults, " | "), rows)
+	return fmt.Sprintf("Runs with a violation, in percent of %d. ?: none, but what it depends on never happened.\n\n%s\nPlayed with the faults that matter to them:\n\n%s",
+		r.Seeds, table("design | "+strings.Join(faults, " | "), rows), few.String()), nil
+}
+
+// overvaluedTable has a row for each of these designs, and the columns in which clocks, delays or nothing
+// at all decide how long a key lasts.
+func overvaluedTable(r recording, designs []string) (string, error) {
+	faults := []string{"slow", "delay", "rate-small", "rate", "step-server"}
+	var rows [][]string
+	for _, name := range designs {
+		row := []string{"`" + name + "`"}
+		for _, f := range faults {
+			c := r.cell(name, f)
+			c.Violated, c.Unreached = c.Overvalued, nil
+			row = append(row, percent(c))
+		}
+		rows = append(rows, row)
+	}
+	return table("design | "+strings.Join(faults, " | "), rows), nil
+}
+
+// cell is that of a design and a fault, by their names.
+func (r recording) cell(design, fault string) report.Cell {
+	return r.Matrix.At(slices.IndexFunc(r.Matrix.Designs, axis(design)), slices.IndexFunc(r.Matrix.Faults, axis(fault)))
 }
 
 func axis(name string) func(report.Axis) bool {
@@ -233,26 +234,19 @@ func faultTable(r recording, _ []string) (string, error) {
 	return table("fault | what happens in a run", rows), nil
 }
 
-// harmOf has a row for each fault that did harm to one of these designs, of which each column has the
-// share of runs.
-func harmOf(r recording, designs []string) (string, error) {
+// harmOf has a column for each design, and a row for each fault: words are the designs, separated by
+// commas, and the faults.
+func harmOf(r recording, words []string) (string, error) {
+	designs := strings.Split(words[0], ",")
 	var rows [][]string
-	for j, f := range r.Matrix.Faults {
-		row, harmed := []string{"`" + f.Name + "`"}, false
+	for _, fault := range words[1:] {
+		row := []string{"`" + fault + "`"}
 		for _, design := range designs {
-			i := slices.IndexFunc(r.Matrix.Designs, axis(design))
-			if i < 0 {
-				return "", fmt.Errorf("the matrix has no design %q", design)
-			}
-			c := r.Matrix.At(i, j)
-			harmed = harmed || c.Violated > 0
-			row = append(row, percent(c))
+			row = append(row, percent(r.cell(design, fault)))
 		}
-		if harmed {
-			rows = append(rows, row)
-		}
+		rows = append(rows, row)
 	}
-	return fmt.Sprintf("%s\nShare of %d runs each. The other %d kinds of fault did no harm.", table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds, len(r.Matrix.Faults)-len(rows)), nil
+	return fmt.Sprintf("%s\nShare of %d runs each.", table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds), nil
 }
 
 // abstract is what was run, how often it broke and how often it didn't, for readers of nothing else.
@@ -262,7 +256,7 @@ func abstract(r recording, _ []string) (string, error) {
 		return "", err
 	}
 	rate := func(design, fault string) string {
-		c := r.Matrix.At(slices.IndexFunc(r.Matrix.Designs, axis(design)), slices.IndexFunc(r.Matrix.Faults, axis(fault)))
+		c := r.cell(design, fault)
 		low, high := c.Interval()
 		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*c.Rate(), 100*low, 100*high)
 	}
@@ -296,28 +290,5 @@ Recorded on %s. The simulation is deterministic, so these are the runs of this p
 		r.Seeds, len(r.Matrix.Faults), rate("redlock", "restart-empty"), rate("default", "restart-empty"),
 		rate("redlock", "step-server"), rate("default", "step-server"),
 		rate("redlock", "pause"), rate("default", "pause"), rate("token-admit", "pause"),
-		thousands(runs), thousands(uint64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Planned, r.Recorded), nil
-}
-
-func curveLinks(r recording, _ []string) (string, error) {
-	var b strings.Builder
-	for _, c := range r.Curves {
-		fmt.Fprintf(&b, "### %s\n\n%s\n\n![%s](figures/%s.svg)\n\n", c.Title, c.Words, c.Title, c.ID)
-	}
-	return b.String(), nil
-}
-
-func curveFile(id string) ([]byte, error) {
-	r, err := recorded()
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range r.Curves {
-		if c.ID == id {
-			var svg bytes.Buffer
-			err := c.SVG(&svg)
-			return svg.Bytes(), err
-		}
-	}
-	return nil, fmt.Errorf("there is no curve %q", id)
+		thousands(runs), thousands(uint64(r.SafeRuns)), r.SafeViolated, live.Server, live.Played-live.Disagreements, live.Played, r.Recorded), nil
 }

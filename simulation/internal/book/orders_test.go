@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -25,7 +26,7 @@ func init() {
 }
 
 // ordersFile is how many orders of small worlds were played, and what was found: one record after
-// the other, of the commands that are on the page.
+// the other, each with its plan.
 //
 // That takes an hour, so a test can't repeat it.
 const ordersFile = "testdata/orders.json"
@@ -56,74 +57,67 @@ func orderWorlds() string {
 	return b.String()
 }
 
-// walkedOrders has a table for each number of servers: faults in rows, worlds in columns.
+// walkedOrders has a row for each kind of fault, and a column for each number of servers.
 func walkedOrders() (string, error) {
 	all, err := recordedOrders()
 	if err != nil {
 		return "", err
 	}
-	type cells map[string]map[string]string // by fault and world
-	tables, faults, worlds := map[int]cells{}, map[int][]string{}, map[int][]string{}
-	var sizes []int
-	total, took, cut := uint64(0), time.Duration(0), uint64(0)
+	type size map[string]orders.Row // by world
+	cells, faults := map[string]*[4]size{}, []string{}
+	total, took := uint64(0), time.Duration(0)
 	for _, r := range all {
-		size := *r.Plan.Changes.Servers
-		if tables[size] == nil {
-			tables[size] = cells{}
-			sizes = append(sizes, size)
-		}
 		for _, row := range r.Rows {
-			total, took, cut = total+row.Runs, took+row.Took, cut+row.Cut
+			total, took = total+row.Runs, took+row.Took
 		}
 		for _, row := range inOneRow(r) {
-			if tables[size][row.Faults] == nil {
-				tables[size][row.Faults] = map[string]string{}
-				faults[size] = append(faults[size], row.Faults)
+			if cells[row.Faults] == nil {
+				cells[row.Faults] = &[4]size{{}, {}, {}, {}}
+				faults = append(faults, row.Faults)
 			}
-			if !slices.Contains(worlds[size], row.World) {
-				worlds[size] = append(worlds[size], row.World)
-			}
-			if at := tables[size][row.Faults]; at[row.World] == "" || row.Open == 0 { // it may be in two records
-				at[row.World] = cell(row)
+			walked := cells[row.Faults][*r.Plan.Changes.Servers]
+			if _, twice := walked[row.World]; !twice || row.Open == 0 { // it may be in two records
+				walked[row.World] = row
 			}
 		}
 	}
-	var b strings.Builder
-	for _, size := range sizes {
-		var rows [][]string
-		for _, fault := range faults[size] {
-			row := []string{fault}
-			for _, world := range worlds[size] {
-				row = append(row, tables[size][fault][world])
-			}
-			rows = append(rows, row)
+	var rows [][]string
+	for _, fault := range faults {
+		row := []string{fault}
+		for _, worlds := range cells[fault][1:] {
+			row = append(row, cell(slices.Collect(maps.Values(worlds))))
 		}
-		servers := "servers"
-		if size == 1 {
-			servers = "server"
-		}
-		fmt.Fprintf(&b, "%s\n", table(fmt.Sprintf("%d %s | `%s`", size, servers, strings.Join(worlds[size], "` | `")), rows))
+		rows = append(rows, row)
 	}
-	fmt.Fprintf(&b, "%s orders in %v of one processor, and %s more that were cut off because they showed nothing new.",
-		thousands(total), took.Round(time.Second), thousands(cut))
-	return b.String(), nil
+	return fmt.Sprintf("%s\n%s orders in %v of one processor.", table("fault | 1 server | 2 servers | 3 servers", rows), thousands(total), took.Round(time.Second)), nil
 }
 
-// cell is the number of orders, whether there are more, and short words for what was found.
-func cell(row orders.Row) string {
-	text := thousands(row.Runs)
-	if row.Open > 0 {
-		text = "> " + text
-	}
-	for _, found := range slices.Sorted(slices.Values(row.Found)) {
-		kind, assumption, excused := strings.Cut(strings.TrimSuffix(found, ")"), " (assumption ")
-		short, known := map[string]string{string(record.Overvalued): "V", string(record.TwoHolders): "H"}[kind]
-		if !excused || !known {
-			short = "**" + found + "**"
+// cell has the number of orders in all worlds, how many of the worlds were finished, and what was found.
+func cell(worlds []orders.Row) string {
+	runs, ended, found := uint64(0), 0, []string{}
+	for _, row := range worlds {
+		runs += row.Runs
+		if row.Open == 0 {
+			ended++
 		}
-		text += " " + short + assumption
+		for _, f := range row.Found {
+			if short := shortly(f); !slices.Contains(found, short) {
+				found = append(found, short)
+			}
+		}
 	}
-	return text
+	slices.Sort(found)
+	return strings.TrimSpace(fmt.Sprintf("%s, %d of %d %s", thousands(runs), ended, len(worlds), strings.Join(found, " ")))
+}
+
+// shortly is a finding in short words, with its broken assumption.
+func shortly(found string) string {
+	kind, assumption, excused := strings.Cut(strings.TrimSuffix(found, ")"), " (assumption ")
+	short, known := map[string]string{string(record.Overvalued): "V", string(record.TwoHolders): "H"}[kind]
+	if !excused || !known {
+		return "**" + found + "**"
+	}
+	return short + assumption
 }
 
 // inOneRow returns the rows of a record. All pairs of faults are in one row for each world, and nothing else
@@ -131,10 +125,6 @@ func cell(row orders.Row) string {
 func inOneRow(r orders.Record) []orders.Row {
 	if !r.Plan.Pairs {
 		return r.Rows
-	}
-	name := "two of " + strings.Join(kindNames(r.Plan), ", ")
-	if len(r.Plan.Faults) == len(orders.Kinds()) {
-		name = "two of all these faults"
 	}
 	var rows []orders.Row
 	for _, row := range r.Rows {
@@ -144,25 +134,12 @@ func inOneRow(r orders.Record) []orders.Row {
 		at := slices.IndexFunc(rows, func(o orders.Row) bool { return o.World == row.World })
 		if at < 0 {
 			at = len(rows)
-			rows = append(rows, orders.Row{World: row.World, Faults: name})
+			rows = append(rows, orders.Row{World: row.World, Faults: "two faults"})
 		}
 		sum := &rows[at]
-		sum.Open, sum.Runs = sum.Open+row.Open, sum.Runs+row.Runs
-		for _, f := range row.Found {
-			if !slices.Contains(sum.Found, f) {
-				sum.Found = append(sum.Found, f)
-			}
-		}
+		sum.Open, sum.Runs, sum.Found = sum.Open+row.Open, sum.Runs+row.Runs, append(sum.Found, row.Found...)
 	}
 	return rows
-}
-
-// kindNames are the names of a plan's kinds of faults.
-func kindNames(p orders.Plan) (names []string) {
-	for _, k := range p.Faults {
-		names = append(names, string(k))
-	}
-	return names
 }
 
 // thousands writes a number with spaces.

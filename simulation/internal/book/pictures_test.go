@@ -8,50 +8,31 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redquorum/redlock/simulation/internal/matrix"
-	"github.com/redquorum/redlock/simulation/internal/report"
+	"github.com/redquorum/redlock/simulation/internal/drawing"
 )
 
 func init() {
 	generatedFiles["figures/token.svg"] = tokenPicture
-	generatedFiles["figures/bench.svg"] = benchPicture
 }
 
-// tokenPicture is the README's. It is drawn from runs that are played now.
+// tokenPicture is the README's: the same pause without and with a token check.
 func tokenPicture() ([]byte, error) {
-	opening, err := matrix.Opening()
-	if err != nil {
-		return nil, err
-	}
-	var svg bytes.Buffer
-	err = opening.SVG(&svg)
-	return svg.Bytes(), err
-}
-
-// benchPicture draws locks per second against workers.
-func benchPicture() ([]byte, error) {
-	r, err := benchmarks()
-	if err != nil {
-		return nil, err
-	}
-	c := report.Curve{
-		ID: "bench", Title: "Locks taken and released per second",
-		Words: "Each worker takes and releases its own lock again and again. Redsync and this library ask five servers, the others one.",
-		X:     report.Scale{Label: "workers", Log: true}, Y: report.Scale{Label: "locks per second", Log: true},
-	}
-	for _, s := range []struct{ contender, name string }{
-		{"redlock", "this library"}, {"redsync", "redsync"}, {"rueidislock, 3 keys", "rueidislock"}, {"redislock", "redislock"},
+	c := drawing.Canvas{Title: "The holder is paused for longer than its lease, wakes up, and writes: no lock that expires can prevent that, but a resource that checks the lock's token refuses the write."}
+	for _, run := range []struct{ design, title string }{
+		{"default", "No token check: c2's update is lost"},
+		{"token-admit", "Token check: the late write is refused"},
 	} {
-		series := report.Series{Name: s.name, Line: true}
-		for _, row := range r.rows("throughput") {
-			if row["contender"] == s.contender {
-				series.Points = append(series.Points, report.Point{X: row["workers"].(float64), Y: row["cycles_per_second"].(float64)})
-			}
+		_, _, tl, err := tell([]string{"S1", run.design})
+		if err != nil {
+			return nil, err
 		}
-		c.Series = append(c.Series, series)
+		if c.Height > 0 {
+			c.Height += 18
+		}
+		tl.Small(&c, run.title)
 	}
 	var svg bytes.Buffer
-	err = c.SVG(&svg)
+	err := c.SVG(&svg)
 	return svg.Bytes(), err
 }
 

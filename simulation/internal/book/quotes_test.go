@@ -81,8 +81,3 @@ func TestDebateQuotesItsSources(t *testing.T) {
 		}
 	}
 }
-
-func TestQuotations(t *testing.T) {
-	page := "He says \"one\ntwo\".\n```sh\necho \"three\"\n```\n<!-- generated: x -->\n\"four\"\n<!-- end -->\n"
-	assert.Equal(t, []string{"one two"}, quotations(page))
-}

@@ -73,7 +73,7 @@ var rollouts = []rollout{
 	}},
 	{
 		Wrong: "TTL and `MaxTTL` in one step: an old client counts the vote of a restarted server while a new client holds a longer lease",
-		Shows: 63, Cuts: 2, Stagger: 2 * longerTTL,
+		Shows: 218, Cuts: 2, Stagger: 2 * longerTTL,
 		Steps: []rolloutStep{{}, {TTL: longerTTL, MaxTTL: longerTTL, Version: 1}},
 	},
 	{Title: "a shorter MaxTTL", Cuts: 2, Steps: []rolloutStep{

@@ -13,8 +13,7 @@ import (
 )
 
 func init() {
-	generators["story"] = func(words []string) (string, error) { return story(words, true) }
-	generators["picture"] = func(words []string) (string, error) { return story(words, false) }
+	generators["picture"] = picture
 	for _, name := range stories {
 		words := strings.Fields(name)
 		generatedFiles[storyFile(words)] = func() ([]byte, error) { return storyPicture(words) }
@@ -48,26 +47,14 @@ func storyFile(words []string) string {
 	return "figures/" + strings.ToLower(strings.Join(words, "-")) + ".svg"
 }
 
-// story shows a run as a picture, with the command that plays it, or with all steps behind it, as that
-// command tells them.
-func story(words []string, steps bool) (string, error) {
+// picture shows a run, with the command that tells its steps.
+func picture(words []string) (string, error) {
 	if !slices.Contains(stories, strings.Join(words, " ")) {
 		return "", fmt.Errorf("there is no picture of %q: add it to stories", words)
 	}
-	s, d, tl, err := tell(words)
-	if err != nil {
-		return "", err
-	}
-	command := fmt.Sprintf("go run ./simulation/cmd/redlocksim run %s -design %s -seed %d", s.ID, d.Name, storySeed)
-	picture := fmt.Sprintf("![%s, with %s](%s)\n\n", s.Title, d.Name, storyFile(words))
-	if !steps {
-		return picture + "```sh\n" + command + "\n```", nil
-	}
-	var text bytes.Buffer
-	if err := tl.Text(&text, "$ "+command); err != nil {
-		return "", err
-	}
-	return picture + "<details>\n<summary>Step by step</summary>\n\n```text\n" + text.String() + "```\n\n</details>", nil
+	s, d, _, err := tell(words)
+	return fmt.Sprintf("![%s, with %s](%s)\n\n```sh\ngo run ./simulation/cmd/redlocksim run %s -design %s -seed %d\n```",
+		s.Title, d.Name, storyFile(words), s.ID, d.Name, storySeed), err
 }
 
 func storyPicture(words []string) ([]byte, error) {

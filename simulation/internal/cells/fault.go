@@ -103,12 +103,12 @@ func Faults() []Fault {
 	}, {
 		Name: "restart-empty", Title: "servers restart without their data, now and then all at once",
 		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs: []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
+		Needs: []string{forgot}, Watched: []string{"a quarantine began: restarted"},
 		kinds: []fault.Kind{fault.Restart}, shape: and(oftenAll, keeping(fault.KeepNothing)),
 	}, {
 		Name: "restart-1sec", Title: "servers restart without what they did in the last second (appendfsync everysec)",
 		Group: Servers, Source: "the Redis document, \"Performance, Crash Recovery and fsync\"",
-		Needs: []string{forgot}, Watched: []string{"a quarantine kept an instance from voting"},
+		Needs: []string{forgot}, Watched: []string{"a quarantine began: restarted"},
 		kinds: []fault.Kind{fault.Restart}, persistence: fault.KeepSecond, shape: and(oftenAll, keeping(fault.KeepSecond)),
 	}, {
 		Name: "restart-kept", Title: "servers restart with all of their data (appendfsync always)",
@@ -143,7 +143,7 @@ func Faults() []Fault {
 	}, {
 		Name: "delay", Title: "messages between clients and servers are late, and overtake each other",
 		Group: Links, Source: "Kleppmann 2016, \"The synchrony assumptions of Redlock\"",
-		Needs: []string{"a message was delayed"}, Voted: []string{"a reply came too late", "an acquire was granted after its timeout"},
+		Needs: []string{"a message was delayed"}, Voted: []string{"a reply came too late"},
 		kinds: []fault.Kind{fault.Delay, fault.Reorder}, shape: and(ofServers, lasting),
 	}, {
 		Name: "evict", Title: "servers drop single keys",

@@ -5,7 +5,6 @@ package command
 import (
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"os"
 
@@ -14,11 +13,9 @@ import (
 
 // runDriver ends with its input.
 func runDriver(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	design, err := live.ParseDesign(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return err
-	} else if err != nil {
+	err := live.Drive(args, os.Stdin, stdout, stderr)
+	if errors.Is(err, live.ErrArguments) {
 		return usageError{err}
 	}
-	return design.Serve(os.Stdin, stdout)
+	return err
 }

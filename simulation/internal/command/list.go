@@ -126,7 +126,7 @@ func printScenario(w io.Writer, s scenarios.Scenario) {
 func printDesign(w io.Writer, d designs.Design) {
 	fmt.Fprintf(w, "%s: %s\n\n", d.Name, d.Title)
 	for _, part := range []struct{ what, text string }{
-		{"source: ", d.Source}, {"promises: ", d.Promises}, {"breaks by: ", d.Breaks}, {"cure: ", d.Cure},
+		{"source: ", d.Source}, {"breaks by: ", d.Breaks}, {"cure: ", d.Cure},
 	} {
 		if part.text != "" {
 			paragraph(w, part.what, part.text)

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -49,16 +48,4 @@ func TestListOne(t *testing.T) {
 			assert.LessOrEqual(t, len(strings.TrimRight(line, "\n")), width)
 		}
 	}
-}
-
-func TestListKnowsWrongUsage(t *testing.T) {
-	var out, stderr bytes.Buffer
-	err := runList(context.Background(), []string{"S23"}, &out, &stderr)
-	var wrong usageError
-	require.True(t, errors.As(err, &wrong), "%v", err)
-	assert.ErrorContains(t, err, `no scenario "S23"`)
-	assert.ErrorContains(t, err, `no such design`)
-	require.ErrorAs(t, runList(context.Background(), []string{"S4", "S5"}, &out, &stderr), &wrong)
-	require.ErrorIs(t, runList(context.Background(), []string{"-nonsense"}, &out, &stderr), errUsage)
-	assert.Empty(t, out.String())
 }

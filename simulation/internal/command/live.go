@@ -3,162 +3,58 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 
+	"github.com/redquorum/redlock/instance/instancetest/redisproc"
 	"github.com/redquorum/redlock/simulation/internal/live"
-	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
-// needsRedis is the message if there is no server.
-const needsRedis = "there is no redis-server in the PATH: install it (apt-get install redis-server, brew install redis), or name one with -server"
-
-// dialects are servers with their own commands, which environment variables may name.
-var dialects = []struct {
-	variable, what string
-	module         bool // the variable names a module for -server
-}{
-	{"TAIRSTRING_MODULE", "Tair's CAS and CAD, a module file", true},
-	{"REDIS84_SERVER", "Redis 8.4's DELEX, a redis-server", false},
-	{"VALKEY9_SERVER", "Valkey 9's DELIFEQ, a valkey-server", false},
-}
-
-type liveFlags struct {
-	server, format, only string
-	parallel             int
-	list, full           bool
-}
-
 func runLive(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var f liveFlags
+	var options live.Options
+	var format, only string
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
-	flags.StringVar(&f.server, "server", "", "the `program` to start as a server (default: redis-server)")
-	flags.StringVar(&f.format, "format", "text", "the output: text or json")
-	flags.StringVar(&f.only, "only", "", "play only the scenarios whose names, such as \"S7c\" or \"S1 SIGSTOP\", this `pattern` matches as a whole word")
-	flags.IntVar(&f.parallel, "parallel", 4, "how many run at once, 1 to 64")
-	flags.BoolVar(&f.list, "list", false, "list the scenarios without running them")
-	flags.BoolVar(&f.full, "history", false, "include the history of every run in the JSON")
+	flags.StringVar(&options.Binary, "server", "", "the `program` to start as a server (default: redis-server)")
+	flags.StringVar(&format, "format", "text", "the output: text or json")
+	flags.StringVar(&only, "only", "", "play only the scenarios whose names, such as \"S7c\" or \"S7 ACL\", this `pattern` matches as a whole word")
+	flags.IntVar(&options.Parallel, "parallel", 4, "how many run at once, 1 to 64")
 	if err := parse(flags, args, stderr); err != nil {
 		return err
 	}
-	cases, err := f.cases()
-	if err != nil {
+	if err := errors.Join(oneOf("-format", format, "text", "json"), within("-parallel", options.Parallel, 1, 64)); err != nil {
 		return usageError{err}
 	}
-	if f.list {
-		for _, tc := range cases {
-			fmt.Fprintf(stdout, "%-17s %s\n", tc.Name(), tc.Fault)
-		}
-		fmt.Fprintln(stdout, "\nnot on real servers:")
-		for _, s := range scenarios.All() {
-			if s.Unplayed != "" {
-				fmt.Fprintf(stdout, "%-17s %s\n", s.ID, s.Unplayed)
-			}
-		}
-		return nil
-	}
-	options := live.Options{Binary: f.server, Cases: cases, Parallel: f.parallel}
-	if err := findServer(f.server); err != nil {
-		return err
-	}
-	wrong, err := f.playAll(ctx, options, stdout)
-	if err == nil && wrong > 0 {
-		return fmt.Errorf("%d plays did not end as the simulation predicts", wrong)
-	}
-	return err
-}
-
-// playAll runs on each available kind of server.
-func (f *liveFlags) playAll(ctx context.Context, options live.Options, stdout io.Writer) (wrong int, err error) {
-	if wrong, err = f.play(ctx, "", options, stdout); err != nil {
-		return wrong, err
-	}
-	for _, d := range dialects {
-		value := os.Getenv(d.variable)
-		if value == "" {
-			if f.format != "json" {
-				fmt.Fprintf(stdout, "skipped: %s is not set (%s)\n", d.variable, d.what)
-			}
-			continue
-		}
-		on := options
-		if d.module {
-			on.Args = []string{"--loadmodule", value}
-		} else {
-			on.Binary = value
-		}
-		more, err := f.play(ctx, d.variable, on, stdout)
-		if wrong += more; err != nil {
-			return wrong, fmt.Errorf("%s=%s: %w", d.variable, value, err)
-		}
-	}
-	return wrong, nil
-}
-
-// findServer reports an error if there is no such server, "" for the default.
-func findServer(name string) error {
-	_, err := exec.LookPath(cmp.Or(name, "redis-server"))
-	switch {
-	case err == nil:
-		return nil
-	case name == "":
-		return usageError{errors.New(needsRedis)}
-	}
-	return usageError{fmt.Errorf("-server: %w", err)}
-}
-
-// cases returns the cases to run.
-func (f liveFlags) cases() ([]live.Case, error) {
-	if err := errors.Join(oneOf("-format", f.format, "text", "json"), within("-parallel", f.parallel, 1, 64)); err != nil {
-		return nil, err
-	}
-	cases := live.Cases()
-	if f.only == "" {
-		return cases, nil
-	}
-	pattern, err := regexp.Compile(`(?i)\b(?:` + f.only + `)\b`)
+	pattern, err := regexp.Compile(`(?i)\b(?:` + only + `)\b`)
 	if err != nil {
-		return nil, fmt.Errorf("-only: %w", err)
+		return usageError{fmt.Errorf("-only: %w", err)}
 	}
-	cases = slices.DeleteFunc(cases, func(a live.Case) bool { return !pattern.MatchString(a.Name()) })
-	if len(cases) == 0 {
-		return nil, fmt.Errorf("-only %q: no scenario has such a name; -list shows them", f.only)
+	options.Cases = slices.DeleteFunc(live.Cases(), func(a live.Case) bool { return !pattern.MatchString(a.Name()) })
+	if len(options.Cases) == 0 {
+		return usageError{fmt.Errorf("-only %q: no scenario has such a name", only)}
 	}
-	return cases, nil
-}
-
-// play runs on one kind of server and returns the number of disagreements.
-func (f *liveFlags) play(ctx context.Context, title string, options live.Options, stdout io.Writer) (wrong int, err error) {
-	if f.format == "text" {
-		if title != "" {
-			fmt.Fprintf(stdout, "\n%s\n", title)
-		}
+	if _, err := (redisproc.Config{Binary: options.Binary}).Find(); err != nil {
+		return usageError{err}
+	}
+	if format == "text" {
 		fmt.Fprintln(stdout, live.Heading())
 		options.Progress = func(line live.Line) { fmt.Fprintln(stdout, line.Text()) }
 	}
 	played, err := live.Run(ctx, options)
-	if err != nil && len(played.Lines) == 0 {
-		return 0, interrupted(ctx, err)
+	if err != nil {
+		return interrupted(ctx, err)
 	}
-	if f.format == "text" {
-		fmt.Fprintf(stdout, "\n%s\n\n%s\n", live.Legend, played.Summary())
-		return played.Disagreements, interrupted(ctx, err)
+	if format == "text" {
+		_, err = fmt.Fprintf(stdout, "\n%s\n", played.Summary())
+	} else {
+		err = writeJSON(stdout, played)
 	}
-	if !f.full {
-		for i := range played.Lines {
-			played.Lines[i].History = nil
-		}
+	if err == nil && played.Disagreements > 0 {
+		err = fmt.Errorf("%d plays did not end as the simulation predicts", played.Disagreements)
 	}
-	if err := writeJSON(stdout, played); err != nil {
-		return 0, err
-	}
-	return played.Disagreements, interrupted(ctx, err)
+	return err
 }

@@ -3,11 +3,9 @@
 package command
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +13,6 @@ import (
 
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/simulation/internal/live"
-	"github.com/redquorum/redlock/simulation/internal/long"
 )
 
 // needsServer skips the test where there is no redis-server.
@@ -29,75 +26,20 @@ func needsServer(t *testing.T) {
 	}
 }
 
-func redlocksim(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = Run(t.Context(), args, &out, &errs)
-	return code, out.String(), errs.String()
-}
-
 func TestLive(t *testing.T) {
 	needsServer(t)
-	for _, d := range dialects {
-		t.Setenv(d.variable, "")
-	}
-	code, stdout, stderr := redlocksim(t, "live", "-only", "S13", "-format", "json")
+	code, stdout, stderr := said(t.Context(), "live", "-only", "S13", "-format", "json")
 	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
 	var report live.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
 	require.Zero(t, report.Disagreements)
 	require.NotEmpty(t, report.Lines)
-	require.Empty(t, report.Lines[0].History)
-}
-
-// The plays are repeated on a dialect's server that the environment names, and one that can't be
-// started is reported.
-func TestLiveDialects(t *testing.T) {
-	long.Test(t, "it plays on two servers what package live and TestLive play on one")
-	needsServer(t)
-	server, err := exec.LookPath("redis-server")
-	require.NoError(t, err)
-	for _, d := range dialects {
-		t.Setenv(d.variable, "")
-	}
-	t.Setenv("VALKEY9_SERVER", server)
-	code, stdout, stderr := redlocksim(t, "live", "-only", "S13")
-	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
-	require.Contains(t, stdout, "\nVALKEY9_SERVER\n")
-	require.Equal(t, 2, strings.Count(stdout, "all as the simulation predicts"))
-	require.Equal(t, len(dialects)-1, strings.Count(stdout, " is not set"))
-
-	t.Setenv("VALKEY9_SERVER", filepath.Join(t.TempDir(), "valkey-server"))
-	code, _, stderr = redlocksim(t, "live", "-only", "S13")
-	require.Equal(t, exitFail, code)
-	require.Contains(t, stderr, "VALKEY9_SERVER")
-}
-
-func TestLiveWrongUsage(t *testing.T) {
-	for _, test := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"live", "-format", "verse"}, `-format is "verse", want text, json`},
-		{[]string{"live", "-only", "S99"}, "no scenario has such a name"},
-		{[]string{"live", "-only", "("}, "-only"},
-		{[]string{"live", "-parallel", "0"}, "-parallel is 0, want 1 to 64"},
-		{[]string{"live", "now"}, `unexpected argument "now"`},
-		{[]string{"live", "-server", "no-such-server"}, "no-such-server"},
-	} {
-		code, stdout, stderr := redlocksim(t, test.args...)
-		require.Equal(t, exitUsage, code, "%q", test.args)
-		require.Contains(t, stdout+stderr, test.says, "%q", test.args)
-	}
-	code, stdout, _ := redlocksim(t, "live", "-list")
-	require.Equal(t, exitOK, code)
-	require.Contains(t, stdout, "S7c")
 }
 
 // Without a server one sentence says what to do.
 func TestLiveWithoutServer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	code, stdout, stderr := redlocksim(t, "live")
+	code, stdout, stderr := said(t.Context(), "live")
 	require.Equal(t, exitUsage, code)
 	require.Empty(t, stdout)
 	require.Equal(t, 1, strings.Count(stderr, "\n"))

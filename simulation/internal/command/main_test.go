@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -19,21 +22,123 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// said runs a command and returns its exit code and output.
+func said(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = Run(ctx, args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// does runs a command that exits as it is to, and returns its output.
+func does(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := said(t.Context(), args...)
+	require.Equal(t, want, code, "%q\n%s%s", args, stdout, stderr)
+	return stdout, stderr
+}
+
+// Wrong usage is reported with the fix before anything is played, wherever the flags are, and exits with 2.
 func TestWrongUsage(t *testing.T) {
-	for _, test := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"sing"}, `there is no command "sing"`},
-		{[]string{"matrix", "-loud"}, "-loud"},
-		{[]string{"matrix", "now"}, `unexpected argument "now"`},
+	good, folder := recorded(t), t.TempDir()
+	text, err := os.ReadFile(good)
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		"cut.json":     string(text[:len(text)/2]),
+		"version.json": strings.Replace(string(text), `"version": 2`, `"version": 7`, 1),
+		"unknown.json": strings.Replace(string(text), `"S1"`, `"S99"`, 1),
+		"quake.json":   `[{"kind": "quake"}]`,
 	} {
-		var stdout, stderr bytes.Buffer
-		code := Run(t.Context(), test.args, &stdout, &stderr)
-		require.Equal(t, exitUsage, code, "%q", test.args)
-		require.Contains(t, stdout.String()+stderr.String(), test.says, "%q", test.args)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
-	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, Run(t.Context(), []string{"matrix", "-h"}, &stdout, &stderr))
-	require.Equal(t, exitOK, Run(t.Context(), []string{"help"}, &stdout, &stderr))
+	for _, test := range [][2]string{
+		{"sing", `there is no command "sing"`},
+		{"-loud", "-loud"},
+		{"-workers 0", "-workers is 0"},
+		{"-seeds 1 now", "unexpected argument"},
+		{"matrix -loud", "-loud"},
+		{"matrix now", `unexpected argument "now"`},
+		{"matrix -designs x", "there are setnx,"},
+		{"matrix -designs redlock,redlock", "named twice"},
+		{"matrix -faults x", "there are slow, pause,"},
+		{"matrix -seeds 0", "-seeds is 0"},
+		{"run", "which scenario or fault? Name one"},
+		{"run -seed 3 -design default", "which scenario or fault? Name one"},
+		{"run -design", "flag needs an argument: -design"},
+		{"run S4 -seed 1 S5", `unexpected argument "S5"`},
+		{"run S99", `no scenario "S99"`},
+		{"run S4 -design x", "isn't played with a design"},
+		{"run pause -design x", "no such design"},
+		{"run S4 -seed x", "invalid value"},
+		{"run S1 -schedule [}", "the schedule can't be read"},
+		{"run S1 -schedule /nowhere", "no such file"},
+		{"run S1 -schedule FOLDER/quake.json", `no such kind "quake"`},
+		{"list S23", `no scenario "S23"`},
+		{"list S23", "no such design"},
+		{"list S4 S5", `unexpected argument "S5"`},
+		{"list -nonsense", "-nonsense"},
+		{"live -format verse", `-format is "verse", want text, json`},
+		{"live -only S99", "no scenario has such a name"},
+		{"live -only (", "-only"},
+		{"live -parallel 0", "-parallel is 0, want 1 to 64"},
+		{"live now", `unexpected argument "now"`},
+		{"live -server no-such-server", "no-such-server"},
+		{"mutants -only nothing", `no mutant "nothing"`},
+		{"mutants -format yaml", `-format is "yaml"`},
+		{"mutants -p 0", "-p is 0"},
+		{"mutants S3", "unexpected argument"},
+		{"replay", "which replay file?"},
+		{"replay nowhere.json", "no such file"},
+		{"replay FOLDER/cut.json", "cut off"},
+		{"replay FOLDER/version.json", "version 7"},
+		{"replay FOLDER/unknown.json", `no workload "S99"`},
+		{"replay " + good + " more", "unexpected argument"},
+		{"explore -seeds 5:5", "want A:B"},
+		{"explore -seeds x", "want A:B"},
+		{"explore -seeds -1:5", "want A:B"},
+		{"explore -seeds 1:", "has no end"},
+		{"explore -faults rain", `no fault "rain"`},
+		{"explore -design paper", `no design "paper"`},
+		{"explore -workload S99", `no workload "S99"`},
+		{"explore -workers 0", "-workers is 0"},
+		{"explore -for -1s", "-for is -1s"},
+		{"explore -most 0", "-most is 0, want 1 to 1000"},
+		{"explore -most 0x10000", "at most 65536 faults"},
+		{"explore -within -faults evict", "cover none of the faults [evict]"},
+		{"explore -out /no/such/folder", "-out"},
+		{"explore -out " + good, "is no folder"},
+		{"explore now", "unexpected argument"},
+		{"worker -x", "flag provided but not defined"},
+		{"worker search now", "unexpected argument"},
+		{"worker now", `no workers for "now"`},
+		{"orders -world nope", `"nope"`},
+		{"orders -world=", `-world is ""`},
+		{"orders -design nope", `"nope"`},
+		{"orders -faults hang", `"hang"`},
+		{"orders -clients 0", "-clients is 0"},
+		{"orders -servers 10", "-servers is 10"},
+		{"orders -for -1s", "-for is -1s"},
+		{"orders -pairs", "-pairs"},
+		{"orders -format xml", `-format is "xml"`},
+		{"orders -out /nowhere", "-out"},
+		{"orders -workers 0", "-workers is 0"},
+		{"orders word", "unexpected argument"},
+		{"box", "there is no driver"},
+		{"box -faults weather -- true", `no fault "weather"`},
+		{"box -format xml -- true", "-format is"},
+		{"box -server there-is-none -- true", "-server"},
+		{"box -embedded -replay there-is-none -servers 3 -- true", "-servers has no effect with -replay"},
+		{"box -embedded -replay there-is-none -- true", "no such file"},
+		{"box -embedded -- true", "redlocksim box: the driver of c1 ended (exit status 0)"},
+	} {
+		out, errs := does(t, exitUsage, strings.Fields(strings.ReplaceAll(test[0], "FOLDER", folder))...)
+		assert.Empty(t, out, test[0])
+		assert.Contains(t, errs, test[1], test[0])
+	}
+	for _, name := range []string{"matrix", "run", "list", "worker"} {
+		_, errs := does(t, exitOK, name, "-h")
+		assert.Contains(t, strings.ToLower(errs), "usage")
+	}
+	out, _ := does(t, exitOK, "-h")
+	assert.Contains(t, out, "-seeds")
+	does(t, exitOK, "help")
 }

@@ -28,9 +28,6 @@ type matrixFlags struct {
 // open checks the flags before the runs begin.
 func (f *matrixFlags) open(command string, flags *flag.FlagSet) error {
 	f.again = repeat(command, given(flags)...)
-	if f.html == "" {
-		f.plan.CurveSeeds = 0 // only the page shows them
-	}
 	if f.plan.Seeds < 1 {
 		return usageError{errors.New("-seeds is 0, want 1 or more")}
 	}
@@ -43,7 +40,6 @@ func (f *matrixFlags) open(command string, flags *flag.FlagSet) error {
 func (f *matrixFlags) register(flags *flag.FlagSet, html string) {
 	f.plan = matrix.DefaultPlan()
 	flags.Uint64Var(&f.plan.Seeds, "seeds", f.plan.Seeds, "the number of seeds for each cell; 100 take a minute or two")
-	flags.Uint64Var(&f.plan.CurveSeeds, "curve-seeds", f.plan.CurveSeeds, "the number of seeds for each point of the curves, 0 for no curves")
 	flags.IntVar(&f.workers, "workers", runtime.NumCPU(), "the number of worker processes; the result does not depend on it")
 	flags.StringVar(&f.html, "html", html, "the `file` for the report as a page, \"\" for none")
 }
@@ -132,7 +128,7 @@ func (f *matrixFlags) print(ctx context.Context, stdout io.Writer, r matrix.Resu
 		if err := f.writePage(r); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "The report with curves and timelines: %s\n", f.html)
+		fmt.Fprintf(stdout, "The report with timelines: %s\n", f.html)
 	}
 	return verdict(ctx, unexpected)
 }
@@ -175,14 +171,8 @@ func (f *matrixFlags) writePage(r matrix.Result) error {
 	if err != nil {
 		return err
 	}
-	opening, err := matrix.Opening()
-	if err != nil {
-		return err
-	}
-	summary := r.Summary()
 	page := f.report(r)
-	page.Opening, page.Summary = &opening, &summary
-	timelines.Link(&page)
+	page.Timelines = timelines
 	return create(f.html, func(w io.Writer) error { return report.HTML(w, page) })
 }
 
@@ -194,7 +184,7 @@ func (f *matrixFlags) report(r matrix.Result) report.Report {
 			"Every run plays the real protocol against simulated servers, clocks and links, in virtual time. The same seed gives the same run on any machine.",
 			"Designs whose resource checks tokens (" + strings.Join(fenced(), ", ") + ") are judged by harm to the data, not by what clients believe. All others also fail if two clients believe that they hold the lock.",
 		},
-		Matrix: r.Matrix(), Curves: r.Curves(),
+		Matrix: r.Matrix(),
 	}
 	if !r.Ended {
 		page.Title += ", as far as it was played"

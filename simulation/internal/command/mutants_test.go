@@ -19,17 +19,3 @@ func TestMutantsList(t *testing.T) {
 	require.Equal(t, exitOK, code)
 	assert.Equal(t, 2, strings.Count(stdout, "\n"))
 }
-
-func TestMutantsWrongUsage(t *testing.T) {
-	for says, args := range map[string][]string{
-		`no mutant "nothing"`: {"-only", "nothing"},
-		`-format is "yaml"`:   {"-format", "yaml"},
-		"-p is 0":             {"-p", "0"},
-		"unexpected argument": {"S3"},
-	} {
-		code, stdout, stderr := said(t.Context(), append([]string{"mutants"}, args...)...)
-		assert.Equal(t, exitUsage, code, says)
-		assert.Empty(t, stdout)
-		assert.Contains(t, stderr, says)
-	}
-}

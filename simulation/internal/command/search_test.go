@@ -1,15 +1,15 @@
 package command
 
 import (
-	"bytes"
 	"context"
-	"github.com/redquorum/redlock/simulation/fault"
-	"github.com/redquorum/redlock/simulation/record"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redquorum/redlock/simulation/fault"
+	"github.com/redquorum/redlock/simulation/record"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,13 +18,6 @@ import (
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/search"
 )
-
-// said runs a command and returns its exit code and output.
-func said(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = Run(ctx, args, &out, &errs)
-	return code, out.String(), errs.String()
-}
 
 // recorded writes a replay file of a run in which a pause breaks the lock.
 func recorded(t *testing.T) string {
@@ -116,19 +109,6 @@ func TestExploreIsInterrupted(t *testing.T) {
 	assert.Contains(t, stderr, "interrupted")
 }
 
-func TestReplay(t *testing.T) {
-	path := recorded(t)
-	code, stdout, stderr := said(t.Context(), "replay", path)
-	require.Equal(t, exitOK, code, "%s%s", stdout, stderr)
-	for _, words := range []string{"S1 with default, seed 4, 2 faults", "LOST UPDATE", "the trace is the recorded one, byte for byte"} {
-		assert.Contains(t, stdout, words)
-	}
-
-	code, stdout, _ = said(t.Context(), "replay", "-quiet", path)
-	require.Equal(t, exitOK, code)
-	assert.Len(t, strings.Split(strings.TrimSpace(stdout), "\n"), 2)
-}
-
 // A file whose run has another outcome now, as after a change of the code.
 func TestReplayThatDiffers(t *testing.T) {
 	for says, change := range map[string]func(*search.File){
@@ -143,50 +123,5 @@ func TestReplayThatDiffers(t *testing.T) {
 		code, stdout, stderr := said(t.Context(), "replay", "-quiet", path)
 		assert.Equal(t, exitFail, code, "%s%s", stdout, stderr)
 		assert.Contains(t, stderr, says)
-	}
-}
-
-// Wrong usage is reported with the fix, and exits with 2.
-func TestSearchWrongUsage(t *testing.T) {
-	good := recorded(t)
-	text, err := os.ReadFile(good)
-	require.NoError(t, err)
-	write := func(text string) string {
-		path := filepath.Join(t.TempDir(), "bad.json")
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	cutOff := write(string(text[:len(text)/2]))
-	version := write(strings.Replace(string(text), `"version": 2`, `"version": 7`, 1))
-	unknown := write(strings.Replace(string(text), `"S1"`, `"S99"`, 1))
-	for _, test := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"replay"}, "which replay file?"},
-		{[]string{"replay", "nowhere.json"}, "no such file"},
-		{[]string{"replay", cutOff}, "cut off"},
-		{[]string{"replay", version}, "version 7"},
-		{[]string{"replay", unknown}, `no workload "S99"`},
-		{[]string{"replay", good, "more"}, "unexpected argument"},
-		{[]string{"explore", "-seeds", "5:5"}, "want A:B"},
-		{[]string{"explore", "-seeds", "x"}, "want A:B"},
-		{[]string{"explore", "-seeds", "-1:5"}, "want A:B"},
-		{[]string{"explore", "-seeds", "1:"}, "has no end"},
-		{[]string{"explore", "-faults", "rain"}, `no fault "rain"`},
-		{[]string{"explore", "-design", "paper"}, `no design "paper"`},
-		{[]string{"explore", "-workload", "S99"}, `no workload "S99"`},
-		{[]string{"explore", "-workers", "0"}, "-workers is 0"},
-		{[]string{"explore", "-for", "-1s"}, "-for is -1s"},
-		{[]string{"explore", "-most", "0x10000"}, "at most 65536 faults"},
-		{[]string{"explore", "-out", "/no/such/folder"}, "-out"},
-		{[]string{"explore", "-out", good}, "is no folder"},
-		{[]string{"explore", "now"}, "unexpected argument"},
-		{[]string{"worker", "search", "now"}, "unexpected argument"},
-		{[]string{"worker", "now"}, `no workers for "now"`},
-	} {
-		code, stdout, stderr := said(t.Context(), test.args...)
-		assert.Equal(t, exitUsage, code, "%q: %s%s", test.args, stdout, stderr)
-		assert.Contains(t, strings.ToLower(stderr), strings.ToLower(test.says), "%q", test.args)
 	}
 }

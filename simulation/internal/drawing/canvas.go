@@ -67,15 +67,6 @@ func (c *Canvas) Text(class string, x, y float64, text string) {
 	}
 }
 
-// Lines adds several lines of text, one below the other, and returns the y below them.
-func (c *Canvas) Lines(class string, x, y float64, lines ...string) float64 {
-	for _, line := range lines {
-		c.Text(class, x, y, line)
-		y += 15
-	}
-	return y
-}
-
 // Path adds a path. Its steps are letters of SVG's paths and numbers.
 func (c *Canvas) Path(class string, steps ...any) *Shape {
 	var d strings.Builder
@@ -92,25 +83,6 @@ func (c *Canvas) Path(class string, steps ...any) *Shape {
 // Line adds a straight line.
 func (c *Canvas) Line(class string, x1, y1, x2, y2 float64) *Shape {
 	return c.Path(class, "M", x1, y1, "L", x2, y2)
-}
-
-// Arrow adds an arrow along points, two numbers each.
-func (c *Canvas) Arrow(class string, points ...float64) {
-	steps := []any{"M"}
-	for i, p := range points {
-		if i == 2 {
-			steps = append(steps, "L")
-		}
-		steps = append(steps, p)
-	}
-	c.Path(class, steps...)
-	n := len(points)
-	x, y := points[n-2], points[n-1]
-	turn := math.Atan2(y-points[n-3], x-points[n-4])
-	side := func(by float64) (float64, float64) { return x - 7*math.Cos(turn+by), y - 7*math.Sin(turn+by) }
-	x1, y1 := side(0.45)
-	x2, y2 := side(-0.45)
-	c.Path("tip", "M", x, y, "L", x1, y1, x2, y2, "z")
 }
 
 // Under draws below everything else.

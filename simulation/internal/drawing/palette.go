@@ -29,7 +29,7 @@ var (
 	goodTint  = Color{"good-tint", "#d9f2de", "#15391f"}
 )
 
-// Series are the colours, and their tints, that distinguish processes or curves. After the
+// Series are the colours, and their tints, that distinguish processes. After the
 // last they repeat.
 var Series = []struct{ Line, Tint Color }{
 	{Color{"s1", "#0b57b0", "#83b5ff"}, Color{"s1-tint", "#d5e6fd", "#173356"}},

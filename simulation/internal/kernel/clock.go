@@ -18,8 +18,8 @@ type span struct {
 // time. The code under test reads the time from it. Only the driver changes it, and only
 // while the process's goroutines are blocked.
 //
-// Timer, Ticker and AfterFunc return concrete types that work only in real time. A process
-// that calls them is reported (see Violation), and their timers never fire.
+// Timer, Ticker and AfterFunc return concrete types that work only in real time, and nothing
+// calls Tick. A process that calls them is reported (see Violation), and their timers never fire.
 type Clock struct {
 	p *Process
 	// start and started are what the clocks showed when the process started.
@@ -130,16 +130,6 @@ func (c *Clock) After(d time.Duration) <-chan time.Time {
 	return ch
 }
 
-// Tick sends the time after every d until the process ends.
-func (c *Clock) Tick(d time.Duration) <-chan time.Time {
-	if d <= 0 {
-		return nil
-	}
-	ch := make(chan time.Time, 1)
-	c.p.set(&Timer{p: c.p, due: c.Mono() + int64(d), ch: ch, every: int64(d)})
-	return ch
-}
-
 // Sleep returns once d has passed on the monotonic clock.
 func (c *Clock) Sleep(d time.Duration) { <-c.After(d) }
 
@@ -189,6 +179,9 @@ func (c *Clock) Timer(time.Duration) *clock.Timer { return c.unusable("Timer").T
 func (c *Clock) Ticker(time.Duration) *clock.Ticker {
 	return c.unusable("Ticker").Ticker(time.Hour)
 }
+
+// Tick is not simulated, see Clock.
+func (c *Clock) Tick(time.Duration) <-chan time.Time { return c.unusable("Tick").Tick(time.Hour) }
 
 func (c *Clock) unusable(method string) clock.Clock {
 	c.p.unsimulated(method)

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -37,7 +38,7 @@ const (
 	IsMailbox
 )
 
-func (o *OpOrder) compare(p *OpOrder) int {
+func (o OpOrder) compare(p OpOrder) int {
 	switch {
 	case o.Process != p.Process:
 		return o.Process - p.Process
@@ -89,28 +90,11 @@ func (p *Process) Post(o Op) {
 // carryOut executes the operations of one step.
 func (k *Kernel) carryOut(ops []Op) {
 	if len(ops) > 1 {
-		k.sort(ops)
+		slices.SortStableFunc(ops, func(a, b Op) int { return a.Order().compare(b.Order()) })
 		ops = join(ops)
 	}
 	for _, o := range ops {
 		o.Apply()
-	}
-}
-
-// sort sorts operations by their order. There are rarely more than a dozen.
-func (k *Kernel) sort(ops []Op) {
-	orders := k.orders[:0]
-	for _, o := range ops {
-		orders = append(orders, o.Order())
-	}
-	k.orders = orders
-	for i := 1; i < len(ops); i++ {
-		o, order := ops[i], orders[i]
-		j := i
-		for ; j > 0 && order.compare(&orders[j-1]) < 0; j-- {
-			ops[j], orders[j] = ops[j-1], orders[j-1]
-		}
-		ops[j], orders[j] = o, order
 	}
 }
 

@@ -20,7 +20,6 @@ type Kernel struct {
 	queue  queue
 	n      uint64 // events entered
 	Timers int    // plain timers among those that happened
-	Steps  atomic.Int64
 
 	// resting is set while the driver waits and the code under test runs. At other times
 	// the driver itself may run code under test: a receiver of votes.
@@ -30,7 +29,6 @@ type Kernel struct {
 	inboxMu sync.Mutex
 	inbox   []Op
 	drained []Op // the inbox before, for its memory
-	orders  []OpOrder
 
 	StalledUntil int64             // until then no message arrives
 	order        *Order            // nil: it follows from latencies
@@ -54,7 +52,6 @@ func (k *Kernel) Settle() {
 	for {
 		if k.Awake {
 			k.Awake = false
-			k.Steps.Add(1)
 			k.resting.Store(true)
 			synctest.Wait()
 			k.resting.Store(false)

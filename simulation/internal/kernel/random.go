@@ -24,7 +24,7 @@ const (
 	TagEvict
 	tagWorld
 	TagTurn
-	TagApart
+	_
 	TagLetter
 	tagOrder
 )

@@ -9,11 +9,10 @@ import (
 // Timer is due on a process's monotonic clock. It sends the time to a channel, or ends what
 // waits for it.
 type Timer struct {
-	p     *Process
-	due   int64
-	ch    chan time.Time
-	every int64 // of a Tick
-	ends  timed // nil: it has a channel
+	p    *Process
+	due  int64
+	ch   chan time.Time
+	ends timed // nil: it has a channel
 
 	// Only the driver uses what follows.
 	tie   uint64
@@ -47,7 +46,7 @@ func (t *Timer) Order() OpOrder {
 	if t.ends != nil {
 		kind = 1
 	}
-	return OpOrder{Process: t.p.Index, Kind: isTimer, Op: kind, N: uint64(t.due), Place: int(min(t.every, 1))}
+	return OpOrder{Process: t.p.Index, Kind: isTimer, Op: kind, N: uint64(t.due)}
 }
 
 // join joins a timer of the same process that was set in the same step for the same
@@ -145,14 +144,9 @@ func (t *Timer) fire() {
 		case one.ch != nil:
 			select {
 			case one.ch <- one.p.Clock.Now():
-			default: // the last tick has not been read yet
+			default: // it has fired before
 			}
 		}
 	}
 	t.over = true
-	if t.every > 0 && !t.p.Gone() {
-		next := *t
-		next.due, next.over = t.due+t.every, false
-		next.enter()
-	}
 }

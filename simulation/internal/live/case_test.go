@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redquorum/redlock/simulation/box"
 	"github.com/redquorum/redlock/simulation/internal/scenarios"
 )
 
@@ -34,7 +33,7 @@ func TestEveryScenarioIsAccountedFor(t *testing.T) {
 		}
 		assert.Subset(t, tc.Designs, slices.Collect(maps.Keys(tc.Timeouts)))
 		assert.Subset(t, tc.Designs, slices.Collect(maps.Keys(tc.PredictedBy)))
-		_, err = box.ParseSchedule(tc.Schedule, 5)
+		_, err = tc.steps(5, nil)
 		assert.NoError(t, err, tc.Name())
 	}
 	for _, s := range scenarios.All() {

@@ -26,42 +26,47 @@ import (
 // replicaTimeout bounds the wait of a server for its replicas.
 const replicaTimeout = time.Second
 
-// Design is a lock design as a client of the box.
-type Design struct {
-	name   string
+// design is a lock design as a client of the box.
+type design struct {
+	designs.Design
 	config simulation.Config
-	alone  bool // it uses one server
 	// timeout bounds the wait for a server, 0: an eighth of the TTL. user is the account on the
 	// servers, "name:password", "" for the default one.
 	timeout time.Duration
 	user    string
 }
 
-// ParseDesign reads the command line of a design's driver: its name, after flags.
-func ParseDesign(args []string, stderr io.Writer) (Design, error) {
-	var d Design
-	flags := flag.NewFlagSet("driver", flag.ContinueOnError)
+// ErrArguments: a command line names no design.
+var ErrArguments = errors.New("live: bad arguments")
+
+// Drive is a design's driver: it answers the box's requests on in until it ends. Its arguments are the
+// design's name, after flags.
+func Drive(args []string, in io.Reader, out, stderr io.Writer) (err error) {
+	var d design
+	flags := flag.NewFlagSet("redlocksim driver [flags] DESIGN", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(stderr, "usage: redlocksim box -- redlocksim driver [flags] DESIGN\nDESIGN is a design of the simulation, as a client of the box.\n")
-		flags.PrintDefaults()
-	}
 	scenario := flags.String("scenario", "", "the `ID` of a scenario that has designs and settings of its own")
 	flags.DurationVar(&d.timeout, "timeout", 0, "how long to wait for each server (default: an eighth of the TTL)")
 	flags.StringVar(&d.user, "user", "", "the account on the servers, `name:password`")
-	if err := flags.Parse(args); err != nil {
-		return Design{}, err
-	}
-	if flags.NArg() != 1 {
-		return Design{}, errors.New("want one design; redlocksim list shows them")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return err
+	} else if err != nil || flags.NArg() != 1 {
+		return fmt.Errorf("%w: want one design; redlocksim list shows them", ErrArguments)
 	}
 	s, lock, err := settings(*scenario, flags.Arg(0))
 	if err != nil {
-		return Design{}, err
+		return fmt.Errorf("%w: %w", ErrArguments, err)
 	}
-	d.name, d.alone = lock.Name, lock.Servers == 1
+	d.Design = lock
 	d.config, _ = s.Setting(lock)
-	return d, nil
+	hello := driver.Hello{Name: d.Name, Version: "this checkout", Servers: driver.ManyServers, Can: []string{driver.CanExtend, driver.CanWait}}
+	if d.Servers == 1 {
+		hello.Servers = driver.OneServer
+	}
+	if d.config.Guard.Tokens() {
+		hello.Can = append(hello.Can, driver.CanToken)
+	}
+	return driver.Run(driver.Driver{Hello: hello, Open: d.open}, in, out)
 }
 
 // settings returns a scenario and a design. Without a scenario, it returns an empty one, whose
@@ -75,20 +80,8 @@ func settings(scenario, design string) (s scenarios.Scenario, d designs.Design, 
 	return s, d, err
 }
 
-// Serve answers the box's requests on in until it ends.
-func (d Design) Serve(in io.Reader, out io.Writer) error {
-	hello := driver.Hello{Name: d.name, Version: "this checkout", Servers: "many", Can: []string{"extend", "wait"}}
-	if d.alone {
-		hello.Servers = "one"
-	}
-	if d.config.Guard.Tokens() {
-		hello.Can = append(hello.Can, "token")
-	}
-	return driver.Run(driver.Driver{Hello: hello, Open: d.open}, in, out)
-}
-
 // open makes a locker as the simulation does, and lets it see the servers before the first fault.
-func (d Design) open(client string, servers []string, ttl time.Duration) (driver.Client, error) {
+func (d design) open(client string, servers []string, ttl time.Duration) (driver.Client, error) {
 	p := simulation.Process{Name: client, Config: d.config.Quorum}
 	if _, err := fmt.Sscanf(client, "c%d", &p.Index); err != nil {
 		return nil, err
@@ -101,12 +94,7 @@ func (d Design) open(client string, servers []string, ttl time.Duration) (driver
 	}
 	p.Config.BackoffMin, p.Config.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
 	for i, addr := range servers {
-		if err := d.reach(&p, string(rune('A'+i)), addr, 0); err != nil {
-			return nil, err
-		}
-	}
-	for _, alias := range d.config.Aliases {
-		if err := d.reach(&p, alias.Name, servers[alias.Server[0]-'A'], alias.Database); err != nil {
+		if err := d.reach(&p, string(rune('A'+i)), addr); err != nil {
 			return nil, err
 		}
 	}
@@ -119,7 +107,7 @@ func (d Design) open(client string, servers []string, ttl time.Duration) (driver
 	return lockClient{locker}, err
 }
 
-func (d Design) locker(p simulation.Process) (simulation.Locker, error) {
+func (d design) locker(p simulation.Process) (simulation.Locker, error) {
 	if d.config.Locker != nil {
 		return d.config.Locker(p)
 	}
@@ -128,13 +116,13 @@ func (d Design) locker(p simulation.Process) (simulation.Locker, error) {
 
 // reach adds a server to a process, as an instance and as a plain Redis client. The server is
 // healthy, so its run is vouched for.
-func (d Design) reach(p *simulation.Process, name, addr string, db int) error {
+func (d design) reach(p *simulation.Process, name, addr string) error {
 	user, password, _ := strings.Cut(d.user, ":")
-	bare := openRaw(name, addr, user, password, db)
+	bare := openRaw(name, addr, user, password)
 	// The sender bounds each command, so that a design without a timeout has none here either.
-	url := fmt.Sprintf("redis://%s/%d?read_timeout=10m", addr, db)
+	url := fmt.Sprintf("redis://%s/0?read_timeout=10m", addr)
 	if user != "" {
-		url = fmt.Sprintf("redis://%s@%s/%d?read_timeout=10m", d.user, addr, db)
+		url = fmt.Sprintf("redis://%s@%s/0?read_timeout=10m", d.user, addr)
 	}
 	inst, err := instance.Open(url, instance.Config{
 		Name: name, VouchedRunID: bare.runID(), Replicas: d.config.WaitReplicas, ReplicaTimeout: replicaTimeout, FixedAddress: true,
@@ -146,17 +134,14 @@ func (d Design) reach(p *simulation.Process, name, addr string, db int) error {
 // lockClient is a locker as a client of the box.
 type lockClient struct{ locker simulation.Locker }
 
-func (c lockClient) Acquire(key string, _, wait time.Duration, _ func()) (driver.Lock, error) {
-	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+func (c lockClient) Acquire(ctx context.Context, key string, _, wait time.Duration, _ func()) (driver.Lock, error) {
 	acquire := c.locker.TryAcquire
 	if wait > 0 {
-		ctx, cancel = context.WithTimeout(ctx, wait)
 		acquire = c.locker.Acquire
 	}
-	defer cancel()
 	lease, err := acquire(ctx, key)
 	if errors.Is(err, quorum.ErrTaken) {
-		err = fmt.Errorf("%w: %w", driver.ErrTaken, err)
+		err = driver.Taken(err)
 	}
 	return lock{lease}, err
 }

@@ -13,11 +13,7 @@ import (
 // The test program is the driver of a design, too.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == DriverCommand {
-		d, err := ParseDesign(os.Args[2:], os.Stderr)
-		if err == nil {
-			err = d.Serve(os.Stdin, os.Stdout)
-		}
-		if err != nil {
+		if err := Drive(os.Args[2:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

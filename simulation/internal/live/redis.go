@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redlock/instance"
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
@@ -23,10 +21,8 @@ type raw struct {
 	client *redis.Client
 }
 
-var _ simulation.Redis = (*raw)(nil)
-
-func openRaw(name, addr, user, password string, db int) *raw {
-	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password, DB: db})
+func openRaw(name, addr, user, password string) *raw {
+	options := instance.Harden(&redis.Options{Addr: addr, Username: user, Password: password})
 	// WAIT counts writes of its own connection only.
 	options.PoolSize = 1
 	options.ReadTimeout = 10 * time.Minute // the sender bounds each command
@@ -45,27 +41,29 @@ func (r *raw) Do(ctx context.Context, args ...string) (redismodel.Reply, error) 
 	if len(args) == 0 {
 		return redismodel.Reply{}, errors.New("live: empty command")
 	}
-	name := strings.ToUpper(args[0])
-	switch { // named commands in the simulation
+	var value any
+	var err error
+	switch name := strings.ToUpper(args[0]); {
+	case name == "TIME":
+		at, failed := r.client.Time(ctx).Result()
+		value, err = at.UnixMicro(), failed
+	// These are commands in the simulation.
 	case name == "COMPAREDEL" && len(args) == 3:
-		args = []string{"EVAL", redismodel.CompareDel, "1", args[1], args[2]}
+		value, err = r.client.Eval(ctx, redismodel.CompareDel, args[1:2], args[2]).Result()
 	case name == "COMPAREEXPIRE" && len(args) == 4:
-		args = []string{"EVAL", redismodel.CompareExpire, "1", args[1], args[2], args[3]}
+		value, err = r.client.Eval(ctx, redismodel.CompareExpire, args[1:2], args[2], args[3]).Result()
+	default:
+		words := make([]any, len(args))
+		for i, arg := range args {
+			words[i] = arg
+		}
+		value, err = r.client.Do(ctx, words...).Result()
 	}
-	return reply(name, r.client.Do(ctx, words(args)...))
-}
-
-func words(args []string) []any {
-	words := make([]any, len(args))
-	for i, arg := range args {
-		words[i] = arg
-	}
-	return words
+	return reply(value, err)
 }
 
 // reply converts a reply for the simulation.
-func reply(name string, cmd *redis.Cmd) (redismodel.Reply, error) {
-	value, err := cmd.Result()
+func reply(value any, err error) (redismodel.Reply, error) {
 	var answered redis.Error
 	switch {
 	case errors.Is(err, redis.Nil):
@@ -80,29 +78,6 @@ func reply(name string, cmd *redis.Cmd) (redismodel.Reply, error) {
 		return redismodel.Reply{Int: v}, nil
 	case string:
 		return redismodel.Reply{Text: v}, nil
-	case []any:
-		if at, ok := serverTime(v); ok && name == "TIME" {
-			return redismodel.Reply{Int: at}, nil
-		}
 	}
-	return redismodel.Reply{}, fmt.Errorf("live: %s answered %v", name, value)
-}
-
-// serverTime parses the reply of TIME: seconds and microseconds.
-func serverTime(parts []any) (int64, bool) {
-	if len(parts) != 2 {
-		return 0, false
-	}
-	var n [2]int64
-	for i, part := range parts {
-		text, ok := part.(string)
-		if !ok {
-			return 0, false
-		}
-		var err error
-		if n[i], err = strconv.ParseInt(text, 10, 64); err != nil {
-			return 0, false
-		}
-	}
-	return n[0]*time.Second.Microseconds() + n[1], true
+	return redismodel.Reply{}, fmt.Errorf("live: a server answered %v", value)
 }

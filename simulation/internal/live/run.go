@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -25,11 +23,9 @@ import (
 
 // Options configure Run.
 type Options struct {
-	// Binary is the server program. Default: redis-server. Args are added to its command
-	// line.
+	// Binary is the server program. Default: redis-server.
 	Binary string
-	Args   []string
-	// Cases are the cases to run. Default: Cases().
+	// Cases are the cases to run.
 	Cases []Case
 	// Parallel is the number of concurrent runs. Default 4.
 	Parallel int
@@ -41,7 +37,6 @@ type Options struct {
 type Line struct {
 	Scenario string `json:"scenario"`
 	Form     string `json:"form,omitempty"`
-	Title    string `json:"title"`
 	Fault    string `json:"fault"`
 	Design   string `json:"design"`
 	// Predicted is what the simulation found, and Seen what was observed on real
@@ -55,14 +50,10 @@ type Line struct {
 	// meaning.
 	Skipped string `json:"skipped,omitempty"`
 	Err     string `json:"error,omitempty"`
-	// Findings are the violations behind Seen. Schedule is what was played, and History what
-	// happened.
+	// Findings are those of the box. Schedule is what was played.
 	Findings []box.Finding `json:"findings,omitempty"`
 	Schedule box.Schedule  `json:"schedule,omitempty"`
-	History  []box.Entry   `json:"history,omitempty"`
-	// Again counts the repetitions because the machine was too slow.
-	Again int           `json:"again,omitempty"`
-	Took  time.Duration `json:"took_ns"`
+	Took     time.Duration `json:"took_ns"`
 }
 
 // OK reports whether the line agrees or was skipped.
@@ -73,9 +64,6 @@ type Report struct {
 	// Server is the version of the servers: "redis 7.0.15".
 	Server string `json:"server"`
 	Lines  []Line `json:"lines"`
-	// Planned is the planned number of lines. There are fewer if the run was
-	// interrupted: unfinished ones are left out.
-	Planned int `json:"planned"`
 	// Played and Skipped count the lines. Disagreements counts those that are not OK.
 	Played        int           `json:"played"`
 	Skipped       int           `json:"skipped"`
@@ -83,13 +71,7 @@ type Report struct {
 	Took          time.Duration `json:"took_ns"`
 }
 
-// run is what all plays of a Run share.
-type run struct {
-	options Options
-	driver  []string // starts the driver of a design, whose command line follows
-}
-
-// DriverCommand is the first argument of this program where it is a driver, see ParseDesign.
+// DriverCommand is the first argument of this program where it is a driver, see Drive.
 const DriverCommand = "driver"
 
 // The TTL of the leases, and the longest to which it is raised on a slow machine.
@@ -102,97 +84,69 @@ const (
 // with the predictions of the simulation. Disagreements are in the Report and are not
 // errors. Run leaves no process and no file behind.
 //
-// The error Is redisproc.ErrMissing, or that of ctx. When ctx ends, the Report has the finished
-// lines.
+// The error Is redisproc.ErrMissing, or that of ctx.
 func Run(ctx context.Context, options Options) (report Report, err error) {
 	began := time.Now()
-	if options.Parallel <= 0 {
-		options.Parallel = 4
-	}
-	if options.Cases == nil {
-		options.Cases = Cases()
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return report, fmt.Errorf("live: finding this program: %w", err)
-	}
-	r := run{options: options, driver: []string{program, DriverCommand}}
-	if report.Server, err = r.version(ctx); err != nil {
+	options.Parallel = cmp.Or(options.Parallel, 4)
+	if report.Server, err = (redisproc.Config{Binary: options.Binary}).Product(); err != nil {
 		return report, err
+	}
+	var cases []Case // of each line
+	for _, tc := range options.Cases {
+		for _, design := range tc.Designs {
+			cases = append(cases, tc)
+			report.Lines = append(report.Lines, Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: design})
+		}
 	}
 	var plays errgroup.Group
 	plays.SetLimit(options.Parallel)
-	var mu sync.Mutex // of finished and Progress
-	finished := map[int]Line{}
-	for _, tc := range options.Cases {
-		for _, design := range tc.Designs {
-			i := report.Planned
-			report.Planned++
-			plays.Go(func() error {
-				if ctx.Err() != nil {
-					return nil
-				}
-				line := Line{Scenario: tc.Scenario, Form: tc.Form, Fault: tc.Fault, Design: design}
-				r.play(ctx, tc, design, &line)
-				mu.Lock()
-				defer mu.Unlock()
-				if ctx.Err() != nil {
-					return nil // the line only reports the interruption
-				}
-				if finished[i] = line; options.Progress != nil {
-					options.Progress(line)
-				}
-				return nil
-			})
-		}
+	var mu sync.Mutex // of Progress
+	for i, tc := range cases {
+		plays.Go(func() error {
+			line := &report.Lines[i]
+			if ctx.Err() == nil {
+				options.play(ctx, tc, line)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if ctx.Err() == nil && options.Progress != nil {
+				options.Progress(*line)
+			}
+			return context.Cause(ctx)
+		})
 	}
-	_ = plays.Wait() // errors are in the lines
-	for _, i := range slices.Sorted(maps.Keys(finished)) {
-		report.Lines = append(report.Lines, finished[i])
+	if err := plays.Wait(); err != nil { // others are in the lines
+		return Report{}, err
 	}
 	report.Took = time.Since(began)
-	report.count()
-	return report, context.Cause(ctx)
-}
-
-func (r *Report) count() {
-	for _, line := range r.Lines {
-		switch {
-		case line.Skipped != "":
-			r.Skipped++
-		case line.OK():
-			r.Played++
-		default:
-			r.Played++
-			r.Disagreements++
+	for _, line := range report.Lines {
+		if line.Skipped != "" {
+			report.Skipped++
+			continue
+		}
+		if report.Played++; !line.OK() {
+			report.Disagreements++
 		}
 	}
+	return report, nil
 }
 
-// command starts the driver of a design.
-func (r run) command(tc Case, design string) []string {
-	command := append(slices.Clone(r.driver), "-scenario", tc.Scenario, "-user", tc.User)
-	return append(command, "-timeout", time.Duration(tc.Timeouts[design]).String(), design)
-}
-
-// version returns the name and the version of the server.
-func (r run) version(ctx context.Context) (string, error) {
-	s, err := redisproc.Start(ctx, redisproc.Config{Binary: r.options.Binary, Args: r.options.Args})
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = s.Close() }()
-	return s.Product()
+// command starts the driver of a design: this program.
+func (c Case) command(design string) ([]string, error) {
+	program, err := os.Executable()
+	return []string{
+		program, DriverCommand, "-scenario", c.Scenario, "-user", c.User, "-timeout", cmp.Or(c.Timeouts[design], "0"), design,
+	}, err
 }
 
 // tries bounds how often a case is run if the machine is too slow.
 const tries = 4
 
 // play fills in one line.
-func (r run) play(ctx context.Context, tc Case, design string, line *Line) {
+func (o Options) play(ctx context.Context, tc Case, line *Line) {
 	began := time.Now()
 	defer func() { line.Took = time.Since(began) }()
-	err := r.perform(ctx, tc, design, line)
+	err := o.perform(ctx, tc, line)
 	switch {
 	case errors.Is(err, box.ErrNoClocks):
 		line.Skipped = strings.TrimPrefix(err.Error(), "box: ")
@@ -202,45 +156,47 @@ func (r run) play(ctx context.Context, tc Case, design string, line *Line) {
 }
 
 // perform plays a case with one design, again with a longer TTL if the machine was too slow.
-func (r run) perform(ctx context.Context, tc Case, design string, line *Line) error {
-	p, err := prepare(tc, design)
-	line.Title, line.Predicted, line.Schedule = p.title, p.predicted, p.schedule
+func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
+	p, err := prepare(tc, line.Design)
+	line.Predicted, line.Schedule = p.predicted, p.schedule
 	if err != nil {
 		return err
 	}
-	options := box.Options{
-		Command: r.command(tc, design), Binary: r.options.Binary, Args: slices.Concat(r.options.Args, tc.Args),
-		WritesAlone: p.guard == simulation.GuardWrites, Parallel: 1,
+	command, err := tc.command(line.Design)
+	if err != nil {
+		return err
 	}
-	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL), shortTTL), Schedule: p.schedule}
-	for {
+	options := box.Options{Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites}
+	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule}
+	for try := 1; ; try++ {
 		_, plays, err := replay.Play(ctx, options, 1)
 		if err != nil {
 			return err
 		}
 		line.conclude(plays[0])
-		line.Differs = differs(p.outcomes, plays[0])
-		if late := line.Differs != "" || !line.Agrees && plays[0].Idle > 0; !late || line.Again+1 == tries {
+		line.Differs = differs(p.holders, plays[0])
+		if late := line.Differs != "" || !line.Agrees && plays[0].Idle > 0; !late || try == tries {
 			line.Agrees = line.Agrees && line.Differs == ""
 			return nil
 		}
-		line.Again++
 		replay.TTL = min(2*replay.TTL, longestTTL)
 	}
 }
 
 // differs says which client got the lock and should not have, or the other way around. It is "" if
-// none did.
-func differs(outcomes map[string][]bool, p box.Play) string {
-	got := map[string]bool{}
-	for e := range p.Record().All() {
-		got[e.Process] = got[e.Process] || e.Kind == record.Acquired
+// none did, or if nothing is known.
+func differs(holders map[string]bool, p box.Play) string {
+	if holders == nil {
+		return ""
 	}
-	for client, granted := range outcomes {
-		switch should := slices.Contains(granted, true); {
-		case should && !got[client]:
+	got := holdersOf(p.Record)
+	for client := range holders {
+		if !got[client] {
 			return client + " didn't get the lock, as it does in the simulation"
-		case got[client] && !should:
+		}
+	}
+	for client := range got {
+		if !holders[client] {
 			return client + " got the lock, which it doesn't in the simulation"
 		}
 	}
@@ -249,19 +205,14 @@ func differs(outcomes map[string][]bool, p box.Play) string {
 
 // conclude compares a play with the prediction.
 func (l *Line) conclude(p box.Play) {
-	l.History, l.Findings, l.Seen = p.History, nil, nil
-	log := p.Record()
-	events := slices.Collect(log.All())
-	for _, f := range check.Violations(log, check.Rules{}) {
-		l.Findings = append(l.Findings, box.Finding{Kind: box.Kind(f.Kind), Seq: int(events[f.Event].N), Text: f.Text})
+	l.Findings, l.Seen = p.Findings, nil
+	for _, f := range check.Violations(p.Record, check.Rules{}) {
+		l.Seen = append(l.Seen, f.Kind)
 	}
 	for _, f := range p.Findings {
 		if f.Kind == box.NoProgress || f.Kind == box.NeverFree {
-			l.Findings = append(l.Findings, f)
+			l.Seen = append(l.Seen, record.ViolationKind(f.Kind))
 		}
-	}
-	for _, f := range l.Findings {
-		l.Seen = append(l.Seen, record.ViolationKind(f.Kind))
 	}
 	slices.Sort(l.Seen)
 	l.Seen = slices.Compact(l.Seen)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -63,20 +62,14 @@ type comparison struct {
 	counts   Counts
 }
 
-// place is one database of a server.
-type place struct {
-	server   string
-	database int
-}
-
-// instance is the name under which clients know the server. An old master has the same name as the new
+// instanceOf is the name under which clients know a server. An old master has the same name as the new
 // one, and a server to which an address has moved has the name of the server before it.
-func (p place) instance() string { return strings.TrimRight(p.server, "'~") }
+func instanceOf(server string) string { return strings.TrimRight(server, "'~") }
 
 // lock is the machine of one lock, and what its numbers stand for.
 type lock struct {
 	Machine
-	servers   map[place]int
+	servers   map[string]int
 	instances map[string]int
 	runs      []([2]string) // of each server
 	seen      []int         // the last event that showed the state of each server
@@ -145,34 +138,33 @@ func (c *comparison) take(e *record.Event) error {
 // split gives the old master of a split brain the state that the server has.
 func (c *comparison) split(name string) {
 	for _, l := range c.locks {
-		for at, i := range maps.Clone(l.servers) {
-			if at.server != name {
-				continue
-			}
-			old := l.server(place{name + "'", at.database})
-			l.Servers[old] = l.Servers[i]
-			l.Servers[old].Age = 1<<30 + c.event // differs from that of every other counter
-			l.runs[old], l.seen[old] = l.runs[i], l.seen[i]
+		i, known := l.servers[name]
+		if !known {
+			continue
 		}
+		old := l.server(name + "'")
+		l.Servers[old] = l.Servers[i]
+		l.Servers[old].Age = 1<<30 + c.event // differs from that of every other counter
+		l.runs[old], l.seen[old] = l.runs[i], l.seen[i]
 	}
 }
 
 func (c *comparison) lock(key string) *lock {
 	l := c.locks[key]
 	if l == nil {
-		l = &lock{Machine: Machine{rules: c.rules}, servers: map[place]int{}, instances: map[string]int{}, rounds: map[string]int{}, named: map[string]int{}}
+		l = &lock{Machine: Machine{rules: c.rules}, servers: map[string]int{}, instances: map[string]int{}, rounds: map[string]int{}, named: map[string]int{}}
 		c.locks[key] = l
 	}
 	return l
 }
 
 // server returns the number of a server.
-func (l *lock) server(at place) int {
+func (l *lock) server(at string) int {
 	i, known := l.servers[at]
 	if known {
 		return i
 	}
-	instance := at.instance()
+	instance := instanceOf(at)
 	if _, known := l.instances[instance]; !known {
 		l.instances[instance] = len(l.instances)
 	}
@@ -219,7 +211,7 @@ func (c *comparison) do(l *lock, st Step) error {
 // request takes the step of a request that a server has carried out. Before it, it takes the steps that
 // happened to the lock without an event.
 func (c *comparison) request(e *record.Event, k *record.LockChange) error {
-	l, at := c.lock(k.Key), place{e.Place, k.Database}
+	l, at := c.lock(k.Key), e.Place
 	server := l.server(at)
 	l.Now, l.Ahead = e.At.Microseconds(), int64(max(e.Change.Ahead, time.Microsecond)/time.Microsecond)
 	if err := c.catchUp(l, server, at, e.Change.Run, k.Before); err != nil {
@@ -240,7 +232,7 @@ func (c *comparison) request(e *record.Event, k *record.LockChange) error {
 
 // catchUp takes the steps that no event shows: a key has expired, or a server has restarted or lost
 // data.
-func (c *comparison) catchUp(l *lock, server int, at place, run [2]string, found record.LockState) error {
+func (c *comparison) catchUp(l *lock, server int, at string, run [2]string, found record.LockState) error {
 	s := &l.Servers[server]
 	holder, counter := l.round(found.Value), int64(found.Counter)
 	switch {
@@ -251,7 +243,7 @@ func (c *comparison) catchUp(l *lock, server int, at place, run [2]string, found
 		if err := c.do(l, Step{Kind: Restart, Server: server, Last: counter, Other: holder}); err != nil {
 			return err
 		}
-	case counter < s.Counter && c.suffered[at.instance()] > l.seen[server]:
+	case counter < s.Counter && c.suffered[instanceOf(at)] > l.seen[server]:
 		if err := c.do(l, Step{Kind: Lose, Server: server, Last: counter}); err != nil {
 			return err
 		}
@@ -274,7 +266,7 @@ func (c *comparison) carriedOut(l *lock, server int, e *record.Event, k *record.
 	number := l.round(ch.Value)
 	step := Step{Server: server, Round: number, Clock: ch.Clock, Named: l.run(ch.Named), Last: int64(ch.To)}
 	granted := e.Words == "granted"
-	id := call{e.Process, ch.Instance, e.N}
+	id := call{e.Process, instanceOf(e.Place), e.N}
 	switch {
 	case e.Op == "acquire" && granted && e.Token != 0:
 		of := &l.of[number-1]

@@ -1,7 +1,6 @@
 // Package matrix runs lock designs under faults. It reports how often each fault violates
-// each design, with a confidence interval and the first seed; and curves next to their
-// calculated values. It alone answers how often, and so which of
-// two locks is better where both can break.
+// each design, with a confidence interval and the first seed. It alone answers how often, and so
+// which of two locks is better where both can break.
 //
 //	result, err := matrix.Play(ctx, matrix.DefaultPlan(), matrix.Pool{})
 //	err = result.Matrix().Text(os.Stdout)

@@ -19,14 +19,13 @@ type Plan struct {
 	Designs, Faults []string
 	// Listed leaves out cells without an Expectation.
 	Listed bool
-	// Seeds is the number of seeds, from 0, of each cell, and CurveSeeds that of each point
-	// of the curves, some of which get fewer. 0: none.
-	Seeds, CurveSeeds uint64
+	// Seeds is the number of seeds, from 0, of each cell.
+	Seeds uint64
 }
 
 // DefaultPlan takes half a minute on two processors.
 func DefaultPlan() Plan {
-	p := Plan{Listed: true, Seeds: 50, CurveSeeds: 60}
+	p := Plan{Listed: true, Seeds: 50}
 	for _, d := range designs.All() {
 		if len(cells.ExpectedOf(d.Name)) > 0 {
 			p.Designs = append(p.Designs, d.Name)
@@ -44,8 +43,8 @@ var ErrPlan = errors.New("matrix: bad plan")
 // validate says what is wrong with a plan.
 func (p Plan) validate() error {
 	const too = 1 << 32
-	if p.Seeds > too || p.CurveSeeds > too {
-		return fmt.Errorf("%w: %d and %d seeds, want at most %d of each", ErrPlan, p.Seeds, p.CurveSeeds, uint64(too))
+	if p.Seeds > too {
+		return fmt.Errorf("%w: %d seeds, want at most %d", ErrPlan, p.Seeds, uint64(too))
 	}
 	for what, names := range map[string][]string{"design": p.Designs, "fault": p.Faults} {
 		for i, name := range names {
@@ -79,24 +78,13 @@ const chunk = 30
 // interrupted plan has fewer runs of everything.
 func (p Plan) jobs() []job {
 	var all []job
-	add := func(of part, a, b string, seeds uint64) {
-		for from := uint64(0); from < seeds; from += chunk {
-			all = append(all, job{What: task{Part: of, A: a, B: b}, From: from, To: min(seeds, from+chunk)})
-		}
-	}
 	for _, f := range p.Faults {
 		for _, d := range p.Designs {
-			if _, listed := cells.ExpectationOf(f, d); listed || !p.Listed {
-				add(ofCell, f, d, p.Seeds)
+			if _, listed := cells.ExpectationOf(f, d); !listed && p.Listed {
+				continue
 			}
-		}
-	}
-	if p.CurveSeeds > 0 {
-		for _, c := range curves() {
-			for i, s := range c.series {
-				for j := range s.points {
-					add(ofCurve, c.id, c.name(i, j), s.runs(p.CurveSeeds))
-				}
+			for from := uint64(0); from < p.Seeds; from += chunk {
+				all = append(all, job{What: task{Fault: f, Design: d}, From: from, To: min(p.Seeds, from+chunk)})
 			}
 		}
 	}
@@ -161,4 +149,4 @@ func Play(ctx context.Context, p Plan, pool Pool) (Result, error) {
 	return r, err
 }
 
-func (r Result) of(p part, a, b string) tally { return r.sums[task{Part: p, A: a, B: b}] }
+func (r Result) of(fault, design string) tally { return r.sums[task{fault, design}] }

@@ -22,7 +22,7 @@ import (
 func TestNothingUnexpected(t *testing.T) {
 	long.Test(t, "it plays every cell")
 	p := DefaultPlan()
-	p.Seeds, p.CurveSeeds = few(3), 0
+	p.Seeds = few(3)
 	r, err := Play(t.Context(), p, Pool{})
 	require.NoError(t, err)
 	require.True(t, r.Ended)
@@ -38,7 +38,7 @@ func TestNothingUnexpected(t *testing.T) {
 func inBytes(t *testing.T, r Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	all := report.Report{Matrix: r.Matrix(), Curves: r.Curves(), Runs: r.Runs}
+	all := report.Report{Matrix: r.Matrix(), Runs: r.Runs}
 	require.NoError(t, json.NewEncoder(&b).Encode(all))
 	require.NoError(t, all.Matrix.Text(&b))
 	return b.String()
@@ -48,7 +48,6 @@ func inBytes(t *testing.T, r Result) string {
 func TestSameWithAnyNumberOfWorkers(t *testing.T) {
 	p := Plan{
 		Designs: []string{"setpx-cad", "redlock"}, Faults: []string{"pause", "restart-empty"}, Seeds: few(chunk + 8),
-		CurveSeeds: 1,
 	}
 	var first string
 	for workers := range 3 {
@@ -90,10 +89,8 @@ func TestInterrupted(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	for says, what := range map[string]string{
-		`"runs":2`:             `{"part":"cell","a":"slow","b":"redlock"}`,
-		`no fault \"x\"`:       `{"part":"cell","a":"x"}`,
-		`has no point \"9/9\"`: `{"part":"curve","a":"pause","b":"9/9"}`,
-		`no part \"song\"`:     `{"part":"song"}`,
+		`"runs":2`:       `{"fault":"slow","design":"redlock"}`,
+		`no fault \"x\"`: `{"fault":"x"}`,
 	} {
 		var out bytes.Buffer
 		err := Serve(strings.NewReader(`{}{"what":`+what+`,"from":0,"to":2}`), &out)
@@ -123,25 +120,16 @@ func TestBadPlans(t *testing.T) {
 	r, err := Play(t.Context(), Plan{}, good)
 	require.NoError(t, err)
 	require.True(t, r.Ended)
-	require.Empty(t, r.Curves())
 }
 
-// Timelines show findings, and are linked.
+// Timelines show findings.
 func TestTimelines(t *testing.T) {
 	p := Plan{Designs: []string{"redlock", "token-admit"}, Faults: []string{"pause"}, Seeds: few(30)}
 	r, err := Play(t.Context(), p, Pool{})
 	require.NoError(t, err)
-	lines, err := r.Timelines()
+	runs, err := r.Timelines()
 	require.NoError(t, err)
-	page := report.Report{Matrix: r.Matrix()}
-	lines.Link(&page)
-	require.Len(t, page.Timelines, 1)
-	var html bytes.Buffer
-	require.NoError(t, report.HTML(&html, page))
-	ids := map[string]string{}
-	for _, run := range page.Timelines {
-		ids[run.ID] = run.Log.String()
-	}
-	assert.Contains(t, ids[page.Matrix.Cells[0][0].Timeline], "VIOLATION two holders")
-	assert.Empty(t, page.Matrix.Cells[1][0].Timeline)
+	require.Len(t, runs, 1)
+	assert.Equal(t, "redlock", runs[0].Design)
+	assert.Contains(t, runs[0].Log.String(), "VIOLATION two holders")
 }

@@ -35,7 +35,7 @@ func (r Result) Matrix() report.Matrix {
 }
 
 func (r Result) cell(fault string, d designs.Design) report.Cell {
-	sum := r.of(ofCell, fault, d.Name)
+	sum := r.of(fault, d.Name)
 	if sum.Runs == 0 {
 		return report.Cell{}
 	}
@@ -64,7 +64,7 @@ func (r Result) cell(fault string, d designs.Design) report.Cell {
 // check says what is unexpected in a cell.
 func (r Result) check(fault string, d designs.Design) error {
 	want, ok := cells.ExpectationOf(fault, d.Name)
-	sum := r.of(ofCell, fault, d.Name)
+	sum := r.of(fault, d.Name)
 	if !ok || sum.Runs == 0 {
 		return nil
 	}
@@ -78,18 +78,6 @@ func (r Result) check(fault string, d designs.Design) error {
 		return fmt.Errorf("%s under %q: nothing found in %d runs, and something was expected, because %s", d.Name, fault, sum.Runs, want.Why)
 	}
 	return nil
-}
-
-// Curves is the result's charts.
-func (r Result) Curves() []report.Curve {
-	if r.Plan.CurveSeeds == 0 {
-		return nil
-	}
-	var all []report.Curve
-	for _, c := range curves() {
-		all = append(all, c.result(func(name string) tally { return r.of(ofCurve, c.id, name) }))
-	}
-	return all
 }
 
 // Unexpected is every result that is not as expected.
@@ -113,7 +101,7 @@ func (r Result) Unexpected() []error {
 // these with one.
 func (r Result) Safe() (runs, violated int) {
 	for t, sum := range r.sums {
-		if want, ok := cells.ExpectationOf(t.A, t.B); t.Part == ofCell && ok && !want.Broken {
+		if want, ok := cells.ExpectationOf(t.Fault, t.Design); ok && !want.Broken {
 			runs += sum.Runs
 			violated += sum.Broken
 		}
@@ -124,11 +112,9 @@ func (r Result) Safe() (runs, violated int) {
 // NeverReached lists the counters that stayed at 0 in all of the matrix, if it has all faults.
 func (r Result) NeverReached() []string {
 	reached := map[string]int{}
-	for t, sum := range r.sums {
-		if t.Part == ofCell {
-			for what, n := range sum.Counts {
-				reached[what] += n
-			}
+	for _, sum := range r.sums {
+		for what, n := range sum.Counts {
+			reached[what] += n
 		}
 	}
 	if len(reached) == 0 || len(r.Plan.Faults) != len(cells.Faults()) {

@@ -28,7 +28,7 @@ func made(fault, design string, runs int, kinds ...record.ViolationKind) Result 
 	}
 	return Result{
 		Plan: Plan{Designs: []string{design}, Faults: []string{fault}, Seeds: uint64(runs)}, Ended: true,
-		sums: map[task]tally{{Part: ofCell, A: fault, B: design}: sum},
+		sums: map[task]tally{{fault, design}: sum},
 	}
 }
 
@@ -103,7 +103,7 @@ func TestWhatCounts(t *testing.T) {
 	r := made("pause", "token-admit", 10)
 	sum := tally{Runs: 10}
 	sum.find(record.TwoHolders, found{Runs: 4, First: 3})
-	r.sums[task{Part: ofCell, A: "pause", B: "token-admit"}] = sum
+	r.sums[task{"pause", "token-admit"}] = sum
 	cell := r.Matrix().Cells[0][0]
 	assert.Zero(t, cell.Violated)
 	assert.Empty(t, cell.Kinds)

@@ -1,19 +1,17 @@
 package matrix
 
 import (
-	"fmt"
-
 	"github.com/redquorum/redlock/simulation/designs"
 	"github.com/redquorum/redlock/simulation/internal/report"
 )
 
 // chosenDesigns are the summary's columns: each adds one thing to the one before it.
 var chosenDesigns = []report.Choice{
-	{Name: "setpx-cad", Words: "one Redis with SET NX PX", Head: [2]string{"one Redis,", "SET NX PX"}},
-	{Name: "wait-one", Words: "the same with one replica and WAIT", Head: [2]string{"", "+ WAIT"}},
-	{Name: "redlock", Words: "Redlock as documented", Head: [2]string{"Redlock as", "documented"}},
-	{Name: "default", Words: "this library", Head: [2]string{"this", "library"}},
-	{Name: "token-admit", Words: "this library and a token check at the resource", Head: [2]string{"+ token", "check"}},
+	{Name: "setpx-cad", Head: [2]string{"one Redis,", "SET NX PX"}},
+	{Name: "wait-one", Head: [2]string{"", "+ WAIT"}},
+	{Name: "redlock", Head: [2]string{"Redlock as", "documented"}},
+	{Name: "default", Head: [2]string{"this", "library"}},
+	{Name: "token-admit", Head: [2]string{"+ token", "check"}},
 }
 
 // chosenFaults are the summary's rows: the subjects of the debate about Redlock, a fault that
@@ -51,29 +49,6 @@ func (r Result) Summary() report.Summary {
 	}
 	if !played {
 		s.Cells = nil
-		return s
-	}
-	s.Conclusions = []string{
-		fmt.Sprintf("When a client is paused, one Redis fails in %s, Redlock as documented in %s, and this library in %s; with a token check at the resource harm is done in %s.",
-			r.often("setpx-cad", "pause"), r.often("redlock", "pause"), r.often("default", "pause"), r.often("token-admit", "pause")),
-		fmt.Sprintf("When servers restart empty, fail over, or have clocks that jump, Redlock as documented fails in %s, and this library in %s.",
-			r.often("redlock", "restart-empty", "failover", "step-server"), r.often("default", "restart-empty", "failover", "step-server")),
-		fmt.Sprintf("A token check can't tell a holder's late write from its newer ones: harm is done in %s.", r.often("token-admit", "delay-write")),
 	}
 	return s
-}
-
-// often says in how many of its runs under some faults a design had a violation: "82%",
-// "none of 150".
-func (r Result) often(design string, faults ...string) string {
-	var sum report.Cell
-	for _, fault := range faults {
-		t := r.of(ofCell, fault, design)
-		sum.Runs += t.Runs
-		sum.Violated += t.Violated.Runs
-	}
-	if sum.Violated == 0 {
-		return fmt.Sprintf("none of %d", sum.Runs)
-	}
-	return sum.Word()
 }

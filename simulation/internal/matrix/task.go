@@ -13,22 +13,13 @@ import (
 	"github.com/redquorum/redlock/simulation/record"
 )
 
-// part says what a task belongs to.
-type part string
-
-const (
-	ofCell  part = "cell"  // A is a fault, B a design
-	ofCurve part = "curve" // A is a curve, B one of its points
-)
-
-// task is what some runs are of, as plain data.
+// task is the cell that some runs are of, as plain data.
 type task struct {
-	Part part   `json:"part"`
-	A    string `json:"a"`
-	B    string `json:"b"`
+	Fault  string `json:"fault"`
+	Design string `json:"design"`
 }
 
-func (t task) String() string { return fmt.Sprintf("%s %s with %s", t.Part, t.A, t.B) }
+func (t task) String() string { return t.Fault + " with " + t.Design }
 
 // job is some seeds of a task.
 type job = farm.Job[task]
@@ -52,8 +43,6 @@ type tally struct {
 	Kinds map[record.ViolationKind]found `json:"kinds,omitempty"`
 	// Counts is how often each event happened that a check depends on.
 	Counts map[string]int `json:"counts,omitempty"`
-	// Sum is the sum of the values of a curve's point.
-	Sum int64 `json:"sum"`
 }
 
 func (f *found) add(g found) {
@@ -72,7 +61,6 @@ func (t *tally) add(u tally) {
 	t.Broken += u.Broken
 	t.Overvalued += u.Overvalued
 	t.Violated.add(u.Violated)
-	t.Sum += u.Sum
 	for kind, f := range u.Kinds {
 		t.find(kind, f)
 	}
@@ -122,21 +110,11 @@ func (t *tally) run(seed uint64, r simulation.Result, counts func(record.Violati
 
 // play plays one seed of a task.
 func (t task) play(seed uint64, sum *tally) error {
-	switch t.Part {
-	case ofCell:
-		return t.playCell(seed, sum)
-	case ofCurve:
-		return t.playCurve(seed, sum)
-	}
-	return fmt.Errorf("%w: no part %q", cells.ErrUnknown, t.Part)
-}
-
-func (t task) playCell(seed uint64, sum *tally) error {
-	f, err := cells.ByName(t.A)
+	f, err := cells.ByName(t.Fault)
 	if err != nil {
 		return err
 	}
-	d, err := designs.ByName(t.B)
+	d, err := designs.ByName(t.Design)
 	if err != nil {
 		return err
 	}

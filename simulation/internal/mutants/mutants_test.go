@@ -52,20 +52,6 @@ func TestEveryMarkerHasAMutant(t *testing.T) {
 	}
 }
 
-// No two markers state the same guarantee. If several lines uphold one guarantee, each
-// marker states what its line contributes.
-func TestGuaranteesDiffer(t *testing.T) {
-	markers, err := source(t).Markers()
-	require.NoError(t, err)
-	seen := map[string]string{}
-	for _, m := range markers {
-		assert.Empty(t, seen[m.Guarantee], "%s says the same: %s", m.Name, m.Guarantee)
-		seen[m.Guarantee] = m.Name
-		assert.LessOrEqual(t, len(m.Guarantee), 110, m.Name)
-		assert.NotRegexp(t, `[.;]$`, m.Guarantee, m.Name)
-	}
-}
-
 func TestList(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	seen, edits := map[string]bool{}, map[string]string{}
@@ -305,12 +291,12 @@ FAIL
 }
 
 func TestParse(t *testing.T) {
-	groups, err := parse("// a comment\n\n# Time: it passes\n\nearly: ./quorum ^TestX$/^y$\n@ mark\n-a\n-\tb\n@ other\n-c\n+d\n\nlate: ./drift ^TestX$\n@ mark\n-e\n")
+	all, err := parse("// a comment\n\n# Time: it passes\n\nearly: ./quorum ^TestX$/^y$\n@ mark\n-a\n-\tb\n@ other\n-c\n+d\n\nlate: ./drift ^TestX$\n@ mark\n-e\n")
 	require.NoError(t, err)
-	require.Equal(t, []group{{Title: "Time", Intro: "it passes", Mutants: []mutant{
+	require.Equal(t, []mutant{
 		{Name: "early", Edits: []edit{{"mark", "a\n\tb", ""}, {"other", "c", "d"}}, Detector: Detector{Package: "./quorum", Test: "^TestX$/^y$"}},
 		{Name: "late", Edits: []edit{{"mark", "e", ""}}, Detector: Detector{Package: "./drift", Test: "^TestX$"}},
-	}}}, groups)
+	}, all)
 	_, err = parse("# Time: it passes\n\nearly: somebody")
 	require.EqualError(t, err, `line 3: "somebody" is no detector, want a package and a pattern of its tests`)
 }

@@ -210,25 +210,6 @@ func TestWrongReductionIsNoticed(t *testing.T) {
 	}
 }
 
-// In worlds that are too large to play without the reduction, random orders show nothing that the walk
-// doesn't show.
-func TestRandomOrdersAreAmongAll(t *testing.T) {
-	long.Test(t, "it plays thousands of runs")
-	walks, err := small("try", "default", 2, 3).Walks(registry())
-	require.NoError(t, err)
-	all, runs, ended := walkThrough(t, walks[0], 20_000)
-	require.True(t, ended)
-	require.Greater(t, runs, uint64(1000))
-	drawn := map[string]bool{}
-	for seed := range uint64(500) {
-		result, err := registry().PlayOrder(walks[0].Setup, &kernel.Order{Choose: kernel.DrawOrder(seed)})
-		require.NoError(t, err)
-		drawn[seen(result)] = true
-		require.True(t, all[seen(result)], "seed %d shows what no order of the walk shows:\n%s", seed, seen(result))
-	}
-	require.Greater(t, len(drawn), 100)
-}
-
 // A walk that is stopped, written to a file and read again continues as if it had not been stopped.
 // Worker processes and slices make no difference.
 func TestWalkGoesOn(t *testing.T) {
@@ -313,21 +294,6 @@ func find(t *testing.T, walks []Walk, kind record.ViolationKind) (search.Finding
 		}
 	}
 	return search.Finding{}, false
-}
-
-// The order that shows a flaw can be shrunk and played again.
-func TestFindingIsShrunk(t *testing.T) {
-	r := registry()
-	walks, err := small("try", "half-quorum", 2, 2).Walks(r)
-	require.NoError(t, err)
-	f, found := find(t, walks, record.TwoHolders)
-	require.True(t, found)
-	shrunk, err := search.Shrink(t.Context(), r, f.Setup, record.TwoHolders)
-	require.NoError(t, err)
-	played, err := r.Play(shrunk.Setup)
-	require.NoError(t, err)
-	assert.Contains(t, played.Kinds(), record.TwoHolders)
-	assert.LessOrEqual(t, len(shrunk.Setup.Choices), len(f.Setup.Choices))
 }
 
 // A fault excuses the violations that come after it, also those of the same moment.

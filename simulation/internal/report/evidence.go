@@ -3,10 +3,8 @@ package report
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
-
-// cellView is a cell in a table: a word, a colour, and a link to its evidence.
-type cellView struct{ Class, Head, Link string }
 
 // faultView has the details of a column.
 type faultView struct {
@@ -17,10 +15,10 @@ type faultView struct {
 
 // evidenceView has the details of a cell.
 type evidenceView struct {
-	Anchor, Design, Class, Head, Interval, Expected, Command string
-	Kinds                                                    []kindCount
-	Unreached                                                []string
-	Run                                                      int // of the page's data, -1 if there is none
+	Design, Anchor, Interval string
+	Cell
+	Counts  []kindCount
+	Picture int // of the page's data, -1 if there is none
 }
 
 type kindCount struct {
@@ -29,8 +27,8 @@ type kindCount struct {
 	First string // seed, "" if it isn't known
 }
 
-// class is the CSS class of a cell.
-func (c Cell) class() string {
+// Class is the CSS class of a cell.
+func (c Cell) Class() string {
 	class := ""
 	switch {
 	case c.Runs == 0:
@@ -48,46 +46,51 @@ func (c Cell) class() string {
 	return class
 }
 
-// cells collects the details of each cell, by fault.
-func (p *page) cells() {
-	m := p.Matrix
-	for j, fault := range m.Faults {
-		f := faultView{Axis: fault, Anchor: faultAnchor(fault.Name)}
-		p.anchors[f.Anchor] = true
-		for i, design := range m.Designs {
-			c := m.At(i, j)
-			if c.Runs == 0 {
-				continue
+// cells collects the details of each cell that was played, by fault.
+func (p *page) cells(r runs) {
+	for j, fault := range p.Matrix.Faults {
+		f := faultView{Axis: fault, Anchor: "fault-" + safeID(fault.Name)}
+		for i, design := range p.Matrix.Designs {
+			if c := p.Matrix.At(i, j); c.Runs > 0 {
+				f.Cells = append(f.Cells, evidenceView{
+					Design: design.Name, Anchor: cellAnchor(design.Name, fault.Name), Interval: c.interval(),
+					Cell: c, Counts: c.counts(), Picture: r.index(design.Name, fault.Name),
+				})
 			}
-			e := evidenceView{
-				Anchor: cellAnchor(design.Name, fault.Name), Design: design.Name, Class: c.class(), Head: c.Word(),
-				Expected: c.Expected, Command: c.Command, Run: p.runs.index(c.Timeline), Unreached: c.Unreached,
-			}
-			_, high := c.Interval()
-			if c.Violated > 0 {
-				e.Interval = fmt.Sprintf("%s of %s runs: %s", grouped(int64(c.Violated)), grouped(int64(c.Runs)), c.intervalText())
-			} else {
-				e.Interval = fmt.Sprintf("none of %s runs: at most %s %% is likely", grouped(int64(c.Runs)), exact(high))
-			}
-			for _, kind := range c.kinds() {
-				count := kindCount{Name: kind, Runs: c.Kinds[kind]}
-				if seed, known := c.First[kind]; known {
-					count.First = strconv.FormatUint(seed, 10)
-				}
-				e.Kinds = append(e.Kinds, count)
-			}
-			p.anchors[e.Anchor] = true
-			f.Cells = append(f.Cells, e)
 		}
 		p.Faults = append(p.Faults, f)
 	}
 }
 
-func (p *page) cell(c Cell, design, fault string) cellView {
-	return cellView{Class: c.class(), Head: c.Word(), Link: p.link(cellAnchor(design, fault))}
+// interval says how often there was a violation, and how sure that is.
+func (c Cell) interval() string {
+	if c.Violated > 0 {
+		return fmt.Sprintf("%s of %s runs: %s", grouped(int64(c.Violated)), grouped(int64(c.Runs)), c.intervalText())
+	}
+	_, high := c.Interval()
+	return fmt.Sprintf("none of %s runs: at most %s %% is likely", grouped(int64(c.Runs)), exact(high))
 }
 
-// The anchors of a page's parts.
+// counts are the kinds of violations, with their first seeds.
+func (c Cell) counts() (all []kindCount) {
+	for _, kind := range c.kinds() {
+		count := kindCount{Name: kind, Runs: c.Kinds[kind]}
+		if seed, known := c.First[kind]; known {
+			count.First = strconv.FormatUint(seed, 10)
+		}
+		all = append(all, count)
+	}
+	return all
+}
 
-func faultAnchor(name string) string         { return "fault-" + safeID(name) }
 func cellAnchor(design, fault string) string { return "cell-" + safeID(design) + "-" + safeID(fault) }
+
+// safeID replaces characters that an ID must not have.
+func safeID(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, s)
+}

@@ -100,7 +100,7 @@ func TestHTML(t *testing.T) {
 
 // However much it shows, a page stays below a megabyte, and every cell leads to its evidence.
 func TestPageIsBounded(t *testing.T) {
-	r := report.Report{Opening: sample(t).Opening}
+	var r report.Report
 	log := clockJumps(t)
 	for i := range 40 {
 		r.Matrix.Designs = append(r.Matrix.Designs, report.Axis{Name: fmt.Sprintf("design-%d", i)})
@@ -109,8 +109,7 @@ func TestPageIsBounded(t *testing.T) {
 			if i == 0 {
 				r.Matrix.Faults = append(r.Matrix.Faults, report.Axis{Name: fmt.Sprintf("f%d", j)})
 			}
-			id := fmt.Sprintf("%d-%d", i, j)
-			cells = append(cells, report.Cell{Runs: 50, Violated: 20, Kinds: map[string]int{"two holders": 20}, Timeline: id, Command: "redlocksim run " + id})
+			cells = append(cells, report.Cell{Runs: 50, Violated: 20, Kinds: map[string]int{"two holders": 20}, Command: fmt.Sprintf("redlocksim run %d-%d", i, j)})
 			// Each run is a different one.
 			own := slices.Concat(log...)
 			for k := range own {
@@ -118,7 +117,7 @@ func TestPageIsBounded(t *testing.T) {
 					own[k].Process = fmt.Sprintf("c%d", 3+i*24+j)
 				}
 			}
-			r.Timelines = append(r.Timelines, report.TimelineRun{ID: id, Log: record.Log{own}})
+			r.Timelines = append(r.Timelines, report.TimelineRun{Design: r.Matrix.Designs[i].Name, Fault: fmt.Sprintf("f%d", j), Log: record.Log{own}})
 		}
 		r.Matrix.Cells = append(r.Matrix.Cells, cells)
 	}
@@ -133,8 +132,7 @@ func TestHTMLOfLittle(t *testing.T) {
 		{},
 		{Title: "only a title"},
 		{Matrix: report.Matrix{Designs: []report.Axis{{Name: "d"}}, Faults: []report.Axis{{Name: "f"}}}},
-		{Curves: []report.Curve{{}}},
-		{Timelines: []report.TimelineRun{{}, {ID: "x"}}},
+		{Timelines: []report.TimelineRun{{}, {Design: "x"}}},
 	} {
 		page := html(t, r)
 		checkHTML(t, page)
@@ -148,10 +146,9 @@ func TestHTMLEscapes(t *testing.T) {
 		Title: bad, Version: bad, Command: bad, Seeds: bad, Notes: []string{bad},
 		Matrix: report.Matrix{
 			Designs: []report.Axis{{Name: bad, Title: bad, Source: bad}}, Faults: []report.Axis{{Name: bad}},
-			Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Kinds: map[string]int{bad: 1}, Command: bad, Timeline: bad}}},
+			Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Kinds: map[string]int{bad: 1}, Command: bad}}},
 		},
-		Curves: []report.Curve{{ID: bad, Title: bad, Words: bad, X: report.Scale{Label: bad}, Series: []report.Series{{Name: bad, Points: []report.Point{{X: 1, Y: 1}}}}}},
-		Timelines: []report.TimelineRun{{ID: bad, Title: bad, Command: bad, Log: record.Log{{
+		Timelines: []report.TimelineRun{{Design: bad, Fault: bad, Log: record.Log{{
 			{Kind: record.Asked, Process: "c1", Key: bad},
 			{At: 1, Kind: record.Found, Violation: &record.Violation{Kind: record.TwoHolders, Text: bad}},
 		}}}},
@@ -168,7 +165,7 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestErrorsOfTheWriter(t *testing.T) {
 	r := sample(t)
 	for name, err := range map[string]error{
-		"HTML": report.HTML(full{}, r), "opening": r.Opening.SVG(full{}), "summary": summary().Text(full{}), "text": r.Matrix.Text(full{}), "SVG": r.Curves[0].SVG(full{}),
+		"HTML": report.HTML(full{}, r), "summary": summary().Text(full{}), "text": r.Matrix.Text(full{}),
 	} {
 		require.ErrorIs(t, err, os.ErrClosed, name)
 	}

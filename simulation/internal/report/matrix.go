@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/timeline"
 )
 
 // Matrix has the results of each design under each fault.
@@ -44,8 +46,6 @@ type Cell struct {
 	Unreached []string `json:"unreached,omitempty"`
 	// Unexpected: the result is not the expected one.
 	Unexpected bool `json:"unexpected,omitempty"`
-	// Timeline is the ID of a TimelineRun, or empty.
-	Timeline string `json:"timeline,omitempty"`
 	// Command repeats the first run with a violation.
 	Command string `json:"command,omitempty"`
 	// Expected is the expectation, with its reason.
@@ -187,3 +187,6 @@ func exact(rate float64) string {
 	s := strconv.FormatFloat(p, 'f', decimals, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
+
+// grouped writes a number with narrow gaps between groups of three digits.
+func grouped(n int64) string { return strings.ReplaceAll(timeline.Grouped(n), " ", "\u202f") }

@@ -1,31 +1,18 @@
-// Shows the runs that the reader opens, and opens what a link leads to. Without it links still lead
-// there, and the reader opens it; the command beside a run plays it.
+// Shows the picture of a cell that the reader opens, and opens what a link leads to. Without it links
+// still lead there, and the reader opens it; the command beside a cell plays its run.
 (function () {
   var data = document.getElementById('runs');
   var runs = !data ? Promise.resolve([]) : new Response(new Blob([Uint8Array.from(atob(data.textContent), function (c) {
     return c.charCodeAt(0);
   })]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
-  function step(words) {
-    var item = document.createElement('li'), time = document.createElement('time'), text = document.createElement('span');
-    time.textContent = words[0];
-    text.className = words[2] || '';
-    text.textContent = (words[2] === 'alarm' ? '!! ' : '') + words[1];
-    item.append(time, text);
-    return item;
-  }
   function show(box) {
-    var places = [].slice.call(box.querySelectorAll('[data-run]'));
-    if (box.dataset.run) places.push(box);
-    places.forEach(function (place) {
-      if (place.dataset.shown) return;
-      place.dataset.shown = 'yes';
-      runs.then(function (all) {
-        var run = all[place.dataset.run], div = document.createElement('div');
-        div.className = 'sketch';
-        div.innerHTML = run.svg + '<p class="note">Its steps up to there, in ms:</p><ol class="story"></ol>';
-        div.lastChild.append.apply(div.lastChild, run.steps.map(step));
-        place.appendChild(div);
-      });
+    if (!box.dataset.run || box.dataset.shown) return;
+    box.dataset.shown = 'yes';
+    runs.then(function (all) {
+      var div = document.createElement('div');
+      div.className = 'sketch';
+      div.innerHTML = all[box.dataset.run];
+      box.appendChild(div);
     });
   }
   document.addEventListener('toggle', function (e) {

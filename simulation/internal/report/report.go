@@ -1,4 +1,4 @@
-// Package report writes the results of simulations: a matrix of lock designs and faults, curves
+// Package report writes the results of simulations: a matrix of lock designs and faults,
 // and timelines. It writes a self-contained HTML page, or text for a terminal.
 // The output depends only on the input, which is plain data.
 package report
@@ -22,20 +22,13 @@ type Report struct {
 	// Notes are paragraphs of plain text about how the report was made.
 	Notes []string
 
-	Opening   *Opening
-	Summary   *Summary
 	Matrix    Matrix
-	Curves    []Curve
 	Timelines []TimelineRun
 }
 
-// TimelineRun is a run with a timeline.
+// TimelineRun is a run of a cell, with a timeline.
 type TimelineRun struct {
-	// ID names it within the report: letters, digits and dashes.
-	ID    string
-	Title string
-	// Command repeats the run, on a command line.
-	Command string
+	Design, Fault string // the cell
 	// Kinds are the kinds of violations that its picture shows. Empty: all.
 	Kinds []string
 	// Log is the log of the run.

@@ -1,7 +1,6 @@
 package report_test
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -45,7 +44,7 @@ func matrix() report.Matrix {
 	none := report.Cell{Runs: 1000}
 	unproved := report.Cell{Runs: 1000, Unreached: []string{"a clock was seen to jump"}}
 	jump := found(1000, 0, map[string]int{"two holders": 1000, "lost update": 312})
-	jump.Timeline, jump.Command = "clock-jumps", "redlocksim run S4 -design redlock -seed 0"
+	jump.Command = "redlocksim run S4 -design redlock -seed 0"
 	surprise := found(3, 471, map[string]int{"two holders": 3})
 	surprise.Unexpected = true
 	return report.Matrix{
@@ -73,39 +72,15 @@ func matrix() report.Matrix {
 	}
 }
 
-// pauses is a curve with points, error bars and a line.
-func pauses() report.Curve {
-	simulated := report.Series{Name: "simulated"}
-	line := report.Series{Name: "analytic", Line: true}
-	guarded := report.Series{Name: "simulated, with a guard"}
-	for i := range 9 {
-		x := float64(i) * 0.25
-		p := min(1, max(0, (x-0.75)/0.75))
-		simulated.Points = append(simulated.Points, report.Share(x, int(math.Round(p*200)), 200))
-		line.Points = append(line.Points, report.Point{X: x, Y: p})
-		guarded.Points = append(guarded.Points, report.Share(x, 0, 200))
-	}
-	return report.Curve{
-		ID: "pauses", Title: "Violations against the length of a pause", Words: "A pause that is shorter than what is left of the lease does no harm.",
-		X:      report.Scale{Label: "length of the pause", Unit: "TTL"},
-		Y:      report.Scale{Label: "runs with a violation", Percent: true},
-		Series: []report.Series{line, simulated, guarded},
-	}
-}
-
 // sample has something in every part.
 func sample(t testing.TB) report.Report {
 	t.Helper()
-	short := summary()
 	return report.Report{
-		Opening: &report.Opening{Words: "C forgets c1's key too soon.", Runs: []report.TimelineRun{{ID: "opening", Title: "A clock jumps", Log: clockJumps(t)}}},
-		Summary: &short,
-		Title:   "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
+		Title: "Lock designs under faults", Version: "v0.1.0-3-gabcdef0", Command: "go run ./simulation/cmd/redlocksim -seeds 0:1000", Seeds: "0:1000", Runs: 23000,
 		Notes:  []string{"Every run plays the real protocol against simulated servers."},
 		Matrix: matrix(),
-		Curves: []report.Curve{pauses()},
 		Timelines: []report.TimelineRun{
-			{ID: "clock-jumps", Title: "S4: a server's clock jumps · redlock · seed 1", Command: "redlocksim run S4 -design redlock -seed 1", Log: clockJumps(t)},
+			{Design: "redlock", Fault: "jump", Log: clockJumps(t)},
 		},
 	}
 }

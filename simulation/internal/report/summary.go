@@ -18,14 +18,12 @@ type Summary struct {
 	Cells [][]Cell
 	// Note says what counts as a violation.
 	Note string
-	// Conclusions are sentences with numbers from the cells.
-	Conclusions []string
 }
 
 // Choice is a row or a column of a Summary.
 type Choice struct {
 	Name  string // its name in the matrix
-	Words string // what it is
+	Words string // what a row is
 	// Head is a column's heading: two lines of at most 10 letters.
 	Head [2]string
 }
@@ -74,10 +72,6 @@ func (s Summary) Text(w io.Writer) error {
 	}
 	t.line("")
 	t.paragraph(s.Note+s.legend(), "", "")
-	if len(s.Conclusions) > 0 {
-		t.line("")
-		t.paragraph(strings.Join(s.Conclusions, " "), "", "")
-	}
 	return t.w.Flush()
 }
 

@@ -16,12 +16,11 @@ func summary() report.Summary {
 	m := matrix()
 	s := report.Summary{
 		Designs: []report.Choice{
-			{Name: "setpx-del", Words: "SET NX PX and DEL", Head: [2]string{"one Redis,", "SET NX PX"}},
-			{Name: "redlock", Words: "Redlock as documented", Head: [2]string{"Redlock as", "documented"}},
-			{Name: "default", Words: "this library", Head: [2]string{"this", "library"}},
+			{Name: "setpx-del", Head: [2]string{"one Redis,", "SET NX PX"}},
+			{Name: "redlock", Head: [2]string{"Redlock as", "documented"}},
+			{Name: "default", Head: [2]string{"this", "library"}},
 		},
-		Note:        "A lock fails if two clients hold it at once.",
-		Conclusions: []string{"When a client is paused, Redlock fails in 100% of the runs.", "When messages are lost, it fails in none of 1000."},
+		Note: "A lock fails if two clients hold it at once.",
 	}
 	for j, f := range m.Faults {
 		s.Faults = append(s.Faults, report.Choice{Name: f.Name, Words: f.Title})
@@ -36,7 +35,7 @@ func TestSummaryText(t *testing.T) {
 	for line := range strings.Lines(text.String()) {
 		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), report.SummaryWidth, line)
 	}
-	for _, words := range []string{"0.3%!", " ? ", "3.1%", "it fails in none of 1000."} {
+	for _, words := range []string{"0.3%!", " ? ", "3.1%"} {
 		assert.Contains(t, strings.Join(strings.Fields(text.String()), " "), words)
 	}
 	var b strings.Builder

@@ -12,7 +12,7 @@ func All() []Scenario {
 		pauseAfterCheck(), delayedWrite(), pauseBeforeCheck(), serverClocks(), clientClocks(), clockRates(), crashWithoutFsync(),
 		failovers(), waits(), lateSets(), repliesLost(), extensions(), splitVotes(), serverTwice(), differentSets(), suspensions(),
 		notAtomic(), blindDelete(), even(), bareMajority(), tokenAfterLock(), naiveMaximum(), guardOnWrites(), evictions(),
-		oneHangs(), hiddenRestarts(), switchedAddresses(), handOffs(), splitBrain(), overwritten(), waiting(),
+		oneHangs(), switchedAddresses(), splitBrain(), overwritten(), waiting(),
 		severalKeys(), readersAndWriters(), holderCrashes(), partitions(), cohortCrashes(),
 	)
 	for i := range all {

@@ -56,14 +56,6 @@ func TestCheckSaysNo(t *testing.T) {
 	require.ErrorIs(t, s.Check(quiet, designs.Design{Name: "other"}), scenarios.ErrUnknown)
 }
 
-func TestCheckRate(t *testing.T) {
-	d := designs.Design{Name: "some"}
-	s := scenarios.Scenario{Verdicts: map[string]scenarios.Verdict{d.Name: {AtLeast: .5}}}
-	require.NoError(t, s.CheckRate(5, 10, d))
-	require.ErrorIs(t, s.CheckRate(4, 10, d), scenarios.ErrUnexpected)
-	require.ErrorIs(t, s.CheckRate(0, 0, d), scenarios.ErrUnexpected)
-}
-
 // A client must get the lock between two moments of the scenario, which begins after a
 // second.
 func TestFree(t *testing.T) {
@@ -98,27 +90,5 @@ func TestFree(t *testing.T) {
 			assert.Equal(t, record.NoProgress, r.Log.Violations()[0].Kind)
 			assert.Equal(t, 3*time.Second, r.Log.Violations()[0].At)
 		})
-	}
-}
-
-// Tables and errors show verdicts.
-func TestVerdictInWords(t *testing.T) {
-	assert.Equal(t, "none", scenarios.Verdict{}.String())
-	assert.Equal(t, "stale write, two holders", scenarios.Verdict{Kinds: []record.ViolationKind{record.StaleWrite, record.TwoHolders}}.String())
-}
-
-// If the server lost a vote before the lease was won, an assumption is broken. Two holders are a
-// violation, which some designs permit.
-func TestAssumptionsThatChecksSee(t *testing.T) {
-	s, err := scenarios.ByID("S7d")
-	require.NoError(t, err)
-	for _, name := range []string{"default", "unwatched"} {
-		d, err := s.Design(name)
-		require.NoError(t, err)
-		r, err := s.Play(1, d)
-		require.NoError(t, err)
-		for _, v := range r.Log.Violations() {
-			assert.Equal(t, map[record.ViolationKind]int{record.Overvalued: 3}[v.Kind], v.Assumption, "%s: %v", name, v)
-		}
 	}
 }

@@ -116,12 +116,3 @@ func TestEveryDesignIsShownBesideItsCure(t *testing.T) {
 		assert.True(t, beside, "no scenario has %s violated and %s not", d.Name, d.Cure)
 	}
 }
-
-// The list is the same in each call: replays depend on it.
-func TestTheListIsTheSameEachTime(t *testing.T) {
-	before, after := scenarios.All(), scenarios.All()
-	for i := range before {
-		assert.Equal(t, before[i].Schedule, after[i].Schedule, before[i].ID)
-		assert.Equal(t, before[i].Alone, after[i].Alone, before[i].ID)
-	}
-}

@@ -136,7 +136,7 @@ func clientClocks() []Scenario {
 // maxslewrate.
 const slewed = 83_333
 
-// clockRates are the forms of S6. Where exactly they begin to break is a curve of the matrix.
+// clockRates are the forms of S6.
 func clockRates() []Scenario {
 	rates := func(servers, client int64) simulation.Schedule {
 		return simulation.Schedule{

@@ -76,16 +76,8 @@ const waitSource = "the Redis command reference, WAIT; redisson/redisson #4211, 
 
 // waits are the forms of S8 about WAIT.
 func waits() []Scenario {
-	// All replicas are slow. After the key's end c2 asks, and c1 checks its lease again.
-	slowReplicas := func(s Scenario, by, asks, checks time.Duration) Scenario {
-		s.Base = simulation.Config{Replicas: 2}
-		behind := lag(0, 2*time.Second)
-		behind.By = by
-		s.Schedule = simulation.Schedule{behind}
-		s.Scripts = clients(twoUpdates(0, checks), turn(asks, 2*time.Second))
-		s.Source = waitSource
-		return s
-	}
+	slow := lag(0, 2*time.Second)
+	slow.By = 900 * ms
 	overlap := breaks(record.StaleWrite, record.TwoHolders).reaching("c1 write", "c2 write")
 	return []Scenario{{
 		// What WAIT for all replicas costs.
@@ -106,7 +98,7 @@ func waits() []Scenario {
 		Free:       []Free{{Process: "c1", By: 20 * time.Second}},
 		Verdicts: expect(breaks(record.NoProgress).reaching("c1 refused", "a WAIT fell short"), "wait-one wait-all wait-late").
 			and(none.reaching("c1 write"), "replica-async wait-some semisync redlock default token-admit"),
-	}, slowReplicas(Scenario{
+	}, {
 		ID:       "S8f",
 		Title:    "The lease counts from after the WAIT, and the replicas are slow",
 		Unplayed: notTiming,
@@ -119,29 +111,12 @@ func waits() []Scenario {
 		Assumption: "the lock call takes no time",
 		Breaks:     "mutual exclusion, for as long as the WAIT took",
 		Helps:      "counting from before the first command, as the Redis document does",
+		Source:     waitSource,
+		Base:       simulation.Config{Replicas: 2},
+		Schedule:   simulation.Schedule{slow},
+		Scripts:    clients(twoUpdates(0, 10_400*ms), turn(10_100*ms, 2*time.Second)),
 		Verdicts: expect(overlap, "wait-late semisync").
 			and(none.reaching("c1 write", "c2 write"), "wait-one wait-all wait-some replica-async redlock default token-admit"),
-	}, 900*ms, 10_100*ms, 10_400*ms), {
-		ID:       "S8h",
-		Title:    "A WAIT takes longer than the client's timeout",
-		Unplayed: notAgain,
-		Steps: []string{
-			"before: all replicas are down, and stay down for four seconds",
-			"0: c1 sets the key, and sends WAIT",
-			"1 000: a WAIT with a timeout of a second reports that no replica has the key, and c1 deletes it",
-			"3 000: a WAIT without one is still waiting at the client's own timeout. The caller gets an error; nobody deletes the key",
-			"4 500 to 7 000: the replicas are up again; c2 asks again and again",
-		},
-		Assumption: "a command that fails had no effect",
-		Breaks:     "liveness: a key that nobody knows of, for a TTL",
-		Helps:      "a timeout of WAIT that is below the client's, and a release after every error",
-		Source:     waitSource + ": locks fail, or take a second, while replicas are moved",
-		Base:       simulation.Config{Replicas: 2},
-		Schedule:   simulation.Schedule{lag(0, 4*time.Second)},
-		Scripts:    clients(Script{until(0), acquire}, keepTrying(4_500*ms, 10, 250*ms)),
-		Free:       []Free{{Process: "c2", By: 7 * time.Second}},
-		Verdicts: expect(breaks(record.NoProgress).reaching("c1 refused", "a call timed out", "c2 refused"), "wait-forever").
-			and(none.reaching("c1 refused", "a WAIT fell short", "c2 write"), "wait-one wait-all wait-some"),
 	}}
 }
 

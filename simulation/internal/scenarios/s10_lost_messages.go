@@ -4,27 +4,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
 
 func repliesLost() []Scenario {
-	// Neither client reaches E. c2 asks when C and D should be free again.
-	unknownOnTwo := func(s Scenario, faults ...fault.Fault) Scenario {
-		s.Schedule = slices.Concat(faults, cut(-50*ms, 0, "E"), cutC2("E"))
-		s.Scripts = clients(Script{attempt(turn(0, 0)...), until(2 * time.Second)}, keepTrying(time.Second, 12, 250*ms))
-		s.Free = []Free{{Process: "c2", By: 1_100 * ms}}
-		return s
-	}
 	lost := each("CD", fault.Fault{Kind: fault.Cut, Process: "c1", At: at(-50 * ms), For: 500 * ms, Way: fault.Replies})
-	var reconnects simulation.Schedule
-	for _, server := range []string{"C", "D"} {
-		reconnects = append(reconnects,
-			fault.Fault{Kind: fault.Delay, Process: "c1", Server: server, Way: fault.Replies, At: at(0), For: 5 * ms, By: 20 * ms},
-			fault.Fault{Kind: fault.Reconnect, Process: "c1", Server: server, At: at(10 * ms)})
-	}
-	return []Scenario{unknownOnTwo(Scenario{
+	return []Scenario{{
 		ID:    "S10",
 		Title: "Servers execute SETs whose replies are lost",
 		Steps: []string{
@@ -35,27 +21,14 @@ func repliesLost() []Scenario {
 		Breaks:     "liveness: a client that deletes only where it received OK leaves keys on C and D, and with E down nobody has a majority for a TTL",
 		Helps:      "deleting on all servers; the result of an unanswered SET is unknown, not a refusal",
 		Source:     "the Redis document, \"The Redlock Algorithm\", step 5 and \"Retry on Failure\"; antirez/redlock-rb #3, where Antirez says why; leandromoreira/redlock-rb #5, where it was fixed",
+		// Neither client reaches E. c2 asks when C and D should be free again.
+		Schedule: slices.Concat(lost, cut(-50*ms, 0, "E"), cutC2("E")),
+		Scripts:  clients(Script{attempt(turn(0, 0)...), until(2 * time.Second)}, keepTrying(time.Second, 12, 250*ms)),
+		Free:     []Free{{Process: "c2", By: 1_100 * ms}},
 		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "release-granted").
 			and(none.reaching("c2 write"), voting, fenced, "textbook"),
 		Reached: []string{"a reply was lost", "c1 refused"},
-	}, lost...), unknownOnTwo(Scenario{
-		ID:       "S10b",
-		Title:    "A client library repeats a SET NX when its connection breaks",
-		Unplayed: "the library's connection to real servers never sends a command twice",
-		Steps: []string{
-			"0: c1 asks all five: A and B say OK, E is unreachable; C and D set the key, and their replies take 20",
-			"10: the connections to C and D break; the client library sends the SETs again, and they are refused because of the first ones",
-			"20: unknown results look like refusals, so that c1 has lost and deletes nothing on C and D",
-			"1 000: c2, which doesn't reach E either, asks for the lock, and gets A and B",
-		},
-		Assumption: "a command is executed at most once",
-		Breaks:     "liveness: keys that nobody knows of on C and D, for a TTL",
-		Helps:      "no retries below the lock: the result of an unanswered SET NX is unknown",
-		Source:     "go-redis, Options.MaxRetries, 3 by default; the same default in other clients",
-		Verdicts: expect(breaks(record.NoProgress).reaching("c2 refused"), "retried-set").
-			and(none.reaching("c2 write"), voting, fenced, "textbook"),
-		Reached: []string{"connections were cut", "c1 refused"},
-	}, reconnects...)}
+	}}
 }
 
 func oneHangs() []Scenario {

@@ -42,7 +42,7 @@ func (l inStep) Acquire(ctx context.Context, key string) (lease simulation.Lease
 	return nil, err
 }
 
-// splitVotes is S12. A curve of package matrix counts how often a round has no winner.
+// splitVotes is S12. TestSplitVotes counts the ways in which a round has no winner.
 func splitVotes() []Scenario {
 	base := evenly
 	base.Processes = 5

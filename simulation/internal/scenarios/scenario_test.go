@@ -34,7 +34,7 @@ func TestVerdicts(t *testing.T) {
 						counted[what] = true
 					}
 				}
-				assert.NoError(t, s.CheckRate(violated, int(seeds), d))
+				assert.GreaterOrEqual(t, float64(violated)/float64(seeds), s.Verdicts[d.Name].AtLeast, d.Name)
 			}
 		})
 	}
@@ -42,7 +42,7 @@ func TestVerdicts(t *testing.T) {
 		return counted[name] || strings.HasPrefix(name, "no lease: ") // some errors end no acquisition
 	})
 	assert.Subset(t, []string{
-		"a notification was lost", "a server was demoted", "a subscription was lost", "raise refused", "restore refused",
+		"a lease was handed off", "a lease was resumed", "a notification was lost", "a subscription was lost", "raise refused", "restore refused",
 		"the resource recognised a repeated write",
 	}, unreached, "no scenario reaches it")
 	for what := range counted {

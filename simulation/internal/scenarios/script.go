@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/simulation"
 )
 
@@ -24,40 +23,10 @@ func at(d time.Duration) time.Duration { return lead + d }
 type Script []step
 
 // step performs a step and reports whether the script continues.
-type step func(Performer) bool
+type step func(*performer) bool
 
-// Performer is a client that performs scripts.
-type Performer interface {
-	// Until waits for a moment of the scenario, by the client's own clock.
-	Until(t time.Duration)
-	Sleep(d time.Duration)
-	// Acquire asks for the lock once, Await waits for it, and Retry asks up to so many
-	// times, with pauses to which up to extra ms are added at random. Resume waits for a
-	// handle and resumes its lease.
-	Acquire() bool
-	Await() bool
-	Retry(tries int, pause time.Duration, extra int) bool
-	Resume() bool
-	// AwaitAll waits for one lease on all of the keys. What follows is done to all of them.
-	AwaitAll(keys []string) bool
-	// AwaitBook waits for a lease of a read/write lock with two places.
-	AwaitBook(writes bool) bool
-	// Valid checks the lease. Read reads the resource, Write writes what follows from the
-	// last Read, and Update does both, with a check before the write.
-	Valid() bool
-	Read()
-	Write()
-	Update()
-	Extend() bool
-	KeepAlive()
-	HandOff(to []string)
-	Release()
-	// Parallel performs a script in several goroutines.
-	Parallel(goroutines int, s Script)
-}
-
-// Perform performs the script.
-func (s Script) Perform(p Performer) {
+// perform performs the script.
+func (s Script) perform(p *performer) {
 	for _, step := range s {
 		if !step(p) {
 			return
@@ -66,40 +35,38 @@ func (s Script) Perform(p Performer) {
 }
 
 // always makes a step that does not fail.
-func always(do func(Performer)) step {
-	return func(p Performer) bool {
+func always(do func(*performer)) step {
+	return func(p *performer) bool {
 		do(p)
 		return true
 	}
 }
 
 var (
-	acquire step = Performer.Acquire
-	await   step = Performer.Await
-	resume  step = Performer.Resume
-	check   step = Performer.Valid
+	acquire step = (*performer).Acquire
+	await   step = (*performer).Await
+	check   step = (*performer).Valid
 
-	awaitReading step = func(p Performer) bool { return p.AwaitBook(false) }
-	awaitWriting step = func(p Performer) bool { return p.AwaitBook(true) }
+	awaitReading step = func(p *performer) bool { return p.AwaitBook(false) }
+	awaitWriting step = func(p *performer) bool { return p.AwaitBook(true) }
 
-	read        = always(Performer.Read)
-	write       = always(Performer.Write)
-	update      = always(Performer.Update)
-	keepAlive   = always(Performer.KeepAlive)
-	release     = always(Performer.Release)
-	extend      = always(func(p Performer) { p.Extend() })
-	extendOrEnd = step(Performer.Extend)
+	read        = always((*performer).Read)
+	write       = always((*performer).Write)
+	update      = always((*performer).Update)
+	keepAlive   = always((*performer).KeepAlive)
+	release     = always((*performer).Release)
+	extend      = always(func(p *performer) { p.Extend() })
+	extendOrEnd = step((*performer).Extend)
 )
 
-func until(t time.Duration) step    { return always(func(p Performer) { p.Until(t) }) }
-func sleep(d time.Duration) step    { return always(func(p Performer) { p.Sleep(d) }) }
-func awaitAll(keys ...string) step  { return func(p Performer) bool { return p.AwaitAll(keys) } }
-func handOff(to ...string) step     { return always(func(p Performer) { p.HandOff(to) }) }
-func attempt(parts ...step) step    { return always(Script(parts).Perform) } // continues in any case
+func until(t time.Duration) step    { return always(func(p *performer) { p.Until(t) }) }
+func sleep(d time.Duration) step    { return always(func(p *performer) { p.Sleep(d) }) }
+func awaitAll(keys ...string) step  { return func(p *performer) bool { return p.AwaitAll(keys) } }
+func attempt(parts ...step) step    { return always(Script(parts).perform) } // continues in any case
 func ifValid(s step) step           { return attempt(check, s) }
-func parallel(n int, s Script) step { return always(func(p Performer) { p.Parallel(n, s) }) }
+func parallel(n int, s Script) step { return always(func(p *performer) { p.Parallel(n, s) }) }
 func retry(tries int, pause time.Duration, extra int) step {
-	return func(p Performer) bool { return p.Retry(tries, pause, extra) }
+	return func(p *performer) bool { return p.Retry(tries, pause, extra) }
 }
 
 // turn acquires the lock, updates, and keeps the lock for a while.
@@ -148,12 +115,12 @@ func workload(scripts []Script) simulation.Workload {
 		p := &performer{Client: c}
 		p.Verify()
 		if c.Index < len(scripts) {
-			scripts[c.Index].Perform(p)
+			scripts[c.Index].perform(p)
 		}
 	}
 }
 
-// performer is a Performer in the simulation. Errors are in the log.
+// performer is a client that performs scripts. Errors are in the log.
 type performer struct {
 	*simulation.Client
 	lease   simulation.Lease
@@ -170,6 +137,7 @@ func (p *performer) Read()                 { p.value, p.version, _ = p.Client.Re
 func (p *performer) Write()                { _ = p.Client.Write(p.lease, p.value+1, p.version) }
 func (p *performer) KeepAlive()            { p.Client.KeepAlive(p.lease) }
 
+// AwaitAll waits for one lease on all of the keys. What follows is done to all of them.
 func (p *performer) AwaitAll(keys []string) (ok bool) {
 	all, err := p.Client.AcquireAll(keys...)
 	if p.all = all; err != nil {
@@ -204,6 +172,7 @@ func (p *performer) Verify() {
 	}
 }
 
+// Retry asks up to so many times, with pauses to which up to extra ms are added at random.
 func (p *performer) Retry(tries int, pause time.Duration, extra int) bool {
 	for try := range uint64(tries) {
 		if p.Acquire() {
@@ -218,6 +187,7 @@ func (p *performer) Retry(tries int, pause time.Duration, extra int) bool {
 	return false
 }
 
+// Update reads and writes the resource, with a check before the write.
 func (p *performer) Update() {
 	all := p.all
 	if all == nil {
@@ -239,40 +209,9 @@ func (p *performer) Extend() bool {
 	return true
 }
 
-func (p *performer) HandOff(to []string) {
-	handle, err := p.Client.HandOff(p.lease)
-	if err != nil {
-		return
-	}
-	text, err := handle.Text()
-	if err != nil {
-		p.Note("no handle")
-		return
-	}
-	for _, name := range to {
-		p.Send(name, text, 0)
-	}
-}
-
-// Resume polls for a handle.
-func (p *performer) Resume() bool {
-	for range 100 {
-		if text, ok := p.Letter(); ok {
-			handle, err := quorum.ParseHandle(text)
-			if err != nil {
-				p.Note("no handle")
-				return false
-			}
-			return p.has(p.Client.Resume(handle))
-		}
-		p.Sleep(50 * ms)
-	}
-	return false
-}
-
 func (p *performer) Parallel(goroutines int, s Script) {
 	for range goroutines - 1 {
-		p.Go(func(c *simulation.Client) { s.Perform(&performer{Client: c}) })
+		p.Go(func(c *simulation.Client) { s.perform(&performer{Client: c}) })
 	}
-	s.Perform(p)
+	s.perform(p)
 }

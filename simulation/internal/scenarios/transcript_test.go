@@ -41,12 +41,6 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-func TestNoTranscriptIsLeftOver(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
-	require.NoError(t, err)
-	assert.Len(t, files, len(scenarios.All()))
-}
-
 func transcript(t *testing.T, s scenarios.Scenario) string {
 	t.Helper()
 	var text strings.Builder

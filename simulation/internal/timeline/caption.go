@@ -126,7 +126,7 @@ func (p *plot) faults() []caption {
 	for _, s := range p.t.Spans {
 		switch t := s.traits(); {
 		case t.Short == "" || t.Stops && t.Where == fault.OnProcess: // its lane shows it
-		case t.Aliases:
+		case t.OnMessages:
 			add(s.From, anyOf(s.Lane, "clients"), " "+t.Short, anyOf(s.Place, "servers"))
 		default:
 			add(s.From, s.subject(), " "+t.Short)

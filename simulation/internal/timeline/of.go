@@ -58,7 +58,6 @@ type call struct {
 
 type place struct {
 	server, key string
-	database    int
 }
 
 func (r *reader) take(e entry) {
@@ -134,10 +133,9 @@ func (e entry) call() call { return call{e.Process, e.Place, e.N} }
 // sent adds a message.
 func (r *reader) sent(e entry) {
 	r.lane(&r.t.Processes, e.Process)
-	switch {
-	case e.Place == fault.Resource:
+	if e.Place == fault.Resource {
 		r.t.UsesResource = true
-	case !alias(e.Place):
+	} else {
 		r.lane(&r.t.Servers, e.Place)
 	}
 	r.messages[e.call()] = len(r.t.Messages)
@@ -167,9 +165,6 @@ func (r *reader) fate(e entry) {
 	}
 }
 
-// alias reports whether a place isn't a server's own name.
-func alias(name string) bool { return len(name) != 1 || name[0] < 'A' || name[0] > 'Z' }
-
 // suffers adds a fault of a process, a server or a link.
 func (r *reader) suffers(e entry) {
 	f := e.Fault
@@ -179,9 +174,6 @@ func (r *reader) suffers(e entry) {
 	}
 	if e.Process != "" && e.Place != "" {
 		s.Lane, s.Place, s.Way = e.Process, e.Place, f.Way
-		if f.Kind == fault.Reconnect {
-			s.Until = e.At
-		}
 		r.t.Spans = append(r.t.Spans, s)
 		return
 	}
@@ -200,7 +192,7 @@ func (r *reader) suffers(e entry) {
 	}
 	if e.Place != "" {
 		r.lane(&r.t.Servers, e.Place)
-		if f.Kind == fault.Restart && f.Keep == fault.KeepNothing || f.Kind == fault.Demote {
+		if f.Kind == fault.Restart && f.Keep == fault.KeepNothing {
 			r.restarted(e)
 		}
 		return
@@ -247,7 +239,7 @@ func (r *reader) restarted(e entry) {
 func (r *reader) keyChanged(e entry) {
 	r.lane(&r.t.Servers, e.Place)
 	for _, k := range e.Keys {
-		at := place{e.Place, k.Key, k.Database}
+		at := place{e.Place, k.Key}
 		if k.Until != record.Gone {
 			r.stands(e, at, r.last[at], k.Until)
 			continue
@@ -265,7 +257,7 @@ func (r *reader) answered(e entry) {
 		m.arrives(e.At, done.Outcome)
 	}
 	for _, k := range e.Keys {
-		at := place{e.Place, k.Key, k.Database}
+		at := place{e.Place, k.Key}
 		i, stood := r.tenures[at]
 		switch {
 		case k.Until == record.Gone || done.ok() && done.deleting():
@@ -289,18 +281,12 @@ func (m *Message) arrives(at time.Duration, outcome string) {
 }
 
 // request returns the message that a server answers, nil if it was never sent. The old master of a
-// split server has a ' after its name.
+// split server has a ' after its name, and a server that an address leads to a ~.
 func (r *reader) request(e entry) *Message {
-	server := strings.TrimSuffix(e.Place, "'")
-	sent := call{e.Process, server, e.N}
-	if e.Change != nil {
-		sent.place = e.Change.Instance // it may be an alias
-	}
-	i, ok := r.messages[sent]
+	i, ok := r.messages[call{e.Process, strings.TrimRight(e.Place, "'~"), e.N}]
 	if !ok {
 		return nil
 	}
-	r.t.Messages[i].Place = server // later events name the alias
 	return &r.t.Messages[i]
 }
 

@@ -2,7 +2,6 @@ package timeline_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,50 +116,6 @@ func TestWhatHappenedIsShown(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestBeliefAndTruthOfAPause(t *testing.T) {
-	tl := timeline.Of(played(t, "S1", "default").Log)
-	assert.Equal(t, []string{"c1", "c2"}, tl.Processes)
-	assert.Equal(t, []string{"A", "B", "C", "D", "E"}, tl.Servers)
-
-	require.Len(t, tl.Beliefs, 2)
-	first, second := tl.Beliefs[0], tl.Beliefs[1]
-	assert.Equal(t, []string{"c1", "ran out", "c2", "released"}, []string{first.Process, first.End, second.Process, second.End})
-	assert.Greater(t, first.Until-first.From, 9*time.Second)
-	assert.Empty(t, tl.Overlaps(), "c1 believes nothing any more when it writes, it just doesn't look")
-	for _, n := range tl.Tenures {
-		if n.Process == "c1" {
-			assert.Equal(t, "expired", n.End)
-			assert.Equal(t, 10*time.Second, n.Until-n.From)
-		} else {
-			assert.Equal(t, "deleted", n.End)
-		}
-	}
-	whole := slices.MaxFunc(tl.Truth(), func(a, b timeline.KeyPeriod) int { return len(a.Servers) - len(b.Servers) })
-	assert.Equal(t, tl.Servers, whole.Servers)
-	assert.True(t, whole.Quorum)
-	pause := tl.Spans[0]
-	assert.Equal(t, "pause", pause.Kind)
-	late := tl.Accesses[len(tl.Accesses)-1]
-	assert.Equal(t, []string{"c1", "write"}, []string{late.Process, late.Op})
-	assert.Equal(t, pause.Until, late.Sent)
-}
-
-func TestTwoBeliefsAfterAClockJump(t *testing.T) {
-	tl := timeline.Of(played(t, "S4", "redlock").Log)
-	require.Len(t, tl.Overlaps(), 1)
-	o := tl.Overlaps()[0]
-	assert.Equal(t, []string{"c1", "c2"}, []string{o.First, o.Second})
-	for _, s := range tl.Truth() {
-		if s.From >= o.From && s.Process == "c1" {
-			assert.False(t, s.Quorum, "%v", s)
-			assert.NotContains(t, s.Servers, "C")
-		}
-	}
-	lost := slices.IndexFunc(tl.Messages, func(m timeline.Message) bool { return m.Lost == fault.Requests })
-	require.GreaterOrEqual(t, lost, 0, "D and E are cut off")
-	assert.Equal(t, time.Duration(-1), tl.Messages[lost].Arrived)
 }
 
 // holds is a lease that a process believes in until a moment.

@@ -23,16 +23,16 @@ func TestReport(t *testing.T) {
 	require.NoError(t, report.HTML(file, report.Report{
 		Matrix: report.Matrix{
 			Designs: []report.Axis{{Name: "redlock"}}, Faults: []report.Axis{{Name: "jump"}},
-			Cells: [][]report.Cell{{{Runs: 1, Violated: 1, Timeline: "run"}}},
+			Cells: [][]report.Cell{{{Runs: 1, Violated: 1}}},
 		},
-		Timelines: []report.TimelineRun{{ID: "run", Log: run.Result.Log}},
+		Timelines: []report.TimelineRun{{Design: "redlock", Fault: "jump", Log: run.Result.Log}},
 	}))
 	require.NoError(t, file.Close())
 	c.look(390, true)
 	c.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
 	c.until(`document.querySelector("table.matrix td a")`)
 	c.eval(`document.querySelector("table.matrix td a").click()`)
-	c.until(`document.querySelector("#cell-redlock-jump[open] .sketch svg") && document.querySelector(".story .alarm").textContent.startsWith("!! TWO HOLDERS")`)
+	c.until(`document.querySelector("#cell-redlock-jump[open] .sketch svg text.al")?.textContent.startsWith("!! two holders")`)
 	assert.Equal(t, "true", c.eval(`document.documentElement.scrollWidth <= 390`))
 	assert.Empty(t, c.problems)
 }

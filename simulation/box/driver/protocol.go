@@ -1,4 +1,4 @@
-package box
+package driver
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ type Request struct {
 
 // The requests, in the order of a driver's life.
 const (
-	DoHello   = "hello"   // say what the driver is: the answer has Name, Version, Servers, Can
+	DoHello   = "hello"   // say what the driver is: the answer has a Hello
 	DoOpen    = "open"    // make a client of the servers
 	DoAcquire = "acquire" // get the lock: the answer has Held, and Token or Why
 	DoCheck   = "check"   // does the client believe that it holds the lock? Held
@@ -37,17 +37,22 @@ const (
 	DoRelease = "release" // give the lock back: Done, or Why
 )
 
-// Answer is a line that a driver writes to its standard output. A line with an Event and no ID
-// may come at any time.
-type Answer struct {
-	ID int `json:"id,omitempty"`
-
-	// Name and Version are those of the lock client, Servers is "one" or "many": whether a lock
-	// is kept on one server or on several independent ones. Can lists what else the client has.
+// Hello says what a driver is.
+type Hello struct {
+	// Name and Version are those of the lock client. Servers is OneServer or ManyServers: whether
+	// a lock is kept on one server or on several independent ones. Can lists what else the client
+	// has.
 	Name    string   `json:"name,omitempty"`
 	Version string   `json:"version,omitempty"`
 	Servers string   `json:"servers,omitempty"`
 	Can     []string `json:"can,omitempty"`
+}
+
+// Answer is a line that a driver writes to its standard output. A line with an Event and no ID
+// may come at any time.
+type Answer struct {
+	ID int `json:"id,omitempty"`
+	Hello
 
 	// Held: the client holds the lock, as far as it knows.
 	Held bool `json:"held,omitempty"`
@@ -67,54 +72,29 @@ type Answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// What a driver can do, in Answer.Can. What it can't do isn't asked for and isn't judged.
+// The words of an Answer. What a driver Can not do isn't asked for and isn't judged.
 const (
+	OneServer   = "one"
+	ManyServers = "many"
+
 	CanExtend = "extend" // it answers DoExtend
 	CanToken  = "token"  // its leases have fencing tokens
 	CanWait   = "wait"   // its client waits for a lock; else the box tries again and again
 	CanTell   = "tell"   // it tells of a lost lease by EventLost
-)
 
-// The words of Answer.Why and Answer.Event.
-const (
 	WhyTaken  = "taken"
 	EventLost = "lost"
 )
 
-// The words of Answer.Servers.
-const (
-	oneServer   = "one"
-	manyServers = "many"
-)
-
-// DriverError is a driver that broke the protocol, could not be started or died. Nothing is
-// concluded from the play.
-type DriverError struct {
-	// Client is the client's name, Did what the driver did.
-	Client, Did string
-	// Said is the end of its standard error.
-	Said string
-}
-
-func (e *DriverError) Error() string {
-	text := fmt.Sprintf("box: the driver of %s %s", e.Client, e.Did)
-	if e.Said != "" {
-		text += "; its standard error ends with: " + e.Said
-	}
-	return text
-}
-
-// validate says what is wrong with the answer to a hello.
-func (a Answer) validate() error {
+// Validate says what is wrong with the answer to a hello.
+func (h Hello) Validate() error {
 	switch {
-	case a.Error != "":
-		return errors.New("says that it can't answer hello: " + a.Error)
-	case a.Name == "":
+	case h.Name == "":
 		return errors.New(`answered hello without a "name"`)
-	case a.Servers != oneServer && a.Servers != manyServers:
-		return fmt.Errorf(`answered hello with "servers":%q, want "one" or "many"`, a.Servers)
+	case h.Servers != OneServer && h.Servers != ManyServers:
+		return fmt.Errorf(`answered hello with "servers":%q, want "one" or "many"`, h.Servers)
 	}
-	for _, can := range a.Can {
+	for _, can := range h.Can {
 		switch can {
 		case CanExtend, CanToken, CanWait, CanTell:
 		default:

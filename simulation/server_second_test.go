@@ -100,7 +100,7 @@ func TestSplitBrain(t *testing.T) {
 // Whatever happens to servers at the same time, and to their connections, every run ends.
 func TestFaultsOfServersTogether(t *testing.T) {
 	kinds := []fault.Kind{
-		fault.SplitBrain, fault.Switch, fault.Proxy, fault.Demote, fault.Hang, fault.Restart, fault.Failover, fault.Reconnect, fault.Lag, fault.Crash, fault.Reboot,
+		fault.SplitBrain, fault.Switch, fault.Hang, fault.Restart, fault.Failover, fault.Lag, fault.Crash, fault.Reboot,
 	}
 	for seed := range long.Number[uint64](150, 30) {
 		cfg := contended()

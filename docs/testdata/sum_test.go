@@ -1,8 +1,0 @@
-package testdata
-
-import "fmt"
-
-func ExampleSum() {
-	fmt.Println(1 + 2)
-	// Output: 3
-}

@@ -8,6 +8,7 @@
 //	redlocksim box -- python3 driver.py              any lock client on real servers with faults
 //	redlocksim explore -design default -seeds 5000
 //	redlocksim explore -within                       only covered faults: every finding is a bug
+//	redlocksim orders -faults crash                  every order of the events of a small world
 //	redlocksim mutants                               one mistake at a time in the library, and which check notices
 //
 // Every command exits with 0 on success, 1 on failure and 2 for wrong usage.

@@ -20,7 +20,7 @@ import (
 
 type boxFlags struct {
 	box.Options
-	format, save, replay string
+	format, html, save, replay string
 }
 
 // replays is how often a replay file is played.
@@ -54,6 +54,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	flags.Func("faults", "only these `faults`: "+strings.Join(box.Faults(), ", "), faults(&f.Faults))
 	flags.Func("allow", "`faults` that may break the client without failing the command", faults(&f.Allow))
 	flags.StringVar(&f.format, "format", "text", "the output: text or json")
+	flags.StringVar(&f.html, "html", "", "write a page with the schedules to this `file`, too")
 	flags.StringVar(&f.save, "save", "", "write the worst finding to this replay `file`")
 	flags.StringVar(&f.replay, "replay", "", fmt.Sprintf("play a replay `file` %d times instead, on its servers, and say what happened", replays))
 	flags.SetOutput(stderr)
@@ -69,7 +70,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	}
 	wrong := oneOf("-format", f.format, "text", "json")
 	flags.Visit(func(set *flag.Flag) {
-		if f.replay != "" && !slices.Contains([]string{"server", "embedded", "format", "save", "replay"}, set.Name) {
+		if f.replay != "" && !slices.Contains([]string{"server", "embedded", "format", "html", "save", "replay"}, set.Name) {
 			wrong = usageError{fmt.Errorf("-%s has no effect with -replay: the file has the schedule, its servers and its TTL", set.Name)}
 		}
 	})
@@ -91,7 +92,7 @@ func runBox(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 }
 
 func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
-	if err := creatable("-save", f.save); err != nil {
+	if err := errors.Join(creatable("-html", f.html), creatable("-save", f.save)); err != nil {
 		return err
 	}
 	p := newProgress(stderr)
@@ -115,6 +116,11 @@ func (f *boxFlags) play(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	if err != nil {
 		return err
+	}
+	if f.html != "" {
+		if err := create(f.html, r.Page); err != nil {
+			return err
+		}
 	}
 	if worst, ok := r.Worst(); ok && f.save != "" {
 		if err := create(f.save, func(w io.Writer) error { return writeJSON(w, worst) }); err != nil {

@@ -4,6 +4,7 @@ package command
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 func TestBox(t *testing.T) {
 	long.Test(t, "package box plays this driver, too")
 	folder := t.TempDir()
-	replay := filepath.Join(folder, "worst.json")
+	page, replay := filepath.Join(folder, "box.html"), filepath.Join(folder, "worst.json")
 	driver := []string{"--", instancetest.Python(t), "../../box/testdata/driver.py"}
 	quick := []string{"box", "-embedded", "-for", "0s", "-shrink", "0s", "-ttl", "700ms"}
 	code, stdout, stderr := said(t.Context(), append(append(quick, "-faults", "restart", "-allow", "restart", "-format", "json", "-save", replay), driver...)...)
@@ -31,10 +32,14 @@ func TestBox(t *testing.T) {
 	require.Contains(t, stderr, "accepted: SET NX by hand, 1 x embedded servers; 2 schedules, then random ones for 0s")
 
 	again := filepath.Join(folder, "again.json")
-	code, stdout, stderr = said(t.Context(), append([]string{"box", "-embedded", "-replay", replay, "-save", again}, driver...)...)
+	code, stdout, stderr = said(t.Context(), append([]string{"box", "-embedded", "-replay", replay, "-html", page, "-save", again}, driver...)...)
 	require.Equal(t, exitFail, code)
 	require.Contains(t, stdout, "by restart: replay of two holders, found in SET NX\n  two holders: c1 found its lease valid after c2 had got it (again in ")
 	require.Contains(t, stdout, "finds its lease valid", "what happened")
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(html), "<b>two holders</b>: c1 found its lease valid after c2 had got it")
+	require.Contains(t, string(html), "finds its lease valid", "what happened")
 	require.Regexp(t, `SET NX: findings in \d+ plays`, stderr)
 	require.FileExists(t, again)
 }

@@ -1,0 +1,28 @@
+package box
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+)
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"what":    Tally.what,
+	"groups":  groups,
+	"heading": (*group).heading,
+	"again":   (*Broken).again,
+	"seconds": func(d time.Duration) time.Duration { return d.Round(time.Second) },
+	"history": func(g *group) string {
+		var b strings.Builder
+		g.history(&b)
+		return b.String()
+	},
+}).Parse(pageText))
+
+// Page writes the report as a page of HTML that needs nothing else.
+func (r Report) Page(w io.Writer) error { return pageTemplate.Execute(w, r) }

@@ -35,10 +35,6 @@ func (j *jumps) seen() []quorum.ClockEvent {
 	return append([]quorum.ClockEvent(nil), j.events...)
 }
 
-func step(d time.Duration) func(*quorumtest.Server) {
-	return func(s *quorumtest.Server) { s.StepClock(d) }
-}
-
 func TestAStepBackIsSeenToo(t *testing.T) {
 	var reported jumps
 	play(t, 3, func(f *fixture) {

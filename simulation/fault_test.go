@@ -116,13 +116,6 @@ func TestNoProgressIsFound(t *testing.T) {
 	play(t, simulation.Config{Progress: 5 * time.Second}, nil, byName(map[string]simulation.Workload{"c1": hold(9 * time.Second), "c2": work}), none...)
 }
 
-// hold0 takes the lock once and releases it.
-func hold0(c *simulation.Client) {
-	if lease := take(c); lease != nil {
-		_ = c.Release(lease)
-	}
-}
-
 // A client that repeats a write that wasn't answered loses its update to itself, unless the resource
 // recognizes the repetition.
 func TestRepeatedWrites(t *testing.T) {

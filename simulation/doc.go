@@ -65,8 +65,8 @@
 // # Every order
 //
 // With Config.Order, the order of events isn't drawn but chosen: of the events that are due, any
-// may be next. The tests of simulation/internal/orders walk through all orders of small worlds in this
-// way.
+// may be next. Package simulation/internal/orders walks through all orders of small worlds in this
+// way, and redlocksim orders is its command.
 //
 // # Time
 //
@@ -96,7 +96,8 @@
 // Failover, and what it reports of its persistence are independent.
 //
 // In a SplitBrain, a server is a new master plus the old one, which some processes still
-// reach. The trace names the old one with an apostrophe: A and A'.
+// reach. The trace names the old one with an apostrophe: A and A'. After a Switch it names the
+// other server with a tilde: A~.
 //
 // # The parts
 //

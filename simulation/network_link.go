@@ -143,14 +143,14 @@ type reply struct {
 
 func (r *reply) Live() bool { return !r.call.answered && !r.call.p.Gone() }
 
-// missed reports a reply that comes after the call has ended.
+// Missed reports a reply that comes after the call has ended.
 func (r *reply) Missed(at int64) {
 	if !r.call.p.Gone() {
 		r.call.p.w.message(record.Ignored, r.call).At = time.Duration(at)
 	}
 }
 
-// overSince is the step that answered the call, or ended its process.
+// OverSince is the step that answered the call, or ended its process.
 func (r *reply) OverSince() int {
 	if r.call.answered {
 		return r.call.ended

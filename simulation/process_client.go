@@ -61,7 +61,7 @@ const resourcePatience = time.Second
 // Context is the process's context. It never ends.
 func (c *Client) Context() context.Context { return c.ctx }
 
-// processClock is the process's clock.
+// Clock is the process's clock.
 func (c *Client) Clock() clock.Clock { return c.p.Clock }
 
 // Sleep waits for d on the process's clock.

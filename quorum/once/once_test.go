@@ -374,6 +374,19 @@ func TestKeptOnTooFew(t *testing.T) {
 	}
 }
 
+// Votes split between processes win for none: Run waits until it can have them.
+func TestSplitVotes(t *testing.T) {
+	play(t, func(w *world) {
+		const key = "job@2000-01-01T00:00:00Z"
+		for i, value := range []string{"x:x", "x:x", "y:y", "y:y"} {
+			w.servers[i].Put(key, value, 2*time.Second)
+		}
+		require.NoError(t, w.process("a", once.Config{}).run(w.slot, 0))
+		require.GreaterOrEqual(t, time.Since(w.slot), 2*time.Second)
+		require.Less(t, time.Since(w.slot), 3*time.Second)
+	})
+}
+
 // Run returns the error of a job, and the slot counts as done, also after a panic. A job that
 // releases its lease makes the slot available again.
 func TestJobFails(t *testing.T) {

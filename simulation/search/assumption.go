@@ -53,7 +53,9 @@ func breaks(f fault.Fault, schedule simulation.Schedule, cfg simulation.Config) 
 		f.Kind == fault.Step && f.By < 0 && among(fault.Suspend),
 		f.Kind == fault.Rate && (f.PPM > slewing || f.PPM < -slewing):
 		return 2
-	case f.Kind == fault.Evict, f.Kind == fault.SplitBrain,
+	case f.Kind == fault.SplitBrain:
+		return 4
+	case f.Kind == fault.Evict,
 		// A client that starts is led to another server that had been up for long.
 		f.Kind == fault.Switch && among(fault.Reboot),
 		f.Kind == fault.Switch && outlives(f, cfg):
@@ -62,8 +64,8 @@ func breaks(f fault.Fault, schedule simulation.Schedule, cfg simulation.Config) 
 	return 0
 }
 
-// outlives reports whether some processes reach another server behind an address than the
-// others, for longer than the quarantine covers.
+// outlives reports whether an address leads some processes to one server and the others to another,
+// for longer than the quarantine covers.
 func outlives(f fault.Fault, cfg simulation.Config) bool {
 	ttl := cmp.Or(cfg.Quorum.TTL, 10*time.Second)
 	return f.Process != fault.Any && (f.For == 0 || cmp.Or(cfg.Quorum.MaxTTL, ttl)-ttl < f.For)

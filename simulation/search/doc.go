@@ -5,7 +5,7 @@
 //
 //   - mixed: one lock, used in every way. The matrix counts its violations.
 //   - crowd: hand-offs between the goroutines of a process.
-//   - relay: hand-offs between processes, and proxies and addresses that lead elsewhere.
+//   - relay: hand-offs between processes, and addresses that lead elsewhere.
 //   - terms: elections, whose leaders may not notice their end.
 //   - slots: jobs that run at most once.
 //   - sets: one lease on several keys.

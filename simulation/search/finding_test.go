@@ -47,7 +47,7 @@ func TestAssumptionOfAFinding(t *testing.T) {
 		{"default", []fault.Kind{fault.Duplicate}, record.LostUpdate, 7, 1},
 		{"guarded", []fault.Kind{fault.Suspend}, record.TwoHolders, 19, 2},
 		{"default", []fault.Kind{fault.Evict}, record.TwoHolders, 132, 3},
-		{"default", []fault.Kind{fault.SplitBrain}, record.TwoHolders, 5, 3},
+		{"default", []fault.Kind{fault.SplitBrain}, record.TwoHolders, 5, 4},
 		{"unwatched", []fault.Kind{fault.Switch}, record.TwoHolders, 0, 3},
 		{"unwatched", []fault.Kind{fault.Restart}, record.TwoHolders, 272, 0},
 		{"forgetful", []fault.Kind{fault.Cut}, record.TwoHolders, 0, 0},

@@ -41,7 +41,7 @@ const (
 	slotsLate = iota
 	slotsTakes
 	slotsShare
-	slotsLeaves
+	_ // it is gone; the draws stay as they are
 	slotings
 )
 

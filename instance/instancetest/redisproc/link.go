@@ -23,7 +23,7 @@ const (
 // direction is a direction over a Link.
 type direction uint8
 
-// The ways.
+// The directions.
 const (
 	// Requests go from the client to the server.
 	Requests direction = iota

@@ -29,8 +29,11 @@ func (r benchResults) rows(part string) (rows []map[string]any) {
 // setting says how a part was measured.
 func (r benchResults) setting(part string) string {
 	with, _ := r["recorded"].(map[string]any)[part].(map[string]any)
-	return fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers; medians of %v rounds of %v s, in turns.",
-		with["redis_version"], with["go"], with["cores"], with["rounds"], with["seconds"])
+	rounds := fmt.Sprintf("medians of %v rounds of %v s, in turns", with["rounds"], with["seconds"])
+	if with["rounds"] == 1.0 {
+		rounds = fmt.Sprintf("one round of %v s", with["seconds"])
+	}
+	return fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers; %s.", with["redis_version"], with["go"], with["cores"], rounds)
 }
 
 // benchColumn is a column of a part's table: its head, and the format and the names of the results
@@ -45,6 +48,7 @@ var benchColumns = map[string][]benchColumn{
 	"throughput": {
 		{"workers", "%.0f", []string{"workers"}}, {"contender", "%s", []string{"contender"}}, {"cycles/s", "%.0f", []string{"cycles_per_second"}},
 		{"× redsync", "%.2f (%.2f to %.2f)", []string{"ratio", "ratio_low", "ratio_high"}}, {"p50 µs", "%.0f", []string{"p50_us"}}, {"p99 µs", "%.0f", []string{"p99_us"}},
+		{"client's, servers' CPU, µs/cycle", "%.1f, %.1f", []string{"client_cpu_us_per_cycle", "server_cpu_us_per_cycle"}},
 	},
 	"sick": {
 		{"one of five is", "%s", []string{"state"}}, {"contender", "%s", []string{"contender"}}, {"p50 ms", "%.2f", []string{"p50_ms"}},

@@ -21,6 +21,7 @@ func init() {
 	generators["box-kinds"] = boxKinds
 	generators["box-words"] = boxWords
 	generators["box-clients"] = boxClients
+	generators["box-schedules"] = boxSchedules
 	generators["box-report"] = boxReport
 }
 
@@ -179,6 +180,68 @@ func boxResults(r box.Report) (broke, held string) {
 		held = fmt.Sprintf("%s: %d plays", strings.Join(good, ", "), plays)
 	}
 	return strings.Join(bad, "; "), held
+}
+
+// found is a finding of a client.
+type found struct {
+	client recordedClient
+	fault  string
+	box.Broken
+}
+
+// allFound lists the findings by fault and kind, and those of a kind by the length of their schedules.
+func allFound(clients []recordedClient) []found {
+	var all []found
+	for _, fault := range box.Faults() {
+		for _, kind := range box.Kinds() {
+			from := len(all)
+			for _, c := range clients {
+				for _, t := range c.Tallies {
+					for _, k := range t.Kinds {
+						if t.Fault == fault && t.By(k) == fault && k.Kind == kind {
+							all = append(all, found{c, fault, k})
+						}
+					}
+				}
+			}
+			slices.SortStableFunc(all[from:], func(a, b found) int { return len(a.Shown.Schedule) - len(b.Shown.Schedule) })
+		}
+	}
+	return all
+}
+
+// boxSchedules has the shortest schedule for each finding that came again. A client's findings with the
+// same one share a row.
+func boxSchedules([]string) (string, error) {
+	clients, err := recordedClients()
+	if err != nil {
+		return "", err
+	}
+	all := slices.DeleteFunc(allFound(clients), func(f found) bool { return f.Repeated == 0 })
+	var rows [][]string
+	places := map[string]int{} // of the rows
+	for i, f := range all {
+		if i > 0 && f.fault == all[i-1].fault && f.Kind == all[i-1].Kind {
+			continue // a longer one
+		}
+		schedule := steps(f.Shown.Schedule)
+		row := f.fault + f.client.Record + schedule
+		if at, ok := places[row]; ok {
+			rows[at][1] += ", " + string(f.Kind)
+			continue
+		}
+		places[row] = len(rows)
+		rows = append(rows, []string{f.fault, string(f.Kind), schedule, fmt.Sprintf("%s, %d of %d", f.client.Name, f.Repeated, f.Again)})
+	}
+	return table("fault | finding | shortest schedule | of, and again in", rows), nil
+}
+
+func steps(s box.Schedule) string {
+	var all []string
+	for _, step := range s {
+		all = append(all, step.String())
+	}
+	return strings.Join(all, "; ")
 }
 
 // boxReport is the command that shows a finding again, by the recording's name, the fault and the

@@ -23,25 +23,31 @@ var asked = []struct {
 	{"Where does the context end in time?", []string{"drift-allowance", "larger-of-two-clocks", "context-at-deadline", "context-ends-with-lease", "context-after-suspension"}},
 }
 
-// places has a row for each line that answers a question.
+// places has a row for each line that answers a question, with a mutant of it.
 func places() (string, error) {
 	markers, err := markersByName()
 	if err != nil {
 		return "", err
+	}
+	broken := map[string]string{}
+	for _, m := range mutants.All() {
+		for _, name := range m.Markers() {
+			broken[name] = m.Name
+		}
 	}
 	var rows [][]string
 	for _, a := range asked {
 		question := a.question
 		for _, name := range a.markers {
 			m, is := markers[name]
-			if !is {
-				return "", fmt.Errorf("there is no marker %q", name)
+			if !is || broken[name] == "" {
+				return "", fmt.Errorf("there is no marker %q, or no mutant", name)
 			}
-			rows = append(rows, []string{question, fmt.Sprintf("%s: [%s:%d](../%s#L%d)", m.Guarantee, m.File, m.Line, m.File, m.Line)})
+			rows = append(rows, []string{question, fmt.Sprintf("%s: [%s:%d](../%s#L%d)", m.Guarantee, m.File, m.Line, m.File, m.Line), "`" + broken[name] + "`"})
 			question = ""
 		}
 	}
-	return table("question | the lines that decide it, the main one first", rows), nil
+	return table("question | the lines that decide it, the main one first | a mutant", rows), nil
 }
 
 func markersByName() (map[string]mutants.Marker, error) {

@@ -235,7 +235,7 @@ func faultTable(r recording, _ []string) (string, error) {
 }
 
 // harmOf has a column for each design, and a row for each fault: words are the designs, separated by
-// commas, and the faults.
+// commas, and the faults. It names the other faults that did harm.
 func harmOf(r recording, words []string) (string, error) {
 	designs := strings.Split(words[0], ",")
 	var rows [][]string
@@ -246,7 +246,15 @@ func harmOf(r recording, words []string) (string, error) {
 		}
 		rows = append(rows, row)
 	}
-	return fmt.Sprintf("%s\nShare of %d runs each.", table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds), nil
+	var others []string
+	for _, f := range r.Matrix.Faults {
+		if !slices.Contains(words[1:], f.Name) && slices.ContainsFunc(designs, func(design string) bool { return r.cell(design, f.Name).Violated > 0 }) {
+			others = append(others, "`"+f.Name+"`")
+		}
+	}
+	held := len(r.Matrix.Faults) - len(words[1:]) - len(others)
+	return fmt.Sprintf("%s\nShare of %d runs each. %s did harm, too; %d other faults harmed none of the four.",
+		table("fault | `"+strings.Join(designs, "` | `")+"`", rows), r.Seeds, strings.Join(others, ", "), held), nil
 }
 
 // abstract is what was run, how often it broke and how often it didn't, for readers of nothing else.

@@ -59,17 +59,20 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	} else if err != nil {
 		return err
 	}
-	slice := time.Second
+	limited, slice := ctx, time.Second
 	if limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
+		limited, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 		slice = min(slice, limit/10)
 	}
-	if err := orders.Play(ctx, walks, slice); err != nil {
+	if err := orders.Play(limited, walks, slice); err != nil {
 		return err
 	}
-	return printWalks(stdout, walks)
+	if err := printWalks(stdout, walks); err != nil || ctx.Err() == nil {
+		return err
+	}
+	return errors.New("interrupted")
 }
 
 // printWalks lists the walks by the kinds of their faults, and the first run that breaks a promise.
@@ -93,8 +96,8 @@ func printWalks(out io.Writer, walks []orders.Walk) error {
 		fmt.Fprintf(out, "%d orders; %s not finished\n", total, count(open, "walk"))
 	}
 	if at := slices.IndexFunc(walks, func(w orders.Walk) bool { return w.Log != "" }); at >= 0 {
-		fmt.Fprintf(out, "\nthe first run that breaks a promise, no assumption being broken:\n%s", walks[at].Log)
-		return errors.New("a promise is broken")
+		fmt.Fprintf(out, "\nthe first run with a violation, no assumption being broken:\n%s", walks[at].Log)
+		return fmt.Errorf("%s doesn't hold", walks[at].Setup.Design)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestOrders(t *testing.T) {
 	out, errs := does(t, exitFail, "orders", "-design", "half-quorum", "-servers", "2")
 	assert.Regexp(t, `(?m)^try +none +1 +\d+ +[0-9.]+  .*two holders`, out)
 	assert.Contains(t, out, "acquired k", "the run itself")
-	assert.Contains(t, errs, "a promise is broken")
+	assert.Contains(t, errs, "half-quorum doesn't hold")
 
 	_, errs = does(t, exitFail, "orders", "-for", "1ns")
 	assert.Contains(t, errs, "no order was played")

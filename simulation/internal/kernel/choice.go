@@ -23,7 +23,7 @@ func (k *Kernel) Step() int {
 // Expand records that the current step keeps other events from Happening.
 func (k *Kernel) Expand() { k.order.expand(k.Step()) }
 
-// unsaid is an event that may become impossible. overSince is the step that made it impossible.
+// unsaid is an event that may become impossible. OverSince is the step that made it impossible.
 type unsaid interface{ OverSince() int }
 
 // choose removes the chosen event from the queue. Then the queue is no longer in its usual order.

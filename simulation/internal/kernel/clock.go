@@ -196,6 +196,6 @@ func (c *Clock) ReadingsAt(now int64) ClockReadings {
 	return ClockReadings{s.Mono.At(now), s.Wall.At(now)}
 }
 
-// epoch is the wall clocks' reading at the start of a run: a time at which tokens
+// Epoch is the wall clocks' reading at the start of a run: a time at which tokens
 // that start from a clock look realistic.
 const Epoch = 1_767_225_600 * int64(time.Second) // 2026-01-01

@@ -22,7 +22,7 @@ const (
 	TagReorder
 	TagRepeat
 	TagEvict
-	tagWorld
+	_ // these two are gone: a number stands for the same draws forever
 	TagTurn
 	_
 	TagLetter

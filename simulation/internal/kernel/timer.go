@@ -17,7 +17,7 @@ type Timer struct {
 	// Only the driver uses what follows.
 	tie   uint64
 	more  []*Timer // others of the same moment that are indistinguishable
-	bound bool     // a call's event ends it, see bindTo
+	bound bool     // a call's event ends it, a call's event ends it
 	over  bool
 }
 

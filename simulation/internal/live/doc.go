@@ -1,7 +1,7 @@
 // Package live plays the scenarios of package scenarios on real servers and checks whether
 // they end as the simulation predicts.
 //
-// The plays are those of package box. Design is the driver: it puts a lock design of package
+// The plays are those of package box. Drive is the driver: it puts a lock design of package
 // designs, on the same code as in the simulation, into the box. A case has the steps that play its
 // scenario. A step that came to nothing, or a client that got the lock and should not have, may
 // mean that the machine was too slow: the case is played again, with a longer TTL.

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,28 @@ func TestVerdicts(t *testing.T) {
 	}, unreached, "no scenario reaches it")
 	for what := range counted {
 		assert.Contains(t, record.Counters(), what)
+	}
+}
+
+// k clients that ask N servers at the same moment can split the votes in k^N ways, and in these
+// shares of them nobody has a majority: S12 says .710, and docs/evidence.md the last three.
+func TestSplitVotes(t *testing.T) {
+	for _, test := range []struct {
+		clients, servers int
+		lost             float64
+	}{{2, 3, 0}, {3, 3, .222}, {3, 5, .370}, {5, 5, .710}, {10, 5, .914}} {
+		ways, lost := int(math.Pow(float64(test.clients), float64(test.servers))), 0
+		for way := range ways {
+			votes := make([]int, test.clients)
+			for range test.servers {
+				votes[way%test.clients]++
+				way /= test.clients
+			}
+			if slices.Max(votes) <= test.servers/2 {
+				lost++
+			}
+		}
+		assert.InDelta(t, test.lost, float64(lost)/float64(ways), .0005, "%+v", test)
 	}
 }
 

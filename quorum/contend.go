@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -312,4 +313,17 @@ func (c *core) takenHere(all keys) *RoundError {
 // holderHere describes a lease of this Coordinator as the holder.
 func (c *core) holderHere(l *Lease, left time.Duration) *Holder {
 	return &Holder{Here: true, Owner: c.cfg.Owner, Note: l.terms.Note, Remaining: left, Held: true}
+}
+
+// decisionOrder gives the instances in the order in which they decide a split.
+func (c *core) decisionOrder() []int {
+	prefix := prefixOf("") // one order for all keys
+	order := make([]int, len(c.members))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(rankOf(prefix, c.members[a].name), rankOf(prefix, c.members[b].name))
+	})
+	return order
 }

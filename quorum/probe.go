@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// This file is about probes, which ask a server who it is. One goroutine at a time probes a server. Of
+// This file is about probes, which ask a server who it is, and about which instance has which server. One goroutine at a time probes a server. Of
 // two probes at once, the answer that the server gave first could be taken in last, and a run that has
 // ended would pass for the present one.
 

@@ -3,14 +3,13 @@ package quorum
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// This file is about notifications between processes.
+// This file is about notifications between processes, and the instance at which they queue.
 //
 // Processes that wait for a key queue at one instance, the same for all of them. A release
 // that reaches that instance notifies the first process in the queue. So one process wakes at a
@@ -351,19 +350,6 @@ func (r rank) compare(other rank) int {
 		return -1
 	}
 	return cmp.Or(cmp.Compare(r.hash, other.hash), cmp.Compare(r.i, other.i))
-}
-
-// decisionOrder gives the instances in the order in which they decide a split (see contend.go).
-func (c *core) decisionOrder() []int {
-	prefix := prefixOf("") // one order for all keys
-	order := make([]int, len(c.members))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(rankOf(prefix, c.members[a].name), rankOf(prefix, c.members[b].name))
-	})
-	return order
 }
 
 // queueInstance is the instance at which processes queue for the key: the first in rank, of

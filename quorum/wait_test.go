@@ -168,7 +168,7 @@ func TestNotifiedProcessNeverComes(t *testing.T) {
 
 // A waiter that was notified may win on a quorum without the server that has the queue. Its release
 // notifies the next waiter there nevertheless.
-func TestHolderWithoutTheKeyAtTheQueueNotifies(t *testing.T) {
+func TestReleaseNotifiesWithoutTheKeyAtTheQueue(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
 		f.warm()
 		f.travel(ms)

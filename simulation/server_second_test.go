@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,10 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/long"
 	"github.com/redquorum/redlock/simulation/record"
+	"github.com/redquorum/redlock/simulation/redismodel"
 )
 
 // splitInTwo is a schedule in which A splits in two at 500, and c1 and c2 share only A: c1 reaches
@@ -112,4 +115,128 @@ func TestFaultsOfServersTogether(t *testing.T) {
 			require.NotContains(t, []record.ViolationKind{record.Stuck, record.LeftOver, record.Panicked, record.NeverFree, record.NoProgress}, kind, "seed %d\n%v", seed, schedule)
 		}
 	}
+}
+
+// While an address leads a client to another server, its connections reach that one alone.
+func TestSwitchedAddress(t *testing.T) {
+	move := fault.Fault{Kind: fault.Switch, Process: "c1", Server: "A", At: time.Second, For: 2 * time.Second}
+	again := move
+	again.At = 5 * time.Second
+	r := withRedis(t, 1, simulation.Config{Servers: 1}, simulation.Schedule{move, again}, func(c *simulation.Client, do func(...string) redismodel.Reply) {
+		do("SET", "k", "first")
+		for _, look := range []struct {
+			at    time.Duration
+			found string
+		}{{500 * ms, "first"}, {1100 * ms, ""}, {2900 * ms, "second"}, {3100 * ms, "first"}, {6 * time.Second, ""}} {
+			c.SleepUntil(look.at)
+			assert.Equal(t, look.found, do("GET", "k").Text, "at %v", look.at)
+			if look.found == "" {
+				do("SET", "k", "second")
+			}
+		}
+	})
+	assert.Equal(t, 2, r.Log.Counts()["an address was switched"])
+	assert.Contains(t, r.Log.String(), "c1-A suffers switch for=2000000000")
+	assert.Contains(t, r.Log.String(), "A~ set c1#")
+	assert.Contains(t, r.Log.String(), "3000.000000 A is back")
+}
+
+// A client that still has connections to the old server can get a lease from it until they end. If
+// these and the lease together last no longer than the quarantine that others keep for the new
+// server, there is one holder. So the library subtracts their life from the longest TTL, if its
+// instances say how long it is (wire.Instance.ConnLife).
+func TestLeaseOverAnOldConnection(t *testing.T) {
+	const lives, ttl = 5 * time.Second, 10 * time.Second
+	schedule := append(slices.DeleteFunc(splitInTwo(0), func(f fault.Fault) bool { return f.Kind == fault.SplitBrain }),
+		fault.Fault{Kind: fault.Switch, Process: "c2", Server: "A", At: time.Second})
+	work := func(c *simulation.Client) {
+		_, _ = c.Coordinator.Verify(c.Context())
+		if c.Index == 0 {
+			c.SleepUntil(time.Second + lives - 100*ms)
+			if lease := take(c); lease != nil {
+				c.Sleep(ttl)
+			}
+			return
+		}
+		for c.SleepUntil(1200 * ms); ; c.Sleep(200 * ms) {
+			if lease := take(c); lease != nil {
+				return
+			}
+		}
+	}
+	play := func(maxTTL time.Duration) simulation.Result {
+		return run(t, 1, simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: maxTTL, ClockMonitor: quorum.Off}}, schedule, work)
+	}
+	r := play(lives + ttl)
+	require.Empty(t, r.Log.Violations())
+	assert.Equal(t, 2, r.Log.Counts()["a lease was acquired"])
+	assert.Contains(t, r.Log.String(), "A acquire c1#", "over the old connection")
+	assert.Contains(t, r.Log.String(), "A~ acquire c2#")
+	assert.Contains(t, play(ttl).Kinds(), record.TwoHolders)
+}
+
+// Clients leave a mark on a server for each name and run, as on real servers: see
+// wire.Identity.Served.
+func TestMarks(t *testing.T) {
+	served := func(t *testing.T, schedule simulation.Schedule, probes map[time.Duration]time.Duration) {
+		t.Helper()
+		var inst wire.Instance
+		cfg := simulation.Config{Servers: 1, Processes: 1, Replicas: 1, LatencyMin: 1, LatencyMax: 1, Locker: func(p simulation.Process) (simulation.Locker, error) {
+			inst = p.Instances[0]
+			return simulation.Library(p)
+		}}
+		found, before := map[time.Duration]time.Duration{}, wire.Known{}
+		_, err := simulation.Run(1, cfg, schedule, func(c *simulation.Client) {
+			for _, at := range slices.Sorted(maps.Keys(probes)) {
+				c.SleepUntil(at)
+				id, err := inst.Probe(c.Context(), before)
+				require.NoError(t, err)
+				before = wire.Known{RunID: id.RunID, Epoch: id.Epoch, Voter: id.RunID}
+				found[at] = id.Served.Round(ms)
+				if id.Served < 0 {
+					found[at] = -1
+				}
+			}
+		})
+		require.NoError(t, err)
+		require.Equal(t, probes, found)
+	}
+	onA := func(kind fault.Kind, at, length time.Duration) fault.Fault {
+		return fault.Fault{Kind: kind, Server: "A", At: at, For: length}
+	}
+	const sec = time.Second
+	const age = time.Hour
+	t.Run("a server that has been served for long", func(t *testing.T) {
+		served(t, nil, map[time.Duration]time.Duration{sec: age + sec, 2 * sec: age + 2*sec})
+	})
+	t.Run("another run", func(t *testing.T) {
+		served(t, simulation.Schedule{onA(fault.Restart, 2*sec, ms)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+	})
+	t.Run("data that is lost", func(t *testing.T) {
+		served(t, simulation.Schedule{onA(fault.Flush, 2*sec, 0)}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 4 * sec: sec})
+	})
+	t.Run("an address that moves and comes back", func(t *testing.T) {
+		move := onA(fault.Switch, 2*sec, 2*sec)
+		move.Process = fault.Any
+		served(t, simulation.Schedule{move}, map[time.Duration]time.Duration{sec: age + sec, 3 * sec: 0, 3500 * ms: 500 * ms, 5 * sec: 0, 6 * sec: sec})
+	})
+}
+
+// Locks of another kind can't be handed off, and say so.
+func TestLeasesThatStay(t *testing.T) {
+	cfg := onOneServer()
+	cfg.Processes = 1
+	r, err := simulation.Run(1, cfg, nil, func(c *simulation.Client) {
+		lease, err := c.TryAcquire("k")
+		require.NoError(t, err)
+		_, err = c.HandOff(lease)
+		require.ErrorContains(t, err, "can't be handed off")
+		_, err = c.Resume(quorum.Handle{})
+		require.ErrorContains(t, err, "can't be handed off")
+		require.ErrorContains(t, c.ReleaseHandle(quorum.Handle{}), "can't be handed off")
+		_, ok := c.Letter()
+		require.False(t, ok)
+	})
+	require.NoError(t, err)
+	require.Empty(t, r.Log.Violations())
 }

@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case errors.Is(err, redisproc.ErrMissing):
-		fmt.Fprintf(stderr, "bench: %v; install it (Debian: apt-get install redis-server)\n", err)
+		fmt.Fprintln(stderr, "bench:", err)
 		return exitUsage
 	case err != nil:
 		fmt.Fprintln(stderr, "bench:", err)

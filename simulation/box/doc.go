@@ -5,7 +5,8 @@
 // The client is put into the box by a driver, see package driver. The box starts one driver
 // process for each client, puts a link between each client and each server, and carries out a
 // Schedule step by step. Each step ends with an event: an answer, a process that has stopped. No
-// step waits for a time, but for the client that has to get the lock when a lease has expired.
+// step waits for a fixed time. Where a lease has to expire, the step waits until the next client has
+// the lock.
 //
 // The box records what happens, and does the reads and writes at the resource itself, for the
 // client that says that it holds the lock. All findings follow from the order of the record, see

@@ -20,7 +20,7 @@ type drawer struct {
 	ends     map[string]Schedule // the steps that end a fault, by what is disturbed
 }
 
-// ofServers is the key in drawer.ends for servers and processes, of which one fault at a time is drawn.
+// ofServers is the key in drawer.ends for servers and processes, which have only one fault at a time.
 const ofServers = ""
 
 // drawSteps is how many steps are drawn before the end.

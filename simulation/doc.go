@@ -111,6 +111,7 @@
 // In package simulation the first word of a file's name is its part: run plays a run, begin makes its
 // world, drive takes the events, and strike applies the faults; then there are the parts of the world
 // (process, network, server, resource), and what the log says of them (lease, journal).
+// TestPartsUseEachOtherAsTheLayoutSays has the table of which part uses which.
 //
 // Processes, network and servers use each other in both directions: a process makes calls, which
 // the network brings to a server and whose replies it brings back, and a fault at an operation

@@ -162,7 +162,7 @@ func TestPage(t *testing.T) {
 	// Every kind of fault can be added.
 	c.eval(`(async () => { for (const b of document.querySelectorAll("#palette button")) { b.click(); await new Promise((done) => { const w = new MutationObserver(() => { if (!document.querySelector("main").classList.contains("stale")) { w.disconnect(); done() } }); w.observe(document.querySelector("main"), { attributes: true }) }) } })()`)
 	assert.Equal(t, "true", c.eval(`document.querySelector("#error").hidden`), "%s", c.eval(`document.querySelector("#error").textContent`))
-	assert.Equal(t, "22", c.eval(`document.querySelectorAll("#faults li").length`))
+	assert.Equal(t, "19", c.eval(`document.querySelectorAll("#faults li").length`))
 
 	// The address has it all.
 	c.call("Page.navigate", map[string]any{"url": "about:blank"}, nil)

@@ -31,7 +31,7 @@ func TestEngineAnswersAsNativeCodeDoes(t *testing.T) {
 		`{"do": "run", "base": "S1", "design": "token-admit", "seed": "18446744073709551615"}`,
 		`{"do": "run", "base": "S4", "design": "redlock", "seed": "3"}`,
 		`{"do": "run", "base": "all", "design": "redlock", "seed": "7"}`,
-		`{"do": "run", "base": "S1", "seed": "0", "schedule": [{"kind": "switch", "process": "*", "server": "C", "for": "2s", "ppm": 400000}]}`,
+		`{"do": "run", "base": "S1", "seed": "0", "schedule": [{"kind": "switch", "process": "*", "server": "C", "for": "2s"}]}`,
 		`{"do": "search", "base": "S1", "design": "redlock", "seed": "0", "kinds": ["pause"], "most": 4, "count": 40}`,
 		`{"do": "shrink", "base": "pause", "design": "redlock", "seed": "1", "schedule": [{"kind": "pause", "process": "c1", "op": "write", "nth": 1, "for": "12s"}, {"kind": "pause", "process": "c2", "op": "write", "nth": 1, "for": "12s"}]}`,
 		`{"do": "run", "base": "S99"}`,

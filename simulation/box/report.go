@@ -71,13 +71,18 @@ type Replay struct {
 	Schedule Schedule      `json:"schedule"`
 }
 
+// Replay returns the replay of one of a Tally's findings.
+func (r Report) Replay(t Tally, b Broken) Replay {
+	return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.By(b), Kind: b.Kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}
+}
+
 // Worst returns the replay of the worst finding, and false if there is none.
 func (r Report) Worst() (replay Replay, ok bool) {
 	for _, kind := range Kinds() {
 		for _, t := range r.Tallies {
 			for _, b := range t.Kinds {
 				if b.Kind == kind {
-					return Replay{Name: r.Name, Servers: cmp.Or(b.Shown.Servers, r.Count), TTL: b.Shown.TTL, Fault: t.By(b), Kind: kind, Text: b.Finding().Text, Schedule: b.Shown.Schedule}, true
+					return r.Replay(t, b), true
 				}
 			}
 		}

@@ -1,7 +1,6 @@
 package book_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -266,9 +265,9 @@ func boxReport(words []string) (string, error) {
 }
 
 func reportOf(c recordedClient, t box.Tally, k box.Broken) (string, error) {
-	replay, err := json.Marshal(box.Replay{
-		Name: c.Name, Servers: cmp.Or(k.Shown.Servers, c.Count), TTL: k.Shown.TTL, Fault: t.Fault, Kind: k.Kind, Schedule: k.Shown.Schedule,
-	})
+	r := c.Replay(t, k)
+	r.Text = "" // it stands above
+	replay, err := json.Marshal(r)
 	return fmt.Sprintf("%s %s, %s: %s. In %d of %d plays; again in %d of %d.\n\n```text\ncat > replay.json <<'END'\n%s\nEND\nredlocksim box -replay replay.json -- %s\n```\n",
 		c.Name, c.Version, c.Servers, k.Finding().Text, k.Plays, t.Plays, k.Repeated, k.Again, replay, c.Command), err
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/orders"
-	"github.com/redquorum/redlock/simulation/search"
 )
 
 func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -54,10 +53,8 @@ func runOrders(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	walks, err := plan.Walks()
-	if errors.Is(err, search.ErrSetup) {
+	if err != nil {
 		return usageError{err}
-	} else if err != nil {
-		return err
 	}
 	limited, slice := ctx, time.Second
 	if limit > 0 {

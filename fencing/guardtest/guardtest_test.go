@@ -1,4 +1,4 @@
-package guardtest_test
+package guardtest
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/fencing/guardtest"
 )
 
 // flawed is a guard with one fault: see answers for both of its methods.
@@ -88,8 +87,11 @@ func (f *flawed) raise(r string, t fencing.Token) {
 	f.marks[r] = t
 }
 
-// paused is true once a call has waited between its comparison and its write.
-var paused atomic.Bool
+// Of the fault in two steps: whether a call waits between them, and how many calls have passed it by.
+var (
+	paused     atomic.Bool
+	overtakers atomic.Int64
+)
 
 // faults maps a fault to the subtest that must find it.
 var faults = map[string]struct {
@@ -194,16 +196,19 @@ var faults = map[string]struct {
 		if err := fencing.Validate(r, t); err != nil || ctx.Err() != nil {
 			return f.right(ctx, r, t)
 		}
-		if h := f.mark(r); t < h {
+		h := f.mark(r)
+		// The first call of concurrent waits between its comparison and its write until the other
+		// goroutines have made all of their calls. Then it takes the mark below theirs, which its own
+		// goroutine's other calls see.
+		first := r == "concurrent" && paused.CompareAndSwap(false, true)
+		if !first && r == "concurrent" {
+			defer overtakers.Add(1)
+		}
+		if t < h {
 			return &fencing.StaleError{Resource: r, Token: t, Highest: h}
 		}
-		// The very first call, whose token is 60 at most, waits in the gap until another call
-		// overtakes it. Every worker continues to larger tokens, and nothing lowers the mark before
-		// this call does, so it does not wait forever.
-		if r == "concurrent" && paused.CompareAndSwap(false, true) {
-			for f.mark(r) <= 60 {
-				runtime.Gosched()
-			}
+		for first && overtakers.Load() < (workers-1)*calls {
+			runtime.Gosched()
 		}
 		f.raise(r, t)
 		return nil
@@ -236,7 +241,7 @@ func TestOneFault(t *testing.T) {
 	if !ok {
 		t.Skip("runs in the processes that TestFaultsAreFound starts")
 	}
-	guardtest.Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
+	Run(t, func(t *testing.T, b fencing.Bound) fencing.Guard {
 		f := faults[fault].guard
 		return &flawed{bound: b, marks: map[string]fencing.Token{}, see: f.see, admit: f.admit, loses: f.loses}
 	})

@@ -20,10 +20,13 @@ type call struct {
 	err        error
 }
 
+// Of concurrent: how many goroutines show tokens, and how many each of them shows.
+const workers, calls = 8, 40
+
 // concurrent lets goroutines show random tokens on one resource, each token by
 // several of them, and checks the history.
 func concurrent(t *testing.T, g fencing.Guard) {
-	const workers, calls, spread = 8, 40, 60
+	const spread = 60
 	var (
 		counter atomic.Int64
 		wg      sync.WaitGroup

@@ -20,7 +20,7 @@ func newExample(server string) *quorum.Coordinator {
 	if err != nil {
 		panic(err)
 	}
-	locks, err := quorum.New(quorum.Config{}, servers...)
+	locks, err := quorum.New(quorum.Config{InstanceTimeout: 3 * time.Second}, servers...)
 	if err != nil {
 		panic(err)
 	}

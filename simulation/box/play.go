@@ -170,10 +170,10 @@ func (s *stage) enter(c *client) error {
 }
 
 func (s *stage) warmUp(c *client) error {
-	key := s.key + "-" + c.name
-	a, err := s.wait(c, key, 10*s.ttl)
+	key, most := s.key+"-"+c.name, max(10*s.ttl, answerLimit)
+	a, err := s.wait(c, key, most)
 	if err == nil && !a.Held {
-		err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", 10*s.ttl, a.Why)
+		err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)
 	}
 	if err == nil {
 		_, err = c.driver.ask(s.ctx, driver.Request{Do: driver.DoRelease, Key: key}, answerLimit)

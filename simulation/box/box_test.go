@@ -185,6 +185,15 @@ func TestBrokenDrivers(t *testing.T) {
 	}
 }
 
+// A client that misses that its first lock is free, as one may whose server is slow, is asked again.
+func TestFirstLockIsMissed(t *testing.T) {
+	o := options(t, "waits misses")
+	o.Faults = []string{"none"}
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.NotEmpty(t, r.Tallies)
+}
+
 func TestOptions(t *testing.T) {
 	for says, change := range map[string]func(*Options){
 		"no command":             func(o *Options) { o.Command = nil },

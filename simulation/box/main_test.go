@@ -54,6 +54,9 @@ func serve(words []string) {
 			fmt.Println(`{"id":3,"held":"yes"}`)
 		case broken("wrong-id") && r.Do == driver.DoAcquire:
 			a.ID += 7
+		case broken("misses") && r.Do == driver.DoAcquire && d.count == 0:
+			d.count++
+			r.Do, a.Why = "", "missed"
 		}
 		switch r.Do {
 		case driver.DoHello:

@@ -49,7 +49,7 @@ func runs(t *testing.T, o Options, asItHasToBe func(r Report) bool) (r Report) {
 // late for it may not get a free lock, and may leave keys behind.
 func (r Report) unexplained() bool {
 	return !slices.ContainsFunc(r.kinds(), func(k Kind) bool {
-		return slices.Contains([]Kind{NoProgress, NoAnswer, LeftBehind, WrongReason, Slow}, k)
+		return slices.Contains([]Kind{OverOnArrival, NoProgress, NoAnswer, LeftBehind, WrongReason, Slow}, k)
 	})
 }
 
@@ -297,6 +297,7 @@ func TestSlowPlaysAreRepeated(t *testing.T) {
 		"found in a slow play, and again": {[]Play{{Late: "a", Findings: proof}, {Findings: proof}}, Play{Findings: proof}},
 		"waited in vain once":             {[]Play{{Findings: vain}, quiet}, quiet},
 		"waited in vain":                  {[]Play{{Findings: vain}, {Findings: vain}}, Play{Findings: vain}},
+		"over on arrival once":            {[]Play{{Findings: []Finding{{Kind: OverOnArrival}}}, quiet}, quiet},
 	} {
 		n := 0
 		p, err := settle(time.Second, func(ttl time.Duration) (Play, error) {

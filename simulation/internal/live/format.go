@@ -46,6 +46,8 @@ func (l Line) Text() string {
 		for _, f := range l.Findings {
 			more = append(more, fmt.Sprintf("%d: %s: %s", f.Seq, f.Kind, f.Text))
 		}
+	case l.Plays > 1:
+		seen += fmt.Sprintf(", in play %d", l.Plays)
 	}
 	text := columns(Case{Scenario: l.Scenario, Form: l.Form}.Name(), l.Design, seen)
 	for _, m := range more {

@@ -105,6 +105,7 @@ func TestDisagreement(t *testing.T) {
 	line := report.Lines[0]
 	require.False(t, line.OK())
 	require.Empty(t, line.Err)
+	require.Equal(t, tries, line.Plays)
 	require.Equal(t, "c2 got the lock, which it doesn't in the simulation", line.Differs)
 	require.Contains(t, line.Text(), "NOT as predicted\n    predicted: nothing\n    seen: stale write, two holders")
 	require.Equal(t, []record.ViolationKind{record.StaleWrite, record.TwoHolders}, line.Seen)
@@ -167,7 +168,7 @@ func TestWithoutCompiler(t *testing.T) {
 // A report is a table that fits a terminal, or all data.
 func TestFormats(t *testing.T) {
 	report := Report{Server: "redis 7.0.15", Played: 3, Skipped: 1, Disagreements: 2, Took: time.Minute, Lines: []Line{
-		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true},
+		{Scenario: "S4", Fault: "a | jump", Design: "redlock", Predicted: []record.ViolationKind{record.TwoHolders}, Seen: []record.ViolationKind{record.TwoHolders}, Agrees: true, Plays: 2},
 		{Scenario: "S4", Design: "default", Predicted: nil, Seen: []record.ViolationKind{record.NeverFree}, Findings: []box.Finding{{Kind: box.NeverFree, Seq: 9, Text: "never"}}},
 		{Scenario: "S7c", Design: "default", Err: strings.Repeat("the server has gone away ", 20)},
 		{Scenario: "S4b", Design: "default", Skipped: "no compiler"},
@@ -179,7 +180,7 @@ func TestFormats(t *testing.T) {
 	for line := range strings.Lines(text.String()) {
 		require.LessOrEqual(t, len(line), 101, "%q", line)
 	}
-	for _, has := range []string{"two holders\n", "NOT as predicted", "9: never free: never", "FAILED", "skipped", "no compiler"} {
+	for _, has := range []string{"two holders, in play 2\n", "NOT as predicted", "9: never free: never", "FAILED", "skipped", "no compiler"} {
 		require.Contains(t, text.String(), has)
 	}
 	require.Contains(t, report.Summary(), "2 not as the simulation predicts")

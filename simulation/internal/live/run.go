@@ -44,6 +44,8 @@ type Line struct {
 	Predicted []record.ViolationKind `json:"predicted"`
 	Seen      []record.ViolationKind `json:"seen"`
 	Agrees    bool                   `json:"agrees"`
+	// Plays is how often the case was played: only the last play is shown.
+	Plays int `json:"plays"`
 	// Differs says which client got the lock and should not have, or the other way around.
 	Differs string `json:"differs,omitempty"`
 	// Skipped says why it did not run, and Err why it failed. With either, Agrees has no
@@ -168,14 +170,15 @@ func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 	}
 	options := box.Options{Command: command, Binary: o.Binary, Args: tc.Args, WritesAlone: p.guard == simulation.GuardWrites}
 	replay := box.Replay{Servers: p.servers, TTL: cmp.Or(time.Duration(tc.TTL)*time.Second, shortTTL), Schedule: p.schedule}
-	for try := 1; ; try++ {
+	for {
+		line.Plays++
 		_, plays, err := replay.Play(ctx, options, 1)
 		if err != nil {
 			return err
 		}
 		line.conclude(plays[0])
 		line.Differs = differs(p.holders, plays[0])
-		if line.Agrees = line.Agrees && line.Differs == ""; line.Agrees || try == tries {
+		if line.Agrees = line.Agrees && line.Differs == ""; line.Agrees || line.Plays == tries {
 			return nil
 		}
 		replay.TTL = min(2*replay.TTL, longestTTL)

@@ -124,6 +124,7 @@ func TestMissingScript(t *testing.T) {
 
 	again := startFake(t, func([]string) string { return "-NOSCRIPT No matching script.\r\n" })
 	r = open(t, "redis://"+again.addr, Config{})
+	near(r)
 	failed(t, r.Do(within(t), acquire("k", "v")), ErrServer)
 	require.Len(t, again.commands(), 2, "not forever")
 }

@@ -227,7 +227,7 @@ func TestAskedBackIsNotStale(t *testing.T) {
 	r := open(t, "redis://"+f.addr, Config{})
 	near(r)
 	vote := make(votes, 1)
-	r.Send(acquire("k", value()), patience, vote)
+	r.Send(acquire("k", value()), 10*time.Second, vote)
 	<-asked
 	r.pipe.mu.Lock()
 	r.pipe.pending[0].stale = time.Now()

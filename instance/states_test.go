@@ -60,7 +60,7 @@ func TestReplica(t *testing.T) {
 	for n, kind := range map[int]error{1: nil, 2: wire.ErrNotReplicated} {
 		r := open(t, s.URL(), Config{Replicas: n, ReplicaTimeout: 50 * time.Millisecond})
 		if kind == nil {
-			r.cfg.ReplicaTimeout = 30 * time.Second
+			r.cfg.ReplicaTimeout = 10 * time.Second
 		}
 		for _, fence := range []bool{true, false} {
 			holder := value()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -271,47 +272,49 @@ func (c connected) ConnLife() time.Duration { return c.life }
 
 // The lifetime of connections to a previous server comes off MaxTTL.
 func TestTermsLeaveTimeForOldConnections(t *testing.T) {
-	server := func(name string, life time.Duration) wire.Instance {
-		return connected{quorumtest.NewServer(name, nil), life}
-	}
-	open := func(cfg quorum.Config, instances ...wire.Instance) (*quorum.Coordinator, error) {
-		c, err := quorum.New(cfg, instances...)
-		if err == nil {
-			t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	synctest.Test(t, func(t *testing.T) {
+		server := func(name string, life time.Duration) wire.Instance {
+			return connected{quorumtest.NewServer(name, nil), life}
 		}
-		return c, err
-	}
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: 10 * time.Second}, MaxTTL: 15 * time.Second}
-	fixed, quick, slow := server("A", 0), server("B", 5*time.Second), server("C", 6*time.Second)
+		open := func(cfg quorum.Config, instances ...wire.Instance) (*quorum.Coordinator, error) {
+			c, err := quorum.New(cfg, instances...)
+			if err == nil {
+				t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+			}
+			return c, err
+		}
+		cfg := quorum.Config{Terms: quorum.Terms{TTL: 10 * time.Second}, MaxTTL: 15 * time.Second}
+		fixed, quick, slow := server("A", 0), server("B", 5*time.Second), server("C", 6*time.Second)
 
-	_, err := open(cfg, fixed, quick, slow)
-	require.ErrorIs(t, err, quorum.ErrConfig)
-	for _, part := range []string{"TTL is 10s", "MaxTTL is 15s", "6s of it", "raise MaxTTL", "FixedAddress"} {
-		require.ErrorContains(t, err, part)
-	}
-	_, err = open(cfg, server("A", math.MaxInt64))
-	require.ErrorIs(t, err, quorum.ErrConfig, "connections that stay open forever")
-	cfg.RestartQuarantine = quorum.Off
-	_, err = open(cfg, fixed, quick, slow)
-	require.NoError(t, err, "nobody waits for MaxTTL")
-	cfg.RestartQuarantine = quorum.On
-	c, err := open(cfg, fixed, quick)
-	require.NoError(t, err)
-	_, err = c.WithTerms(func(terms *quorum.Terms) { terms.TTL += time.Millisecond })
-	require.ErrorIs(t, err, quorum.ErrConfig)
+		_, err := open(cfg, fixed, quick, slow)
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		for _, part := range []string{"TTL is 10s", "MaxTTL is 15s", "6s of it", "raise MaxTTL", "FixedAddress"} {
+			require.ErrorContains(t, err, part)
+		}
+		_, err = open(cfg, server("A", math.MaxInt64))
+		require.ErrorIs(t, err, quorum.ErrConfig, "connections that stay open forever")
+		cfg.RestartQuarantine = quorum.Off
+		_, err = open(cfg, fixed, quick, slow)
+		require.NoError(t, err, "nobody waits for MaxTTL")
+		cfg.RestartQuarantine = quorum.On
+		c, err := open(cfg, fixed, quick)
+		require.NoError(t, err)
+		_, err = c.WithTerms(func(terms *quorum.Terms) { terms.TTL += time.Millisecond })
+		require.ErrorIs(t, err, quorum.ErrConfig)
 
-	from, err := open(quorum.Config{Terms: quorum.Terms{TTL: 12 * time.Second}, MaxTTL: 15 * time.Second}, fixed)
-	require.NoError(t, err)
-	require.NoError(t, from.Trust(t.Context()))
-	lease, err := from.TryAcquire(t.Context(), "k")
-	require.NoError(t, err)
-	handle, err := lease.HandOff(t.Context())
-	require.NoError(t, err)
-	to, err := open(quorum.Config{Terms: quorum.Terms{TTL: time.Second}, MaxTTL: 15 * time.Second}, server("A", 5*time.Second))
-	require.NoError(t, err)
-	_, err = to.Resume(t.Context(), handle)
-	require.ErrorIs(t, err, quorum.ErrConfig)
-	require.ErrorContains(t, err, "TTL is 12s")
+		from, err := open(quorum.Config{Terms: quorum.Terms{TTL: 12 * time.Second}, MaxTTL: 15 * time.Second}, fixed)
+		require.NoError(t, err)
+		require.NoError(t, from.Trust(t.Context()))
+		lease, err := from.TryAcquire(t.Context(), "k")
+		require.NoError(t, err)
+		handle, err := lease.HandOff(t.Context())
+		require.NoError(t, err)
+		to, err := open(quorum.Config{Terms: quorum.Terms{TTL: time.Second}, MaxTTL: 15 * time.Second}, server("A", 5*time.Second))
+		require.NoError(t, err)
+		_, err = to.Resume(t.Context(), handle)
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		require.ErrorContains(t, err, "TTL is 12s")
+	})
 }
 
 // A client with a shorter MaxTTL would count a server's votes before leases that it has forgotten

@@ -20,6 +20,8 @@ func newExample(n int, cfg quorum.Config) (*quorum.Coordinator, []*quorumtest.Se
 		servers[i] = quorumtest.NewServer(string(rune('A'+i)), nil)
 		instances[i] = servers[i]
 	}
+	// An example runs on the machine's clock, and a busy machine may take its time.
+	cfg.TTL, cfg.InstanceTimeout = 30*time.Second, 10*time.Second
 	c, err := quorum.New(cfg, instances...)
 	if err != nil {
 		panic(err)

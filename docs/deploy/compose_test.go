@@ -7,6 +7,7 @@ package deploy_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -75,7 +76,10 @@ func serve(t *testing.T, args []string) {
 	servers, err := instance.OpenAll(instance.Config{}, urls...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, servers.Close()) }()
-	locks, err := quorum.New(quorum.Config{InstanceTimeout: 5 * time.Second, Terms: quorum.Terms{TTL: 20 * time.Second}}, servers.Instances()...)
+	// On a busy machine a server may answer late, and start within minutes.
+	locks, err := quorum.New(quorum.Config{
+		InstanceTimeout: 30 * time.Second, MaxTTL: 10 * time.Minute, Terms: quorum.Terms{TTL: 5 * time.Minute},
+	}, servers.Instances()...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, locks.Close(context.Background())) }()
 
@@ -98,9 +102,11 @@ func serve(t *testing.T, args []string) {
 	require.Regexp(t, `\d{16}`, counter)
 	started[0].Restart()
 	assert.Equal(t, counter, started[0].MustAsk("GET", "{orders:42}:redlock"))
-	report, err = locks.Verify(t.Context())
-	require.ErrorIs(t, err, quorum.ErrQuarantined)
-	require.Error(t, report.Instances[0].Err)
+	require.Eventually(t, func() bool { // at first its connection breaks
+		report, err = locks.Verify(t.Context())
+		return report.Instances[0].Err == nil || errors.Is(err, quorum.ErrQuarantined)
+	}, time.Minute, 10*time.Millisecond)
+	require.ErrorIs(t, report.Instances[0].Err, quorum.ErrQuarantined)
 	require.NoError(t, report.Instances[1].Err)
 	require.NoError(t, report.Instances[2].Err)
 	require.NoError(t, lease.Extend(t.Context()))

@@ -32,7 +32,7 @@ func TestOneServiceInFront(t *testing.T) {
 	opened, err := instance.OpenAll(instance.Config{}, urls...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, opened.Close()) }()
-	locks, err := quorum.New(quorum.Config{InstanceTimeout: 4 * time.Second}, opened.Instances()...)
+	locks, err := quorum.New(quorum.Config{InstanceTimeout: 9 * time.Second, Terms: quorum.Terms{TTL: 20 * time.Second}}, opened.Instances()...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, locks.Close(context.Background())) }()
 
@@ -51,7 +51,7 @@ func TestOneServiceInFront(t *testing.T) {
 		_ = locks.Trust(t.Context())
 		_, err := locks.Verify(t.Context())
 		return err == nil
-	}, 20*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	lease, err := locks.TryAcquire(t.Context(), "orders:42")
 	require.NoError(t, err)
 
@@ -64,5 +64,5 @@ func TestOneServiceInFront(t *testing.T) {
 		_, err := locks.TryAcquire(t.Context(), "orders:43")
 		require.Error(t, err)
 		return errors.Is(err, quorum.ErrOtherRun) || errors.Is(err, quorum.ErrQuarantined)
-	}, 20*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 }

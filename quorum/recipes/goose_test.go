@@ -50,16 +50,16 @@ func TestGoose(t *testing.T) {
 	var all sync.WaitGroup
 	var processes []*quorum.Coordinator
 	for range 3 {
-		db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)")
+		db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
 		require.NoError(t, err)
 		defer db.Close() //nolint:errcheck // a test
-		locks := servers.process(t, quorum.Terms{KeepAlive: true})
+		locks := servers.process(t, slowly)
 		processes = append(processes, locks)
 		locker := watched{&gooseLock{locks: locks}, inside, t}
 		provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations, goose.WithSessionLocker(locker))
 		require.NoError(t, err)
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			results, err := provider.Up(ctx)
 			assert.NoError(t, err)

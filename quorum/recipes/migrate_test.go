@@ -73,13 +73,16 @@ func TestMigrate(t *testing.T) {
 	var all sync.WaitGroup
 	var processes []*quorum.Coordinator
 	for range 3 {
-		db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)")
+		db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
 		require.NoError(t, err)
 		driver, err := sqlite.WithInstance(db, &sqlite.Config{})
 		require.NoError(t, err)
-		locks := servers.process(t, quorum.Terms{KeepAlive: true, MaxWait: 12 * time.Second})
+		terms := slowly
+		terms.MaxWait = 4 * time.Minute
+		locks := servers.process(t, terms)
 		processes = append(processes, locks)
 		m := newMigrate(t, &lockedDriver{Driver: driver, locks: locks})
+		m.LockTimeout = 5 * time.Minute
 		all.Go(func() {
 			results.add(m.Up())
 			_, err := m.Close()
@@ -94,7 +97,7 @@ func TestMigrate(t *testing.T) {
 // Without the lock no further migration is begun, and the version isn't dirty.
 func TestMigrateWithoutTheLock(t *testing.T) {
 	servers := newServers()
-	locks := servers.process(t, quorum.Terms{KeepAlive: true})
+	locks := servers.process(t, slowly)
 	inner, err := stub.WithInstance(nil, &stub.Config{})
 	require.NoError(t, err)
 	driver := &lockedDriver{locks: locks}
@@ -108,10 +111,12 @@ func TestMigrateWithoutTheLock(t *testing.T) {
 	require.False(t, dirty)
 
 	// Another process is told that it is locked.
-	other := servers.process(t, quorum.Terms{MaxTries: 1})
+	once := slowly
+	once.MaxTries = 1
+	other := servers.process(t, once)
 	lease, err := other.TryAcquire(t.Context(), "migrations")
 	require.NoError(t, err)
-	late := &lockedDriver{Driver: inner, locks: servers.process(t, quorum.Terms{MaxTries: 1})}
+	late := &lockedDriver{Driver: inner, locks: servers.process(t, once)}
 	err = late.Lock()
 	require.ErrorIs(t, err, database.ErrLocked)
 	require.NoError(t, lease.Release(t.Context()))

@@ -208,12 +208,12 @@ func (p *programs) testPool(t *testing.T) {
 	require.Equal(t, "version 1", c.next().text)
 	require.Equal(t, "version 2", c.next().text)
 
-	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(60000)")
 	require.NoError(t, err)
 	defer db.Close() //nolint:errcheck // a test
-	const orders = 20
-	for range orders {
-		_, err := db.ExecContext(t.Context(), "INSERT INTO orders (state) VALUES ('open')")
+	const insert = "INSERT INTO orders (state) VALUES ('open')"
+	for range 20 {
+		_, err := db.ExecContext(t.Context(), insert)
 		require.NoError(t, err)
 	}
 	for range 3 {
@@ -223,7 +223,11 @@ func (p *programs) testPool(t *testing.T) {
 	require.Contains(t, begun.text, "begun ")
 	c.kill(begun.by)
 	open := map[string]bool{} // an order that is done from here on is told, because nobody is killed
-	rows, err := db.QueryContext(t.Context(), "SELECT id FROM orders WHERE state = 'open'")
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = tx.ExecContext(t.Context(), insert) // at least one is open, however late this is
+	require.NoError(t, err)
+	rows, err := tx.QueryContext(t.Context(), "SELECT id FROM orders WHERE state = 'open'")
 	require.NoError(t, err)
 	for rows.Next() {
 		var id string
@@ -231,14 +235,24 @@ func (p *programs) testPool(t *testing.T) {
 		open[id] = true
 	}
 	require.NoError(t, rows.Err())
+	require.NoError(t, tx.Commit())
 	require.NotEmpty(t, open)
-	done := map[string]bool{}
-	for len(open) > 0 {
-		id, is := strings.CutPrefix(c.next().text, "done ")
+	done, by := map[string]bool{}, map[*member]bool{begun.by: true}
+	for len(open) > 0 || len(by) < 3 {
+		l := c.next()
+		by[l.by] = true
+		id, is := strings.CutPrefix(l.text, "done ")
 		if is {
 			require.False(t, done[id], "order %s is done twice", id)
 			done[id] = true
 			delete(open, id)
+		}
+		if is && len(by) < 3 { // one starts slowly, and can't be told to end yet
+			row, err := db.ExecContext(t.Context(), insert)
+			require.NoError(t, err)
+			id, err := row.LastInsertId()
+			require.NoError(t, err)
+			open[fmt.Sprint(id)] = true
 		}
 	}
 	c.end()
@@ -251,7 +265,7 @@ func (p *programs) testPool(t *testing.T) {
 // No money appears or disappears.
 func (p *programs) testTransfer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bank.db")
-	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(60000)")
 	require.NoError(t, err)
 	defer db.Close() //nolint:errcheck // a test
 	_, err = db.ExecContext(t.Context(), "CREATE TABLE accounts (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0), fence INTEGER)")
@@ -267,10 +281,11 @@ func (p *programs) testTransfer(t *testing.T) {
 	first := c.next()
 	require.Contains(t, first.text, "moved ")
 	c.kill(first.by)
-	for by, moves := map[*member]int{}, 0; len(by) < 2 || moves < 40; moves++ {
+	// Each process says something before it is told to end: then it has started.
+	for by, moves := map[*member]bool{first.by: true}, 0; len(by) < 3 || moves < 40; moves++ {
 		l := c.next()
 		require.Regexp(t, `^moved \d+ from \d to \d$`, l.text)
-		by[l.by]++
+		by[l.by] = true
 	}
 	c.end()
 	var total, fenced int

@@ -46,20 +46,24 @@ func measured(t *testing.T, args string) (results Results) {
 }
 
 // Every contender locks and releases, so no figure counts failures, except for rueidislock, whose
-// workers sometimes hang. The test does not check the figures.
+// workers sometimes hang: then it may have no figures. The test does not check the figures.
 func TestEveryContenderLocks(t *testing.T) {
 	needRedis(t)
 	results := measured(t, "-rounds 1 -for 40ms -parts throughput -workers 1,4")
 	require.Len(t, results.Throughput, 2*len(contenders()))
+	hung := 0
 	for _, one := range results.Throughput {
-		if !strings.HasPrefix(one.Contender, "rueidislock") {
-			assert.Zero(t, one.Failed, one.Contender)
+		if strings.HasPrefix(one.Contender, "rueidislock") && one.Failed > 0 {
+			hung++
+			continue
 		}
+		assert.Zero(t, one.Failed, one.Contender)
 		assert.Positive(t, one.PerSecond, one.Contender)
 		assert.Positive(t, one.P50, one.Contender)
 		assert.GreaterOrEqual(t, one.P99, one.P50, one.Contender)
 		assert.Positive(t, one.Allocs, one.Contender)
 	}
+	assert.Less(t, hung, 2*len(rueidislocks()), "all of them")
 	assert.Equal(t, 1.0, results.Throughput[0].Ratio.Ratio, "the first is what the others are measured against")
 }
 
@@ -79,7 +83,7 @@ func TestLibraryIsMeasured(t *testing.T) {
 
 	require.Len(t, results.Held, 1)
 	for _, one := range results.Held {
-		assert.Equal(t, 500, one.Leases)
+		assert.Equal(t, 2000, one.Leases)
 		assert.GreaterOrEqual(t, one.Seconds, one.TTL, "at least a TTL is measured")
 		assert.Greater(t, one.Heap, 500.0, "a lease takes memory")
 		assert.Less(t, one.Heap, 100_000.0)
@@ -153,9 +157,12 @@ func TestSickAndContended(t *testing.T) {
 	list := ourselves()[:1]
 
 	for _, processes := range []int{1, 4} {
-		one, err := measureContended(t.Context(), list[0], f, processes, 4, time.Second)
-		require.NoError(t, err)
-		assert.Zero(t, one.Failed, "%+v", one)
+		var one Contended
+		for long := time.Second; one.PerSecond == 0 && long < time.Minute; long *= 2 { // the processes may start late
+			one, err = measureContended(t.Context(), list[0], f, processes, 4, long)
+			require.NoError(t, err)
+			assert.Zero(t, one.Failed, "%+v", one)
+		}
 		assert.Positive(t, one.PerSecond)
 		assert.Positive(t, one.Commands, "commands are counted")
 	}

@@ -289,11 +289,13 @@ func settle(ttl time.Duration, play func(ttl time.Duration) (Play, error)) (Play
 func (p Play) late() bool { return p.Late != "" && (p.Idle > 0 || len(p.Findings) > 0) }
 
 // starved reports whether a busy machine may be all that the play shows, and proved, whether it shows
-// more.
+// more: a driver's process that stands still after its client has got a lease answers when it is over.
 func (p Play) starved() bool { return len(p.Findings) > 0 && !p.proved() }
 
 func (p Play) proved() bool {
-	return slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Kind != NoProgress && f.Kind != LossUntold })
+	return slices.ContainsFunc(p.Findings, func(f Finding) bool {
+		return !slices.Contains([]Kind{NoProgress, LossUntold, OverOnArrival}, f.Kind)
+	})
 }
 
 // take counts a play.

@@ -25,14 +25,32 @@ func options(t *testing.T, words string) Options {
 	return Options{Command: []string{"env", driverVariable + "=" + words, program}, Embedded: true, TTL: 700 * time.Millisecond}
 }
 
-// run puts a broken driver through the cases of some faults.
-func run(t *testing.T, words string, faults ...string) Report {
+// longer plays with longer and longer leases until it is as it has to be. On a busy machine a short lease may run out
+// before the client has used it, which then shows nothing, and a client may time out without a fault.
+func longer(o Options, asItHasToBe func(o Options) bool) {
+	for !asItHasToBe(o) && o.TTL < 10*time.Second {
+		o.TTL, o.ShrinkFor = 4*o.TTL, 4*o.ShrinkFor
+	}
+}
+
+// runs runs the box until its report is as it has to be.
+func runs(t *testing.T, o Options, asItHasToBe func(r Report) bool) (r Report) {
 	t.Helper()
-	o := options(t, words)
-	o.Faults = faults
-	r, err := Run(t.Context(), o)
-	require.NoError(t, err)
+	longer(o, func(o Options) bool {
+		var err error
+		r, err = Run(t.Context(), o)
+		require.NoError(t, err)
+		return asItHasToBe(r)
+	})
 	return r
+}
+
+// unexplained reports whether a busy machine explains none of the findings: a right client whose servers answer too
+// late for it may not get a free lock, and may leave keys behind.
+func (r Report) unexplained() bool {
+	return !slices.ContainsFunc(r.kinds(), func(k Kind) bool {
+		return slices.Contains([]Kind{OverOnArrival, NoProgress, NoAnswer, LeftBehind, WrongReason, Slow}, k)
+	})
 }
 
 func (r Report) kinds() []Kind {
@@ -47,7 +65,9 @@ func (r Report) kinds() []Kind {
 
 // The algorithm of the document, with its assumptions kept, breaks nothing but what a pause does.
 func TestTheDocumentsAlgorithm(t *testing.T) {
-	r := run(t, "", "none", "crash", "hang", "stop", "network")
+	o := options(t, "")
+	o.Faults = []string{"none", "crash", "hang", "stop", "network"}
+	r := runs(t, o, Report.unexplained)
 	assert.Empty(t, r.kinds(), r.Text(false))
 	for _, tally := range r.Tallies {
 		assert.NotZero(t, tally.Plays)
@@ -57,19 +77,20 @@ func TestTheDocumentsAlgorithm(t *testing.T) {
 func TestAPausedHolderIsFound(t *testing.T) {
 	o := options(t, "")
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
-	r, err := Run(t.Context(), o)
-	require.NoError(t, err)
+	const found = "by pause: replay of stale write, found in document\n  stale write: c1 wrote after c2 had used the resource (again in 2 of 2 plays)"
+	var worst Replay
+	var again Report
+	r := runs(t, o, func(r Report) bool {
+		worst, _ = r.Worst()
+		var err error
+		again, _, err = worst.Play(t.Context(), options(t, ""), 2)
+		require.NoError(t, err)
+		return strings.Contains(again.Text(true), found)
+	})
 	assert.Contains(t, r.kinds(), StaleWrite, r.Text(false))
 	assert.NotContains(t, r.kinds(), TwoHolders, r.Text(false))
-	worst, ok := r.Worst()
-	require.True(t, ok)
-	assert.Equal(t, "pause c1", worst.Schedule[slices.IndexFunc(worst.Schedule, func(s Step) bool { return s.Do == pause })].String())
-	again, plays, err := worst.Play(t.Context(), options(t, ""), 2)
-	require.NoError(t, err)
-	assert.Contains(t, again.Text(true), "by pause: replay of stale write, found in document\n  stale write: c1 wrote after c2 had used the resource (again in 2 of 2 plays)")
-	for _, p := range plays {
-		assert.Contains(t, p.kinds(), StaleWrite)
-	}
+	assert.Contains(t, worst.Schedule, Step{Do: pause, Client: "c1"})
+	assert.Contains(t, again.Text(true), found)
 }
 
 // Each way in which a client can be broken is found.
@@ -91,7 +112,9 @@ func TestBrokenClientsAreFound(t *testing.T) {
 	} {
 		t.Run(tc.words, func(t *testing.T) {
 			t.Parallel()
-			r := run(t, tc.words, tc.fault)
+			o := options(t, tc.words)
+			o.Faults = []string{tc.fault}
+			r := runs(t, o, func(r Report) bool { return slices.Contains(r.kinds(), tc.kind) })
 			assert.Contains(t, r.kinds(), tc.kind, r.Text(false))
 			if tc.kind == OverOnArrival {
 				assert.NotContains(t, r.kinds(), TwoHolders, "the other holder is right")
@@ -104,8 +127,10 @@ func TestBrokenClientsAreFound(t *testing.T) {
 func TestFaultsAreNotBlamedForMore(t *testing.T) {
 	o := options(t, "ignores-deadline")
 	o.Faults, o.ShrinkFor = []string{"pause"}, 10*time.Second
-	r, err := Run(t.Context(), o)
-	require.NoError(t, err)
+	const once, bare = "two holders (1, also without it)", `without a fault: first seen in "a `
+	r := runs(t, o, func(r Report) bool {
+		return strings.Contains(r.Text(false), once) && strings.Contains(r.Text(false), bare)
+	})
 	for _, tally := range r.Tallies {
 		for _, k := range tally.Kinds {
 			if k.Kind == TwoHolders {
@@ -114,8 +139,8 @@ func TestFaultsAreNotBlamedForMore(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 1, strings.Count(r.Text(false), "  two holders: "), r.Text(false))
-	assert.Contains(t, r.Text(false), "two holders (1, also without it)")
-	assert.Contains(t, r.Text(false), `without a fault: first seen in "a `)
+	assert.Contains(t, r.Text(false), once)
+	assert.Contains(t, r.Text(false), bare)
 }
 
 // Real connections break late, and only processes have clocks, replicas and spare servers.
@@ -126,9 +151,9 @@ func TestFaultsOfProcesses(t *testing.T) {
 			t.Parallel()
 			o := options(t, words)
 			o.Embedded, o.Faults = false, []string{fault}
-			r, err := Run(t.Context(), o)
-			require.NoError(t, err)
-			if fault == "clock" && len(r.Tallies) == 0 {
+			without := func(r Report) bool { return fault == "clock" && len(r.Tallies) == 0 }
+			r := runs(t, o, func(r Report) bool { return without(r) || slices.Contains(r.kinds(), TwoHolders) })
+			if without(r) {
 				t.Skip(r.LeftOut)
 			}
 			assert.Contains(t, r.kinds(), TwoHolders, r.Text(false))
@@ -160,6 +185,15 @@ func TestBrokenDrivers(t *testing.T) {
 	}
 }
 
+// A client that misses that its first lock is free, as one may whose server is slow, is asked again.
+func TestFirstLockIsMissed(t *testing.T) {
+	o := options(t, "waits misses")
+	o.Faults = []string{"none"}
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.NotEmpty(t, r.Tallies)
+}
+
 func TestOptions(t *testing.T) {
 	for says, change := range map[string]func(*Options){
 		"no command":             func(o *Options) { o.Command = nil },
@@ -184,21 +218,27 @@ func TestOptions(t *testing.T) {
 // The random schedules are played until the time is up, and the context ends everything.
 func TestRandomSchedules(t *testing.T) {
 	o := options(t, "")
-	ctx, cancel := context.WithCancel(t.Context())
 	o.Faults, o.For = []string{"crash", "hang", "stop"}, time.Hour
-	plays, said := 0, []string{}
-	o.Say = func(text string, replaces bool) {
-		if !replaces {
-			said = append(said, text)
-		} else if plays++; plays == 12 {
-			cancel()
+	var r Report
+	longer(o, func(o Options) bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		plays, said := 0, []string{}
+		o.Say = func(text string, replaces bool) {
+			if !replaces {
+				said = append(said, text)
+			} else if plays++; plays == 12 {
+				cancel()
+			}
 		}
-	}
-	r, err := Run(ctx, o)
-	require.ErrorIs(t, err, context.Canceled)
+		var err error
+		r, err = Run(ctx, o)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.GreaterOrEqual(t, plays, 12)
+		assert.Equal(t, []string{"accepted: document 1, 5 x embedded servers; 6 schedules, then random ones for 1h0m0s", "random schedules for 1h0m0s"}, said)
+		return r.unexplained()
+	})
 	assert.Empty(t, r.kinds(), r.Text(false))
-	assert.GreaterOrEqual(t, plays, 12)
-	assert.Equal(t, []string{"accepted: document 1, 5 x embedded servers; 6 schedules, then random ones for 1h0m0s", "random schedules for 1h0m0s"}, said)
 }
 
 // One schedule is shown once, with all that it shows, and what is to be known of its play.
@@ -257,6 +297,7 @@ func TestSlowPlaysAreRepeated(t *testing.T) {
 		"found in a slow play, and again": {[]Play{{Late: "a", Findings: proof}, {Findings: proof}}, Play{Findings: proof}},
 		"waited in vain once":             {[]Play{{Findings: vain}, quiet}, quiet},
 		"waited in vain":                  {[]Play{{Findings: vain}, {Findings: vain}}, Play{Findings: vain}},
+		"over on arrival once":            {[]Play{{Findings: []Finding{{Kind: OverOnArrival}}}, quiet}, quiet},
 	} {
 		n := 0
 		p, err := settle(time.Second, func(ttl time.Duration) (Play, error) {
@@ -274,8 +315,9 @@ func TestSlowPlaysAreRepeated(t *testing.T) {
 func TestTheDriverOfThePage(t *testing.T) {
 	o := options(t, "")
 	o.Command, o.Faults = []string{instancetest.Python(t), "testdata/driver.py"}, []string{"none", "crash", "restart"}
-	r, err := Run(t.Context(), o)
-	require.NoError(t, err)
+	r := runs(t, o, func(r Report) bool {
+		return slices.Contains(r.kinds(), TwoHolders) && r.Tallies[0].Broke+r.Tallies[1].Broke == 0
+	})
 	assert.Contains(t, r.kinds(), TwoHolders, r.Text(false))
 	assert.Zero(t, r.Tallies[0].Broke+r.Tallies[1].Broke, r.Text(false))
 }

@@ -181,7 +181,7 @@ func (d *clientProcess) send(r driver.Request) error {
 	if _, err := d.in.Write(append(line, '\n')); err != nil {
 		select {
 		case <-d.process.Exited:
-		case <-time.After(endLimit): // it has closed its input and goes on
+		case <-time.After(answerLimit): // it has closed its input and goes on
 			d.breaks("reads nothing: " + err.Error())
 		}
 		return d.failure()

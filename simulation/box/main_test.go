@@ -54,6 +54,9 @@ func serve(words []string) {
 			fmt.Println(`{"id":3,"held":"yes"}`)
 		case broken("wrong-id") && r.Do == driver.DoAcquire:
 			a.ID += 7
+		case broken("misses") && r.Do == driver.DoAcquire && d.count == 0:
+			d.count++
+			r.Do, a.Why = "", "missed"
 		}
 		switch r.Do {
 		case driver.DoHello:
@@ -96,17 +99,23 @@ func serve(words []string) {
 type document struct {
 	servers []*redis.Client
 	broken  func(word string) bool
-	name    string // of the client
-	count   int    // of its requests
-	kept    string // the value of its lease
+	limit   time.Duration // of a server's answer
+	name    string        // of the client
+	count   int           // of its requests
+	kept    string        // the value of its lease
 	until   time.Time
 }
 
 func (d *document) open(r driver.Request, broken func(string) bool) {
 	d.broken = broken
+	// A longer lease leaves the servers of a busy machine more time.
+	d.limit = time.Duration(r.TTL) * time.Millisecond / 7
+	if broken("late-held") {
+		d.limit = time.Hour
+	}
 	for _, addr := range r.Servers {
 		d.servers = append(d.servers, redis.NewClient(&redis.Options{
-			Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: 100 * time.Millisecond,
+			Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: d.limit, ReadTimeout: -1, WriteTimeout: -1,
 		}))
 	}
 	d.name = r.Client
@@ -119,13 +128,10 @@ const (
 
 // all counts the servers for which do is true. It asks them all at once.
 func (d *document) all(do func(ctx context.Context, c *redis.Client) bool) int {
-	yes, limit := make(chan bool), 100*time.Millisecond
-	if d.broken("late-held") {
-		limit = time.Minute
-	}
+	yes := make(chan bool)
 	for _, c := range d.servers {
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			ctx, cancel := context.WithTimeout(context.Background(), d.limit)
 			defer cancel()
 			yes <- do(ctx, c)
 		}()

@@ -170,10 +170,14 @@ func (s *stage) enter(c *client) error {
 }
 
 func (s *stage) warmUp(c *client) error {
-	key := s.key + "-" + c.name
-	a, err := s.wait(c, key, 10*s.ttl)
+	key, most := s.key+"-"+c.name, max(10*s.ttl, startLimit)
+	until := time.Now().Add(most)
+	a, err := s.wait(c, key, s.ttl)
+	for err == nil && !a.Held && time.Now().Before(until) { // where a server is slow it may miss that the lock is free
+		a, err = s.wait(c, key, s.ttl)
+	}
 	if err == nil && !a.Held {
-		err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", 10*s.ttl, a.Why)
+		err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)
 	}
 	if err == nil {
 		_, err = c.driver.ask(s.ctx, driver.Request{Do: driver.DoRelease, Key: key}, answerLimit)

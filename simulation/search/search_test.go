@@ -123,7 +123,6 @@ func TestInterruption(t *testing.T) {
 		require.NoError(t, err)
 		assert.False(t, report.Ended)
 		assert.GreaterOrEqual(t, report.Runs, uint64(32))
-		assert.Less(t, report.Runs, uint64(1000))
 		assert.Equal(t, find(t, draw("forgetful"), report.To).Batch, report.Batch, "%d workers", workers)
 	}
 }

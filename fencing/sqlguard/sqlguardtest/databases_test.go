@@ -1,6 +1,7 @@
 package sqlguardtest
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
@@ -46,7 +47,8 @@ func open(t *testing.T, driver, dsn string) *sql.DB {
 
 func inSQLite(t *testing.T) database {
 	t.Helper()
-	return inSQLiteWith(t, "_pragma=busy_timeout(10000)")
+	// Without waiting for the disk, which can take long. A connection that waits for its turn can be overtaken.
+	return inSQLiteWith(t, "_pragma=synchronous(OFF)&_pragma=busy_timeout(60000)")
 }
 
 func inSQLiteWith(t *testing.T, options string) database {
@@ -130,7 +132,8 @@ func (db database) number(t *testing.T, query string, args ...any) int64 {
 
 func (db database) begin(t *testing.T, options *sql.TxOptions) *sql.Tx {
 	t.Helper()
-	tx, err := db.BeginTx(t.Context(), options)
+	// t.Context ends before the rollback, and would have package sql begin it in a goroutine of its own.
+	tx, err := db.BeginTx(context.WithoutCancel(t.Context()), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
 	return tx

@@ -9,22 +9,23 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/adapters/certmagiclock"
-	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/memory"
 )
 
 func ExampleStorage() {
-	// A server in memory. A program would use package instance to connect to real ones.
-	locks, err := quorum.New(quorum.Config{}, quorumtest.NewServer("A", nil))
+	// A server in memory. A program would use redlock.Open.
+	servers, err := memory.Open("memory://example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locks, err := quorum.New(quorum.Config{}, servers...)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ctx := context.Background()
-	defer locks.Close(ctx)                   //nolint:errcheck // an example
-	if err := locks.Trust(ctx); err != nil { // only because it has just been set up
-		fmt.Println(err)
-		return
-	}
+	defer locks.Close(ctx) //nolint:errcheck // an example
 	locker, err := certmagiclock.New(locks, "certmagic/")
 	if err != nil {
 		fmt.Println(err)

@@ -20,7 +20,7 @@ func newExample(server string) *quorum.Coordinator {
 	if err != nil {
 		panic(err)
 	}
-	locks, err := quorum.New(quorum.Config{}, servers...)
+	locks, err := quorum.New(quorum.Config{InstanceTimeout: 3 * time.Second}, servers...)
 	if err != nil {
 		panic(err)
 	}
@@ -82,12 +82,11 @@ func ExampleElector() {
 		fmt.Println(err)
 		return
 	}
-	done := make(chan struct{})
+	reports := make(chan fencing.Token, 10)
 	_, err = scheduler.NewJob(
 		gocron.DurationJob(100*time.Millisecond),
 		gocron.NewTask(elector.Task(func(ctx context.Context, term fencing.Token) error {
-			close(done)
-			fmt.Println("report, in a term:", term > 0)
+			reports <- term
 			return nil
 		})),
 		gocron.WithLimitedRuns(1),
@@ -97,7 +96,7 @@ func ExampleElector() {
 		return
 	}
 	scheduler.Start()
-	<-done
+	fmt.Println("report, in a term:", <-reports > 0)
 	fmt.Println(scheduler.Shutdown())
 	stop()
 	fmt.Println(<-ended)

@@ -355,6 +355,7 @@ func TestTermEndsJobs(t *testing.T) {
 		require.ErrorIs(t, b.IsLeader(w.ctx), election.ErrNotLeader)
 		ended := <-ends
 		require.ErrorIs(t, ended.cause, election.ErrResigned)
+		time.Sleep(time.Second) // b pauses once if it asks before all servers have the delete
 		synctest.Wait()
 		require.NoError(t, b.IsLeader(w.ctx))
 		require.Len(t, w.failed, 1)

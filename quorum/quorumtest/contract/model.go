@@ -18,7 +18,11 @@ import (
 // do sends a request to the instance and to the model, and compares them.
 func (c *check) do(cmd wire.Request) wire.Vote {
 	c.t.Helper()
-	cmd.Clock = cmd.Clock || cmd.Op == wire.Acquire && cmd.Fence.On // from which the token may come
+	switch cmd.Op {
+	case wire.Acquire, wire.Raise, wire.Restore:
+		// The clock bounds the counter, and the token may come from it. The model needs it to the microsecond.
+		cmd.Clock = cmd.Clock || cmd.Fence.On
+	}
 	vote := c.both(wire.Waiter{}, cmd, c.send)
 	for _, key := range keysOf(cmd) {
 		c.same(key)
@@ -167,8 +171,9 @@ func (c *check) put(name, value string, ttl time.Duration) {
 	c.t.Helper()
 	key, began := c.key(name), c.clock.Now()
 	c.inst.(Putter).Put(key, value, ttl)
-	c.slowest = max(c.slowest, c.clock.Since(began))
-	expires := c.clock.Now().Add(c.ahead + ttl)
+	put := c.clock.Now()
+	c.slowest = max(c.slowest, put.Sub(began))
+	expires := put.Add(c.ahead + ttl)
 	if ttl == wire.NoExpiry {
 		expires = time.Time{}
 	}

@@ -190,8 +190,23 @@ func TestRedissonAfterInAnOutage(t *testing.T) {
 	}
 }
 
-// patience is for a busy machine.
-const patience = 2 * time.Second
+// lasts and patience are for a busy machine.
+const (
+	lasts    = 20 * time.Second
+	patience = 5 * time.Second
+)
+
+func config() quorum.Config {
+	return quorum.Config{Terms: quorum.Terms{TTL: lasts}, InstanceTimeout: patience}
+}
+
+// patiently are the options of a mutex of redsync's.
+func patiently() redsync.Option {
+	return redsync.OptionFunc(func(m *redsync.Mutex) {
+		redsync.WithExpiry(lasts).Apply(m)
+		redsync.WithTimeoutFactor(float64(patience) / float64(lasts)).Apply(m)
+	})
+}
 
 // servers are three real servers, and what each library makes of them.
 type servers struct {
@@ -205,7 +220,7 @@ func start(t *testing.T) *servers {
 	s := &servers{all: instancetest.StartN(t, 3, instancetest.Config{})} // skips the test where there is no redis-server
 	var urls []string
 	for _, server := range s.all {
-		c := client.NewClient(&client.Options{Addr: server.Addr()})
+		c := client.NewClient(&client.Options{Addr: server.Addr(), DialTimeout: patience, ReadTimeout: 2 * patience, WriteTimeout: 2 * patience})
 		t.Cleanup(func() { assert.NoError(t, c.Close()) })
 		s.clients = append(s.clients, c)
 		urls = append(urls, "redis://"+server.Addr())
@@ -213,7 +228,7 @@ func start(t *testing.T) *servers {
 	group, err := instance.OpenAll(instance.Config{}, urls...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, group.Close()) })
-	s.locks, err = quorum.New(quorum.Config{InstanceTimeout: patience}, group.Instances()...)
+	s.locks, err = quorum.New(config(), group.Instances()...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.locks.Close(context.Background())) })
 	require.NoError(t, s.locks.Trust(t.Context())) // they have just been started
@@ -239,11 +254,23 @@ func (s *servers) adapter(t *testing.T) *ours.Redsync {
 		t.Cleanup(func() { assert.NoError(t, closing()) })
 		pools = append(pools, server)
 	}
-	locks, err := quorum.New(quorum.Config{InstanceTimeout: patience}, pools...)
+	locks, err := quorum.New(config(), pools...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locks.Close(context.Background())) })
 	require.NoError(t, locks.Trust(t.Context()))
 	return ours.On(locks)
+}
+
+// awaitFree waits until no server has the key: a request that had no answer in time may leave it for a while.
+func (s *servers) awaitFree(t *testing.T) {
+	t.Helper()
+	require.NoError(t, s.locks.Settle(t.Context()))
+	for _, c := range s.clients {
+		require.Eventually(t, func() bool {
+			n, err := c.Exists(t.Context(), "orders/42").Result()
+			return err == nil && n == 0
+		}, time.Minute, time.Millisecond)
+	}
 }
 
 // Each call and its counterpart do the work, with a token where there is one.
@@ -270,7 +297,7 @@ func TestBeforeAndAfter(t *testing.T) {
 		{"Redisson, after", on(redissonAfter), true},
 		{"etcd's mutex, after", on(etcdMutexAfter), true},
 	} {
-		require.NoError(t, s.locks.Settle(t.Context())) // redislock asks one of the three servers
+		s.awaitFree(t) // redislock asks one of the three servers
 		before := shipped.Load()
 		require.NoError(t, c.call(t.Context()), c.name)
 		require.Equal(t, before+1, shipped.Load(), c.name)
@@ -283,7 +310,7 @@ func TestBeforeAndAfter(t *testing.T) {
 	require.NoError(t, etcdElectionAfter(t.Context(), s.locks))
 	require.Equal(t, before+1, shipped.Load())
 
-	require.NoError(t, s.locks.Settle(t.Context()))
+	s.awaitFree(t)
 	lease, err := s.locks.TryAcquire(t.Context(), "orders/42")
 	require.NoError(t, err)
 	require.NoError(t, s.locks.Settle(t.Context()))
@@ -297,7 +324,7 @@ func TestBeforeAndAfter(t *testing.T) {
 // During the move both lock the same names, and exclude each other.
 func TestRedsyncAndTheAdapterExcludeEachOther(t *testing.T) {
 	s := start(t)
-	theirs, adapter := s.redsync().NewMutex("k"), s.adapter(t).NewMutex("k")
+	theirs, adapter := s.redsync().NewMutex("k", patiently()), s.adapter(t).NewMutex("k")
 	require.NoError(t, theirs.Lock())
 	var taken *ours.ErrTaken
 	require.ErrorAs(t, adapter.TryLock(), &taken)
@@ -371,8 +398,7 @@ func TestTheAdapterEndsAsRedsyncDoes(t *testing.T) {
 		"has no value yet": func(m, _ mutex) outcome { return outcome{ok: m.Value() == "" && m.Until().IsZero()} },
 	}
 	for name, play := range situations {
-		patiently := redsync.WithTimeoutFactor(0.25) // 2 s, as patience
-		theirs := play(rs.NewMutex("theirs "+name, patiently), rs.NewMutex("theirs "+name, patiently))
+		theirs := play(rs.NewMutex("theirs "+name, patiently()), rs.NewMutex("theirs "+name, patiently()))
 		mine := play(adapter.NewMutex("ours "+name), adapter.NewMutex("ours "+name))
 		assert.Equal(t, theirs, mine, name)
 	}

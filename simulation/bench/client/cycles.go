@@ -84,7 +84,8 @@ func Work(ctx context.Context, workers int, long time.Duration, cycle func(worke
 		go func() {
 			mine, bad := make([]time.Duration, 0, 1<<14), 0
 			random := rand.New(rand.NewPCG(uint64(w), uint64(end.UnixNano())))
-			for now := time.Now(); now.Before(end) && ctx.Err() == nil; {
+			// At least once, also if it starts late on a busy machine.
+			for now, first := time.Now(), true; (first || now.Before(end)) && ctx.Err() == nil; first = false {
 				err := cycle(w, random)
 				then := time.Now()
 				if err == nil {

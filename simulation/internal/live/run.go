@@ -155,7 +155,7 @@ func (o Options) play(ctx context.Context, tc Case, line *Line) {
 	}
 }
 
-// perform plays a case with one design, again with a longer TTL if the machine was too slow.
+// perform plays a case with one design, again with a longer TTL if the machine may have been too slow.
 func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 	p, err := prepare(tc, line.Design)
 	line.Predicted, line.Schedule = p.predicted, p.schedule
@@ -175,8 +175,7 @@ func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 		}
 		line.conclude(plays[0])
 		line.Differs = differs(p.holders, plays[0])
-		if late := line.Differs != "" || !line.Agrees && plays[0].Idle > 0; !late || try == tries {
-			line.Agrees = line.Agrees && line.Differs == ""
+		if line.Agrees = line.Agrees && line.Differs == ""; line.Agrees || try == tries {
 			return nil
 		}
 		replay.TTL = min(2*replay.TTL, longestTTL)

@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// timeout bounds a build, and a detector, in real time. Detectors take seconds.
-const timeout = 3 * time.Minute
+// timeout bounds a build, and a detector, in real time. Detectors take seconds, and builds a minute or two; all of
+// them take many times as long on a busy machine.
+const timeout = 10 * time.Minute
 
 // errBuild is wrapped by the error for a source that doesn't compile.
 var errBuild = errors.New("mutants: doesn't compile")
@@ -137,7 +138,7 @@ func run(ctx context.Context, cmd *exec.Cmd) error {
 		}
 		return bound.Process.Signal(os.Interrupt)
 	}
-	bound.WaitDelay = 2 * time.Second
+	bound.WaitDelay = 10 * time.Second // also for the end of its output, on a busy machine
 	if err := bound.Run(); limited.Err() == nil {
 		return err
 	}

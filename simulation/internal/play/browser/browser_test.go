@@ -114,11 +114,11 @@ func TestBuildWithoutGo(t *testing.T) {
 // What isn't prepared needs the engine.
 func TestTheFirstPictureNeedsNoEngine(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	c := newChromium(t)
 	files := maps.Clone(built(t))
 	delete(files, "engine.wasm.gz")
 	server := httptest.NewServer(files)
 	t.Cleanup(server.Close)
+	c := newChromium(t)
 	c.open(server.URL+"/", 1400, false)
 	c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
 	c.set("#seed", "1")
@@ -130,7 +130,6 @@ func TestTheFirstPictureNeedsNoEngine(t *testing.T) {
 // encoded, as some servers do, so that the browser decompresses it first.
 func TestPage(t *testing.T) {
 	t.Parallel() // it waits for the compiler
-	c := newChromium(t)
 	files := built(t)
 	server := httptest.NewServer(http.StripPrefix("/some/folder", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".gz") {
@@ -139,6 +138,7 @@ func TestPage(t *testing.T) {
 		files.ServeHTTP(w, r)
 	})))
 	t.Cleanup(server.Close)
+	c := newChromium(t)
 	c.open(server.URL+"/some/folder/", 1400, false)
 	c.shows(played(t, play.Setup{Base: "S1", Design: "default"}))
 

@@ -26,8 +26,8 @@ type chromium struct {
 	problems []string
 }
 
-// newChromium starts a browser, which ends with the test. With REDLOCK_REQUIRE_CHROMIUM=1 a missing
-// one is a failure.
+// newChromium starts a browser, which ends with the test. Build the page before: its compilation doesn't count as
+// the browser's time. With REDLOCK_REQUIRE_CHROMIUM=1 a missing browser is a failure.
 func newChromium(t *testing.T) *chromium {
 	t.Helper()
 	path, err := exec.LookPath("chromium")

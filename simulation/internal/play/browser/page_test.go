@@ -21,10 +21,9 @@ import (
 // opened starts a browser and a server with the page, and returns the page's address.
 func opened(t *testing.T) (c *chromium, base string) {
 	t.Helper()
-	c = newChromium(t)
 	server := httptest.NewServer(built(t))
 	t.Cleanup(server.Close)
-	return c, server.URL + "/"
+	return newChromium(t), server.URL + "/"
 }
 
 // played plays a run with native code.

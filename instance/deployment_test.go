@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -46,11 +48,14 @@ func sentinels(t testing.TB) (master, replica *instancetest.Server, watchers []*
 	replica = instancetest.Start(t, instancetest.Config{Password: "secret", Args: []string{"--masterauth", "secret", "--replicaof", "127.0.0.1", port}})
 	var addrs []string
 	for range 3 {
-		w := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, ConfigFile: t.TempDir() + "/sentinel.conf"})
-		require.Equal(t, "+OK", w.MustAsk("SENTINEL", "MONITOR", "mymaster", "127.0.0.1", port, "2"))
+		// Not by commands: Redis 6 keeps a connection that it made before it knew the password.
+		file := filepath.Join(t.TempDir(), "sentinel.conf")
+		text := "sentinel monitor mymaster 127.0.0.1 " + port + " 2\n"
 		for name, value := range map[string]string{"down-after-milliseconds": "20000", "failover-timeout": "20000", "auth-pass": "secret"} {
-			require.Equal(t, "+OK", w.MustAsk("SENTINEL", "SET", "mymaster", name, value))
+			text += "sentinel " + name + " mymaster " + value + "\n"
 		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		w := instancetest.Start(t, instancetest.Config{Args: []string{"--sentinel"}, ConfigFile: file})
 		watchers, addrs = append(watchers, w), append(addrs, w.Addr())
 	}
 	for _, w := range watchers {
@@ -64,20 +69,38 @@ func sentinels(t testing.TB) (master, replica *instancetest.Server, watchers []*
 	return master, replica, watchers, "redis://" + addrs[0] + "?master_name=mymaster&password=secret&dial_timeout=500ms&addr=" + addrs[1] + "&addr=" + addrs[2]
 }
 
-// failOver stops the master, and has the Sentinels promote the replica.
-func failOver(t testing.TB, master, replica *instancetest.Server, watchers []*instancetest.Server) {
+// promoted waits until a replica is a master, and returns when it was none yet. It calls each before it
+// looks.
+func promoted(t testing.TB, replica *instancetest.Server, each func()) (before time.Time) {
 	t.Helper()
-	master.Pause()
+	before = time.Now()
 	patient(t, func() bool {
-		_, _ = watchers[0].Ask("SENTINEL", "FAILOVER", "mymaster") // refused while there is one
+		each()
+		now := time.Now()
 		reply, _ := replica.Ask("INFO", "replication")
+		if strings.Contains(reply, "role:slave") {
+			before = now
+		}
 		return strings.Contains(reply, "role:master")
 	}, "no failover")
+	return before
 }
 
-// coordinator is a Coordinator of instances, with a MaxTTL that is little longer than the time for
+// failOver stops the master, and has the Sentinels promote the replica.
+func failOver(t testing.TB, master, replica *instancetest.Server, watchers []*instancetest.Server) (before time.Time) {
+	t.Helper()
+	master.Pause()
+	return promoted(t, replica, func() {
+		_, _ = watchers[0].Ask("SENTINEL", "FAILOVER", "mymaster") // refused while there is one
+	})
+}
+
+// shortTTL is a TTL for leases that may end at any time.
+const shortTTL = 2500 * time.Millisecond
+
+// coordinator is a Coordinator of instances, with a MaxTTL that is longer than the TTL by the time for
 // which a connection may lead to an old master. It returns the first of the instances, too.
-func coordinator(t testing.TB, urls ...string) (*quorum.Coordinator, *Redis) {
+func coordinator(t testing.TB, ttl time.Duration, urls ...string) (*quorum.Coordinator, *Redis) {
 	t.Helper()
 	var first *Redis
 	var servers []wire.Instance
@@ -86,9 +109,9 @@ func coordinator(t testing.TB, urls ...string) (*quorum.Coordinator, *Redis) {
 		require.NoError(t, err)
 		first, servers = cmp.Or(first, r), append(servers, r)
 	}
-	cfg := quorum.Config{MaxTTL: 8 * time.Second}
-	cfg.TTL = 2500 * time.Millisecond
-	cfg.InstanceTimeout = 500 * time.Millisecond
+	cfg := quorum.Config{MaxTTL: ttl + 5500*time.Millisecond}
+	cfg.TTL = ttl
+	cfg.InstanceTimeout = ttl / 5
 	cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {}
 	c, err := quorum.New(cfg, servers...)
 	require.NoError(t, err)
@@ -117,17 +140,25 @@ func trusted(t testing.TB, c *quorum.Coordinator) (report quorum.Report) {
 	return report
 }
 
+// release releases a lease. On a busy machine the answer may come late, or the lease may end before.
+func release(t testing.TB, lease *quorum.Lease) {
+	t.Helper()
+	if err := lease.Release(t.Context()); !errors.Is(err, quorum.ErrUnreachable) && !errors.Is(err, quorum.ErrNotHeld) {
+		require.NoError(t, err)
+	}
+}
+
 // afterFailover takes the lock after the master of c's only instance has changed: no sooner than
 // MaxTTL after that, and with a larger token.
 func afterFailover(t testing.TB, c *quorum.Coordinator, changed time.Time, before *quorum.Lease) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	lease, err := c.Acquire(ctx, "k")
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, time.Since(changed), c.Config().MaxTTL, "its votes count at once")
 	require.Greater(t, lease.Token(), before.Token())
-	require.NoError(t, lease.Release(t.Context()))
+	release(t, lease)
 }
 
 // TestSentinelDeployment: a master with a replica under three Sentinels is one instance. It says so;
@@ -135,19 +166,21 @@ func afterFailover(t testing.TB, c *quorum.Coordinator, changed time.Time, befor
 func TestSentinelDeployment(t *testing.T) {
 	t.Parallel()
 	master, replica, watchers, url := sentinels(t)
-	c, r := coordinator(t, url)
+	c, r := coordinator(t, shortTTL, url)
 	require.Equal(t, "mymaster@"+min(watchers[0].Addr(), watchers[1].Addr(), watchers[2].Addr()), r.Name())
 	report := trusted(t, c)
 	require.Equal(t, wire.RoleSentinel, report.Instances[0].Identity.Deployment)
 	require.Contains(t, report.Notes[0], "after each failover nobody gets a lock for MaxTTL")
 	lease, err := c.Acquire(t.Context(), "k")
 	require.NoError(t, err)
-	require.Equal(t, ":1", master.MustAsk("EXISTS", "k"))
+	require.Equal(t, ":1", master.MustAsk("EXISTS", CounterKey("k")))
 
 	// One of the Sentinels is not needed, two are.
 	watchers[0].Pause()
-	_, err = r.deployment.locate(t.Context())
-	require.NoError(t, err)
+	patient(t, func() bool {
+		_, err := r.deployment.locate(t.Context())
+		return err == nil
+	}, "two Sentinels don't name the master")
 	watchers[1].Pause()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	_, err = r.deployment.locate(ctx)
@@ -156,13 +189,12 @@ func TestSentinelDeployment(t *testing.T) {
 	watchers[0].Resume()
 	watchers[1].Resume()
 
-	failOver(t, master, replica, watchers)
-	afterFailover(t, c, time.Now(), lease)
+	afterFailover(t, c, failOver(t, master, replica, watchers), lease)
 	master.Resume()
 	says(t, master, "role:slave", "INFO", "replication")
 	lease, err = c.Acquire(t.Context(), "k")
 	require.NoError(t, err)
-	require.NoError(t, lease.Release(t.Context()))
+	release(t, lease)
 }
 
 // node is a node of a Cluster.
@@ -216,24 +248,33 @@ func TestClusterDeployment(t *testing.T) {
 	t.Parallel()
 	nodes, url := cluster(t)
 	owner, other := nodes[1], nodes[2]
-	c, _ := coordinator(t, url)
+	c, _ := coordinator(t, shortTTL, url)
 	report := trusted(t, c)
 	require.Equal(t, wire.RoleCluster, report.Instances[0].Identity.Deployment)
 	require.Equal(t, wire.RoleMaster, report.Instances[0].Identity.Role)
 	require.Empty(t, report.Instances[0].Identity.Hidden)
-	lease, err := c.AcquireAll(t.Context(), "k", "another")
-	require.NoError(t, err)
-	require.Equal(t, ":1", owner.MustAsk("EXISTS", clusterTag+"k"))
-	require.Equal(t, ":1", owner.MustAsk("EXISTS", clusterTag+CounterKey("another")))
-	_, err = c.TryAcquire(t.Context(), "another")
-	require.ErrorIs(t, err, quorum.ErrTaken)
-	require.NoError(t, lease.Release(t.Context()))
+	held := func(keys ...string) (lease *quorum.Lease) {
+		patient(t, func() bool { // before it ends
+			var err error
+			lease, err = c.AcquireAll(t.Context(), keys...)
+			require.NoError(t, err)
+			return owner.MustAsk("PERSIST", clusterTag+keys[len(keys)-1]) == ":1"
+		}, "no lease lasts for long enough to be seen")
+		return lease
+	}
+	lease := held("k", "another")
+	require.Equal(t, ":2", owner.MustAsk("EXISTS", clusterTag+CounterKey("k"), clusterTag+CounterKey("another")))
+	patient(t, func() bool {
+		_, err := c.TryAcquire(t.Context(), "another")
+		require.Error(t, err)
+		return errors.Is(err, quorum.ErrTaken)
+	}, "nobody says that it is taken")
+	release(t, lease)
 
 	// A waiter is notified.
-	lease, err = c.Acquire(t.Context(), "k")
-	require.NoError(t, err)
-	waiting, _ := coordinator(t, url)
+	waiting, _ := coordinator(t, shortTTL, url)
 	trusted(t, waiting)
+	lease = held("k")
 	got := make(chan *quorum.Lease, 1)
 	go func() {
 		next, err := waiting.Acquire(context.WithoutCancel(t.Context()), "k")
@@ -243,14 +284,16 @@ func TestClusterDeployment(t *testing.T) {
 		got <- next
 	}()
 	says(t, owner.Server, ":1", "EXISTS", clusterTag+WaitersKey("k"))
-	require.NoError(t, lease.Release(t.Context()))
+	release(t, lease)
 	lease = <-got
 	require.NotNil(t, lease)
+	owner.MustAsk("SET", clusterTag+"k", lease.Value()) // however long the rest takes
 
 	// While the slot is being moved, nobody gets what isn't there any more, and waiting helps.
 	slot := strconv.Itoa(clusterSlot)
 	require.Equal(t, "+OK", other.MustAsk("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id))
 	require.Equal(t, "+OK", owner.MustAsk("CLUSTER", "SETSLOT", slot, "MIGRATING", other.id))
+	var err error
 	patient(t, func() bool {
 		_, err = c.TryAcquire(t.Context(), "free")
 		require.Error(t, err)
@@ -264,13 +307,13 @@ func TestClusterDeployment(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, keys)
 	for _, key := range keys {
-		require.Equal(t, "+OK", owner.MustAsk("MIGRATE", host, port, key, "0", "5000"))
+		require.Contains(t, []string{"+OK", "+NOKEY"}, owner.MustAsk("MIGRATE", host, port, key, "0", "30000"))
 	}
+	moved := time.Now()
 	for _, n := range []node{other, owner, nodes[0]} {
 		require.Equal(t, "+OK", n.MustAsk("CLUSTER", "SETSLOT", slot, "NODE", other.id))
 	}
-	moved := time.Now()
-	require.Equal(t, ":1", other.MustAsk("EXISTS", clusterTag+"k"), "the lock isn't lost")
+	require.Equal(t, ":1", other.MustAsk("DEL", clusterTag+"k"), "the lock isn't lost")
 	afterFailover(t, c, moved, lease)
 
 	// Its new node, which the replica follows now, dies.
@@ -280,8 +323,7 @@ func TestClusterDeployment(t *testing.T) {
 	lease, err = c.Acquire(t.Context(), "k")
 	require.NoError(t, err)
 	other.Kill()
-	says(t, nodes[3].Server, "role:master", "INFO", "replication")
-	afterFailover(t, c, time.Now(), lease)
+	afterFailover(t, c, promoted(t, nodes[3].Server, func() {}), lease)
 }
 
 // TestThreeDeployments: with three votes, of which two are deployments, a lease outlives a failover
@@ -292,8 +334,9 @@ func TestThreeDeployments(t *testing.T) {
 	nodes, cluster := cluster(t)
 	single := instancetest.Start(t, instancetest.Config{})
 	urls := []string{sentinel, cluster, single.URL() + "?dial_timeout=500ms"}
-	first, _ := coordinator(t, urls...)
-	second, _ := coordinator(t, urls...)
+	const ttl = 8 * time.Second // longer than a busy machine stands still
+	first, _ := coordinator(t, ttl, urls...)
+	second, _ := coordinator(t, ttl, urls...)
 	trusted(t, first)
 	trusted(t, second)
 	lease, err := first.Acquire(t.Context(), "k")
@@ -304,7 +347,7 @@ func TestThreeDeployments(t *testing.T) {
 		patient(t, func() bool {
 			_, err := second.TryAcquire(t.Context(), "k")
 			require.Error(t, err)
-			return errors.Is(err, quorum.ErrTaken) && time.Since(failover) > first.Config().TTL
+			return errors.Is(err, quorum.ErrTaken) && time.Since(failover) > ttl
 		}, "nobody says that it is taken")
 		require.NoError(t, lease.Err())
 	}
@@ -318,22 +361,21 @@ func TestThreeDeployments(t *testing.T) {
 	require.Equal(t, "+OK", nodes[3].MustAsk("CLUSTER", "FAILOVER", "TAKEOVER"))
 	outlives(time.Now())
 
-	require.NoError(t, lease.Release(t.Context()))
+	release(t, lease)
 	next, err := second.Acquire(t.Context(), "k")
 	require.NoError(t, err)
 	require.Greater(t, next.Token(), lease.Token())
-	require.NoError(t, next.Release(t.Context()))
+	release(t, next)
 }
 
-// sentinelOf is a Sentinel that names a port of this machine, after some time.
-func sentinelOf(t *testing.T, port func() string, term func() int64, others int, after time.Duration) *fake {
+// sentinelOf is a Sentinel that names a port of this machine.
+func sentinelOf(t *testing.T, port string, term func() int64, others int) *fake {
 	return startFake(t, func(args []string) string {
 		if strings.ToUpper(args[0]) != "SENTINEL" {
 			return "+OK\r\n"
 		}
-		time.Sleep(after)
 		reply := "*8\r\n"
-		for _, text := range []string{"ip", "127.0.0.1", "port", port(), "config-epoch", strconv.FormatInt(term(), 10), "num-other-sentinels", strconv.Itoa(others)} {
+		for _, text := range []string{"ip", "127.0.0.1", "port", port, "config-epoch", strconv.FormatInt(term(), 10), "num-other-sentinels", strconv.Itoa(others)} {
 			reply += fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
 		}
 		return reply
@@ -343,21 +385,26 @@ func sentinelOf(t *testing.T, port func() string, term func() int64, others int,
 // TestMajorityNamesTheMaster: one Sentinel that names another master than the others doesn't count,
 // however fast it answers, and Sentinels that the URL doesn't list count, too.
 func TestMajorityNamesTheMaster(t *testing.T) {
-	names := func(port string, others int, after time.Duration) *fake {
-		return sentinelOf(t, func() string { return port }, func() int64 { return 7 }, others, after)
+	names := func(port string, others int) *fake {
+		return sentinelOf(t, port, func() int64 { return 7 }, others)
 	}
-	stale, a, b := names("7001", 2, 0), names("7002", 2, 100*time.Millisecond), names("7002", 2, 100*time.Millisecond)
+	stale, a, b := names("7001", 2), names("7002", 2), names("7002", 2)
 	r := open(t, "redis://"+stale.addr+"?master_name=m&addr="+a.addr+"&addr="+b.addr, Config{})
 	at, err := r.deployment.locate(within(t))
 	require.NoError(t, err)
 	require.Equal(t, place{"127.0.0.1:7002", "7"}, at)
+	// As if it answers long before the others.
+	never := startFake(t, func([]string) string { return hangUp })
+	r = open(t, "redis://"+stale.addr+"?master_name=m&addr="+never.addr, Config{})
+	_, err = r.deployment.locate(within(t))
+	require.ErrorContains(t, err, "2 of 3 have to name the same master")
 	r = open(t, "redis://"+stale.addr+"?master_name=m&addr="+a.addr, Config{})
 	_, err = r.deployment.locate(within(t))
 	require.ErrorIs(t, err, ErrConnection)
 	require.ErrorContains(t, err, "names 127.0.0.1:7001")
 	require.ErrorContains(t, err, "names 127.0.0.1:7002")
 	// Two of five are no majority, though they are all that this client knows of.
-	c, d := names("7001", 4, 0), names("7001", 4, 0)
+	c, d := names("7001", 4), names("7001", 4)
 	r = open(t, "redis://"+c.addr+"?master_name=m&addr="+d.addr, Config{})
 	_, err = r.deployment.locate(within(t))
 	require.ErrorContains(t, err, "3 of 5 have to name the same master, and the URL lists 2")
@@ -369,7 +416,7 @@ func TestMasterThatComesBack(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	_, port, _ := net.SplitHostPort(s.Addr())
 	var term atomic.Int64
-	sentinel := sentinelOf(t, func() string { return port }, term.Load, 0, 0)
+	sentinel := sentinelOf(t, port, term.Load, 0)
 	probed := func() (*Redis, wire.Identity) {
 		r := open(t, "redis://"+sentinel.addr+"?master_name=m", Config{Name: "s"})
 		id, err := r.Probe(within(t), wire.Known{})
@@ -396,9 +443,9 @@ func TestMasterThatComesBack(t *testing.T) {
 // control a terminal.
 func TestBadAnswersAboutTheMaster(t *testing.T) {
 	for answer, says := range map[string]string{
-		"*9223372036854775807\r\n": "answered",
-		"*100000000\r\n":           "answered",
-		"*1\r\n*1\r\n*1\r\n":       "answered",
+		"*9223372036854775807\r\n": "no connection",
+		"*100000000\r\n":           "no connection",
+		"*1\r\n*1\r\n*1\r\n":       "no connection",
 		"$3\r\nabc\r\n":            "knows no master",
 		"*0\r\n":                   "knows no master",
 		"-ERR \x1b[2J\r\n":         "x1b[2J",
@@ -410,17 +457,12 @@ func TestBadAnswersAboutTheMaster(t *testing.T) {
 			if strings.ToUpper(args[0]) != "CLUSTER" {
 				return "+OK\r\n"
 			}
-			return answer
+			return answer + hangUp // rather than to wait for the rest
 		})
-		r := open(t, "redis://"+node.addr+"?cluster=true&dial_timeout=300ms", Config{})
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, err := r.deployment.locate(ctx)
-		cancel()
-		require.Error(t, err, "%q", answer)
+		r := open(t, "redis://"+node.addr+"?cluster=true", Config{})
+		_, err := r.deployment.locate(within(t))
 		require.NotContains(t, err.Error(), "\x1b", "%q", answer)
-		if ctx.Err() == nil {
-			require.ErrorContains(t, err, says, "%q", answer)
-		}
+		require.ErrorContains(t, err, says, "%q", answer)
 		require.Equal(t, strings.Contains(says, "NOPERM"), errors.Is(err, ErrPermission), "%q", answer)
 	}
 }

@@ -113,6 +113,7 @@ func TestMissingScript(t *testing.T) {
 		return scriptReply(args, "1", "", 0, "5")
 	})
 	r := open(t, "redis://"+f.addr, Config{Replicas: 2})
+	near(r)
 	require.EqualValues(t, 5, granted(t, r.Do(within(t), acquire("k", "v"))).Token)
 	var names []string
 	for _, args := range f.commands() {
@@ -123,6 +124,7 @@ func TestMissingScript(t *testing.T) {
 
 	again := startFake(t, func([]string) string { return "-NOSCRIPT No matching script.\r\n" })
 	r = open(t, "redis://"+again.addr, Config{})
+	near(r)
 	failed(t, r.Do(within(t), acquire("k", "v")), ErrServer)
 	require.Len(t, again.commands(), 2, "not forever")
 }

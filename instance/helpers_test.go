@@ -3,6 +3,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,10 +27,38 @@ import (
 
 var set1 = wire.Set{Name: "prod", Version: 7, N: 5, Q: 3}
 
+// patience is far longer than anything takes that has to happen.
+const patience = 30 * time.Second
+
+// unhurried gives a URL timeouts that a server on a busy machine doesn't reach, but for those that
+// it has.
+func unhurried(url string) string {
+	for _, name := range []string{"dial_timeout=", "read_timeout=", "write_timeout="} {
+		switch {
+		case strings.Contains(url, name):
+			continue
+		case strings.Contains(url, "?"):
+			url += "&"
+		default:
+			url += "?"
+		}
+		url += name + patience.String()
+	}
+	return url
+}
+
+// unhurriedOptions does the same to a client's options.
+func unhurriedOptions(opt redis.Options) *redis.Options {
+	opt.DialTimeout = cmp.Or(opt.DialTimeout, patience)
+	opt.ReadTimeout = cmp.Or(opt.ReadTimeout, patience)
+	opt.WriteTimeout = cmp.Or(opt.WriteTimeout, patience)
+	return &opt
+}
+
 // open opens an instance on a server until the test ends.
 func open(t testing.TB, url string, cfg Config) *Redis {
 	t.Helper()
-	r, err := Open(url, cfg)
+	r, err := Open(unhurried(url), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
@@ -47,8 +76,7 @@ func mini(t testing.TB, cfg Config) (*Redis, *miniredis.Miniredis) {
 	t.Helper()
 	m := miniredis.RunT(t)
 	m.Server().SetPreHook(func(peer *server.Peer, cmd string, args ...string) bool { return replicates(peer, cmd, args) })
-	// Large batches take it a long time on a busy machine.
-	return open(t, "redis://"+m.Addr()+"?read_timeout=30s", cfg), m
+	return open(t, "redis://"+m.Addr(), cfg), m
 }
 
 // replicates answers INFO replication for a miniredis, which doesn't have it.
@@ -75,7 +103,7 @@ func both(t *testing.T, test func(t *testing.T, r *Redis, ask func(args ...any) 
 	t.Helper()
 	t.Run("redis", func(t *testing.T) {
 		s := instancetest.Start(t, instancetest.Config{})
-		r := open(t, s.URL()+"?read_timeout=30s", Config{})
+		r := open(t, s.URL(), Config{})
 		test(t, r, asker(t, r))
 	})
 	t.Run("miniredis", func(t *testing.T) {
@@ -103,7 +131,7 @@ func asker(t testing.TB, r *Redis) func(args ...any) any {
 // that only a hang ends it.
 func within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -122,11 +150,11 @@ func value() string { return fmt.Sprintf("%040x", values.Add(1)) }
 const ahead = 15 * time.Second
 
 func acquire(key, value string) wire.Request {
-	return wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: 10 * time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}, Clock: true}
+	return wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: time.Minute, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}, Clock: true}
 }
 
 func request(op wire.Op, key, value string) wire.Request {
-	return wire.Request{Op: op, Key: key, Value: value, TTL: 10 * time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}}
+	return wire.Request{Op: op, Key: key, Value: value, TTL: time.Minute, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}}
 }
 
 func granted(t testing.TB, v wire.Vote) wire.Vote {
@@ -227,7 +255,21 @@ func written(t testing.TB, r *Redis) {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()
 		return len(r.pipe.inFlight) == 1 && r.pipe.inFlight[0].written
-	}, 10*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
+}
+
+// near makes the server near, so that requests wait for the batch in flight and scripts are sent by
+// their hashes. What a busy machine adds to a round trip makes it seem distant.
+func near(r *Redis) {
+	r.pipe.mu.Lock()
+	defer r.pipe.mu.Unlock()
+	r.pipe.rtt = -time.Hour // less than any that is measured
+}
+
+// asked waits until a server has got so many commands.
+func (f *fake) asked(t testing.TB, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(f.commands()) == n }, patience, time.Millisecond)
 }
 
 // votes is a Receiver with room for the votes that it gets.

@@ -10,9 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// No goroutine may be left after the tests: every abandoned call has ended, with its connection. A
-// dial to a stopped server ends with DialTimeout, whatever became of its client; goleak alone waits
-// for less.
+// No goroutine may be left after the tests: every abandoned call has ended, with its connection.
+// goleak alone waits for less than a goroutine may stand still on a busy machine.
 func TestMain(m *testing.M) {
 	// Parallel tests mostly wait for leases and quarantines to end, so more of them can run at once
 	// than there are processors.
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if code == 0 {
-		deadline := time.Now().Add(2 * defaultDialTimeout)
+		deadline := time.Now().Add(patience)
 		err := goleak.Find()
 		for err != nil && time.Now().Before(deadline) {
 			err = goleak.Find()

@@ -27,8 +27,8 @@ func served(t *testing.T, url, name string) time.Duration {
 // its database.
 func TestMark(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
-	require.Zero(t, served(t, s.URL(), "a"))
 	began := time.Now()
+	require.Zero(t, served(t, s.URL(), "a"))
 	time.Sleep(20 * time.Millisecond)
 	age := served(t, s.URL(), "a")
 	require.GreaterOrEqual(t, age, 20*time.Millisecond)
@@ -105,7 +105,7 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 	replica.MustAsk("REPLICAOF", host, port)
 	require.Eventually(t, func() bool {
 		return strings.Contains(replica.MustAsk("INFO", "replication"), "master_link_status:up")
-	}, 10*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	for _, name := range []string{"a", "e"} {
 		id, err := open(t, replica.URL(), Config{Name: name}).Probe(within(t), wire.Known{})
 		require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestMarkThatCannotBeKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // or the replica would refuse for want of the mark
 		return replica.MustAsk("GET", MarkKey("a")) == s.MustAsk("GET", MarkKey("a"))
-	}, 10*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Raise, wire.Restore} {
 		req := request(op, "k", "v")
 		req.Run, req.Fence.Token = master.Run(), 1

@@ -82,13 +82,13 @@ func TestSubscriptionOwnsItsConnection(t *testing.T) {
 	}()
 	require.NoError(t, e.Close())
 	require.ErrorIs(t, <-over, ErrClosed)
-	require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, patience, time.Millisecond)
 }
 
 func TestSubscribeHeedsItsContext(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
 	// Only the context ends it within a minute.
-	r := open(t, s.URL()+"?read_timeout=1m&write_timeout=1m&dial_timeout=1m", Config{})
+	r := open(t, s.URL(), Config{})
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	s.Pause()
@@ -126,7 +126,7 @@ func TestUsersWithoutTheRightsToWait(t *testing.T) {
 			e, err := r.Subscribe(ctx)
 			if test.subscribe {
 				require.ErrorIs(t, err, ErrPermission)
-				require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, 10*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return subscribers(t, s) == 0 }, patience, time.Millisecond)
 			} else {
 				require.NoError(t, err)
 				defer func() { require.NoError(t, e.Close()) }()

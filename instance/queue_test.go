@@ -47,7 +47,8 @@ func sentAs(args []string) string {
 func TestWhatIsHeldGoesFirst(t *testing.T) {
 	f := startHeld(t, answerAll)
 	// On one connection, so that the server sees the batches in their order.
-	r := open(t, unhurried("redis://"+f.addr)+"&pool_size=1", Config{})
+	r := open(t, "redis://"+f.addr+"?pool_size=1", Config{})
+	near(r)
 	// As if the maximum number of batches were in flight.
 	r.pipe.mu.Lock()
 	r.pipe.starting = maxInFlight
@@ -55,7 +56,7 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 	var box ballotBox
 	const n = 3 * maxBatch
 	for i := range n {
-		box.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
+		box.start(r, acquire(fmt.Sprint("k", i), value()), patience)
 	}
 	held := keepings()
 	for range maxBatch {
@@ -63,13 +64,13 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 		held = append([]wire.Request{request(wire.Release, "r", value())}, held...)
 	}
 	for _, req := range held {
-		box.start(r, req, time.Minute)
+		box.start(r, req, patience)
 	}
 	r.pipe.mu.Lock()
 	r.pipe.starting = 0
 	r.pipe.mu.Unlock()
 	f.release()
-	box.start(r, request(wire.Look, "x", value()), time.Minute)
+	box.start(r, request(wire.Look, "x", value()), patience)
 	box.await(t, n+len(held)+1)
 	sent := f.commands()
 	var first, want []string
@@ -84,21 +85,21 @@ func TestWhatIsHeldGoesFirst(t *testing.T) {
 // acquisitions do.
 func TestWhatIsHeldIsLetWait(t *testing.T) {
 	f := startHeld(t, answerAll)
-	r := open(t, unhurried("redis://"+f.addr), Config{})
+	r := open(t, "redis://"+f.addr, Config{})
 	var box, first, others ballotBox
 	req := acquire("first", value())
 	late := pending(t, r, req, slot{&first, req.Value})
-	require.Eventually(t, func() bool { return len(f.commands()) == 1 }, 10*time.Second, time.Millisecond)
+	f.asked(t, 1)
 	late() // it was sent, and was not answered in time
 	first.await(t, 1)
 	const n = maxWaiting + 10
 	for i := range n {
-		others.start(r, acquire(fmt.Sprint("k", i), value()), time.Minute)
+		others.start(r, acquire(fmt.Sprint("k", i), value()), patience)
 	}
 	require.EqualValues(t, 10, others.n.Load(), "the rest is refused")
 	held := keepings()
 	for _, req := range held {
-		box.start(r, req, time.Minute)
+		box.start(r, req, patience)
 	}
 	require.Zero(t, box.n.Load())
 	f.release()
@@ -138,7 +139,7 @@ func TestAcquisitionsLeaveAnExchange(t *testing.T) {
 // TestManyLeasesArentKeptOneExchangeAfterTheOther, even where the server is late.
 func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 	f := startHeld(t, answerAll)
-	r := open(t, unhurried("redis://"+f.addr)+"&dial_timeout=10s", Config{})
+	r := open(t, "redis://"+f.addr, Config{})
 	first := make(votes, 1)
 	late := pending(t, r, acquire("first", value()), first)
 	written(t, r)
@@ -150,13 +151,13 @@ func TestManyLeasesArentKeptOneExchangeAfterTheOther(t *testing.T) {
 	var box ballotBox
 	const n = 2 * minQueuedKeep
 	for i := range n {
-		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), time.Minute)
+		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), patience)
 	}
 	require.Eventually(t, func() bool {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()
 		return len(r.pipe.inFlight)+r.pipe.starting > 1
-	}, 10*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 	f.release()
 	for _, v := range box.await(t, n) {
 		granted(t, v)

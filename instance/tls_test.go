@@ -137,7 +137,7 @@ func TestTLS(t *testing.T) {
 	}
 
 	// A hardened client of the caller's own.
-	client := redis.NewClient(Harden(&redis.Options{Addr: strings.TrimPrefix(url, "rediss://"), TLSConfig: own}))
+	client := redis.NewClient(Harden(&redis.Options{Addr: strings.TrimPrefix(url, "rediss://"), TLSConfig: own, DialTimeout: patience, ReadTimeout: patience}))
 	t.Cleanup(func() { _ = client.Close() })
 	r, err = New(client, Config{})
 	require.NoError(t, err)
@@ -167,9 +167,7 @@ func TestTLSRefused(t *testing.T) {
 		"no certificate of the client's": {mutual, &tls.Config{RootCAs: ca.pool(), MaxVersion: tls.VersionTLS12}, "handshake failure"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// On a busy machine a handshake takes longer than any caller would wait elsewhere: only
-			// the refusal may end it.
-			r := open(t, test.url+"?dial_timeout=10s", Config{TLS: test.tls})
+			r := open(t, test.url, Config{TLS: test.tls})
 			for _, req := range every() {
 				v := failed(t, r.Do(within(t), req), ErrTLS)
 				require.True(t, v.Unsent, "%v: %v", req.Op, v.Err)
@@ -194,7 +192,7 @@ func TestTLSRefused(t *testing.T) {
 }
 
 // TestTLSHandshakeHangs: a server that accepts the connection and stays silent costs a command its
-// context's time, and the connection DialTimeout's. A dialer that gets a context obeys it.
+// own time, and the connection DialTimeout's. A dialer that gets a context obeys it.
 func TestTLSHandshakeHangs(t *testing.T) {
 	accepted, ended := make(chan struct{}, 8), make(chan struct{}, 8)
 	addr := startPeer(t, func(conn net.Conn) {
@@ -207,17 +205,19 @@ func TestTLSHandshakeHangs(t *testing.T) {
 		t.Helper()
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the handshake continues")
 		}
 	}
 
-	r := open(t, "rediss://"+addr+"?dial_timeout=500ms", Config{})
 	vote := make(votes, 1)
-	late := pending(t, r, acquire("k", "v"), vote)
+	late := pending(t, open(t, "rediss://"+addr, Config{}), acquire("k", "v"), vote)
 	<-accepted
 	late()
 	require.True(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
+	pending(t, open(t, "rediss://"+addr+"?dial_timeout=200ms", Config{}), acquire("k", "v"), vote)
+	<-accepted
+	require.True(t, failed(t, <-vote, wire.ErrTimeout).Unsent)
 	awaitEnd()
 
 	dial := dialer(&redis.Options{DialTimeout: time.Hour, TLSConfig: &tls.Config{ServerName: "h"}})

@@ -125,7 +125,7 @@ func TestRestartForgets(t *testing.T) {
 	assert.Equal(t, addr, s.Addr())
 	assert.NotEqual(t, before, s.RunID())
 	var id wire.Identity
-	require.Eventually(t, func() bool { id, err = inst.Probe(t.Context(), wire.Known{}); return err == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { id, err = inst.Probe(t.Context(), wire.Known{}); return err == nil }, 30*time.Second, time.Millisecond)
 	assert.Equal(t, s.RunID(), id.RunID)
 	assert.False(t, id.Vouched, "no one vouches for a server that has lost its data")
 	assert.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome, "it has lost its data")
@@ -201,6 +201,9 @@ func TestCloseLeavesNothing(t *testing.T) {
 	c.Server(2).Pause()
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close())
+	for deadline := time.Now().Add(30 * time.Second); goleak.Find(running) != nil && time.Now().Before(deadline); {
+		// Find waits for less than a goroutine may stand still on a busy machine.
+	}
 	goleak.VerifyNone(t, running)
 	vote := quorumtest.Do(t.Context(), c.Instances()[0], wire.Request{Op: wire.Tick})
 	assert.Equal(t, wire.Failed, vote.Outcome)

@@ -26,8 +26,10 @@ import (
 // Nothing may be left running: one Close closes all.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// open opens a client whose leases and requests may take longer than a busy machine stands still.
 func open(t *testing.T, cfg quorum.Config, urls ...string) *quorum.Coordinator {
 	t.Helper()
+	cfg.TTL, cfg.InstanceTimeout = 20*time.Second, 9*time.Second
 	locks, err := redlock.Open(cfg, urls...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locks.Close(context.Background())) })
@@ -138,7 +140,7 @@ func TestTheLongestNote(t *testing.T) {
 	}
 	owner, note := strings.Repeat("o", 64), "\"'\\ \u00a1"+strings.Repeat("n", 122)
 	for _, fencing := range []quorum.Switch{quorum.On, quorum.Off} {
-		locks := open(t, quorum.Config{Owner: owner, Fencing: fencing, InstanceTimeout: 2 * time.Second, Terms: quorum.Terms{Note: note}}, urls...)
+		locks := open(t, quorum.Config{Owner: owner, Fencing: fencing, Terms: quorum.Terms{Note: note}}, urls...)
 		ctx := t.Context()
 		lease, err := locks.Acquire(ctx, "k")
 		require.NoError(t, err)

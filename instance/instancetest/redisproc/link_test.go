@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is far longer than anything here takes.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // echo is a server that answers each line with its name and the line.
 func echo(t *testing.T, name string) (addr string) {

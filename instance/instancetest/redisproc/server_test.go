@@ -5,6 +5,8 @@ package redisproc
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +37,8 @@ func TestServerByErrors(t *testing.T) {
 	require.ErrorContains(t, err, "no_such_field")
 	_, err = s.MustAsk("NOSUCHCOMMAND")
 	require.ErrorContains(t, err, "unknown command")
-	require.Contains(t, s.Log(), "Ready to accept connections")
+	// It was written before, but may not have been read yet.
+	eventually(t, func() bool { return strings.Contains(s.Log(), "Ready to accept connections") })
 
 	require.NoError(t, s.Restart(t.Context()))
 	second, err := s.Info("run_id")
@@ -60,10 +63,12 @@ func TestServerThatCannotStart(t *testing.T) {
 	_, err = Start(t.Context(), Config{Args: []string{"--no-such-option", "1"}})
 	require.ErrorContains(t, err, "no-such-option", "it says what the server said")
 
+	silent := filepath.Join(t.TempDir(), "silent")                                         // in place of a server that is slow to answer
+	require.NoError(t, os.WriteFile(silent, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700)) //nolint:gosec // it is to be run
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Start(ctx, Config{})
-	require.Error(t, err)
+	_, err = Start(ctx, Config{Binary: silent})
+	require.ErrorIs(t, err, context.Canceled)
 	entries, err := os.ReadDir(parent)
 	require.NoError(t, err)
 	require.Empty(t, entries)

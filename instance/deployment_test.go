@@ -161,10 +161,18 @@ func afterFailover(t testing.TB, c *quorum.Coordinator, changed time.Time, befor
 	release(t, lease)
 }
 
+// failsOver makes a test parallel that mostly waits for a failover, and then for MaxTTL.
+func failsOver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+}
+
 // TestSentinelDeployment: a master with a replica under three Sentinels is one instance. It says so;
 // its master fails over, and comes back as a replica.
 func TestSentinelDeployment(t *testing.T) {
-	t.Parallel()
+	failsOver(t)
 	master, replica, watchers, url := sentinels(t)
 	c, r := coordinator(t, shortTTL, url)
 	require.Equal(t, "mymaster@"+min(watchers[0].Addr(), watchers[1].Addr(), watchers[2].Addr()), r.Name())
@@ -245,7 +253,7 @@ func cluster(t testing.TB) (nodes []node, url string) {
 // TestClusterDeployment: a Cluster is one instance. All locks are in one slot, also those of a lease
 // on several. The slot moves to another node, and fails over.
 func TestClusterDeployment(t *testing.T) {
-	t.Parallel()
+	failsOver(t)
 	nodes, url := cluster(t)
 	owner, other := nodes[1], nodes[2]
 	c, _ := coordinator(t, shortTTL, url)
@@ -329,7 +337,7 @@ func TestClusterDeployment(t *testing.T) {
 // TestThreeDeployments: with three votes, of which two are deployments, a lease outlives a failover
 // of each, and others get the lock without a wait once it is released.
 func TestThreeDeployments(t *testing.T) {
-	t.Parallel()
+	failsOver(t)
 	master, replica, watchers, sentinel := sentinels(t)
 	nodes, cluster := cluster(t)
 	single := instancetest.Start(t, instancetest.Config{})

@@ -104,7 +104,8 @@ func TestReplacedConnectionsEnd(t *testing.T) {
 		}
 		return answerAll(args)
 	})
-	r := open1(t, &redis.Options{Addr: f.addr, ConnMaxLifetime: 10 * time.Millisecond}, Config{})
+	// Until DialTimeout is over it would have been used for longer.
+	r := open1(t, &redis.Options{Addr: f.addr, ConnMaxLifetime: 10 * time.Millisecond, DialTimeout: 2 * patience}, Config{})
 	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 	old := onlyConnection(t, r)
 	require.Eventually(t, old.aged, patience, time.Millisecond)

@@ -28,7 +28,7 @@ import (
 var set1 = wire.Set{Name: "prod", Version: 7, N: 5, Q: 3}
 
 // patience is far longer than anything takes that has to happen.
-const patience = 30 * time.Second
+const patience = 15 * time.Second
 
 // unhurried gives a URL timeouts that a server on a busy machine doesn't reach, but for those that
 // it has.

@@ -102,7 +102,7 @@ func smallPlans() []Plan {
 			small("try", "default", 2, 1, without(fault.Restart, fault.Failover)...),
 			small("try", "default", 1, 2, without(fault.Pause)...),
 			small("try", "default", 1, 3, fault.Lose, fault.Restart, fault.Failover),
-			small("release", "default", 2, 1, without(fault.Restart, fault.Failover)...),
+			small("release", "default", 2, 1, without(fault.Restart, fault.Failover, fault.Step)...),
 			small("extend", "default", 2, 1, Kinds()...),
 			small("extend", "default", 1, 3, fault.Restart, fault.Evict),
 			small("late", "default", 2, 1, without(fault.Pause, fault.Stall)...),

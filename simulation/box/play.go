@@ -172,12 +172,12 @@ func (s *stage) enter(c *client) error {
 func (s *stage) warmUp(c *client) error {
 	key, most := s.key+"-"+c.name, max(10*s.ttl, startLimit)
 	until := time.Now().Add(most)
-	a, err := s.wait(c, key, s.ttl)
-	for err == nil && !a.Held && time.Now().Before(until) { // where a server is slow it may miss that the lock is free
-		a, err = s.wait(c, key, s.ttl)
-	}
-	if err == nil && !a.Held {
-		err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)
+	var a driver.Answer
+	var err error
+	for err == nil && !a.Held { // again, because where a server is slow the client may miss that the lock is free
+		if a, err = s.wait(c, key, s.ttl); err == nil && !a.Held && time.Now().After(until) {
+			err = c.driver.did("didn't get a free lock from healthy servers within %v: %s", most, a.Why)
+		}
 	}
 	if err == nil {
 		_, err = c.driver.ask(s.ctx, driver.Request{Do: driver.DoRelease, Key: key}, answerLimit)

@@ -47,7 +47,7 @@ var codes = map[string]meaning{
 	"CLUSTERDOWN": {kind: ErrCluster},
 	"CROSSSLOT":   {kind: ErrCluster},
 	"WRONGTYPE":   {kind: ErrWrongType},
-	badCounter:    {wire.ErrCounter, "see its keys {resource}:redlock and {resource}:redlock:set; delete both when nobody has held the lock for MaxTTL, and no sooner, or tokens may fall"},
+	badCounter:    {wire.ErrCounter, "see its key {resource}:redlock; delete it when nobody has held the lock for MaxTTL, and no sooner, or tokens may fall"},
 	"DENIED":      {kind: ErrProtected},
 }
 
@@ -95,7 +95,7 @@ func serverError(text string) error {
 		// The arguments follow, and one of them is the lock's value.
 		inner, _, _ = strings.Cut(inner, ", with args")
 	}
-	said := likeRedis(redis.Nil, shortened(inner))
+	said := likeRedis(redis.Nil, shortened(readable([]byte(inner))))
 	if m.todo != "" {
 		return fmt.Errorf("%w: %s (%w)", m.kind, m.todo, said)
 	}
@@ -129,6 +129,12 @@ func meaningOf(text string) meaning {
 		return meaning{kind: ErrCommand}
 	}
 	return meaning{kind: ErrServer}
+}
+
+// commandDenied reports whether an error says that the user may not send the command, as opposed to: with
+// this key or channel.
+func commandDenied(text string) bool {
+	return strings.Contains(text, "no permissions to run the '")
 }
 
 // maxRepeated is how much an error repeats of a reply, in bytes.
@@ -194,37 +200,10 @@ func lacking(text string) (name string, unknown bool) {
 	return "", false
 }
 
-// nothingDone reports whether a server's error says that it did nothing at all. sent is the
-// name of the command that failed, empty if a script handed on the error of one of its own
-// commands.
-//
-// Invariant: it is false if anything may have been done, because a lock's key that isn't
-// deleted blocks everybody for a TTL. The states of a server (OOM, READONLY, MISCONF...)
-// stop a script at its first write or not at all: after that the server lets it finish. A
-// missing right, slot or command may be that of a script's last command.
-func nothingDone(text, sent string) bool {
-	inner, wrapped := withoutScript(text)
-	switch kind := meaningOf(inner).kind; kind {
-	case ErrAuth, ErrOutOfMemory, ErrBusy, ErrLoading, ErrMisconf, wire.ErrNotMaster:
-		return true
-	case wire.ErrCounter:
-		return true // the scripts leave no lock's key behind
-	case ErrPermission, ErrCluster:
-		// Only of the command itself, whose error has a code. Since 7.0 a script's has one, too.
-		_, coded := codes[strings.SplitN(inner, " ", 2)[0]]
-		//guard:stopped-script-may-have-set  a script that stopped halfway may have set the key
-		//guard:stopped-script-before-7  a script that servers before 7.0 say has stopped halfway may have set the key
-		return coded && sent != "" && !wrapped && !strings.Contains(strings.ToLower(inner), "script")
-	case ErrCommand:
-		// A script can't call another script, so a missing EVALSHA was not begun.
-		if strings.HasPrefix(strings.TrimPrefix(inner, "ERR "), noEngine) {
-			return sent != "" && !wrapped
-		}
-		name, _ := lacking(inner)
-		//guard:missing-command-may-be-the-last  a script that lacks a command may have run those before it
-		return sent != "" && !wrapped && strings.EqualFold(name, sent)
-	}
-	return false
+// lacksScripts reports whether an error says that the server runs no scripts at all.
+func lacksScripts(text string) bool {
+	name, _ := lacking(text)
+	return name == "eval" || name == "evalsha" || strings.HasPrefix(strings.TrimPrefix(text, "ERR "), noEngine)
 }
 
 // likeRedis makes an error of go-redis's own type for a server's error. The type is internal

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"strings"
@@ -54,6 +55,14 @@ type Config struct {
 	// proxy keeps its connections. It shortens the longest TTL, too, and must not be set with
 	// FixedAddress. Not negative. Default 0: the move reaches all clients at once.
 	AddressLag time.Duration
+
+	// Credentials returns the account for each new connection to the server, for passwords that change
+	// and for tokens of a cloud provider. Connections are renewed every few seconds. If it fails no
+	// connection is made. It must heed its context, and may be called from several goroutines at once.
+	// Only Open and OpenAll accept it, and only for URLs without a password of the server; a client given
+	// to New has its own. Of a Cluster it is also the account for the listed nodes. Under Sentinel it is the
+	// master's, and the URL's account is Sentinel's. Default: the URL's account.
+	Credentials func(ctx context.Context) (username, password string, err error)
 
 	// TLS configures TLS for a rediss:// URL: RootCAs for your own CA, Certificates if the
 	// server asks for one, ServerName if the certificate has another name than the URL. Only

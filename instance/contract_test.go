@@ -29,13 +29,6 @@ func (s subject) Put(key, value string, ttl time.Duration) {
 	require.NoError(s.t, s.Client().Set(context.Background(), key, value, ttl).Err())
 }
 
-func (s subject) PutRun(key string, run wire.Run) {
-	ask := asker(s.t, s.Redis)
-	if text, ok := ask("GET", SetKey(key)).(string); ok {
-		ask("SET", SetKey(key), besideCounter.ReplaceAllString(text, "$1 $2 "+string(run)), "KEEPTTL")
-	}
-}
-
 // restartable is a subject whose server can be ended.
 type restartable struct{ subject }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -35,6 +36,7 @@ type deployment struct {
 	named  bool            // Config.TLS names the servers' certificate
 	asked  []*redis.Client // one for each address
 	opt    redis.Options   // for them
+	target atomic.Pointer[place]
 }
 
 // Of a Cluster one slot is used, so that the locks, the counters and the mark are on one master, and
@@ -148,18 +150,33 @@ func (d *deployment) open(opt *redis.Options) {
 	opt.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout(opt)) // a subscription's has no end
 		defer cancel()
-		at, err := d.locate(ctx)
-		if err != nil {
-			return nil, err
+		at := d.target.Load()
+		if at == nil {
+			found, err := d.locate(ctx)
+			if err != nil {
+				return nil, err
+			}
+			at = &found
 		}
 		plain := *opt
 		plain.Dialer, plain.TLSConfig = nil, d.tlsFor(opt.TLSConfig, at.addr)
-		conn, err := dialer(&plain)(ctx, network, at.addr)
-		if err != nil || at.term == "" {
-			return conn, err
-		}
-		return &termed{conn, "#" + at.term}, nil
+		return dialer(&plain)(ctx, network, at.addr)
 	}
+}
+
+// find looks for the master, to which connections are made from then on. It returns what its term adds to
+// the mark's key: a master that Sentinel brings back in the same run, after another one had its place, has
+// no mark of its new term, so it counts as another run. One link at a time is made.
+func (d *deployment) find(ctx context.Context) (term string, err error) {
+	at, err := d.locate(ctx)
+	if err != nil {
+		return "", err
+	}
+	d.target.Store(&at)
+	if at.term == "" {
+		return "", nil
+	}
+	return "#" + at.term, nil
 }
 
 // tlsFor expects a certificate for the address, unless Config.TLS names another.
@@ -191,14 +208,6 @@ type place struct {
 	term string
 }
 
-// termed is a connection to a master of a term. The term is part of the mark's key (batch.markKey):
-// a master that Sentinel brings back in the same run, after another one had its place, has no mark of
-// its new term, so it counts as another run.
-type termed struct {
-	net.Conn
-	term string
-}
-
 // locate returns the place that a majority names.
 func (d *deployment) locate(ctx context.Context) (place, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -223,22 +232,25 @@ func (d *deployment) locate(ctx context.Context) (place, error) {
 		}()
 	}
 	named, watchers := map[place]int{}, len(d.asked)
+	failure := &unlocated{kind: ErrConnection}
 	var said []string
-	var refused error
-	for range d.asked {
+	silent := slices.Clone(d.addrs)
+	for len(silent) > 0 && failure.kind == ErrConnection {
 		var a answer
 		select {
 		case a = <-answers:
 		case <-ctx.Done():
-			return place{}, ctx.Err()
+			failure.kind = ctx.Err()
+			continue
 		}
+		silent = slices.DeleteFunc(silent, func(addr string) bool { return addr == a.by })
 		if a.err != nil {
-			said = append(said, fmt.Sprintf("%s: %v", a.by, a.err))
+			said = append(said, d.refusal(a.by, a.err))
 			if own, ok := errors.AsType[interface {
 				error
 				Permanent() bool
 			}](a.err); ok && own.Permanent() {
-				refused = a.err
+				failure.refused = a.err
 			}
 			continue
 		}
@@ -251,12 +263,55 @@ func (d *deployment) locate(ctx context.Context) (place, error) {
 		}
 		said = append(said, fmt.Sprintf("%s names %s", a.by, a.place.addr))
 	}
-	slices.Sort(said)
-	text := fmt.Sprintf("%d of %d have to name the same master, and the URL lists %d: %s", watchers/2+1, watchers, len(d.asked), strings.Join(said, "; "))
-	if refused != nil {
-		return place{}, fmt.Errorf("%w: %s (%w)", ErrConnection, text, refused)
+	for _, addr := range silent {
+		said = append(said, addr+" doesn't answer")
 	}
-	return place{}, fmt.Errorf("%w: %s", ErrConnection, text)
+	slices.Sort(said)
+	failure.text = fmt.Sprintf("%d of %d have to name the same master, and the URL lists %d: %s", watchers/2+1, watchers, len(d.asked), strings.Join(said, "; "))
+	return place{}, failure
+}
+
+// unlocated is why no majority names a master.
+type unlocated struct {
+	kind    error  // ErrConnection, or the context's error
+	text    string // what each server said
+	refused error  // what waiting doesn't cure
+}
+
+func (e *unlocated) Error() string { return ErrConnection.Error() + ": " + e.text }
+
+// Unwrap returns the kind, and the refusal.
+func (e *unlocated) Unwrap() []error {
+	if e.refused == nil {
+		return []error{e.kind}
+	}
+	return []error{e.kind, e.refused}
+}
+
+func isUnlocated(err error) bool {
+	_, is := errors.AsType[*unlocated](err)
+	return is
+}
+
+// refusal says why one of them didn't name a master. Under Sentinel there are two accounts.
+func (d *deployment) refusal(addr string, err error) string {
+	account := ""
+	if d.kind == wire.RoleSentinel && (errors.Is(err, ErrAuth) || errors.Is(err, ErrPermission)) {
+		account = "this Sentinel refuses the account before the URL's @: "
+	}
+	return fmt.Sprintf("%s: %s%v", addr, account, err)
+}
+
+// blame says that it is the master that can't be used. The URL doesn't name it.
+func (d *deployment) blame(at place, err error) error {
+	if d.kind == wire.RoleCluster {
+		return fmt.Errorf("at %s, the node with the locks' slot: %w", at.addr, err)
+	}
+	account := ""
+	if errors.Is(err, ErrAuth) || errors.Is(err, ErrPermission) {
+		account = ", whose account is username= and password= in the URL, or Config.Credentials"
+	}
+	return fmt.Errorf("at %s, the master that Sentinel names%s: %w", at.addr, account, err)
 }
 
 // ask asks one of the servers where the master is, and how many Sentinels there are.
@@ -265,18 +320,9 @@ func (d *deployment) ask(ctx context.Context, client *redis.Client) (at place, w
 	if d.kind == wire.RoleSentinel {
 		args = []any{"SENTINEL", "MASTER", d.master}
 	}
-	reply := replyBuffer{limit: maxInfo}
-	err = client.Process(ctx, redis.NewRawWriteToCmd(ctx, &reply, args...))
-	if text, bad := reply.failure(); bad {
-		return place{}, 0, serverError(text)
-	}
+	list, err := client.Do(ctx, args...).Slice()
 	if err != nil {
-		return place{}, 0, explain(ctx, err)
-	}
-	p := parser{rest: reply.raw}
-	list, _ := p.value(0).([]any)
-	if !p.end() {
-		return place{}, 0, fmt.Errorf("%w: it answered %.60q", ErrReply, reply.raw)
+		return place{}, 0, explain(err)
 	}
 	host, port := "", ""
 	if d.kind == wire.RoleSentinel {

@@ -38,7 +38,7 @@ var (
 	ErrAuth = error(permanent("instance: the server doesn't let this user in"))
 
 	// ErrPermission: the user may not do this (NOPERM).
-	ErrPermission = error(permanent("instance: the user lacks a permission; allow it EVALSHA, EVAL, SET, GET, DEL, INCR, INCRBY, PEXPIRE, PTTL, MGET, TIME, INFO and PING, and the keys of the lock (~resource, ~{resource}:redlock and ~{resource}:redlock:set), and for clients that start ~{redlock}:served:*; for notifications also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, EXISTS, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT; on a Cluster CLUSTER|SLOTS, and of Sentinel SENTINEL|MASTER"))
+	ErrPermission = error(permanent("instance: the user lacks a permission; allow it MULTI, EXEC, EVALSHA, EVAL, SET, GET, GETRANGE, DEL, INCR, PEXPIRE, PTTL, MGET, EXISTS, TIME, INFO and PING, and the keys ~resource, ~{resource}:redlock and ~{redlock}:served:*; for notifications also SUBSCRIBE, PUBLISH, LPOP, LPUSH, RPUSH, LRANGE, LREM, ~{resource}:redlock:waiters and &redlock:wake:*; for another database than 0 SELECT, for Config.Replicas WAIT; on a Cluster CLUSTER|SLOTS, and of Sentinel SENTINEL|MASTER"))
 
 	// ErrCommand: the server or proxy doesn't have a command, or blocks it (rename-command,
 	// a proxy).
@@ -98,29 +98,41 @@ var (
 	// ErrWrongType: the key holds something that isn't a lock.
 	ErrWrongType = error(permanent("instance: the key holds another type of value; choose another resource name or delete the key"))
 
+	// ErrOlderVersion: clients of an earlier version of this library use the server under the
+	// instance's name, or did.
+	ErrOlderVersion = error(permanent("instance: an earlier version of this library has left its mark on the server"))
+
 	// ErrServer: the server answered with another error.
 	ErrServer = errors.New("instance: the server answered with an error")
 )
 
+// errClosed is the error of a call of an instance that was closed.
+var errClosed = ErrClosed
+
 // otherRun begins the error of a script that was sent to another run, see run.lua.
 const otherRun = "REDLOCKRUN"
 
-// runError reads that error. It returns nil for other ones.
+// runError reads that error: the role, the replication ID and the mark. It returns nil for other ones.
 func runError(text string, asked wire.Run) *wire.RunError {
-	fields := strings.Fields(text)
-	if len(fields) != 3 || fields[0] != otherRun {
+	text, _ = withoutScript(text)
+	fields := strings.SplitN(text, " ", 4)
+	if len(fields) != 4 || fields[0] != otherRun {
 		return nil
 	}
 	told := func(field string) string { return strings.TrimPrefix(field, "-") }
-	return &wire.RunError{Asked: asked, Role: told(fields[1]), Found: wire.Run(told(fields[2]))}
+	e := &wire.RunError{Asked: asked, Role: told(fields[1]), Found: wire.Run(told(fields[2]))}
+	if mark := wire.Run(fields[3]); asked.Epoch() != "" && mark.ReplID() == string(e.Found) {
+		e.Found = wire.MarkOf(mark.ReplID(), mark.Epoch(), mark.Set()) // with the space before an empty set
+	}
+	return e
 }
 
 // badCounter begins the error of a script that can't use a counter. What is wrong follows, or
-// the token that was not given and the server's clock, see counter.lua and lift.lua.
+// the token that was not given and the server's clock, see lift.lua.
 const badCounter = "REDLOCKCOUNTER"
 
 // counterError reads such an error with a token. It returns nil for other ones.
-func counterError(text string, req *wire.Request, prefix string) *wire.CounterError {
+func counterError(text string, req *wire.Request) *wire.CounterError {
 	text, _ = withoutScript(text)
 	fields := strings.Fields(text)
 	if len(fields) != 3 || fields[0] != badCounter {
@@ -132,21 +144,25 @@ func counterError(text string, req *wire.Request, prefix string) *wire.CounterEr
 	if err != nil || err2 != nil {
 		return nil
 	}
-	e := &wire.CounterError{Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: req.Fence.Ahead}
+	return &wire.CounterError{
+		Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: req.Fence.Ahead,
+		Repair: "set the clock of this server right, and those of the others",
+	}
+}
+
+// advise says what to do about a counter that is too far ahead.
+func (r *Redis) advise(e *wire.CounterError, req *wire.Request) {
 	switch {
-	case req.Op != wire.Acquire:
-		e.Repair = "set the clock of this server right, and those of the others"
-	case clock >= int64(fencing.MaxToken):
+	case e.Clock.UnixMicro() >= int64(fencing.MaxToken):
 		e.Repair = "set its clock right"
 	case len(req.Also) > 0:
 		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter of one of the keys; find it with %s: when nobody has held that lock for MaxTTL (%v), "+
-			"and no sooner, or tokens may fall, delete the counter and its :set on this server", counters(prefix, req), 2*req.Fence.Ahead)
+			"and no sooner, or tokens may fall, delete the counter on this server", counters(r.prefix, req), 2*req.Fence.Ahead)
 	default:
 		// MaxTTL, as for every lost counter: see quorum/internal/settlement.
 		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter: when nobody has held the lock for MaxTTL (%v), "+
-			"and no sooner, or tokens may fall, delete it on this server with %s", 2*req.Fence.Ahead, deletion(prefix, req.Key))
+			"and no sooner, or tokens may fall, delete it on this server with %s", 2*req.Fence.Ahead, deletion(r.prefix, req.Key))
 	}
-	return e
 }
 
 // counters returns the command with which an operator reads the counters of several resources.
@@ -163,39 +179,41 @@ func counters(prefix string, req *wire.Request) string {
 
 // deletion returns the command with which an operator deletes a resource's counter.
 func deletion(prefix, key string) string {
-	keys := []string{prefix + CounterKey(key), prefix + SetKey(key)}
-	if len(key) > 200 {
-		return "redis-cli, DEL of the keys {resource}:redlock and {resource}:redlock:set"
+	counter := prefix + CounterKey(key)
+	switch {
+	case len(key) > 200:
+		return "redis-cli, DEL of the key {resource}:redlock"
+	case !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }):
+		return fmt.Sprintf("redis-cli, at its prompt: DEL %q", counter)
 	}
-	if !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }) {
-		return fmt.Sprintf("redis-cli, at its prompt: DEL %q %q", keys[0], keys[1])
-	}
-	return fmt.Sprintf("redis-cli DEL '%s' '%s'", keys[0], keys[1])
+	return fmt.Sprintf("redis-cli DEL '%s'", counter)
+}
+
+// isReply reports whether an error is a server's reply.
+func isReply(err error) bool {
+	_, is := errors.AsType[redis.Error](err)
+	return is
 }
 
 // explain adds its kind to an error of go-redis.
-func explain(ctx context.Context, err error) error {
+func explain(err error) error {
 	var reply redis.Error
 	var netErr net.Error
-	var handshake *handshakeError
+	var refused *refusal
 	switch {
-	case errors.Is(err, ErrReply), errors.Is(err, errReplied):
+	case isUnlocated(err):
 		return err
-	case errors.As(err, &handshake):
-		return handshake
+	case errors.Is(err, ErrReply), errors.Is(err, ErrConnection) && !errors.As(err, &refused):
+		return err
+	case errors.As(err, &refused):
+		return refused
 	case errors.As(err, &reply):
 		return serverError(reply.Error())
 	case errors.Is(err, redis.ErrClosed):
 		return fmt.Errorf("%w (%w)", ErrClosed, err)
-	case ctx.Err() != nil:
-		return contextEnded(ctx, err)
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
 		return fmt.Errorf("%w (%w)", ErrBusyClient, err)
 	case errors.As(err, &netErr) && netErr.Timeout():
-		// go-redis can see the context's deadline pass a little before the context does.
-		if pastDeadline(ctx) {
-			return fmt.Errorf("%w (%w)", context.DeadlineExceeded, err)
-		}
 		return fmt.Errorf("%w (%w)", wire.ErrTimeout, hideContext{err})
 	case aboutTLS(err) != "":
 		return fmt.Errorf("%w: %s (%w)", ErrTLS, aboutTLS(err), err)
@@ -229,16 +247,13 @@ func aboutTLS(err error) string {
 	return ""
 }
 
-// contextEnded returns the error of a request whose context ended before its reply.
-func contextEnded(ctx context.Context, err error) error {
+// contextEnded returns the error of a call whose context ended before its reply.
+func contextEnded(ctx context.Context) error {
 	cause := ctx.Err()
 	if why := context.Cause(ctx); why != nil && !errors.Is(why, cause) {
 		cause = fmt.Errorf("%w: %w", cause, why)
 	}
-	if err == nil || errors.Is(cause, err) {
-		return fmt.Errorf("instance: no answer before the context ended: %w", cause)
-	}
-	return fmt.Errorf("instance: no answer before the context ended: %w (%w)", cause, hideContext{err})
+	return fmt.Errorf("instance: no answer before the context ended: %w", cause)
 }
 
 // hideContext hides that an error is one of a context: package net returns such an error for
@@ -252,10 +267,3 @@ func (h hideContext) Is(target error) bool {
 }
 
 func (h hideContext) As(target any) bool { return errors.As(h.err, target) }
-
-// pastDeadline reports whether the context's deadline has passed, perhaps before its Err says
-// so.
-func pastDeadline(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ok && !time.Now().Before(deadline)
-}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // fake is a server with the answers of a test.
@@ -40,13 +42,15 @@ const hangUp = "\x00hang up"
 
 func (f *fake) serve(conn net.Conn, answer func([]string) string) {
 	rd := bufio.NewReader(conn)
+	var queued []string // the replies that EXEC gives
+	inside := false
 	for {
 		args, err := readCommand(rd)
 		if err != nil {
 			return
 		}
-		var reply string
-		switch strings.ToUpper(args[0]) {
+		reply, name := "", strings.ToUpper(args[0])
+		switch name {
 		case "HELLO":
 			reply = "-ERR unknown command 'HELLO'\r\n"
 		case "PING":
@@ -57,11 +61,85 @@ func (f *fake) serve(conn net.Conn, answer func([]string) string) {
 			f.mu.Unlock()
 			reply = answer(args)
 		}
+		switch {
+		case name == "MULTI":
+			inside, queued = reply == ok, nil
+		case name == "EXEC" && inside:
+			if inside = false; reply == "" {
+				reply = fmt.Sprintf("*%d\r\n%s", len(queued), strings.Join(queued, ""))
+			}
+		case inside:
+			queued, reply = append(queued, reply), "+QUEUED\r\n"
+		}
 		text, end := strings.CutSuffix(reply, hangUp)
 		if _, err := conn.Write([]byte(text)); err != nil || end {
 			return
 		}
 	}
+}
+
+const ok = "+OK\r\n"
+
+// grants answers each command as a server that grants everything.
+func grants(args []string) string {
+	switch strings.ToUpper(args[0]) {
+	case "INCR":
+		return fmt.Sprintf(":%d\r\n", old)
+	case "GET":
+		return "$-1\r\n"
+	case "TIME":
+		return "*2\r\n" + bulk("1700000000") + bulk("250")
+	case "EVALSHA", "EVAL":
+		keys, _ := strconv.Atoi(args[2])
+		switch args[1] {
+		case releaseOneScript.sha, releaseOneScript.source:
+			return ":1\r\n"
+		case releaseScript.sha, releaseScript.source:
+			return fmt.Sprintf("*%d\r\n%s", keys, strings.Repeat(":1\r\n", keys))
+		case lookScript.sha, lookScript.source:
+			return "*4\r\n:1\r\n$-1\r\n:0\r\n$-1\r\n"
+		}
+		return fmt.Sprintf("*%d\r\n:1\r\n%s", 1+keys, strings.Repeat(":1\r\n", keys))
+	case "EXEC":
+		return ""
+	case "WAIT", "PTTL":
+		return ":1\r\n"
+	}
+	return ok
+}
+
+// held is a fake server that answers nothing until it is released.
+type held struct {
+	*fake
+	gate chan struct{}
+	once sync.Once
+}
+
+func startHeld(t testing.TB, answer func(args []string) string) *held {
+	h := &held{gate: make(chan struct{})}
+	h.fake = startFake(t, func(args []string) string { <-h.gate; return answer(args) })
+	t.Cleanup(h.release)
+	return h
+}
+
+func (h *held) release() { h.once.Do(func() { close(h.gate) }) }
+
+// asked waits until a server has got so many commands.
+func (f *fake) asked(t testing.TB, n int) {
+	t.Helper()
+	eventually(t, func() bool { return len(f.commands()) >= n }, "it isn't asked")
+}
+
+// values are the values of the commands that it has got, in their order.
+func (f *fake) values() (values []string) {
+	for _, args := range f.commands() {
+		for _, arg := range args {
+			if len(arg) == valueSize && strings.HasPrefix(arg, "v") {
+				values = append(values, arg)
+			}
+		}
+	}
+	return values
 }
 
 func (f *fake) commands() [][]string {
@@ -100,42 +178,39 @@ func readCommand(rd *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// scriptReply is a script's answer to EVALSHA's or EVAL's arguments for one request; a script for
-// many requests gives it in its own form.
-func scriptReply(args []string, outcome, text string, ttl int, token string) string {
-	text = fmt.Sprintf("$%d\r\n%s\r\n", len(text), text)
-	switch script := listOf(args); {
-	case script == acquireScript && outcome == "1":
-		return listReply(args, ":"+token+"\r\n")
-	case script == acquireScript:
-		return listReply(args, fmt.Sprintf("*4\r\n:%s\r\n%s:%d\r\n:%s\r\n", outcome, text, ttl, token))
-	case script != nil && outcome != "0" && outcome != "1":
-		return listReply(args, ":"+outcome+"0x\r\n")
-	case script != nil:
-		return listReply(args, ":"+outcome+"\r\n")
-	}
-	return fmt.Sprintf("*7\r\n:%s\r\n:%s\r\n%s:%d\r\n:%s\r\n:1700000000\r\n:250\r\n", nonceOf(args), outcome, text, ttl, token)
-}
-
-func listReply(args []string, element string) string {
-	nonce := nonceOf(args)
-	return fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n:1700000000000250\r\n%s", listHead+1, len(nonce), nonce, element)
-}
-
-// listOf is the script that a command runs, if it is a script for many requests.
-func listOf(args []string) *script {
-	for _, s := range []*script{acquireScript, extendScript, releaseScript} {
-		if args[1] == s.sha || args[1] == s.source {
-			return s
+// startPeer starts a server that does something with each connection.
+func startPeer(t testing.TB, say func(conn net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	conns := map[net.Conn]bool{}
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns[conn] = true
+			mu.Unlock()
+			all.Go(func() {
+				defer func() { _ = conn.Close() }()
+				say(conn)
+			})
 		}
-	}
-	return nil
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		mu.Lock()
+		for conn := range conns {
+			_ = conn.Close()
+		}
+		mu.Unlock()
+		all.Wait()
+	})
+	return l.Addr().String()
 }
 
-func nonceOf(args []string) string {
-	keys, err := strconv.Atoi(args[2])
-	if err != nil {
-		panic(err)
-	}
-	return args[3+keys]
-}
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }

@@ -7,15 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +22,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-var set1 = wire.Set{Name: "prod", Version: 7, N: 5, Q: 3}
+var set1 = wire.Set{Name: "prod", Version: 7, N: 5, Q: 3, MaxTTL: 30 * time.Second}
 
 // patience is far longer than anything takes that has to happen.
 const patience = 15 * time.Second
@@ -71,23 +68,6 @@ func real(t testing.TB, cfg Config, args ...string) (*Redis, *instancetest.Serve
 	return open(t, s.URL(), cfg), s
 }
 
-// mini starts a miniredis and opens an instance on it.
-func mini(t testing.TB, cfg Config) (*Redis, *miniredis.Miniredis) {
-	t.Helper()
-	m := miniredis.RunT(t)
-	m.Server().SetPreHook(func(peer *server.Peer, cmd string, args ...string) bool { return replicates(peer, cmd, args) })
-	return open(t, "redis://"+m.Addr(), cfg), m
-}
-
-// replicates answers INFO replication for a miniredis, which doesn't have it.
-func replicates(peer *server.Peer, cmd string, args []string) bool {
-	if cmd != "INFO" || len(args) != 1 || !strings.EqualFold(args[0], "replication") {
-		return false
-	}
-	peer.WriteBulk("# Replication\r\nrole:master\r\nmaster_replid:" + strings.Repeat("a1", 20) + "\r\n")
-	return true
-}
-
 // runOf is the run that an instance's server is in.
 func runOf(t testing.TB, r *Redis) wire.Run {
 	t.Helper()
@@ -95,21 +75,6 @@ func runOf(t testing.TB, r *Redis) wire.Run {
 	require.NoError(t, err)
 	require.NotEmpty(t, id.Run())
 	return id.Run()
-}
-
-// both runs a test on a real server and on a miniredis. ask sends the server a command without the
-// instance.
-func both(t *testing.T, test func(t *testing.T, r *Redis, ask func(args ...any) any)) {
-	t.Helper()
-	t.Run("redis", func(t *testing.T) {
-		s := instancetest.Start(t, instancetest.Config{})
-		r := open(t, s.URL(), Config{})
-		test(t, r, asker(t, r))
-	})
-	t.Run("miniredis", func(t *testing.T) {
-		r, _ := mini(t, Config{})
-		test(t, r, asker(t, r))
-	})
 }
 
 func asker(t testing.TB, r *Redis) func(args ...any) any {
@@ -144,17 +109,50 @@ func (r *Redis) Do(ctx context.Context, req wire.Request) wire.Vote {
 var values atomic.Uint64
 
 // value makes a new value each time, as the Coordinator does.
-func value() string { return fmt.Sprintf("%040x", values.Add(1)) }
+func value() string { return fmt.Sprintf("v%0*x", valueSize-1, values.Add(1)) }
+
+const valueSize = 40
 
 // ahead is how far a counter may be ahead of the clock.
 const ahead = 15 * time.Second
 
-func acquire(key, value string) wire.Request {
-	return wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: time.Minute, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}, Clock: true}
-}
+func acquire(key, value string) wire.Request { return request(wire.Acquire, key, value) }
 
 func request(op wire.Op, key, value string) wire.Request {
-	return wire.Request{Op: op, Key: key, Value: value, TTL: time.Minute, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: ahead, Set: set1}}
+	return wire.Request{Op: op, Key: key, Value: value, TTL: time.Minute, Clock: op == wire.Acquire, Fence: wire.Fence{On: true, Floor: floor, TTL: time.Hour, Ahead: ahead}}
+}
+
+// also makes a request for several keys.
+func also(req wire.Request, keys ...string) wire.Request {
+	req.Also = keys
+	return req
+}
+
+// bare makes a request one without fencing.
+func bare(req wire.Request) wire.Request {
+	req.Fence = wire.Fence{}
+	return req
+}
+
+// in makes a request one for a run.
+func in(run wire.Run, req wire.Request) wire.Request {
+	req.Run = run
+	return req
+}
+
+// token makes a request one with a token.
+func token(req wire.Request, token fencing.Token) wire.Request {
+	req.Fence.Token = token
+	return req
+}
+
+// every returns one request of each operation.
+func every() []wire.Request {
+	reqs := []wire.Request{acquire("k", value()), bare(acquire("k", value()))}
+	for _, op := range []wire.Op{wire.Raise, wire.Extend, wire.Restore, wire.Release, wire.Look, wire.Tick} {
+		reqs = append(reqs, token(request(op, "k", value()), 1))
+	}
+	return reqs
 }
 
 func granted(t testing.TB, v wire.Vote) wire.Vote {
@@ -182,39 +180,14 @@ func failed(t testing.TB, v wire.Vote, kind error) wire.Vote {
 	return v
 }
 
-// tokenIn reads a resource's counter, nil if there is none.
-func tokenIn(ask func(...any) any, key string) any { return ask("GET", CounterKey(key)) }
-
-// setIn and runIn read the set and the run beside it, nil if there is none.
-func setIn(ask func(...any) any, key string) any { return partOf(ask, key, 1) }
-func runIn(ask func(...any) any, key string) any { return partOf(ask, key, 3) }
-
-var besideCounter = regexp.MustCompile(`(?s)^([^/]*) ([0-9]+/[0-9]+) (.*)$`)
-
-func partOf(ask func(...any) any, key string, part int) any {
-	text, ok := ask("GET", SetKey(key)).(string)
-	if !ok {
-		return nil
-	}
-	if parts := besideCounter.FindStringSubmatch(text); parts != nil {
-		return parts[part]
-	}
-	return nil
-}
+// counterOf reads a resource's counter, nil if there is none.
+func counterOf(ask func(...any) any, key string) any { return ask("GET", CounterKey(key)) }
 
 // old is a token of 2017: of a counter that was never lost, but not used for long.
 const old fencing.Token = 1_500_000_000_000_041
 
-var oldText = old.String()
-
-// counted makes a counter as it is some time after a grant.
-func counted(ask func(...any) any, key string, token any, set, run string) {
-	if number, ok := token.(fencing.Token); ok {
-		token = uint64(number)
-	}
-	ask("SET", CounterKey(key), token, "PX", 77_777)
-	ask("SET", SetKey(key), set+" 900000/1 "+run, "PX", 77_777)
-}
+// floor is that of a run of which nothing is known.
+const floor fencing.Token = 100_000_000_000_000
 
 // of makes an instance of a client with the options.
 func of(t testing.TB, opt *redis.Options) *Redis {
@@ -223,6 +196,18 @@ func of(t testing.TB, opt *redis.Options) *Redis {
 	t.Cleanup(func() { _ = client.Close() })
 	r, err := New(client, Config{})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// open1 opens an instance on a client with these options.
+func open1(t testing.TB, opt redis.Options, cfg Config) *Redis {
+	t.Helper()
+	client := redis.NewClient(Harden(unhurriedOptions(opt)))
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	r, err := New(client, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
 }
 
@@ -232,14 +217,47 @@ func isPermanent(err error) bool {
 	return errors.As(err, &own) && own.Permanent() || own == nil && errors.Is(err, wire.ErrCounter)
 }
 
+// enter gives the pipe requests all at once, so that they go out together. They have no end.
+func enter(t testing.TB, r *Redis, to func(i int) wire.Receiver, reqs ...wire.Request) (calls []*call) {
+	t.Helper()
+	p := &r.pipe
+	p.mu.Lock()
+	for i, req := range reqs {
+		c := &call{req: req, to: to(i)}
+		calls = append(calls, c)
+		p.queue[c.rank()] = append(p.queue[c.rank()], c)
+	}
+	p.last = time.Now()
+	wake := p.startLocked(p.last)
+	p.mu.Unlock()
+	if wake != nil {
+		wake.wake <- struct{}{}
+	}
+	return calls
+}
+
+// together sends requests in one pipeline.
+func together(t testing.TB, r *Redis, reqs ...wire.Request) []wire.Vote {
+	t.Helper()
+	require.NoError(t, r.Connect(within(t)))
+	to := make([]votes, len(reqs))
+	for i := range to {
+		to[i] = make(votes, 2)
+	}
+	enter(t, r, func(i int) wire.Receiver { return to[i] }, reqs...)
+	got := make([]wire.Vote, len(reqs))
+	for i := range to {
+		got[i] = <-to[i]
+		require.Empty(t, to[i])
+	}
+	return got
+}
+
 // pending sends a request whose time ends when late is called, and not before: the test decides how
 // far it has come by then, and not the machine's speed.
 func pending(t testing.TB, r *Redis, req wire.Request, to wire.Receiver) (late func()) {
 	t.Helper()
-	c := r.newCall(req)
-	c.to, c.deadline = to, time.Now().Add(time.Hour)
-	_, ok := r.pipe.enter(c)
-	require.True(t, ok)
+	c := enter(t, r, func(int) wire.Receiver { return to }, req)[0]
 	return func() {
 		r.pipe.mu.Lock()
 		c.deadline = time.Now()
@@ -248,28 +266,41 @@ func pending(t testing.TB, r *Redis, req wire.Request, to wire.Receiver) (late f
 	}
 }
 
-// written waits until the only batch in flight is written.
-func written(t testing.TB, r *Redis) {
+// eventually waits for what has to happen.
+func eventually(t testing.TB, is func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	require.Eventually(t, is, patience, time.Millisecond, what)
+}
+
+// locked waits until something holds of the pipe.
+func locked(t testing.TB, r *Redis, is func(p *pipe) bool, what string) {
+	t.Helper()
+	eventually(t, func() bool {
 		r.pipe.mu.Lock()
 		defer r.pipe.mu.Unlock()
-		return len(r.pipe.inFlight) == 1 && r.pipe.inFlight[0].written
-	}, patience, time.Millisecond)
+		return is(&r.pipe)
+	}, what)
 }
 
-// near makes the server near, so that requests wait for the batch in flight and scripts are sent by
-// their hashes. What a busy machine adds to a round trip makes it seem distant.
-func near(r *Redis) {
-	r.pipe.mu.Lock()
-	defer r.pipe.mu.Unlock()
-	r.pipe.rtt = -time.Hour // less than any that is measured
-}
-
-// asked waits until a server has got so many commands.
-func (f *fake) asked(t testing.TB, n int) {
+// underWay waits until a pipeline with so many calls is under way, and no other.
+func underWay(t testing.TB, r *Redis, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(f.commands()) == n }, patience, time.Millisecond)
+	locked(t, r, func(p *pipe) bool {
+		return len(p.links)-len(p.idle) == 1 && slices.ContainsFunc(p.links, func(l *link) bool { return len(l.calls) == n })
+	}, "the requests are not sent")
+}
+
+// only waits until the pipe has one link, and that is idle.
+func only(t testing.TB, r *Redis) (l *link) {
+	t.Helper()
+	locked(t, r, func(p *pipe) bool {
+		if len(p.links) != 1 || len(p.idle) != 1 || p.connecting {
+			return false
+		}
+		l = p.idle[0]
+		return true
+	}, "there is not one link")
+	return l
 }
 
 // votes is a Receiver with room for the votes that it gets.

@@ -4,7 +4,10 @@ package instance
 
 import (
 	"context"
+	"crypto/tls"
+	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,50 +20,93 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// TestHungServer stops the server: every Do returns when its context ends, with or without a
+// TestHungServer stops the server: every request has its vote when its time ends, with or without a
 // connection, and unsent requests are never sent afterwards.
 func TestHungServer(t *testing.T) {
 	for name, warm := range map[string]bool{"connected": true, "connecting": false} {
 		t.Run(name, func(t *testing.T) {
 			s := instancetest.Start(t, instancetest.Config{})
-			// Only the request's own time can end it within a minute.
-			r := open(t, s.URL(), Config{})
-			if warm { // the script as well: a stopped server can't say NOSCRIPT
-				granted(t, r.Do(within(t), acquire("warm", "v")))
+			r := open1(t, redis.Options{Addr: s.Addr(), ConnMaxLifetime: maxLifetime}, Config{})
+			if warm {
+				require.NoError(t, r.Connect(within(t)))
 			}
 			s.Pause()
 			for i, req := range every() {
 				req.Key = "hung"
-				start, vote := time.Now(), make(votes, 1)
+				vote := make(votes, 1)
 				if warm && i == 0 {
 					late := pending(t, r, req, vote)
-					written(t, r)
+					underWay(t, r, 1)
 					late()
 				} else {
-					r.Send(req, 40*time.Millisecond, vote)
+					r.Send(req, 20*time.Millisecond, vote)
 				}
-				v := failed(t, <-vote, context.DeadlineExceeded)
-				require.Less(t, time.Since(start), 30*time.Second, "%v", req.Op)
 				// Sent only over the one existing connection.
-				require.Equal(t, !warm || i > 0, v.Unsent, "%v: %v", req.Op, v.Err)
+				require.Equal(t, !warm || i > 0, failed(t, <-vote, context.DeadlineExceeded).Unsent, "%v", req.Op)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 			defer cancel()
 			_, err := r.Probe(ctx, wire.Known{})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			s.Resume()
-
-			if warm {
-				// The server carries out what is in its socket: that is why there are pending
-				// deletes.
-				require.Eventually(t, func() bool {
-					return r.Do(within(t), request(wire.Look, "hung", "")).Outcome == wire.Refused
-				}, patience, time.Millisecond)
-			} else {
-				granted(t, r.Do(within(t), request(wire.Look, "hung", "")))
+			want := wire.Granted
+			if warm { // the server carries out what is in its socket: that is why there are pending deletes
+				want = wire.Refused
 			}
+			eventually(t, func() bool { return r.Do(within(t), request(wire.Look, "hung", "")).Outcome == want }, name)
 		})
 	}
+}
+
+// TestHungServerCostsLittle sends a hung server far more than it may cost: goroutines and connections stay
+// few, each request has its vote, and the instance is back with the first answer.
+func TestHungServerCostsLittle(t *testing.T) {
+	r, s := real(t, Config{})
+	works(t, r)
+	goroutines := runtime.NumGoroutine()
+	s.Pause()
+	const n = 10_000
+	var got collected
+	most := 0
+	for i := range n {
+		r.Send(acquire("k", value()), 30*time.Millisecond, got.of(i))
+		if i%500 == 0 {
+			time.Sleep(2 * time.Millisecond) // the pace of many callers
+			most = max(most, runtime.NumGoroutine())
+		}
+	}
+	sent := 0
+	for _, v := range got.all(t, n) {
+		require.Equal(t, wire.Failed, v.Outcome)
+		if !v.Unsent {
+			sent++
+		}
+	}
+	require.LessOrEqual(t, most, goroutines+4*(linksFar+1))
+	require.LessOrEqual(t, int(r.Client().PoolStats().TotalConns), linksFar+1)
+	require.LessOrEqual(t, sent, linksFar*maxBatch, "each of these is a pending delete")
+	s.Resume()
+	eventually(t, func() bool { return r.Do(within(t), request(wire.Look, "x", "")).Outcome == wire.Granted }, "it isn't back")
+}
+
+// TestLateAnswerKeepsTheConnection: an answer after its calls have timed out is useless, but no reason to dial.
+func TestLateAnswerKeepsTheConnection(t *testing.T) {
+	r, g := gated(t)
+	works(t, r)
+	s := r.Client().Options().Addr
+	_, err := redisproc.AskAt(s, "CLIENT", "PAUSE", "60000")
+	require.NoError(t, err)
+	vote := make(votes, 1)
+	late := pending(t, r, acquire("k", value()), vote)
+	underWay(t, r, 1)
+	late()
+	require.False(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
+	_, err = redisproc.AskAt(s, "CLIENT", "UNPAUSE")
+	if err != nil {
+		t.Skip("CLIENT UNPAUSE only from Redis 6.2 on")
+	}
+	works(t, r)
+	require.Equal(t, 1, g.count())
 }
 
 // TestNobodyThere: nothing was sent if no server listens.
@@ -73,43 +119,96 @@ func TestNobodyThere(t *testing.T) {
 		for _, req := range every() {
 			v := failed(t, r.Do(within(t), req), ErrConnection)
 			require.True(t, v.Unsent)
-			var op *net.OpError
-			require.ErrorAs(t, v.Err, &op)
+			require.ErrorAs(t, v.Err, new(*net.OpError))
 		}
 		_, err := r.Probe(within(t), wire.Known{})
 		require.ErrorIs(t, err, ErrConnection)
 	}
 }
 
-// TestNoConnectionToSpare waits for the client's only connection: for as long as its PoolTimeout,
-// or until the context ends.
+// TestNoConnectionToSpare waits for the client's only connection: for as long as its PoolTimeout, or until the
+// request's time ends.
 func TestNoConnectionToSpare(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
-	for name, test := range map[string]struct {
-		pool, call time.Duration
-		kind       error
+	r := open1(t, redis.Options{Addr: s.Addr(), PoolSize: 1, PoolTimeout: 20 * time.Millisecond}, Config{})
+	conn := r.Client().Conn()
+	require.NoError(t, conn.Ping(within(t)).Err())
+	require.True(t, failed(t, r.Do(within(t), acquire("k", "v")), ErrBusyClient).Unsent)
+	require.NoError(t, conn.Close())
+	eventually(t, func() bool { return r.Do(within(t), acquire("k", "v")).Outcome == wire.Granted }, "it isn't taken")
+}
+
+// TestRefusedAtTheDoor: if a server refuses the connection, our error has its reason.
+func TestRefusedAtTheDoor(t *testing.T) {
+	door := func(text string) string {
+		return "redis://" + startPeer(t, func(conn net.Conn) {
+			_, _ = io.WriteString(conn, text)
+			_ = conn.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, conn)
+		})
+	}
+	for name, c := range map[string]struct {
+		url       string
+		kind      error
+		says      string
+		permanent bool
 	}{
-		"PoolTimeout": {20 * time.Millisecond, patience, ErrBusyClient},
-		"context":     {patience, 5 * time.Millisecond, context.DeadlineExceeded},
+		"protected mode": {door("-DENIED Redis is running in protected mode because no password is set. In this mode...\r\n"), ErrProtected, "requirepass", true},
+		"max clients":    {door("-ERR max number of clients reached\r\n"), ErrMaxClients, "raise its maxclients", false},
+		"TLS":            {door("\x15\x03\x01\x00\x02\x02\x46"), ErrNotRedis, "use rediss://", true},
+		"ssh":            {door("SSH-2.0-OpenSSH_9.6\r\n"), ErrNotRedis, "SSH-2.0", true},
+		"http":           {door("HTTP/1.1 400 Bad Request\r\n\r\n"), ErrNotRedis, "a web server", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := redis.NewClient(Harden(unhurriedOptions(redis.Options{Addr: s.Addr(), PoolSize: 1, PoolTimeout: test.pool})))
-			t.Cleanup(func() { _ = client.Close() })
-			r, err := New(client, Config{})
-			require.NoError(t, err)
-			conn := client.Conn()
-			require.NoError(t, conn.Ping(within(t)).Err())
-			ctx, cancel := context.WithTimeout(context.Background(), test.call)
-			defer cancel()
-			v := failed(t, r.Do(ctx, acquire(name, "v")), test.kind)
+			r := open(t, c.url, Config{})
+			v := failed(t, r.Do(within(t), acquire("k", value())), c.kind)
 			require.True(t, v.Unsent)
-			require.NoError(t, conn.Close())
-			// A call that gave up may still be about to notice, and has the connection until then.
-			require.Eventually(t, func() bool {
-				v = r.Do(within(t), acquire(name, "v"))
-				return v.Outcome != wire.Failed
-			}, patience, time.Millisecond)
-			granted(t, v)
+			require.ErrorContains(t, v.Err, c.says)
+			require.Equal(t, c.permanent, isPermanent(v.Err))
+			_, err := r.Probe(within(t), wire.Known{})
+			require.ErrorIs(t, err, c.kind)
+			_, err = r.Subscribe(within(t))
+			require.ErrorIs(t, err, c.kind)
 		})
+	}
+}
+
+// TestTheWrongPort: the errors for TLS to a plain port, and plain to a TLS port, name the fix.
+func TestTheWrongPort(t *testing.T) {
+	s, secured := secure(t, newAuthority(t), "127.0.0.1", inAnHour())
+	r := open(t, strings.Replace(secured, "rediss://", "redis://", 1), Config{})
+	v := r.Do(within(t), acquire("k", value()))
+	require.True(t, v.Unsent)
+	require.ErrorContains(t, v.Err, "if the port speaks TLS, use rediss://")
+	require.ErrorIs(t, v.Err, ErrConnection)
+	require.False(t, isPermanent(v.Err), "a server that goes down does the same")
+
+	// Redis waits for the end of a line, which a handshake doesn't have; another server answers.
+	unchecked := Config{TLS: &tls.Config{InsecureSkipVerify: true}}
+	r = open(t, "rediss://"+s.Addr()+"?dial_timeout=100ms", unchecked)
+	v = failed(t, r.Do(within(t), acquire("k", value())), wire.ErrTimeout)
+	require.True(t, v.Unsent)
+	require.ErrorContains(t, v.Err, "or use redis://")
+	other := startPeer(t, func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 16))
+		_, _ = io.WriteString(conn, "-ERR Protocol error\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	v = failed(t, open(t, "rediss://"+other, unchecked).Do(within(t), acquire("k", value())), ErrTLS)
+	require.True(t, v.Unsent)
+	require.ErrorContains(t, v.Err, "redis:// for this one")
+	require.True(t, isPermanent(v.Err))
+}
+
+// TestSubscriptionsKeepTheirConnection, and options that were hardened twice.
+func TestHardenedTwice(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	opt := Harden(unhurriedOptions(redis.Options{Addr: s.Addr(), ConnMaxLifetime: 20 * time.Second}))
+	opt.ConnMaxLifetime = 10 * time.Second
+	for _, opt := range []*redis.Options{opt, Harden(opt)} {
+		r := of(t, opt)
+		works(t, r)
+		require.Equal(t, patience+2*10*time.Second, r.ConnLife(), "it is that of the options as they are")
+		require.NoError(t, r.Close())
 	}
 }

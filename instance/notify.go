@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,8 +31,8 @@ func (r *Redis) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) 
 }
 
 func (r *Redis) sendWaiter(op wire.Op, w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	c := r.newCall(wire.Request{Op: op, Key: w.Key, TTL: w.TTL, Clock: true})
-	c.waiter = w
+	c := r.newCall()
+	c.req, c.waiter = wire.Request{Op: op, Key: w.Key, Clock: true}, w
 	r.send(c, timeout, to)
 }
 
@@ -49,7 +48,7 @@ const silenceLimit = 5 * time.Second
 // gets an error here.
 func (r *Redis) Subscribe(ctx context.Context) (wire.Subscription, error) {
 	s := &subscription{r: r, channel: channelPrefix + rand.Text()}
-	s.ctx, s.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), dialOnce{}, &s.dialed))
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.sub = r.client.Subscribe(s.ctx)
 	// go-redis reads under the subscription's own context, which outlives this call. So the
 	// end of this call's context closes the subscription.
@@ -60,7 +59,14 @@ func (r *Redis) Subscribe(ctx context.Context) (wire.Subscription, error) {
 	}
 	if err != nil {
 		_ = s.Close()
-		return nil, explain(ctx, err)
+		// go-redis can see the context's deadline pass a little before the context does.
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+			<-ctx.Done()
+		}
+		if ctx.Err() != nil {
+			return nil, contextEnded(ctx)
+		}
+		return nil, explain(err)
 	}
 	return s, nil
 }
@@ -72,29 +78,22 @@ type subscription struct {
 	sub     *redis.PubSub
 	ctx     context.Context
 	cancel  context.CancelFunc
-	dialed  atomic.Bool
 	pinged  bool // and no reply yet
 }
 
 // begin subscribes, and receives its own notification.
 func (s *subscription) begin(ctx context.Context) error {
 	// The only command that dials. If the server hangs, ctx ends it.
-	if err := s.sub.Subscribe(context.WithValue(ctx, dialOnce{}, &s.dialed), s.channel); err != nil {
+	if err := s.sub.Subscribe(ctx, s.channel); err != nil {
 		return err
 	}
 	if _, err := s.sub.ReceiveTimeout(s.ctx, silenceLimit); err != nil {
 		return err // subscribed, or not allowed to
 	}
-	//guard:publish-bounded  what answers the first notification can't fill the memory
-	reply := replyBuffer{first: isInteger, limit: maxReply}
-	err := s.r.client.Process(ctx, redis.NewRawWriteToCmd(ctx, &reply, "PUBLISH", s.channel, ""))
-	if text, bad := reply.failure(); bad {
-		return likeRedis(redis.Nil, text)
-	}
-	if err != nil {
+	if err := s.r.client.Publish(ctx, s.channel, "").Err(); err != nil {
 		return err
 	}
-	_, err = s.Next()
+	_, err := s.Next()
 	return err
 }
 
@@ -116,11 +115,22 @@ func (s *subscription) Next() (string, error) {
 			s.pinged = true
 			err = s.sub.Ping(s.ctx)
 		}
-		if err != nil {
-			return "", fmt.Errorf("instance: waiting for notifications: %w", explain(context.Background(), err))
+		switch m := message.(type) {
+		case *redis.Message:
+			if err == nil && m.Channel == s.channel {
+				return strings.TrimPrefix(m.Payload, s.r.prefix), nil
+			}
+		case *redis.Subscription:
+			// go-redis has subscribed again on another connection, after it lost the first one without
+			// saying so. Notifications may have been missed.
+			//guard:lost-subscription-ends  a subscription ends with its connection
+			if err == nil {
+				err = fmt.Errorf("%w: the subscription's was lost", ErrConnection)
+			}
 		}
-		if message, ok := message.(*redis.Message); ok && message.Channel == s.channel {
-			return strings.TrimPrefix(message.Payload, s.r.prefix), nil
+		if err != nil {
+			_ = s.Close()
+			return "", fmt.Errorf("instance: waiting for notifications: %w", explain(err))
 		}
 	}
 }
@@ -133,11 +143,3 @@ func (s *subscription) Close() error {
 	}
 	return nil
 }
-
-// dialOnce marks a context under which go-redis may dial once. go-redis would dial again
-// when a subscription's connection is lost, and hide that notifications were missed. The
-// value is an *atomic.Bool.
-type dialOnce struct{}
-
-// errLost stops go-redis from dialing again.
-var errLost = fmt.Errorf("%w: the subscription's was lost", ErrConnection)

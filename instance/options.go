@@ -20,12 +20,18 @@ type OptionError struct {
 }
 
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("%v: %s is %s, want %s: %s; instance.Harden sets all options right",
-		ErrClientOptions, e.Option, e.Got, e.Want, e.Why)
+	text := fmt.Sprintf("%v: %s is %s, want %s: %s", ErrClientOptions, e.Option, e.Got, e.Want, e.Why)
+	if e.Option == clientOption {
+		return text // which no option changes
+	}
+	return text + "; instance.Harden sets all options right"
 }
 
 // Unwrap returns ErrClientOptions.
 func (e *OptionError) Unwrap() error { return ErrClientOptions }
+
+// clientOption is the OptionError.Option of a client that can't be an instance with any options.
+const clientOption = "client"
 
 // Harden's values for options that are not set. The quorum's own timeouts are shorter. These
 // only end what a context without a deadline left behind.
@@ -34,9 +40,9 @@ const (
 	defaultIOTimeout   = 2 * time.Second
 	defaultPoolSize    = 64
 	defaultBuffer      = 4 << 10
-	// defaultLifetime limits how long requests go to a server to which the address no
-	// longer leads, see connLife.
-	defaultLifetime = 5 * time.Second
+	// defaultLifetime limits how long requests go to a server to which the address no longer leads, see
+	// Redis.ConnLife. A client of Open has twice as much, because nobody else uses its connections.
+	defaultLifetime = 2500 * time.Millisecond
 	maxLifetime     = 30 * time.Second
 )
 
@@ -49,11 +55,10 @@ const (
 // connection that is out of step. Client-side caching and maintenance notifications take RESP3.
 //
 // Options that are not set or turned off get values: timeouts 2 s, PoolSize 64 (an instance
-// uses 9 connections at most, and keeps one while it is used), buffers 4 KiB, ConnMaxLifetime 5 s (also if it is above 30 s).
+// uses 9 connections at most, and keeps one while it is used), buffers 4 KiB, ConnMaxLifetime 2.5 s (also if it is above 30 s).
 //
-// It wraps the dialer. An instance is back as soon as its server is (see the package's
-// documentation), and a server cannot fill the client's memory during the handshake, or hide
-// why it refuses the connection.
+// It wraps the dialer, so that an instance is back as soon as its server is, and its errors say why the
+// server refuses a connection.
 func Harden(opt *redis.Options) *redis.Options {
 	var hard redis.Options
 	if opt != nil {
@@ -78,8 +83,7 @@ func Harden(opt *redis.Options) *redis.Options {
 	setDefault(&hard.PoolSize, defaultPoolSize)
 	setDefault(&hard.ReadBufferSize, defaultBuffer)
 	setDefault(&hard.WriteBufferSize, defaultBuffer)
-	hard.Dialer = delayDialError(watchHandshake(dialer(&hard), connLife(&hard)))
-	hard.OnConnect = checkPassword(&hard)
+	hard.Dialer = explained(dialer(&hard))
 	return &hard
 }
 
@@ -87,12 +91,6 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	if *field <= 0 {
 		*field = value
 	}
-}
-
-// connLife is how long after its address has moved requests may still be sent to the server
-// to which it led before. It counts from the dial, because that looks the address up.
-func connLife(opt *redis.Options) time.Duration {
-	return add(add(max(0, opt.DialTimeout), max(0, opt.ConnMaxLifetime)), max(0, opt.ConnMaxLifetimeJitter))
 }
 
 // add is the sum of two times that aren't negative, or the longest time if that is shorter.
@@ -104,7 +102,7 @@ func add(a, b time.Duration) time.Duration {
 // right.
 func checkClient(client redis.UniversalClient) (*redis.Client, error) {
 	refuse := func(got, why string) (*redis.Client, error) {
-		return nil, &OptionError{"client", got, "a *redis.Client of one master", why}
+		return nil, &OptionError{clientOption, got, "a *redis.Client of one master", why}
 	}
 	switch c := client.(type) {
 	case nil:
@@ -115,7 +113,7 @@ func checkClient(client redis.UniversalClient) (*redis.Client, error) {
 		}
 		return c, checkOptions(c)
 	case *redis.ClusterClient:
-		return refuse("a *redis.ClusterClient", "a cluster sends each key to one master and its replicas, so a quorum of keys there is no quorum of masters; list independent masters")
+		return refuse("a *redis.ClusterClient", "a cluster sends each key to one master and its replicas, so a quorum of keys there is no quorum of masters; list independent masters, or make the whole Cluster one instance by its URL (instance.Open, redis://node:6379?cluster=true)")
 	case *redis.Ring:
 		return refuse("a *redis.Ring", "a ring moves keys to another server when one is down, so two clients can ask two servers for the same vote; list its servers as instances")
 	case *redis.AutoPipeliner:
@@ -129,8 +127,8 @@ func checkOptions(client *redis.Client) error {
 	opt := client.Options()
 	switch {
 	case opt.Addr == "FailoverClient":
-		return &OptionError{"client", "a failover client (Sentinel)", "a *redis.Client of one master",
-			"it turns to another server on its own, which may lack the votes of the first; the quorum tolerates a server's loss"}
+		return &OptionError{clientOption, "a failover client (Sentinel)", "a *redis.Client of one master",
+			"it turns to another server on its own, which may lack the votes of the first; list independent masters, or make the deployment one instance by its URL (instance.Open, redis://sentinel:26379?master_name=mymaster)"}
 	case !opt.ContextTimeoutEnabled:
 		return &OptionError{"ContextTimeoutEnabled", "false", "true",
 			"the client would ignore deadlines, and one hung server would hold up every lock for seconds"}

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -10,444 +9,408 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// pipe sends the calls of many goroutines to one server in batches. A single call is sent
-// at once. Calls that arrive while a batch is in flight wait, and go out together in the
-// next one. So a busy instance needs one system call where each caller would need its own,
-// and a quiet one adds no delay.
-//
-// It limits what a slow, hung or dead server can cost:
-//
-//   - Batches in flight, each with a goroutine and a connection: maxInFlight, and one while
-//     the server is overdue, unless many leases are to be kept.
-//   - Connections that are being made, each with a goroutine: one, if there is none that works.
-//   - Acquisitions and hints that wait for an overdue server: maxWaiting. Further ones fail
-//     at once.
-//   - Dials: one in dialPause after a failed one. Until then every call fails at once with
-//     that dial's error.
+// pipe sends what many goroutines want together. It has a queue of calls and a few links. A link that is
+// idle takes all that waits and sends it as one pipeline. So a single request is sent at once, and a busy
+// instance needs one system call where each caller would need its own.
 type pipe struct {
-	r *Redis
+	r       *Redis
+	reader  *drift.Reader
+	ctx     context.Context // ends with the pipe
+	cancel  context.CancelFunc
+	trip    atomic.Int64 // the quickest exchange, in nanoseconds; 0: unknown
+	usable  atomic.Bool  // a request need not wait for a connection
+	running sync.WaitGroup
 
-	mu       sync.Mutex
-	queue    callQueue
-	inFlight []*batch
-	free     []*batch        // for reuse
-	pending  []*call         // the calls of Send that are not done
-	idle     []chan struct{} // one for each worker that waits for something to send
-	idleFrom time.Time       // when the last worker became idle
-	starting int             // workers that are about to take a batch
-	overdue  bool            // the last batch that ended was not answered in time
-	several  atomic.Bool     // the last batch had more than one call
-	dialErr  error           // the last dial's, until redialAt; the queue is empty then
-	redialAt time.Time
-	rtt      time.Duration // what a small batch takes, at best
+	mu         sync.Mutex
+	queue      [ranks][]*call
+	links      []*link
+	idle       []*link // of these, the last one first
+	peak       int     // how many were busy at once since they were renewed
+	connecting bool
+	attempt    *attempt    // the one that Connect waits for
+	connected  atomic.Bool // once
+	dialErr    error       // of the last attempt, if it failed
+	redial     time.Time
+	timer      *time.Timer // looks for calls whose time is over
+	next       time.Time   // when it does; zero: it doesn't
+	warmer     *time.Timer // renews the connection
+	last       time.Time   // when a call came last
+	closed     bool
+}
 
-	ready       []*connection // that no batch uses; the last is taken first
-	conns       int           // these and those in use
-	newest      time.Time     // when the last one that was made is too old
-	connecting  int           // that are being made
-	attempt     *attempt      // to make one
-	unreachable bool          // the last attempt has failed
-	warmUntil   atomic.Int64  // since began, see warmLocked
-	began       time.Time
-	ctx         context.Context // of the connections that are being made
-	cancel      context.CancelFunc
-
-	timer     *time.Timer // for the deadlines in pending and inFlight
-	timerAt   time.Time   // when it fires, zero if it isn't set
-	closed    bool        // the instance was closed
-	everWrote bool        // so that the server speaks TLS if it has to
+// attempt is one to connect.
+type attempt struct {
+	ended chan struct{}
+	err   error
 }
 
 const (
-	// maxBatch is how many calls go out together.
-	maxBatch = 256
-	// maxInFlight limits the batches in flight.
-	maxInFlight = 8
-	// minQueued is how many calls must be queued for each batch in flight before another
-	// one is sent, if the server is near.
-	minQueued = 256
-	// minQueuedKeep is the same for calls that keep leases, also while the server is
-	// overdue. On a machine whose processors are all busy a batch takes long because it
-	// waits for a processor, not because of its size. One batch after the other would then
-	// be too slow for many leases.
-	minQueuedKeep = 64
-	// farRTT is the round trip from which on it takes longer to wait for the batch in
-	// flight than another batch costs.
-	farRTT = 5 * time.Millisecond
-	// maxWaiting is how many acquisitions and hints wait for an overdue server.
-	maxWaiting = 4 * maxBatch
-	// idleTime is how long an idle worker is kept.
-	idleTime = 100 * time.Millisecond
-	// grace is how much longer than its last call's deadline a batch may take. Its replies
-	// are of no use any more, but its connection is: on a busy machine a new connection for
-	// each late reply, with a handshake and a Probe, would add to the load. And after a
-	// hang the server is back with its first reply, without a dial.
-	grace = 250 * time.Millisecond
-	// dialPause is how long nothing is dialed after a failed dial.
-	dialPause = 50 * time.Millisecond
+	// maxBatch bounds the calls of a pipeline, because a server does nothing else meanwhile.
+	maxBatch = 64
+	// maxWaiting bounds the acquisitions that wait to be sent.
+	maxWaiting = 4096
+	// linksNear and linksFar are how many pipelines are under way at once, to a server that is near or far
+	// away. Three were best for a near one (measured with 16, 128 and 1024 workers). With a distant
+	// one a call that finds all of them under way would wait for a part of a round trip.
+	linksNear, linksFar = 3, 8
+	far                 = 2 * time.Millisecond
+	// redialPause is the least time between two attempts to connect, and renewPause that between two to
+	// renew a connection that works.
+	redialPause = 50 * time.Millisecond
+	renewPause  = 250 * time.Millisecond
+	// keepWarm is how long after its last call an instance keeps a connection. A Coordinator's clock
+	// monitor calls more often (quorum.Config.ClockEvery), so that a lock after a pause of any length
+	// takes one round trip.
+	keepWarm = time.Minute
 )
 
-var (
-	errClosed  = fmt.Errorf("%w (%w)", ErrClosed, redis.ErrClosed)
-	errOverdue = fmt.Errorf("%w: it did not answer the last requests in time, and no more acquisitions may wait for it", wire.ErrOverloaded)
-	errNoReply = fmt.Errorf("instance: no answer in time: %w", context.DeadlineExceeded)
-	errNotSent = fmt.Errorf("instance: it could not be sent in time: %w", context.DeadlineExceeded)
-	errNoTLS   = fmt.Errorf("instance: %s yet: %w", noTLS, context.DeadlineExceeded)
-)
-
-const noTLS = "no TLS handshake was answered (if the port doesn't speak TLS, use its tls-port, or redis:// for this one)"
-
-// enter queues a call. If the call can't be sent now, enter returns its vote instead.
-func (p *pipe) enter(c *call) (refused wire.Vote, ok bool) {
-	p.mu.Lock()
-	if err := p.refuseLocked(c); err != nil {
-		p.mu.Unlock()
-		return wire.Vote{Unsent: true, Err: err}, false
-	}
-	c.state = queued
-	if !c.probing {
-		c.index = len(p.pending)
-		p.pending = append(p.pending, c)
-		p.setTimerLocked(c.deadline)
-	}
-	p.queue.add(c)
-	worker := p.startLocked()
-	p.mu.Unlock()
-	if worker != nil {
-		worker <- struct{}{} // has room for it
-	}
-	return wire.Vote{}, true
+func (p *pipe) init(r *Redis) {
+	p.r, p.reader = r, drift.SystemReader()
+	p.ctx, p.cancel = context.WithCancel(context.Background())
 }
 
-// startLocked begins to send another batch, if one is to be sent and a connection is ready, or to
-// make a connection. It returns an idle worker that the caller is to wake, without the lock.
-func (p *pipe) startLocked() (worker chan struct{}) {
-	if !p.readyToSendLocked() {
-		return nil
+// enter takes in a call.
+func (p *pipe) enter(c *call) {
+	now := time.Now()
+	p.mu.Lock()
+	if err := p.rejectsLocked(c, now); err != nil {
+		p.mu.Unlock()
+		c.to.Receive(wire.Vote{Unsent: true, Err: err})
+		return
 	}
-	p.starting++
-	if last := len(p.idle) - 1; last >= 0 {
-		worker, p.idle = p.idle[last], p.idle[:last]
-		return worker
+	p.last = now
+	rank := c.rank()
+	p.queue[rank] = append(p.queue[rank], c)
+	p.watchLocked(c.deadline)
+	wake := p.startLocked(now)
+	p.mu.Unlock()
+	if wake != nil {
+		wake.wake <- struct{}{}
 	}
-	go p.run()
+}
+
+// rejectsLocked is why a call isn't taken, nil if it is.
+func (p *pipe) rejectsLocked(c *call, now time.Time) error {
+	switch {
+	case p.closed:
+		return errClosed
+	case len(p.links) == 0 && !p.connecting && p.dialErr != nil && now.Before(p.redial):
+		return p.dialErr // as a moment ago
+	//guard:late-instance-keeps  an instance that is late turns away acquisitions, not extensions
+	case c.rank() == rankAcquire && len(p.queue[rankAcquire]) >= maxWaiting:
+		return fmt.Errorf("%w: %d requests wait to be sent to %s", wire.ErrOverloaded, maxWaiting, p.r.name)
+	}
 	return nil
 }
 
-// readyToSendLocked reports whether another batch is to be sent now and a connection is ready for
-// it.
-func (p *pipe) readyToSendLocked() bool {
-	if !p.shouldSendLocked() {
-		return false
+// most is how many pipelines may be under way at once.
+func (p *pipe) most() int {
+	if p.r.cfg.Replicas > 0 || time.Duration(p.trip.Load()) > far {
+		return linksFar
 	}
-	if len(p.ready) <= p.starting {
-		p.connectLocked(false)
-		return false
-	}
-	return true
+	return linksNear
 }
 
-func (p *pipe) refuseLocked(c *call) error {
-	if p.closed {
-		return errClosed
+// startLocked has the queue's first calls sent: by an idle link, which the caller has to wake, or by one more.
+func (p *pipe) startLocked(now time.Time) (wake *link) {
+	held := len(p.queue[rankKeep]) + len(p.queue[rankRelease])
+	if held+len(p.queue[rankAcquire]) == 0 {
+		return nil
 	}
-	if p.dialErr != nil {
-		if time.Now().Before(p.redialAt) {
-			return p.dialErr
+	//guard:held-have-a-link  what keeps or deletes a lease doesn't wait behind acquisitions that a slow server hasn't answered
+	most := p.most()
+	if held > 0 {
+		most++
+	}
+	if busy := len(p.links) - len(p.idle); busy >= most {
+		return nil
+	}
+	for len(p.idle) > 0 {
+		l := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if !l.tooOld() {
+			return l
+		}
+		p.dropLocked(l)
+	}
+	// One that has just given its votes is about to take what waits.
+	awake := func(l *link) bool { return len(l.calls) == 0 && !l.retired }
+	if !now.Before(p.redial) && !slices.ContainsFunc(p.links, awake) {
+		p.connectLocked()
+	}
+	return nil
+}
+
+// connectLocked has another link made.
+func (p *pipe) connectLocked() {
+	if p.connecting || p.closed {
+		return
+	}
+	p.connecting = true
+	if p.attempt == nil {
+		p.attempt = &attempt{ended: make(chan struct{})}
+	}
+	p.running.Go(func() {
+		l, err := p.connect()
+		p.took(l, err)
+	})
+}
+
+// took takes in a new link, or why there is none.
+func (p *pipe) took(l *link, err error) {
+	var over []*call
+	p.mu.Lock()
+	now := time.Now()
+	p.connecting = false
+	a := p.attempt
+	p.attempt, a.err = nil, err
+	switch {
+	case p.closed:
+		if err == nil {
+			_ = l.conn.Close()
+		}
+	case err == nil:
+		if len(p.links) == 0 {
+			p.r.loaded.Store(0) // the server may be another one, or have been restarted
 		}
 		p.dialErr = nil
-	}
-	// Requests about held leases need no limit: there is at most one for each lease.
-	//guard:late-instance-keeps  an instance that is late turns away acquisitions, not extensions
-	if p.overdue && c.rank() == rankAcquire && len(p.queue[rankAcquire]) >= maxWaiting {
-		return errOverdue
-	}
-	return nil
-}
-
-// shouldSendLocked reports whether another batch is to be sent now. Acquisitions leave one
-// batch to the requests about held leases, because with a distant server each batch may
-// take long.
-func (p *pipe) shouldSendLocked() bool {
-	n, most := len(p.inFlight)+p.starting, maxInFlight
-	//guard:exchange-for-the-held  acquisitions leave one batch free for extensions and releases
-	if p.queue.len() == len(p.queue[rankAcquire]) {
-		most--
-	}
-	near := p.rtt < farRTT && p.r.cfg.Replicas == 0 // WAIT blocks its connection
-	switch {
-	case p.queue.len() == 0, n >= most:
-		return false
-	//guard:extensions-in-crowds  many extensions don't wait until a late server has answered the batch before
-	case n == 0 || len(p.queue[rankKeep]) >= minQueuedKeep*n:
-		return true
-	case p.overdue || near && p.queue.len() < minQueued*n:
-		return false
-	}
-	return true
-}
-
-// run is a worker: it sends batches. It ends when it has been idle for a while, or when the
-// instance is closed. Each batch ends by its deadline, or by Options.ReadTimeout.
-//
-// A goroutine for each batch would be simpler, but costs a fifth more: go-redis's calls go
-// deep, so that each new stack is copied several times.
-func (p *pipe) run() {
-	work := make(chan struct{}, 1)
-	for again := true; again; {
-		if p.several.Load() {
-			// The replies of the last batch have just woken other goroutines. If they
-			// run first, their next calls get into this batch.
-			runtime.Gosched()
-		}
-		b := p.nextBatch()
-		if b != nil {
-			closeAll(p.finish(b, b.roundTrip()))
-			for _, c := range b.calls {
-				p.r.deliver(c)
-			}
-		}
-		again = p.await(b, work)
-	}
-}
-
-// nextBatch makes a batch of the first calls in the queue and counts it as in flight. It
-// returns nil if there is nothing to send any more.
-func (p *pipe) nextBatch() *batch {
-	var old []*connection
-	defer func() { closeAll(old) }()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.starting--
-	if p.queue.len() == 0 || p.overdue && len(p.inFlight) > 0 && len(p.queue[rankKeep]) < minQueuedKeep {
-		return nil
-	}
-	var conn *connection
-	if conn, old = p.takeLocked(); conn == nil {
-		p.connectLocked(false)
-		return nil
-	}
-	var b *batch
-	if last := len(p.free) - 1; last >= 0 {
-		b, p.free = p.free[last], p.free[:last]
-	} else {
-		b = &batch{pipe: p}
-		b.lifetime.done = make(chan struct{})
-	}
-	b.written, b.dropped, b.began = false, false, time.Now()
-	// An acquisition or an extension that has waited for half of its timeout stays behind:
-	// its answer would mostly come too late, and the acquisition would have to be deleted
-	// again. So an overloaded machine serves those that it still can. The vote fails at its
-	// deadline and not before, because an earlier failure would only bring an earlier retry.
-	p.queue.dropStale(b.began)
-	// With replicas to wait for, the calls that need WAIT don't delay the others.
-	b.calls = p.queue.take(b.calls[:0], p.r.cfg.Replicas > 0)
-	if len(b.calls) == 0 {
-		p.free = append(p.free, b)
-		old = append(old, p.putBackLocked(conn, false)...)
-		return nil
-	}
-	b.conn, b.far = conn, p.rtt >= farRTT
-	limited := true
-	b.lifetime.deadline = time.Time{}
-	for _, c := range b.calls {
-		c.state, c.in = inBatch, b
-		limited = limited && !c.deadline.IsZero()
-		if c.deadline.After(b.lifetime.deadline) {
-			b.lifetime.deadline = c.deadline
+		p.connected.Store(true)
+		p.links = append(p.links, l)
+		p.idle = append(p.idle, l)
+		p.running.Go(l.run)
+		p.replaceLocked(l)
+	default:
+		p.dialErr, p.redial = err, now.Add(redialPause)
+		if len(p.links) > 0 {
+			p.warmLocked(renewPause)
+		} else {
+			over = p.allLocked()
 		}
 	}
-	if limited {
-		b.lifetime.deadline = b.lifetime.deadline.Add(grace)
-		p.setTimerLocked(b.lifetime.deadline)
-	} else {
-		b.lifetime.deadline = time.Time{}
+	p.usable.Store(len(p.links) > 0 || p.dialErr != nil)
+	wake := p.startLocked(now)
+	p.mu.Unlock()
+	close(a.ended)
+	if wake != nil {
+		wake.wake <- struct{}{}
 	}
-	p.inFlight = append(p.inFlight, b)
-	p.several.Store(len(b.calls) > 1)
-	return b
+	for _, c := range over {
+		c.to.Receive(c.ended(err))
+	}
 }
 
-// beginWrite is called right before a batch is written. From here on its requests may have
-// been carried out. It returns false if the batch must not be written.
-func (p *pipe) beginWrite(b *batch) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if b.dropped || b.written {
-		return false
-	}
-	b.written, p.everWrote = true, true
-	return true
+// removeLocked takes out a link that is used no more.
+func (p *pipe) removeLocked(l *link) {
+	is := func(other *link) bool { return other == l }
+	p.links, p.idle = slices.DeleteFunc(p.links, is), slices.DeleteFunc(p.idle, is)
+	p.usable.Store(len(p.links) > 0)
 }
 
-// finish takes in the end of a batch. It leaves in the batch the calls that are done now, and
-// returns the connections that are to be closed.
-func (p *pipe) finish(b *batch, err error) (old []*connection) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.learnLocked(b, err)
-	old = p.putBackLocked(b.conn, b.broken)
-	b.conn = nil
-	over := b.calls[:0]
-	var again []*call
-	for _, c := range b.calls {
+// dropLocked ends an idle link.
+func (p *pipe) dropLocked(l *link) {
+	p.removeLocked(l)
+	l.retired = true
+	select {
+	case l.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// replaceLocked ends a link that the newest one replaces: one that grows old and is idle or, if there
+// is none, busy. If others grow old it ends those that weren't needed since the last time, and has one more
+// made in place of the others: what so many requests at once have needed they soon need again.
+func (p *pipe) replaceLocked(newest *link) {
+	var old []*link
+	for _, l := range p.links {
+		if l != newest && !l.retired && l.age() >= p.r.renewAfter() {
+			old = append(old, l)
+		}
+	}
+	slices.SortStableFunc(old, func(a, b *link) int { return p.idleLocked(b) - p.idleLocked(a) })
+	spare, more := len(p.links)-max(1, p.peak), false
+	for i, l := range old {
 		switch {
-		case c.state == done:
-		case c.resend || errors.Is(err, errAbandoned):
-			if c.resend {
-				//guard:asked-back-is-not-stale  a request that the server has asked back for is sent, however late it is
-				c.resend, c.stale = false, time.Time{}
-			}
-			c.state = queued
-			again = append(again, c)
+		case p.idleLocked(l) == 1 && (i == 0 || spare > 0):
+			p.dropLocked(l)
+			spare--
+		case i == 0:
+			l.retired = true
 		default:
-			p.doneLocked(c)
-			over = append(over, c)
+			more = true
 		}
 	}
-	clear(b.calls[len(over):])
-	p.queue.addFirst(again)
-	b.calls = over
-	return old
-}
-
-// deliver gives a call's vote to its receiver.
-func (r *Redis) deliver(c *call) {
-	vote, to := c.vote, c.to
-	if !c.probing { // a Probe's replies have yet to be read
-		r.recycle(c)
-	}
-	to.Receive(vote)
-}
-
-// learnLocked updates what is known of the server from the end of a batch.
-func (p *pipe) learnLocked(b *batch, err error) {
-	now := time.Now()
-	switch {
-	case err == nil:
-		p.overdue, p.unreachable, p.dialErr = false, false, nil
-		if len(b.calls) <= 4 {
-			// A large batch takes most of its time for its own work. And of the small
-			// ones the fastest counts, because on a busy machine the mean is the
-			// machine's.
-			took := now.Sub(b.began)
-			if p.rtt == 0 {
-				p.rtt = took
-			}
-			p.rtt = min(took, p.rtt+(took-p.rtt)/256)
-		}
-	case errors.Is(err, errAbandoned):
-	case isTimeout(err):
-		p.overdue = true
-	}
-}
-
-// await takes a batch that has ended out of those in flight, and waits until another one is
-// to be sent. It returns false if the worker is to end.
-func (p *pipe) await(b *batch, work chan struct{}) bool {
-	p.mu.Lock()
-	if b != nil {
-		i := slices.Index(p.inFlight, b)
-		p.inFlight = slices.Delete(p.inFlight, i, i+1)
-		if !b.lifetime.over.Load() {
-			clear(b.calls)
-			b.calls = b.calls[:0]
-			p.free = append(p.free, b)
-		}
-	}
-	send, closed := p.readyToSendLocked(), p.closed
-	switch {
-	case send:
-		p.starting++
-	case !closed:
-		p.idle, p.idleFrom = append(p.idle, work), time.Now()
-		p.setTimerLocked(p.idleFrom.Add(idleTime))
-	}
-	p.mu.Unlock()
-	if send || closed {
-		return send
-	}
-	_, ok := <-work
-	return ok
-}
-
-// close ends the idle workers, closes the connections that aren't in use, and fails the calls that
-// wait. The other workers and connections end with their batches.
-func (p *pipe) close() {
-	p.mu.Lock()
-	p.closed = true
-	p.stopIdleLocked()
-	old := p.dropLocked(func(*connection) bool { return true })
-	ended := p.failLocked(errClosed)
-	p.cancel()
-	if p.timer != nil && len(p.pending) == 0 {
-		p.timer.Stop()
-		p.timerAt = time.Time{}
-	}
-	p.mu.Unlock()
-	closeAll(old)
-	for _, c := range ended {
-		p.r.deliver(c)
-	}
-}
-
-func (p *pipe) stopIdleLocked() {
-	for _, worker := range p.idle {
-		close(worker)
-	}
-	p.idle = nil
-}
-
-// doneLocked marks a call as done, once.
-func (p *pipe) doneLocked(c *call) {
-	c.state = done
-	if c.index < 0 {
+	if more {
+		p.warmLocked(0)
 		return
 	}
-	last := len(p.pending) - 1
-	moved := p.pending[last]
-	p.pending[c.index], moved.index = moved, c.index
-	p.pending[last], p.pending = nil, p.pending[:last]
-	c.index = -1
+	p.peak = len(p.links) - len(p.idle)
+	p.warmLocked((p.r.lifetime() - newest.age()) / 2)
 }
 
-// giveUp ends a Probe's call whose context has ended. It returns false if the call was done
-// before.
-func (p *pipe) giveUp(c *call) bool {
+// idleLocked is 1 if a link is idle.
+func (p *pipe) idleLocked(l *link) int {
+	if slices.Contains(p.idle, l) {
+		return 1
+	}
+	return 0
+}
+
+// allLocked empties the queue.
+func (p *pipe) allLocked() (all []*call) {
+	for rank := range p.queue {
+		for _, c := range p.queue[rank] {
+			c.voted = true
+		}
+		all = append(all, p.queue[rank]...)
+		p.queue[rank] = nil
+	}
+	return all
+}
+
+// warmLocked has the connection renewed after some time.
+func (p *pipe) warmLocked(after time.Duration) {
+	if p.warmer == nil {
+		p.warmer = time.AfterFunc(after, p.warm)
+	} else {
+		p.warmer.Reset(after)
+	}
+}
+
+// warm makes another link in place of the one that grows old. Until there is one, the old one is used.
+func (p *pipe) warm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c.state == done {
-		return false
+	switch {
+	case p.closed:
+	case time.Since(p.last) < keepWarm:
+		//guard:connection-is-kept-warm  a lock after a pause doesn't wait for a connection
+		p.connectLocked()
+	default:
+		for _, l := range slices.Clone(p.idle) {
+			p.dropLocked(l)
+		}
 	}
-	if c.state == queued {
-		p.queue.remove(c)
-	}
-	p.abandonLocked(c)
-	return true
 }
 
-// abandonLocked ends a call before its batch, and reports whether it was not sent and never
-// will be.
-func (p *pipe) abandonLocked(c *call) (unsent bool) {
-	unsent = c.state == queued || !c.in.written
-	if c.state == inBatch {
-		c.in.dropped = true
+// take gives a link the calls that it is to send, in the order of their ranks. end says that the link is to
+// end instead.
+func (p *pipe) take(l *link) (calls []*call, end bool) {
+	runtime.Gosched() // others that are about to send get into this pipeline
+	var late []*call
+	p.mu.Lock()
+	now := time.Now()
+	if p.closed || l.retired || l.tooOld() {
+		p.removeLocked(l)
+		wake := p.startLocked(now)
+		p.mu.Unlock()
+		if wake != nil {
+			wake.wake <- struct{}{}
+		}
+		return nil, true
 	}
-	p.doneLocked(c)
-	return unsent
+	calls = l.calls[:0]
+	busy := len(p.links) - len(p.idle)
+	full := false
+	for rank := range p.queue {
+		if rank == rankAcquire && busy > p.most() {
+			break // this link is for what is held
+		}
+		queue := p.queue[rank]
+		rest := queue[:0]
+		for i, c := range queue {
+			if full || len(calls) == maxBatch {
+				rest = append(rest, queue[i:]...)
+				break
+			}
+			switch {
+			//guard:no-late-extensions  an extension that can't be answered in time isn't sent
+			case !c.stale.IsZero() && now.After(c.stale) && !c.looks:
+				c.voted = true
+				late = append(late, c)
+			case len(calls) > 0 && (c.alone || p.r.cfg.Replicas > 0 && c.replicated() != calls[0].replicated()):
+				rest = append(rest, c)
+			default:
+				c.written = true
+				calls = append(calls, c)
+				full = c.alone
+			}
+		}
+		clear(queue[len(rest):])
+		p.queue[rank] = rest
+	}
+	if l.calls = calls; len(calls) == 0 {
+		p.idle = append(p.idle, l)
+	} else {
+		p.peak = max(p.peak, busy)
+	}
+	p.mu.Unlock()
+	for _, c := range late {
+		c.to.Receive(c.ended(errLate))
+	}
+	return calls, false
 }
 
-// setTimerLocked makes sure that expire runs at the deadline, or earlier.
-func (p *pipe) setTimerLocked(deadline time.Time) {
-	if !p.timerAt.IsZero() && !deadline.Before(p.timerAt) {
+// finish gives the votes of a link's calls. err is why the link can't be used any more.
+func (p *pipe) finish(l *link, again []*call, err error) {
+	p.mu.Lock()
+	due := l.due[:0]
+	for _, c := range again {
+		if c.voted {
+			continue
+		}
+		//guard:again-did-nothing  a request that is sent once more, because the server did nothing, is unsent until then
+		if c.written = false; c.looks {
+			c.refusal = c.vote
+		}
+		if p.closed {
+			c.vote = c.ended(errClosed)
+			continue
+		}
+		rank := c.rank()
+		p.queue[rank] = slices.Insert(p.queue[rank], 0, c)
+	}
+	for _, c := range l.calls {
+		if !c.voted && (p.closed || !slices.Contains(again, c)) {
+			c.voted = true
+			due = append(due, c)
+		}
+	}
+	l.due = due
+	clear(l.calls)
+	l.calls = l.calls[:0]
+	var wake *link
+	if err != nil {
+		p.redial = time.Time{}
+		if p.removeLocked(l); isTimeout(err) {
+			p.usable.Store(true) // waiting for a server that hangs wouldn't help
+		}
+		wake = p.startLocked(time.Now())
+	}
+	p.mu.Unlock()
+	if wake != nil {
+		wake.wake <- struct{}{}
+	}
+	for _, c := range due {
+		if c.to.Receive(c.vote); c.commands == nil { // a Probe may still want to give it up
+			p.r.recycle(c)
+		}
+	}
+	clear(due)
+}
+
+// ended is called when a link's goroutine ends.
+func (p *pipe) ended(l *link) { _ = l.conn.Close() }
+
+// watchLocked has the timer look for calls whose time is over.
+func (p *pipe) watchLocked(deadline time.Time) {
+	if deadline.IsZero() || !p.next.IsZero() && !deadline.Before(p.next) {
 		return
 	}
-	p.timerAt = deadline
+	p.next = deadline
 	if p.timer == nil {
 		p.timer = time.AfterFunc(time.Until(deadline), p.expire)
 	} else {
@@ -455,114 +418,105 @@ func (p *pipe) setTimerLocked(deadline time.Time) {
 	}
 }
 
-// expire ends the calls, batches and idle workers whose time is over.
+// expire gives a vote to each call whose time is over.
 func (p *pipe) expire() {
+	var over []*call
 	p.mu.Lock()
 	now := time.Now()
-	p.timerAt = time.Time{}
-	var next time.Time
-	later := func(deadline time.Time) {
-		if next.IsZero() || deadline.Before(next) {
-			next = deadline
+	p.next = time.Time{}
+	isOver := func(c *call) bool {
+		if !c.voted && !c.deadline.IsZero() && !now.Before(c.deadline) {
+			c.voted = true
+			over = append(over, c)
 		}
-	}
-	type expired struct {
-		to     wire.Receiver
-		unsent bool
-	}
-	var late []expired
-	for i := len(p.pending) - 1; i >= 0; i-- {
-		c := p.pending[i]
-		if now.Before(c.deadline) {
-			later(c.deadline)
-			continue
+		if !c.voted {
+			p.watchLocked(c.deadline)
 		}
-		unsent := p.abandonLocked(c)
-		p.overdue = p.overdue || !unsent
-		late = append(late, expired{c.to, unsent})
+		return c.voted
 	}
-	if len(late) > 0 {
-		p.queue.dropDone()
+	for rank := range p.queue {
+		p.queue[rank] = slices.DeleteFunc(p.queue[rank], isOver)
 	}
-	for _, b := range p.inFlight {
-		switch deadline := b.lifetime.deadline; {
-		case deadline.IsZero():
-		case now.Before(deadline):
-			later(deadline)
-		default:
-			b.lifetime.end()
+	for _, l := range p.links {
+		for _, c := range l.calls {
+			isOver(c)
 		}
-	}
-	if end := p.idleFrom.Add(idleTime); len(p.idle) > 0 && now.Before(end) {
-		later(end)
-	} else {
-		p.stopIdleLocked()
-	}
-	old := p.dropLocked(func(c *connection) bool { return !now.Before(c.ends) })
-	if spare := p.r.client.Options().PoolSize - 1; spare <= maxInFlight && len(p.idle)+len(p.inFlight)+p.starting == 0 {
-		// The caller's own commands need connections of so small a pool, too.
-		old = append(old, p.dropLocked(func(*connection) bool { return p.conns > min(1, spare) })...)
-	}
-	for _, c := range p.ready {
-		later(c.ends)
-	}
-	worker := p.startLocked() // after a failed attempt to connect
-	if p.queue.len() > 0 && now.Before(p.redialAt) {
-		later(p.redialAt)
-	}
-	p.warmLocked()
-	if !next.IsZero() {
-		// One run for all deadlines that are about as soon. Looking at thousands of calls
-		// each millisecond would take time from the calls themselves.
-		soon := now.Add(time.Millisecond * time.Duration(1+len(p.pending)/256))
-		if next.Before(soon) {
-			next = soon
-		}
-		p.setTimerLocked(next)
-	}
-	notSent := errNotSent
-	if p.maybeNotTLSLocked() {
-		notSent = errNoTLS
 	}
 	p.mu.Unlock()
-	if worker != nil {
-		worker <- struct{}{}
-	}
-	closeAll(old)
-	for _, e := range late {
-		err := errNoReply
-		if e.unsent {
-			err = notSent
-		}
-		e.to.Receive(wire.Vote{Unsent: e.unsent, Err: err})
+	for _, c := range over {
+		c.to.Receive(c.ended(errLate))
 	}
 }
 
-// maybeNotTLSLocked reports whether the server may not speak TLS, and so never answers a
-// handshake: Redis then waits for the end of a line.
-func (p *pipe) maybeNotTLSLocked() bool {
-	return !p.everWrote && p.r.client.Options().TLSConfig != nil
-}
-
-// wrote reports whether anything was written to the server.
-func (p *pipe) wrote() bool {
+// giveUp takes back a call for which nobody waits any more. It reports false if its vote is on the way.
+func (p *pipe) giveUp(c *call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.everWrote
-}
-
-// endedBy returns the error of a call whose context ended before its reply.
-func (p *pipe) endedBy(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.maybeNotTLSLocked() {
-		return contextEnded(ctx, hideContext{errNoTLS})
+	if c.voted {
+		return false
 	}
-	return contextEnded(ctx, nil)
+	c.voted = true
+	rank := c.rank()
+	p.queue[rank] = slices.DeleteFunc(p.queue[rank], func(other *call) bool { return other == c })
+	return true
 }
 
-// isTimeout reports whether a batch failed because no reply came in time.
-func isTimeout(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, wire.ErrTimeout) || errors.As(err, &timeout) && timeout.Timeout()
+// noteTrip notes how long an exchange took.
+func (p *pipe) noteTrip(took time.Duration) {
+	if best := p.trip.Load(); best == 0 || int64(took) < best {
+		p.trip.Store(int64(took))
+	}
+}
+
+// close ends the links and all calls that wait. Those that were sent end with their answer or their time.
+func (p *pipe) close() {
+	p.mu.Lock()
+	p.closed = true
+	over := p.allLocked()
+	p.cancel()
+	if p.warmer != nil {
+		p.warmer.Stop()
+	}
+	p.mu.Unlock()
+	for _, c := range over {
+		c.to.Receive(c.ended(errClosed))
+	}
+}
+
+// Connected reports whether Connect has nothing to wait for, see wire.Connector.
+func (r *Redis) Connected() bool { return r.pipe.usable.Load() }
+
+// Connect waits for a connection, see wire.Connector: for the client's DialTimeout at most.
+func (r *Redis) Connect(ctx context.Context) error {
+	p := &r.pipe
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return errClosed
+	}
+	if len(p.links) > 0 {
+		p.mu.Unlock()
+		return nil
+	}
+	p.last = time.Now()
+	p.connectLocked()
+	a := p.attempt
+	p.mu.Unlock()
+	select {
+	case <-a.ended:
+		return a.err
+	case <-ctx.Done():
+		return contextEnded(ctx)
+	}
+}
+
+// RoundTrip is what a small exchange takes at best, see wire.Connector.
+func (r *Redis) RoundTrip() time.Duration { return time.Duration(r.pipe.trip.Load()) }
+
+// recovered makes an error of a panic in go-redis or in one of its hooks.
+func recovered(p any) error {
+	if err, ok := p.(error); ok {
+		return fmt.Errorf("%w: the client panicked: %w", ErrConnection, err)
+	}
+	return fmt.Errorf("%w: the client panicked: %v", ErrConnection, p)
 }

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,400 +22,473 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// ballotBox takes the votes on requests, by their values.
-type ballotBox struct {
+// collected takes the votes of many requests.
+type collected struct {
 	mu    sync.Mutex
-	votes map[string][]wire.Vote
-	n     atomic.Int64
+	votes map[int][]wire.Vote
 }
 
-// slot is a Receiver for one request.
-type slot struct {
-	box   *ballotBox
-	value string
+func (c *collected) of(i int) wire.Receiver {
+	return wire.ReceiverFunc(func(v wire.Vote) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.votes == nil {
+			c.votes = map[int][]wire.Vote{}
+		}
+		c.votes[i] = append(c.votes[i], v)
+	})
 }
 
-func (s slot) Receive(vote wire.Vote) {
-	s.box.mu.Lock()
-	defer s.box.mu.Unlock()
-	if s.box.votes == nil {
-		s.box.votes = make(map[string][]wire.Vote)
-	}
-	s.box.votes[s.value] = append(s.box.votes[s.value], vote)
-	s.box.n.Add(1)
+// count is how many requests have a vote.
+func (c *collected) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.votes)
 }
 
-// start sends a request.
-func (b *ballotBox) start(r *Redis, req wire.Request, timeout time.Duration) {
-	r.Send(req, timeout, slot{b, req.Value})
-}
-
-// atLeast waits for n votes.
-func (b *ballotBox) atLeast(t *testing.T, n int) {
+// all waits until each of n requests has one vote.
+func (c *collected) all(t testing.TB, n int) map[int]wire.Vote {
 	t.Helper()
-	require.Eventually(t, func() bool { return int(b.n.Load()) >= n }, patience, time.Millisecond)
-}
-
-// await waits for n votes and demands that each request has one.
-func (b *ballotBox) await(t *testing.T, n int) map[string]wire.Vote {
-	t.Helper()
-	b.atLeast(t, n)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	one := make(map[string]wire.Vote)
-	for value, votes := range b.votes {
-		require.Len(t, votes, 1, "%s", value)
-		one[value] = votes[0]
+	eventually(t, func() bool { return c.count() >= n }, "requests have no vote")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := map[int]wire.Vote{}
+	for i, votes := range c.votes {
+		require.Len(t, votes, 1, "request %d", i)
+		one[i] = votes[0]
 	}
 	require.Len(t, one, n)
 	return one
 }
 
-// held is a fake server that answers nothing until it is released.
-type held struct {
-	*fake
-	gate chan struct{}
-	once sync.Once
+// keepings are the requests that keep leases.
+func keepings() []wire.Request {
+	return []wire.Request{request(wire.Extend, "k", value()), token(request(wire.Raise, "k", value()), 3), token(request(wire.Restore, "k", value()), 3)}
 }
 
-func startHeld(t *testing.T, answer func(args []string) string) *held {
-	h := &held{gate: make(chan struct{})}
-	h.fake = startFake(t, func(args []string) string { <-h.gate; return answer(args) })
-	t.Cleanup(h.release)
-	return h
-}
-
-func (h *held) release() { h.once.Do(func() { close(h.gate) }) }
-
-// many is the answer to a script for many requests about one lock each, by their values.
-func many(args []string, element func(value string) string) string {
-	script, nonce := listOf(args), nonceOf(args)
-	values := args[4+keysOf(args):]
-	switch script {
-	case extendScript:
-		values = values[1:]
-		values = values[:len(values)/2]
-	case acquireScript:
-		values = slices.Collect(func(yield func(string) bool) {
-			for i := 7; i < len(values) && yield(values[i]); i += 3 {
-			}
-		})
-	}
-	reply := fmt.Sprintf("*%d\r\n$%d\r\n%s\r\n:0\r\n", listHead+len(values), len(nonce), nonce)
-	for _, value := range values {
-		reply += element(value)
-	}
-	return reply
-}
-
-func keysOf(args []string) int {
-	var n int
-	_, _ = fmt.Sscan(args[2], &n)
-	return n
-}
-
-// TestWaitingCommandsTravelTogether: the first command is sent alone and at once, and those that
-// come meanwhile are one batch: one command for all locks.
-func TestWaitingCommandsTravelTogether(t *testing.T) {
-	f := startHeld(t, func(args []string) string { return many(args, func(string) string { return ":1\r\n" }) })
+// TestWhatWaitsGoesTogether: a request is sent at once, and those that come meanwhile are one pipeline, with as
+// few scripts as may be.
+func TestWhatWaitsGoesTogether(t *testing.T) {
+	f := startHeld(t, grants)
 	r := open(t, "redis://"+f.addr, Config{})
-	near(r)
-	var box ballotBox
-	box.start(r, request(wire.Extend, "first", value()), patience)
-	f.asked(t, 1)
-	for i := range 50 {
-		box.start(r, request(wire.Extend, fmt.Sprint("k", i), value()), patience)
+	require.NoError(t, r.Connect(within(t)))
+	var got collected
+	var reqs []wire.Request
+	for i := range 20 {
+		reqs = append(reqs, request(wire.Extend, fmt.Sprint("k", i), value()), request(wire.Release, fmt.Sprint("k", i), value()), acquire(fmt.Sprint("k", i), value()))
 	}
-	require.Len(t, f.commands(), 1, "nothing else is sent meanwhile")
+	enter(t, r, got.of, reqs...)
 	f.release()
-	for _, v := range box.await(t, 51) {
+	for _, v := range got.all(t, len(reqs)) {
 		granted(t, v)
 	}
-	require.Len(t, f.commands(), 2)
-	require.Equal(t, 50, keysOf(f.commands()[1]))
+	var names []string
+	for _, args := range f.commands() {
+		names = append(names, args[0])
+	}
+	// 20 extensions, 20 releases, and 20 times SET, SET and INCR.
+	require.Equal(t, append([]string{"EVAL", "EVAL", "MULTI"}, slices.Repeat([]string{"SET", "SET", "INCR"}, 20)...), names[:len(names)-2])
+	require.Equal(t, []string{"TIME", "EXEC"}, names[len(names)-2:])
 	require.Equal(t, 1, f.connections())
 }
 
-// TestLongTextsHurtNoOtherLock: a client that may write the keys of some locks can't make a command
-// for another lock fail, though they share a batch.
-func TestLongTextsHurtNoOtherLock(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		var box ballotBox
-		cmds := []wire.Request{acquire("first", value())}
-		for i := range maxBatch - 5 {
-			key, text := fmt.Sprint("forged", i), strings.Repeat("A", 480)+" 1/1 r" // the longest text that is repeated
-			switch i {
-			case 7:
-				text = strings.Repeat("A", 100<<10) + " 1/1 r"
-			case 8:
-				text = set1.String() + " 1/1 " + strings.Repeat("A", 100<<10)
-			}
-			ask("SET", SetKey(key), text)
-			cmds = append(cmds, acquire(key, value()))
-		}
-		ask("SET", "long", strings.Repeat("A", 100<<10))
-		look := request(wire.Look, "long", value())
-		cmds = append(cmds, look, acquire("long", value()), acquire("last", value()))
-
-		// They wait as if the maximum number of batches were in flight.
-		r.pipe.mu.Lock()
-		r.pipe.starting = maxInFlight
-		r.pipe.mu.Unlock()
-		for _, req := range cmds {
-			box.start(r, req, patience)
-		}
-		r.pipe.mu.Lock()
-		r.pipe.starting = 0
-		r.pipe.mu.Unlock()
-		box.start(r, acquire("another", value()), patience)
-		votes := box.await(t, len(cmds)+1)
-		for _, req := range cmds {
-			vote := votes[req.Value]
-			switch {
-			case req.Key == "long":
-				require.Len(t, refused(t, vote).Holder, 16<<10)
-			case req.Key == "forged7" || req.Key == "forged8":
-				failed(t, vote, wire.ErrCounter)
-			case strings.HasPrefix(req.Key, "forged"):
-				require.ErrorIs(t, vote.Err, wire.ErrSetMismatch)
-			default:
-				granted(t, vote)
-			}
-		}
-	})
-}
-
-// TestNeighboursErrors: an error concerns one lock, whatever else is in its batch.
-func TestNeighboursErrors(t *testing.T) {
-	both(t, func(t *testing.T, r *Redis, ask func(...any) any) {
-		ask("HSET", "{typed}:redlock", "token", "1")
-		ask("SET", "{bad}:redlock", "x")
-		counted(ask, "other", 5, "other@1 N=5 Q=3", "")
-		ask("HSET", "{typed set}:redlock:set", "set", "1")
-		ask("SET", "{bad set}:redlock:set", "x")
-		// These count as granted in this period, and then prove to be lost or bad.
-		for _, key := range []string{"lost", "bad now", "typed now"} {
-			granted(t, r.Do(within(t), acquire(key, "before")))
-			ask("DEL", key, CounterKey(key))
-		}
-		ask("SET", CounterKey("bad now"), "x")
-		ask("RPUSH", CounterKey("typed now"), "x")
-		ask("SET", "taken", "theirs")
-		ask("RPUSH", "list", "x")
-		var box ballotBox
-		byKey := make(map[string]string)
-		send := func(req wire.Request) {
-			byKey[fmt.Sprint(req.Op, " ", req.Key)] = req.Value
-			box.start(r, req, patience)
-		}
-		// The first is sent alone; the others together.
-		for _, key := range []string{"first", "good", "typed", "bad", "other", "taken", "list", "typed set", "bad set", "lost", "bad now", "typed now", "better"} {
-			send(acquire(key, value()))
-		}
-		for _, key := range []string{"list", "gone"} {
-			send(request(wire.Release, key, value()))
-		}
-		votes := box.await(t, 15)
-		vote := func(what string) wire.Vote { return votes[byKey[what]] }
-		for _, key := range []string{"first", "good", "lost", "better"} {
-			granted(t, vote("acquire "+key))
-			require.Equal(t, byKey["acquire "+key], ask("GET", key))
-		}
-		require.InDelta(t, time.Now().UnixMicro(), float64(vote("acquire lost").Token), 10e6, "from the clock")
-		for _, key := range []string{"typed", "typed set", "typed now"} {
-			failed(t, vote("acquire "+key), ErrWrongType)
-		}
-		for _, key := range []string{"bad", "bad set", "bad now"} {
-			failed(t, vote("acquire "+key), wire.ErrCounter)
-		}
-		require.ErrorIs(t, vote("acquire other").Err, wire.ErrSetMismatch)
-		require.Equal(t, wire.Refused, vote("acquire other").Outcome)
-		require.Equal(t, wire.NoExpiry, refused(t, vote("acquire taken")).Remaining)
-		refused(t, vote("acquire list"))
-		refused(t, vote("release list"))
-		refused(t, vote("release gone"))
-		for _, key := range []string{"typed", "bad", "other", "typed set", "bad set", "bad now", "typed now"} {
-			require.Nil(t, ask("GET", key), "%s: nothing was changed", key)
-		}
-	})
-}
-
-// TestAnotherRunBesideOthers: the request for the other run did nothing. The connection is then
-// closed, so the outcome of the request behind it isn't known.
-func TestAnotherRunBesideOthers(t *testing.T) {
-	f := startHeld(t, func(args []string) string {
-		if args[0] == "EVALSHA" && args[1] == extendScript.sha {
-			return "-" + otherRun + " master " + strings.Repeat("9", 40) + "\r\n"
-		}
-		return answerAll(args)
-	})
+// TestWhatIsHeldGoesFirst: what keeps leases goes before releases, and these before acquisitions, however
+// long those have waited.
+func TestWhatIsHeldGoesFirst(t *testing.T) {
+	f := startHeld(t, grants)
 	r := open(t, "redis://"+f.addr, Config{})
-	near(r)
-	var box ballotBox
-	box.start(r, acquire("first", "first"), patience)
-	f.asked(t, 1)
-	for _, value := range []string{"1", "2"} {
-		req := request(wire.Extend, "k"+value, value)
-		req.Run = wire.Run(strings.Repeat(value, 40))
-		box.start(r, req, patience)
+	require.NoError(t, r.Connect(within(t)))
+	var got collected
+	var reqs []wire.Request
+	for range maxBatch + 5 {
+		reqs = append(reqs, acquire("k", value()))
 	}
+	for range 5 {
+		reqs = append(reqs, request(wire.Release, "k", value()))
+	}
+	reqs = append(reqs, keepings()...)
+	reqs = append(reqs, request(wire.Extend, "k", value()))
+	want := []string{}
+	for _, ops := range [][]wire.Op{{wire.Extend, wire.Raise, wire.Restore}, {wire.Release}} {
+		for _, req := range reqs {
+			if slices.Contains(ops, req.Op) {
+				want = append(want, req.Value)
+			}
+		}
+	}
+	enter(t, r, got.of, reqs...)
 	f.release()
-	votes := box.await(t, 3)
-	require.True(t, failed(t, votes["1"], wire.ErrOtherRun).Unsent)
-	behind := failed(t, votes["2"], ErrConnection)
-	require.False(t, behind.Unsent)
-	require.NotErrorIs(t, behind.Err, wire.ErrOtherRun)
-	require.NotContains(t, behind.Err.Error(), otherRun, "that is for the client alone")
+	got.all(t, len(reqs))
+	var kept []string
+	for _, value := range f.values() {
+		if slices.ContainsFunc(reqs, func(req wire.Request) bool { return req.Value == value && req.Op == wire.Acquire }) {
+			break
+		}
+		kept = append(kept, value)
+	}
+	slices.Sort(want[:4])
+	slices.Sort(kept[:4])
+	require.Equal(t, want, kept)
 }
 
-// TestHungServerCostsLittle sends a hung server far more commands than it may cost: goroutines and
-// connections stay few, most votes fail at once, all in time, and the instance recovers with the
-// first answer.
-func TestHungServerCostsLittle(t *testing.T) {
-	r, s := real(t, Config{})
-	granted(t, r.Do(within(t), acquire("warm", value())))
-	goroutines := runtime.NumGoroutine()
-	s.Pause()
-	const n, timeout = 20_000, 50 * time.Millisecond
-	for vote := (wire.Vote{Unsent: true}); vote.Unsent; { // until the server is known to be late
-		late := make(votes, 1)
-		r.Send(acquire("late", value()), timeout, late)
-		vote = <-late
-	}
-	var box ballotBox
-	most := 0
-	for i := range n {
-		box.start(r, acquire(fmt.Sprint("k", i), value()), timeout)
-		if i%500 == 0 {
-			time.Sleep(2 * time.Millisecond) // the pace of many callers, and several timeouts
-			most = max(most, runtime.NumGoroutine())
+// TestHeldIsNotStuck: while a server that hangs has as many acquisitions as may be under way, what keeps or deletes a
+// lease still goes out, and its connection takes no acquisition.
+func TestHeldIsNotStuck(t *testing.T) {
+	stuck := make(chan struct{})
+	var once sync.Once
+	free := func() { once.Do(func() { close(stuck) }) }
+	f := startFake(t, func(args []string) string {
+		if args[0] == "MULTI" {
+			<-stuck
 		}
-	}
-	votes := box.await(t, n)
-	var refusedAtOnce, unsent int
-	for _, v := range votes {
-		require.Equal(t, wire.Failed, v.Outcome)
-		if errors.Is(v.Err, wire.ErrOverloaded) {
-			refusedAtOnce++
-		}
-		if v.Unsent {
-			unsent++
-		}
-	}
-	t.Logf("%d goroutines more at most, %d connections, %d failed at once, %d sent", most-goroutines, r.Client().PoolStats().TotalConns, refusedAtOnce, n-unsent)
-	require.LessOrEqual(t, most, goroutines+2*maxInFlight)
-	require.LessOrEqual(t, int(r.Client().PoolStats().TotalConns), maxInFlight)
-	require.LessOrEqual(t, n-unsent, maxInFlight*maxBatch, "each of these is a pending delete")
-	require.Positive(t, refusedAtOnce)
-
-	s.Resume()
-	require.Eventually(t, func() bool {
-		return r.Do(within(t), request(wire.Look, "x", "")).Outcome == wire.Granted
-	}, patience, time.Millisecond)
-}
-
-// TestDeadServerIsNotDialedInAStorm counts the dials of many callers to a server
-// that is gone.
-func TestDeadServerIsNotDialedInAStorm(t *testing.T) {
-	var dials atomic.Int64
-	opt := Harden(nil)
-	opt.Addr = "gone"
-	opt.Dialer = delayDialError(func(context.Context, string, string) (net.Conn, error) {
-		dials.Add(1)
-		return nil, &net.OpError{Op: "dial", Err: errors.New("nobody there")}
+		return grants(args)
 	})
-	r := of(t, opt)
-	began := time.Now()
+	t.Cleanup(free)
+	r := open1(t, redis.Options{Addr: f.addr, ConnMaxLifetime: maxLifetime}, Config{})
+	require.NoError(t, r.Connect(within(t)))
+	r.pipe.trip.Store(1) // near
+	var got collected
+	for i := range linksNear {
+		enter(t, r, func(int) wire.Receiver { return got.of(i) }, acquire("k", value()))
+		locked(t, r, func(p *pipe) bool {
+			return len(p.links)-len(p.idle) == i+1 && len(p.queue[rankAcquire]) == 0 && !p.connecting
+		}, "it isn't sent")
+	}
+	enter(t, r, func(int) wire.Receiver { return got.of(linksNear) }, acquire("k", value()))
+	for _, req := range append(keepings(), request(wire.Release, "k", value())) {
+		vote := make(votes, 1)
+		enter(t, r, func(int) wire.Receiver { return vote }, req)
+		eventually(t, func() bool { return len(vote) == 1 }, "it is stuck")
+		granted(t, <-vote)
+	}
+	require.Zero(t, got.count())
+	r.pipe.mu.Lock()
+	require.Len(t, r.pipe.queue[rankAcquire], 1)
+	r.pipe.mu.Unlock()
+	free()
+	for _, v := range got.all(t, linksNear+1) {
+		granted(t, v)
+	}
+	require.Equal(t, linksNear+1, f.connections())
+}
+
+// TestLateRequests: an acquisition or an extension that has waited for half of its time isn't sent; a delete is.
+// One whose time is over gets its vote while its exchange goes on, and while it waits.
+func TestLateRequests(t *testing.T) {
+	f := startHeld(t, grants)
+	r := open1(t, redis.Options{Addr: f.addr, ConnMaxLifetime: maxLifetime}, Config{})
+	require.NoError(t, r.Connect(within(t)))
+	r.pipe.mu.Lock()
+	l := r.pipe.links[0]
+	r.pipe.mu.Unlock()
+	first := make(votes, 1)
+	late := pending(t, r, acquire("k", value()), first)
+	underWay(t, r, 1)
+	late()
+	v := failed(t, <-first, context.DeadlineExceeded)
+	require.False(t, v.Unsent, "it was sent")
+	require.NotEmpty(t, l.calls, "its exchange goes on")
+
+	r.pipe.trip.Store(1)
+	r.pipe.mu.Lock()
+	r.pipe.redial = time.Now().Add(time.Hour) // so that what comes now waits
+	r.pipe.mu.Unlock()
+	var got collected
+	reqs := []wire.Request{acquire("k", value()), request(wire.Extend, "k", value()), request(wire.Release, "k", value()), request(wire.Look, "k", ""), acquire("k", value())}
+	calls := enter(t, r, got.of, reqs...)
+	r.pipe.mu.Lock()
+	for i, c := range calls[:4] {
+		if i < 2 {
+			c.stale = time.Now().Add(-1)
+		}
+	}
+	calls[4].deadline = time.Now()
+	r.pipe.mu.Unlock()
+	r.pipe.expire()
+	f.release()
+	for i, v := range got.all(t, len(reqs)) {
+		if i == 2 || i == 3 {
+			granted(t, v)
+			continue
+		}
+		require.True(t, failed(t, v, context.DeadlineExceeded).Unsent)
+		require.NotContains(t, f.values(), reqs[i].Value)
+	}
+	// Send gives acquisitions and extensions half of their time to be sent.
+	for _, req := range every() {
+		c := r.newCall()
+		c.req = req
+		r.pipe.mu.Lock()
+		r.pipe.closed = true
+		r.pipe.mu.Unlock()
+		r.send(c, time.Hour, make(votes, 1))
+		require.Equal(t, req.Op == wire.Acquire || req.Op == wire.Extend, !c.stale.IsZero(), req.Op)
+		if !c.stale.IsZero() {
+			require.Equal(t, time.Hour/2, c.deadline.Sub(c.stale))
+		}
+		r.pipe.mu.Lock()
+		r.pipe.closed = false
+		r.pipe.mu.Unlock()
+	}
+}
+
+// TestAskedAgain: a request that is sent once more, because the server did nothing, counts as unsent until then.
+// One that was refused keeps its refusal if nobody says who holds the lock.
+func TestAskedAgain(t *testing.T) {
+	answer, stop := make(chan string), make(chan struct{})
+	var key atomic.Pointer[string]
+	f := startFake(t, func(args []string) string {
+		if strings.HasPrefix(args[0], "EVAL") || args[0] == "GETRANGE" || args[0] == "SET" && args[1] == *key.Load() {
+			select {
+			case reply := <-answer:
+				return reply
+			case <-stop:
+				return hangUp
+			}
+		}
+		return grants(args)
+	})
+	t.Cleanup(func() { close(stop) }) // before the server waits for its answers
+	none := ""
+	key.Store(&none)
+	r := open1(t, redis.Options{Addr: f.addr, ConnMaxLifetime: maxLifetime}, Config{})
+	require.NoError(t, r.Connect(within(t)))
+	// Two releases share a script that the server doesn't know, and then the script in full, which fails: both go
+	// alone. The second one's time ends while the first is under way.
+	var got collected
+	first := enter(t, r, got.of, request(wire.Extend, "a", value()), request(wire.Extend, "b", value()))
+	underWay(t, r, 2)
+	r.pipe.mu.Lock()
+	r.pipe.redial = time.Now().Add(time.Hour)
+	r.pipe.mu.Unlock()
+	answer <- "-ERR one of them\r\n"
+	locked(t, r, func(p *pipe) bool { return len(p.queue[rankKeep]) == 1 }, "they aren't sent alone")
+	r.pipe.mu.Lock()
+	waits := r.pipe.queue[rankKeep][0]
+	waits.deadline = time.Now()
+	r.pipe.mu.Unlock()
+	r.pipe.expire()
+	i := slices.Index(first, waits)
+	require.True(t, failed(t, got.all(t, 1)[i], context.DeadlineExceeded).Unsent)
+	answer <- "*2\r\n:1\r\n:1\r\n"
+	granted(t, got.all(t, 2)[1-i])
+
+	taken := "taken"
+	key.Store(&taken)
+	vote := make(votes, 2)
+	late := pending(t, r, acquire("taken", value()), vote)
+	answer <- "$-1\r\n"
+	locked(t, r, func(p *pipe) bool {
+		return slices.ContainsFunc(p.links, func(l *link) bool { return len(l.calls) == 1 && l.calls[0].refusal.Outcome == wire.Refused })
+	}, "it doesn't ask who has it")
+	late()
+	require.Empty(t, refused(t, <-vote).Holder)
+	answer <- bulk("theirs")
+	enter(t, r, func(int) wire.Receiver { return vote }, acquire("taken", value()))
+	answer <- "$-1\r\n"
+	answer <- bulk("theirs")
+	require.Equal(t, "theirs", refused(t, <-vote).Holder)
+	// The connection breaks while it asks, and there is no other.
+	enter(t, r, func(int) wire.Receiver { return vote }, acquire("taken", value()))
+	answer <- "$-1\r\n"
+	answer <- hangUp
+	require.Empty(t, refused(t, <-vote).Holder)
+	require.Empty(t, vote)
+}
+
+// TestOverloaded: acquisitions that wait are bounded, what keeps or deletes leases isn't.
+func TestOverloaded(t *testing.T) {
+	f := startHeld(t, grants)
+	r := open(t, "redis://"+f.addr, Config{})
+	var got collected
+	const n = maxWaiting + linksFar*maxBatch + 10
+	for i := range n {
+		r.Send(acquire("k", value()), time.Minute, got.of(i))
+	}
+	require.GreaterOrEqual(t, got.count(), 10)
+	early := got.count()
+	held := append(keepings(), request(wire.Release, "k", value()))
+	for i, req := range held {
+		r.Send(req, time.Minute, got.of(n+i))
+	}
+	require.Equal(t, early, got.count())
+	f.release()
+	overloaded := 0
+	for i, v := range got.all(t, n+len(held)) {
+		if errors.Is(v.Err, wire.ErrOverloaded) {
+			overloaded++
+			require.True(t, v.Unsent)
+			continue
+		}
+		require.Equal(t, wire.Granted, v.Outcome, "%d: %v", i, v.Err)
+	}
+	require.Equal(t, early, overloaded)
+}
+
+// TestClosing: after Close each request has its vote, also those that wait and those under way, and nothing is sent.
+func TestClosing(t *testing.T) {
+	f := startHeld(t, grants)
+	r := open1(t, redis.Options{Addr: f.addr, ConnMaxLifetime: maxLifetime}, Config{})
+	require.NoError(t, r.Connect(within(t)))
+	var got collected
+	late := pending(t, r, acquire("k", value()), got.of(0))
+	underWay(t, r, 1)
+	r.pipe.mu.Lock()
+	r.pipe.redial = time.Now().Add(time.Hour)
+	r.pipe.mu.Unlock()
+	enter(t, r, func(int) wire.Receiver { return got.of(1) }, request(wire.Release, "k", value()))
+	require.NoError(t, r.Close())
+	require.True(t, failed(t, got.all(t, 1)[1], ErrClosed).Unsent)
+	late() // the timer goes on
+	require.False(t, failed(t, got.all(t, 2)[0], context.DeadlineExceeded).Unsent)
+	require.True(t, failed(t, r.Do(within(t), acquire("k", value())), ErrClosed).Unsent)
+	require.ErrorIs(t, r.Connect(within(t)), ErrClosed)
+	_, err := r.Probe(within(t), wire.Known{})
+	require.ErrorIs(t, err, ErrClosed)
+	f.release()
+	eventually(t, func() bool { return r.Client().PoolStats().TotalConns == 0 }, "a connection is left")
+	require.NoError(t, r.Close(), "twice")
+
+	// A request that is to be sent again isn't.
+	f = startHeld(t, func([]string) string { return "-NOSCRIPT No matching script.\r\n" })
+	r = open1(t, redis.Options{Addr: f.addr}, Config{})
+	require.NoError(t, r.Connect(within(t)))
+	vote := make(votes, 1)
+	enter(t, r, func(int) wire.Receiver { return vote }, request(wire.Tick, "", ""))
+	underWay(t, r, 1)
+	require.NoError(t, r.Close())
+	f.release()
+	require.True(t, failed(t, <-vote, ErrClosed).Unsent)
+	for _, g := range []*Group{nil, {}} {
+		require.Empty(t, g.Instances())
+		require.NoError(t, g.Close())
+	}
+	require.NoError(t, (*Redis)(nil).Close())
+}
+
+// TestUnknownOperation is an error, not a panic.
+func TestUnknownOperation(t *testing.T) {
+	r := open(t, "redis://127.0.0.1:1", Config{})
+	for _, op := range []wire.Op{0, wire.Enqueue, wire.Dequeue, wire.Probe, 99} {
+		require.True(t, failed(t, r.Do(within(t), wire.Request{Op: op}), ErrConfig).Unsent)
+	}
+}
+
+// TestProbeGivenUp: a Probe whose context ends doesn't touch the request that comes after it.
+func TestProbeGivenUp(t *testing.T) {
+	r, _ := real(t, Config{})
+	require.NoError(t, r.Connect(within(t)))
 	var all sync.WaitGroup
-	var votes atomic.Int64
-	for range 32 {
+	for range 4 {
 		all.Go(func() {
-			for first := true; first || time.Since(began) < 300*time.Millisecond; first = false {
-				v := r.Do(within(t), acquire("k", value()))
-				if !v.Unsent || !errors.Is(v.Err, ErrConnection) {
-					t.Errorf("%+v", v)
+			for range 200 {
+				ctx, cancel := context.WithCancel(context.Background())
+				go func() {
+					for range rand.IntN(2000) {
+						runtime.Gosched()
+					}
+					cancel()
+				}()
+				if _, err := r.Probe(ctx, wire.Known{}); err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
 				}
-				votes.Add(1)
-				time.Sleep(100 * time.Microsecond)
+				cancel()
+				if v := r.Do(within(t), request(wire.Tick, "", "")); v.Outcome != wire.Granted {
+					t.Error(v.Err)
+				}
 			}
 		})
 	}
 	all.Wait()
-	t.Logf("%d dials for %d commands", dials.Load(), votes.Load())
-	require.LessOrEqual(t, dials.Load(), int64(time.Since(began)/dialPause)+maxInFlight)
-	require.Greater(t, votes.Load(), dials.Load())
 }
 
-// TestLateAnswerKeepsTheConnection: an answer after its calls have timed out is useless, but no
-// reason to dial.
-func TestLateAnswerKeepsTheConnection(t *testing.T) {
+// TestEveryRequestHasOneVote, whatever happens to connections, scripts and the server meanwhile, and whatever
+// the votes say is so: what isn't sent sets no key, and what is granted holds it.
+func TestEveryRequestHasOneVote(t *testing.T) {
 	s := instancetest.Start(t, instancetest.Config{})
-	r := open1(t, &redis.Options{Addr: s.Addr(), ConnMaxLifetime: maxLifetime}, Config{})
-	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
-	before := onlyConnection(t, r)
-	s.Pause()
-	vote := make(votes, 1)
-	late := pending(t, r, acquire("k", value()), vote)
-	written(t, r)
-	late() // its time ended after it was sent; its batch's time hasn't
-	require.False(t, failed(t, <-vote, context.DeadlineExceeded).Unsent)
-	s.Resume()
-	granted(t, r.Do(within(t), request(wire.Look, "x", "")))
-	require.Same(t, before, onlyConnection(t, r))
-}
-
-// onlyConnection waits until the instance has one connection, which no batch uses.
-func onlyConnection(t testing.TB, r *Redis) (c *connection) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		r.pipe.mu.Lock()
-		defer r.pipe.mu.Unlock()
-		if r.pipe.conns != 1 || r.pipe.connecting != 0 || len(r.pipe.ready) != 1 {
-			return false
-		}
-		c = r.pipe.ready[0]
-		return true
-	}, patience, time.Millisecond)
-	return c
-}
-
-// elapse does to the requests that wait what time does.
-func elapse(r *Redis, d time.Duration) {
-	r.pipe.mu.Lock()
-	defer r.pipe.mu.Unlock()
-	for _, c := range r.pipe.pending {
-		c.deadline = c.deadline.Add(-d)
-		if !c.stale.IsZero() {
-			c.stale = c.stale.Add(-d)
-		}
-	}
-}
-
-// TestLateCommandsAreLeftBehind: an acquisition or an extension that has waited for half of its
-// timeout isn't sent; a delete is.
-func TestLateCommandsAreLeftBehind(t *testing.T) {
-	f := startHeld(t, answerAll)
-	r := open(t, "redis://"+f.addr, Config{})
-	near(r)
-	var box ballotBox
-	box.start(r, acquire("first", value()), time.Hour)
-	f.asked(t, 1)
-	release := request(wire.Release, "k", value())
-	lock, extend := acquire("k", value()), request(wire.Extend, "held", value())
-	for _, req := range []wire.Request{lock, extend, release} {
-		box.start(r, req, time.Hour)
-	}
-	elapse(r, time.Hour/2)
-	f.release()
-	box.atLeast(t, 2)
-	elapse(r, time.Hour/2)
-	r.pipe.expire()
-	votes := box.await(t, 4)
-	granted(t, votes[release.Value])
-	for _, late := range []wire.Request{lock, extend} {
-		require.True(t, failed(t, votes[late.Value], context.DeadlineExceeded).Unsent)
-		for _, args := range f.commands() {
-			require.NotContains(t, args, late.Value)
-		}
+	for _, lifetime := range []time.Duration{5 * time.Millisecond, 300 * time.Millisecond} {
+		t.Run(fmt.Sprint(lifetime), func(t *testing.T) {
+			r := open1(t, redis.Options{Addr: s.Addr(), ConnMaxLifetime: lifetime}, Config{})
+			stop := make(chan struct{})
+			var faults, all sync.WaitGroup
+			faults.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					case <-time.After(3 * time.Millisecond):
+					}
+					switch n % 4 {
+					case 0:
+						_, _ = s.Ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+					case 1:
+						_, _ = s.Ask("SCRIPT", "FLUSH")
+					case 2:
+						_, _ = s.Ask("CLIENT", "PAUSE", "8")
+					}
+				}
+			})
+			const workers, each = 16, 60
+			var twice, none atomic.Int64
+			for w := range workers {
+				all.Go(func() {
+					for i := range each {
+						key, holder := fmt.Sprintf("%v:%d:%d", lifetime, w, i), value()
+						send := func(req wire.Request, timeout time.Duration) wire.Vote {
+							vote := make(votes, 2)
+							r.Send(req, timeout, vote)
+							select {
+							case v := <-vote:
+								runtime.Gosched()
+								if len(vote) > 0 {
+									twice.Add(1)
+								}
+								return v
+							case <-time.After(patience):
+								none.Add(1)
+								return wire.Vote{}
+							}
+						}
+						req := acquire(key, holder)
+						if i%5 == 0 {
+							req = also(req, key+"b")
+						}
+						at := func() (text string) { // whose connection may be killed, too
+							for err := errClosed; err != nil; {
+								text, err = s.Ask("GET", key)
+							}
+							return text
+						}
+						v := send(req, []time.Duration{2 * time.Millisecond, 20 * time.Millisecond, time.Minute}[i%3])
+						if v.Unsent && at() == holder {
+							t.Errorf("it was sent: %v", v.Err)
+						}
+						if v.Outcome == wire.Granted && at() != holder {
+							t.Error("it isn't held")
+						}
+						if v.Outcome == wire.Refused {
+							t.Error("nobody else asked")
+						}
+						if v.Outcome != wire.Granted && v.Err == nil {
+							t.Error("no error")
+						}
+						release := request(wire.Release, key, holder)
+						release.Also = req.Also
+						send(release, time.Minute)
+						send(request(wire.Look, key, ""), time.Millisecond)
+					}
+				})
+			}
+			all.Wait()
+			close(stop)
+			faults.Wait()
+			require.Zero(t, twice.Load())
+			require.Zero(t, none.Load())
+			// Nothing is lost on the way: it still works, and no link is in between.
+			eventually(t, func() bool { return r.Do(within(t), request(wire.Tick, "", "")).Outcome == wire.Granted }, "it doesn't work any more")
+			locked(t, r, func(p *pipe) bool {
+				return len(p.links) == len(p.idle) && len(p.queue[rankKeep])+len(p.queue[rankRelease])+len(p.queue[rankAcquire]) == 0
+			}, "something is left")
+		})
 	}
 }

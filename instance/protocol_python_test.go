@@ -75,6 +75,7 @@ func TestClientsOfTwoLanguages(t *testing.T) {
 	for i, s := range servers {
 		one, err := instance.Open("redis://"+s.Addr(), instance.Config{Name: fmt.Sprint("server ", i+1), FixedAddress: true})
 		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, one.Close()) })
 		instances, addrs = append(instances, one), append(addrs, s.Addr())
 	}
 	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: time.Second}

@@ -1,10 +1,8 @@
 package instance
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,31 +20,24 @@ type Redis struct {
 	client *redis.Client
 	owned  bool // Open made the client, so Close closes it
 
+	pipe  pipe
+	clock serverClock
+	calls sync.Pool // for reuse
+	// expiresAt: the server's SET knows PXAT, which Redis has from 6.2 on.
+	expiresAt atomic.Bool
+	// loaded are the scripts that the server is known to have, by their bits.
+	loaded atomic.Uint32
 	// cannotNotify: this user may not use the wait queue. Until the next Probe.
 	cannotNotify atomic.Bool
-	known        sync.Map // the scripts that the server has, see loaded
-	// nonce numbers the scripts' commands, so that each reply shows which one it is for.
-	nonce atomic.Uint64
-	pipe  pipe
-	// calls keeps calls for reuse.
-	calls sync.Pool
 	// markKey is MarkKey of the name.
 	markKey string
 	// deployment is where the server is looked for, nil if its address is fixed in the client. prefix
 	// is in front of all keys.
 	deployment *deployment
 	prefix     string
-	// set is the text of the last Set, which is nearly always the same.
-	set atomic.Pointer[setText]
 }
 
 var _ wire.Instance = (*Redis)(nil)
-
-// setText is a Set and its text.
-type setText struct {
-	set  wire.Set
-	text string
-}
 
 // New makes an instance of a client, which the caller keeps and closes. It does no I/O and
 // starts no goroutine: the first request or Probe does.
@@ -59,6 +50,9 @@ func New(client redis.UniversalClient, cfg Config) (*Redis, error) {
 	c, err := checkClient(client)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Credentials != nil {
+		return nil, fmt.Errorf("%w: Config.Credentials is set, but the client connects as its own options say; set redis.Options.CredentialsProviderContext", ErrConfig)
 	}
 	if cfg.TLS != nil {
 		return nil, fmt.Errorf("%w: Config.TLS is set, but the client connects as its own options say; set redis.Options.TLSConfig", ErrConfig)
@@ -77,25 +71,52 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *depl
 	}
 	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, deployment: d, prefix: d.prefix()}
 	r.markKey = r.Key(MarkKey(name))
-	r.pipe.r, r.pipe.began = r, time.Now()
-	r.pipe.ctx, r.pipe.cancel = context.WithCancel(context.Background())
-	// The scripts use it as a number, which is exact up to 2^53.
-	r.nonce.Store(rand.Uint64() >> 16)
-	client.AddHook(dialHook{connLife(client.Options())})
+	r.pipe.init(r)
 	return r, nil
 }
 
 // Name returns Config.Name, or the client's address.
 func (r *Redis) Name() string { return r.name }
 
-// ConnLife is the longest time from the dial of a connection to its last request (the
-// client's DialTimeout, ConnMaxLifetime and ConnMaxLifetimeJitter together), and
-// Config.AddressLag. It is 0 with Config.FixedAddress.
+// ConnLife is the longest time from the dial of a connection to the last request on it, and
+// Config.AddressLag. The former is the client's DialTimeout and ConnMaxLifetime; of a client that was
+// given to New twice its ConnMaxLifetime and its jitter, because others may have used the connection
+// before. It is 0 with Config.FixedAddress.
 func (r *Redis) ConnLife() time.Duration {
-	if r.cfg.FixedAddress && r.deployment == nil {
+	if r.fixed() {
 		return 0
 	}
-	return add(connLife(r.client.Options()), r.cfg.AddressLag)
+	return add(add(r.dialTimeout(), r.lifetime()), r.cfg.AddressLag)
+}
+
+// fixed reports whether the address never leads to another server.
+func (r *Redis) fixed() bool { return r.cfg.FixedAddress && r.deployment == nil }
+
+// lifetime is how old a connection may be for a request to be sent on it, and renewAfter how old it is when
+// another one is made in its place.
+func (r *Redis) lifetime() time.Duration {
+	opt := r.client.Options()
+	if r.owned {
+		return opt.ConnMaxLifetime
+	}
+	return add(opt.ConnMaxLifetime, pooled(opt))
+}
+
+func (r *Redis) renewAfter() time.Duration { return r.lifetime() / 2 }
+
+// pooled is how old a connection in the client's pool may be.
+func pooled(opt *redis.Options) time.Duration {
+	return add(opt.ConnMaxLifetime, max(0, opt.ConnMaxLifetimeJitter))
+}
+
+func (r *Redis) dialTimeout() time.Duration { return dialTimeout(r.client.Options()) }
+
+// dialTimeout is the longest time in which a connection is made.
+func dialTimeout(opt *redis.Options) time.Duration {
+	if opt.DialTimeout > 0 {
+		return opt.DialTimeout
+	}
+	return defaultDialTimeout
 }
 
 // Key is where a key is on the server: on a Cluster all keys are in one slot, see Open.
@@ -137,25 +158,49 @@ func (r *Redis) Send(req wire.Request, timeout time.Duration, to wire.Receiver) 
 		to.Receive(wire.Vote{Unsent: true, Err: fmt.Errorf("%w: there is no operation %v", ErrConfig, req.Op)})
 		return
 	}
-	r.send(r.newCall(req), timeout, to)
+	c := r.newCall()
+	c.req = req
+	c.req.Notify = req.Notify && !r.cannotNotify.Load()
+	r.send(c, timeout, to)
 }
 
 func (r *Redis) send(c *call, timeout time.Duration, to wire.Receiver) {
 	now := time.Now()
 	c.to, c.deadline = to, now.Add(timeout)
-	//guard:no-late-extensions  an extension that can't be answered in time isn't sent
 	if c.req.Op == wire.Acquire || c.req.Op == wire.Extend {
 		c.stale = now.Add(timeout / 2)
 	}
-	if vote, ok := r.pipe.enter(c); !ok {
-		r.recycle(c)
-		to.Receive(vote)
+	r.pipe.enter(c)
+}
+
+func (r *Redis) newCall() *call {
+	if c, ok := r.calls.Get().(*call); ok {
+		return c
 	}
+	return new(call)
+}
+
+// recycle keeps a call for reuse. Nothing may refer to it any more.
+func (r *Redis) recycle(c *call) {
+	*c = call{}
+	r.calls.Put(c)
+}
+
+// lockArg is the argument for a lock's key.
+func (r *Redis) lockArg(key *string) any {
+	if r.prefix == "" {
+		return key
+	}
+	return r.prefix + *key
+}
+
+// appendBeside appends the name of another key in a lock's slot.
+func (r *Redis) appendBeside(b []byte, key, suffix string) []byte {
+	return append(append(append(append(b, r.prefix...), '{'), key...), suffix...)
 }
 
 const (
 	counterSuffix = "}:redlock"
-	setSuffix     = "}:redlock:set"
 	waitersSuffix = "}:redlock:waiters"
 	markPrefix    = "{redlock}:served:"
 )
@@ -165,27 +210,20 @@ const (
 // token starts from the server's clock.
 func CounterKey(key string) string { return "{" + key + counterSuffix }
 
-// SetKey is the key of a string in the lock's slot that belongs to the counter. It holds
-// the set of instances under which the last token was given, and the run (the replication
-// ID) of the server that gave it. Only this package may write it. After it is deleted, the
-// next token starts from the server's clock, if that is ahead of the counter, and a client
-// with any set may lock.
-func SetKey(key string) string { return "{" + key + setSuffix }
-
 // WaitersKey is the key of a lock's wait queue: a list in the lock's slot, on one of the
 // instances, that exists only while processes wait. It is no part of the lock. Deleting it
 // costs a notification.
 func WaitersKey(key string) string { return "{" + key + waitersSuffix }
 
 // MarkKey is the key of the mark that clients write on a server for each instance name: a
-// string that holds the run of the server (its run ID and replication ID) and the run's
-// epoch, which is when a client first found the server in that run under the name, by the
-// server's clock. It is in the instance's database and does not expire. Deleting it costs
-// all clients a quarantine. Its braces keep it apart from the locks' keys, which have none.
+// string that names the run of the server (its replication ID), the run's epoch, which is when a client
+// first found the server in that run under the name, by the server's clock, and the set of instances.
+// It is in the instance's database and does not expire. Deleting it costs all clients a quarantine. Its
+// braces keep it apart from the locks' keys, which have none.
 //
 // Of a deployment (see Open) under Sentinel the key ends in "#" and Sentinel's config-epoch, and on
 // a Cluster it begins as all keys do, see Redis.Key.
 //
-// All applications that use one name share the mark. Only this package may write it: with a
-// mark that is too old, clients that start trust a server too early.
+// All applications that use one name share the mark, so they need the same set. Only this package may
+// write it: with a mark that is too old, clients that start trust a server too early.
 func MarkKey(name string) string { return markPrefix + name }

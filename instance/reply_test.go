@@ -1,94 +1,60 @@
 package instance
 
 import (
-	"bytes"
-	"io"
+	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// TestRemaining reads PTTL's answers.
+// TestRemaining reads PTTL's replies.
 func TestRemaining(t *testing.T) {
 	for ms, want := range map[int64]time.Duration{
-		-1: wire.NoExpiry, -2: 0, -3: 0, 0: 0, 1: time.Millisecond, 5000: 5 * time.Second,
-		1<<63 - 1: 1<<63 - 1, -1 << 63: 0,
+		-1: wire.NoExpiry, -2: time.Millisecond, 0: time.Millisecond, 1: time.Millisecond, 5000: 5 * time.Second,
+		math.MaxInt64: math.MaxInt64, math.MinInt64: time.Millisecond,
 	} {
 		require.Equal(t, want, remaining(ms), "%d", ms)
 	}
 }
 
-// TestSinkLimits bounds the size of an answer.
-func TestSinkLimits(t *testing.T) {
-	s := &replyBuffer{limit: 10}
-	_, err := s.Write([]byte("$99"))
-	require.NoError(t, err)
-	_, err = s.ReadFrom(io.LimitReader(bytes.NewReader(make([]byte, 100)), 8))
-	require.ErrorIs(t, err, ErrReply)
-	_, err = s.Write(make([]byte, 8))
-	require.ErrorIs(t, err, ErrReply)
-	_, err = s.ReadFrom(bytes.NewReader(nil))
-	require.ErrorIs(t, err, ErrReply)
-	_, err = s.ReadFrom(io.LimitReader(bytes.NewReader(make([]byte, 2)), 5))
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-}
-
-// FuzzReplies: no answer, however broken, makes a decoder panic or read beyond its end.
-func FuzzReplies(f *testing.F) {
+// FuzzTransaction: no reply, however broken, makes the reader panic or read beyond its end, and every request has a vote
+// or is sent again.
+func FuzzTransaction(f *testing.F) {
+	const queued = "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n"
+	const info = "$42\r\n# Replication\r\nrole:master\r\nmaster_replid:r\r\n\r\n"
+	const results = "+OK\r\n+OK\r\n:5\r\n$-1\r\n$-1\r\n+OK\r\n+OK\r\n:0\r\n$4\r\nr@1 \r\n" + info + "*2\r\n$10\r\n1700000000\r\n$1\r\n5\r\n"
 	for _, seed := range []string{
-		"*7\r\n:7\r\n:1\r\n$-1\r\n:0\r\n:5\r\n:1\r\n:1\r\n",
-		"*5\r\n$1\r\n7\r\n:1000002\r\n:5\r\n:-3\r\n$3\r\nS@1\r\n", "*4\r\n$1\r\n7\r\n:1\r\n:0\r\n$2\r\nEx\r\n",
-		"*4\r\n*-1\r\n*3\r\n$1\r\nx\r\n:3\r\n*1\r\n+write\r\n$-1\r\n_\r\n",
-		"$12\r\nrun_id:ab\r\n\r\n\r\n", "%1\r\n+save\r\n$0\r\n\r\n", "*2\r\n$1\r\n1\r\n$1\r\n1\r\n", "-ERR no\r\n", "!3\r\nERR\r\n", ":-9223372036854775808\r\n",
-		"=8\r\ntxt:role\r\n", "*2147483647\r\n", "$2147483647\r\n", "*1\r\n*1\r\n*1\r\n",
+		queued + "*11\r\n" + results, queued + "*10\r\n" + results, "-NOPERM no\r\n" + queued, queued + "-EXECABORT x\r\n", queued + "*-1\r\n", queued, "", "*",
+		strings.Replace(queued, "+QUEUED", "-OOM x", 1) + "-EXECABORT x\r\n", queued + "*9223372036854775807\r\n" + results, queued + "$9223372036854775807\r\n", "$-5\r\n", ":\r\n",
+		queued + "*11\r\n" + strings.Replace(results, ":5", "-ERR value is not an integer", 1), queued + "*11\r\n" + strings.Replace(results, ":5", ":-9223372036854775808", 1),
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if a, ok := decodeScript(raw); ok {
-			require.Contains(t, []int64{scriptRefused, scriptGranted, scriptOtherSet, scriptReplaced}, a.outcome)
-			require.LessOrEqual(t, len(a.text), len(raw))
+		x := newTransaction(&Redis{})
+		one := &call{req: wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute, Run: "r@1 ", Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}}
+		several := &call{req: wire.Request{Op: wire.Acquire, Key: "a", Also: []string{"b"}, Value: "v", TTL: time.Minute, Delete: []string{"u"}}}
+		calls := []*call{one, several}
+		for _, c := range calls {
+			x.add(c, drift.Instant{})
 		}
-		r := &Redis{}
-		for part := range questions {
-			asks := make([]command, len(questions))
-			for i := range asks {
-				asks[i].reply.raw = []byte("-NOPERM no\r\n")
-			}
-			asks[part].reply.raw = raw
-			var id wire.Identity
-			if len(raw) == 0 {
+		x.commands(nil, "mark")
+		x.replies.raw = raw
+		again, bad := x.read(nil, drift.Instant{Mono: time.Second})
+		for _, c := range calls {
+			if slices.Contains(again, c) {
+				require.NoError(t, bad)
 				continue
 			}
-			if err := r.identify(&id, asks); err == nil {
-				require.GreaterOrEqual(t, len(id.Hidden), partMark-1)
-			}
-		}
-		for _, op := range []wire.Op{wire.Acquire, wire.Look, wire.Extend} {
-			c := &call{req: wire.Request{Op: op, Clock: true}, in: &batch{}}
-			if a, ok := decodeScript(raw); ok {
-				c.take(a)
-				require.True(t, c.vote.Outcome != wire.Granted || c.vote.Err == nil)
-			}
-		}
-		for _, s := range []*script{extendScript, releaseScript} {
-			a := &command{script: s, reply: replyBuffer{raw: raw}}
-			for range 3 {
-				a.calls = append(a.calls, &call{req: wire.Request{Op: wire.Extend}, in: &batch{}})
-			}
-			a.readList()
-			for _, c := range a.calls {
-				require.True(t, c.vote.Outcome != wire.Granted || c.vote.Err == nil)
-				require.True(t, c.vote.Outcome != wire.Failed || c.vote.Err != nil)
-			}
-		}
-		s := &replyBuffer{limit: 64, first: isInteger}
-		if len(raw) > 0 {
-			_, _ = s.Write(raw)
-			_, _ = s.failure()
+			require.Equal(t, c.vote.Outcome == wire.Failed, c.vote.Err != nil)
+			require.False(t, c.vote.Unsent && c.vote.Outcome != wire.Failed)
+			require.NotEqual(t, wire.Refused, c.vote.Outcome, "it is asked who has it")
 		}
 	})
 }

@@ -12,26 +12,29 @@ import (
 //go:embed scripts/*.lua
 var parts embed.FS
 
-// The scripts. The first three are for many requests at once, and their reply is a list, which
-// list reads. The other scripts make their replies with answer.lua, and decodeScript reads
-// them.
+// The scripts. An acquisition needs none, see transaction.
 var (
-	acquireScript = newScript("now run token counter acquire")
-	extendScript  = newScript("now run extend")
-	releaseScript = newScript("now release notify release_notify")
-
-	liftScript    = newScript("now run answer token lift") // Raise and Restore
-	lookScript    = newScript("now answer token look")
-	tickScript    = newScript("now run answer tick")
-	markScript    = newScript("now answer mark")
-	tryScript     = newScript("try")
-	enqueueScript = newScript("now answer enqueue")
-	dequeueScript = newScript("now answer notify dequeue")
+	extendScript     = newScript("clock run extend")
+	liftScript       = newScript("clock run lift") // Raise and Restore
+	tickScript       = newScript("clock run tick")
+	lookScript       = newScript("clock look")
+	releaseScript    = newScript("notify release")
+	releaseOneScript = newScript("notify release_one")
+	deleteScript     = newScript("delete")
+	undoScript       = newScript("undo")
+	enqueueScript    = newScript("clock enqueue")
+	dequeueScript    = newScript("clock notify dequeue")
+	markScript       = newScript("clock mark")
+	tryScript        = newScript("try")
 )
 
-// script is a script and the SHA-1 under which servers keep it. Calls point at the two
-// strings, which costs no allocation.
-type script struct{ source, sha string }
+// script is a script, the SHA-1 under which servers keep it, and its bit in Redis.loaded.
+type script struct {
+	source, sha string
+	bit         uint32
+}
+
+var scripts = 0 // how many there are
 
 // newScript joins parts, named without .lua.
 func newScript(names string) *script {
@@ -44,8 +47,6 @@ func newScript(names string) *script {
 		source.Write(text)
 	}
 	sum := sha1.Sum([]byte(source.String()))
-	return &script{source: source.String(), sha: hex.EncodeToString(sum[:])}
+	scripts++
+	return &script{source.String(), hex.EncodeToString(sum[:]), 1 << scripts}
 }
-
-// list reports whether it is for many requests.
-func (s *script) list() bool { return s == acquireScript || s == extendScript || s == releaseScript }

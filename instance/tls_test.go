@@ -137,10 +137,7 @@ func TestTLS(t *testing.T) {
 	}
 
 	// A hardened client of the caller's own.
-	client := redis.NewClient(Harden(&redis.Options{Addr: strings.TrimPrefix(url, "rediss://"), TLSConfig: own, DialTimeout: patience, ReadTimeout: patience}))
-	t.Cleanup(func() { _ = client.Close() })
-	r, err = New(client, Config{})
-	require.NoError(t, err)
+	r = of(t, Harden(unhurriedOptions(redis.Options{Addr: strings.TrimPrefix(url, "rediss://"), TLSConfig: own})))
 	granted(t, r.Do(within(t), request(wire.Look, "k", "")))
 }
 

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Open makes an instance, and the client for it, from a URL:
@@ -67,16 +70,43 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 		}
 		opt.TLSConfig = mergeTLS(cfg.TLS, opt.TLSConfig)
 	}
+	if err := provide(opt, d, cfg.Credentials); err != nil {
+		return nil, err
+	}
 	name := opt.Addr
 	if d != nil {
 		name, d.named = d.name(), cfg.TLS != nil && cfg.TLS.ServerName != ""
 		d.open(opt)
 	}
-	r, err := newRedis(redis.NewClient(Harden(opt)), cfg, name, true, d)
+	opt.ConnMaxLifetime = 2 * defaultLifetime
+	opt = Harden(opt)
+	// A link's connection is a new one, see link.open.
+	opt.ConnMaxIdleTime, opt.OnConnect = time.Millisecond, connected
+	r, err := newRedis(redis.NewClient(opt), cfg, name, true, d)
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	return r, nil
+}
+
+// provide has connections ask for their account.
+func provide(opt *redis.Options, d *deployment, credentials func(context.Context) (string, string, error)) error {
+	if credentials == nil {
+		return nil
+	}
+	if opt.Password != "" {
+		return fmt.Errorf("%w: Config.Credentials is set, but the URL has a password for the server, too; leave it out", ErrConfig)
+	}
+	opt.CredentialsProviderContext = func(ctx context.Context) (username, password string, err error) {
+		if username, password, err = credentials(ctx); err != nil {
+			err = fmt.Errorf("%w: Config.Credentials: %w", ErrConnection, err)
+		}
+		return username, password, err
+	}
+	if d != nil && d.kind == wire.RoleCluster {
+		d.opt.CredentialsProviderContext = opt.CredentialsProviderContext
+	}
+	return nil
 }
 
 // mergeTLS completes the caller's settings with those of the URL.

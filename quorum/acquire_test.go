@@ -246,9 +246,7 @@ func TestHopelessFailuresReturnAtOnce(t *testing.T) {
 			f.each(func(s *quorumtest.Server) { s.FailWith(permanentError{false}) })
 		}, false, quorum.ErrNoQuorum},
 		{"another set of instances", func(f *fixture) {
-			f.each(func(s *quorumtest.Server) {
-				s.PutCounter("k", 1, wire.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String())
-			})
+			f.each(func(s *quorumtest.Server) { s.PutSet(wire.Set{Name: "theirs", Version: 3, N: 3, Q: 2}) })
 		}, true, wire.ErrSetMismatch},
 		{"one server under all names", func(f *fixture) {
 			f.each(func(s *quorumtest.Server) {

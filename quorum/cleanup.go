@@ -162,7 +162,12 @@ func (cl *cleanup) lastPass(due []*pendingDelete) (done bool) {
 		d.lastTried = true
 	}
 	//guard:last-pass-tries-all  a delete that becomes pending during the last pass of Close is tried, too
-	cl.pending = slices.DeleteFunc(cl.pending, func(d *pendingDelete) bool { return d.lastTried })
+	cl.pending = slices.DeleteFunc(cl.pending, func(d *pendingDelete) bool {
+		if d.lastTried {
+			d.value.deletionEnds(cl.m.index)
+		}
+		return d.lastTried
+	})
 	cl.size.Store(int64(len(cl.pending)))
 	cl.running = len(cl.pending) > 0
 	return !cl.running
@@ -209,6 +214,9 @@ func (cl *cleanup) sendOne(d *pendingDelete) bool {
 	cl.failure = vote.Err
 	if done || !answered {
 		cl.pending = slices.DeleteFunc(cl.pending, func(other *pendingDelete) bool { return other == d })
+	}
+	if done {
+		d.value.deletionEnds(cl.m.index)
 	}
 	if !done && !answered {
 		// The next try is another delete's: a server that is too far away carries them out, though

@@ -62,9 +62,8 @@ type Terms struct {
 
 	// Note is a text about the lease that Inspect shows to others, such as what it is taken for:
 	// printable UTF-8, at most 128 bytes. It is part of the lock's value, as Config.Owner is. So
-	// the instances set both in one step, and a note can't change while the lease lasts. A lease
-	// is handed only to a local waiter with the same note. Keep secrets out of it: everybody who
-	// can read the keys sees it. Default: none.
+	// the instances set both in one step, and a note can't change while the lease lasts. Keep
+	// secrets out of it: everybody who can read the keys sees it. Default: none.
 	Note string
 }
 
@@ -93,14 +92,13 @@ type Config struct {
 	NoDrift bool
 
 	// Fencing keeps a counter per resource on the instances, and each lease gets a fencing
-	// token from it. Off sends the bare SET NX PX of the Redis document: Lease.Token is 0,
-	// and clients that disagree on the set of instances go unnoticed.
+	// token from it. Off sends the bare SET NX PX of the Redis document: Lease.Token is 0.
 	Fencing Switch
 
-	// CounterTTL is the least time for which a resource's counter is kept after each grant.
-	// The instances may keep it for half as long again. Whole milliseconds, at least ten
-	// times MaxTTL, so that it outlives its last lease by far. Default 24 h, or ten times
-	// MaxTTL if that is more.
+	// CounterTTL is how long a resource's counter is kept at least after the server's clock has
+	// passed the token that it started at, or was last raised to. Grants don't prolong that: a counter
+	// that expires starts again from the clock, which is above every token that it gave. Whole milliseconds,
+	// at least ten times MaxTTL. Default 24 h, or ten times MaxTTL if that is more.
 	CounterTTL time.Duration
 
 	// Set names the set of instances. N, Q and MaxTTL are filled in.
@@ -110,8 +108,8 @@ type Config struct {
 	// have lost votes is in quarantine for as long. If an address may move, the time for
 	// which connections stay open comes off the TTL (wire.Instance.ConnLife). All clients must
 	// have the same MaxTTL: it is part of the Set's fingerprint, and a client with another
-	// one is refused (ErrSetMismatch), unless Fencing is Off. docs/running.md says how to
-	// change it. Whole milliseconds, at least TTL, at most a year. Default 30 s.
+	// one is refused (ErrSetMismatch), unless RestartQuarantine is Off or no mark can be kept.
+	// docs/running.md says how to change it. Whole milliseconds, at least TTL, at most a year. Default 30 s.
 	//
 	// The servers' clocks must agree to within half of it, see assumption 3 of the package
 	// documentation.
@@ -120,8 +118,8 @@ type Config struct {
 	// RestartQuarantine ignores a server's votes until MaxTTL (and the drift allowance on it)
 	// after it came up, was promoted, got its first replica, or replaced another server, or
 	// after the first client reached it under the instance's name, whatever its persistence
-	// settings are. It also has the server raise counters that may be older than the tokens it gave, and notices
-	// two instances that are one server.
+	// settings are. It also has counters raised that may be older than the tokens that the server gave, and
+	// notices two instances that are one server, and clients of other sets.
 	RestartQuarantine Switch
 
 	// ClockMonitor ignores a server's votes for MaxTTL after its clock jumped.
@@ -164,15 +162,6 @@ type Config struct {
 	// want the lock, otherwise for a sixteenth of the time for which this process had it, but
 	// at least BackoffMin. TryAcquire doesn't wait.
 	Notifications Switch
-
-	// Cohorts lets goroutines of this Coordinator that wait for the same key have the lock
-	// one after the other without a round. A lease released within the first tenth of its
-	// validity is handed to the next local waiter, with its remaining validity and the next
-	// of the tokens that its round reserved. Other processes are let in after as many turns
-	// as goroutines waited. A lease that was extended isn't handed on, and none is if
-	// processes poll (see Notifications). Off takes a round for each lease, and a check in
-	// each release.
-	Cohorts Switch
 
 	// Owner is a name for this client that Inspect shows to others: printable ASCII without
 	// spaces, at most 64 bytes. Default: none.
@@ -292,7 +281,7 @@ func (c Config) validate(n int) error {
 		value Switch
 	}{
 		{"Fencing", c.Fencing}, {"RestartQuarantine", c.RestartQuarantine}, {"ClockMonitor", c.ClockMonitor},
-		{"Notifications", c.Notifications}, {"Cohorts", c.Cohorts},
+		{"Notifications", c.Notifications},
 	} {
 		if s.value > Off {
 			return fmt.Errorf("%w: %s is %d, want On (0) or Off (1)", ErrConfig, s.name, s.value)

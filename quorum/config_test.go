@@ -83,7 +83,6 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"RestartQuarantine", quorum.Config{RestartQuarantine: 3}, []string{"RestartQuarantine is 3", "On (0) or Off (1)"}},
 		{"ClockMonitor", quorum.Config{ClockMonitor: 255}, []string{"ClockMonitor is 255", "On (0) or Off (1)"}},
 		{"Notifications", quorum.Config{Notifications: 2}, []string{"Notifications is 2", "On (0) or Off (1)"}},
-		{"Cohorts", quorum.Config{Cohorts: 2}, []string{"Cohorts is 2", "On (0) or Off (1)"}},
 		{"TTL above the default MaxTTL", terms(quorum.Terms{TTL: 31 * time.Second}), []string{"TTL is 31s", "MaxTTL is 30s", "raise MaxTTL in all clients"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

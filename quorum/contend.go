@@ -14,7 +14,7 @@ import (
 //
 // One instance decides, the first in an order that is the same for all clients and keys, of those
 // that answer. Whoever has its vote contends: it keeps its keys, and asks again under a new value
-// that replaces the old one. All others delete theirs.
+// that takes the place of the old one. All others delete theirs.
 //
 // Invariant: of the clients whose votes were split, one goes on until it has the lock, or sees who
 // has it. Only one client has the first instance's vote, and that one doesn't give it up. Its votes
@@ -54,7 +54,7 @@ const (
 func (c *core) decider(order []int, votes []Ballot) (i int, missed bool) {
 	for _, i := range order {
 		switch vote := &votes[i].Vote; {
-		case vote.Outcome == wire.Granted || vote.Outcome == wire.Refused && vote.Err == nil:
+		case vote.Outcome != wire.Failed:
 			return i, missed
 		case vote.Err == ErrPending && !c.members[i].silent.Load():
 			missed = true
@@ -92,7 +92,7 @@ func rivalsIn(votes []Ballot) (r rivals) {
 		switch vote := &votes[i].Vote; {
 		case vote.Outcome == wire.Granted:
 			r.granted++
-		case vote.Outcome == wire.Refused && vote.Err == nil && vote.Holder != "":
+		case vote.Outcome == wire.Refused && vote.Holder != "":
 			n := 0
 			for j := range votes {
 				if other := &votes[j].Vote; other.Outcome == wire.Refused && other.Holder == vote.Holder {
@@ -189,7 +189,7 @@ func (s *split) resolve(ctx context.Context, lost *RoundError) (lease *Lease, er
 			}
 			return nil, over
 		}
-		s.opts.replace = s.opts.state.value // also if it isn't there any more
+		s.opts.deletes = s.opts.state.value // also if it isn't there any more
 		if lease, lost = s.c.runRound(ctx, s.all, s.try, s.opts); lost == nil || !s.opts.split {
 			return lease, lost
 		}

@@ -51,8 +51,9 @@
 //     is in quarantine: its votes are ignored for MaxTTL plus the drift allowance on it. A
 //     client that starts after the jump can't know of it.
 //  3. A vote stands for its TTL. A server that was restarted, replaced or promoted may have
-//     lost votes. So each request names the run of the server that it is meant for, and the
-//     server compares the run in the same atomic step in which it carries out the request.
+//     lost votes. So each request names the run of the server that it is meant for. It is compared
+//     in the same atomic step in which the server carries out the request; of an acquisition the
+//     client compares what the server was in that step.
 //     A server that is found in another run is in quarantine, whatever its persistence
 //     settings are: its votes are ignored until every lease that it may have forgotten is
 //     over. Its clock before and after, or the clock of its replacement, must agree with the
@@ -63,26 +64,29 @@
 //     unnoticed. So does a split brain: where a replica takes over and the old master goes on
 //     for some clients, each of the two votes once the new one's quarantine is over.
 //  5. All clients agree on the instances, the quorum and MaxTTL. The Set's fingerprint (its
-//     name, version, N, Q and MaxTTL) is kept beside each key's counter, and a client with
-//     another fingerprint is refused (ErrSetMismatch). The fingerprint does not name the
-//     servers: a client that lists the same number of other servers goes unnoticed. So does
-//     any difference with Fencing Off.
+//     name, version, N, Q and MaxTTL) stands in each server's mark, and a client with another
+//     fingerprint is refused (ErrSetMismatch). The fingerprint does not name the servers: a
+//     client that lists the same number of other servers goes unnoticed. So does any
+//     difference with RestartQuarantine Off, and where no mark can be kept. A server that has
+//     lost its data takes the set of the client that finds it first.
 //  6. No lease is longer than MaxTTL. New, WithTerms and Resume refuse a longer TTL. They also
 //     refuse a TTL longer than MaxTTL less the time for which a connection may lead to an old
 //     server after its address has moved (wire.Instance.ConnLife). A program that locks the same
 //     keys without this library goes unnoticed.
-//  7. No other program writes the lock's keys ("key", "{key}:redlock" and
-//     "{key}:redlock:set"; the wait queue, "{key}:redlock:waiters", is no part of the lock).
+//  7. No other program writes the lock's keys ("key" and "{key}:redlock"; the wait queue,
+//     "{key}:redlock:waiters", is no part of the lock).
 //     Nothing notices such a write: give each application an account that can't write the
 //     keys of others. Nor does anything between client and server repeat a request, as a proxy
 //     might. If it did, and a server lost a key meanwhile, two leases could have one token.
 //
 // # Runs of a server
 //
-// A run is a replication ID and an epoch. The epoch is the time at which a client wrote the epoch
-// mark on the server, which names the instance and the run (wire.Identity.Served, Epoch). If the
-// data is lost, so is the mark. A client writes a new mark if it has votes of another server under
-// the same name that may still count.
+// A run is a replication ID and an epoch. The epoch is the time at which a client wrote the
+// mark on the server, which names the instance, the run and the set of instances (wire.Identity.Served,
+// Mark). If the data is lost, so is the mark. A client writes a new mark if it has votes of another server
+// under the same name that may still count. A newer set in the mark is no new run. Each acquisition reads the
+// mark and the replication ID in the step in which it sets the key, and the vote counts only if both are
+// those that the client knows.
 //
 // Every change of either is another run, even where nothing was lost. So a master that gets its
 // first replica, or its first one again after repl-backlog-ttl, or a backup that connects as a
@@ -92,15 +96,17 @@
 // old as a quarantine is long. A run that the operator vouches for (Coordinator.Trust,
 // instance.Config.VouchedRunID) is exempt from that first wait, and from nothing else.
 //
-// A new run may also have older counters. So its first grant raises the counter to the server's
-// clock. That is above every token given before, because no server counts further ahead of its own
-// clock than half of MaxTTL (wire.Fence.Ahead), the quarantine lasts for MaxTTL, and clocks agree to
-// within the other half. If a server's clock is further ahead of the others than that, it may be
-// unable to agree on a token with them (ErrTokenRace); Verify notes such clocks.
+// A new run may also have older counters. So a counter that is no higher than an earlier run may have
+// come to (wire.Fence.Floor) is raised to the server's clock before it counts. That is above every token
+// given before, because no counter further ahead of its server's clock than half of MaxTTL counts
+// (wire.Fence.Ahead), the quarantine lasts for MaxTTL, and clocks agree to within the other half, also
+// when the mark is written. If a server's clock is further ahead of the others than that, it may be unable to agree on a token with them
+// (ErrTokenRace); Verify notes such clocks.
 //
 // These go unnoticed:
 //
 //   - An eviction. Verify insists on the policy noeviction.
+//   - Data that is taken back within a run, as DEBUG RELOAD NOSAVE does.
 //   - The restart of a server that hides its run. Hooks.Unprotected reports such a server.
 //   - A name that leads to another server for a while and then back to the first, which stayed in
 //     the same run, if the client sent nothing meanwhile: because it started later, was idle
@@ -132,10 +138,9 @@
 // # Waiting
 //
 // Goroutines of one process that want the same lock wait in a queue, and only the first
-// competes on the instances. Release hands the lease to the first waiter without asking the
-// instances (see Config.Cohorts). The number of turns in a row is limited to the number of
-// goroutines that waited when the lock came to this process. Release never waits for a waiter's
-// code: a waiter that has left hands the lease on.
+// competes on the instances. After a release the next one of them goes first, and other processes are
+// notified when this one has had its turns: as many as goroutines waited when the lock came to it. Release
+// never waits for a waiter's code.
 //
 // A goroutine that holds a lock and asks for it again under the lease's context gets an error
 // at once (ErrHeldByCaller).
@@ -169,8 +174,8 @@
 //     many instances say "not yours" that no quorum can have it. Otherwise the old deadline
 //     stands.
 //  7. Each lease has a fencing token, which the document only recommends.
-//  8. Goroutines of one process may hold the lock one after the other under one value
-//     (Config.Cohorts), within the validity of one round.
+//  8. A client's SET is preceded by the deletes of its own earlier values that are still under way, so
+//     that none of them is in its way.
 //
 // # Sources
 //

@@ -124,7 +124,7 @@ func TestTokenRaceShowsTheRaises(t *testing.T) {
 
 // Clients that disagree on the set get an error other than ErrTaken.
 func TestOtherSetIsNoLockThatIsTaken(t *testing.T) {
-	theirs := wire.Set{Name: "theirs", Version: 3, N: 3, Q: 2}.String()
+	theirs := wire.Set{Name: "theirs", Version: 3, N: 3, Q: 2}
 	for name, c := range map[string]struct {
 		other, held, down []int
 		verdict           error
@@ -139,7 +139,7 @@ func TestOtherSetIsNoLockThatIsTaken(t *testing.T) {
 			play(t, 5, func(f *fixture) {
 				f.warm()
 				for _, i := range c.other {
-					f.servers[i].PutCounter("k", 1, theirs)
+					f.servers[i].PutSet(theirs)
 				}
 				for _, i := range c.held {
 					f.occupy("k", time.Hour, i)

@@ -231,7 +231,7 @@ func (e *extension) secondRequest(i int) (cmd *wire.Request, open bool) {
 	return &wire.Request{
 		//guard:restore-of-all  a lease on several keys is put back with all of them
 		Op: wire.Restore, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: e.cmd.TTL,
-		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Set: cfg.Set, Ahead: cfg.ahead()},
+		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Ahead: cfg.ahead()},
 	}, false
 }
 

@@ -220,6 +220,16 @@ func (f *fixture) log(i int) []quorumtest.Entry {
 	return slices.DeleteFunc(f.servers[i].Log(), func(e quorumtest.Entry) bool { return e.Request.Op == wire.Tick })
 }
 
+// lastAcquired is the last Acquire that a server has granted.
+func (f *fixture) lastAcquired(i int) wire.Request {
+	for _, e := range slices.Backward(f.log(i)) {
+		if e.Request.Op == wire.Acquire && e.Vote.Outcome == wire.Granted {
+			return e.Request
+		}
+	}
+	return wire.Request{}
+}
+
 // ops are the operations of log.
 func (f *fixture) ops(i int) []wire.Op {
 	ops := []wire.Op{}

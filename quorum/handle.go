@@ -32,8 +32,8 @@ import (
 // handle fails, because no quorum has the old value any more.
 //
 // The new lease has a new token, so that a resource that has seen it refuses late writes of
-// the sender. Replacing raises each counter in the same step, so the argument for the order of
-// tokens (package settlement) covers Resume, too. The new token must also be above the handle's.
+// the sender. It is got as with every acquisition, so the argument for the order of tokens (package
+// settlement) covers Resume, too. The new token must also be above the handle's.
 type Handle struct {
 	key      string
 	value    *atomic.Pointer[string] // by reflection, as testify and go-cmp print, an address
@@ -143,7 +143,7 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
-	opts := &roundOptions{replace: *handle.value.Load(), resumes: true}
+	opts := &roundOptions{deletes: *handle.value.Load(), resumes: true}
 	lease, roundErr := view.runRound(ctx, keys{key: handle.key}, 1, opts)
 	if roundErr != nil {
 		return nil, roundErr
@@ -179,7 +179,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
 	before := lease.event(nil)
 	lease.end(ErrReleased)
-	err := lease.free(ctx, false)
+	err := lease.free(ctx)
 	lease.reportRelease(ctx, before, err)
 	return err
 }

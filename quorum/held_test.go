@@ -28,7 +28,7 @@ func (g *granter) Name() string            { return g.name }
 func (g *granter) ConnLife() time.Duration { return 0 }
 
 func (g *granter) Probe(context.Context, wire.Known) (wire.Identity, error) {
-	return wire.Identity{RunID: g.name, ReplID: g.name, Role: wire.RoleMaster, Epoch: "1", Vouched: true, Served: time.Hour}, nil
+	return wire.Identity{RunID: g.name, ReplID: g.name, Role: wire.RoleMaster, Mark: wire.MarkOf(g.name, "1", ""), Vouched: true, Served: time.Hour}, nil
 }
 
 func (g *granter) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
@@ -37,7 +37,7 @@ func (g *granter) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
 		vote.Clock = time.Now()
 	}
 	if req.Op == wire.Acquire {
-		vote.Token, vote.Reserved = fencing.Token(g.token.Add(1+uint64(req.Fence.Reserve))), req.Fence.Reserve
+		vote.Token = fencing.Token(1_000_000_000_000_000 + g.token.Add(1)) // of September 2001
 	}
 	to.Receive(vote)
 }

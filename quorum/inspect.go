@@ -30,8 +30,7 @@ type Inspection struct {
 	// a server that failed or hides it.
 	Runs []wire.Run
 	// Token is the largest counter found: the token of the last lease, if its instances
-	// answered, or a larger one, because it reserved some for local successors, or because
-	// instances counted requests that they refused. 0 if there is none.
+	// answered, or a larger one, because tries that were refused count, too. 0 if there is none.
 	Token fencing.Token
 	// Quorum is how many instances make a lease.
 	Quorum int

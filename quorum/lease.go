@@ -38,7 +38,6 @@ type Lease struct {
 	own      context.Context
 	capped   bool          // Terms.MaxLife has cut its TTL
 	keep     time.Duration // the least TTL of an extension, see Keep
-	extended bool          // an extension was begun, perhaps in vain
 
 	// Made at their first use, because most leases need none.
 	done      chan struct{} // closed when it has ended
@@ -56,14 +55,12 @@ const (
 	ended
 	// released: its holder has released it, left it or handed it off.
 	released
-	// handedOver: so it was released, and a waiter of this process has a lease under its value.
-	handedOver
 )
 
 func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
 	r.state.keepRound(r)
 	//guard:lease-has-its-token  a lease has the token that its round settled
-	return makeLease(c, r.ctx, r.state, r.tokens.First(), &c.terms, start)
+	return makeLease(c, r.ctx, r.state, r.token, &c.terms, start)
 }
 
 // makeLease makes a lease. The context is detached already.
@@ -119,17 +116,9 @@ func (l *Lease) LogValue() slog.Value {
 }
 
 // Value is what the key is set to on the instances: 40 random hexadecimal digits, ":" and
-// Config.Owner if there is one, and a space and Terms.Note if there is one. Knowing it is enough to release the lease. It belongs to one
-// acquisition, not to one holder: local successors (see Config.Cohorts) share it, while each
-// has a Token of its own. It is empty once the lease was handed to a successor.
+// Config.Owner if there is one, and a space and Terms.Note if there is one. Knowing it is enough to release the lease.
 func (l *Lease) Value() string {
 	if l.none() {
-		return ""
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	//guard:handover-hides-value  a holder that handed its lease over can't give the key away
-	if l.stage == handedOver {
 		return ""
 	}
 	return l.state.value
@@ -277,7 +266,7 @@ func (l *Lease) endExtension() { <-l.extensions() }
 func (l *Lease) extensions() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.extended = true; l.extending == nil {
+	if l.extending == nil {
 		l.extending = make(chan struct{}, 1)
 	}
 	return l.extending
@@ -287,13 +276,6 @@ func (l *Lease) stageNow() leaseStage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stage
-}
-
-// fit reports whether the lease has the validity that its terms demand. It doesn't end the
-// lease.
-func (l *Lease) fit() bool {
-	left := l.leftNow()
-	return left > 0 && left >= l.terms.MinValidity
 }
 
 func (l *Lease) expiry() error {

@@ -27,6 +27,7 @@ type member struct {
 	name      string
 	index     int // among the members
 	cleanup   *cleanup
+	leftovers leftovers
 
 	silent       atomic.Bool // its last request had no answer, or failed
 	serverClock  serverClock
@@ -43,6 +44,7 @@ type member struct {
 	probing        bool      // a goroutine probes the server
 	probers        []*prober // the others that want to, in the order of arrival
 	unfit          error     // what the last probe found that rules out any vote: a duplicate, a replica
+	otherSet       error     // clients of another set use the server; nil again after a probe that succeeds
 	hiddenReported bool
 	policyReported string // the eviction policy that Hooks.Unprotected was last called for
 }
@@ -162,9 +164,11 @@ const (
 
 // standing says whether a server may vote.
 type standing struct {
-	identified bool     // a probe found an independent master
-	run        wire.Run // for Request.Run; empty if it is hidden or not watched
-	err        error    // why it may not vote, nil if it may
+	identified bool          // a probe found an independent master
+	run        wire.Run      // for Request.Run; empty if it is hidden or not watched
+	floor      fencing.Token // for Fence.Floor
+	otherSet   bool          // it must be probed before it is asked for a vote
+	err        error         // why it may not vote, nil if it may
 }
 
 func (m *member) standing(now drift.Instant) standing {
@@ -180,7 +184,8 @@ func (m *member) standingLocked(now drift.Instant) standing {
 		//guard:promoted-votes-again  a replica that was promoted can vote again
 		return standing{err: m.unfit}
 	}
-	s := standing{identified: true, run: m.quarantine.Run()}
+	//guard:floor-is-sent  every acquisition says which counters may be older than tokens that were given before
+	s := standing{identified: true, run: m.quarantine.Run(), floor: m.quarantine.Floor(m.c.cfg.MaxTTL), otherSet: m.otherSet != nil}
 	if v := m.quarantine.Check(now); !v.MayVote() {
 		s.err = quarantineError(v)
 	}
@@ -197,8 +202,8 @@ func (m *member) quarantined(now drift.Instant) *QuarantineError {
 // accepts returns nil if a grant counts that answers a request for that run of the server.
 // Otherwise the error says why not.
 //
-// Invariant: a grant that counts was given in the run that the last probe found. The server
-// checked that it was in that run when it granted (Request.Run). Here the client checks,
+// Invariant: a grant that counts was given in the run that the last probe found. The reply
+// showed that the server was in that run when it granted (Request.Run). Here the client checks,
 // when the grant arrives, that it has seen no other run since, because of two servers that
 // answer under one name only one may have a vote at a time. Runs are never reused: if the
 // same run is found before and after the grant, it was current at the grant.
@@ -439,8 +444,8 @@ func (c *serverClock) learn(clock time.Time, sent, received drift.Instant) {
 // startToken is the token at which the counters of a new resource should start in a round that begins
 // now: above the clock that each server will probably show when it is asked, so that all can
 // start there. It returns 0 if fewer clocks than the quorum are known, or if the token would be
-// further ahead of the slowest clock than a counter should be: one that is ahead of its clock reserves
-// no tokens, and if it is lost where nobody waits, later tokens may be smaller.
+// further ahead of the slowest clock than a counter should be: if one that is ahead of its clock is lost
+// where nobody waits, later tokens may be smaller.
 //
 // So neither a clock far ahead nor a slow server counts unless a quorum is like it.
 func (c *core) startToken(now drift.Instant) fencing.Token {
@@ -454,7 +459,7 @@ func (c *core) startToken(now drift.Instant) fencing.Token {
 			known, latencies = append(known, ahead), append(latencies, m.serverClock.latency.Load())
 		}
 	}
-	quorum, most := c.majority.Q, min(c.cfg.ahead(), c.cfg.InstanceTimeout)/2
+	quorum, most := c.majority.Q, min(c.cfg.ahead()/2, 4*c.cfg.InstanceTimeout)
 	if len(known) < quorum {
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/internal/majority"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -29,7 +30,7 @@ import (
 //   - Each round of a split has asked the instance that decides it (contend.go).
 //   - When a round is won its requests to all instances have begun or are in turn. So its ballots
 //     are final as soon as none is unfinished (valuestate.go).
-//   - A round that replaces a value does so on every instance (Resume in handle.go). Where it didn't
+//   - A round that deletes a value first does so on every instance (Resume in handle.go). Where it didn't
 //     ask, the sender's key would stay for a TTL, because no release names its value any more.
 type poll struct {
 	state    *valueState
@@ -37,6 +38,8 @@ type poll struct {
 	question question
 	requests []request     // per instance
 	decided  chan struct{} // closed at the decision; nil for an extension
+
+	deletesOwn bool // an Acquire first deletes what this Coordinator is deleting (leftovers)
 
 	mu      sync.Mutex
 	ballots []Ballot // per instance
@@ -142,6 +145,7 @@ type request struct {
 	use        use
 	repeated   bool          // it was sent once more, because another run had answered
 	run        wire.Run      // the run that the request names, see Request.Run
+	floor      fencing.Token // what an Acquire named, see Fence.Floor
 	timeout    time.Duration // the instance's, unless it is set
 	carriedOut bool          // the instance granted it, whether or not the grant counts
 
@@ -203,11 +207,12 @@ func (r *request) send(cmd *wire.Request, now drift.Instant) {
 	case !r.m.connected():
 		r.connectFirst()
 	case r.use == uncounted:
-		r.sendIn("", r.began)
-	case !s.identified:
+		r.sendIn(standing{}, r.began)
+	//guard:other-set-is-not-asked  a server that clients of another set use isn't asked for a vote
+	case !s.identified, r.use == sentIfItMayVote && s.otherSet:
 		go r.probeFirst(false)
 	default:
-		r.sendIn(s.run, r.began)
+		r.sendIn(s, r.began)
 	}
 }
 
@@ -225,7 +230,7 @@ func (r *request) connectFirst() {
 			return
 		}
 		r.began = r.m.c.reader.Now()
-		r.sendIn("", r.began)
+		r.sendIn(standing{}, r.began)
 	}()
 }
 
@@ -247,7 +252,7 @@ func (r *request) probeFirst(fresh bool) {
 		//guard:timeout-from-the-connection  the time that a connection takes to make isn't a request's
 		r.began = now
 	}
-	r.sendIn(s.run, now)
+	r.sendIn(s, now)
 }
 
 // unsent ends the request before it was sent.
@@ -255,12 +260,19 @@ func (r *request) unsent(err error) {
 	r.end(Ballot{Vote: wire.Vote{Unsent: true, Err: r.m.hideTimeout(err, r.timeout)}, Latency: drift.Elapsed(r.began, r.m.c.reader.Now())})
 }
 
-// sendIn sends the request to the instance, for that run of its server, with the rest of the
-// timeout.
-func (r *request) sendIn(run wire.Run, now drift.Instant) {
+// sendIn sends the request to the instance, for the run of its server that was found, with the rest of
+// the timeout.
+func (r *request) sendIn(s standing, now drift.Instant) {
 	cmd := *r.cmd
 	//guard:run-is-sent  every command names the run that it is meant for
-	r.sent, r.run, cmd.Run = now, run, run
+	r.sent, r.run, cmd.Run = now, s.run, s.run
+	if cmd.Op == wire.Acquire {
+		r.floor, cmd.Fence.Floor = s.floor, s.floor
+		//guard:own-values-are-deleted  an acquisition first deletes the values that this client is deleting anyway
+		if r.poll.deletesOwn {
+			cmd.Delete = r.m.leftovers.under(&cmd)
+		}
+	}
 	left := r.timeout
 	if now != r.began {
 		left = max(left-drift.Elapsed(r.began, now), 1)
@@ -281,6 +293,8 @@ func (r *request) Receive(vote wire.Vote) {
 	}
 	switch {
 	case r.use == uncounted:
+	case errors.Is(ballot.Vote.Err, ErrSetMismatch):
+		r.m.noteOtherSet(ballot.Vote.Err)
 	case other != nil:
 		r.m.answeredBy(other)
 		r.probeAfter(ballot, received)
@@ -318,7 +332,8 @@ func otherRun(err error) *wire.RunError {
 
 // probeAfter probes the server after another run answered, so that the next request can name
 // that run, and this request's error says what was found. A request about a key that may be
-// there is sent once more, because a server that was restarted may have kept the key.
+// there is sent once more, because a server that was restarted may have kept the key. An Acquire isn't: its
+// key may have been set in that other run, and would refuse it.
 func (r *request) probeAfter(ballot Ballot, received drift.Instant) {
 	go func() {
 		ctx, cancel := r.m.c.clock.WithTimeout(r.poll.ctx, max(r.timeout-drift.Elapsed(r.began, received), 1))
@@ -327,7 +342,7 @@ func (r *request) probeAfter(ballot Ballot, received drift.Instant) {
 		switch {
 		case err == nil && r.use == sentAnyway && !r.repeated:
 			r.repeated = true
-			r.sendIn(s.run, r.m.c.reader.Now())
+			r.sendIn(s, r.m.c.reader.Now())
 			return
 		case err == nil:
 			err = s.err
@@ -352,16 +367,22 @@ func (r *request) plausible(ballot Ballot) Ballot {
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("%w: it granted %d keys of %d; the Instance doesn't know wire.Request.Also", ErrConfig, ballot.Vote.Keys, 1+n)}
 		return ballot
 	}
-	//guard:grant-has-token  a grant without a valid token is no grant
 	if r.cmd.Op != wire.Acquire || !r.cmd.Fence.On {
 		return ballot
 	}
-	switch vote := &ballot.Vote; {
+	vote := &ballot.Vote
+	behind := !vote.Clock.IsZero() && int64(vote.Token) <= vote.Clock.UnixMicro()
+	most := vote.Clock.Add(r.cmd.Fence.Ahead)
+	switch {
+	//guard:grant-has-token  a grant without a valid token is no grant
 	case !vote.Token.Valid():
 		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d, which is none", vote.Token)}
-	//guard:reserved-as-asked  a grant with more reserved tokens than were asked for is no grant
-	case vote.Reserved < 0 || vote.Reserved > r.cmd.Fence.Reserve || !vote.First().Valid():
-		ballot.Vote = wire.Vote{Err: fmt.Errorf("it granted with the token %d and %d reserved ones below it, of %d that it was asked for", vote.Token, vote.Reserved, r.cmd.Fence.Reserve)}
+	//guard:grant-within-the-bound  a grant with a token that is too far ahead of the server's clock is no grant
+	case !vote.Clock.IsZero() && int64(vote.Token) > most.UnixMicro():
+		ballot.Vote = wire.Vote{Err: &wire.CounterError{Token: vote.Token, Clock: vote.Clock, Most: r.cmd.Fence.Ahead}}
+	//guard:grant-above-the-floor  a grant whose token an earlier run may have given, or a lost counter, is no grant
+	case vote.Token <= r.floor && behind:
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("%w: it granted with the token %d, of a counter that may be older than tokens it gave before, and has come to %d", ErrConfig, vote.Token, r.floor)}
 	}
 	return ballot
 }

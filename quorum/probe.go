@@ -3,6 +3,7 @@ package quorum
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -94,13 +95,14 @@ func (m *member) nextProbe() {
 func (m *member) identifyIfUnknown(ctx context.Context, shared bool) (standing, error) {
 	for {
 		m.mu.Lock()
-		if s := m.standingLocked(m.c.reader.Now()); s.identified {
+		if s := m.standingLocked(m.c.reader.Now()); s.identified && !s.otherSet {
 			m.mu.Unlock()
 			return s, nil
 		}
 		before := m.probes
 		p := m.queueProbeLocked(func(now drift.Instant) bool {
-			return m.standingLocked(now).identified || shared && m.probes != before
+			s := m.standingLocked(now)
+			return s.identified && !s.otherSet || shared && m.probes != before
 		})
 		m.mu.Unlock()
 		mine, err := m.awaitProbe(ctx, p)
@@ -129,6 +131,14 @@ func (m *member) answeredBy(other *wire.RunError) {
 	}
 }
 
+// noteOtherSet notes that clients of another set use the server. It isn't asked for a vote until a probe
+// succeeds. Leases that have its vote are kept: they were given under this client's set.
+func (m *member) noteOtherSet(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.otherSet = err
+}
+
 // forget demands a new probe before a vote counts again.
 func (m *member) forget() {
 	m.mu.Lock()
@@ -153,17 +163,23 @@ func (m *member) probe(ctx context.Context) (wire.Identity, error) {
 	defer m.nextProbe()
 	sent := m.c.reader.Now()
 	m.mu.Lock()
-	before := m.quarantine.Known(sent)
+	known := m.quarantine.Known(sent)
 	m.mu.Unlock()
-	id, err := m.inst.Probe(ctx, before)
+	//guard:set-is-sent  every probe names the set of instances, so that clients that disagree on it get no lock
+	known.Set = m.c.cfg.Set
+	id, err := m.inst.Probe(ctx, known)
 	received := m.c.reader.Now()
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrSetMismatch):
+		m.noteOtherSet(err)
+		return id, err
+	case err != nil:
 		return id, fmt.Errorf("it can't be asked who it is: %w", err)
 	}
 
 	m.mu.Lock()
 	var verdict quarantine.Verdict
-	m.unfit = nil
+	m.unfit, m.otherSet = nil, nil
 	if m.watchesRestarts() {
 		server := cmp.Or(id.RunID, id.ReplID)
 		// The claim comes before probed is set: of two members that are one server only

@@ -151,9 +151,9 @@ func TestAPromotionIsWaitedForOnce(t *testing.T) {
 	})
 }
 
-// The restart comes between the identification of the server and the SET. The server sees that the
-// request names another run, and sets nothing.
-func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
+// The restart comes between the identification of the server and the SET. The reply shows that the request
+// named another run, so the vote doesn't count, and the key is deleted.
+func TestAVoteOfAnotherRunDoesNotCount(t *testing.T) {
 	play(t, 5, func(f *fixture) {
 		f.occupy("k", ms, 3, 4)
 		first := f.acquire("k")
@@ -176,10 +176,13 @@ func TestAVoteIsNotAskedOfAnotherRun(t *testing.T) {
 		assert.ErrorContains(t, err, "its run ID changed from")
 		require.NoError(t, other.Settle(f.ctx))
 		log := f.log(2)
-		require.NotEmpty(t, log)
-		last := log[len(log)-1]
-		assert.Equal(t, wire.Acquire, last.Request.Op, "nothing has to be deleted")
-		assert.ErrorIs(t, last.Vote.Err, wire.ErrOtherRun)
+		require.GreaterOrEqual(t, len(log), 2)
+		asked, deleted := log[len(log)-2], log[len(log)-1]
+		assert.Equal(t, wire.Acquire, asked.Request.Op)
+		assert.ErrorIs(t, asked.Vote.Err, wire.ErrOtherRun)
+		assert.False(t, asked.Vote.Unsent, "it has set the key")
+		assert.Equal(t, wire.Release, deleted.Request.Op)
+		assert.Equal(t, wire.Granted, deleted.Vote.Outcome)
 	})
 }
 
@@ -461,10 +464,74 @@ func TestAHiddenRunIsAskedForAgain(t *testing.T) {
 		lease := f.acquire("k") // it knows the run, and has waited
 		require.NoError(t, lease.Release(f.ctx))
 		synctest.Wait() // a quorum was enough to return
-		assert.Equal(t, f.servers[0].PresentRun(), f.servers[0].Record("k").Run)
+		assert.Equal(t, f.servers[0].PresentRun(), f.lastAcquired(0).Run)
 		f.each(func(s *quorumtest.Server) { s.Restart(false) })
 		_, err := f.TryAcquire(f.ctx, "k")
 		require.ErrorIs(t, err, wire.ErrOtherRun)
 		require.ErrorIs(t, err, quorum.ErrQuarantined)
+	})
+}
+
+// A client that can't name the run that it asks notices another set with its next probe, and has no vote from then
+// on.
+func TestAnotherSetWhereTheRunIsHidden(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.each(func(s *quorumtest.Server) {
+			s.SetIdentity(func(id *wire.Identity) { id.ReplID, id.Vouched = "", true })
+		})
+		f.cycle()
+		f.each(func(s *quorumtest.Server) { s.PutSet(wire.Set{Name: "theirs", N: 3, Q: 2, MaxTTL: 10 * time.Second}) })
+		f.cycle()
+		time.Sleep(2 * f.Config().ClockEvery)
+		for range 2 {
+			_, err := f.TryAcquire(f.ctx, "k")
+			require.ErrorIs(t, err, quorum.ErrSetMismatch)
+		}
+	})
+}
+
+// A newer set of instances takes the place of the older one on the servers, and nothing is forgotten: clients of
+// the newer set have no quarantine. Those of the older one are told with their next request, and go on being
+// told.
+func TestANewerSetTakesOver(t *testing.T) {
+	quarantined := 0
+	play(t, 3, func(f *fixture) {
+		set := func(version uint64) func(*quorum.Config) {
+			return func(cfg *quorum.Config) { cfg.Set.Version = version }
+		}
+		f.cycle()
+		require.Equal(t, f.Set().String(), f.servers[0].PresentRun().Set())
+		epoch := f.servers[0].PresentRun().Epoch()
+		lease := f.acquire("held")
+		synctest.Wait()
+
+		newer := f.other(set(2))
+		next, err := newer.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, next.Release(f.ctx))
+		for _, s := range f.servers {
+			assert.Equal(t, newer.Set().String(), s.PresentRun().Set())
+			assert.Equal(t, epoch, s.PresentRun().Epoch())
+		}
+		for range 3 {
+			_, err = f.TryAcquire(f.ctx, "k")
+			var round *quorum.RoundError
+			require.ErrorAs(t, err, &round)
+			require.Equal(t, quorum.ErrSetMismatch, round.Verdict)
+			require.ErrorContains(t, err, newer.Set().String())
+			require.NotErrorIs(t, err, quorum.ErrQuarantined)
+			time.Sleep(time.Second)
+		}
+		require.NoError(t, lease.Extend(f.ctx), "a lease outlives a change of the set")
+		require.NoError(t, lease.Release(f.ctx))
+		_, err = f.other(set(1)).TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrSetMismatch, "it is older")
+		next, err = newer.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		require.NoError(t, next.Release(f.ctx))
+		f.requireNothingLeft()
+		assert.Zero(t, quarantined)
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.Quarantined = func(quorum.QuarantineEvent) { quarantined++ }
 	})
 }

@@ -1,12 +1,10 @@
 package quorum
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
 
-	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/quorum/internal/handoff"
 )
 
@@ -179,9 +177,8 @@ func (w *wait) notifyLocked() {
 // view is what a waiter sees of its queue, and what it does.
 type view struct {
 	handoff.View[*Lease]
-	yields     time.Duration // how long other processes go first
-	competes   bool          // the waiter asks the instances from now on
-	successors int           // then, how many waiters may get the lock without a round of their own
+	yields   time.Duration // how long other processes go first
+	competes bool          // the waiter asks the instances from now on
 }
 
 // look returns the waiter's view of the queue (see handoff.Queue.Look).
@@ -209,38 +206,46 @@ func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	v.View = w.lookLocked(waited)
-	if !v.First || v.Handed != nil || v.Holder != nil && v.Holder != over {
+	if !v.First || v.Holder != nil && v.Holder != over {
 		return v
 	}
 	// A waiter that may try only once doesn't wait.
 	if q.Yields() && w.c.terms.MaxTries != 1 { // else without a look at the clocks
 		v.yields = q.StepBack(q.now())
 	}
-	if v.competes = v.yields <= 0 && q.Compete(v.View); v.competes && w.reserves() {
-		v.successors = q.Successors()
+	if v.competes = v.yields <= 0; v.competes {
+		q.Competes()
 	}
 	return v
 }
 
 // leaveQueue removes the waiter, and gives up its position if no other waiter uses it. lease is the
-// waiter's, nil if it has none, and won says that a round gave it. leaveQueue returns the lease that the
-// waiter was handed.
-func (w *wait) leaveQueue(lease *Lease, won bool) (handed *Lease) {
+// waiter's, nil if it has none.
+func (w *wait) leaveQueue(lease *Lease) {
 	q := w.queue
 	var now time.Duration
-	if won {
+	if lease != nil {
 		now = q.now()
 		q.queues.acquired(lease, q.key, now)
 	}
 	q.mu.Lock()
 	defer q.unlock()
-	if won {
+	if lease != nil {
 		q.acquiredLocked(lease, now)
 	}
-	wake, handed, withdraw := q.Leave(w, lease != nil)
+	wake, withdraw := q.Leave(w, lease != nil)
 	wake.notifyLocked()
 	w.c.dequeue(q.key, withdraw) // under the lock: the next waiter here may take the same position
-	return handed
+	q.passOnLocked()
+}
+
+// passOnLocked lets another process know that the lock is free, if the waiter here that was to have it next
+// has left.
+func (q *queue) passOnLocked() {
+	//guard:cancelled-waiter-passes-on  a waiter that was to have the lock next and is cancelled lets another process know
+	if q.Owes() {
+		q.queues.c.notifyNext(q.key)
+	}
 }
 
 // acquired notes that this process won a round, so that its waiters need not ask the instances. The
@@ -260,41 +265,30 @@ func (q *queue) acquiredLocked(lease *Lease, now time.Duration) {
 	q.lost = nil
 }
 
-// handOver hands the lease, which its holder has ended, to the first waiter. It reports false if
-// that waiter doesn't wait for it, the lease is not fit for it, or this process's turns are over;
-// wanted then says that a goroutine of this process waits for it, or another process may.
-func (qs *queues) handOver(lease *Lease) (handed, wanted bool) {
-	q := qs.lockOf(lease.state.key, lease)
-	if q == nil {
-		return false, false
-	}
-	defer q.mu.Unlock()
-	//guard:several-not-handed-over  a lease on several keys isn't handed to a waiter for one of them
-	if lease.state.several() {
-		return false, false
-	}
-	next, ok := q.Next()
-	//guard:several-not-handed-one  a waiter for several keys isn't handed the lease of one of them
-	if ok && !next.all.several() {
-		if to := lease.successor(next.c, next.ctx); to != nil {
-			q.HandOver(to).notifyLocked()
-			return true, false
-		}
-	}
-	return false, q.Waiting() > 0 || q.Contested(q.timeIfNeeded())
-}
-
-// endTurn notes that a lease is released while processes poll. If that was the last of this
-// process's turns, the process steps back.
-func (qs *queues) endTurn(lease *Lease) {
+// endTurn notes that the lease is released. goesOn reports that the next waiter of this process goes on with
+// its turns, so that no other process is to be notified. Otherwise wanted says that a goroutine of this
+// process waits for the lock, or another process may.
+func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
 	for key := range lease.state.each() {
-		if q := qs.lockOf(key, lease); q != nil {
+		q := qs.lockOf(key, lease)
+		if q == nil {
+			continue
+		}
+		switch {
+		case qs.polls():
+			// Other processes must find the lock free. After the last turn this process steps back.
 			if q.EndTurn() {
 				q.Yield(q.now())
 			}
-			q.mu.Unlock()
+		//guard:several-let-others-in  the release of several keys notifies other processes, because the next waiter for each may be another one
+		case !lease.state.several() && q.GoOn():
+			goesOn = true
+		default:
+			wanted = wanted || q.Waiting() > 0 || q.Contested(q.timeIfNeeded())
 		}
+		q.mu.Unlock()
 	}
+	return goesOn, wanted
 }
 
 // freed notes that the lease is over, and notifies the first waiter for each of its keys.
@@ -302,6 +296,7 @@ func (qs *queues) freed(lease *Lease) {
 	for key := range lease.state.each() {
 		if q := qs.lockOf(key, lease); q != nil {
 			q.Freed().notifyLocked()
+			q.passOnLocked()
 			q.unlock()
 		}
 	}
@@ -375,82 +370,4 @@ func (qs *queues) changed(instance int, address string) {
 		q.Changed(instance, address).notifyLocked()
 		q.mu.Unlock()
 	}
-}
-
-// A cohort is a sequence of holders in this process under one value. Each hands the lock to the
-// next without asking the instances. The instances granted time to one holder at a time, and it
-// doesn't matter to them which goroutine that is. (D. Dice, V. J. Marathe, N. Shavit, "Lock
-// Cohorting", PPoPP 2012: hand a lock on where that is cheap, within a node, for some turns, and
-// then to another node.)
-//
-// A cohort is as safe as the round that was won for its first holder:
-//
-//   - Exclusion. The predecessor's lease is over, and its contexts have ended, before the
-//     successor's lease is made: Release ends the first before Lease.successor makes the second. A
-//     hand-off adds no time: the successor has the deadline of the round. If the successor was
-//     cancelled meanwhile, it never used the lease.
-//   - Order of the tokens. The round reserved tokens beside its own, on each instance in the same
-//     atomic step. It has those that are new on all instances of its settled quorum (see package
-//     settlement). They are given in ascending order.
-//   - One value for several holders. A late request of one holder could harm the next. Only the
-//     last holder sends a delete. An extension could shorten a later one of the successor, so a
-//     lease that was extended, or may yet be, isn't handed on.
-//
-// The price: only the release of the last holder checks whether the keys were lost meanwhile.
-
-// handOverShare is the share of the validity that may be used up when a lease is handed on: a
-// tenth, so that the successor has nearly as much time as after a round.
-const handOverShare = 10
-
-// reserves reports whether rounds reserve tokens for local successors.
-func (w *wait) reserves() bool {
-	return w.c.cfg.Cohorts == On && w.c.cfg.Fencing == On && !w.c.queues.polls() && !w.all.several()
-}
-
-// takeReserved takes one of the tokens that the round reserved. It returns false if none is left.
-func (v *valueState) takeReserved() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	//guard:handover-has-token  a lease is handed over only with a token that was reserved for it
-	if v.reserved == 0 {
-		return false
-	}
-	v.reserved--
-	return true
-}
-
-// successor makes the successor's lease, for a waiter with c's terms. It returns nil if the waiter
-// needs a round of its own.
-func (l *Lease) successor(c *Coordinator, ctx context.Context) *Lease {
-	now := c.reader.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.mayHandOverLocked(&c.terms, now) {
-		return nil
-	}
-	token := l.token
-	if c.cfg.Fencing == On {
-		if !l.state.takeReserved() {
-			return nil
-		}
-		token++
-	}
-	l.stage = handedOver
-	to := makeLease(c, context.WithoutCancel(ctx), l.state, token, &c.terms, now)
-	//guard:handover-keeps-time  the next local holder gets the validity that is left, and no more
-	to.start, to.length = l.start, l.length
-	return to
-}
-
-// mayHandOverLocked reports whether the lease, which its holder has ended, can be handed to a
-// waiter with these terms.
-func (l *Lease) mayHandOverLocked(terms *Terms, now drift.Instant) bool {
-	//guard:handover-not-extending  a lease that was ever extended, or is being extended, isn't handed over
-	if l.state.c.cfg.Cohorts == Off || l.extended || terms.TTL != l.terms.TTL ||
-		terms.Note != l.terms.Note { // which is in the value that both would share
-		return false
-	}
-	used := drift.Elapsed(l.start, now)
-	//guard:handover-early-only  a lease is handed over only while most of its validity is left
-	return used <= l.length/handOverShare && l.length-used >= terms.MinValidity
 }

@@ -14,8 +14,7 @@ import (
 // works on a context that has ended, too. It takes no longer than a few InstanceTimeouts,
 // because it waits for no other goroutine.
 //
-// Nil means that a quorum still had the lease, or that it was handed to another goroutine of
-// this process while it was valid (see Config.Cohorts). ErrNotHeld: it had expired or was taken
+// Nil means that a quorum still had the lease. ErrNotHeld: it had expired or was taken
 // over on so many instances that the holder had no lock any more; its work may have collided
 // with another holder's. ErrUnreachable: too few instances answered to tell; the deletes stay
 // pending until the instances answer. ErrReleased, ErrHandedOff: it was released, left or handed
@@ -35,10 +34,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	if before >= released {
 		return l.releasedBefore()
 	}
-	var err error
-	if handed, wanted := l.handOver(); !handed {
-		err = l.free(ctx, wanted)
-	}
+	err := l.free(ctx)
 	if before == held {
 		l.reportLoss(why) // after the deletes, because it calls user code
 	}
@@ -49,30 +45,20 @@ func (l *Lease) Release(ctx context.Context) error {
 // errNoLease is the error of all calls on a nil or zero lease.
 var errNoLease = fmt.Errorf("%w: the lease is nil, or was not made by Acquire; look at the error that came instead of it", ErrConfig)
 
-// handOver hands the lease to the first waiter of this process, see queues.handOver.
-func (l *Lease) handOver() (handed, wanted bool) {
+// free deletes the keys. Then the first waiter of this process competes with others. While this process has
+// turns left no other process is notified, so that the waiter goes first.
+func (l *Lease) free(ctx context.Context) error {
 	queues := l.state.c.queues
-	if queues.polls() {
-		// Other processes must find the lock free, so it is freed after each turn.
-		queues.endTurn(l)
-		return false, false
-	}
-	return queues.handOver(l)
-}
-
-// free deletes the keys. Then the first waiter of this process competes with others. wanted is as in
-// queues.handOver.
-func (l *Lease) free(ctx context.Context, wanted bool) error {
-	queues := l.state.c.queues
+	goesOn, wanted := queues.endTurn(l)
 	if !wanted {
-		d := l.state.releaseAll(ctx, false)
+		d := l.state.releaseAll(ctx, !goesOn, false)
 		queues.freed(l)
 		return d.err
 	}
 	// This process has had its turns. The next waiter here must know whether another process
 	// was notified, and goes first, before it tries. But it waits no longer than a timeout,
 	// because earlier requests may have to end first at that instance.
-	c, d := l.state.c, l.state.releaseAll(ctx, true)
+	c, d := l.state.c, l.state.releaseAll(ctx, true, true)
 	select {
 	case <-d.queueAnswered:
 		queues.freed(l)
@@ -92,9 +78,7 @@ func (l *Lease) free(ctx context.Context, wanted bool) error {
 // discard releases a lease that no caller has.
 func (c *core) discard(l *Lease) {
 	l.moveTo(released, ErrReleased)
-	if handed, wanted := l.handOver(); !handed {
-		c.background.spawn(func() { _ = l.free(context.Background(), wanted) }) // failed deletes stay pending
-	}
+	c.background.spawn(func() { _ = l.free(context.Background()) }) // failed deletes stay pending
 }
 
 // Leave ends the lease and leaves its keys on the instances until they expire: a TTL after the
@@ -181,10 +165,13 @@ func newDeletion(v *valueState, ctx context.Context) *deletion {
 }
 
 // releaseAll deletes the keys and returns as soon as the outcome is certain. The rest is done in
-// the background. awaitsQueue says that the caller waits for the instance at which processes queue.
-func (v *valueState) releaseAll(ctx context.Context, awaitsQueue bool) *deletion {
+// the background. notifies says that waiting processes are notified, and awaitsQueue that the caller waits
+// for the instance at which they queue.
+func (v *valueState) releaseAll(ctx context.Context, notifies, awaitsQueue bool) *deletion {
 	d := newDeletion(v, context.WithoutCancel(ctx))
-	d.notifyWaiters()
+	if notifies {
+		d.notifyWaiters()
+	}
 	//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
 	d.held = true
 	if awaitsQueue {
@@ -224,8 +211,20 @@ func (d *deletion) start() {
 	d.notifying = d.quiet
 	d.notifying.Notify = true
 	d.state.markReleased()
+	//guard:abandoned-is-not-deleted  an acquisition doesn't delete the value of a lease that was handed off
+	//guard:release-learns-first  an acquisition doesn't delete the value of a lease before its release is decided
+	if !d.abandons && !d.held {
+		d.haveDeleted()
+	}
 	//guard:delete-everywhere  a release deletes on all instances
 	d.askAll(d.state.c.reader.Now())
+}
+
+// haveDeleted has later acquisitions delete the value, where it may be.
+func (d *deletion) haveDeleted() {
+	for i := range d.requests {
+		d.state.deletionBegins(i)
+	}
 }
 
 func (d *deletion) firstRequest(i int) (*wire.Request, use) {
@@ -241,6 +240,7 @@ func (d *deletion) firstRequest(i int) (*wire.Request, use) {
 	// A SET that was refused or never sent has set nothing. But a waiter in the queue there may
 	// have been notified, and have become the holder: then the next one waits for this release.
 	if key.Absent() && !(notifies && d.held) {
+		d.state.deletionEnds(i)
 		return nil, uncounted
 	}
 	if notifies {
@@ -251,7 +251,9 @@ func (d *deletion) firstRequest(i int) (*wire.Request, use) {
 
 func (d *deletion) answered(i int, _ bool, ballot Ballot) {
 	v := d.state
-	if !v.noteAnswer(i, wire.Release, ballot.Vote).Absent() {
+	if v.noteAnswer(i, wire.Release, ballot.Vote).Absent() {
+		v.deletionEnds(i)
+	} else {
 		//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
 		v.c.members[i].cleanup.add(v)
 	}
@@ -275,6 +277,7 @@ func (d *deletion) count(i int, vote *wire.Vote) {
 	if !d.isDecided() && d.certain() {
 		if d.held {
 			d.err = d.outcome()
+			d.haveDeleted()
 		}
 		close(d.decided)
 	}

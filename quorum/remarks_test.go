@@ -11,7 +11,7 @@ import (
 )
 
 func TestRemarksOnAServer(t *testing.T) {
-	fine := wire.Identity{RunID: "r", ReplID: "p", Epoch: "1", Persistence: "aof always", Served: time.Hour}
+	fine := wire.Identity{RunID: "r", ReplID: "p", Mark: wire.MarkOf("p", "1", ""), Persistence: "aof always", Served: time.Hour}
 	require.Empty(t, remarksOn(fine, true))
 	for says, change := range map[string]func(*wire.Identity){
 		"may lose votes":       func(id *wire.Identity) { id.Persistence = "rdb" },

@@ -16,9 +16,9 @@ import (
 
 // round is one attempt to win a lease: one value, one vote from each instance, one decision.
 // It has two stages. In the first the instances vote. When a quorum has granted, the round
-// chooses its token, usually the largest of their counters. If the counters differ, the second
-// stage raises the lower ones. The round is won when a quorum has the token. Those instances are
-// its settled quorum. Package settlement has the choice, and the argument why tokens rise.
+// chooses its token, usually the largest of their counters. The second stage raises the counters that are
+// lower, or may be older than tokens that were given before. The round is won when a quorum has the token.
+// Those instances are its settled quorum. Package settlement has the choice, and the argument why tokens rise.
 type round struct {
 	poll
 	c   *core
@@ -28,12 +28,12 @@ type round struct {
 
 	// Guarded by the poll's lock.
 	stage   roundStage
-	tokens  settlement.Tokens // once chosen
-	settled majority.Tally    // in the second stage: Granted counts instances that have the token
-	why     error             // once lost: one of this package's errors itself, and never wrapped
-	atLoss  []Ballot          // the ballots at the loss, and those for which awaitDecider has waited since
-	late    chan struct{}     // if not nil, it receives when a vote comes after the loss
-	raises  []Ballot          // why instances that granted don't have the token
+	token   fencing.Token  // once chosen
+	settled majority.Tally // in the second stage: Granted counts instances that have the token
+	why     error          // once lost: one of this package's errors itself, and never wrapped
+	atLoss  []Ballot       // the ballots at the loss, and those for which awaitDecider has waited since
+	late    chan struct{}  // if not nil, it receives when a vote comes after the loss
+	raises  []Ballot       // why instances that granted don't have the token
 }
 
 type roundStage uint8
@@ -51,8 +51,7 @@ func (c *core) newRound(ctx context.Context, keys keys, value string, terms Term
 		cmd: wire.Request{
 			//guard:all-keys-in-one  a lease on several keys is asked for in one request for all of them
 			Op: wire.Acquire, Key: keys.key, Also: keys.also, Value: value, TTL: terms.TTL,
-			//guard:set-is-sent  every grant names the set of instances, so that clients that disagree on it get no lock
-			Fence: wire.Fence{On: c.cfg.Fencing == On, TTL: c.cfg.CounterTTL, Set: c.cfg.Set, Ahead: c.cfg.ahead()}, Clock: c.cfg.Fencing == On,
+			Fence: wire.Fence{On: c.cfg.Fencing == On, TTL: c.cfg.CounterTTL, Ahead: c.cfg.ahead()}, Clock: c.cfg.Fencing == On,
 		},
 		settled: majority.Tally{Majority: c.majority},
 	}}
@@ -92,8 +91,7 @@ func (c *core) pendingBallots(ballots []Ballot) []Ballot {
 type roundOptions struct {
 	contends bool   // after a split, keep the keys of the client that has the first instance's vote
 	deciders []int  // the instances in the order in which they decide a split, if contends
-	reserve  int    // how many tokens to reserve for successors
-	replace  string // the value of an earlier round that may still be there, or of a handle
+	deletes  string // the value of an earlier round that may still be there, or of a handle
 	resumes  bool   // only instances that have that value count
 
 	// Set by runRound.
@@ -129,7 +127,12 @@ func (c *Coordinator) runRound(ctx context.Context, all keys, try int, opts *rou
 	start := c.reader.Now()
 	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
 	r := c.newRound(ctx, all, writeValue(digits, c.cfg.Owner, c.terms.Note), c.terms)
-	r.cmd.Fence.Reserve, r.cmd.Replace, r.resumes, opts.state = opts.reserve, opts.replace, opts.resumes, r.state
+	r.resumes, opts.state = opts.resumes, r.state
+	if opts.deletes != "" {
+		r.cmd.Delete = []string{opts.deletes}
+	}
+	//guard:resumed-value-alone  a resumption deletes the lease's value alone, so that an instance without it can't count
+	r.deletesOwn = !opts.resumes
 	if r.cmd.Fence.On {
 		r.cmd.Fence.Token = c.startToken(start)
 	}
@@ -151,7 +154,7 @@ func (c *Coordinator) runRound(ctx context.Context, all keys, try int, opts *rou
 	//guard:validity-from-the-start  a lease's validity counts from before its first request
 	lease := newLease(c, r, start)
 	if hooks.RoundDecided != nil {
-		event.Token, event.Validity, event.Ballots = r.tokens.First(), validity, r.snapshot()
+		event.Token, event.Validity, event.Ballots = r.token, validity, r.snapshot()
 		c.withHook(lease, func() { hooks.RoundDecided(ctx, event) })
 	}
 	return lease, nil
@@ -262,7 +265,7 @@ func (r *round) secondRequest(i int) (cmd *wire.Request, open bool) {
 	return &wire.Request{
 		//guard:raise-of-all  the counters of all keys of a lease are raised together
 		Op: wire.Raise, Key: r.cmd.Key, Also: r.cmd.Also, Value: r.cmd.Value,
-		Fence: wire.Fence{On: true, Token: r.tokens.Last, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
+		Fence: wire.Fence{On: true, Token: r.token, TTL: r.cmd.Fence.TTL, Ahead: r.cmd.Fence.Ahead},
 	}, false
 }
 
@@ -290,7 +293,7 @@ func (r *round) count(i int, vote *wire.Vote) {
 		// Not needed any more. But the instance has the lease and its token, so that an
 		// extension need not restore them.
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
-		if vote.Outcome == wire.Granted && vote.Token >= r.tokens.Last {
+		if vote.Outcome == wire.Granted && !settlement.IsBehind(vote, r.token) {
 			r.state.noteToken(i)
 		}
 	case lost:
@@ -304,16 +307,16 @@ func (r *round) count(i int, vote *wire.Vote) {
 // beginRaising ends the first stage if a token can be chosen, which fixes the token. Otherwise
 // the round goes on voting while the missing votes can help.
 func (r *round) beginRaising() {
-	tokens, agree := r.rules().Choose(r.votes())
+	token, agree := r.rules().Choose(r.votes())
 	if agree < r.settled.Q {
 		//guard:race-not-given-up  a round that has its grants but no token goes on while a missing vote can still help
 		if agree+r.tally.Missing() < r.settled.Q {
-			r.blame(tokens.Last)
+			r.blame(token)
 			r.finish(lost, ErrTokenRace)
 		}
 		return
 	}
-	r.stage, r.tokens = raising, tokens
+	r.stage, r.token = raising, token
 	for i := range r.ballots {
 		if r.ballots[i].Vote.Err != ErrPending {
 			r.settle(i)
@@ -356,8 +359,7 @@ func (r *round) settle(i int) {
 	switch {
 	case vote.Outcome != wire.Granted:
 		r.countSettled(wire.Failed)
-	//guard:lower-is-raised  a counter below the token is raised before it counts
-	case vote.Token < r.tokens.Last:
+	case settlement.IsBehind(vote, r.token):
 		// To be raised; counted when that is answered.
 	default:
 		r.state.noteToken(i)
@@ -367,7 +369,7 @@ func (r *round) settle(i int) {
 
 // tokenVote is Granted if an instance that has the token counts for it.
 func (r *round) tokenVote(i int) wire.Outcome {
-	if why := r.tokens.Counts(&r.ballots[i].Vote); why != nil {
+	if why := settlement.Counts(&r.ballots[i].Vote, r.token); why != nil {
 		r.noteRaise(Ballot{Instance: r.ballots[i].Instance, Vote: wire.Vote{Err: why}})
 		return wire.Failed
 	}
@@ -388,11 +390,11 @@ func (r *round) countSettled(o wire.Outcome) {
 
 // behind reports whether instance i's counter has to be raised to the token. r.mu is held.
 func (r *round) behind(i int) bool {
-	vote := r.ballots[i].Vote
+	vote := &r.ballots[i].Vote
 	// A late vote of a won round is raised, too: its counter then helps the next holder's
 	// proof.
 	//guard:late-lower-is-raised  a late grant below the token has its counter raised, too
-	return vote.Outcome == wire.Granted && vote.Token < r.tokens.Last && (r.stage == raising || r.stage == won)
+	return vote.Outcome == wire.Granted && settlement.IsBehind(vote, r.token) && (r.stage == raising || r.stage == won)
 }
 
 func (r *round) countRaise(i int, ballot Ballot) {
@@ -417,19 +419,18 @@ func (r *round) noteRaise(ballot Ballot) {
 	}
 }
 
-// reason says why a round was lost in its first stage. Refusals because of the set say nothing
-// of the key: if there were no others, the lock may be free. r.mu is held.
+// reason says why a round was lost in its first stage. r.mu is held.
 func (r *round) reason() error {
-	others := 0
+	otherSet := 0
 	for i := range r.ballots {
-		if isOtherSet(r.ballots[i].Vote) {
-			others++
+		if errors.Is(r.ballots[i].Vote.Err, ErrSetMismatch) {
+			otherSet++
 		}
 	}
-	if others > 0 && !r.tally.FailuresDecide() && others == r.tally.Refused {
-		return ErrSetMismatch
-	}
 	switch {
+	// Without these failures the round could have been won.
+	case r.tally.FailuresDecide() && r.tally.Failed-otherSet < r.tally.Blocking():
+		return ErrSetMismatch
 	case !r.resumes && !r.tally.FailuresDecide():
 		return ErrTaken
 	case r.resumes && r.tally.RefusalsDecide():
@@ -437,11 +438,6 @@ func (r *round) reason() error {
 	default:
 		return ErrNoQuorum // with these failures the refusals say nothing of the lock
 	}
-}
-
-// isOtherSet reports whether a vote was refused because the clients disagree on the set.
-func isOtherSet(v wire.Vote) bool {
-	return v.Outcome == wire.Refused && errors.Is(v.Err, ErrSetMismatch)
 }
 
 // finish decides the round. r.mu is held.

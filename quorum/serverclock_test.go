@@ -39,7 +39,7 @@ func TestStartToken(t *testing.T) {
 		"one far behind":        {[]*serverClock{near, near, learned(-time.Hour, ms), near, near}, 0},
 		"one slow":              {[]*serverClock{near, near, learned(0, 90*ms), near, near}, token(4 * ms)},
 		"a quorum slow":         {[]*serverClock{learned(0, 10*ms), learned(0, 10*ms), learned(0, 10*ms), near, near}, token(40 * ms)},
-		"a quorum too slow":     {[]*serverClock{learned(0, 20*ms), learned(0, 20*ms), learned(0, 20*ms), near, near}, 0},
+		"a quorum too slow":     {[]*serverClock{learned(0, 70*ms), learned(0, 70*ms), learned(0, 70*ms), near, near}, 0},
 		"two not known":         {[]*serverClock{near, {}, near, {}, near}, token(4 * ms)},
 		"three not known":       {[]*serverClock{near, {}, {}, {}, near}, 0},
 		"two that don't answer": {[]*serverClock{near, nil, near, nil, near}, token(4 * ms)},

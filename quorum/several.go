@@ -13,12 +13,12 @@ import (
 
 // This file is about leases on several keys.
 //
-// On each instance one atomic step sets all keys or none. So no client holds some of them while
-// it waits for others, and clients that name the same keys in different orders can't wait for
-// each other. A lease has one value and one token for all of its keys. An instance counts for a
-// round, and later for an extension, only if it has all keys. Package settlement has the argument
-// why the token is larger than that of every earlier lease on any of the keys, and smaller than
-// that of every later one.
+// On each instance one atomic step sets those keys that are free. A client whose round is lost deletes
+// what it has set before it waits. So no client holds some of the keys while it waits for others, and
+// clients that name the same keys in different orders can't wait for each other. A lease has one value and
+// one token for all of its keys. An instance counts for a round, and later for an extension, only if it
+// has all keys. Package settlement has the argument why the token is larger than that of every earlier lease
+// on any of the keys, and smaller than that of every later one.
 //
 // A waiter waits for one key at a time, the first in the way, in the queues of that key. When
 // that key is free it asks for all of them again. It holds nothing meanwhile, and so it can
@@ -28,8 +28,8 @@ import (
 // Terms.MaxWait, Terms.MaxTries and the context. To let it go to the front of the next queue makes
 // no difference, because what it lacks isn't its turn, but all keys at once.
 //
-// A lease on several keys isn't handed to a waiter of this process (see Config.Cohorts) nor to
-// another process (Lease.HandOff): each waiter has other keys.
+// A lease on several keys isn't handed to another process (Lease.HandOff). Its release always notifies
+// other processes, because each waiter of this one has other keys.
 
 // AcquireAll takes one lease on all of the keys, or none. It is Acquire for several keys: at most
 // wire.MaxKeys, 16, each given once, in any order. The lease has one token, which is larger than
@@ -157,7 +157,7 @@ func (k keys) at(n uint8) string {
 // refusedFor reports whether a vote was refused because of the key with a number of
 // Vote.InTheWay.
 func refusedFor(vote wire.Vote, n uint8) bool {
-	return vote.Outcome == wire.Refused && vote.Err == nil && vote.InTheWay == n
+	return vote.Outcome == wire.Refused && vote.InTheWay == n
 }
 
 // inTheWay is the first key in the way of a round for several, by its number: the one because of

@@ -259,6 +259,17 @@ func (s *subscription) dequeue(key, address string) {
 	})
 }
 
+// notifyNext has the process notified that waits first for the key at the instance at which processes queue,
+// if the key is free. The caller still has the lock under which it found that none here goes on.
+func (c *core) notifyNext(key string) {
+	if s := c.subscriptions[c.queueInstance(key)]; s != nil {
+		s.dequeue(key, nobody)
+	}
+}
+
+// nobody is the address of no subscription. To give up its position has the next process notified.
+const nobody = "-"
+
 // afterEarlier sends a request about a key in the background, after all earlier ones. Otherwise the
 // Dequeue of one waiter could remove the position that the next one has just taken, because both
 // have the same address. An earlier request ends soon: it is under a timeout.

@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -14,12 +15,15 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func quorumToken(n int) fencing.Token { return fencing.Token(n) }
+// quorumToken is a token above all floors, and above the servers' clocks in the first second of a bubble.
+func quorumToken(n int) fencing.Token {
+	return fencing.Token(time.Date(2000, 1, 1, 0, 0, 1, 0, time.UTC).UnixMicro() + int64(n))
+}
 
 // counters gives each instance a counter for "k".
-func (f *fixture) counters(tokens ...fencing.Token) {
-	for i, token := range tokens {
-		f.servers[i].PutCounter("k", token, f.Set().String())
+func (f *fixture) counters(tokens ...int) {
+	for i, n := range tokens {
+		f.servers[i].PutCounter("k", quorumToken(n))
 	}
 }
 
@@ -83,20 +87,68 @@ func TestUnequalCountersAreRaised(t *testing.T) {
 	})
 }
 
+// A vote whose counter isn't at its token yet, because it may be an older copy, counts only after a raise,
+// although all votes are equal.
+func TestLowVotesAreRaised(t *testing.T) {
+	older := func(f *fixture) { f.each(func(s *quorumtest.Server) { s.PutCounter("k", 1_000) }) }
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		older(f)
+		lease := f.acquire("k")
+		synctest.Wait()
+		for i, s := range f.servers {
+			vote := lease.Votes()[i].Vote
+			assert.Equal(t, lease.Token(), vote.Token)
+			assert.True(t, vote.Low)
+			assert.Equal(t, lease.Token(), s.Counter("k"), "it is raised")
+		}
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+
+		older(f)
+		f.each(func(s *quorumtest.Server) { s.SetFate(only(wire.Raise, quorumtest.Fate{Err: errReason})) }, 0, 1)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTokenRace)
+		f.requireNothingLeft()
+	})
+}
+
+// A request says which counters may be older than tokens that were given before: in a run that the operator
+// vouches for those from before it, in another one those that an earlier run may have come to, and where the run
+// is hidden those that were lost.
+func TestFloorOfARequest(t *testing.T) {
+	const lost = 100_000_000_000_000
+	play(t, 3, func(f *fixture) {
+		floor := func(i int) fencing.Token {
+			t.Helper()
+			_, _ = f.TryAcquire(f.ctx, "k")
+			synctest.Wait()
+			require.NoError(t, f.Settle(f.ctx))
+			return f.lastAcquired(i).Fence.Floor
+		}
+		began := fencing.Token(f.began.UnixMicro())
+		f.servers[1].SetIdentity(func(id *wire.Identity) { id.Uptime = 100 * time.Hour; id.Served = 100 * time.Hour })
+		f.servers[2].SetIdentity(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", 100*time.Hour })
+		assert.Equal(t, began, floor(0))
+		assert.Equal(t, began+micros(10*time.Second), floor(1))
+		assert.EqualValues(t, lost, floor(2))
+	})
+}
+
 // Scenario S22: the largest of the quorum's counters alone isn't unique. A lost round has left A a
 // step ahead; {A,B} win, then {B,C}.
 func TestTokensOfOverlappingQuorumsDiffer(t *testing.T) {
 	play(t, 3, func(f *fixture) {
 		f.warm()
 		f.counters(1, 0, 0)
-		f.servers[1].PutCounter("k", 0, f.Set().String())
+		f.servers[1].PutCounter("k", quorumToken(0))
 		f.kill(2)
 		first := f.acquire("k")
 		require.NoError(f.t, first.Release(f.ctx))
 		f.requireNothingLeft()
 		f.servers[2].Start(true)
 		f.vouch(2)
-		f.servers[2].PutCounter("k", 1, f.Set().String())
+		f.servers[2].PutCounter("k", quorumToken(1))
 		f.trust()
 		f.kill(0)
 		second := f.acquire("k")
@@ -137,7 +189,7 @@ func TestStragglerMakesUpForAFailedRaise(t *testing.T) {
 				f.warm()
 				// A, B and C vote 11, 21 and 31: the token is 31. A's raise finds no key. E is
 				// down. So all depends on D, which answers during the raises.
-				f.counters(10, 20, 30, quorumToken(straggler))
+				f.counters(10, 20, 30, straggler)
 				f.each(func(s *quorumtest.Server) {
 					s.Delay(nil, func(cmd wire.Request) time.Duration {
 						if cmd.Op == wire.Raise {
@@ -230,15 +282,22 @@ func (s tokenless) Send(cmd wire.Request, timeout time.Duration, to wire.Receive
 	}))
 }
 
-// A grant without a token is a failed vote, and is rolled back like one.
+// A grant without a token that can be its own is a failed vote, and is rolled back like one.
 func TestGrantWithoutATokenIsAFailedVote(t *testing.T) {
-	for _, token := range []fencing.Token{0, fencing.MaxToken + 1} {
+	clock := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for token, says := range map[fencing.Token]string{
+		0:                    "A: it granted with the token 0, which is none",
+		fencing.MaxToken + 1: "A: it granted with the token 9007199254740992, which is none",
+		fencing.Token(clock.Add(15*time.Second).UnixMicro()) + 1: "is 15.000001s ahead of the server's clock",
+		fencing.Token(clock.UnixMicro()):                         "of a counter that may be older than tokens it gave before, and has come to 946684800000000",
+		7:                                                        "A: quorum: bad configuration: it granted with the token 7, of a counter that may be older",
+	} {
 		play(t, 3, func(f *fixture) {
 			c, err := quorum.New(quorum.Config{}, tokenless{f.servers[0], token}, tokenless{f.servers[1], token}, f.servers[2])
 			require.NoError(f.t, err)
 			_, err = c.TryAcquire(f.ctx, "k")
 			require.ErrorIs(f.t, err, quorum.ErrNoQuorum)
-			assert.ErrorContains(f.t, err, fmt.Sprintf("A: it granted with the token %d", token))
+			assert.ErrorContains(f.t, err, says)
 			f.requireNothingLeft()
 			require.NoError(f.t, c.Close(f.ctx))
 		})
@@ -251,7 +310,7 @@ func TestTokensRiseAfterARepair(t *testing.T) {
 	for name, repair := range map[string]func(f *fixture){
 		"on all servers": func(f *fixture) { f.each(func(s *quorumtest.Server) { s.DeleteCounter("k") }) },
 		"on one server": func(f *fixture) {
-			f.servers[1].PutCounter("k", fencing.MaxToken, f.Set().String())
+			f.servers[1].PutCounter("k", fencing.MaxToken)
 			_, err := f.TryAcquire(f.ctx, "k")
 			require.ErrorIs(f.t, err, wire.ErrCounter)
 			require.NoError(f.t, f.Settle(f.ctx)) // C may have voted after the decision

@@ -32,7 +32,6 @@ type valueState struct {
 	mu       sync.Mutex
 	slots    []slot   // per instance
 	released bool     // its deletion has begun: nothing may be set any more
-	reserved int      // how many tokens above the lease's also belong to the value
 	round    *round   // the round that was won with the value, until all its votes are in
 	votes    []Ballot // then, its ballots
 }
@@ -42,6 +41,8 @@ type slot struct {
 	later      []*request // those that begin after the one that has begun
 	unfinished int32      // how many have not ended: the one that has begun, and the later ones
 	token      bool       // the counter there is known to have reached the token
+	leftover   bool       // it is among the member's leftovers
+	deleted    bool       // its deletion is over, see deletionEnds
 	presence   presence.State
 	mayCome    time.Duration // the shortest TTL of the extensions that may still arrive, 0 if there is none
 }
@@ -101,7 +102,7 @@ func (v *valueState) doneAt(i int) {
 func (v *valueState) keepRound(r *round) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.round, v.reserved = r, r.tokens.Reserved
+	v.round = r
 	v.dropRoundLocked()
 }
 

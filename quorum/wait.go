@@ -28,8 +28,6 @@ type wait struct {
 	notifiedTry  int           // tries when a release last notified this waiter, see wasNotified and pause
 	notifiedAt   time.Duration // and the monotonic clock
 	last         *RoundError   // of the last try
-	successors   int           // waiters here that may get the lock without a round of their own
-	won          bool          // a round was won
 
 	queue    *queue
 	wake     chan struct{} // made by the first call of news
@@ -76,17 +74,12 @@ func (w *wait) reportEnd(caller context.Context, lease *Lease, err error) {
 
 func (w *wait) run(caller context.Context) (*Lease, error) {
 	for {
-		lease, ok := w.untilDue()
-		switch {
-		case !ok:
+		if !w.untilDue() {
 			return nil, w.gaveUp(caller)
-		case lease != nil:
-			return lease, nil
 		}
 		w.tries++
 		lease, err := w.try()
 		if err == nil {
-			w.won = true
 			return lease, nil
 		}
 		if w.over() {
@@ -109,12 +102,11 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 
 // try runs a round.
 func (w *wait) try() (*Lease, *RoundError) {
-	opts := roundOptions{reserve: w.successors}
 	round := w.c.runRound
 	if w.exhausted() {
 		round = w.c.contend // no other try follows a split
 	}
-	lease, err := round(w.ctx, w.all, w.tries, &opts)
+	lease, err := round(w.ctx, w.all, w.tries, &roundOptions{})
 	if err != nil {
 		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
 			w.noteLost(err)
@@ -128,9 +120,8 @@ func (w *wait) exhausted() bool {
 	return w.c.terms.MaxTries > 0 && w.tries >= w.c.terms.MaxTries
 }
 
-// untilDue waits until a round is due, or until the waiter is handed a lease; ok is false when the
-// wait is over.
-func (w *wait) untilDue() (lease *Lease, ok bool) {
+// untilDue waits until a round is due. It reports false when the wait is over.
+func (w *wait) untilDue() bool {
 	i := interval{wait: w, nextIsTry: true}
 	next := look
 	if w.tries > 0 && w.rests() {
@@ -143,11 +134,9 @@ func (w *wait) untilDue() (lease *Lease, ok bool) {
 		case sleep:
 			next = i.sleep()
 		case compete:
-			return nil, true
-		case take:
-			return i.handed, !w.over()
+			return true
 		case giveUp:
-			return nil, false
+			return false
 		}
 	}
 }
@@ -177,15 +166,10 @@ func (w *wait) lookError(holder *Lease) *RoundError {
 	return err
 }
 
-// leave ends the wait, with that lease if it isn't nil. A lease that the waiter was handed and doesn't
-// take is released, and so handed to the next waiter.
+// leave ends the wait, with that lease if it isn't nil.
 func (w *wait) leave(lease *Lease) {
-	handed := w.leaveQueue(lease, w.won && lease != nil)
+	w.leaveQueue(lease)
 	w.unsubscribe()
-	//guard:cancelled-waiter-passes-on  a waiter that was handed a lease and is cancelled gives it up
-	if handed != nil && lease == nil {
-		w.c.discard(handed)
-	}
 }
 
 // pause is how long to wait before the next round: full jitter under a bound that doubles, or
@@ -270,8 +254,7 @@ func (w *wait) gaveUp(caller context.Context) error {
 // pause is over, or a release notifies it.
 type interval struct {
 	*wait
-	handed *Lease // to the waiter
-	waited bool   // it has slept since its last look
+	waited bool // it has slept since its last look
 
 	nextIsTry  bool             // the next look counts as a try
 	nextTry    <-chan time.Time // receives when the next look counts again
@@ -292,7 +275,6 @@ const (
 	look action = iota
 	sleep
 	compete // ask the instances
-	take    // the lease that it was handed
 	giveUp
 )
 
@@ -300,14 +282,7 @@ const (
 func (i *interval) look() action {
 	v := i.lookOrCompete(i.waited, i.overHolder)
 	switch {
-	case v.Handed != nil && v.Handed.fit():
-		i.handed = v.Handed
-		return take
-	case v.Handed != nil:
-		i.decline(v.Handed) // this goroutine ran too late
-		return look
 	case v.competes:
-		i.successors = v.successors
 		return compete
 	case v.yields > 0 && i.c.queues.polls():
 		return i.rest(nil, v.yields, true)
@@ -418,7 +393,6 @@ func (i *interval) sleep() action {
 	}
 	// Also at the end of the pause: a notification may have come while the waiter queued.
 	switch seen := i.wait.look(true); {
-	case seen.Handed != nil: // which is found again
 	case seen.Notified:
 		i.wasNotified()
 	case !seen.Freed && !rested:
@@ -447,14 +421,6 @@ func heldFor(holder *Lease) time.Duration {
 	return 0
 }
 
-// decline gives up a lease that the waiter was handed, and stays in the queue.
-func (w *wait) decline(lease *Lease) {
-	w.queue.mu.Lock()
-	w.queue.Decline()
-	w.queue.mu.Unlock()
-	w.c.discard(lease)
-}
-
 // wasNotified notes that a release notified the waiter, so that its next pauses are short.
 //
 // A notification may be about the waiter's own key, which it deleted after a lost round. Where
@@ -475,5 +441,5 @@ func (w *wait) refusedThere(last *RoundError) bool {
 		return false
 	}
 	vote := last.Votes[w.instance].Vote
-	return vote.Outcome == wire.Refused && vote.Err == nil && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
+	return vote.Outcome == wire.Refused && (vote.InTheWay == 0 || w.all.at(vote.InTheWay) == w.key)
 }

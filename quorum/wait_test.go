@@ -434,7 +434,6 @@ func TestNotificationsOff(t *testing.T) {
 			assert.Zero(f.t, ever)
 			for _, e := range f.log(i) {
 				assert.False(f.t, e.Request.Notify)
-				assert.Empty(f.t, e.Request.Replace)
 			}
 		}
 	}, func(cfg *quorum.Config) { cfg.Notifications = quorum.Off })
@@ -645,7 +644,7 @@ func TestErrorHasNoOtherCallersCause(t *testing.T) {
 func TestBadCounterMovesNoQueue(t *testing.T) {
 	playNotifying(t, 3, func(f *fixture) {
 		f.acquire("warm")
-		f.servers[0].PutCounter("bad", 1<<52, "")
+		f.servers[0].PutCounter("bad", 1<<52)
 		key := ""
 		for i := 0; key == ""; i++ {
 			if k := fmt.Sprint("k", i); quorum.QueueOf(f.Coordinator, k) == 0 {

@@ -23,7 +23,7 @@ func newWorld(seed uint64, cfg Config, schedule Schedule, work Workload) *world 
 	})
 	for i, name := range cfg.serverNames() {
 		s := newServer(w, i, name)
-		s.mark = memory.NewMark(*s.identity(), time.Unix(0, s.started)) // as if its clients had known it since it started
+		s.setMark(memory.NewMark(*s.identity(), time.Unix(0, s.started), "")) // as if its clients had known it since it started
 		w.servers = append(w.servers, s)
 	}
 	w.resource = newResource(w)

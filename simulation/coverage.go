@@ -23,6 +23,7 @@ var (
 	messageDelayed      = record.Counter("a message was delayed")
 	progressChecked     = record.Counter("a failed attempt was checked for progress")
 	valueReplaced       = record.Counter("a value was replaced by the next one")
+	lowVote             = record.Counter("a vote was low")
 	otherRun            = record.Counter("a server was asked in another run than its own")
 	leaseResumed        = record.Counter("a lease was resumed")
 	addressMoved        = record.Counter("an address was switched")

@@ -34,7 +34,6 @@ type holding struct {
 
 	number   int   // from 1, in the order of acquisition
 	askedAt  int64 // true times
-	votesAt  int64 // the earliest of its votes
 	endedAt  int64 // never, until its holder releases it
 	validity int64 // what the holder was told, and at what readings of its clocks
 	kernel.ClockReadings
@@ -53,12 +52,7 @@ func (h *holding) told(validity time.Duration) {
 
 // acquired records a new lease.
 func (w *world) acquired(h *holding) {
-	h.endedAt, h.votesAt = kernel.Never, h.askedAt
-	for _, o := range w.holdings {
-		if o.key == h.key && o.value == h.value {
-			h.votesAt = min(h.votesAt, o.votesAt) // a hand-off within the process
-		}
-	}
+	h.endedAt = kernel.Never
 	w.holdings = append(w.holdings, h)
 	h.number = len(w.holdings)
 }
@@ -183,7 +177,7 @@ func (h *holding) backing() *record.Truth {
 		switch s := h.p.server(i); {
 		case s.keeps(h, until):
 			t.Have++
-		case s.lost >= h.votesAt:
+		case s.lost >= h.askedAt:
 			t.Forgot++
 		}
 	}

@@ -42,6 +42,7 @@ type server struct {
 	replID      string
 	promoted    bool        // it was a replica before
 	mark        memory.Mark // see wire.Identity.Served
+	marked      int64       // the true time at which it was written
 	trouble     int64       // the true time of its last fault, -1 before the first
 
 	hungUntil int64
@@ -102,7 +103,10 @@ func (s *server) receive(r *request) {
 	switch {
 	case c.probe:
 		id := s.identity()
-		s.leaveMark(id, c.known)
+		if err := s.leaveMark(id, c.known); err != nil {
+			r.reply(failed(err, false))
+			return
+		}
 		r.reply(&answer{id: id})
 	case c.raw != nil && c.name == "wait":
 		s.wait(r)
@@ -110,7 +114,7 @@ func (s *server) receive(r *request) {
 		reply := s.command(r)
 		s.answer(r, &answer{raw: &reply}, reply.Err == nil && redismodel.Writes(c.raw))
 	default:
-		vote := s.run(r)
+		vote := s.run(c)
 		s.answer(r, &answer{vote: vote}, vote.Outcome == wire.Granted && changes(c.cmd.Op))
 	}
 }
@@ -118,7 +122,13 @@ func (s *server) receive(r *request) {
 // changes reports whether an operation that was granted has changed data.
 func changes(op wire.Op) bool { return op != wire.Look && op != wire.Tick }
 
-// expires reports whether an operation that was granted has changed a key's end.
+// partly reports whether an operation changes data even if it isn't granted: an acquisition counts, and of
+// several keys some may be set, extended or released although the others aren't.
+func partly(cmd *wire.Request) bool {
+	return cmd.Op == wire.Acquire || len(cmd.Also) > 0 && (cmd.Op == wire.Extend || cmd.Op == wire.Release)
+}
+
+// expires reports whether an operation changes a key's end.
 func expires(op wire.Op) bool {
 	return op == wire.Acquire || op == wire.Extend || op == wire.Restore || op == wire.Release
 }
@@ -139,34 +149,36 @@ func (s *server) command(r *request) redismodel.Reply {
 }
 
 // run executes one of the library's commands.
-func (s *server) run(r *request) wire.Vote {
-	w, c, now := s.w, r.call, s.clock()
+func (s *server) run(c *call) wire.Vote {
+	w, now := s.w, s.clock()
 	id := s.identity()
-	id.Epoch = s.mark.Epoch(*id)
-	if other := memory.OtherRun(c.cmd, *id); other != nil {
-		w.count(otherRun)
-		s.answered(record.Answered, c, c.cmd.Op.String(), "failed other-run")
-		return wire.Vote{Err: other, Unsent: true}
-	}
+	id.Mark = s.mark.Of(*id)
 	change := s.changeOf(c)
-	vote := s.data.RunFor(c.waiter, c.cmd, now)
-	granted := vote.Outcome == wire.Granted
-	e := s.answered(record.Voted, c, c.cmd.Op.String(), vote.Outcome.String())
-	e.Token, e.Change = vote.Token, s.changed(change, vote)
-	// Of several keys some may be extended or released although the others are gone.
-	some := len(c.cmd.Also) > 0 && (c.cmd.Op == wire.Extend || c.cmd.Op == wire.Release)
-	if granted && changes(c.cmd.Op) || some {
+	vote := s.data.RunIn(*id, c.waiter, c.cmd, now)
+	words := vote.Outcome.String()
+	if errors.Is(vote.Err, wire.ErrOtherRun) {
+		w.count(otherRun)
+		words = "failed other-run"
+		if c.cmd.Op != wire.Acquire {
+			s.answered(record.Answered, c, c.cmd.Op.String(), words)
+			return vote
+		}
+	}
+	e := s.answered(record.Voted, c, c.cmd.Op.String(), words)
+	e.Token, e.Change = vote.Token, s.changed(change)
+	if vote.Outcome == wire.Granted && changes(c.cmd.Op) || partly(&c.cmd) {
 		if expires(c.cmd.Op) {
 			s.show(e, c.cmd.Key)
 			for _, key := range c.cmd.Also {
 				s.show(e, key)
 			}
 		}
-	}
-	if granted && changes(c.cmd.Op) || some {
 		s.append(entry{repeat: func(d redismodel.Database) { d.RunFor(c.waiter, c.cmd, now) }}, c.link())
 	}
 	s.sendNotifications()
+	if vote.Low {
+		w.count(lowVote)
+	}
 	if vote.Replaced {
 		w.count(valueReplaced)
 	}
@@ -222,13 +234,26 @@ func (s *server) showLost() {
 	}
 }
 
-// leaveMark sets the mark of a Probe. The mark isn't in the log: it belongs to one run ID
-// of the server, and data rebuilt from the log belongs to another.
-func (s *server) leaveMark(id *wire.Identity, before wire.Known) {
+// leaveMark sets the mark of a Probe, which is part of the data.
+func (s *server) leaveMark(id *wire.Identity, before wire.Known) error {
 	id.Served = -1
-	if !s.w.cfg.HideRunID {
-		s.mark.Probe(id, before, s.clock())
+	if s.w.cfg.HideRunID {
+		return nil
 	}
+	mark := s.mark
+	if err := mark.Probe(id, before, s.clock()); err != nil {
+		return err
+	}
+	if mark != s.mark {
+		s.setMark(mark)
+	}
+	return nil
+}
+
+func (s *server) setMark(m memory.Mark) {
+	now := s.w.Now.Load()
+	s.mark, s.marked = m, now
+	s.append(entry{mark: &m}, nil)
 }
 
 func (s *server) identity() *wire.Identity {
@@ -322,12 +347,12 @@ func (s *server) promote(replica int, ended, until int64) bool {
 
 // recall rebuilds the data from the log.
 func (s *server) recall(kept func(entry) bool) {
-	s.data, s.lost = redismodel.New(s.w.scripts), s.w.Now.Load()
+	s.data, s.lost, s.mark = redismodel.New(s.w.scripts), s.w.Now.Load(), memory.Mark{}
 	all := s.log
 	s.log = s.log[:0]
 	for _, e := range all {
 		if kept(e) {
-			e.repeat(s.data)
+			s.repeat(e)
 			s.log = append(s.log, e)
 		}
 	}

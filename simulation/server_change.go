@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"time"
+
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -12,9 +14,9 @@ func (s *server) changeOf(c *call) *record.Change {
 		return nil
 	}
 	change := &record.Change{
-		Value: cmd.Value, Replace: cmd.Replace, Named: string(cmd.Run),
+		Value: cmd.Value, Delete: cmd.Delete, Named: cmd.Run,
 		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
-		Run: [2]string{s.id, s.replID}, Clock: s.clock().UnixMicro(),
+		Run: [2]string{s.id, s.replID}, Mark: s.mark.Of(*s.identity()), Marked: time.Duration(s.marked), Clock: s.clock().UnixMicro(),
 		Locks: make([]record.LockChange, 1+len(cmd.Also)),
 	}
 	for i := range change.Locks {
@@ -28,12 +30,9 @@ func (s *server) changeOf(c *call) *record.Change {
 }
 
 // changed completes the Change of a request.
-func (s *server) changed(change *record.Change, vote wire.Vote) *record.Change {
+func (s *server) changed(change *record.Change) *record.Change {
 	if change == nil {
 		return nil
-	}
-	if vote.Outcome == wire.Granted && vote.Token != 0 {
-		change.First = vote.First()
 	}
 	for i := range change.Locks {
 		change.Locks[i].After = s.lock(change.Locks[i].Key)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redquorum/redlock/quorum/memory"
 	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/internal/kernel"
@@ -21,9 +22,19 @@ const (
 
 // entry is one change in a server's log, for its disk and its replicas.
 type entry struct {
-	at      int64 // true time
-	repeat  func(redismodel.Database)
+	at      int64                     // true time
+	repeat  func(redismodel.Database) // nil for a mark
+	mark    *memory.Mark
 	arrived []int64 // by replica: when it arrives there, or never
+}
+
+// repeat makes an earlier change again.
+func (s *server) repeat(e entry) {
+	if e.mark != nil {
+		s.mark = *e.mark
+		return
+	}
+	e.repeat(s.data)
 }
 
 // change changes the data without a request.

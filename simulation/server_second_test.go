@@ -191,7 +191,7 @@ func TestMarks(t *testing.T) {
 				c.SleepUntil(at)
 				id, err := inst.Probe(c.Context(), before)
 				require.NoError(t, err)
-				before = wire.Known{RunID: id.RunID, Epoch: id.Epoch, Voter: id.RunID}
+				before = wire.Known{RunID: id.RunID, Epoch: id.Epoch(), Voter: id.RunID}
 				found[at] = id.Served.Round(ms)
 				if id.Served < 0 {
 					found[at] = -1

@@ -124,7 +124,7 @@ func (w *world) hit(f fault.Fault, s *server) {
 		w.count(serverFlushed)
 		s.lost = now
 		s.change(func(d redismodel.Database) { d.Flush() })
-		s.mark = memory.Mark{}
+		s.setMark(memory.Mark{})
 		s.showAll()
 	case fault.Restart:
 		if s.up {
@@ -161,9 +161,6 @@ func (s *server) evict(f fault.Fault) {
 	}
 	for _, key := range s.data.Counters.List(now) {
 		all = append(all, thing{"{" + key + "}", func(d redismodel.Database) { d.Counters.Delete(key, now) }})
-	}
-	for _, key := range s.data.Records.List(now) {
-		all = append(all, thing{"{" + key + "}:set", func(d redismodel.Database) { d.Records.Delete(key, now) }})
 	}
 	if f.Key != "" {
 		all = slices.DeleteFunc(all, func(t thing) bool { return t.name != f.Key })

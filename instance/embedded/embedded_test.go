@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -186,6 +187,46 @@ func TestScriptSeesOneMoment(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []any{int64(1), int64(1)}, got, "%d reads in %v", reads, took)
 	}
+}
+
+// A transaction is one step: it has one clock, INFO waits for its turn in it, and a counter lives until
+// the time that PXAT says.
+func TestTransaction(t *testing.T) {
+	client := opened(t, Start, 1).clients[0]
+	at := time.Now().Add(time.Hour)
+	var wait sync.WaitGroup
+	for range 2 { // at once, for the race detector
+		wait.Go(func() {
+			for range 100 {
+				assert.NoError(t, client.Do(t.Context(), "SET", "other", 1, "PXAT", at.UnixMilli()).Err())
+			}
+		})
+	}
+	wait.Wait()
+	var info *redis.StringCmd
+	var first, last *redis.TimeCmd
+	var set *redis.StatusCmd
+	_, err := client.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+		first = p.Time(t.Context())
+		set = redis.NewStatusCmd(t.Context(), "SET", "counter", 7, "NX", "PXAT", at.UnixMilli())
+		require.NoError(t, p.Process(t.Context(), set))
+		p.Incr(t.Context(), "counter")
+		info = p.Info(t.Context(), "replication")
+		p.Eval(t.Context(), "return redis.call('INCR', KEYS[1])", []string{"counter"})
+		last = p.Time(t.Context())
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, "OK", set.Val())
+	assert.Equal(t, first.Val(), last.Val())
+	assert.Contains(t, info.Val(), "role:master")
+	assert.Equal(t, "9", client.Get(t.Context(), "counter").Val())
+	left := client.PTTL(t.Context(), "counter").Val()
+	assert.LessOrEqual(t, left, time.Hour)
+	assert.Greater(t, left, time.Hour-time.Minute)
+	require.NoError(t, client.Set(t.Context(), "k", "v", 0).Err())
+	require.NoError(t, client.Do(t.Context(), "SET", "k", "w", "PXAT", 1).Err())
+	assert.Zero(t, client.Exists(t.Context(), "k").Val(), "a time that is over")
 }
 
 func TestCloseLeavesNothing(t *testing.T) {

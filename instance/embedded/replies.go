@@ -5,15 +5,23 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// answer answers the commands that miniredis lacks, and reports whether it did.
-func (r *run) answer(peer *server.Peer, cmd string, args []string) bool {
+// answer answers the commands that miniredis lacks, and reports whether it did. client says that a client
+// sent the command, and no script.
+func (r *run) answer(peer *server.Peer, client bool, cmd string, args []string) bool {
 	switch {
+	case cmd == "SET" && client:
+		// Of a client's SET miniredis reads its clock without a lock, to see how long it is until then.
+		if relative := fromNow(args); relative != nil {
+			r.srv.Dispatch(peer, append([]string{cmd}, relative...))
+			return true
+		}
 	case cmd == "INFO":
 		return r.info(peer, args)
 	case cmd == "CONFIG" && len(args) > 1 && strings.EqualFold(args[0], "GET"):
@@ -21,6 +29,22 @@ func (r *run) answer(peer *server.Peer, cmd string, args []string) bool {
 		return true
 	}
 	return false
+}
+
+// fromNow is the arguments of a SET with PX in place of PXAT, nil without that. The key doesn't expire earlier.
+func fromNow(args []string) []string {
+	i := slices.IndexFunc(args, func(arg string) bool { return strings.EqualFold(arg, "PXAT") })
+	if i < 2 || i+1 >= len(args) {
+		return nil
+	}
+	at, err := strconv.ParseInt(args[i+1], 10, 64)
+	left := (time.Until(time.UnixMilli(at)) + time.Millisecond - 1) / time.Millisecond
+	if err != nil || left <= 0 {
+		return nil
+	}
+	args = slices.Clone(args)
+	args[i], args[i+1] = "PX", strconv.FormatInt(int64(left), 10)
+	return args
 }
 
 // info answers INFO, except for the sections that miniredis has.
@@ -54,7 +78,8 @@ func (r *run) info(peer *server.Peer, args []string) bool {
 	if text.Len() == 0 {
 		return false
 	}
-	peer.WriteBulk(text.String())
+	// ECHO waits for EXEC in a transaction, which miniredis doesn't say of a connection.
+	r.srv.Dispatch(peer, []string{"ECHO", text.String()})
 	return true
 }
 

@@ -81,14 +81,15 @@ func (r *run) end() {
 // hook is called for every command, also those of scripts, before miniredis sees it. It
 // reports whether the command is done.
 func (r *run) hook(peer *server.Peer, cmd string, args ...string) bool {
-	if r.isClient(peer) {
+	client := r.isClient(peer)
+	if client {
 		if !r.gate.pass() {
 			peer.Close()
 			return true
 		}
 		r.tick()
 	}
-	return r.answer(peer, cmd, args)
+	return r.answer(peer, client, cmd, args)
 }
 
 // isClient tells a client's connection from the one through which a script calls commands: a

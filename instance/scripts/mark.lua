@@ -1,52 +1,76 @@
--- Mark: return for how long clients have known this run of the server by an instance's name,
--- and note the first time.
--- KEYS: mark. ARGV: nonce; the run ID and the epoch that this client found when it last
--- looked; the run ID of the server whose vote counted last with this client, '' if none; how
--- long ago that was, at least, in microseconds (wire.Known).
+-- Mark: find the mark, or leave one. It is a string without expiry:
 --
--- The mark is
+--   ID@epoch set
 --
---   run ID/replication ID@epoch since
+-- The ID is the server's replication ID, or its run ID where that is hidden. The epoch is the time at
+-- which the mark was written, by the server's clock, in microseconds. The set is that of the clients'
+-- instances (quorum/wire.Set). The whole text names the run: every request compares it.
 --
--- The epoch is the mark's name: the time at which it was written. Since is that time, too,
--- unless the clock was set back behind it. Times are the server's, in microseconds.
--- The reply's text is the mark without since. Its token is the mark's age.
+-- KEYS: the mark. ARGV: the run ID and the epoch that this client found when it last looked; the run
+-- ID of the server whose vote counted last with this client, '' if none; how long ago that was, at
+-- least, in microseconds; the set, or '' for a client that doesn't compare it.
+-- Reply: the run ID and the replication ID; then 0 and '' on a server that is no master, 1 and the
+-- mark, 2 and the set in the mark, if this client's set must not follow it, or 3 and '' where an earlier
+-- version has left a mark; and the mark's age.
 --
--- Another run ID or another replication ID is another run, and the votes before it may be
--- lost. So the mark is then written anew, with another epoch. A master also draws another
--- replication ID for its first replica, and forgets nothing; but neither the server nor any
--- client can be sure of that, because a promotion looks the same once the server has dropped
--- the trace of it.
+-- Another ID is another run, and the votes before it may be lost. So the mark is then written anew,
+-- with another epoch. A master also draws another replication ID for its first replica, and forgets
+-- nothing; but neither the server nor any client can be sure of that, because a promotion looks the
+-- same once the server has dropped the trace of it.
 --
--- The mark is also written anew for a client for which another server's vote counted after
--- the mark was written, because then the name has led elsewhere meanwhile. If that vote was
--- earlier, as after a restart, the client has nothing to add: what the votes from there were
--- good for ends within a quarantine of the mark. All this is one step, so that of two first
--- clients the second one finds the mark.
+-- The mark is also written anew for a client for which another server's vote counted after the mark
+-- was written, because then the name has led elsewhere meanwhile. If that vote was earlier, as after
+-- a restart, the client has nothing to add: what the votes from there were good for ends within a
+-- quarantine of the mark. It is written anew, too, if the clock was set back behind its epoch, because its
+-- age would be unknown. All this is one step, so that of two first clients the second one finds the mark.
+--
+-- Clients of earlier versions of this library write another text, "process/ID@epoch since", under the same
+-- key, and would write theirs over ours. While one is there no client of this version has a vote, until an
+-- operator deletes it. So clients of two versions never vote at once.
 local server, replication = redis.call('INFO', 'server'), redis.call('INFO', 'replication')
-if not string.find(replication, 'role:master', 1, true) then return answer(0, false, 0, 0) end
 local process, id = string.match(server, 'run_id:(%S+)') or '', string.match(replication, 'master_replid:(%S+)') or ''
 if not string.find(id, '[^0]') then id = '' end -- zeros are none
+if not string.find(replication, 'role:master', 1, true) then return {process, id, 0, '', 0} end
 if process == '' and id == '' then return redis.error_reply('ERR a mark is not supported: INFO has no run_id and no master_replid') end
-local clock = now[1] * 1000000 + now[2]
 local held = redis.pcall('GET', KEYS[1])
 if type(held) == 'table' then
   if not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
   held = false -- no mark, and replaced
 end
-local run = process .. '/' .. id
-local marked, epoch, since = string.match(held or '', '^([^@%s]*)@(%d+) (%d+)$')
-since = math.min(tonumber(since) or clock, clock)
+--guard:older-version-is-refused  clients of this version and of an earlier one don't vote at once
+if string.find(held or '', '^[^@ ]*/[^@ ]*@%d+ %d+$') then return {process, id, 3, '', 0} end
+local marked, epoch, set = string.match(held or '', '^([^@ /]*)@(%d+) (.*)$')
+set = set or ''
+
+-- supersedes reports whether a client with the set mine takes over from the set theirs: the same name
+-- and a higher version. Versions go up to 2^64-1, which is more than Lua's numbers hold. So it
+-- compares the texts: the longer one is larger, and of two equally long ones the one later in the
+-- alphabet.
+local function supersedes(mine, theirs)
+  local pattern = '^([^@]*)@(%d+) '
+  local theirname, their = string.match(theirs, pattern)
+  local myname, my = string.match(mine, pattern)
+  if not their or not my or theirname ~= myname then return false end
+  if #my ~= #their then return #my > #their end
+  return my > their
+end
+
+-- Before the run is compared, so that a restart doesn't let another set in.
+if ARGV[5] ~= '' and set ~= ARGV[5] then
+  --guard:set-is-compared  a client with another set of instances is refused
+  if set ~= '' and not supersedes(ARGV[5], set) then return {process, id, 2, set, 0} end
+  set = ARGV[5]
+end
 -- A client tells of votes from elsewhere until a server has kept the mark that it was told.
 --guard:evidence-is-told-until-kept  a client tells of another server's votes until the mark could be kept
-local elsewhere = ARGV[4] ~= '' and ARGV[4] ~= process and not (ARGV[2] == process and ARGV[3] == epoch)
+local elsewhere = ARGV[3] ~= '' and ARGV[3] ~= process and not (ARGV[1] == process and ARGV[2] == epoch)
 --guard:mark-of-this-name  a client that had another server's votes meanwhile leaves the mark anew
 --guard:mark-stays-for-late-clients  a client that learns of a restart late keeps the mark of the clients that learned of it first
-local led = elsewhere and clock - since >= tonumber(ARGV[5])
+local anew = elsewhere and clock - (tonumber(epoch) or clock) >= tonumber(ARGV[4])
+if id == '' then id = process end
 --guard:mark-of-this-run  a mark counts only in the run in which it was left
 --guard:mark-is-kept  a mark says when the first client came, not when the last one did
-if marked ~= run or led then epoch, since = string.format('%.0f', clock), clock end
-local mark = run .. '@' .. epoch
-local text = mark .. ' ' .. string.format('%.0f', since)
-if text ~= held then redis.call('SET', KEYS[1], text) end
-return answer(1, mark, 0, clock - since)
+if marked ~= id or anew or tonumber(epoch) > clock then epoch = string.format('%.0f', clock) end
+local mark = id .. '@' .. epoch .. ' ' .. set
+if mark ~= held then redis.call('SET', KEYS[1], mark) end
+return {process, string.match(replication, 'master_replid:(%S+)') or '', 1, mark, clock - tonumber(epoch)}

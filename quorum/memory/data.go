@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -14,11 +15,12 @@ import (
 type Data struct {
 	// Keys are the locks' keys.
 	Keys Table[string]
-	// Counters are the last tokens of the resources, and Records what is stored beside them.
-	// A server that drops keys may drop either. A resource's counter and record expire at
-	// the same time.
+	// Counters are what was last counted for the resources. A server that drops keys may drop them.
 	Counters Table[fencing.Token]
-	Records  Table[Record]
+
+	// Estimate is the server's clock as the Instance estimates it, from which a counter starts that the
+	// request says no token for. It gets the resource and the true clock. nil: the true clock.
+	Estimate func(key string, clock time.Time) time.Time
 
 	queues Table[[]string] // the addresses of the waiters for a key
 	asked  int             // requests since the last sweep
@@ -29,24 +31,15 @@ type Data struct {
 	Notify func(address, key string) bool
 }
 
-// Record is stored beside a resource's counter.
-type Record struct {
-	// Set is the text of the set under which the resource was last locked.
-	Set string
-	// Run is the run in which Acquire last raised the counter, empty if it is unknown.
-	Run wire.Run
-}
-
 // NewData returns empty data.
 func NewData() *Data {
-	return &Data{Keys: Table[string]{}, Counters: Table[fencing.Token]{}, Records: Table[Record]{}, queues: Table[[]string]{}}
+	return &Data{Keys: Table[string]{}, Counters: Table[fencing.Token]{}, queues: Table[[]string]{}}
 }
 
 // Flush deletes everything.
 func (d *Data) Flush() {
 	clear(d.Keys)
 	clear(d.Counters)
-	clear(d.Records)
 	clear(d.queues)
 }
 
@@ -61,9 +54,8 @@ func (d *Data) sweep(now time.Time) {
 	}
 	d.Keys.sweep(now)
 	d.Counters.sweep(now)
-	d.Records.sweep(now)
 	d.queues.sweep(now)
-	d.asked, d.full = 0, len(d.Keys)+len(d.Counters)+len(d.Records)+len(d.queues)
+	d.asked, d.full = 0, len(d.Keys)+len(d.Counters)+len(d.queues)
 }
 
 // Table is a map whose entries expire.
@@ -119,17 +111,25 @@ func remaining(expires, now time.Time) time.Duration {
 	return (expires.Sub(now) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// OtherRun is the error of a request to a server that isn't in the run that the request
-// names, or is no master. nil: there is no error.
-func OtherRun(cmd wire.Request, id wire.Identity) *wire.RunError {
+// otherRun is the error of a request to a server that isn't in the run that the request names, or is no
+// master: a *wire.RunError. It is a *wire.SetMismatchError if only the set is another one, which an Acquire
+// alone compares. nil: there is no error.
+func otherRun(cmd wire.Request, id wire.Identity) error {
 	if cmd.Run == "" {
 		return nil
 	}
 	if cmd.Run.Epoch() == "" {
-		id.Epoch = "" // it isn't looked at
+		id.Mark = "" // it isn't looked at
 	}
-	if cmd.Run == id.Run() {
+	now := id.Run()
+	switch {
+	case cmd.Run == now:
+		return nil
+	case !cmd.Run.SameAs(now):
+		return &wire.RunError{Asked: cmd.Run, Found: cmp.Or(id.Mark, wire.Run(id.ReplID)), Role: id.Role}
+	case cmd.Op != wire.Acquire:
 		return nil
 	}
-	return &wire.RunError{Asked: cmd.Run, Found: wire.RunOf(id.ReplID, id.Epoch), Role: id.Role}
+	mine, _ := wire.ParseSet(cmd.Run.Set())
+	return &wire.SetMismatchError{Mine: mine, Theirs: now.Set()}
 }

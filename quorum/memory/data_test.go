@@ -15,7 +15,7 @@ import (
 // What programs other than the library may do to a server's data.
 func TestDataFromBehind(t *testing.T) {
 	d, now := memory.NewData(), time.Unix(1000, 0)
-	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: wire.Set{N: 5, Q: 3}}}
+	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}
 	require.Equal(t, wire.Granted, d.Run(acquire, now).Outcome)
 	d.Keys.Put("forever", "x", time.Time{})
 	d.Keys.Put("until", "x", now.Add(time.Minute))
@@ -44,70 +44,118 @@ func TestDataFromBehind(t *testing.T) {
 	assert.Empty(t, d.Counters.List(later))
 }
 
-// The counter and the record are two keys, and a server may drop either.
-func TestOneOfCounterAndRecordIsDropped(t *testing.T) {
-	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
+// A counter that is new or may be an older copy is low, unless it is above the clock. Its token is above
+// the clock, and the counter only gets there by a raise.
+func TestLowCounters(t *testing.T) {
+	const clock = 1_000_000_000
+	now := time.UnixMicro(clock)
 	for name, c := range map[string]struct {
-		drop func(d *memory.Data, now time.Time) bool
-		// The next token in the same run, and the error for another set.
-		next    fencing.Token
-		refused bool
+		counter, estimate, start, floor fencing.Token
+		token, counted                  fencing.Token
+		low                             bool
 	}{
-		"none":        {func(*memory.Data, time.Time) bool { return true }, 1_000_000_002, true},
-		"the counter": {func(d *memory.Data, now time.Time) bool { return d.Counters.Delete("k", now) }, 1_002_000_001, true},
-		"the record":  {func(d *memory.Data, now time.Time) bool { return d.Records.Delete("k", now) }, 1_002_000_001, false},
+		"new":                                        {estimate: clock, token: clock + 1, counted: clock + 1, floor: 1},
+		"new, and the estimate lags":                 {estimate: clock - 10, token: clock + 1, counted: clock - 9, low: true, floor: 1},
+		"new, and the estimate leads":                {estimate: clock + 10, token: clock + 11, counted: clock + 11, floor: 1},
+		"new, without an estimate":                   {token: clock + 1, counted: 1, low: true, floor: 1},
+		"new, from the request's token":              {estimate: clock, start: clock + 50, token: clock + 50, counted: clock + 50, floor: 1},
+		"new, from a token that is behind":           {estimate: clock, start: clock - 50, token: clock + 1, counted: clock - 50, low: true, floor: 1},
+		"above the floor":                            {counter: 100, token: 101, counted: 101, floor: 100},
+		"at the floor":                               {counter: 99, token: clock + 1, counted: 100, low: true, floor: 100},
+		"at the floor, with a start":                 {counter: 99, start: clock + 50, token: clock + 50, counted: 100, low: true, floor: 100},
+		"at the floor, with a start that is too far": {counter: 99, start: clock + 1e9, token: clock + 1, counted: 100, low: true, floor: 100},
+		"below the floor, but above the clock":       {counter: clock + 9, token: clock + 10, counted: clock + 10, floor: 2 * clock},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, now := memory.NewData(), time.Unix(1000, 0)
-			acquire := func(set wire.Set) wire.Request {
-				return wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}, Run: "run"}
+			d := memory.NewData()
+			d.Estimate = func(string, time.Time) time.Time { return time.UnixMicro(int64(c.estimate)) }
+			if c.counter > 0 {
+				d.Counters.Put("k", c.counter, time.Time{})
 			}
-			assert.EqualValues(t, 1_000_000_001, d.Run(acquire(mine), now).Token)
-			assert.Equal(t, []string{"k"}, d.Counters.List(now))
-			assert.Equal(t, []string{"k"}, d.Records.List(now))
-			record, _, _ := d.Records.Get("k", now)
-			assert.Equal(t, mine.String(), record.Set)
-			assert.EqualValues(t, "run", record.Run)
-
-			now = now.Add(2 * time.Second)
-			assert.True(t, c.drop(d, now))
-			if c.refused {
-				assert.ErrorIs(t, d.Run(acquire(other), now).Err, wire.ErrSetMismatch)
-			}
-			assert.Equal(t, c.next, d.Run(acquire(mine), now).Token)
+			vote := d.Run(wire.Request{
+				Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second,
+				Fence: wire.Fence{On: true, Token: c.start, Floor: c.floor, TTL: time.Hour, Ahead: time.Minute},
+			}, now)
+			require.Equal(t, wire.Granted, vote.Outcome)
+			assert.Equal(t, c.token, vote.Token)
+			assert.Equal(t, c.low, vote.Low)
+			counter, _, _ := d.Counters.Get("k", now)
+			assert.Equal(t, c.counted, counter)
 		})
 	}
-	d, now := memory.NewData(), time.Unix(1000, 0)
-	assert.False(t, d.Records.Delete("k", now))
-	record, _, _ := d.Records.Get("k", now)
-	assert.Zero(t, record)
-	cmd := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute}, Run: "run"}
-	require.Equal(t, wire.Granted, d.Run(cmd, now).Outcome)
-	assert.Empty(t, d.Records.List(now.Add(time.Hour)), "they expire together")
-	assert.Empty(t, d.Counters.List(now.Add(time.Hour)))
-	require.Equal(t, wire.Granted, d.Run(cmd, now.Add(2*time.Hour)).Outcome)
-	d.Flush()
-	assert.Empty(t, d.Records.List(now.Add(2*time.Hour)))
 }
 
-// Acquire writes the set, and Restore does where there is none; Raise never does. A client of
-// another set learns nothing of the holder.
-func TestWhoWritesTheSet(t *testing.T) {
-	d, now := memory.NewData(), time.Unix(1000, 0)
-	mine, other := wire.Set{Name: "main", N: 5, Q: 3}, wire.Set{Name: "else", N: 5, Q: 3}
-	d.Keys.Put("k", "v", now.Add(time.Minute))
-	cmd := func(op wire.Op, value string, set wire.Set) wire.Request {
-		return wire.Request{Op: op, Key: "k", Value: value, TTL: time.Minute, Fence: wire.Fence{Token: 5, On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}}
+// The set in the mark changes under the same epoch, and a restart keeps it.
+func TestSetInTheMark(t *testing.T) {
+	start := time.UnixMicro(1_000_000_000)
+	one := wire.Set{Name: "main", Version: 1, N: 5, Q: 3}
+	two, other := one, one
+	two.Version, other.Name = 2, "else"
+	id := wire.Identity{RunID: "run", ReplID: "repl", Role: wire.RoleMaster}
+	var mark memory.Mark
+	probe := func(set wire.Set, now time.Time) (wire.Identity, error) {
+		found := id
+		err := mark.Probe(&found, wire.Known{Set: set}, now)
+		return found, err
 	}
-	acquire := func(set wire.Set) wire.Vote { return d.Run(cmd(wire.Acquire, "w", set), now) }
+	found, err := probe(one, start)
+	require.NoError(t, err)
+	assert.Equal(t, wire.MarkOf("repl", "1000000000", one.String()), found.Mark)
+	found, err = probe(two, start.Add(time.Second))
+	require.NoError(t, err)
+	assert.Equal(t, wire.MarkOf("repl", "1000000000", two.String()), found.Mark)
+	assert.Equal(t, time.Second, found.Served)
+	for _, set := range []wire.Set{one, other} {
+		_, err = probe(set, start)
+		assert.Equal(t, &wire.SetMismatchError{Mine: set, Theirs: two.String()}, err)
+	}
+	id.ReplID = "another"
+	assert.Empty(t, mark.Of(id))
+	_, err = probe(one, start.Add(time.Minute))
+	require.ErrorIs(t, err, wire.ErrSetMismatch, "the set is compared before the run")
+	found, err = probe(wire.Set{}, start.Add(time.Minute))
+	require.NoError(t, err)
+	assert.Equal(t, wire.MarkOf("another", "1060000000", two.String()), found.Mark)
+	assert.Zero(t, found.Served)
+	found, err = probe(two, start)
+	require.NoError(t, err)
+	assert.Equal(t, "1000000000", found.Epoch(), "the clock was set back behind it")
+}
 
-	require.Equal(t, wire.Granted, d.Run(cmd(wire.Raise, "v", mine), now).Outcome)
-	require.NoError(t, acquire(other).Err, "a Raise wrote no set")
-	require.Equal(t, wire.Granted, d.Run(cmd(wire.Restore, "v", mine), now).Outcome)
-	vote := acquire(other)
-	var mismatch *wire.SetMismatchError
-	require.ErrorAs(t, vote.Err, &mismatch)
-	assert.Equal(t, mine.String(), mismatch.Theirs)
-	assert.Zero(t, vote.Remaining)
-	assert.Equal(t, time.Minute, acquire(mine).Remaining)
+// An acquisition deletes the values that it names, and no others, before it sets its own.
+func TestAnAcquisitionDeletesWhatItNames(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for name, c := range map[string]struct {
+		held     []string
+		outcome  wire.Outcome
+		replaced bool
+		keys     uint8
+	}{
+		"all":               {[]string{"v", "w"}, wire.Granted, true, 2},
+		"one, and a free":   {[]string{"v", ""}, wire.Granted, false, 2},
+		"one, and another":  {[]string{"v", "x"}, wire.Refused, false, 0},
+		"none":              {[]string{"x", "y"}, wire.Refused, false, 0},
+		"none of free ones": {[]string{"", ""}, wire.Granted, false, 2},
+	} {
+		d := memory.NewData()
+		for i, key := range []string{"a", "b"} {
+			if c.held[i] != "" {
+				d.Keys.Put(key, c.held[i], time.Time{})
+			}
+		}
+		vote := d.Run(wire.Request{Op: wire.Acquire, Key: "a", Also: []string{"b"}, Value: "mine", TTL: time.Second, Delete: []string{"w", "v"}}, now)
+		assert.Equal(t, c.outcome, vote.Outcome, name)
+		assert.Equal(t, c.replaced, vote.Replaced, name)
+		assert.Equal(t, c.keys, vote.Keys, name)
+		for i, key := range []string{"a", "b"} {
+			want := "mine"
+			if c.held[i] == "x" || c.held[i] == "y" {
+				want = c.held[i]
+			} else if c.outcome == wire.Refused {
+				want = ""
+			}
+			held, _, _ := d.Keys.Get(key, now)
+			assert.Equal(t, want, held, "%s: %s", name, key)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -14,7 +15,8 @@ import (
 var ErrBadRequest = errors.New("memory: bad request")
 
 // Run executes a request at the time now of the server's wall clock. A request that package
-// quorum never sends fails with ErrBadRequest, Unsent. Data has no run ID: see OtherRun.
+// quorum never sends fails with ErrBadRequest, Unsent. The run that the request names isn't compared,
+// see RunIn.
 func (d *Data) Run(cmd wire.Request, now time.Time) wire.Vote {
 	return d.RunFor(wire.Waiter{}, cmd, now)
 }
@@ -22,11 +24,27 @@ func (d *Data) Run(cmd wire.Request, now time.Time) wire.Vote {
 // RunFor is Run, and also executes a Notifier's Enqueue and Dequeue of a waiter, with these
 // as the operation of the request.
 func (d *Data) RunFor(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
+	cmd.Run = ""
+	return d.RunIn(wire.Identity{}, w, cmd, now)
+}
+
+// RunIn is RunFor on a server that is id now. A request that names another run fails with a *wire.RunError,
+// or a *wire.SetMismatchError. It isn't executed, unless it is an Acquire: that is executed first, and
+// judged afterwards.
+func (d *Data) RunIn(id wire.Identity, w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
 	if err := validate(w, cmd); err != nil {
 		return wire.Vote{Err: err, Unsent: true}
 	}
 	d.sweep(now)
+	other := otherRun(cmd, id)
+	if other != nil && cmd.Op != wire.Acquire {
+		return wire.Vote{Err: other, Unsent: true}
+	}
 	vote := d.vote(w, cmd, now)
+	//guard:memory-run-is-compared  in memory a grant in another run than the request names is no grant
+	if other != nil {
+		return wire.Vote{Err: other, Unsent: vote.Outcome == wire.Refused}
+	}
 	if vote.Outcome == wire.Granted && len(cmd.Also) > 0 {
 		vote.Keys = uint8(1 + len(cmd.Also))
 	}
@@ -58,7 +76,6 @@ func (d *Data) vote(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
 }
 
 // keyOf returns one of the keys that a request is about: n is 0 for Key, 1 for the first of Also.
-// Of several everything is read before anything is changed.
 func keyOf(cmd wire.Request, n int) string {
 	if n == 0 {
 		return cmd.Key
@@ -66,78 +83,115 @@ func keyOf(cmd wire.Request, n int) string {
 	return cmd.Also[n-1]
 }
 
-// acquire compares the sets before it looks at the keys. While the lock is held, a client
-// with another set gets the error too, because it would wait in vain.
+// acquire sets all keys or none, and counts all counters up. What came of it is judged afterwards.
 func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
-	n, vote := 1+len(cmd.Also), wire.Vote{Outcome: wire.Granted}
-	refused := func(i int, why wire.Vote) wire.Vote {
-		if n > 1 {
-			why.InTheWay = uint8(1 + i)
-		}
-		why.Outcome = wire.Refused
-		return why
-	}
+	n, vote := 1+len(cmd.Also), wire.Vote{Outcome: wire.Granted, Replaced: true}
+	var counted [wire.MaxKeys]counter
+	var set []string
 	for i := range n {
-		if !cmd.Fence.On {
-			break
-		}
 		key := keyOf(cmd, i)
-		if err := d.checkSet(key, cmd.Fence.Set, now); err != nil {
-			return refused(i, wire.Vote{Err: err})
+		vote.Replaced = d.deleteAny(key, cmd.Delete, now) && vote.Replaced
+		held, expires, exists := d.Keys.Get(key, now)
+		switch {
+		//guard:memory-free-key-only  a server in memory sets a key only if it is free
+		case !exists:
+			d.Keys.Put(key, cmd.Value, now.Add(cmd.TTL))
+			set = append(set, key)
+		case vote.Outcome == wire.Granted: // the first key in the way
+			vote.Outcome, vote.Holder, vote.Remaining = wire.Refused, held, remaining(expires, now)
+			if n > 1 {
+				vote.InTheWay = uint8(1 + i)
+			}
 		}
-		vote.Token = max(vote.Token, d.next(key, cmd, now))
-	}
-	for i := range n {
-		held, expires, exists := d.Keys.Get(keyOf(cmd, i), now)
-		//guard:memory-free-key-only  a server in memory grants a lock only if its key is free, or the client's own to replace
-		if exists && (cmd.Replace == "" || held != cmd.Replace) {
-			return refused(i, wire.Vote{Remaining: remaining(expires, now), Holder: held})
-		}
-		vote.Replaced = vote.Replaced || exists
-	}
-	if err := bounded(cmd, vote.Token, now); err != nil {
-		return wire.Vote{Unsent: true, Err: err}
-	}
-	if clock := clockToken(now); vote.Token < clock {
-		vote.Reserved = int(min(fencing.Token(cmd.Fence.Reserve), clock-vote.Token))
-		vote.Token += fencing.Token(vote.Reserved)
-	}
-	for i := range n {
 		if cmd.Fence.On {
-			d.counted(keyOf(cmd, i), cmd, vote.Token, now)
+			counted[i] = d.count(key, cmd, now)
 		}
-		d.Keys.Put(keyOf(cmd, i), cmd.Value, now.Add(cmd.TTL))
+	}
+	switch {
+	case vote.Outcome == wire.Refused:
+		//guard:memory-all-or-none  in memory of several keys none is kept unless all are free
+		for _, key := range set {
+			d.Keys.Delete(key, now)
+		}
+		vote.Replaced = false
+	case cmd.Fence.On:
+		if err := settle(&vote, counted[:n], cmd, now); err != nil {
+			return wire.Vote{Err: err}
+		}
 	}
 	return vote
 }
 
-// next is the token that a grant of the key alone would get.
-func (d *Data) next(key string, cmd wire.Request, now time.Time) fencing.Token {
-	token, _, known := d.Counters.Get(key, now)
-	r, _, _ := d.Records.Get(key, now)
-	//guard:memory-token-rises  in memory a grant's token is larger than the counter was
-	token++
-	//guard:memory-lost-counter  in memory a counter that is gone, or of another run, goes on from the clock
-	if !known || cmd.Run != "" && r.Run != cmd.Run {
-		// Above every token that the server gave before it lost its counter, or came back
-		// with an older one: see the proof in package quorum.
-		token = max(token, clockToken(now)+1)
-		if start := cmd.Fence.Token; bounded(cmd, start, now) == nil {
-			token = max(token, start)
-		}
-	}
-	return token
+// deleteAny deletes a key if it holds one of the values, and reports whether it did.
+func (d *Data) deleteAny(key string, values []string, now time.Time) bool {
+	held, _, exists := d.Keys.Get(key, now)
+	//guard:memory-deletes-its-own  in memory an acquisition deletes no value but those that it names
+	return exists && slices.Contains(values, held) && d.Keys.Delete(key, now)
 }
 
-// counted writes the counter of a grant, and its record.
-func (d *Data) counted(key string, cmd wire.Request, token fencing.Token, now time.Time) {
-	r, _, _ := d.Records.Get(key, now)
-	if cmd.Run != "" {
-		r.Run = cmd.Run
+// counter is what an acquisition counted.
+type counter struct {
+	n    fencing.Token
+	made bool // the counter didn't exist
+}
+
+// count counts a counter up. One that doesn't exist starts from the request's token, or from the clock. Its
+// expiry is tied to its value, so that it starts again from a clock that has passed it.
+func (d *Data) count(key string, cmd wire.Request, now time.Time) counter {
+	n, expires, known := d.Counters.Get(key, now)
+	if !known {
+		n = d.start(key, cmd, now)
+		//guard:memory-expiry-by-value  in memory a counter outlives its value
+		expires = outlives(n, cmd, now)
 	}
-	r.Set = cmd.Fence.Set.String()
-	d.Counters.Put(key, token, now.Add(cmd.Fence.TTL))
-	d.Records.Put(key, r, now.Add(cmd.Fence.TTL))
+	//guard:memory-token-rises  in memory each try counts up
+	n++
+	d.Counters.Put(key, n, expires)
+	return counter{n, !known}
+}
+
+// start is what a new counter is set to before it is counted up.
+func (d *Data) start(key string, cmd wire.Request, now time.Time) fencing.Token {
+	clock := now
+	if d.Estimate != nil {
+		clock = d.Estimate(key, now)
+	}
+	if token := cmd.Fence.Token; token > clockToken(clock.Add(-cmd.Fence.Ahead)) && bounded(cmd, token, clock) == nil {
+		return token - 1
+	}
+	return clockToken(clock)
+}
+
+// outlives is when a counter of that value may expire.
+func outlives(n fencing.Token, cmd wire.Request, now time.Time) time.Time {
+	return time.UnixMicro(int64(max(n, clockToken(now)))).Add(cmd.Fence.Ahead + cmd.Fence.TTL).Truncate(time.Millisecond)
+}
+
+// settle sets the token of a vote on keys that were all set, and whether it is low. The error says that a
+// counter is too far ahead.
+func settle(vote *wire.Vote, counted []counter, cmd wire.Request, now time.Time) error {
+	clock := clockToken(now)
+	for _, c := range counted {
+		if err := bounded(cmd, c.n, now); err != nil {
+			return err
+		}
+		token := c.n
+		//guard:memory-low-counter  in memory a counter that is new or may be an older copy doesn't count where the clock has passed it
+		if low := c.n <= clock && (c.made || c.n <= cmd.Fence.Floor); low {
+			vote.Low, token = true, clock+1
+			if start := cmd.Fence.Token; start != 0 && bounded(cmd, start, now) == nil {
+				token = max(token, start)
+			}
+			if err := bounded(cmd, token, now); err != nil {
+				return err
+			}
+		}
+		vote.Token = max(vote.Token, token)
+	}
+	for _, c := range counted {
+		vote.Low = vote.Low || c.n != vote.Token
+	}
+	return nil
 }
 
 func clockToken(now time.Time) fencing.Token { return fencing.Token(max(0, now.UnixMicro())) }
@@ -149,18 +203,6 @@ func bounded(cmd wire.Request, token fencing.Token, now time.Time) error {
 		return &wire.CounterError{Token: token, Clock: now, Most: cmd.Fence.Ahead}
 	}
 	return nil
-}
-
-func (d *Data) checkSet(key string, set wire.Set, now time.Time) error {
-	r, _, _ := d.Records.Get(key, now)
-	//guard:memory-set-is-compared  in memory a client with another set than the last one is refused
-	if r.Set == "" || r.Set == set.String() {
-		return nil
-	}
-	if old, err := wire.ParseSet(r.Set); err == nil && set.Supersedes(old) {
-		return nil
-	}
-	return &wire.SetMismatchError{Mine: set, Theirs: r.Set}
 }
 
 // lift executes Raise and Restore.
@@ -189,23 +231,16 @@ func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 	return wire.Vote{Outcome: wire.Granted}
 }
 
-// raise raises a counter to the request's token, and never lowers it.
-//
-// The record stays, except that a Restore writes its set where there is none: only Acquire
-// may take a resource over for another set. Only Acquire writes the run, because the run
-// says that the counter was lifted to the clock. A token from other servers doesn't prove
-// that.
+// raise raises a counter to the request's token, and never lowers it, nor shortens its life.
 func (d *Data) raise(key string, cmd wire.Request, now time.Time) {
-	token, _, _ := d.Counters.Get(key, now)
+	token, expires, known := d.Counters.Get(key, now)
 	//guard:memory-raise-only-lifts  in memory no request lowers a counter
-	d.Counters.Put(key, max(token, cmd.Fence.Token), now.Add(cmd.Fence.TTL))
-	r, _, known := d.Records.Get(key, now)
-	if cmd.Op == wire.Restore && r.Set == "" && cmd.Fence.Set != (wire.Set{}) {
-		r.Set, known = cmd.Fence.Set.String(), true
+	token = max(token, cmd.Fence.Token)
+	//guard:memory-raise-never-shortens  in memory no request shortens a counter's life
+	if until := outlives(token, cmd, now); !known || expires.Before(until) { // also if it had no expiry
+		expires = until
 	}
-	if known {
-		d.Records.Put(key, r, now.Add(cmd.Fence.TTL))
-	}
+	d.Counters.Put(key, token, expires)
 }
 
 // extend extends all keys, or none.
@@ -308,8 +343,12 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 		wrong = fmt.Sprintf("its Fence.Ahead is %v, want whole microseconds, at least one", fence.Ahead)
 	case (lifts || fence.Token != 0) && !fence.Token.Valid():
 		wrong = fmt.Sprintf("its Fence.Token is %d, want 1 to %d", fence.Token, fencing.MaxToken)
-	case fence.Reserve < 0 || fence.Reserve > 0 && (cmd.Op != wire.Acquire || !fence.On || several):
-		wrong = fmt.Sprintf("its Fence.Reserve is %d, want zero or more, and zero without a counter and for several keys", fence.Reserve)
+	case counts && !lifts && fence.Floor == 0:
+		wrong = "it has no Fence.Floor"
+	case len(cmd.Delete) > 0 && cmd.Op != wire.Acquire:
+		wrong = "it has values to delete"
+	case slices.Contains(cmd.Delete, cmd.Value) && cmd.Op == wire.Acquire || slices.Contains(cmd.Delete, ""):
+		wrong = "it has its own value, or none, among those to delete"
 	default:
 		return nil
 	}

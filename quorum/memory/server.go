@@ -94,8 +94,8 @@ func start(name string) *Server {
 		RunID: rand.Text(), ReplID: rand.Text(), Vouched: true, InProcess: true,
 		Role: wire.RoleMaster, Persistence: "none", Eviction: "noeviction", Server: "memory",
 	}
-	s.mark = NewMark(s.id, s.started)
-	s.id.Epoch = s.mark.Epoch(s.id)
+	s.mark = NewMark(s.id, s.started, "")
+	s.id.Mark = s.mark.Of(s.id)
 	return s
 }
 
@@ -121,10 +121,7 @@ func (s *Server) Send(req wire.Request, _ time.Duration, to wire.Receiver) {
 func (s *Server) do(w wire.Waiter, req wire.Request) wire.Vote {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := OtherRun(req, s.id); other != nil {
-		return wire.Vote{Unsent: true, Err: other}
-	}
-	return s.data.RunFor(w, req, s.now())
+	return s.data.RunIn(s.id, w, req, s.now())
 }
 
 // Probe says who the server is, see wire.Instance.
@@ -136,7 +133,9 @@ func (s *Server) Probe(ctx context.Context, known wire.Known) (wire.Identity, er
 	defer s.mu.Unlock()
 	now := s.now()
 	s.id.Clock, s.id.Uptime = now.Round(0), now.Sub(s.started).Truncate(time.Second)
-	s.mark.Probe(&s.id, known, now)
+	if err := s.mark.Probe(&s.id, known, now); err != nil {
+		return wire.Identity{}, err
+	}
 	return s.id, nil
 }
 

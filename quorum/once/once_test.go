@@ -276,7 +276,7 @@ func TestRestartAfterTheBeginning(t *testing.T) {
 // A server that doesn't tell since when it is up, because no mark can be kept there, may have lost the keys.
 func TestServerOfUnknownAge(t *testing.T) {
 	play(t, func(w *world) {
-		w.servers[2].SetIdentity(func(id *wire.Identity) { id.Served, id.Epoch = -1, "" })
+		w.servers[2].SetIdentity(func(id *wire.Identity) { id.Served, id.Mark = -1, "" })
 		time.Sleep(time.Minute)
 		slot := w.slot.Add(time.Minute)
 		a, b := w.process("a", once.Config{}), w.process("b", once.Config{})

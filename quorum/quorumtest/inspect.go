@@ -58,13 +58,9 @@ func (s *Server) Delete(key string) {
 	in(s, func(d *memory.Data, now time.Time) bool { return d.Keys.Delete(key, now) })
 }
 
-// DeleteCounter deletes a resource's counter and its record, as an operator does to repair
-// it.
+// DeleteCounter deletes a resource's counter, as an operator does to repair it.
 func (s *Server) DeleteCounter(key string) {
-	in(s, func(d *memory.Data, now time.Time) bool {
-		d.Records.Delete(key, now)
-		return d.Counters.Delete(key, now)
-	})
+	in(s, func(d *memory.Data, now time.Time) bool { return d.Counters.Delete(key, now) })
 }
 
 // FlushAll deletes all keys and counters, and the mark.
@@ -82,30 +78,23 @@ func (s *Server) Counter(key string) fencing.Token {
 	})
 }
 
-// PutCounter sets a resource's counter and the text of the set under which it was last
-// locked ("" for none), for a day. The record names the server's present run, so a client
-// that knows the run counts on from there.
-func (s *Server) PutCounter(key string, token fencing.Token, set string) {
+// PutCounter sets a resource's counter, for a day.
+func (s *Server) PutCounter(key string, token fencing.Token) {
 	now := s.lock()
 	defer s.mu.Unlock()
-	until := now.Add(24 * time.Hour)
-	s.data.Counters.Put(key, token, until)
-	s.data.Records.Put(key, memory.Record{Set: set, Run: s.identity(now).Run()}, until)
+	s.data.Counters.Put(key, token, now.Add(24*time.Hour))
 }
 
-// Record returns what is stored beside a resource's counter, zero if there is nothing.
-func (s *Server) Record(key string) memory.Record {
-	return in(s, func(d *memory.Data, now time.Time) memory.Record { r, _, _ := d.Records.Get(key, now); return r })
-}
-
-// PutRun sets the run in a resource's record, see contract.Putter. Without a record it does
-// nothing.
-func (s *Server) PutRun(key string, run wire.Run) {
+// PutSet sets the set of instances in the mark, as other clients' probes do.
+func (s *Server) PutSet(set wire.Set) {
 	now := s.lock()
 	defer s.mu.Unlock()
-	if r, expires, ok := s.data.Records.Get(key, now); ok {
-		s.data.Records.Put(key, memory.Record{Set: r.Set, Run: run}, expires)
+	id := s.identity(now)
+	since := id.Mark.Since()
+	if since.IsZero() {
+		since = now
 	}
+	s.mark = memory.NewMark(id, since, set.String())
 }
 
 // Waiting lists the addresses in the wait queue of a key, the first one first.

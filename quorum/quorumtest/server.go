@@ -93,7 +93,7 @@ func NewServer(name string, clk clock.Clock) *Server {
 	}
 	s := &Server{name: name, clock: clk, subscriptions: memory.Subscriptions{}}
 	s.up(false)
-	s.mark = memory.NewMark(wire.Identity{RunID: s.runID, ReplID: s.replID}, s.started)
+	s.mark = memory.NewMark(wire.Identity{ReplID: s.replID}, s.started, "")
 	return s
 }
 
@@ -256,13 +256,9 @@ func (s *Server) answer(r *request, at time.Time) {
 		r.vote = wire.Vote{Err: r.fate.Err}
 	case r.cmd.Op == 0:
 		r.id = s.identity(wall)
-		s.leaveMark(&r.id, r.before, wall)
+		r.vote.Err = s.leaveMark(&r.id, r.before, wall)
 	default:
-		if other := memory.OtherRun(r.cmd, s.identity(wall)); other != nil {
-			r.vote = wire.Vote{Unsent: true, Err: other}
-		} else {
-			r.vote = s.data.RunFor(r.waiter, r.cmd, wall)
-		}
+		r.vote = s.data.RunIn(s.identity(wall), r.waiter, r.cmd, wall)
 	}
 	if r.cmd.Op == 0 {
 		return
@@ -293,7 +289,7 @@ func (s *Server) identity(wall time.Time) wire.Identity {
 	}
 	// The mark that is there now, before a Probe has left another one.
 	if (id.Served >= 0 || id.Served == unset) && id.Run() != "" {
-		id.Epoch = s.mark.Epoch(id)
+		id.Mark = s.mark.Of(id)
 	}
 	return id
 }
@@ -302,21 +298,22 @@ func (s *Server) identity(wall time.Time) wire.Identity {
 const unset = -time.Hour
 
 // leaveMark leaves the mark of a Probe.
-func (s *Server) leaveMark(id *wire.Identity, before wire.Known, wall time.Time) {
+func (s *Server) leaveMark(id *wire.Identity, before wire.Known, wall time.Time) error {
 	if id.RunID == "" && id.ReplID == "" || id.Role != "" && id.Role != wire.RoleMaster {
 		if id.Served == unset {
 			id.Served = -1 // only a master has a mark
 		}
-		return
+		return nil
 	}
 	if id.Served < 0 && id.Served != unset {
-		return
+		return nil
 	}
 	served := id.Served
-	s.mark.Probe(id, before, wall)
+	err := s.mark.Probe(id, before, wall)
 	if served != unset {
 		id.Served = served
 	}
+	return err
 }
 
 // Hang stops the server as a SIGSTOP does: connections stay, requests wait in the socket's

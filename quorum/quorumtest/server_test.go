@@ -19,7 +19,7 @@ import (
 var set = wire.Set{Name: "main", Version: 1, N: 3, Q: 2}
 
 func acquire(value string) wire.Request {
-	return wire.Request{Op: wire.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Minute, Set: set}}
+	return wire.Request{Op: wire.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}
 }
 
 func within(t *testing.T, d time.Duration) context.Context {
@@ -240,7 +240,11 @@ func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true}},
 		{Op: wire.Raise, Key: "k", Value: "v", Fence: wire.Fence{TTL: time.Hour, Ahead: time.Second}},
 		{Op: wire.Raise, Key: "k", Value: "v", Fence: wire.Fence{TTL: time.Hour, Token: 5}},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: 1500}},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: 1500}},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Second}},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Delete: []string{"w", "v"}},
+		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Delete: []string{""}},
+		{Op: wire.Extend, Key: "k", Value: "v", TTL: time.Second, Delete: []string{"w"}},
 	}
 	for _, cmd := range bad {
 		vote := s.Do(t.Context(), cmd)
@@ -258,17 +262,19 @@ func TestServerHookAndInspection(t *testing.T) {
 	assert.Equal(t, wire.NoExpiry, vote.Remaining)
 	s.OnCommand(nil)
 	s.Delete("k")
-	s.PutCounter("k", 7, "old@1 N=3 Q=2")
-	vote = s.Do(t.Context(), acquire("v"))
-	assert.ErrorIs(t, vote.Err, wire.ErrSetMismatch)
-	s.PutCounter("k", 7, "")
+	s.PutCounter("k", 7)
 	vote = s.Do(t.Context(), acquire("v"))
 	assert.EqualValues(t, 8, vote.Token)
-	assert.Equal(t, set.String(), s.Record("k").Set)
 	for _, e := range s.Log() {
 		assert.Equal(t, wire.Acquire, e.Request.Op)
 	}
-	assert.Equal(t, uint64(3), s.Log()[2].Seq)
+	assert.Equal(t, uint64(2), s.Log()[1].Seq)
+	run := s.PresentRun()
+	s.PutSet(set)
+	assert.Equal(t, set.String(), s.PresentRun().Set())
+	assert.Equal(t, run.Epoch(), s.PresentRun().Epoch())
+	_, err := s.Probe(t.Context(), wire.Known{Set: wire.Set{Name: "another"}})
+	assert.ErrorIs(t, err, wire.ErrSetMismatch)
 	s.FlushAll()
 	assert.Empty(t, s.Keys())
 	assert.Zero(t, s.Counter("k"))

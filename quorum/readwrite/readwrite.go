@@ -129,7 +129,7 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 		defer cancel()
 	}
 	lease, err := l.try(trying, s)
-	//guard:other-set-takes-no-turn  a client of another set, which the places refuse, doesn't take the turn, which would refuse all others then
+	// The servers would refuse a client of another set the turn, too.
 	refused := errors.Is(err, quorum.ErrSetMismatch) && !quorum.Retryable(err)
 	if err == nil || refused || errors.Is(err, quorum.ErrHeldByCaller) {
 		return lease, err

@@ -266,9 +266,7 @@ func TestPollingBounds(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.ErrorIs(w.t, <-ended, quorum.ErrExhausted)
 		for _, s := range w.servers {
-			for _, key := range lease.Keys() {
-				s.PutCounter(key, lease.Token(), "else@0 N=3 Q=2 MaxTTL=10s")
-			}
+			s.PutSet(wire.Set{Name: "else", N: 3, Q: 2, MaxTTL: 10 * time.Second})
 		}
 		require.ErrorIs(w.t, <-ended, quorum.ErrSetMismatch)
 		w.release(lease)

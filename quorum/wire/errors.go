@@ -45,26 +45,26 @@ var (
 	ErrNotMaster = errors.New("quorum: server is not a master")
 )
 
-// SetMismatchError is the vote of an instance that was last used under another
-// Set. It Is ErrSetMismatch.
+// SetMismatchError is the error of a Probe of a server whose mark has another Set than the
+// client's. It Is ErrSetMismatch.
 type SetMismatchError struct {
-	// Mine is this client's set, Theirs the one that the instance remembers, as
-	// it keeps it.
+	// Mine is this client's set, Theirs the one in the mark, as the mark has it.
 	Mine   Set
 	Theirs string
 }
 
 func (e *SetMismatchError) Error() string {
-	return fmt.Sprintf("%v: this client has %q, the instance was last used with %q; "+
-		"give all clients the same instances, Quorum and MaxTTL, or, to change them, stop the clients of the old set, wait for MaxTTL and raise Config.Set.Version",
+	return fmt.Sprintf("%v: this client has %q, other clients use the server as one of %q; "+
+		"give all clients the same instances, Quorum and MaxTTL, or, to change them, stop the clients of the old set, wait for MaxTTL and raise Config.Set.Version; "+
+		"applications with sets of their own on one server need other instance names",
 		ErrSetMismatch, e.Mine, e.Theirs)
 }
 
 func (e *SetMismatchError) Unwrap() error { return ErrSetMismatch }
 
-// CounterError is the answer of a server on which a counter is, or would have to be
+// CounterError is the vote of a server on which a counter is, or would have to be
 // raised, further ahead of the server's clock than Fence.Ahead: another program wrote the
-// counter, or a clock was set back or is wrong. The server did nothing. It Is ErrCounter.
+// counter, or a clock was set back or is wrong. It Is ErrCounter.
 type CounterError struct {
 	// Token is what the counter would have come to.
 	Token fencing.Token
@@ -111,16 +111,16 @@ func longTime(micros float64) string {
 	return (time.Duration(micros) * time.Microsecond).String()
 }
 
-// RunError is the answer of a server that was asked in another run than it is in
+// RunError is the vote of a server that was asked in another run than it is in
 // (Request.Run): it was restarted or promoted, or another server answers under its
-// name. It did nothing. It Is ErrOtherRun, and ErrNotMaster if the server says that it is no
-// master.
+// name. It did nothing, unless it was asked for an Acquire. It Is ErrOtherRun, and ErrNotMaster if
+// the server says that it is no master.
 type RunError struct {
 	// Asked is the run that the command named.
 	Asked Run
 	// Found is the run of the server that answered, or its replication ID where its mark is
-	// gone or the command named no epoch, and Role what it says it is. Empty if it didn't
-	// say.
+	// gone or of another run or the request named no epoch, and Role what it says it is. Empty if
+	// it didn't say.
 	Found Run
 	Role  string
 }

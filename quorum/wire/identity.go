@@ -41,9 +41,10 @@ type Identity struct {
 	// cannot write now. Negative if no mark can be kept; for a master, Hidden says why.
 	Served time.Duration
 
-	// Epoch names the mark: the time at which it was written, by the server's clock, in
-	// microseconds since 1970. Empty if there is no mark.
-	Epoch string
+	// Mark is the text of the mark, which names the run for as long as the name leads to it:
+	// an ID of the run, the mark's epoch (the time at which it was written, by the server's clock, in
+	// microseconds since 1970), and the set of instances that clients use. Empty if there is none.
+	Mark Run
 
 	// Role is RoleMaster, or what else the server is: RoleSentinel, RoleCluster, "slave".
 	// Only a master votes. Empty if hidden.
@@ -95,27 +96,31 @@ type Identity struct {
 //
 // The replication ID names it, because a master draws a new one at its start and at its
 // promotion (Redis: changeReplicationId and shiftReplicationId in replication.c;
-// "Replication ID explained" in the Redis document "Redis replication"). The epoch adds what
+// "Replication ID explained" in the Redis document "Redis replication"). The mark adds what
 // the replication ID cannot tell: that the data was lost, or that the name has led to
 // another server in between.
 func (id Identity) Run() Run {
-	if id.Role != "" && id.Role != RoleMaster {
+	switch {
+	case id.Role != "" && id.Role != RoleMaster || id.ReplID == "":
 		return ""
+	case id.Mark != "":
+		return id.Mark
 	}
-	return RunOf(id.ReplID, id.Epoch)
+	return Run(id.ReplID)
 }
 
-// Run names one run of a server: its replication ID, followed by @ and the epoch of its
-// mark if it has one. Empty if it is hidden.
+// Epoch is the epoch of the mark, empty without one.
+func (id Identity) Epoch() string { return id.Mark.Epoch() }
+
+// Run names one run of a server. It is the text of the server's mark, or the replication ID of a
+// server that keeps none. Empty if it is hidden.
+//
+//	5f3c0e...@1790000000000000 prod@7 N=5 Q=3 MaxTTL=30s
 type Run string
 
-// RunOf is the run with this replication ID and this epoch; either may be empty.
-func RunOf(replID, epoch string) Run {
-	if replID == "" || epoch == "" {
-		return Run(replID)
-	}
-	return Run(replID + "@" + epoch)
-}
+// MarkOf is the text of a mark: for the run with this ID, with this epoch, and with this set, which
+// may be empty.
+func MarkOf(id, epoch, set string) Run { return Run(id + "@" + epoch + " " + set) }
 
 // ReplID is the replication ID.
 func (r Run) ReplID() string {
@@ -125,8 +130,22 @@ func (r Run) ReplID() string {
 
 // Epoch is the epoch of the mark, empty without one.
 func (r Run) Epoch() string {
-	_, epoch, _ := strings.Cut(string(r), "@")
+	_, rest, _ := strings.Cut(string(r), "@")
+	epoch, _, _ := strings.Cut(rest, " ")
 	return epoch
+}
+
+// Set is the text of the set in the mark, empty without one.
+func (r Run) Set() string {
+	_, set, _ := strings.Cut(string(r), " ")
+	return set
+}
+
+// SameAs reports whether both name one run, whatever set is in the mark.
+func (r Run) SameAs(other Run) bool {
+	mine, _, _ := strings.Cut(string(r), " ")
+	theirs, _, _ := strings.Cut(string(other), " ")
+	return mine == theirs
 }
 
 // Since is when the run's mark was written, by the server's clock: the data is as old as that, or older.
@@ -149,6 +168,10 @@ func (r Run) orHidden() Run {
 // Known is what a client knows about the servers that the instance's name has led to. Zero
 // if it has not probed any of them yet.
 type Known struct {
+	// Set is the set of instances that the client uses. The zero Set isn't compared with the
+	// mark's.
+	Set Set
+
 	// RunID and Epoch are what the last probe found.
 	RunID string
 	Epoch string

@@ -31,8 +31,8 @@ type Instance interface {
 	// Probe asks the server who it is and how it is set up. It writes the mark (see
 	// Identity.Served); known is what the client knew of the server before. What the server
 	// does not tell, for example because the account lacks the right to ask, stays zero and
-	// is listed in Identity.Hidden. An error means that the server did not answer, or that
-	// it cannot be an instance at all.
+	// is listed in Identity.Hidden. An error means that the server did not answer, that it
+	// cannot be an instance at all, or that clients of another Set use it (*SetMismatchError).
 	Probe(ctx context.Context, known Known) (Identity, error)
 
 	// ConnLife is how long requests may still reach the previous server after the

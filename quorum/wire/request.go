@@ -11,27 +11,30 @@ import (
 type Op uint8
 
 // The operations. Each is atomic on the server, and about all keys of the request (Request.Key
-// and Also). What is said of a resource's counter and set is about each of the keys.
+// and Also). What is said of a resource's counter is about each of the keys.
 //
-// A request that is refused changes nothing: it sets no key, raises no counter and makes none.
-// Only a Release deletes the keys that it can. One that fails with a *RunError or a *CounterError
-// changes nothing either.
+// A Raise, an Extend and a Restore that are refused change nothing. Neither does a request that
+// fails with a *RunError or a *CounterError, unless it is an Acquire.
 const (
-	// Acquire sets the keys to the value with the TTL if none of them exists:
-	// SET key value NX PX ttl. With a Fence it also raises the counters in the same atomic
-	// step, to one token, which the vote carries: by one, plus the reserved tokens. Of several
-	// keys it is the largest token that a grant of any of them alone would get. It fails if
-	// the token would be further ahead of the server's clock than Fence.Ahead.
+	// Acquire sets each key that doesn't exist to the value with the TTL: SET key value NX PX
+	// ttl, the command of the Redis document. With a Fence it also counts the keys' counters up
+	// by one, and the vote carries a token. Before that it deletes the keys that hold one of
+	// the values in Request.Delete. Of several keys it sets all or none.
 	//
-	// With Replace, a key that holds that value counts as free. It is overwritten in the
-	// same step, and Vote.Replaced says so.
+	// What vouches for the grant is read in the same atomic step, and judged afterwards by the
+	// Instance: the run, the server's clock, and how far ahead of it the counters are. So an
+	// Acquire that isn't granted may have changed something. Its counters may have risen, which
+	// does no harm to the order of tokens. If it failed it may have set the keys, unless the vote is
+	// Unsent, and the caller has to delete them.
 	//
-	// Granted: set. Refused: a key exists, or another Set was used for it, which is looked at
-	// first. Vote.InTheWay names the key.
+	// Granted: all keys were set. Refused: a key exists, and none was set. Vote.InTheWay names the
+	// first one that exists. Failed with a *CounterError: a counter is further ahead of the server's
+	// clock than Fence.Ahead. Failed with a *SetMismatchError: clients of another Set use the server.
 	Acquire Op = iota + 1
 
 	// Raise lifts the counters to Fence.Token where they are lower, but only while all keys
-	// hold the value.
+	// hold the value. A counter that is lifted lives until the server's clock has passed the
+	// token by Ahead and Fence.TTL, or longer.
 	//
 	// Granted: all keys hold the value, and their counters are at least the token. Refused:
 	// a key is gone or holds another value. Failed: the token is further ahead of the server's
@@ -107,7 +110,6 @@ type Request struct {
 
 	// Also are the other keys of a lease on several (Acquire, Raise, Extend, Restore,
 	// Release): in ascending order, above Key, at most MaxKeys-1 of them. Usually nil.
-	// Fence.Reserve is 0 with them.
 	Also []string
 
 	// Value is what the keys are set to or compared with: a random value that belongs to one
@@ -125,15 +127,15 @@ type Request struct {
 	// restart can come between. Empty if the run is hidden or not watched: then any server
 	// will do.
 	//
-	// After a restart or a promotion a server may have an older counter than the one that
-	// tokens were given from. So the first Acquire with a Fence in a run lifts the counter
-	// to the server's clock. With an empty Run it goes on from what it finds.
+	// An Acquire in another run may have set the keys by the time this shows, see there. The set in
+	// the run is compared by Acquire alone, so that a lease outlives a change of the set.
 	Run Run
 
-	// Replace is a value that Acquire may overwrite as if the key were free: the value of
-	// the client's own last round, if its votes were split and it kept its keys, or of a lease
-	// that was handed off and is resumed. Usually empty, never the Value.
-	Replace string
+	// Delete are values that Acquire deletes from the keys first, in the same step: the client's
+	// own earlier values that may still be there, or the value of a lease that was handed off and
+	// is resumed. So no SET is refused by an earlier value of the same client, and none overtakes
+	// the delete of one. Usually nil. The Value is never among them.
+	Delete []string
 
 	// Fence is for Acquire, Raise, Restore and Look.
 	Fence Fence
@@ -145,38 +147,32 @@ type Request struct {
 	Clock bool
 }
 
-// Fence is what a Request says about the key's counter, from which fencing tokens come.
+// Fence is what a Request says about the keys' counters, from which fencing tokens come.
 type Fence struct {
-	// On asks Acquire, Restore and Look to use the counter. Without it Acquire does what SET NX PX
-	// does in the Redis document.
+	// On asks Acquire, Restore and Look to use the counter. Without it Acquire sends nothing but
+	// the SET NX PX of the Redis document, and what vouches for it.
 	On bool
 
-	// Token is what Raise and Restore lift the counter to. For Acquire it is where a counter
-	// starts that would start from the server's clock, because it was lost or the last grant
-	// was in another run: at Token, if that is above the clock and no further ahead of it
-	// than Ahead, or else right above the clock. So a new resource's counters start at the
-	// same token on all instances. Zero means no preference.
+	// Token is what Raise and Restore lift the counter to. For Acquire it is the token that a
+	// counter starts at that doesn't exist, or is low (see Vote.Low), if that is no further from
+	// the server's clock than Ahead. So a new resource's counters start at the same token on all
+	// instances. Zero means no preference.
 	Token fencing.Token
 
-	// TTL is the least time for which the counter lives after this request (Acquire,
-	// Raise, Restore): whole milliseconds. An Instance may keep it for half as long again,
-	// so that it need not write the TTL with each grant.
+	// Floor is the largest token that a counter from before the present run can have come to
+	// (Acquire). A counter at or below it may be an older copy. Never 0: a counter that expired
+	// just before it was counted up is 1.
+	Floor fencing.Token
+
+	// TTL is how much longer than Ahead a counter lives than its first token is ahead of the
+	// server's clock (Acquire, Raise, Restore): whole milliseconds. So a counter that expires starts
+	// again from a clock that has passed it.
 	TTL time.Duration
 
-	// Reserve is how many tokens Acquire reserves beside its own, for the lease's local
-	// successors: zero or more. The counter rises by 1+Vote.Reserved in the same step, and
-	// the vote carries the last of these tokens. Vote.Reserved is Reserve or less: reserved
-	// tokens never lift the counter above the server's clock, in microseconds since 1970.
-	Reserve int
-
 	// Ahead is how far the counter, read as microseconds since 1970, may be ahead of the
-	// server's clock (Acquire, Raise, Restore): whole microseconds, above zero. A server
-	// that would have to go further does nothing and fails with a *CounterError.
+	// server's clock (Acquire, Raise, Restore): whole microseconds, above zero. A server whose
+	// counter is, or would be, further ahead doesn't count: the vote is a *CounterError.
 	Ahead time.Duration
-
-	// Set is the set of instances that the client uses. If the key was last locked under
-	// another set, the instance refuses Acquire with a *SetMismatchError.
-	Set Set
 }
 
 // Outcome is the kind of an instance's answer. There are three and not two, because an
@@ -190,7 +186,8 @@ const (
 	Failed Outcome = iota
 	// Granted: the server did what it was asked.
 	Granted
-	// Refused: the server certainly did not, and changed nothing.
+	// Refused: the server certainly did not. What it may have done all the same is said of each
+	// operation.
 	Refused
 )
 
@@ -222,14 +219,15 @@ type Vote struct {
 	// one. So a grant by an Instance that doesn't know Request.Also counts for nothing.
 	Keys uint8
 
-	// Token is the counter: after the increment, for an Acquire with a Fence that was
-	// granted; as it stands, for a Look. 0 otherwise.
+	// Token is the least token that the instance can count for, of an Acquire with a Fence that
+	// was granted: it is above each token that the instance counted for before. For a Look it is
+	// the counter as it stands. 0 otherwise.
 	Token fencing.Token
 
-	// Reserved is how many tokens were reserved beside Token (Acquire with a Fence,
-	// granted), Fence.Reserve or less. They are those right below Token, so the vote's
-	// first token is Token-Reserved.
-	Reserved int
+	// Low says that a counter isn't at Token yet (Acquire with a Fence, granted): it is new or may be an
+	// older copy and isn't above the server's clock, or it is one of several and another one is
+	// higher. The instance counts for a token only after a Raise.
+	Low bool
 
 	// Remaining is how long the key in the way still lives (Acquire and Look,
 	// refused): 0 if the server did not say, NoExpiry if it lives forever.
@@ -239,8 +237,7 @@ type Vote struct {
 	// it is empty if the server did not say.
 	Holder string
 
-	// Replaced says that the key held Request.Replace and was overwritten (Acquire,
-	// granted).
+	// Replaced says that each key held one of the values in Request.Delete (Acquire, granted).
 	Replaced bool
 
 	// Notified says that a waiting process was notified (Release with Notify, Dequeue).
@@ -255,10 +252,6 @@ type Vote struct {
 	// the server rejected it before it began. There is nothing to undo.
 	Unsent bool
 
-	// Err says why a vote failed, or why it was refused if the reason is not the key
-	// (*SetMismatchError). Nil for a granted vote.
+	// Err says why a vote failed. Nil for a granted or a refused one.
 	Err error
 }
-
-// First is the first of the tokens that were granted: Token is the last one.
-func (v *Vote) First() fencing.Token { return v.Token - fencing.Token(v.Reserved) }

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Set identifies the set of instances that a client uses: the fingerprint that
-// each instance keeps beside a resource's counter. Two clients that disagree on
-// the set can both win a majority, each of its own; so an instance refuses
-// those whose Set differs from the one it saw last (scenario S14).
+// Set identifies the set of instances that a client uses: the fingerprint in each
+// server's mark. Two clients that disagree on the set can both win a majority, each
+// of its own; so those whose Set differs from the mark's are refused (scenario S14).
 //
 // It has MaxTTL as well, because an instance that lost its data stays out of the voting
 // for as long: a client with a shorter MaxTTL would end that before the other clients'
@@ -22,7 +21,7 @@ type Set struct {
 	// May be empty.
 	Name string
 	// Version is raised by the operator with every change of the set. A higher
-	// one takes over where the key is free, a lower one is refused.
+	// one takes over, a lower one is refused.
 	Version uint64
 	// N is the number of instances and Q the quorum.
 	N, Q int
@@ -64,8 +63,8 @@ func ParseSet(text string) (Set, error) {
 	return s, nil
 }
 
-// Supersedes reports whether an instance that remembers old lets a client with
-// s take over: the same name and a higher version.
+// Supersedes reports whether a client with s may take over a server whose mark has
+// old: the same name and a higher version.
 func (s Set) Supersedes(old Set) bool { return s.Name == old.Name && s.Version > old.Version }
 
 // ValidateName checks the name. The error Is ErrConfig.

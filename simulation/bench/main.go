@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/instance/instancetest/redisproc"
+	"github.com/redquorum/redlock/simulation/internal/lockfiles"
 )
 
 const (
@@ -177,7 +178,14 @@ type measurement struct {
 // measure performs the measurements.
 func measure(ctx context.Context, opts options, stderr io.Writer) (results Results, err error) {
 	results.Recorded = map[string]Setting{}
-	setting := Setting{Go: runtime.Version(), Cores: runtime.NumCPU(), Rounds: opts.times, Seconds: opts.long.Seconds(), Commit: version(ctx, filepath.Join("..", ".."))}
+	root := filepath.Join("..", "..")
+	setting := Setting{
+		Go: runtime.Version(), Cores: runtime.NumCPU(), Rounds: opts.times, Seconds: opts.long.Seconds(),
+		Commit: version(ctx, root), Date: time.Now().UTC().Format(time.DateOnly), CPU: cpu(),
+	}
+	if setting.Lock, err = lockfiles.Hash(root); err != nil {
+		return results, err
+	}
 	m := measurement{ctx: ctx, options: opts, progress: func(what string) { fmt.Fprintln(stderr, what) }}
 	if m.fleet, err = startFleet(ctx, mostServers); err != nil {
 		return results, err

@@ -129,3 +129,11 @@ func version(ctx context.Context, root string) string {
 	commit, _ := exec.CommandContext(ctx, "git", "-C", root, "describe", "--always", "--dirty", "--exclude=*").Output() // "" without git
 	return cmp.Or(strings.TrimSpace(string(commit)), "unknown")
 }
+
+// cpu is the model of the processor, "" where the system doesn't tell it.
+func cpu() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	_, rest, _ := strings.Cut(string(text), "model name")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(strings.TrimLeft(line, "\t :"))
+}

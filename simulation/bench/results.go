@@ -27,6 +27,9 @@ type Results struct {
 // Setting is how a part was measured.
 type Setting struct {
 	Commit  string  `json:"commit,omitempty"`
+	Lock    string  `json:"lock,omitempty"` // of the lock's files, see lockfiles.Hash
+	Date    string  `json:"date,omitempty"`
+	CPU     string  `json:"cpu,omitempty"`
 	Server  string  `json:"redis_version"`
 	Go      string  `json:"go"`
 	Cores   int     `json:"cores"`

@@ -8,11 +8,15 @@ import (
 
 // firstThree gives the first client three servers only.
 func firstThree(cfg *simulation.Config) {
+	inner := cfg.Locker
+	if inner == nil {
+		inner = simulation.Library
+	}
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		if p.Index == 0 {
 			p.Instances = p.Instances[:min(3, len(p.Instances))]
 		}
-		return simulation.Library(p)
+		return inner(p)
 	}
 }
 
@@ -111,7 +115,7 @@ func flaws() []Design {
 		},
 		{
 			Name: "sets-checked", Title: "the same by this library, which compares the sets", Group: Flaws, Servers: 5,
-			Source: "package quorum, Config.Set: a fingerprint beside each resource's counter",
+			Source: "package quorum, Config.Set: a fingerprint in the mark of each server",
 			Breaks: "availability, until they agree",
 			Apply:  and(asIs, firstThree),
 		},

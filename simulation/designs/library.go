@@ -1,6 +1,7 @@
 package designs
 
 import (
+	"context"
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
@@ -28,16 +29,21 @@ func library(wrap wrapper) func(*simulation.Config) {
 	}
 }
 
-// withoutTopUp is an instance on which no lease is restored. In the Redis document an instance
-// that lost its key, or granted it too late, stays without.
-type withoutTopUp struct{ wire.Instance }
+// plain is an instance on which no lease is restored, and no sets are compared. In the Redis document
+// an instance that lost its key, or granted it too late, stays without, and knows no sets.
+type plain struct{ wire.Instance }
 
-func (i withoutTopUp) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
+func (i plain) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
 	if cmd.Op == wire.Restore {
 		to.Receive(wire.Vote{Outcome: wire.Refused})
 		return
 	}
 	i.Instance.Send(cmd, timeout, to)
+}
+
+func (i plain) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
+	known.Set = wire.Set{}
+	return i.Instance.Probe(ctx, known)
 }
 
 // asDocument sets the switches as in the Redis document.
@@ -46,8 +52,7 @@ func asDocument(cfg *simulation.Config) {
 	cfg.Quorum.Fencing = quorum.Off
 	cfg.Quorum.RestartQuarantine = quorum.Off
 	cfg.Quorum.ClockMonitor = quorum.Off
-	cfg.Quorum.Cohorts = quorum.Off
-	library(func(p simulation.Process, i int) wire.Instance { return withoutTopUp{p.Instances[i]} })(cfg)
+	library(func(p simulation.Process, i int) wire.Instance { return plain{p.Instances[i]} })(cfg)
 }
 
 // and performs changes in turn.
@@ -71,9 +76,6 @@ func topUp(cfg *simulation.Config) {
 	cfg.Quorum.KeepAlive = true
 }
 
-// oneByOne uses a round, and a token, for each lease.
-func oneByOne(cfg *simulation.Config) { cfg.Quorum.Cohorts = quorum.Off }
-
 func fenced(cfg *simulation.Config) { cfg.Quorum.Fencing = quorum.On }
 
 func guarded(how simulation.Guarding) func(*simulation.Config) {
@@ -84,5 +86,4 @@ func guarded(how simulation.Guarding) func(*simulation.Config) {
 func asIs(cfg *simulation.Config) {
 	cfg.Guard, cfg.Locker = simulation.Unguarded, nil
 	cfg.Quorum.Fencing, cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.On, quorum.On, quorum.On
-	cfg.Quorum.Cohorts = quorum.On
 }

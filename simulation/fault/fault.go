@@ -40,8 +40,7 @@ const (
 	// never arrive.
 	Lag Kind = "lag"
 	// Evict drops Key from Server, as a full memory or an operator does. Key is a lock's
-	// key, "{k}" for the counter of the resource k, or "{k}:set" for the record beside it.
-	// If it is empty, a random one of these is dropped.
+	// key, or "{k}" for the counter of the resource k. If it is empty, a random one of these is dropped.
 	Evict Kind = "evict"
 	// Flush drops all data of Server: FLUSHALL.
 	Flush Kind = "flush"

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // Change is what an event did to locks and counters: a request of the library on a server, or a
@@ -14,18 +15,20 @@ type Change struct {
 	Value  string
 	Quorum int
 
-	// The rest is about requests. Replace, Named (the run that is meant) and To (of Raise and
+	// The rest is about requests. Delete, Named (the run that is meant) and To (of Raise and
 	// Restore) are the request's. Ahead is how far a counter may be ahead of its server's clock: half of MaxTTL.
-	// First is the first token of a grant: the Event has the last one.
-	Replace, Named string
-	First, To      fencing.Token
-	Ahead          time.Duration
+	Delete []string
+	Named  wire.Run
+	To     fencing.Token
+	Ahead  time.Duration
 
-	// Run is the server's: its run ID and replication ID, even if it hides them. Clock is its
-	// clock in microseconds.
-	Run   [2]string
-	Clock int64
-	Locks []LockChange
+	// Run is the server's: its run ID and replication ID, even if it hides them. Mark is its mark, and
+	// Marked the true time at which it was written. Clock is its clock in microseconds.
+	Run    [2]string
+	Mark   wire.Run
+	Marked time.Duration
+	Clock  int64
+	Locks  []LockChange
 }
 
 // LockChange is one lock on a server, before and after a request.

@@ -20,7 +20,6 @@ func Counter(name string) string {
 // Counters of situations that several events show together.
 var (
 	writeAfterLease = Counter("a write was carried out after its lease")
-	leaseHandedOver = Counter("a lease was handed to a local waiter")
 	overvalued      = Counter(LongerThanKept)
 	readRefused     = Counter("the guard refused a read")
 	writeRefused    = Counter("the guard refused a write")

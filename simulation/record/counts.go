@@ -1,12 +1,15 @@
 package record
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Counts counts the situations that the checks look for. That a check found nothing proves
 // little if its situation never occurred.
 func (l Log) Counts() map[string]int {
 	c := counting{
-		counts: make(map[string]int, 32), values: map[keyed]bool{}, until: map[int]time.Duration{}, holders: map[int]string{},
+		counts: make(map[string]int, 32), until: map[int]time.Duration{}, holders: map[int]string{},
 	}
 	for e := range l.All() {
 		if what := kinds[e.Kind].counter; what != "" {
@@ -20,13 +23,9 @@ func (l Log) Counts() map[string]int {
 // counting counts one log.
 type counting struct {
 	counts  map[string]int
-	values  map[keyed]bool        // of leases
 	until   map[int]time.Duration // by lease: how long its holder believes in it
 	holders map[int]string        // by lease: its process
 }
-
-// keyed is the value of a key.
-type keyed struct{ key, value string }
 
 func (c *counting) take(e *Event) {
 	if e.Truth != nil && e.Lease != 0 {
@@ -36,7 +35,9 @@ func (c *counting) take(e *Event) {
 	case Counted:
 		c.counts[e.Words]++
 	case Voted:
-		c.counts[e.Op+" "+e.Words]++
+		if !strings.HasPrefix(e.Words, "failed") { // what failed is counted for what it is
+			c.counts[e.Op+" "+e.Words]++
+		}
 	case Acquired:
 		c.acquired(e)
 	case Extended:
@@ -70,12 +71,6 @@ func (c *counting) used(e *Event) {
 }
 
 func (c *counting) acquired(e *Event) {
-	if value := (keyed{e.Key, e.Change.Value}); value.value != "" {
-		if c.values[value] {
-			c.counts[leaseHandedOver]++
-		}
-		c.values[value] = true
-	}
 	c.holders[e.Lease] = e.Process
 	c.backed(e)
 }

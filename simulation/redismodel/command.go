@@ -12,8 +12,7 @@ import (
 )
 
 // Database executes Redis's own commands on one server's data. The library's commands
-// use the same data. Their resource counter and the record beside it (of the set and the
-// run ID of the last grant) have keys of their own in Redis and are not visible here.
+// use the same data. Their counters have keys of their own in Redis and are not visible here.
 type Database struct {
 	*memory.Data
 	scripts Scripts

@@ -8,9 +8,8 @@ import (
 )
 
 // crowdWorkload is a workload for goroutines of one process: two or three clients of one to four
-// goroutines each. All wait for one lock, mostly hold it for moments, and so hand it over
-// to each other, with a round or without one. Now and then one keeps it for longer, extends
-// it or lets it run out.
+// goroutines each. All wait for one lock, mostly hold it for moments, and take turns. Now and
+// then one keeps it for longer, extends it or lets it run out.
 func crowdWorkload() Workload {
 	return Workload{
 		Name: "crowd", Title: "two or three clients of several goroutines want one lock, for moments and often",
@@ -58,7 +57,7 @@ func crowdRound(c *simulation.Client, d draws) {
 	work := d.ms(crowdWork, 4)
 	switch {
 	case percent < 4:
-		work *= 400 // a lease that is held for so long isn't handed over
+		work *= 400
 	case percent < 8:
 		c.KeepAlive(lease)
 	}

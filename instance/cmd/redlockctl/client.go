@@ -14,6 +14,7 @@ import (
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // urls are the servers' URLs.
@@ -42,9 +43,7 @@ func (o *options) connect(s streams) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// MaxTTL bounds the time for which an address may still lead to another server. Without
-	// a lock there is nothing to bound.
-	icfg := instance.Config{FixedAddress: o.fixed || o.ttl == 0}
+	icfg := instance.Config{FixedAddress: o.fixed}
 	if o.ca != "" {
 		if icfg.TLS, err = o.readCA(); err != nil {
 			return nil, err
@@ -58,7 +57,11 @@ func (o *options) connect(s streams) (*client, error) {
 	if o.try {
 		cfg.MaxTries = 1
 	}
+	instances := servers.Instances()
 	if o.ttl == 0 {
+		for i, server := range servers.Members() {
+			instances[i] = looker{server}
+		}
 		cfg.TTL = min(10*time.Second, o.maxTTL)
 		cfg.InstanceTimeout = cmp.Or(o.timeout, min(time.Second, cfg.TTL/4))
 	}
@@ -82,7 +85,7 @@ func (o *options) connect(s streams) (*client, error) {
 	if cfg.Set, err = o.parseSet(); err != nil {
 		return nil, errors.Join(err, servers.Close())
 	}
-	locks, err := quorum.New(cfg, servers.Instances()...)
+	locks, err := quorum.New(cfg, instances...)
 	if errors.Is(err, quorum.ErrConfig) { // it names settings, of which this is a flag with another name
 		err = exitError{exitUsage, errors.New(strings.ReplaceAll(err.Error(), "set instance.Config.FixedAddress", "give -fixed-address"))}
 	}
@@ -90,6 +93,21 @@ func (o *options) connect(s streams) (*client, error) {
 		return nil, errors.Join(err, servers.Close())
 	}
 	return &client{locks, servers}, nil
+}
+
+// looker is an instance of a command that takes no lock.
+type looker struct{ *instance.Redis }
+
+// ConnLife is 0: MaxTTL bounds the time for which an address may still lead to another server. Without
+// a lock there is nothing to bound.
+func (looker) ConnLife() time.Duration { return 0 }
+
+// Probe leaves the set in the mark as it is. Otherwise a look with other settings than the programs have
+// would shut them out.
+func (l looker) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
+	//guard:look-keeps-set  a command that only looks doesn't change the set that clients have to have
+	known.Set = wire.Set{}
+	return l.Redis.Probe(ctx, known)
 }
 
 // close waits for what is under way, but not for long, because a server may be down.

@@ -53,7 +53,7 @@ type command struct {
 }
 
 var commands = []command{
-	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: jsonFlag},
+	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: verifyFlags},
 	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, flags: jsonFlag, keys: 1},
 	{name: "lock", args: " KEY... -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, check: checkLock, keys: wire.MaxKeys, work: true},
 	{name: "once", args: " JOB -- COMMAND [ARGS]", summary: "run a command if no other machine has begun the job of this time", run: runOnce, flags: onceFlags, check: checkOnce, keys: 1, work: true},

@@ -292,6 +292,7 @@ func TestBadUsage(t *testing.T) {
 		"-ca: \"/dev/null\" has no certificate":           "verify -servers rediss://a -ca /dev/null",
 		"-set is a URL; want a name, @":                   "verify -servers redis://a -set redis://:" + password + "@1",
 		"; give servers by -servers":                      "verify rediss:" + password,
+		"the key is a URL; give servers by -servers or R": "verify -servers redis://a -key redis://:" + password + "@a",
 		"-value has 3 characters, want 8":                 "release -servers redis://a -value abc k",
 	} {
 		t.Run(says, func(t *testing.T) {
@@ -655,7 +656,7 @@ func TestVerifyAdvisesToWait(t *testing.T) {
 func TestNoQuorum(t *testing.T) {
 	w := newWorld(t)
 	w.run("verify").expect(exitDone, "3 of 3 servers may vote; a quorum is 2")
-	young := *w // for a client with another MaxTTL
+	young := startWorld(t)
 	young.terms = []string{"-max-ttl", "1h"}
 	waiter, say := young.waiter()
 	assert.Contains(t, say(), "servers don't vote yet")
@@ -720,6 +721,71 @@ func TestVerifyOfServersThatEvict(t *testing.T) {
 	w.servers[2].MustAsk("CONFIG", "SET", "maxmemory-policy", "noeviction")
 	w.servers[2].MustAsk("CONFIG", "SET", "maxmemory", "1")
 	w.run("verify").expect(exitUnfit, "2 of 3 servers may vote", "WRONG  "+w.servers[2].Addr()+": it refuses votes now: instance: the server's memory is full; raise maxmemory or make room")
+}
+
+// An account that lacks a right that a lock needs isn't passed, and the right is named. One that lacks a right that
+// only notifications need is passed with a note.
+func TestVerifyChecksRights(t *testing.T) {
+	w := newWorld(t)
+	verify := func(without string, args ...string) finished {
+		t.Helper()
+		for i, s := range w.servers {
+			args := strings.Fields("ACL SETUSER orders on >" + password + " resetkeys resetchannels ~orders:* ~{orders:*}:redlock ~{orders:*}:redlock:waiters ~{redlock}:served:* &redlock:wake:* " +
+				"-@all +multi +exec +evalsha +eval +set +get +getrange +mget +del +incr +pexpire +pttl +exists +time +info +ping +command|info +config|get " +
+				"+subscribe +publish +lpop +lpush +rpush +lrange +lrem")
+			s.MustAsk(slices.DeleteFunc(args, func(right string) bool { return i < 2 && right == without })...)
+		}
+		as := *w
+		as.urls = strings.ReplaceAll(w.urls, "://:", "://orders:")
+		return as.run("verify", args...)
+	}
+	key := []string{"-key", "orders:42"}
+	assert.NotContains(t, verify("", key...).expect(exitDone, "3 of 3 servers may vote").stdout, "not checked")
+	verify("").expect(exitDone, "note   the rights to the locks' keys were not checked; -key orders:42")
+	wrong := "WRONG  " + w.servers[0].Addr() + ": its user lacks rights that a lock needs; allow it "
+	for _, right := range []string{"+multi", "+incr", "+del", "+eval"} {
+		verify(right, key...).expect(exitNoQuorum, wrong+right+"\n", "1 of 3 servers may vote")
+	}
+	verify("+info", key...).expect(exitUnfit, "hides what the quarantine must know", "no permissions to run the 'info' command", "3 of 3 servers may vote")
+	verify("", "-key", "orders:42", "-key", "invoices:42").expect(exitNoQuorum, wrong+"~invoices:42 ~{invoices:42}:redlock\n", "0 of 3")
+	verify("~orders:*", key...).expect(exitNoQuorum, wrong+"~orders:42\n")
+	verify("~{orders:*}:redlock", key...).expect(exitNoQuorum, wrong+"~{orders:42}:redlock\n")
+	verify("~{redlock}:served:*", key...).expect(exitUnfit, wrong+"~"+instance.MarkKey(w.servers[0].Addr())+"\n", "3 of 3 servers may vote")
+	note := "note   " + w.servers[0].Addr() + ": waiters poll, because its user lacks rights; allow it "
+	verify("+lpush", key...).expect(exitDone, note+"+lpush\n", "3 of 3 servers may vote")
+	verify("~{orders:*}:redlock:waiters", key...).expect(exitDone, note+"~{orders:42}:redlock:waiters\n")
+	if instancetest.Since(t, 6, 2) {
+		verify("&redlock:wake:*", key...).expect(exitDone, note+"&redlock:wake:*\n")
+	}
+	var seen verified
+	require.NoError(t, json.Unmarshal([]byte(verify("+incr", "-json").expect(exitNoQuorum).stdout), &seen))
+	assert.Equal(t, [][]string{{"+incr"}, {"+incr"}, {}}, [][]string{seen.Servers[0].MissingRights, seen.Servers[1].MissingRights, seen.Servers[2].MissingRights})
+	w.run("verify", "-key", "{k}").expect(exitUsage, "braces")
+}
+
+// A command that takes no lock works with a MaxTTL of any length, and with any set. It doesn't shut out the programs,
+// which have another set.
+func TestLooksKeepTheSet(t *testing.T) {
+	w := newWorld(t)
+	short := *w
+	short.terms = []string{"-max-ttl", "700ms", "-set", "other@9"}
+	for range 2 {
+		short.run("verify", "-timeout", "100ms")
+		short.run("inspect", "-timeout", "100ms", "k").expect(exitFree)
+		w.run("lock", "-try", "k", "--", "true").expect(exitDone)
+	}
+	short.run("verify", "-timeout", "100ms").expect(exitNoQuorum, `this client has "other@9 N=3 Q=2 MaxTTL=700ms"`, "0 of 3 servers may vote")
+}
+
+// A deployment's address moves, which bounds the TTL of a lock, and nothing else.
+func TestLooksAtADeploymentWithAShortMaxTTL(t *testing.T) {
+	for _, name := range []string{"verify", "inspect k", "release k"} {
+		for _, deployment := range []string{"redis://127.0.0.1:1?master_name=m", "redis://127.0.0.1:1?cluster=true"} {
+			code, out := inProcess(t, append(strings.Fields(name), "-servers", deployment, "-max-ttl", "8s"))
+			assert.Equal(t, exitNoQuorum, code, out)
+			assert.NotContains(t, out, "TTL", name)
+		}
+	}
 }
 
 // What the library writes into a lock's key is known to release, whatever the holder's signature.
@@ -791,7 +857,7 @@ func TestRelease(t *testing.T) {
 		shown := w.run("release", "stuck").expect(exitRefused, "its key never expires", "-value "+value[:8], `"worker-7"`)
 		assert.NotContains(t, shown.stdout+shown.stderr, value[:16], "the whole value is enough to release it")
 		w.run("release", "-value", "00000000", "stuck").expect(exitRefused, "another holder has the lock now")
-		w.run("release", "-max-ttl", "2s", "-timeout", "500ms", "-value", value[:8], "stuck").expect(exitUsage, "the clients of this lock have "+ttl.String())
+		w.run("release", "-max-ttl", "2s", "-timeout", "500ms", "-value", value[:8], "stuck").expect(exitUsage, "the clients of this server have "+ttl.String())
 		done := w.run("release", "-value", value[:8], "stuck").expect(exitDone, "whether the holder", "still works", "tokens", "deleted on "+w.servers[2].Addr())
 		assert.Greater(t, done.took, ttl)
 		assert.Equal(t, []string{"0", "0", "0"}, trim(w.each("EXISTS", "stuck")))

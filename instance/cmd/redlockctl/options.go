@@ -33,7 +33,8 @@ type options struct {
 	maxTTL, timeout  time.Duration
 	fixed            bool
 
-	json bool // verify and inspect
+	json     bool     // verify and inspect
+	rightsTo []string // verify: keys
 
 	ttl, grace time.Duration // what runs a command
 	owner      string
@@ -169,7 +170,7 @@ func (o *options) name(flag string) string { return cmp.Or(o.from[flag], "-"+fla
 
 // validate checks what package quorum doesn't.
 func (o *options) validate(c command) error {
-	for _, key := range o.keys {
+	for _, key := range slices.Concat(o.keys, o.rightsTo) {
 		if strings.Contains(key, "redis://") || strings.Contains(key, "rediss://") || strings.Contains(key, "unix://") {
 			return badUsage("the key is a URL; give servers by -servers or %s", serversEnv)
 		}

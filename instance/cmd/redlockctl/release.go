@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -38,11 +37,11 @@ var lockValue = regexp.MustCompile(`^[0-9a-f]{40}(?::(?:([!-~]{1,64})(?: (.{1,12
 // stood for is over by its holder's clocks. This command doesn't know when that was. So it watches
 // for MaxTTL that nobody extends the key, by this machine's clock.
 func runRelease(ctx context.Context, c *client, o *options, s streams) error {
-	if err := c.sameMaxTTL(ctx, o.keys[0]); err != nil {
-		return err
-	}
 	found, err := c.look(ctx, o.keys[0])
 	if err != nil {
+		return err
+	}
+	if err := c.sameMaxTTL(found.Inspection); err != nil {
 		return err
 	}
 	if err := c.inspected(ctx, found.Inspection).print(s.out); err != nil {
@@ -104,21 +103,11 @@ func (o *options) choose(found quorum.Inspection) (quorum.Holder, error) {
 
 // sameMaxTTL refuses a MaxTTL that is shorter than that of the clients that took the lock: the
 // watch would be too short.
-func (c *client) sameMaxTTL(ctx context.Context, key string) error {
-	for _, server := range c.servers.Members() {
-		ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
-		text, err := server.Client().Get(ctx, server.Key(instance.SetKey(key))).Result()
-		cancel()
-		if err != nil {
-			continue // no lock was taken there, or Inspect says what is wrong
-		}
-		fields := strings.Fields(text)
-		if len(fields) < 4 {
-			continue
-		}
-		set, err := wire.ParseSet(strings.Join(fields[:4], " "))
+func (c *client) sameMaxTTL(found quorum.Inspection) error {
+	for i, run := range found.Runs {
+		set, err := wire.ParseSet(run.Set())
 		if err == nil && set.MaxTTL > c.Config().MaxTTL {
-			return badUsage("%s: -max-ttl is %v, but the clients of this lock have %v (%s); give -max-ttl %v", server.Name(), c.Config().MaxTTL, set.MaxTTL, set, set.MaxTTL)
+			return badUsage("%s: -max-ttl is %v, but the clients of this server have %v (%s); give -max-ttl %v", found.Votes[i].Instance, c.Config().MaxTTL, set.MaxTTL, set, set.MaxTTL)
 		}
 	}
 	return nil

@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
+	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // verified is verify's report for programs. Times are in milliseconds.
@@ -39,16 +43,38 @@ type verifiedServer struct {
 	QuarantineReason string   `json:"quarantine_reason,omitempty"`
 	QuarantineLeft   float64  `json:"quarantine_left_ms"`
 	Hidden           []string `json:"hidden"`
+	MissingRights    []string `json:"missing_rights"` // as an ACL has them
+}
+
+func verifyFlags(flags *flag.FlagSet, o *options) {
+	jsonFlag(flags, o)
+	flags.Func("key", "the `key` of a lock whose rights are checked, too; may be repeated", func(key string) error {
+		o.rightsTo = append(o.rightsTo, strings.Split(key, "\n")...) // as a command finds its keys
+		return nil
+	})
 }
 
 func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 	report, err := c.Verify(ctx)
+	if report.Instances == nil {
+		return err
+	}
 	v := verifiedOf(report, c.Config().Quorum)
+	for i := range v.Servers {
+		v.Servers[i].compareSet(report.Instances[i].Identity.Mark, c.Config().Set)
+	}
+	c.checkRights(ctx, report, &v, o.rightsTo)
+	v.MayVote, v.OK = 0, true
+	for _, one := range v.Servers {
+		if v.OK = v.OK && len(one.Errors) == 0; one.Votes {
+			v.MayVote++
+		}
+	}
 	if err := show(s.out, v, o.json); err != nil {
 		return err
 	}
 	switch {
-	case err == nil:
+	case v.OK && err == nil:
 		return nil
 	case v.MayVote >= v.Quorum:
 		return exitError{code: exitUnfit}
@@ -58,25 +84,75 @@ func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 }
 
 func verifiedOf(report quorum.Report, q int) verified {
-	v := verified{OK: true, Quorum: q, Notes: list(report.Notes)}
+	v := verified{Quorum: q, Notes: list(report.Notes)}
 	for _, r := range report.Instances {
 		one := verifiedServer{
 			Name: r.Name, Votes: votes(r.Err), Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
 			Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role, Persistence: r.Identity.Persistence,
 			Eviction:    r.Identity.Eviction,
 			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
-			Hidden: list(r.Identity.Hidden),
+			Hidden: list(r.Identity.Hidden), MissingRights: []string{},
 		}
 		if q := r.Quarantine; q != nil {
 			one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
 		}
-		v.OK = v.OK && r.Err == nil
-		if one.Votes {
-			v.MayVote++
-		}
 		v.Servers = append(v.Servers, one)
 	}
 	return v
+}
+
+// compareSet says that other clients have another set, which a looker doesn't compare.
+func (one *verifiedServer) compareSet(mark wire.Run, mine quorum.Set) {
+	if theirs := mark.Set(); theirs != "" && theirs != mine.String() {
+		mismatch := &wire.SetMismatchError{Mine: mine, Theirs: theirs}
+		one.Votes, one.Errors = false, append(one.Errors, mismatch.Error())
+	}
+}
+
+// checkRights asks each server that answered which rights the user lacks.
+func (c *client) checkRights(ctx context.Context, report quorum.Report, v *verified, keys []string) {
+	ctx, cancel := context.WithTimeout(ctx, max(c.Config().InstanceTimeout, 2*time.Second))
+	defer cancel()
+	var all sync.WaitGroup
+	for i, server := range c.servers.Members() {
+		probed, one := report.Instances[i], &v.Servers[i]
+		refused := errors.Is(probed.Err, instance.ErrPermission) || errors.Is(probed.Err, instance.ErrCommand)
+		if probed.Err != nil && probed.Identity.RunID == "" && !refused {
+			continue // it didn't answer
+		}
+		all.Go(func() {
+			rights, err := server.Rights(ctx, keys...)
+			if err != nil {
+				one.Errors = append(one.Errors, "its rights can't be checked: "+quorum.Redact(err.Error()))
+				return
+			}
+			one.lacks(rights, errors.Is(probed.Err, instance.ErrPermission))
+		})
+	}
+	all.Wait()
+	if len(keys) == 0 {
+		v.Notes = append(v.Notes, "the rights to the locks' keys were not checked; -key orders:42 checks those to one")
+	}
+}
+
+// lacks takes in the missing rights. said: the errors have one of them already, without its name in an ACL.
+func (one *verifiedServer) lacks(rights instance.Rights, said bool) {
+	if one.MissingRights = list(rights.Missing); len(rights.Missing) > 0 {
+		if said {
+			one.Errors = nil
+		}
+		one.Errors = append(one.Errors, "its user lacks rights that a lock needs; allow it "+strings.Join(rights.Missing, " "))
+	}
+	for _, right := range rights.Missing {
+		// Without the mark's key locks are granted, but restarts may not be noticed.
+		one.Votes = one.Votes && strings.Contains(right, "{redlock}:served:")
+	}
+	if len(rights.MissingToNotify) > 0 {
+		one.Notes = append(one.Notes, "waiters poll, because its user lacks rights; allow it "+strings.Join(rights.MissingToNotify, " "))
+	}
+	for _, text := range rights.Unchecked {
+		one.Notes = append(one.Notes, "not checked: "+text)
+	}
 }
 
 // print writes the report for people.

@@ -20,20 +20,22 @@
 //
 // # What is different
 //
-//   - Only pools of go-redis v9 (goredis.NewPool) are taken.
+//   - Only pools of go-redis v9 (goredis.NewPool) are taken, of one master each. For a Cluster or what
+//     Sentinel watches, give On a Coordinator that was opened with their URL.
+//   - Hooks of the given clients, for example for tracing, are not called: see goredis.NewPool.
 //   - There is no WithSetNXOnExtend, WithValue, WithGenValueFunc and WithTimeoutFactor:
 //     docs/migrating.md says what to use. A WithDriftFactor above the Coordinator's is an
 //     *OptionError of each call that would lock.
 //   - Lock waits for as long as redsync's tries and delays would take, and is notified meanwhile.
 //   - On servers that have just been set up, and on those that were restarted, nothing can be
-//     locked at first: for 30 s, or longer if the expiry is 23 s or more (WithExpiry). Lock
+//     locked at first: for 30 s, or longer if any expiry is 23 s or more (WithExpiry). Lock
 //     waits for that, and a warning is logged. TryLock fails, with quorum.ErrQuarantined.
-//   - All expiries of a name are in one of the ranges that WithExpiry names.
+//   - The longest expiry on the servers says how long that is, for all mutexes (WithExpiry).
 //   - errors.Is and errors.As find redsync's errors; ErrFailed and ErrLockAlreadyExpired are
 //     wrapped, so == doesn't.
 //   - Every Lock that succeeds needs its Unlock, also if the lock has ended. Otherwise each later
 //     Unlock stands for the Lock before its own, see Mutex.
-//   - Names have no braces, and 1024 bytes at most.
+//   - Names have no braces, so no hash tags, and 1024 bytes at most.
 //
 // Both can run at once on the same servers and names, if quorum.Config.MaxTTL is at least redsync's
 // expiry. A lock that redsync took has no token.

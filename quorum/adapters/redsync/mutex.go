@@ -32,9 +32,8 @@ type Mutex struct {
 	delay  DelayFunc
 	err    error // why it can't lock
 
-	once, locks *quorum.Coordinator // views
-
 	mu      sync.Mutex
+	views   views
 	lease   *quorum.Lease // of the last Lock
 	told    bool          // Extend or Valid has reported the end of that lease
 	pending int           // Locks without an Unlock. All but the last have ended
@@ -44,8 +43,7 @@ type Mutex struct {
 // Name is the lock's key.
 func (m *Mutex) Name() string { return m.name }
 
-// Value is what the servers hold for the lock, empty before the first Lock. It is also empty once
-// an Unlock has handed the lock to another goroutine of this process.
+// Value is what the servers hold for the lock, empty before the first Lock.
 func (m *Mutex) Value() string { return m.Lease().Value() }
 
 // Until is when the lock's validity is used up, or when it ended. It is the zero time before the
@@ -65,7 +63,7 @@ func (m *Mutex) TryLock() error { return m.TryLockContext(context.Background()) 
 
 // TryLockContext tries once. The errors are those of LockContext.
 func (m *Mutex) TryLockContext(ctx context.Context) error {
-	return m.lock(ctx, 1, func(ctx context.Context) (*quorum.Lease, error) { return m.once.TryAcquire(ctx, m.name) })
+	return m.lock(ctx, 1, func(ctx context.Context, v views) (*quorum.Lease, error) { return v.once.TryAcquire(ctx, m.name) })
 }
 
 // Lock is LockContext without a context.
@@ -79,20 +77,20 @@ func (m *Mutex) Lock() error { return m.LockContext(context.Background()) }
 // few answered; *OptionError; and other errors of quorum.Coordinator.Acquire. All are for errors.Is
 // and errors.As.
 func (m *Mutex) LockContext(ctx context.Context) error {
-	return m.lock(ctx, m.tries, func(ctx context.Context) (*quorum.Lease, error) { return m.locks.Acquire(ctx, m.name) })
+	return m.lock(ctx, m.tries, func(ctx context.Context, v views) (*quorum.Lease, error) { return v.locks.Acquire(ctx, m.name) })
 }
 
-func (m *Mutex) lock(ctx context.Context, tries int, acquire func(context.Context) (*quorum.Lease, error)) error {
+func (m *Mutex) lock(ctx context.Context, tries int, acquire func(context.Context, views) (*quorum.Lease, error)) error {
 	if m.err != nil {
 		return m.err
 	}
 	if tries <= 0 {
 		return fmt.Errorf("%w: WithTries is %d, so it doesn't try", ErrFailed, tries)
 	}
-	lease, err := acquire(orBackground(ctx))
+	lease, err := m.acquire(orBackground(ctx), acquire)
 	// redsync has no quarantines, so its tries don't allow for them. Each ends.
 	for tries > 1 && errors.Is(err, quorum.ErrExhausted) && errors.Is(err, quorum.ErrNoQuorum) && errors.Is(err, quorum.ErrQuarantined) {
-		lease, err = acquire(orBackground(ctx))
+		lease, err = m.acquire(orBackground(ctx), acquire)
 	}
 	if err != nil {
 		return failedToLock(err)
@@ -105,6 +103,20 @@ func (m *Mutex) lock(ctx context.Context, tries int, acquire func(context.Contex
 	m.lease, m.told = lease, false
 	m.pending++
 	return nil
+}
+
+// acquire acquires once for each class of expiries that another process has taken the servers over with.
+func (m *Mutex) acquire(ctx context.Context, acquire func(context.Context, views) (*quorum.Lease, error)) (*quorum.Lease, error) {
+	for {
+		v, err := m.now()
+		if err != nil {
+			return nil, err
+		}
+		lease, err := acquire(ctx, v)
+		if err == nil || m.rs.set == nil || !m.rs.set.follow(v.class, err) {
+			return lease, err
+		}
+	}
 }
 
 // Unlock is UnlockContext without a context.
@@ -206,7 +218,11 @@ func (m *Mutex) ValidContext(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	found, err := m.locks.Inspect(orBackground(ctx), m.name)
+	v, err := m.now()
+	if err != nil {
+		return false, err
+	}
+	found, err := v.locks.Inspect(orBackground(ctx), m.name)
 	if err != nil {
 		return false, asRedsync(err)
 	}

@@ -29,12 +29,11 @@ func (f OptionFunc) Apply(mutex *Mutex) { f(mutex) }
 // off. At least 5 ms, at most 364 days.
 //
 // A server that may have lost locks doesn't vote until the longest of them has expired. So the first
-// lock on new servers, and after a majority was restarted, waits: for 30 s with an expiry of less than
-// 23 s, or else for 1, 2, 4, 8, ... minutes, whichever is the first that is longer than the expiry by 7 s. All
-// mutexes of a name, in all processes, must have expiries in one of these ranges. If it is raised beyond
-// one, processes that have the shorter one yet get quorum.ErrSetMismatch. If it is lowered, the new ones
-// get that, until the name was not locked for a day and a half: use another name, or give On a Coordinator
-// with the MaxTTL and the Set.Version that the error names.
+// lock on new servers, and after a majority was restarted, waits: for 30 s if the longest expiry on the servers is
+// less than 23 s, or else for 1, 2, 4, 8, ... minutes, whichever is the first that is longer than it by 7 s. The
+// first mutex with an expiry in a higher range than all before, of whatever name and in whatever process, raises that
+// for all. Other processes follow with their next Lock. It
+// stays raised. To lower it, stop all processes and delete the servers' marks (instance.MarkKey).
 //
 // With On an expiry above MaxTTL less 7 s is an *OptionError.
 func WithExpiry(expiry time.Duration) Option {

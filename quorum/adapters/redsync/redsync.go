@@ -56,7 +56,14 @@ func (r *Redsync) Err() error { return r.broken }
 
 // Coordinator is what the mutexes lock with, nil if Err isn't: for Verify at the start, and for
 // all that redsync's API doesn't have.
-func (r *Redsync) Coordinator() *quorum.Coordinator { return r.locks }
+func (r *Redsync) Coordinator() *quorum.Coordinator {
+	if r.set != nil && r.broken == nil {
+		if now, err := r.set.of(defaultExpiry); err == nil {
+			return now // its MaxTTL follows the longest expiry in use
+		}
+	}
+	return r.locks
+}
 
 // Close closes the Coordinators and connections of New, as Coordinator.Close does, with the last Redsync
 // that shares them. Unlock before. A second call does nothing more.
@@ -88,22 +95,28 @@ func (r *Redsync) NewMutex(name string, options ...Option) *Mutex {
 		option.Apply(m)
 	}
 	if m.err == nil {
-		m.once, m.locks, m.err = m.views()
+		m.views, m.err = m.newViews()
 	}
 	return m
 }
 
-// views are the Coordinator's for TryLock and for Lock, which waits as long as redsync's tries
-// and the delays between them would take.
-func (m *Mutex) views() (once, locks *quorum.Coordinator, err error) {
+// views are a Coordinator's for TryLock and for Lock, which waits as long as redsync's tries and the delays
+// between them would take.
+type views struct {
+	once, locks *quorum.Coordinator
+	class       int
+}
+
+func (m *Mutex) newViews() (v views, err error) {
 	expiry := m.expiry.Truncate(time.Millisecond) // as Redis does
 	of := m.rs.locks
 	if m.rs.set != nil {
 		if of, err = m.rs.set.of(expiry); err != nil {
-			return nil, nil, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v", m.expiry, err)}
+			return v, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v", m.expiry, err)}
 		}
+		v.class = int(of.Set().Version)
 	}
-	for view, wait := range map[**quorum.Coordinator]bool{&once: false, &locks: true} {
+	for view, wait := range map[**quorum.Coordinator]bool{&v.once: false, &v.locks: true} {
 		*view, err = of.WithTerms(func(t *quorum.Terms) {
 			t.TTL = expiry
 			t.MaxTries, t.MaxWait = 1, 0
@@ -112,10 +125,23 @@ func (m *Mutex) views() (once, locks *quorum.Coordinator, err error) {
 			}
 		})
 		if err != nil {
-			return nil, nil, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v (redsync.On takes a Coordinator with the quorum.Config of all mutexes)", m.expiry, err)}
+			return v, &OptionError{"WithExpiry", fmt.Sprintf("%v: %v (redsync.On takes a Coordinator with the quorum.Config of all mutexes)", m.expiry, err)}
 		}
 	}
-	return once, locks, nil
+	return v, nil
+}
+
+// now are the views of the class that is in use now.
+func (m *Mutex) now() (v views, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.rs.set == nil || m.views.class == m.rs.set.classNow() {
+		return m.views, nil
+	}
+	if v, err = m.newViews(); err == nil {
+		m.views = v
+	}
+	return v, err
 }
 
 // bounds are the terms of Lock. Without any delay only the tries bound it.

@@ -450,37 +450,65 @@ func TestRefusedOptions(t *testing.T) {
 	})
 }
 
-// Any expiry is taken, with the MaxTTL and the timeouts that fit it. A longer one of a name takes over
-// from a shorter one, which is then refused.
+// Any expiry is taken, with the timeouts that fit it, and the MaxTTL that fits the longest one. Processes with
+// shorter ones follow, and mutexes that were made before.
 func TestExpiries(t *testing.T) {
 	play(t, func(w *world) {
 		rs, other := w.process(), w.process()
-		for expiry, maxTTL := range map[time.Duration]string{
-			5 * ms: "0 N=5 Q=3 MaxTTL=30s", 100 * ms: "0 N=5 Q=3 MaxTTL=30s", 8 * time.Second: "0 N=5 Q=3 MaxTTL=30s", 30 * time.Second: "0 N=5 Q=3 MaxTTL=30s",
-			30*time.Second + ms: "1 N=5 Q=3 MaxTTL=1m0s", 2 * time.Minute: "2 N=5 Q=3 MaxTTL=2m0s", time.Hour: "7 N=5 Q=3 MaxTTL=1h4m0s", 364 * 24 * time.Hour: "20 N=5 Q=3 MaxTTL=8738h8m0s",
+		for _, c := range []struct {
+			expiry time.Duration
+			maxTTL string
+		}{
+			{5 * ms, "0 N=5 Q=3 MaxTTL=30s"}, {100 * ms, "0 N=5 Q=3 MaxTTL=30s"}, {8 * time.Second, "0 N=5 Q=3 MaxTTL=30s"}, {30 * time.Second, "0 N=5 Q=3 MaxTTL=30s"},
+			{30*time.Second + ms, "1 N=5 Q=3 MaxTTL=1m0s"}, {2 * time.Minute, "2 N=5 Q=3 MaxTTL=2m0s"}, {time.Hour, "7 N=5 Q=3 MaxTTL=1h4m0s"},
+			{364 * 24 * time.Hour, "20 N=5 Q=3 MaxTTL=8738h8m0s"}, {5 * ms, "20 N=5 Q=3 MaxTTL=8738h8m0s"},
 		} {
+			expiry, maxTTL := c.expiry, c.maxTTL
 			name := "k" + expiry.String()
 			mutex, rival := rs.NewMutex(name, redsync.WithExpiry(expiry)), other.NewMutex(name, redsync.WithExpiry(expiry))
 			require.NoError(t, mutex.Lock(), expiry)
 			synctest.Wait() // the first server may be one of those that weren't waited for
 			_, left, _ := w.servers[0].Get(name)
 			require.InDelta(t, expiry, left, float64(ms), expiry)
-			require.Equal(t, "@"+maxTTL, w.servers[0].Record(name).Set, expiry)
+			require.Equal(t, "@"+maxTTL, w.servers[0].PresentRun().Set(), expiry)
 			var taken *redsync.ErrTaken
 			require.ErrorAs(t, rival.TryLock(), &taken, expiry)
 			_, err := mutex.Unlock()
 			require.NoError(t, err)
 		}
-		short, long := rs.NewMutex("k"), other.NewMutex("k", redsync.WithExpiry(time.Minute))
+	})
+	play(t, func(w *world) {
+		rs, other := w.process(), w.process()
+		short, held := rs.NewMutex("k"), rs.NewMutex("held")
+		require.NoError(t, held.Lock())
 		for range 2 {
 			require.NoError(t, short.Lock())
 			_, err := short.Unlock()
 			require.NoError(t, err)
 		}
+		long := other.NewMutex("k", redsync.WithExpiry(time.Minute))
 		require.NoError(t, long.Lock())
 		_, err := long.Unlock()
 		require.NoError(t, err)
-		require.ErrorIs(t, short.Lock(), quorum.ErrSetMismatch)
+		_, err = held.Extend()
+		require.NoError(t, err, "a lock outlives a change of the set")
+		require.NoError(t, short.Lock())
+		require.Equal(t, time.Minute, rs.Coordinator().Set().MaxTTL)
+		_, err = short.Unlock()
+		require.NoError(t, err)
+		_, err = held.Unlock()
+		require.NoError(t, err, "it was there")
+	})
+	// Another application's set isn't followed.
+	play(t, func(w *world) {
+		mutex := w.process().NewMutex("k")
+		require.NoError(t, mutex.Lock())
+		for _, s := range w.servers {
+			s.PutSet(quorum.Set{Name: "theirs", Version: 3, N: 5, Q: 3, MaxTTL: 4 * time.Minute})
+		}
+		_, err := mutex.Unlock()
+		require.NoError(t, err)
+		require.ErrorIs(t, mutex.TryLock(), quorum.ErrSetMismatch)
 	})
 }
 

@@ -14,19 +14,19 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// set is the servers of some pools, with a Coordinator for each class of expiries. What New makes of the
-// same pools shares one.
+// set is the servers of some pools. What New makes of the same pools shares one.
 //
 // A server that may have lost votes must be ignored for as long as any lock that it can have forgotten
-// lasts: for MaxTTL, which all clients must agree on. redsync takes any expiry, and one MaxTTL for all
-// would have a program whose locks last for 8 s wait for the longest lock that anybody may want.
+// lasts: for MaxTTL, which all clients must agree on. redsync takes any expiry. So MaxTTL follows the longest
+// expiry that is in use on the servers: each class of expiries has a MaxTTL, and is a version of the quorum.Set.
+// A client that wants a longer lock takes the servers over with a higher version. The others are refused then,
+// and follow (see follow).
 //
-// Invariant: all clients of a name have the MaxTTL of its class, if all give it expiries of one class.
-// Otherwise the servers refuse those of the lower class, because a class is a version of the quorum.Set,
-// and a set belongs to a key: the higher version takes over. Up to that moment the locks of the lower
-// class are shorter than the MaxTTL of both. What isn't covered is a server that loses its data, and with
-// it the set, while processes of two classes run: then the lower class ends a quarantine too early. That
-// is so for each change of MaxTTL, see docs/running.md.
+// Invariant: all clients whose votes count have one MaxTTL, because a server has one set. Up to the moment at
+// which a higher class takes over, the locks of the lower class are shorter than the MaxTTL of both. What isn't
+// covered is a server that loses its data, and with it the set, while a process of a lower class runs that
+// doesn't know of the higher one: then it ends a quarantine too early. That is so for each change of MaxTTL, see
+// docs/running.md.
 type set struct {
 	pools    []redis.Pool
 	servers  []wire.Instance
@@ -35,8 +35,15 @@ type set struct {
 	users    int // guarded by setsMu
 
 	mu     sync.Mutex
-	locks  map[int]*quorum.Coordinator // by class
+	class  int // the highest that is known to be in use
+	locks  map[kind]*quorum.Coordinator
 	closed bool
+}
+
+// kind is what the Coordinators differ in.
+type kind struct {
+	class   int // how often MaxTTL is doubled
+	timeout time.Duration
 }
 
 // The defaults, of class 0: redsync's expiry, and quorum's MaxTTL and InstanceTimeout for it.
@@ -46,35 +53,68 @@ const (
 	defaultTimeout = 80 * time.Millisecond
 )
 
-// of is the Coordinator for an expiry. A class above 0 doubles MaxTTL so often that the expiry fits. One
-// below 0 halves InstanceTimeout, of which a TTL must be more than twice as long.
+// highest is the highest class: MaxTTL is at most a year.
+const highest = 20
+
+// maxTTL is the MaxTTL of a class.
+func maxTTL(class int) time.Duration { return defaultMaxTTL << class }
+
+// of is the Coordinator for an expiry. A class doubles MaxTTL so often that the expiry fits, and all expiries in
+// use. InstanceTimeout is halved for a brief expiry, because a TTL must be more than twice as long.
 func (s *set) of(expiry time.Duration) (*quorum.Coordinator, error) {
-	const most = 365 * 24 * time.Hour // of quorum.Config.MaxTTL
-	class, maxTTL, timeout := 0, defaultMaxTTL, defaultTimeout
-	for ; expiry > maxTTL-s.connLife && maxTTL < most/2; maxTTL *= 2 {
+	class, timeout := 0, defaultTimeout
+	for class < highest && expiry > maxTTL(class)-s.connLife {
 		class++
 	}
-	for ; expiry > 0 && timeout > max(expiry/4, time.Millisecond); timeout /= 2 {
-		class--
+	for expiry > 0 && timeout > max(expiry/4, time.Millisecond) {
+		timeout /= 2
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if locks := s.locks[class]; locks != nil {
+	s.class = max(s.class, class)
+	of := kind{s.class, max(timeout, time.Millisecond)}
+	if locks := s.locks[of]; locks != nil {
 		return locks, nil
 	}
 	if s.closed {
 		return nil, quorum.ErrClosed
 	}
-	cfg := quorum.Config{MaxTTL: maxTTL, InstanceTimeout: max(timeout, time.Millisecond)}
-	cfg.TTL, cfg.Set.Version = defaultExpiry, uint64(max(class, 0))
-	if class < 0 {
+	cfg := quorum.Config{MaxTTL: maxTTL(of.class), InstanceTimeout: of.timeout}
+	cfg.TTL, cfg.Set.Version = defaultExpiry, uint64(of.class)
+	if timeout < defaultTimeout {
 		cfg.TTL = expiry
 	}
 	locks, err := quorum.New(cfg, s.servers...)
 	if err == nil {
-		s.locks[class] = locks
+		s.locks[of] = locks
 	}
 	return locks, err
+}
+
+// classNow is the highest class that is known to be in use.
+func (s *set) classNow() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.class
+}
+
+// follow reports whether a lock of that class was refused because a process has taken the servers over with a
+// higher class, or this process has one. The mutexes of this process follow.
+func (s *set) follow(class int, err error) bool {
+	refused, is := errors.AsType[*wire.SetMismatchError](err)
+	if !is {
+		return false
+	}
+	theirs, bad := wire.ParseSet(refused.Theirs)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if bad == nil && theirs.Version <= highest && int(theirs.Version) > s.class {
+		mine := wire.Set{Version: theirs.Version, N: refused.Mine.N, Q: refused.Mine.Q, MaxTTL: maxTTL(int(theirs.Version))}
+		if theirs == mine {
+			s.class = int(theirs.Version)
+		}
+	}
+	return s.class > class
 }
 
 // all are the Coordinators that there are.
@@ -121,7 +161,7 @@ func share(pools []redis.Pool) (*set, error) {
 			return s, nil
 		}
 	}
-	s := &set{pools: slices.Clone(pools), users: 1, locks: map[int]*quorum.Coordinator{}}
+	s := &set{pools: slices.Clone(pools), users: 1, locks: map[kind]*quorum.Coordinator{}}
 	fail := func(err error) (*set, error) { return nil, errors.Join(err, s.close(context.Background())) }
 	for i, pool := range pools {
 		if pool == nil {

@@ -23,13 +23,10 @@ type Queue[W, L comparable] struct {
 	buffer  [1]W // for a single waiter, so that it costs no memory
 	holder  L    // the lease of this process
 
-	// What the first waiter does. Both are reset when it leaves.
-	competing bool // it asks the instances, and can't be handed a lease
-	handed    L    // it was handed this lease, and has yet to take it
-
 	freed, notified bool // what the first waiter has yet to learn
 
 	turns    turns
+	owes     bool     // a release notified no other process, because a waiter here goes on, which has yet to ask
 	position Position // in the queue that an instance keeps
 	instance int      // that is to notify the first waiter, -1 for none
 }
@@ -43,7 +40,6 @@ func New[W, L comparable](rules *Rules) Queue[W, L] {
 type View[L comparable] struct {
 	First  bool
 	Holder L // the lease of this process
-	Handed L // to this waiter
 	// Freed: a lease of this process is over. Notified: a release notified this process.
 	Freed, Notified bool
 }
@@ -62,41 +58,25 @@ func (q *Queue[W, L]) Enter(w W) {
 	q.waiting = append(q.waiting, w)
 }
 
-// Look returns a waiter's view. A waiter that looks isn't asking the instances. If it was waiting,
-// Freed and Notified are reset. If it is about to ask they stay: a waiter that was notified may
-// lose its round because the rest of the release arrives later, and then asks again at once.
+// Look returns a waiter's view. If it was waiting, Freed and Notified are reset. If it is about to ask
+// the instances they stay: a waiter that was notified may lose its round because the rest of the release
+// arrives later, and then asks again at once.
 func (q *Queue[W, L]) Look(w W, waited bool) View[L] {
 	v := View[L]{First: q.isFirst(w), Holder: q.holder}
-	if !v.First {
-		return v
-	}
-	v.Handed, q.competing = q.handed, false
-	if waited {
+	if v.First && waited {
 		v.Freed, v.Notified = q.freed, q.notified
 		q.freed, q.notified = false, false
 	}
 	return v
 }
 
-// Compete reports whether the first waiter may ask the instances: only if the queue hasn't changed
-// since it looked.
-func (q *Queue[W, L]) Compete(seen View[L]) bool {
-	var none L
-	//guard:no-round-beside-a-handover  a waiter that was handed a lease doesn't compete
-	q.competing = q.handed == none && q.holder == seen.Holder
-	return q.competing
-}
+// Competes notes that the first waiter asks the instances. If it doesn't win, the rollback of its round
+// notifies another process.
+func (q *Queue[W, L]) Competes() { q.owes = false }
 
-// Decline takes back the lease that the first waiter was handed.
-func (q *Queue[W, L]) Decline() {
-	var none L
-	q.handed = none
-}
-
-// Leave removes a waiter; hasLease says whether it leaves with a lease. It returns the waiter to wake, the
-// lease that the removed one was handed, and the position to give up, if no waiter is left to
-// use it or the lock came without it.
-func (q *Queue[W, L]) Leave(w W, hasLease bool) (wake W, handed L, withdraw Position) {
+// Leave removes a waiter; hasLease says whether it leaves with a lease. It returns the waiter to wake,
+// and the position to give up, if no waiter is left to use it or the lock came without it.
+func (q *Queue[W, L]) Leave(w W, hasLease bool) (wake W, withdraw Position) {
 	first := q.isFirst(w)
 	if first {
 		// The slice is cut off at its front, so that a hand-off takes as long with ten thousand
@@ -109,10 +89,6 @@ func (q *Queue[W, L]) Leave(w W, hasLease bool) (wake W, handed L, withdraw Posi
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	if first {
-		//guard:handed-lease-comes-back  a waiter that leaves doesn't take along the lease that it was handed
-		handed = q.handed
-		q.Decline()
-		q.competing = false
 		//guard:next-is-notified  a waiter that becomes the first in the queue is notified
 		wake = q.first()
 	}
@@ -122,36 +98,33 @@ func (q *Queue[W, L]) Leave(w W, hasLease bool) (wake W, handed L, withdraw Posi
 		}
 		q.position, q.freed, q.notified = Position{}, false, false
 	}
-	return wake, handed, withdraw
+	return wake, withdraw
 }
 
 // Acquired notes that a round of this process was won.
 func (q *Queue[W, L]) Acquired(lease L, token fencing.Token, now time.Duration) {
-	q.holder = lease
+	q.holder, q.owes = lease, false // another goroutine may have been faster
 	q.turns.begin(q.rules, len(q.waiting), token, now)
 }
 
-// Next is the waiter to which a lease may be handed that its holder has ended. If there is none, the
-// lease has to be freed.
-func (q *Queue[W, L]) Next() (next W, ok bool) {
-	var none L
-	if len(q.waiting) == 0 || q.turns.left <= 1 {
-		return next, false
+// GoOn notes that this process releases its lease. It reports whether the next waiter goes on with the
+// turns of this process. Then no other process is notified. Otherwise the turns are over.
+func (q *Queue[W, L]) GoOn() bool {
+	//guard:turns-are-counted  each lease takes one of the turns that this process has
+	q.turns.left--
+	if q.owes = q.turns.left > 0 && len(q.waiting) > 0; !q.owes {
+		q.turns.left = 0
 	}
-	//guard:handover-to-a-waiter  a lease is handed only to a waiter that waits for it
-	if q.competing || q.handed != none {
-		return next, false
-	}
-	return q.waiting[0], true
+	return q.owes
 }
 
-// HandOver hands that waiter its lease, and returns the waiter to wake. The waiter may be
-// cancelled by now. Then it returns the lease when it leaves.
-func (q *Queue[W, L]) HandOver(lease L) (wake W) {
-	//guard:handovers-are-counted  each hand-off takes one of the turns that this process has
-	q.turns.left--
-	q.holder, q.handed = lease, lease
-	return q.first()
+// Owes reports, once, whether another process has to be notified after all: a release that is over
+// notified none, and no waiter is left to go on.
+func (q *Queue[W, L]) Owes() bool {
+	var none L
+	owes := q.owes && len(q.waiting) == 0 && q.holder == none
+	q.owes = q.owes && !owes
+	return owes
 }
 
 // Freed notes that the lease of this process is over, and returns the waiter to wake.
@@ -273,17 +246,17 @@ type turns struct {
 func (t *turns) begin(r *Rules, waiting int, token fencing.Token, now time.Duration) {
 	t.yield = 0
 	if r.Polls && t.token != 0 && token > t.token+1 {
-		t.left, t.contested = 0, now+r.memory() // another process has had it since
+		t.contested = now + r.memory() // another process has asked since: each try takes a token
 	}
 	t.token = token
-	if !r.Polls || t.left <= 0 { // else its turns go on
+	if t.left <= 0 { // else its turns go on
 		t.left, t.sought, t.since = turnsOf(waiting), now < t.contested, now
 	}
 }
 
 // turnsOf is how many turns a process has when the lock comes to it, if so many wait there.
 func turnsOf(waiting int) int {
-	//guard:other-processes-get-in  local hand-offs don't keep waiters in other processes out for long
+	//guard:other-processes-get-in  waiters here don't keep waiters in other processes out for long
 	return min(waiting, maxTurns)
 }
 
@@ -300,10 +273,6 @@ func (r *Rules) memory() time.Duration {
 func (q *Queue[W, L]) Timed() bool {
 	return max(q.turns.yield, q.turns.contested) > 0
 }
-
-// Successors is how many waiters may get the lock without a round of their own if the first one
-// wins it now.
-func (q *Queue[W, L]) Successors() int { return max(turnsOf(len(q.waiting))-1, 0) }
 
 // Contested reports whether another process may want the lock.
 func (q *Queue[W, L]) Contested(now time.Duration) bool { return now < q.turns.contested }
@@ -323,7 +292,7 @@ func (q *Queue[W, L]) EndTurn() (last bool) {
 // Yield has this process step back after its turns, if processes poll.
 //
 // A process isn't notified that others poll for the lock that it has. It knows that they do if it
-// was refused while it waited itself, or if a token was given between two of its own. Then it
+// was refused while it waited itself, or if a token is missing between two of its own. Then it
 // steps back until each of them has looked once, so that no waiting process is passed over twice
 // in a row. If it knows of no other process, it may have asked again each time before another one
 // looked. So it steps back briefly then, too. Sooner or later another process gets the lock, if

@@ -19,7 +19,6 @@ type doing int
 const (
 	away    doing = iota
 	looking       // it checks next
-	saw           // it has checked, and competes next, if it may
 	asking        // its round is in progress
 	resting       // until it is notified or a pause ends
 	asleep        // until it is notified
@@ -42,14 +41,12 @@ type account struct {
 	now   time.Duration
 	does  [4]doing
 	woken [4]bool
-	seen  [4]View[int]
 
-	competes bool // the first waiter may not be handed a lease
-	handed   int  // the lease that it was handed
-	live     int  // the lease that is valid
-	user     int  // the lease that was taken, and is to be released
+	live int  // the lease that is valid
+	user int  // the lease that was taken, and is to be released
+	owed bool // the last release notified no other process, and this one hasn't had the lock since
 
-	// limit is how many may have the lock in a row, and turn counts them.
+	// limit is how many may have the lock in a row, and turn counts those that have released it.
 	limit, turn int
 
 	// Subscriptions have numbers from 1, and 0 is none. address is that of the present one,
@@ -79,16 +76,16 @@ func (m *model) clone() *model {
 // key is equal for equal states: it has all of a queue but its rules, and room for waiters.
 type key struct {
 	account
-	waiting                    [3]int
-	holder, handed, instance   int
-	competing, freed, notified bool
-	turns                      turns
-	position                   Position
+	waiting               [3]int
+	holder, instance      int
+	freed, notified, owes bool
+	turns                 turns
+	position              Position
 }
 
 func (m *model) key() key {
 	q := &m.q
-	k := key{m.account, [3]int{}, q.holder, q.handed, q.instance, q.competing, q.freed, q.notified, q.turns, q.position}
+	k := key{m.account, [3]int{}, q.holder, q.instance, q.freed, q.notified, q.owes, q.turns, q.position}
 	copy(k.waiting[:], q.waiting)
 	return k
 }
@@ -164,7 +161,7 @@ func (m *model) play(e event) (wrong string) {
 			m.q.SetPosition(Position{Address: addressOf(m.address)}, m.now)
 			m.queued = m.address
 		}
-		m.does[i], m.limit = resting, 0
+		m.does[i], m.limit, m.turn = resting, 0, 0
 	case "releases":
 		m.left.releases--
 		lease := m.user
@@ -218,34 +215,16 @@ func (m *model) wake(i int) {
 
 // run does what package quorum does for a waiter.
 func (m *model) run(i int) (wrong string) {
-	if m.does[i] == saw {
-		seen := m.seen[i]
-		m.seen[i] = View[int]{}
-		if m.q.StepBack(m.now) > 0 {
-			m.does[i] = resting
-			return ""
-		}
-		m.does[i], m.competes = looking, m.q.Compete(seen)
-		if m.competes {
-			m.does[i] = asking
-		}
-		return ""
-	}
 	v := m.q.Look(i, m.woken[i])
-	m.competes = m.competes && !v.First
 	m.woken[i] = false
 	switch {
 	case v.First != (m.order[0] == i):
 		return "out of order"
-	case v.First && v.Handed != m.handed:
-		return "it doesn't see the lease that it was handed"
-	case v.Handed != 0 && v.Handed != m.live:
-		m.q.Decline()
-		m.handed, m.does[i] = 0, looking
-	case v.Handed != 0:
-		return m.take(i, v.Handed)
+	case v.First && v.Holder == 0 && m.q.StepBack(m.now) > 0:
+		m.does[i] = resting
 	case v.First && v.Holder == 0:
-		m.does[i], m.seen[i] = saw, v
+		m.does[i], m.owed = asking, false
+		m.q.Competes()
 	default:
 		m.does[i] = asleep
 	}
@@ -254,10 +233,7 @@ func (m *model) run(i int) (wrong string) {
 
 // lease is the lowest number of no known lease.
 func (m *model) lease() int {
-	used := []int{m.q.holder, m.q.handed, m.handed, m.live, m.user}
-	for _, v := range m.seen {
-		used = append(used, v.Holder)
-	}
+	used := []int{m.q.holder, m.live, m.user}
 	n := 1
 	for slices.Contains(used, n) {
 		n++
@@ -267,7 +243,10 @@ func (m *model) lease() int {
 
 // win ends a round that is won.
 func (m *model) win() (lease int) {
-	m.limit, m.turn = len(m.order), 1
+	if m.turn >= m.limit {
+		m.limit, m.turn = len(m.order), 0
+	}
+	m.owed = false
 	m.live = m.lease()
 	m.q.Acquired(m.live, fencing.Token(1), m.now)
 	return m.live
@@ -282,27 +261,22 @@ func (m *model) take(i, lease int) (wrong string) {
 }
 
 func (m *model) leave(i int, won bool) (wrong string) {
-	handed := 0
-	if m.order[0] == i {
-		handed, m.handed, m.competes = m.handed, 0, false
-	}
 	m.order = slices.DeleteFunc(m.order, func(other int) bool { return other == i })
-	m.does[i], m.woken[i], m.seen[i] = away, false, View[int]{}
-	wake, given, withdraw := m.q.Leave(i, won)
+	m.does[i], m.woken[i] = away, false
+	wake, withdraw := m.q.Leave(i, won)
 	m.wake(wake)
 	if withdraw.Address != "" {
 		m.queued = 0
 	}
-	switch {
-	case given != handed:
-		return "a lease is lost with the waiter"
-	case handed != 0 && !won:
-		return m.release(handed)
+	owed := m.owed && len(m.order) == 0
+	m.owed = m.owed && !owed
+	if m.q.Owes() != owed {
+		return "another process isn't notified when none here goes on, or though one does"
 	}
 	return ""
 }
 
-// release demands that a lease is handed off whenever it may be.
+// release demands that the next waiter goes on whenever it may.
 func (m *model) release(lease int) (wrong string) {
 	if m.live == lease {
 		m.live = 0
@@ -310,25 +284,20 @@ func (m *model) release(lease int) (wrong string) {
 	if m.q.Holder() != lease {
 		return ""
 	}
-	next, ok := m.q.Next()
-	switch {
-	case !ok && len(m.order) > 0 && !m.competes && m.handed == 0 && m.turn < m.limit:
-		return "a turn is lost"
-	case ok && m.turn >= m.limit:
-		return "too many turns in a row"
-	case ok && (next != m.order[0] || m.competes || m.handed != 0):
-		return "it is handed to a goroutine that doesn't wait"
-	case !ok:
-		m.wake(m.q.Freed())
-		return ""
-	}
 	m.turn++
-	m.live = m.lease()
-	m.handed = m.live
-	m.wake(m.q.HandOver(m.live))
-	if !m.woken[next] {
-		return "the waiter that was handed a lease isn't notified"
+	goesOn := m.q.GoOn()
+	switch {
+	case !goesOn && len(m.order) > 0 && m.turn < m.limit:
+		return "a turn is lost"
+	case goesOn && m.turn >= m.limit:
+		return "too many turns in a row"
+	case goesOn && len(m.order) == 0:
+		return "nobody goes on"
+	case !goesOn:
+		m.limit = 0
 	}
+	m.owed = goesOn
+	m.wake(m.q.Freed())
 	return ""
 }
 
@@ -342,15 +311,11 @@ func (m *model) wrong() string {
 		switch {
 		case m.does[i] == asking && !first:
 			return "two compete"
-		case m.does[i] == asking && m.handed != 0:
-			return "it competes beside a lease that it was handed"
-		case first && m.does[i] == asleep && !m.woken[i] && (m.q.Holder() == 0 || m.handed != 0):
+		case first && m.does[i] == asleep && !m.woken[i] && m.q.Holder() == 0:
 			return "all of them sleep"
 		}
 	}
 	switch {
-	case m.user != 0 && m.handed != 0 && m.user == m.live && m.handed == m.live:
-		return "two have the lock"
 	case m.live != 0 && m.q.Holder() != m.live:
 		return "the holder isn't known"
 	case len(m.order) == 0 && m.q.position.Address != "":
@@ -387,8 +352,8 @@ func (m *model) drain() (wrong string) {
 }
 
 // Whatever three goroutines, other processes and servers do, in any order within these bounds: at
-// most one goroutine has the lock, they get it in the order in which they came, each lease that may
-// be handed off is, no waiter is forgotten, and each gets its turn.
+// most one goroutine competes, they get the lock in the order in which they came, each turn of this process
+// is used, no waiter is forgotten, here or in another process, and each gets its turn.
 func TestQueueInEveryOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -435,7 +400,7 @@ func TestQueueInEveryOrder(t *testing.T) {
 					}
 				}
 			}
-			require.Equal(t, 11, reflect.TypeFor[Queue[int, int]]().NumField(), "key must have each field")
+			require.Equal(t, 10, reflect.TypeFor[Queue[int, int]]().NumField(), "key must have each field")
 			t.Logf("%d states, by %q", len(known), slices.Sorted(maps.Keys(seen)))
 		})
 	}

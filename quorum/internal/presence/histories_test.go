@@ -26,10 +26,10 @@ func TestAbsentIsAbsent(t *testing.T) {
 		request := func(op wire.Op) wire.Request {
 			req := wire.Request{Op: op, Key: names[0], Also: names[1:], Value: "mine", TTL: time.Hour}
 			if op == wire.Raise || op == wire.Acquire || op == wire.Restore {
-				req.Fence = wire.Fence{On: true, TTL: time.Hour, Ahead: time.Hour, Token: 7, Set: wire.Set{Name: "s", N: 3, Q: 2}}
+				req.Fence = wire.Fence{On: true, TTL: time.Hour, Ahead: time.Hour, Token: 7, Floor: 1}
 			}
 			if op == wire.Acquire {
-				req.Replace = []string{"", "other"}[random.IntN(2)]
+				req.Delete = [][]string{nil, {"other"}}[random.IntN(2)]
 			}
 			return req
 		}

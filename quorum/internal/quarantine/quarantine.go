@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -27,7 +28,7 @@ type State struct {
 	length time.Duration // MaxTTL and the drift allowance on it
 	drift  drift.Allowance
 
-	id       wire.Identity // what the last probe found; only RunID, ReplID, Epoch and Role are kept
+	id       wire.Identity // what the last probe found; only RunID, ReplID, Mark and Role are kept
 	run      wire.Run      // of id
 	seen     drift.Instant // when the server last answered in that run
 	unmarked bool          // the last probe found a master that could not keep a mark then
@@ -35,8 +36,10 @@ type State struct {
 	voted    drift.Instant // when that vote was asked for
 	sighted  string        // the replication ID of another run that has answered since, "several" if they were two
 
-	restart reason // it may have been restarted or replaced
-	jump    reason // its clock jumped
+	trusted bool      // whoever vouches for this run says that it has forgotten nothing
+	first   time.Time // the server's clock when the run was found; zero: hidden
+	restart reason    // it may have been restarted or replaced
+	jump    reason    // its clock jumped
 }
 
 // New returns the State of a server that was not probed yet. The length is MaxTTL and the
@@ -83,9 +86,12 @@ func (q *State) Unmarked() bool { return q.unmarked }
 // promotion looks the same: it leaves a second replication ID, which a server drops in time.
 func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 	before, sighted, seen := q.id, q.sighted, q.seen
-	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Epoch: id.Epoch, Role: id.Role}, "", now
+	q.id, q.sighted, q.seen = wire.Identity{RunID: id.RunID, ReplID: id.ReplID, Mark: id.Mark, Role: id.Role}, "", now
 	q.run = q.id.Run()
-	q.unmarked = id.Served >= 0 && id.Epoch == "" && id.Run() != ""
+	q.unmarked = id.Served >= 0 && id.Mark == "" && id.Run() != ""
+	if !sameRun(before, id) {
+		q.trusted, q.first = false, id.Clock
+	}
 	was := q.restart
 	switch {
 	//guard:run-id-changed  a server whose run ID changed is put into quarantine
@@ -105,16 +111,17 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 	//guard:replication-id-changed  a server whose replication ID changed may have been promoted without a restart
 	case before.ReplID != "" && id.ReplID != before.ReplID:
 		q.begin(q.markedAnew(before, id, q.from(now, "its replication ID changed from %.8s to %.8s, as it does with a promotion, and with a master's first replica", before.ReplID, orHidden(id.ReplID))))
-	case before.Epoch != "" && id.Epoch == "":
+	case before.Mark != "" && id.Mark == "":
 		q.begin(q.from(now, "its mark can't be read or kept any more"))
 	//guard:epoch-changed  a server whose mark was left anew is put into quarantine
-	case before.Epoch != "" && id.Epoch != before.Epoch:
+	case before.Mark != "" && id.Epoch() != before.Epoch():
 		// Invariant: a vote counts only while the mark stays that was there when the vote
 		// was asked for. A client writes a new mark if the name has led to another server
-		// meanwhile whose votes still count, and the mark is gone if the data is.
+		// meanwhile whose votes still count, and the mark is gone if the data is. Another set in the
+		// mark doesn't matter here: nothing was forgotten.
 		q.begin(q.markedAnew(before, id, q.from(now, "its mark was left anew or is gone: its data was lost, or the name has led to another server meanwhile")))
 	//guard:first-epoch-is-looked-at  a mark that a client finds later than the server counts by its age
-	case (before.RunID != "" || before.ReplID != "") && (before.Epoch != "" || id.Epoch == ""):
+	case (before.RunID != "" || before.ReplID != "") && (before.Mark != "" || id.Mark == ""):
 		// Known before.
 	//guard:promotion-date-unknown  a client that starts waits for a server that was promoted at an unknown time
 	case id.Promoted && id.Served < 0:
@@ -125,6 +132,7 @@ func (q *State) Identify(id wire.Identity, now drift.Instant) Verdict {
 	case id.Vouched && !id.Promoted && id.Uptime >= 0 && id.Uptime < q.length:
 		// A server that has been up for longer may have been emptied since the operator
 		// vouched for it, or the name may have led to another server.
+		q.trusted = true
 	default:
 		q.begin(q.firstSight(id, now))
 	}
@@ -143,7 +151,7 @@ func (q *State) begin(t reason) {
 // (firstSight). What the votes of another server, or of an earlier run, were good for ends within a
 // quarantine of the mark. If the server hides its run ID, it may be another one.
 func (q *State) markedAnew(before, id wire.Identity, t reason) reason {
-	if id.Epoch != "" && id.RunID != "" && id.RunID == before.RunID {
+	if id.Mark != "" && id.RunID != "" && id.RunID == before.RunID {
 		t.until -= id.Served
 	}
 	return t
@@ -236,7 +244,7 @@ func (q *State) AnsweredBy(other *wire.RunError) (unknown bool) {
 // on its votes has expired, which is by the larger of two clocks. The time since then is
 // never taken for longer than it was.
 func (q *State) Known(now drift.Instant) wire.Known {
-	k := wire.Known{RunID: q.id.RunID, Epoch: q.id.Epoch}
+	k := wire.Known{RunID: q.id.RunID, Epoch: q.id.Epoch()}
 	//guard:evidence-ends  a client whose leases have ended leaves no mark anew
 	if q.voter == "" || drift.Elapsed(q.voted, now) >= q.length {
 		return k
@@ -305,11 +313,41 @@ const everywhere = "; all servers' clocks did, so this client's machine was paus
 // that one.
 func (q *State) Trust(id wire.Identity) (found bool) {
 	//guard:trust-one-run  Trust is for the run that it found
-	if id.RunID == q.id.RunID && id.ReplID == q.id.ReplID && id.Epoch == q.id.Epoch {
-		q.restart = reason{}
+	if sameRun(id, q.id) {
+		q.restart, q.trusted = reason{}, true
 		return true
 	}
 	return false
+}
+
+// sameRun reports whether two probes found one run. The set in the mark is no part of it.
+func sameRun(a, b wire.Identity) bool {
+	return a.RunID == b.RunID && a.ReplID == b.ReplID && a.Epoch() == b.Epoch()
+}
+
+// lostBelow is March 1973 in microseconds. No server's clock has started a counter so low, so a
+// counter that is no larger was lost, or has expired.
+const lostBelow = 100_000_000_000_000
+
+// Floor is wire.Fence.Floor for a request in the run that the last probe found: the largest token
+// that a counter from before the run can have come to. Package settlement has the reason. Of a run without
+// a mark it counts from when this client found it. Of a run that is hidden nothing is known, and only a lost
+// counter shows. A run that the operator vouches for has forgotten none.
+func (q *State) Floor(maxTTL time.Duration) fencing.Token {
+	since := q.run.Since()
+	//guard:floor-without-a-mark  a run without a mark has a floor, too
+	if since.IsZero() && q.run != "" {
+		since = q.first
+	}
+	if since.IsZero() {
+		return lostBelow
+	}
+	//guard:floor-above-earlier-runs  a counter that an earlier run may have come to isn't trusted
+	if !q.trusted {
+		since = since.Add(maxTTL)
+	}
+	//guard:floor-is-never-zero  a counter that expired just before it was counted up isn't trusted
+	return fencing.Token(max(lostBelow, since.UnixMicro()))
 }
 
 // Check says whether the server may vote.

@@ -7,8 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
 )
+
+// mark is a mark with that epoch, none if it is empty.
+func mark(epoch string) wire.Run {
+	if epoch == "" {
+		return ""
+	}
+	return wire.MarkOf("id", epoch, "main@1 N=5 Q=3 MaxTTL=10m0s")
+}
 
 // Another replication ID is another run, whether a promotion or a first replica is the reason. The
 // age of the mark counts for a process that names itself, as it does for a client that starts.
@@ -22,17 +31,17 @@ func TestAnotherReplicationID(t *testing.T) {
 		"marked just now":        {func(id *wire.Identity) { id.Served = 0 }, length},
 		"marked a while ago":     {func(id *wire.Identity) { id.Served = time.Minute }, length - time.Minute},
 		"marked long ago":        {func(*wire.Identity) {}, 0},
-		"no mark":                {func(id *wire.Identity) { id.Epoch, id.Served = "", -1 }, length},
-		"no mark can be kept":    {func(id *wire.Identity) { id.Epoch, id.Served = "", 0 }, length},
-		"it hides its ID now":    {func(id *wire.Identity) { id.ReplID, id.Epoch, id.Served = "", "", -1 }, length},
+		"no mark":                {func(id *wire.Identity) { id.Mark, id.Served = "", -1 }, length},
+		"no mark can be kept":    {func(id *wire.Identity) { id.Mark, id.Served = "", 0 }, length},
+		"it hides its ID now":    {func(id *wire.Identity) { id.ReplID, id.Mark, id.Served = "", "", -1 }, length},
 		"it hides its run ID":    {func(id *wire.Identity) { id.RunID, id.Served = "", 0 }, length},
-		"it was a replica since": {func(id *wire.Identity) { id.Role, id.Epoch, id.Served = "slave", "", -1 }, length},
+		"it was a replica since": {func(id *wire.Identity) { id.Role, id.Mark, id.Served = "slave", "", -1 }, length},
 	} {
 		for _, epoch := range []string{"7", ""} {
 			q := New(length, drift.Allowance{})
-			q.Identify(wire.Identity{RunID: "run", ReplID: "one", Epoch: epoch, Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}, at)
+			q.Identify(wire.Identity{RunID: "run", ReplID: "one", Mark: mark(epoch), Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}, at)
 			require.True(t, q.Check(at).MayVote())
-			id := wire.Identity{RunID: "run", ReplID: "two", Epoch: "8", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+			id := wire.Identity{RunID: "run", ReplID: "two", Mark: mark("8"), Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
 			c.edit(&id)
 			q.Identify(id, at)
 			require.Equal(t, c.left, q.Check(at).Remaining, "%s, from %q", name, epoch)
@@ -46,7 +55,7 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 	at := func(mono, wall time.Duration) drift.Instant {
 		return drift.Instant{Mono: mono, Wall: time.Unix(0, 0).Add(wall)}
 	}
-	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+	id := wire.Identity{RunID: "run", ReplID: "one", Mark: mark("7"), Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
 	none := time.Duration(-1)
 	for name, c := range map[string]struct {
 		now drift.Instant
@@ -77,11 +86,11 @@ func TestWhatAProbeTellsTheServer(t *testing.T) {
 // its data.
 func TestTrustIsForTheMarkThatItFound(t *testing.T) {
 	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
-	id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour}
+	id := wire.Identity{RunID: "run", ReplID: "one", Mark: mark("7"), Role: wire.RoleMaster, Uptime: time.Hour}
 	q := New(10*time.Minute, drift.Default())
 	q.Identify(id, at)
 	found := id
-	id.Epoch = "8"
+	id.Mark = mark("8")
 	q.Identify(id, at)
 	require.False(t, q.Trust(found))
 	require.False(t, q.Check(at).MayVote())
@@ -95,9 +104,9 @@ func TestTheSameButForOneThing(t *testing.T) {
 	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
 	for _, edit := range []func(id *wire.Identity){
 		func(id *wire.Identity) { id.RunID = "" },
-		func(id *wire.Identity) { id.Epoch, id.Served = "8", 0 },
+		func(id *wire.Identity) { id.Mark, id.Served = mark("8"), 0 },
 	} {
-		id := wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+		id := wire.Identity{RunID: "run", ReplID: "one", Mark: mark("7"), Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
 		q := New(10*time.Minute, drift.Default())
 		q.Identify(id, at)
 		require.True(t, q.Check(at).MayVote())
@@ -112,7 +121,7 @@ func TestVouchingEnds(t *testing.T) {
 	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
 	for up, votes := range map[time.Duration]bool{time.Minute: true, 10 * time.Minute: false} {
 		q := New(10*time.Minute, drift.Default())
-		q.Identify(wire.Identity{RunID: "run", ReplID: "one", Epoch: "7", Role: wire.RoleMaster, Vouched: true, Uptime: up, Served: 0}, at)
+		q.Identify(wire.Identity{RunID: "run", ReplID: "one", Mark: mark("7"), Role: wire.RoleMaster, Vouched: true, Uptime: up, Served: 0}, at)
 		require.Equal(t, votes, q.Check(at).MayVote(), up)
 	}
 }
@@ -124,7 +133,7 @@ func TestClientThatWasCutOff(t *testing.T) {
 		return drift.Instant{Mono: d, Wall: time.Unix(1_800_000_000, 0).Add(d)}
 	}
 	const length = 10 * time.Minute
-	restarted := wire.Identity{RunID: "two", ReplID: "b", Epoch: "8", Role: wire.RoleMaster, Uptime: 20 * time.Minute, Served: 20 * time.Minute}
+	restarted := wire.Identity{RunID: "two", ReplID: "b", Mark: mark("8"), Role: wire.RoleMaster, Uptime: 20 * time.Minute, Served: 20 * time.Minute}
 	for name, c := range map[string]struct {
 		edit     func(id *wire.Identity)
 		unseen   time.Duration
@@ -137,7 +146,7 @@ func TestClientThatWasCutOff(t *testing.T) {
 		"found by a probe":      {nil, 20 * time.Minute, "", 0},
 		"others came later":     {func(id *wire.Identity) { id.Served = 3 * time.Minute }, 20 * time.Minute, "b", length - 3*time.Minute},
 		"first of all":          {func(id *wire.Identity) { id.Served = 0 }, 20 * time.Minute, "b", length},
-		"no mark":               {func(id *wire.Identity) { id.Served, id.Epoch = -1, "" }, 20 * time.Minute, "b", length},
+		"no mark":               {func(id *wire.Identity) { id.Served, id.Mark = -1, "" }, 20 * time.Minute, "b", length},
 		"up for less":           {func(id *wire.Identity) { id.Uptime = time.Minute }, 20 * time.Minute, "b", length - time.Minute},
 		"uptime is hidden":      {func(id *wire.Identity) { id.Uptime = -1 }, 20 * time.Minute, "b", 0},
 		"it hides its run ID":   {func(id *wire.Identity) { id.RunID = "" }, 20 * time.Minute, "b", length},
@@ -145,7 +154,7 @@ func TestClientThatWasCutOff(t *testing.T) {
 		"its clock was forward": {func(id *wire.Identity) { id.Uptime, id.Served = time.Hour, time.Hour }, time.Minute, "b", length},
 	} {
 		q := New(length, drift.Allowance{})
-		q.Identify(wire.Identity{RunID: "one", ReplID: "a", Epoch: "7", Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}, at(time.Second))
+		q.Identify(wire.Identity{RunID: "one", ReplID: "a", Mark: mark("7"), Role: wire.RoleMaster, Uptime: 100 * time.Hour, Served: 100 * time.Hour}, at(time.Second))
 		now := at(time.Second + c.unseen)
 		if c.answered != "" {
 			q.AnsweredBy(&wire.RunError{Found: wire.Run(c.answered), Role: wire.RoleMaster})
@@ -157,4 +166,63 @@ func TestClientThatWasCutOff(t *testing.T) {
 		q.Identify(id, now)
 		require.Equal(t, c.left, q.Check(now).Remaining, name)
 	}
+}
+
+// The floor of the tokens is as high as any that an earlier run can have given, unless the operator says that
+// nothing was forgotten. It never is zero.
+func TestFloor(t *testing.T) {
+	const maxTTL, since = time.Minute, 1_800_000_000_000_000
+	at := drift.Instant{Mono: time.Second, Wall: time.UnixMicro(since)}
+	id := wire.Identity{RunID: "run", ReplID: "one", Mark: mark("1800000000000000"), Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+	above := fencing.Token(since + maxTTL.Microseconds())
+	q := New(10*time.Minute, drift.Allowance{})
+	require.EqualValues(t, lostBelow, q.Floor(maxTTL), "before the first probe")
+	q.Identify(id, at)
+	require.Equal(t, above, q.Floor(maxTTL))
+	require.True(t, q.Trust(id))
+	require.EqualValues(t, since, q.Floor(maxTTL), "somebody vouches for it")
+	id.Mark = wire.MarkOf("id", id.Epoch(), "main@2 N=5 Q=3 MaxTTL=10m0s")
+	q.Identify(id, at)
+	require.EqualValues(t, since, q.Floor(maxTTL), "another set is no other run")
+	id.ReplID = "two"
+	q.Identify(id, at)
+	require.Equal(t, above, q.Floor(maxTTL), "nobody vouches for the next run")
+	id.Mark = ""
+	q.Identify(id, at)
+	require.EqualValues(t, lostBelow, q.Floor(maxTTL), "it has no epoch")
+	id.ReplID, id.Clock = "three", time.UnixMicro(since)
+	q.Identify(id, at)
+	require.Equal(t, above, q.Floor(maxTTL), "it has no epoch, but a clock")
+	id.Clock = id.Clock.Add(time.Hour)
+	q.Identify(id, at)
+	require.Equal(t, above, q.Floor(maxTTL), "from when it was found")
+	id.ReplID = ""
+	q.Identify(id, at)
+	require.EqualValues(t, lostBelow, q.Floor(maxTTL), "its run is hidden")
+	id.ReplID, id.Mark = "four", mark("5")
+	q.Identify(id, at)
+	require.EqualValues(t, lostBelow, q.Floor(maxTTL), "its clock is decades behind")
+
+	id = wire.Identity{RunID: "run", ReplID: "one", Mark: mark("1800000000000000"), Role: wire.RoleMaster, Vouched: true, Uptime: time.Second}
+	q = New(10*time.Minute, drift.Allowance{})
+	q.Identify(id, at)
+	require.EqualValues(t, since, q.Floor(maxTTL), "the operator vouches for it")
+	q.Identify(id, at)
+	require.EqualValues(t, since, q.Floor(maxTTL))
+}
+
+// Another set in the mark, under the same epoch, is no other run.
+func TestASetInTheMarkIsNoRun(t *testing.T) {
+	at := drift.Instant{Mono: time.Second, Wall: time.Unix(1_800_000_000, 0)}
+	id := wire.Identity{RunID: "run", ReplID: "id", Mark: mark("7"), Role: wire.RoleMaster, Uptime: time.Hour, Served: time.Hour}
+	q := New(10*time.Minute, drift.Allowance{})
+	q.Identify(id, at)
+	newer := id
+	newer.Served = time.Minute // so that it would be a quarantine
+	newer.Mark = wire.MarkOf("id", "7", "main@2 N=5 Q=3 MaxTTL=10m0s")
+	require.True(t, q.AnsweredBy(&wire.RunError{Asked: id.Run(), Found: newer.Run(), Role: wire.RoleMaster}), "it is probed")
+	require.True(t, q.Identify(newer, at).MayVote())
+	require.True(t, q.Check(at).MayVote())
+	require.Equal(t, newer.Run(), q.Run())
+	require.False(t, q.AnsweredBy(&wire.RunError{Asked: id.Run(), Found: newer.Run(), Role: wire.RoleMaster}), "it is known")
 }

@@ -15,14 +15,10 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// Putter may be implemented by an Instance under Check. Then Check also covers states that no
-// request can make: keys without expiry, and counters of an earlier run. Server is a Putter;
-// for another Instance a test adds the methods.
+// Putter may be implemented by an Instance under Check. Then Check also covers keys without
+// expiry, which no request can make. Server is a Putter; for another Instance a test adds the
+// method.
 type Putter interface {
-	// PutRun sets the run in the record beside a resource's counter. Without a record it
-	// does nothing.
-	PutRun(key string, run wire.Run)
-
 	// Put sets a key, with a TTL or without expiry (wire.NoExpiry). It has done so when it
 	// returns.
 	Put(key, value string, ttl time.Duration)
@@ -97,6 +93,7 @@ var parts = []part{
 	{"probe: the context is over", checkContextOver},
 	{"probe", checkProbe},
 	{"mark", checkMark},
+	{"set", checkSet},
 	{"restart", checkRestart},
 }
 

@@ -37,6 +37,7 @@ type mutant struct {
 	before before // changes a request
 	after  after  // changes a vote, or what the request has left
 	probe  probing
+	known  func(known *wire.Known)
 	waiter func(w *wire.Waiter)
 	send   func(s *Server, cmd wire.Request, timeout time.Duration, to wire.Receiver)
 }
@@ -59,6 +60,9 @@ func (m mutant) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) 
 }
 
 func (m mutant) Probe(ctx context.Context, known wire.Known) (wire.Identity, error) {
+	if m.known != nil {
+		m.known(&known)
+	}
 	id, err := m.Notifying.Probe(ctx, known)
 	if m.probe != nil && err == nil {
 		m.probe(&id)
@@ -127,7 +131,7 @@ func TestCheckFindsNothingWrong(t *testing.T) {
 // on is about the votes on an operation with an outcome.
 func on(op wire.Op, outcome wire.Outcome, f after) mutant {
 	return mutant{after: func(s *Server, cmd wire.Request, vote *wire.Vote) {
-		if cmd.Op == op && vote.Outcome == outcome && vote.Unsent == (outcome == wire.Failed && op != wire.Raise) {
+		if cmd.Op == op && vote.Outcome == outcome && !errors.Is(vote.Err, context.DeadlineExceeded) {
 			f(s, cmd, vote)
 		}
 	}}
@@ -173,11 +177,22 @@ func texts(f func(string) string) mutant {
 	}}
 }
 
-func count(s *Server, key string, token fencing.Token) { s.PutCounter(key, token, s.Record(key).Set) }
+func count(s *Server, key string, token fencing.Token) { s.PutCounter(key, token) }
+func clockOf(s *Server) fencing.Token                  { return fencing.Token(s.Clock().UnixMicro()) }
 func last(cmd wire.Request) string                     { return keysOf(cmd)[len(cmd.Also)] }
 func value(s *Server, key string) string               { value, _, _ := s.Get(key); return value }
-func free(s *Server, key string) bool                  { _, _, held := s.Get(key); return !held }
-func nothing(*Server, *wire.Request)                   {}
+
+// remakes has an operation make the counters anew, with the expiry of this request alone.
+func remakes(op wire.Op) mutant {
+	return instead(op, func(s *Server, cmd *wire.Request) {
+		for _, key := range keysOf(*cmd) {
+			s.DeleteCounter(key)
+		}
+	})
+}
+
+func free(s *Server, key string) bool { _, _, held := s.Get(key); return !held }
+func nothing(*Server, *wire.Request)  {}
 func counting(f func(n int64, id *wire.Identity)) probing {
 	var n atomic.Int64
 	return func(id *wire.Identity) { f(n.Add(1), id) }
@@ -188,10 +203,9 @@ var broken = map[string]map[string]mutant{
 	"histories: acquire": {
 		"only the first of several keys is known": {before: func(_ *Server, cmd *wire.Request) { cmd.Also = nil }},
 		"several keys are counted as one":         granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Keys = 0 }),
-		"the counters differ":                     granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) { count(s, last(cmd), vote.Token-1) }),
 		"the token isn't the counter":             granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Token++ }),
 		"a held key is granted to its own value": refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if vote.Err == nil && value(s, cmd.Key) == cmd.Value {
+			if value(s, cmd.Key) == cmd.Value {
 				*vote = wire.Vote{Outcome: wire.Granted, Token: s.Counter(cmd.Key), Clock: vote.Clock}
 			}
 		}),
@@ -199,17 +213,22 @@ var broken = map[string]map[string]mutant{
 		"a refusal prolongs": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
 			s.Put(cmd.Key, value(s, cmd.Key), cmd.TTL+time.Second)
 		}),
-		"a refusal counts": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+		"a refused try doesn't count": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
 			if cmd.Fence.On {
-				count(s, last(cmd), s.Counter(last(cmd))+1)
+				count(s, last(cmd), s.Counter(last(cmd))-1)
 			}
 		}),
+		"a refusal has a token":   refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) { vote.Token = s.Counter(cmd.Key) }),
 		"what is left isn't told": refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Remaining = 0 }),
 		"the holder isn't told":   refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Holder = "" }),
-		"tokens don't rise":       instead(wire.Acquire, func(s *Server, cmd *wire.Request) { count(s, cmd.Key, max(1, s.Counter(cmd.Key))-1) }),
-		"counters start from 0": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if s.Counter(cmd.Key) == 0 {
-				s.PutCounter(cmd.Key, 0, "")
+		"tokens don't rise": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if n := s.Counter(cmd.Key); n > 1 {
+				count(s, cmd.Key, n-1)
+			}
+		}),
+		"counters start anywhere": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if cmd.Fence.On && s.Counter(cmd.Key) == 0 {
+				count(s, cmd.Key, 1000)
 			}
 		}),
 		"a waiter is said to be notified": granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Notified = true }),
@@ -217,13 +236,36 @@ var broken = map[string]map[string]mutant{
 	"histories: acquire without fence": {
 		"it counts": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { *cmd = fenced(*cmd, 0) }),
 	},
-	"histories: replace": {
-		"nothing is replaced":          instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Replace = "" }),
+	"histories: low counters": {
+		"none is":                granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Low = false }),
+		"each is":                granted(wire.Acquire, func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Low = cmd.Fence.On }),
+		"no floor counts":        instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Floor = 1 }),
+		"any is below the floor": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Floor = fencing.MaxToken }),
+		"the vote isn't above the clock": granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) {
+			if vote.Low {
+				vote.Token--
+			}
+		}),
+		"the request's token isn't used": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if vote.Low && vote.Token == cmd.Fence.Token {
+				vote.Token = clockOf(s) + 1
+			}
+		}),
+		"they are lifted at once": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if vote.Low {
+				count(s, cmd.Key, vote.Token)
+			}
+		}),
+	},
+	"histories: delete": {
+		"nothing is deleted":           instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Delete = nil }),
+		"the first value only":         instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Delete = cmd.Delete[:min(1, len(cmd.Delete))] }),
 		"it isn't told":                {after: func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Replaced = false }},
-		"it is told of free keys, too": granted(wire.Acquire, func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Replaced = cmd.Replace != "" }),
-		"whatever is there is replaced": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if cmd.Replace != "" {
-				cmd.Replace = value(s, cmd.Key)
+		"it is told of free keys, too": granted(wire.Acquire, func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Replaced = len(cmd.Delete) > 0 }),
+		"it is told of refusals, too":  refused(wire.Acquire, func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Replaced = len(cmd.Delete) > 0 }),
+		"whatever is there is deleted": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if held := value(s, cmd.Key); len(cmd.Delete) > 0 && held != cmd.Value && held != "" {
+				cmd.Delete = []string{held}
 			}
 		}),
 	},
@@ -294,33 +336,35 @@ var broken = map[string]map[string]mutant{
 			}
 			cmd.Value += " another's"
 		}),
-		"a replacement takes a held one, too": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if cmd.Replace != "" && len(cmd.Also) > 0 {
+		"a deletion takes a held one, too": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
+			if len(cmd.Delete) > 0 && len(cmd.Also) > 0 {
 				s.Delete(cmd.Also[0])
 			}
 		}),
+		"one of them is enough to be told": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			vote.Replaced = vote.Replaced || len(cmd.Also) > 0 && len(cmd.Delete) > 0
+		}),
 	},
-	"histories: the first key in the way": {
-		"it isn't told": refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.InTheWay = min(vote.InTheWay, 1) }),
-		"the free ones are set": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			if free(s, last(cmd)) {
-				s.Put(last(cmd), cmd.Value, cmd.TTL)
+	"histories: all keys or none": {
+		"the key in the way isn't told": refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.InTheWay = min(vote.InTheWay, 1) }),
+		"the free ones stay set": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
+			for _, key := range cmd.Also {
+				if value(s, key) == "" {
+					s.Put(key, cmd.Value, cmd.TTL)
+				}
 			}
 		}),
 	},
 	"histories: the largest token of several keys": {
-		"it is the first one's": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			for _, key := range cmd.Also {
-				count(s, key, s.Counter(cmd.Key))
+		"it is the first one's": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if cmd.Fence.On && !vote.Low || len(cmd.Also) > 0 && cmd.Fence.On {
+				vote.Token = s.Counter(cmd.Key)
 			}
 		}),
-	},
-	"histories: tokens are reserved up to the clock": {
-		"none are":             instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Reserve = 0 }),
-		"they are given again": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) { count(s, cmd.Key, vote.First()) }),
-		"and beyond": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			vote.Token, vote.Reserved = vote.First()+fencing.Token(cmd.Fence.Reserve), cmd.Fence.Reserve
-			count(s, cmd.Key, vote.Token)
+		"counters that differ aren't low": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if slices.ContainsFunc(keysOf(cmd), func(key string) bool { return s.Counter(key) == vote.Token }) {
+				vote.Low = false
+			}
 		}),
 	},
 	"histories: tokens are exact to the last": {
@@ -329,96 +373,51 @@ var broken = map[string]map[string]mutant{
 		}),
 	},
 	"histories: how far counters go ahead": {
-		"acquire counts without a bound":            instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
-		"raise lifts without a bound":               instead(wire.Raise, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
-		"restore lifts without a bound":             instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
-		"a counter that is too far ahead is raised": on(wire.Acquire, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, s.Counter(cmd.Key)+1) }),
-		"restore sets the key all the same":         on(wire.Restore, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
-		"raise raises all the same":                 on(wire.Raise, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"acquire counts without a bound": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
+		"raise lifts without a bound":    instead(wire.Raise, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
+		"restore lifts without a bound":  instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
+		"an acquisition takes its key back": on(wire.Acquire, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if errors.Is(vote.Err, wire.ErrCounter) {
+				s.Delete(cmd.Key)
+			}
+		}),
+		"an acquisition says that it has set nothing": on(wire.Acquire, wire.Failed, func(_ *Server, _ wire.Request, vote *wire.Vote) {
+			vote.Unsent = errors.Is(vote.Err, wire.ErrCounter)
+		}),
+		"restore sets the key all the same": on(wire.Restore, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"raise raises all the same":         on(wire.Raise, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
 	},
 	"histories: where counters start": {
 		"from the clock alone": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Token = 0 }),
-		"a refused one makes a counter": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			if s.Counter(cmd.Key) == 0 && cmd.Fence.On {
-				s.PutCounter(cmd.Key, max(1, cmd.Fence.Token), cmd.Fence.Set.String())
-			}
-		}),
-		"a refused one counts in a run": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			if token := s.Counter(cmd.Key); token > 0 && cmd.Run != "" {
-				count(s, cmd.Key, token+1)
-			}
-		}),
 	},
-	"histories: counters of another run": {
-		"runs don't matter": instead(wire.Acquire, func(s *Server, cmd *wire.Request) { s.PutRun(cmd.Key, s.PresentRun()) }),
-		"each grant starts from the clock": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if cmd.Run == s.PresentRun() {
-				s.PutRun(cmd.Key, anotherRun)
-			}
-		}),
-		"a client that knows no run erases it": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if cmd.Run == "" {
-				s.PutRun(cmd.Key, "")
-			}
-		}),
-		"a refusal writes the run": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.PutRun(cmd.Key, s.PresentRun()) }),
-		"a lift lowers": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if now := fencing.Token(s.Clock().UnixMicro()); cmd.Run != "" && vote.Token > now+1 {
-				vote.Token = now + 1
-				count(s, cmd.Key, vote.Token)
-			}
-		}),
-	},
-	"histories: a run is Acquire's to write": {
-		"restore writes it": granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.PutRun(cmd.Key, s.PresentRun()) }),
-		"raise forgets it":  granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.PutRun(cmd.Key, "") }),
-	},
-	"histories: another run is not asked": {
+	"histories: another run": {
 		"runs are not compared": {before: func(s *Server, cmd *wire.Request) {
 			if cmd.Run != "" {
 				cmd.Run = s.PresentRun()
 			}
 		}},
 		"epochs are not compared": {before: func(_ *Server, cmd *wire.Request) { cmd.Run = wire.Run(cmd.Run.ReplID()) }},
-		"the key is set all the same": on(wire.Acquire, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if errors.Is(vote.Err, wire.ErrOtherRun) && free(s, cmd.Key) {
+		"sets are not compared": {before: func(s *Server, cmd *wire.Request) {
+			if cmd.Run.Epoch() != "" {
+				cmd.Run = wire.MarkOf(cmd.Run.ReplID(), cmd.Run.Epoch(), s.PresentRun().Set())
+			}
+		}},
+		"an acquisition says that it has set nothing": on(wire.Acquire, wire.Failed, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Unsent = true }),
+		"an extension extends all the same": on(wire.Extend, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+			if value(s, cmd.Key) == cmd.Value {
 				s.Put(cmd.Key, cmd.Value, cmd.TTL)
 			}
 		}),
-		"the counter counts all the same": on(wire.Acquire, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
+		"a raise raises all the same": on(wire.Raise, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
 			if errors.Is(vote.Err, wire.ErrOtherRun) {
-				count(s, cmd.Key, s.Counter(cmd.Key)+1)
+				count(s, cmd.Key, max(s.Counter(cmd.Key), cmd.Fence.Token))
 			}
 		}),
-	},
-	"histories: sets": {
-		"a newer one isn't taken": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if s.Record(cmd.Key).Set != main.String() && cmd.Fence.Set.Name == "main" {
-				*vote = wire.Vote{Outcome: wire.Refused, Err: &wire.SetMismatchError{Mine: cmd.Fence.Set, Theirs: main.String()}}
+		"the run that was found isn't told": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) {
+			if other, is := errors.AsType[*wire.RunError](vote.Err); is {
+				vote.Err = &wire.RunError{Asked: other.Asked, Role: other.Role}
 			}
-		}),
-		"sets are ignored": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Set = main }),
-		"any higher version takes over": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if old, err := wire.ParseSet(s.Record(cmd.Key).Set); err == nil && cmd.Fence.Set.Version > old.Version {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key), "")
-			}
-		}),
-		"a newer one takes a held key over": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			old, err := wire.ParseSet(s.Record(cmd.Key).Set)
-			if err == nil && !free(s, cmd.Key) && cmd.Fence.Set.Supersedes(old) {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
-			}
-		}),
-		"it leaves its key": refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if vote.Err != nil {
-				s.Put(cmd.Key, cmd.Value, cmd.TTL)
-			}
-		}),
-		"it leaves its mark": refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if vote.Err != nil {
-				s.PutCounter(cmd.Key, s.Counter(cmd.Key), cmd.Fence.Set.String())
-			}
-		}),
+		}},
 	},
 	"histories: keys and values": {
 		"keys in lower case":       texts(strings.ToLower),
@@ -439,10 +438,13 @@ var broken = map[string]map[string]mutant{
 		}},
 	},
 	"counters expire": {
-		"they live forever":          {before: func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL *= 1_000_000 }},
-		"raise doesn't renew them":   instead(wire.Raise, func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL = time.Millisecond }),
-		"restore doesn't renew them": instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL = time.Millisecond }),
-		"acquire doesn't renew them": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL = short }),
+		"they live forever":            {before: func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL *= 1_000_000 }},
+		"they expire too early":        {before: func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL /= 2 }},
+		"raise doesn't prolong them":   instead(wire.Raise, func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL = min(cmd.Fence.TTL, time.Millisecond) }),
+		"restore doesn't prolong them": instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.TTL = min(cmd.Fence.TTL, time.Millisecond) }),
+		"raise shortens":               remakes(wire.Raise),
+		"restore shortens":             remakes(wire.Restore),
+		"acquire shortens":             remakes(wire.Acquire),
 	},
 	"histories: clock": {
 		"isn't told when refused": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) {
@@ -516,11 +518,26 @@ var broken = map[string]map[string]mutant{
 	"probe": {
 		"run id changes":               {probe: counting(func(n int64, id *wire.Identity) { id.RunID = fmt.Sprint(n) })},
 		"each probe leaves a mark":     {probe: func(id *wire.Identity) { id.Served = 0 }},
-		"every probe is another epoch": {probe: counting(func(n int64, id *wire.Identity) { id.Epoch = fmt.Sprint(n) })},
+		"every probe is another epoch": {probe: counting(func(n int64, id *wire.Identity) { id.Mark = wire.MarkOf(id.Mark.ReplID(), fmt.Sprint(n), "") })},
 		"hides without a word":         {probe: func(id *wire.Identity) { id.Eviction = "" }},
 	},
 	"mark": {
-		"is never renewed": {probe: func(id *wire.Identity) { id.Epoch = "1" }},
+		"is never renewed": {probe: func(id *wire.Identity) { id.Mark = wire.MarkOf(id.Mark.ReplID(), "1", "") }},
+	},
+	"set": {
+		"isn't kept":           {known: func(known *wire.Known) { known.Set = wire.Set{} }},
+		"versions are rounded": {known: func(known *wire.Known) { known.Set.Version = uint64(float64(known.Set.Version)) }},
+		"begins a new run": {known: func(known *wire.Known) {
+			if known.Set != (wire.Set{}) {
+				known.RunID, known.Epoch, known.Voter = "another", "1", "another"
+			}
+		}},
+		"a client of an old one is let in": {known: func(known *wire.Known) {
+			if known.Set.N > 0 {
+				known.Set.Version += 1 << 60
+			}
+		}},
+		"isn't told": {probe: func(id *wire.Identity) { id.Mark = wire.MarkOf(id.Mark.ReplID(), id.Epoch(), "") }},
 	},
 	"restart": {
 		"run id stays":         {probe: func(id *wire.Identity) { id.RunID = "constant" }},

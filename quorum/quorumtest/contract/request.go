@@ -29,9 +29,6 @@ const (
 	minute = fencing.Token(time.Minute / time.Microsecond)
 )
 
-// main is the set of instances in most requests.
-var main = wire.Set{Name: "main", Version: 7, N: 5, Q: 3}
-
 func (c *check) key(name string) string { return c.prefix + name }
 
 // of makes it a request for these locks.
@@ -54,7 +51,7 @@ func several(cmd wire.Request) wire.Request {
 func keysOf(cmd wire.Request) []string { return append([]string{cmd.Key}, cmd.Also...) }
 
 func fenced(cmd wire.Request, token fencing.Token) wire.Request {
-	cmd.Fence = wire.Fence{On: true, Token: token, TTL: time.Hour, Ahead: ahead, Set: main}
+	cmd.Fence = wire.Fence{On: true, Token: token, Floor: 1, TTL: time.Hour, Ahead: ahead}
 	return cmd
 }
 

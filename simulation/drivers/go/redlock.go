@@ -29,14 +29,14 @@ func redlockDriver() driver.Driver {
 const addressLag = 500 * time.Millisecond
 
 // openRedlock names the servers by their places, because the box gives each client other addresses
-// for the same servers. It sets MaxTTL as small as it may be, because a server that is new votes
+// for the same servers, and by their number and the TTL, because all clients under one name need the same set. It sets MaxTTL as small as it may be, because a server that is new votes
 // after MaxTTL: to the TTL, and for how long a connection may lead to another server than its
 // address, half of which is for making it.
 func openRedlock(_ string, servers []string, ttl time.Duration) (driver.Client, error) {
 	var instances []wire.Instance
 	for i, addr := range servers {
-		client := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: addressLag / 2, ConnMaxLifetime: addressLag / 2}))
-		one, err := instance.New(client, instance.Config{Name: fmt.Sprint("server ", i+1)})
+		client := redis.NewClient(instance.Harden(&redis.Options{Addr: addr, DialTimeout: addressLag / 2, ConnMaxLifetime: addressLag / 4}))
+		one, err := instance.New(client, instance.Config{Name: fmt.Sprintf("server %d of %d for %v", i+1, len(servers), ttl)})
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,7 @@
 and wait queues with the Go client. It needs nothing but Python. It is short, not fast: it waits for all
 servers, and polls."""
 import concurrent.futures
-import json
+import hashlib
 import os
 import random
 import secrets
@@ -12,11 +12,21 @@ import time
 
 import driver
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(HERE, "../../../docs/testdata/protocol/scripts.json"), encoding="utf-8") as file:
-    SCRIPTS = json.load(file)
-
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../instance/scripts")
 COUNTER_TTL = 24 * 3600 * 1000  # ms
+
+
+def script(*parts):
+    """Joins the parts of a script."""
+    texts = []
+    for part in parts:
+        with open(os.path.join(FOLDER, part + ".lua"), encoding="utf-8") as file:
+            texts.append(file.read())
+    return "".join(texts)
+
+
+MARK, EXTEND, LIFT = script("clock", "mark"), script("clock", "run", "extend"), script("clock", "run", "lift")
+DELETE, RELEASE = script("delete"), script("notify", "release_one")
 
 
 def allowance(ms):
@@ -33,6 +43,13 @@ def passed(since):
     return max(now[0] - since[0], now[1] - since[1], 0)
 
 
+def field(info, name):
+    for line in info.splitlines():
+        if line.startswith(name + ":"):
+            return line[len(name) + 1:]
+    return ""
+
+
 class ServerError(Exception):
     """The server answered with an error."""
 
@@ -40,42 +57,32 @@ class ServerError(Exception):
 class Server:
     """One server. Only one thread uses it at a time."""
 
-    def __init__(self, name, address, max_ttl, timeout):
+    def __init__(self, name, address, max_ttl, set_, timeout):
         host, port = address.rsplit(":", 1)
         self.name, self.address, self.timeout = name, (host, int(port)), timeout
+        self.mark, self.set = "{redlock}:served:" + name, set_
+        self.max_ttl, self.ahead = max_ttl, max_ttl // 2  # how far a counter may be ahead of the clock, ms
         self.length = max_ttl + allowance(max_ttl)  # of a quarantine, ms
         self.socket = None
-        self.run_id = self.epoch = self.run = self.voter = ""
+        self.run_id = self.run = self.voter = ""
+        self.stale = True  # it has to be probed
         self.voted = self.quarantine = 0.0  # monotonic, ms
         self.offset = None  # of its clock from ours, between two bounds, and when: µs, µs, ms
         self.pending = {}  # deletes: value -> (key, monotonic ms at which the key has expired)
 
-    def script(self, name, keys, args):
-        """Runs a script. Its reply has to begin with a number that was drawn for it."""
-        nonce = str(secrets.randbelow(1 << 53))
-        rest = [len(keys), *keys, nonce, *args]
-        try:
-            reply = self.command("EVALSHA", SCRIPTS[name]["sha1"], *rest)
-        except ServerError as err:
-            if not str(err).startswith("NOSCRIPT"):
-                raise
-            reply = self.command("EVAL", SCRIPTS[name]["source"], *rest)
-        if str(reply[0]) != nonce:
-            self.close()
-            raise OSError("the reply belongs to another request")
-        return reply[1:]
-
-    def command(self, *args):
-        """Sends one command, once. After any error but the server's own the connection is closed."""
+    def exchange(self, *commands):
+        """Sends commands at once, each of them once. Errors are among the replies. If one is missing the
+        connection is closed."""
         try:
             if self.socket is None:
                 self.socket = socket.create_connection(self.address, self.timeout / 1000)
                 self.replies = self.socket.makefile("rb")
-            texts = [str(arg).encode() for arg in args]
-            self.socket.sendall(b"*%d\r\n" % len(texts) + b"".join(b"$%d\r\n%s\r\n" % (len(t), t) for t in texts))
-            return self.read()
-        except ServerError:
-            raise
+            sent = []
+            for command in commands:
+                texts = [str(arg).encode() for arg in command]
+                sent += [b"*%d\r\n" % len(texts), *(b"$%d\r\n%s\r\n" % (len(t), t) for t in texts)]
+            self.socket.sendall(b"".join(sent))
+            return [self.read() for _ in commands]
         except (OSError, ValueError, IndexError) as err:
             self.close()
             raise OSError(f"{self.name}: {err!r}") from err
@@ -86,55 +93,53 @@ class Server:
             raise OSError("the connection ended")
         kind, text = line[:1], line[1:-2].decode()
         if kind == b"-":
-            raise ServerError(text)
+            return ServerError(text)
         if kind == b":":
             return int(text)
         if kind == b"+" or int(text) < 0:
             return text if kind == b"+" else None
         if kind == b"$":
             return self.replies.read(int(text) + 2)[:-2].decode(errors="replace")
-        found = []
-        for _ in range(int(text)):
-            try:
-                found.append(self.read())
-            except ServerError as err:  # an element may be an error
-                found.append(err)
-        return found
+        return [self.read() for _ in range(int(text))]
 
     def close(self):
         if self.socket is not None:
             self.socket.close()
             self.socket = None
 
+    def script(self, source, keys, args):
+        rest = [len(keys), *keys, *args]
+        reply = self.exchange(("EVALSHA", hashlib.sha1(source.encode()).hexdigest(), *rest))[0]
+        if isinstance(reply, ServerError) and str(reply).startswith("NOSCRIPT"):
+            reply = self.exchange(("EVAL", source, *rest))[0]
+        if isinstance(reply, ServerError):
+            raise reply
+        return reply
+
     def probe(self):
         """Finds out the server's run. Any other run than the last one is a quarantine."""
         ago = max(0, clock()[0] - self.voted)
-        ago = int((ago - allowance(ago)) * 1000)
-        known = [self.run_id, self.epoch, self.voter if clock()[0] - self.voted < self.length else "", max(0, ago)]
-        outcome, text, _, age, *_ = self.script("mark", ["{redlock}:served:" + self.name], known)
+        voter = self.voter if ago < self.length else ""
+        ago = max(0, int((ago - allowance(ago)) * 1000))
+        sent = clock()[0]
+        known = [self.run_id, self.epoch(), voter, ago, self.set]
+        run_id, _, outcome, mark, age = self.script(MARK, [self.mark], known)
         if outcome != 1:
-            raise OSError(f"{self.name} is no master")
-        run_id, run = text.split("/")
-        if run_id + run != self.run_id + self.run:
+            why = {0: "is no master", 2: f"is used with the set {mark}", 3: "has the mark of an earlier version"}
+            raise OSError(f"{self.name} {why[outcome]}")
+        if (run_id, mark.split(" ")[0]) != (self.run_id, self.run.split(" ")[0]):
             # At first sight the age of the mark counts, later only what this client has seen.
             seen = age / 1000 if not self.run else 0
-            self.quarantine = clock()[0] + self.length - seen
-        self.run_id, self.run, self.epoch = run_id, run, run.split("@")[1]
+            self.quarantine = max(self.quarantine, clock()[0] + self.length - seen)
+        self.run_id, self.run, self.stale = run_id, mark, False
+        self.watch(int(self.epoch()) + age, sent, clock()[0])
 
-    def ask(self, name, keys, args):
-        """Runs a script in the run that is known, and watches the server's clock."""
-        if not self.run:
+    def epoch(self):
+        return self.run.split(" ")[0].partition("@")[2]
+
+    def ready(self):
+        if self.stale:
             self.probe()
-        sent = clock()[0]
-        try:
-            reply = self.script(name, keys + ["{redlock}:served:" + self.name], [self.run, *args])
-        except ServerError as err:
-            if str(err).startswith("REDLOCKRUN"):
-                self.probe()  # it did nothing
-            raise
-        if name in ("acquire", "extend"):
-            self.watch(reply[0], sent, clock()[0])
-        return reply
 
     def watch(self, micros, sent, received):
         """Two looks at a clock that runs at about our rate fit together, or else it was set."""
@@ -144,6 +149,63 @@ class Server:
             if low > self.offset[1] + by or high < self.offset[0] - by:
                 self.quarantine = max(self.quarantine, received + self.length)
         self.offset = (low, high, received)
+
+    def acquire(self, key, value, ttl, proposal):
+        """The vote: a token, and whether the counter has yet to be raised to it. 0 is a refusal."""
+        self.ready()
+        sent, ahead = clock()[0], self.ahead * 1000
+        estimate = int(self.offset[0] + sent * 1000)  # the lower bound
+        start = proposal if proposal <= estimate + ahead else estimate
+        expiry = start // 1000 + self.ahead + COUNTER_TTL
+        old = [v for v, (k, _) in self.pending.items() if k == key]
+        counter = "{" + key + "}:redlock"
+        replies = self.exchange(
+            ("MULTI",),
+            *(("EVAL", DELETE, 1, key, v) for v in old),
+            ("SET", key, value, "NX", "PX", ttl),
+            ("SET", counter, start - 1, "NX", "PXAT", expiry),
+            ("INCR", counter),
+            ("GET", self.mark), ("INFO", "replication"), ("TIME",),
+            ("EXEC",))
+        if not isinstance(replies[-1], list):
+            if not str(replies[-1]).startswith("EXECABORT"):
+                self.close()
+            raise next(r for r in replies if isinstance(r, ServerError))
+        was_set, made, n, mark, info, (seconds, micros) = replies[-1][len(old):]
+        for v, deleted in zip(old, replies[-1]):
+            if deleted == 1 or clock()[0] > self.pending[v][1]:
+                del self.pending[v]
+        now = int(seconds) * 1_000_000 + int(micros)
+        self.watch(now, sent, clock()[0])
+        # The vote counts only in the run that is known, and in no other set.
+        if mark != self.run or field(info, "role") != "master" or field(info, "master_replid") != self.run.split("@")[0]:
+            self.stale = True
+            raise ServerError(f"{self.name}: another run or set: {mark}")
+        if was_set is None:
+            return 0, False
+        for reply in (was_set, n):
+            if isinstance(reply, ServerError):
+                raise reply
+        most = min(now + ahead, 2**53 - 1)
+        if n > most:
+            raise ServerError(f"{self.name}: the counter {n} is too far ahead of the clock {now}")
+        floor = int(self.epoch()) + self.max_ttl * 1000  # an earlier run's counters came to that at most
+        if n > now or n > floor and made is None:
+            return n, False
+        return max(n, now + 1, proposal if proposal <= most else 0), True
+
+    def ask(self, source, keys, args):
+        """Runs a script in the run that is known. The reply begins with the server's clock."""
+        self.ready()
+        sent = clock()[0]
+        try:
+            reply = self.script(source, keys + [self.mark], [self.run, *args])
+        except ServerError as err:
+            if str(err).startswith("REDLOCKRUN"):
+                self.probe()  # it did nothing
+            raise
+        self.watch(reply[0], sent, clock()[0])
+        return reply[1]
 
     def may_vote(self):
         return clock()[0] >= self.quarantine
@@ -161,8 +223,7 @@ class Server:
         done = {}
         for value, (key, until) in list(self.pending.items()):
             try:
-                reply = self.script("release", [key, "{" + key + "}:redlock:waiters"], [value])
-                done[value] = reply[1] % 2 == 1
+                done[value] = self.script(RELEASE, [key, "{" + key + "}:redlock:waiters"], [value]) % 2 == 1
             except (OSError, ServerError):
                 break
             if done[value] or clock()[0] > until:
@@ -173,11 +234,9 @@ class Server:
 class Client:
     def __init__(self, servers, max_ttl, name="", version=0, timeout=100):
         """servers are pairs of a name, which all clients have to share, and an address."""
-        self.servers = [Server(name, address, max_ttl, timeout) for name, address in servers]
-        self.quorum = len(servers) // 2 + 1
-        self.max_ttl = max_ttl
-        self.set = f"{name}@{version} N={len(servers)} Q={self.quorum} MaxTTL={duration(max_ttl)}"
-        self.fence = [COUNTER_TTL // 4, self.set, max_ttl * 1000 // 2]  # the last one is in µs
+        self.quorum, self.max_ttl, self.timeout = len(servers) // 2 + 1, max_ttl, timeout
+        set_ = f"{name}@{version} N={len(servers)} Q={self.quorum} MaxTTL={duration(max_ttl)}"
+        self.servers = [Server(name, address, max_ttl, set_, timeout) for name, address in servers]
         self.threads = concurrent.futures.ThreadPoolExecutor(len(servers))
 
     def ask(self, do, servers=None):
@@ -205,36 +264,28 @@ class Client:
 
     def round(self, key, ttl):
         value, began = secrets.token_hex(20), clock()  # another value for each round
-        beside = [key, "{" + key + "}:redlock", "{" + key + "}:redlock:set"]
-
-        def grant(server):
-            server.flush()
-            reply = server.ask("acquire", beside, [ttl, 1, *self.fence, 0, value, "", 0])[1]
-            if isinstance(reply, list) and reply[0] == 2:
-                raise ServerError(f"another set: {reply[1]}")
-            if isinstance(reply, list) and reply[0] == 4:
-                raise ServerError(reply[1])
-            return reply if isinstance(reply, int) else 0
+        # Where a counter is made it starts right in front of the clocks, on all servers at the same token.
+        proposal = int((began[1] + self.timeout / 2) * 1000)
 
         def lift(server):
-            fence = [token, self.fence[0], self.fence[2], self.set]
-            return server.ask("lift", beside, [1, value, 0, *fence])[0]
+            args = [1, value, 0, token, server.ahead * 1000, COUNTER_TTL]
+            return server.ask(LIFT, [key, "{" + key + "}:redlock"], args)
 
-        votes = self.ask(grant)
-        tokens = {s: token for s, token in votes.items() if token and s.may_vote()}
-        settled, token = [], max(tokens.values(), default=0)
-        if len(tokens) >= self.quorum:
-            settled = [s for s in tokens if tokens[s] == token]
+        votes = self.ask(lambda s: s.acquire(key, value, ttl, proposal))
+        granted = {s: vote for s, vote in votes.items() if vote[0] and s.may_vote()}
+        settled, token = [], max((token for token, _ in granted.values()), default=0)
+        if len(granted) >= self.quorum:
+            settled = [s for s, vote in granted.items() if vote == (token, False)]
             if len(settled) < self.quorum:
-                lifted = self.ask(lift, [s for s in tokens if tokens[s] < token])
+                lifted = self.ask(lift, [s for s in granted if s not in settled])
                 settled += [s for s, outcome in lifted.items() if outcome == 1 and s.may_vote()]
         if len(settled) >= self.quorum and passed(began) < ttl - allowance(ttl):
             for server in settled:
                 server.counted(began[0])
             return Lock(self, key, value, token, began, ttl)
         until = clock()[0] + ttl
-        self.ask(lambda s: s.delete(key, value, until), [s for s in self.servers if votes.get(s) != 0])
-        refused = len([s for s in votes if votes[s] == 0])
+        self.ask(lambda s: s.delete(key, value, until), [s for s in self.servers if votes.get(s) != (0, False)])
+        refused = len([s for s in votes if not votes[s][0]])
         raise (driver.Taken if refused >= self.quorum else RuntimeError)(f"{len(settled)} granted, {refused} refused")
 
 
@@ -248,7 +299,7 @@ class Lock:
 
     def extend(self, ttl):
         began, self.longest = clock(), max(self.longest, ttl)
-        votes = self.client.ask(lambda s: s.ask("extend", [self.key], [self.value, ttl])[1])
+        votes = self.client.ask(lambda s: s.ask(EXTEND, [self.key], [self.value, ttl]))
         kept = [s for s in votes if votes[s] == 1 and s.may_vote()]
         if len(kept) < self.client.quorum or not self.held() or passed(began) >= ttl - allowance(ttl):
             raise RuntimeError(f"extended on {len(kept)}")

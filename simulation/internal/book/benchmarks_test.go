@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/redquorum/redlock/simulation/internal/lockfiles"
 )
 
 func init() { generators["bench"] = benchTable }
@@ -33,7 +35,18 @@ func (r benchResults) setting(part string) string {
 	if with["rounds"] == 1.0 {
 		rounds = fmt.Sprintf("one round of %v s", with["seconds"])
 	}
-	return fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers; %s.", with["redis_version"], with["go"], with["cores"], rounds)
+	setting := fmt.Sprintf("redis-server %v, %v, %v cores for clients and servers; %s.", with["redis_version"], with["go"], with["cores"], rounds)
+	if with["cpu"] != nil {
+		setting += fmt.Sprintf(" %v.", with["cpu"])
+	}
+	setting += fmt.Sprintf(" Recorded on %.8v", with["commit"])
+	if with["date"] != nil {
+		setting += fmt.Sprintf(", %v", with["date"])
+	}
+	if lock, err := lockfiles.Hash(".."); err != nil || with["lock"] != lock {
+		return setting + ". **The lock has changed since then.**"
+	}
+	return setting + "."
 }
 
 // benchColumn is a column of a part's table: its head, and the format and the names of the results

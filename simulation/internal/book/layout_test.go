@@ -38,7 +38,7 @@ var policy = map[string][]string{
 	"quorum/internal/handoff":    {"fencing"},
 	"quorum/internal/majority":   {"quorum/wire"},
 	"quorum/internal/presence":   {"quorum/wire"},
-	"quorum/internal/quarantine": {"drift", "quorum/wire"},
+	"quorum/internal/quarantine": {"drift", "fencing", "quorum/wire"},
 	"quorum/internal/settlement": {"fencing", "quorum/wire"},
 
 	// Uses of a lock, built on its public functions alone.
@@ -76,11 +76,12 @@ var policy = map[string][]string{
 	"simulation/check":              {"fencing", "simulation/fault", "simulation/record"},
 	"simulation/internal/kernel":    {"github.com/benbjohnson/clock"},
 	"simulation/internal/long":      {},
+	"simulation/internal/lockfiles": {},
 	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
 	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/readwrite", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 
 	// The argument why tokens rise reads logs, and knows no design.
-	"simulation/internal/machine": {"fencing", "simulation/fault", "simulation/record"},
+	"simulation/internal/machine": {"fencing", "quorum/wire", "simulation/fault", "simulation/record"},
 
 	// It knows nothing of the tasks that it runs.
 	"simulation/internal/farm":    {"golang.org/x/sync/errgroup"},

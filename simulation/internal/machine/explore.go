@@ -16,26 +16,33 @@ type World struct {
 	Restarts        int
 	// Waits puts the rules of time in force: servers in a new run wait, and leases end before their
 	// keys. Clocks then show the time, or up to Skew more. MaxTTL, which is twice Ahead, may pass
-	// after a restart.
+	// Ticks times.
 	Waits       bool
 	Ahead, Skew int64
+	Ticks       int64
+	// Begin is what clocks show at first. The floor of the first runs is right below it.
+	Begin int64
 	// Offset is how far the last server's clock is always ahead of the others.
 	Offset int64
-	// Reserved is the most tokens that a grant may reserve, and Skipped the most that it may leave
-	// out.
-	Reserved, Skipped int64
-	// Wasted allows Stray steps, and Restored allows Restore steps.
-	Wasted, Restored bool
+	// Higher is how far a vote's token may be above the counter, because another key's counter is
+	// higher.
+	Higher int64
+	// Tries allows Try steps, Restored allows Restore steps, Expiry lets counters expire, and Losses lets
+	// each be lost once within a run.
+	Tries, Restored, Expiry, Losses bool
 }
 
 // Worlds returns the small worlds of the tests.
 func Worlds() []World {
 	return []World{
+		{Name: "counters that expire", Servers: 1, Rounds: 3, Tokens: 9, Ahead: 1, Waits: true, Ticks: 2, Begin: 3, Higher: 2, Expiry: true, Tries: true},
+		{Name: "a restart, clocks and waits", Servers: 1, Rounds: 2, Tokens: 9, Ahead: 2, Skew: 2, Higher: 3, Restarts: 1, Waits: true, Ticks: 1},
+		{Name: "counters that are lost", Servers: 1, Rounds: 2, Tokens: 7, Ahead: 1, Waits: true, Ticks: 2, Higher: 2, Losses: true, Tries: true},
 		{Name: "three rounds", Servers: 3, Rounds: 3, Tokens: 3, Ahead: 9},
 		{Name: "a restart with older data", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Restarts: 1},
-		{Name: "a restart, and a clock that is ahead", Servers: 3, Rounds: 2, Tokens: 6, Ahead: 1, Offset: 2, Restarts: 1, Waits: true},
-		{Name: "reserved and wasted tokens, restored leases", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Reserved: 1, Skipped: 1, Wasted: true, Restored: true},
-		{Name: "a restart, clocks and waits", Servers: 3, Rounds: 2, Tokens: 4, Ahead: 1, Skew: 1, Skipped: 1, Restarts: 1, Waits: true},
+		{Name: "two restarts, and tries without a vote", Servers: 1, Rounds: 2, Tokens: 6, Ahead: 1, Skew: 1, Higher: 1, Restarts: 2, Waits: true, Ticks: 2, Tries: true},
+		{Name: "a restart, and a clock that is ahead", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 1, Offset: 1, Restarts: 1, Waits: true, Ticks: 1},
+		{Name: "several keys, tries without a vote, restored leases", Servers: 3, Rounds: 2, Tokens: 3, Ahead: 9, Higher: 1, Tries: true, Restored: true},
 	}
 }
 
@@ -60,7 +67,7 @@ func (w World) start() *Machine {
 		Servers: make([]Server, w.Servers), Rounds: make([]Round, w.Rounds), rules: rules(),
 	}
 	for i := range m.Servers {
-		m.Servers[i] = Server{Instance: i, Run: 1}
+		m.Servers[i] = Server{Instance: i, Run: 1, Repl: 1, Mark: 1, Marks: []Mark{{Repl: 1, Epoch: Moment{-2 * w.Ahead, w.Begin - 1 - 2*w.Ahead}}}}
 	}
 	if w.Waits {
 		m.rules = append(m.rules, waiting()...)
@@ -75,7 +82,7 @@ type node struct {
 }
 
 func (w World) explore(start *Machine) (Found, error) {
-	k := keyer{columns: make([][]byte, len(start.Servers)), odd: w.Offset != 0}
+	k := keyer{columns: make([][]byte, len(start.Servers)), odd: w.Offset != 0, moments: w.Losses}
 	seen := map[string]struct{}{string(k.of(start)): {}}
 	queue := []node{{m: start}}
 	var found Found
@@ -163,18 +170,14 @@ func (w World) steps(m *Machine, try func(Step)) {
 		if s.Holder != 0 {
 			try(Step{Kind: Delete, Server: server})
 		}
-		if w.Wasted {
-			w.strays(m, server, try)
+		if s.Counter != 0 && w.Expiry {
+			try(Step{Kind: Expire, Server: server, Clock: w.clock(m, server)})
 		}
-		if restarts >= w.Restarts {
-			continue
+		if s.Counter != 0 && w.Losses && s.Lost == 0 {
+			try(Step{Kind: Lose, Server: server})
 		}
-		for counter := range s.Counter + 1 {
-			for holder := range len(m.Rounds) + 1 {
-				if holder == 0 || m.Rounds[holder-1].voted(server) { // older data has only values that the server had
-					try(Step{Kind: Restart, Server: server, Last: counter, Other: holder})
-				}
-			}
+		if restarts < w.Restarts && (w.Offset == 0 || server == len(m.Servers)-1) {
+			w.restarts(m, server, try)
 		}
 	}
 	for i := range m.Rounds {
@@ -183,74 +186,147 @@ func (w World) steps(m *Machine, try func(Step)) {
 			try(Step{Kind: End, Round: i + 1})
 		}
 	}
-	if w.Waits && restarts > 0 && m.Now == 0 {
-		try(Step{Kind: Tick, Last: 2 * w.Ahead})
+	if m.Now < 2*w.Ahead*w.Ticks && int64(restarts) >= min(m.Now/2/w.Ahead+1, int64(w.Restarts)) && m.marked() {
+		try(Step{Kind: Tick, By: 2 * w.Ahead})
 	}
 }
 
-// strays tries counters that change although no round has a vote of it.
-func (w World) strays(m *Machine, server int, try func(Step)) {
+// marked reports whether each server has the mark of its run.
+func (m *Machine) marked() bool {
+	return !slices.ContainsFunc(m.Servers, func(s Server) bool { return !s.marked() })
+}
+
+func (s *Server) marked() bool { return s.Mark != 0 && s.Marks[s.Mark-1].Repl == s.Repl }
+
+// restarts tries the ways to begin another run: with the data of an earlier moment, after a restart or a
+// demotion and promotion, and with none after a flush.
+func (w World) restarts(m *Machine, server int, try func(Step)) {
 	s := &m.Servers[server]
-	for counter := max(0, s.Counter-1); counter <= min(w.Tokens, s.Counter+1); counter++ {
-		try(Step{Kind: Stray, Server: server, Last: counter})
-		for i := range m.Rounds {
-			if r := &m.Rounds[i]; s.Holder == 0 && !r.Won && !r.voted(server) {
-				try(Step{Kind: Stray, Server: server, Round: i + 1, Last: counter})
+	if w.Waits {
+		try(Step{Kind: Restart, Server: server, Repl: s.Repl})
+	}
+	for counter := range s.Counter + 1 {
+		for holder := range len(m.Rounds) + 1 {
+			if holder == 0 || m.Rounds[holder-1].voted(server) { // older data has only values that the server had
+				step := Step{Kind: Restart, Server: server, Counter: counter, Other: holder, Mark: s.Mark, Repl: s.Repl + 1}
+				try(step)
+				step.Repl = s.Repl
+				try(step)
 			}
 		}
 	}
 }
 
+// clock is the earliest that a server's clock may show.
+func (w World) clock(m *Machine, server int) int64 {
+	switch {
+	case !w.Waits:
+		return 0
+	case server == len(m.Servers)-1:
+		return w.Begin + m.Now + w.Offset
+	}
+	return w.Begin + m.Now
+}
+
 // has reports whether a vote of the round has the token. Only then it can be the round's token.
 func (r *Round) has(token int64) bool {
-	return slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Last == token })
+	return slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Token == token })
 }
 
 func (r *Round) voted(server int) bool {
 	return slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Server == server })
 }
 
-// server tries the grants, raises and restores of one server.
+// server tries the requests to one server.
 func (w World) server(m *Machine, server int, try func(Step)) {
 	s := &m.Servers[server]
+	earliest := w.clock(m, server)
+	for clock := earliest; clock <= earliest+w.Skew; clock++ {
+		if w.Waits && !s.marked() {
+			try(Step{Kind: Probe, Server: server, Clock: clock})
+		}
+		w.counts(s, clock, func(counter int64) {
+			for i := range m.Rounds {
+				w.grants(m, Step{Server: server, Round: i + 1, Clock: clock, Counter: counter}, try)
+			}
+			if w.Tries {
+				w.tries(m, Step{Kind: Try, Server: server, Clock: clock, Counter: counter}, try)
+			}
+		})
+	}
 	for i := range m.Rounds {
 		r := &m.Rounds[i]
-		earliest := m.Now
-		if server == len(m.Servers)-1 {
-			earliest += w.Offset
+		if len(r.Votes) == 0 {
+			continue
 		}
-		for clock := earliest; clock <= earliest+w.Skew; clock++ {
-			step := Step{Server: server, Round: i + 1, Clock: clock, Named: s.Run}
-			if clock < earliest+w.Skew && !s.first(&step) {
-				continue // unless it is a first grant, the latest clock allows the most
+		step := Step{Server: server, Round: i + 1, Clock: earliest + w.Skew} // the latest clock allows the most
+		for step.Counter = s.Counter + 1; step.Counter <= w.Tokens; step.Counter++ {
+			if step.Kind = Raise; !r.Won && r.has(step.Counter) {
+				try(step)
 			}
-			// A round asks each server once. The rounds begin in order, because another order
-			// would only exchange their numbers.
-			if !r.voted(server) && !r.Won && (i == 0 || len(m.Rounds[i-1].Votes) > 0) {
-				least := s.Counter
-				if s.first(&step) {
-					least = max(least, clock)
-				}
-				// The first of these tokens is too low, and breaks a rule.
-				for step.First = max(1, least); step.First <= min(w.Tokens, least+1+w.Skipped); step.First++ {
-					for step.Last = step.First; step.Last <= min(w.Tokens, step.First+w.Reserved); step.Last++ {
-						step.Kind = Grant
-						try(step)
-					}
-				}
+		}
+		for _, v := range r.Votes {
+			if step.Kind, step.Counter = Restore, v.Token; w.Restored {
+				try(step)
 			}
-			if len(r.Votes) == 0 || clock < earliest+w.Skew {
-				continue
-			}
-			for step.Last = s.Counter + 1; step.Last <= w.Tokens; step.Last++ {
-				if step.Kind = Raise; !r.Won && r.has(step.Last) {
-					try(step)
-				}
-			}
-			for _, v := range r.Votes {
-				if step.Kind, step.Last = Restore, v.Last; w.Restored {
-					try(step)
-				}
+		}
+	}
+}
+
+// counts finds what a counter can come to. The first one is too low, and breaks a rule.
+func (w World) counts(s *Server, clock int64, each func(counter int64)) {
+	if s.Counter > 0 {
+		each(s.Counter - 1)
+		// No counter that starts at nothing is counted up as far as a floor.
+		if next := s.Counter + 1; next <= w.Tokens && next != w.Begin {
+			each(next)
+		}
+		return
+	}
+	for counter := int64(1); counter <= min(w.Tokens, clock+w.Ahead+1); counter++ {
+		if !w.Waits || counter == 1 || counter >= clock-2*w.Ahead-1 {
+			each(counter)
+		}
+	}
+}
+
+// tries tries requests of which no vote counts.
+func (w World) tries(m *Machine, step Step, try func(Step)) {
+	try(step)
+	for i := range m.Rounds {
+		if r := &m.Rounds[i]; !r.Won && !r.voted(step.Server) {
+			step.Round = i + 1
+			try(step)
+		}
+	}
+}
+
+// grants tries the grants of one server to one round. A round asks each server once. The rounds begin in order,
+// because another order would only exchange their numbers.
+func (w World) grants(m *Machine, step Step, try func(Step)) {
+	s, r := &m.Servers[step.Server], &m.Rounds[step.Round-1]
+	if r.voted(step.Server) || r.Won || step.Round > 1 && len(m.Rounds[step.Round-2].Votes) == 0 {
+		return
+	}
+	step.Kind = Grant
+	tokens := func() {
+		for step.Token = max(1, step.Counter-1); step.Token <= min(w.Tokens, step.Counter+w.Higher); step.Token++ {
+			try(step)
+		}
+		for step.Token = max(step.Token, step.Clock); step.Token <= min(w.Tokens, step.Clock+1); step.Token++ {
+			try(step)
+		}
+	}
+	if !w.Waits {
+		tokens()
+		return
+	}
+	// A client may know any mark that there was, and may read what there is, or what it knows.
+	for step.Named = range s.Marks {
+		step.Named++
+		for _, step.Mark = range []int{s.Mark, step.Named} {
+			for _, step.Repl = range []int{s.Repl, s.Marks[step.Named-1].Repl} {
+				tokens()
 			}
 		}
 	}
@@ -270,12 +346,9 @@ func (w World) win(m *Machine, number int, try func(Step)) {
 				votes = append(votes, i)
 			}
 		}
-		for last := int64(1); last <= w.Tokens; last++ {
-			if !r.has(last) {
-				continue
-			}
-			for first := max(1, last-w.Reserved); first <= last; first++ {
-				try(Step{Kind: Win, Round: number, First: first, Last: last, Votes: votes})
+		for token := int64(1); token <= w.Tokens; token++ {
+			if r.has(token) {
+				try(Step{Kind: Win, Round: number, Token: token, Votes: votes})
 			}
 		}
 	}
@@ -303,6 +376,7 @@ func (m *Machine) become(o *Machine) {
 // writes the same for states that differ only by an exchange of servers.
 type keyer struct {
 	odd     bool // the last server differs from the others, and isn't exchanged
+	moments bool // the claim reads moments
 	columns [][]byte
 	key     []byte
 }
@@ -310,24 +384,20 @@ type keyer struct {
 func (k *keyer) of(m *Machine) []byte {
 	for server := range m.Servers {
 		s := &m.Servers[server]
-		b := append(k.columns[server][:0], byte(s.Counter), byte(s.Holder), byte(s.Run-s.Counted), byte(s.Age))
+		b := append(k.columns[server][:0], byte(s.Counter), byte(s.Holder), byte(s.Age), byte(s.Lost), byte(len(s.Marks)))
 		if m.waits {
-			b = append(b, byte(s.Since), byte(s.Run))
+			b = append(b, byte(s.Run), byte(s.Repl), byte(s.Mark))
+			for _, mark := range s.Marks[1:] {
+				b = append(b, byte(mark.Repl), byte(mark.Epoch.Time), byte(mark.Epoch.Clock))
+			}
+		}
+		if k.moments {
+			b = appendMoment(b, s.Started)
 		}
 		for i := range m.Rounds {
-			r := &m.Rounds[i]
-			for j := range r.Votes {
-				v := &r.Votes[j]
-				switch {
-				case v.Server != server:
-				case r.Won && !v.Settled:
-					b = append(b, 1)
-				case r.Won && m.waits && r.Valid:
-					b = append(b, 2, byte(v.At), byte(v.Age), byte(v.Run))
-				case r.Won:
-					b = append(b, 3, byte(v.At), byte(v.Age))
-				default:
-					b = append(b, 4|bit(v.Run == s.Run)<<3|bit(v.Gone && m.waits)<<4, byte(v.At), byte(v.Age), byte(v.First), byte(v.Last), byte(v.Has))
+			for j := range m.Rounds[i].Votes {
+				if v := &m.Rounds[i].Votes[j]; v.Server == server {
+					b = k.vote(b, m, &m.Rounds[i], v)
 				}
 			}
 			b = append(b, 0)
@@ -339,13 +409,34 @@ func (k *keyer) of(m *Machine) []byte {
 	k.key = append(k.key[:0], byte(m.Now))
 	for i := range m.Rounds {
 		r := &m.Rounds[i]
-		k.key = append(k.key, byte(r.First), byte(r.Last), bit(r.Valid && m.waits))
+		k.key = append(k.key, byte(r.Token), bit(r.Valid && m.waits))
 	}
 	for _, column := range k.columns {
 		k.key = append(k.key, column...)
 	}
 	return k.key
 }
+
+func (k *keyer) vote(b []byte, m *Machine, r *Round, v *Vote) []byte {
+	switch {
+	case r.Won && !v.Settled:
+		return append(b, 1)
+	case r.Won && m.waits && r.Valid:
+		b = append(b, 2, byte(v.Run))
+	case r.Won:
+		b = append(b, 3)
+	default:
+		b = append(b, 4|bit(v.Run == m.Servers[v.Server].Run)<<3|bit(v.Gone && m.waits)<<4, byte(v.Token), byte(v.Has))
+	}
+	g := &v.Given
+	b = append(b, byte(v.At), byte(v.Age), byte(v.Lost), byte(g.Age), byte(g.Lost))
+	if k.moments {
+		b = append(appendMoment(appendMoment(appendMoment(b, v.Had), g.Moment), g.Started), bit(g.Made), byte(g.Counter))
+	}
+	return b
+}
+
+func appendMoment(b []byte, m Moment) []byte { return append(b, byte(m.Time), byte(m.Clock)) }
 
 func bit(is bool) byte {
 	if is {

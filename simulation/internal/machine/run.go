@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
 	"github.com/redquorum/redlock/simulation/fault"
 	"github.com/redquorum/redlock/simulation/record"
 )
@@ -19,8 +23,8 @@ var ErrRun = errors.New("machine: the run is none of the machine's")
 type Counts struct {
 	// Steps counts the machine's steps by kind.
 	Steps map[Kind]int
-	// Rounds counts the won rounds, and Handed the leases that were handed on within them.
-	Rounds, Handed int
+	// Rounds counts the won rounds, and Lifted the votes for more than the counter.
+	Rounds, Lifted int
 }
 
 // Check compares a run with the machine, event by event. The error Is ErrRun. It names the first event
@@ -71,11 +75,18 @@ type lock struct {
 	Machine
 	servers   map[string]int
 	instances map[string]int
-	runs      []([2]string) // of each server
-	seen      []int         // the last event that showed the state of each server
+	known     []known // of each server
 	rounds    map[string]int
 	of        []round
-	named     map[string]int
+	repls     map[string]int
+}
+
+// known is what the machine doesn't keep of a server.
+type known struct {
+	run   [2]string
+	mark  wire.Run
+	marks map[wire.Run]int
+	seen  int // the last event that showed its state
 }
 
 // round is what the machine doesn't keep of a round.
@@ -83,7 +94,6 @@ type round struct {
 	process string
 	told    []bool // by vote: the process has received the reply to its request for the lock
 	raised  []fencing.Token
-	last    fencing.Token // the token of its latest lease
 }
 
 // call identifies a request of a process, and reply is what its answer tells a round.
@@ -145,14 +155,15 @@ func (c *comparison) split(name string) {
 		old := l.server(name + "'")
 		l.Servers[old] = l.Servers[i]
 		l.Servers[old].Age = 1<<30 + c.event // differs from that of every other counter
-		l.runs[old], l.seen[old] = l.runs[i], l.seen[i]
+		l.known[old] = l.known[i]
+		l.known[old].marks = maps.Clone(l.known[i].marks)
 	}
 }
 
 func (c *comparison) lock(key string) *lock {
 	l := c.locks[key]
 	if l == nil {
-		l = &lock{Machine: Machine{rules: c.rules}, servers: map[string]int{}, instances: map[string]int{}, rounds: map[string]int{}, named: map[string]int{}}
+		l = &lock{Machine: Machine{rules: c.rules}, servers: map[string]int{}, instances: map[string]int{}, rounds: map[string]int{}, repls: map[string]int{}}
 		c.locks[key] = l
 	}
 	return l
@@ -160,18 +171,18 @@ func (c *comparison) lock(key string) *lock {
 
 // server returns the number of a server.
 func (l *lock) server(at string) int {
-	i, known := l.servers[at]
-	if known {
+	i, have := l.servers[at]
+	if have {
 		return i
 	}
 	instance := instanceOf(at)
-	if _, known := l.instances[instance]; !known {
+	if _, have := l.instances[instance]; !have {
 		l.instances[instance] = len(l.instances)
 	}
 	i = len(l.Servers)
 	l.servers[at] = i
 	l.Servers = append(l.Servers, Server{Instance: l.instances[instance], Run: 1})
-	l.runs, l.seen = append(l.runs, [2]string{}), append(l.seen, 0)
+	l.known = append(l.known, known{marks: map[wire.Run]int{}})
 	return i
 }
 
@@ -189,15 +200,12 @@ func (l *lock) round(value string) int {
 	return n
 }
 
-// run returns the number of the run that a request names, 0 if it names none.
-func (l *lock) run(named string) int {
-	if named == "" {
-		return 0
-	}
-	n, known := l.named[named]
+// repl returns the number of a replication ID.
+func (l *lock) repl(id string) int {
+	n, known := l.repls[id]
 	if !known {
-		n = len(l.named) + 1
-		l.named[named] = n
+		n = len(l.repls) + 1
+		l.repls[id] = n
 	}
 	return n
 }
@@ -214,7 +222,7 @@ func (c *comparison) request(e *record.Event, k *record.LockChange) error {
 	l, at := c.lock(k.Key), e.Place
 	server := l.server(at)
 	l.Now, l.Ahead = e.At.Microseconds(), int64(max(e.Change.Ahead, time.Microsecond)/time.Microsecond)
-	if err := c.catchUp(l, server, at, e.Change.Run, k.Before); err != nil {
+	if err := c.catchUp(l, server, e, k.Before); err != nil {
 		return err
 	}
 	if err := c.carriedOut(l, server, e, k); err != nil {
@@ -230,25 +238,31 @@ func (c *comparison) request(e *record.Event, k *record.LockChange) error {
 	return nil
 }
 
-// catchUp takes the steps that no event shows: a key has expired, or a server has restarted or lost
-// data.
-func (c *comparison) catchUp(l *lock, server int, at string, run [2]string, found record.LockState) error {
-	s := &l.Servers[server]
+// catchUp takes the steps that no event shows: a key or a counter has expired, a server has restarted or lost
+// data, or a client has written a mark.
+func (c *comparison) catchUp(l *lock, server int, e *record.Event, found record.LockState) error {
+	s, k, ch := &l.Servers[server], &l.known[server], e.Change
 	holder, counter := l.round(found.Value), int64(found.Counter)
+	step := Step{Server: server, Counter: counter, Other: holder, Clock: ch.Clock}
 	switch {
-	case l.runs[server] == [2]string{}:
-		l.runs[server] = run
-	case l.runs[server] != run:
-		l.runs[server] = run
-		if err := c.do(l, Step{Kind: Restart, Server: server, Last: counter, Other: holder}); err != nil {
-			return err
-		}
-	case counter < s.Counter && c.suffered[instanceOf(at)] > l.seen[server]:
-		if err := c.do(l, Step{Kind: Lose, Server: server, Last: counter}); err != nil {
+	case k.run == [2]string{}:
+		s.Repl = l.repl(ch.Run[1])
+	case k.run != ch.Run:
+		step.Kind, step.Mark, step.Repl = Restart, s.Mark, l.repl(ch.Run[1])
+	case counter < s.Counter && c.suffered[instanceOf(e.Place)] > k.seen:
+		step.Kind = Lose
+	case counter == 0 && s.Counter != 0:
+		step.Kind = Expire
+	}
+	k.run, k.seen = ch.Run, c.event
+	if step.Kind != "" {
+		if err := c.do(l, step); err != nil {
 			return err
 		}
 	}
-	l.seen[server] = c.event
+	if err := c.mark(l, server, ch); err != nil {
+		return err
+	}
 	if holder == 0 && s.Holder != 0 {
 		if err := c.do(l, Step{Kind: Delete, Server: server}); err != nil {
 			return err
@@ -260,30 +274,43 @@ func (c *comparison) catchUp(l *lock, server int, at string, run [2]string, foun
 	return nil
 }
 
+// mark takes the step of a mark that was written.
+func (c *comparison) mark(l *lock, server int, ch *record.Change) error {
+	s, k := &l.Servers[server], &l.known[server]
+	if ch.Mark == k.mark {
+		return nil
+	}
+	k.mark = ch.Mark
+	if ch.Mark == "" {
+		s.Mark = 0
+		return nil
+	}
+	if number := k.marks[ch.Mark]; number != 0 {
+		s.Mark = number
+		return nil
+	}
+	epoch, err := strconv.ParseInt(ch.Mark.Epoch(), 10, 64)
+	if err != nil {
+		return fmt.Errorf("the mark %q: %w", ch.Mark, err)
+	}
+	now := l.Now
+	l.Now = ch.Marked.Microseconds()
+	err = c.do(l, Step{Kind: Probe, Server: server, Clock: epoch})
+	l.Now = now
+	k.marks[ch.Mark] = s.Mark
+	return err
+}
+
 // carriedOut takes the step of the request itself.
 func (c *comparison) carriedOut(l *lock, server int, e *record.Event, k *record.LockChange) error {
 	ch := e.Change
 	number := l.round(ch.Value)
-	step := Step{Server: server, Round: number, Clock: ch.Clock, Named: l.run(ch.Named), Last: int64(ch.To)}
+	step := Step{Server: server, Round: number, Clock: ch.Clock, Counter: int64(ch.To)}
 	granted := e.Words == "granted"
 	id := call{e.Process, instanceOf(e.Place), e.N}
 	switch {
-	case e.Op == "acquire" && granted && e.Token != 0:
-		of := &l.of[number-1]
-		if of.process == "" {
-			of.process = e.Process
-		}
-		if of.process != e.Process {
-			return fmt.Errorf("%w: %s asks with a value of %s", ErrNoStep, e.Process, of.process)
-		}
-		step.Kind, step.First, step.Last, step.Other = Grant, int64(ch.First), int64(e.Token), l.round(ch.Replace)
-		if err := c.do(l, step); err != nil {
-			return err
-		}
-		of = &l.of[number-1] // l.round may have moved it
-		of.told, of.raised = append(of.told, false), append(of.raised, 0)
-		c.asked[id] = append(c.asked[id], reply{l: l, round: number - 1, vote: len(of.told) - 1})
-		return nil
+	case e.Op == "acquire" && k.After.Counter != k.Before.Counter:
+		return c.counted(l, step, e, k)
 	case e.Op == "raise" && granted:
 		step.Kind = Raise
 		if err := c.do(l, step); err != nil {
@@ -299,7 +326,6 @@ func (c *comparison) carriedOut(l *lock, server int, e *record.Event, k *record.
 		// No event shows the leases of elections and jobs. Only a lease is restored, so the round
 		// was won.
 		if !l.Rounds[number-1].Won {
-			l.of[number-1].last = ch.To
 			if err := c.win(l, number, ch.To, cmp.Or(l.Quorum, len(l.instances)/2+1)); err != nil {
 				return err
 			}
@@ -311,53 +337,76 @@ func (c *comparison) carriedOut(l *lock, server int, e *record.Event, k *record.
 	case e.Op == "release" && k.Before.Value == ch.Value && k.After.Value == "":
 		step.Kind = Delete
 		return c.do(l, step)
-	case e.Op == "acquire" && k.Before != k.After:
-		return fmt.Errorf("%v: an acquisition that was not granted changed %q from %+v to %+v", e.At, e.Key, k.Before, k.After)
 	}
 	return nil
 }
 
-// acquired takes the step of a lease. The first lease of a round wins it. Later ones are handed on.
+// counted takes the step of an acquisition: it deletes earlier values of its client, counts, and sets the key if
+// that is free then.
+func (c *comparison) counted(l *lock, step Step, e *record.Event, k *record.LockChange) error {
+	ch, s := e.Change, &l.Servers[step.Server]
+	if k.Before.Value != "" && slices.Contains(ch.Delete, k.Before.Value) {
+		if err := c.do(l, Step{Kind: Delete, Server: step.Server}); err != nil {
+			return err
+		}
+	}
+	step.Counter = int64(k.After.Counter)
+	if e.Words != "granted" {
+		step.Kind = Try
+		if s.Holder != 0 || k.After.Value != ch.Value {
+			step.Round = 0
+		}
+		return c.do(l, step)
+	}
+	of := &l.of[step.Round-1]
+	if of.process = cmp.Or(of.process, e.Process); of.process != e.Process {
+		return fmt.Errorf("%w: %s asks with a value of %s", ErrNoStep, e.Process, of.process)
+	}
+	step.Kind, step.Token, step.Mark, step.Repl = Grant, int64(e.Token), s.Mark, s.Repl
+	if ch.Named.Epoch() != "" {
+		if step.Named = l.known[step.Server].marks[ch.Named]; step.Named == 0 {
+			return fmt.Errorf("%w: it names the run %q, which the server was never in", ErrNoStep, ch.Named)
+		}
+	}
+	if step.Token > step.Counter {
+		c.counts.Lifted++
+	}
+	if err := c.do(l, step); err != nil {
+		return err
+	}
+	of.told, of.raised = append(of.told, false), append(of.raised, 0)
+	id := call{e.Process, instanceOf(e.Place), e.N}
+	c.asked[id] = append(c.asked[id], reply{l: l, round: step.Round - 1, vote: len(of.told) - 1})
+	return nil
+}
+
+// acquired takes the step of a lease, which wins its round.
 func (c *comparison) acquired(e *record.Event) error {
 	l := c.lock(e.Key)
 	number, known := l.rounds[e.Change.Value]
 	if !known || l.of[number-1].process != e.Process {
 		return fmt.Errorf("%w: no server has granted it to %s", ErrNoStep, e.Process)
 	}
-	of, r := &l.of[number-1], &l.Rounds[number-1]
-	before := of.last
-	of.last = e.Token
-	if !r.Won {
-		return c.win(l, number, e.Token, e.Change.Quorum)
+	if r := &l.Rounds[number-1]; r.Won {
+		return fmt.Errorf("%w: a second lease of a round, with the token %d after %d", ErrNoStep, e.Token, r.Token)
 	}
-	c.counts.Handed++
-	if e.Token <= before || int64(e.Token) > r.Last {
-		return fmt.Errorf("%w: a lease is handed on with the token %d, which isn't above %d and at most %d", ErrNoStep, e.Token, before, r.Last)
-	}
-	return nil
+	return c.win(l, number, e.Token, e.Change.Quorum)
 }
 
-// win finds the tokens of a round as package settlement does: the largest that a quorum has.
-func (c *comparison) win(l *lock, number int, first fencing.Token, quorum int) error {
+// win takes the step with all votes that count for the token, as far as the client knows.
+func (c *comparison) win(l *lock, number int, token fencing.Token, quorum int) error {
 	l.Quorum = quorum
 	of, r := &l.of[number-1], &l.Rounds[number-1]
-	best := Step{Kind: Win, Round: number, First: int64(first)}
-	for _, candidate := range r.Votes {
-		st := best
-		st.Last, st.Votes = candidate.Last, nil
-		for i, v := range r.Votes {
-			knows := of.told[i] && (v.Last == st.Last || int64(of.raised[i]) >= st.Last)
-			if knows && v.Last <= st.Last && v.First <= st.First && v.Has >= st.Last {
-				st.Votes = append(st.Votes, i)
-			}
-		}
-		if n := len(st.Votes); n >= l.Quorum && (len(best.Votes) < l.Quorum || st.Last > best.Last) || n > len(best.Votes) && len(best.Votes) < l.Quorum {
-			best = st
+	step := Step{Kind: Win, Round: number, Token: int64(token)}
+	for i, v := range r.Votes {
+		knows := of.told[i] && (v.Given.Counter >= step.Token || of.raised[i] >= token)
+		if knows && v.Token <= step.Token && v.Has >= step.Token {
+			step.Votes = append(step.Votes, i)
 		}
 	}
 	c.counts.Rounds++
-	if err := c.do(l, best); err != nil {
-		return fmt.Errorf("%w; %d votes count", err, len(best.Votes))
+	if err := c.do(l, step); err != nil {
+		return fmt.Errorf("%w; %d votes count", err, len(step.Votes))
 	}
 	return l.Check(number)
 }

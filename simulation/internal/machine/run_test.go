@@ -30,7 +30,7 @@ type sum struct {
 func (s *sum) add(c machine.Counts) {
 	s.runs++
 	s.counts.Rounds += c.Rounds
-	s.counts.Handed += c.Handed
+	s.counts.Lifted += c.Lifted
 	for kind, n := range c.Steps {
 		s.counts.Steps[kind] += n
 	}
@@ -40,10 +40,10 @@ func (s *sum) add(c machine.Counts) {
 func (s *sum) assertComplete(t *testing.T) {
 	t.Helper()
 	t.Logf("%d runs: %+v", s.runs, s.counts)
-	for _, kind := range []machine.Kind{machine.Grant, machine.Raise, machine.Restore, machine.Delete, machine.Restart, machine.Lose, machine.Win} {
+	for _, kind := range []machine.Kind{machine.Grant, machine.Try, machine.Probe, machine.Raise, machine.Restore, machine.Delete, machine.Restart, machine.Lose, machine.Win} {
 		assert.Positive(t, s.counts.Steps[kind], kind)
 	}
-	assert.Positive(t, s.counts.Handed)
+	assert.Positive(t, s.counts.Lifted)
 }
 
 // Runs of the real code are runs of the machine, step by step.

@@ -21,17 +21,19 @@ func TestStricterMachines(t *testing.T) {
 		scenario string
 		rule
 	}{
-		"counters leave no token out":       {"S1", rule{Grant, "", func(_ *Machine, s *Server, _ *Round, st *Step) bool { return st.First == s.Counter+1 }}},
-		"no tokens are reserved":            {"X5", rule{Grant, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.First == st.Last }}},
-		"a grant is no more than the clock": {"S1", rule{Grant, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Last <= st.Clock }}},
+		"counters leave no token out":       {"S1", rule{Grant, "", func(_ *Machine, s *Server, _ *Round, st *Step) bool { return st.Token == s.Counter+1 }}},
+		"each try has a vote":               {"S4", rule{Try, "", func(*Machine, *Server, *Round, *Step) bool { return false }}},
+		"tries without a vote set no key":   {"S7", rule{Try, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Round == 0 }}},
+		"a grant is no more than the clock": {"S1", rule{Grant, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Token <= st.Clock }}},
 		"all servers must agree":            {"S1", rule{Win, "", func(m *Machine, _ *Server, r *Round, st *Step) bool { return len(st.Votes) == len(m.Servers) }}},
 		"no vote needs a raise": {"S22", rule{Win, "", func(_ *Machine, _ *Server, r *Round, st *Step) bool {
-			return r.all(st, func(v *Vote) bool { return v.Last == st.Last })
+			return r.all(st, func(v *Vote) bool { return v.Token == st.Token })
 		}}},
-		"a raise is for rounds that aren't won":  {"S9", rule{Raise, "", func(_ *Machine, _ *Server, r *Round, _ *Step) bool { return !r.Won }}},
+		"a raise is for rounds that aren't won":  {"X5", rule{Raise, "", func(_ *Machine, _ *Server, r *Round, _ *Step) bool { return !r.Won }}},
+		"no vote is low":                         {"S7f", rule{Grant, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Token == st.Counter }}},
 		"a lease is restored where it was voted": {"", rule{Restore, "", func(_ *Machine, _ *Server, r *Round, st *Step) bool { return r.voted(st.Server) }}},
-		"a restart loses nothing":                {"S7", rule{Restart, "", func(_ *Machine, s *Server, _ *Round, st *Step) bool { return st.Last == s.Counter }}},
-		"a restart loses all":                    {"S7c", rule{Restart, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Last == 0 }}},
+		"a restart loses nothing":                {"S7", rule{Restart, "", func(_ *Machine, s *Server, _ *Round, st *Step) bool { return st.Counter == s.Counter }}},
+		"a restart loses all":                    {"S7c", rule{Restart, "", func(_ *Machine, _ *Server, _ *Round, st *Step) bool { return st.Counter == 0 }}},
 		"counters are never lost within a run":   {"S26b", rule{Lose, "", func(*Machine, *Server, *Round, *Step) bool { return false }}},
 		"keys of leases don't go":                {"S1", rule{Delete, "", func(m *Machine, s *Server, _ *Round, _ *Step) bool { return !m.Rounds[s.Holder-1].Valid }}},
 	} {
@@ -85,12 +87,12 @@ func TestFirstEvent(t *testing.T) {
 	for e := range log.All() {
 		if e.Kind == record.Voted && e.Op == "acquire" && e.Words == "granted" {
 			changed++
-			e.Change.Locks[0].After.Counter++
+			e.Change.Locks[0].Before.Counter++
 			err := Check(log)
 			require.ErrorIs(t, err, ErrRun)
 			assert.ErrorContains(t, err, "acquire "+e.Process+"#", "it has the event's line")
-			assert.ErrorContains(t, err, "the counter of \"k\" is ")
-			e.Change.Locks[0].After.Counter--
+			assert.ErrorContains(t, err, "before it, the counter was ")
+			e.Change.Locks[0].Before.Counter--
 		}
 	}
 	assert.Positive(t, changed)
@@ -102,7 +104,7 @@ func TestFirstEvent(t *testing.T) {
 func TestRequestThatIsCarriedOutTwice(t *testing.T) {
 	const ms = time.Millisecond
 	cfg := simulation.Config{Servers: 3, LatencyMin: ms, LatencyMax: ms}
-	cfg.Quorum.Cohorts, cfg.Quorum.Notifications = quorum.Off, quorum.Off
+	cfg.Quorum.Notifications = quorum.Off
 	at := func(d time.Duration) time.Duration { return 3*time.Second + d }
 	schedule := simulation.Schedule{
 		// A round of c2 that only B grants, so that its counter is ahead.

@@ -104,7 +104,7 @@ func olderCounters() Scenario {
 		},
 		Assumption: "a server that two majorities share keeps its counter",
 		Breaks:     "tokens are no longer unique, and c2's update is lost although the resource has a guard. No quarantine helps: it waits until leases have expired, and counters never expire",
-		Helps:      "a counter records in which run of its server it last granted, and is first lifted to the clock in another run: clocks need to agree to within half of MaxTTL, and the server must tell its run ID (otherwise the library tells its user, by Hooks.Unprotected)",
+		Helps:      "each mark has an epoch, and a counter that isn't above it by more than MaxTTL may be an older copy, so it is lifted to the clock: clocks need to agree to within half of MaxTTL, and the server must tell its run ID (otherwise the library tells its user, by Hooks.Unprotected)",
 		Source:     crashSource + "; the Redis documentation, \"Redis persistence\", on appendfsync everysec",
 		// All five are asked at the same moment, so that their counters begin alike.
 		Base: simulation.Config{Persistence: fault.KeepSecond, LatencyMin: ms, LatencyMax: ms},

@@ -16,10 +16,13 @@ import (
 // itself is not used, because its options suit a cache: it tries commands again, and it may wait
 // beyond a context's end. The pool makes a client of its own with the same options, hardened by
 // instance.Harden, and leaves the given one alone. A DialTimeout of 5 s, which is go-redis's default,
-// becomes instance.Harden's.
+// becomes instance.Harden's. Hooks of the given client, for example for tracing, are not called: go-redis
+// doesn't tell them. To have them called, add them to a client that was made with instance.Harden, and give
+// redsync.On a Coordinator on instance.New of that client.
 //
-// Clients of a cluster, a ring or a failover (Sentinel) are refused by redsync.New: each of their
-// servers is a pool.
+// Clients of a cluster, a ring or a failover (Sentinel) are refused by redsync.New. Give redsync.On a
+// Coordinator that was opened with the URL of the Cluster or of the Sentinels instead (redlock.Open): each
+// such URL is one vote. Or give each independent master as a pool.
 func NewPool(delegate client.UniversalClient) redis.Pool {
 	return pool{delegate}
 }

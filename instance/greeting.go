@@ -1,0 +1,178 @@
+package instance
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// dialFunc is what redis.Options.Dialer is.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialer returns the options' own dialer, or go-redis's. For TLS it makes one, because
+// go-redis's ignores the context. The context of a pool's dial ends with DialTimeout and not
+// with the command, so that other commands can use the connection.
+func dialer(opt *redis.Options) dialFunc {
+	switch {
+	case opt.Dialer != nil:
+		return opt.Dialer
+	case opt.TLSConfig == nil:
+		return redis.NewDialer(opt)
+	}
+	secure := &tls.Dialer{
+		NetDialer: &net.Dialer{Timeout: opt.DialTimeout, KeepAliveConfig: keepAlive},
+		Config:    opt.TLSConfig,
+	}
+	return secure.DialContext
+}
+
+// keepAlive is go-redis's own, which it doesn't export.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
+
+// explained makes go-redis see why there is no connection one step later, during the handshake.
+//
+// After Options.PoolSize failed dials go-redis stops dialing, tries again once a second in the
+// background, and fails all commands until then: a server that is back would have no votes for up to a
+// second more. It also logs each of these dials to standard error. A failed handshake has neither effect.
+// And if the server refuses the connection with an error, go-redis takes that for the reply to HELLO,
+// goes on, and finds the connection closed.
+func explained(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return &noConn{err: &dialError{err}}, nil
+		}
+		switch conn.(type) { // if the options were hardened before
+		case *noConn, *greeted:
+			return conn, nil
+		}
+		return &greeted{Conn: conn}, nil
+	}
+}
+
+// dialError wraps a dial's error once more, because go-redis unwraps the error of a
+// handshake once.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// noConn is a connection that was never made. It only returns the dial's error.
+type noConn struct{ err error }
+
+var (
+	_ net.Conn     = (*noConn)(nil)
+	_ syscall.Conn = (*noConn)(nil)
+)
+
+func (c *noConn) Read([]byte) (int, error)         { return 0, c.err }
+func (c *noConn) Write([]byte) (int, error)        { return 0, c.err }
+func (c *noConn) Close() error                     { return nil }
+func (c *noConn) LocalAddr() net.Addr              { return &net.UnixAddr{} }
+func (c *noConn) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
+func (c *noConn) SetDeadline(time.Time) error      { return c.err }
+func (c *noConn) SetReadDeadline(time.Time) error  { return c.err }
+func (c *noConn) SetWriteDeadline(time.Time) error { return c.err }
+
+// SyscallConn is how go-redis checks a pooled connection. The error makes a noConn that was
+// dialed in advance unhealthy, so that no command uses it.
+func (c *noConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }
+
+// greeted is a connection of which the first bytes are looked at. They show for certain that a server
+// isn't Redis, or why it refuses the connection.
+type greeted struct {
+	net.Conn
+	began bool // the server has said something
+}
+
+// SyscallConn is how go-redis checks a pooled connection. It can't look into TLS.
+func (c *greeted) SyscallConn() (syscall.RawConn, error) {
+	raw, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return raw.SyscallConn()
+}
+
+func (c *greeted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	switch {
+	case c.began:
+	case n > 0:
+		c.began = true
+		if refusal := refusalIn(p[:n]); refusal != nil {
+			return 0, &dialError{refusal}
+		}
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+		// Redis's TLS port does this. So does a server that is shutting down.
+		return 0, &dialError{&refusal{kind: ErrConnection, todo: "it took the connection and closed it without a word; if the port speaks TLS, use rediss://", text: err.Error(), cause: err}}
+	}
+	return n, err
+}
+
+// refusal is why a server refused a connection.
+type refusal struct {
+	kind error
+	// todo is what to do, if the kind doesn't say it; text is what the server said.
+	todo, text string
+	cause      error // if there is one
+}
+
+func (e *refusal) Error() string {
+	if e.todo == "" {
+		return fmt.Sprintf("%v (%s)", e.kind, e.text)
+	}
+	return fmt.Sprintf("%v: %s (%s)", e.kind, e.todo, e.text)
+}
+
+// Unwrap returns the kind and the cause.
+func (e *refusal) Unwrap() []error {
+	if e.cause == nil {
+		return []error{e.kind}
+	}
+	return []error{e.kind, e.cause}
+}
+
+// Permanent reports that waiting doesn't help. A server with too many clients may soon have
+// fewer, and one that shuts down comes back.
+//
+//guard:full-server-is-waited-for  a server that has too many clients is waited for
+func (e *refusal) Permanent() bool { return e.kind == ErrNotRedis || e.kind == ErrProtected }
+
+// refusalIn checks the first bytes from a server. It returns nil if the handshake can go on.
+func refusalIn(p []byte) *refusal {
+	const types = "+-:$*_,#!=(%~>|" // of RESP2 and RESP3
+	if strings.IndexByte(types, p[0]) < 0 {
+		e := &refusal{kind: ErrNotRedis, text: fmt.Sprintf("it begins with %.40q", p)}
+		switch {
+		case len(p) > 1 && p[0] == 0x15 && p[1] == 3: // an alert
+			e.todo = "the port speaks TLS; use rediss://, or the server's plain port"
+		case bytes.HasPrefix(p, []byte("HTTP/")):
+			e.todo = "it is a web server"
+		}
+		return e
+	}
+	if p[0] != '-' {
+		return nil
+	}
+	line, _, _ := bytes.Cut(p[1:], []byte("\r\n"))
+	text := readable(line)
+	switch kind := kindOf(text); kind {
+	case ErrProtected:
+		// Instructions follow. The kind has the best one.
+		text, _, _ = strings.Cut(text, ".")
+		return &refusal{kind: kind, text: shortened(text)}
+	case ErrMaxClients:
+		return &refusal{kind: kind, text: shortened(text)}
+	}
+	return nil
+}

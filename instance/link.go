@@ -1,0 +1,178 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// link is a connection of the pipe, with the goroutine that sends on it. go-redis makes the connection
+// and speaks on it, but the pipe keeps it: a request that finds no young connection in go-redis's pool
+// would pay for the dial and the handshake with its own timeout.
+type link struct {
+	p        *pipe
+	conn     *redis.Conn
+	pipeline redis.Pipeliner
+	born     drift.Instant // before its dial, or before go-redis's pool gave it away
+	term     string        // of the master at the other end, see deployment
+	wake     chan struct{} // receives when there is work, or when the link is to end
+	x        exchange
+
+	// Guarded by the pipe's lock.
+	calls   []*call // those that it has sent
+	retired bool    // it ends when it is idle
+	due     []*call // those whose votes it gives, in a buffer that is used again
+}
+
+// connect makes a link, within the client's DialTimeout for the dial, TLS and the handshake together.
+func (p *pipe) connect() (*link, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.r.dialTimeout())
+	defer cancel()
+	l := &link{p: p, wake: make(chan struct{}, 1)}
+	l.x.init(p.r)
+	for {
+		l.born = p.reader.Now()
+		err := l.open(ctx)
+		if err == nil {
+			return l, nil
+		}
+		if l.conn != nil {
+			_ = l.conn.Close()
+		}
+		if err == errNotNew {
+			continue
+		}
+		why := p.notConnected(ctx, err)
+		if d := p.r.deployment; d != nil && d.target.Load() != nil && !isUnlocated(err) {
+			why = d.blame(*d.target.Load(), why)
+		}
+		return nil, why
+	}
+}
+
+// open has go-redis make the connection.
+func (l *link) open(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // in a hook of the caller's client
+			err = recovered(p)
+		}
+	}()
+	r := l.p.r
+	if d := r.deployment; d != nil {
+		if l.term, err = d.find(ctx); err != nil {
+			return err
+		}
+	}
+	hits, isNew := r.client.PoolStats().Hits, false
+	l.conn = r.client.EphemeralConn()
+	l.pipeline = l.conn.Pipeline()
+	// The handshake is over with the first reply. The second one shows how far away the server is.
+	if err := l.ping(context.WithValue(ctx, newConn{}, &isNew)); err != nil {
+		return err
+	}
+	// It may have been in the pool before, if others use the client.
+	//guard:pooled-connection-is-old  a connection that go-redis's pool had before counts as old
+	switch {
+	case r.owned && !isNew:
+		return errNotNew
+	case !r.owned && r.client.PoolStats().Hits != hits:
+		l.born.Mono -= pooled(r.client.Options())
+		l.born.Wall = l.born.Wall.Add(-pooled(r.client.Options()))
+	}
+	began := time.Now()
+	if err := l.ping(ctx); err != nil {
+		return err
+	}
+	l.p.noteTrip(time.Since(began))
+	return nil
+}
+
+// newConn is the key of the context under which a connection is taken from the pool of a client that is the
+// instance's own, with a pointer to whether the handshake was made under it.
+type newConn struct{}
+
+// connected is such a client's OnConnect.
+func connected(ctx context.Context, _ *redis.Conn) error {
+	if isNew, ok := ctx.Value(newConn{}).(*bool); ok {
+		*isNew = true
+	}
+	return nil
+}
+
+// errNotNew is that of a connection that was not made just now.
+var errNotNew = errors.New("instance: the connection is not new")
+
+// ping asks for a reply of any kind, because a user may lack the right to PING.
+func (l *link) ping(ctx context.Context) error {
+	err := l.conn.Ping(ctx).Err()
+	if reply, ok := errors.AsType[redis.Error](err); ok {
+		if kind := kindOf(reply.Error()); kind == ErrPermission || kind == ErrCommand {
+			return nil
+		}
+	}
+	return err
+}
+
+// notConnected returns why no connection was made.
+func (p *pipe) notConnected(ctx context.Context, err error) error {
+	// The dialer has the same limit, and may see it pass a little before the context does.
+	late := ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return errClosed
+	case !late:
+		return explain(err)
+	case isUnlocated(err):
+		return fmt.Errorf("%w: within Options.DialTimeout, %v (%w)", wire.ErrTimeout, p.r.dialTimeout(), hideContext{err})
+	case p.r.client.Options().TLSConfig != nil && !p.connected.Load():
+		return fmt.Errorf("%w: %s within %v (%w)", wire.ErrTimeout, noTLS, p.r.dialTimeout(), hideContext{err})
+	}
+	return fmt.Errorf("%w: no connection was made within Options.DialTimeout, %v; its address isn't reached, or the server doesn't answer (%w)", wire.ErrTimeout, p.r.dialTimeout(), hideContext{err})
+}
+
+const noTLS = "the server took the connection and doesn't begin TLS; check that the port speaks TLS, or use redis://"
+
+// age is how long ago its dial began, as far as is known.
+func (l *link) age() time.Duration { return drift.Elapsed(l.born, l.p.reader.Now()) }
+
+// tooOld reports whether nothing may be sent on it any more.
+//
+// Invariant: Redis.ConnLife is the longest time for which requests reach another server after the
+// address has moved. By the larger of two clocks, because a monotonic one stands still while a
+// machine is suspended.
+func (l *link) tooOld() bool {
+	//guard:connection-not-too-old  no request is sent on a connection that is older than ConnLife
+	return !l.p.r.fixed() && l.age() > l.p.r.lifetime()
+}
+
+// run sends what waits in the pipe until the link ends.
+func (l *link) run() {
+	p := l.p
+	defer p.ended(l)
+	for {
+		select {
+		case <-l.wake:
+		case <-p.ctx.Done():
+			return
+		}
+		for {
+			calls, end := p.take(l)
+			if end {
+				return
+			}
+			if len(calls) == 0 {
+				break
+			}
+			again, err := l.x.run(l, calls)
+			if p.finish(l, again, err); err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/quorumtest"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// deletes are the values that a server was asked to delete before its last acquisition of a key.
+func (f *fixture) deletes(i int, key string) []string {
+	for _, e := range slices.Backward(f.log(i)) {
+		if e.Request.Op == wire.Acquire && e.Request.Key == key {
+			return e.Request.Delete
+		}
+	}
+	return nil
+}
+
+// interrupted is a try that its caller ends before a server has answered. The delete has to wait for the
+// answer to the SET.
+func (f *fixture) interrupted(keys ...string) {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	time.AfterFunc(ms, cancel)
+	_, err := f.TryAcquireAll(ctx, keys...)
+	require.ErrorIs(f.t, err, quorum.ErrInterrupted)
+}
+
+// A client isn't refused by its own earlier SETs, whose deletes come after its next SET.
+func TestNoOwnValueIsInTheWay(t *testing.T) {
+	for name, keys := range map[string]struct{ first, next []string }{
+		"one key":         {[]string{"k"}, []string{"k"}},
+		"one of several":  {[]string{"a", "b"}, []string{"b"}},
+		"several of one":  {[]string{"b"}, []string{"a", "b"}},
+		"several, others": {[]string{"a", "b"}, []string{"b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.warm()
+				f.travel(20 * ms)
+				f.interrupted(keys.first...)
+				lease, err := f.TryAcquireAll(f.ctx, keys.next...)
+				require.NoError(t, err)
+				assert.Len(t, f.deletes(0, keys.next[0]), 1)
+				require.NoError(t, lease.Release(f.ctx))
+				f.requireNothingLeft()
+				lease, err = f.TryAcquireAll(f.ctx, keys.next...)
+				require.NoError(t, err)
+				assert.Empty(t, f.deletes(0, keys.next[0]), "it is deleted")
+				require.NoError(t, lease.Release(f.ctx))
+				f.requireNothingLeft()
+			})
+		})
+	}
+}
+
+// Round trips take more than half of the timeout, and requests overtake each other, while servers stand still for
+// longer than that, as on a busy machine. A client that alone wants a key is never refused, and gets it soon.
+func TestSlowServersAndNoOwnValueInTheWay(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		for i, s := range f.servers {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			var mu sync.Mutex
+			s.Delay(func(wire.Request) time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return time.Duration(5+random.IntN(30)) * ms
+			}, nil)
+			pause := func(most int) time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return time.Duration(random.IntN(most)) * ms
+			}
+			var stop func()
+			stop = func() {
+				s.Hang()
+				time.AfterFunc(pause(80), func() {
+					s.Resume()
+					if f.elapsed() < 20*time.Second {
+						time.AfterFunc(pause(40), stop)
+					}
+				})
+			}
+			stop()
+		}
+		var longest time.Duration
+		locks, lost := 0, 0
+		for last := f.elapsed(); f.elapsed() < 20*time.Second; {
+			lease, err := f.TryAcquire(f.ctx, "k")
+			if err == nil {
+				_ = lease.Release(f.ctx)
+				longest, last = max(longest, f.elapsed()-last), f.elapsed()
+				locks++
+				continue
+			}
+			lost++
+			var round *quorum.RoundError
+			require.ErrorAs(t, err, &round)
+			for _, ballot := range round.Votes {
+				require.NotEqual(t, wire.Refused, ballot.Vote.Outcome, "its own value is in the way")
+			}
+			time.Sleep(ms)
+		}
+		t.Logf("%d locks, %d lost rounds, at most %v for one lock", locks, lost, longest)
+		assert.Greater(t, lost, 20)
+		assert.Greater(t, locks, 20)
+		assert.Less(t, longest, 5*time.Second)
+		time.Sleep(20 * time.Second)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) { cfg.InstanceTimeout = 50 * ms })
+}
+
+// A lease that was handed off or left isn't the client's any more: its next acquisition doesn't delete it,
+// also where the SET has no answer yet.
+func TestAbandonedValuesAreNotDeleted(t *testing.T) {
+	for name, end := range map[string]func(f *fixture, lease *quorum.Lease){
+		"handed off": func(f *fixture, lease *quorum.Lease) { f.handOff(lease) },
+		"left":       func(f *fixture, lease *quorum.Lease) { require.NoError(f.t, lease.Leave()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, func(f *fixture) {
+				f.warm()
+				f.hang(2)
+				lease := f.acquire("k")
+				end(f, lease)
+				for range 2 {
+					_, err := f.TryAcquire(f.ctx, "k")
+					require.Error(t, err)
+					time.Sleep(time.Second)
+					f.resume(2)
+				}
+				for i := range f.servers {
+					assert.NotContains(t, f.deletes(i, "k"), lease.Value())
+				}
+				value, _, _ := f.servers[0].Get("k")
+				assert.Equal(t, lease.Value(), value)
+			})
+		})
+	}
+}
+
+// A release must find the keys itself, or its holder would be told that it had no lock. It is overtaken
+// by the client's next acquisition only when it is decided.
+func TestAnAcquisitionDoesNotDeleteWhatIsBeingReleased(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease := f.acquire("k")
+		synctest.Wait()
+		f.travel(20 * ms)
+		extended, released := make(chan error, 1), make(chan error, 1)
+		go func() { extended <- lease.Extend(f.ctx) }()
+		time.Sleep(ms)
+		go func() { released <- lease.Release(f.ctx) }() // after the extension, at each server
+		time.Sleep(ms)
+		_, err := f.TryAcquire(f.ctx, "k")
+		require.ErrorIs(t, err, quorum.ErrTaken)
+		require.NoError(t, <-released)
+		<-extended
+		f.requireNothingLeft()
+
+		lease = f.acquire("k")
+		synctest.Wait()
+		time.Sleep(50 * ms)
+		value := lease.Value()
+		f.servers[2].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+		require.NoError(t, lease.Release(f.ctx), "two are enough")
+		next := f.acquire("k")
+		time.Sleep(50 * ms)
+		assert.Equal(t, []string{value}, f.deletes(2, "k"))
+		got, _, _ := f.servers[2].Get("k")
+		assert.Equal(t, next.Value(), got)
+		f.servers[2].SetFate(nil)
+		require.NoError(t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
+// However many deletes are pending, an acquisition carries the latest few.
+func TestFewValuesAreDeletedFirst(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.servers[2].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+		var values []string
+		for range 20 {
+			lease := f.acquire("k")
+			synctest.Wait()
+			values = append(values, lease.Value())
+			require.NoError(t, lease.Release(f.ctx))
+		}
+		f.acquire("other")
+		synctest.Wait()
+		assert.Empty(t, f.deletes(2, "other"), "another key's")
+		lease := f.acquire("k")
+		synctest.Wait()
+		assert.Equal(t, values[12:], f.deletes(2, "k"))
+		assert.Empty(t, f.deletes(0, "k"))
+		f.servers[2].SetFate(nil)
+		require.NoError(t, lease.Release(f.ctx))
+		time.Sleep(time.Minute)
+		f.servers[2].SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+		require.NoError(t, f.acquire("stuck").Release(f.ctx)) // so that one is left
+		f.acquire("k")
+		synctest.Wait()
+		assert.Empty(t, f.deletes(2, "k"), "all are deleted")
+	})
+}
+
+// A resumption counts the servers that had the lease, and none that had another value of this client.
+func TestAnOwnValueIsNotTheLeaseThatIsResumed(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		lease, err := f.other().TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		synctest.Wait()
+		handle := f.handOff(lease)
+		f.each(func(s *quorumtest.Server) {
+			s.Delete("k")
+			s.SetFate(only(wire.Release, quorumtest.Fate{End: quorumtest.LoseRequest}))
+		}, 0, 1)
+		mine := f.acquire("k")
+		require.Error(t, mine.Release(f.ctx))
+		_, err = f.Resume(f.ctx, handle)
+		require.ErrorIs(t, err, quorum.ErrLost)
+		for i := range f.servers {
+			assert.Equal(t, []string{lease.Value()}, f.deletes(i, "k"))
+		}
+	})
+}
+
+// An acquisition that fails because another run answered, or because its counter is too far ahead, has set the
+// key, and what it has set is deleted.
+func TestWhatAFailedAcquisitionHasSetIsDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		strike func(s *quorumtest.Server)
+		err    error
+	}{
+		"another run":   {func(s *quorumtest.Server) { s.Restart(true) }, quorum.ErrOtherRun},
+		"a bad counter": {func(s *quorumtest.Server) { s.PutCounter("b", 1<<53-10) }, quorum.ErrCounter},
+	} {
+		for _, keys := range [][]string{{"b"}, {"a", "b", "c"}} {
+			play(t, 3, func(f *fixture) {
+				f.warm()
+				f.each(c.strike)
+				_, err := f.TryAcquireAll(f.ctx, keys...)
+				require.ErrorIs(t, err, c.err, name)
+				var round *quorum.RoundError
+				require.True(t, errors.As(err, &round))
+				f.requireNothingLeft()
+				for i := range f.servers {
+					assert.Equal(t, 1, f.count(i, wire.Release)-1, "%s: it was there", name)
+				}
+			})
+		}
+	}
+}

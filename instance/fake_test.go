@@ -124,12 +124,6 @@ func startHeld(t testing.TB, answer func(args []string) string) *held {
 
 func (h *held) release() { h.once.Do(func() { close(h.gate) }) }
 
-// asked waits until a server has got so many commands.
-func (f *fake) asked(t testing.TB, n int) {
-	t.Helper()
-	eventually(t, func() bool { return len(f.commands()) >= n }, "it isn't asked")
-}
-
 // values are the values of the commands that it has got, in their order.
 func (f *fake) values() (values []string) {
 	for _, args := range f.commands() {

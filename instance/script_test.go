@@ -151,7 +151,6 @@ func TestExtendAndRelease(t *testing.T) {
 							ask("SET", key, req.Value, "KEEPTTL")
 						}
 					}
-					got = append(got, wire.Vote{})
 				}
 				list := reqs(op)
 				for i := range list {

@@ -106,9 +106,6 @@ var (
 	ErrServer = errors.New("instance: the server answered with an error")
 )
 
-// errClosed is the error of a call of an instance that was closed.
-var errClosed = ErrClosed
-
 // otherRun begins the error of a script that was sent to another run, see run.lua.
 const otherRun = "REDLOCKRUN"
 

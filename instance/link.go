@@ -125,7 +125,7 @@ func (p *pipe) notConnected(ctx context.Context, err error) error {
 	late := ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return errClosed
+		return ErrClosed
 	case !late:
 		return explain(err)
 	case isUnlocated(err):

@@ -97,7 +97,7 @@ func (p *pipe) enter(c *call) {
 func (p *pipe) rejectsLocked(c *call, now time.Time) error {
 	switch {
 	case p.closed:
-		return errClosed
+		return ErrClosed
 	case len(p.links) == 0 && !p.connecting && p.dialErr != nil && now.Before(p.redial):
 		return p.dialErr // as a moment ago
 	//guard:late-instance-keeps  an instance that is late turns away acquisitions, not extensions
@@ -367,7 +367,7 @@ func (p *pipe) finish(l *link, again []*call, err error) {
 			c.refusal = c.vote
 		}
 		if p.closed {
-			c.vote = c.ended(errClosed)
+			c.vote = c.ended(ErrClosed)
 			continue
 		}
 		rank := c.rank()
@@ -479,7 +479,7 @@ func (p *pipe) close() {
 	}
 	p.mu.Unlock()
 	for _, c := range over {
-		c.to.Receive(c.ended(errClosed))
+		c.to.Receive(c.ended(ErrClosed))
 	}
 }
 
@@ -492,7 +492,7 @@ func (r *Redis) Connect(ctx context.Context) error {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return errClosed
+		return ErrClosed
 	}
 	if len(p.links) > 0 {
 		p.mu.Unlock()

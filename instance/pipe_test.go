@@ -454,7 +454,7 @@ func TestEveryRequestHasOneVote(t *testing.T) {
 							req = also(req, key+"b")
 						}
 						at := func() (text string) { // whose connection may be killed, too
-							for err := errClosed; err != nil; {
+							for err := ErrClosed; err != nil; {
 								text, err = s.Ask("GET", key)
 							}
 							return text

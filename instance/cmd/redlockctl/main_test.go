@@ -142,6 +142,15 @@ func withoutSettings() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, envPrefix) })
 }
 
+// clearSettings does the same for a command that runs in this process.
+func clearSettings(t *testing.T) {
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
+			t.Setenv(name, "")
+		}
+	}
+}
+
 func (r *running) begin() {
 	r.w.t.Helper()
 	stdout, err := r.cmd.StdoutPipe()
@@ -247,11 +256,7 @@ func alive(pid string) bool {
 }
 
 func TestBadUsage(t *testing.T) {
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
-			t.Setenv(name, "")
-		}
-	}
+	clearSettings(t)
 	for says, args := range map[string]string{
 		"usage: redlockctl COMMAND":                       "",
 		`no command "lokc"`:                               "lokc",
@@ -779,6 +784,7 @@ func TestLooksKeepTheSet(t *testing.T) {
 
 // A deployment's address moves, which bounds the TTL of a lock, and nothing else.
 func TestLooksAtADeploymentWithAShortMaxTTL(t *testing.T) {
+	clearSettings(t)
 	for _, name := range []string{"verify", "inspect k", "release k"} {
 		for _, deployment := range []string{"redis://127.0.0.1:1?master_name=m", "redis://127.0.0.1:1?cluster=true"} {
 			code, out := inProcess(t, append(strings.Fields(name), "-servers", deployment, "-max-ttl", "8s"))

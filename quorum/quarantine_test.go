@@ -509,6 +509,7 @@ func TestANewerSetTakesOver(t *testing.T) {
 		next, err := newer.TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, next.Release(f.ctx))
+		synctest.Wait() // the third server may be asked after the round is won
 		for _, s := range f.servers {
 			assert.Equal(t, newer.Set().String(), s.PresentRun().Set())
 			assert.Equal(t, epoch, s.PresentRun().Epoch())

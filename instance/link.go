@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -121,8 +122,8 @@ func (l *link) ping(ctx context.Context) error {
 
 // notConnected returns why no connection was made.
 func (p *pipe) notConnected(ctx context.Context, err error) error {
-	// The dialer has the same limit, and may see it pass a little before the context does.
-	late := ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+	// The dialer and the socket have the same limit, and may see it pass a little before the context does.
+	late := ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ErrClosed

@@ -773,13 +773,13 @@ func TestVerifyChecksRights(t *testing.T) {
 func TestLooksKeepTheSet(t *testing.T) {
 	w := newWorld(t)
 	short := *w
-	short.terms = []string{"-max-ttl", "700ms", "-set", "other@9"}
+	short.terms = []string{"-max-ttl", "3s", "-set", "other@9"}
 	for range 2 {
-		short.run("verify", "-timeout", "100ms")
-		short.run("inspect", "-timeout", "100ms", "k").expect(exitFree)
+		short.run("verify", "-timeout", "700ms")
+		short.run("inspect", "-timeout", "700ms", "k").expect(exitFree)
 		w.run("lock", "-try", "k", "--", "true").expect(exitDone)
 	}
-	short.run("verify", "-timeout", "100ms").expect(exitNoQuorum, `this client has "other@9 N=3 Q=2 MaxTTL=700ms"`, "0 of 3 servers may vote")
+	short.run("verify", "-timeout", "700ms").expect(exitNoQuorum, `this client has "other@9 N=3 Q=2 MaxTTL=3s"`, "0 of 3 servers may vote")
 }
 
 // A deployment's address moves, which bounds the TTL of a lock, and nothing else.

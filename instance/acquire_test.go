@@ -60,19 +60,6 @@ func TestAcquire(t *testing.T) {
 	require.Len(t, refused(t, r.Do(within(t), acquire("long", value()))).Holder, 16<<10)
 }
 
-// TestEachTryCounts: tokens rise, and those of a counter that was never lost aren't low.
-func TestEachTryCounts(t *testing.T) {
-	r, ask, _ := fresh(t)
-	ask("SET", CounterKey("k"), uint64(old), "PX", 77_777)
-	for i := range 3 {
-		v := granted(t, r.Do(within(t), acquire("k", value())))
-		require.Equal(t, old+1+fencing.Token(i), v.Token)
-		require.False(t, v.Low)
-		require.LessOrEqual(t, ask("PTTL", CounterKey("k")), int64(77_777), "no grant renews it")
-		ask("DEL", "k")
-	}
-}
-
 // TestSeveralOrNone: of several keys all are set or none, also where the one in the way isn't the first.
 func TestSeveralOrNone(t *testing.T) {
 	r, ask, run := fresh(t)
@@ -161,6 +148,10 @@ func TestStateBeside(t *testing.T) {
 		require.Contains(t, v.Err.Error(), "no sooner, or tokens may fall", "%s: and doesn't just say delete it", key)
 		require.Equal(t, permanent, isPermanent(v.Err), key)
 	}
+	failed(t, r.Do(within(t), request(wire.Look, "typed", "")), ErrWrongType)
+	look := failed(t, r.Do(within(t), request(wire.Look, "list", "")), wire.ErrCounter)
+	require.ErrorContains(t, look.Err, `"{list}:redlock" holds no token (WRONGTYPE`)
+	require.ErrorContains(t, look.Err, "when nobody has held the lock for MaxTTL (30s), and no sooner")
 	// Negative ones are as low as any.
 	ask("SET", CounterKey("below"), -5)
 	v := granted(t, r.Do(within(t), acquire("below", value())))
@@ -172,20 +163,19 @@ func TestStateBeside(t *testing.T) {
 func TestRepairCommand(t *testing.T) {
 	r, ask, _ := fresh(t)
 	for key, command := range map[string]string{
-		"orders:42": "redis-cli DEL '{orders:42}:redlock'", "ünï $HOME `x`": "redis-cli DEL '{ünï $HOME `x`}:redlock'",
-		"quote'd": `redis-cli, at its prompt: DEL "{quote'd}:redlock"`, "\xff\n": `redis-cli, at its prompt: DEL "{\xff\n}:redlock"`,
-		strings.Repeat("x", 1000): "redis-cli, DEL of the key {resource}:redlock",
+		"orders:42": ` with redis-cli, at its prompt: DEL "{orders:42}:redlock"`, "\xff\n": ` with redis-cli, at its prompt: DEL "{\xff\n}:redlock"`,
+		strings.Repeat("x", 1000): "",
 	} {
 		ask("SET", CounterKey(key), uint64(fencing.MaxToken-1))
 		err := failed(t, r.Do(within(t), acquire(key, "v")), wire.ErrCounter).Err
 		require.ErrorContains(t, err, "days ahead of the server's clock")
-		require.True(t, strings.HasSuffix(err.Error(), "delete it on this server with "+command), "%v", err)
+		require.True(t, strings.HasSuffix(err.Error(), "delete it on this server"+command), "%v", err)
 		require.Less(t, len(err.Error()), 600)
 	}
 	// The advice doesn't tell an operator to delete one that may be in order.
 	ask("SET", CounterKey("b"), time.Now().UnixMicro()+8e9)
 	err := failed(t, r.Do(within(t), also(acquire("a", "v"), "b")), wire.ErrCounter).Err
-	require.ErrorContains(t, err, CounterKey("b"))
+	require.ErrorContains(t, err, "of one of the lease's keys")
 	require.NotContains(t, err.Error(), "DEL")
 }
 
@@ -224,7 +214,7 @@ func TestRefusedBeforeItBegan(t *testing.T) {
 		refused(t, r.Do(within(t), request(wire.Release, right, "v"))) // and not queued
 		_, err := r.Probe(within(t), wire.Known{})
 		require.ErrorIs(t, err, ErrPermission)
-		require.ErrorContains(t, err, right)
+		require.ErrorContains(t, err, strings.ToUpper(right))
 	}
 }
 
@@ -378,7 +368,7 @@ func mustInt(t testing.TB, reply string) int {
 func TestTokenOf(t *testing.T) {
 	const now, most = 1_000_000_000, 1_000_000_000 + 15_000_000
 	counted := func(n int64) *slot { return &slot{n: n} }
-	made := func(n int64, dated bool) *slot { return &slot{n: n, made: true, dated: dated} }
+	made := func(n int64, expires string) *slot { return &slot{n: n, made: true, expires: expires} }
 	for name, c := range map[string]struct {
 		slots     []*slot
 		f         wire.Fence
@@ -393,9 +383,9 @@ func TestTokenOf(t *testing.T) {
 		"below a floor that is ahead":        {[]*slot{counted(now + 5)}, wire.Fence{Floor: now + 10}, now + 5, false, false},
 		"at the clock, below the floor":      {[]*slot{counted(now)}, wire.Fence{Floor: now + 10}, now + 1, true, false},
 		"negative":                           {[]*slot{counted(-3)}, wire.Fence{Floor: 500}, now + 1, true, false},
-		"new, above the clock":               {[]*slot{made(now+3, true)}, wire.Fence{Floor: 1}, now + 3, false, false},
-		"new, at the clock":                  {[]*slot{made(now, true)}, wire.Fence{Floor: 1}, now + 1, true, false},
-		"new, and expires after a time":      {[]*slot{made(now+3, false)}, wire.Fence{Floor: 1}, now + 3, true, false},
+		"new, above the clock":               {[]*slot{made(now+3, "PXAT")}, wire.Fence{Floor: 1}, now + 3, false, false},
+		"new, at the clock":                  {[]*slot{made(now, "PXAT")}, wire.Fence{Floor: 1}, now + 1, true, false},
+		"new, and expires after a time":      {[]*slot{made(now+3, "PX")}, wire.Fence{Floor: 1}, now + 3, true, false},
 		"as far ahead as it may be":          {[]*slot{counted(most)}, wire.Fence{Floor: 1}, most, false, false},
 		"too far ahead":                      {[]*slot{counted(most + 1)}, wire.Fence{Floor: 1}, 0, false, true},
 		"several, none low":                  {[]*slot{counted(700), counted(900), counted(800)}, wire.Fence{Floor: 500}, 900, true, false},

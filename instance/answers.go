@@ -1,26 +1,20 @@
 package instance
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
 )
-
-// permanent is a kind of error that waiting doesn't fix. If too many instances fail with
-// one, quorum's Acquire gives up at once, instead of trying until its context ends.
-type permanent string
-
-func (p permanent) Error() string { return string(p) }
-
-// Permanent tells quorum.
-func (p permanent) Permanent() bool {
-	//guard:permanent-is-said  an error that waiting doesn't cure, such as a missing command, says so
-	return true
-}
 
 // meaning is what a server's error reply means.
 type meaning struct {
@@ -209,3 +203,170 @@ func lacksScripts(text string) bool {
 // likeRedis makes an error of go-redis's own type for a server's error. The type is internal
 // there, but redis.Nil has it.
 func likeRedis[T ~string](_ T, text string) T { return T(text) }
+
+// otherRun begins the error of a script that was sent to another run, see run.lua.
+const otherRun = "REDLOCKRUN"
+
+// badCounter begins the error of a script that can't use a counter. What is wrong follows, or
+// the token that was not given and the server's clock, see lift.lua.
+const badCounter = "REDLOCKCOUNTER"
+
+// rejected sets the vote of a request to whose script the server replied with an error.
+func (c *call) rejected(text, prefix string) {
+	inner, _ := withoutScript(text)
+	if other := runError(inner, c.req.Run); other != nil {
+		c.unsent(other)
+		return
+	}
+	if counter := counterError(inner, &c.req.Fence); counter != nil {
+		c.unsent(counter)
+		return
+	}
+	key := c.req.Key
+	if c.req.Op == wire.Enqueue || c.req.Op == wire.Dequeue {
+		key = WaitersKey(key)
+	}
+	err := moving(serverError(text), prefix)
+	if said, counter := strings.CutPrefix(inner, badCounter+" "); counter {
+		err = noToken(prefix+CounterKey(key), said, &c.req)
+	} else if kindOf(text) == ErrWrongType {
+		err = fmt.Errorf("%w: %q%s", err, prefix+key, orAnother(&c.req))
+	}
+	c.fail(err)
+}
+
+// runError reads the error of a script in another run: the role, the replication ID and the mark. It
+// returns nil for other ones.
+func runError(text string, asked wire.Run) *wire.RunError {
+	fields := strings.SplitN(text, " ", 4)
+	if len(fields) != 4 || fields[0] != otherRun {
+		return nil
+	}
+	told := func(field string) string { return strings.TrimPrefix(field, "-") }
+	e := &wire.RunError{Asked: asked, Role: told(fields[1]), Found: wire.Run(told(fields[2]))}
+	if mark := wire.Run(fields[3]); asked.Epoch() != "" && mark.ReplID() == string(e.Found) {
+		e.Found = wire.MarkOf(mark.ReplID(), mark.Epoch(), mark.Set()) // with the space before an empty set
+	}
+	return e
+}
+
+// counterError reads the error of a counter with a token. It returns nil for other ones.
+func counterError(text string, f *wire.Fence) *wire.CounterError {
+	// Numbers up to 2^53 are exact here, and larger ones are no tokens.
+	var token, clock uint64
+	if _, err := fmt.Sscanf(text, badCounter+" %d %d", &token, &clock); err != nil {
+		return nil
+	}
+	return &wire.CounterError{
+		Token: fencing.Token(token), Clock: time.UnixMicro(int64(clock)), Most: f.Ahead,
+		Repair: "set the clock of this server right, and those of the others",
+	}
+}
+
+// orAnother says that it may be another key of a request for several.
+func orAnother(req *wire.Request) string {
+	if len(req.Also) == 0 {
+		return ""
+	}
+	return ", or another key of the lease"
+}
+
+// noToken is the error of a counter that is none. What it is follows from the server's words.
+func noToken(counter, said string, req *wire.Request) error {
+	return fmt.Errorf("%w: %q%s holds no token (%s); find out what wrote it; %s", wire.ErrCounter, counter, orAnother(req), said, whenToDelete(req))
+}
+
+// whenToDelete is MaxTTL, as for every lost counter: see quorum/internal/settlement. A Look doesn't know it.
+func whenToDelete(req *wire.Request) string {
+	after := "MaxTTL"
+	if req.Fence.Ahead > 0 {
+		after += fmt.Sprintf(" (%v)", 2*req.Fence.Ahead)
+	}
+	return "when nobody has held the lock for " + after + ", and no sooner, or tokens may fall, delete it on this server"
+}
+
+// repair is what to do about a counter that is too far ahead of the clock.
+func repair(clock time.Time, prefix string, req *wire.Request) string {
+	switch command := fmt.Sprintf("redis-cli, at its prompt: DEL %q", prefix+CounterKey(req.Key)); {
+	case clock.UnixMicro() >= int64(fencing.MaxToken):
+		return "set its clock right"
+	case len(req.Also) > 0:
+		return "if its clock is right, somebody else wrote the counter {key}:redlock of one of the lease's keys; find it with redis-cli GET; " + whenToDelete(req)
+	case len(command) > maxRepeated:
+		return "if its clock is right, somebody else wrote the counter {key}:redlock; " + whenToDelete(req)
+	default:
+		return "if its clock is right, somebody else wrote the counter; " + whenToDelete(req) + " with " + command
+	}
+}
+
+// isReply reports whether an error is a server's reply.
+func isReply(err error) bool {
+	_, is := errors.AsType[redis.Error](err)
+	return is
+}
+
+// explain adds its kind to an error of go-redis.
+func explain(err error) error {
+	var reply redis.Error
+	var netErr net.Error
+	var refused *refusal
+	switch {
+	case isUnlocated(err):
+		return err
+	case errors.Is(err, ErrReply), errors.Is(err, ErrConnection) && !errors.As(err, &refused):
+		return err
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &reply):
+		return serverError(reply.Error())
+	case errors.Is(err, redis.ErrClosed):
+		return fmt.Errorf("%w (%w)", ErrClosed, err)
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		return fmt.Errorf("%w (%w)", ErrBusyClient, err)
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return fmt.Errorf("%w (%w)", wire.ErrTimeout, hideContext{err})
+	case aboutTLS(err) != "":
+		return fmt.Errorf("%w: %s (%w)", ErrTLS, aboutTLS(err), err)
+	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("%w (%w)", ErrConnection, err)
+	case strings.HasPrefix(err.Error(), "redis: "):
+		// go-redis's parser has no type for "this is no reply".
+		return fmt.Errorf("%w (%w)", ErrNotRedis, err)
+	default:
+		return fmt.Errorf("%w (%w)", ErrConnection, hideContext{err})
+	}
+}
+
+// aboutTLS says what to do if either side refused the other in a TLS handshake. It returns ""
+// for other errors.
+func aboutTLS(err error) string {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	// An alert, with which one side refuses the other. Its own type isn't exported.
+	var alert *net.OpError
+	switch {
+	case errors.As(err, &certificate):
+		return "the server's certificate isn't valid; check it against Config.TLS.RootCAs and the URL's host"
+	case errors.As(err, &record):
+		return "the port doesn't speak it; use the server's tls-port, or redis:// for this one"
+	case errors.As(err, &alert) && alert.Op == "remote error":
+		return "the server refuses this client; check its certificate, Config.TLS.Certificates"
+	case errors.As(err, &alert) && alert.Op == "local error":
+		return "the server's side can't be accepted; check its certificate and its versions of TLS"
+	}
+	return ""
+}
+
+// isTimeout reports whether nothing came in time.
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout() || errors.Is(err, wire.ErrTimeout)
+}
+
+// recovered makes an error of a panic in go-redis or in one of its hooks.
+func recovered(p any) error {
+	if err, ok := p.(error); ok {
+		return fmt.Errorf("%w: the client panicked: %w", ErrConnection, err)
+	}
+	return fmt.Errorf("%w: the client panicked: %v", ErrConnection, p)
+}

@@ -22,8 +22,8 @@ type call struct {
 	stale    time.Time // from then on it isn't worth sending; zero: always worth it
 	vote     wire.Vote
 
-	// commands are a Probe's. The term is that of the connection, see link.
-	commands func(term string) []redis.Cmder
+	// commands are a Probe's. The mark's key is that of the connection, see link.
+	commands func(markKey string) []redis.Cmder
 
 	// Guarded by the pipe's lock.
 	written bool      // its commands may have reached the server

@@ -90,13 +90,13 @@ func (cfg Config) validate() error {
 		return err
 	}
 	wait := cfg.ReplicaTimeout
-	notRunID := strings.IndexFunc(cfg.VouchedRunID, func(c rune) bool {
+	notInRunID := func(c rune) bool {
 		return !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
-	})
+	}
 	switch {
 	case cfg.Replicas < 0 || cfg.Replicas > maxReplicas:
 		return bad("Replicas is %d, want 0 (don't wait) to %d", cfg.Replicas, maxReplicas)
-	// Zero is batch.replicaTimeout's default. WAIT itself would wait forever.
+	// Zero is replicaTimeout's default. WAIT itself would wait forever.
 	case wait != 0 && (wait < time.Millisecond || wait > maxReplicaTimeout):
 		return bad("ReplicaTimeout is %v, want 1ms to %v", wait, maxReplicaTimeout)
 	case wait%time.Millisecond != 0:
@@ -105,11 +105,8 @@ func (cfg Config) validate() error {
 		return bad("AddressLag is %v, want zero or more", cfg.AddressLag)
 	case cfg.AddressLag > 0 && cfg.FixedAddress:
 		return bad("AddressLag is %v, but FixedAddress says that the address never moves; set one of them", cfg.AddressLag)
-	case len(cfg.VouchedRunID) > 64:
-		return bad("VouchedRunID has %d bytes, a run id has 40", len(cfg.VouchedRunID))
-	case notRunID >= 0:
-		c, _ := utf8.DecodeRuneInString(cfg.VouchedRunID[notRunID:])
-		return bad("VouchedRunID has the character %q, copy the run_id of INFO server", c)
+	case len(cfg.VouchedRunID) > 64 || strings.ContainsFunc(cfg.VouchedRunID, notInRunID):
+		return bad("VouchedRunID is %.70q, copy the run_id of INFO server, which has 40 letters and digits", cfg.VouchedRunID)
 	case cfg.TLS != nil:
 		return validateTLS(cfg.TLS)
 	}

@@ -5,7 +5,6 @@ package instance_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/instance/instancetest"
 	"github.com/redquorum/redlock/quorum"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // TestPasswordRotation: a password is changed while a lease is kept, and nothing is lost. Both are valid for a while.
@@ -89,52 +87,4 @@ func TestCredentialsOfDeployments(t *testing.T) {
 	_, err = instance.New(client, given("masters", nil))
 	require.ErrorIs(t, err, instance.ErrConfig)
 	require.ErrorContains(t, err, "CredentialsProviderContext")
-}
-
-// TestNoNewConnections: while none can be made, a connection that works is used for its lifetime. Then it isn't,
-// because its address may have moved, unless that never happens.
-func TestNoNewConnections(t *testing.T) {
-	t.Parallel()
-	for _, fixed := range []bool{false, true} {
-		t.Run(map[bool]string{false: "moves", true: "fixed"}[fixed], func(t *testing.T) {
-			t.Parallel()
-			s := instancetest.Start(t, instancetest.Config{})
-			var down atomic.Bool
-			nowhere := errors.New("the name server is down")
-			const life = 3 * time.Second
-			client := redis.NewClient(instance.Harden(&redis.Options{Addr: s.Addr(), ConnMaxLifetime: life, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if down.Load() {
-					return nil, nowhere
-				}
-				return (&net.Dialer{}).DialContext(ctx, network, addr)
-			}}))
-			defer func() { require.NoError(t, client.Close()) }()
-			r, err := instance.New(client, instance.Config{FixedAddress: fixed})
-			require.NoError(t, err)
-			defer func() { require.NoError(t, r.Close()) }()
-			tick := func() error {
-				votes := make(chan wire.Vote, 1)
-				r.Send(wire.Request{Op: wire.Tick}, time.Second, wire.ReceiverFunc(func(vote wire.Vote) { votes <- vote }))
-				return (<-votes).Err
-			}
-			began := time.Now()
-			require.NoError(t, r.Connect(t.Context()))
-			connected := time.Now()
-			require.NoError(t, tick())
-			down.Store(true)
-			// Others may have used the client's connections before, so two lifetimes.
-			for time.Since(connected) < 3*life {
-				err, now := tick(), time.Now()
-				switch {
-				case fixed || now.Sub(began) < 2*life-100*time.Millisecond:
-					require.NoError(t, err, "after %v", now.Sub(began))
-				case now.Sub(connected) > 2*life+time.Second:
-					require.ErrorIs(t, err, nowhere, "after %v", now.Sub(began))
-				}
-				time.Sleep(50 * time.Millisecond)
-			}
-			down.Store(false)
-			require.Eventually(t, func() bool { return tick() == nil }, 5*time.Second, 10*time.Millisecond)
-		})
-	}
 }

@@ -63,14 +63,36 @@ func (d *deployment) name() string {
 	return d.master + "@" + first
 }
 
-// parseDeployment takes the parameters of a deployment out of a URL's, and gives opt the master's
-// account. It returns nil if there are none. The spelling is go-redis's, of ParseFailoverURL and
+// parseDeployment makes a deployment of its parameters, and of opt, the rest of its URL. opt then has the
+// master's account. It returns nil without parameters. The spelling is go-redis's, of ParseFailoverURL and
 // ParseClusterURL.
 func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) {
-	if !query.Has("addr") && !query.Has("master_name") && !query.Has("cluster") {
-		return nil, nil
+	for name, values := range query {
+		if name != "addr" && len(values) > 1 {
+			return nil, fmt.Errorf("parameter %s is given twice", name)
+		}
 	}
-	d := &deployment{kind: wire.RoleCluster, addrs: []string{opt.Addr}}
+	sentinel, cluster := query.Has("master_name"), query.Has("cluster")
+	on, err := strconv.ParseBool(query.Get("cluster"))
+	d := &deployment{kind: wire.RoleCluster, addrs: []string{opt.Addr}, master: query.Get("master_name"), opt: *opt}
+	switch {
+	case len(query) == 0:
+		return nil, nil
+	case !sentinel && (query.Has("username") || query.Has("password")):
+		return nil, errors.New("a parameter is unknown here: username and password are the master's under Sentinel; write other accounts before the @")
+	case opt.Network == "unix":
+		return nil, errors.New("a unix:// URL leads to one server; addr, master_name and cluster are for redis:// and rediss://")
+	case cluster && (err != nil || !on):
+		return nil, errors.New("parameter cluster: want true, or leave it out")
+	case sentinel && cluster:
+		return nil, errors.New("parameters master_name and cluster: a deployment is of Sentinel or a Cluster, not both")
+	case sentinel && (d.master == "" || validateName(d.master) != nil):
+		return nil, errors.New("parameter master_name: want the master's name in Sentinel")
+	case query.Get("username") != "" && query.Get("password") == "":
+		return nil, errors.New("parameter username: the password is missing")
+	case !sentinel && opt.DB != 0:
+		return nil, errors.New("a Cluster has database 0 only")
+	}
 	for _, addr := range query["addr"] {
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil || !isHost(host) || !isPort(port) {
@@ -81,62 +103,12 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 		}
 		d.addrs = append(d.addrs, addr)
 	}
-	one := func(name string) (string, error) {
-		values := query[name]
-		delete(query, name)
-		if len(values) > 1 {
-			return "", fmt.Errorf("parameter %s is given twice", name)
-		}
-		return strings.Join(values, ""), nil
-	}
-	delete(query, "addr")
-	cluster := query.Has("cluster")
-	if text, err := one("cluster"); err != nil {
-		return nil, err
-	} else if on, err := strconv.ParseBool(text); cluster && (err != nil || !on) {
-		return nil, errors.New("parameter cluster: want true, or leave it out")
-	}
-	sentinel := query.Has("master_name")
-	master, err := one("master_name")
-	switch {
-	case err != nil:
-		return nil, err
-	case opt.Network == "unix":
-		return nil, errors.New("a unix:// URL leads to one server; addr, master_name and cluster are for redis:// and rediss://")
-	case sentinel && cluster:
-		return nil, errors.New("parameters master_name and cluster: a deployment is of Sentinel or a Cluster, not both")
-	case sentinel && validateName(master) != nil, sentinel && master == "":
-		return nil, errors.New("parameter master_name: want the master's name in Sentinel")
-	}
-	d.opt.Username, d.opt.Password = opt.Username, opt.Password
-	if sentinel {
-		d.kind, d.master = wire.RoleSentinel, master
-		// The URL's account is Sentinel's.
-		if opt.Username, err = one("username"); err != nil {
-			return nil, err
-		}
-		if opt.Password, err = one("password"); err != nil {
-			return nil, err
-		}
-		if opt.Username != "" && opt.Password == "" {
-			return nil, errors.New("parameter username: the password is missing")
-		}
+	d.opt.DB = 0
+	if sentinel { // the account before the @ is Sentinel's
+		d.kind = wire.RoleSentinel
+		opt.Username, opt.Password = query.Get("username"), query.Get("password")
 	}
 	return d, nil
-}
-
-// complete takes the other parameters of the URL, which opt has now.
-func (d *deployment) complete(opt *redis.Options) error {
-	if d == nil {
-		return nil
-	}
-	if d.kind == wire.RoleCluster && opt.DB != 0 {
-		return errors.New("a Cluster has database 0 only")
-	}
-	username, password := d.opt.Username, d.opt.Password
-	d.opt = *opt
-	d.opt.Username, d.opt.Password, d.opt.DB = username, password, 0
-	return nil
 }
 
 // open makes the clients that ask, and has opt dial the master.
@@ -199,6 +171,14 @@ func (d *deployment) close() error {
 		errs = append(errs, closeClient(client))
 	}
 	return errors.Join(errs...)
+}
+
+// closeClient closes a client, which may be closed already.
+func closeClient(client *redis.Client) error {
+	if err := client.Close(); err != redis.ErrClosed {
+		return err
+	}
+	return nil
 }
 
 // place is where the master is.
@@ -316,28 +296,29 @@ func (d *deployment) blame(at place, err error) error {
 
 // ask asks one of the servers where the master is, and how many Sentinels there are.
 func (d *deployment) ask(ctx context.Context, client *redis.Client) (at place, watchers int, err error) {
-	args := []any{"CLUSTER", "SLOTS"} // CLUSTER SHARDS is not in Redis 6
-	if d.kind == wire.RoleSentinel {
-		args = []any{"SENTINEL", "MASTER", d.master}
-	}
-	list, err := client.Do(ctx, args...).Slice()
-	if err != nil {
-		return place{}, 0, explain(err)
-	}
 	host, port := "", ""
 	if d.kind == wire.RoleSentinel {
-		fields := map[any]any{}
-		for i := 0; i+1 < len(list); i += 2 {
-			fields[list[i]] = list[i+1]
+		cmd := redis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", d.master)
+		if err := client.Process(ctx, cmd); err != nil {
+			return place{}, 0, explain(err)
 		}
-		host, port, at.term = fmt.Sprint(fields["ip"]), fmt.Sprint(fields["port"]), fmt.Sprint(fields["config-epoch"])
-		others, bad := strconv.Atoi(fmt.Sprint(fields["num-other-sentinels"]))
+		master := cmd.Val()
+		host, port, at.term = master["ip"], master["port"], master["config-epoch"]
+		others, bad := strconv.Atoi(master["num-other-sentinels"])
 		if _, odd := strconv.ParseUint(at.term, 10, 64); odd != nil || bad != nil {
 			return place{}, 0, errors.New("its answer lacks config-epoch or num-other-sentinels")
 		}
 		watchers = others + 1
 	} else {
-		host, port = slotMaster(list)
+		cmd := redis.NewClusterSlotsCmd(ctx, "CLUSTER", "SLOTS") // CLUSTER SHARDS is not in Redis 6
+		if err := client.Process(ctx, cmd); err != nil {
+			return place{}, 0, explain(err)
+		}
+		for _, s := range cmd.Val() {
+			if s.Start <= clusterSlot && clusterSlot <= s.End && len(s.Nodes) > 0 {
+				host, port, _ = net.SplitHostPort(s.Nodes[0].Addr)
+			}
+		}
 		if host == "" { // its own, which it doesn't know
 			host, _, _ = net.SplitHostPort(client.Options().Addr)
 		}
@@ -347,23 +328,6 @@ func (d *deployment) ask(ctx context.Context, client *redis.Client) (at place, w
 	}
 	at.addr = normal(host, port)
 	return at, watchers, nil
-}
-
-// slotMaster finds the master of clusterSlot in the reply to CLUSTER SLOTS.
-func slotMaster(slots []any) (host, port string) {
-	for _, s := range slots {
-		fields, _ := s.([]any)
-		if len(fields) < 3 {
-			continue
-		}
-		first, is := fields[0].(int64)
-		last, is2 := fields[1].(int64)
-		node, _ := fields[2].([]any)
-		if is && is2 && first <= clusterSlot && clusterSlot <= last && len(node) >= 2 {
-			return fmt.Sprint(node[0]), fmt.Sprint(node[1])
-		}
-	}
-	return "", ""
 }
 
 // moving makes ErrMoving of ErrCluster where the instance is a Cluster.

@@ -50,9 +50,8 @@
 // request the links end.
 //
 // A connection stays with its server though the address has moved to another one. So no link
-// is used for longer than 5 s, or twice the redis.Options.ConnMaxLifetime of a client that was
-// given to New: 2.5 s by Harden, at most 30 s. It counts twice because others may have used the
-// connection before. That time and DialTimeout shorten the longest TTL, see Redis.ConnLife and
+// is used for longer than twice the redis.Options.ConnMaxLifetime: 2.5 s by Open and Harden, at
+// most 30 s. It counts twice because others may have used the connection before. That time and DialTimeout shorten the longest TTL, see Redis.ConnLife and
 // Config.FixedAddress.
 //
 // # Pipelines

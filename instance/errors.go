@@ -2,21 +2,8 @@ package instance
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"strconv"
-	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/redquorum/redlock/fencing"
-	"github.com/redquorum/redlock/quorum/wire"
 )
 
 // The errors of an instance, for errors.Is. They wrap go-redis's error, too. An instance
@@ -106,142 +93,16 @@ var (
 	ErrServer = errors.New("instance: the server answered with an error")
 )
 
-// otherRun begins the error of a script that was sent to another run, see run.lua.
-const otherRun = "REDLOCKRUN"
+// permanent is a kind of error that waiting doesn't fix. If too many instances fail with
+// one, quorum's Acquire gives up at once, instead of trying until its context ends.
+type permanent string
 
-// runError reads that error: the role, the replication ID and the mark. It returns nil for other ones.
-func runError(text string, asked wire.Run) *wire.RunError {
-	text, _ = withoutScript(text)
-	fields := strings.SplitN(text, " ", 4)
-	if len(fields) != 4 || fields[0] != otherRun {
-		return nil
-	}
-	told := func(field string) string { return strings.TrimPrefix(field, "-") }
-	e := &wire.RunError{Asked: asked, Role: told(fields[1]), Found: wire.Run(told(fields[2]))}
-	if mark := wire.Run(fields[3]); asked.Epoch() != "" && mark.ReplID() == string(e.Found) {
-		e.Found = wire.MarkOf(mark.ReplID(), mark.Epoch(), mark.Set()) // with the space before an empty set
-	}
-	return e
-}
+func (p permanent) Error() string { return string(p) }
 
-// badCounter begins the error of a script that can't use a counter. What is wrong follows, or
-// the token that was not given and the server's clock, see lift.lua.
-const badCounter = "REDLOCKCOUNTER"
-
-// counterError reads such an error with a token. It returns nil for other ones.
-func counterError(text string, req *wire.Request) *wire.CounterError {
-	text, _ = withoutScript(text)
-	fields := strings.Fields(text)
-	if len(fields) != 3 || fields[0] != badCounter {
-		return nil
-	}
-	// Numbers up to 2^53 are exact here, and larger ones are no tokens.
-	token, err := strconv.ParseUint(fields[1], 10, 64)
-	clock, err2 := strconv.ParseInt(fields[2], 10, 64)
-	if err != nil || err2 != nil {
-		return nil
-	}
-	return &wire.CounterError{
-		Token: fencing.Token(token), Clock: time.UnixMicro(clock), Most: req.Fence.Ahead,
-		Repair: "set the clock of this server right, and those of the others",
-	}
-}
-
-// advise says what to do about a counter that is too far ahead.
-func (r *Redis) advise(e *wire.CounterError, req *wire.Request) {
-	switch {
-	case e.Clock.UnixMicro() >= int64(fencing.MaxToken):
-		e.Repair = "set its clock right"
-	case len(req.Also) > 0:
-		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter of one of the keys; find it with %s: when nobody has held that lock for MaxTTL (%v), "+
-			"and no sooner, or tokens may fall, delete the counter on this server", counters(r.prefix, req), 2*req.Fence.Ahead)
-	default:
-		// MaxTTL, as for every lost counter: see quorum/internal/settlement.
-		e.Repair = fmt.Sprintf("if its clock is right, somebody else wrote the counter: when nobody has held the lock for MaxTTL (%v), "+
-			"and no sooner, or tokens may fall, delete it on this server with %s", 2*req.Fence.Ahead, deletion(r.prefix, req.Key))
-	}
-}
-
-// counters returns the command with which an operator reads the counters of several resources.
-func counters(prefix string, req *wire.Request) string {
-	command := "redis-cli, at its prompt: MGET"
-	for _, key := range append([]string{req.Key}, req.Also...) {
-		command += fmt.Sprintf(" %q", prefix+CounterKey(key))
-	}
-	if len(command) > 500 {
-		return "redis-cli, MGET of the keys {resource}:redlock"
-	}
-	return command
-}
-
-// deletion returns the command with which an operator deletes a resource's counter.
-func deletion(prefix, key string) string {
-	counter := prefix + CounterKey(key)
-	switch {
-	case len(key) > 200:
-		return "redis-cli, DEL of the key {resource}:redlock"
-	case !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }):
-		return fmt.Sprintf("redis-cli, at its prompt: DEL %q", counter)
-	}
-	return fmt.Sprintf("redis-cli DEL '%s'", counter)
-}
-
-// isReply reports whether an error is a server's reply.
-func isReply(err error) bool {
-	_, is := errors.AsType[redis.Error](err)
-	return is
-}
-
-// explain adds its kind to an error of go-redis.
-func explain(err error) error {
-	var reply redis.Error
-	var netErr net.Error
-	var refused *refusal
-	switch {
-	case isUnlocated(err):
-		return err
-	case errors.Is(err, ErrReply), errors.Is(err, ErrConnection) && !errors.As(err, &refused):
-		return err
-	case errors.As(err, &refused):
-		return refused
-	case errors.As(err, &reply):
-		return serverError(reply.Error())
-	case errors.Is(err, redis.ErrClosed):
-		return fmt.Errorf("%w (%w)", ErrClosed, err)
-	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		return fmt.Errorf("%w (%w)", ErrBusyClient, err)
-	case errors.As(err, &netErr) && netErr.Timeout():
-		return fmt.Errorf("%w (%w)", wire.ErrTimeout, hideContext{err})
-	case aboutTLS(err) != "":
-		return fmt.Errorf("%w: %s (%w)", ErrTLS, aboutTLS(err), err)
-	case errors.As(err, &netErr), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		return fmt.Errorf("%w (%w)", ErrConnection, err)
-	case strings.HasPrefix(err.Error(), "redis: "):
-		// go-redis's parser has no type for "this is no reply".
-		return fmt.Errorf("%w (%w)", ErrNotRedis, err)
-	default:
-		return fmt.Errorf("%w (%w)", ErrConnection, hideContext{err})
-	}
-}
-
-// aboutTLS says what to do if either side refused the other in a TLS handshake. It returns ""
-// for other errors.
-func aboutTLS(err error) string {
-	var certificate *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	// An alert, with which one side refuses the other. Its own type isn't exported.
-	var alert *net.OpError
-	switch {
-	case errors.As(err, &certificate):
-		return "the server's certificate isn't valid; check it against Config.TLS.RootCAs and the URL's host"
-	case errors.As(err, &record):
-		return "the port doesn't speak it; use the server's tls-port, or redis:// for this one"
-	case errors.As(err, &alert) && alert.Op == "remote error":
-		return "the server refuses this client; check its certificate, Config.TLS.Certificates"
-	case errors.As(err, &alert) && alert.Op == "local error":
-		return "the server's side can't be accepted; check its certificate and its versions of TLS"
-	}
-	return ""
+// Permanent tells quorum.
+func (p permanent) Permanent() bool {
+	//guard:permanent-is-said  an error that waiting doesn't cure, such as a missing command, says so
+	return true
 }
 
 // contextEnded returns the error of a call whose context ended before its reply.

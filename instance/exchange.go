@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
 )
@@ -21,6 +19,8 @@ import (
 // their replies. Each link has one, which is used again.
 type exchange struct {
 	r           *Redis
+	pipeline    redis.Pipeliner
+	markKey     string
 	cmds        []redis.Cmder
 	runs        []scriptRun
 	questions   []question
@@ -34,49 +34,53 @@ type scriptRun struct {
 	cmd    *redis.Cmd
 }
 
-func (x *exchange) init(r *Redis) { x.r, x.transaction = r, newTransaction(r) }
-
 // run sends the calls' commands and sets their votes. It returns the calls that have to be sent once more,
 // and the error after which the connection can't be used.
-func (x *exchange) run(l *link, calls []*call) (again []*call, err error) {
+func (x *exchange) run(calls []*call) (again []*call, err error) {
 	x.cmds, x.runs, x.questions = x.cmds[:0], x.runs[:0], x.questions[:0]
 	defer func() {
 		clear(x.cmds)
 		clear(x.runs)
 		clear(x.questions)
 	}()
-	//guard:mark-of-this-term  a master that Sentinel brings back in the same run has no mark of its new term
-	markKey := x.r.markKey + l.term
-	var now *redis.TimeCmd
+	ctx, sent := context.Background(), x.r.pipe.reader.Now()
+	clocked, replicated := false, false
 	for _, c := range calls {
-		if c.commands != nil {
-			x.cmds = append(x.cmds, c.commands(l.term)...)
+		switch {
+		case c.commands != nil:
+			x.cmds = append(x.cmds, c.commands(x.markKey)...)
+		case c.looks:
+			x.questions = append(x.questions, x.question(c))
+		case c.req.Op == wire.Acquire:
+			x.transaction.add(c, sent)
+		default:
+			x.join(c)
 		}
+		clocked = clocked || c.req.Op == wire.Release && c.req.Clock
+		replicated = replicated || x.r.cfg.Replicas > 0 && c.replicated()
 	}
-	sent := l.p.reader.Now()
-	x.scripts(calls, markKey, sent)
-	x.ask(calls)
-	if slices.ContainsFunc(calls, func(c *call) bool { return c.req.Op == wire.Release && c.req.Clock }) {
-		now = redis.NewTimeCmd(context.Background(), "TIME")
+	for i := range x.runs {
+		x.runs[i].build(x.r, x.markKey)
+		x.cmds = append(x.cmds, x.runs[i].cmd)
+	}
+	for _, q := range x.questions {
+		x.cmds = append(x.cmds, q.holder, q.left)
+	}
+	var now *redis.TimeCmd
+	if clocked {
+		now = redis.NewTimeCmd(ctx, "TIME")
 		x.cmds = append(x.cmds, now)
 	}
-	x.cmds = x.transaction.commands(x.cmds, markKey)
+	x.cmds = x.transaction.commands(x.cmds, x.markKey)
 	var acknowledged *redis.IntCmd
-	if x.r.cfg.Replicas > 0 && slices.ContainsFunc(calls, (*call).replicated) {
+	if replicated {
 		wait := replicaTimeout(x.r.cfg.ReplicaTimeout, calls)
-		acknowledged = redis.NewIntCmd(context.Background(), "WAIT", x.r.cfg.Replicas, wait.Milliseconds())
+		acknowledged = redis.NewIntCmd(ctx, "WAIT", x.r.cfg.Replicas, wait.Milliseconds())
 		x.cmds = append(x.cmds, acknowledged)
 	}
-	err = x.send(l)
-	for _, c := range calls {
-		if c.commands != nil {
-			if c.vote = (wire.Vote{Outcome: wire.Granted}); err != nil {
-				c.fail(explain(err))
-			}
-		}
-	}
+	err = x.send()
 	var clock time.Time
-	if now != nil {
+	if clocked {
 		clock = now.Val()
 	}
 	for i := range x.runs {
@@ -87,12 +91,17 @@ func (x *exchange) run(l *link, calls []*call) (again []*call, err error) {
 	}
 	more, bad := x.transaction.read(err, sent)
 	again = append(again, more...)
-	if acknowledged != nil {
+	if replicated {
 		x.r.replicated(calls, acknowledged)
 	}
 	for _, c := range calls {
-		// The address may lead to the new master by now, or the replies are out of step.
-		if errors.Is(c.vote.Err, wire.ErrNotMaster) || errors.Is(c.vote.Err, ErrReply) {
+		switch {
+		case c.commands != nil && err != nil:
+			c.fail(explain(err))
+		case c.commands != nil:
+			c.vote = wire.Vote{Outcome: wire.Granted}
+		case errors.Is(c.vote.Err, wire.ErrNotMaster), errors.Is(c.vote.Err, ErrReply):
+			// The address may lead to the new master by now, or the replies are out of step.
 			bad = c.vote.Err
 		}
 	}
@@ -100,7 +109,7 @@ func (x *exchange) run(l *link, calls []*call) (again []*call, err error) {
 }
 
 // send carries out the pipeline. The error is that of the connection; those of commands are theirs.
-func (x *exchange) send(l *link) (err error) {
+func (x *exchange) send() (err error) {
 	defer func() {
 		if p := recover(); p != nil { // in a hook of the caller's client
 			err = recovered(p)
@@ -109,39 +118,26 @@ func (x *exchange) send(l *link) (err error) {
 			}
 		}
 	}()
-	_ = l.pipeline.BatchProcess(context.Background(), x.cmds...)
-	_, err = l.pipeline.Exec(context.Background())
-	if _, reply := errors.AsType[redis.Error](err); reply {
+	_ = x.pipeline.BatchProcess(context.Background(), x.cmds...)
+	if _, err = x.pipeline.Exec(context.Background()); isReply(err) {
 		// The first one's. The last one's says whether all were read.
-		err = x.cmds[len(x.cmds)-1].Err()
-		if _, reply := errors.AsType[redis.Error](err); reply {
+		if err = x.cmds[len(x.cmds)-1].Err(); isReply(err) {
 			err = nil
 		}
 	}
 	return err
 }
 
-// scripts adds the calls of scripts: those that keep leases first, then releases, then the others. What
-// can share a script does, because a script's start costs a server as much as several locks.
-func (x *exchange) scripts(calls []*call, markKey string, now drift.Instant) {
-	for _, c := range calls {
-		switch {
-		case c.commands != nil || c.looks:
-			continue
-		case c.req.Op == wire.Acquire:
-			x.transaction.add(c, now)
-			continue
-		}
-		if i := slices.IndexFunc(x.runs, func(s scriptRun) bool { return s.takes(c) }); i >= 0 {
-			x.runs[i].calls = append(x.runs[i].calls, c)
-		} else {
-			x.runs = append(x.runs, scriptRun{calls: []*call{c}})
-		}
-	}
+// join adds a request of a script. What can share a script does, because a script's start costs a server as
+// much as several locks.
+func (x *exchange) join(c *call) {
 	for i := range x.runs {
-		x.runs[i].build(x.r, markKey)
-		x.cmds = append(x.cmds, x.runs[i].cmd)
+		if x.runs[i].takes(c) {
+			x.runs[i].calls = append(x.runs[i].calls, c)
+			return
+		}
 	}
+	x.runs = append(x.runs, scriptRun{calls: []*call{c}})
 }
 
 // takes reports whether a request can share the script.
@@ -167,7 +163,17 @@ func (s *scriptRun) build(r *Redis, markKey string) {
 		n += c.keys()
 	}
 	keys, args := make([]any, 0, 2*n+1), make([]any, 0, 2*n+8)
-	locks := func() {
+	req, f, w := &first.req, &first.req.Fence, &first.waiter
+	marked := false
+	if req.Op == wire.Extend || req.Op == wire.Raise || req.Op == wire.Restore || req.Op == wire.Tick {
+		args = append(args, string(req.Run))
+		marked = req.Run.Epoch() != ""
+	}
+	if req.Op == wire.Release {
+		// The locks whose waiters are notified come first.
+		slices.SortStableFunc(s.calls, func(a, b *call) int { return notifying(b) - notifying(a) })
+	}
+	if req.Op != wire.Tick {
 		for _, c := range s.calls {
 			for i := range c.keys() {
 				keys = append(keys, r.lockArg(c.key(i)))
@@ -186,13 +192,9 @@ func (s *scriptRun) build(r *Redis, markKey string) {
 			keys = append(keys, r.Key(CounterKey(*first.key(i))))
 		}
 	}
-	marked := true
-	req, f := &first.req, &first.req.Fence
 	switch req.Op {
 	case wire.Extend:
 		s.script = extendScript
-		locks()
-		args = append(args, string(req.Run))
 		values()
 		for _, c := range s.calls {
 			for range c.keys() {
@@ -202,7 +204,6 @@ func (s *scriptRun) build(r *Redis, markKey string) {
 	case wire.Raise, wire.Restore:
 		s.script = liftScript
 		token, ttl := any(""), int64(0)
-		locks()
 		if f.On || req.Op == wire.Raise {
 			token = uint64(f.Token)
 			counters()
@@ -210,41 +211,33 @@ func (s *scriptRun) build(r *Redis, markKey string) {
 		if req.Op == wire.Restore {
 			ttl = req.TTL.Milliseconds()
 		}
-		args = append(args, string(req.Run), first.keys(), req.Value, ttl, token, f.Ahead.Microseconds(), f.TTL.Milliseconds())
+		args = append(args, n, req.Value, ttl, token, f.Ahead.Microseconds(), f.TTL.Milliseconds())
 	case wire.Tick:
 		s.script = tickScript
-		args = append(args, string(req.Run))
 	case wire.Look:
-		s.script, marked = lookScript, false
-		locks()
-		if f.On {
+		if s.script = lookScript; f.On {
 			counters()
 		}
 	case wire.Release:
-		s.script, marked = releaseScript, false
-		if n == 1 {
+		if s.script = releaseScript; n == 1 {
 			s.script = releaseOneScript
 		}
-		// The locks whose waiters are notified come first.
-		slices.SortStableFunc(s.calls, func(a, b *call) int { return notifying(b) - notifying(a) })
-		locks()
 		for _, c := range s.calls {
 			for i := 0; notifying(c) == 1 && i < c.keys(); i++ {
 				keys = append(keys, r.Key(WaitersKey(*c.key(i))))
 			}
 		}
 		values()
-	case wire.Enqueue, wire.Dequeue:
-		s.script, marked = enqueueScript, false
-		w := &first.waiter
-		keys = append(keys, r.lockArg(&w.Key), r.Key(WaitersKey(w.Key)))
-		if args = append(args, w.Address); req.Op == wire.Dequeue {
-			s.script = dequeueScript
-		} else {
-			args = append(args, w.TTL.Milliseconds(), w.Front, w.Yield)
-		}
+	case wire.Enqueue:
+		s.script = enqueueScript
+		keys = append(keys, r.Key(WaitersKey(w.Key)))
+		args = append(args, w.Address, w.TTL.Milliseconds(), w.Front, w.Yield)
+	case wire.Dequeue:
+		s.script = dequeueScript
+		keys = append(keys, r.Key(WaitersKey(w.Key)))
+		args = append(args, w.Address)
 	}
-	if marked && req.Run.Epoch() != "" {
+	if marked {
 		keys = append(keys, markKey)
 	}
 	all := make([]any, 0, 3+len(keys)+len(args))
@@ -271,35 +264,27 @@ func (s *scriptRun) read(r *Redis, clock time.Time) (again []*call) {
 		return s.failed(r, err)
 	}
 	r.loaded.Or(s.script.bit)
-	l, told := list(nil), false
+	l, ok := list(nil), true
 	switch reply := s.cmd.Val().(type) {
 	case int64:
-		l, told = list{reply}, s.script == releaseOneScript
+		l = list{reply}
 	case []any:
-		if s.script == releaseScript || s.script == releaseOneScript {
-			l, told = reply, s.script == releaseScript
-			break
-		}
+		l = reply
+	}
+	if s.calls[0].req.Op != wire.Release {
 		var micros int64
-		if micros, told = list(reply).first(); told {
-			clock, l = time.UnixMicro(micros), reply[1:]
+		if micros, ok = l.first(); ok {
+			clock, l = time.UnixMicro(micros), l[1:]
 		}
 	}
-	next := 0
 	for _, c := range s.calls {
-		n := 1
-		if c.req.Op == wire.Extend || c.req.Op == wire.Release {
-			n = c.keys()
-		}
-		if c.req.Op == wire.Tick {
-			n = 0
-		}
-		if !told || len(l) < next+n {
+		n := c.answers()
+		if !ok || len(l) < n {
 			c.fail(fmt.Errorf("%w: %v answered %.60q", ErrReply, c.req.Op, fmt.Sprint(s.cmd.Val())))
 			continue
 		}
-		c.vote = c.voteOf(l[next:])
-		next += n
+		c.vote = c.voteOf(l)
+		l = l[n:]
 		if c.req.Clock || c.req.Op == wire.Tick {
 			c.vote.Clock = clock
 		}
@@ -308,6 +293,17 @@ func (s *scriptRun) read(r *Redis, clock time.Time) (again []*call) {
 		}
 	}
 	return nil
+}
+
+// answers is how many elements of a list are the answer to a request.
+func (c *call) answers() int {
+	switch c.req.Op {
+	case wire.Extend, wire.Release:
+		return c.keys()
+	case wire.Tick:
+		return 0
+	}
+	return 1
 }
 
 // voteOf reads the elements of a request.
@@ -346,85 +342,32 @@ func (c *call) voteOf(l list) (vote wire.Vote) {
 
 // failed takes in that the script failed.
 func (s *scriptRun) failed(r *Redis, err error) (again []*call) {
-	reply, replied := errors.AsType[redis.Error](err)
-	if !replied {
+	text, c := err.Error(), s.calls[0]
+	switch {
+	case !isReply(err):
 		for _, c := range s.calls {
 			c.fail(explain(err))
 		}
 		return nil
-	}
-	text := readable([]byte(reply.Error()))
-	switch {
-	case strings.HasPrefix(text, "NOSCRIPT") && !s.calls[0].withSource:
+	case strings.HasPrefix(text, "NOSCRIPT") && !c.withSource:
 		r.loaded.And(^s.script.bit)
 		for _, c := range s.calls {
 			c.withSource = true
 		}
-		return s.calls
 	case len(s.calls) > 1:
 		// Because of one of its keys, perhaps.
 		for _, c := range s.calls {
 			c.alone = true
 		}
-		return s.calls
-	}
-	c := s.calls[0]
-	if c.req.Op == wire.Release && c.req.Notify && kindOf(text) == ErrPermission {
+	case c.req.Op == wire.Release && c.req.Notify && kindOf(text) == ErrPermission:
 		//guard:release-without-queue  a user without the right to the wait queue still releases
 		r.cannotNotify.Store(true)
 		c.req.Notify = false
-		return s.calls
+	default:
+		c.rejected(readable([]byte(text)), r.prefix)
+		return nil
 	}
-	c.rejected(text, r.prefix)
-	return nil
-}
-
-// rejected sets the vote of a request to which the server replied with an error.
-func (c *call) rejected(text, prefix string) {
-	if other := runError(text, c.req.Run); other != nil {
-		c.unsent(other)
-		return
-	}
-	if counter := counterError(text, &c.req); counter != nil {
-		c.unsent(counter)
-		return
-	}
-	c.fail(c.wrongValue(text, prefix))
-}
-
-// wrongValue is the error of a script, which names the keys if one holds something else than it should.
-func (c *call) wrongValue(text, prefix string) error {
-	inner, _ := withoutScript(text)
-	key := c.req.Key
-	if c.req.Op == wire.Enqueue || c.req.Op == wire.Dequeue {
-		key = WaitersKey(c.waiter.Key)
-	}
-	if rest, counter := strings.CutPrefix(inner, badCounter+" "); counter {
-		return noToken(prefix+CounterKey(key), rest, len(c.req.Also), 2*c.req.Fence.Ahead)
-	}
-	err := moving(serverError(text), prefix)
-	if kindOf(text) == ErrWrongType {
-		err = fmt.Errorf("%w: %q%s", err, prefix+key, orAnother(len(c.req.Also)))
-	}
-	return err
-}
-
-// orAnother says that it may be another key of a request for several.
-func orAnother(others int) string {
-	if others == 0 {
-		return ""
-	}
-	return ", or another key of the lease"
-}
-
-// noToken is the error of a counter that is none. What it is follows from the server's words.
-func noToken(counter, said string, others int, maxTTL time.Duration) error {
-	after := "MaxTTL"
-	if maxTTL > 0 {
-		after += fmt.Sprintf(" (%v)", maxTTL)
-	}
-	return fmt.Errorf("%w: %q%s holds no token (%s); find out what wrote it; when nobody has held the lock for %s, and no sooner, or tokens may fall, delete it on this server",
-		wire.ErrCounter, counter, orAnother(others), said, after)
+	return s.calls
 }
 
 // question is that of a refused acquisition: who holds the lock, and for how long. It comes in an
@@ -436,17 +379,10 @@ type question struct {
 	left   *redis.IntCmd
 }
 
-// ask adds the questions.
-func (x *exchange) ask(calls []*call) {
-	ctx := context.Background()
-	for _, c := range calls {
-		if c.looks {
-			key := x.r.lockArg(c.inTheWay())
-			q := question{c, redis.NewStringCmd(ctx, "GETRANGE", key, 0, 16383), redis.NewIntCmd(ctx, "PTTL", key)}
-			x.questions = append(x.questions, q)
-			x.cmds = append(x.cmds, q.holder, q.left)
-		}
-	}
+// question makes the commands of one.
+func (x *exchange) question(c *call) question {
+	ctx, key := context.Background(), x.r.lockArg(c.inTheWay())
+	return question{c, redis.NewStringCmd(ctx, "GETRANGE", key, 0, 16383), redis.NewIntCmd(ctx, "PTTL", key)}
 }
 
 // read reads the replies. If there are none, the vote stays a refusal.
@@ -519,10 +455,4 @@ func (r *Redis) replicated(calls []*call, acknowledged *redis.IntCmd) {
 			}
 		}
 	}
-}
-
-// isTimeout reports whether nothing came in time.
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout() || errors.Is(err, wire.ErrTimeout)
 }

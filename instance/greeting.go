@@ -49,7 +49,8 @@ func explained(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
-			return &noConn{err: &dialError{err}}, nil
+			closed, _ := net.Pipe()
+			return &noConn{closed, &dialError{err}}, nil
 		}
 		switch conn.(type) { // if the options were hardened before
 		case *noConn, *greeted:
@@ -67,21 +68,13 @@ func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
 // noConn is a connection that was never made. It only returns the dial's error.
-type noConn struct{ err error }
+type noConn struct {
+	net.Conn // that nothing reads or writes
+	err      error
+}
 
-var (
-	_ net.Conn     = (*noConn)(nil)
-	_ syscall.Conn = (*noConn)(nil)
-)
-
-func (c *noConn) Read([]byte) (int, error)         { return 0, c.err }
-func (c *noConn) Write([]byte) (int, error)        { return 0, c.err }
-func (c *noConn) Close() error                     { return nil }
-func (c *noConn) LocalAddr() net.Addr              { return &net.UnixAddr{} }
-func (c *noConn) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
-func (c *noConn) SetDeadline(time.Time) error      { return c.err }
-func (c *noConn) SetReadDeadline(time.Time) error  { return c.err }
-func (c *noConn) SetWriteDeadline(time.Time) error { return c.err }
+func (c *noConn) Read([]byte) (int, error)  { return 0, c.err }
+func (c *noConn) Write([]byte) (int, error) { return 0, c.err }
 
 // SyscallConn is how go-redis checks a pooled connection. The error makes a noConn that was
 // dialed in advance unhealthy, so that no command uses it.
@@ -114,33 +107,21 @@ func (c *greeted) Read(p []byte) (int, error) {
 		}
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 		// Redis's TLS port does this. So does a server that is shutting down.
-		return 0, &dialError{&refusal{kind: ErrConnection, todo: "it took the connection and closed it without a word; if the port speaks TLS, use rediss://", text: err.Error(), cause: err}}
+		return 0, &dialError{&refusal{ErrConnection, err, "it took the connection and closed it without a word; if the port speaks TLS, use rediss:// (" + err.Error() + ")"}}
 	}
 	return n, err
 }
 
 // refusal is why a server refused a connection.
 type refusal struct {
-	kind error
-	// todo is what to do, if the kind doesn't say it; text is what the server said.
-	todo, text string
-	cause      error // if there is one
+	kind, cause error  // the cause may be nil
+	text        string // what the server said, and what to do if the kind doesn't say it
 }
 
-func (e *refusal) Error() string {
-	if e.todo == "" {
-		return fmt.Sprintf("%v (%s)", e.kind, e.text)
-	}
-	return fmt.Sprintf("%v: %s (%s)", e.kind, e.todo, e.text)
-}
+func (e *refusal) Error() string { return fmt.Sprintf("%v: %s", e.kind, e.text) }
 
 // Unwrap returns the kind and the cause.
-func (e *refusal) Unwrap() []error {
-	if e.cause == nil {
-		return []error{e.kind}
-	}
-	return []error{e.kind, e.cause}
-}
+func (e *refusal) Unwrap() []error { return []error{e.kind, e.cause} }
 
 // Permanent reports that waiting doesn't help. A server with too many clients may soon have
 // fewer, and one that shuts down comes back.
@@ -152,27 +133,24 @@ func (e *refusal) Permanent() bool { return e.kind == ErrNotRedis || e.kind == E
 func refusalIn(p []byte) *refusal {
 	const types = "+-:$*_,#!=(%~>|" // of RESP2 and RESP3
 	if strings.IndexByte(types, p[0]) < 0 {
-		e := &refusal{kind: ErrNotRedis, text: fmt.Sprintf("it begins with %.40q", p)}
+		is := ""
 		switch {
 		case len(p) > 1 && p[0] == 0x15 && p[1] == 3: // an alert
-			e.todo = "the port speaks TLS; use rediss://, or the server's plain port"
+			is = "the port speaks TLS; use rediss://, or the server's plain port; "
 		case bytes.HasPrefix(p, []byte("HTTP/")):
-			e.todo = "it is a web server"
+			is = "it is a web server; "
 		}
-		return e
+		return &refusal{kind: ErrNotRedis, text: fmt.Sprintf("%sit begins with %.40q", is, p)}
 	}
 	if p[0] != '-' {
 		return nil
 	}
 	line, _, _ := bytes.Cut(p[1:], []byte("\r\n"))
 	text := readable(line)
-	switch kind := kindOf(text); kind {
-	case ErrProtected:
-		// Instructions follow. The kind has the best one.
-		text, _, _ = strings.Cut(text, ".")
-		return &refusal{kind: kind, text: shortened(text)}
-	case ErrMaxClients:
-		return &refusal{kind: kind, text: shortened(text)}
+	kind := kindOf(text)
+	if kind != ErrProtected && kind != ErrMaxClients {
+		return nil
 	}
-	return nil
+	text, _, _ = strings.Cut(text, ".") // instructions follow, of which the kind has the best one
+	return &refusal{kind: kind, text: shortened(text)}
 }

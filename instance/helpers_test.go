@@ -294,7 +294,7 @@ func underWay(t testing.TB, r *Redis, n int) {
 func only(t testing.TB, r *Redis) (l *link) {
 	t.Helper()
 	locked(t, r, func(p *pipe) bool {
-		if len(p.links) != 1 || len(p.idle) != 1 || p.connecting {
+		if len(p.links) != 1 || len(p.idle) != 1 || p.attempt != nil {
 			return false
 		}
 		l = p.idle[0]

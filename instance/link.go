@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,13 +16,11 @@ import (
 // and speaks on it, but the pipe keeps it: a request that finds no young connection in go-redis's pool
 // would pay for the dial and the handshake with its own timeout.
 type link struct {
-	p        *pipe
-	conn     *redis.Conn
-	pipeline redis.Pipeliner
-	born     drift.Instant // before its dial, or before go-redis's pool gave it away
-	term     string        // of the master at the other end, see deployment
-	wake     chan struct{} // receives when there is work, or when the link is to end
-	x        exchange
+	p    *pipe
+	conn *redis.Conn
+	born drift.Instant // before its dial, or before go-redis's pool gave it away
+	wake chan struct{} // receives when there is work, or when the link is to end
+	x    exchange
 
 	// Guarded by the pipe's lock.
 	calls   []*call // those that it has sent
@@ -35,26 +32,19 @@ type link struct {
 func (p *pipe) connect() (*link, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.r.dialTimeout())
 	defer cancel()
-	l := &link{p: p, wake: make(chan struct{}, 1)}
-	l.x.init(p.r)
-	for {
-		l.born = p.reader.Now()
-		err := l.open(ctx)
-		if err == nil {
-			return l, nil
-		}
-		if l.conn != nil {
-			_ = l.conn.Close()
-		}
-		if err == errNotNew {
-			continue
-		}
-		why := p.notConnected(ctx, err)
-		if d := p.r.deployment; d != nil && d.target.Load() != nil && !isUnlocated(err) {
-			why = d.blame(*d.target.Load(), why)
-		}
-		return nil, why
+	l := &link{p: p, wake: make(chan struct{}, 1), born: p.reader.Now()}
+	err := l.open(ctx)
+	if err == nil {
+		return l, nil
 	}
+	if l.conn != nil {
+		_ = l.conn.Close()
+	}
+	why := p.notConnected(ctx, err)
+	if d := p.r.deployment; d != nil && d.target.Load() != nil && !isUnlocated(err) {
+		why = d.blame(*d.target.Load(), why)
+	}
+	return nil, why
 }
 
 // open has go-redis make the connection.
@@ -64,27 +54,25 @@ func (l *link) open(ctx context.Context) (err error) {
 			err = recovered(p)
 		}
 	}()
-	r := l.p.r
+	r, term := l.p.r, ""
 	if d := r.deployment; d != nil {
-		if l.term, err = d.find(ctx); err != nil {
+		if term, err = d.find(ctx); err != nil {
 			return err
 		}
 	}
-	hits, isNew := r.client.PoolStats().Hits, false
+	hits := r.client.PoolStats().Hits
 	l.conn = r.client.EphemeralConn()
-	l.pipeline = l.conn.Pipeline()
+	//guard:mark-of-this-term  a master that Sentinel brings back in the same run has no mark of its new term
+	l.x = exchange{r: r, pipeline: l.conn.Pipeline(), markKey: r.markKey + term, transaction: newTransaction(r)}
 	// The handshake is over with the first reply. The second one shows how far away the server is.
-	if err := l.ping(context.WithValue(ctx, newConn{}, &isNew)); err != nil {
+	if err := l.ping(ctx); err != nil {
 		return err
 	}
-	// It may have been in the pool before, if others use the client.
+	// It may have been in the pool before, because others use the client.
 	//guard:pooled-connection-is-old  a connection that go-redis's pool had before counts as old
-	switch {
-	case r.owned && !isNew:
-		return errNotNew
-	case !r.owned && r.client.PoolStats().Hits != hits:
-		l.born.Mono -= pooled(r.client.Options())
-		l.born.Wall = l.born.Wall.Add(-pooled(r.client.Options()))
+	if r.client.PoolStats().Hits != hits {
+		l.born.Mono -= r.pooled()
+		l.born.Wall = l.born.Wall.Add(-r.pooled())
 	}
 	began := time.Now()
 	if err := l.ping(ctx); err != nil {
@@ -93,21 +81,6 @@ func (l *link) open(ctx context.Context) (err error) {
 	l.p.noteTrip(time.Since(began))
 	return nil
 }
-
-// newConn is the key of the context under which a connection is taken from the pool of a client that is the
-// instance's own, with a pointer to whether the handshake was made under it.
-type newConn struct{}
-
-// connected is such a client's OnConnect.
-func connected(ctx context.Context, _ *redis.Conn) error {
-	if isNew, ok := ctx.Value(newConn{}).(*bool); ok {
-		*isNew = true
-	}
-	return nil
-}
-
-// errNotNew is that of a connection that was not made just now.
-var errNotNew = errors.New("instance: the connection is not new")
 
 // ping asks for a reply of any kind, because a user may lack the right to PING.
 func (l *link) ping(ctx context.Context) error {
@@ -122,8 +95,9 @@ func (l *link) ping(ctx context.Context) error {
 
 // notConnected returns why no connection was made.
 func (p *pipe) notConnected(ctx context.Context, err error) error {
-	// The dialer and the socket have the same limit, and may see it pass a little before the context does.
-	late := ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	// The dialer and the connection have the same limit, and may see it pass a little before the context does.
+	deadline, _ := ctx.Deadline()
+	late := !time.Now().Before(deadline) || errors.Is(err, context.DeadlineExceeded)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ErrClosed
@@ -155,7 +129,7 @@ func (l *link) tooOld() bool {
 // run sends what waits in the pipe until the link ends.
 func (l *link) run() {
 	p := l.p
-	defer p.ended(l)
+	defer func() { _ = l.conn.Close() }()
 	for {
 		select {
 		case <-l.wake:
@@ -170,7 +144,7 @@ func (l *link) run() {
 			if len(calls) == 0 {
 				break
 			}
-			again, err := l.x.run(l, calls)
+			again, err := l.x.run(calls)
 			if p.finish(l, again, err); err != nil {
 				return
 			}

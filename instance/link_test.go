@@ -250,7 +250,7 @@ func TestOldOnesAreReplaced(t *testing.T) {
 	for i := range linksNear {
 		enter(t, r, func(int) wire.Receiver { return got.of(i) }, acquire("slow", value()))
 		locked(t, r, func(p *pipe) bool {
-			return len(p.links)-len(p.idle) == i+1 && len(p.queue[rankAcquire]) == 0 && !p.connecting
+			return len(p.links)-len(p.idle) == i+1 && len(p.queue[rankAcquire]) == 0 && p.attempt == nil
 		}, "it isn't sent")
 	}
 	age(r, r.renewAfter())
@@ -262,7 +262,7 @@ func TestOldOnesAreReplaced(t *testing.T) {
 				retired++
 			}
 		}
-		return retired == linksNear && len(p.links) == 2*linksNear && !p.connecting
+		return retired == linksNear && len(p.links) == 2*linksNear && p.attempt == nil
 	}, "they aren't replaced")
 	require.Zero(t, got.count())
 	granted(t, r.Do(within(t), request(wire.Extend, "k", value())))
@@ -272,22 +272,13 @@ func TestOldOnesAreReplaced(t *testing.T) {
 	}
 	eventually(t, func() bool { return g.open.Load() == linksNear }, "the old ones aren't closed")
 
-	// What was needed at once is kept, and given up when it isn't needed any more.
-	r.pipe.mu.Lock()
-	r.pipe.peak = linksNear
-	r.pipe.mu.Unlock()
-	for _, n := range []int{linksNear, 1} {
-		age(r, r.renewAfter())
-		r.pipe.warm()
-		locked(t, r, func(p *pipe) bool {
-			aged := slices.ContainsFunc(p.links, func(l *link) bool { return l.age() >= r.renewAfter() })
-			return len(p.links) == n && len(p.idle) == n && !aged && !p.connecting
-		}, "they aren't replaced")
-	}
+	// One takes the place of all that are idle.
+	age(r, r.renewAfter())
+	r.pipe.warm()
+	require.Less(t, only(t, r).age(), r.renewAfter())
 }
 
-// TestPooledConnections: a connection that was in the caller's pool before counts as old. An instance that has its
-// client for itself takes a new one.
+// TestPooledConnections: a connection that was in the client's pool before counts as old.
 func TestPooledConnections(t *testing.T) {
 	r, g := gated(t)
 	require.NoError(t, r.Client().Ping(within(t)).Err())
@@ -299,39 +290,31 @@ func TestPooledConnections(t *testing.T) {
 	require.GreaterOrEqual(t, now.Wall.Sub(l.born.Wall), maxLifetime)
 	require.Less(t, l.age(), r.lifetime())
 
-	own, _ := real(t, Config{})
-	require.NoError(t, own.Client().Ping(within(t)).Err())
-	works(t, own)
-	require.Less(t, only(t, own).age(), patience)
-	require.EqualValues(t, 2, own.Client().PoolStats().Misses)
-
-	// The caller's own commands don't keep either from connecting.
-	for _, r := range []*Redis{r, own} {
-		stop := make(chan struct{})
-		var others sync.WaitGroup
-		for range 4 {
-			others.Go(func() {
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-						_ = r.Client().Ping(context.Background()).Err()
-					}
+	// The caller's own commands don't keep it from connecting.
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	for range 4 {
+		others.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = r.Client().Ping(context.Background()).Err()
 				}
-			})
-		}
-		for range 3 {
-			r.pipe.mu.Lock()
-			for _, l := range slices.Clone(r.pipe.idle) {
-				r.pipe.dropLocked(l)
 			}
-			r.pipe.mu.Unlock()
-			works(t, r)
-		}
-		close(stop)
-		others.Wait()
+		})
 	}
+	for range 3 {
+		r.pipe.mu.Lock()
+		for _, l := range slices.Clone(r.pipe.idle) {
+			r.pipe.dropLocked(l)
+		}
+		r.pipe.mu.Unlock()
+		works(t, r)
+	}
+	close(stop)
+	others.Wait()
 }
 
 // TestBadServers: a server that makes no connection costs one at a time, and each request no more

@@ -41,7 +41,7 @@ const (
 	defaultPoolSize    = 64
 	defaultBuffer      = 4 << 10
 	// defaultLifetime limits how long requests go to a server to which the address no longer leads, see
-	// Redis.ConnLife. A client of Open has twice as much, because nobody else uses its connections.
+	// Redis.ConnLife.
 	defaultLifetime = 2500 * time.Millisecond
 	maxLifetime     = 30 * time.Second
 )
@@ -91,6 +91,14 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	if *field <= 0 {
 		*field = value
 	}
+}
+
+// dialTimeout is the longest time in which a connection is made.
+func dialTimeout(opt *redis.Options) time.Duration {
+	if opt.DialTimeout > 0 {
+		return opt.DialTimeout
+	}
+	return defaultDialTimeout
 }
 
 // add is the sum of two times that aren't negative, or the longest time if that is shorter.

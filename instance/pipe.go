@@ -25,21 +25,19 @@ type pipe struct {
 	usable  atomic.Bool  // a request need not wait for a connection
 	running sync.WaitGroup
 
-	mu         sync.Mutex
-	queue      [ranks][]*call
-	links      []*link
-	idle       []*link // of these, the last one first
-	peak       int     // how many were busy at once since they were renewed
-	connecting bool
-	attempt    *attempt    // the one that Connect waits for
-	connected  atomic.Bool // once
-	dialErr    error       // of the last attempt, if it failed
-	redial     time.Time
-	timer      *time.Timer // looks for calls whose time is over
-	next       time.Time   // when it does; zero: it doesn't
-	warmer     *time.Timer // renews the connection
-	last       time.Time   // when a call came last
-	closed     bool
+	mu        sync.Mutex
+	queue     [ranks][]*call
+	links     []*link
+	idle      []*link     // of these, the last one first
+	attempt   *attempt    // nil while no connection is made
+	connected atomic.Bool // once
+	dialErr   error       // of the last attempt, if it failed
+	redial    time.Time
+	timer     *time.Timer // looks for calls whose time is over
+	next      time.Time   // when it does; zero: it doesn't
+	warmer    *time.Timer // renews the connection
+	last      time.Time   // when a call came last
+	closed    bool
 }
 
 // attempt is one to connect.
@@ -98,7 +96,7 @@ func (p *pipe) rejectsLocked(c *call, now time.Time) error {
 	switch {
 	case p.closed:
 		return ErrClosed
-	case len(p.links) == 0 && !p.connecting && p.dialErr != nil && now.Before(p.redial):
+	case len(p.links) == 0 && p.attempt == nil && p.dialErr != nil && now.Before(p.redial):
 		return p.dialErr // as a moment ago
 	//guard:late-instance-keeps  an instance that is late turns away acquisitions, not extensions
 	case c.rank() == rankAcquire && len(p.queue[rankAcquire]) >= maxWaiting:
@@ -147,13 +145,10 @@ func (p *pipe) startLocked(now time.Time) (wake *link) {
 
 // connectLocked has another link made.
 func (p *pipe) connectLocked() {
-	if p.connecting || p.closed {
+	if p.attempt != nil || p.closed {
 		return
 	}
-	p.connecting = true
-	if p.attempt == nil {
-		p.attempt = &attempt{ended: make(chan struct{})}
-	}
+	p.attempt = &attempt{ended: make(chan struct{})}
 	p.running.Go(func() {
 		l, err := p.connect()
 		p.took(l, err)
@@ -165,7 +160,6 @@ func (p *pipe) took(l *link, err error) {
 	var over []*call
 	p.mu.Lock()
 	now := time.Now()
-	p.connecting = false
 	a := p.attempt
 	p.attempt, a.err = nil, err
 	switch {
@@ -220,43 +214,24 @@ func (p *pipe) dropLocked(l *link) {
 	}
 }
 
-// replaceLocked ends a link that the newest one replaces: one that grows old and is idle or, if there
-// is none, busy. If others grow old it ends those that weren't needed since the last time, and has one more
-// made in place of the others: what so many requests at once have needed they soon need again.
+// replaceLocked ends links that grow old: all that are idle, or else one that is busy, in whose place the
+// newest one comes. If more of them are busy it has another one made.
 func (p *pipe) replaceLocked(newest *link) {
-	var old []*link
-	for _, l := range p.links {
-		if l != newest && !l.retired && l.age() >= p.r.renewAfter() {
-			old = append(old, l)
-		}
-	}
-	slices.SortStableFunc(old, func(a, b *link) int { return p.idleLocked(b) - p.idleLocked(a) })
-	spare, more := len(p.links)-max(1, p.peak), false
-	for i, l := range old {
+	replaced := false
+	next := (p.r.lifetime() - newest.age()) / 2
+	for _, l := range slices.Clone(p.links) {
 		switch {
-		case p.idleLocked(l) == 1 && (i == 0 || spare > 0):
+		case l == newest || l.retired || l.age() < p.r.renewAfter():
+		case slices.Contains(p.idle, l):
 			p.dropLocked(l)
-			spare--
-		case i == 0:
-			l.retired = true
+			replaced = true
+		case !replaced:
+			l.retired, replaced = true, true
 		default:
-			more = true
+			next = 0
 		}
 	}
-	if more {
-		p.warmLocked(0)
-		return
-	}
-	p.peak = len(p.links) - len(p.idle)
-	p.warmLocked((p.r.lifetime() - newest.age()) / 2)
-}
-
-// idleLocked is 1 if a link is idle.
-func (p *pipe) idleLocked(l *link) int {
-	if slices.Contains(p.idle, l) {
-		return 1
-	}
-	return 0
+	p.warmLocked(next)
 }
 
 // allLocked empties the queue.
@@ -344,8 +319,6 @@ func (p *pipe) take(l *link) (calls []*call, end bool) {
 	}
 	if l.calls = calls; len(calls) == 0 {
 		p.idle = append(p.idle, l)
-	} else {
-		p.peak = max(p.peak, busy)
 	}
 	p.mu.Unlock()
 	for _, c := range late {
@@ -401,9 +374,6 @@ func (p *pipe) finish(l *link, again []*call, err error) {
 	}
 	clear(due)
 }
-
-// ended is called when a link's goroutine ends.
-func (p *pipe) ended(l *link) { _ = l.conn.Close() }
 
 // watchLocked has the timer look for calls whose time is over.
 func (p *pipe) watchLocked(deadline time.Time) {
@@ -512,11 +482,3 @@ func (r *Redis) Connect(ctx context.Context) error {
 
 // RoundTrip is what a small exchange takes at best, see wire.Connector.
 func (r *Redis) RoundTrip() time.Duration { return time.Duration(r.pipe.trip.Load()) }
-
-// recovered makes an error of a panic in go-redis or in one of its hooks.
-func recovered(p any) error {
-	if err, ok := p.(error); ok {
-		return fmt.Errorf("%w: the client panicked: %w", ErrConnection, err)
-	}
-	return fmt.Errorf("%w: the client panicked: %v", ErrConnection, p)
-}

@@ -151,7 +151,7 @@ func TestHeldIsNotStuck(t *testing.T) {
 	for i := range linksNear {
 		enter(t, r, func(int) wire.Receiver { return got.of(i) }, acquire("k", value()))
 		locked(t, r, func(p *pipe) bool {
-			return len(p.links)-len(p.idle) == i+1 && len(p.queue[rankAcquire]) == 0 && !p.connecting
+			return len(p.links)-len(p.idle) == i+1 && len(p.queue[rankAcquire]) == 0 && p.attempt == nil
 		}, "it isn't sent")
 	}
 	enter(t, r, func(int) wire.Receiver { return got.of(linksNear) }, acquire("k", value()))

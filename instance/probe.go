@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,35 +19,47 @@ import (
 // answers them; if a proxy mixes the answers of two servers, the probe fails.
 type probe struct {
 	markKey                                  string
+	id                                       wire.Identity
+	err                                      error
 	server, replication, memory, persistence *redis.StringCmd
 	fsync, save                              *redis.MapStringStringCmd
 	now                                      *redis.TimeCmd
-	tair, mark, try, multi, exec             *redis.Cmd
-	known                                    *redis.Cmd // an EVALSHA of a script that no server has
+	mark                                     *redis.Cmd
+	tries                                    []*try // a transaction of nothing, see Redis.Rights
 }
 
 // newProbe makes the commands. They only read, but for the script that leaves the mark. Servers before 7.0
 // take only one section in an INFO.
-func newProbe(markKey string, known wire.Known) *probe {
+func newProbe(r *Redis, markKey string, known wire.Known) *probe {
 	ctx, set := context.Background(), ""
 	if known.Set != (wire.Set{}) {
 		set = known.Set.String()
 	}
 	info := func(section string) *redis.StringCmd { return redis.NewStringCmd(ctx, "INFO", section) }
-	return &probe{
+	p := &probe{
 		markKey: markKey,
 		server:  info("server"), replication: info("replication"), memory: info("memory"), persistence: info("persistence"),
 		fsync: redis.NewMapStringStringCmd(ctx, "CONFIG", "GET", "appendfsync"), save: redis.NewMapStringStringCmd(ctx, "CONFIG", "GET", "save"),
-		now: redis.NewTimeCmd(ctx, "TIME"), tair: redis.NewCmd(ctx, "COMMAND", "INFO", "cad", "cas"),
+		now:   redis.NewTimeCmd(ctx, "TIME"),
 		mark:  redis.NewCmd(ctx, "EVAL", markScript.source, 1, markKey, known.RunID, known.Epoch, known.Voter, known.Ago.Microseconds(), set),
-		try:   redis.NewCmd(ctx, "EVAL", tryScript.source, 2, markPrefix+"try", markKey),
-		known: redis.NewCmd(ctx, "EVALSHA", strings.Repeat("0", 40), 0),
-		multi: redis.NewCmd(ctx, "MULTI"), exec: redis.NewCmd(ctx, "EXEC"), // a transaction of nothing
+		tries: []*try{newTry("MULTI", ""), newTry("GET", "")},
 	}
+	for _, t := range r.tries(markKey, nil) {
+		// Without the right to INFO the run is hidden, and without notifications waiters poll.
+		if !t.notify && t.cmd.Name() != "info" {
+			p.tries = append(p.tries, t)
+		}
+	}
+	p.tries = append(p.tries, newTry("EXEC", ""))
+	return p
 }
 
 func (p *probe) commands() []redis.Cmder {
-	return []redis.Cmder{p.server, p.replication, p.memory, p.persistence, p.fsync, p.save, p.now, p.tair, p.mark, p.try, p.known, p.multi, p.exec}
+	cmds := []redis.Cmder{p.server, p.replication, p.memory, p.persistence, p.fsync, p.save, p.now, p.mark}
+	for _, t := range p.tries {
+		cmds = append(cmds, t.cmd)
+	}
+	return cmds
 }
 
 // Probe asks the server who it is, as wire.Instance says. On a master, Probe writes the mark (see MarkKey)
@@ -59,8 +72,8 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 	done := make(chan wire.Vote, 1)
 	c := &call{to: wire.ReceiverFunc(func(vote wire.Vote) { done <- vote })}
 	c.deadline, _ = ctx.Deadline()
-	c.commands = func(term string) []redis.Cmder {
-		p = newProbe(r.markKey+term, known)
+	c.commands = func(markKey string) []redis.Cmder {
+		p = newProbe(r, markKey, known)
 		return p.commands()
 	}
 	asked := r.pipe.reader.Now()
@@ -108,87 +121,98 @@ func hidden(text string, essential bool) bool {
 // errMixed is the failure of a Probe that two servers answered.
 var errMixed = errors.New("instance: the answers come from two servers, or from two runs of one server")
 
+// told reports whether a command has a reply. The first error that isn't one of a server that hides
+// something is the Probe's.
+func (p *probe) told(cmd redis.Cmder, what string, essential bool) bool {
+	reply := cmd.Err()
+	switch {
+	case reply == nil:
+		return true
+	case p.err != nil:
+	case !isReply(reply):
+		p.err = explain(reply)
+	case !hidden(reply.Error(), essential):
+		p.err = serverError(reply.Error())
+	default:
+		p.id.Hidden = append(p.id.Hidden, what+": "+readable([]byte(reply.Error())))
+	}
+	return false
+}
+
+// field is a field of INFO. Without it something is hidden.
+func (p *probe) field(info *redis.StringCmd, name, what string) string {
+	value := field(info.Val(), name)
+	if value == "" {
+		p.id.Hidden = append(p.id.Hidden, what+": INFO has no "+name)
+	}
+	return value
+}
+
 // identity reads the replies.
-func (p *probe) identity(r *Redis, known wire.Known) (id wire.Identity, err error) {
-	id = wire.Identity{Uptime: -time.Second, Served: -time.Second}
-	// told reports whether a command has a reply. The first error that isn't one of a server that hides
-	// something is the Probe's.
-	told := func(cmd redis.Cmder, what string, essential bool) bool {
-		reply := cmd.Err()
-		switch {
-		case reply == nil:
-			return true
-		case err != nil:
-		case !isReply(reply):
-			err = explain(reply)
-		case !hidden(reply.Error(), essential):
-			err = serverError(reply.Error())
-		default:
-			id.Hidden = append(id.Hidden, what+": "+readable([]byte(reply.Error())))
-		}
-		return false
-	}
-	need := func(found bool, what, why string) {
-		if !found {
-			id.Hidden = append(id.Hidden, what+": INFO has no "+why)
-		}
-	}
-	if told(p.server, "run id, uptime and version", true) {
-		info := "\r\n" + p.server.Val()
-		id.RunID = field(info, "run_id")
-		need(id.RunID != "", "run id", "run_id")
-		up, bad := strconv.ParseInt(field(info, "uptime_in_seconds"), 10, 32)
-		if need(bad == nil, "uptime", "uptime_in_seconds"); bad == nil {
+func (p *probe) identity(r *Redis, known wire.Known) (wire.Identity, error) {
+	id := &p.id
+	id.Uptime, id.Served = -time.Second, -time.Second
+	if p.told(p.server, "run id, uptime and version", true) {
+		id.RunID = p.field(p.server, "run_id", "run id")
+		if up, err := strconv.ParseInt(p.field(p.server, "uptime_in_seconds", "uptime"), 10, 32); err == nil {
 			// The server subtracts its start from the present, both in whole seconds. The
 			// difference is up to a second too large.
 			id.Uptime = time.Duration(max(0, up-1)) * time.Second
 		}
-		software(&id, info)
+		software(id, p.server.Val())
 	}
-	if told(p.replication, "role and replication ID", true) {
-		info := "\r\n" + p.replication.Val()
-		if id.Role == "" {
-			id.Role = field(info, "role")
+	if p.told(p.replication, "role and replication ID", true) {
+		if role := p.field(p.replication, "role", "role"); id.Role == "" || id.Role == wire.RoleCluster && r.prefix != "" {
+			id.Role = role
 		}
-		need(id.Role != "", "role", "role")
 		// Garnet shows zeros if it has no replication.
 		//guard:zeros-name-no-run  a replication ID of zeros, which every run has, names none
-		if id.ReplID = field(info, "master_replid"); strings.Trim(id.ReplID, "0") == "" {
-			id.ReplID = ""
+		if id.ReplID = p.field(p.replication, "master_replid", "replication ID"); id.ReplID != "" && strings.Trim(id.ReplID, "0") == "" {
+			id.ReplID, id.Hidden = "", append(id.Hidden, "replication ID: INFO has only zeros")
 		}
-		need(id.ReplID != "", "replication ID", "master_replid")
 		// The second ID is that of the history that the server continues, after a promotion or
 		// from its file after a restart. It is all zeros if there is none.
-		id.Promoted = strings.Trim(field(info, "master_replid2"), "0") != ""
+		id.Promoted = strings.Trim(field(p.replication.Val(), "master_replid2"), "0") != ""
 	}
 	if r.deployment != nil {
 		id.Deployment = r.deployment.kind
-		if id.Role == wire.RoleCluster && id.Deployment == wire.RoleCluster {
-			id.Role = field("\r\n"+p.replication.Val(), "role")
+	}
+	if p.told(p.memory, "eviction policy", false) {
+		id.Eviction = p.field(p.memory, "maxmemory_policy", "eviction policy")
+	}
+	p.told(p.fsync, "appendfsync", false)
+	p.told(p.save, "save", false)
+	if p.told(p.persistence, "persistence", false) {
+		id.Persistence = p.persisted(p.field(p.persistence, "aof_enabled", "persistence"))
+		if field(p.persistence.Val(), "loading") == "1" {
+			return *id, serverError("LOADING the server says so in INFO persistence")
 		}
 	}
-	if told(p.memory, "eviction policy", false) {
-		id.Eviction = field("\r\n"+p.memory.Val(), "maxmemory_policy")
-		need(id.Eviction != "", "eviction policy", "maxmemory_policy")
-	}
-	id.Persistence = p.persisted(&id, told, need)
-	if id.Persistence == "loading" {
-		return id, serverError("LOADING the server says so in INFO persistence")
-	}
-	if told(p.now, "clock", false) {
+	if p.told(p.now, "clock", false) {
 		id.Clock = p.now.Val()
 	}
-	if err == nil {
-		err = p.marked(&id, known)
+	if p.err == nil {
+		p.err = p.marked(id, known)
 	}
-	if err == nil {
-		err = p.tried(&id)
+	if p.err == nil {
+		p.err = p.tried(id)
 	}
-	// Tair looks like Redis, but for the commands that it, or its module, adds.
-	if list, _ := p.tair.Slice(); id.Server == "redis" && len(list) == 2 && list[0] != nil && list[1] != nil {
-		id.Server = "tair"
+	return *id, p.err
+}
+
+// persisted is what the server keeps over a restart, "" if that is hidden.
+func (p *probe) persisted(aof string) string {
+	fsync, known := p.fsync.Val()["appendfsync"]
+	points, saves := p.save.Val()["save"]
+	switch {
+	case aof == "1" && known:
+		return "aof " + fsync
+	case aof == "0" && saves && points != "":
+		return "rdb"
+	case aof == "0" && saves:
+		return "none"
 	}
-	return id, err
+	return ""
 }
 
 // software reads what the server calls itself. In compatibility mode it tells a version of Redis besides
@@ -216,35 +240,6 @@ func knowsPXAT(version string) bool {
 	var major, minor int
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	return err == nil && (major > 6 || major == 6 && minor >= 2)
-}
-
-// persisted is what the server keeps over a restart.
-func (p *probe) persisted(id *wire.Identity, told func(redis.Cmder, string, bool) bool, need func(bool, string, string)) string {
-	fsync, save := told(p.fsync, "appendfsync", false), told(p.save, "save", false)
-	if !told(p.persistence, "persistence", false) {
-		return ""
-	}
-	info := "\r\n" + p.persistence.Val()
-	aof := field(info, "aof_enabled")
-	need(aof != "", "persistence", "aof_enabled")
-	policy, known := p.fsync.Val()["appendfsync"]
-	points, knownPoints := p.save.Val()["save"]
-	for name, lacks := range map[string]bool{"appendfsync": fsync && !known, "save": save && !knownPoints} {
-		if lacks {
-			id.Hidden = append(id.Hidden, name+": the server has no such setting")
-		}
-	}
-	switch {
-	case field(info, "loading") == "1":
-		return "loading"
-	case aof == "1" && known:
-		return "aof " + policy
-	case aof == "0" && knownPoints && points != "":
-		return "rdb"
-	case aof == "0" && knownPoints:
-		return "none"
-	}
-	return ""
 }
 
 // marked reads the mark.
@@ -296,37 +291,35 @@ func (p *probe) marked(id *wire.Identity, known wire.Known) error {
 
 func orNone(id string) string { return cmp.Or(id, "none") }
 
-// tried reads which commands the server lacks, or the user may not send.
+// tried reads which commands the server lacks, or the user may not send, and whether the server would refuse
+// a vote now.
 func (p *probe) tried(id *wire.Identity) error {
 	if id.Role != "" && id.Role != wire.RoleMaster {
 		return nil // it doesn't vote
 	}
-	for _, cmd := range []*redis.Cmd{p.known, p.multi, p.exec} {
-		if err := cmd.Err(); isReply(err) {
-			text := reasonOf(err.Error())
-			if kind := kindOf(text); kind == ErrCommand || kind == ErrPermission {
-				return serverError(text)
-			}
+	var missing, denied []string
+	for _, t := range p.tries {
+		err, name := t.cmd.Err(), strings.ToUpper(t.cmd.Name())
+		if !isReply(err) {
+			continue
+		}
+		switch kind := kindOf(err.Error()); {
+		case lacksScripts(err.Error()):
+			return serverError(err.Error())
+		case commandDenied(err.Error()) && !slices.Contains(denied, name):
+			denied = append(denied, name)
+		case kind == ErrCommand && !slices.Contains(missing, name):
+			missing = append(missing, name)
+		case kind == ErrOutOfMemory || kind == ErrMisconf:
+			id.Refuses = serverError(err.Error())
 		}
 	}
-	reply, err := p.try.Slice()
-	switch {
-	case isReply(err) && kindOf(err.Error()) == ErrPermission && strings.Contains(err.Error(), "'eval'"):
-		return serverError(err.Error())
-	case err != nil:
-		return nil // it runs no script, or none with the mark's keys: the mark says so
-	case len(reply) != 3:
-		return fmt.Errorf("%w: a script was answered with %.60q", ErrReply, fmt.Sprint(reply))
-	}
-	missing, denied, refuses := list(reply).text(0), list(reply).text(1), list(reply).text(2)
 	switch {
 	//guard:votes-can-be-kept  a server on which leases can't be extended or released doesn't vote
-	case missing != "":
-		return fmt.Errorf("%w (it lacks %s)", ErrCommand, missing)
-	case denied != "":
-		return fmt.Errorf("%w (it lacks the right to %s)", ErrPermission, denied)
-	case refuses != "":
-		id.Refuses = serverError(refuses)
+	case len(missing) > 0:
+		return fmt.Errorf("%w (it lacks %s)", ErrCommand, strings.Join(missing, ", "))
+	case len(denied) > 0:
+		return fmt.Errorf("%w (it lacks the right to %s)", ErrPermission, strings.Join(denied, ", "))
 	}
 	return nil
 }

@@ -44,8 +44,6 @@ var _ wire.Instance = (*Redis)(nil)
 //
 // New returns an *OptionError if the client or its options can't serve a quorum, and an
 // error that Is ErrConfig for a bad cfg.
-//
-// New adds a hook to the client, which cannot be removed. Make one instance of a client.
 func New(client redis.UniversalClient, cfg Config) (*Redis, error) {
 	c, err := checkClient(client)
 	if err != nil {
@@ -79,9 +77,8 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *depl
 func (r *Redis) Name() string { return r.name }
 
 // ConnLife is the longest time from the dial of a connection to the last request on it, and
-// Config.AddressLag. The former is the client's DialTimeout and ConnMaxLifetime; of a client that was
-// given to New twice its ConnMaxLifetime and its jitter, because others may have used the connection
-// before. It is 0 with Config.FixedAddress.
+// Config.AddressLag. The former is the client's DialTimeout and twice its ConnMaxLifetime, with its
+// jitter, because others may have used the connection before. It is 0 with Config.FixedAddress.
 func (r *Redis) ConnLife() time.Duration {
 	if r.fixed() {
 		return 0
@@ -95,29 +92,18 @@ func (r *Redis) fixed() bool { return r.cfg.FixedAddress && r.deployment == nil 
 // lifetime is how old a connection may be for a request to be sent on it, and renewAfter how old it is when
 // another one is made in its place.
 func (r *Redis) lifetime() time.Duration {
-	opt := r.client.Options()
-	if r.owned {
-		return opt.ConnMaxLifetime
-	}
-	return add(opt.ConnMaxLifetime, pooled(opt))
+	return add(r.client.Options().ConnMaxLifetime, r.pooled())
 }
 
 func (r *Redis) renewAfter() time.Duration { return r.lifetime() / 2 }
 
 // pooled is how old a connection in the client's pool may be.
-func pooled(opt *redis.Options) time.Duration {
+func (r *Redis) pooled() time.Duration {
+	opt := r.client.Options()
 	return add(opt.ConnMaxLifetime, max(0, opt.ConnMaxLifetimeJitter))
 }
 
 func (r *Redis) dialTimeout() time.Duration { return dialTimeout(r.client.Options()) }
-
-// dialTimeout is the longest time in which a connection is made.
-func dialTimeout(opt *redis.Options) time.Duration {
-	if opt.DialTimeout > 0 {
-		return opt.DialTimeout
-	}
-	return defaultDialTimeout
-}
 
 // Key is where a key is on the server: on a Cluster all keys are in one slot, see Open.
 func (r *Redis) Key(key string) string { return r.prefix + key }
@@ -138,14 +124,6 @@ func (r *Redis) Close() error {
 	}
 	if err := errors.Join(closeClient(r.client), r.deployment.close()); err != nil {
 		return fmt.Errorf("instance: closing %s: %w", r.name, err)
-	}
-	return nil
-}
-
-// closeClient closes a client, which may be closed already.
-func closeClient(client *redis.Client) error {
-	if err := client.Close(); err != redis.ErrClosed {
-		return err
 	}
 	return nil
 }
@@ -198,32 +176,3 @@ func (r *Redis) lockArg(key *string) any {
 func (r *Redis) appendBeside(b []byte, key, suffix string) []byte {
 	return append(append(append(append(b, r.prefix...), '{'), key...), suffix...)
 }
-
-const (
-	counterSuffix = "}:redlock"
-	waitersSuffix = "}:redlock:waiters"
-	markPrefix    = "{redlock}:served:"
-)
-
-// CounterKey is the key of a resource's counter: a string in the lock's slot that holds the
-// last token in decimal. Only this package may write it. After it is deleted, the next
-// token starts from the server's clock.
-func CounterKey(key string) string { return "{" + key + counterSuffix }
-
-// WaitersKey is the key of a lock's wait queue: a list in the lock's slot, on one of the
-// instances, that exists only while processes wait. It is no part of the lock. Deleting it
-// costs a notification.
-func WaitersKey(key string) string { return "{" + key + waitersSuffix }
-
-// MarkKey is the key of the mark that clients write on a server for each instance name: a
-// string that names the run of the server (its replication ID), the run's epoch, which is when a client
-// first found the server in that run under the name, by the server's clock, and the set of instances.
-// It is in the instance's database and does not expire. Deleting it costs all clients a quarantine. Its
-// braces keep it apart from the locks' keys, which have none.
-//
-// Of a deployment (see Open) under Sentinel the key ends in "#" and Sentinel's config-epoch, and on
-// a Cluster it begins as all keys do, see Redis.Key.
-//
-// All applications that use one name share the mark, so they need the same set. Only this package may
-// write it: with a mark that is too old, clients that start trust a server too early.
-func MarkKey(name string) string { return markPrefix + name }

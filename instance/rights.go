@@ -23,9 +23,21 @@ type Rights struct {
 
 // try is a command that the server is asked to put into a transaction.
 type try struct {
-	args   []any
-	object string // the key or channel in args, as an ACL has it; empty if it doesn't matter
+	cmd    *redis.Cmd
+	object string // the key or channel in it, as an ACL has it; empty if it doesn't matter
 	notify bool   // only notifications need it
+}
+
+// newTry makes a try of a command, in which KEY stands for a key.
+func newTry(command, key string) *try {
+	var args []any
+	for word := range strings.FieldsSeq(command) {
+		if word == "KEY" {
+			word = key
+		}
+		args = append(args, word)
+	}
+	return &try{cmd: redis.NewCmd(context.Background(), args...)}
 }
 
 // Rights asks which of the rights that a lock needs the client's user lacks: to the commands, to the mark
@@ -49,54 +61,48 @@ func (r *Redis) Rights(ctx context.Context, keys ...string) (Rights, error) {
 	defer conn.Close() //nolint:errcheck // with it the transaction ends, if EXEC didn't end it
 	var found Rights
 	//guard:rights-change-nothing  nothing is sent into a transaction that could succeed
-	multi, spoil, err := pair(ctx, conn, []any{"MULTI"}, []any{"GET"})
+	multi, spoil := newTry("MULTI", ""), newTry("GET", "")
+	if err := send(ctx, conn, multi, spoil); err != nil {
+		return found, err
+	}
 	switch {
-	case err != nil:
-		return found, explain(err)
-	case multi != nil:
-		found.note(try{args: []any{"MULTI"}}, multi)
+	case multi.cmd.Err() != nil:
+		found.note(multi)
 		found.Unchecked = append(found.Unchecked, "all other rights, because the server refuses MULTI")
 		return found, nil
-	case spoil == nil:
+	case spoil.cmd.Err() == nil:
 		return found, fmt.Errorf("%w: GET without a key was not refused", ErrReply)
 	}
-	tries := append(r.tries(term, keys), try{args: []any{"EXEC"}})
-	pipeline := conn.Pipeline()
-	cmds := make([]*redis.Cmd, len(tries))
-	for i, t := range tries {
-		cmds[i] = pipeline.Do(ctx, t.args...)
+	tries := append(r.tries(r.markKey+term, keys), newTry("EXEC", ""))
+	if err := send(ctx, conn, tries...); err != nil {
+		return found, err
 	}
-	_, _ = pipeline.Exec(ctx)
-	for i, t := range tries {
-		err := cmds[i].Err()
-		if err != nil && !isReply(err) {
-			return found, explain(err)
-		}
-		found.note(t, err)
+	for _, t := range tries {
+		found.note(t)
 	}
 	return found, nil
 }
 
-// pair sends two commands. The error is that of the connection.
-func pair(ctx context.Context, conn *redis.Conn, a, b []any) (first, second, err error) {
+// send sends tries. The error is that of the connection.
+func send(ctx context.Context, conn *redis.Conn, tries ...*try) error {
 	pipeline := conn.Pipeline()
-	one, two := pipeline.Do(ctx, a...), pipeline.Do(ctx, b...)
-	_, _ = pipeline.Exec(ctx)
-	for _, cmd := range []*redis.Cmd{one, two} {
-		if cmd.Err() != nil && !isReply(cmd.Err()) {
-			return nil, nil, cmd.Err()
-		}
+	for _, t := range tries {
+		_ = pipeline.Process(ctx, t.cmd)
 	}
-	return one.Err(), two.Err(), nil
+	if _, err := pipeline.Exec(ctx); err != nil && !isReply(err) {
+		return explain(err)
+	}
+	return nil
 }
 
 // note takes in the reply to a try.
-func (f *Rights) note(t try, reply error) {
+func (f *Rights) note(t *try) {
+	reply := t.cmd.Err()
 	if reply == nil {
 		return
 	}
 	text := readable([]byte(reply.Error()))
-	name := "+" + strings.ToLower(fmt.Sprint(t.args[0]))
+	name := "+" + t.cmd.Name()
 	what := ""
 	switch kind := kindOf(text); {
 	case commandDenied(text): // also in EXEC's EXECABORT
@@ -119,76 +125,47 @@ func (f *Rights) note(t try, reply error) {
 	}
 }
 
-// tries are the commands of a lock, with all keys that each is sent with. Those that can fail on their own
-// have bad arguments, although nothing is carried out.
-func (r *Redis) tries(term string, keys []string) (tries []try) {
-	object, notify := "", false
-	add := func(args ...any) { tries = append(tries, try{args, object, notify}) }
-	mark := r.markKey + term
-	object = "~" + mark
-	add("GET", mark)
-	add("SET", mark, "", "NX", "XX")
-	object = ""
-	add("TIME")
-	add("INFO", "replication")
+// The commands of a lock, by the key with which each is sent. Those that can fail on their own have bad
+// arguments, although nothing is carried out.
+const (
+	ofMark    = "GET KEY; SET KEY x NX XX"
+	ofAll     = "TIME; INFO replication"
+	ofScripts = "EVALSHA 0 1 KEY; EVAL return 1 KEY; "
+	ofCounter = ofScripts + "SET KEY x NX XX; GET KEY; PTTL KEY; PEXPIRE KEY x; INCR KEY"
+	ofLock    = ofScripts + "SET KEY x NX XX; GET KEY; GETRANGE KEY 0 0; MGET KEY; PTTL KEY; PEXPIRE KEY x; EXISTS KEY; DEL KEY"
+	ofQueue   = ofScripts + "EXISTS KEY; LRANGE KEY 0 0; LREM KEY x x; PEXPIRE KEY x; LPOP KEY; LPUSH KEY x; RPUSH KEY x"
+	ofChannel = "SUBSCRIBE KEY; PUBLISH KEY x"
+)
+
+// tryKey is a key that nobody sets.
+const tryKey = markPrefix + "try"
+
+// tries are the commands of locks with these keys. Without keys the rights to them don't matter.
+func (r *Redis) tries(markKey string, keys []string) (tries []*try) {
+	add := func(commands, key, object string, notify bool) {
+		for command := range strings.SplitSeq(commands, "; ") {
+			t := newTry(command, key)
+			t.object, t.notify = object, notify
+			tries = append(tries, t)
+		}
+	}
+	add(ofMark, markKey, "~"+markKey, false)
+	add(ofAll, "", "", false)
 	if r.cfg.Replicas > 0 {
-		add("WAIT", 0, 1)
+		add("WAIT 0 1", "", "", false)
 	}
-	known := len(keys) > 0
-	if !known {
-		keys = []string{r.markKey} // whatever its right
-	}
-	names := func(key string) (lock, counter, queue string) {
-		if known {
-			return r.Key(key), r.Key(CounterKey(key)), r.Key(WaitersKey(key))
-		}
-		return key, key, key
-	}
-	about := func(key string) {
-		if object = ""; known {
-			object = "~" + key
-		}
-	}
-	script := func(key string) {
-		add("EVALSHA", releaseScript.sha, 1, key)
-		add("EVAL", "return 0", 1, key)
+	if len(keys) == 0 {
+		add(ofCounter, tryKey, "", false)
+		add(ofLock, tryKey, "", false)
+		add(ofQueue, tryKey, "", true)
 	}
 	for _, key := range keys {
-		lock, counter, queue := names(key)
-		about(lock)
-		script(lock)
-		add("SET", lock, "", "NX", "XX")
-		add("GET", lock)
-		add("GETRANGE", lock, 0, 0)
-		add("MGET", lock)
-		add("PTTL", lock)
-		add("PEXPIRE", lock, "")
-		add("EXISTS", lock)
-		add("DEL", lock)
-		about(counter)
-		script(counter)
-		add("SET", counter, "", "NX", "XX")
-		add("GET", counter)
-		add("PTTL", counter)
-		add("PEXPIRE", counter, "")
-		add("INCR", counter)
-		notify = true
-		about(queue)
-		script(queue)
-		add("EXISTS", queue)
-		add("LRANGE", queue, 0, 0)
-		add("LREM", queue, "", "")
-		add("PEXPIRE", queue, "")
-		add("LPOP", queue)
-		add("LPUSH", queue, "")
-		add("RPUSH", queue, "")
-		notify = false
+		lock, counter, queue := r.Key(key), r.Key(CounterKey(key)), r.Key(WaitersKey(key))
+		add(ofLock, lock, "~"+lock, false)
+		add(ofCounter, counter, "~"+counter, false)
+		add(ofQueue, queue, "~"+queue, true)
 	}
-	notify, object = true, "&"+channelPrefix+"*"
-	channel := channelPrefix + "try"
-	add("SUBSCRIBE", channel)
-	add("PUBLISH", channel, "")
-	object = ""
-	add("PING")
+	add(ofChannel, channelPrefix+"try", "&"+channelPrefix+"*", true)
+	add("PING", "", "", true)
 	return tries
 }

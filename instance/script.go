@@ -25,7 +25,6 @@ var (
 	enqueueScript    = newScript("clock enqueue")
 	dequeueScript    = newScript("clock notify dequeue")
 	markScript       = newScript("clock mark")
-	tryScript        = newScript("try")
 )
 
 // script is a script, the SHA-1 under which servers keep it, and its bit in Redis.loaded.

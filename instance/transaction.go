@@ -39,6 +39,7 @@ type transaction struct {
 	calls                        []*call
 	slots                        []*slot // those in use, then spare ones
 	used                         int     // how many are in use
+	queued                       int     // how many commands stand between MULTI and EXEC
 	multi, mark, info, now, exec *redis.RawWriteToCmd
 	markKey                      string
 	asksMark, asksInfo           bool
@@ -50,9 +51,8 @@ type slot struct {
 	lock, counter      keyArg
 	value              string
 	ttl, start, expiry int64
-	set, incr          *redis.RawWriteToCmd
-	beginAt, beginFor  *redis.RawWriteToCmd // of a counter that expires at a time, or after a time
-	dated              bool                 // beginAt is sent
+	expires            string // PXAT or PX: at a time, or after a time
+	set, begin, incr   *redis.RawWriteToCmd
 
 	wasSet, made bool   // the key was set, the counter was made
 	failure      string // the first error of SET and INCR
@@ -84,8 +84,7 @@ func (t *transaction) command(args ...any) *redis.RawWriteToCmd {
 func (t *transaction) newSlot() *slot {
 	s := &slot{}
 	s.set = t.command("SET", &s.lock, &s.value, "NX", "PX", &s.ttl)
-	s.beginAt = t.command("SET", &s.counter, &s.start, "NX", "PXAT", &s.expiry)
-	s.beginFor = t.command("SET", &s.counter, &s.start, "NX", "PX", &s.expiry)
+	s.begin = t.command("SET", &s.counter, &s.start, "NX", &s.expires, &s.expiry)
 	s.incr = t.command("INCR", &s.counter)
 	return s
 }
@@ -105,9 +104,9 @@ func (t *transaction) add(c *call, now drift.Instant) {
 		if f.On {
 			s.counter.b = t.r.appendBeside(s.counter.b[:0], *c.key(i), counterSuffix)
 			start, known := t.r.clock.start(f, now)
-			s.dated = known && t.r.expiresAt.Load()
-			s.start, s.expiry = start-1, f.Ahead.Milliseconds()+f.TTL.Milliseconds()
-			if s.dated {
+			s.start, s.expires, s.expiry = start-1, "PX", f.Ahead.Milliseconds()+f.TTL.Milliseconds()
+			if known && t.r.expiresAt.Load() {
+				s.expires = "PXAT"
 				//guard:new-counter-expires-late  a new counter lives until the server's clock has passed its tokens
 				s.expiry += start / 1000
 			}
@@ -140,15 +139,10 @@ func (t *transaction) commands(cmds []redis.Cmder, markKey string) []redis.Cmder
 			//guard:key-expires  a key whose holder died is gone after its TTL
 			//guard:free-key-only  a key is set only where it is free
 			cmds = append(cmds, s.set)
-			if !c.req.Fence.On {
-				continue
+			if c.req.Fence.On {
+				//guard:counter-rises  each grant raises the counter
+				cmds = append(cmds, s.begin, s.incr)
 			}
-			begin := s.beginFor
-			if s.dated {
-				begin = s.beginAt
-			}
-			//guard:counter-rises  each grant raises the counter
-			cmds = append(cmds, begin, s.incr)
 		}
 		if len(slots) > 1 {
 			args := []any{"EVAL", undoScript.source, len(slots)}
@@ -165,6 +159,7 @@ func (t *transaction) commands(cmds []redis.Cmder, markKey string) []redis.Cmder
 		cmds = append(cmds, t.info)
 	}
 	cmds = append(cmds, t.now, t.exec)
+	t.queued = len(cmds) - from - 2
 	for _, cmd := range cmds[from:] {
 		cmd.SetErr(nil)
 	}
@@ -216,88 +211,52 @@ func (t *transaction) reset() {
 	}
 }
 
-// commandsOf is how many commands of the transaction are a request's own.
-func (c *call) commandsOf() int {
-	keys := c.keys()
-	n := keys * (1 + len(c.req.Delete))
-	if c.req.Fence.On {
-		n += 2 * keys
-	}
-	if keys > 1 {
-		n++
-	}
-	return n
-}
-
 // aborted reads the replies to the commands before EXEC's. If the server refused one of them it carries
-// out none: the votes say so, but those of other requests than the one that was refused have to be asked
-// for again. Otherwise the rest is EXEC's reply. A connection whose state isn't known is bad.
+// out none, and the votes say so. Where the refusal may be about one request's keys, each is sent again, alone.
+// Otherwise the rest is EXEC's reply. A connection whose state isn't known is bad.
 func (t *transaction) aborted(p *parser) (again []*call, aborted bool, bad error) {
 	// Without MULTI the commands were carried out one by one, and so they may have been after an error of
 	// EXEC that isn't EXECABORT.
-	if text, failed := p.failure(); failed {
-		for _, c := range t.calls {
-			//guard:no-transaction-is-unknown  commands that a server carried out without a transaction may have set the keys
-			c.fail(moving(serverError(text), t.r.prefix))
+	refusal := func() string {
+		text, failed := p.failure()
+		if !failed {
+			p.line()
 		}
-		return nil, true, serverError(text)
+		return text
 	}
-	p.line()
-	refused := false
-	for _, c := range t.calls {
-		text := t.queued(p, c.commandsOf())
-		if text == "" {
-			again = append(again, c)
-			continue
-		}
-		refused = true
-		//guard:aborted-is-unsent  a transaction that the server refused before it began changed nothing
-		c.unsent(moving(serverError(text), t.r.prefix))
+	if text := refusal(); text != "" {
+		bad = serverError(text)
 	}
-	shared := 1
-	for _, asked := range [...]bool{t.asksMark, t.asksInfo} {
-		if asked {
-			shared++
-		}
+	why := ""
+	for range t.queued {
+		why = cmp.Or(why, refusal())
 	}
-	why := t.queued(p, shared)
 	text, failed := p.failure()
 	switch {
-	case !failed:
+	case bad == nil && !failed:
 		return nil, false, nil
-	case !strings.HasPrefix(text, "EXECABORT"):
+	case bad == nil && !strings.HasPrefix(text, "EXECABORT"):
 		bad = serverError(text)
-	case refused && why == "":
-		return again, true, nil // without those that were refused
-	default:
-		text = cmp.Or(why, reasonOf(text))
 	}
-	for _, c := range again {
-		c.unsent(moving(serverError(text), t.r.prefix))
-		c.vote.Unsent = bad == nil
+	for _, c := range t.calls {
+		switch {
+		case bad != nil:
+			//guard:no-transaction-is-unknown  commands that a server carried out without a transaction may have set the keys
+			c.fail(moving(bad, t.r.prefix))
+		case len(t.calls) > 1 && kindOf(why) == ErrPermission:
+			c.alone = true
+			again = append(again, c)
+		default:
+			//guard:aborted-is-unsent  a transaction that the server refused before it began changed nothing
+			c.unsent(moving(serverError(cmp.Or(why, reasonOf(text))), t.r.prefix))
+		}
 	}
-	return nil, true, bad
+	return again, true, bad
 }
 
 // reasonOf is why EXEC aborted, if it says so.
 func reasonOf(text string) string {
-	if rest, ok := strings.CutPrefix(text, "EXECABORT Transaction discarded because of: "); ok {
-		return rest
-	}
-	return text
-}
-
-// queued reads the replies to n commands that the server puts into the transaction. It returns the error
-// if it refuses one.
-func (t *transaction) queued(p *parser, n int) (refusal string) {
-	for range n {
-		if text, failed := p.failure(); !failed {
-			p.line()
-		} else if refusal == "" {
-			refusal = text
-		}
-	}
-	return refusal
+	return strings.TrimPrefix(text, "EXECABORT Transaction discarded because of: ")
 }
 
 // executed reads EXEC's reply and sets the votes.
@@ -438,7 +397,7 @@ func (t *transaction) judge(c *call, slots []*slot, e *evidence) (vote wire.Vote
 	if req.Fence.On {
 		var err *wire.CounterError
 		if vote.Token, vote.Low, err = tokenOf(slots, &req.Fence, e.clock); err != nil {
-			t.r.advise(err, req)
+			err.Repair = repair(e.clock, t.r.prefix, req)
 			return wire.Vote{Err: err}
 		}
 	}
@@ -454,7 +413,7 @@ func tokenOf(slots []*slot, f *wire.Fence, clock time.Time) (token fencing.Token
 		n := fencing.Token(max(s.n, 0)) // somebody may have written a negative one, which is low
 		//guard:older-counter-is-low  a counter that may be from an earlier run is lifted above the clock before it counts
 		//guard:new-counter-is-low  a counter that starts again, but not above the clock, is lifted above it before it counts
-		if (n <= f.Floor || s.made) && n <= now || s.made && !s.dated {
+		if (n <= f.Floor || s.made) && n <= now || s.made && s.expires != "PXAT" {
 			n, low = max(n, now+1), true
 			//guard:start-bounded  a counter starts no further ahead of the clock than the client allows
 			if f.Token > n && f.Token <= most {
@@ -511,7 +470,7 @@ func afterIs(text []byte, name, value string) bool {
 // failureOf is the error of a command in a transaction that was carried out.
 func (t *transaction) failureOf(c *call, s *slot) error {
 	if s.ofCounter && (strings.HasPrefix(s.failure, "WRONGTYPE") || strings.Contains(s.failure, "not an integer") || strings.Contains(s.failure, "overflow")) {
-		return noToken(string(s.counter.b), s.failure, 0, 2*c.req.Fence.Ahead)
+		return noToken(string(s.counter.b), s.failure, &wire.Request{Fence: c.req.Fence})
 	}
 	return moving(serverError(s.failure), t.r.prefix)
 }

@@ -1,12 +1,10 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"path"
 	"strconv"
@@ -78,11 +76,7 @@ func Open(rawURL string, cfg Config) (*Redis, error) {
 		name, d.named = d.name(), cfg.TLS != nil && cfg.TLS.ServerName != ""
 		d.open(opt)
 	}
-	opt.ConnMaxLifetime = 2 * defaultLifetime
-	opt = Harden(opt)
-	// A link's connection is a new one, see link.open.
-	opt.ConnMaxIdleTime, opt.OnConnect = time.Millisecond, connected
-	r, err := newRedis(redis.NewClient(opt), cfg, name, true, d)
+	r, err := newRedis(redis.NewClient(Harden(opt)), cfg, name, true, d)
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -145,7 +139,7 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 	case u.User.Username() != "" && password == "":
 		return bad("it has a user without a password; if what stands before the @ is the password, put a colon before it, as in redis://:password@host, else write redis://user:password@host")
 	}
-	var opt *redis.Options
+	plain := *u
 	if u.Scheme == "unix" {
 		switch {
 		case u.Host != "":
@@ -153,147 +147,103 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		case strings.TrimLeft(u.Path, "/") == "":
 			return bad("the socket's path is missing, as in unix:///run/redis.sock")
 		}
-		opt = &redis.Options{Network: "unix", Addr: path.Clean(u.Path), Username: u.User.Username(), Password: password}
+		plain.Path = path.Clean(u.Path)
 	} else {
 		db, port := strings.Trim(u.Path, "/"), u.Port()
-		if _, err := database(db); db != "" && err != nil {
-			return bad("its path: %v", err)
-		}
-		if port != "" && !isPort(port) {
+		switch {
+		case db != "" && !isDatabase(db):
+			return bad("its path: want the database's number, like 0")
+		case port != "" && !isPort(port):
 			return bad("its port must be 1 to 65535")
-		}
-		if strings.ContainsAny(u.Hostname(), noHost) {
+		case strings.ContainsAny(u.Hostname(), noHost):
 			return bad("its host has a character that no host has; list one server per URL, or the other addresses of one deployment as addr=host:port")
-		}
-		if hasColon(u.Hostname()) {
+		case hasColon(u.Hostname()):
 			return bad("its host has a colon; if a password stands before it, write an @ between password and host, as in redis://user:password@host:6379")
 		}
-		plain := *u
-		plain.RawQuery, plain.ForceQuery = "", false
-		if opt, err = redis.ParseURL(plain.String()); err != nil {
-			return bad("it can't be read; write it as redis://user:password@host:6379/0")
-		}
-		opt.Addr = normal(u.Hostname(), port)
-	}
-	if validateName(opt.Addr) != nil {
-		return bad("its host or path has characters that can't be printed, or is longer than %d bytes", maxName)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return bad("its parameters can't be read; write special characters as %%XX")
 	}
-	// Its errors repeat no value either.
-	d, err := parseDeployment(opt, query)
-	if err != nil {
-		return bad("%v", err)
+	own := url.Values{} // those that go-redis doesn't know
+	for _, name := range []string{"addr", "master_name", "username", "password", "cluster"} {
+		if query.Has(name) {
+			own[name] = query[name]
+			query.Del(name)
+		}
 	}
 	for name, values := range query {
-		known, err := setParameter(opt, name, values[0])
+		p, known := parameters[name]
 		switch {
-		case !known && err == nil:
-			return bad("a parameter is unknown; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
 		case !known:
-			return bad("parameter %s is not taken: %v", name, err)
+			return bad("a parameter is unknown; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
+		case p.valid == nil:
+			return bad("parameter %s is not taken: %s", name, p.want)
 		case len(values) > 1:
 			return bad("parameter %s is given twice", name)
 		case name == "db" && u.Scheme != "unix" && strings.Trim(u.Path, "/") != "":
 			return bad("the database is given twice, in the path and as parameter db")
-		case err != nil:
-			return bad("parameter %s: %v", name, err)
+		case name == "skip_verify" && u.Scheme != "rediss":
+			return bad("parameter skip_verify: only rediss:// has a certificate to check")
+		case !p.valid(values[0]):
+			return bad("parameter %s: want %s", name, p.want)
 		}
 	}
-	if err := d.complete(opt); err != nil {
+	plain.RawQuery, plain.ForceQuery = query.Encode(), false
+	opt, err := redis.ParseURL(plain.String())
+	if err != nil {
+		return bad("it can't be read; write it as redis://user:password@host:6379/0")
+	}
+	if u.Scheme != "unix" {
+		opt.Addr = normal(u.Hostname(), u.Port())
+	}
+	if validateName(opt.Addr) != nil {
+		return bad("its host or path has characters that can't be printed, or is longer than %d bytes", maxName)
+	}
+	d, err := parseDeployment(opt, own) // its errors repeat no value either
+	if err != nil {
 		return bad("%v", err)
 	}
 	return opt, d, nil
 }
 
-// setParameter sets the option of a URL's parameter. known is false for a parameter that is
-// not taken; the error then says why, if go-redis knows the parameter.
-func setParameter(opt *redis.Options, name, value string) (known bool, err error) {
-	switch name {
-	case "db":
-		opt.DB, err = database(value)
-	case "client_name":
-		opt.ClientName = value
-		if strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' }) {
-			err = errors.New("want printable ASCII without spaces")
-		}
-	case "dial_timeout":
-		opt.DialTimeout, err = duration(value)
-	case "read_timeout":
-		opt.ReadTimeout, err = duration(value)
-	case "write_timeout":
-		opt.WriteTimeout, err = duration(value)
-	case "pool_size":
-		if opt.PoolSize, err = strconv.Atoi(value); err != nil || opt.PoolSize < 1 || opt.PoolSize > 10000 {
-			err = errors.New("want 1 to 10000")
-		}
-	case "skip_verify":
-		skip, bad := strconv.ParseBool(value)
-		switch {
-		case bad != nil:
-			err = errors.New("want true or false")
-		case opt.TLSConfig == nil:
-			err = errors.New("only rediss:// has a certificate to check")
-		default:
-			opt.TLSConfig.InsecureSkipVerify = skip
-		}
-	case "max_retries", "min_retry_backoff", "max_retry_backoff":
-		return false, errors.New("a command must not be sent twice")
-	case "protocol":
-		return false, errors.New("the protocol is RESP2, in which a stray reply shows")
-	case "idle_timeout":
-		return false, errors.New("set it on a client of your own and use New")
-	default:
-		return false, nil
-	}
-	return true, err
+// parameters are those of a URL, besides a deployment's. A value that isn't valid is refused, because go-redis
+// takes some in another sense. Without valid the parameter is refused, and want says why.
+var parameters = map[string]struct {
+	want  string
+	valid func(value string) bool
+}{
+	"db":                {"the database's number, like 0", isDatabase},
+	"client_name":       {"printable ASCII without spaces", isClientName},
+	"dial_timeout":      {wantDuration, isDuration},
+	"read_timeout":      {wantDuration, isDuration},
+	"write_timeout":     {wantDuration, isDuration},
+	"pool_size":         {"1 to 10000", func(value string) bool { return isNumber(value, 1, 10000) }},
+	"skip_verify":       {"true or false", func(value string) bool { return value == "true" || value == "false" }},
+	"max_retries":       {want: onlyOnce},
+	"min_retry_backoff": {want: onlyOnce},
+	"max_retry_backoff": {want: onlyOnce},
+	"protocol":          {want: "the protocol is RESP2, in which a stray reply shows"},
+	"idle_timeout":      {want: "set it on a client of your own and use New"},
 }
 
-func duration(value string) (time.Duration, error) {
+const (
+	wantDuration = "a duration with its unit, above 0 and at most 1h, like 500ms"
+	onlyOnce     = "a command must not be sent twice"
+)
+
+func isDuration(value string) bool {
 	d, err := time.ParseDuration(value)
-	if err != nil || d <= 0 || d > time.Hour {
-		return 0, errors.New("want a duration with its unit, above 0 and at most 1h, like 500ms")
-	}
-	return d, nil
+	return err == nil && d > 0 && d <= time.Hour
 }
 
-func database(value string) (int, error) {
+func isNumber(value string, least, most int) bool {
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 0 || n > 1<<20 || strconv.Itoa(n) != value {
-		return 0, errors.New("want the database's number, like 0")
-	}
-	return n, nil
+	return err == nil && n >= least && n <= most && strconv.Itoa(n) == value
 }
 
-// noHost are characters that no host's name has.
-const noHost = " \t@%,;"
+func isDatabase(value string) bool { return isNumber(value, 0, 1<<20) }
 
-// isHost reports whether a text can be a host's name or address.
-func isHost(host string) bool {
-	return host != "" && validateName(host) == nil && !strings.ContainsAny(host, noHost+"/") && !hasColon(host)
-}
-
-// hasColon reports whether a host has a colon and is no IPv6 address.
-func hasColon(host string) bool {
-	//guard:no-password-in-a-host  what follows a colon in a host isn't printed: it may be a password
-	return strings.Contains(host, ":") && net.ParseIP(host) == nil
-}
-
-func isPort(port string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
-}
-
-// normal returns an address in its one normal spelling, so that equal ones are recognized.
-func normal(host, port string) string {
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if ip := net.ParseIP(host); ip != nil {
-		host = ip.String()
-	}
-	if n, err := strconv.Atoi(port); err == nil {
-		port = strconv.Itoa(n)
-	}
-	return net.JoinHostPort(cmp.Or(host, "localhost"), cmp.Or(port, "6379"))
+func isClientName(value string) bool {
+	return !strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' })
 }

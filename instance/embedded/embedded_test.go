@@ -89,9 +89,9 @@ func TestIdentity(t *testing.T) {
 func TestSettings(t *testing.T) {
 	c := opened(t, StartPiped, 1)
 	client := c.clients[0]
-	got, err := client.ConfigGet(t.Context(), "MAXMEMORY*").Result()
+	got, err := client.ConfigGet(t.Context(), "MAXMEMORY").Result()
 	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"maxmemory": "0", "maxmemory-policy": "noeviction"}, got)
+	assert.Equal(t, map[string]string{"maxmemory": "0"}, got)
 	got, err = client.ConfigGet(t.Context(), "nosuch").Result()
 	require.NoError(t, err)
 	assert.Empty(t, got)

@@ -3,7 +3,6 @@ package embedded
 import (
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,31 +85,16 @@ func (r *run) info(peer *server.Peer, args []string) bool {
 // version is the one in miniredis's reply to HELLO.
 const version = "8.4.0"
 
-// settings are the servers' settings for CONFIG GET.
-var settings = [][2]string{
-	{"appendfsync", "everysec"},
-	{"appendonly", "no"},
-	{"maxmemory", "0"},
-	{"maxmemory-policy", "noeviction"},
-	{"no-appendfsync-on-rewrite", "no"},
-	{"save", ""},
-}
+// settings are the servers' settings for CONFIG GET, which takes their names and no patterns.
+var settings = map[string]string{"appendfsync": "everysec", "appendonly": "no", "maxmemory": "0", "maxmemory-policy": "noeviction", "save": ""}
 
-func configGet(peer *server.Peer, patterns []string) {
-	var found [][2]string
-	for _, setting := range settings {
-		if slices.ContainsFunc(patterns, func(pattern string) bool {
-			ok, err := path.Match(strings.ToLower(pattern), setting[0])
-			return ok && err == nil
-		}) {
-			found = append(found, setting)
-		}
-	}
+func configGet(peer *server.Peer, names []string) {
+	names = slices.DeleteFunc(names, func(name string) bool { _, is := settings[strings.ToLower(name)]; return !is })
 	peer.Block(func(w *server.Writer) {
-		w.WriteMapLen(len(found))
-		for _, setting := range found {
-			w.WriteBulk(setting[0])
-			w.WriteBulk(setting[1])
+		w.WriteMapLen(len(names))
+		for _, name := range names {
+			w.WriteBulk(strings.ToLower(name))
+			w.WriteBulk(settings[strings.ToLower(name)])
 		}
 	})
 }

@@ -736,7 +736,7 @@ func TestVerifyChecksRights(t *testing.T) {
 		t.Helper()
 		for i, s := range w.servers {
 			args := strings.Fields("ACL SETUSER orders on >" + password + " resetkeys resetchannels ~orders:* ~{orders:*}:redlock ~{orders:*}:redlock:waiters ~{redlock}:served:* &redlock:wake:* " +
-				"-@all +multi +exec +evalsha +eval +set +get +getrange +mget +del +incr +pexpire +pttl +exists +time +info +ping +command|info +config|get " +
+				"-@all +multi +exec +evalsha +eval +set +get +getrange +mget +del +incr +pexpire +pttl +exists +time +info +ping +config|get " +
 				"+subscribe +publish +lpop +lpush +rpush +lrange +lrem")
 			s.MustAsk(slices.DeleteFunc(args, func(right string) bool { return i < 2 && right == without })...)
 		}

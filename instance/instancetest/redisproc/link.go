@@ -73,33 +73,26 @@ func NewLink(target string) (*Link, error) {
 // Addr is where the Link listens.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Far makes new connections as slow as a long distance does: what one side says is half a round trip
-// late, and the first bytes of a connection wait for another round trip.
-func (l *Link) Far(roundTrip time.Duration) {
+// do changes the Link, and wakes what waits for that.
+func (l *Link) do(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trip = roundTrip
-}
-
-// Hold holds back what goes in one direction, in order, until Reopen or Drop.
-func (l *Link) Hold(way direction) { l.set(way, held) }
-
-// Drop drops everything in one direction, also what was held, until Reopen.
-func (l *Link) Drop(way direction) { l.set(way, shut) }
-
-// Miss drops the next piece in one direction, and no other.
-func (l *Link) Miss(way direction) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.misses[way] = true
-}
-
-func (l *Link) set(way direction, gate gate) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.gates[way] = gate
+	change()
 	l.changed.Broadcast()
 }
+
+// Far makes new connections as slow as a long distance does: what one side says is half a round trip
+// late, and the first bytes of a connection wait for another round trip.
+func (l *Link) Far(roundTrip time.Duration) { l.do(func() { l.trip = roundTrip }) }
+
+// Hold holds back what goes in one direction, in order, until Reopen or Drop.
+func (l *Link) Hold(way direction) { l.do(func() { l.gates[way] = held }) }
+
+// Drop drops everything in one direction, also what was held, until Reopen.
+func (l *Link) Drop(way direction) { l.do(func() { l.gates[way] = shut }) }
+
+// Miss drops the next piece in one direction, and no other.
+func (l *Link) Miss(way direction) { l.do(func() { l.misses[way] = true }) }
 
 // Trap catches the first request for which is returns true, and holds back what follows on
 // its connection. It closes the channel when it has caught one. is gets the bytes as they are
@@ -113,36 +106,37 @@ func (l *Link) Trap(is func(piece []byte) bool) (caught <-chan struct{}) {
 
 // Free passes on what the trap has caught. It removes an empty trap, and does nothing without one.
 func (l *Link) Free() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.freed != nil {
-		close(l.freed)
-		l.trap, l.freed = nil, nil
-	}
+	l.do(func() {
+		if l.freed != nil {
+			close(l.freed)
+			l.trap, l.freed = nil, nil
+		}
+	})
 }
 
 // Cut closes all connections and refuses new ones, until Reopen.
 func (l *Link) Cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refuses = true
-	l.hangUp()
+	l.do(func() {
+		l.refuses = true
+		l.hangUp()
+	})
 }
 
 // Reopen accepts new connections again, and passes everything on, first what was held.
 func (l *Link) Reopen() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refuses, l.gates, l.misses = l.closed, [2]gate{}, [2]bool{}
-	l.changed.Broadcast()
+	l.do(func() { l.refuses, l.gates, l.misses = l.closed, [2]gate{}, [2]bool{} })
 }
+
+// Switch leads new connections to another server. Existing ones stay with the old one, as
+// when an address is moved while both servers run.
+func (l *Link) Switch(target string) { l.do(func() { l.target = target }) }
 
 // Retarget closes all connections and leads new ones to another server.
 func (l *Link) Retarget(target string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.target = target
-	l.hangUp()
+	l.do(func() {
+		l.target = target
+		l.hangUp()
+	})
 }
 
 // hangUp closes all connections. The caller holds mu.
@@ -150,14 +144,6 @@ func (l *Link) hangUp() {
 	for conn := range l.conns {
 		_ = conn.Close()
 	}
-}
-
-// Switch leads new connections to another server. Existing ones stay with the old one, as
-// when an address is moved while both servers run.
-func (l *Link) Switch(target string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.target = target
 }
 
 // Waiting returns how many pieces that way are held now.
@@ -177,15 +163,11 @@ func (l *Link) Passed(way direction) int {
 // Close closes all connections and returns when its goroutines have ended. A second call does
 // nothing.
 func (l *Link) Close() error {
-	l.mu.Lock()
-	l.closed, l.refuses = true, true
-	if l.freed != nil {
-		close(l.freed)
-		l.freed = nil
-	}
-	l.hangUp()
-	l.changed.Broadcast()
-	l.mu.Unlock()
+	l.do(func() {
+		l.closed, l.refuses = true, true
+		l.hangUp()
+	})
+	l.Free()
 	_ = l.listener.Close()
 	l.all.Wait()
 	return nil
@@ -238,7 +220,10 @@ func (l *Link) serve(client net.Conn) {
 		return
 	}
 	defer l.drop(server)
-	if l.leadsTo() != target { // it moved while it was dialed
+	l.mu.Lock()
+	moved := l.target != target
+	l.mu.Unlock()
+	if moved { // while it was dialed
 		return
 	}
 	var both sync.WaitGroup
@@ -252,13 +237,6 @@ func (l *Link) serve(client net.Conn) {
 	both.Wait()
 }
 
-// leadsTo is the server to which new connections lead.
-func (l *Link) leadsTo() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.target
-}
-
 // carry passes pieces from one side to the other. A piece that was read reaches the server
 // even if its client is gone.
 func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Duration) {
@@ -270,9 +248,7 @@ func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Dura
 			if _, failed := to.Write(piece[:n]); failed != nil {
 				return
 			}
-			l.mu.Lock()
-			l.passed[way]++
-			l.mu.Unlock()
+			l.do(func() { l.passed[way]++ })
 		}
 		if err != nil {
 			return

@@ -1,0 +1,39 @@
+package instance
+
+import (
+	"cmp"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// noHost are characters that no host's name has.
+const noHost = " \t@%,;"
+
+// isHost reports whether a text can be a host's name or address.
+func isHost(host string) bool {
+	return host != "" && validateName(host) == nil && !strings.ContainsAny(host, noHost+"/") && !hasColon(host)
+}
+
+// hasColon reports whether a host has a colon and is no IPv6 address.
+func hasColon(host string) bool {
+	//guard:no-password-in-a-host  what follows a colon in a host isn't printed: it may be a password
+	return strings.Contains(host, ":") && net.ParseIP(host) == nil
+}
+
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// normal returns an address in its one normal spelling, so that equal ones are recognized.
+func normal(host, port string) string {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if ip := net.ParseIP(host); ip != nil {
+		host = ip.String()
+	}
+	if n, err := strconv.Atoi(port); err == nil {
+		port = strconv.Itoa(n)
+	}
+	return net.JoinHostPort(cmp.Or(host, "localhost"), cmp.Or(port, "6379"))
+}

@@ -91,8 +91,7 @@ func useLocks(t *testing.T, server *instancetest.Server, user string, maxWait ti
 		defer func() { require.NoError(t, inst.Close()) }()
 		// A waiter without a notification doesn't poll before the wait is over. A server that is slow on a
 		// busy machine is none that doesn't answer.
-		terms := quorum.Terms{TTL: 20 * time.Second, MaxWait: maxWait}
-		clients[i], err = quorum.New(quorum.Config{Terms: terms, InstanceTimeout: 9 * time.Second, BackoffMin: time.Hour, BackoffMax: time.Hour, Hooks: quorum.Hooks{
+		clients[i], err = quorum.New(quorum.Config{TTL: 20 * time.Second, MaxWait: maxWait, InstanceTimeout: 9 * time.Second, Lab: quorum.Lab{BackoffMin: time.Hour, BackoffMax: time.Hour}, Hooks: quorum.Hooks{
 			WaitStarted:  func(_ context.Context, e quorum.WaitStart) { queued <- e.Key },
 			Unprotected:  func(e quorum.UnprotectedEvent) { note(fmt.Errorf("hidden: %v", e.Hidden)) },
 			CannotNotify: func(e quorum.CannotNotifyEvent) { note(e.Err) },

@@ -32,7 +32,7 @@ func TestPasswordRotation(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	c, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: 3 * time.Second}, InstanceTimeout: time.Second}, r)
+	c, err := quorum.New(quorum.Config{TTL: 3 * time.Second, InstanceTimeout: time.Second}, r)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close(context.Background())) }()
 	require.NoError(t, c.Trust(t.Context()))

@@ -33,16 +33,25 @@ type distance struct {
 	opt      redis.Options
 	servers  []*instancetest.Server
 	links    []*redisproc.Link
-	took     []time.Duration // for each lock that was taken
+	took     []time.Duration // for each lock of a busy client
+	paused   []time.Duration // for each lock after a pause that is longer than any connection's life
 	failed   []error
-	idle     int // locks that were taken after a pause in which all connections ended
 	handed   int // leases that were kept for ten TTLs and then handed to another client
 	verified string
 }
 
+const (
+	locks  = 30              // of a busy client
+	pauses = 3               // with one lock after each
+	pause  = 8 * time.Second // ConnLife is 5 s
+	// pausedSlack is how much longer than a busy client's median that of the locks after a pause may be. From a
+	// distance of 34 ms on, a second round trip takes longer.
+	pausedSlack = 25 * time.Millisecond
+)
+
 // TestDistances: at each distance, and with each way to connect, locks are taken, kept for ten TTLs
 // while connections are renewed, and handed to a waiter; or the first error names the
-// InstanceTimeout to set. No key is left.
+// InstanceTimeout to set. Up to 80 ms a lock after a pause takes one round trip. No key is left.
 func TestDistances(t *testing.T) {
 	if os.Getenv(distancesEnv) == "" {
 		t.Skip(distancesEnv + "=1 measures the table, on a machine with nothing else to do")
@@ -66,13 +75,24 @@ func TestDistances(t *testing.T) {
 	}
 	all.Wait()
 	for _, row := range rows {
-		var texts []string
-		var failed, idle, handed int
+		var medians []string
+		var busy, paused []time.Duration
+		var failed, handed int
 		for _, d := range row {
-			texts = append(texts, d.median())
-			failed, idle, handed = failed+len(d.failed), idle+d.idle, handed+d.handed
+			medians = append(medians, inMilliseconds(median(d.took)))
+			paused = append(paused, d.paused...)
+			busy = append(busy, d.took...)
+			failed, handed = failed+len(d.failed), handed+d.handed
 		}
-		fmt.Printf("| %v | %s | %d | %d | %d | %s |\n", row[0].trips, strings.Join(texts, " | "), failed, idle, handed, row[0].verified)
+		if slices.Max(row[0].trips) <= 80*ms {
+			assert.Greater(t, len(paused), len(row)*pauses*3/4, "%v: locks after a pause", row[0].trips)
+			assert.Less(t, median(paused), median(busy)+pausedSlack, "%v: a lock after a pause takes more than a round trip", row[0].trips)
+		}
+		slowest := "none"
+		if len(paused) > 0 {
+			slowest = inMilliseconds(slices.Max(paused))
+		}
+		fmt.Printf("| %v | %s | %d, slowest %s | %d | %d | %s |\n", row[0].trips, strings.Join(medians, " | "), len(paused), slowest, failed, handed, row[0].verified)
 		for _, d := range row {
 			if len(d.failed) > 0 {
 				fmt.Println("   the first of", len(d.failed), "errors:", d.failed[0])
@@ -133,14 +153,12 @@ func (d *distance) measure() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	c, end := d.client(ctx)
-	for range 30 {
-		d.try(ctx, c)
+	for range locks {
+		d.try(ctx, c, &d.took)
 	}
-	for range 2 {
-		time.Sleep(8 * time.Second) // ConnLife is over
-		if d.try(ctx, c) {
-			d.idle++
-		}
+	for range pauses {
+		time.Sleep(pause)
+		d.try(ctx, c, &d.paused)
 	}
 	if report, err := c.Verify(ctx); assert.NoError(d.t, err) {
 		var notes []string
@@ -164,19 +182,18 @@ func (d *distance) measure() {
 	}
 }
 
-// try takes and gives back the lock.
-func (d *distance) try(ctx context.Context, c *quorum.Coordinator) bool {
+// try takes and gives back the lock, and notes how long it took to take it.
+func (d *distance) try(ctx context.Context, c *quorum.Coordinator, took *[]time.Duration) {
 	began := time.Now()
 	lease, err := c.TryAcquire(ctx, "k")
-	took := time.Since(began)
+	taken := time.Since(began)
 	if err == nil {
-		d.took = append(d.took, took)
+		*took = append(*took, taken)
 		err = lease.Release(ctx)
 	}
 	if err != nil {
 		d.failed = append(d.failed, err)
 	}
-	return lease != nil
 }
 
 // keep keeps a lease for ten TTLs and hands it to a waiter of another client.
@@ -207,10 +224,16 @@ func (d *distance) keep(ctx context.Context, c *quorum.Coordinator) {
 	}
 }
 
-func (d *distance) median() string {
-	if len(d.took) == 0 {
+func median(took []time.Duration) time.Duration {
+	if len(took) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(took))[len(took)/2]
+}
+
+func inMilliseconds(d time.Duration) string {
+	if d == 0 {
 		return "none"
 	}
-	slices.Sort(d.took)
-	return fmt.Sprintf("%.1f", float64(d.took[len(d.took)/2])/float64(time.Millisecond))
+	return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond))
 }

@@ -63,6 +63,8 @@
 // Config.Replicas, because WAIT blocks its connection, and one more for what keeps or releases
 // leases. Beyond 4096 waiting acquisitions the next ones fail with quorum.ErrOverloaded.
 //
+// A reply that arrived while this process stood still counts, though its time is over.
+//
 // # Lost connections
 //
 // A link ends if a reply was not read in time or could not be read. The outcome of its

@@ -32,7 +32,7 @@ func ExampleOpenAll() {
 		fmt.Println(err) // says which URL, and never the password
 		return
 	}
-	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: 5 * time.Second}, InstanceTimeout: time.Second, CloseAlso: servers}, servers.Instances()...)
+	locks, err := quorum.New(quorum.Config{TTL: 5 * time.Second, InstanceTimeout: time.Second, CloseAlso: servers}, servers.Instances()...)
 	if err != nil {
 		fmt.Println(err, servers.Close())
 		return

@@ -40,7 +40,7 @@ func TestOwnVotesDontRefuse(t *testing.T) {
 		links, instances = append(links, link), append(instances, one)
 	}
 	var refused atomic.Int64
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: 50 * time.Millisecond}
+	cfg := quorum.Config{TTL: ttl, MaxTTL: ttl, InstanceTimeout: 50 * time.Millisecond}
 	cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {}
 	c, err := quorum.New(cfg, instances...)
 	require.NoError(t, err)

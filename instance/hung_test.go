@@ -109,6 +109,41 @@ func TestLateAnswerKeepsTheConnection(t *testing.T) {
 	require.Equal(t, 1, g.count())
 }
 
+// TestStandstill: while this process stands still, as a container does that has used up its share of the
+// processor, requests come to their end and replies arrive. The replies count. What isn't answered then is
+// late, and what wasn't sent isn't sent any more.
+func TestStandstill(t *testing.T) {
+	r, s := real(t, Config{})
+	run := runOf(t, r)
+	const timeout = 50 * time.Millisecond
+	still := func(meanwhile func()) (sent, waits votes) {
+		sent, waits = newVotes(), newVotes()
+		s.Pause()
+		r.Send(in(run, acquire("k", value())), timeout, sent)
+		underWay(t, r, 1)
+		r.pipe.mu.Lock()
+		c := r.newCall()
+		c.req, c.to, c.deadline = in(run, acquire("other", value())), waits, time.Now().Add(timeout)
+		r.pipe.queue[rankAcquire] = append(r.pipe.queue[rankAcquire], c)
+		time.Sleep(2 * timeout) // the timer waits for the lock
+		meanwhile()
+		r.pipe.mu.Unlock()
+		return sent, waits
+	}
+	sent, waits := still(func() {
+		s.Resume()
+		time.Sleep(timeout) // and behind it the reply
+	})
+	granted(t, <-sent)
+	require.True(t, failed(t, <-waits, context.DeadlineExceeded).Unsent)
+	asker(t, r)("DEL", "k")
+
+	sent, waits = still(func() {})
+	failed(t, <-sent, context.DeadlineExceeded)
+	failed(t, <-waits, context.DeadlineExceeded)
+	s.Resume()
+}
+
 // TestNobodyThere: nothing was sent if no server listens.
 func TestNobodyThere(t *testing.T) {
 	addr, release, err := redisproc.Reserve()

@@ -116,7 +116,7 @@ func TestOverload(t *testing.T) {
 		}
 		var lost, extended, failed atomic.Int64
 		locks, err := quorum.New(quorum.Config{
-			Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: 300 * time.Millisecond,
+			TTL: ttl, MaxTTL: ttl, InstanceTimeout: 300 * time.Millisecond,
 			Hooks: quorum.Hooks{
 				Lost: func(e quorum.LeaseEvent) { lost.Add(1) },
 				RoundDecided: func(_ context.Context, e quorum.RoundEnd) {

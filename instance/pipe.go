@@ -35,6 +35,7 @@ type pipe struct {
 	redial    time.Time
 	timer     *time.Timer // looks for calls whose time is over
 	next      time.Time   // when it does; zero: it doesn't
+	patient   bool        // it was late the last time
 	warmer    *time.Timer // renews the connection
 	last      time.Time   // when a call came last
 	closed    bool
@@ -61,9 +62,12 @@ const (
 	redialPause = 50 * time.Millisecond
 	renewPause  = 250 * time.Millisecond
 	// keepWarm is how long after its last call an instance keeps a connection. A Coordinator's clock
-	// monitor calls more often (quorum.Config.ClockEvery), so that a lock after a pause of any length
+	// monitor calls more often (quorum.Config.Lab.ClockEvery), so that a lock after a pause of any length
 	// takes one round trip.
 	keepWarm = time.Minute
+	// stoodStill is how late a timer is when this process stood still, and how long it then has to read what
+	// came meanwhile.
+	stoodStill = 3 * time.Millisecond
 )
 
 func (p *pipe) init(r *Redis) {
@@ -393,6 +397,8 @@ func (p *pipe) expire() {
 	var over []*call
 	p.mu.Lock()
 	now := time.Now()
+	//guard:read-before-late  a reply that came while this process stood still isn't late
+	p.patient = !p.patient && !p.next.IsZero() && now.Sub(p.next) > stoodStill
 	p.next = time.Time{}
 	isOver := func(c *call) bool {
 		if !c.voted && !c.deadline.IsZero() && !now.Before(c.deadline) {
@@ -409,7 +415,11 @@ func (p *pipe) expire() {
 	}
 	for _, l := range p.links {
 		for _, c := range l.calls {
-			isOver(c)
+			if p.patient && !c.voted {
+				p.watchLocked(now.Add(stoodStill))
+			} else {
+				isOver(c)
+			}
 		}
 	}
 	p.mu.Unlock()

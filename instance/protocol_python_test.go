@@ -78,7 +78,7 @@ func TestClientsOfTwoLanguages(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, one.Close()) })
 		instances, addrs = append(instances, one), append(addrs, s.Addr())
 	}
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: time.Second}
+	cfg := quorum.Config{TTL: ttl, MaxTTL: ttl, InstanceTimeout: time.Second}
 	c, err := quorum.New(cfg, instances...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })

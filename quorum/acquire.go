@@ -11,15 +11,17 @@ import (
 
 // TryAcquire tries once to take the lock on key. That is one round, which asks all instances. Of
 // several clients that try at once on a free lock exactly one gets it, as long as a quorum of
-// instances answers. If the votes are split between them one client asks again, and the others look
-// until they see who has the lock. As a rule that takes one or two more round trips and some
-// milliseconds; at most some six InstanceTimeouts. If the winner has released the lock by then, another
-// client gets it: hold the lock for longer, or use package once, if the work is to be done once.
+// instances answers. If the votes are split between them, each asks one instance first from then on, the
+// same for all clients. The one that gets its vote asks the others, and the rest look until they see who has
+// the lock. As a rule that takes two more round trips and some milliseconds; at most some six InstanceTimeouts.
+// It waits as long at most for its turn, if very many rounds of this Coordinator are under way (ErrOverloaded, see
+// Lab.MaxInFlight). If the winner has released the lock by then, another client gets it: hold the lock for longer, or use
+// package once, if the work is to be done once.
 //
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
 // *RoundError ErrTaken, ErrSplit if nobody was seen to get the lock, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,
 // ErrInterrupted with ctx's error if that ended first, ErrClosed, and a failure of
-// Config.Random. It is ErrTaken without a round if this Coordinator has the lock. After an error the
+// Config.Lab.Random. It is ErrTaken without a round if this Coordinator has the lock. After an error the
 // key is deleted on every instance that granted it. A delete may still be under way, if the grant
 // came late or the call was interrupted. It stays pending on an instance that doesn't answer.
 func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error) {
@@ -31,7 +33,7 @@ func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error
 
 // tryAcquire is TryAcquire and TryAcquireAll.
 func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) {
-	lease, err := c.contend(ctx, all, 1, &roundOptions{})
+	lease, err := c.contend(ctx, all, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) 
 
 // Acquire takes the lock on key, and waits for it until ctx ends or Terms.MaxTries or
 // Terms.MaxWait is used up. Goroutines of one process get the lock in the order of arrival, and
-// so do processes if they can be notified (see Config.Notifications). A process has as many
+// so do processes if they can be notified (see Config.Lab.Notifications). A process has as many
 // turns in a row as goroutines wait in it. A caller that has the lock already
 // gets ErrHeldByCaller.
 //
@@ -79,20 +81,26 @@ func (c *Coordinator) acquire(ctx context.Context, all keys) (*Lease, error) {
 // keys were gone. Both mean that work went on without the lock. A panic in work passes on after
 // the release.
 func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.Context, lease *Lease) error) error {
-	if work == nil {
-		return errNoWork
-	}
-	lease, err := c.Acquire(ctx, key)
-	if err != nil {
-		return err
-	}
-	return doUnder(ctx, lease, work)
+	return c.do(ctx, work, func() (*Lease, error) { return c.Acquire(ctx, key) })
 }
 
 var errNoWork = fmt.Errorf("%w: the function to call under the lock is nil", ErrConfig)
 
-// doUnder keeps the lease alive while work runs, and releases it.
-func doUnder(ctx context.Context, lease *Lease, work func(ctx context.Context, lease *Lease) error) error {
+// do takes a lock, keeps it alive while work runs, and releases it.
+func (c *Coordinator) do(ctx context.Context, work func(ctx context.Context, lease *Lease) error, acquire func() (*Lease, error)) error {
+	if work == nil {
+		return errNoWork
+	}
+	if err := c.none(); err != nil {
+		return err
+	}
+	//guard:do-before-close  Close waits until a Do that runs has released its keys
+	c.background.enter()
+	defer c.background.leave()
+	lease, err := acquire()
+	if err != nil {
+		return err
+	}
 	lease.KeepAlive()
 	released := false
 	release := func() error {
@@ -104,7 +112,7 @@ func doUnder(ctx context.Context, lease *Lease, work func(ctx context.Context, l
 			_ = release() // work panicked, and the caller must see that
 		}
 	}()
-	err := work(lease.Within(ctx), lease)
+	err = work(lease.Within(ctx), lease)
 	over := lease.Err()
 	if errors.Is(over, ErrReleased) || errors.Is(over, ErrHandedOff) {
 		released = true // by work

@@ -20,7 +20,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// dice is a Config.Random whose pauses all come from one number and whose values differ.
+// dice is a Config.Lab.Random whose pauses all come from one number and whose values differ.
 type dice struct {
 	number uint64
 	values uint64
@@ -131,8 +131,8 @@ func TestPausesHaveFullJitter(t *testing.T) {
 					}
 				}
 			}, func(cfg *quorum.Config) {
-				cfg.Random, cfg.MaxTries, cfg.BackoffMin, cfg.BackoffMax = random, tries, test.least, test.most
-				cfg.ClockMonitor = quorum.Off
+				cfg.Lab.Random, cfg.MaxTries, cfg.Lab.BackoffMin, cfg.Lab.BackoffMax = random, tries, test.least, test.most
+				cfg.Lab.ClockMonitor = quorum.Off
 			})
 		})
 	}
@@ -152,7 +152,7 @@ func TestExpiryOfTheHolderIsAwaited(t *testing.T) {
 		require.NoError(f.t, lease.Release(f.ctx))
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
-		cfg.BackoffMin, cfg.BackoffMax, cfg.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
+		cfg.Lab.BackoffMin, cfg.Lab.BackoffMax, cfg.Lab.Random = time.Hour, time.Hour, &dice{number: uint64(50 * time.Minute)}
 	})
 }
 

@@ -48,14 +48,7 @@ func (c *Coordinator) AcquireAny(ctx context.Context, keys ...string) (lease *Le
 
 // DoAny is Do under the lock on one of the keys, see AcquireAny. Lease.Key says which.
 func (c *Coordinator) DoAny(ctx context.Context, keys []string, work func(ctx context.Context, lease *Lease) error) error {
-	if work == nil {
-		return errNoWork
-	}
-	lease, err := c.AcquireAny(ctx, keys...)
-	if err != nil {
-		return err
-	}
-	return doUnder(ctx, lease, work)
+	return c.do(ctx, work, func() (*Lease, error) { return c.AcquireAny(ctx, keys...) })
 }
 
 // TryAcquireAny tries once to take the lock on each of the keys, one after the other, until it has
@@ -124,7 +117,7 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 		return waiting > 0 || holder != nil
 	})
 	a.here = len(free) < len(a.order)
-	round := a.c.runRound
+	round := a.c.round
 	if a.c.terms.MaxTries == 1 {
 		round = a.c.contend // no other try follows a split
 	}
@@ -137,8 +130,8 @@ func (a *anyWait) acquire(caller, ctx context.Context) (lease *Lease, err error)
 	return a.waitForAll(caller, ctx)
 }
 
-// tryFunc is runRound or contend.
-type tryFunc func(ctx context.Context, all keys, try int, opts *roundOptions) (*Lease, *RoundError)
+// tryFunc is round or contend.
+type tryFunc func(ctx context.Context, all keys, try int) (*Lease, *RoundError)
 
 // tryEach asks for each of the keys once. That a key is taken is its error only if no other one failed
 // for another reason. If too few instances answer, it doesn't wait for them with each key.
@@ -146,7 +139,7 @@ func (a *anyWait) tryEach(ctx context.Context, order []string, try tryFunc) (*Le
 	var failed *RoundError
 	for _, key := range order {
 		a.tries++
-		lease, err := try(ctx, keys{key: key}, 1, &roundOptions{})
+		lease, err := try(ctx, keys{key: key}, 1)
 		if err == nil {
 			a.c.queues.acquired(lease, "", a.c.reader.Now().Mono)
 			return lease, nil
@@ -240,7 +233,7 @@ func (a *anyWait) waitForAll(caller, ctx context.Context) (won *Lease, err error
 // keepError keeps the last error that says why there was no lock, rather than that time ran out.
 func (a *anyWait) keepError(err error) {
 	lost, ok := err.(*RoundError)
-	if ok && (a.last == nil || lost.Verdict != ErrInterrupted) {
+	if ok && (a.last == nil || !errors.Is(lost.Verdict, ErrInterrupted)) {
 		a.last = lost
 	}
 }

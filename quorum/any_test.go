@@ -22,7 +22,7 @@ func TestAnyOfSeveralKeysIsAnExactSemaphore(t *testing.T) {
 	for _, notifies := range []bool{true, false} {
 		t.Run(fmt.Sprint("notified ", notifies), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := makeFixture(t, 3, fixture{notifies: notifies}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
+				f := makeFixture(t, 3, fixture{notifies: notifies}, func(cfg *quorum.Config) { cfg.Lab.BackoffMax = 100 * ms })
 				f.warm()
 				f.travel(ms)
 				keys := []string{"s1", "s2", "s3"}
@@ -224,5 +224,5 @@ func TestAnyGoesRoundAKeyWithABadCounter(t *testing.T) {
 		assert.Equal(t, "b", lease.Key())
 		require.NoError(t, lease.Release(f.ctx))
 		f.requireNothingLeft()
-	}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
+	}, func(cfg *quorum.Config) { cfg.Lab.BackoffMax = 100 * ms })
 }

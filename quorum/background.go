@@ -16,6 +16,7 @@ type background struct {
 	mu       sync.Mutex
 	n        int           // work that ends on its own: goroutines, and requests without an answer
 	standing int           // goroutines that run until close
+	calls    int           // of Do, which end and release soon after close
 	changed  chan struct{} // closed when the next goroutine ends; nil if nothing waits for that
 	closed   bool
 }
@@ -42,6 +43,15 @@ func (b *background) less(count *int) {
 		b.changed = nil
 	}
 }
+
+// enter counts a call that Close waits for and settle doesn't, and leave ends it.
+func (b *background) enter() {
+	b.mu.Lock()
+	b.calls++
+	b.mu.Unlock()
+}
+
+func (b *background) leave() { b.less(&b.calls) }
 
 // spawn runs f on a new goroutine.
 func (b *background) spawn(f func()) {
@@ -87,14 +97,21 @@ func (b *background) isClosed() bool {
 	}
 }
 
-// settle waits until only standing goroutines are left, and wait until none is. They return ctx's
+// settle waits until only calls and standing goroutines are left, and wait until nothing is. They return ctx's
 // error if that ends first.
 func (b *background) settle(ctx context.Context) error {
 	return b.until(ctx, func() bool { return b.n == 0 })
 }
 
 func (b *background) wait(ctx context.Context) error {
-	return b.until(ctx, func() bool { return b.n == 0 && b.standing == 0 })
+	return b.until(ctx, func() bool { return b.n == 0 && b.standing == 0 && b.calls == 0 })
+}
+
+// left is how many calls of Do, and what else, wait still waits for.
+func (b *background) left() (calls, others int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls, b.n + b.standing
 }
 
 func (b *background) until(ctx context.Context, met func() bool) error {

@@ -83,7 +83,7 @@ func TestTokensRiseAtAnyRate(t *testing.T) {
 		require.NoError(f.t, err)
 		assert.Greater(f.t, lease.Token(), last)
 		require.NoError(f.t, lease.Release(f.ctx))
-	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL, cfg.BackoffMin = maxTTL, maxTTL, ms })
+	}, func(cfg *quorum.Config) { cfg.TTL, cfg.MaxTTL, cfg.Lab.BackoffMin = maxTTL, maxTTL, ms })
 }
 
 // If so many counters are poisoned that no quorum is left, Acquire fails at once.

@@ -181,7 +181,7 @@ func TestTooManyPendingDeletesStopTheVotes(t *testing.T) {
 		lease = f.acquire("k")
 		synctest.Wait()
 		assert.Len(t, lease.Instances(), 3)
-	}, func(c *quorum.Config) { c.MaxPendingDeletes = 4 })
+	}, func(c *quorum.Config) { c.Lab.MaxPendingDeletes = 4 })
 }
 
 // If an instance takes votes but can't delete, the error is that of its deletes, not their number:
@@ -223,7 +223,7 @@ func TestPendingDeletesThatCannotEndSayWhy(t *testing.T) {
 			require.ErrorIs(f.t, err, wire.ErrOverloaded)
 			assert.NotErrorIs(f.t, err, denied)
 			f.resume(0)
-		}, func(c *quorum.Config) { c.MaxPendingDeletes, c.MaxWait = 4, time.Second })
+		}, func(c *quorum.Config) { c.Lab.MaxPendingDeletes, c.MaxWait = 4, time.Second })
 	}
 }
 

@@ -60,10 +60,10 @@ func TestClockEverySaysHowOften(t *testing.T) {
 		set  func(*quorum.Config)
 		want int
 	}{
-		{func(c *quorum.Config) { c.ClockEvery = time.Second }, 60},
+		{func(c *quorum.Config) { c.Lab.ClockEvery = time.Second }, 60},
 		{func(c *quorum.Config) { c.TTL = 4 * time.Second }, 30},
 		{func(c *quorum.Config) { c.MaxTTL = time.Minute }, 6},
-		{func(c *quorum.Config) { c.ClockMonitor = quorum.Off }, 0},
+		{func(c *quorum.Config) { c.Lab.ClockMonitor = quorum.Off }, 0},
 	} {
 		play(t, 1, func(f *fixture) {
 			f.warm()
@@ -118,7 +118,7 @@ func TestAnExtensionDoesNotCountAClockThatJumped(t *testing.T) {
 				require.NotErrorIs(t, err, quorum.ErrLost)
 				require.Equal(t, quorum.ClockJumped, quarantineOf(t, err).Reason)
 				require.Equal(t, before, lease.Deadline(), "the old deadline stands")
-			}, func(c *quorum.Config) { c.ClockMonitor = mode })
+			}, func(c *quorum.Config) { c.Lab.ClockMonitor = mode })
 		})
 	}
 }

@@ -77,3 +77,54 @@ func TestCloseThatIsGivenUpClosesTheRest(t *testing.T) {
 		require.NoError(t, c.Close(f.ctx))
 	})
 }
+
+// Close ends the context of a Do that runs, and waits until that has released its keys.
+func TestCloseWaitsForADo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 3)
+		cfg := f.cfg
+		cfg.CloseAlso = closerFunc(func() error {
+			for i, s := range f.servers {
+				assert.Equal(t, 1, f.count(i, wire.Release), "closed before the delete was sent")
+				_, _, there := s.Get("k")
+				assert.False(t, there, "its key is left")
+			}
+			return nil
+		})
+		c, err := quorum.New(cfg, f.instances()...)
+		require.NoError(t, err)
+		done := make(chan error)
+		go func() {
+			done <- c.Do(f.ctx, "k", func(ctx context.Context, _ *quorum.Lease) error {
+				<-ctx.Done()
+				time.Sleep(time.Second) // it cleans up
+				return context.Cause(ctx)
+			})
+		}()
+		synctest.Wait()
+		brief, cancel := context.WithTimeout(f.ctx, 10*ms)
+		defer cancel()
+		began := time.Now()
+		go func() { assert.ErrorIs(t, <-done, quorum.ErrClosed) }()
+		require.NoError(t, c.Close(f.ctx))
+		assert.Equal(t, time.Second, time.Since(began))
+		require.NoError(t, c.Close(brief), "nothing is left")
+		f.requireNothingLeft()
+	})
+}
+
+// A Close that is given up says what is left.
+func TestCloseSaysWhatIsLeft(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		end := make(chan struct{})
+		go func() { _ = f.Do(f.ctx, "k", func(context.Context, *quorum.Lease) error { <-end; return nil }) }()
+		synctest.Wait()
+		brief, cancel := context.WithTimeout(f.ctx, 10*ms)
+		defer cancel()
+		err := f.Close(brief)
+		require.ErrorIs(t, err, quorum.ErrInterrupted)
+		require.ErrorContains(t, err, "1 calls of Do")
+		close(end)
+		require.NoError(t, f.Close(f.ctx))
+	})
+}

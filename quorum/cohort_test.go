@@ -68,7 +68,7 @@ func TestGoroutinesTakeTurns(t *testing.T) {
 				synctest.Wait()
 				assert.Equal(t, 1, f.notices()-before, "after the last turn")
 				f.requireNothingLeft()
-			}, func(cfg *quorum.Config) { cfg.Fencing, cfg.TTL = fencing, 10*time.Minute })
+			}, func(cfg *quorum.Config) { cfg.Lab.Fencing, cfg.TTL = fencing, 10*time.Minute })
 		})
 	}
 }
@@ -199,7 +199,7 @@ func TestCancelledWaiterPassesTheLockOn(t *testing.T) {
 				assert.Less(t, time.Since(at), 100*ms, "nobody waits until it would poll")
 				f.requireNothingLeft()
 			}, func(cfg *quorum.Config) {
-				cfg.TTL, cfg.BackoffMin, cfg.BackoffMax = 10*time.Minute, time.Minute, time.Minute
+				cfg.TTL, cfg.Lab.BackoffMin, cfg.Lab.BackoffMax = 10*time.Minute, time.Minute, time.Minute
 				cfg.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) {
 					if armed.Load() {
 						cancel() // just before its round

@@ -26,9 +26,9 @@ const (
 	Off
 )
 
-// Terms are the conditions on which locks are taken. A Coordinator has those of its Config.
-// WithTerms returns a view of it with others.
-type Terms struct {
+// Config sets up a Coordinator. The zero Config is ready to use: every field has a default,
+// and everything that makes a lock safe is on.
+type Config struct {
 	// TTL is how long a lease lasts unless it is extended: whole milliseconds, longer than
 	// twice InstanceTimeout plus the drift allowance plus MinValidity, at most MaxTTL.
 	// Default 10 s.
@@ -36,6 +36,14 @@ type Terms struct {
 	// A longer TTL survives longer pauses of the holder. A shorter one frees the resource
 	// sooner after the holder died.
 	TTL time.Duration
+
+	// KeepAlive makes Acquire and TryAcquire start Lease.KeepAlive on each lease. Do always
+	// keeps its lease alive.
+	KeepAlive bool
+
+	// MaxLife bounds the time from the acquisition of a lease to its end, however it is
+	// extended: at least TTL, at most ten years. Default 0: no bound.
+	MaxLife time.Duration
 
 	// MinValidity is the least validity that a new lease must have. With less the round is
 	// lost (ErrTooSlow). Default 0: any validity above zero.
@@ -52,25 +60,11 @@ type Terms struct {
 	// holder in this process or another: more than 0. Default 0: no bound but the context's.
 	MaxWait time.Duration
 
-	// KeepAlive makes Acquire and TryAcquire start Lease.KeepAlive on each lease. Do always
-	// keeps its lease alive.
-	KeepAlive bool
-
-	// MaxLife bounds the time from the acquisition of a lease to its end, however it is
-	// extended: at least TTL, at most ten years. Default 0: no bound.
-	MaxLife time.Duration
-
 	// Note is a text about the lease that Inspect shows to others, such as what it is taken for:
-	// printable UTF-8, at most 128 bytes. It is part of the lock's value, as Config.Owner is. So
+	// printable UTF-8, at most 128 bytes. It is part of the lock's value, as Owner is. So
 	// the instances set both in one step, and a note can't change while the lease lasts. Keep
 	// secrets out of it: everybody who can read the keys sees it. Default: none.
 	Note string
-}
-
-// Config sets up a Coordinator. The zero Config is ready to use: every field has a default,
-// and everything that makes a lock safe is on.
-type Config struct {
-	Terms
 
 	// Quorum is how many instances must grant: N/2+1 to N. A higher quorum survives the loss
 	// of a vote (an eviction, a FLUSHALL), at the price of availability. Default 0: N/2+1.
@@ -84,36 +78,81 @@ type Config struct {
 	// quarter of TTL. At least 1 ms, and less than half of TTL.
 	InstanceTimeout time.Duration
 
-	// Drift is the allowance for clocks that run at different rates. Default (both fields
-	// zero): drift.Default, 1 % and 2 ms.
-	Drift drift.Allowance
-
-	// NoDrift makes a zero Drift mean no allowance at all. It is for demonstrations.
-	NoDrift bool
-
-	// Fencing keeps a counter per resource on the instances, and each lease gets a fencing
-	// token from it. Off sends the bare SET NX PX of the Redis document: Lease.Token is 0.
-	Fencing Switch
-
-	// CounterTTL is how long a resource's counter is kept at least after the server's clock has
-	// passed the token that it started at, or was last raised to. Grants don't prolong that: a counter
-	// that expires starts again from the clock, which is above every token that it gave. Whole milliseconds,
-	// at least ten times MaxTTL. Default 24 h, or ten times MaxTTL if that is more.
-	CounterTTL time.Duration
-
-	// Set names the set of instances. N, Q and MaxTTL are filled in.
-	Set Set
-
 	// MaxTTL is the longest TTL that any client of these instances may use. A server that may
 	// have lost votes is in quarantine for as long. If an address may move, the time for
 	// which connections stay open comes off the TTL (wire.Instance.ConnLife). All clients must
 	// have the same MaxTTL: it is part of the Set's fingerprint, and a client with another
-	// one is refused (ErrSetMismatch), unless RestartQuarantine is Off or no mark can be kept.
+	// one is refused (ErrSetMismatch), unless Lab.RestartQuarantine is Off or no mark can be kept.
 	// docs/running.md says how to change it. Whole milliseconds, at least TTL, at most a year. Default 30 s.
 	//
 	// The servers' clocks must agree to within half of it, see assumption 3 of the package
 	// documentation.
 	MaxTTL time.Duration
+
+	// Set names the set of instances. N, Q and MaxTTL are filled in.
+	Set Set
+
+	// Owner is a name for this client that Inspect shows to others: printable ASCII without
+	// spaces, at most 64 bytes. Default: none.
+	Owner string
+
+	// Hooks are called when something happens. Default: none.
+	Hooks Hooks
+
+	// CloseAlso is closed by Coordinator.Close when nothing uses the instances any more, or
+	// Close's context has ended: their instance.Group, so that one Close closes all. Default:
+	// none, and whoever opened the instances closes them.
+	CloseAlso io.Closer
+
+	// Lab is for tests and demonstrations. Leave it zero.
+	Lab Lab
+}
+
+// Terms are the part of a Config that a view may change, see WithTerms. The fields are as in Config.
+type Terms struct {
+	TTL         time.Duration
+	KeepAlive   bool
+	MaxLife     time.Duration
+	MinValidity time.Duration
+	MaxTries    int
+	MaxWait     time.Duration
+	Note        string
+}
+
+// terms are the Config's.
+func (c Config) terms() Terms {
+	return Terms{
+		TTL: c.TTL, KeepAlive: c.KeepAlive, MaxLife: c.MaxLife, MinValidity: c.MinValidity,
+		MaxTries: c.MaxTries, MaxWait: c.MaxWait, Note: c.Note,
+	}
+}
+
+// with is the Config with other terms.
+func (c Config) with(t Terms) Config {
+	c.TTL, c.KeepAlive, c.MaxLife, c.MinValidity = t.TTL, t.KeepAlive, t.MaxLife, t.MinValidity
+	c.MaxTries, c.MaxWait, c.Note = t.MaxTries, t.MaxWait, t.Note
+	return c
+}
+
+// Lab is what tests and demonstrations change, and nobody needs for a lock. The zero Lab has all
+// guarantees of the package documentation. Some of its fields cost one of them: a smaller Drift,
+// RestartQuarantine Off and ClockMonitor Off cost exclusion, Fencing Off costs the order of tokens,
+// and Notifications Off the order of arrival among processes.
+type Lab struct {
+	// Clock is the client's clock. Default: clock.New(), the machine's.
+	Clock clock.Clock
+
+	// Random is the source of values and delays. Reads must not fail, and need not be safe
+	// for concurrent use; that of Coordinator.Config is. Default: crypto/rand.
+	Random io.Reader
+
+	// Drift is the allowance for clocks that run at different rates. Default (both fields
+	// zero): drift.Default, 1 % and 2 ms. With a Floor of 1 ns alone there is almost none.
+	Drift drift.Allowance
+
+	// Fencing keeps a counter per resource on the instances, and each lease gets a fencing
+	// token from it. Off sends the bare SET NX PX of the Redis document: Lease.Token is 0.
+	Fencing Switch
 
 	// RestartQuarantine ignores a server's votes until MaxTTL (and the drift allowance on it)
 	// after it came up, was promoted, got its first replica, or replaced another server, or
@@ -129,27 +168,6 @@ type Config struct {
 	// taken: more than 0. Default: half of MaxTTL, but 50 ms to 10 s.
 	ClockEvery time.Duration
 
-	// ClockTolerance is the largest jump of a clock that is ignored: more than 0, at most an
-	// hour. Default: half of the drift allowance on MaxTTL, but 1 ms to 10 ms.
-	ClockTolerance time.Duration
-
-	// MaxInFlight bounds the unanswered requests to one instance. Above it further votes fail
-	// at once with ErrOverloaded. A quarter of it is kept for extensions and releases. The
-	// rest also bounds the rounds for new locks that are under way at one time. Fewer are
-	// begun (ErrOverloaded) when rounds time out. Default 4096.
-	MaxInFlight int
-
-	// MaxPendingDeletes bounds the pending deletes of one instance. Above it the instance
-	// isn't asked for votes (ErrOverloaded) until it has answered. Default 4096.
-	MaxPendingDeletes int
-
-	// BackoffMin and BackoffMax bound the delays between the rounds of Acquire. A delay is
-	// random, from zero to a bound that doubles from BackoffMin to BackoffMax (full jitter).
-	// A waiter that expects a notification still polls after a random delay of at most
-	// BackoffMax, in case the notification is lost. No delay is longer than the holder's key
-	// can live. Defaults 10 ms and 500 ms, at most a year.
-	BackoffMin, BackoffMax time.Duration
-
 	// Notifications has a release notify the processes that wait for the lock, on instances
 	// that can do that (a Notifier), so that they need not poll. Processes are notified one
 	// at a time, in the order of arrival. While a process waits, and for some seconds after,
@@ -163,24 +181,23 @@ type Config struct {
 	// at least BackoffMin. TryAcquire doesn't wait.
 	Notifications Switch
 
-	// Owner is a name for this client that Inspect shows to others: printable ASCII without
-	// spaces, at most 64 bytes. Default: none.
-	Owner string
+	// BackoffMin and BackoffMax bound the delays between the rounds of Acquire. A delay is
+	// random, from zero to a bound that doubles from BackoffMin to BackoffMax (full jitter).
+	// A waiter that expects a notification still polls after a random delay of at most
+	// BackoffMax, in case the notification is lost. No delay is longer than the holder's key
+	// can live. Defaults 10 ms and 500 ms, at most a year.
+	BackoffMin, BackoffMax time.Duration
 
-	// Clock is the client's clock. Default: clock.New(), the machine's.
-	Clock clock.Clock
+	// MaxInFlight bounds the unanswered requests to one instance. Above it further votes fail
+	// at once with ErrOverloaded. A quarter of it is kept for extensions and releases. The
+	// rest also bounds the rounds for new locks that are under way at one time. As a rule fewer
+	// are: as many as keep the servers busy, or half as many each time that rounds time out. The
+	// others wait for their turn. Default 4096.
+	MaxInFlight int
 
-	// Random is the source of values and delays. Reads must not fail, and need not be safe
-	// for concurrent use; that of Coordinator.Config is. Default: crypto/rand.
-	Random io.Reader
-
-	// Hooks are called when something happens. Default: none.
-	Hooks Hooks
-
-	// CloseAlso is closed by Coordinator.Close when nothing uses the instances any more, or
-	// Close's context has ended: their instance.Group, so that one Close closes all. Default:
-	// none, and whoever opened the instances closes them.
-	CloseAlso io.Closer
+	// MaxPendingDeletes bounds the pending deletes of one instance. Above it the instance
+	// isn't asked for votes (ErrOverloaded) until it has answered. Default 4096.
+	MaxPendingDeletes int
 }
 
 // complete fills in the defaults and checks every field, for n instances.
@@ -188,26 +205,11 @@ func (c Config) complete(n int) (Config, error) {
 	setDefault(&c.TTL, 10*time.Second)
 	setDefault(&c.MaxTTL, defaultMaxTTL)
 	setDefault(&c.InstanceTimeout, max(time.Millisecond, min(max(c.TTL/100, 50*time.Millisecond), 500*time.Millisecond, c.TTL/4)))
-	setDefault(&c.CounterTTL, max(24*time.Hour, 10*c.MaxTTL))
-	setDefault(&c.ClockEvery, min(max(c.MaxTTL/2, 50*time.Millisecond), 10*time.Second))
 	if c.Hooks.Waiting == nil {
 		c.Hooks.Waiting = logWaiting
 	}
-	setDefault(&c.MaxInFlight, 4096)
-	setDefault(&c.MaxPendingDeletes, 4096)
-	setDefault(&c.BackoffMin, 10*time.Millisecond)
-	setDefault(&c.BackoffMax, max(500*time.Millisecond, c.BackoffMin))
 	setDefault(&c.Quorum, majority.Of(n).Q)
-	if c.Drift == (drift.Allowance{}) && !c.NoDrift {
-		c.Drift = drift.Default()
-	}
-	setDefault(&c.ClockTolerance, min(max(c.Drift.Of(c.MaxTTL)/2, time.Millisecond), 10*time.Millisecond))
-	if c.Clock == nil {
-		c.Clock = clock.New()
-	}
-	if c.Random == nil {
-		c.Random = rand.Reader
-	}
+	c.Lab = c.Lab.complete(c.MaxTTL)
 	if c.Set.N != 0 || c.Set.Q != 0 || c.Set.MaxTTL != 0 {
 		return c, fmt.Errorf("%w: Set.N, Set.Q and Set.MaxTTL are %d, %d and %v, leave them zero: they follow from the instances, Quorum and MaxTTL", ErrConfig, c.Set.N, c.Set.Q, c.Set.MaxTTL)
 	}
@@ -215,11 +217,44 @@ func (c Config) complete(n int) (Config, error) {
 	return c, c.validate(n)
 }
 
+// complete fills in the defaults.
+func (l Lab) complete(maxTTL time.Duration) Lab {
+	if l.Clock == nil {
+		l.Clock = clock.New()
+	}
+	if l.Random == nil {
+		l.Random = rand.Reader
+	}
+	if l.Drift == (drift.Allowance{}) {
+		l.Drift = drift.Default()
+	}
+	setDefault(&l.ClockEvery, min(max(maxTTL/2, 50*time.Millisecond), 10*time.Second))
+	setDefault(&l.BackoffMin, 10*time.Millisecond)
+	setDefault(&l.BackoffMax, max(500*time.Millisecond, l.BackoffMin))
+	setDefault(&l.MaxInFlight, 4096)
+	setDefault(&l.MaxPendingDeletes, 4096)
+	return l
+}
+
 // ahead is wire.Fence.Ahead: half of the quarantine of a server that may have lost its counters.
 // The other half is for clocks that disagree, see package settlement.
 //
 //guard:clock-outruns-counter  after a quarantine the clock is above every token that a lost counter gave
 func (c *Config) ahead() time.Duration { return c.MaxTTL / 2 }
+
+// counterTTL is wire.Fence.TTL: how long a resource's counter is kept at least after the server's
+// clock has passed the token that it started at, or was last raised to. Grants don't prolong that,
+// because a counter that expires starts again from the clock, which is above every token that it gave.
+// At least a day, so that a key that is locked now and then keeps its counter, and ten times MaxTTL,
+// or tokens could start anew while a lease is held.
+func (c *Config) counterTTL() time.Duration { return max(24*time.Hour, 10*c.MaxTTL) }
+
+// clockTolerance is the largest jump of a server's clock that is ignored: half of the drift
+// allowance, because the other half is for clocks that run at different rates. It is no less than 1 ms,
+// because some servers answer with a cached time, and no more than 10 ms, which covers that.
+func (c *Config) clockTolerance() time.Duration {
+	return min(max(c.Lab.Drift.Of(c.MaxTTL)/2, time.Millisecond), 10*time.Millisecond)
+}
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T
@@ -233,9 +268,6 @@ func (c Config) validate(n int) error {
 	if least := majority.Of(n).Q; c.Quorum < least || c.Quorum > n {
 		return fmt.Errorf("%w: Quorum is %d, want %d to %d for %d instances: with fewer than a majority two clients can hold the lock at once",
 			ErrConfig, c.Quorum, least, n, n)
-	}
-	if err := c.Drift.Validate(); err != nil {
-		return fmt.Errorf("%w: Drift: %w", ErrConfig, err)
 	}
 	if err := c.Set.ValidateName(); err != nil {
 		return err
@@ -257,46 +289,46 @@ func (c Config) validate(n int) error {
 	if c.MaxTTL > maxMaxTTL {
 		return fmt.Errorf("%w: MaxTTL is %v, want at most %v: counters must outlive ten of it", ErrConfig, c.MaxTTL, maxMaxTTL)
 	}
-	if err := validMillis("CounterTTL", c.CounterTTL); err != nil {
+	if err := c.Lab.validate(); err != nil {
 		return err
 	}
-	if c.CounterTTL/10 < c.MaxTTL {
-		return fmt.Errorf("%w: CounterTTL is %v, want at least %v (ten times MaxTTL), or tokens could start anew while a lease is held", ErrConfig, c.CounterTTL, 10*c.MaxTTL)
+	return validOwner(c.Owner)
+}
+
+func (l Lab) validate() error {
+	if err := l.Drift.Validate(); err != nil {
+		return fmt.Errorf("%w: Lab.Drift: %w", ErrConfig, err)
 	}
 	for _, bound := range []struct {
 		name     string
 		value    any
 		negative bool
 	}{
-		{"MaxInFlight", c.MaxInFlight, c.MaxInFlight < 0}, {"MaxPendingDeletes", c.MaxPendingDeletes, c.MaxPendingDeletes < 0},
-		{"ClockEvery", c.ClockEvery, c.ClockEvery < 0}, {"ClockTolerance", c.ClockTolerance, c.ClockTolerance < 0},
-		{"BackoffMin", c.BackoffMin, c.BackoffMin < 0},
+		{"MaxInFlight", l.MaxInFlight, l.MaxInFlight < 0}, {"MaxPendingDeletes", l.MaxPendingDeletes, l.MaxPendingDeletes < 0},
+		{"ClockEvery", l.ClockEvery, l.ClockEvery < 0}, {"BackoffMin", l.BackoffMin, l.BackoffMin < 0},
 	} {
 		if bound.negative {
-			return fmt.Errorf("%w: %s is %v, want more than zero, or zero for the default", ErrConfig, bound.name, bound.value)
+			return fmt.Errorf("%w: Lab.%s is %v, want more than zero, or zero for the default", ErrConfig, bound.name, bound.value)
 		}
 	}
 	for _, s := range []struct {
 		name  string
 		value Switch
 	}{
-		{"Fencing", c.Fencing}, {"RestartQuarantine", c.RestartQuarantine}, {"ClockMonitor", c.ClockMonitor},
-		{"Notifications", c.Notifications},
+		{"Fencing", l.Fencing}, {"RestartQuarantine", l.RestartQuarantine}, {"ClockMonitor", l.ClockMonitor},
+		{"Notifications", l.Notifications},
 	} {
 		if s.value > Off {
-			return fmt.Errorf("%w: %s is %d, want On (0) or Off (1)", ErrConfig, s.name, s.value)
+			return fmt.Errorf("%w: Lab.%s is %d, want On (0) or Off (1)", ErrConfig, s.name, s.value)
 		}
 	}
-	if c.ClockTolerance > maxTolerance {
-		return fmt.Errorf("%w: ClockTolerance is %v, want at most %v; to turn the monitor off, set ClockMonitor", ErrConfig, c.ClockTolerance, maxTolerance)
+	if l.BackoffMax < l.BackoffMin {
+		return fmt.Errorf("%w: Lab.BackoffMax is %v, want at least Lab.BackoffMin, which is %v", ErrConfig, l.BackoffMax, l.BackoffMin)
 	}
-	if c.BackoffMax < c.BackoffMin {
-		return fmt.Errorf("%w: BackoffMax is %v, want at least BackoffMin, which is %v", ErrConfig, c.BackoffMax, c.BackoffMin)
+	if l.BackoffMax > maxMaxTTL { // as for InstanceTimeout
+		return fmt.Errorf("%w: Lab.BackoffMax is %v, want at most %v", ErrConfig, l.BackoffMax, maxMaxTTL)
 	}
-	if c.BackoffMax > maxMaxTTL { // as for InstanceTimeout
-		return fmt.Errorf("%w: BackoffMax is %v, want at most %v", ErrConfig, c.BackoffMax, maxMaxTTL)
-	}
-	return validOwner(c.Owner)
+	return nil
 }
 
 // validate checks the terms against the Config that they are used with.
@@ -317,9 +349,9 @@ func (t Terms) validate(c Config) error {
 		return fmt.Errorf("%w: MaxLife is %v, shorter than one TTL (%v): raise it, or lower TTL", ErrConfig, t.MaxLife, t.TTL)
 	}
 	// A round may take one timeout to ask and one to settle the token.
-	if eaten := 2*c.InstanceTimeout + c.Drift.Of(t.TTL); t.TTL-eaten <= t.MinValidity {
+	if eaten := 2*c.InstanceTimeout + c.Lab.Drift.Of(t.TTL); t.TTL-eaten <= t.MinValidity {
 		return fmt.Errorf("%w: TTL is %v, but two InstanceTimeouts (%v each) and the drift allowance (%v) can leave %v of it, which is no more than MinValidity (%v): raise TTL or lower the others",
-			ErrConfig, t.TTL, c.InstanceTimeout, c.Drift.Of(t.TTL), t.TTL-eaten, t.MinValidity)
+			ErrConfig, t.TTL, c.InstanceTimeout, c.Lab.Drift.Of(t.TTL), t.TTL-eaten, t.MinValidity)
 	}
 	return nil
 }
@@ -331,11 +363,8 @@ const defaultMaxTTL = 30 * time.Second
 // maxMaxTTL allows for counters that live ten times as long, see validMillis.
 const maxMaxTTL = 365 * 24 * time.Hour
 
-// maxMaxLife is the longest Terms.MaxLife: ten years.
+// maxMaxLife is the longest MaxLife: ten years.
 const maxMaxLife = 10 * maxMaxTTL
-
-// maxTolerance is the largest Config.ClockTolerance (drift.Monitor).
-const maxTolerance = time.Hour
 
 // Set identifies the instances that a client uses, see wire.Set.
 type Set = wire.Set
@@ -344,7 +373,7 @@ type Set = wire.Set
 const (
 	maxKey   = 1024
 	maxOwner = 64  // Config.Owner
-	maxNote  = 128 // Terms.Note
+	maxNote  = 128 // Config.Note
 )
 
 // ValidateKey checks the name of a resource: 1 to 1024 bytes, without NUL and braces. The error

@@ -27,50 +27,44 @@ func bareServers(names ...string) []wire.Instance {
 
 // Every bad value is refused, with a message that names the field, the value and the fix.
 func TestConfigRefusesBadValues(t *testing.T) {
-	terms := func(terms quorum.Terms) quorum.Config { return quorum.Config{Terms: terms} }
 	for _, test := range []struct {
 		name  string
 		cfg   quorum.Config
 		wants []string
 	}{
-		{"TTL negative", terms(quorum.Terms{TTL: -time.Second}), []string{" TTL is -1s", "at least 1ms"}},
-		{"TTL under a millisecond", terms(quorum.Terms{TTL: 500 * time.Microsecond}), []string{" TTL is 500µs", "at least 1ms"}},
-		{"TTL not whole", terms(quorum.Terms{TTL: time.Second + 300*time.Microsecond}), []string{" TTL is 1.0003s", "whole milliseconds, such as 1s"}},
-		{"TTL above ten years", terms(quorum.Terms{TTL: 11 * 365 * 24 * time.Hour}), []string{" TTL is 96360h0m0s", "at most ten years"}},
-		{"TTL without an end", terms(quorum.Terms{TTL: math.MaxInt64}), []string{" TTL is 2562047h47m16.854775807s", "at most ten years"}},
-		{"TTL above MaxTTL", quorum.Config{Terms: quorum.Terms{TTL: time.Minute}, MaxTTL: time.Second}, []string{"TTL is 1m0s", "MaxTTL is 1s", "raise MaxTTL"}},
-		{"TTL eaten by the default timeout", terms(quorum.Terms{TTL: ms}), []string{" TTL is 1ms", "InstanceTimeouts (1ms each)", "raise TTL or lower"}},
-		{"TTL eaten by timeouts", quorum.Config{Terms: quorum.Terms{TTL: time.Second}, InstanceTimeout: 500 * ms}, []string{"TTL is 1s", "500ms each", "12ms", "raise TTL or lower"}},
-		{"TTL eaten by drift", quorum.Config{Terms: quorum.Terms{TTL: time.Second}, Drift: drift.Allowance{Floor: 900 * ms}}, []string{"TTL is 1s", "900ms", "raise TTL or lower"}},
-		{"TTL eaten by MinValidity", terms(quorum.Terms{TTL: time.Second, MinValidity: 890 * ms}), []string{"TTL is 1s", "MinValidity (890ms)", "raise TTL or lower"}},
-		{"MinValidity negative", terms(quorum.Terms{MinValidity: -1}), []string{"MinValidity -1ns", "none may be negative"}},
-		{"MaxTries negative", terms(quorum.Terms{MaxTries: -2}), []string{"MaxTries -2", "none may be negative"}},
-		{"MaxWait negative", terms(quorum.Terms{MaxWait: -time.Second}), []string{"MaxWait -1s", "none may be negative"}},
-		{"MaxLife negative", terms(quorum.Terms{MaxLife: -time.Second}), []string{"MaxLife -1s", "none may be negative"}},
-		{"MaxLife under TTL", terms(quorum.Terms{MaxLife: time.Second}), []string{"MaxLife is 1s", "TTL (10s)", "raise it"}},
+		{"TTL negative", quorum.Config{TTL: -time.Second}, []string{" TTL is -1s", "at least 1ms"}},
+		{"TTL under a millisecond", quorum.Config{TTL: 500 * time.Microsecond}, []string{" TTL is 500µs", "at least 1ms"}},
+		{"TTL not whole", quorum.Config{TTL: time.Second + 300*time.Microsecond}, []string{" TTL is 1.0003s", "whole milliseconds, such as 1s"}},
+		{"TTL above ten years", quorum.Config{TTL: 11 * 365 * 24 * time.Hour}, []string{" TTL is 96360h0m0s", "at most ten years"}},
+		{"TTL without an end", quorum.Config{TTL: math.MaxInt64}, []string{" TTL is 2562047h47m16.854775807s", "at most ten years"}},
+		{"TTL above MaxTTL", quorum.Config{TTL: time.Minute, MaxTTL: time.Second}, []string{"TTL is 1m0s", "MaxTTL is 1s", "raise MaxTTL"}},
+		{"TTL eaten by the default timeout", quorum.Config{TTL: ms}, []string{" TTL is 1ms", "InstanceTimeouts (1ms each)", "raise TTL or lower"}},
+		{"TTL eaten by timeouts", quorum.Config{TTL: time.Second, InstanceTimeout: 500 * ms}, []string{"TTL is 1s", "500ms each", "12ms", "raise TTL or lower"}},
+		{"TTL eaten by drift", quorum.Config{TTL: time.Second, Lab: quorum.Lab{Drift: drift.Allowance{Floor: 900 * ms}}}, []string{"TTL is 1s", "900ms", "raise TTL or lower"}},
+		{"TTL eaten by MinValidity", quorum.Config{TTL: time.Second, MinValidity: 890 * ms}, []string{"TTL is 1s", "MinValidity (890ms)", "raise TTL or lower"}},
+		{"MinValidity negative", quorum.Config{MinValidity: -1}, []string{"MinValidity -1ns", "none may be negative"}},
+		{"MaxTries negative", quorum.Config{MaxTries: -2}, []string{"MaxTries -2", "none may be negative"}},
+		{"MaxWait negative", quorum.Config{MaxWait: -time.Second}, []string{"MaxWait -1s", "none may be negative"}},
+		{"MaxLife negative", quorum.Config{MaxLife: -time.Second}, []string{"MaxLife -1s", "none may be negative"}},
+		{"MaxLife under TTL", quorum.Config{MaxLife: time.Second}, []string{"MaxLife is 1s", "TTL (10s)", "raise it"}},
 		{"Quorum under a majority", quorum.Config{Quorum: 2}, []string{"Quorum is 2", "3 to 5", "two clients"}},
 		{"Quorum negative", quorum.Config{Quorum: -3}, []string{"Quorum is -3", "3 to 5"}},
 		{"Quorum above N", quorum.Config{Quorum: 6}, []string{"Quorum is 6", "3 to 5"}},
 		{"InstanceTimeout too short", quorum.Config{InstanceTimeout: 999 * time.Microsecond}, []string{"InstanceTimeout is 999µs", "at least 1ms"}},
 		{"InstanceTimeout negative", quorum.Config{InstanceTimeout: -1}, []string{"InstanceTimeout is -1ns", "at least 1ms"}},
 		{"InstanceTimeout without an end", quorum.Config{InstanceTimeout: math.MaxInt64}, []string{"InstanceTimeout is 2562047h47m16.854775807s", "less than half of TTL"}},
-		{"Drift rate", quorum.Config{Drift: drift.Allowance{PPM: 600_000}}, []string{"Drift", "600000", "0 to 500000"}},
-		{"Drift floor", quorum.Config{Drift: drift.Allowance{Floor: -1}}, []string{"Drift", "-1ns", "0 to 1h"}},
-		{"CounterTTL too short", quorum.Config{CounterTTL: 299 * time.Second}, []string{"CounterTTL is 4m59s", "at least 5m0s"}},
-		{"CounterTTL not whole", quorum.Config{CounterTTL: 24*time.Hour + 1}, []string{"CounterTTL is 24h0m0.000000001s", "whole milliseconds"}},
-		{"CounterTTL negative", quorum.Config{CounterTTL: -time.Hour}, []string{"CounterTTL is -1h0m0s", "at least 1ms"}},
+		{"Drift rate", quorum.Config{Lab: quorum.Lab{Drift: drift.Allowance{PPM: 600_000}}}, []string{"Lab.Drift", "600000", "0 to 500000"}},
+		{"Drift floor", quorum.Config{Lab: quorum.Lab{Drift: drift.Allowance{Floor: -1}}}, []string{"Lab.Drift", "-1ns", "0 to 1h"}},
 		{"MaxTTL not whole", quorum.Config{MaxTTL: time.Minute + 1}, []string{"MaxTTL is 1m0.000000001s", "whole milliseconds"}},
 		{"MaxTTL negative", quorum.Config{MaxTTL: -time.Minute}, []string{"MaxTTL is -1m0s", "at least 1ms"}},
-		{"ClockEvery", quorum.Config{ClockEvery: -time.Second}, []string{"ClockEvery is -1s", "more than zero"}},
-		{"MaxLife above ten years", terms(quorum.Terms{MaxLife: 11 * 365 * 24 * time.Hour}), []string{"MaxLife is 96360h0m0s", "at most 87600h0m0s", "zero for no bound"}},
-		{"ClockTolerance above an hour", quorum.Config{ClockTolerance: math.MaxInt64}, []string{"ClockTolerance is 2562047h", "at most 1h0m0s", "set ClockMonitor"}},
-		{"ClockTolerance", quorum.Config{ClockTolerance: -time.Second}, []string{"ClockTolerance is -1s", "more than zero"}},
-		{"MaxInFlight", quorum.Config{MaxInFlight: -1}, []string{"MaxInFlight is -1", "more than zero"}},
-		{"MaxPendingDeletes", quorum.Config{MaxPendingDeletes: -7}, []string{"MaxPendingDeletes is -7", "more than zero"}},
-		{"BackoffMin", quorum.Config{BackoffMin: -ms}, []string{"BackoffMin is -1ms", "more than zero"}},
-		{"BackoffMax negative", quorum.Config{BackoffMax: -ms}, []string{"BackoffMax is -1ms", "at least BackoffMin, which is 10ms"}},
-		{"BackoffMax under BackoffMin", quorum.Config{BackoffMin: time.Second, BackoffMax: 500 * ms}, []string{"BackoffMax is 500ms", "BackoffMin, which is 1s"}},
-		{"BackoffMax without an end", quorum.Config{BackoffMax: math.MaxInt64}, []string{"BackoffMax is 2562047h47m16.854775807s", "at most 8760h0m0s"}},
+		{"ClockEvery", quorum.Config{Lab: quorum.Lab{ClockEvery: -time.Second}}, []string{"Lab.ClockEvery is -1s", "more than zero"}},
+		{"MaxLife above ten years", quorum.Config{MaxLife: 11 * 365 * 24 * time.Hour}, []string{"MaxLife is 96360h0m0s", "at most 87600h0m0s", "zero for no bound"}},
+		{"MaxInFlight", quorum.Config{Lab: quorum.Lab{MaxInFlight: -1}}, []string{"Lab.MaxInFlight is -1", "more than zero"}},
+		{"MaxPendingDeletes", quorum.Config{Lab: quorum.Lab{MaxPendingDeletes: -7}}, []string{"Lab.MaxPendingDeletes is -7", "more than zero"}},
+		{"BackoffMin", quorum.Config{Lab: quorum.Lab{BackoffMin: -ms}}, []string{"Lab.BackoffMin is -1ms", "more than zero"}},
+		{"BackoffMax negative", quorum.Config{Lab: quorum.Lab{BackoffMax: -ms}}, []string{"Lab.BackoffMax is -1ms", "at least Lab.BackoffMin, which is 10ms"}},
+		{"BackoffMax under BackoffMin", quorum.Config{Lab: quorum.Lab{BackoffMin: time.Second, BackoffMax: 500 * ms}}, []string{"Lab.BackoffMax is 500ms", "BackoffMin, which is 1s"}},
+		{"BackoffMax without an end", quorum.Config{Lab: quorum.Lab{BackoffMax: math.MaxInt64}}, []string{"Lab.BackoffMax is 2562047h47m16.854775807s", "at most 8760h0m0s"}},
 		{"Owner too long", quorum.Config{Owner: strings.Repeat("x", 65)}, []string{"Owner has 65 bytes", "at most 64"}},
 		{"Owner with a space", quorum.Config{Owner: "two words"}, []string{`Owner "two words"`, "' '", "printable ASCII"}},
 		{"Owner not ASCII", quorum.Config{Owner: "é"}, []string{"Owner", "printable ASCII"}},
@@ -79,11 +73,11 @@ func TestConfigRefusesBadValues(t *testing.T) {
 		{"Set.N", quorum.Config{Set: wire.Set{N: 5}}, []string{"Set.N, Set.Q and Set.MaxTTL are 5, 0 and 0s", "leave them zero"}},
 		{"Set.Q", quorum.Config{Set: wire.Set{Q: 3}}, []string{"Set.N, Set.Q and Set.MaxTTL are 0, 3 and 0s", "leave them zero"}},
 		{"Set.MaxTTL", quorum.Config{Set: wire.Set{MaxTTL: time.Minute}}, []string{"are 0, 0 and 1m0s", "leave them zero"}},
-		{"Fencing", quorum.Config{Fencing: 2}, []string{"Fencing is 2", "On (0) or Off (1)"}},
-		{"RestartQuarantine", quorum.Config{RestartQuarantine: 3}, []string{"RestartQuarantine is 3", "On (0) or Off (1)"}},
-		{"ClockMonitor", quorum.Config{ClockMonitor: 255}, []string{"ClockMonitor is 255", "On (0) or Off (1)"}},
-		{"Notifications", quorum.Config{Notifications: 2}, []string{"Notifications is 2", "On (0) or Off (1)"}},
-		{"TTL above the default MaxTTL", terms(quorum.Terms{TTL: 31 * time.Second}), []string{"TTL is 31s", "MaxTTL is 30s", "raise MaxTTL in all clients"}},
+		{"Fencing", quorum.Config{Lab: quorum.Lab{Fencing: 2}}, []string{"Lab.Fencing is 2", "On (0) or Off (1)"}},
+		{"RestartQuarantine", quorum.Config{Lab: quorum.Lab{RestartQuarantine: 3}}, []string{"Lab.RestartQuarantine is 3", "On (0) or Off (1)"}},
+		{"ClockMonitor", quorum.Config{Lab: quorum.Lab{ClockMonitor: 255}}, []string{"Lab.ClockMonitor is 255", "On (0) or Off (1)"}},
+		{"Notifications", quorum.Config{Lab: quorum.Lab{Notifications: 2}}, []string{"Lab.Notifications is 2", "On (0) or Off (1)"}},
+		{"TTL above the default MaxTTL", quorum.Config{TTL: 31 * time.Second}, []string{"TTL is 31s", "MaxTTL is 30s", "raise MaxTTL in all clients"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, err := quorum.New(test.cfg, bareServers("A", "B", "C", "D", "E")...)
@@ -100,19 +94,16 @@ func TestConfigAcceptsWhatIsAtTheLimits(t *testing.T) {
 	for name, cfg := range map[string]quorum.Config{
 		"all defaults":            {},
 		"quorum of all":           {Quorum: 5},
-		"shortest practical TTL":  {Terms: quorum.Terms{TTL: 5 * ms}, InstanceTimeout: ms},
-		"no drift":                {Terms: quorum.Terms{TTL: 3 * ms}, InstanceTimeout: ms, NoDrift: true},
-		"counter ten times":       {CounterTTL: 300 * time.Second},
-		"MinValidity just met":    {Terms: quorum.Terms{TTL: time.Second, MinValidity: 888*ms - 1}},
-		"MaxLife of ten years":    {Terms: quorum.Terms{MaxLife: 10 * 365 * 24 * time.Hour}},
-		"an hour's tolerance":     {ClockTolerance: time.Hour},
-		"MaxLife of one TTL":      {Terms: quorum.Terms{MaxLife: 10 * time.Second}},
-		"equal back-offs":         {BackoffMin: time.Second, BackoffMax: time.Second},
-		"back-off above default":  {BackoffMin: time.Hour},
+		"shortest practical TTL":  {TTL: 5 * ms, InstanceTimeout: ms},
+		"MinValidity just met":    {TTL: time.Second, MinValidity: 888*ms - 1},
+		"MaxLife of ten years":    {MaxLife: 10 * 365 * 24 * time.Hour},
+		"MaxLife of one TTL":      {MaxLife: 10 * time.Second},
+		"equal back-offs":         {Lab: quorum.Lab{BackoffMin: time.Second, BackoffMax: time.Second}},
+		"back-off above default":  {Lab: quorum.Lab{BackoffMin: time.Hour}},
 		"longest owner":           {Owner: strings.Repeat("~", 64)},
 		"longest set name":        {Set: wire.Set{Name: strings.Repeat("a", 64), Version: 1<<64 - 1}},
-		"a TTL of a month":        {Terms: quorum.Terms{TTL: 30 * 24 * time.Hour}, MaxTTL: 30 * 24 * time.Hour},
-		"drift at its upper ends": {Terms: quorum.Terms{TTL: 10 * time.Hour}, MaxTTL: 10 * time.Hour, Drift: drift.Allowance{PPM: 500_000, Floor: time.Hour}},
+		"a TTL of a month":        {TTL: 30 * 24 * time.Hour, MaxTTL: 30 * 24 * time.Hour},
+		"drift at its upper ends": {TTL: 10 * time.Hour, MaxTTL: 10 * time.Hour, Lab: quorum.Lab{Drift: drift.Allowance{PPM: 500_000, Floor: time.Hour}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := quorum.New(cfg, bareServers("A", "B", "C", "D", "E")...)
@@ -257,7 +248,7 @@ func TestWithTerms(t *testing.T) {
 		_, err = view.TryAcquire(f.ctx, "k")
 		assert.ErrorIs(f.t, err, quorum.ErrClosed)
 	}, func(cfg *quorum.Config) {
-		cfg.TTL, cfg.MaxTries, cfg.MaxTTL, cfg.Terms.MaxLife, cfg.Terms.KeepAlive = 20*time.Second, 7, time.Minute, time.Hour, true
+		cfg.TTL, cfg.MaxTries, cfg.MaxTTL, cfg.MaxLife, cfg.KeepAlive = 20*time.Second, 7, time.Minute, time.Hour, true
 	})
 }
 
@@ -282,7 +273,7 @@ func TestTermsLeaveTimeForOldConnections(t *testing.T) {
 			}
 			return c, err
 		}
-		cfg := quorum.Config{Terms: quorum.Terms{TTL: 10 * time.Second}, MaxTTL: 15 * time.Second}
+		cfg := quorum.Config{TTL: 10 * time.Second, MaxTTL: 15 * time.Second}
 		fixed, quick, slow := server("A", 0), server("B", 5*time.Second), server("C", 6*time.Second)
 
 		_, err := open(cfg, fixed, quick, slow)
@@ -292,23 +283,23 @@ func TestTermsLeaveTimeForOldConnections(t *testing.T) {
 		}
 		_, err = open(cfg, server("A", math.MaxInt64))
 		require.ErrorIs(t, err, quorum.ErrConfig, "connections that stay open forever")
-		cfg.RestartQuarantine = quorum.Off
+		cfg.Lab.RestartQuarantine = quorum.Off
 		_, err = open(cfg, fixed, quick, slow)
 		require.NoError(t, err, "nobody waits for MaxTTL")
-		cfg.RestartQuarantine = quorum.On
+		cfg.Lab.RestartQuarantine = quorum.On
 		c, err := open(cfg, fixed, quick)
 		require.NoError(t, err)
 		_, err = c.WithTerms(func(terms *quorum.Terms) { terms.TTL += time.Millisecond })
 		require.ErrorIs(t, err, quorum.ErrConfig)
 
-		from, err := open(quorum.Config{Terms: quorum.Terms{TTL: 12 * time.Second}, MaxTTL: 15 * time.Second}, fixed)
+		from, err := open(quorum.Config{TTL: 12 * time.Second, MaxTTL: 15 * time.Second}, fixed)
 		require.NoError(t, err)
 		require.NoError(t, from.Trust(t.Context()))
 		lease, err := from.TryAcquire(t.Context(), "k")
 		require.NoError(t, err)
 		handle, err := lease.HandOff(t.Context())
 		require.NoError(t, err)
-		to, err := open(quorum.Config{Terms: quorum.Terms{TTL: time.Second}, MaxTTL: 15 * time.Second}, server("A", 5*time.Second))
+		to, err := open(quorum.Config{TTL: time.Second, MaxTTL: 15 * time.Second}, server("A", 5*time.Second))
 		require.NoError(t, err)
 		_, err = to.Resume(t.Context(), handle)
 		require.ErrorIs(t, err, quorum.ErrConfig)

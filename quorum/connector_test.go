@@ -63,7 +63,7 @@ func TestConnectionsAreWaitedFor(t *testing.T) {
 			c := &connectingServer{Server: s}
 			far, instances = append(far, c), append(instances, c)
 		}
-		c := f.newCoordinatorOn(quorum.Config{InstanceTimeout: 100 * ms, ClockMonitor: quorum.Off, MaxTTL: 10 * time.Second}, instances)
+		c := f.newCoordinatorOn(quorum.Config{InstanceTimeout: 100 * ms, Lab: quorum.Lab{ClockMonitor: quorum.Off}, MaxTTL: 10 * time.Second}, instances)
 		pause := func() {
 			for _, s := range far {
 				s.connected.Store(false)
@@ -121,7 +121,7 @@ func TestDistanceIsTheConfigs(t *testing.T) {
 		f := newFixture(t, 1)
 		s := &connectingServer{Server: f.servers[0]}
 		s.connected.Store(true)
-		c := f.newCoordinatorOn(quorum.Config{InstanceTimeout: 100 * ms, ClockMonitor: quorum.Off, MaxTTL: 10 * time.Second}, []wire.Instance{s})
+		c := f.newCoordinatorOn(quorum.Config{InstanceTimeout: 100 * ms, Lab: quorum.Lab{ClockMonitor: quorum.Off}, MaxTTL: 10 * time.Second}, []wire.Instance{s})
 		f.servers[0].Hang()
 		for trip, far := range map[time.Duration]bool{0: false, 50 * ms: false, 60 * ms: true} {
 			s.trip = trip

@@ -33,9 +33,9 @@ type core struct {
 	cfg           Config
 	connLife      time.Duration // the longest of any instance, see Instance.ConnLife
 	majority      majority.Majority
-	members       []*member
-	servers       registry // that the members reach
-	deciders      []int    // the instances in the order in which they decide a split, see contend.go
+	servers       []*server
+	registry      registry // of the servers that the instances reach
+	deciders      []int    // the servers in the order in which they decide a split
 	clock         clock.Clock
 	reader        *drift.Reader
 	random        *random
@@ -91,16 +91,16 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := &random{reader: cfg.Random}
-	cfg.Random = source // which is safe for concurrent use
+	source := &random{reader: cfg.Lab.Random}
+	cfg.Lab.Random = source // which is safe for concurrent use
 	c := &core{
 		cfg:        cfg,
 		majority:   majority.Majority{N: len(instances), Q: cfg.Quorum},
-		clock:      cfg.Clock,
-		reader:     newReader(cfg.Clock),
+		clock:      cfg.Lab.Clock,
+		reader:     newReader(cfg.Lab.Clock),
 		random:     source,
 		background: newBackground(),
-		admission:  newAdmission(cfg.InstanceTimeout, cfg.MaxInFlight),
+		admission:  newAdmission(cfg.InstanceTimeout, cfg.Lab.MaxInFlight),
 		closeAlso: sync.OnceValue(func() error {
 			if cfg.CloseAlso == nil {
 				return nil
@@ -111,18 +111,19 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	for _, inst := range instances {
 		c.connLife = max(c.connLife, inst.ConnLife())
 	}
-	if err := c.validate(cfg.Terms); err != nil {
+	terms := cfg.terms()
+	if err := c.validate(terms); err != nil {
 		return nil, err
 	}
 	c.keeper = newKeeper(c)
-	length := cfg.MaxTTL + cfg.Drift.Of(cfg.MaxTTL)
+	length := cfg.MaxTTL + cfg.Lab.Drift.Of(cfg.MaxTTL)
 	for i, inst := range instances {
-		m := newMember(c, i, inst, length)
-		c.members, c.subscriptions = append(c.members, m), append(c.subscriptions, c.newSubscription(m))
+		s := newServer(c, i, inst, length)
+		c.servers, c.subscriptions = append(c.servers, s), append(c.subscriptions, c.newSubscription(s))
 	}
 	c.deciders = c.decisionOrder()
 	c.queues = newQueues(c)
-	return &Coordinator{core: c, terms: cfg.Terms}, nil
+	return &Coordinator{core: c, terms: terms}, nil
 }
 
 // validate checks the terms against the Config and the instances.
@@ -144,7 +145,7 @@ func (c *core) covers(ttl time.Duration) error {
 		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v: raise MaxTTL in all clients, because an instance that was restarted stays out of the voting for as long as the longest lease", ErrConfig, ttl, c.cfg.MaxTTL)
 	}
 	//guard:connection-life-counted  a TTL and the life of a connection together are at most MaxTTL
-	if c.cfg.RestartQuarantine == On && c.connLife > c.cfg.MaxTTL-ttl { // no sum, which could overflow
+	if c.cfg.Lab.RestartQuarantine == On && c.connLife > c.cfg.MaxTTL-ttl { // no sum, which could overflow
 		return fmt.Errorf("%w: TTL is %v, but MaxTTL is %v and %v of it are for connections that stay open when an address moves to another server: "+
 			"lower TTL, raise MaxTTL in all clients, or set instance.Config.FixedAddress if no address ever moves while its server lives", ErrConfig, ttl, c.cfg.MaxTTL, c.connLife)
 	}
@@ -181,7 +182,7 @@ func (c *Coordinator) WithTerms(change func(*Terms)) (*Coordinator, error) {
 func (c *Coordinator) Set() wire.Set { return c.Config().Set }
 
 // Terms are the terms on which this view takes locks, with the defaults filled in.
-func (c *Coordinator) Terms() Terms { return c.Config().Terms }
+func (c *Coordinator) Terms() Terms { return c.Config().terms() }
 
 // Config is the configuration in use, with this view's terms and the defaults filled in. It
 // is a copy: changes have no effect.
@@ -189,15 +190,14 @@ func (c *Coordinator) Config() Config {
 	if c.none() != nil {
 		return Config{}
 	}
-	cfg := c.cfg
-	cfg.Terms = c.terms
-	return cfg
+	return c.cfg.with(c.terms)
 }
 
 // Close ends waiting calls with ErrClosed, stops keep-alives, ends the contexts of leases
 // (cause ErrClosed), sends pending deletes once more (one of them to an instance that doesn't
-// answer it), and waits for all goroutines, but no longer than ctx. It releases no leases, because
-// their holders may still be at work: release them before.
+// answer it), and waits for all goroutines, but no longer than ctx. A Do that runs ends when its work returns, and
+// Close waits until it has released its keys; so the work must not call Close. Other leases aren't released,
+// because their holders may still be at work: release them before.
 //
 // Then it closes Config.CloseAlso, which package redlock sets to the instances. Otherwise it closes
 // none of the instances: whoever opened them does. A second Close waits like the first, and returns
@@ -212,7 +212,8 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	//guard:instances-close-last  the instances are closed after the last deletes were sent
 	err := c.background.wait(ctx)
 	if err != nil {
-		err = fmt.Errorf("%w: closing, while instances are still being waited for: %w", ErrInterrupted, causeOf(ctx))
+		calls, others := c.background.left()
+		err = fmt.Errorf("%w: closing, while %d calls of Do and %d requests or goroutines are still waited for; keys that are left expire: %w", ErrInterrupted, calls, others, causeOf(ctx))
 	}
 	// Also if ctx has ended: what is under way then fails, and nothing stays open.
 	if also := c.closeAlso(); also != nil {
@@ -235,14 +236,23 @@ func (c *Coordinator) Settle(ctx context.Context) error {
 	return nil
 }
 
+// pendingBallots are those of a round that has no answers yet.
+func (c *core) pendingBallots() []Ballot {
+	ballots := make([]Ballot, len(c.servers))
+	for i, s := range c.servers {
+		ballots[i] = Ballot{Instance: s.name, Vote: wire.Vote{Err: ErrPending}}
+	}
+	return ballots
+}
+
 // closed reports whether Close was called.
 func (c *core) closed() bool { return c.background.isClosed() }
 
 // quarantines has each instance's quarantine, nil if it may vote.
 func (c *core) quarantines(now drift.Instant) []*QuarantineError {
-	all := make([]*QuarantineError, len(c.members))
-	for i, m := range c.members {
-		all[i] = m.quarantined(now)
+	all := make([]*QuarantineError, len(c.servers))
+	for i, s := range c.servers {
+		all[i] = s.quarantined(now)
 	}
 	return all
 }
@@ -260,8 +270,8 @@ func (c *core) noteRound(ctx context.Context, key string, started drift.Instant,
 		return // the caller ended it
 	}
 	now := c.reader.Now()
-	event := WaitEvent{Key: key, Instances: len(c.members)}
-	left := make([]time.Duration, len(c.members))
+	event := WaitEvent{Key: key, Instances: len(c.servers)}
+	left := make([]time.Duration, len(c.servers))
 	for i, q := range c.quarantines(now) {
 		if q == nil {
 			continue
@@ -293,11 +303,11 @@ func (c *core) noteRound(ctx context.Context, key string, started drift.Instant,
 // reportOutageAfter is how long no quorum may answer before Hooks.Waiting says so.
 const reportOutageAfter = time.Second
 
-// startClockMonitor starts the goroutine that reads the instances' clocks every ClockEvery, also while no
+// startClockMonitor starts the goroutine that reads the instances' clocks every Lab.ClockEvery, also while no
 // lock is taken: the longer ago the last reading, the larger the jump that could pass for a
 // difference of rates. It ends when the Coordinator is closed.
 func (c *core) startClockMonitor() {
-	if c.cfg.ClockMonitor == Off {
+	if c.cfg.Lab.ClockMonitor == Off {
 		return
 	}
 	c.watching.Do(func() {
@@ -306,7 +316,7 @@ func (c *core) startClockMonitor() {
 				select {
 				case <-c.background.closing:
 					return
-				case <-c.clock.After(c.cfg.ClockEvery):
+				case <-c.clock.After(c.cfg.Lab.ClockEvery):
 				}
 				c.tick()
 			}
@@ -318,8 +328,8 @@ func (c *core) startClockMonitor() {
 // last probe found.
 func (c *core) tick() {
 	var all sync.WaitGroup
-	for _, m := range c.members {
-		all.Go(m.tick)
+	for _, s := range c.servers {
+		all.Go(s.tick)
 	}
 	all.Wait()
 }

@@ -151,10 +151,10 @@
 // takes an Instance that is a Notifier, and one more connection while goroutines wait.
 //
 // A notification is only a hint: no vote is counted and no lease is given because of it. A
-// waiter also polls, after a random delay of up to Config.BackoffMax, and when the holder's
+// waiter also polls, after a random delay of up to Config.Lab.BackoffMax, and when the holder's
 // key must have expired. So a lost notification costs one delay. If an instance cannot
 // notify, all processes poll, and a process steps back after its turns (see
-// Config.Notifications).
+// Config.Lab.Notifications).
 //
 // # Differences from the Redis document
 //

@@ -86,7 +86,7 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 		pa, pb, pc := newPath(s1), newPath(s1), newPath(s1)
 		a := f.newCoordinatorOn(f.cfg, []wire.Instance{pa})
 		cfg := f.cfg
-		cfg.ClockMonitor = quorum.Off // so that all ticks are A's
+		cfg.Lab.ClockMonitor = quorum.Off // so that all ticks are A's
 		b := f.newCoordinatorOn(cfg, []wire.Instance{pb})
 		for _, c := range []*quorum.Coordinator{a, b} { // both know S1
 			_, err := c.Verify(f.ctx)
@@ -138,7 +138,7 @@ func TestEvidenceIsAsYoungAsTheLastGrant(t *testing.T) {
 // and tokens rise.
 func TestTokensRiseWhereANameComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
+		f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.Lab.ClockMonitor = quorum.Off })
 		s1 := f.servers[0]
 		s2 := quorumtest.NewServer("A", nil)
 		time.Sleep(time.Minute)
@@ -175,7 +175,7 @@ func TestASuspendedClientLeavesNoMarkAnew(t *testing.T) {
 		skew := newSkewedClock()
 		pz, insts := paths(f)
 		cfg := f.cfg
-		cfg.Clock = skew
+		cfg.Lab.Clock = skew
 		z := f.newCoordinatorOn(cfg, insts)
 		_, err := z.Verify(f.ctx)
 		require.NoError(t, err)

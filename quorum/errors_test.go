@@ -233,7 +233,7 @@ func (b *breaker) Send(_ wire.Request, _ time.Duration, to wire.Receiver) {
 func TestInstancesCannotPassForTheCaller(t *testing.T) {
 	for _, own := range []error{context.DeadlineExceeded, context.Canceled, os.ErrDeadlineExceeded, fmt.Errorf("read: %w", context.DeadlineExceeded), nil} {
 		synctest.Test(t, func(t *testing.T) {
-			c, err := quorum.New(quorum.Config{RestartQuarantine: quorum.Off}, &breaker{quorumtest.NewServer("a", nil), own})
+			c, err := quorum.New(quorum.Config{Lab: quorum.Lab{RestartQuarantine: quorum.Off}}, &breaker{quorumtest.NewServer("a", nil), own})
 			require.NoError(t, err)
 			_, err = c.TryAcquire(context.Background(), "k")
 			require.ErrorIs(t, err, quorum.ErrNoQuorum)

@@ -39,7 +39,7 @@ func TestAnEpochIsAskedForWithoutTheMonitor(t *testing.T) {
 	for name, monitor := range map[string]quorum.Switch{"control: on": quorum.On, "off": quorum.Off} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.ClockMonitor = monitor })
+				f := newFixture(t, 1, func(cfg *quorum.Config) { cfg.Lab.ClockMonitor = monitor })
 				s := f.servers[0]
 				s.SetIdentity(nil)
 				time.Sleep(5 * time.Minute)

@@ -64,49 +64,46 @@ func (l *Lease) extend(ctx context.Context, keep time.Duration) error {
 	if ctx.Err() != nil {
 		return l.extendError(ErrInterrupted, causeOf(ctx), nil)
 	}
-	decided := make(chan *extension, 1)
-	e, err := l.newExtension(ctx, keep, l.state.c.cfg.InstanceTimeout, decided)
+	c := l.value.c
+	e, err := l.newExtension(ctx, keep, c.cfg.InstanceTimeout)
 	if err != nil {
 		return err
 	}
-	l.state.c.send(e)
-	select {
-	case <-decided:
-		return e.conclude(ctx, e.result())
-	case <-ctx.Done():
-		// It may still be won, but the holder doesn't learn that, and so must not count on
-		// it.
-		return e.conclude(ctx, l.extendError(ErrInterrupted, causeOf(ctx), e.snapshot()))
+	answers := make(answers, len(c.servers))
+	c.sendExtensions([]*extension{e}, answers)
+	for !e.decided() {
+		select {
+		case a := <-answers:
+			e.count(a.s.index, a.ballot)
+		case <-ctx.Done():
+			// It may still be won, but the holder doesn't learn that, and so must not count on
+			// it.
+			return e.conclude(ctx, l.extendError(ErrInterrupted, causeOf(ctx), e.votes))
+		}
 	}
+	return e.conclude(ctx, e.result())
 }
 
-// extension is a poll to extend a lease.
+// extension is one extension of a lease.
 type extension struct {
-	poll
-	lease   *Lease
-	cmd     wire.Request
-	length  time.Duration // the validity that it gives, from start on
-	capped  bool          // Terms.MaxLife has cut it
-	start   drift.Instant
-	timeout time.Duration     // of each request
-	done    chan<- *extension // gets the extension; has room for it
-}
-
-// extensionBuffer is an extension and its ballots and requests in one piece of memory.
-type extensionBuffer struct {
-	extension
-	ballotBuffer  [bufferedInstances]Ballot
-	requestBuffer [bufferedInstances]request
+	lease  *Lease
+	req    *wire.Request
+	length time.Duration // the validity that it gives, from start on
+	capped bool          // Terms.MaxLife has cut it
+	calls  []call
+	start  drift.Instant
+	votes  []Ballot
+	tally  majority.Tally
 }
 
 // newExtension makes an extension to the terms' TTL, cut by MaxLife, or says why none is to be sent.
 // The caller has begun the extension (beginExtension), so the cut is computed when the extension is
 // sent, and not before a wait. timeout bounds each request to each instance.
-func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration, done chan<- *extension) (*extension, error) {
-	c := l.state.c
+func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (*extension, error) {
+	v, c := l.value, l.value.c
 	ttl, more := l.nextTTL()
 	//guard:kept-is-no-lease  the time for which Keep has the keys stay is no validity
-	length := c.cfg.Drift.Validity(ttl, 0)
+	length := c.cfg.Lab.Drift.Validity(ttl, 0)
 	switch {
 	//guard:expired-not-extended  a lease that has expired is not extended
 	case l.Validity() <= 0:
@@ -123,14 +120,18 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration, d
 	//guard:kept-stays-kept  a later extension doesn't shorten the time for which Keep has the keys stay
 	ttl = max(ttl, l.keep)
 	l.mu.Unlock()
-	c.tellStart(ctx, wire.Extend, l.state.keys, 1)
-	e := &extensionBuffer{extension: extension{lease: l, length: length, capped: capped, timeout: timeout, done: done}}
-	n := len(c.members)
-	e.poll.init(l.state, context.WithoutCancel(ctx), &e.extension, buffer(e.ballotBuffer[:], n), buffer(e.requestBuffer[:], n))
+	c.tellStart(ctx, wire.Extend, v.keys, 1)
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
-	//guard:extension-of-all  an instance counts for an extension only with all keys of the lease
-	e.cmd = wire.Request{Op: wire.Extend, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: ttl}
-	return &e.extension, nil
+	req := v.request(wire.Extend)
+	req.TTL = ttl
+	e := &extension{
+		lease: l, req: req, length: length, capped: capped, calls: v.calls(req, nil),
+		votes: c.pendingBallots(), tally: majority.Tally{Majority: c.majority},
+	}
+	for i := range e.calls {
+		e.calls[i].timeout = timeout
+	}
+	return e, nil
 }
 
 // nextTTL is the TTL for an extension, within Terms.MaxLife; more is false if that leaves nothing to
@@ -142,105 +143,63 @@ func (l *Lease) nextTTL() (ttl time.Duration, more bool) {
 	if l.terms.MaxLife == 0 {
 		return ttl, true
 	}
-	lived := drift.Elapsed(l.acquired, l.state.c.reader.Now())
+	lived := drift.Elapsed(l.acquired, l.value.c.reader.Now())
 	ttl = min(ttl, l.terms.MaxLife-lived).Truncate(time.Millisecond)
 	if ttl == l.terms.TTL {
 		return ttl, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	more = ttl > 0 && l.state.c.cfg.Drift.Validity(ttl, 0) > l.leftLocked()
+	more = ttl > 0 && l.value.c.cfg.Lab.Drift.Validity(ttl, 0) > l.leftLocked()
 	l.capped = l.capped || !more
 	return ttl, more
 }
 
-// send sends one extension or several, to one instance after the other, so that each instance can
-// carry them in one exchange.
-func (c *core) send(all ...*extension) {
+// sendExtensions sends one extension or several, to one server after the other, so that each server can
+// get them in one exchange. Each call has the number of its extension.
+func (c *core) sendExtensions(all []*extension, to taker) {
 	//guard:extension-start  an extension reads the clocks before it sends anything
 	start := c.reader.Now() // before anything is sent: no key lives shorter than its TTL from here
-	for i := range c.members {
-		for _, e := range all {
-			e.sendTo(i, start)
-		}
-	}
 	for _, e := range all {
 		e.start = start
-		e.moveOn()
 	}
-}
-
-func (e *extension) sendTo(i int, now drift.Instant) {
-	if e.state.crowded(i) {
-		e.mu.Lock()
-		e.countLocked(i, Ballot{Instance: e.state.c.members[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
-		e.mu.Unlock()
-		return
-	}
-	e.requests[i].timeout = e.timeout
-	e.ask(i, now)
-}
-
-func (e *extension) firstRequest(i int) (*wire.Request, use) {
-	if e.state.presence(i).Absent() {
-		return nil, sentAnyway
-	}
-	return &e.cmd, sentAnyway
-}
-
-func (e *extension) answered(i int, second bool, ballot Ballot) {
-	if !second {
-		e.state.noteAnswer(i, wire.Extend, ballot.Vote)
-		if ballot.Vote.Outcome == wire.Failed && !ballot.Vote.Unsent && !e.requests[i].carriedOut {
-			e.state.noteLate(i, e.cmd.TTL)
+	for i := range c.servers {
+		for n, e := range all {
+			if e.lease.value.crowded(i) {
+				e.count(i, Ballot{Instance: c.servers[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
+				continue
+			}
+			e.calls[i].of, e.calls[i].to = n, to
+			e.lease.value.send(&e.calls[i], start)
 		}
+	}
+}
+
+func (e *extension) decided() bool { return e.tally.Verdict() != majority.Pending }
+
+// count takes in server i's vote. A server keeps the key for what it granted only if nothing shortens it:
+// an extension sets the TTL at its arrival. If an earlier one has no answer and a shorter TTL than one
+// by Keep, it may arrive after that one, when the server has hung. With an equal or a longer TTL the
+// key only lives longer.
+func (e *extension) count(i int, ballot Ballot) {
+	if e.decided() {
 		return
 	}
-	e.state.noteAnswer(i, wire.Restore, ballot.Vote)
-	if ballot.Vote.Outcome == wire.Granted {
-		e.state.noteToken(i)
-	}
-}
-
-// count takes in a vote. An instance keeps the key for what it granted only if nothing shortens it:
-// an extension sets the TTL at its arrival. If an earlier one has no answer and a shorter TTL than one
-// by Keep, it may arrive after that one, when the instance has hung. With an equal or a longer TTL the
-// key only lives longer.
-func (e *extension) count(i int, vote *wire.Vote) {
 	//guard:late-shorter-extension  an instance at which a shorter extension may still arrive doesn't count for a longer one
-	if late := e.state.shorter(i, e.cmd.TTL); late > 0 && vote.Outcome == wire.Granted {
-		*vote = wire.Vote{Err: fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.cmd.TTL)}
+	if late := e.lease.value.shorter(i, e.req.TTL); late > 0 && ballot.Vote.Outcome == wire.Granted {
+		ballot.Vote = wire.Vote{Err: fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)}
 	}
-	open := e.tally.Verdict() == majority.Pending
-	if e.tally.Count(vote.Outcome) != majority.Pending && open {
-		e.done <- e
-	}
-}
-
-// secondRequest restores the lease on an instance that lacks it. Only a lease that was extended
-// is restored, because the keys of any other would only block other clients. No lease is
-// restored after its release.
-func (e *extension) secondRequest(i int) (cmd *wire.Request, open bool) {
-	cfg := &e.state.c.cfg
-	//guard:restore-if-extended  an extension that failed puts nothing back
-	//guard:restore-where-lacking  an extension puts the lease back where it is lacking
-	restores := e.tally.Verdict() == majority.Won && e.state.needsRestore(i)
-	if !restores {
-		return nil, e.tally.Verdict() == majority.Pending
-	}
-	return &wire.Request{
-		//guard:restore-of-all  a lease on several keys is put back with all of them
-		Op: wire.Restore, Key: e.state.key, Also: e.state.also, Value: e.state.value, TTL: e.cmd.TTL,
-		Fence: wire.Fence{On: cfg.Fencing == On, Token: e.lease.token, TTL: cfg.CounterTTL, Ahead: cfg.ahead()},
-	}, false
+	e.votes[i] = ballot
+	e.tally.Count(ballot.Vote.Outcome)
 }
 
 // conclude reports how the extension ended.
 func (e *extension) conclude(ctx context.Context, err error) error {
-	l, hooks := e.lease, &e.state.c.cfg.Hooks
+	l, c := e.lease, e.lease.value.c
+	hooks := &c.cfg.Hooks
 	if hooks.RoundDecided != nil {
-		took := drift.Elapsed(e.start, e.state.c.reader.Now())
-		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.state.key, Also: slices.Clone(l.state.also), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.snapshot(), Err: err})
+		took := drift.Elapsed(e.start, c.reader.Now())
+		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.value.key, Also: slices.Clone(l.value.also), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: slices.Clone(e.votes), Err: err})
 	}
 	if err == nil && hooks.Extended != nil {
 		hooks.Extended(ctx, l.event(nil))
@@ -251,24 +210,23 @@ func (e *extension) conclude(ctx context.Context, err error) error {
 // result carries out the verdict.
 func (e *extension) result() error {
 	l := e.lease
-	e.mu.Lock()
-	tally := e.tally
-	e.mu.Unlock()
 	//guard:extension-needs-quorum  only a quorum extends a lease
-	if tally.Verdict() == majority.Lost {
-		// So many instances say "not yours" that certainly no quorum has it. The holder
-		// must not go on until the deadline.
-		if tally.RefusalsDecide() {
-			err := l.extendError(ErrLost, nil, e.snapshot())
-			if !l.end(err) {
-				return l.Err() // over before: it was released, and not lost
-			}
-			return err
-		}
-		//guard:failed-extension-keeps  a lease that couldn't be extended keeps its keys until its deadline
-		return l.extendError(ErrNotExtended, nil, e.snapshot())
+	if e.tally.Verdict() != majority.Lost {
+		// The keys of a lease that isn't extended would only block other clients.
+		l.value.follow(wire.Restore, e.req.TTL)
+		return e.prolong()
 	}
-	return e.prolong()
+	// So many servers say "not yours" that certainly no quorum has it. The holder
+	// must not go on until the deadline.
+	if e.tally.RefusalsDecide() {
+		err := l.extendError(ErrLost, nil, e.votes)
+		if !l.end(err) {
+			return l.Err() // over before: it was released, and not lost
+		}
+		return err
+	}
+	//guard:failed-extension-keeps  a lease that couldn't be extended keeps its keys until its deadline
+	return l.extendError(ErrNotExtended, nil, e.votes)
 }
 
 // prolong sets the new deadline, unless the lease has ended meanwhile.
@@ -285,10 +243,10 @@ func (e *extension) prolong() error {
 		return l.over
 	}
 	start, length := e.start, e.length
-	if length-drift.Elapsed(start, l.state.c.reader.Now()) <= 0 {
-		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.snapshot())
+	if length-drift.Elapsed(start, l.value.c.reader.Now()) <= 0 {
+		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.votes)
 	}
-	if length-drift.Elapsed(start, l.state.c.reader.Now()) < l.leftLocked() {
+	if length-drift.Elapsed(start, l.value.c.reader.Now()) < l.leftLocked() {
 		return nil // Keep had no more time to give
 	}
 	//guard:extension-from-send  the new validity counts from before the extension was sent
@@ -297,7 +255,7 @@ func (e *extension) prolong() error {
 }
 
 func (l *Lease) extendError(verdict, cause error, votes []Ballot) *RoundError {
-	err := l.state.c.roundError(wire.Extend, l.state.keys, verdict)
+	err := l.value.c.roundError(wire.Extend, l.value.keys, verdict)
 	err.Cause, err.Votes = cause, votes
 	return err
 }

@@ -163,7 +163,7 @@ func TestExtendNeverRevives(t *testing.T) {
 		require.Equal(t, fullValidity, lease.Validity())
 		clk.stepWall(1 * time.Second)
 
-		second, err := f.other(func(c *quorum.Config) { c.Clock = nil }).TryAcquire(f.ctx, "k")
+		second, err := f.other(func(c *quorum.Config) { c.Lab.Clock = nil }).TryAcquire(f.ctx, "k")
 		require.NoError(t, err)
 		require.NoError(t, second.Release(f.ctx))
 		f.requireNothingLeft()
@@ -223,7 +223,7 @@ func TestExtendNeverShortens(t *testing.T) {
 		}
 	}, func(c *quorum.Config) {
 		c.MaxLife = 12 * time.Second
-		c.Random = zeroes{} // so that the keeper extends after a third
+		c.Lab.Random = zeroes{} // so that the keeper extends after a third
 	})
 }
 

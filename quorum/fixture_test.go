@@ -332,7 +332,7 @@ func (c *skewedClock) Since(t time.Time) time.Duration {
 
 // withSkew gives the fixture's Coordinator the clock.
 func withSkew(c *skewedClock) func(*quorum.Config) {
-	return func(cfg *quorum.Config) { cfg.Clock = c }
+	return func(cfg *quorum.Config) { cfg.Lab.Clock = c }
 }
 
 // synctestClock runs a test in a bubble with a skewed clock made inside it.

@@ -79,8 +79,8 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		return Handle{}, errNoLease
 	}
 	//guard:several-not-handed-off  a lease on several keys isn't handed off as one on the first of them
-	if l.state.several() {
-		return Handle{}, fmt.Errorf("%w: a lease on several keys (%v) can't be handed off; release it", ErrConfig, l.state.keys)
+	if l.value.several() {
+		return Handle{}, fmt.Errorf("%w: a lease on several keys (%v) can't be handed off; release it", ErrConfig, l.value.keys)
 	}
 	//guard:handoff-after-extension  a lease is handed off only after an extension under way has ended
 	if err := l.beginExtension(ctx); err != nil {
@@ -90,7 +90,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	if err := l.Err(); err != nil {
 		return Handle{}, err
 	}
-	c := l.state.c
+	c := l.value.c
 	before := l.event(nil)
 	now := c.reader.Now()
 	l.mu.Lock()
@@ -108,7 +108,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	//guard:handoff-ends-lease  handing a lease off ends it for its holder
 	ends, _ := l.moveToLocked(released, ErrHandedOff)
 	h := Handle{
-		key: l.state.key, value: secret(l.state.value), token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
+		key: l.value.key, value: secret(l.value.text), token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
 		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
 		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
 	}
@@ -116,11 +116,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 	l.endEach(ends, ErrHandedOff)
 	// From now on waiters of this process must ask the instances.
 	c.queues.freed(l)
-	select {
-	case <-l.state.abandon():
-		// Only requests without an answer can still arrive.
-	case <-ctx.Done():
-	}
+	l.value.abandon(ctx.Done()) // only requests without an answer can still arrive
 	l.reportRelease(ctx, before, ErrHandedOff)
 	return h, nil
 }
@@ -143,13 +139,12 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
-	opts := &roundOptions{deletes: *handle.value.Load(), resumes: true}
-	lease, roundErr := view.runRound(ctx, keys{key: handle.key}, 1, opts)
+	lease, roundErr := (&attempt{c: view, keys: keys{key: handle.key}, try: 1, decider: -1, handle: *handle.value.Load()}).run(ctx)
 	if roundErr != nil {
 		return nil, roundErr
 	}
 	//guard:handle-token-below  a handle's token must be below the token of the resumed lease
-	if lease.token <= handle.token && c.cfg.Fencing == On {
+	if lease.token <= handle.token && c.cfg.Lab.Fencing == On {
 		c.discard(lease)
 		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, handle.token, lease.token)
 	}
@@ -168,18 +163,19 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	if err := c.ready(ctx, wire.Release, keys{key: handle.key}); err != nil {
 		return err
 	}
-	state := newValueState(c.core, keys{key: handle.key}, *handle.value.Load())
-	for i := range state.slots {
-		state.slots[i].presence.There = true // as far as is known; an instance without it will say so
+	v := newValue(c.core, keys{key: handle.key}, *handle.value.Load())
+	for i := range v.places {
+		v.places[i].presence.There = true // as far as is known; an instance without it will say so
 	}
+	v.won = true
 	now := c.reader.Now()
-	lease := makeLease(c, ctx, state, handle.token, &c.terms, now)
+	lease := newLease(ctx, v, handle.token, &c.terms, now)
 	lease.length = min(max(0, handle.deadline.Sub(now.Wall)), c.cfg.MaxTTL)
 	lease.backdate(handle.heldBy(now.Wall))
 	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
 	before := lease.event(nil)
 	lease.end(ErrReleased)
-	err := lease.free(ctx)
+	err := lease.free()
 	lease.reportRelease(ctx, before, err)
 	return err
 }
@@ -192,7 +188,7 @@ func (c *Coordinator) checkHandle(h Handle) error {
 	if h.set != c.cfg.Set {
 		return fmt.Errorf("%w: %w: the handle is of the set %q, this is %q", ErrConfig, ErrSetMismatch, h.set, c.cfg.Set)
 	}
-	if c.cfg.Fencing == On && !h.token.Valid() {
+	if c.cfg.Lab.Fencing == On && !h.token.Valid() {
 		return fmt.Errorf("%w: the handle has no fencing token, but this Coordinator has Fencing on; set it the same in all clients", ErrConfig)
 	}
 	return nil
@@ -229,7 +225,7 @@ func (c *Coordinator) termsFor(h Handle) (terms Terms, lived time.Duration, err 
 		return terms, lived, nil
 	}
 	terms.TTL = min(terms.TTL, terms.MaxLife-lived).Truncate(time.Millisecond)
-	if c.cfg.Drift.Validity(terms.TTL, 0) <= terms.MinValidity {
+	if c.cfg.Lab.Drift.Validity(terms.TTL, 0) <= terms.MinValidity {
 		return Terms{}, 0, expired(fmt.Sprintf("%v are left of its MaxLife, %v, and MinValidity is %v", max(0, terms.TTL), terms.MaxLife, terms.MinValidity))
 	}
 	return terms, lived, nil

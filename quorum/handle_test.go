@@ -466,7 +466,7 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		handle := f.handOff(lease)
 		time.Sleep(2 * time.Second)
-		other := f.other(func(c *quorum.Config) { c.Terms.MaxLife = 0 })
+		other := f.other(func(c *quorum.Config) { c.MaxLife = 0 })
 		resumed, err := other.Resume(f.ctx, handle)
 		require.NoError(t, err)
 		resumed.KeepAlive()
@@ -480,7 +480,7 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 		lease = f.acquire("j")
 		time.Sleep(5 * time.Second)
 		handle = f.handOff(lease)
-		brief := f.other(func(c *quorum.Config) { c.Terms.MaxLife = 11 * time.Second })
+		brief := f.other(func(c *quorum.Config) { c.MaxLife = 11 * time.Second })
 		resumed, err = brief.Resume(f.ctx, handle)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, resumed.Validity(), 6*time.Second)
@@ -500,7 +500,7 @@ func TestMaxLifeGoesAlong(t *testing.T) {
 		_, err = brief.Resume(f.ctx, parse(t, sent[:at]+"1066"+sent[at+4:]))
 		require.ErrorIs(t, err, quorum.ErrExpired)
 		assert.ErrorContains(t, err, "MaxLife")
-	}, func(c *quorum.Config) { c.Terms.MaxLife = 25 * time.Second })
+	}, func(c *quorum.Config) { c.MaxLife = 25 * time.Second })
 }
 
 func TestResumeOfWhatIsLost(t *testing.T) {

@@ -112,7 +112,7 @@ func holdAsDo(lease *quorum.Lease) {
 func TestAHeldLeaseIsSmall(t *testing.T) {
 	const n, most = 5000, 2560
 	// Nothing is extended, and no clock is read, while this runs.
-	c := granters(t, quorum.Config{Terms: quorum.Terms{TTL: time.Hour}, MaxTTL: time.Hour, ClockEvery: time.Hour, InstanceTimeout: time.Minute})
+	c := granters(t, quorum.Config{TTL: time.Hour, MaxTTL: time.Hour, Lab: quorum.Lab{ClockEvery: time.Hour}, InstanceTimeout: time.Minute})
 	_, err := c.Verify(context.Background()) // so that no round has to wait for a probe, on a goroutine of its own
 	require.NoError(t, err)
 	leases := make([]*quorum.Lease, n)

@@ -273,7 +273,7 @@ func TestPanickingHookLeavesNoRoundBehind(t *testing.T) {
 		}
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
-		cfg.MaxInFlight = 24 // which allows 18 rounds at once
+		cfg.Lab.MaxInFlight = 24 // which allows 18 rounds at once
 		cfg.Hooks.RoundStarted = func(_ context.Context, e quorum.RoundStart) { bug(e.Key) }
 	})
 }

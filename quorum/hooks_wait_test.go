@@ -70,9 +70,9 @@ func TestHooksOfAWaitSayWhereTheHolderWas(t *testing.T) {
 func TestHooksOfAWaitThatIsGivenUp(t *testing.T) {
 	errStop := errors.New("stop")
 	for name, c := range map[string]struct {
-		terms func(*quorum.Terms)
-		ends  func(f *fixture, ctx context.Context) context.Context
-		is    error
+		set  func(*quorum.Config)
+		ends func(f *fixture, ctx context.Context) context.Context
+		is   error
 	}{
 		"deadline": {
 			ends: func(f *fixture, ctx context.Context) context.Context {
@@ -97,8 +97,8 @@ func TestHooksOfAWaitThatIsGivenUp(t *testing.T) {
 			},
 			is: quorum.ErrClosed,
 		},
-		"MaxWait":  {terms: func(t *quorum.Terms) { t.MaxWait = time.Second }, is: quorum.ErrExhausted},
-		"MaxTries": {terms: func(t *quorum.Terms) { t.MaxTries = 1 }, is: quorum.ErrExhausted},
+		"MaxWait":  {set: func(cfg *quorum.Config) { cfg.MaxWait = time.Second }, is: quorum.ErrExhausted},
+		"MaxTries": {set: func(cfg *quorum.Config) { cfg.MaxTries = 1 }, is: quorum.ErrExhausted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w waits
@@ -122,8 +122,8 @@ func TestHooksOfAWaitThatIsGivenUp(t *testing.T) {
 				assert.True(t, w.ended[0].Elsewhere)
 				assert.Zero(t, w.ended[0].Token)
 			}, w.install, func(cfg *quorum.Config) {
-				if c.terms != nil {
-					c.terms(&cfg.Terms)
+				if c.set != nil {
+					c.set(cfg)
 				}
 			})
 		})

@@ -137,14 +137,14 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	if err := c.ready(ctx, wire.Look, keys{key: key}); err != nil {
 		return Inspection{}, err
 	}
-	cmd := wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: c.cfg.Fencing == On}}
+	cmd := wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: c.cfg.Lab.Fencing == On}}
 	ballots, runs := c.lookAtAll(ctx, cmd, func([]Ballot) bool { return false })
 	found := inspection(key, c.majority, ballots)
 	found.Runs = runs
 	if ctx.Err() != nil {
 		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q, Votes: ballots}
 	}
-	if len(c.members)-len(found.Failed) < c.majority.Q {
+	if len(c.servers)-len(found.Failed) < c.majority.Q {
 		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrNoQuorum, Quorum: c.majority.Q, Votes: ballots}
 	}
 	return found, nil
@@ -195,15 +195,15 @@ func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ba
 		Ballot
 		run wire.Run
 	}
-	answers := make(chan answer, len(c.members))
-	for i, m := range c.members {
+	answers := make(chan answer, len(c.servers))
+	for i, s := range c.servers {
 		c.background.spawn(func() {
-			ballot, run := m.look(ctx, cmd)
+			ballot, run := s.look(ctx, cmd)
 			answers <- answer{i, ballot, run}
 		})
 	}
-	ballots, runs := c.pendingBallots(make([]Ballot, len(c.members))), make([]wire.Run, len(c.members))
-	for range c.members {
+	ballots, runs := c.pendingBallots(), make([]wire.Run, len(c.servers))
+	for range c.servers {
 		a := <-answers
 		if ballots[a.i], runs[a.i] = a.Ballot, a.run; enough(ballots) {
 			break
@@ -214,22 +214,22 @@ func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ba
 
 // look asks a server that may be counted: one under two names would count twice, and a replica may
 // be behind. It works on ctx itself, because a look sets nothing.
-func (m *member) look(ctx context.Context, cmd wire.Request) (Ballot, wire.Run) {
-	err := m.connect(ctx)
-	own, cancel := m.c.clock.WithTimeout(ctx, m.c.cfg.InstanceTimeout)
+func (s *server) look(ctx context.Context, req wire.Request) (Ballot, wire.Run) {
+	err := s.connect(ctx)
+	own, cancel := s.c.clock.WithTimeout(ctx, s.c.cfg.InstanceTimeout)
 	defer cancel()
-	var s standing
+	var st standing
 	if err == nil {
-		s, err = m.identifyIfUnknown(own, true)
+		st, err = s.identified(own)
 	}
 	//guard:looks-at-independent-masters  Inspect counts a server once, and no replica
 	if err != nil {
-		if err = m.hideTimeout(err, m.c.cfg.InstanceTimeout); ctx.Err() != nil {
+		if err = s.hideTimeout(err, s.c.cfg.InstanceTimeout); ctx.Err() != nil {
 			err = interrupted(ctx)
 		}
-		return Ballot{Instance: m.name, Vote: wire.Vote{Unsent: true, Err: err}}, ""
+		return Ballot{Instance: s.name, Vote: wire.Vote{Unsent: true, Err: err}}, ""
 	}
-	return m.ask(ctx, cmd), s.run
+	return s.ask(ctx, &req), st.run
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {

@@ -188,7 +188,7 @@ func TestCloseWaitsForALookThatWasGivenUp(t *testing.T) {
 		assert.Equal(f.t, 10*ms, time.Since(at))
 		require.NoError(f.t, f.Close(f.ctx))
 		assert.Equal(f.t, f.Config().InstanceTimeout, time.Since(at))
-	}, func(cfg *quorum.Config) { cfg.ClockMonitor = quorum.Off })
+	}, func(cfg *quorum.Config) { cfg.Lab.ClockMonitor = quorum.Off })
 }
 
 // Free is decided by the first quorum that says the same, and doesn't wait for a server that hangs.

@@ -51,7 +51,7 @@ func TestKeepAlivesAreSpread(t *testing.T) {
 		for _, lease := range held {
 			require.NoError(t, lease.Release(f.ctx))
 		}
-	}, func(c *quorum.Config) { c.MaxInFlight = 2 * leases })
+	}, func(c *quorum.Config) { c.Lab.MaxInFlight = 2 * leases })
 }
 
 // Answers later than InstanceTimeout count while there is time, because a late server has extended
@@ -164,7 +164,7 @@ func TestMaxLifeCountsTheWaitInTheQueue(t *testing.T) {
 		ctx := lease.Context()
 		<-ctx.Done()
 		assert.LessOrEqual(t, f.elapsed(), maxLife)
-	}, func(c *quorum.Config) { c.MaxLife, c.Random = maxLife, zeroes{} })
+	}, func(c *quorum.Config) { c.MaxLife, c.Lab.Random = maxLife, zeroes{} })
 }
 
 // A slow hook delays the end of no other lease.
@@ -203,7 +203,7 @@ func TestKeepAliveBesideTheFirstDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := &hookedClock{skewedClock: newSkewedClock()}
 		clk.n.Store(-1)
-		f := newFixture(t, 3, func(c *quorum.Config) { c.Clock = clk })
+		f := newFixture(t, 3, func(c *quorum.Config) { c.Lab.Clock = clk })
 		lease := f.acquire("k")
 		synctest.Wait()
 		clk.hook = func() {

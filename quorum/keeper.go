@@ -22,7 +22,7 @@ func (l *Lease) KeepAlive() {
 	if l.none() {
 		return
 	}
-	if k := l.state.c.keeper; k.startKeeping(l) {
+	if k := l.value.c.keeper; k.startKeeping(l) {
 		k.watch(l, k.nextExtension(l.Validity(), false))
 	}
 }
@@ -296,28 +296,42 @@ func (k *keeper) extend(leases []*Lease) {
 
 // extendFree is extend, when no other extension of these leases is under way.
 func (k *keeper) extendFree(leases []*Lease) {
-	decided := make(chan *extension, len(leases))
 	all := make([]*extension, 0, len(leases))
 	for _, l := range leases {
-		e, err := l.newExtension(l.parent, 0, k.patience(l.Validity()), decided)
+		e, err := l.newExtension(l.parent, 0, k.patience(l.Validity()))
 		if err != nil {
 			l.endExtension() // it is over, or has reached MaxLife
 			continue
 		}
 		all = append(all, e)
 	}
-	if len(all) == 0 {
-		return
+	answers := make(answers, len(all)*len(k.c.servers))
+	k.c.sendExtensions(all, answers)
+	open := 0
+	for _, e := range all {
+		if e.decided() {
+			k.extended(e)
+		} else {
+			open++
+		}
 	}
-	k.c.send(all...)
-	for range all {
-		e := <-decided
-		k.extended(e.lease, e.conclude(e.lease.parent, e.result()))
+	for open > 0 {
+		a := <-answers
+		e := all[a.of]
+		if e.decided() {
+			continue
+		}
+		if e.count(a.s.index, a.ballot); e.decided() {
+			open--
+			k.extended(e)
+		}
 	}
 }
 
 // extended takes in the end of an extension.
-func (k *keeper) extended(l *Lease, err error) {
+func (k *keeper) extended(e *extension) {
+	l := e.lease
+	err := e.conclude(l.parent, e.result())
 	l.endExtension()
 	if left := l.Validity(); left > 0 {
 		k.extendAt(l, k.nextExtension(left, err != nil))

@@ -22,7 +22,7 @@ import (
 // assumptions of the package documentation hold. No client can be sure that it isn't about to
 // be paused. So work under the lease should pass its Token to a resource that checks it.
 type Lease struct {
-	state    *valueState
+	value    *value
 	token    fencing.Token
 	terms    *Terms // of the view that it was taken with
 	acquired drift.Instant
@@ -57,31 +57,22 @@ const (
 	released
 )
 
-func newLease(c *Coordinator, r *round, start drift.Instant) *Lease {
-	r.state.keepRound(r)
-	//guard:lease-has-its-token  a lease has the token that its round settled
-	return makeLease(c, r.ctx, r.state, r.token, &c.terms, start)
-}
-
-// makeLease makes a lease. The context is detached already.
-func makeLease(c *Coordinator, detached context.Context, v *valueState, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
+func newLease(ctx context.Context, v *value, token fencing.Token, terms *Terms, start drift.Instant) *Lease {
 	return &Lease{
-		state: v, token: token, terms: terms, acquired: start,
-		parent: detached, entry: keeperEntry{index: -1, extendAt: never},
-		start:  start,
-		length: c.cfg.Drift.Validity(terms.TTL, 0),
+		value: v, token: token, terms: terms, acquired: start, parent: context.WithoutCancel(ctx),
+		start: start, length: v.c.cfg.Lab.Drift.Validity(terms.TTL, 0), entry: keeperEntry{index: -1, extendAt: never},
 	}
 }
 
 // none reports whether no Coordinator made the lease.
-func (l *Lease) none() bool { return l == nil || l.state == nil }
+func (l *Lease) none() bool { return l == nil || l.value == nil }
 
 // Key is the resource, of several (AcquireAll) the first in ascending order.
 func (l *Lease) Key() string {
 	if l.none() {
 		return ""
 	}
-	return l.state.key
+	return l.value.key
 }
 
 // Keys are all resources of the lease, in ascending order.
@@ -89,7 +80,7 @@ func (l *Lease) Keys() []string {
 	if l.none() {
 		return nil
 	}
-	return slices.Collect(l.state.each())
+	return slices.Collect(l.value.each())
 }
 
 // String names the lease, without its value.
@@ -97,7 +88,7 @@ func (l *Lease) String() string {
 	if l.none() {
 		return "no lease"
 	}
-	return fmt.Sprintf("lease on %v, token %d, valid for %v", l.state.keys, l.token, l.Validity())
+	return fmt.Sprintf("lease on %v, token %d, valid for %v", l.value.keys, l.token, l.Validity())
 }
 
 // Format prints String for every verb. Otherwise fmt would print the Coordinator, too.
@@ -108,9 +99,9 @@ func (l *Lease) LogValue() slog.Value {
 	if l.none() {
 		return slog.StringValue(l.String())
 	}
-	attrs := []slog.Attr{slog.String("key", l.state.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity())}
-	if l.state.several() {
-		attrs = append(attrs, slog.Any("also", l.state.also))
+	attrs := []slog.Attr{slog.String("key", l.value.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity())}
+	if l.value.several() {
+		attrs = append(attrs, slog.Any("also", l.value.also))
 	}
 	return slog.GroupValue(attrs...)
 }
@@ -121,11 +112,11 @@ func (l *Lease) Value() string {
 	if l.none() {
 		return ""
 	}
-	return l.state.value
+	return l.value.text
 }
 
 // Token is the fencing token. It is larger than that of every earlier lease on any of its keys. It
-// is 0 if Config.Fencing is Off.
+// is 0 if Config.Lab.Fencing is Off.
 func (l *Lease) Token() fencing.Token {
 	if l.none() {
 		return 0
@@ -138,7 +129,7 @@ func (l *Lease) Votes() []Ballot {
 	if l.none() {
 		return nil
 	}
-	return l.state.ballots()
+	return l.value.ballots()
 }
 
 // Instances names the instances that are known to have the lease now. With more than a quorum
@@ -147,7 +138,7 @@ func (l *Lease) Instances() []string {
 	if l.none() {
 		return nil
 	}
-	return l.state.instances()
+	return l.value.instances()
 }
 
 // Validity is how long the holder may still act: the TTL, less the time since just before the
@@ -184,7 +175,7 @@ func (l *Lease) leftLocked() time.Duration {
 	}
 	// Elapsed is the larger of two clocks, because the monotonic clock stands still while
 	// the machine is suspended, and the wall clock can be stepped back.
-	return max(0, l.length-drift.Elapsed(l.start, l.state.c.reader.Now()))
+	return max(0, l.length-drift.Elapsed(l.start, l.value.c.reader.Now()))
 }
 
 // Deadline is when the validity is used up, by the wall clock. If the lease is over it is when
@@ -315,7 +306,7 @@ func (l *Lease) endEach(ends []*leaseContext, why error) {
 	for _, ctx := range ends {
 		ctx.end(why)
 	}
-	l.state.c.keeper.remove(l)
+	l.value.c.keeper.remove(l)
 }
 
 // reportLoss notifies the wait queue and the hook, unless the lease ended by its holder's will.
@@ -323,8 +314,8 @@ func (l *Lease) reportLoss(why error) {
 	if errors.Is(why, ErrReleased) || errors.Is(why, ErrHandedOff) {
 		return
 	}
-	l.state.c.queues.freed(l)
-	if lost := l.state.c.cfg.Hooks.Lost; lost != nil {
+	l.value.c.queues.freed(l)
+	if lost := l.value.c.cfg.Hooks.Lost; lost != nil {
 		lost(l.event(why))
 	}
 }
@@ -338,7 +329,7 @@ func (l *Lease) moveToLocked(stage leaseStage, why error) (ends []*leaseContext,
 	if before != held {
 		return ends, before
 	}
-	now := l.state.c.reader.Now()
+	now := l.value.c.reader.Now()
 	l.over = why
 	l.overAt = now.Wall
 	if deadline := l.start.Wall.Add(l.length); deadline.Before(l.overAt) {
@@ -352,7 +343,7 @@ func (l *Lease) moveToLocked(stage leaseStage, why error) (ends []*leaseContext,
 
 // watch has the keeper end the lease at its deadline. A lease without a context needs no
 // keeper: Validity is computed at each call.
-func (l *Lease) watch() { l.state.c.keeper.watch(l, never) }
+func (l *Lease) watch() { l.value.c.keeper.watch(l, never) }
 
 // leftNow is the validity. It doesn't end the lease.
 func (l *Lease) leftNow() time.Duration {
@@ -364,7 +355,7 @@ func (l *Lease) leftNow() time.Duration {
 // reportRelease calls Hooks.Released. before is the lease before its end, and err what came of the
 // release.
 func (l *Lease) reportRelease(ctx context.Context, before LeaseEvent, err error) {
-	if released := l.state.c.cfg.Hooks.Released; released != nil {
+	if released := l.value.c.cfg.Hooks.Released; released != nil {
 		before.Err = err
 		released(ctx, before)
 	}
@@ -374,7 +365,7 @@ func (l *Lease) event(err error) LeaseEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return LeaseEvent{
-		Key: l.state.key, Also: slices.Clone(l.state.also), Token: l.token, Validity: l.leftLocked(), Err: err,
-		Held: drift.Elapsed(l.acquired, l.state.c.reader.Now()),
+		Key: l.value.key, Also: slices.Clone(l.value.also), Token: l.token, Validity: l.leftLocked(), Err: err,
+		Held: drift.Elapsed(l.acquired, l.value.c.reader.Now()),
 	}
 }

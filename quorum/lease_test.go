@@ -39,8 +39,8 @@ func TestValidityIsTheTTLLessElapsedLessDrift(t *testing.T) {
 	}{
 		"defaults":      {func(*quorum.Config) {}, fullValidity},
 		"another TTL":   {func(c *quorum.Config) { c.TTL = 5 * time.Second }, 5000*ms - 50*ms - 2*ms},
-		"another drift": {func(c *quorum.Config) { c.Drift = drift.Allowance{PPM: 100_000, Floor: 7 * ms} }, 10_000*ms - 1000*ms - 7*ms},
-		"no drift":      {func(c *quorum.Config) { c.NoDrift = true }, 10_000 * ms},
+		"another drift": {func(c *quorum.Config) { c.Lab.Drift = drift.Allowance{PPM: 100_000, Floor: 7 * ms} }, 10_000*ms - 1000*ms - 7*ms},
+		"no drift":      {func(c *quorum.Config) { c.Lab.Drift = drift.Allowance{Floor: 1} }, 10_000*ms - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3, func(f *fixture) {

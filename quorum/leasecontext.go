@@ -102,7 +102,7 @@ type heldKey struct {
 // Value is the parent's, except under heldKey while the lease lasts.
 func (c *leaseContext) Value(key any) any {
 	//guard:expired-is-not-held  a caller whose lease is over may ask for the lock again
-	if held, ok := key.(heldKey); ok && held.c == c.lease.state.c && c.lease.state.has(held.key) && c.lease.leftNow() > 0 {
+	if held, ok := key.(heldKey); ok && held.c == c.lease.value.c && c.lease.value.has(held.key) && c.lease.leftNow() > 0 {
 		return c.lease
 	}
 	return c.Context.Value(key)

@@ -69,7 +69,7 @@ func TestNotesThatCannotBe(t *testing.T) {
 			_, err := f.WithTerms(func(terms *quorum.Terms) { terms.Note = note })
 			require.ErrorIs(t, err, quorum.ErrConfig)
 			assert.ErrorContains(t, err, says)
-			_, err = quorum.New(quorum.Config{Terms: quorum.Terms{Note: note}}, f.instances()...)
+			_, err = quorum.New(quorum.Config{Note: note}, f.instances()...)
 			require.ErrorIs(t, err, quorum.ErrConfig)
 		}
 		longest := strings.Repeat("ü", 64)

@@ -10,14 +10,14 @@ import (
 func named(names ...string) *core {
 	c := &core{}
 	for _, name := range names {
-		c.members = append(c.members, &member{name: name})
+		c.servers = append(c.servers, &server{name: name})
 	}
 	return c
 }
 
 func (c *core) names(order []int) (names []string) {
 	for _, i := range order {
-		names = append(names, c.members[i].name)
+		names = append(names, c.servers[i].name)
 	}
 	return names
 }
@@ -29,8 +29,8 @@ func TestOrder(t *testing.T) {
 	first := map[string]int{}
 	for n := range 1000 {
 		key := fmt.Sprint("key", n)
-		name := all.members[all.queueInstance(key)].name
-		require.Equal(t, name, reversed.members[reversed.queueInstance(key)].name)
+		name := all.servers[all.queueInstance(key)].name
+		require.Equal(t, name, reversed.servers[reversed.queueInstance(key)].name)
 		first[name]++
 	}
 	for name, n := range first {

@@ -482,7 +482,7 @@ func TestAnotherSetWhereTheRunIsHidden(t *testing.T) {
 		f.cycle()
 		f.each(func(s *quorumtest.Server) { s.PutSet(wire.Set{Name: "theirs", N: 3, Q: 2, MaxTTL: 10 * time.Second}) })
 		f.cycle()
-		time.Sleep(2 * f.Config().ClockEvery)
+		time.Sleep(2 * f.Config().Lab.ClockEvery)
 		for range 2 {
 			_, err := f.TryAcquire(f.ctx, "k")
 			require.ErrorIs(t, err, quorum.ErrSetMismatch)

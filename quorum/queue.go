@@ -44,7 +44,7 @@ func newQueues(c *core) *queues {
 	return &queues{
 		c: c, byKey: make(map[string]*queue), sweepAt: sweepLeast,
 		// A waiter's round may last an InstanceTimeout, and the pause after it BackoffMax.
-		rules: handoff.Rules{Polls: !c.canNotify(), Long: c.cfg.BackoffMax + c.cfg.InstanceTimeout, Short: c.cfg.BackoffMin},
+		rules: handoff.Rules{Polls: !c.canNotify(), Long: c.cfg.Lab.BackoffMax + c.cfg.InstanceTimeout, Short: c.cfg.Lab.BackoffMin},
 	}
 }
 
@@ -251,7 +251,7 @@ func (q *queue) passOnLocked() {
 // acquired notes that this process won a round, so that its waiters need not ask the instances. The
 // caller notes it in the queue for the key except, unless that is empty.
 func (qs *queues) acquired(lease *Lease, except string, now time.Duration) {
-	for key := range lease.state.each() {
+	for key := range lease.value.each() {
 		if key != except {
 			q := qs.lock(key)
 			q.acquiredLocked(lease, now)
@@ -269,7 +269,7 @@ func (q *queue) acquiredLocked(lease *Lease, now time.Duration) {
 // its turns, so that no other process is to be notified. Otherwise wanted says that a goroutine of this
 // process waits for the lock, or another process may.
 func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
-	for key := range lease.state.each() {
+	for key := range lease.value.each() {
 		q := qs.lockOf(key, lease)
 		if q == nil {
 			continue
@@ -281,7 +281,7 @@ func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
 				q.Yield(q.now())
 			}
 		//guard:several-let-others-in  the release of several keys notifies other processes, because the next waiter for each may be another one
-		case !lease.state.several() && q.GoOn():
+		case !lease.value.several() && q.GoOn():
 			goesOn = true
 		default:
 			wanted = wanted || q.Waiting() > 0 || q.Contested(q.timeIfNeeded())
@@ -293,7 +293,7 @@ func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
 
 // freed notes that the lease is over, and notifies the first waiter for each of its keys.
 func (qs *queues) freed(lease *Lease) {
-	for key := range lease.state.each() {
+	for key := range lease.value.each() {
 		if q := qs.lockOf(key, lease); q != nil {
 			q.Freed().notifyLocked()
 			q.passOnLocked()

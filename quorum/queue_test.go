@@ -116,7 +116,7 @@ func TestBoundsDoNotDependOnWhereTheHolderIs(t *testing.T) {
 						f.requireNothingLeft()
 					}, func(cfg *quorum.Config) {
 						cfg.TTL = time.Hour
-						cfg.Random = &sharedDice{dice: dice{number: 0x9e3779b97f4a7c15}}
+						cfg.Lab.Random = &sharedDice{dice: dice{number: 0x9e3779b97f4a7c15}}
 					})
 				}
 				for _, o := range outcomes {
@@ -247,7 +247,7 @@ func TestPollingIsFair(t *testing.T) {
 		for _, hold := range holds {
 			t.Run(fmt.Sprintf("%d clients hold it for %v", clients, hold), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					f := newFixture(t, 3, func(cfg *quorum.Config) { cfg.TTL, cfg.ClockMonitor = time.Minute, quorum.Off })
+					f := newFixture(t, 3, func(cfg *quorum.Config) { cfg.TTL, cfg.Lab.ClockMonitor = time.Minute, quorum.Off })
 					f.warm()
 					f.lag(100 * time.Microsecond)
 					const turns = 1000

@@ -62,7 +62,7 @@ func Retryable(err error) bool {
 // hopeless reports whether so many instances failed permanently that no waiting helps, or none was
 // asked for another reason than too much load or a lock that this process has.
 func (e *RoundError) hopeless(blocking int) bool {
-	//guard:overload-is-waited-for  Acquire waits when it wasn't admitted
+	//guard:overload-is-waited-for  a try whose turn didn't come may be repeated
 	unasked := len(e.Votes) == 0 && !errors.Is(e.Verdict, ErrTaken) && !errors.Is(e.Verdict, ErrOverloaded)
 	return e.permanentFailures() >= blocking || unasked
 }

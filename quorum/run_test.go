@@ -294,3 +294,21 @@ func TestProbesDoNotOvertakeEachOther(t *testing.T) {
 		assert.Equal(t, f.servers[0].PresentRun(), f.lastAcquired(0).Run, "the grant was made in it")
 	})
 }
+
+// Verify and Trust say what the server is now, and not what a probe has found that was under way when they were called.
+func TestVerifyAsksAfterTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		c, err := quorum.New(f.cfg, &tardy{Server: f.servers[0]})
+		require.NoError(t, err)
+		defer c.Close(f.ctx)
+		var group sync.WaitGroup
+		defer group.Wait()
+		group.Go(func() { _, _ = c.Verify(f.ctx) })
+		synctest.Wait() // the server has answered, and the answer is on its way
+		f.servers[0].Restart(false)
+		report, err := c.Verify(f.ctx)
+		require.ErrorIs(t, err, quorum.ErrQuarantined)
+		require.Equal(t, f.servers[0].RunID(), report.Instances[0].Identity.RunID)
+	})
+}

@@ -18,7 +18,7 @@ import (
 func TestARefusalShowsThatTheServerWasSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1, func(cfg *quorum.Config) {
-			cfg.MaxTTL, cfg.TTL, cfg.ClockMonitor = 30*time.Second, 30*time.Second, quorum.Off
+			cfg.MaxTTL, cfg.TTL, cfg.Lab.ClockMonitor = 30*time.Second, 30*time.Second, quorum.Off
 		})
 		f.servers[0].SetIdentity(nil)
 		second := quorumtest.NewServer("A", nil)

@@ -49,12 +49,12 @@ func TestStartToken(t *testing.T) {
 	} {
 		c := &core{majority: majority.Majority{N: len(test.clocks), Q: 3}, cfg: Config{MaxTTL: time.Second, InstanceTimeout: 100 * ms}}
 		for _, clock := range test.clocks {
-			m := &member{}
+			m := &server{}
 			if m.silent.Store(clock == nil); clock != nil {
-				m.serverClock.ahead.Store(clock.ahead.Load())
-				m.serverClock.latency.Store(clock.latency.Load())
+				m.clock.ahead.Store(clock.ahead.Load())
+				m.clock.latency.Store(clock.latency.Load())
 			}
-			c.members = append(c.members, m)
+			c.servers = append(c.servers, m)
 		}
 		assert.Equal(t, test.want, c.startToken(now), name)
 	}

@@ -63,14 +63,7 @@ func (c *Coordinator) TryAcquireAll(ctx context.Context, keys ...string) (*Lease
 
 // DoAll is Do under one lease on all of the keys, see AcquireAll.
 func (c *Coordinator) DoAll(ctx context.Context, keys []string, work func(ctx context.Context, lease *Lease) error) error {
-	if work == nil {
-		return errNoWork
-	}
-	lease, err := c.AcquireAll(ctx, keys...)
-	if err != nil {
-		return err
-	}
-	return doUnder(ctx, lease, work)
+	return c.do(ctx, work, func() (*Lease, error) { return c.AcquireAll(ctx, keys...) })
 }
 
 func (c *Coordinator) readyAll(ctx context.Context, names []string) (all keys, err error) {

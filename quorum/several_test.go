@@ -473,7 +473,7 @@ func TestWaitersForOtherKeysHaveRoundsOfTheirOwn(t *testing.T) {
 					assert.Less(t, time.Since(at), 100*ms)
 					assert.NotEqual(t, values[0], values[1], "each by a round of its own")
 					f.requireNothingLeft()
-				}, patient, func(cfg *quorum.Config) { cfg.Fencing = fencing })
+				}, patient, func(cfg *quorum.Config) { cfg.Lab.Fencing = fencing })
 			})
 		}
 	}
@@ -485,7 +485,7 @@ func TestNobodyWaitsInARing(t *testing.T) {
 	for _, notifies := range []bool{true, false} {
 		t.Run(fmt.Sprint("notified ", notifies), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := makeFixture(t, 3, fixture{notifies: notifies}, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
+				f := makeFixture(t, 3, fixture{notifies: notifies}, func(cfg *quorum.Config) { cfg.Lab.BackoffMax = 100 * ms })
 				f.warm()
 				f.travel(ms)
 				var group sync.WaitGroup

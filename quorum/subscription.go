@@ -57,7 +57,7 @@ func (c *core) dequeue(key string, p position) {
 // for some time after. It also sends the requests about this process's positions in the wait queues
 // there, in order.
 type subscription struct {
-	m        *member
+	at       *server
 	notifier wire.Notifier
 
 	mu       sync.Mutex
@@ -78,13 +78,12 @@ const (
 	retryMax = 10 * time.Second
 )
 
-// newSubscription makes the subscription at a member. It returns nil if the member can't notify.
-func (c *core) newSubscription(m *member) *subscription {
-	notifier, ok := m.inst.(wire.Notifier)
-	if !ok || c.cfg.Notifications == Off {
+// newSubscription makes the subscription at a server. It returns nil if that can't notify.
+func (c *core) newSubscription(at *server) *subscription {
+	if at.notifier == nil || c.cfg.Lab.Notifications == Off {
 		return nil
 	}
-	return &subscription{m: m, notifier: notifier, last: make(map[string]chan struct{})}
+	return &subscription{at: at, notifier: at.notifier, last: make(map[string]chan struct{})}
 }
 
 // use keeps it open until drop.
@@ -94,13 +93,13 @@ func (s *subscription) use() {
 	s.users++
 	if !s.running {
 		s.running = true
-		s.m.c.background.spawnStanding(s.run)
+		s.at.c.background.spawnStanding(s.run)
 	}
 }
 
 // drop ends one use.
 func (s *subscription) drop() {
-	now := s.m.c.reader.Now().Mono
+	now := s.at.c.reader.Now().Mono
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users--
@@ -119,7 +118,7 @@ func (s *subscription) run() {
 	pause := retryMin
 	for {
 		s.mu.Lock()
-		if s.users == 0 || s.m.c.closed() {
+		if s.users == 0 || s.at.c.closed() {
 			s.running = false
 			s.mu.Unlock()
 			return
@@ -136,21 +135,21 @@ func (s *subscription) run() {
 			pause = retryMax
 		}
 		select {
-		case <-s.m.c.clock.After(pause):
-		case <-s.m.c.background.closing:
+		case <-s.at.c.clock.After(pause):
+		case <-s.at.c.background.closing:
 		}
 		pause = min(2*pause, retryMax)
 	}
 }
 
 func (s *subscription) subscribe() (wire.Subscription, error) {
-	ctx, cancel := s.m.c.clock.WithTimeout(context.Background(), max(s.m.c.cfg.InstanceTimeout, verifyTimeout))
+	ctx, cancel := s.at.c.clock.WithTimeout(context.Background(), max(s.at.c.cfg.InstanceTimeout, verifyTimeout))
 	defer cancel()
 	finished := make(chan struct{})
 	defer close(finished)
 	go func() {
 		select {
-		case <-s.m.c.background.closing:
+		case <-s.at.c.background.closing:
 			cancel()
 		case <-finished:
 		}
@@ -169,7 +168,7 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 			if err != nil {
 				return
 			}
-			s.m.c.queues.notified(key, s.m.index, connection.Address())
+			s.at.c.queues.notified(key, s.at.index, connection.Address())
 		}
 	}()
 	run := s.votingRun()
@@ -183,9 +182,9 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 		select {
 		case <-lost:
 			return false
-		case <-s.m.c.background.closing:
+		case <-s.at.c.background.closing:
 			return false
-		case <-s.m.c.clock.After(idleFor):
+		case <-s.at.c.clock.After(idleFor):
 			if s.idle() {
 				return true
 			}
@@ -201,17 +200,17 @@ func (s *subscription) serve(connection wire.Subscription) (idle bool) {
 }
 
 // votingRun is the server's run that the last probe found, empty if it isn't known now.
-func (s *subscription) votingRun() wire.Run { return s.m.standing(s.m.c.reader.Now()).run }
+func (s *subscription) votingRun() wire.Run { return s.at.standing(s.at.c.reader.Now()).run }
 
 func (s *subscription) setAddress(address string) {
 	s.mu.Lock()
 	s.address = address
 	s.mu.Unlock()
-	s.m.c.queues.changed(s.m.index, address)
+	s.at.c.queues.changed(s.at.index, address)
 }
 
 func (s *subscription) idle() bool {
-	now := s.m.c.reader.Now().Mono
+	now := s.at.c.reader.Now().Mono
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.users == 0 && now-s.used >= idleFor
@@ -223,8 +222,8 @@ func (s *subscription) reportCannotNotify(err error) {
 	reported := s.reported
 	s.reported = true
 	s.mu.Unlock()
-	if hook := s.m.c.cfg.Hooks.CannotNotify; hook != nil && !reported {
-		hook(CannotNotifyEvent{Instance: s.m.name, Err: err})
+	if hook := s.at.c.cfg.Hooks.CannotNotify; hook != nil && !reported {
+		hook(CannotNotifyEvent{Instance: s.at.name, Err: err})
 	}
 }
 
@@ -232,14 +231,14 @@ func (s *subscription) reportCannotNotify(err error) {
 // process has one, and Refused if it has none because the key was free.
 func (s *subscription) enqueue(ctx context.Context, key, address string, front, yield bool) <-chan wire.Outcome {
 	answer := make(chan wire.Outcome, 1)
-	cfg := &s.m.c.cfg
+	cfg := &s.at.c.cfg
 	w := wire.Waiter{
 		Key: key, Address: address, Front: front, Yield: yield,
 		// Longer than a process waits in the queue without polling.
-		TTL: max(time.Minute, 2*cfg.MaxTTL, 2*cfg.BackoffMax).Truncate(time.Millisecond),
+		TTL: max(time.Minute, 2*cfg.MaxTTL, 2*cfg.Lab.BackoffMax).Truncate(time.Millisecond),
 	}
 	s.afterEarlier(key, func() {
-		vote := s.m.askBy(ctx, wire.Enqueue, func(timeout time.Duration, to wire.Receiver) { s.notifier.Enqueue(w, timeout, to) }).Vote
+		vote := s.at.position(ctx, wire.Enqueue, w).Vote
 		if vote.Err != nil && permanent(vote.Err) {
 			s.reportCannotNotify(vote.Err)
 		}
@@ -255,7 +254,7 @@ func (s *subscription) dequeue(key, address string) {
 	s.afterEarlier(key, func() {
 		// A failure does no harm: a notification of a process that has left is one lost
 		// notification.
-		s.m.askBy(context.Background(), wire.Dequeue, func(timeout time.Duration, to wire.Receiver) { s.notifier.Dequeue(w, timeout, to) })
+		s.at.position(context.Background(), wire.Dequeue, w)
 	})
 }
 
@@ -279,7 +278,7 @@ func (s *subscription) afterEarlier(key string, ask func()) {
 	before := s.last[key]
 	s.last[key] = done
 	s.mu.Unlock()
-	s.m.c.background.spawn(func() {
+	s.at.c.background.spawn(func() {
 		//guard:positions-in-order  requests about one position are sent one after the other
 		if before != nil {
 			<-before
@@ -368,8 +367,8 @@ func (r rank) compare(other rank) int {
 func (c *core) queueInstance(key string) int {
 	prefix := prefixOf(key)
 	var best rank
-	for i, m := range c.members {
-		if r := (rank{m.silent.Load() || m.cannotNotify.Load(), rankOf(prefix, m.name), i}); i == 0 || r.compare(best) < 0 {
+	for i, s := range c.servers {
+		if r := (rank{s.silent.Load() || s.cannotNotify.Load(), rankOf(prefix, s.name), i}); i == 0 || r.compare(best) < 0 {
 			best = r
 		}
 	}

@@ -76,12 +76,12 @@ func TestRequestsAboutAKeyAreInOrder(t *testing.T) {
 func TestAnUnknownRunKeepsTheSubscription(t *testing.T) {
 	playSubscription(t, func(s *queueServer, on *subscription) {
 		known := func() {
-			_, err := on.m.identifyIfUnknown(context.Background(), false)
+			_, err := on.at.identified(context.Background())
 			require.NoError(t, err)
 		}
 		known()
 		on.use()
-		for _, change := range []func(){on.m.forget, known, on.m.forget, known} {
+		for _, change := range []func(){on.at.forget, known, on.at.forget, known} {
 			time.Sleep(time.Minute)
 			change()
 		}

@@ -113,6 +113,24 @@ func TestLowVotesAreRaised(t *testing.T) {
 	})
 }
 
+// A vote that comes after the round was won, of a counter that may be an older copy, is raised as an early one is. An
+// extension need not do it.
+func TestALateLowVoteIsRaised(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		f.warm()
+		f.servers[2].PutCounter("k", 1_000)
+		f.lag(5*ms, 2)
+		lease := f.acquire("k")
+		require.NoError(t, f.Settle(f.ctx))
+		vote := lease.Votes()[2].Vote
+		require.True(t, vote.Low && vote.Token == lease.Token(), "%+v", vote)
+		assert.Equal(t, lease.Token(), f.servers[2].Counter("k"))
+		assert.Equal(t, 1, f.count(2, wire.Raise))
+		require.NoError(t, lease.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}
+
 // A request says which counters may be older than tokens that were given before: in a run that the operator
 // vouches for those from before it, in another one those that an earlier run may have come to, and where the run
 // is hidden those that were lost.
@@ -264,7 +282,7 @@ func TestFencingOff(t *testing.T) {
 				assert.NotEqual(f.t, wire.Raise, e.Request.Op)
 			}
 		}
-	}, func(cfg *quorum.Config) { cfg.Fencing = quorum.Off })
+	}, func(cfg *quorum.Config) { cfg.Lab.Fencing = quorum.Off })
 }
 
 // tokenless is an instance that grants without a usable token.

@@ -73,8 +73,8 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
 	}
 	c.startClockMonitor()
-	report := Report{Instances: make([]InstanceReport, len(c.members))}
-	c.probeAll(ctx, c.members, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
+	report := Report{Instances: make([]InstanceReport, len(c.servers))}
+	c.probeAll(ctx, c.servers, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
 	if ctx.Err() != nil {
 		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
 	}
@@ -82,28 +82,30 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	return report, report.join()
 }
 
-// probeAll probes members on ctx, each under its own timeout. err says why a probe had no answer.
-func (c *core) probeAll(ctx context.Context, members []*member, done func(i int, r InstanceReport, err error)) {
+// probeAll probes servers on ctx, each under its own timeout. err says why a probe had no answer.
+func (c *core) probeAll(ctx context.Context, servers []*server, done func(i int, r InstanceReport, err error)) {
 	var all sync.WaitGroup
-	for i, m := range members {
+	for i, s := range servers {
 		all.Go(func() {
-			timeout := max(m.c.cfg.InstanceTimeout, verifyTimeout)
+			timeout := max(s.c.cfg.InstanceTimeout, verifyTimeout)
 			var id wire.Identity
-			err := m.connect(ctx)
+			err := s.connect(ctx)
 			own, cancel := c.clock.WithTimeout(ctx, timeout)
 			defer cancel()
 			began := c.reader.Now()
 			if err == nil {
-				//guard:probes-in-turn  probes of a server take turns
-				id, err = m.identify(own)
+				var p *probe
+				if p, err = s.identify(own, timeout, true); err == nil {
+					id, err = p.id, p.err
+				}
 			}
 			switch {
 			case err != nil && ctx.Err() != nil:
 				err = interrupted(ctx)
 			case err != nil:
-				err = m.hideTimeout(err, timeout)
+				err = s.hideTimeout(err, timeout)
 			}
-			r := m.report(id, err)
+			r := s.report(id, err)
 			r.Latency = drift.Elapsed(began, c.reader.Now())
 			done(i, r, err)
 		})
@@ -125,19 +127,19 @@ func (r Report) join() error {
 	return errors.Join(errs...)
 }
 
-// report makes the report on a probe of a member.
-func (m *member) report(id wire.Identity, err error) InstanceReport {
-	r := InstanceReport{Name: m.name, Identity: id}
+// report makes the report on a probe.
+func (s *server) report(id wire.Identity, err error) InstanceReport {
+	r := InstanceReport{Name: s.name, Identity: id}
 	if err != nil {
-		r.Err, r.Notes = err, m.remarkOnDistance()
+		r.Err, r.Notes = err, s.remarkOnDistance()
 		return r
 	}
-	now := m.c.reader.Now()
-	m.mu.Lock()
-	unfit, quarantined := m.unfit, quarantineError(m.quarantine.Check(now))
-	r.ClockOffset, r.ClockUncertainty, _ = m.monitor.Offset(now)
-	r.RateLow, r.RateHigh, _ = m.monitor.Rate()
-	m.mu.Unlock()
+	now := s.c.reader.Now()
+	s.mu.Lock()
+	unfit, quarantined := s.unfit, quarantineError(s.quarantine.Check(now))
+	r.ClockOffset, r.ClockUncertainty, _ = s.monitor.Offset(now)
+	r.RateLow, r.RateHigh, _ = s.monitor.Rate()
+	s.mu.Unlock()
 
 	var errs []error
 	if unfit == nil {
@@ -153,14 +155,14 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 	if evicts(id) {
 		errs = append(errs, fmt.Errorf("%w: its maxmemory-policy is %s; set noeviction", ErrEviction, id.Eviction))
 	}
-	if m.watchesRestarts() && unfit == nil && id.Run() == "" {
+	if s.watchesRestarts() && unfit == nil && id.Run() == "" {
 		errs = append(errs, fmt.Errorf("%w: its restarts and promotions, and counters that are older than tokens it gave, will not be noticed (%s); allow its user INFO, or turn RestartQuarantine off and restart servers only after MaxTTL", ErrHidden, strings.Join(id.Hidden, "; ")))
 	}
 	if id.Refuses != nil {
 		errs = append(errs, fmt.Errorf("it refuses votes now: %w", id.Refuses))
 	}
 	r.Err = errors.Join(errs...)
-	r.Notes = append(m.remarkOnDistance(), remarksOn(id, m.watchesRestarts())...)
+	r.Notes = append(s.remarkOnDistance(), remarksOn(id, s.watchesRestarts())...)
 	return r
 }
 
@@ -168,8 +170,8 @@ func (m *member) report(id wire.Identity, err error) InstanceReport {
 func evicts(id wire.Identity) bool { return id.Eviction != "" && id.Eviction != "noeviction" }
 
 // remarkOnDistance notes that the server is too far away for the timeout.
-func (m *member) remarkOnDistance() []string {
-	if far := m.tooFar(m.c.cfg.InstanceTimeout); far != "" {
+func (s *server) remarkOnDistance() []string {
+	if far := s.tooFar(s.c.cfg.InstanceTimeout); far != "" {
 		return []string{far}
 	}
 	return nil
@@ -196,45 +198,45 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 	if c.closed() {
 		return fmt.Errorf("%w (trust)", ErrClosed)
 	}
-	chosen := c.members
+	chosen := c.servers
 	if len(names) > 0 {
-		chosen = make([]*member, len(names))
+		chosen = make([]*server, len(names))
 		for i, name := range names {
-			at := slices.IndexFunc(c.members, func(m *member) bool { return m.name == name })
+			at := slices.IndexFunc(c.servers, func(s *server) bool { return s.name == name })
 			if at < 0 {
 				return fmt.Errorf("%w: Trust: there is no instance %q", ErrConfig, name)
 			}
-			chosen[i] = c.members[at]
+			chosen[i] = c.servers[at]
 		}
 	}
 	var errs []error
 	var mu sync.Mutex
 	c.probeAll(ctx, chosen, func(i int, r InstanceReport, err error) {
-		m := chosen[i]
+		s := chosen[i]
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case err != nil:
-			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: err})
+			errs = append(errs, &InstanceError{Instance: s.name, Op: wire.Probe, Err: err})
 		case r.Identity.RunID != "" || r.Identity.ReplID != "":
-			if err := m.trust(r.Identity); err != nil {
-				errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: err})
+			if err := s.trust(r.Identity); err != nil {
+				errs = append(errs, &InstanceError{Instance: s.name, Op: wire.Probe, Err: err})
 			}
 		default:
-			errs = append(errs, &InstanceError{Instance: m.name, Op: wire.Probe, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
+			errs = append(errs, &InstanceError{Instance: s.name, Op: wire.Probe, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
 		}
 	})
 	return errors.Join(errs...)
 }
 
 // trust vouches for a run that a probe has found.
-func (m *member) trust(id wire.Identity) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.unfit != nil {
-		return m.unfit
+func (s *server) trust(id wire.Identity) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unfit != nil {
+		return s.unfit
 	}
-	if m.watchesRestarts() && !m.quarantine.Trust(id) {
+	if s.watchesRestarts() && !s.quarantine.Trust(id) {
 		return fmt.Errorf("%w since this probe: look at it, and call Trust again if you vouch for its new run", ErrOtherRun)
 	}
 	return nil

@@ -216,7 +216,7 @@ func TestVerifyWithTheQuarantineOff(t *testing.T) {
 		f.identify(func(id *wire.Identity) { id.RunID, id.ReplID, id.Uptime = "", "", -1 })
 		_, err := f.Verify(f.ctx)
 		require.NoError(t, err, "what isn't asked for may be hidden")
-	}, func(c *quorum.Config) { c.RestartQuarantine = quorum.Off })
+	}, func(c *quorum.Config) { c.Lab.RestartQuarantine = quorum.Off })
 }
 
 func TestVerifyEndsWithItsContext(t *testing.T) {
@@ -307,7 +307,7 @@ func TestTrustSaysWhatItCouldNotDo(t *testing.T) {
 		f.identify(truth)
 		f.identify(func(id *wire.Identity) { id.Role = "slave" }, 0)
 		require.NoError(t, f.Trust(f.ctx), "it doesn't matter who they are")
-	}, func(cfg *quorum.Config) { cfg.RestartQuarantine = quorum.Off })
+	}, func(cfg *quorum.Config) { cfg.Lab.RestartQuarantine = quorum.Off })
 }
 
 // An unknown name is probably a mistake, so nothing is done.
@@ -369,12 +369,12 @@ func (c stoppingClock) Now() time.Time {
 func TestTrustIsForTheRunThatItFound(t *testing.T) {
 	var f *fixture
 	var found error
-	restarted := stoppingClock{Clock: clock.New(), in: "quorum.(*member).report", once: new(atomic.Bool), stop: func() {
+	restarted := stoppingClock{Clock: clock.New(), in: "quorum.(*server).report", once: new(atomic.Bool), stop: func() {
 		f.servers[0].Restart(false)
 		_, found = f.Verify(f.ctx)
 	}}
 	synctest.Test(t, func(t *testing.T) {
-		f = newFixture(t, 1, func(c *quorum.Config) { c.Clock = restarted })
+		f = newFixture(t, 1, func(c *quorum.Config) { c.Lab.Clock = restarted })
 		f.identify(truth)
 		err := f.Trust(f.ctx)
 		require.ErrorIs(t, err, quorum.ErrOtherRun)

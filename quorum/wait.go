@@ -102,11 +102,11 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 
 // try runs a round.
 func (w *wait) try() (*Lease, *RoundError) {
-	round := w.c.runRound
+	round := w.c.round
 	if w.exhausted() {
 		round = w.c.contend // no other try follows a split
 	}
-	lease, err := round(w.ctx, w.all, w.tries, &roundOptions{})
+	lease, err := round(w.ctx, w.all, w.tries)
 	if err != nil {
 		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
 			w.noteLost(err)
@@ -180,10 +180,10 @@ func (w *wait) leave(lease *Lease) {
 // it was as a rule too early on a server that has yet to get the delete, and no other
 // notification will come.
 func (w *wait) pause(last *RoundError, notified bool) time.Duration {
-	bound := w.c.cfg.BackoffMax
+	bound := w.c.cfg.Lab.BackoffMax
 	// BackoffMin<<shift may overflow, so BackoffMax is shifted.
-	if shift := max(w.tries-w.notifiedTry-1, 0); !notified && shift < 63 && w.c.cfg.BackoffMin <= bound>>shift {
-		bound = w.c.cfg.BackoffMin << shift
+	if shift := max(w.tries-w.notifiedTry-1, 0); !notified && shift < 63 && w.c.cfg.Lab.BackoffMin <= bound>>shift {
+		bound = w.c.cfg.Lab.BackoffMin << shift
 	}
 	pause := w.c.random.jitter(bound)
 	if last == nil {
@@ -201,7 +201,7 @@ func (w *wait) pause(last *RoundError, notified bool) time.Duration {
 // freeIn is when a quorum can be free at the latest, if no holder extends: the Q-th smallest
 // of the times that instances gave, 0 if they gave none. Instances that granted are free now.
 //
-// It takes the quarantines from the members, and not from the failed votes: these come all at
+// It takes the quarantines from the servers, and not from the failed votes: these come all at
 // once, and it depends on the scheduler which of them were counted before the round was lost.
 func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Duration {
 	var times []time.Duration
@@ -235,8 +235,13 @@ func (w *wait) gaveUp(caller context.Context) error {
 		last := *w.last
 		if caller.Err() == nil && errors.Is(last.Verdict, ErrInterrupted) {
 			// MaxWait ended the round, not the caller's context. Too few instances had
-			// answered.
-			last.Verdict, last.Cause = ErrNoQuorum, nil
+			// answered, or the round's turn hadn't come.
+			if early, queued := last.Verdict.(*overloadError); queued {
+				last.Verdict = early.inTime()
+			} else {
+				last.Verdict = ErrNoQuorum
+			}
+			last.Cause = nil
 		}
 		err.Last = &last
 	}
@@ -330,22 +335,14 @@ func (i *interval) rest(lost *RoundError, pause time.Duration, yields bool) acti
 		return look
 	}
 	i.pause, i.lost, i.yields, i.address = i.c.clock.After(pause), lost, yields, ""
-	if !i.overloaded() {
-		i.front = i.subscribe().Notified
-	}
+	i.front = i.subscribe().Notified
 	return i.queueUp()
-}
-
-// overloaded reports whether the last round was not admitted, because too many requests were under
-// way. Then the waiter sends no others to queue.
-func (i *interval) overloaded() bool {
-	return i.lost != nil && errors.Is(i.lost.Verdict, ErrOverloaded)
 }
 
 // queueUp has this process wait in the queue at an instance, if that can notify, and it doesn't yet.
 func (i *interval) queueUp() action {
 	now := i.currentAddress()
-	if i.overloaded() || now == "" || now == i.address {
+	if now == "" || now == i.address {
 		return sleep
 	}
 	i.address = now
@@ -416,7 +413,7 @@ func heldFor(holder *Lease) time.Duration {
 	}
 	if holder.stageNow() >= released {
 		// Its deletes are under way, and would meet the requests of a round.
-		return holder.state.c.cfg.InstanceTimeout
+		return holder.value.c.cfg.InstanceTimeout
 	}
 	return 0
 }
@@ -427,7 +424,7 @@ func heldFor(holder *Lease) time.Duration {
 // that goes on, as with a stale key on a quorum, most pauses must be long nevertheless.
 func (w *wait) wasNotified() {
 	now := w.c.reader.Now().Mono
-	if w.notifiedTry == 0 || now-w.notifiedAt > 4*w.c.cfg.BackoffMax {
+	if w.notifiedTry == 0 || now-w.notifiedAt > 4*w.c.cfg.Lab.BackoffMax {
 		//guard:notified-tries-soon  a waiter that was notified and lost the round tries again soon
 		w.notifiedTry = w.tries
 		w.notifiedAt = now

@@ -33,8 +33,8 @@ func (d *sharedDice) Read(p []byte) (int, error) {
 
 // patient is a Config whose waiters sleep for most of an hour without a notification.
 func patient(cfg *quorum.Config) {
-	cfg.BackoffMin, cfg.BackoffMax = time.Hour, time.Hour
-	cfg.Random = &sharedDice{dice: dice{number: uint64(50 * time.Minute)}}
+	cfg.Lab.BackoffMin, cfg.Lab.BackoffMax = time.Hour, time.Hour
+	cfg.Lab.Random = &sharedDice{dice: dice{number: uint64(50 * time.Minute)}}
 	cfg.TTL = 2 * time.Hour
 	cfg.InstanceTimeout = 100 * ms
 }
@@ -262,7 +262,7 @@ func TestNotifiedTooEarly(t *testing.T) {
 		require.NoError(f.t, next.Release(f.ctx))
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
-		cfg.Random = &sharedDice{dice: dice{number: uint64(499 * ms)}} // the longest pauses
+		cfg.Lab.Random = &sharedDice{dice: dice{number: uint64(499 * ms)}} // the longest pauses
 	})
 }
 
@@ -436,7 +436,7 @@ func TestNotificationsOff(t *testing.T) {
 				assert.False(f.t, e.Request.Notify)
 			}
 		}
-	}, func(cfg *quorum.Config) { cfg.Notifications = quorum.Off })
+	}, func(cfg *quorum.Config) { cfg.Lab.Notifications = quorum.Off })
 }
 
 // A waiter that gives up just as the lock is released doesn't lose the notification.
@@ -606,7 +606,7 @@ func TestDiscardedLeaseIsNotHandedOverWherePollersWait(t *testing.T) {
 		assert.GreaterOrEqual(t, rounds, 2, "each lease has its own round")
 		f.requireNothingLeft()
 	}, func(cfg *quorum.Config) {
-		cfg.Fencing, cfg.Notifications = quorum.Off, quorum.Off
+		cfg.Lab.Fencing, cfg.Lab.Notifications = quorum.Off, quorum.Off
 		cfg.Hooks.RoundDecided = func(context.Context, quorum.RoundEnd) { rounds++ }
 		cfg.Hooks.Acquired = func(context.Context, quorum.LeaseEvent) {
 			if leases++; leases == 2 {

@@ -60,7 +60,7 @@ func forEver() { <-make(chan struct{}) }
 
 func TestDeadlockIsFound(t *testing.T) {
 	cfg := simulation.Config{Processes: 1}
-	cfg.Quorum.ClockMonitor = quorum.Off
+	cfg.Quorum.Lab.ClockMonitor = quorum.Off
 	r := run(t, 1, cfg, nil, func(*simulation.Client) { forEver() })
 	require.Equal(t, []record.ViolationKind{record.LeftOver, record.Stuck}, r.Kinds())
 	assert.Contains(t, r.Log.Violations()[0].Text, "nothing is left that could wake them")

@@ -51,7 +51,7 @@
 //
 // The servers notify waiters when a lock is released, see wire.Notifier. Each process
 // has a connection for notifications, with latency and loss, which breaks when its server
-// stops. With Quorum.Notifications Off there are no notifications, and waiters poll.
+// stops. With Quorum.Lab.Notifications Off there are no notifications, and waiters poll.
 //
 //	1000.211000 c2 subscribe D#6                     c2 opens the connection
 //	1001.402117 D subscribe c2#6 granted

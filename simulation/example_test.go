@@ -67,7 +67,7 @@ func ExampleRun() {
 		c.SleepUntil(time.Duration(c.Index) * 100 * time.Millisecond) // c1 first
 		withdraw(c)
 	}
-	cfg := simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{TTL: 10 * time.Second, MaxWait: time.Minute}}}
+	cfg := simulation.Config{Quorum: quorum.Config{TTL: 10 * time.Second, MaxWait: time.Minute}}
 	for _, guard := range []simulation.Guarding{simulation.Unguarded, simulation.GuardAdmits} {
 		cfg.Guard = guard
 		r, err := simulation.Run(1, cfg, schedule, work)

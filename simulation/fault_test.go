@@ -19,7 +19,7 @@ import (
 func withRedis(t *testing.T, seed uint64, cfg simulation.Config, schedule simulation.Schedule, work func(c *simulation.Client, do func(args ...string) redismodel.Reply)) simulation.Result {
 	t.Helper()
 	cfg.Processes = 1
-	cfg.Quorum.ClockMonitor = quorum.Off
+	cfg.Quorum.Lab.ClockMonitor = quorum.Off
 	var redis simulation.Redis
 	cfg.Locker = func(p simulation.Process) (simulation.Locker, error) {
 		redis = p.Redis[0]
@@ -109,7 +109,7 @@ func TestNoProgressIsFound(t *testing.T) {
 		{Kind: fault.Cut, Process: "c2", Server: fault.Any, At: at(0), For: 15 * time.Second, Way: fault.Replies},
 	} {
 		cfg := simulation.Config{Progress: 5 * time.Second}
-		cfg.Quorum.RestartQuarantine = quorum.Off // which lasts longer
+		cfg.Quorum.Lab.RestartQuarantine = quorum.Off // which lasts longer
 		r := run(t, 1, cfg, simulation.Schedule{fault}, work)
 		assert.NotContains(t, r.Kinds(), record.NoProgress, "%+v", fault)
 	}

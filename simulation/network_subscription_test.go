@@ -20,9 +20,11 @@ import (
 func relay(t *testing.T, schedule simulation.Schedule) (r simulation.Result, after time.Duration) {
 	t.Helper()
 	cfg := simulation.Config{Witness: true, Quorum: quorum.Config{
-		Terms:      quorum.Terms{TTL: 30 * time.Second, MaxWait: time.Minute},
-		BackoffMin: 4 * time.Second, BackoffMax: 4 * time.Second,
-		RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off,
+		TTL: 30 * time.Second, MaxWait: time.Minute,
+		Lab: quorum.Lab{
+			BackoffMin: 4 * time.Second, BackoffMax: 4 * time.Second,
+			RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off,
+		},
 	}}
 	r = run(t, 5, cfg, schedule, func(c *simulation.Client) {
 		if c.Index == 0 {
@@ -95,7 +97,7 @@ func TestWaitersAreNotified(t *testing.T) {
 // Notifications to a dead process wake nothing, and no process waits for it.
 func TestDeadWaiters(t *testing.T) {
 	cfg := simulation.Config{Processes: 3, Witness: true, Quorum: quorum.Config{
-		Terms: quorum.Terms{TTL: 30 * time.Second, MaxWait: time.Minute}, BackoffMin: 4 * time.Second, BackoffMax: 4 * time.Second,
+		TTL: 30 * time.Second, MaxWait: time.Minute, Lab: quorum.Lab{BackoffMin: 4 * time.Second, BackoffMax: 4 * time.Second},
 	}}
 	for name, lost := range map[string]bool{"it is seen": false, "nobody sees it": true} {
 		t.Run(name, func(t *testing.T) {

@@ -37,8 +37,8 @@ func (p *process) main(work Workload) {
 // parts returns the Process for the Locker.
 func (p *process) parts(hooks quorum.Hooks) Process {
 	cfg := p.w.cfg.Quorum
-	cfg.Clock = p.Clock
-	cfg.Random = kernel.NewRandom(p.w.Seed, uint64(p.Index)|uint64(p.incarnation)<<32)
+	cfg.Lab.Clock = p.Clock
+	cfg.Lab.Random = kernel.NewRandom(p.w.Seed, uint64(p.Index)|uint64(p.incarnation)<<32)
 	cfg.Owner = p.Name
 	cfg.Hooks = hooks
 	parts := Process{Name: p.Name, Index: p.Index, Config: cfg}

@@ -73,7 +73,7 @@ func unprotected(seed uint64) bool { return seed%4 >= 2 }
 func contended() simulation.Config {
 	return simulation.Config{
 		Processes: 3,
-		Quorum:    quorum.Config{Terms: quorum.Terms{TTL: 5 * time.Second, MaxWait: 20 * time.Second}},
+		Quorum:    quorum.Config{TTL: 5 * time.Second, MaxWait: 20 * time.Second},
 		Witness:   true,
 	}
 }
@@ -91,7 +91,7 @@ func drawn(t testing.TB, seed uint64, kinds []fault.Kind) (simulation.Schedule, 
 	cfg := simulation.DrawConfig(seed, contended())
 	cfg.Guard = []simulation.Guarding{simulation.Unguarded, simulation.GuardWrites, simulation.GuardAdmits, simulation.GuardIdempotent}[seed%4]
 	if unprotected(seed) {
-		cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+		cfg.Quorum.Lab.RestartQuarantine, cfg.Quorum.Lab.ClockMonitor = quorum.Off, quorum.Off
 	}
 	schedule := simulation.Draw(seed, cfg, kinds, 8, 20*time.Second)
 	r, err := simulation.Run(seed, cfg, schedule, contend)

@@ -57,7 +57,7 @@ func holdAndTry(c *simulation.Client) {
 
 func TestSplitBrain(t *testing.T) {
 	play := func(t *testing.T, length time.Duration, quarantine quorum.Switch) (simulation.Result, string) {
-		cfg := simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{TTL: 2 * time.Second}, RestartQuarantine: quarantine}}
+		cfg := simulation.Config{Quorum: quorum.Config{TTL: 2 * time.Second, Lab: quorum.Lab{RestartQuarantine: quarantine}}}
 		r, err := simulation.Run(1, cfg, splitInTwo(length), holdAndTry)
 		require.NoError(t, err)
 		require.Equal(t, 1, r.Log.Counts()["a server split in two"])
@@ -165,7 +165,7 @@ func TestLeaseOverAnOldConnection(t *testing.T) {
 		}
 	}
 	play := func(maxTTL time.Duration) simulation.Result {
-		return run(t, 1, simulation.Config{Quorum: quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: maxTTL, ClockMonitor: quorum.Off}}, schedule, work)
+		return run(t, 1, simulation.Config{Quorum: quorum.Config{TTL: ttl, MaxTTL: maxTTL, Lab: quorum.Lab{ClockMonitor: quorum.Off}}}, schedule, work)
 	}
 	r := play(lives + ttl)
 	require.Empty(t, r.Log.Violations())

@@ -209,7 +209,7 @@ func TestRulesOfAVote(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(5) {
 				cfg := Config{Replicas: 1, LatencyMin: ms, LatencyMax: ms}
-				cfg.Quorum.Notifications = quorum.Off
+				cfg.Quorum.Lab.Notifications = quorum.Off
 				r, err := Run(seed, cfg, test.schedule, test.work)
 				require.NoError(t, err)
 				require.Empty(t, r.Kinds(), "%s", r.Log)

@@ -148,8 +148,8 @@ func watch(t *testing.T, trouble trouble) *scrapes {
 			trouble.happen(servers)
 		}
 		locks, err := quorum.New(quorum.Config{
-			Hooks: hooks, InstanceTimeout: 400 * time.Millisecond, BackoffMin: time.Second, BackoffMax: 5 * time.Second,
-			Random: rand.NewChaCha8([32]byte{}),
+			Hooks: hooks, InstanceTimeout: 400 * time.Millisecond,
+			Lab: quorum.Lab{BackoffMin: time.Second, BackoffMax: 5 * time.Second, Random: rand.NewChaCha8([32]byte{})},
 		}, instances...)
 		require.NoError(t, err)
 		other, err := quorum.New(quorum.Config{InstanceTimeout: 400 * time.Millisecond}, instances...)

@@ -78,7 +78,7 @@ func serve(t *testing.T, args []string) {
 	defer func() { require.NoError(t, servers.Close()) }()
 	// On a busy machine a server may answer late, and start within minutes.
 	locks, err := quorum.New(quorum.Config{
-		InstanceTimeout: 30 * time.Second, MaxTTL: 10 * time.Minute, Terms: quorum.Terms{TTL: 5 * time.Minute},
+		InstanceTimeout: 30 * time.Second, MaxTTL: 10 * time.Minute, TTL: 5 * time.Minute,
 	}, servers.Instances()...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, locks.Close(context.Background())) }()

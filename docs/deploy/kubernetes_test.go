@@ -129,7 +129,7 @@ func TestKubernetes(t *testing.T) {
 		// A drain continues when the server is ready, which must not be before it votes again, even
 		// for clients whose clock monitor notices the restart last.
 		defaults := defaultsOf(t, quorum.Config{})
-		assert.GreaterOrEqual(t, time.Duration(c.ReadinessProbe.InitialDelaySeconds)*time.Second, defaults.MaxTTL+defaults.ClockEvery)
+		assert.GreaterOrEqual(t, time.Duration(c.ReadinessProbe.InitialDelaySeconds)*time.Second, defaults.MaxTTL+defaults.Lab.ClockEvery)
 
 		other, err := yaml.Marshal(set)
 		require.NoError(t, err)

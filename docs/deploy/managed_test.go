@@ -46,7 +46,7 @@ func TestManaged(t *testing.T) {
 			servers, err := instance.OpenAll(instance.Config{}, server.URL())
 			require.NoError(t, err)
 			defer func() { require.NoError(t, servers.Close()) }()
-			locks, err := quorum.New(quorum.Config{InstanceTimeout: 9 * time.Second, Terms: quorum.Terms{TTL: 20 * time.Second}}, servers.Instances()...)
+			locks, err := quorum.New(quorum.Config{InstanceTimeout: 9 * time.Second, TTL: 20 * time.Second}, servers.Instances()...)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, locks.Close(context.Background())) }()
 			_ = locks.Trust(t.Context())

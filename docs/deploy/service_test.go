@@ -32,7 +32,7 @@ func TestOneServiceInFront(t *testing.T) {
 	opened, err := instance.OpenAll(instance.Config{}, urls...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, opened.Close()) }()
-	locks, err := quorum.New(quorum.Config{InstanceTimeout: 9 * time.Second, Terms: quorum.Terms{TTL: 20 * time.Second}}, opened.Instances()...)
+	locks, err := quorum.New(quorum.Config{InstanceTimeout: 9 * time.Second, TTL: 20 * time.Second}, opened.Instances()...)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, locks.Close(context.Background())) }()
 

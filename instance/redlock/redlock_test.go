@@ -42,7 +42,7 @@ func TestOneCloseClosesAll(t *testing.T) {
 	servers, err := embedded.Start(3)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, servers.Close()) }()
-	locks := open(t, quorum.Config{Terms: quorum.Terms{KeepAlive: true}}, servers.URLs()...)
+	locks := open(t, quorum.Config{KeepAlive: true}, servers.URLs()...)
 	lease, err := locks.Acquire(t.Context(), "k")
 	require.NoError(t, err)
 	require.NoError(t, locks.Close(t.Context()))
@@ -67,7 +67,7 @@ func TestOpenErrors(t *testing.T) {
 		"URLs 1 and 2":       {urls: []string{"redis://a", "redis://A:6379/3"}, is: instance.ErrURL},
 		"Quorum is 1":        {cfg: quorum.Config{Quorum: 1}, urls: []string{"redis://a", "redis://b", "redis://c"}, is: quorum.ErrConfig},
 		"CloseAlso is set":   {cfg: quorum.Config{CloseAlso: io.NopCloser(nil)}, urls: []string{"redis://a"}, is: quorum.ErrConfig},
-		"TTL is 29s, but M":  {cfg: quorum.Config{Terms: quorum.Terms{TTL: 29 * time.Second}}, urls: []string{"redis://a"}, is: quorum.ErrConfig},
+		"TTL is 29s, but M":  {cfg: quorum.Config{TTL: 29 * time.Second}, urls: []string{"redis://a"}, is: quorum.ErrConfig},
 	} {
 		locks, err := redlock.Open(c.cfg, c.urls...)
 		require.ErrorIs(t, err, c.is)
@@ -140,7 +140,7 @@ func TestTheLongestNote(t *testing.T) {
 	}
 	owner, note := strings.Repeat("o", 64), "\"'\\ \u00a1"+strings.Repeat("n", 122)
 	for _, fencing := range []quorum.Switch{quorum.On, quorum.Off} {
-		locks := open(t, quorum.Config{Owner: owner, Fencing: fencing, Terms: quorum.Terms{Note: note}}, urls...)
+		locks := open(t, quorum.Config{Owner: owner, Lab: quorum.Lab{Fencing: fencing}, Note: note}, urls...)
 		ctx := t.Context()
 		lease, err := locks.Acquire(ctx, "k")
 		require.NoError(t, err)

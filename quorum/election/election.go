@@ -59,6 +59,11 @@ type Election struct {
 	term    *term // while this candidate leads
 }
 
+// none reports whether New didn't make the Election.
+func (e *Election) none() bool { return e == nil || e.locks == nil }
+
+var errNoElection = fmt.Errorf("%w: the Election is nil, or was not made by New; look at the error that came instead of it", quorum.ErrConfig)
+
 // New makes an Election on a Coordinator, with a view of its terms. Elections of the same name
 // on the same servers are one election. The name is the lock's key, so no lock of another
 // purpose may have it. The leader is known to others by the Coordinator's Config.Owner: an
@@ -73,7 +78,7 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Election, error) 
 		return nil, fmt.Errorf("%w: election: the Coordinator is nil; make one with quorum.New", quorum.ErrConfig)
 	}
 	of := locks.Config()
-	if of.Fencing == quorum.Off {
+	if of.Lab.Fencing == quorum.Off {
 		return nil, fmt.Errorf("%w: election: the Coordinator has Fencing Off, but a term's number is a fencing token: turn Fencing on in all clients", quorum.ErrConfig)
 	}
 	if err := quorum.ValidateKey(name); err != nil {
@@ -120,6 +125,9 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Election, error) 
 //
 // A panic in lead, or in a hook, passes on after the release.
 func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, term fencing.Token) error) error {
+	if e.none() {
+		return errNoElection
+	}
 	if lead == nil {
 		return fmt.Errorf("%w: election %q: the function is nil; give Run what the leader does", quorum.ErrConfig, e.name)
 	}
@@ -142,7 +150,7 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, term 
 		}
 		select {
 		//guard:last-leader-steps-back  a candidate whose term was over lets those that wait go first
-		case <-of.Clock.After(2*of.BackoffMax + of.InstanceTimeout):
+		case <-of.Lab.Clock.After(2*of.Lab.BackoffMax + of.InstanceTimeout):
 		case <-ctx.Done():
 		}
 	}
@@ -157,7 +165,7 @@ func (e *Election) campaign(ctx context.Context, lead func(context.Context, fenc
 	defer end(nil)
 	err = e.locks.Do(inner, e.name, func(held context.Context, lease *quorum.Lease) error {
 		t := &term{Context: held, lease: lease, margin: e.cfg.Margin, end: end}
-		defer t.watch(e.locks.Config().Clock)()
+		defer t.watch(e.locks.Config().Lab.Clock)()
 		e.lead(t)
 		defer e.lead(nil)
 		err := lead(t, lease.Token())
@@ -186,6 +194,9 @@ func (e *Election) lead(t *term) {
 
 // leading is this candidate's term, nil if it doesn't lead.
 func (e *Election) leading() *term {
+	if e.none() {
+		return nil
+	}
 	e.mu.Lock()
 	t := e.term
 	e.mu.Unlock()
@@ -202,6 +213,9 @@ func (e *Election) leading() *term {
 // The process may be paused right after it. A job that starts because of it should pass Term to
 // what it changes.
 func (e *Election) IsLeader(ctx context.Context) error {
+	if e.none() {
+		return errNoElection
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w (%q): %w", ErrNotLeader, e.name, err)
 	}
@@ -225,6 +239,9 @@ func (e *Election) Term() fencing.Token {
 // to end by then. It is 0 if this candidate doesn't lead, and stays while its function goes on after the
 // term.
 func (e *Election) Validity() time.Duration {
+	if e.none() {
+		return 0
+	}
 	e.mu.Lock()
 	t := e.term
 	e.mu.Unlock()
@@ -241,6 +258,9 @@ func (e *Election) Validity() time.Duration {
 // Resign doesn't wait, so the leader may call it. The error is ErrNotLeader if there is no term
 // to end.
 func (e *Election) Resign() error {
+	if e.none() {
+		return errNoElection
+	}
 	t := e.leading()
 	if t == nil {
 		return fmt.Errorf("%w (%q): it has no term to resign from", ErrNotLeader, e.name)

@@ -147,7 +147,7 @@ func TestRunSaysThatItsContextEnded(t *testing.T) {
 func TestSuspendedLeader(t *testing.T) {
 	play(t, func(w *world) {
 		c := &jumpingClock{Clock: clock.New()}
-		a := w.client("a", election.Config{}, func(cfg *quorum.Config) { cfg.Clock = c })
+		a := w.client("a", election.Config{}, func(cfg *quorum.Config) { cfg.Lab.Clock = c })
 		run := w.start(a)
 		leads := run.leads()
 		synctest.Wait()
@@ -441,7 +441,7 @@ func TestBadInput(t *testing.T) {
 			"Margin is -1s":                 {a.locks, "job", election.Config{Margin: -time.Second}},
 			"ObserveEvery is 2h0m0s":        {a.locks, "job", election.Config{ObserveEvery: 2 * time.Hour}},
 			"ObserveEvery is 1ns":           {a.locks, "job", election.Config{ObserveEvery: 1}},
-			"has Fencing Off":               {with(quorum.Config{Fencing: quorum.Off}), "job", election.Config{}},
+			"has Fencing Off":               {with(quorum.Config{Lab: quorum.Lab{Fencing: quorum.Off}}), "job", election.Config{}},
 			"Margin is 1s, and MinValidity": {with(quorum.Config{InstanceTimeout: 4900 * ms}), "job", election.Config{}},
 		} {
 			_, err := election.New(input.locks, input.name, input.cfg)
@@ -454,4 +454,23 @@ func TestBadInput(t *testing.T) {
 			require.Empty(t, s.Log(), "no server was asked")
 		}
 	})
+}
+
+// An Election that New didn't make causes errors and no panics.
+func TestZeroElection(t *testing.T) {
+	ctx := t.Context()
+	for _, e := range []*election.Election{nil, {}} {
+		_, err := e.Leader(ctx)
+		errs := []error{err, e.Run(ctx, func(context.Context, fencing.Token) error { return nil }), e.IsLeader(ctx), e.Resign()}
+		for _, err := range e.Observe(ctx) {
+			errs = append(errs, err)
+		}
+		require.Len(t, errs, 5)
+		for _, err := range errs {
+			require.ErrorIs(t, err, quorum.ErrConfig)
+			require.ErrorContains(t, err, "not made by New")
+		}
+		require.Zero(t, e.Term())
+		require.Zero(t, e.Validity())
+	}
 }

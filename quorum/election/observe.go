@@ -31,6 +31,9 @@ type Leader struct {
 // Leader asks the servers who leads. The error Is ErrNoLeader if no candidate has a quorum of
 // them; otherwise it is Coordinator.Inspect's (quorum.ErrNoQuorum, ErrInterrupted, ErrClosed).
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
+	if e.none() {
+		return Leader{}, errNoElection
+	}
 	found, err := e.locks.Inspect(ctx, e.name)
 	if err != nil {
 		return Leader{}, fmt.Errorf("election %q: %w", e.name, err)
@@ -54,6 +57,10 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 //	for leader, err := range e.Observe(ctx) {
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
+		if e.none() {
+			yield(Leader{}, errNoElection)
+			return
+		}
 		var value, failure string
 		for {
 			leader, err := e.Leader(ctx)
@@ -67,7 +74,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 				}
 			}
 			select {
-			case <-e.locks.Config().Clock.After(e.cfg.ObserveEvery):
+			case <-e.locks.Config().Lab.Clock.After(e.cfg.ObserveEvery):
 			case <-ctx.Done():
 				return
 			}

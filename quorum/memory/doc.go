@@ -12,8 +12,8 @@
 // its clients, the next one would have forgotten: a lease of a client that is closed may still run,
 // or was handed off. Its votes could not count for MaxTTL. As it is, the server has every vote that it
 // ever gave. It says so (wire.Identity.Vouched), so the first lock waits for nothing. What has expired
-// is dropped, and a resource's counter expires when the clock has passed its first token by
-// quorum.Config.CounterTTL or more.
+// is dropped, and a resource's counter expires when the clock has passed its first token by a
+// day or more.
 //
 // Data, Mark and Subscriptions are a Server without its clock and lock. quorumtest.Server, which fails
 // on demand, and the simulated servers are made of them, and the contract compares real servers with

@@ -31,7 +31,7 @@ func open(t *testing.T, urls ...string) *quorum.Coordinator {
 	instances, err := memory.Open(urls...)
 	require.NoError(t, err)
 	// Much time for a busy machine.
-	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: 30 * time.Second}, InstanceTimeout: 10 * time.Second}, instances...)
+	locks, err := quorum.New(quorum.Config{TTL: 30 * time.Second, InstanceTimeout: 10 * time.Second}, instances...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, locks.Close(context.Background())) })
 	return locks

@@ -59,12 +59,11 @@
 //     ID, and have the resource do it once (docs/fencing.md). Then the job can also be repeated
 //     where it must be done at least once.
 //   - That the job of one slot has ended when the next begins. Keys differ from slot to slot, so
-//     the next slot's job may run beside it, in another process. Bound the job by Terms.MaxLife,
+//     the next slot's job may run beside it, in another process. Bound the job by Config.MaxLife,
 //     or take a lock in it that all slots share (Coordinator.Do).
 //
 // The order of fencing tokens is promised within a slot, and not from slot to slot, because each
 // slot has a key of its own. The key stays on the servers for MaxWindow, MaxSkew, MaxTTL and the drift
-// allowance, about 25.5 h, and a counter for Config.CounterTTL (24 h by default) of package quorum, and up
-// to half as long again. That is about 600 bytes for a slot: a job each minute takes 1 MB on each server, and
-// one each second 70 MB.
+// allowance, about 25.5 h, and a counter for a day, and up to half as long again. That is about 600 bytes for
+// a slot: a job each minute takes 1 MB on each server, and one each second 70 MB.
 package once

@@ -86,7 +86,7 @@ type process struct {
 func (w *world) process(name string, cfg once.Config, overrides ...func(*quorum.Config)) *process {
 	w.t.Helper()
 	p := &process{w: w, name: name, clock: &skewedClock{Clock: clock.New()}}
-	of := quorum.Config{Owner: name, Clock: p.clock}
+	of := quorum.Config{Owner: name, Lab: quorum.Lab{Clock: p.clock}}
 	of.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {}
 	for _, override := range overrides {
 		override(&of)

@@ -42,7 +42,7 @@ func TestOnRealServers(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, group.Close()) }()
 		// Much time for a busy machine. A server that was killed refuses at once.
-		cfg := quorum.Config{Terms: quorum.Terms{TTL: 20 * time.Second}, InstanceTimeout: 5 * time.Second, Owner: fmt.Sprint("process-", i)}
+		cfg := quorum.Config{TTL: 20 * time.Second, InstanceTimeout: 5 * time.Second, Owner: fmt.Sprint("process-", i)}
 		locks, err := quorum.New(cfg, group.Instances()...)
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, locks.Close(context.Background())) }()

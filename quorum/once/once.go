@@ -71,6 +71,11 @@ type Job struct {
 	locks        *quorum.Coordinator
 }
 
+// none reports whether New didn't make the Job.
+func (j *Job) none() bool { return j == nil || j.locks == nil }
+
+var errNoJob = fmt.Errorf("%w: once: the Job is nil, or was not made by New; look at the error that came instead of it", quorum.ErrConfig)
+
 // New makes a Job on a Coordinator. The name is 1 to MaxName bytes, without NUL and braces. Jobs
 // of the same name on the same servers are one job. New asks no server. Of the Coordinator's
 // terms, MaxLife bounds the job, and Note gets 9 bytes more; MaxTries and MaxWait don't apply.
@@ -102,10 +107,10 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Job, error) {
 	// that on the time is enough, because it is at most half of it.
 	//guard:slot-outlasts-window  the keys of a slot whose job was begun live until no process begins it any more
 	keep := MaxWindow + MaxSkew + of.MaxTTL
-	keep = (keep + 2*of.Drift.Of(keep) + time.Millisecond).Truncate(time.Millisecond)
+	keep = (keep + 2*of.Lab.Drift.Of(keep) + time.Millisecond).Truncate(time.Millisecond)
 	j := &Job{name: name, window: cfg.Window, skew: cfg.Skew, keep: keep, locks: locks}
 	if _, _, err := j.views(make([]byte, signatureLength)); err != nil {
-		return nil, fmt.Errorf("once: Terms.Note gets %d bytes more, by which a process knows its own keys: %w", 1+2*signatureLength, err)
+		return nil, fmt.Errorf("once: Config.Note gets %d bytes more, by which a process knows its own keys: %w", 1+2*signatureLength, err)
 	}
 	return j, nil
 }
@@ -143,6 +148,9 @@ func (j *Job) views(signature []byte) (first, again *quorum.Coordinator, err err
 // error; and errors that waiting can't cure (see Coordinator.Acquire). While too few servers
 // answer, or processes split the votes, Run tries again until the window is over.
 func (j *Job) Run(ctx context.Context, slot time.Time, work func(ctx context.Context, lease *quorum.Lease) error) error {
+	if j.none() {
+		return errNoJob
+	}
 	if work == nil {
 		return fmt.Errorf("%w: once: %q: the function is nil; give Run the job", quorum.ErrConfig, j.name)
 	}
@@ -169,8 +177,8 @@ func (j *Job) Run(ctx context.Context, slot time.Time, work func(ctx context.Con
 func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error) {
 	key, of := j.name+"@"+slot.Format(time.RFC3339Nano), j.locks.Config()
 	signature := make([]byte, signatureLength)
-	if _, err := io.ReadFull(of.Random, signature); err != nil {
-		return nil, fmt.Errorf("once: %q: Config.Random gave no randomness: %w", j.name, err)
+	if _, err := io.ReadFull(of.Lab.Random, signature); err != nil {
+		return nil, fmt.Errorf("once: %q: Config.Lab.Random gave no randomness: %w", j.name, err)
 	}
 	view, again, err := j.views(signature)
 	if err != nil {
@@ -205,7 +213,7 @@ func (j *Job) acquire(ctx context.Context, slot time.Time) (*quorum.Lease, error
 		if view == again {
 			// Else too few servers would be asked as often as if they were to answer soon.
 			select {
-			case <-of.Clock.After(min(of.BackoffMax, j.window/20)):
+			case <-of.Lab.Clock.After(min(of.Lab.BackoffMax, j.window/20)):
 			case <-ctx.Done():
 			}
 		}
@@ -291,7 +299,7 @@ func (j *Job) young(found quorum.Inspection, i int, slot time.Time) bool {
 
 // inWindow reports whether the slot's job may be begun now.
 func (j *Job) inWindow(slot time.Time) error {
-	now := j.locks.Config().Clock.Now().Round(0)
+	now := j.locks.Config().Lab.Clock.Now().Round(0)
 	//guard:slot-not-begun-early  a job isn't begun before its slot's time, from which its keys' life counts
 	if now.Before(slot) {
 		return fmt.Errorf("%w: %q at %s begins in %v, by this clock; wait, and see to the time service if processes disagree", ErrEarly, j.name, slot.Format(time.RFC3339Nano), slot.Sub(now))
@@ -310,12 +318,15 @@ func (j *Job) inWindow(slot time.Time) error {
 //
 // The period is a second to a year. Another one is quorum.ErrConfig.
 func (j *Job) Slots(ctx context.Context, period time.Duration) (iter.Seq[time.Time], error) {
+	if j.none() {
+		return nil, errNoJob
+	}
 	const year = 365 * 24 * time.Hour
 	if period < time.Second || period > year {
 		return nil, fmt.Errorf("%w: once: %q: the period is %v, want %v to %v", quorum.ErrConfig, j.name, period, time.Second, year)
 	}
 	return func(yield func(time.Time) bool) {
-		clock := j.locks.Config().Clock
+		clock := j.locks.Config().Lab.Clock
 		for last := (time.Time{}); ctx.Err() == nil; {
 			now := clock.Now().Round(0).UTC()
 			slot := now.Truncate(period)

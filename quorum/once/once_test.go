@@ -293,7 +293,7 @@ func TestServerOfUnknownAge(t *testing.T) {
 		require.ErrorIs(t, b.run(slot, 0), once.ErrDone)
 		require.Equal(t, []string{"a"}, w.begun(slot))
 	})
-	off := func(cfg *quorum.Config) { cfg.RestartQuarantine = quorum.Off }
+	off := func(cfg *quorum.Config) { cfg.Lab.RestartQuarantine = quorum.Off }
 	play(t, func(w *world) { // all of them
 		require.NoError(t, w.process("a", once.Config{}, off).run(w.slot, 0))
 		require.ErrorIs(t, w.process("b", once.Config{}, off).run(w.slot, 0), once.ErrDone)
@@ -676,8 +676,19 @@ func TestShortWindow(t *testing.T) {
 					s.Resume()
 				}
 			})
-			a := w.process("a", once.Config{Window: 3 * time.Second, Skew: time.Second}, func(cfg *quorum.Config) { cfg.BackoffMax = time.Hour; cfg.BackoffMin = time.Millisecond })
+			a := w.process("a", once.Config{Window: 3 * time.Second, Skew: time.Second}, func(cfg *quorum.Config) { cfg.Lab.BackoffMax = time.Hour; cfg.Lab.BackoffMin = time.Millisecond })
 			require.NoError(t, a.run(w.slot, 0))
 		})
+	}
+}
+
+// A Job that New didn't make causes errors and no panics.
+func TestZeroJob(t *testing.T) {
+	for _, j := range []*once.Job{nil, {}} {
+		err := j.Run(t.Context(), time.Now(), func(context.Context, *quorum.Lease) error { return nil })
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		_, err = j.Slots(t.Context(), time.Hour)
+		require.ErrorIs(t, err, quorum.ErrConfig)
+		require.ErrorContains(t, err, "not made by New")
 	}
 }

@@ -101,7 +101,7 @@ func (w *world) process(readers int, overrides ...func(*quorum.Config)) *process
 		override(&of)
 	}
 	if w.polls {
-		of.Notifications = quorum.Off
+		of.Lab.Notifications = quorum.Off
 	}
 	var instances []wire.Instance
 	for _, s := range w.servers {

@@ -68,6 +68,11 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Lock, error) {
 	return l, nil
 }
 
+// none reports whether New didn't make the Lock.
+func (l *Lock) none() bool { return l == nil || l.locks == nil }
+
+var errNoLock = fmt.Errorf("%w: readwrite: the Lock is nil, or was not made by New; look at the error that came instead of it", quorum.ErrConfig)
+
 // Read returns a reader's lease: others may read at the same time, and nobody writes. It waits in one
 // queue with all other readers and writers, until ctx ends. Terms.MaxWait bounds the whole wait, and
 // Terms.MaxTries the tries at each of its steps: a try, the turn, and the places. Terms.MinValidity is for
@@ -75,24 +80,44 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Lock, error) {
 // step under its own keys.
 //
 // Errors: those of Coordinator.AcquireAny; ErrHeldByCaller if ctx belongs to a lease on this lock.
-func (l *Lock) Read(ctx context.Context) (*quorum.Lease, error) { return l.enter(ctx, l.reading) }
+func (l *Lock) Read(ctx context.Context) (*quorum.Lease, error) {
+	if l.none() {
+		return nil, errNoLock
+	}
+	return l.enter(ctx, l.reading)
+}
 
 // Write returns a writer's lease: nobody else reads or writes. It waits as Read does.
 //
 // Errors: those of Coordinator.AcquireAll; ErrHeldByCaller if ctx belongs to a lease on this lock.
-func (l *Lock) Write(ctx context.Context) (*quorum.Lease, error) { return l.enter(ctx, l.writing) }
+func (l *Lock) Write(ctx context.Context) (*quorum.Lease, error) {
+	if l.none() {
+		return nil, errNoLock
+	}
+	return l.enter(ctx, l.writing)
+}
 
 // TryRead is Read without a wait. ErrTaken means that all places are taken, or that another caller
 // waits.
 //
 // Errors: those of Coordinator.TryAcquireAny; ErrHeldByCaller as with Read.
-func (l *Lock) TryRead(ctx context.Context) (*quorum.Lease, error) { return l.try(ctx, l.reading) }
+func (l *Lock) TryRead(ctx context.Context) (*quorum.Lease, error) {
+	if l.none() {
+		return nil, errNoLock
+	}
+	return l.try(ctx, l.reading)
+}
 
 // TryWrite is Write without a wait. ErrTaken means that a place is taken, or that another caller
 // waits.
 //
 // Errors: those of Coordinator.TryAcquireAll; ErrHeldByCaller as with Write.
-func (l *Lock) TryWrite(ctx context.Context) (*quorum.Lease, error) { return l.try(ctx, l.writing) }
+func (l *Lock) TryWrite(ctx context.Context) (*quorum.Lease, error) {
+	if l.none() {
+		return nil, errNoLock
+	}
+	return l.try(ctx, l.writing)
+}
 
 // try takes the places if they are free, unless another caller has the turn.
 func (l *Lock) try(ctx context.Context, s side) (*quorum.Lease, error) {
@@ -115,17 +140,17 @@ func (l *Lock) try(ctx context.Context, s side) (*quorum.Lease, error) {
 // enter tries, and then waits for the turn and the places.
 func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 	of := l.locks.Config()
-	began := of.Clock.Now()
+	began := of.Lab.Clock.Now()
 	bounded := func(t *quorum.Terms) {
 		if t.MaxWait > 0 {
 			//guard:one-max-wait  MaxWait bounds all steps of a call together
-			t.MaxWait = max(1, t.MaxWait-of.Clock.Since(began))
+			t.MaxWait = max(1, t.MaxWait-of.Lab.Clock.Since(began))
 		}
 	}
 	trying := ctx
 	if of.MaxWait > 0 {
 		var cancel context.CancelFunc
-		trying, cancel = of.Clock.WithTimeout(ctx, of.MaxWait)
+		trying, cancel = of.Lab.Clock.WithTimeout(ctx, of.MaxWait)
 		defer cancel()
 	}
 	lease, err := l.try(trying, s)
@@ -139,7 +164,7 @@ func (l *Lock) enter(ctx context.Context, s side) (*quorum.Lease, error) {
 	// end this pause, so it isn't long.
 	select {
 	//guard:new-callers-hold-back  a new caller doesn't ask for the turn just as the next one in the queue is notified
-	case <-of.Clock.After(min(of.BackoffMin, of.InstanceTimeout)):
+	case <-of.Lab.Clock.After(min(of.Lab.BackoffMin, of.InstanceTimeout)):
 	case <-trying.Done():
 	}
 	for again := true; again; {
@@ -198,18 +223,18 @@ func (l *Lock) waitForPlaces(ctx context.Context, s side, bounded func(*quorum.T
 	}
 	of := view.Config()
 	//guard:turn-needs-no-step-back  where processes poll, the caller that has the turn doesn't step back for others, who can't go first
-	if of.Notifications == quorum.On || of.MaxTries == 1 {
+	if of.Lab.Notifications == quorum.On || of.MaxTries == 1 {
 		return s.wait(view, ctx, s.keys...)
 	}
-	began, trying := of.Clock.Now(), ctx
+	began, trying := of.Lab.Clock.Now(), ctx
 	if of.MaxWait > 0 {
 		var cancel context.CancelFunc
-		trying, cancel = of.Clock.WithTimeout(ctx, of.MaxWait)
+		trying, cancel = of.Lab.Clock.WithTimeout(ctx, of.MaxWait)
 		defer cancel()
 	}
 	last := func(t *quorum.Terms) { bounded(t); t.MaxTries = 1 }
-	pause := of.BackoffMin
-	for tries := 1; tries != of.MaxTries && (of.MaxWait == 0 || of.Clock.Since(began)+pause < of.MaxWait); tries++ {
+	pause := of.Lab.BackoffMin
+	for tries := 1; tries != of.MaxTries && (of.MaxWait == 0 || of.Lab.Clock.Since(began)+pause < of.MaxWait); tries++ {
 		lease, err := s.try(view, trying, s.keys...)
 		if err == nil {
 			return lease, nil
@@ -219,10 +244,10 @@ func (l *Lock) waitForPlaces(ctx context.Context, s side, bounded func(*quorum.T
 			break
 		}
 		select {
-		case <-of.Clock.After(pause):
+		case <-of.Lab.Clock.After(pause):
 		case <-trying.Done():
 		}
-		pause = min(2*pause, of.BackoffMax)
+		pause = min(2*pause, of.Lab.BackoffMax)
 	}
 	if view, err = l.locks.WithTerms(last); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestReadersAndWriters(t *testing.T) {
 					if readers == 0 {
 						readers = 4
 					}
-					p := w.process(readers, func(cfg *quorum.Config) { cfg.BackoffMax = 100 * ms })
+					p := w.process(readers, func(cfg *quorum.Config) { cfg.Lab.BackoffMax = 100 * ms })
 					for j := range 4 {
 						all.Go(func() {
 							for k := range 6 {
@@ -465,7 +465,7 @@ func TestSuspendedOnTheWay(t *testing.T) {
 	play(t, func(w *world) {
 		late, holder := &steppedClock{Clock: clock.New()}, w.process(0)
 		p := w.process(0, func(cfg *quorum.Config) {
-			cfg.Clock = late
+			cfg.Lab.Clock = late
 			cfg.Hooks.Acquired = func(_ context.Context, e quorum.LeaseEvent) {
 				if e.Key != "book#next" {
 					late.ahead.CompareAndSwap(0, int64(time.Minute))
@@ -561,7 +561,7 @@ func TestClose(t *testing.T) {
 		time.Sleep(time.Second)
 		require.NoError(w.t, p.locks.Close(w.ctx))
 		all.Wait()
-		p = w.process(0, func(cfg *quorum.Config) { cfg.BackoffMin, cfg.BackoffMax = 5*time.Second, 5*time.Second })
+		p = w.process(0, func(cfg *quorum.Config) { cfg.Lab.BackoffMin, cfg.Lab.BackoffMax = 5*time.Second, 5*time.Second })
 		all.Go(func() { assert.ErrorIs(w.t, p.reads(ms), quorum.ErrClosed) })
 		time.Sleep(20 * ms)
 		began := w.elapsed()
@@ -630,4 +630,15 @@ func TestConfig(t *testing.T) {
 		}
 		require.LessOrEqual(w.t, readwrite.MaxReaders, wire.MaxKeys)
 	})
+}
+
+// A Lock that New didn't make causes errors and no panics.
+func TestZeroLock(t *testing.T) {
+	for _, l := range []*readwrite.Lock{nil, {}} {
+		for _, take := range []func(context.Context) (*quorum.Lease, error){l.Read, l.Write, l.TryRead, l.TryWrite} {
+			_, err := take(t.Context())
+			require.ErrorIs(t, err, quorum.ErrConfig)
+			require.ErrorContains(t, err, "not made by New")
+		}
+	}
 }

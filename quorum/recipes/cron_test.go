@@ -47,7 +47,7 @@ func TestCron(t *testing.T) {
 			var runs notes[fencing.Token]
 			servers := newServers()
 			for range 3 {
-				job, err := once.New(servers.process(t, quorum.Terms{}), "report", once.Config{})
+				job, err := once.New(servers.process(t, quorum.Config{}), "report", once.Config{})
 				require.NoError(t, err)
 				c := cron.New()
 				if locked {
@@ -84,7 +84,7 @@ func TestCronAfterAPause(t *testing.T) {
 			var runs, late notes[time.Time]
 			servers := newServers()
 			for i := range 2 {
-				job, err := once.New(servers.process(t, quorum.Terms{}), "report", once.Config{Window: 10 * time.Second})
+				job, err := once.New(servers.process(t, quorum.Config{}), "report", once.Config{Window: 10 * time.Second})
 				require.NoError(t, err)
 				c := cron.New(cron.WithLocation(time.UTC), cron.WithChain(func(inner cron.Job) cron.Job {
 					return cron.FuncJob(func() {
@@ -116,7 +116,7 @@ func TestCronAfterAPause(t *testing.T) {
 // A job that fails is reported. The lock of its minute stays, so nobody repeats it.
 func TestCronReportsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		job, err := once.New(newServers().process(t, quorum.Terms{}), "report", once.Config{})
+		job, err := once.New(newServers().process(t, quorum.Config{}), "report", once.Config{})
 		require.NoError(t, err)
 		broken := errors.New("broken")
 		var failures notes[error]

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// slowly are the terms in tests in real time, on a busy machine.
-var slowly = quorum.Terms{TTL: 30 * time.Second, KeepAlive: true}
+// slowly is for tests in real time, on a busy machine.
+var slowly = quorum.Config{TTL: 30 * time.Second, KeepAlive: true, InstanceTimeout: 10 * time.Second}
 
 // servers are five servers in memory. In a synctest bubble they are in virtual time.
 type servers []*quorumtest.Server
@@ -38,14 +38,14 @@ func newServers() (all servers) {
 	return all
 }
 
-// process makes the Coordinator of one process. With a TTL a request may take a third of it.
-func (all servers) process(t *testing.T, terms quorum.Terms) *quorum.Coordinator {
+// process makes the Coordinator of one process.
+func (all servers) process(t *testing.T, cfg quorum.Config) *quorum.Coordinator {
 	t.Helper()
 	var instances []wire.Instance
 	for _, s := range all {
 		instances = append(instances, quorumtest.NotifyingServer{Server: s})
 	}
-	locks, err := quorum.New(quorum.Config{Terms: terms, InstanceTimeout: terms.TTL / 3}, instances...)
+	locks, err := quorum.New(cfg, instances...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locks.Close(context.Background())) })
 	return locks

@@ -77,9 +77,9 @@ func TestMigrate(t *testing.T) {
 		require.NoError(t, err)
 		driver, err := sqlite.WithInstance(db, &sqlite.Config{})
 		require.NoError(t, err)
-		terms := slowly
-		terms.MaxWait = 4 * time.Minute
-		locks := servers.process(t, terms)
+		cfg := slowly
+		cfg.MaxWait = 4 * time.Minute
+		locks := servers.process(t, cfg)
 		processes = append(processes, locks)
 		m := newMigrate(t, &lockedDriver{Driver: driver, locks: locks})
 		m.LockTimeout = 5 * time.Minute

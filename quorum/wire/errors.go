@@ -18,10 +18,10 @@ var (
 	// ErrTimeout: an instance didn't answer within Config.InstanceTimeout.
 	ErrTimeout = errors.New("quorum: instance did not answer in time")
 
-	// ErrOverloaded: too much is under way already. As the verdict on a round: the
-	// Coordinator's rounds take so long that no more are begun; no instance was asked, and
-	// Acquire tries again. As an instance's error: Config.MaxInFlight requests to it are
-	// unanswered, or Config.MaxPendingDeletes deletes are pending; in the second case it also
+	// ErrOverloaded: too much is under way already. As the verdict on a round: so many rounds of
+	// the Coordinator are under way and wait that this one's turn didn't come in time; no instance
+	// was asked. As an instance's error: Config.Lab.MaxInFlight requests to it are
+	// unanswered, or Config.Lab.MaxPendingDeletes deletes are pending; in the second case it also
 	// Is the error of the last delete that failed.
 	ErrOverloaded = errors.New("quorum: overloaded")
 

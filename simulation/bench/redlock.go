@@ -24,7 +24,7 @@ func ourselves() []contender {
 	}
 	return []contender{
 		contend("redlock", quorum.Config{}),
-		contend("redlock, no token", quorum.Config{Fencing: quorum.Off}),
+		contend("redlock, no token", quorum.Config{Lab: quorum.Lab{Fencing: quorum.Off}}),
 	}
 }
 

@@ -49,9 +49,9 @@ func (i plain) Probe(ctx context.Context, known wire.Known) (wire.Identity, erro
 // asDocument sets the switches as in the Redis document.
 func asDocument(cfg *simulation.Config) {
 	cfg.Guard = simulation.Unguarded
-	cfg.Quorum.Fencing = quorum.Off
-	cfg.Quorum.RestartQuarantine = quorum.Off
-	cfg.Quorum.ClockMonitor = quorum.Off
+	cfg.Quorum.Lab.Fencing = quorum.Off
+	cfg.Quorum.Lab.RestartQuarantine = quorum.Off
+	cfg.Quorum.Lab.ClockMonitor = quorum.Off
 	library(func(p simulation.Process, i int) wire.Instance { return plain{p.Instances[i]} })(cfg)
 }
 
@@ -66,9 +66,9 @@ func and(changes ...func(*simulation.Config)) func(*simulation.Config) {
 
 // The features, each on top of the previous ones.
 
-func quarantine(cfg *simulation.Config) { cfg.Quorum.RestartQuarantine = quorum.On }
+func quarantine(cfg *simulation.Config) { cfg.Quorum.Lab.RestartQuarantine = quorum.On }
 
-func monitor(cfg *simulation.Config) { cfg.Quorum.ClockMonitor = quorum.On }
+func monitor(cfg *simulation.Config) { cfg.Quorum.Lab.ClockMonitor = quorum.On }
 
 // topUp removes the wrapper and keeps leases alive, because an extension restores a lease.
 func topUp(cfg *simulation.Config) {
@@ -76,7 +76,7 @@ func topUp(cfg *simulation.Config) {
 	cfg.Quorum.KeepAlive = true
 }
 
-func fenced(cfg *simulation.Config) { cfg.Quorum.Fencing = quorum.On }
+func fenced(cfg *simulation.Config) { cfg.Quorum.Lab.Fencing = quorum.On }
 
 func guarded(how simulation.Guarding) func(*simulation.Config) {
 	return func(cfg *simulation.Config) { cfg.Guard = how }
@@ -85,5 +85,5 @@ func guarded(how simulation.Guarding) func(*simulation.Config) {
 // asIs is the library with quorum.Config{}.
 func asIs(cfg *simulation.Config) {
 	cfg.Guard, cfg.Locker = simulation.Unguarded, nil
-	cfg.Quorum.Fencing, cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.On, quorum.On, quorum.On
+	cfg.Quorum.Lab.Fencing, cfg.Quorum.Lab.RestartQuarantine, cfg.Quorum.Lab.ClockMonitor = quorum.On, quorum.On, quorum.On
 }

@@ -22,19 +22,22 @@ const retryDelay = 200 * time.Millisecond
 type Patience struct {
 	Clock  clock.Clock
 	Random io.Reader
-	Terms  quorum.Terms
+	// TTL is of the lock; MaxTries and MaxWait bound an Acquire. As in quorum.Config.
+	TTL      time.Duration
+	MaxTries int
+	MaxWait  time.Duration
 	// Every is the pause between two tries. Default: a random one of up to 200 ms.
 	Every time.Duration
-	// Forever ignores Terms' bounds.
+	// Forever ignores both bounds.
 	Forever bool
 }
 
 // PatienceOf returns the Patience of a process's Config.
 func PatienceOf(p simulation.Process) Patience {
-	return Patience{Clock: p.Config.Clock, Random: p.Config.Random, Terms: p.Config.Terms}
+	return Patience{Clock: p.Config.Lab.Clock, Random: p.Config.Lab.Random, TTL: p.Config.TTL, MaxTries: p.Config.MaxTries, MaxWait: p.Config.MaxWait}
 }
 
-// Acquire tries until it has the lock, within Terms.MaxTries, Terms.MaxWait and ctx.
+// Acquire tries until it has the lock, within MaxTries, MaxWait and ctx.
 func (p Patience) Acquire(ctx context.Context, try func(n int) (simulation.Lease, error)) (simulation.Lease, error) {
 	start := p.Clock.Now()
 	for n := 1; ; n++ {
@@ -47,7 +50,7 @@ func (p Patience) Acquire(ctx context.Context, try func(n int) (simulation.Lease
 			return nil, drawErr
 		}
 		waited := p.Clock.Since(start)
-		if !p.Forever && (p.Terms.MaxTries > 0 && n >= p.Terms.MaxTries || p.Terms.MaxWait > 0 && waited+pause >= p.Terms.MaxWait) {
+		if !p.Forever && (p.MaxTries > 0 && n >= p.MaxTries || p.MaxWait > 0 && waited+pause >= p.MaxWait) {
 			return nil, fmt.Errorf("%w after %d tries in %v: %w", quorum.ErrExhausted, n, waited, err)
 		}
 		// Checked before and after, rather than in a select: after a crash of the

@@ -97,8 +97,8 @@ func OnOneServer(r Recipe) func(*simulation.Config) {
 			return nil, fmt.Errorf("%w: there is no server to lock on", quorum.ErrConfig)
 		}
 		s := &single{
-			recipe: r, server: p.Redis[0], clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock),
-			random: p.Config.Random, patience: PatienceOf(p),
+			recipe: r, server: p.Redis[0], clock: p.Config.Lab.Clock, reader: drift.NewReader(p.Config.Lab.Clock),
+			random: p.Config.Lab.Random, patience: PatienceOf(p),
 		}
 		if r.Waits != nil {
 			r.Waits(&s.patience)
@@ -158,7 +158,7 @@ type singleLease struct {
 
 // do sends one command and waits for its reply.
 func (l *singleLease) do(ctx context.Context, command Command) (redismodel.Reply, error) {
-	ttl := l.lock.patience.Terms.TTL
+	ttl := l.lock.patience.TTL
 	args := slices.Clone(command)
 	for i, arg := range args {
 		switch arg {
@@ -275,7 +275,7 @@ func (l *singleLease) Validity() time.Duration {
 	case l.lock.recipe.Lasts:
 		return forever
 	}
-	return l.lock.patience.Terms.TTL - (now.Mono - l.start.Mono)
+	return l.lock.patience.TTL - (now.Mono - l.start.Mono)
 }
 
 func (l *singleLease) Extend(ctx context.Context) error {

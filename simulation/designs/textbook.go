@@ -63,8 +63,8 @@ func (t Textbook) locker(p simulation.Process) (*textbook, error) {
 		return nil, fmt.Errorf("%w: there is no instance", quorum.ErrConfig)
 	}
 	l := &textbook{
-		Textbook: t, instances: p.Instances, clock: p.Config.Clock, reader: drift.NewReader(p.Config.Clock), random: p.Config.Random,
-		ttl: p.Config.TTL, timeout: p.Config.InstanceTimeout, allowance: p.Config.Drift,
+		Textbook: t, instances: p.Instances, clock: p.Config.Lab.Clock, reader: drift.NewReader(p.Config.Lab.Clock), random: p.Config.Lab.Random,
+		ttl: p.Config.TTL, timeout: p.Config.InstanceTimeout, allowance: p.Config.Lab.Drift,
 		patience: PatienceOf(p),
 	}
 	if l.timeout == 0 {
@@ -72,7 +72,7 @@ func (t Textbook) locker(p simulation.Process) (*textbook, error) {
 		l.timeout = max(time.Millisecond, min(max(l.ttl/100, 50*time.Millisecond), 500*time.Millisecond, l.ttl/4))
 	}
 	switch {
-	case t.NoDrift || p.Config.NoDrift:
+	case t.NoDrift:
 		l.allowance = drift.Allowance{}
 	case l.allowance == drift.Allowance{}:
 		l.allowance = drift.Default()

@@ -77,7 +77,7 @@ func tokens() []Design {
 		Breaks: "the shared server needn't be the one with the largest counter: two holders get the same token, or a smaller one (S22)",
 		Cure:   "token-write",
 		Apply: and(library(func(p simulation.Process, i int) wire.Instance {
-			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i], clock: p.Config.Clock}
+			return plainCounters{Instance: p.Instances[i], redis: p.Redis[i], clock: p.Config.Lab.Clock}
 		}), fenced, guarded(simulation.GuardWrites)),
 	}}
 }

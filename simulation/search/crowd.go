@@ -15,7 +15,7 @@ func crowdWorkload() Workload {
 		Name: "crowd", Title: "two or three clients of several goroutines want one lock, for moments and often",
 		Base: simulation.Config{
 			Processes: 3, Witness: true,
-			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 10 * time.Second, MaxWait: 30 * time.Second}},
+			Quorum: quorum.Config{TTL: 10 * time.Second, MaxWait: 30 * time.Second},
 		},
 		Span: 6 * time.Second,
 		Work: func(simulation.Config) simulation.Workload { return crowd },

@@ -73,11 +73,11 @@ func registry() search.Registry {
 			{Name: "guarded", Apply: func(c *simulation.Config) { c.Guard = simulation.GuardAdmits }},
 			{Name: "forgetful", Apply: forgetful},
 			{Name: "unwatched", Apply: func(c *simulation.Config) {
-				c.Quorum.RestartQuarantine, c.Quorum.ClockMonitor = quorum.Off, quorum.Off
+				c.Quorum.Lab.RestartQuarantine, c.Quorum.Lab.ClockMonitor = quorum.Off, quorum.Off
 			}},
 			{Name: "durable", Apply: func(c *simulation.Config) { c.Persistence = fault.KeepAll }},
 			{Name: "hidden", Apply: func(c *simulation.Config) { c.HideRunID = true }},
-			{Name: "unfenced", Apply: func(c *simulation.Config) { c.Quorum.Fencing = quorum.Off }},
+			{Name: "unfenced", Apply: func(c *simulation.Config) { c.Quorum.Lab.Fencing = quorum.Off }},
 		},
 	}
 }

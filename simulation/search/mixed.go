@@ -15,7 +15,7 @@ func Mixed() Workload {
 		Name: "mixed", Title: "two or three clients lock, read, look, write and release, each in its own way",
 		Base: simulation.Config{
 			Processes: 3, Witness: true,
-			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}},
+			Quorum: quorum.Config{TTL: 4 * time.Second, MaxWait: 15 * time.Second},
 		},
 		Span: 12 * time.Second,
 		Work: inRounds(abouts, mixed),

@@ -20,7 +20,7 @@ func relayWorkload() Workload {
 		Name: "relay", Title: "two or three clients hand their leases off to each other, and the handles are late, lost or sent twice",
 		Base: simulation.Config{
 			Servers: 3, Processes: 3, Witness: true,
-			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second, MaxWait: 15 * time.Second}, MaxTTL: 9 * time.Second},
+			Quorum: quorum.Config{TTL: 4 * time.Second, MaxWait: 15 * time.Second, MaxTTL: 9 * time.Second},
 		},
 		Span: 12 * time.Second,
 		Work: func(cfg simulation.Config) simulation.Workload {

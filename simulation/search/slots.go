@@ -23,7 +23,7 @@ func slotsWorkload() Workload {
 		Name: "slots", Title: "two or three processes run the job of each slot, at most once",
 		Base: simulation.Config{
 			Processes: 3,
-			Quorum:    quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second}, MaxTTL: 9 * time.Second},
+			Quorum:    quorum.Config{TTL: 4 * time.Second, MaxTTL: 9 * time.Second},
 		},
 		Span:  16 * time.Second,
 		Work:  func(simulation.Config) simulation.Workload { return slots },

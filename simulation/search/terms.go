@@ -20,7 +20,7 @@ func termsWorkload() Workload {
 		Name: "terms", Title: "two or three candidates of an election, which update the resource while they lead",
 		Base: simulation.Config{
 			Processes: 3, Witness: true,
-			Quorum: quorum.Config{Terms: quorum.Terms{TTL: 4 * time.Second}},
+			Quorum: quorum.Config{TTL: 4 * time.Second},
 		},
 		Span: 12 * time.Second,
 		Work: func(simulation.Config) simulation.Workload { return terms },
@@ -83,7 +83,7 @@ func (l candidate) Acquire(ctx context.Context, key string) (simulation.Lease, e
 			// The workload stands for this function. It returns when the workload releases.
 			select {
 			case <-t.returns:
-			case <-l.locks.Config().Clock.After(time.Minute): // the process has crashed
+			case <-l.locks.Config().Lab.Clock.After(time.Minute): // the process has crashed
 			}
 			end() // one term is enough
 			return nil
@@ -95,7 +95,7 @@ func (l candidate) Acquire(ctx context.Context, key string) (simulation.Lease, e
 	case err := <-t.ended:
 		end()
 		return nil, err
-	case <-l.locks.Config().Clock.After(15 * time.Second):
+	case <-l.locks.Config().Lab.Clock.After(15 * time.Second):
 	}
 	end()
 	select {

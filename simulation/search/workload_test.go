@@ -111,7 +111,7 @@ func TestWorkloadsAreDeterministic(t *testing.T) {
 		for seed := range few() / 2 {
 			cfg, kinds := workload.Base, fault.Kinds()
 			if seed%2 == 0 {
-				cfg.Quorum.RestartQuarantine, cfg.Quorum.ClockMonitor = quorum.Off, quorum.Off
+				cfg.Quorum.Lab.RestartQuarantine, cfg.Quorum.Lab.ClockMonitor = quorum.Off, quorum.Off
 			}
 			if seed%3 == 0 {
 				cfg.Replicas, kinds = 1+int(seed%2), between

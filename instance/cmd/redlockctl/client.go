@@ -53,7 +53,7 @@ func (o *options) connect(s streams) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: o.ttl, MaxWait: o.wait}, Quorum: o.quorum, MaxTTL: o.maxTTL, InstanceTimeout: o.timeout, Owner: o.owner}
+	cfg := quorum.Config{TTL: o.ttl, MaxWait: o.wait, Quorum: o.quorum, MaxTTL: o.maxTTL, InstanceTimeout: o.timeout, Owner: o.owner}
 	if o.try {
 		cfg.MaxTries = 1
 	}

@@ -222,7 +222,7 @@ func (w *world) client() *quorum.Coordinator {
 	w.t.Helper()
 	group, err := instance.OpenAll(instance.Config{FixedAddress: true}, strings.Split(w.urls, ",")...)
 	require.NoError(w.t, err)
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl, InstanceTimeout: timeout, Owner: "worker-7"}
+	cfg := quorum.Config{TTL: ttl, MaxTTL: ttl, InstanceTimeout: timeout, Owner: "worker-7"}
 	cfg.Hooks.Waiting = func(context.Context, quorum.WaitEvent) {}
 	c, err := quorum.New(cfg, group.Instances()...)
 	require.NoError(w.t, err)

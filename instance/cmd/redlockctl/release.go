@@ -116,7 +116,7 @@ func (c *client) sameMaxTTL(found quorum.Inspection) error {
 // watchTime is MaxTTL and the drift allowance on it.
 func (c *client) watchTime() time.Duration {
 	cfg := c.Config()
-	return cfg.MaxTTL + cfg.Drift.Of(cfg.MaxTTL)
+	return cfg.MaxTTL + cfg.Lab.Drift.Of(cfg.MaxTTL)
 }
 
 // look is what the servers say about a key, and between which moments they said it.

@@ -50,7 +50,7 @@ func NewLocker(locks *quorum.Coordinator, atLeast time.Duration) (*Locker, error
 	wait := min(max(atLeast/4, time.Millisecond), time.Second)
 	keep := atLeast + wait
 	// The servers' clocks may be faster. Twice the allowance is enough, because it is at most half.
-	ttl := (keep + 2*of.Drift.Of(keep) + time.Millisecond - 1).Truncate(time.Millisecond)
+	ttl := (keep + 2*of.Lab.Drift.Of(keep) + time.Millisecond - 1).Truncate(time.Millisecond)
 	view, err := locks.WithTerms(func(t *quorum.Terms) {
 		// A few tries, for processes that have split the votes.
 		t.TTL, t.MaxTries, t.MaxWait, t.KeepAlive = ttl, 4, wait, true
@@ -66,7 +66,7 @@ func NewLocker(locks *quorum.Coordinator, atLeast time.Duration) (*Locker, error
 // Coordinator.Acquire's. gocron.AfterLockError sees it. Lock returns within a second, because gocron
 // doesn't plan the job's next run before.
 func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
-	began := l.locks.Config().Clock.Now()
+	began := l.locks.Config().Lab.Clock.Now()
 	lease, err := l.locks.Acquire(ctx, job)
 	if err != nil {
 		return nil, fmt.Errorf("gocronlock: job %q: %w", job, err)
@@ -115,7 +115,7 @@ func (h *held) Unlock(ctx context.Context) error {
 		delete(h.locker.leases, job)
 	}
 	h.locker.mu.Unlock()
-	if h.locker.locks.Config().Clock.Since(h.began) < h.locker.keep {
+	if h.locker.locks.Config().Lab.Clock.Since(h.began) < h.locker.keep {
 		return h.lease.Leave()
 	}
 	return h.lease.Release(ctx)

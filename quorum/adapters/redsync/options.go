@@ -66,13 +66,13 @@ func WithRetryDelayFunc(delayFunc DelayFunc) Option {
 }
 
 // WithDriftFactor accepts a factor up to the drift allowance of the Coordinator (0.01 of the
-// expiry, and 2 ms, unless quorum.Config.Drift sets it), which is what comes off the validity. A
+// expiry, and 2 ms, unless quorum.Lab.Drift sets it), which is what comes off the validity. A
 // larger one is refused.
 func WithDriftFactor(factor float64) Option {
 	return OptionFunc(func(m *Mutex) {
-		var ours drift.Allowance = m.rs.locks.Config().Drift
+		var ours drift.Allowance = m.rs.locks.Config().Lab.Drift
 		if !(factor >= 0 && factor*1e6 <= float64(ours.PPM)) {
-			m.refuse("WithDriftFactor", fmt.Sprintf("the factor is %v, and the Coordinator's is %v for all its mutexes: give redsync.On a Coordinator with a larger Config.Drift", factor, float64(ours.PPM)/1e6))
+			m.refuse("WithDriftFactor", fmt.Sprintf("the factor is %v, and the Coordinator's is %v for all its mutexes: give redsync.On a Coordinator with a larger Config.Lab.Drift", factor, float64(ours.PPM)/1e6))
 		}
 	})
 }

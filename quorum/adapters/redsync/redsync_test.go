@@ -579,7 +579,7 @@ func second(_ bool, err error) error { return err }
 // On takes a Coordinator that the program has, with what options can't say.
 func TestOn(t *testing.T) {
 	play(t, func(w *world) {
-		locks, err := quorum.New(quorum.Config{MaxTTL: 2 * time.Hour, Drift: drift.Allowance{PPM: 20_000}}, w.servers[0])
+		locks, err := quorum.New(quorum.Config{MaxTTL: 2 * time.Hour, Lab: quorum.Lab{Drift: drift.Allowance{PPM: 20_000}}}, w.servers[0])
 		require.NoError(t, err)
 		rs, other := redsync.On(locks), redsync.On(locks)
 		require.NoError(t, rs.Err())

@@ -18,15 +18,15 @@
 // leave gaps between tokens.
 //
 // If the counter expired in between, s's clock had passed it. The expiry is tied to the value: a counter
-// lives until the clock has passed the value that it started at, or was raised to, by Ahead and
-// CounterTTL. INCR adds one at a time, and a server that makes less than half a grant in a microsecond
-// can't count faster than half its clock: in the time that is left to the counter it gains at most half of
-// that time, and it began no more than Ahead in front of the clock. So the counter was behind the clock when
-// it expired. B's request makes a new one, which is low unless it is above the clock. So B's vote is above
-// the clock, and above T_A, unless the clock was set back behind T_A after that. If another client made the
-// new counter, and died before it raised it, B goes on from what that client took for the clock. To be below
-// T_A it would have to lag by as much as the counter lived beyond T_A: by CounterTTL. A client whose two clocks
-// disagree, as after a suspension, doesn't guess.
+// lives until the clock has passed the value that it started at, or was raised to, by Ahead and the counter's
+// TTL, a day or more. INCR adds one at a time, and a server that makes less than half a grant in a
+// microsecond can't count faster than half its clock: in the time that is left to the counter it gains at
+// most half of that time, and it began no more than Ahead in front of the clock. So the counter was behind
+// the clock when it expired. B's request makes a new one, which is low unless it is above the clock. So B's
+// vote is above the clock, and above T_A, unless the clock was set back behind T_A after that. If another
+// client made the new counter, and died before it raised it, B goes on from what that client took for the
+// clock. To be below T_A it would have to lag by as much as the counter lived beyond T_A: by its TTL. A
+// client whose two clocks disagree, as after a suspension, doesn't guess.
 //
 // Case 2: s lost its data after A was settled on it, or came back with older data, after a restart or
 // because a replica took its place. Then B was granted in a later run. This takes three steps, each

@@ -29,7 +29,7 @@ func main() {
 
 func run(ctx context.Context, urls []string) error {
 	// A shorter TTL: another process leads sooner after the leader was killed.
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: 3 * time.Second}, Owner: fmt.Sprint("process-", os.Getpid())}
+	cfg := quorum.Config{TTL: 3 * time.Second, Owner: fmt.Sprint("process-", os.Getpid())}
 	locks, err := redlock.Open(cfg, urls...)
 	if err != nil {
 		return err

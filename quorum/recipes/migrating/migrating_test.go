@@ -197,7 +197,7 @@ const (
 )
 
 func config() quorum.Config {
-	return quorum.Config{Terms: quorum.Terms{TTL: lasts}, InstanceTimeout: patience}
+	return quorum.Config{TTL: lasts, InstanceTimeout: patience}
 }
 
 // patiently are the options of a mutex of redsync's.

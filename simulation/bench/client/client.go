@@ -60,7 +60,8 @@ func Run(stdin io.Reader, stdout, stderr io.Writer) int {
 // Measure performs a task.
 func Measure(ctx context.Context, task Task) (result Result, err error) {
 	// The lifetime of connections has to fit into MaxTTL beside the TTL. 30 s is the default.
-	cfg := quorum.Config{Terms: quorum.Terms{TTL: task.TTL}, MaxTTL: max(30*time.Second, task.TTL+10*time.Second)}
+	cfg := quorum.Config{MaxTTL: max(30*time.Second, task.TTL+10*time.Second)}
+	cfg.TTL = task.TTL // not in the literal, where earlier versions have another name for it
 	locks, closeAll, err := Open(ctx, task.Addrs, cfg)
 	if err != nil {
 		return result, err

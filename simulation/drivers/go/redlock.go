@@ -42,7 +42,7 @@ func openRedlock(_ string, servers []string, ttl time.Duration) (driver.Client, 
 		}
 		instances = append(instances, one)
 	}
-	locks, err := quorum.New(quorum.Config{Terms: quorum.Terms{TTL: ttl}, MaxTTL: ttl + addressLag}, instances...)
+	locks, err := quorum.New(quorum.Config{TTL: ttl, MaxTTL: ttl + addressLag}, instances...)
 	return redlockClient{locks}, err
 }
 

@@ -289,7 +289,7 @@ func untrusted(c *client) { c.untrusted = true }
 // open makes a client of the servers, and returns a function that closes it.
 func (m *mistakes) open(urls []string, options ...func(*client)) (*quorum.Coordinator, func(), error) {
 	m.t.Helper()
-	c := client{quorum: quorum.Config{Terms: quorum.Terms{TTL: 20 * time.Second}, InstanceTimeout: 5 * time.Second}}
+	c := client{quorum: quorum.Config{TTL: 20 * time.Second, InstanceTimeout: 5 * time.Second}}
 	for _, option := range options {
 		option(&c)
 	}

@@ -75,7 +75,7 @@ var rollouts = []rollout{
 	}},
 	{
 		Wrong: "TTL and `MaxTTL` in one step: an old client counts the vote of a restarted server while a new client holds a longer lease",
-		Shows: 15, Cuts: 2, Apart: true, Stagger: 2 * longerTTL,
+		Shows: 23, Cuts: 2, Apart: true, Stagger: 2 * longerTTL,
 		Steps: []rolloutStep{{}, {TTL: longerTTL, MaxTTL: longerTTL, Version: 1}},
 	},
 	{Title: "a shorter MaxTTL", Cuts: 2, Steps: []rolloutStep{
@@ -110,7 +110,7 @@ var rollouts = []rollout{
 		{Title: "`Quorum` 2", Servers: "ABD", Version: 3, After: rolloutTTL},
 	}},
 	{
-		Wrong: "the list in one step: an old and a new majority need not share a server", Shows: 1, Cuts: 2,
+		Wrong: "the list in one step: an old and a new majority need not share a server", Shows: 13, Cuts: 2,
 		Steps: []rolloutStep{{Servers: "ABC"}, {Servers: "ABD", Version: 1}},
 	},
 	{Title: "A B C become A to E", Cuts: 1, Steps: []rolloutStep{
@@ -119,7 +119,7 @@ var rollouts = []rollout{
 		{Title: "A B C D E, `Quorum` 3", Version: 2, After: rolloutTTL},
 	}},
 	{
-		Wrong: "the list in one step: two of three and three of five need not share a server", Shows: 1, Cuts: 2,
+		Wrong: "the list in one step: two of three and three of five need not share a server", Shows: 111, Cuts: 2,
 		Steps: []rolloutStep{{Servers: "ABC"}, {Version: 1}},
 	},
 }
@@ -291,7 +291,7 @@ type rolloutProcess struct {
 }
 
 func (r rollout) locker(p simulation.Process) (simulation.Locker, error) {
-	process := &rolloutProcess{r: r, p: p, began: p.Config.Clock.Now()}
+	process := &rolloutProcess{r: r, p: p, began: p.Config.Lab.Clock.Now()}
 	return process, process.start()
 }
 
@@ -313,7 +313,7 @@ func (p *rolloutProcess) start() (err error) {
 
 func (p *rolloutProcess) TryAcquire(ctx context.Context, key string) (simulation.Lease, error) {
 	next := p.step
-	for next+1 < len(p.r.Steps) && p.p.Config.Clock.Since(p.began) >= p.r.begins(next+1, p.p.Index) {
+	for next+1 < len(p.r.Steps) && p.p.Config.Lab.Clock.Since(p.began) >= p.r.begins(next+1, p.p.Index) {
 		next++
 	}
 	if next > p.step {
@@ -337,7 +337,7 @@ func (p *rolloutProcess) Acquire(context.Context, string) (simulation.Lease, err
 }
 
 func (p *rolloutProcess) Close(ctx context.Context) error {
-	ctx, cancel := p.p.Config.Clock.WithTimeout(ctx, rolloutTTL)
+	ctx, cancel := p.p.Config.Lab.Clock.WithTimeout(ctx, rolloutTTL)
 	defer cancel()
 	if err := p.locks.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err

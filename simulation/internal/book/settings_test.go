@@ -32,7 +32,7 @@ func validities() (string, error) {
 	defer atRest.Close()
 	var rows [][]string
 	for _, ttl := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute} {
-		cfg := quorum.Config{Terms: quorum.Terms{TTL: ttl}}
+		cfg := quorum.Config{TTL: ttl}
 		if def, err := completed(quorum.Config{}); err != nil {
 			return "", err
 		} else if least := ttl + atRest.ConnLife(); least > def.MaxTTL {
@@ -42,14 +42,14 @@ func validities() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		quick := cfg.Drift.Validity(ttl, time.Millisecond)
-		slow := cfg.Drift.Validity(ttl, 2*cfg.InstanceTimeout)
+		quick := cfg.Lab.Drift.Validity(ttl, time.Millisecond)
+		slow := cfg.Lab.Drift.Validity(ttl, 2*cfg.InstanceTimeout)
 		rows = append(rows, []string{
-			ttl.String(), cfg.InstanceTimeout.String(), cfg.Drift.Of(ttl).String(),
-			quick.String(), slow.String(), cfg.MaxTTL.String(), cfg.CounterTTL.String(),
+			ttl.String(), cfg.InstanceTimeout.String(), cfg.Lab.Drift.Of(ttl).String(),
+			quick.String(), slow.String(), cfg.MaxTTL.String(),
 		})
 	}
-	return table("TTL | InstanceTimeout | drift allowance | validity after a round of 1 ms | after the slowest round that can be won | MaxTTL, at the least its default | CounterTTL", rows), nil
+	return table("TTL | InstanceTimeout | drift allowance | validity after a round of 1 ms | after the slowest round that can be won | MaxTTL, at the least its default", rows), nil
 }
 
 // completed returns a Config with the defaults that New fills in, as a Coordinator on five
@@ -83,12 +83,12 @@ func TestSettingsTable(t *testing.T) {
 	require.NoError(t, err)
 	cfg.Quorum = 0 // its default depends on the instances
 	fields := 0
-	for _, of := range []any{cfg, cfg.Terms, instance.Config{}} {
+	for _, of := range []any{cfg, cfg.Lab, instance.Config{}} {
 		v := reflect.ValueOf(of)
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
-			if v.Type().Field(i).Anonymous {
-				continue // the Terms
+			if name == "Lab" {
+				continue // it has a table of its own
 			}
 			assert.NotEmpty(t, rows[name], "settings.md has no row for %s", name)
 			fields++

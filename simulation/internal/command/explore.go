@@ -178,7 +178,7 @@ func (x *exploration) promises() bool {
 	}
 	cfg := d.Configure(simulation.Config{})
 	return d.Group == designs.Redlock && cfg.Locker == nil &&
-		cfg.Quorum.RestartQuarantine == quorum.On && cfg.Quorum.ClockMonitor == quorum.On && cfg.Quorum.Fencing == quorum.On
+		cfg.Quorum.Lab.RestartQuarantine == quorum.On && cfg.Quorum.Lab.ClockMonitor == quorum.On && cfg.Quorum.Lab.Fencing == quorum.On
 }
 
 func count(n int, what string) string {

@@ -56,7 +56,7 @@ func Between(h uint64, least, most int64) int64 {
 	return least + int64(h%uint64(most-least+1))
 }
 
-// randomBytes is one process's Config.Random: the n-th byte depends on the seed, the
+// randomBytes is one process's Lab.Random: the n-th byte depends on the seed, the
 // process and n alone.
 type randomBytes struct {
 	seed, process uint64

@@ -87,12 +87,12 @@ func (d design) open(client string, servers []string, ttl time.Duration) (driver
 		return nil, err
 	}
 	p.Index--
-	p.Config.Clock, p.Config.Random, p.Config.Owner = clock.New(), rand.Reader, client
+	p.Config.Lab.Clock, p.Config.Lab.Random, p.Config.Owner = clock.New(), rand.Reader, client
 	p.Config.TTL, p.Config.MaxTTL, p.Config.InstanceTimeout = ttl, ttl, d.timeout
 	if d.timeout == 0 {
 		p.Config.InstanceTimeout = (ttl / 8).Truncate(time.Millisecond)
 	}
-	p.Config.BackoffMin, p.Config.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
+	p.Config.Lab.BackoffMin, p.Config.Lab.BackoffMax = 10*time.Millisecond, 100*time.Millisecond
 	for i, addr := range servers {
 		if err := d.reach(&p, string(rune('A'+i)), addr); err != nil {
 			return nil, err

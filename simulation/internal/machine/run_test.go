@@ -18,7 +18,7 @@ import (
 // inScope reports whether a design's clients are the library with its tokens. Other designs have no
 // tokens, take them from elsewhere, or have another protocol. The machine says nothing about them.
 func inScope(cfg simulation.Config) bool {
-	return cfg.Locker == nil && cfg.Quorum.Fencing != quorum.Off
+	return cfg.Locker == nil && cfg.Quorum.Lab.Fencing != quorum.Off
 }
 
 // sum adds up the counts of runs.

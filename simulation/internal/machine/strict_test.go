@@ -104,7 +104,7 @@ func TestFirstEvent(t *testing.T) {
 func TestRequestThatIsCarriedOutTwice(t *testing.T) {
 	const ms = time.Millisecond
 	cfg := simulation.Config{Servers: 3, LatencyMin: ms, LatencyMax: ms}
-	cfg.Quorum.Notifications = quorum.Off
+	cfg.Quorum.Lab.Notifications = quorum.Off
 	at := func(d time.Duration) time.Duration { return 3*time.Second + d }
 	schedule := simulation.Schedule{
 		// A round of c2 that only B grants, so that its counter is ahead.

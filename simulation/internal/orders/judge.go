@@ -17,7 +17,7 @@ var withTokens = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, d := range designs.All() {
 		cfg := d.Configure(simulation.Config{})
-		names[d.Name] = cfg.Locker == nil && cfg.Quorum.Fencing == quorum.On
+		names[d.Name] = cfg.Locker == nil && cfg.Quorum.Lab.Fencing == quorum.On
 	}
 	return names
 })

@@ -137,7 +137,7 @@ func world(name, title string, work simulation.Workload) search.Workload {
 		Name: name, Title: title,
 		Base: simulation.Config{
 			Progress: -1,
-			Quorum:   quorum.Config{ClockEvery: time.Minute},
+			Quorum:   quorum.Config{Lab: quorum.Lab{ClockEvery: time.Minute}},
 		},
 		Work: func(simulation.Config) simulation.Workload { return work },
 	}

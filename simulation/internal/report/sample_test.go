@@ -17,7 +17,7 @@ import (
 // and C.
 func clockJumps(t testing.TB) record.Log {
 	t.Helper()
-	cfg := simulation.Config{Quorum: quorum.Config{RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off}}
+	cfg := simulation.Config{Quorum: quorum.Config{Lab: quorum.Lab{RestartQuarantine: quorum.Off, ClockMonitor: quorum.Off}}}
 	schedule := simulation.Schedule{
 		{Kind: fault.Cut, Process: "c1", Server: "D"},
 		{Kind: fault.Cut, Process: "c1", Server: "E"},

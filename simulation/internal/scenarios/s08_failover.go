@@ -24,7 +24,7 @@ const failoverSource = "the Redis document, \"Why Failover-based Implementations
 
 func failovers() []Scenario {
 	waiting := withSetting("wait", "this library with WAIT for one of several replicas, and without quarantine and clock monitor", "default", func(c *simulation.Config) {
-		c.Quorum.ClockMonitor, c.Quorum.RestartQuarantine = quorum.Off, quorum.Off
+		c.Quorum.Lab.ClockMonitor, c.Quorum.Lab.RestartQuarantine = quorum.Off, quorum.Off
 		c.WaitReplicas = 1
 	})
 	return []Scenario{oneVoteLost(Scenario{

@@ -31,7 +31,7 @@ type inStep struct {
 
 // Acquire tries a hundred times at most.
 func (l inStep) Acquire(ctx context.Context, key string) (lease simulation.Lease, err error) {
-	clock := l.p.Config.Clock
+	clock := l.p.Config.Lab.Clock
 	began := clock.Now()
 	for range 100 {
 		if lease, err = l.TryAcquire(ctx, key); err == nil || ctx.Err() != nil {

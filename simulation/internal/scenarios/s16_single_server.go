@@ -106,7 +106,7 @@ func waiting() []Scenario {
 	// A run ends after a minute, even if a client still waits.
 	fiveSeconds := simulation.Config{
 		Horizon: time.Minute,
-		Quorum:  quorum.Config{Terms: quorum.Terms{MaxWait: 5 * time.Second}},
+		Quorum:  quorum.Config{MaxWait: 5 * time.Second},
 	}
 	extends := Script{until(0), acquire}
 	for n := range time.Duration(10) {

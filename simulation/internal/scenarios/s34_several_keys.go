@@ -23,7 +23,7 @@ func oneAfterTheOther() designs.Design {
 func severalKeys() []Scenario {
 	const source = "redsync #166 and #170, node-redlock #305 (\"this can deadlock\"), DistributedLock #236; Redisson's MultiLock: #467, #631, #1160, #4050"
 	patient := func(processes int, maxWait time.Duration) simulation.Config {
-		return simulation.Config{Processes: processes, Quorum: quorum.Config{Terms: quorum.Terms{MaxWait: maxWait}}}
+		return simulation.Config{Processes: processes, Quorum: quorum.Config{MaxWait: maxWait}}
 	}
 	both := func(hold time.Duration, keys ...string) Script {
 		return Script{until(0), awaitAll(keys...), update, sleep(hold), release}

@@ -51,7 +51,7 @@ func withoutQueue() designs.Design {
 
 func readersAndWriters() []Scenario {
 	const source = "S. Shpitalny, \"How to create a Semi-Fair Read-Write-Lock\" (2018), and Redisson #5379: its writers can starve"
-	base := simulation.Config{Processes: 4, Quorum: quorum.Config{Terms: quorum.Terms{KeepAlive: true, MaxWait: 25 * time.Second}}}
+	base := simulation.Config{Processes: 4, Quorum: quorum.Config{KeepAlive: true, MaxWait: 25 * time.Second}}
 	// Two readers that overlap without a gap.
 	reads := func(from time.Duration, times int) Script {
 		return append(Script{until(from)}, slices.Concat(slices.Repeat([]step{awaitReading, read, sleep(200 * ms), release}, times))...)

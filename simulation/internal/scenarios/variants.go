@@ -49,7 +49,9 @@ func wrapped(name, title, base string, wrap func(simulation.Process, simulation.
 // unwatched is the library without clock monitor and quarantine, alone and with a guard:
 // what fencing can do without them.
 func unwatched() []designs.Design {
-	off := func(c *simulation.Config) { c.Quorum.ClockMonitor, c.Quorum.RestartQuarantine = quorum.Off, quorum.Off }
+	off := func(c *simulation.Config) {
+		c.Quorum.Lab.ClockMonitor, c.Quorum.Lab.RestartQuarantine = quorum.Off, quorum.Off
+	}
 	return []designs.Design{
 		withSetting("unwatched", "this library without quarantine and clock monitor", "default", off),
 		withSetting("unwatched-fenced", "the same, with a resource that checks the token", "token-admit", off),
@@ -60,8 +62,8 @@ func unwatched() []designs.Design {
 func allowance(name string, percent int64) designs.Design {
 	title := fmt.Sprintf("this library with a drift allowance of %d %%, and without clock monitor", percent)
 	return withSetting(name, title, "default", func(c *simulation.Config) {
-		c.Quorum.Drift = drift.Allowance{PPM: percent * 10_000, Floor: 2 * ms}
-		c.Quorum.ClockMonitor = quorum.Off
+		c.Quorum.Lab.Drift = drift.Allowance{PPM: percent * 10_000, Floor: 2 * ms}
+		c.Quorum.Lab.ClockMonitor = quorum.Off
 	})
 }
 

@@ -1,0 +1,248 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/quorum/internal/settlement"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// attempt is one round on the servers: it sends what the round orders, and gives it the answers.
+type attempt struct {
+	c     *Coordinator
+	keys  keys
+	try   int  // its number among the tries of one Acquire, from 1
+	once  bool // its caller doesn't wait for the lock
+	start drift.Instant
+	v     *value
+	calls []call        // one to each server
+	done  chan struct{} // closed when the round is decided
+
+	mu    sync.Mutex
+	round *round
+	over  bool // done is closed
+
+	decider int    // the server that is asked first, -1: none, all are asked at once
+	handle  string // the value of the lease that is resumed, empty for an acquisition
+}
+
+// round runs one round and returns the lease, or an error after the round was rolled back.
+func (c *Coordinator) round(ctx context.Context, all keys, try int) (*Lease, *RoundError) {
+	return (&attempt{c: c, keys: all, try: try, decider: -1}).run(ctx)
+}
+
+func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
+	c := a.c
+	if err := a.admit(ctx); err != nil {
+		return nil, a.notAdmitted(ctx, err)
+	}
+	entered, admitted := c.reader.Now(), true
+	defer func() {
+		// Also after a panic in a hook, because the caller may recover, as net/http does.
+		//guard:admission-after-panic  a round whose hook panics is no longer counted as under way
+		if admitted {
+			c.admission.end(false, false, entered.Mono, entered.Mono)
+		}
+	}()
+	digits, err := c.random.digits()
+	if err != nil {
+		return nil, c.roundError(wire.Acquire, a.keys, err)
+	}
+	c.tellStart(ctx, wire.Acquire, a.keys, a.try)
+	//guard:resumed-under-new-value  a resumed lease has a value of its own, which nothing late of the sender can touch
+	a.v = newValue(c.core, a.keys, writeValue(digits, c.cfg.Owner, c.terms.Note))
+	// Before the first SET is sent: no server starts counting the TTL earlier.
+	//guard:start-before-send  the validity counts from before the first SET
+	a.start = c.reader.Now()
+	cause := a.ask(ctx)
+
+	now := c.reader.Now()
+	took := drift.Elapsed(a.start, now)
+	//guard:round-time-counts  the time that a round took is taken off the validity
+	validity := c.cfg.Lab.Drift.Validity(c.terms.TTL, took)
+	why := a.result(validity)
+	admitted = false
+	c.admission.end(why == nil, why == nil || why == ErrTaken, entered.Mono, now.Mono)
+	end := RoundEnd{Op: wire.Acquire, Key: a.keys.key, Also: slices.Clone(a.keys.also), Try: a.try, Started: a.start.Wall, Took: took}
+	if why != nil {
+		return nil, a.lose(ctx, end, cause)
+	}
+	c.noteRound(ctx, a.keys.key, a.start, nil)
+	a.v.wins(a.round.token)
+	//guard:lease-has-its-token  a lease has the token that its round settled
+	//guard:validity-from-the-start  a lease's validity counts from before its first request
+	lease := newLease(ctx, a.v, a.round.token, &c.terms, a.start)
+	if hook := c.cfg.Hooks.RoundDecided; hook != nil {
+		end.Token, end.Validity, end.Ballots = a.round.token, validity, slices.Clone(a.round.votes)
+		c.withHook(lease, func() { hook(ctx, end) })
+	}
+	return lease, nil
+}
+
+// ask plays the round until it is decided. The error is the caller's context's, if that ended it.
+func (a *attempt) ask(ctx context.Context) (cause error) {
+	c, v := a.c, a.v
+	req := v.request(wire.Acquire)
+	req.TTL, req.Clock = c.terms.TTL, req.Fence.On
+	if req.Fence.On {
+		req.Fence.Token = c.startToken(a.start)
+	}
+	if v.resumed = a.handle != ""; v.resumed {
+		req.Delete = []string{a.handle}
+	}
+	a.calls, a.done = v.calls(req, a), make(chan struct{})
+	r, orders := newRound(settlement.Rules{Quorum: c.majority.Q, Ahead: c.cfg.ahead()}, c.pendingBallots(), a.decider, v.resumed)
+	a.round = r
+	a.send(orders, a.start)
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		cause = a.end(ErrInterrupted, causeOf(ctx))
+	case <-c.background.closing:
+		_ = a.end(ErrClosed, nil)
+	}
+	return cause
+}
+
+// send sends what the round orders. now is as in call.start.
+func (a *attempt) send(orders []order, now drift.Instant) {
+	for _, o := range orders {
+		next := &a.calls[o.i]
+		if o.op == wire.Raise {
+			req := a.v.request(wire.Raise)
+			req.Fence.Token = a.round.token
+			next = &call{s: a.c.servers[o.i], req: req, v: a.v, to: a}
+		}
+		a.v.send(next, now)
+	}
+}
+
+// take gives an answer to the round, and sends what that orders.
+func (a *attempt) take(c *call) {
+	a.mu.Lock()
+	orders := a.round.step(c.s.index, c.req.Op, c.ballot)
+	if a.round.decided() && !a.over {
+		a.over = true
+		close(a.done)
+	}
+	a.mu.Unlock()
+	a.send(orders, drift.Instant{})
+}
+
+// end ends a round that isn't decided, and returns the cause if this did.
+func (a *attempt) end(why, cause error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.round.decided() {
+		return nil
+	}
+	a.round.lose(why)
+	return cause
+}
+
+// result ends the round: one that leaves too little validity is lost. It is nil if the round was won.
+func (a *attempt) result(validity time.Duration) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	//guard:validity-left  a round that leaves too little validity gives no lease
+	if a.round.stage == won && (validity <= 0 || validity < a.c.terms.MinValidity) {
+		// Grants that came too late make no lease: the first of them may have expired
+		// (scenario S3).
+		a.round.lose(ErrTooSlow)
+	}
+	return a.round.why
+}
+
+// lose rolls the round back, and returns its error.
+func (a *attempt) lose(ctx context.Context, end RoundEnd, cause error) *RoundError {
+	c, r := a.c, a.round
+	err := c.roundError(wire.Acquire, a.keys, r.why)
+	err.Votes, err.Raises, err.Cause = r.votes, r.raises, cause
+	if r.why == ErrTaken {
+		err.Holder = holderIn(err.Votes, a.keys, c.majority)
+	}
+	//guard:rollback  a lost round deletes what it has set
+	a.rollBack(ctx)
+	if decided := c.cfg.Hooks.RoundDecided; decided != nil {
+		end.Err, end.Ballots = err, err.Votes
+		decided(ctx, end)
+	}
+	c.noteRound(ctx, a.keys.key, a.start, err)
+	return err
+}
+
+// rollBack deletes the round's key on all servers, because a failed request may have been
+// carried out. It returns when the servers that granted have answered the delete. The rest
+// is done in the background.
+func (a *attempt) rollBack(ctx context.Context) {
+	v, r := a.v, a.round
+	// A waiter that was refused by this round's keys is notified when they are gone. But if a
+	// majority is down each round is lost, and waiters would notify each other as fast as they
+	// can.
+	var notify []bool
+	//guard:no-notice-of-failed-rounds  a round that was lost because instances failed, or cannot agree on a token, notifies no waiter
+	if r.why != ErrNoQuorum && r.why != ErrTokenRace {
+		notify = v.notifiers()
+	}
+	granted := make(answers, len(v.places))
+	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
+	v.delete(notify, granted)
+	v.deleteEarly()
+	n := 0
+	for i := range r.votes {
+		if r.votes[i].Vote.Outcome == wire.Granted {
+			n++
+		}
+	}
+	for n > 0 {
+		select {
+		case answer := <-granted:
+			if r.votes[answer.s.index].Vote.Outcome == wire.Granted {
+				n--
+			}
+		case <-ctx.Done():
+			return
+		case <-a.c.background.closing:
+			return
+		}
+	}
+}
+
+// notAdmitted is the error of a round that was not admitted. It calls the hooks of any round.
+func (a *attempt) notAdmitted(ctx context.Context, why error) *RoundError {
+	err := a.c.roundError(wire.Acquire, a.keys, why)
+	if errors.Is(why, ErrInterrupted) {
+		err.Cause = causeOf(ctx)
+	}
+	a.c.tellStart(ctx, wire.Acquire, a.keys, a.try)
+	if decided := a.c.cfg.Hooks.RoundDecided; decided != nil {
+		decided(ctx, RoundEnd{Op: wire.Acquire, Key: a.keys.key, Also: slices.Clone(a.keys.also), Try: a.try, Started: a.c.reader.Now().Wall, Err: err})
+	}
+	return err
+}
+
+// tellStart calls Hooks.RoundStarted.
+func (c *core) tellStart(ctx context.Context, op wire.Op, all keys, try int) {
+	if started := c.cfg.Hooks.RoundStarted; started != nil {
+		started(ctx, RoundStart{Op: op, Key: all.key, Also: slices.Clone(all.also), Try: try})
+	}
+}
+
+// withHook calls a hook before the caller gets the lease. If the hook panics no caller gets the
+// lease. Then it is released, so that its keys don't stay for a TTL.
+func (c *core) withHook(lease *Lease, hook func()) {
+	returned := false
+	defer func() {
+		if !returned {
+			//guard:panic-releases  a lease that no caller gets because a hook panics is released
+			c.discard(lease)
+		}
+	}()
+	hook()
+	returned = true
+}

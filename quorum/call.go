@@ -1,0 +1,326 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// call is one request to one server, until its answer is known. It takes no goroutine, unless a connection
+// must be made or the server be probed first.
+//
+// What the answer is for follows from the operation. An Acquire would set a new key, so it is sent only if
+// the server may vote. A Raise, an Extend or a Restore is about a key that the server has, so it is sent
+// anyway, and its grant counts on the same conditions. No grant of another operation has any further effect,
+// so such a request names no run.
+//
+// Each call has a timeout of its own, and nothing else ends it: an error of one server must not cost the vote of
+// another. The Coordinator's background counts it until it has ended.
+type call struct {
+	s       *server
+	req     *wire.Request // without Run, Clock and Fence.Floor; several calls may have the same
+	waiter  *wire.Waiter  // of an Enqueue or a Dequeue
+	timeout time.Duration
+	v       *value // that it is about, nil if it is about none
+	to      taker  // takes the call when it has ended; nil if nobody waits
+	of      int    // the number of its extension among several
+
+	began, sent drift.Instant
+	run         wire.Run      // that it names, see Request.Run
+	floor       fencing.Token // that an Acquire names, see Fence.Floor
+	repeated    bool          // it was sent once more, because another run had answered
+	skipped     bool          // it was pointless, and not sent
+	carriedOut  bool          // the server granted it, whether or not the grant counts
+	ballot      Ballot        // the answer
+}
+
+// taker takes calls that have ended, on a goroutine that other answers wait for.
+type taker interface{ take(c *call) }
+
+// answers is a taker that has room for all of its calls.
+type answers chan *call
+
+func (a answers) take(c *call) { a <- c }
+
+// counts reports whether a grant counts for a lease.
+func (c *call) counts() bool {
+	return c.req.Op == wire.Acquire || c.req.Op == wire.Raise || c.req.Op == wire.Extend || c.req.Op == wire.Restore
+}
+
+// start sends the request. It doesn't block. now is the present, read before anything is sent, so that the
+// timeout counts from no later than this; or the zero Instant if the clocks have yet to be read.
+func (c *call) start(now drift.Instant) {
+	s, op := c.s, c.req.Op
+	if c.began = now; now == (drift.Instant{}) {
+		c.began = s.c.reader.Now()
+	}
+	if c.timeout == 0 {
+		c.timeout = s.c.cfg.InstanceTimeout
+	}
+	var st standing
+	s.mu.Lock()
+	s.unanswered++
+	err := s.c.overloaded(op, s.unanswered)
+	if err == nil && c.counts() {
+		st = s.standingLocked(c.began)
+	}
+	s.mu.Unlock()
+	if err == nil && op == wire.Acquire {
+		err = s.deletes.full()
+	}
+	switch {
+	case err != nil:
+		c.fail(err)
+	case op == wire.Acquire && st.identified && st.err != nil:
+		c.fail(st.err)
+	case !s.connected():
+		go c.connect()
+	case !c.counts():
+		c.send(st, c.began)
+	//guard:other-set-is-not-asked  a server that clients of another set use isn't asked for a vote
+	case !st.identified, op == wire.Acquire && st.otherSet:
+		go c.probe(false)
+	default:
+		c.send(st, c.began)
+	}
+}
+
+// connect waits for a connection before the request is sent. Until the server has been
+// asked once it isn't late, so its timeouts count from then. Otherwise a client far away
+// would lose the first round after each pause.
+func (c *call) connect() {
+	switch err := c.s.connect(context.Background()); {
+	case err != nil:
+		c.fail(err)
+	case c.counts():
+		c.probe(true)
+	default:
+		c.began = c.s.c.reader.Now()
+		c.send(standing{}, c.began)
+	}
+}
+
+// probe probes the server before the request is sent, if it is unknown. fresh says that the
+// connection was made for this request: then each of the two has a timeout of its own.
+func (c *call) probe(fresh bool) {
+	ctx, cancel := c.s.c.clock.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	st, err := c.s.identified(ctx)
+	if err == nil && c.req.Op == wire.Acquire {
+		err = st.err
+	}
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	now := c.s.c.reader.Now()
+	if fresh {
+		//guard:timeout-from-the-connection  the time that a connection takes to make isn't a request's
+		c.began = now
+	}
+	c.send(st, now)
+}
+
+// send sends the request, for the run of the server that was found, with the rest of the timeout.
+func (c *call) send(st standing, now drift.Instant) {
+	left := c.timeout
+	if now != c.began {
+		left = max(left-drift.Elapsed(c.began, now), 1)
+	}
+	c.sent = now
+	switch c.req.Op {
+	case wire.Enqueue:
+		c.s.notifier.Enqueue(*c.waiter, left, c)
+		return
+	case wire.Dequeue:
+		c.s.notifier.Dequeue(*c.waiter, left, c)
+		return
+	}
+	req := *c.req
+	if c.counts() {
+		//guard:run-is-sent  every command names the run that it is meant for
+		c.run, req.Run = st.run, st.run
+	}
+	if req.Op == wire.Acquire {
+		c.floor, req.Fence.Floor = st.floor, st.floor
+		//guard:resumed-value-alone  a resumption deletes the lease's value alone, so that an instance without it can't count
+		//guard:own-values-are-deleted  an acquisition first deletes the values that this client is deleting anyway
+		if !c.v.resumed {
+			req.Delete = c.s.deletes.before(&req)
+		}
+	}
+	req.Clock = req.Clock || c.s.wantsClock(req.Op)
+	//guard:instance-timeout  no instance is waited for longer than InstanceTimeout
+	c.s.inst.Send(req, left, c)
+}
+
+// Receive takes in the answer.
+func (c *call) Receive(vote wire.Vote) {
+	s, received := c.s, c.s.c.reader.Now()
+	s.learn(&vote, c.timeout, c.sent, received)
+	c.ballot = Ballot{Vote: vote, Latency: drift.Elapsed(c.sent, received)}
+	if !c.counts() {
+		c.end()
+		return
+	}
+	if c.req.Op == wire.Acquire && vote.Holder != "" {
+		//guard:refusal-without-value  what a lost round tells of the holder isn't enough to release the lock
+		c.ballot.Vote.Holder = shortValue(vote.Holder)
+	}
+	other := otherRun(vote.Err)
+	switch {
+	case errors.Is(vote.Err, ErrSetMismatch):
+		s.noteOtherSet(vote.Err)
+	case other != nil:
+		s.answeredBy(other)
+		go c.probeAfter(received)
+		return
+	case vote.Outcome == wire.Failed && c.run != "" && permanent(vote.Err):
+		// The user may have lost the right to read the run, which the request names.
+		//guard:run-asked-again  a server that rejects a command that names its run is asked again who it is
+		s.forget()
+	case vote.Outcome == wire.Refused:
+		//guard:refusals-are-seen  a server that refused was seen then, so that no older mark of another server counts
+		s.saw(received)
+	case vote.Outcome == wire.Granted:
+		c.carriedOut = true
+		err := c.implausible()
+		if err == nil && c.req.Op != wire.Restore { // a restored key is no vote
+			//guard:grant-checked-on-arrival  a grant counts only if no other run was found since it was asked for
+			err = s.acceptGrant(c.run, c.sent, received)
+		}
+		if err != nil {
+			// Not Unsent: the key is there and has to be deleted.
+			c.ballot.Vote = wire.Vote{Err: err}
+		}
+	}
+	c.end()
+}
+
+// probeAfter probes the server after another run answered, so that the next request can name
+// that run, and this request's error says what was found. A request about a key that may be
+// there is sent once more, because a server that was restarted may have kept the key. An Acquire isn't: its
+// key may have been set in that other run, and would refuse it.
+func (c *call) probeAfter(received drift.Instant) {
+	ctx, cancel := c.s.c.clock.WithTimeout(context.Background(), max(c.timeout-drift.Elapsed(c.began, received), 1))
+	defer cancel()
+	st, err := c.s.identified(ctx)
+	switch {
+	case err == nil && c.req.Op != wire.Acquire && !c.repeated:
+		c.repeated = true
+		c.send(st, c.s.c.reader.Now())
+		return
+	case err == nil:
+		err = st.err
+	}
+	if err != nil {
+		c.ballot.Vote.Err = fmt.Errorf("%w; %w", c.s.hideTimeout(err, c.timeout), c.ballot.Vote.Err)
+	}
+	c.end()
+}
+
+// otherRun returns the RunError in an error, nil if there is none.
+func otherRun(err error) *wire.RunError {
+	if err == nil {
+		return nil // nearly always
+	}
+	other, _ := errors.AsType[*wire.RunError](err)
+	return other
+}
+
+// implausible says why a grant has impossible tokens, or is of other keys.
+func (c *call) implausible() error {
+	vote, fence := &c.ballot.Vote, &c.req.Fence
+	//guard:grant-of-all-keys  a grant of one key isn't taken for one of several
+	if n := len(c.req.Also); n > 0 && int(vote.Keys) != 1+n {
+		return fmt.Errorf("%w: it granted %d keys of %d; the Instance doesn't know wire.Request.Also", ErrConfig, vote.Keys, 1+n)
+	}
+	if c.req.Op != wire.Acquire || !fence.On {
+		return nil
+	}
+	told := !vote.Clock.IsZero()
+	switch {
+	//guard:grant-has-token  a grant without a valid token is no grant
+	case !vote.Token.Valid():
+		return fmt.Errorf("it granted with the token %d, which is none", vote.Token)
+	//guard:grant-within-the-bound  a grant with a token that is too far ahead of the server's clock is no grant
+	case told && int64(vote.Token) > vote.Clock.Add(fence.Ahead).UnixMicro():
+		return &wire.CounterError{Token: vote.Token, Clock: vote.Clock, Most: fence.Ahead}
+	//guard:grant-above-the-floor  a grant whose token an earlier run may have given, or a lost counter, is no grant
+	case told && vote.Token <= c.floor && int64(vote.Token) <= vote.Clock.UnixMicro():
+		return fmt.Errorf("%w: it granted with the token %d, of a counter that may be older than tokens it gave before, and has come to %d", ErrConfig, vote.Token, c.floor)
+	}
+	return nil
+}
+
+// fail ends the call before it was sent.
+func (c *call) fail(err error) {
+	c.ballot = Ballot{Vote: wire.Vote{Unsent: true, Err: c.s.hideTimeout(err, c.timeout)}, Latency: drift.Elapsed(c.began, c.s.c.reader.Now())}
+	c.end()
+}
+
+// end gives the answer to whoever waits for it. Other answers wait for this goroutine.
+func (c *call) end() {
+	s := c.s
+	s.mu.Lock()
+	s.unanswered--
+	s.mu.Unlock()
+	c.ended()
+}
+
+// ended is end for a call that was not started.
+func (c *call) ended() {
+	c.ballot.Instance = c.s.name
+	if c.v != nil {
+		c.v.answered(c)
+	}
+	if c.to != nil {
+		c.to.take(c)
+	}
+	if c.v != nil {
+		c.v.next(c.s.index)
+	}
+	c.s.c.background.finish()
+}
+
+// ask sends a request that is about no value of a round, and waits for the answer, or for ctx's end. A grant has
+// no further effect.
+func (s *server) ask(ctx context.Context, req *wire.Request) Ballot {
+	return s.askBy(ctx, &call{s: s, req: req})
+}
+
+// position asks for a position in a wait queue, or gives it up.
+func (s *server) position(ctx context.Context, op wire.Op, w wire.Waiter) Ballot {
+	return s.askBy(ctx, &call{s: s, req: &wire.Request{Op: op}, waiter: &w})
+}
+
+func (s *server) askBy(ctx context.Context, c *call) Ballot {
+	unsent := func(err error) Ballot {
+		if ctx.Err() != nil {
+			err = interrupted(ctx)
+		}
+		return Ballot{Instance: s.name, Vote: wire.Vote{Unsent: true, Err: err}}
+	}
+	if ctx.Err() != nil {
+		return unsent(nil)
+	}
+	if err := s.connect(ctx); err != nil {
+		return unsent(s.hideTimeout(err, s.c.cfg.InstanceTimeout))
+	}
+	answer := make(answers, 1)
+	c.to = answer
+	s.c.background.add()
+	c.start(drift.Instant{})
+	select {
+	case <-answer:
+		return c.ballot
+	case <-ctx.Done():
+		return Ballot{Instance: s.name, Vote: wire.Vote{Err: interrupted(ctx)}}
+	}
+}

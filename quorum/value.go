@@ -1,0 +1,371 @@
+package quorum
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redquorum/redlock/drift"
+	"github.com/redquorum/redlock/fencing"
+	"github.com/redquorum/redlock/quorum/internal/presence"
+	"github.com/redquorum/redlock/quorum/wire"
+)
+
+// value is one value under one key, or several, on all servers: what is known of it on each, and the order of the
+// requests about it.
+//
+// Order: requests to one server about one value are sent one after the other, in the order in which they were
+// queued. So a delete can't overtake the SET that it undoes, and an extension can't follow the release
+// (scenario S9). Each is under a timeout, so none waits for long. Whoever decides something need not wait for
+// late answers, either: what has to follow from them (follow) is looked at when they have come. What has turned
+// out to be pointless by its turn isn't sent.
+type value struct {
+	keys
+	text    string
+	c       *core
+	resumed bool // it replaces the value of a lease that was handed off
+
+	mu        sync.Mutex
+	places    []place       // per server
+	token     fencing.Token // of the lease that has it, once there is one
+	won       bool          // a lease has it, or had it
+	released  bool          // its deletion has begun: nothing may be set any more
+	abandoned bool          // another process has the lease now
+}
+
+// place is the value on one server.
+type place struct {
+	presence presence.State
+	counter  fencing.Token // the counters there are known to have reached this
+	raised   fencing.Token // they were to be raised to this
+	ballot   Ballot        // of the round
+	mayCome  time.Duration // the shortest TTL of the extensions that may still arrive, 0 if there is none
+
+	queued int           // requests that have not ended
+	later  []*call       // those that wait for their turn
+	after  wire.Op       // what follows then, if it isn't pointless: a Raise or a Restore
+	ttl    time.Duration // of the Restore
+
+	deletion deletion // see deletes
+}
+
+// note takes in an answer to a request about the value, which several keys may have.
+func (p *place) note(several bool, op wire.Op, vote wire.Vote) {
+	if several {
+		p.presence = p.presence.AfterSeveral(op, vote)
+	} else {
+		p.presence = p.presence.After(op, vote)
+	}
+}
+
+func newValue(c *core, keys keys, text string) *value {
+	v := &value{keys: keys, text: text, c: c, places: make([]place, len(c.servers))}
+	for i, s := range c.servers {
+		v.places[i].ballot = Ballot{Instance: s.name, Vote: wire.Vote{Err: ErrPending}}
+	}
+	return v
+}
+
+// request is a request about all keys of the value.
+func (v *value) request(op wire.Op) *wire.Request {
+	//guard:all-keys-in-one  each request about a lease on several keys is about all of them
+	req := &wire.Request{Op: op, Key: v.key, Also: v.also, Value: v.text}
+	if op != wire.Extend && op != wire.Release {
+		cfg := &v.c.cfg
+		req.Fence = wire.Fence{On: cfg.Lab.Fencing == On, TTL: cfg.counterTTL(), Ahead: cfg.ahead()}
+	}
+	return req
+}
+
+// calls are calls with the request, one to each server.
+func (v *value) calls(req *wire.Request, to taker) []call {
+	calls := make([]call, len(v.places))
+	for i, s := range v.c.servers {
+		calls[i] = call{s: s, req: req, v: v, to: to}
+	}
+	return calls
+}
+
+// send begins a call when all earlier ones to that server about the value have ended. now is as in call.start: to
+// read the clocks once for all servers saves a good part of the cost of a round.
+func (v *value) send(c *call, now drift.Instant) {
+	v.c.background.add()
+	v.mu.Lock()
+	p := &v.places[c.s.index]
+	p.queued++
+	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
+	if p.queued > 1 {
+		p.later = append(p.later, c)
+		v.mu.Unlock()
+		return
+	}
+	v.mu.Unlock()
+	v.begin(c, now)
+}
+
+// begin begins a call at its turn, unless it is pointless by now. Then the vote is a refusal, which says nothing
+// of the server.
+func (v *value) begin(c *call, now drift.Instant) {
+	v.mu.Lock()
+	pointless := v.pointlessLocked(c.s.index, c.req)
+	if c.req.Op == wire.Raise {
+		v.places[c.s.index].raised = c.req.Fence.Token
+	}
+	v.mu.Unlock()
+	if pointless {
+		c.ballot.Vote.Outcome = wire.Refused
+		c.skipped = true
+		c.ended()
+		return
+	}
+	c.start(now)
+}
+
+// pointlessLocked reports whether a request can't do anything.
+func (v *value) pointlessLocked(i int, req *wire.Request) bool {
+	switch p := &v.places[i]; req.Op {
+	case wire.Extend:
+		return p.presence.Absent()
+	case wire.Release:
+		//guard:abandoned-is-not-deleted  the value of a lease that was handed off isn't deleted where it is
+		if v.abandoned {
+			return true
+		}
+		// A SET that was refused or never sent has set nothing. But a waiter in the queue there may
+		// have been notified, and have become the holder: then the next one waits for this release.
+		//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
+		return p.presence.Absent() && !(req.Notify && v.won)
+	case wire.Raise, wire.Restore:
+		//guard:nothing-after-release  nothing is put back once a release was queued
+		return v.released
+	}
+	return false
+}
+
+// answered takes in the answer to a request.
+func (v *value) answered(c *call) {
+	i, op, vote := c.s.index, c.req.Op, c.ballot.Vote
+	v.mu.Lock()
+	p := &v.places[i]
+	if !c.skipped {
+		p.note(v.several(), op, vote)
+	}
+	granted := vote.Outcome == wire.Granted
+	switch {
+	case op == wire.Acquire:
+		p.ballot = c.ballot
+		//guard:late-has-the-token  a late grant below the token is noted as lacking it
+		if granted && !vote.Low {
+			p.counter = vote.Token
+		}
+	case op == wire.Extend:
+		if vote.Outcome == wire.Failed && !vote.Unsent && !c.carriedOut && (p.mayCome == 0 || c.req.TTL < p.mayCome) {
+			p.mayCome = c.req.TTL
+		}
+	case op == wire.Release:
+		v.deletedLocked(i)
+	case granted: // a Raise or a Restore
+		p.counter = max(p.counter, c.req.Fence.Token)
+	}
+	letIn := op == wire.Release && v.won && vote.Notified
+	v.mu.Unlock()
+	if letIn {
+		v.letIn(i)
+	}
+}
+
+// next begins the next call to server i, when one has ended.
+func (v *value) next(i int) {
+	v.mu.Lock()
+	p := &v.places[i]
+	p.queued--
+	var c *call
+	if len(p.later) > 0 {
+		c, p.later = p.later[0], p.later[1:]
+	}
+	v.mu.Unlock()
+	if c != nil {
+		v.begin(c, drift.Instant{})
+		return
+	}
+	v.followAt(i)
+}
+
+// follow has a Raise or a Restore follow on every server, when all earlier requests there have ended, unless it
+// turns out to be pointless. A late vote of a round that was won is raised, too: its counter then helps the next holder's
+// proof. A restored key lives for ttl.
+func (v *value) follow(op wire.Op, ttl time.Duration) {
+	for i := range v.places {
+		v.mu.Lock()
+		v.places[i].after, v.places[i].ttl = op, ttl
+		v.mu.Unlock()
+		v.followAt(i)
+	}
+}
+
+// followAt sends what follows on server i, if it is due.
+func (v *value) followAt(i int) {
+	v.mu.Lock()
+	p := &v.places[i]
+	op := p.after
+	if op == 0 || p.queued > 0 {
+		v.mu.Unlock()
+		return
+	}
+	p.after = 0
+	due, ttl, token := false, p.ttl, v.token
+	switch op {
+	case wire.Raise:
+		//guard:late-lower-is-raised  a late grant below the token has its counter raised, too
+		due = p.presence.There && p.counter < token && p.raised < token
+	case wire.Restore:
+		//guard:restore-where-lacking  an extension puts the lease back where it is lacking
+		due = !p.presence.There || p.counter < token
+	}
+	v.mu.Unlock()
+	if !due {
+		return
+	}
+	req := v.request(op)
+	req.TTL, req.Fence.Token = ttl, token
+	v.send(&call{s: v.c.servers[i], req: req, v: v}, drift.Instant{})
+}
+
+// wins notes that a lease has the value, with that token.
+func (v *value) wins(token fencing.Token) {
+	v.mu.Lock()
+	v.won, v.token = true, token
+	v.mu.Unlock()
+	if token > 0 {
+		v.follow(wire.Raise, 0)
+	}
+}
+
+// crowded reports whether so many requests to server i are unfinished that only the release
+// should be added: a holder may extend more often than a hung server times out.
+func (v *value) crowded(i int) bool {
+	const most = 4
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.places[i].queued >= most
+}
+
+// shorter is the TTL of an extension that may still arrive at server i, if it is less than ttl;
+// otherwise 0.
+func (v *value) shorter(i int, ttl time.Duration) time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p := &v.places[i]; p.mayCome < ttl {
+		return p.mayCome
+	}
+	return 0
+}
+
+// absent reports whether the value isn't on server i, and nothing under way can set it there.
+func (v *value) absent(i int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.places[i].presence.Absent()
+}
+
+// ballots are those of the value's round.
+func (v *value) ballots() []Ballot {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := make([]Ballot, len(v.places))
+	for i := range v.places {
+		all[i] = v.places[i].ballot
+	}
+	return all
+}
+
+// instances names the instances that are known to have the value.
+func (v *value) instances() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var names []string
+	for i := range v.places {
+		if v.places[i].presence.There {
+			names = append(names, v.c.servers[i].name)
+		}
+	}
+	return names
+}
+
+// delete begins the deletion of the value on every server where it may be, after all earlier requests there. A
+// delete that fails stays pending. notify says which servers are to notify waiters.
+//
+// No context ends it: every answer is under a timeout, and a caller that was cancelled must
+// leave no keys behind and must still learn whether it held the lock.
+func (v *value) delete(notify []bool, to taker) {
+	quiet := v.request(wire.Release)
+	notifying := quiet
+	if notify != nil {
+		notifying = v.request(wire.Release)
+		notifying.Notify = true
+	}
+	v.mu.Lock()
+	v.released = true
+	v.mu.Unlock()
+	now := v.c.reader.Now()
+	calls := v.calls(quiet, to)
+	//guard:delete-everywhere  a release deletes on all instances
+	for i := range calls {
+		if notify != nil && notify[i] {
+			calls[i].req = notifying
+		}
+		v.send(&calls[i], now)
+	}
+}
+
+// abandon leaves the value to another process, which replaces it by a value of its own. This
+// process sets nothing any more. A SET without an answer may still arrive after the other
+// process has released the lock, and would then block all clients for a TTL: there the
+// delete becomes pending. A server that is known to have the value isn't touched. It returns when all
+// work about the value has ended, which is soon, or when done is closed.
+func (v *value) abandon(done <-chan struct{}) {
+	v.mu.Lock()
+	v.abandoned = true
+	v.mu.Unlock()
+	answers := make(answers, len(v.places))
+	v.delete(nil, answers) // which is pointless, but has to wait for its turn
+	for range v.places {
+		select {
+		case <-answers:
+		case <-done:
+			return
+		}
+	}
+}
+
+// leave forbids to put the value back, because its keys are left to expire.
+func (v *value) leave() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.released = true
+}
+
+// notifiers says which servers are to notify waiters for the keys: those at which processes queue.
+func (v *value) notifiers() []bool {
+	at := make([]bool, len(v.places))
+	for key := range v.each() {
+		//guard:each-key-notifies  the release of several keys notifies a waiter for each of them
+		if i := v.c.notifiesAt(key); i >= 0 {
+			at[i] = true
+		}
+	}
+	return at
+}
+
+// letIn notes that a server notified other processes. Where processes queue for several of the
+// keys, the answer doesn't say for which of them it did. Then this process's waiters don't step back.
+func (v *value) letIn(i int) {
+	notified, n := v.key, 0
+	for key := range v.each() {
+		if !v.several() || v.c.queueInstance(key) == i {
+			notified, n = key, n+1
+		}
+	}
+	if n == 1 {
+		v.c.queues.letIn(notified)
+	}
+}

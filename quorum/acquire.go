@@ -123,6 +123,9 @@ func (c *Coordinator) do(ctx context.Context, work func(ctx context.Context, lea
 	}
 	// ErrUnreachable isn't returned: the lease was valid, and the deletes stay pending.
 	// Hooks.Released reports it.
+	if over == nil || errors.Is(err, over) {
+		return err // as a rule work returns why its context ended
+	}
 	return errors.Join(err, over)
 }
 

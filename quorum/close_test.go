@@ -123,7 +123,7 @@ func TestCloseSaysWhatIsLeft(t *testing.T) {
 		defer cancel()
 		err := f.Close(brief)
 		require.ErrorIs(t, err, quorum.ErrInterrupted)
-		require.ErrorContains(t, err, "1 calls of Do")
+		require.ErrorContains(t, err, "1 call of Do")
 		close(end)
 		require.NoError(t, f.Close(f.ctx))
 	})

@@ -213,7 +213,8 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	err := c.background.wait(ctx)
 	if err != nil {
 		calls, others := c.background.left()
-		err = fmt.Errorf("%w: closing, while %d calls of Do and %d requests or goroutines are still waited for; keys that are left expire: %w", ErrInterrupted, calls, others, causeOf(ctx))
+		err = fmt.Errorf("%w: closing, while %s of Do and %s are still waited for; keys that are left expire: %w",
+			ErrInterrupted, count(calls, "call", "calls"), count(others, "request or goroutine", "requests or goroutines"), causeOf(ctx))
 	}
 	// Also if ctx has ended: what is under way then fails, and nothing stays open.
 	if also := c.closeAlso(); also != nil {

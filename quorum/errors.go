@@ -192,7 +192,7 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	text := fmt.Sprintf("%v (%v: %d tries in %v)", e.Verdict, keys{e.Key, e.Also}, e.Tries, e.Waited.Round(time.Millisecond))
+	text := fmt.Sprintf("%v (%v: %s in %v)", e.Verdict, keys{e.Key, e.Also}, count(e.Tries, "try", "tries"), e.Waited.Round(time.Millisecond))
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
@@ -200,6 +200,14 @@ func (e *WaitError) Error() string {
 		text += "; last: " + e.Last.Error()
 	}
 	return text
+}
+
+// count is a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
 }
 
 // Unwrap returns the verdict, the context's error and the last round's.
@@ -269,8 +277,10 @@ func (e *RoundError) Error() string {
 		if err == nil || err == ErrPending {
 			continue
 		}
-		// On new servers all say the same, at length.
-		alike := func(other Ballot) bool { return sameQuarantine(err, other.Vote.Err) }
+		// Often all say the same, at length.
+		alike := func(other Ballot) bool {
+			return other.Vote.Err != nil && (sameQuarantine(err, other.Vote.Err) || err.Error() == other.Vote.Err.Error())
+		}
 		if slices.ContainsFunc(e.Votes[:i], alike) {
 			continue
 		}

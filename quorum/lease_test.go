@@ -291,3 +291,16 @@ func TestNilFunctions(t *testing.T) {
 		assert.Empty(t, f.log(0), "no lock was taken")
 	})
 }
+
+// Work that returns why its context ended is told of the loss once.
+func TestDoTellsALossOnce(t *testing.T) {
+	play(t, 3, func(f *fixture) {
+		err := f.Do(f.ctx, "k", func(ctx context.Context, _ *quorum.Lease) error {
+			f.kill(0, 1, 2)
+			<-ctx.Done()
+			return fmt.Errorf("import: %w", context.Cause(ctx))
+		})
+		require.ErrorIs(t, err, quorum.ErrExpired)
+		require.Equal(t, 1, strings.Count(err.Error(), quorum.ErrExpired.Error()), "%v", err)
+	})
+}

@@ -155,7 +155,7 @@ func requireRoundError(t *testing.T, err error, a fault, faulty func(int) bool) 
 			require.NotNil(t, one, "%s failed and isn't named", ballot.Instance)
 			require.ErrorIs(t, one, a.err)
 			require.Equal(t, wire.Acquire, one.Op)
-			require.Contains(t, err.Error(), ballot.Instance+": ")
+			require.Regexp(t, ballot.Instance+"(, [A-E])*: ", err.Error())
 		case faulty(i):
 			blamed++
 			require.Nil(t, one)

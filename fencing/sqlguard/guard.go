@@ -117,7 +117,7 @@ func (g *Guard) Forget(ctx context.Context, resource string) (bool, error) {
 	if err := fencing.Validate(resource, 1); err != nil {
 		return false, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return false, fmt.Errorf("sqlguard: resource %q not forgotten: %w", resource, err)
 	}
 	name, _ := g.config.Dialect.name(resource, 1)
@@ -159,12 +159,21 @@ func (g *Guard) CheckTx(ctx context.Context, tx Tx, resource string, t fencing.T
 	return g.show(ctx, tx, resource, t)
 }
 
+// ended is why the context has ended, nil if it hasn't: of a lease's context, why the lease is over.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil || cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
 func (g *Guard) show(ctx context.Context, tx Tx, resource string, t fencing.Token) error {
 	//guard:sql-bounds-tokens  a guard in a database refuses a token that no server can have reached
 	if err := g.config.Bound.Check(resource, t); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return fmt.Errorf("sqlguard: token %d not shown to resource %q: %w", uint64(t), resource, err)
 	}
 	held, n, err := g.raise(ctx, tx, resource, t)

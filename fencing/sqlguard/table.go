@@ -130,7 +130,7 @@ func (t *Table) UpdateTx(ctx context.Context, tx Tx, key any, tok fencing.Token,
 	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return fmt.Errorf("sqlguard: %s not updated with token %d: %w", t.resource(key), uint64(tok), err)
 	}
 	result, err := tx.ExecContext(ctx, query, args...)

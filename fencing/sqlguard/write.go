@@ -97,7 +97,7 @@ var endings = regexp.MustCompile("(?i)commit|end|rollback|abort|prepare")
 // alive rolls back if the transaction has ended, so that nothing more can be written by it. Query is
 // what comes next.
 func (w *WriteTx) alive(ctx context.Context, query string) error {
-	if err := ctx.Err(); err != nil { // nothing would be sent
+	if err := ended(ctx); err != nil { // nothing would be sent
 		return err
 	}
 	if w.last {

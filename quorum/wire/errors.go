@@ -54,9 +54,8 @@ type SetMismatchError struct {
 }
 
 func (e *SetMismatchError) Error() string {
-	return fmt.Sprintf("%v: this client has %q, other clients use the server as one of %q; "+
-		"give all clients the same instances, Quorum and MaxTTL, or, to change them, stop the clients of the old set, wait for MaxTTL and raise Config.Set.Version; "+
-		"applications with sets of their own on one server need other instance names",
+	return fmt.Sprintf("%v: this client has %q, the server's mark %q; "+
+		"give all clients the same instances, Quorum and MaxTTL, or raise Config.Set.Version to change them (docs/running.md)",
 		ErrSetMismatch, e.Mine, e.Theirs)
 }
 

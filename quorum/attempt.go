@@ -41,6 +41,9 @@ func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	if err := a.admit(ctx); err != nil {
 		return nil, a.notAdmitted(ctx, err)
 	}
+	//guard:rollback-before-close  Close waits until a round that has begun is a lease or was rolled back
+	c.background.add()
+	defer c.background.finish()
 	entered, admitted := c.reader.Now(), true
 	defer func() {
 		// Also after a panic in a hook, because the caller may recover, as net/http does.

@@ -3,10 +3,14 @@ package quorum_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -126,5 +130,41 @@ func TestCloseSaysWhatIsLeft(t *testing.T) {
 		require.ErrorContains(t, err, "1 call of Do")
 		close(end)
 		require.NoError(t, f.Close(f.ctx))
+	})
+}
+
+// sleepyClock has the goroutine of a round sleep when it reads the clock between the decision and what follows from it.
+type sleepyClock struct {
+	clock.Clock
+	on atomic.Bool
+}
+
+func (c *sleepyClock) Now() time.Time {
+	if c.on.Load() {
+		buf := make([]byte, 8192)
+		stack := string(buf[:runtime.Stack(buf, false)])
+		if strings.Contains(stack, "attempt).run(") && !strings.Contains(stack, "attempt).ask(") && !strings.Contains(stack, "attempt).lose(") {
+			time.Sleep(30 * ms)
+		}
+	}
+	return c.Clock.Now()
+}
+
+// Close waits until a round that it ends was rolled back.
+func TestCloseBeforeTheRollback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sleepy := &sleepyClock{Clock: clock.New()}
+		f := newFixture(t, 3, func(cfg *quorum.Config) { cfg.Lab.Clock = sleepy })
+		f.warm()
+		f.lag(5 * ms)
+		done := make(chan error)
+		go func() { _, err := f.TryAcquire(f.ctx, "k"); done <- err }()
+		time.Sleep(2 * ms)
+		sleepy.on.Store(true)
+		ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+		defer cancel()
+		go func() { assert.ErrorIs(t, <-done, quorum.ErrClosed) }()
+		require.NoError(t, f.Close(ctx))
+		require.Empty(t, f.left())
 	})
 }

@@ -213,10 +213,15 @@ func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
 	if q.Yields() && w.c.terms.MaxTries != 1 { // else without a look at the clocks
 		v.yields = q.StepBack(q.now())
 	}
-	if v.competes = v.yields <= 0; v.competes {
-		q.Competes()
-	}
+	v.competes = v.yields <= 0
 	return v
+}
+
+// competed notes that the waiter's round was sent, and lost.
+func (w *wait) competed() {
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	w.queue.Competed()
 }
 
 // leaveQueue removes the waiter, and gives up its position if no other waiter uses it. lease is the

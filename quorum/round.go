@@ -92,8 +92,12 @@ func (r *round) step(i int, op wire.Op, ballot Ballot) []order {
 	switch {
 	case r.stage == raising:
 		return r.settle(i) // a late vote may still help
-	case verdict == majority.Lost, i == r.decider && outcome != wire.Granted:
+	case verdict == majority.Lost:
 		r.lose(r.reason())
+	case i == r.decider && outcome == wire.Refused:
+		r.lose(ErrTaken)
+	case i == r.decider && outcome == wire.Failed:
+		r.lose(ErrNoQuorum) // nothing is known of the lock
 	case verdict == majority.Won:
 		return r.choose()
 	case i == r.decider:

@@ -124,8 +124,12 @@ func (p *roundPlay) check(t *testing.T) {
 	case p.stage == lost && p.why == ErrTokenRace:
 		require.GreaterOrEqual(t, granted, 2, "too few grants are no race")
 	case p.stage == lost && p.decider >= 0 && p.voted[p.decider].Outcome != wire.Granted:
-		// The others aren't asked.
-		require.Len(t, p.asked, 1)
+		require.Len(t, p.asked, 1, "the others aren't asked")
+		want := ErrTaken
+		if p.voted[p.decider].Outcome == wire.Failed {
+			want = ErrNoQuorum
+		}
+		require.Equal(t, want, p.why)
 	case p.stage == lost:
 		require.Less(t, granted+missing, 2, "lost although a quorum could still grant: %v", p.voted)
 		want := ErrTaken

@@ -134,7 +134,8 @@ func (v *value) pointlessLocked(i int, req *wire.Request) bool {
 		// have been notified, and have become the holder: then the next one waits for this release.
 		//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
 		return p.presence.Absent() && !(req.Notify && v.won)
-	case wire.Raise, wire.Restore:
+	case wire.Acquire, wire.Raise, wire.Restore:
+		// A round that ends while its requests are sent is rolled back at once: what it has yet to send comes too late.
 		//guard:nothing-after-release  nothing is put back once a release was queued
 		return v.released
 	}

@@ -108,6 +108,10 @@ func (w *wait) try() (*Lease, *RoundError) {
 	}
 	lease, err := round(w.ctx, w.all, w.tries)
 	if err != nil {
+		//guard:unsent-round-notifies-nobody  a waiter whose turn to begin a round didn't come lets another process know
+		if len(err.Votes) > 0 {
+			w.competed()
+		}
 		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
 			w.noteLost(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -655,5 +656,55 @@ func TestBadCounterMovesNoQueue(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		assert.Zero(t, quorum.QueueOf(f.Coordinator, key))
+	})
+}
+
+// A waiter that is cancelled before its round begins, because too many others are under way, lets another process know
+// that the lock is free.
+func TestWaiterCancelledBeforeItsRound(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		other := f.other()
+		f.warm()
+		first, err := other.TryAcquire(f.ctx, "k")
+		require.NoError(t, err)
+		got := make(chan *quorum.Lease, 1)
+		ctx, cancel := context.WithCancel(f.ctx)
+		defer cancel()
+		go func() { l, _ := f.Acquire(f.ctx, "k"); got <- l }()
+		time.Sleep(100 * ms)
+		go func() { _, _ = f.Acquire(ctx, "k") }()
+		time.Sleep(100 * ms)
+		require.NoError(t, first.Release(f.ctx))
+		mine, theirs := <-got, make(chan time.Time, 1)
+		go func() {
+			if l, err := other.Acquire(f.ctx, "k"); err == nil {
+				theirs <- time.Now()
+				_ = l.Release(f.ctx)
+			}
+		}()
+		time.Sleep(100 * ms)
+		f.each(func(s *quorumtest.Server) {
+			s.Delay(func(req wire.Request) time.Duration {
+				if req.Op == wire.Acquire && strings.HasPrefix(req.Key, "z") {
+					return 1500 * ms
+				}
+				return 0
+			}, nil)
+		})
+		for i := range 128 {
+			go func() {
+				if l, err := f.TryAcquire(f.ctx, fmt.Sprint("z", i)); err == nil {
+					_ = l.Release(f.ctx)
+				}
+			}()
+		}
+		time.Sleep(10 * ms)
+		released := time.Now()
+		require.NoError(t, mine.Release(f.ctx)) // it goes on to the waiter here, so it notifies nobody
+		time.Sleep(ms)
+		cancel()
+		require.Less(t, (<-theirs).Sub(released), time.Second)
+	}, func(cfg *quorum.Config) {
+		cfg.InstanceTimeout, cfg.TTL, cfg.Lab.BackoffMax = 2*time.Second, 20*time.Second, time.Minute
 	})
 }

@@ -70,9 +70,9 @@ func (q *Queue[W, L]) Look(w W, waited bool) View[L] {
 	return v
 }
 
-// Competes notes that the first waiter asks the instances. If it doesn't win, the rollback of its round
+// Competed notes that the first waiter has asked the instances, and didn't win. The rollback of its round
 // notifies another process.
-func (q *Queue[W, L]) Competes() { q.owes = false }
+func (q *Queue[W, L]) Competed() { q.owes = false }
 
 // Leave removes a waiter; hasLease says whether it leaves with a lease. It returns the waiter to wake,
 // and the position to give up, if no waiter is left to use it or the lock came without it.

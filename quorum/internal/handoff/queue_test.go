@@ -155,6 +155,8 @@ func (m *model) play(e event) (wrong string) {
 	case "wins":
 		wrong = m.take(i, m.win())
 	case "loses":
+		m.owed = false
+		m.q.Competed()
 		m.q.Taken(m.now)
 		m.q.Subscribe(0)
 		if m.address != 0 {
@@ -223,8 +225,7 @@ func (m *model) run(i int) (wrong string) {
 	case v.First && v.Holder == 0 && m.q.StepBack(m.now) > 0:
 		m.does[i] = resting
 	case v.First && v.Holder == 0:
-		m.does[i], m.owed = asking, false
-		m.q.Competes()
+		m.does[i] = asking
 	default:
 		m.does[i] = asleep
 	}

@@ -563,12 +563,15 @@ func TestOwnKeysAreNoHolder(t *testing.T) {
 	for _, end := range []quorumtest.End{quorumtest.ResetAfter, quorumtest.LoseReply} {
 		play(t, func(w *world) {
 			for _, s := range w.servers[:3] {
+				extended := false
 				s.SetFate(func(r wire.Request) quorumtest.Fate {
 					switch {
 					case time.Since(w.slot) > 5*time.Second:
 					case r.Op == wire.Extend:
+						extended = true
 						return quorumtest.Fate{End: end}
-					case r.Op == wire.Release:
+					// An acquisition would delete them.
+					case r.Op == wire.Release, r.Op == wire.Acquire && extended:
 						return quorumtest.Fate{End: quorumtest.ResetBefore}
 					}
 					return quorumtest.Fate{}

@@ -361,6 +361,7 @@ func TestDeciderThatFails(t *testing.T) {
 	}, func(cfg *quorum.Config) {
 		cfg.Hooks.RoundDecided = func(_ context.Context, e quorum.RoundEnd) {
 			if rounds = append(rounds, e.Err); len(rounds) == 1 {
+				synctest.Wait() // its vote is in
 				f.hang(quorum.DecisionOrder(f.Coordinator)[0])
 			}
 		}

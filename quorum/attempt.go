@@ -21,11 +21,10 @@ type attempt struct {
 	start drift.Instant
 	v     *value
 	calls []call        // one to each server
-	done  chan struct{} // closed when the round is decided
+	done  chan struct{} // closed when the answers decide the round
 
 	mu    sync.Mutex
 	round *round
-	over  bool // done is closed
 
 	decider int    // the server that is asked first, -1: none, all are asked at once
 	handle  string // the value of the lease that is resumed, empty for an acquisition
@@ -128,9 +127,9 @@ func (a *attempt) send(orders []order, now drift.Instant) {
 // take gives an answer to the round, and sends what that orders.
 func (a *attempt) take(c *call) {
 	a.mu.Lock()
+	decided := a.round.decided()
 	orders := a.round.step(c.s.index, c.req.Op, c.ballot)
-	if a.round.decided() && !a.over {
-		a.over = true
+	if !decided && a.round.decided() {
 		close(a.done)
 	}
 	a.mu.Unlock()
@@ -192,7 +191,7 @@ func (a *attempt) rollBack(ctx context.Context) {
 	if r.why != ErrNoQuorum && r.why != ErrTokenRace {
 		notify = v.notifiers()
 	}
-	granted := make(answers, len(v.places))
+	granted := make(inbox, len(v.places))
 	//guard:rollback-detached  a lost round is rolled back even if its caller was cancelled
 	v.delete(notify, granted)
 	v.deleteEarly()

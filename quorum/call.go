@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -43,10 +42,10 @@ type call struct {
 // taker takes calls that have ended, on a goroutine that other answers wait for.
 type taker interface{ take(c *call) }
 
-// answers is a taker that has room for all of its calls.
-type answers chan *call
+// inbox is a taker that has room for all of its calls.
+type inbox chan *call
 
-func (a answers) take(c *call) { a <- c }
+func (in inbox) take(c *call) { in <- c }
 
 // counts reports whether a grant counts for a lease.
 func (c *call) counts() bool {
@@ -313,7 +312,7 @@ func (s *server) askBy(ctx context.Context, c *call) Ballot {
 	if err := s.connect(ctx); err != nil {
 		return unsent(s.hideTimeout(err, s.c.cfg.InstanceTimeout))
 	}
-	answer := make(answers, 1)
+	answer := make(inbox, 1)
 	c.to = answer
 	s.c.background.add()
 	c.start(drift.Instant{})

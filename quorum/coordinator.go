@@ -241,7 +241,7 @@ func (c *Coordinator) Settle(ctx context.Context) error {
 func (c *core) pendingBallots() []Ballot {
 	ballots := make([]Ballot, len(c.servers))
 	for i, s := range c.servers {
-		ballots[i] = Ballot{Instance: s.name, Vote: wire.Vote{Err: ErrPending}}
+		ballots[i] = s.pendingBallot()
 	}
 	return ballots
 }

@@ -91,7 +91,7 @@ func (v *value) deleteEarly() {
 		// A request that hasn't ended may set it, or be the delete.
 		if p.deletion == notDeleted && (p.queued > 0 || !p.presence.Absent()) {
 			p.deletion = early
-			s.deletes.add(v, nil)
+			s.deletes.addEarly(v)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (v *value) deletedLocked(i int) {
 	//guard:delete-stays-pending  a delete that couldn't be delivered stays pending
 	case pending:
 		now := v.c.reader.Now().Mono
-		d.add(nil, &pendingDelete{v: v, due: now + repeatMin, pause: repeatMin})
+		d.add(&pendingDelete{v: v, due: now + repeatMin, pause: repeatMin})
 	}
 }
 
@@ -173,20 +173,23 @@ func (d *deletes) before(req *wire.Request) []string {
 	return slices.Concat(req.Delete, found)
 }
 
-// add adds a value that acquisitions delete first, or a pending delete.
-func (d *deletes) add(v *value, p *pendingDelete) {
+// addEarly adds a value that acquisitions delete first.
+func (d *deletes) addEarly(v *value) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if v != nil {
-		if d.byKey == nil {
-			d.byKey = make(map[string][]string)
-		}
-		for key := range v.each() {
-			d.byKey[key] = append(d.byKey[key], v.text)
-		}
-		d.early.Add(1)
-		return
+	if d.byKey == nil {
+		d.byKey = make(map[string][]string)
 	}
+	for key := range v.each() {
+		d.byKey[key] = append(d.byKey[key], v.text)
+	}
+	d.early.Add(1)
+}
+
+// add adds a pending delete.
+func (d *deletes) add(p *pendingDelete) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.pending = append(d.pending, p)
 	d.size.Store(int64(len(d.pending)))
 	if d.running {

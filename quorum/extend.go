@@ -69,7 +69,7 @@ func (l *Lease) extend(ctx context.Context, keep time.Duration) error {
 	if err != nil {
 		return err
 	}
-	answers := make(answers, len(c.servers))
+	answers := make(inbox, len(c.servers))
 	c.sendExtensions([]*extension{e}, answers)
 	for !e.decided() {
 		select {

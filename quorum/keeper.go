@@ -305,7 +305,7 @@ func (k *keeper) extendFree(leases []*Lease) {
 		}
 		all = append(all, e)
 	}
-	answers := make(answers, len(all)*len(k.c.servers))
+	answers := make(inbox, len(all)*len(k.c.servers))
 	k.c.sendExtensions(all, answers)
 	open := 0
 	for _, e := range all {

@@ -248,7 +248,7 @@ func (w *wait) leaveQueue(lease *Lease) {
 // has left.
 func (q *queue) passOnLocked() {
 	//guard:cancelled-waiter-passes-on  a waiter that was to have the lock next and is cancelled lets another process know
-	if q.Owes() {
+	if q.Untold() {
 		q.queues.c.notifyNext(q.key)
 	}
 }

@@ -90,7 +90,6 @@ type releasing struct {
 	mu    sync.Mutex
 	votes []Ballot
 	tally majority.Tally
-	over  bool // decided is closed
 }
 
 // release deletes the value, and returns as soon as no missing answer can change the outcome. The rest is done in
@@ -117,12 +116,11 @@ func (r *releasing) take(c *call) {
 	if i == r.queueAt {
 		close(r.queueAnswered)
 	}
-	if r.over {
+	if r.certain() {
 		return
 	}
 	r.votes[i] = c.ballot
 	if r.tally.Count(outcome); r.certain() {
-		r.over = true
 		close(r.decided)
 	}
 }

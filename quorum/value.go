@@ -60,7 +60,7 @@ func (p *place) note(several bool, op wire.Op, vote wire.Vote) {
 func newValue(c *core, keys keys, text string) *value {
 	v := &value{keys: keys, text: text, c: c, places: make([]place, len(c.servers))}
 	for i, s := range c.servers {
-		v.places[i].ballot = Ballot{Instance: s.name, Vote: wire.Vote{Err: ErrPending}}
+		v.places[i].ballot = s.pendingBallot()
 	}
 	return v
 }
@@ -327,7 +327,7 @@ func (v *value) abandon(done <-chan struct{}) {
 	v.mu.Lock()
 	v.abandoned = true
 	v.mu.Unlock()
-	answers := make(answers, len(v.places))
+	answers := make(inbox, len(v.places))
 	v.delete(nil, answers) // which is pointless, but has to wait for its turn
 	for range v.places {
 		select {

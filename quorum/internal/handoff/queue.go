@@ -26,7 +26,7 @@ type Queue[W, L comparable] struct {
 	freed, notified bool // what the first waiter has yet to learn
 
 	turns    turns
-	owes     bool     // a release notified no other process, because a waiter here goes on, which has yet to ask
+	untold   bool     // a release notified no other process, because a waiter here goes on, which has yet to ask
 	position Position // in the queue that an instance keeps
 	instance int      // that is to notify the first waiter, -1 for none
 }
@@ -72,7 +72,7 @@ func (q *Queue[W, L]) Look(w W, waited bool) View[L] {
 
 // Competed notes that the first waiter has asked the instances, and didn't win. The rollback of its round
 // notifies another process.
-func (q *Queue[W, L]) Competed() { q.owes = false }
+func (q *Queue[W, L]) Competed() { q.untold = false }
 
 // Leave removes a waiter; hasLease says whether it leaves with a lease. It returns the waiter to wake,
 // and the position to give up, if no waiter is left to use it or the lock came without it.
@@ -103,7 +103,7 @@ func (q *Queue[W, L]) Leave(w W, hasLease bool) (wake W, withdraw Position) {
 
 // Acquired notes that a round of this process was won.
 func (q *Queue[W, L]) Acquired(lease L, token fencing.Token, now time.Duration) {
-	q.holder, q.owes = lease, false // another goroutine may have been faster
+	q.holder, q.untold = lease, false // another goroutine may have been faster
 	q.turns.begin(q.rules, len(q.waiting), token, now)
 }
 
@@ -112,19 +112,19 @@ func (q *Queue[W, L]) Acquired(lease L, token fencing.Token, now time.Duration) 
 func (q *Queue[W, L]) GoOn() bool {
 	//guard:turns-are-counted  each lease takes one of the turns that this process has
 	q.turns.left--
-	if q.owes = q.turns.left > 0 && len(q.waiting) > 0; !q.owes {
+	if q.untold = q.turns.left > 0 && len(q.waiting) > 0; !q.untold {
 		q.turns.left = 0
 	}
-	return q.owes
+	return q.untold
 }
 
-// Owes reports, once, whether another process has to be notified after all: a release that is over
+// Untold reports, once, whether another process has to be notified after all: a release that is over
 // notified none, and no waiter is left to go on.
-func (q *Queue[W, L]) Owes() bool {
+func (q *Queue[W, L]) Untold() bool {
 	var none L
-	owes := q.owes && len(q.waiting) == 0 && q.holder == none
-	q.owes = q.owes && !owes
-	return owes
+	untold := q.untold && len(q.waiting) == 0 && q.holder == none
+	q.untold = q.untold && !untold
+	return untold
 }
 
 // Freed notes that the lease of this process is over, and returns the waiter to wake.

@@ -42,9 +42,9 @@ type account struct {
 	does  [4]doing
 	woken [4]bool
 
-	live int  // the lease that is valid
-	user int  // the lease that was taken, and is to be released
-	owed bool // the last release notified no other process, and this one hasn't had the lock since
+	live   int  // the lease that is valid
+	user   int  // the lease that was taken, and is to be released
+	untold bool // the last release notified no other process, and this one hasn't had the lock since
 
 	// limit is how many may have the lock in a row, and turn counts those that have released it.
 	limit, turn int
@@ -76,16 +76,16 @@ func (m *model) clone() *model {
 // key is equal for equal states: it has all of a queue but its rules, and room for waiters.
 type key struct {
 	account
-	waiting               [3]int
-	holder, instance      int
-	freed, notified, owes bool
-	turns                 turns
-	position              Position
+	waiting                 [3]int
+	holder, instance        int
+	freed, notified, untold bool
+	turns                   turns
+	position                Position
 }
 
 func (m *model) key() key {
 	q := &m.q
-	k := key{m.account, [3]int{}, q.holder, q.instance, q.freed, q.notified, q.owes, q.turns, q.position}
+	k := key{m.account, [3]int{}, q.holder, q.instance, q.freed, q.notified, q.untold, q.turns, q.position}
 	copy(k.waiting[:], q.waiting)
 	return k
 }
@@ -155,7 +155,7 @@ func (m *model) play(e event) (wrong string) {
 	case "wins":
 		wrong = m.take(i, m.win())
 	case "loses":
-		m.owed = false
+		m.untold = false
 		m.q.Competed()
 		m.q.Taken(m.now)
 		m.q.Subscribe(0)
@@ -247,7 +247,7 @@ func (m *model) win() (lease int) {
 	if m.turn >= m.limit {
 		m.limit, m.turn = len(m.order), 0
 	}
-	m.owed = false
+	m.untold = false
 	m.live = m.lease()
 	m.q.Acquired(m.live, fencing.Token(1), m.now)
 	return m.live
@@ -269,9 +269,9 @@ func (m *model) leave(i int, won bool) (wrong string) {
 	if withdraw.Address != "" {
 		m.queued = 0
 	}
-	owed := m.owed && len(m.order) == 0
-	m.owed = m.owed && !owed
-	if m.q.Owes() != owed {
+	untold := m.untold && len(m.order) == 0
+	m.untold = m.untold && !untold
+	if m.q.Untold() != untold {
 		return "another process isn't notified when none here goes on, or though one does"
 	}
 	return ""
@@ -297,7 +297,7 @@ func (m *model) release(lease int) (wrong string) {
 	case !goesOn:
 		m.limit = 0
 	}
-	m.owed = goesOn
+	m.untold = goesOn
 	m.wake(m.q.Freed())
 	return ""
 }

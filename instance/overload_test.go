@@ -78,14 +78,16 @@ func (p *processor) connect(server net.Conn) net.Conn {
 }
 
 // TestOverload holds leases on five servers, and asks for new ones at four times the rate that the
-// servers can serve, for two TTLs. Leases are kept, refused attempts get the reason, and new locks
+// servers can serve, for four TTLs. Leases are kept, refused attempts get the reason, and new locks
 // are still acquired.
 //
 // Time is virtual: it passes only when every goroutine waits for it. So the speed of this machine
 // has no effect. Its load has one: it changes the order of goroutines at one moment, and so which
-// calls share a batch. In ten runs no lease was lost, and a fifth of the extensions failed. Without
-// admission control no extension is in time, all leases are lost, no attempt is refused at once, and
-// there are 30 locks. The bounds are ratios within the run, between these.
+// calls share a batch. New locks are counted after two TTLs, because the first burst is late, and its
+// deletes take the servers between one and four seconds. In ten runs no lease was lost, a fifth of the
+// extensions failed, and there were 255 to 415 locks in the last two TTLs. Without admission control no
+// extension is in time, all leases are lost, no attempt is refused at once, and there are no locks then.
+// The bounds are ratios within the run, between these.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,14 +142,18 @@ func TestOverload(t *testing.T) {
 		}
 
 		var tries sync.WaitGroup
-		var won, refused, others atomic.Int64
+		var early, won, refused, others atomic.Int64
 		began := time.Now()
-		for n := 0; time.Since(began) < 2*ttl; n++ {
+		for n := 0; time.Since(began) < 4*ttl; n++ {
 			tries.Go(func() {
 				lease, err := locks.TryAcquire(t.Context(), fmt.Sprint("wanted-", n))
 				switch {
 				case err == nil:
-					won.Add(1)
+					if time.Since(began) < 2*ttl {
+						early.Add(1)
+					} else {
+						won.Add(1)
+					}
 					_ = lease.Release(t.Context()) // a failed delete is repeated
 				case errors.Is(err, wire.ErrOverloaded):
 					refused.Add(1)
@@ -158,11 +164,11 @@ func TestOverload(t *testing.T) {
 			time.Sleep(time.Second / (4 * capacity))
 		}
 		tries.Wait()
-		t.Logf("%d locks in %v, %d were refused at once, %d failed otherwise; %d extensions, %d failed",
-			won.Load(), time.Since(began), refused.Load(), others.Load(), extended.Load(), failed.Load())
+		t.Logf("%d locks, then %d in %v; %d were refused at once, %d failed otherwise; %d extensions, %d failed",
+			early.Load(), won.Load(), time.Since(began)-2*ttl, refused.Load(), others.Load(), extended.Load(), failed.Load())
 		assert.Less(t, lost.Load(), int64(leases/2), "leases lost")
 		assert.Less(t, failed.Load(), 4*extended.Load(), "extensions are in time")
-		assert.Greater(t, won.Load(), int64(capacity*time.Since(began).Seconds()/10), "new locks don't starve")
+		assert.Greater(t, won.Load(), int64(capacity*2*ttl.Seconds()/10), "new locks don't starve")
 		assert.Greater(t, refused.Load(), 3*others.Load(), "most of what can't be served is refused at once")
 		for _, lease := range held {
 			if lease.Err() == nil {

@@ -143,6 +143,9 @@ func (d *distance) client(ctx context.Context) (c *quorum.Coordinator, close fun
 	assert.NoError(d.t, c.Trust(ctx))
 	return c, func() {
 		assert.NoError(d.t, c.Close(ctx))
+		for _, inst := range instances {
+			assert.NoError(d.t, inst.(*Redis).Close())
+		}
 		for _, client := range clients {
 			_ = client.Close()
 		}

@@ -113,6 +113,26 @@ func TestOwnLeftovers(t *testing.T) {
 	require.EqualValues(t, 0, ask("EXISTS", "a"))
 }
 
+// TestLeftoversOfMany: one script deletes what many requests delete. A value that one of them sets is deleted
+// only after that.
+func TestLeftoversOfMany(t *testing.T) {
+	r, ask, _ := fresh(t)
+	ask("MSET", "a", "mine", "b", "theirs", "c", "mine")
+	ask("LPUSH", "d", "x")
+	reqs := []wire.Request{acquire("a", "v1"), acquire("b", "v2"), acquire("c", "v3"), acquire("d", "v4"), acquire("a", "v5"), acquire("c", "v6")}
+	for i, leftovers := range [][]string{{"mine"}, {"mine"}, nil, {"mine"}, {"v1", "other"}, {"mine"}} {
+		reqs[i].Delete = leftovers
+	}
+	got := together(t, r, reqs...)
+	require.True(t, granted(t, got[0]).Replaced)
+	refused(t, got[1])
+	refused(t, got[2])
+	require.ErrorIs(t, got[3].Err, ErrWrongType)
+	require.True(t, granted(t, got[4]).Replaced)
+	require.True(t, granted(t, got[5]).Replaced)
+	require.Equal(t, []any{"v5", "theirs", "v6"}, ask("MGET", "a", "b", "c"))
+}
+
 // TestStateBeside: a lock's key or counter of another type, or a counter that is no number, hurts no other
 // lock in the same transaction, and the error names the key.
 func TestStateBeside(t *testing.T) {

@@ -82,9 +82,9 @@ func TestHungServerCostsLittle(t *testing.T) {
 			sent++
 		}
 	}
-	require.LessOrEqual(t, most, goroutines+4*(linksFar+1))
-	require.LessOrEqual(t, int(r.Client().PoolStats().TotalConns), linksFar+1)
-	require.LessOrEqual(t, sent, linksFar*maxBatch, "each of these is a pending delete")
+	require.LessOrEqual(t, most, goroutines+4*(maxLinks+1))
+	require.LessOrEqual(t, int(r.Client().PoolStats().TotalConns), maxLinks+1)
+	require.LessOrEqual(t, sent, maxLinks*maxBatch, "each of these is a pending delete")
 	s.Resume()
 	eventually(t, func() bool { return r.Do(within(t), request(wire.Look, "x", "")).Outcome == wire.Granted }, "it isn't back")
 }

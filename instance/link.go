@@ -23,9 +23,10 @@ type link struct {
 	x    exchange
 
 	// Guarded by the pipe's lock.
-	calls   []*call // those that it has sent
-	retired bool    // it ends when it is idle
-	due     []*call // those whose votes it gives, in a buffer that is used again
+	calls   []*call   // those that it has sent
+	began   time.Time // when it took them
+	retired bool      // it ends when it is idle
+	due     []*call   // those whose votes it gives, in a buffer that is used again
 }
 
 // connect makes a link, within the client's DialTimeout for the dial, TLS and the handshake together.

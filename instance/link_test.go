@@ -245,10 +245,10 @@ func TestOldOnesAreReplaced(t *testing.T) {
 		return grants(args)
 	})
 	r := open1(t, redis.Options{Addr: f.addr, Dialer: g.dial, ConnMaxLifetime: maxLifetime}, Config{})
-	r.pipe.trip.Store(1)
 	var got collected
-	for i := range linksNear {
-		enter(t, r, func(int) wire.Receiver { return got.of(i) }, acquire("slow", value()))
+	r.pipe.trip.Store(1) // near: what is held has a second one
+	for i, req := range []wire.Request{acquire("slow", value()), request(wire.Extend, "slow", value())} {
+		enter(t, r, func(int) wire.Receiver { return got.of(i) }, req)
 		locked(t, r, func(p *pipe) bool {
 			return len(p.links)-len(p.idle) == i+1 && len(p.queue[rankAcquire]) == 0 && p.attempt == nil
 		}, "it isn't sent")
@@ -262,15 +262,16 @@ func TestOldOnesAreReplaced(t *testing.T) {
 				retired++
 			}
 		}
-		return retired == linksNear && len(p.links) == 2*linksNear && p.attempt == nil
+		return retired == 2 && len(p.links) == 4 && p.attempt == nil
 	}, "they aren't replaced")
 	require.Zero(t, got.count())
+	r.pipe.trip.Store(int64(maxLinks * linkEvery))
 	granted(t, r.Do(within(t), request(wire.Extend, "k", value())))
 	close(stuck)
-	for _, v := range got.all(t, linksNear) {
+	for _, v := range got.all(t, 2) {
 		granted(t, v)
 	}
-	eventually(t, func() bool { return g.open.Load() == linksNear }, "the old ones aren't closed")
+	eventually(t, func() bool { return g.open.Load() == 2 }, "the old ones aren't closed")
 
 	// One takes the place of all that are idle.
 	age(r, r.renewAfter())

@@ -52,11 +52,16 @@ const (
 	maxBatch = 64
 	// maxWaiting bounds the acquisitions that wait to be sent.
 	maxWaiting = 4096
-	// linksNear and linksFar are how many pipelines are under way at once, to a server that is near or far
-	// away. Three were best for a near one (measured with 16, 128 and 1024 workers). With a distant
-	// one a call that finds all of them under way would wait for a part of a round trip.
-	linksNear, linksFar = 3, 8
-	far                 = 2 * time.Millisecond
+	// There is one pipeline under way for each linkEvery of the distance, and maxLinks at most. A near server
+	// carries out one after the other, and fewer that are longer cost both sides less: with one at a time
+	// instead of three, 16 workers had a third more locks a second and 128 a tenth, on the machine of
+	// docs/reference/benchmarks.md. With a distant one a call that finds all of them under way would wait for a part
+	// of a round trip.
+	linkEvery = 500 * time.Microsecond
+	maxLinks  = 8
+	// slow is how long what keeps or deletes a lease waits behind other requests. A pipeline takes a near
+	// server about a millisecond, and three when all share two busy processors.
+	slow = 20 * time.Millisecond
 	// redialPause is the least time between two attempts to connect, and renewPause that between two to
 	// renew a connection that works.
 	redialPause = 50 * time.Millisecond
@@ -111,10 +116,10 @@ func (p *pipe) rejectsLocked(c *call, now time.Time) error {
 
 // most is how many pipelines may be under way at once.
 func (p *pipe) most() int {
-	if p.r.cfg.Replicas > 0 || time.Duration(p.trip.Load()) > far {
-		return linksFar
+	if p.r.cfg.Replicas > 0 {
+		return maxLinks
 	}
-	return linksNear
+	return min(1+int(time.Duration(p.trip.Load())/linkEvery), maxLinks)
 }
 
 // startLocked has the queue's first calls sent: by an idle link, which the caller has to wake, or by one more.
@@ -123,13 +128,15 @@ func (p *pipe) startLocked(now time.Time) (wake *link) {
 	if held+len(p.queue[rankAcquire]) == 0 {
 		return nil
 	}
-	//guard:held-have-a-link  what keeps or deletes a lease doesn't wait behind acquisitions that a slow server hasn't answered
-	most := p.most()
-	if held > 0 {
-		most++
-	}
-	if busy := len(p.links) - len(p.idle); busy >= most {
+	switch busy := len(p.links) - len(p.idle) - p.most(); {
+	case busy > 0, busy == 0 && held == 0:
 		return nil
+	case busy == 0:
+		//guard:held-have-a-link  what keeps or deletes a lease doesn't wait behind acquisitions that a slow server hasn't answered
+		if late := p.oldestLocked().Add(slow); now.Before(late) {
+			p.watchLocked(late)
+			return nil
+		}
 	}
 	for len(p.idle) > 0 {
 		l := p.idle[len(p.idle)-1]
@@ -145,6 +152,16 @@ func (p *pipe) startLocked(now time.Time) (wake *link) {
 		p.connectLocked()
 	}
 	return nil
+}
+
+// oldestLocked is when the first of the pipelines under way began.
+func (p *pipe) oldestLocked() (oldest time.Time) {
+	for _, l := range p.links {
+		if len(l.calls) > 0 && (oldest.IsZero() || l.began.Before(oldest)) {
+			oldest = l.began
+		}
+	}
+	return oldest
 }
 
 // connectLocked has another link made.
@@ -321,7 +338,7 @@ func (p *pipe) take(l *link) (calls []*call, end bool) {
 		clear(queue[len(rest):])
 		p.queue[rank] = rest
 	}
-	if l.calls = calls; len(calls) == 0 {
+	if l.calls, l.began = calls, now; len(calls) == 0 {
 		p.idle = append(p.idle, l)
 	}
 	p.mu.Unlock()
@@ -379,7 +396,7 @@ func (p *pipe) finish(l *link, again []*call, err error) {
 	clear(due)
 }
 
-// watchLocked has the timer look for calls whose time is over.
+// watchLocked has the timer look for calls whose time is over, or that have waited behind others for long enough.
 func (p *pipe) watchLocked(deadline time.Time) {
 	if deadline.IsZero() || !p.next.IsZero() && !deadline.Before(p.next) {
 		return
@@ -422,7 +439,11 @@ func (p *pipe) expire() {
 			}
 		}
 	}
+	wake := p.startLocked(now)
 	p.mu.Unlock()
+	if wake != nil {
+		wake.wake <- struct{}{}
+	}
 	for _, c := range over {
 		c.to.Receive(c.ended(errLate))
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +25,9 @@ import (
 //	GET mark, INFO replication, TIME        once, for all of them
 //	EXEC
 //
-// The server carries it out in one step, and the client judges it afterwards (judge). In front of a
-// request's first SET its client's own leftovers are deleted (wire.Request.Delete), and behind the last one
-// of several the keys are deleted again if not all were free (undo.lua). Both are seldom, and scripts.
+// The server carries it out in one step, and the client judges it afterwards (judge). In front of the
+// SETs the client's own leftovers are deleted (wire.Request.Delete), and behind the last one of several keys
+// they are deleted again if not all were free (undo.lua). Both are seldom, and scripts.
 //
 // The transaction costs a server two short commands. Without it, two things would go unnoticed: a clock
 // that jumps forward and back, or a SWAPDB and another one, around the SET. And a pipeline that is cut in
@@ -124,13 +125,12 @@ func (t *transaction) commands(cmds []redis.Cmder, markKey string) []redis.Cmder
 	t.markKey = markKey
 	from := len(cmds)
 	cmds = append(cmds, t.multi)
-	next := 0
-	for _, c := range t.calls {
-		// EVAL, because an EVALSHA that the server doesn't know would fail in the middle.
-		//guard:leftovers-first  a SET goes out after the delete of the client's own earlier value
-		for _, value := range c.req.Delete {
-			for i := range c.keys() {
-				cmds = append(cmds, t.command("EVAL", deleteScript.source, 1, t.r.prefix+*c.key(i), value))
+	next, together := 0, 0
+	for n, c := range t.calls {
+		if n == together {
+			//guard:leftovers-first  a SET goes out after the delete of the client's own earlier value
+			if together = t.together(n); t.leftovers(n, together) > 0 {
+				cmds = append(cmds, t.deletes(t.calls[n:together]))
 			}
 		}
 		slots := t.slots[next : next+c.keys()]
@@ -164,6 +164,43 @@ func (t *transaction) commands(cmds []redis.Cmder, markKey string) []redis.Cmder
 		cmd.SetErr(nil)
 	}
 	return cmds
+}
+
+// together is the end of the calls from one on whose leftovers are deleted by one script. A value that one of
+// them sets and a later one deletes is deleted in between.
+func (t *transaction) together(from int) int {
+	for to := from; to < len(t.calls); to++ {
+		earlier := t.calls[from:to]
+		//guard:set-before-its-delete  a value that the same transaction sets is deleted after that
+		if slices.ContainsFunc(t.calls[to].req.Delete, func(value string) bool {
+			return slices.ContainsFunc(earlier, func(c *call) bool { return c.req.Value == value })
+		}) {
+			return to
+		}
+	}
+	return len(t.calls)
+}
+
+// leftovers is how many keys may have a value that some calls delete first.
+func (t *transaction) leftovers(from, to int) (n int) {
+	for _, c := range t.calls[from:to] {
+		n += len(c.req.Delete) * c.keys()
+	}
+	return n
+}
+
+// deletes is the command that deletes the leftovers of some calls. It is EVAL, because an EVALSHA that the server
+// doesn't know would fail in the middle.
+func (t *transaction) deletes(calls []*call) redis.Cmder {
+	var keys, values []any
+	for _, c := range calls {
+		for _, value := range c.req.Delete {
+			for i := range c.keys() {
+				keys, values = append(keys, t.r.lockArg(c.key(i))), append(values, value)
+			}
+		}
+	}
+	return t.command(slices.Concat([]any{"EVAL", deleteScript.source, len(keys)}, keys, values)...)
 }
 
 // read reads the replies and sets the votes. It returns the calls that have to be sent once more. A
@@ -262,16 +299,12 @@ func reasonOf(text string) string {
 // executed reads EXEC's reply and sets the votes.
 func (t *transaction) executed(p *parser, now drift.Instant) {
 	p.array()
-	next := 0
-	for _, c := range t.calls {
-		deleted := 0
-		for range len(c.req.Delete) * c.keys() {
-			if _, failed := p.failure(); !failed {
-				deleted += int(p.integer())
-			}
+	next, together := 0, 0
+	for n, c := range t.calls {
+		if n == together {
+			together = t.together(n)
+			t.deleted(p, n, together)
 		}
-		//guard:replaced-on-all-keys  a lease is resumed only where all of its keys were still there
-		c.vote.Replaced = deleted == c.keys()
 		for range c.keys() {
 			t.slots[next].read(p, c.req.Fence.On)
 			next++
@@ -297,6 +330,25 @@ func (t *transaction) executed(p *parser, now drift.Instant) {
 		c.vote = t.judge(c, t.slots[next:next+c.keys()], &e)
 		c.vote.Replaced = replaced && c.vote.Outcome == wire.Granted
 		next += c.keys()
+	}
+}
+
+// deleted reads the reply of delete.lua about some calls, if there is one.
+func (t *transaction) deleted(p *parser, from, to int) {
+	if t.leftovers(from, to) == 0 {
+		return
+	}
+	if _, failed := p.failure(); failed {
+		return
+	}
+	p.array()
+	for _, c := range t.calls[from:to] {
+		deleted := 0
+		for range len(c.req.Delete) * c.keys() {
+			deleted += int(p.integer())
+		}
+		//guard:replaced-on-all-keys  a lease is resumed only where all of its keys were still there
+		c.vote.Replaced = deleted == c.keys()
 	}
 }
 

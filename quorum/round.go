@@ -60,7 +60,8 @@ func newRound(rules settlement.Rules, votes []Ballot, decider int, resumes bool)
 	return r, r.askAllBut(-1)
 }
 
-func (r *round) askAllBut(but int) (orders []order) {
+func (r *round) askAllBut(but int) []order {
+	orders := make([]order, 0, len(r.votes))
 	for i := range r.votes {
 		if i != but {
 			orders = append(orders, order{i, wire.Acquire})

@@ -161,7 +161,7 @@ class Server:
         counter = "{" + key + "}:redlock"
         replies = self.exchange(
             ("MULTI",),
-            *(("EVAL", DELETE, 1, key, v) for v in old),
+            *([("EVAL", DELETE, len(old), *[key] * len(old), *old)] if old else []),
             ("SET", key, value, "NX", "PX", ttl),
             ("SET", counter, start - 1, "NX", "PXAT", expiry),
             ("INCR", counter),
@@ -171,8 +171,8 @@ class Server:
             if not str(replies[-1]).startswith("EXECABORT"):
                 self.close()
             raise next(r for r in replies if isinstance(r, ServerError))
-        was_set, made, n, mark, info, (seconds, micros) = replies[-1][len(old):]
-        for v, deleted in zip(old, replies[-1]):
+        was_set, made, n, mark, info, (seconds, micros) = replies[-1][-6:]
+        for v, deleted in zip(old, replies[-1][0] if old else []):
             if deleted == 1 or clock()[0] > self.pending[v][1]:
                 del self.pending[v]
         now = int(seconds) * 1_000_000 + int(micros)

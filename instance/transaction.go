@@ -170,11 +170,12 @@ func (t *transaction) commands(cmds []redis.Cmder, markKey string) []redis.Cmder
 // them sets and a later one deletes is deleted in between.
 func (t *transaction) together(from int) int {
 	for to := from; to < len(t.calls); to++ {
-		earlier := t.calls[from:to]
-		//guard:set-before-its-delete  a value that the same transaction sets is deleted after that
-		if slices.ContainsFunc(t.calls[to].req.Delete, func(value string) bool {
-			return slices.ContainsFunc(earlier, func(c *call) bool { return c.req.Value == value })
-		}) {
+		c := t.calls[to]
+		setEarlier := func(value string) bool {
+			//guard:set-before-its-delete  a value that the same transaction sets is deleted after that
+			return slices.ContainsFunc(t.calls[from:to], func(earlier *call) bool { return earlier.req.Value == value })
+		}
+		if slices.ContainsFunc(c.req.Delete, setEarlier) {
 			return to
 		}
 	}

@@ -78,7 +78,7 @@ func (o *options) connect(s streams) (*client, error) {
 		s.say("%s; waiting", text)
 	}
 	cfg.Hooks.Released = func(_ context.Context, e quorum.LeaseEvent) {
-		if errors.Is(e.Err, quorum.ErrUnreachable) {
+		if errors.Is(e.Err, quorum.ErrUnreachable) && e.Validity > 0 { // otherwise the command's error says that it was lost
 			s.say("the lease was valid, but the lock may stay taken for up to %v: %v", o.ttl, e.Err)
 		}
 	}

@@ -72,15 +72,16 @@ func (j *job) lost() error {
 		why = errors.New("no quorum of servers extended it in time")
 	}
 	how := j.end()
-	return exitError{exitLost, fmt.Errorf("the lease on %q could not be kept: %w; the command was ended %s", j.key, why, how)}
+	return exitError{exitLost, fmt.Errorf("the lease on %q could not be kept: %w; the command %s", j.key, why, how)}
 }
 
 // signal passes a signal on to the command, if it still runs.
-func (j *job) signal(sig os.Signal) {
+func (j *job) signal(sig os.Signal) error {
 	select {
 	case <-j.exited:
+		return nil
 	default:
-		j.process.signal(j.cmd, sig)
+		return j.process.signal(j.cmd, sig)
 	}
 }
 
@@ -123,9 +124,11 @@ func (j *job) end() (how string) {
 		j.said.Go(func() {
 			j.streams.say("the lease on %q can't be kept; the command gets SIGTERM, and SIGKILL in %v", j.key, rest.Round(time.Millisecond))
 		})
-		j.process.terminate(j.cmd)
+		if err := j.process.terminate(j.cmd); err != nil {
+			j.said.Go(func() { j.streams.say("the command can't be sent SIGTERM: %v", err) })
+		}
 	}
-	how = "by SIGKILL"
+	how = "was ended by SIGKILL"
 	ended := j.exited
 	for {
 		rest := left()
@@ -135,9 +138,9 @@ func (j *job) end() (how string) {
 		select {
 		case <-j.exited:
 			if !j.process.remains(j.cmd) {
-				return "by SIGTERM"
+				return "was ended by SIGTERM"
 			}
-			how, ended = "by SIGTERM, and what it had started by SIGKILL", nil
+			how, ended = "was ended by SIGTERM, and what it had started by SIGKILL", nil
 		default:
 		}
 		select {
@@ -145,7 +148,26 @@ func (j *job) end() (how string) {
 		case <-time.After(min(rest, 20*time.Millisecond)):
 		}
 	}
-	j.process.kill(j.cmd)
+	if err := j.process.kill(j.cmd); err != nil {
+		return j.outlive(err)
+	}
 	<-j.exited
 	return how
+}
+
+// outlive waits for a command that can't be killed, as when it runs as another user. It says how the command ended.
+func (j *job) outlive(why error) (how string) {
+	select {
+	case <-j.exited:
+		if !j.process.remains(j.cmd) {
+			return "ended on its own"
+		}
+		return "ended, but what it had started works on without the lock: it can't be sent SIGKILL: " + why.Error()
+	case <-j.lease.Done(): // until then it works under the lock, which is extended if the servers are back
+	}
+	j.said.Go(func() {
+		j.streams.say("the lease on %q is over, and the command works on without the lock: it can't be sent SIGKILL: %v", j.key, why)
+	})
+	<-j.exited
+	return "worked on without the lock until it ended on its own"
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -164,4 +165,74 @@ func TestSignalsEndAStoppedCommand(t *testing.T) {
 	r.within(30 * time.Second)
 	r.wait().expect(exitSignal + int(syscall.SIGTERM))
 	assert.Equal(t, []string{"0", "0", "0"}, trim(w.each("EXISTS", "k")), "it was released")
+}
+
+// otherUserEnv is set for a command that becomes root's, as one under sudo does.
+const otherUserEnv = "REDLOCKCTL_TEST_OTHER_USER"
+
+func init() {
+	seconds := os.Getenv(otherUserEnv)
+	if seconds == "" || os.Getenv(keyEnv) == "" {
+		return
+	}
+	if err := syscall.Setreuid(0, 0); err != nil {
+		fmt.Println("no", err)
+		os.Exit(1)
+	}
+	fmt.Println("up")
+	_ = syscall.Exec("/bin/sleep", []string{"sleep", seconds}, os.Environ())
+}
+
+// A command that runs as another user can't be ended. redlockctl says so at once, and doesn't claim that it ended it.
+func TestCommandOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a program that becomes another user's")
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("/tmp", "redlockctl") //nolint:usetesting // only root may enter the directory of t.TempDir
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // another user runs what is in it
+	program, err := os.ReadFile(os.Args[0])
+	require.NoError(t, err)
+	command := filepath.Join(dir, "command")
+	require.NoError(t, os.WriteFile(command, program, 0o600))
+	require.NoError(t, os.Chown(command, 0, nobody))
+	require.NoError(t, os.Chmod(command, os.ModeSetuid|0o750)) //nolint:gosec // as sudo is, but nobody else may run it
+	w := newWorld(t)
+	start := func(seconds string, command ...string) *running {
+		r := w.prepare("lock", append([]string{"k", "--"}, command...)...)
+		r.cmd.Path = "/proc/self/exe" // the program itself may be in such a directory
+		r.cmd.Env = append(r.cmd.Env, otherUserEnv+"="+seconds)
+		r.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		r.begin()
+		if line := r.line(); line != "up" {
+			t.Skip("a program can't become another user's here: " + line)
+		}
+		return r
+	}
+	const why = ": operation not permitted, because it runs as another user; start redlockctl as that user, as in sudo redlockctl lock"
+
+	r := start("12", command)
+	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	w.each("SET", "k", "something else")
+	ended := r.wait().expect(exitLost, `the command can't be sent the signal "terminated"`+why, "the command can't be sent SIGTERM"+why,
+		`the lease on "k" is over, and the command works on without the lock: it can't be sent SIGKILL`+why,
+		"the command worked on without the lock until it ended on its own")
+	assert.NotContains(t, ended.stderr, "ended by SIGKILL")
+	w.each("DEL", "k")
+
+	// The command itself can be ended, but not what it has started.
+	r = start("12", "sh", "-c", command+" & wait")
+	w.each("SET", "k", "something else")
+	// Its standard output stays open until then.
+	r.wait().expect(exitLost, "the command ended, but what it had started works on without the lock: it can't be sent SIGKILL"+why)
+	w.each("DEL", "k")
+
+	// A server that can't be reached at the end says nothing about a lease that was over.
+	r = start("12", command)
+	w.servers[0].Kill()
+	w.servers[1].Kill()
+	ended = r.wait().expect(exitLost, "the command worked on without the lock until it ended on its own")
+	assert.NotContains(t, ended.stderr, "the lease was valid")
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 )
@@ -16,10 +17,16 @@ type process struct{}
 
 func prepare(*exec.Cmd) process { return process{} }
 
-func (process) signal(*exec.Cmd, os.Signal) {}
-func (process) terminate(*exec.Cmd)         {}
-func (process) kill(cmd *exec.Cmd)          { _ = cmd.Process.Kill() }
-func (process) remains(*exec.Cmd) bool      { return false }
+func (process) signal(*exec.Cmd, os.Signal) error { return nil }
+func (process) terminate(*exec.Cmd) error         { return nil }
+func (process) remains(*exec.Cmd) bool            { return false }
+
+func (process) kill(cmd *exec.Cmd) error {
+	if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
 
 func statusOf(state *os.ProcessState) int { return state.ExitCode() }
 

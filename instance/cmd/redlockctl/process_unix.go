@@ -3,6 +3,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -47,33 +49,45 @@ func controllingTerminal() (found, foreground bool) {
 
 // signal passes a signal on. A command that is stopped is continued, because only then the signal
 // has an effect: otherwise nothing but SIGKILL would end the command and free the lock.
-func (p process) signal(cmd *exec.Cmd, sig os.Signal) {
+func (p process) signal(cmd *exec.Cmd, sig os.Signal) (err error) {
 	sent := false // by the terminal
 	if p.terminal && (sig == syscall.SIGINT || sig == syscall.SIGQUIT) {
 		_, sent = controllingTerminal()
 	}
 	if !sent {
-		p.send(cmd, sig.(syscall.Signal))
+		err = p.send(cmd, sig.(syscall.Signal))
 	}
+	// Whether that works says nothing: Linux lets it pass between all processes of a session.
 	//guard:stopped-command-ends  a signal also ends a command that is stopped
-	p.send(cmd, syscall.SIGCONT)
+	_ = p.send(cmd, syscall.SIGCONT)
+	return err
 }
 
-func (p process) terminate(cmd *exec.Cmd) { p.signal(cmd, syscall.SIGTERM) }
-func (p process) kill(cmd *exec.Cmd)      { p.send(cmd, syscall.SIGKILL) }
+func (p process) terminate(cmd *exec.Cmd) error { return p.signal(cmd, syscall.SIGTERM) }
+func (p process) kill(cmd *exec.Cmd) error      { return p.send(cmd, syscall.SIGKILL) }
 
-func (p process) send(cmd *exec.Cmd, sig syscall.Signal) {
+func (p process) send(cmd *exec.Cmd, sig syscall.Signal) (err error) {
 	if p.terminal {
-		_ = cmd.Process.Signal(sig)
-		return
+		err = cmd.Process.Signal(sig)
+	} else {
+		err = syscall.Kill(-cmd.Process.Pid, sig)
 	}
-	// It fails if all of the group have ended, which is as well.
-	_ = syscall.Kill(-cmd.Process.Pid, sig)
+	switch {
+	case errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH):
+		return nil // all have ended, which is as well
+	case errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("%w, because it runs as another user; start redlockctl as that user, as in sudo redlockctl lock ...", err)
+	}
+	return err
 }
 
-// remains reports whether what the command has started runs on.
+// remains reports whether what the command has started runs on. It may run as another user.
 func (p process) remains(cmd *exec.Cmd) bool {
-	return !p.terminal && syscall.Kill(-cmd.Process.Pid, 0) == nil
+	if p.terminal {
+		return false
+	}
+	err := syscall.Kill(-cmd.Process.Pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
 // statusOf is a command's exit code, as shells give it.

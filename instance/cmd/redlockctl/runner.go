@@ -101,7 +101,9 @@ func (r *runner) passOn(signals <-chan os.Signal) {
 	for {
 		select {
 		case sig := <-signals:
-			r.pass(sig)
+			if err := r.pass(sig); err != nil {
+				r.s.say("the command can't be sent the signal %q: %v", sig, err)
+			}
 		case <-r.wait.Done():
 			return
 		}
@@ -109,17 +111,17 @@ func (r *runner) passOn(signals <-chan os.Signal) {
 }
 
 // pass passes a signal on to the command, or ends the wait.
-func (r *runner) pass(sig os.Signal) {
+func (r *runner) pass(sig os.Signal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.job == nil {
 		r.end(signalled{sig})
-		return
+		return nil
 	}
 	if sig == os.Interrupt || sig == syscall.SIGTERM {
 		r.told = sig
 	}
-	r.job.signal(sig)
+	return r.job.signal(sig)
 }
 
 // run runs the command under a lease on the key, and notes its exit code. The error says why the command

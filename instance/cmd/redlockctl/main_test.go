@@ -273,6 +273,9 @@ func TestBadUsage(t *testing.T) {
 		"NUL and braces are not allowed":                  "inspect {k}",
 		"flag provided but not defined: -wiat":            "lock -wiat 3s k -- true",
 		"a flag has a value that it can't have":           "lock -wait redis://:" + password + "@a k -- true",
+		`-wait is "10", want a time with its unit, such`:  "lock -wait 10 k -- true",
+		"-ttl is 1h0m0s, want at most -max-ttl, 30s; lea": "lock -servers redis://a -ttl 1h k -- true",
+		"MaxTTL is 8s and":                                "lock -servers redis://a -max-ttl 8s -ttl 5s k -- true",
 		"-- and a command are missing":                    "lock k true",
 		"the command is missing after --":                 "lock k --",
 		"-try doesn't wait":                               "lock -try -wait 1s k -- true",
@@ -309,7 +312,7 @@ func TestBadUsage(t *testing.T) {
 	}
 	t.Run("environment", func(t *testing.T) {
 		for env, says := range map[string]string{
-			"REDLOCK_MAX_TTL=soon": `REDLOCK_MAX_TTL is "soon": parse error`, "REDLOCK_QUORUM=1": "Quorum is 1, want 2 to 3",
+			"REDLOCK_MAX_TTL=soon": `REDLOCK_MAX_TTL is "soon", want a time with its unit`, "REDLOCK_QUORUM=1": "Quorum is 1, want 2 to 3",
 			"REDLOCK_SET=prod@new": `REDLOCK_SET is "prod@new"`, "REDLOCK_QUORUM=redis://:" + password + "@a": "REDLOCK_QUORUM is a URL",
 			"REDLOCK_TIMEOUT=0s": "REDLOCK_TIMEOUT is 0s", "REDLOCK_CA=/nowhere": `REDLOCK_CA: open "/nowhere"`, "REDLOCK_JSON=perhaps": `REDLOCK_JSON is "perhaps": parse error`,
 			"REDLOCK_MAXTTL=10s": "REDLOCK_MAXTTL is no setting of redlockctl", "REDLOCK_SERVERS=a": "REDLOCK_SERVERS: part 1 of 1 is no URL",

@@ -114,7 +114,7 @@ func (o *options) readArguments(c command, flags *flag.FlagSet, args []string) e
 		case errors.Is(err, flag.ErrHelp):
 			return err
 		case err != nil:
-			return badUsage("%s; redlockctl %s -h lists the flags", withoutSecrets(err.Error()), c.name)
+			return badUsage("%s; redlockctl %s -h lists the flags", withoutSecrets(withUnit(flags, err.Error())), c.name)
 		case flags.NArg() == 0:
 			flags.Visit(func(f *flag.Flag) { o.from[f.Name] = "-" + f.Name })
 			return nil
@@ -123,6 +123,28 @@ func (o *options) readArguments(c command, flags *flag.FlagSet, args []string) e
 		}
 		o.keys, args = append(o.keys, flags.Arg(0)), flags.Args()[1:]
 	}
+}
+
+const wantUnit = ", want a time with its unit, such as 10s"
+
+// wrongValue is package flag's error of a value that it can't read.
+var wrongValue = regexp.MustCompile(`^invalid value (.*) for flag -(\S+): parse error$`)
+
+// withUnit is package flag's error, which doesn't say that a time needs a unit.
+func withUnit(flags *flag.FlagSet, text string) string {
+	if parts := wrongValue.FindStringSubmatch(text); parts != nil && isTime(flags.Lookup(parts[2])) {
+		return "-" + parts[2] + " is " + parts[1] + wantUnit
+	}
+	return text
+}
+
+func isTime(f *flag.Flag) bool {
+	value, ok := f.Value.(flag.Getter)
+	if !ok {
+		return false
+	}
+	_, ok = value.Get().(time.Duration)
+	return ok
 }
 
 // readEnvironment sets the flags that the command line doesn't have.
@@ -136,7 +158,11 @@ func (o *options) readEnvironment(flags *flag.FlagSet) (err error) {
 		if err != nil || value == "" || o.isGiven(f.Name) {
 			return
 		}
-		if wrong := flags.Set(f.Name, value); wrong != nil {
+		switch wrong := flags.Set(f.Name, value); {
+		case wrong == nil:
+		case isTime(f):
+			err = badUsage("%s is %s%s", name, shown(value), wantUnit)
+		default:
 			err = badUsage("%s is %s: %s", name, shown(value), withoutSecrets(wrong.Error()))
 		}
 		o.from[f.Name] = name

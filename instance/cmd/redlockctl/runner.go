@@ -44,6 +44,8 @@ func checkWork(o *options) error {
 		return badUsage("the command is missing after --")
 	case o.ttl <= 0:
 		return badUsage("%s is %v, want more than 0, such as 10s", o.name("ttl"), o.ttl)
+	case o.isGiven("ttl") && o.ttl > o.maxTTL: // a longer MaxTTL would have all clients wait longer after a restart
+		return badUsage("%s is %v, want at most -max-ttl, %v; leave %s out: the lease is extended while the command runs", o.name("ttl"), o.ttl, o.maxTTL, o.name("ttl"))
 	case o.grace < 0 || o.grace > o.ttl/2:
 		return badUsage("%s is %v, want 0 to half of -ttl, %v: a lease that is extended in time has more than that left", o.name("grace"), o.grace, o.ttl/2)
 	}

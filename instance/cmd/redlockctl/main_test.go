@@ -464,6 +464,19 @@ func TestLockThatIsTaken(t *testing.T) {
 	waiter.wait().expect(exitDone, "ran")
 }
 
+// A redlockctl that waits for the lock under which it was started says so.
+func TestLockInsideItself(t *testing.T) {
+	w := newWorld(t)
+	nested := w.prepare("lock", "-wait", "3s", "k", "--", "echo", "ran").cmd.Args[1:]
+	for _, outer := range [][]string{{"lock", "other", "k"}, {"elect", "k"}} {
+		w.run(outer[0], append(append(outer[1:], "--", os.Args[0]), nested...)...).
+			expect(exitTaken, `waiting for "k", the lock under which this process was started (REDLOCK_KEY)`)
+	}
+	nested = w.prepare("lock", "inner", "--", "echo", "ran").cmd.Args[1:]
+	inner := w.run("lock", append([]string{"k", "--", os.Args[0]}, nested...)...).expect(exitDone, "ran")
+	assert.NotContains(t, inner.stderr, "waiting")
+}
+
 // sleeper is a process that says its ID when signals end it.
 const sleeper = `echo up \$\$; exec sleep 60 >/dev/null 2>&1`
 

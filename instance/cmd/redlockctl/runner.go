@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -93,9 +94,37 @@ func runWork(ctx context.Context, o *options, s streams, under func(ctx context.
 	r.wait, r.end = context.WithCancelCause(ctx)
 	defer r.end(nil)
 	go r.passOn(signals)
+	if key := o.outerKey(); key != "" {
+		defer time.AfterFunc(time.Second, func() { r.sayNested(key) }).Stop()
+	}
 	err = under(r.wait, r)
 	r.said.Wait()
 	return r.result(err)
+}
+
+// outerKey is the key of a lock under which this process was started, and which it is to take again. "" if there is
+// none.
+func (o *options) outerKey() string {
+	if os.Getenv(tokenEnv) == "" { // REDLOCK_KEY alone is verify's
+		return ""
+	}
+	for _, key := range strings.Split(os.Getenv(keyEnv), "\n") {
+		if slices.Contains(o.keys, key) && o.places == 0 {
+			return key
+		}
+	}
+	return ""
+}
+
+// sayNested says why the wait for the lock may never end. The wait isn't refused, because a process that the outer
+// command has left in the background gets the lock when that command has ended.
+func (r *runner) sayNested(key string) {
+	r.mu.Lock()
+	began := r.began
+	r.mu.Unlock()
+	if !began {
+		r.s.say("waiting for %q, the lock under which this process was started (%s): if the holder waits for this process, both wait forever; take the lock only once", key, keyEnv)
+	}
 }
 
 // passOn passes signals on until the wait was ended.

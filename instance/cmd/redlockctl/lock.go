@@ -13,6 +13,7 @@ func lockFlags(flags *flag.FlagSet, o *options) {
 	workFlags(flags, o)
 	flags.DurationVar(&o.wait, "wait", 0, "the longest `time` to wait for the lock (default: forever)")
 	flags.BoolVar(&o.try, "try", false, "try once, and don't wait")
+	flags.BoolVar(&o.quiet, "quiet", false, "say nothing if the lock is taken: the exit code says it")
 	flags.IntVar(&o.places, "n", 0, "let up to `n` commands run at once: the keys are KEY/1 to KEY/n, and each is a lock")
 }
 
@@ -39,9 +40,13 @@ func runLock(ctx context.Context, c *client, o *options, s streams) error {
 			keys = append(keys, fmt.Sprintf("%s/%d", o.keys[0], i+1))
 		}
 	}
-	return runWork(ctx, o, s, func(ctx context.Context, r *runner) error {
+	err := runWork(ctx, o, s, func(ctx context.Context, r *runner) error {
 		return do(ctx, keys, func(_ context.Context, lease *quorum.Lease) error {
 			return r.run(lease, strings.Join(lease.Keys(), "\n"))
 		})
 	})
+	if o.quiet && exitOf(err) == exitTaken {
+		return exitError{code: exitTaken} // cron would mail a text
+	}
+	return err
 }

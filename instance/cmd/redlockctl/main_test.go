@@ -439,6 +439,8 @@ func TestLockThatIsTaken(t *testing.T) {
 	w.run("lock", "-try", "k", "--", "echo", "ran").expect(exitTaken, "lock is taken")
 	tired := w.run("lock", "-wait", "2s", "k", "--", "echo", "ran").expect(exitTaken, "gave up waiting")
 	assert.NotContains(t, tired.stdout, "ran")
+	quiet := w.run("lock", "-try", "-quiet", "k", "--", "echo", "ran").expect(exitTaken)
+	assert.Empty(t, quiet.stdout+quiet.stderr)
 
 	told := w.start("lock", "k", "--", "true")
 	waiter := w.start("lock", "k", "--", "echo", "ran")

@@ -39,9 +39,9 @@ type options struct {
 	ttl, grace time.Duration // what runs a command
 	owner      string
 
-	wait   time.Duration // lock
-	try    bool
-	places int
+	wait       time.Duration // lock
+	try, quiet bool
+	places     int
 
 	slot          string // once
 	every, window time.Duration

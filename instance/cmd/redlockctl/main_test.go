@@ -403,6 +403,13 @@ func TestLock(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "report")
 	require.NoError(t, os.WriteFile(script, []byte("echo ran\n"), 0o700)) //nolint:gosec // it is to be run
 	w.run("lock", "k", "--", script).expect(exitCannot, "exec format error; a script needs a first line such as #!/bin/sh")
+	for text, says := range map[string]string{
+		"#!/bin/sh\r\necho ran\r\n":    "no such file or directory; its first line ends with a carriage return",
+		"#!/no/such/sh -e\necho ran\n": `no such file or directory; there is no such interpreter: "#!/no/such/sh -e"`,
+	} {
+		require.NoError(t, os.WriteFile(script, []byte(text), 0o700)) //nolint:gosec // it is to be run
+		w.run("lock", "k", "--", script).expect(exitNotFound, says)
+	}
 	w.run("lock", "-quorum", "3", "k", "--", "true").expect(exitUsage, "clients disagree on the set of instances")
 	// The command has longer than a TTL, because the lease is extended.
 	sh(fmt.Sprintf("sleep %v", (ttl + time.Second).Seconds())).expect(0)

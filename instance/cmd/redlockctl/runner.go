@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -80,7 +82,7 @@ func (s signalled) Error() string { return "the wait was ended by the signal: " 
 func runWork(ctx context.Context, o *options, s streams, under func(ctx context.Context, r *runner) error) error {
 	path, err := exec.LookPath(o.command[0])
 	if err != nil { // before the lock is taken for nothing
-		return cannotRun(o.command[0], err)
+		return cannotRun(o.command[0], "", err)
 	}
 	surviveBrokenPipes()
 	signals := make(chan os.Signal, 16)
@@ -190,7 +192,7 @@ func (r *runner) start(lease tenure, key string) (*job, error) {
 	}
 	j := newJob(r, lease, key)
 	if err := j.cmd.Start(); err != nil {
-		return nil, cannotRun(r.o.command[0], err)
+		return nil, cannotRun(r.o.command[0], r.path, err)
 	}
 	go func() { // it ends with the command
 		_ = j.cmd.Wait() // ProcessState says how
@@ -229,15 +231,36 @@ func (r *runner) result(err error) error {
 	return err
 }
 
-// cannotRun is the error of a command that can't be started.
-func cannotRun(name string, err error) error {
+// cannotRun is the error of a command that can't be started. path is where it was found.
+func cannotRun(name, path string, err error) error {
 	code := exitCannot
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		code = exitNotFound
 	}
 	fix := ""
-	if errors.Is(err, syscall.ENOEXEC) {
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
 		fix = "; a script needs a first line such as #!/bin/sh, or its interpreter before it: -- sh " + shown(name)
+	case errors.Is(err, fs.ErrNotExist):
+		fix = fixInterpreter(path)
 	}
 	return exitError{code, fmt.Errorf("can't run %s: %w%s", shown(name), innermost(err), fix)}
+}
+
+// fixInterpreter says what is wrong with the first line of a script. If its interpreter doesn't exist, the kernel says
+// that the script itself doesn't.
+func fixInterpreter(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	line, _ := bufio.NewReader(io.LimitReader(file, 256)).ReadString('\n') // the kernel reads no more
+	switch {
+	case !strings.HasPrefix(line, "#!"):
+		return ""
+	case strings.HasSuffix(line, "\r\n"):
+		return "; its first line ends with a carriage return, as on Windows: convert it, as dos2unix does"
+	}
+	return fmt.Sprintf("; there is no such interpreter: %q", strings.TrimSpace(line))
 }

@@ -374,6 +374,14 @@ func TestExitCodesAreListed(t *testing.T) {
 	assert.Len(t, listed, 12)
 }
 
+func TestDefaultOwner(t *testing.T) {
+	assert.Equal(t, "redlockctl:worker-7:42", ownerOn("worker-7", 42))
+	long := ownerOn(strings.Repeat("h", 59)+".example.org", 4194304)
+	assert.Regexp(t, `^redlockctl:h{40,}:4194304$`, long)
+	assert.Len(t, long, 64)
+	assert.Empty(t, ownerOn("worker 7", 42))
+}
+
 // The command gets the lock's key, token and deadline, and its status is passed on.
 func TestLock(t *testing.T) {
 	w := newWorld(t)

@@ -31,8 +31,18 @@ func workFlags(flags *flag.FlagSet, o *options) {
 // defaultOwner is empty if the machine's name can't be in it.
 func defaultOwner() string {
 	host, err := os.Hostname()
-	owner := fmt.Sprintf("redlockctl:%s:%d", host, os.Getpid())
-	if err != nil || len(owner) > 64 || strings.ContainsFunc(owner, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if err != nil {
+		return ""
+	}
+	return ownerOn(host, os.Getpid())
+}
+
+// ownerOn cuts a long host's name rather than to have none: an owner has at most 64 characters.
+func ownerOn(host string, pid int) string {
+	const program = "redlockctl:"
+	process := fmt.Sprint(":", pid)
+	owner := program + host[:min(len(host), 64-len(program)-len(process))] + process
+	if strings.ContainsFunc(owner, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
 	}
 	return owner

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
@@ -19,7 +20,7 @@ import (
 
 // urls are the servers' URLs.
 func (o *options) urls() ([]string, error) {
-	urls := strings.FieldsFunc(o.servers, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
+	urls := strings.FieldsFunc(o.servers, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) // a file may end its lines with CRLF
 	if len(urls) == 0 {
 		return nil, badUsage("no servers are given; set %s, or give -servers redis://a:6379,redis://b:6379,redis://c:6379", serversEnv)
 	}

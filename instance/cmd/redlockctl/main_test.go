@@ -337,6 +337,11 @@ func TestBadUsage(t *testing.T) {
 	}
 	code, out := inProcess(t, []string{"verify", "-servers", "redis://127.0.0.1:1", "-timeout", "10ms", "-max-ttl", "1m"})
 	assert.Equal(t, exitNoQuorum, code, out)
+	// A file with the variables may have lines that end with CRLF.
+	code, out = inProcess(t, []string{"verify", "-servers", "redis://127.0.0.1:1,\r\nredis://127.0.0.1:2\r\n", "-timeout", "10ms", "-max-ttl", "1m"})
+	assert.Equal(t, exitNoQuorum, code, out)
+	assert.Contains(t, out, "note   2 servers survive no more failures than 1")
+	assert.NotContains(t, out, "URL")
 	code, out = inProcess(t, []string{"version"})
 	assert.Equal(t, exitDone, code)
 	assert.Regexp(t, `^redlockctl \S+ go1\.\S+ \S+/\S+\n$`, out)

@@ -64,6 +64,9 @@ func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 		v.Servers[i].compareSet(report.Instances[i].Identity.Mark, c.Config().Set)
 	}
 	c.checkRights(ctx, report, &v, o.rightsTo)
+	if n := len(v.Servers); n%2 == 0 && v.Quorum == n/2+1 {
+		v.Notes = append(v.Notes, fmt.Sprintf("%d servers survive no more failures than %d, and fail more often; use an odd number", n, n-1))
+	}
 	v.MayVote, v.OK = 0, true
 	for _, one := range v.Servers {
 		if v.OK = v.OK && len(one.Errors) == 0; one.Votes {

@@ -76,7 +76,7 @@ func (p process) send(cmd *exec.Cmd, sig syscall.Signal) (err error) {
 	case errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH):
 		return nil // all have ended, which is as well
 	case errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("%w, because it runs as another user; start redlockctl as that user, as in sudo redlockctl lock ...", err)
+		return fmt.Errorf("%w, because it runs as another user; start redlockctl as that user, as in sudo redlockctl lock", err)
 	}
 	return err
 }

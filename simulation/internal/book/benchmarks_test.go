@@ -39,7 +39,11 @@ func (r benchResults) setting(part string) string {
 	if with["cpu"] != nil {
 		setting += fmt.Sprintf(" %v.", with["cpu"])
 	}
-	setting += fmt.Sprintf(" Recorded on %.8v", with["commit"])
+	if with["commit"] != nil {
+		setting += fmt.Sprintf(" Recorded on %.8v", with["commit"])
+	} else {
+		setting += " Recorded on an earlier commit, which was not noted"
+	}
 	if with["date"] != nil {
 		setting += fmt.Sprintf(", %v", with["date"])
 	}

@@ -66,9 +66,9 @@ type prepared struct {
 	servers   int
 	guard     simulation.Guarding
 	schedule  box.Schedule
-	// holders are the clients that get the lock in the simulation. It is nil if some get it too late,
-	// for which a play has no time.
-	holders map[string]bool
+	// outcomes are the sets of clients that get the lock in the simulation, one set for each run: who
+	// of two wins can be chance. It is nil if some get it too late, for which a play has no time.
+	outcomes []map[string]bool
 }
 
 // prepare simulates a case with a design and makes its schedule.
@@ -77,7 +77,7 @@ func prepare(tc Case, design string) (p prepared, err error) {
 	if err != nil {
 		return p, err
 	}
-	simulated, predicted, err := predict(scenario, cmp.Or(tc.PredictedBy[design], design))
+	outcomes, predicted, err := predict(scenario, cmp.Or(tc.PredictedBy[design], design))
 	if err != nil {
 		return p, err
 	}
@@ -86,10 +86,9 @@ func prepare(tc Case, design string) (p prepared, err error) {
 	if lock.Servers == 1 {
 		p.servers = 1
 	}
-	holders := holdersOf(simulated.Log)
-	p.schedule, err = tc.steps(p.servers, holders)
+	p.schedule, err = tc.steps(p.servers, outcomes[0])
 	if !slices.Contains(predicted, record.NoProgress) {
-		p.holders = holders
+		p.outcomes = outcomes
 	}
 	return p, err
 }
@@ -118,24 +117,25 @@ func holdersOf(log record.Log) map[string]bool {
 	return holders
 }
 
-// predict simulates a scenario. It returns a run, and the kinds of violations, which must be the same in
-// every run, but for the one that nobody sees on real servers.
-func predict(s scenarios.Scenario, design string) (run simulation.Result, predicted []record.ViolationKind, err error) {
+// predict simulates a scenario. It returns who gets the lock in each run, and the kinds of violations, which
+// must be the same in every run, but for the one that nobody sees on real servers.
+func predict(s scenarios.Scenario, design string) (outcomes []map[string]bool, predicted []record.ViolationKind, err error) {
 	d, err := s.Design(design)
 	if err != nil {
-		return run, nil, err
+		return nil, nil, err
 	}
 	for seed := range uint64(seeds) {
 		r, err := s.Play(seed, d)
 		if err != nil {
-			return run, nil, err
+			return nil, nil, err
 		}
+		outcomes = append(outcomes, holdersOf(r.Log))
 		kinds := slices.DeleteFunc(r.Kinds(), func(k record.ViolationKind) bool { return k == record.Overvalued })
 		if seed == 0 {
-			run, predicted = r, kinds
+			predicted = kinds
 		} else if !slices.Equal(kinds, predicted) {
-			return run, nil, fmt.Errorf("live: predictions for %s with %s differ: %v with seed 0, %v with seed %d", s.ID, design, predicted, kinds, seed)
+			return nil, nil, fmt.Errorf("live: predictions for %s with %s differ: %v with seed 0, %v with seed %d", s.ID, design, predicted, kinds, seed)
 		}
 	}
-	return run, predicted, nil
+	return outcomes, predicted, nil
 }

@@ -106,7 +106,7 @@ func TestDisagreement(t *testing.T) {
 	require.False(t, line.OK())
 	require.Empty(t, line.Err)
 	require.Equal(t, tries, line.Plays)
-	require.Equal(t, "c2 got the lock, which it doesn't in the simulation", line.Differs)
+	require.Equal(t, "c1 and c2 got the lock; in the simulation: c1", line.Differs)
 	require.Contains(t, line.Text(), "NOT as predicted\n    predicted: nothing\n    seen: stale write, two holders")
 	require.Equal(t, []record.ViolationKind{record.StaleWrite, record.TwoHolders}, line.Seen)
 }

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -177,7 +179,7 @@ func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 			return err
 		}
 		line.conclude(plays[0])
-		line.Differs = differs(p.holders, plays[0])
+		line.Differs = differs(p.outcomes, plays[0])
 		if line.Agrees = line.Agrees && line.Differs == ""; line.Agrees || line.Plays == tries {
 			return nil
 		}
@@ -185,24 +187,24 @@ func (o Options) perform(ctx context.Context, tc Case, line *Line) error {
 	}
 }
 
-// differs says which client got the lock and should not have, or the other way around. It is "" if
-// none did, or if nothing is known.
-func differs(holders map[string]bool, p box.Play) string {
-	if holders == nil {
+// differs says which clients got the lock if the simulation has no such outcome. It is "" if it has, or if
+// nothing is known.
+func differs(outcomes []map[string]bool, p box.Play) string {
+	got := holdersOf(p.Record)
+	if outcomes == nil || slices.ContainsFunc(outcomes, func(o map[string]bool) bool { return maps.Equal(o, got) }) {
 		return ""
 	}
-	got := holdersOf(p.Record)
-	for client := range holders {
-		if !got[client] {
-			return client + " didn't get the lock, as it does in the simulation"
-		}
+	var simulated []string
+	for _, o := range outcomes {
+		simulated = append(simulated, clients(o))
 	}
-	for client := range got {
-		if !holders[client] {
-			return client + " got the lock, which it doesn't in the simulation"
-		}
-	}
-	return ""
+	slices.Sort(simulated)
+	return fmt.Sprintf("%s got the lock; in the simulation: %s", clients(got), strings.Join(slices.Compact(simulated), ", or "))
+}
+
+// clients returns the names of clients.
+func clients(set map[string]bool) string {
+	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(set)), " and "), "nobody")
 }
 
 // conclude compares a play with the prediction.

@@ -57,7 +57,7 @@ func (c *call) unsent(err error) { c.vote = wire.Vote{Unsent: true, Err: err} }
 // replicated reports whether its grant counts only once replicas have it.
 func (c *call) replicated() bool {
 	switch c.req.Op {
-	case wire.Acquire, wire.Raise, wire.Extend, wire.Restore:
+	case wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Pass:
 		return !c.looks && c.commands == nil
 	}
 	return false

@@ -165,7 +165,7 @@ func (s *scriptRun) build(r *Redis, markKey string) {
 	keys, args := make([]any, 0, 2*n+1), make([]any, 0, 2*n+8)
 	req, f, w := &first.req, &first.req.Fence, &first.waiter
 	marked := false
-	if req.Op == wire.Extend || req.Op == wire.Raise || req.Op == wire.Restore || req.Op == wire.Tick {
+	if req.Op == wire.Extend || req.Op == wire.Raise || req.Op == wire.Restore || req.Op == wire.Pass || req.Op == wire.Tick {
 		args = append(args, string(req.Run))
 		marked = req.Run.Epoch() != ""
 	}
@@ -201,17 +201,14 @@ func (s *scriptRun) build(r *Redis, markKey string) {
 				args = append(args, c.req.TTL.Milliseconds())
 			}
 		}
-	case wire.Raise, wire.Restore:
+	case wire.Raise, wire.Restore, wire.Pass:
 		s.script = liftScript
-		token, ttl := any(""), int64(0)
+		token := any("")
 		if f.On || req.Op == wire.Raise {
 			token = uint64(f.Token)
 			counters()
 		}
-		if req.Op == wire.Restore {
-			ttl = req.TTL.Milliseconds()
-		}
-		args = append(args, n, req.Value, ttl, token, f.Ahead.Microseconds(), f.TTL.Milliseconds())
+		args = append(args, n, req.Value, req.TTL.Milliseconds(), token, f.Ahead.Microseconds(), f.TTL.Milliseconds(), req.Op.String())
 	case wire.Tick:
 		s.script = tickScript
 	case wire.Look:

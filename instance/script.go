@@ -15,7 +15,7 @@ var parts embed.FS
 // The scripts. An acquisition needs none, see transaction.
 var (
 	extendScript     = newScript("clock run extend")
-	liftScript       = newScript("clock run lift") // Raise and Restore
+	liftScript       = newScript("clock run lift") // Raise, Restore and Pass
 	tickScript       = newScript("clock run tick")
 	lookScript       = newScript("clock look")
 	releaseScript    = newScript("notify release")

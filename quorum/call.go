@@ -15,7 +15,7 @@ import (
 // must be made or the server be probed first.
 //
 // What the answer is for follows from the operation. An Acquire would set a new key, so it is sent only if
-// the server may vote. A Raise, an Extend or a Restore is about a key that the server has, so it is sent
+// the server may vote. A Raise, an Extend, a Restore or a Pass is about a key that the server has, so it is sent
 // anyway, and its grant counts on the same conditions. No grant of another operation has any further effect,
 // so such a request names no run.
 //
@@ -49,7 +49,11 @@ func (in inbox) take(c *call) { in <- c }
 
 // counts reports whether a grant counts for a lease.
 func (c *call) counts() bool {
-	return c.req.Op == wire.Acquire || c.req.Op == wire.Raise || c.req.Op == wire.Extend || c.req.Op == wire.Restore
+	switch c.req.Op {
+	case wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Pass:
+		return true
+	}
+	return false
 }
 
 // start sends the request. It doesn't block. now is the present, read before anything is sent, so that the

@@ -175,7 +175,7 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
 	before := lease.event(nil)
 	lease.end(ErrReleased)
-	err := lease.free()
+	err := lease.free(false)
 	lease.reportRelease(ctx, before, err)
 	return err
 }

@@ -17,7 +17,9 @@ import (
 // go out together share one goroutine. Contexts carry the values of the call that acquired the lease,
 // or of the call itself.
 type Hooks struct {
-	// RoundStarted: a round to acquire or extend is about to be sent.
+	// RoundStarted: a round to acquire or extend is about to be sent. For a lease that was passed on to the caller
+	// (wire.Pass) it comes when that was decided, together with RoundDecided. If it couldn't be passed on, neither is
+	// called. The Released of the lease before may be called at the same time.
 	RoundStarted func(ctx context.Context, e RoundStart)
 	// RoundDecided: the same round is won or lost. Instances that had not answered by then
 	// have ErrPending in its ballots.

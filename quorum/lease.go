@@ -108,6 +108,7 @@ func (l *Lease) LogValue() slog.Value {
 
 // Value is what the key is set to on the instances: 40 random hexadecimal digits, ":" and
 // Config.Owner if there is one, and a space and Terms.Note if there is one. Knowing it is enough to release the lease.
+// A lease that one goroutine of a process passes on to the next keeps its value, so only the Token tells the two apart.
 func (l *Lease) Value() string {
 	if l.none() {
 		return ""

@@ -206,6 +206,10 @@ func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	v.View = w.lookLocked(waited)
+	if w.inherited != nil {
+		v.competes = true // it has the lock
+		return v
+	}
 	if !v.First || v.Holder != nil && v.Holder != over {
 		return v
 	}
@@ -233,8 +237,16 @@ func (w *wait) leaveQueue(lease *Lease) {
 		now = q.now()
 		q.queues.acquired(lease, q.key, now)
 	}
+	var inherited *inheritance
+	defer func() {
+		//guard:unwanted-is-released  a lease that was passed on to a waiter that leaves is released
+		if inherited != nil {
+			w.c.discard(inherited.lease)
+		}
+	}()
 	q.mu.Lock()
 	defer q.unlock()
+	inherited, w.inherited = w.inherited, nil
 	if lease != nil {
 		q.acquiredLocked(lease, now)
 	}

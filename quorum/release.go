@@ -34,7 +34,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	if before >= released {
 		return l.releasedBefore()
 	}
-	err := l.free()
+	err := l.free(before == held)
 	if before == held {
 		l.reportLoss(why) // after the deletes, because it calls user code
 	}
@@ -46,10 +46,14 @@ func (l *Lease) Release(ctx context.Context) error {
 var errNoLease = fmt.Errorf("%w: the lease is nil, or was not made by Acquire; look at the error that came instead of it", ErrConfig)
 
 // free deletes the keys. Then the first waiter of this process competes with others. While this process has
-// turns left no other process is notified, so that the waiter goes first.
-func (l *Lease) free() error {
+// turns left no other process is notified, so that the waiter goes first. If the lease may be passed on, that waiter
+// gets the lock without a delete.
+func (l *Lease) free(passed bool) error {
 	v, c := l.value, l.value.c
 	goesOn, wanted := c.queues.endTurn(l)
+	if passed && goesOn && l.pass() {
+		return nil
+	}
 	var notify []bool
 	if !goesOn {
 		notify = v.notifiers()
@@ -151,7 +155,7 @@ func (r *releasing) err() error {
 // discard releases a lease that no caller has.
 func (c *core) discard(l *Lease) {
 	l.moveTo(released, ErrReleased)
-	c.background.spawn(func() { _ = l.free() }) // failed deletes stay pending
+	c.background.spawn(func() { _ = l.free(false) }) // failed deletes stay pending
 }
 
 // Leave ends the lease and leaves its keys on the instances until they expire: a TTL after the

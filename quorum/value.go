@@ -134,7 +134,7 @@ func (v *value) pointlessLocked(i int, req *wire.Request) bool {
 		// have been notified, and have become the holder: then the next one waits for this release.
 		//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
 		return p.presence.Absent() && !(req.Notify && v.won)
-	case wire.Acquire, wire.Raise, wire.Restore:
+	case wire.Acquire, wire.Raise, wire.Restore, wire.Pass:
 		// A round that ends while its requests are sent is rolled back at once: what it has yet to send comes too late.
 		//guard:nothing-after-release  nothing is put back once a release was queued
 		return v.released
@@ -151,20 +151,23 @@ func (v *value) answered(c *call) {
 		p.note(v.several(), op, vote)
 	}
 	granted := vote.Outcome == wire.Granted
+	if op == wire.Acquire || op == wire.Pass {
+		p.ballot = c.ballot
+	}
 	switch {
 	case op == wire.Acquire:
-		p.ballot = c.ballot
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
 		if granted && !vote.Low {
 			p.counter = vote.Token
 		}
-	case op == wire.Extend:
+	//guard:late-pass-shortens  a pass without an answer may still arrive and shorten the keys' time
+	case op == wire.Extend || op == wire.Pass && !granted:
 		if vote.Outcome == wire.Failed && !vote.Unsent && !c.carriedOut && (p.mayCome == 0 || c.req.TTL < p.mayCome) {
 			p.mayCome = c.req.TTL
 		}
 	case op == wire.Release:
 		v.deletedLocked(i)
-	case granted: // a Raise or a Restore
+	case granted: // a Raise, a Restore or a Pass
 		p.counter = max(p.counter, c.req.Fence.Token)
 	}
 	letIn := op == wire.Release && v.won && vote.Notified

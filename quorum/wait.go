@@ -33,6 +33,8 @@ type wait struct {
 	wake     chan struct{} // made by the first call of news
 	notified bool          // since the last look; news reads it when it makes wake
 
+	inherited *inheritance // that was passed on to this waiter; guarded by the queue's lock
+
 	here, elsewhere bool // see WaitEnd
 	partOfAny       bool // of an AcquireAny, which calls the hooks of waits itself
 }
@@ -76,6 +78,11 @@ func (w *wait) run(caller context.Context) (*Lease, error) {
 	for {
 		if !w.untilDue() {
 			return nil, w.gaveUp(caller)
+		}
+		if lease, late := w.inherits(); lease != nil {
+			return lease, nil
+		} else if late {
+			continue
 		}
 		w.tries++
 		lease, err := w.try()

@@ -672,7 +672,7 @@ func TestWaiterCancelledBeforeItsRound(t *testing.T) {
 		defer cancel()
 		go func() { l, _ := f.Acquire(f.ctx, "k"); got <- l }()
 		time.Sleep(100 * ms)
-		go func() { _, _ = f.Acquire(ctx, "k") }()
+		go func() { _, _ = f.noted("so that it needs a round").Acquire(ctx, "k") }()
 		time.Sleep(100 * ms)
 		require.NoError(t, first.Release(f.ctx))
 		mine, theirs := <-got, make(chan time.Time, 1)

@@ -130,7 +130,7 @@ func partly(cmd *wire.Request) bool {
 
 // expires reports whether an operation changes a key's end.
 func expires(op wire.Op) bool {
-	return op == wire.Acquire || op == wire.Extend || op == wire.Restore || op == wire.Release
+	return op == wire.Acquire || op == wire.Extend || op == wire.Restore || op == wire.Pass || op == wire.Release
 }
 
 // command executes one of Redis's own commands.

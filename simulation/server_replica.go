@@ -113,7 +113,7 @@ func (s *server) have(length int) int {
 // replicated reports whether an operation must be replicated to count, see
 // Config.WaitReplicas.
 func replicated(op wire.Op) bool {
-	return op == wire.Acquire || op == wire.Raise || op == wire.Extend || op == wire.Restore
+	return op == wire.Acquire || op == wire.Raise || op == wire.Extend || op == wire.Restore || op == wire.Pass
 }
 
 // answer sends an answer. After a change, it may have to wait for replicas.

@@ -1,21 +1,22 @@
--- Raise and Restore: lift each lock's counter to a token, while all keys hold the value; Restore
--- sets the keys that are missing. Otherwise change nothing: everything is read before anything is
+-- Raise, Restore and Pass: lift each lock's counter to a token, while all keys hold the value. Restore
+-- sets the keys that are missing, and Pass gives the others the TTL. Otherwise change nothing: everything is read before anything is
 -- written, and the locks' keys come last, because everything before them may fail.
 -- KEYS: the locks, with a token their counters; and the mark, see run.lua.
--- ARGV: run, the number of locks, value, ttl, or 0 for Raise; token, or '' without fencing, how many
--- microseconds it may be ahead of the clock, and how many milliseconds a counter outlives that.
+-- ARGV: run, the number of locks, value, ttl, which Raise doesn't use; token, or '' without fencing, how many
+-- microseconds it may be ahead of the clock, how many milliseconds a counter outlives that;
+-- and the operation.
 -- Reply: the clock, and 1, or 0 if a key is gone or holds another value.
 --
 -- A counter's expiry is tied to its value: the server's clock has passed every token that the counter
 -- gave before it expires. Then it may start again from the clock.
 local n, value, ttl = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local token, held = tonumber(ARGV[5]), {}
+local token, op, held = tonumber(ARGV[5]), ARGV[8], {}
 for i = 1, n do
   held[i] = pcall('GET', KEYS[i])
   if type(held[i]) == 'table' then return held[i] end
   --guard:raise-compares  a raise is refused where the key isn't the lease's any more
   --guard:restore-compares  a lease isn't put back over another holder's key
-  if held[i] ~= value and (held[i] or ttl == 0) then return {clock, 0} end
+  if held[i] ~= value and (held[i] or op ~= 'restore') then return {clock, 0} end
 end
 if token then
   --guard:lift-bounded  no raise or restore settles a token that is further ahead of the clock than the client allows
@@ -48,9 +49,11 @@ if token then
   end
 end
 for i = 1, n do
-  if ttl > 0 and not held[i] then
+  if op == 'restore' and not held[i] then
     call('SET', KEYS[i], value, 'PX', ARGV[4])
-  elseif ttl > 0 then
+  elseif op == 'pass' then
+    call('PEXPIRE', KEYS[i], ARGV[4])
+  elseif op == 'restore' then
     -- It may have been left over by an extension that found another key missing.
     local left = call('PTTL', KEYS[i])
     --guard:rest-gets-time  where a lease is put back each key has the whole TTL

@@ -25,7 +25,7 @@ type Leader struct {
 	// leader. Where this candidate leads, it is the term's number.
 	TermAtMost fencing.Token
 
-	value string // of the lease, which differs from term to term
+	value string // of the lease
 }
 
 // Leader asks the servers who leads. The error Is ErrNoLeader if no candidate has a quorum of

@@ -58,7 +58,7 @@ func (d *Data) vote(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
 	switch cmd.Op {
 	case wire.Acquire:
 		return d.acquire(cmd, now)
-	case wire.Raise, wire.Restore:
+	case wire.Raise, wire.Restore, wire.Pass:
 		return d.lift(cmd, now)
 	case wire.Extend:
 		return d.extend(cmd, now)
@@ -205,17 +205,17 @@ func bounded(cmd wire.Request, token fencing.Token, now time.Time) error {
 	return nil
 }
 
-// lift executes Raise and Restore.
+// lift executes Raise, Restore and Pass.
 func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 	n, restores := 1+len(cmd.Also), cmd.Op == wire.Restore
 	for i := range n {
 		held, _, exists := d.Keys.Get(keyOf(cmd, i), now)
-		//guard:memory-lift-compares  in memory a Raise or a Restore changes nothing of another holder's
+		//guard:memory-lift-compares  in memory a Raise, a Restore or a Pass changes nothing of another holder's
 		if exists && held != cmd.Value || !exists && !restores {
 			return wire.Vote{Outcome: wire.Refused}
 		}
 	}
-	fenced := cmd.Fence.On || !restores
+	fenced := cmd.Fence.On || cmd.Op == wire.Raise
 	if err := bounded(cmd, cmd.Fence.Token, now); fenced && err != nil {
 		return wire.Vote{Unsent: restores, Err: err}
 	}
@@ -224,7 +224,8 @@ func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 		if fenced {
 			d.raise(key, cmd, now)
 		}
-		if _, expires, exists := d.Keys.Get(key, now); restores && (!exists || !expires.IsZero() && expires.Before(until)) {
+		_, expires, exists := d.Keys.Get(key, now)
+		if cmd.Op == wire.Pass || restores && (!exists || !expires.IsZero() && expires.Before(until)) {
 			d.Keys.Put(key, cmd.Value, until)
 		}
 	}
@@ -299,6 +300,7 @@ var needs = map[wire.Op]struct{ key, value, waiter, ttl, counter bool }{
 	wire.Raise:   {key: true, value: true, counter: true},
 	wire.Extend:  {key: true, value: true, ttl: true},
 	wire.Restore: {key: true, value: true, ttl: true},
+	wire.Pass:    {key: true, value: true, ttl: true},
 	wire.Release: {key: true, value: true},
 	wire.Look:    {key: true},
 	wire.Tick:    {},
@@ -315,7 +317,7 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 	if cmd.Op == wire.Enqueue {
 		ttl = w.TTL
 	}
-	counts := need.counter || fence.On && (cmd.Op == wire.Acquire || cmd.Op == wire.Restore)
+	counts := need.counter || fence.On && (cmd.Op == wire.Acquire || cmd.Op == wire.Restore || cmd.Op == wire.Pass)
 	lifts := counts && cmd.Op != wire.Acquire
 	several, ascending := len(cmd.Also) > 0, true
 	for i := range cmd.Also {

@@ -13,7 +13,7 @@ type Op uint8
 // The operations. Each is atomic on the server, and about all keys of the request (Request.Key
 // and Also). What is said of a resource's counter is about each of the keys.
 //
-// A Raise, an Extend and a Restore that are refused change nothing. Neither does a request that
+// A Raise, an Extend, a Restore and a Pass that are refused change nothing. Neither does a request that
 // fails with a *RunError or a *CounterError, unless it is an Acquire.
 const (
 	// Acquire sets each key that doesn't exist to the value with the TTL: SET key value NX PX
@@ -54,6 +54,12 @@ const (
 	// with Raise.
 	Restore
 
+	// Pass hands a running lease on, with a larger token: it sets the keys' remaining time to the TTL,
+	// if all of them hold the value, and with a Fence lifts the counters to Fence.Token.
+	//
+	// Granted: it did. Refused: a key is gone or holds another value. Failed: as with Raise.
+	Pass
+
 	// Release deletes the keys that hold the value. With Notify it also notifies, for each key
 	// that is free now, the first process in its wait queue that can still be reached (see
 	// Notifier).
@@ -80,7 +86,7 @@ const (
 	Probe
 )
 
-var opNames = [...]string{Acquire: "acquire", Raise: "raise", Extend: "extend", Restore: "restore", Release: "release", Look: "look", Tick: "tick", Enqueue: "enqueue", Dequeue: "dequeue", Probe: "probe"}
+var opNames = [...]string{Acquire: "acquire", Raise: "raise", Extend: "extend", Restore: "restore", Pass: "pass", Release: "release", Look: "look", Tick: "tick", Enqueue: "enqueue", Dequeue: "dequeue", Probe: "probe"}
 
 // String names the operation in lower case.
 func (op Op) String() string {
@@ -91,7 +97,7 @@ func (op Op) String() string {
 }
 
 // Held reports whether the operation is about a key that the client has set before: Raise,
-// Extend, Restore and Release. Where requests wait for a server, these go first, because a
+// Extend, Restore, Pass and Release. Where requests wait for a server, these go first, because a
 // lease that is extended too late is lost.
 func (op Op) Held() bool { return op >= Raise && op <= Release }
 
@@ -109,19 +115,19 @@ type Request struct {
 	Key string
 
 	// Also are the other keys of a lease on several (Acquire, Raise, Extend, Restore,
-	// Release): in ascending order, above Key, at most MaxKeys-1 of them. Usually nil.
+	// Pass, Release): in ascending order, above Key, at most MaxKeys-1 of them. Usually nil.
 	Also []string
 
-	// Value is what the keys are set to or compared with: a random value that belongs to one
-	// round. Empty for Look and Tick.
+	// Value is what the keys are set to or compared with: a random value that one round
+	// chose. Empty for Look and Tick.
 	Value string
 
-	// TTL is how long the keys live (Acquire, Extend, Restore): whole milliseconds, at
+	// TTL is how long the keys live (Acquire, Extend, Restore, Pass): whole milliseconds, at
 	// least one.
 	TTL time.Duration
 
 	// Run is the run of the server that is asked, as the last Probe found it (Acquire,
-	// Raise, Extend, Restore, Tick). A server in another run, or one that is no master,
+	// Raise, Extend, Restore, Pass, Tick). A server in another run, or one that is no master,
 	// does nothing and answers with a *RunError. The server compares in the same atomic
 	// step in which it carries out the request, so no proxy, no moved address and no
 	// restart can come between. Empty if the run is hidden or not watched: then any server
@@ -137,7 +143,7 @@ type Request struct {
 	// the delete of one. Usually nil. The Value is never among them.
 	Delete []string
 
-	// Fence is for Acquire, Raise, Restore and Look.
+	// Fence is for Acquire, Raise, Restore, Pass and Look.
 	Fence Fence
 
 	// Notify asks Release to notify a waiting process. It is only sent to a Notifier.
@@ -149,11 +155,11 @@ type Request struct {
 
 // Fence is what a Request says about the keys' counters, from which fencing tokens come.
 type Fence struct {
-	// On asks Acquire, Restore and Look to use the counter. Without it Acquire sends nothing but
+	// On asks Acquire, Restore, Pass and Look to use the counter. Without it Acquire sends nothing but
 	// the SET NX PX of the Redis document, and what vouches for it.
 	On bool
 
-	// Token is what Raise and Restore lift the counter to. For Acquire it is the token that a
+	// Token is what Raise, Restore and Pass lift the counter to. For Acquire it is the token that a
 	// counter starts at that doesn't exist, or is low (see Vote.Low), if that is no further from
 	// the server's clock than Ahead. So a new resource's counters start at the same token on all
 	// instances. Zero means no preference.
@@ -165,12 +171,12 @@ type Fence struct {
 	Floor fencing.Token
 
 	// TTL is how much longer than Ahead a counter lives than its first token is ahead of the
-	// server's clock (Acquire, Raise, Restore): whole milliseconds. So a counter that expires starts
+	// server's clock (Acquire, Raise, Restore, Pass): whole milliseconds. So a counter that expires starts
 	// again from a clock that has passed it.
 	TTL time.Duration
 
 	// Ahead is how far the counter, read as microseconds since 1970, may be ahead of the
-	// server's clock (Acquire, Raise, Restore): whole microseconds, above zero. A server whose
+	// server's clock (Acquire, Raise, Restore, Pass): whole microseconds, above zero. A server whose
 	// counter is, or would be, further ahead doesn't count: the vote is a *CounterError.
 	Ahead time.Duration
 }

@@ -90,7 +90,7 @@ func (q *Queue[W, L]) Leave(w W, hasLease bool) (wake W, withdraw Position) {
 	}
 	if first {
 		//guard:next-is-notified  a waiter that becomes the first in the queue is notified
-		wake = q.first()
+		wake = q.First()
 	}
 	if hasLease || len(q.waiting) == 0 {
 		if !hasLease || !q.position.Notified { // else the notification was for this
@@ -131,12 +131,13 @@ func (q *Queue[W, L]) Untold() bool {
 func (q *Queue[W, L]) Freed() (wake W) {
 	var none L
 	q.holder, q.freed = none, true
-	return q.first()
+	return q.First()
 }
 
 func (q *Queue[W, L]) isFirst(w W) bool { return len(q.waiting) > 0 && q.waiting[0] == w }
 
-func (q *Queue[W, L]) first() (w W) {
+// First is the waiter that comes next.
+func (q *Queue[W, L]) First() (w W) {
 	if len(q.waiting) > 0 {
 		w = q.waiting[0]
 	}
@@ -181,7 +182,7 @@ func (q *Queue[W, L]) Notify(instance int) (wake W, ok bool) {
 	q.position.Notified, q.notified = true, true
 	//guard:notified-needs-no-step-back  a process that is notified itself doesn't step back for another
 	q.turns.yield = 0
-	return q.first(), true
+	return q.First(), true
 }
 
 // Changed notes the address of the subscription at an instance, empty if it was lost, and returns
@@ -193,7 +194,7 @@ func (q *Queue[W, L]) Changed(instance int, address string) (wake W) {
 		q.position = Position{}
 	}
 	if q.instance == instance {
-		wake = q.first()
+		wake = q.First()
 	}
 	return wake
 }

@@ -64,6 +64,15 @@
 // A low vote counts only after a raise, also if it has the round's token. Its counter is lower than its
 // vote. If the vote counted without a raise, INCR could give the next round less than T_B.
 //
+// # Leases that are passed on
+//
+// A lease that passes from one goroutine of a process to the next keeps its value, and its token rises by one
+// (wire.Pass). That is a raise once more: a quorum lifts its counters to the new token in the step that finds the
+// value in place. So the claim holds with T_A as the last token under the value and with the quorum of the last pass.
+// The tokens under one value rise, and they were given to nobody else: between the first of them and the last no other
+// round was won, because a quorum had the value all the time. Tries that were refused may have counted beyond
+// them. Step 1 holds, because a pass to a token that is further ahead is refused, as a raise is.
+//
 // # Several keys
 //
 // A round for several keys has one token for all of them, and each key has a counter. Then a round is

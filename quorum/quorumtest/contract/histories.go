@@ -114,6 +114,9 @@ func (h *history) tamper() {
 // draw draws a request for one lock or several. As a rule it names the value that one of them has.
 func (h *history) draw() wire.Request {
 	op := one(h, wire.Acquire, wire.Acquire, wire.Acquire, wire.Raise, wire.Extend, wire.Restore, wire.Restore, wire.Release, wire.Release, wire.Look, wire.Tick)
+	if op == wire.Restore && h.IntN(3) == 0 {
+		op = wire.Pass
+	}
 	if op == wire.Tick {
 		return wire.Request{Op: op, Run: h.anyRun()}
 	}

@@ -18,7 +18,7 @@ import (
 func (c *check) do(cmd wire.Request) wire.Vote {
 	c.t.Helper()
 	switch cmd.Op {
-	case wire.Acquire, wire.Raise, wire.Restore:
+	case wire.Acquire, wire.Raise, wire.Restore, wire.Pass:
 		// The clock bounds the counter, and the token may come from it. The model needs it to the microsecond.
 		cmd.Clock = cmd.Clock || cmd.Fence.On
 	}

@@ -301,6 +301,12 @@ var broken = map[string]map[string]mutant{
 		"shortens":                          granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, cmd.TTL) }),
 		"leaves the rest with its old time": granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, long) }),
 	},
+	"histories: pass": {
+		"without the holder":            grants(wire.Pass, func(s *Server, cmd *wire.Request) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"doesn't count":                 instead(wire.Pass, func(_ *Server, cmd *wire.Request) { cmd.Fence.On = false }),
+		"lowers the counter":            granted(wire.Pass, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"keeps the longer of the times": granted(wire.Pass, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, max(cmd.TTL, 5*long)) }),
+	},
 	"histories: release": {
 		"forgets the counter":   granted(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.DeleteCounter(cmd.Key) }),
 		"without compare":       refused(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Delete(cmd.Key) }),

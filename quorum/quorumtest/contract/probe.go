@@ -166,7 +166,7 @@ func checkSet(c *check) {
 		require.False(c.t, vote.Unsent, "it has set the key")
 		require.Equal(c.t, "v", c.send(c.look("a")).Holder)
 		require.True(c.t, c.send(old).Unsent, "it has set no key")
-		for _, op := range []wire.Op{wire.Extend, wire.Restore, wire.Raise, wire.Tick} {
+		for _, op := range []wire.Op{wire.Extend, wire.Restore, wire.Raise, wire.Pass, wire.Tick} {
 			kept := c.raise("a", "v", 1)
 			kept.Op, kept.Run, kept.TTL = op, old.Run, long
 			require.Equal(c.t, wire.Granted, c.send(kept).Outcome, "%v under the old mark", op)

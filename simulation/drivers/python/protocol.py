@@ -268,7 +268,7 @@ class Client:
         proposal = int((began[1] + self.timeout / 2) * 1000)
 
         def lift(server):
-            args = [1, value, 0, token, server.ahead * 1000, COUNTER_TTL]
+            args = [1, value, 0, token, server.ahead * 1000, COUNTER_TTL, "raise"]
             return server.ask(LIFT, [key, "{" + key + "}:redlock"], args)
 
         votes = self.ask(lambda s: s.acquire(key, value, ttl, proposal))

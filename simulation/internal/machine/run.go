@@ -311,7 +311,7 @@ func (c *comparison) carriedOut(l *lock, server int, e *record.Event, k *record.
 	switch {
 	case e.Op == "acquire" && k.After.Counter != k.Before.Counter:
 		return c.counted(l, step, e, k)
-	case e.Op == "raise" && granted:
+	case (e.Op == "raise" || e.Op == "pass") && granted && ch.To != 0:
 		step.Kind = Raise
 		if err := c.do(l, step); err != nil {
 			return err
@@ -388,7 +388,13 @@ func (c *comparison) acquired(e *record.Event) error {
 		return fmt.Errorf("%w: no server has granted it to %s", ErrNoStep, e.Process)
 	}
 	if r := &l.Rounds[number-1]; r.Won {
-		return fmt.Errorf("%w: a second lease of a round, with the token %d after %d", ErrNoStep, e.Token, r.Token)
+		// A lease that is passed on has the round's value. What the servers do for it are raises, also on servers
+		// that have the value without having granted the round. So it has no step, and its token is checked.
+		if int64(e.Token) <= r.Token {
+			return fmt.Errorf("%w: a second lease of a round, with the token %d after %d", ErrNoStep, e.Token, r.Token)
+		}
+		r.Token = int64(e.Token)
+		return l.Check(number)
 	}
 	return c.win(l, number, e.Token, e.Change.Quorum)
 }

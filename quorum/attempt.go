@@ -80,7 +80,7 @@ func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	//guard:validity-from-the-start  a lease's validity counts from before its first request
 	lease := newLease(ctx, a.v, a.round.token, &c.terms, a.start)
 	if hook := c.cfg.Hooks.RoundDecided; hook != nil {
-		end.Token, end.Validity, end.Ballots = a.round.token, validity, slices.Clone(a.round.votes)
+		end.Token, end.Validity, end.Ballots = a.round.token, validity, a.round.votes.values()
 		c.withHook(lease, func() { hook(ctx, end) })
 	}
 	return lease, nil
@@ -98,7 +98,7 @@ func (a *attempt) ask(ctx context.Context) (cause error) {
 		req.Delete = []string{a.handle}
 	}
 	a.calls, a.done = v.calls(req, a), make(chan struct{})
-	r, orders := newRound(settlement.Rules{Quorum: c.majority.Q, Ahead: c.cfg.ahead()}, c.pendingBallots(), a.decider, v.resumed)
+	r, orders := newRound(settlement.Rules{Quorum: c.majority.Q, Ahead: c.cfg.ahead()}, slices.Clone(c.pending), a.decider, v.resumed)
 	a.round = r
 	a.send(orders, a.start)
 	select {
@@ -128,12 +128,26 @@ func (a *attempt) send(orders []order, now drift.Instant) {
 func (a *attempt) take(c *call) {
 	a.mu.Lock()
 	decided := a.round.decided()
-	orders := a.round.step(c.s.index, c.req.Op, c.ballot)
+	orders := a.round.step(c.s.index, c.req.Op, &c.ballot)
+	c.taken = true
 	if !decided && a.round.decided() {
 		close(a.done)
 	}
 	a.mu.Unlock()
 	a.send(orders, drift.Instant{})
+}
+
+// ballots are those of the votes, with those that came after the round was decided.
+func (a *attempt) ballots() []Ballot {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := slices.Clone(a.c.pending)
+	for i := range a.calls {
+		if c := &a.calls[i]; c.taken {
+			all[i] = &c.ballot
+		}
+	}
+	return all.values()
 }
 
 // end ends a round that isn't decided, and returns the cause if this did.
@@ -164,7 +178,7 @@ func (a *attempt) result(validity time.Duration) error {
 func (a *attempt) lose(ctx context.Context, end RoundEnd, cause error) *RoundError {
 	c, r := a.c, a.round
 	err := c.roundError(wire.Acquire, a.keys, r.why)
-	err.Votes, err.Raises, err.Cause = r.votes, r.raises, cause
+	err.Votes, err.Raises, err.Cause = r.votes.values(), r.raises, cause
 	if r.why == ErrTaken {
 		err.Holder = holderIn(err.Votes, a.keys, c.majority)
 	}

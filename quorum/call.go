@@ -37,6 +37,7 @@ type call struct {
 	skipped     bool          // it was pointless, and not sent
 	carriedOut  bool          // the server granted it, whether or not the grant counts
 	ballot      Ballot        // the answer
+	taken       bool          // the round has it; guarded by its lock
 }
 
 // taker takes calls that have ended, on a goroutine that other answers wait for.

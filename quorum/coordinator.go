@@ -34,6 +34,7 @@ type core struct {
 	connLife      time.Duration // the longest of any instance, see Instance.ConnLife
 	majority      majority.Majority
 	servers       []*server
+	pending       ballots  // of servers that haven't answered
 	registry      registry // of the servers that the instances reach
 	deciders      []int    // the servers in the order in which they decide a split
 	clock         clock.Clock
@@ -119,6 +120,7 @@ func New(cfg Config, instances ...wire.Instance) (*Coordinator, error) {
 	length := cfg.MaxTTL + cfg.Lab.Drift.Of(cfg.MaxTTL)
 	for i, inst := range instances {
 		s := newServer(c, i, inst, length)
+		c.pending = append(c.pending, &Ballot{Instance: s.name, Vote: wire.Vote{Err: ErrPending}})
 		c.servers, c.subscriptions = append(c.servers, s), append(c.subscriptions, c.newSubscription(s))
 	}
 	c.deciders = c.decisionOrder()
@@ -235,15 +237,6 @@ func (c *Coordinator) Settle(ctx context.Context) error {
 		return fmt.Errorf("%w: settling: %w", ErrInterrupted, causeOf(ctx))
 	}
 	return nil
-}
-
-// pendingBallots are those of a round that has no answers yet.
-func (c *core) pendingBallots() []Ballot {
-	ballots := make([]Ballot, len(c.servers))
-	for i, s := range c.servers {
-		ballots[i] = s.pendingBallot()
-	}
-	return ballots
 }
 
 // closed reports whether Close was called.

@@ -74,11 +74,11 @@ func (l *Lease) extend(ctx context.Context, keep time.Duration) error {
 	for !e.decided() {
 		select {
 		case a := <-answers:
-			e.count(a.s.index, a.ballot)
+			e.count(a.s.index, &a.ballot)
 		case <-ctx.Done():
 			// It may still be won, but the holder doesn't learn that, and so must not count on
 			// it.
-			return e.conclude(ctx, l.extendError(ErrInterrupted, causeOf(ctx), e.votes))
+			return e.conclude(ctx, l.extendError(ErrInterrupted, causeOf(ctx), e.votes.values()))
 		}
 	}
 	return e.conclude(ctx, e.result())
@@ -92,7 +92,7 @@ type extension struct {
 	capped bool          // Terms.MaxLife has cut it
 	calls  []call
 	start  drift.Instant
-	votes  []Ballot
+	votes  ballots
 	tally  majority.Tally
 }
 
@@ -126,7 +126,7 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (
 	req.TTL = ttl
 	e := &extension{
 		lease: l, req: req, length: length, capped: capped, calls: v.calls(req, nil),
-		votes: c.pendingBallots(), tally: majority.Tally{Majority: c.majority},
+		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
 	}
 	for i := range e.calls {
 		e.calls[i].timeout = timeout
@@ -166,7 +166,7 @@ func (c *core) sendExtensions(all []*extension, to taker) {
 	for i := range c.servers {
 		for n, e := range all {
 			if e.lease.value.crowded(i) {
-				e.count(i, Ballot{Instance: c.servers[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
+				e.count(i, &Ballot{Instance: c.servers[i].name, Vote: wire.Vote{Unsent: true, Err: ErrOverloaded}})
 				continue
 			}
 			e.calls[i].of, e.calls[i].to = n, to
@@ -181,13 +181,14 @@ func (e *extension) decided() bool { return e.tally.Verdict() != majority.Pendin
 // an extension sets the TTL at its arrival. If an earlier one has no answer and a shorter TTL than one
 // by Keep, it may arrive after that one, when the server has hung. With an equal or a longer TTL the
 // key only lives longer.
-func (e *extension) count(i int, ballot Ballot) {
+func (e *extension) count(i int, ballot *Ballot) {
 	if e.decided() {
 		return
 	}
 	//guard:late-shorter-extension  an instance at which a shorter extension may still arrive doesn't count for a longer one
 	if late := e.lease.value.shorter(i, e.req.TTL); late > 0 && ballot.Vote.Outcome == wire.Granted {
-		ballot.Vote = wire.Vote{Err: fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)}
+		ballot = &Ballot{Instance: ballot.Instance, Latency: ballot.Latency}
+		ballot.Vote.Err = fmt.Errorf("%w: an earlier extension, to %v, which may still arrive and shorten this one, to %v", ErrTimeout, late, e.req.TTL)
 	}
 	e.votes[i] = ballot
 	e.tally.Count(ballot.Vote.Outcome)
@@ -199,7 +200,7 @@ func (e *extension) conclude(ctx context.Context, err error) error {
 	hooks := &c.cfg.Hooks
 	if hooks.RoundDecided != nil {
 		took := drift.Elapsed(e.start, c.reader.Now())
-		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.value.key, Also: slices.Clone(l.value.also), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: slices.Clone(e.votes), Err: err})
+		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.value.key, Also: slices.Clone(l.value.also), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.votes.values(), Err: err})
 	}
 	if err == nil && hooks.Extended != nil {
 		hooks.Extended(ctx, l.event(nil))
@@ -219,14 +220,14 @@ func (e *extension) result() error {
 	// So many servers say "not yours" that certainly no quorum has it. The holder
 	// must not go on until the deadline.
 	if e.tally.RefusalsDecide() {
-		err := l.extendError(ErrLost, nil, e.votes)
+		err := l.extendError(ErrLost, nil, e.votes.values())
 		if !l.end(err) {
 			return l.Err() // over before: it was released, and not lost
 		}
 		return err
 	}
 	//guard:failed-extension-keeps  a lease that couldn't be extended keeps its keys until its deadline
-	return l.extendError(ErrNotExtended, nil, e.votes)
+	return l.extendError(ErrNotExtended, nil, e.votes.values())
 }
 
 // prolong sets the new deadline, unless the lease has ended meanwhile.
@@ -244,7 +245,7 @@ func (e *extension) prolong() error {
 	}
 	start, length := e.start, e.length
 	if length-drift.Elapsed(start, l.value.c.reader.Now()) <= 0 {
-		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.votes)
+		return l.extendError(fmt.Errorf("%w: %w", ErrNotExtended, ErrTooSlow), nil, e.votes.values())
 	}
 	if length-drift.Elapsed(start, l.value.c.reader.Now()) < l.leftLocked() {
 		return nil // Keep had no more time to give

@@ -128,7 +128,6 @@ func TestAHeldLeaseIsSmall(t *testing.T) {
 	assert.Less(t, used/n, int64(most))
 	assert.LessOrEqual(t, runtime.NumGoroutine()-goroutines, 5, "the keeper, the clock monitor, and what they are doing")
 	for _, lease := range leases {
-		assert.Len(t, lease.Votes(), 5)
 		require.NoError(t, lease.Release(context.Background()))
 	}
 }

@@ -202,7 +202,7 @@ func (c *core) lookAtAll(ctx context.Context, cmd wire.Request, enough func([]Ba
 			answers <- answer{i, ballot, run}
 		})
 	}
-	ballots, runs := c.pendingBallots(), make([]wire.Run, len(c.servers))
+	ballots, runs := c.pending.values(), make([]wire.Run, len(c.servers))
 	for range c.servers {
 		a := <-answers
 		if ballots[a.i], runs[a.i] = a.Ballot, a.run; enough(ballots) {

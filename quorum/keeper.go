@@ -321,7 +321,7 @@ func (k *keeper) extendFree(leases []*Lease) {
 		if e.decided() {
 			continue
 		}
-		if e.count(a.s.index, a.ballot); e.decided() {
+		if e.count(a.s.index, &a.ballot); e.decided() {
 			open--
 			k.extended(e)
 		}

@@ -125,14 +125,6 @@ func (l *Lease) Token() fencing.Token {
 	return l.token
 }
 
-// Votes has every instance's ballot, including those that came after the round was won.
-func (l *Lease) Votes() []Ballot {
-	if l.none() {
-		return nil
-	}
-	return l.value.ballots()
-}
-
 // Instances names the instances that are known to have the lease now. With more than a quorum
 // it survives the loss of some.
 func (l *Lease) Instances() []string {

@@ -48,13 +48,13 @@ func (l *Lease) pass() bool {
 	req.TTL, req.Fence.Token = l.terms.TTL, token
 	e := &extension{
 		lease: l, req: req, length: c.cfg.Lab.Drift.Validity(req.TTL, 0), calls: v.calls(req, nil),
-		votes: c.pendingBallots(), tally: majority.Tally{Majority: c.majority},
+		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
 	}
 	answers := make(inbox, len(c.servers))
 	c.sendExtensions([]*extension{e}, answers)
 	for !e.decided() { // soon, because every request is under a timeout
 		a := <-answers
-		e.count(a.s.index, a.ballot)
+		e.count(a.s.index, &a.ballot)
 	}
 	//guard:pass-needs-quorum  only a quorum passes a lease on
 	if e.tally.Verdict() != majority.Won {
@@ -73,7 +73,7 @@ func (l *Lease) pass() bool {
 	next := newLease(heir.ctx, v, token, &heir.c.terms, e.start)
 	return c.queues.inherit(l, heir, &inheritance{next, RoundEnd{
 		Op: wire.Pass, Key: v.key, Try: 1, Started: e.start.Wall, Took: took,
-		Token: token, Validity: e.length - took, Ballots: slices.Clone(e.votes),
+		Token: token, Validity: e.length - took, Ballots: e.votes.values(),
 	}})
 }
 
@@ -84,7 +84,7 @@ func (l *Lease) unreleased() time.Duration {
 	return l.length - drift.Elapsed(l.start, l.value.c.reader.Now())
 }
 
-// passes reports whether the value can be passed on, and begins to note the ballots of that round.
+// passes reports whether the value can be passed on.
 func (v *value) passes() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -92,9 +92,6 @@ func (v *value) passes() bool {
 		if v.places[i].mayCome > 0 {
 			return false
 		}
-	}
-	for i, s := range v.c.servers {
-		v.places[i].ballot = s.pendingBallot()
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/redquorum/redlock/quorum/internal/majority"
@@ -92,7 +93,7 @@ type releasing struct {
 	queueAnswered chan struct{} // closed when that has answered
 
 	mu    sync.Mutex
-	votes []Ballot
+	votes ballots
 	tally majority.Tally
 }
 
@@ -101,7 +102,7 @@ type releasing struct {
 func (v *value) release(notify []bool, queueAt int) *releasing {
 	r := &releasing{
 		v: v, decided: make(chan struct{}), queueAt: queueAt, queueAnswered: make(chan struct{}),
-		votes: v.c.pendingBallots(), tally: majority.Tally{Majority: v.c.majority},
+		votes: slices.Clone(v.c.pending), tally: majority.Tally{Majority: v.c.majority},
 	}
 	//guard:release-learns-first  an acquisition doesn't delete the value of a lease before its release is decided
 	v.delete(notify, r)
@@ -123,7 +124,7 @@ func (r *releasing) take(c *call) {
 	if r.certain() {
 		return
 	}
-	r.votes[i] = c.ballot
+	r.votes[i] = &c.ballot
 	if r.tally.Count(outcome); r.certain() {
 		close(r.decided)
 	}
@@ -148,7 +149,7 @@ func (r *releasing) err() error {
 		verdict = ErrNotHeld
 	}
 	err := r.v.c.roundError(wire.Release, r.v.keys, verdict)
-	err.Votes = r.votes
+	err.Votes = r.votes.values()
 	return err
 }
 

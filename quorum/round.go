@@ -24,12 +24,24 @@ type round struct {
 	decider int  // the server that is asked first, and the others only if it granted; -1: all at once
 	resumes bool // only servers count that still had the value of the lease that was handed off
 	stage   stage
-	votes   []Ballot       // per server; ErrPending until it has answered
+	votes   ballots        // per server
 	tally   majority.Tally // of the votes
 	token   fencing.Token  // once chosen
 	settled majority.Tally // in the second stage: Granted counts servers that have the token
 	why     error          // once lost: one of this package's errors itself, and never wrapped
 	raises  []Ballot       // why servers that granted don't have the token
+}
+
+// ballots are those of a round, one of each server. A ballot doesn't change any more: what changes is whose it is.
+type ballots []*Ballot
+
+// values are copies, for errors and hooks.
+func (b ballots) values() []Ballot {
+	all := make([]Ballot, len(b))
+	for i := range b {
+		all[i] = *b[i]
+	}
+	return all
 }
 
 type stage uint8
@@ -47,8 +59,8 @@ type order struct {
 	op wire.Op
 }
 
-// newRound begins a round, and returns the first orders. votes has a pending ballot of each server.
-func newRound(rules settlement.Rules, votes []Ballot, decider int, resumes bool) (*round, []order) {
+// newRound begins a round, and returns the first orders. No server has answered.
+func newRound(rules settlement.Rules, votes ballots, decider int, resumes bool) (*round, []order) {
 	all := majority.Majority{N: len(votes), Q: rules.Quorum}
 	r := &round{
 		rules: rules, decider: decider, resumes: resumes, votes: votes,
@@ -73,7 +85,7 @@ func (r *round) askAllBut(but int) []order {
 func (r *round) decided() bool { return r.stage >= won }
 
 // step takes in server i's answer to an order, and returns the orders that follow from it.
-func (r *round) step(i int, op wire.Op, ballot Ballot) []order {
+func (r *round) step(i int, op wire.Op, ballot *Ballot) []order {
 	switch {
 	case r.decided():
 		return nil
@@ -156,13 +168,13 @@ func (r *round) settle(i int) []order {
 
 // countRaise takes in the answer to a Raise. Granted means that the key still held the value. A counter that is
 // raised after the key was lost proves nothing.
-func (r *round) countRaise(i int, ballot Ballot) {
+func (r *round) countRaise(i int, ballot *Ballot) {
 	//guard:raise-granted  a raise counts only if the instance confirms that the key is still the lease's
 	if ballot.Vote.Outcome == wire.Granted {
 		r.countToken(i)
 		return
 	}
-	r.raises = append(r.raises, ballot)
+	r.raises = append(r.raises, *ballot)
 	r.countSettled(wire.Failed)
 }
 

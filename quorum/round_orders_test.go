@@ -91,7 +91,7 @@ func (p *roundPlay) play(t *testing.T) (ends int) {
 			} else {
 				next.has[o.i] = 0 // the key may be gone
 			}
-			orders := next.step(o.i, o.op, Ballot{Vote: vote})
+			orders := next.step(o.i, o.op, &Ballot{Vote: vote})
 			next.send(t, orders)
 			ends += next.play(t)
 		}
@@ -155,10 +155,8 @@ func TestRoundsInEveryOrder(t *testing.T) {
 		resumes bool
 	}{"all at once": {-1, false}, "one first": {1, false}, "resumed": {-1, true}} {
 		t.Run(name, func(t *testing.T) {
-			votes := make([]Ballot, 3)
-			for i := range votes {
-				votes[i].Vote.Err = ErrPending
-			}
+			none := &Ballot{Vote: wire.Vote{Err: ErrPending}}
+			votes := ballots{none, none, none}
 			r, orders := newRound(settlement.Rules{Quorum: 2, Ahead: aheadInTest}, votes, test.decider, test.resumes)
 			p := &roundPlay{round: r, asked: map[order]bool{}}
 			p.send(t, orders)

@@ -61,11 +61,6 @@ func newServer(c *core, index int, inst wire.Instance, length time.Duration) *se
 	return s
 }
 
-// pendingBallot is that of a server that hasn't answered.
-func (s *server) pendingBallot() Ballot {
-	return Ballot{Instance: s.name, Vote: wire.Vote{Err: ErrPending}}
-}
-
 func (s *server) watchesRestarts() bool { return s.c.cfg.Lab.RestartQuarantine == On }
 
 func (s *server) watchesClock() bool { return s.c.cfg.Lab.ClockMonitor == On }

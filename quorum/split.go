@@ -54,7 +54,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 		}
 		pause = min(2*pause, c.cfg.InstanceTimeout/2)
 		if votes == nil {
-			votes = a.v.ballots() // with those that have come since
+			votes = a.ballots() // with those that have come since
 		}
 		//guard:first-instance-decides  of clients whose votes were split, the one with the first instance's vote goes on
 		decider := c.decider(votes, stuck.servers)

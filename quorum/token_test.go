@@ -96,10 +96,7 @@ func TestLowVotesAreRaised(t *testing.T) {
 		older(f)
 		lease := f.acquire("k")
 		synctest.Wait()
-		for i, s := range f.servers {
-			vote := lease.Votes()[i].Vote
-			assert.Equal(t, lease.Token(), vote.Token)
-			assert.True(t, vote.Low)
+		for _, s := range f.servers {
 			assert.Equal(t, lease.Token(), s.Counter("k"), "it is raised")
 		}
 		require.NoError(t, lease.Release(f.ctx))
@@ -122,8 +119,6 @@ func TestALateLowVoteIsRaised(t *testing.T) {
 		f.lag(5*ms, 2)
 		lease := f.acquire("k")
 		require.NoError(t, f.Settle(f.ctx))
-		vote := lease.Votes()[2].Vote
-		require.True(t, vote.Low && vote.Token == lease.Token(), "%+v", vote)
 		assert.Equal(t, lease.Token(), f.servers[2].Counter("k"))
 		assert.Equal(t, 1, f.count(2, wire.Raise))
 		require.NoError(t, lease.Release(f.ctx))

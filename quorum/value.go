@@ -37,7 +37,6 @@ type place struct {
 	presence presence.State
 	counter  fencing.Token // the counters there are known to have reached this
 	raised   fencing.Token // they were to be raised to this
-	ballot   Ballot        // of the round
 	mayCome  time.Duration // the shortest TTL of the extensions that may still arrive, 0 if there is none
 
 	queued int           // requests that have not ended
@@ -58,11 +57,7 @@ func (p *place) note(several bool, op wire.Op, vote wire.Vote) {
 }
 
 func newValue(c *core, keys keys, text string) *value {
-	v := &value{keys: keys, text: text, c: c, places: make([]place, len(c.servers))}
-	for i, s := range c.servers {
-		v.places[i].ballot = s.pendingBallot()
-	}
-	return v
+	return &value{keys: keys, text: text, c: c, places: make([]place, len(c.servers))}
 }
 
 // request is a request about all keys of the value.
@@ -151,9 +146,6 @@ func (v *value) answered(c *call) {
 		p.note(v.several(), op, vote)
 	}
 	granted := vote.Outcome == wire.Granted
-	if op == wire.Acquire || op == wire.Pass {
-		p.ballot = c.ballot
-	}
 	switch {
 	case op == wire.Acquire:
 		//guard:late-has-the-token  a late grant below the token is noted as lacking it
@@ -269,17 +261,6 @@ func (v *value) absent(i int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.places[i].presence.Absent()
-}
-
-// ballots are those of the value's round.
-func (v *value) ballots() []Ballot {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	all := make([]Ballot, len(v.places))
-	for i := range v.places {
-		all[i] = v.places[i].ballot
-	}
-	return all
 }
 
 // instances names the instances that are known to have the value.

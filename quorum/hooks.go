@@ -30,7 +30,7 @@ type Hooks struct {
 	// refused, and TryAcquire, don't enter a queue.
 	WaitStarted func(ctx context.Context, e WaitStart)
 	WaitEnded   func(ctx context.Context, e WaitEnd)
-	// Acquired: a caller gets a lease, by a round that was won or by Resume.
+	// Acquired: a caller gets a lease, by a round that was won, by Resume, or because another one was passed on.
 	Acquired func(ctx context.Context, e LeaseEvent)
 	// Extended: a lease has a new deadline.
 	Extended func(ctx context.Context, e LeaseEvent)

@@ -25,7 +25,11 @@ import (
 func (l *Lease) pass() bool {
 	v, c := l.value, l.value.c
 	heir := c.queues.heir(l)
-	if heir == nil || l.unreleased() <= 0 {
+	l.mu.Lock()
+	kept := l.keep > 0
+	l.mu.Unlock()
+	//guard:kept-is-deleted  a lease isn't passed on whose keys Keep has stay for longer than the next one's
+	if heir == nil || kept || l.unreleased() <= 0 {
 		return false
 	}
 	token := l.token
@@ -103,7 +107,7 @@ type inheritance struct {
 }
 
 // heir is the waiter that a lease can be passed on to: the first one for its key, if that wants no other keys, and
-// on the same terms. Nil if there is none.
+// on the same terms. Nil if there is none. Whether its context has ended is for the waiter to look at.
 func (qs *queues) heir(l *Lease) *wait {
 	q := qs.lockOf(l.value.key, l)
 	if q == nil {
@@ -111,7 +115,7 @@ func (qs *queues) heir(l *Lease) *wait {
 	}
 	defer q.mu.Unlock()
 	w := q.First()
-	if w == nil || w.all.several() || l.value.several() || w.c.terms != *l.terms || w.over() {
+	if w == nil || w.all.several() || l.value.several() || w.c.terms != *l.terms {
 		return nil
 	}
 	return w
@@ -128,6 +132,8 @@ func (qs *queues) inherit(before *Lease, heir *wait, next *inheritance) bool {
 		return false
 	}
 	heir.inherited = next
+	//guard:heir-before-close  Close waits until a lease that is passed on has its holder, or is released
+	heir.c.background.add()
 	//guard:resting-heir-wakes  a lease that is passed on ends the pause of its new holder
 	q.Freed()
 	q.acquiredLocked(next.lease, q.now())
@@ -145,11 +151,16 @@ func (w *wait) inherits() (lease *Lease, late bool) {
 	if i == nil {
 		return nil, false
 	}
+	defer w.c.background.finish()
 	defer func() { // also if a hook panics
 		if lease == nil {
 			w.c.discard(i.lease)
 		}
 	}()
+	//guard:ended-heir-gets-nothing  a waiter whose wait is over gets no lease
+	if w.over() {
+		return nil, true
+	}
 	w.c.noteRound(w.ctx, w.key, drift.Instant{}, nil)
 	// The hooks are the waiter's, and the release before doesn't wait for them.
 	w.c.tellStart(w.ctx, wire.Pass, w.all, i.end.Try)

@@ -360,3 +360,83 @@ func TestLateHeirTries(t *testing.T) {
 		}
 	})
 }
+
+// TestCloseWaitsForAnHeir: Close leaves no key of a lease that is being passed on, and no waiter gets it afterwards.
+func TestCloseWaitsForAnHeir(t *testing.T) {
+	for name, slow := range map[string]bool{"that waits": false, "in a hook": true} {
+		t.Run(name, func(t *testing.T) {
+			var sleeps atomic.Bool
+			playNotifying(t, 3, func(f *fixture) {
+				f.warm()
+				f.lag(10 * ms)
+				first, heir := f.turn("k", func() <-chan *quorum.Lease {
+					sleeps.Store(slow)
+					heir := f.waiting(f.ctx, f.Coordinator, "k")
+					sleeps.Store(false)
+					return heir
+				})
+				require.NoError(t, first.Release(f.ctx))
+				require.NoError(t, f.Close(f.ctx))
+				require.Empty(t, f.left())
+				require.Nil(t, <-heir)
+			}, func(cfg *quorum.Config) {
+				cfg.Hooks.WaitStarted = func(context.Context, quorum.WaitStart) {
+					if sleeps.Load() {
+						time.Sleep(time.Second)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestEndedHeirGetsNothing: a waiter whose context has ended before it looks gets no lease.
+func TestEndedHeirGetsNothing(t *testing.T) {
+	var sleeps atomic.Bool
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		ctx, cancel := context.WithCancel(f.ctx)
+		defer cancel()
+		first, heir := f.turn("k", func() <-chan *quorum.Lease {
+			sleeps.Store(true)
+			heir := f.waiting(ctx, f.Coordinator, "k")
+			sleeps.Store(false)
+			return heir
+		})
+		require.NoError(t, first.Release(f.ctx))
+		cancel()
+		require.Nil(t, <-heir)
+		f.requireNothingLeft()
+	}, func(cfg *quorum.Config) {
+		cfg.Hooks.WaitStarted = func(context.Context, quorum.WaitStart) {
+			if sleeps.Load() {
+				time.Sleep(time.Second)
+			}
+		}
+	})
+}
+
+// TestKeptLeaseIsNotPassedOn: what Keep has stay ends with the lease, also if the Keep arrives late.
+func TestKeptLeaseIsNotPassedOn(t *testing.T) {
+	playNotifying(t, 3, func(f *fixture) {
+		f.warm()
+		first, got := f.turn("k", func() <-chan *quorum.Lease { return f.waiting(f.ctx, f.Coordinator, "k") })
+		f.each(func(s *quorumtest.Server) { s.SetFate(only(wire.Extend, quorumtest.Fate{Before: time.Second})) }, 0, 1)
+		ctx, cancel := context.WithCancel(f.ctx)
+		kept := make(chan error)
+		go func() { kept <- first.Keep(ctx, time.Hour) }()
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, <-kept, context.Canceled)
+		require.NoError(t, first.Release(f.ctx))
+		next := <-got
+		require.NotNil(t, next)
+		f.each(func(s *quorumtest.Server) { s.SetFate(nil) }, 0, 1)
+		time.Sleep(2 * time.Second)
+		for i := range f.servers {
+			require.LessOrEqual(t, f.remaining(i, "k"), f.Config().TTL)
+		}
+		require.NoError(t, next.Release(f.ctx))
+		f.requireNothingLeft()
+	})
+}

@@ -242,6 +242,7 @@ func (w *wait) leaveQueue(lease *Lease) {
 		//guard:unwanted-is-released  a lease that was passed on to a waiter that leaves is released
 		if inherited != nil {
 			w.c.discard(inherited.lease)
+			w.c.background.finish()
 		}
 	}()
 	q.mu.Lock()

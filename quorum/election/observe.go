@@ -52,7 +52,7 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 // Observe asks who leads every Config.ObserveEvery, and yields at each change: a leader with a
 // new term, or an error if there is none (ErrNoLeader) or the servers can't tell. It begins with
 // the present state, and repeats no state. It misses a term that begins and ends between two
-// looks. It ends when ctx ends or the loop is left, and with quorum.ErrClosed.
+// looks, and takes two candidates of one Coordinator for one if the second got the lock from the first. It ends when ctx ends or the loop is left, and with quorum.ErrClosed.
 //
 //	for leader, err := range e.Observe(ctx) {
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {

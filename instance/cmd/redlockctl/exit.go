@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
@@ -53,6 +54,19 @@ func (e exitError) Error() string {
 }
 
 func (e exitError) Unwrap() error { return e.err }
+
+// badUsage is a mistake on the command line, or in the settings.
+func badUsage(format string, args ...any) error {
+	return exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// innermost is what err comes from, without the names of files around it, which may be URLs.
+func innermost(err error) error {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
+}
 
 // exitOf is the exit code for an error.
 func exitOf(err error) int {

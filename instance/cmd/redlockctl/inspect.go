@@ -4,16 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/redquorum/redlock/instance"
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// inspected is inspect's report for programs. Times are in milliseconds.
+// inspected is inspect's report for programs. Times are in milliseconds, -1 for a key that never expires.
 type inspected struct {
 	Key     string            `json:"key"`
 	State   string            `json:"state"` // held, partly held (by too few servers for a lock), free, or unknown
@@ -32,15 +29,13 @@ type inspectedHolder struct {
 	Servers   []string `json:"servers"`
 }
 
-// inspectedServer is one server's answer. Remaining is -1 for a key that never expires.
 type inspectedServer struct {
 	Name      string  `json:"name"`
 	Error     string  `json:"error,omitempty"`
 	Value     string  `json:"value,omitempty"` // its first 8 characters, "" if the key is free
-	Owner     string  `json:"owner,omitempty"`
 	Remaining float64 `json:"remaining_ms,omitempty"`
 	Counter   uint64  `json:"counter"` // the token of the last lease here, or larger (quorum.Inspection)
-	Waiting   *int64  `json:"waiting"` // processes in the queue there, null if that is unknown
+	Waiting   *int    `json:"waiting"` // processes in the queue there, null if that is unknown
 }
 
 func runInspect(ctx context.Context, c *client, o *options, s streams) error {
@@ -52,11 +47,9 @@ func runInspect(ctx context.Context, c *client, o *options, s streams) error {
 	if err := show(s.out, v, o.json); err != nil {
 		return err
 	}
-	switch answered := len(found.Votes) - len(found.Failed); {
-	case err != nil:
-		return exitError{exitNoQuorum, fmt.Errorf("only %d of %d servers count; a quorum is %d", answered, len(found.Votes), found.Quorum)}
-	case v.State == "unknown":
-		return exitError{exitNoQuorum, fmt.Errorf("with the %d servers that don't count it could be held by a quorum", len(found.Failed))}
+	switch {
+	case err != nil || v.State == "unknown":
+		return exitError{code: exitNoQuorum}
 	case v.State != "held":
 		return exitError{code: exitFree}
 	}
@@ -66,20 +59,20 @@ func runInspect(ctx context.Context, c *client, o *options, s streams) error {
 func (c *client) inspected(ctx context.Context, found quorum.Inspection) inspected {
 	v := inspected{Key: found.Key, State: state(found), Quorum: found.Quorum, Counter: uint64(found.Token), Holders: []inspectedHolder{}}
 	for _, h := range found.Holders {
-		owner, note := signed(h.Value)
-		v.Holders = append(v.Holders, inspectedHolder{Owner: owner, Note: note, Value: short(h.Value), Held: h.Held, Remaining: remaining(h.Remaining), Servers: h.Instances})
+		v.Holders = append(v.Holders, inspectedHolder{
+			Owner: h.Owner, Note: h.Note, Value: short(h.Value), Held: h.Held, Remaining: ms(h.Remaining), Servers: h.Instances,
+		})
 	}
 	for i, ballot := range found.Votes {
 		one := inspectedServer{Name: ballot.Instance, Counter: uint64(ballot.Vote.Token)}
 		switch ballot.Vote.Outcome {
 		case wire.Refused:
-			one.Value, one.Remaining = short(ballot.Vote.Holder), remaining(ballot.Vote.Remaining)
-			one.Owner, _ = signed(ballot.Vote.Holder)
+			one.Value, one.Remaining = short(ballot.Vote.Holder), ms(ballot.Vote.Remaining)
 		case wire.Failed:
 			one.Error = quorum.Redact(ballot.Vote.Err.Error())
 		}
 		if one.Error == "" {
-			one.Waiting = c.waiting(ctx, i, found.Key)
+			one.Waiting = c.waiting(ctx, c.servers.Members()[i], found.Key)
 		}
 		v.Servers = append(v.Servers, one)
 	}
@@ -106,105 +99,51 @@ func state(found quorum.Inspection) string {
 
 // waiting is how many processes are in a server's wait queue for the key. It uses the command
 // that waiters have the right to.
-func (c *client) waiting(ctx context.Context, i int, key string) *int64 {
+func (c *client) waiting(ctx context.Context, server *instance.Redis, key string) *int {
 	ctx, cancel := context.WithTimeout(ctx, c.Config().InstanceTimeout)
 	defer cancel()
-	server := c.servers.Members()[i]
 	list, err := server.Client().LRange(ctx, server.Key(instance.WaitersKey(key)), 0, -1).Result()
 	if err != nil {
 		return nil
 	}
-	n := int64(len(list))
-	return &n
+	return new(len(list))
 }
 
 // print writes the report for people.
-func (v inspected) print(w io.Writer) error {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "server\tvalue\towner\tremaining\tcounter\twaiting processes")
+func (v inspected) print(w io.Writer) {
+	fmt.Fprintln(w, "server\tvalue\tremaining\tcounter\twaiting processes")
 	for _, one := range v.Servers {
-		value, owner, left, counter, waiting := "free", "-", "-", fmt.Sprint(one.Counter), "unknown"
+		value, left, counter, waiting := "free", "-", fmt.Sprint(one.Counter), "unknown"
 		switch {
 		case one.Error != "":
 			value, counter = "unknown", "unknown"
 		case one.Value != "":
-			value, owner, left = one.Value+"...", "no name", timeLeft(one.Remaining)
-		}
-		if one.Owner != "" {
-			owner = fmt.Sprintf("%q", one.Owner)
+			value, left = one.Value+"...", timeLeft(one.Remaining)
 		}
 		if one.Waiting != nil {
 			waiting = fmt.Sprint(*one.Waiting)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Name, value, owner, left, counter, waiting)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.Name, value, left, counter, waiting)
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	var b strings.Builder
 	for _, one := range v.Servers {
 		if one.Error != "" {
-			fmt.Fprintf(&b, "\nnot counted: %s: %s\n", one.Name, one.Error)
+			fmt.Fprintf(w, "\nnot counted: %s: %s\n", one.Name, one.Error)
 		}
 	}
 	if v.State == "unknown" {
-		fmt.Fprintf(&b, "\n%q may be held: too few servers answered to tell", v.Key)
+		fmt.Fprintf(w, "\n%q may be held: too few servers answered to tell\n", v.Key)
 	} else {
-		fmt.Fprintf(&b, "\n%q is %s", v.Key, v.State)
+		fmt.Fprintf(w, "\n%q is %s\n", v.Key, v.State)
 	}
-	for i, h := range v.Holders {
-		switch {
-		case i > 0:
-			b.WriteString(", and")
-		case v.State == "unknown":
-			b.WriteString("; seen:")
+	for _, h := range v.Holders {
+		owner := "a client without a name"
+		if h.Owner != "" {
+			owner = fmt.Sprintf("%q", h.Owner)
 		}
-		fmt.Fprintf(&b, " by %s: value %s... on %d of %d servers (a quorum is %d), %s unless its holder extends",
-			h.name(), h.Value, len(h.Servers), len(v.Servers), v.Quorum, timeLeft(h.Remaining))
+		if h.Note != "" {
+			owner += fmt.Sprintf(" (%q)", h.Note)
+		}
+		fmt.Fprintf(w, "value %s... of %s: on %d of %d servers (a quorum is %d), %s unless its holder extends\n",
+			h.Value, owner, len(h.Servers), len(v.Servers), v.Quorum, timeLeft(h.Remaining))
 	}
-	b.WriteString("\n")
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// signed is the owner and the note in a value, "" if something else has written it.
-func signed(value string) (owner, note string) {
-	if parts := lockValue.FindStringSubmatch(value); parts != nil {
-		return parts[1], parts[2] + parts[3]
-	}
-	return "", ""
-}
-
-func (h inspectedHolder) name() string {
-	name := "a client without a name"
-	if h.Owner != "" {
-		name = fmt.Sprintf("%q", h.Owner)
-	}
-	if h.Note != "" {
-		name += fmt.Sprintf(" (%q)", h.Note)
-	}
-	return name
-}
-
-func timeLeft(milliseconds float64) string {
-	if milliseconds < 0 {
-		return "forever"
-	}
-	return time.Duration(milliseconds * float64(time.Millisecond)).Round(100 * time.Millisecond).String()
-}
-
-func remaining(d time.Duration) float64 {
-	if d == wire.NoExpiry {
-		return -1
-	}
-	return ms(d)
-}
-
-// shortValue is how much of a value is shown. The whole of it is enough to release the lock;
-// this part is enough to tell two apart.
-const shortValue = 8
-
-func short(value string) string {
-	text := fmt.Sprintf("%q", value[:min(shortValue, len(value))]) // something else may have written it
-	return text[1 : len(text)-1]
 }

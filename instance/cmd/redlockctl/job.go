@@ -38,7 +38,7 @@ type job struct {
 	streams       streams
 	said          *sync.WaitGroup
 	cmd           *exec.Cmd
-	process       process
+	terminal      bool          // see process_unix.go
 	exited        chan struct{} // closed when the command has ended
 }
 
@@ -46,11 +46,11 @@ func newJob(r *runner, lease tenure, key string) *job {
 	now := time.Now() // before the validity is read, so that the deadline isn't too late
 	j := &job{lease: lease, key: key, streams: r.s, said: &r.said, exited: make(chan struct{})}
 	j.grace, j.margin = periods(r.o.grace, r.o.ttl)
-	j.cmd = &exec.Cmd{
-		Path: r.path, Args: r.o.command, Stdin: r.s.in, Stdout: r.s.out, Stderr: r.s.err,
-		Env: append(os.Environ(), keyEnv+"="+key, tokenEnv+"="+lease.Token().String(), deadlineEnv+"="+now.Add(lease.Validity()).Format(time.RFC3339Nano)),
-	}
-	j.process = prepare(j.cmd)
+	j.cmd = exec.Command(r.o.command[0], r.o.command[1:]...)
+	j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = r.s.in, r.s.out, r.s.err
+	j.cmd.Env = append(os.Environ(), keyEnv+"="+key, tokenEnv+"="+lease.Token().String(),
+		deadlineEnv+"="+now.Add(lease.Validity()).Format(time.RFC3339Nano))
+	j.prepare()
 	return j
 }
 
@@ -58,14 +58,20 @@ func newJob(r *runner, lease tenure, key string) *job {
 // SIGKILL. With a short -grace both come earlier than that: SIGKILL needs time to take effect.
 func periods(given, ttl time.Duration) (grace, margin time.Duration) {
 	margin = max(given/10, ttl/100)
-	//guard:short-grace-ends-before-lease  a command is killed before its lease ends, also with -grace 0
+	//guard:short-grace-ends-before-lease  a command is killed before its lease ends, also with a -grace near 0
 	return max(given, margin+min(given, margin)), margin
 }
 
 // lost waits until the command has ended. The error says that it was ended because the lease came to its end.
 func (j *job) lost() error {
-	if !j.watch() {
-		return nil
+	for left := j.lease.Validity() - j.grace; left > 0; left = j.lease.Validity() - j.grace {
+		select {
+		case <-j.exited:
+			return nil
+		case <-j.lease.Done():
+		// In parts, because timers stand still while the machine is suspended.
+		case <-time.After(min(left, max(left/4, 20*time.Millisecond))):
+		}
 	}
 	why := j.lease.Err()
 	if why == nil {
@@ -73,33 +79,6 @@ func (j *job) lost() error {
 	}
 	how := j.end()
 	return exitError{exitLost, fmt.Errorf("the lease on %q could not be kept: %w; the command %s", j.key, why, how)}
-}
-
-// signal passes a signal on to the command, if it still runs.
-func (j *job) signal(sig os.Signal) error {
-	select {
-	case <-j.exited:
-		return nil
-	default:
-		return j.process.signal(j.cmd, sig)
-	}
-}
-
-// watch waits for the command. It reports whether the lease comes to its end first.
-func (j *job) watch() (ends bool) {
-	for {
-		left := j.lease.Validity() - j.grace
-		if left <= 0 {
-			return true
-		}
-		select {
-		case <-j.exited:
-			return false
-		case <-j.lease.Done():
-		// In parts, because timers stand still while the machine is suspended.
-		case <-time.After(min(left, max(left/4, 20*time.Millisecond))):
-		}
-	}
 }
 
 // end ends the command, and what it has started: by SIGTERM, and a margin before the lease's end by
@@ -120,54 +99,32 @@ func (j *job) end() (how string) {
 		return left
 	}
 	if rest := left(); rest > 0 {
-		//guard:stderr-delays-no-end  the command ends before its lease, even if writes to standard error block, as after Ctrl-S
-		j.said.Go(func() {
-			j.streams.say("the lease on %q can't be kept; the command gets SIGTERM, and SIGKILL in %v", j.key, rest.Round(time.Millisecond))
-		})
-		if err := j.process.terminate(j.cmd); err != nil {
-			j.said.Go(func() { j.streams.say("the command can't be sent SIGTERM: %v", err) })
+		j.say("the lease on %q can't be kept; the command gets SIGTERM, and SIGKILL in %v", j.key, rest.Round(time.Millisecond))
+		if err := j.terminate(); err != nil {
+			j.say("the command can't be sent SIGTERM: %v", err)
 		}
 	}
-	how = "was ended by SIGKILL"
-	ended := j.exited
-	for {
-		rest := left()
-		if rest <= 0 {
-			break
-		}
+	for rest := left(); rest > 0; rest = left() {
 		select {
 		case <-j.exited:
-			if !j.process.remains(j.cmd) {
+			if !j.remains() {
 				return "was ended by SIGTERM"
 			}
-			how, ended = "was ended by SIGTERM, and what it had started by SIGKILL", nil
 		default:
 		}
-		select {
-		case <-ended:
-		case <-time.After(min(rest, 20*time.Millisecond)):
-		}
+		time.Sleep(min(rest, 20*time.Millisecond))
 	}
-	if err := j.process.kill(j.cmd); err != nil {
-		return j.outlive(err)
+	how = "was ended by SIGKILL"
+	if err := j.kill(); err != nil { // as when it runs as another user
+		j.say("the command works on, and soon without the lock on %q: it can't be sent SIGKILL: %v", j.key, err)
+		how = "worked on without the lock until it ended on its own"
 	}
 	<-j.exited
 	return how
 }
 
-// outlive waits for a command that can't be killed, as when it runs as another user. It says how the command ended.
-func (j *job) outlive(why error) (how string) {
-	select {
-	case <-j.exited:
-		if !j.process.remains(j.cmd) {
-			return "ended on its own"
-		}
-		return "ended, but what it had started works on without the lock: it can't be sent SIGKILL: " + why.Error()
-	case <-j.lease.Done(): // until then it works under the lock, which is extended if the servers are back
-	}
-	j.said.Go(func() {
-		j.streams.say("the lease on %q is over, and the command works on without the lock: it can't be sent SIGKILL: %v", j.key, why)
-	})
-	<-j.exited
-	return "worked on without the lock until it ended on its own"
+// say doesn't wait until the text is read.
+func (j *job) say(format string, args ...any) {
+	//guard:stderr-delays-no-end  the command ends before its lease, even if writes to standard error block, as after Ctrl-S
+	j.said.Go(func() { j.streams.say(format, args...) })
 }

@@ -11,28 +11,22 @@ import (
 
 func lockFlags(flags *flag.FlagSet, o *options) {
 	workFlags(flags, o)
-	flags.DurationVar(&o.wait, "wait", 0, "the longest `time` to wait for the lock (default: forever)")
+	timeVar(flags, &o.wait, "wait", "the longest `time` to wait for the lock (default: forever)")
 	flags.BoolVar(&o.try, "try", false, "try once, and don't wait")
 	flags.BoolVar(&o.quiet, "quiet", false, "say nothing if the lock is taken: the exit code says it")
 	flags.IntVar(&o.places, "n", 0, "let up to `n` commands run at once: the keys are KEY/1 to KEY/n, and each is a lock")
 }
 
-func checkLock(o *options) error {
-	switch {
-	case o.wait < 0 || o.isGiven("wait") && o.wait == 0:
-		return badUsage("%s is %v, want more than 0; -try doesn't wait", o.name("wait"), o.wait)
-	case o.try && o.wait > 0:
-		return badUsage("%s doesn't wait, and %s is %v; give one of them", o.name("try"), o.name("wait"), o.wait)
-	case o.places < 0 || o.places > quorum.MaxAny || o.isGiven("n") && o.places == 0:
-		return badUsage("%s is %d, want 1 to %d", o.name("n"), o.places, quorum.MaxAny)
-	case o.places > 0 && len(o.keys) > 1:
-		return badUsage("%s is for one key, and there are %d", o.name("n"), len(o.keys))
-	}
-	return nil
-}
-
 // runLock runs the command under one lease on all keys, or on one of the places of a key.
 func runLock(ctx context.Context, c *client, o *options, s streams) error {
+	switch {
+	case o.try && o.wait > 0:
+		return badUsage("-try doesn't wait, and -wait is %v; give one of them", o.wait)
+	case o.places < 0 || o.places > quorum.MaxAny:
+		return badUsage("-n is %d, want 1 to %d", o.places, quorum.MaxAny)
+	case o.places > 0 && len(o.keys) > 1:
+		return badUsage("-n is for one key, and there are %d", len(o.keys))
+	}
 	do, keys := c.DoAll, o.keys
 	if o.places > 0 {
 		do, keys = c.DoAny, nil

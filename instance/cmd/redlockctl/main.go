@@ -15,14 +15,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/redquorum/redlock/quorum"
 	"github.com/redquorum/redlock/quorum/wire"
@@ -47,7 +45,6 @@ type command struct {
 	name, args, summary string
 	run                 func(ctx context.Context, c *client, o *options, s streams) error
 	flags               func(flags *flag.FlagSet, o *options) // those of its own
-	check               func(o *options) error                // of their values
 	keys                int                                   // how many keys it takes at most
 	work                bool                                  // it runs the command after --
 }
@@ -55,15 +52,10 @@ type command struct {
 var commands = []command{
 	{name: "verify", summary: "ask every server who it is and how it is set up, and say what is wrong", run: runVerify, flags: verifyFlags},
 	{name: "inspect", args: " KEY", summary: "say who has a lock, for how long, and how many processes wait for it", run: runInspect, flags: jsonFlag, keys: 1},
-	{name: "lock", args: " KEY... -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, check: checkLock, keys: wire.MaxKeys, work: true},
-	{name: "once", args: " JOB -- COMMAND [ARGS]", summary: "run a command if no other machine has begun the job of this time", run: runOnce, flags: onceFlags, check: checkOnce, keys: 1, work: true},
+	{name: "lock", args: " KEY... -- COMMAND [ARGS]", summary: "run a command under a lock, and exit with its status", run: runLock, flags: lockFlags, keys: wire.MaxKeys, work: true},
+	{name: "once", args: " JOB -- COMMAND [ARGS]", summary: "run a command if no other machine has begun the job of this time", run: runOnce, flags: onceFlags, keys: 1, work: true},
 	{name: "elect", args: " NAME -- COMMAND [ARGS]", summary: "run a command on one of several machines at a time, on another one if that fails", run: runElect, flags: workFlags, keys: 1, work: true},
-	{name: "release", args: " KEY", summary: "show who has a lock, and with -value or -force delete it by hand", run: runRelease, flags: releaseFlags, check: checkRelease, keys: 1},
-}
-
-// badUsage is a mistake on the command line, or in the settings.
-func badUsage(format string, args ...any) error {
-	return exitError{exitUsage, fmt.Errorf(format, args...)}
+	{name: "release", args: " KEY", summary: "show who has a lock, and with -value delete it by hand", run: runRelease, flags: releaseFlags, keys: 1},
 }
 
 // run runs a command line, and returns the exit code.
@@ -72,7 +64,7 @@ func run(ctx context.Context, args []string, s streams) int {
 	case len(args) == 0:
 		usage(s.err)
 		return exitUsage
-	case args[0] == "help" || isHelp(args[0]):
+	case slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]):
 		usage(s.out)
 		return exitDone
 	case args[0] == "version" && len(args) == 1:
@@ -81,16 +73,12 @@ func run(ctx context.Context, args []string, s streams) int {
 	}
 	i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
 	if i < 0 {
-		s.say("there is no command %s; redlockctl help lists them", shown(args[0]))
+		s.say("there is no such command; redlockctl help lists them")
 		return exitUsage
 	}
-	c := commands[i]
-	err := c.start(ctx, args[1:], s)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitDone
-	case err != nil && err.Error() != "":
-		s.say("%s: %v", c.name, err)
+	err := commands[i].start(ctx, args[1:], s)
+	if err != nil && err.Error() != "" {
+		s.say("%s: %v", args[0], err)
 	}
 	return exitOf(err)
 }
@@ -107,40 +95,6 @@ func (c command) start(ctx context.Context, args []string, s streams) error {
 	}
 	defer client.close()
 	return c.run(ctx, client, o, s)
-}
-
-func isHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "--help"}, arg) }
-
-// shown is an argument in an error, unless it may have a password in it.
-func shown(arg string) string {
-	if isURL(arg) || strings.Contains(arg, "@") {
-		return "a URL"
-	}
-	return fmt.Sprintf("%q", arg)
-}
-
-// isURL reports whether a text is a URL, which may lack its slashes.
-func isURL(text string) bool {
-	return strings.Contains(text, "://") || strings.HasPrefix(text, "redis:") || strings.HasPrefix(text, "rediss:")
-}
-
-// innermost is what err comes from, without the names of files around it, which may be URLs.
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
-}
-
-// withoutSecrets is an error of package flag without values that may be URLs.
-func withoutSecrets(text string) string {
-	if isURL(text) || strings.Contains(text, "@") {
-		return "a flag has a value that it can't have"
-	}
-	return text
 }
 
 func usage(w io.Writer) {

@@ -217,7 +217,7 @@ func TestCommandOfAnotherUser(t *testing.T) {
 	require.NoError(t, r.cmd.Process.Signal(syscall.SIGTERM))
 	w.each("SET", "k", "something else")
 	ended := r.wait().expect(exitLost, `the command can't be sent the signal "terminated"`+why, "the command can't be sent SIGTERM"+why,
-		`the lease on "k" is over, and the command works on without the lock: it can't be sent SIGKILL`+why,
+		`the command works on, and soon without the lock on "k": it can't be sent SIGKILL`+why,
 		"the command worked on without the lock until it ended on its own")
 	assert.NotContains(t, ended.stderr, "ended by SIGKILL")
 	w.each("DEL", "k")

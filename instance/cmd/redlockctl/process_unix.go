@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -16,22 +15,18 @@ import (
 // forwarded are the signals that are passed on to the command.
 var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
 
-// process is how the command is reached.
-type process struct {
-	// terminal: this process has a controlling terminal. Then the command stays in this process's
-	// group, so that it can read there, and the terminal itself sends it Ctrl-C and Ctrl-Z.
-	// Otherwise it has a group of its own, so that signals reach what it has started, too.
-	terminal bool
-}
+// endWithParent has the kernel kill the command when this process dies, so that it doesn't go on without a lock.
+// Linux alone can.
+var endWithParent = func(*syscall.SysProcAttr) {}
 
-// prepare makes the command ready to be started.
-func prepare(cmd *exec.Cmd) process {
-	var p process
+// prepare makes the command ready to be started. With a controlling terminal it stays in this process's group, so
+// that it can read there, and the terminal itself sends it Ctrl-C and Ctrl-Z. Otherwise it has a group of its own, so
+// that signals reach what it has started, too.
+func (j *job) prepare() {
 	//guard:terminal-stops-both  Ctrl-Z stops the command with redlockctl, in a pipeline, too
-	p.terminal, _ = controllingTerminal()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !p.terminal}
-	endWithParent(cmd.SysProcAttr)
-	return p
+	j.terminal, _ = controllingTerminal()
+	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !j.terminal}
+	endWithParent(j.cmd.SysProcAttr)
 }
 
 // controllingTerminal reports whether this process has a controlling terminal, and whether Ctrl-C
@@ -49,28 +44,28 @@ func controllingTerminal() (found, foreground bool) {
 
 // signal passes a signal on. A command that is stopped is continued, because only then the signal
 // has an effect: otherwise nothing but SIGKILL would end the command and free the lock.
-func (p process) signal(cmd *exec.Cmd, sig os.Signal) (err error) {
+func (j *job) signal(sig os.Signal) (err error) {
 	sent := false // by the terminal
-	if p.terminal && (sig == syscall.SIGINT || sig == syscall.SIGQUIT) {
+	if j.terminal && (sig == syscall.SIGINT || sig == syscall.SIGQUIT) {
 		_, sent = controllingTerminal()
 	}
 	if !sent {
-		err = p.send(cmd, sig.(syscall.Signal))
+		err = j.send(sig.(syscall.Signal))
 	}
 	// Whether that works says nothing: Linux lets it pass between all processes of a session.
 	//guard:stopped-command-ends  a signal also ends a command that is stopped
-	_ = p.send(cmd, syscall.SIGCONT)
+	_ = j.send(syscall.SIGCONT)
 	return err
 }
 
-func (p process) terminate(cmd *exec.Cmd) error { return p.signal(cmd, syscall.SIGTERM) }
-func (p process) kill(cmd *exec.Cmd) error      { return p.send(cmd, syscall.SIGKILL) }
+func (j *job) terminate() error { return j.signal(syscall.SIGTERM) }
+func (j *job) kill() error      { return j.send(syscall.SIGKILL) }
 
-func (p process) send(cmd *exec.Cmd, sig syscall.Signal) (err error) {
-	if p.terminal {
-		err = cmd.Process.Signal(sig)
+func (j *job) send(sig syscall.Signal) (err error) {
+	if j.terminal {
+		err = j.cmd.Process.Signal(sig)
 	} else {
-		err = syscall.Kill(-cmd.Process.Pid, sig)
+		err = syscall.Kill(-j.cmd.Process.Pid, sig)
 	}
 	switch {
 	case errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH):
@@ -82,11 +77,11 @@ func (p process) send(cmd *exec.Cmd, sig syscall.Signal) (err error) {
 }
 
 // remains reports whether what the command has started runs on. It may run as another user.
-func (p process) remains(cmd *exec.Cmd) bool {
-	if p.terminal {
+func (j *job) remains() bool {
+	if j.terminal {
 		return false
 	}
-	err := syscall.Kill(-cmd.Process.Pid, 0)
+	err := syscall.Kill(-j.cmd.Process.Pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 

@@ -15,15 +15,13 @@ import (
 )
 
 func releaseFlags(flags *flag.FlagSet, o *options) {
-	flags.StringVar(&o.value, "value", "", "the beginning of the `value` to delete, 8 characters or more, as inspect shows it")
+	flags.Func("value", "the beginning of the `value` to delete, 8 characters or more, as inspect shows it", func(text string) error {
+		if o.value = text; len(text) < shortValue {
+			return errors.New("want 8 or more of the characters that inspect shows")
+		}
+		return nil
+	})
 	flags.BoolVar(&o.force, "force", false, "delete at once; without it, only what nobody extends for MaxTTL is deleted")
-}
-
-func checkRelease(o *options) error {
-	if o.isGiven("value") && len(o.value) < shortValue {
-		return badUsage("%s has %d characters, want 8 or more of those that inspect shows", o.name("value"), len(o.value))
-	}
-	return nil
 }
 
 // lockValue is what this library sets a lock's key to, with the holder's owner and note.
@@ -41,10 +39,7 @@ func runRelease(ctx context.Context, c *client, o *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.sameMaxTTL(found.Inspection); err != nil {
-		return err
-	}
-	if err := c.inspected(ctx, found.Inspection).print(s.out); err != nil {
+	if err := show(s.out, c.inspected(ctx, found.Inspection), false); err != nil {
 		return err
 	}
 	if len(found.Holders) == 0 {
@@ -59,64 +54,45 @@ func runRelease(ctx context.Context, c *client, o *options, s streams) error {
 		"See that its process has ended. A resource that checks tokens refuses it once it has seen one above %d; nothing else stops it.",
 		short(holder.Value), found.Token)
 	if !o.force {
-		s.say("watching for %v whether anybody extends it; -force deletes it at once", c.watchTime())
-		gone, err := c.watch(ctx, found, holder.Value)
-		if err != nil {
+		watch := c.watchTime(found.Inspection)
+		s.say("watching for %v whether anybody extends it; -force deletes it at once", watch)
+		if err := c.watch(ctx, found, holder.Value, watch); err != nil {
 			return err
-		}
-		if gone {
-			s.say("nothing was deleted: the value is on no server any more, because its key has expired or its holder released it")
-			return nil
 		}
 	}
 	return c.deleteValue(s, o.keys[0], holder)
 }
 
-// choose is the value to delete. The error says why nothing is deleted.
+// choose is the value to delete, which -value has to name. The error says why nothing is deleted.
 func (o *options) choose(found quorum.Inspection) (quorum.Holder, error) {
 	refuse := func(format string, args ...any) (quorum.Holder, error) {
 		return quorum.Holder{}, exitError{exitRefused, fmt.Errorf("nothing was deleted: "+format, args...)}
 	}
-	holders := found.Holders
+	named := func(h quorum.Holder) bool { return strings.HasPrefix(h.Value, o.value) }
+	i := slices.IndexFunc(found.Holders, named)
 	switch {
-	case o.value != "":
-		holders = slices.DeleteFunc(slices.Clone(holders), func(h quorum.Holder) bool { return !strings.HasPrefix(h.Value, o.value) })
-		if len(holders) == 0 {
-			return refuse("no server has a value that begins with %q; another holder has the lock now", o.value[:shortValue])
-		}
-	case !o.force:
-		h := holders[0]
-		wait := "it is free in " + timeLeft(remaining(h.Remaining)) + " unless its holder extends it, which a wait tells"
-		if h.Remaining == wire.NoExpiry {
-			wait = "its key never expires"
-		}
-		return refuse("%s; to delete it nevertheless, give -value %s", wait, short(h.Value))
-	}
-	if len(holders) > 1 {
-		return refuse("there are %d values; choose one with -value", len(holders))
-	}
-	if !lockValue.MatchString(holders[0].Value) {
+	case o.value == "":
+		return refuse("a lock is free when its key expires; to delete it nevertheless, give -value %s", short(found.Holders[0].Value))
+	case i < 0:
+		return refuse("no server has a value that begins with %q; another holder has the lock now", o.value[:shortValue])
+	case slices.ContainsFunc(found.Holders[i+1:], named):
+		return refuse("several values begin with %q; give more of it", o.value[:shortValue])
+	case !lockValue.MatchString(found.Holders[i].Value):
 		return refuse("the value is none that a lock has, so something else uses the key; choose another name for the lock, or delete that key with redis-cli")
 	}
-	return holders[0], nil
+	return found.Holders[i], nil
 }
 
-// sameMaxTTL refuses a MaxTTL that is shorter than that of the clients that took the lock: the
-// watch would be too short.
-func (c *client) sameMaxTTL(found quorum.Inspection) error {
-	for i, run := range found.Runs {
-		set, err := wire.ParseSet(run.Set())
-		if err == nil && set.MaxTTL > c.Config().MaxTTL {
-			return badUsage("%s: -max-ttl is %v, but the clients of this server have %v (%s); give -max-ttl %v", found.Votes[i].Instance, c.Config().MaxTTL, set.MaxTTL, set, set.MaxTTL)
+// watchTime is MaxTTL and the drift allowance on it. MaxTTL is that of the clients which took the lock, if theirs is
+// longer: otherwise the watch would be too short.
+func (c *client) watchTime(found quorum.Inspection) time.Duration {
+	longest := c.Config().MaxTTL
+	for _, run := range found.Runs {
+		if set, err := wire.ParseSet(run.Set()); err == nil {
+			longest = max(longest, set.MaxTTL)
 		}
 	}
-	return nil
-}
-
-// watchTime is MaxTTL and the drift allowance on it.
-func (c *client) watchTime() time.Duration {
-	cfg := c.Config()
-	return cfg.MaxTTL + cfg.Lab.Drift.Of(cfg.MaxTTL)
+	return longest + c.Config().Lab.Drift.Of(longest)
 }
 
 // look is what the servers say about a key, and between which moments they said it.
@@ -132,41 +108,32 @@ func (c *client) look(ctx context.Context, key string) (l look, err error) {
 	return l, err
 }
 
-// watch looks at the value's keys until it has seen for MaxTTL that nobody extends them: their
-// remaining times must go down with the time that passes. gone says that no server has the value
-// any more. A server that had it, and doesn't answer, may still have it.
-func (c *client) watch(ctx context.Context, before look, value string) (gone bool, err error) {
-	watch := c.watchTime()
-	for ctx.Err() == nil {
+// watch looks at the value's keys until it has seen for a time that nobody extends them: their
+// remaining times must go down with the time that passes. It ends early if no server has the value any
+// more. A server that had it, and doesn't answer, may still have it.
+func (c *client) watch(ctx context.Context, before look, value string, watch time.Duration) error {
+	for gone, over := false, false; !gone && !over; {
 		left := watch - time.Since(before.to)
-		select {
-		case <-time.After(min(max(left, 0), max(watch/30, 50*time.Millisecond))):
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
+		time.Sleep(min(max(left, 0), max(watch/30, 50*time.Millisecond)))
 		now, err := c.look(ctx, before.Key)
 		if err != nil {
-			return false, err
+			return err
 		}
-		there, silent := false, false
+		gone, over = true, now.from.Sub(before.to) >= watch
 		for i, ballot := range now.Votes {
-			silent = silent || ballot.Vote.Outcome == wire.Failed && before.Votes[i].Vote.Holder == value
-			if ballot.Vote.Outcome != wire.Refused || ballot.Vote.Holder != value {
-				continue
+			had := before.Votes[i].Vote
+			switch vote := ballot.Vote; {
+			case vote.Outcome == wire.Failed:
+				gone = gone && had.Holder != value
+			case vote.Outcome == wire.Refused && vote.Holder == value:
+				gone = false
+				if changed := extended(had, vote, value, now.from.Sub(before.to), now.to.Sub(before.from)); changed != "" {
+					return exitError{exitRefused, fmt.Errorf("nothing was deleted: on %s %s; its holder is at work, or the server's clock was set", ballot.Instance, changed)}
+				}
 			}
-			there = true
-			if changed := extended(before.Votes[i].Vote, ballot.Vote, value, now.from.Sub(before.to), now.to.Sub(before.from)); changed != "" {
-				return false, exitError{exitRefused, fmt.Errorf("nothing was deleted: on %s %s; its holder is at work, or the server's clock was set", ballot.Instance, changed)}
-			}
-		}
-		switch {
-		case !there && !silent:
-			return true, nil
-		case now.from.Sub(before.to) >= watch:
-			return false, nil
 		}
 	}
-	return false, context.Cause(ctx)
+	return nil
 }
 
 // extended says how a key was changed between two answers, "" if it was not. least and most are the
@@ -206,11 +173,11 @@ func (c *client) deleteValue(s streams, key string, holder quorum.Holder) error 
 			failed = append(failed, fmt.Errorf("%s: %s", server.Name(), quorum.Redact(vote.Err.Error())))
 		}
 	}
-	switch {
-	case len(failed) > 0:
+	if len(failed) > 0 {
 		return exitError{exitFailed, fmt.Errorf("deleted on %d servers, but perhaps not on all; try again: %w", deleted, errors.Join(failed...))}
-	case deleted == 0:
-		return exitError{exitRefused, errors.New("nothing was deleted: the value is on no server any more")}
+	}
+	if deleted == 0 {
+		s.say("nothing was deleted: the value is on no server any more, because its key has expired or its holder released it")
 	}
 	return nil
 }

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,46 +22,19 @@ import (
 
 // workFlags are those of all that run a command.
 func workFlags(flags *flag.FlagSet, o *options) {
-	flags.DurationVar(&o.ttl, "ttl", 10*time.Second, "how long the lock lives unless it is extended, which it is while the command runs")
-	flags.DurationVar(&o.grace, "grace", 0, "how long before the lease's end a command gets SIGTERM, if the lease can't be extended (default: a third of -ttl)")
-	flags.StringVar(&o.owner, "owner", defaultOwner(), "a `name` that inspect shows to others")
+	timeVar(flags, &o.ttl, "ttl", "how long the lock lives unless it is extended, which it is while the command runs (default 10s)")
+	timeVar(flags, &o.grace, "grace", "how long before the lease's end a command gets SIGTERM, if the lease can't be extended (default: a third of -ttl)")
+	host, _ := os.Hostname() // without it the owner has no host
+	flags.StringVar(&o.owner, "owner", ownerOn(host, os.Getpid()), "a `name` that inspect shows to others")
 }
 
-// defaultOwner is empty if the machine's name can't be in it.
-func defaultOwner() string {
-	host, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
-	return ownerOn(host, os.Getpid())
-}
-
-// ownerOn cuts a long host's name rather than to have none: an owner has at most 64 characters.
+// ownerOn cuts a long host's name, because an owner has at most 64 characters. It is empty if the name can't be in it.
 func ownerOn(host string, pid int) string {
-	const program = "redlockctl:"
-	process := fmt.Sprint(":", pid)
-	owner := program + host[:min(len(host), 64-len(program)-len(process))] + process
+	owner := fmt.Sprintf("redlockctl:%.40s:%d", host, pid)
 	if strings.ContainsFunc(owner, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
 	}
 	return owner
-}
-
-func checkWork(o *options) error {
-	if !o.isGiven("grace") {
-		o.grace = o.ttl / 3
-	}
-	switch {
-	case len(o.command) == 0:
-		return badUsage("the command is missing after --")
-	case o.ttl <= 0:
-		return badUsage("%s is %v, want more than 0, such as 10s", o.name("ttl"), o.ttl)
-	case o.isGiven("ttl") && o.ttl > o.maxTTL: // a longer MaxTTL would have all clients wait longer after a restart
-		return badUsage("%s is %v, want at most -max-ttl, %v; leave %s out: the lease is extended while the command runs", o.name("ttl"), o.ttl, o.maxTTL, o.name("ttl"))
-	case o.grace < 0 || o.grace > o.ttl/2:
-		return badUsage("%s is %v, want 0 to half of -ttl, %v: a lease that is extended in time has more than that left", o.name("grace"), o.grace, o.ttl/2)
-	}
-	return nil
 }
 
 // runner runs the command whenever it is told to, and passes signals on to it. At other times a signal
@@ -70,10 +42,10 @@ func checkWork(o *options) error {
 type runner struct {
 	o    *options
 	s    streams
-	path string // of the command
 	said sync.WaitGroup
 	wait context.Context
 	end  context.CancelCauseFunc // of the wait
+	slow *time.Timer             // runs until the command is started
 
 	mu     sync.Mutex
 	job    *job      // that runs, or has ended on its own
@@ -90,9 +62,8 @@ func (s signalled) Error() string { return "the wait was ended by the signal: " 
 // runWork calls under, which has the runner run under a lease, once or more often. It returns the command's
 // exit code as an error, or why the command wasn't run, or was ended.
 func runWork(ctx context.Context, o *options, s streams, under func(ctx context.Context, r *runner) error) error {
-	path, err := exec.LookPath(o.command[0])
-	if err != nil { // before the lock is taken for nothing
-		return cannotRun(o.command[0], "", err)
+	if _, err := exec.LookPath(o.command[0]); err != nil { // before the lock is taken for nothing
+		return cannotRun(o.command[0], err)
 	}
 	surviveBrokenPipes()
 	signals := make(chan os.Signal, 16)
@@ -102,40 +73,24 @@ func runWork(ctx context.Context, o *options, s streams, under func(ctx context.
 		}
 	}
 	defer signal.Stop(signals)
-	r := &runner{o: o, s: s, path: path}
+	r := &runner{o: o, s: s}
+	r.slow = time.AfterFunc(time.Second, r.sayNested)
+	defer r.slow.Stop()
 	r.wait, r.end = context.WithCancelCause(ctx)
 	defer r.end(nil)
 	go r.passOn(signals)
-	if key := o.outerKey(); key != "" {
-		defer time.AfterFunc(time.Second, func() { r.sayNested(key) }).Stop()
-	}
-	err = under(r.wait, r)
+	err := under(r.wait, r)
 	r.said.Wait()
 	return r.result(err)
 }
 
-// outerKey is the key of a lock under which this process was started, and which it is to take again. "" if there is
-// none.
-func (o *options) outerKey() string {
-	if os.Getenv(tokenEnv) == "" { // REDLOCK_KEY alone is verify's
-		return ""
-	}
+// sayNested says why the wait may never end, if the lock is that under which this process was started. It isn't
+// refused, because a process that the outer command has left in the background gets the lock when that has ended.
+func (r *runner) sayNested() {
 	for _, key := range strings.Split(os.Getenv(keyEnv), "\n") {
-		if slices.Contains(o.keys, key) && o.places == 0 {
-			return key
+		if os.Getenv(tokenEnv) != "" && r.o.places == 0 && slices.Contains(r.o.keys, key) { // the key alone is verify's
+			r.s.say("waiting for %q, under which this process was started: if its holder waits for this process, both wait forever", key)
 		}
-	}
-	return ""
-}
-
-// sayNested says why the wait for the lock may never end. The wait isn't refused, because a process that the outer
-// command has left in the background gets the lock when that command has ended.
-func (r *runner) sayNested(key string) {
-	r.mu.Lock()
-	began := r.began
-	r.mu.Unlock()
-	if !began {
-		r.s.say("waiting for %q, the lock under which this process was started (%s): if the holder waits for this process, both wait forever; take the lock only once", key, keyEnv)
 	}
 }
 
@@ -195,6 +150,7 @@ func (r *runner) run(lease tenure, key string) error {
 
 // start starts the command, unless a signal has ended the wait.
 func (r *runner) start(lease tenure, key string) (*job, error) {
+	r.slow.Stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.wait.Err() != nil {
@@ -202,7 +158,7 @@ func (r *runner) start(lease tenure, key string) (*job, error) {
 	}
 	j := newJob(r, lease, key)
 	if err := j.cmd.Start(); err != nil {
-		return nil, cannotRun(r.o.command[0], r.path, err)
+		return nil, cannotRun(r.o.command[0], err)
 	}
 	go func() { // it ends with the command
 		_ = j.cmd.Wait() // ProcessState says how
@@ -217,9 +173,8 @@ func (r *runner) result(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var (
-		own  exitError
-		sig  signalled
-		wait *quorum.WaitError
+		own exitError
+		sig signalled
 	)
 	switch ran := r.job != nil; {
 	case errors.As(err, &own):
@@ -227,50 +182,29 @@ func (r *runner) result(err error) error {
 	case ran && (errors.Is(err, quorum.ErrLost) || errors.Is(err, quorum.ErrNotHeld)):
 		return exitError{exitLost, fmt.Errorf("the command worked without the lock at its end: %w", err)}
 	case ran:
-		if r.job.process.remains(r.job.cmd) {
+		if r.job.remains() {
 			r.s.say("what the command started goes on without the lock")
 		}
 		return exitError{code: r.status}
-	case errors.As(context.Cause(r.wait), &sig):
-		last := ""
-		if errors.As(err, &wait) && wait.Last != nil {
-			last = "; last: " + quorum.Redact(wait.Last.Error())
-		}
-		return exitError{exitSignal + signalNumber(sig.Signal), fmt.Errorf("%w%s", sig, last)}
+	case err != nil && errors.As(context.Cause(r.wait), &sig):
+		return exitError{exitSignal + signalNumber(sig.Signal), err}
 	}
 	return err
 }
 
-// cannotRun is the error of a command that can't be started. path is where it was found.
-func cannotRun(name, path string, err error) error {
-	code := exitCannot
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+// cannotRun is the error of a command that can't be started.
+func cannotRun(name string, err error) error {
+	if name = strconv.Quote(name); strings.Contains(name, "://") { // it may have a password
+		name = "a URL"
+	}
+	code, fix := exitCannot, ""
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
 		code = exitNotFound
-	}
-	fix := ""
-	switch {
+	case errors.Is(err, fs.ErrNotExist): // the kernel says so of a script, too
+		code, fix = exitNotFound, "; if it is there, its first line names no interpreter, or ends with a carriage return"
 	case errors.Is(err, syscall.ENOEXEC):
-		fix = "; a script needs a first line such as #!/bin/sh, or its interpreter before it: -- sh " + shown(name)
-	case errors.Is(err, fs.ErrNotExist):
-		fix = fixInterpreter(path)
+		fix = "; a script needs a first line such as #!/bin/sh"
 	}
-	return exitError{code, fmt.Errorf("can't run %s: %w%s", shown(name), innermost(err), fix)}
-}
-
-// fixInterpreter says what is wrong with the first line of a script. If its interpreter doesn't exist, the kernel says
-// that the script itself doesn't.
-func fixInterpreter(path string) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	line, _ := bufio.NewReader(io.LimitReader(file, 256)).ReadString('\n') // the kernel reads no more
-	switch {
-	case !strings.HasPrefix(line, "#!"):
-		return ""
-	case strings.HasSuffix(line, "\r\n"):
-		return "; its first line ends with a carriage return, as on Windows: convert it, as dos2unix does"
-	}
-	return fmt.Sprintf("; there is no such interpreter: %q", strings.TrimSpace(line))
+	return exitError{code, fmt.Errorf("can't run %s: %w%s", name, innermost(err), fix)}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/redquorum/redlock/instance"
@@ -59,15 +57,14 @@ func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 	if report.Instances == nil {
 		return err
 	}
-	v := verifiedOf(report, c.Config().Quorum)
-	for i := range v.Servers {
-		v.Servers[i].compareSet(report.Instances[i].Identity.Mark, c.Config().Set)
+	v := verified{Quorum: c.Config().Quorum, Notes: list(report.Notes), OK: true}
+	for _, r := range report.Instances {
+		v.Servers = append(v.Servers, verifiedOf(r, c.Config().Set))
 	}
 	c.checkRights(ctx, report, &v, o.rightsTo)
 	if n := len(v.Servers); n%2 == 0 && v.Quorum == n/2+1 {
 		v.Notes = append(v.Notes, fmt.Sprintf("%d servers survive no more failures than %d, and fail more often; use an odd number", n, n-1))
 	}
-	v.MayVote, v.OK = 0, true
 	for _, one := range v.Servers {
 		if v.OK = v.OK && len(one.Errors) == 0; one.Votes {
 			v.MayVote++
@@ -86,30 +83,31 @@ func runVerify(ctx context.Context, c *client, o *options, s streams) error {
 	}
 }
 
-func verifiedOf(report quorum.Report, q int) verified {
-	v := verified{Quorum: q, Notes: list(report.Notes)}
-	for _, r := range report.Instances {
-		one := verifiedServer{
-			Name: r.Name, Votes: votes(r.Err), Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
-			Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role, Persistence: r.Identity.Persistence,
-			Eviction:    r.Identity.Eviction,
-			ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty),
-			Hidden: list(r.Identity.Hidden), MissingRights: []string{},
-		}
-		if q := r.Quarantine; q != nil {
-			one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
-		}
-		v.Servers = append(v.Servers, one)
+// verifiedOf takes in what was found of a server. Other clients may have another set, which a looker doesn't compare.
+func verifiedOf(r quorum.InstanceReport, mine quorum.Set) verifiedServer {
+	one := verifiedServer{
+		Name: r.Name, Votes: votes(r.Err), Errors: textsOf(r.Err), Notes: list(r.Notes), Latency: ms(r.Latency),
+		Software: r.Identity.Server, Version: r.Identity.Version, Role: r.Identity.Role,
+		Persistence: r.Identity.Persistence, Eviction: r.Identity.Eviction, Hidden: list(r.Identity.Hidden),
+		ClockOffset: ms(r.ClockOffset), ClockUncertainty: ms(r.ClockUncertainty), MissingRights: []string{},
 	}
-	return v
-}
-
-// compareSet says that other clients have another set, which a looker doesn't compare.
-func (one *verifiedServer) compareSet(mark wire.Run, mine quorum.Set) {
-	if theirs := mark.Set(); theirs != "" && theirs != mine.String() {
+	if q := r.Quarantine; q != nil {
+		one.QuarantineReason, one.QuarantineLeft = q.Reason.String(), ms(q.Remaining)
+	}
+	if theirs := r.Identity.Mark.Set(); theirs != "" && theirs != mine.String() {
 		mismatch := &wire.SetMismatchError{Mine: mine, Theirs: theirs}
 		one.Votes, one.Errors = false, append(one.Errors, mismatch.Error())
 	}
+	return one
+}
+
+// votes reports whether the votes of a server count, whose report has this error. They count if the
+// server may evict locks or hides its run: then a lock is granted, but it isn't safe.
+func votes(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !votes(err) })
+	}
+	return err == nil || errors.Is(err, quorum.ErrEviction) || errors.Is(err, quorum.ErrHidden)
 }
 
 // checkRights asks each server that answered which rights the user lacks.
@@ -159,9 +157,8 @@ func (one *verifiedServer) lacks(rights instance.Rights, said bool) {
 }
 
 // print writes the report for people.
-func (v verified) print(w io.Writer) error {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "server\tvotes\tanswers in\tclock\tsoftware\tkeeps")
+func (v verified) print(w io.Writer) {
+	fmt.Fprintln(w, "server\tvotes\tanswers in\tclock\tsoftware\tkeeps")
 	for _, one := range v.Servers {
 		votes, clock := "yes", "hidden"
 		if !one.Votes {
@@ -170,66 +167,19 @@ func (v verified) print(w io.Writer) error {
 		if one.ClockUncertainty > 0 {
 			clock = fmt.Sprintf("%+.1f ms, to within %.1f ms", one.ClockOffset, one.ClockUncertainty)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%.1f ms\t%s\t%s %s\t%s\n", one.Name, votes, one.Latency, clock, one.Software, one.Version, one.Persistence)
+		fmt.Fprintf(w, "%s\t%s\t%.1f ms\t%s\t%s %s\t%s\n", one.Name, votes, one.Latency, clock, one.Software, one.Version, one.Persistence)
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	var b strings.Builder
-	b.WriteString("\n")
+	fmt.Fprintln(w)
 	for _, one := range v.Servers {
 		for _, text := range one.Errors {
-			fmt.Fprintf(&b, "WRONG  %s: %s\n", one.Name, text)
+			fmt.Fprintf(w, "WRONG  %s: %s\n", one.Name, text)
 		}
 		for _, text := range one.Notes {
-			fmt.Fprintf(&b, "note   %s: %s\n", one.Name, text)
+			fmt.Fprintf(w, "note   %s: %s\n", one.Name, text)
 		}
 	}
 	for _, text := range v.Notes {
-		fmt.Fprintf(&b, "note   %s\n", text)
+		fmt.Fprintf(w, "note   %s\n", text)
 	}
-	fmt.Fprintf(&b, "%d of %d servers may vote; a quorum is %d\n", v.MayVote, len(v.Servers), v.Quorum)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// votes reports whether the votes of a server count, whose report has this error. They count if the
-// server may evict locks or hides its run: then a lock is granted, but it isn't safe.
-func votes(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !votes(err) })
-	}
-	return err == nil || errors.Is(err, quorum.ErrEviction) || errors.Is(err, quorum.ErrHidden)
-}
-
-// textsOf are the texts of an error and of those that it joins.
-func textsOf(err error) []string {
-	if err == nil {
-		return []string{}
-	}
-	texts := strings.Split(quorum.Redact(err.Error()), "\n")
-	for i := range texts {
-		texts[i], _, _ = strings.Cut(texts[i], ", or call Coordinator.Trust") // only a program can
-	}
-	return texts
-}
-
-// list makes JSON write an empty list as [].
-func list(texts []string) []string {
-	if texts == nil {
-		return []string{}
-	}
-	return texts
-}
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// show writes a report for people, or as JSON for programs.
-func show(w io.Writer, report interface{ print(w io.Writer) error }, asJSON bool) error {
-	if !asJSON {
-		return report.print(w)
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(report)
+	fmt.Fprintf(w, "%d of %d servers may vote; a quorum is %d\n", v.MayVote, len(v.Servers), v.Quorum)
 }

@@ -102,7 +102,7 @@ func (w *world) job(tty *os.File, background, script string) *running {
 func stops(t *testing.T, pids ...string) {
 	t.Helper()
 	for _, text := range pids {
-		require.True(t, redisproc.AwaitStop(pid(t, text), nil), text)
+		require.True(t, redisproc.AwaitStop(pid(t, text)), text)
 	}
 }
 

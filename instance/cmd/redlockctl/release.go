@@ -54,7 +54,8 @@ func runRelease(ctx context.Context, c *client, o *options, s streams) error {
 		"See that its process has ended. A resource that checks tokens refuses it once it has seen one above %d; nothing else stops it.",
 		short(holder.Value), found.Token)
 	if !o.force {
-		watch := c.watchTime(found.Inspection)
+		watch := longestMaxTTL(c.Config().MaxTTL, found.Inspection)
+		watch += c.Config().Lab.Drift.Of(watch)
 		s.say("watching for %v whether anybody extends it; -force deletes it at once", watch)
 		if err := c.watch(ctx, found, holder.Value, watch); err != nil {
 			return err
@@ -83,16 +84,15 @@ func (o *options) choose(found quorum.Inspection) (quorum.Holder, error) {
 	return found.Holders[i], nil
 }
 
-// watchTime is MaxTTL and the drift allowance on it. MaxTTL is that of the clients which took the lock, if theirs is
-// longer: otherwise the watch would be too short.
-func (c *client) watchTime(found quorum.Inspection) time.Duration {
-	longest := c.Config().MaxTTL
+// longestMaxTTL is MaxTTL, or that of the clients which took the lock, if theirs is longer: otherwise a watch would be
+// too short.
+func longestMaxTTL(mine time.Duration, found quorum.Inspection) time.Duration {
 	for _, run := range found.Runs {
 		if set, err := wire.ParseSet(run.Set()); err == nil {
-			longest = max(longest, set.MaxTTL)
+			mine = max(mine, set.MaxTTL)
 		}
 	}
-	return longest + c.Config().Lab.Drift.Of(longest)
+	return mine
 }
 
 // look is what the servers say about a key, and between which moments they said it.

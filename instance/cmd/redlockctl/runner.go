@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,23 +18,6 @@ import (
 
 	"github.com/redquorum/redlock/quorum"
 )
-
-// workFlags are those of all that run a command.
-func workFlags(flags *flag.FlagSet, o *options) {
-	timeVar(flags, &o.ttl, "ttl", "how long the lock lives unless it is extended, which it is while the command runs (default 10s)")
-	timeVar(flags, &o.grace, "grace", "how long before the lease's end a command gets SIGTERM, if the lease can't be extended (default: a third of -ttl)")
-	host, _ := os.Hostname() // without it the owner has no host
-	flags.StringVar(&o.owner, "owner", ownerOn(host, os.Getpid()), "a `name` that inspect shows to others")
-}
-
-// ownerOn cuts a long host's name, because an owner has at most 64 characters. It is empty if the name can't be in it.
-func ownerOn(host string, pid int) string {
-	owner := fmt.Sprintf("redlockctl:%.40s:%d", host, pid)
-	if strings.ContainsFunc(owner, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return ""
-	}
-	return owner
-}
 
 // runner runs the command whenever it is told to, and passes signals on to it. At other times a signal
 // ends the wait for the lock.

@@ -21,7 +21,7 @@ func TestLockOnSeveralKeysAndPlaces(t *testing.T) {
 	both := w.start("lock", "b", "a", "--", "sh", "-c", `echo $REDLOCK_KEY; read line`)
 	require.Equal(t, "a b", both.line(), "a line each")
 	for _, key := range []string{"a", "b"} {
-		w.run("lock", "-try", key, "--", "echo", "ran").expect(exitTaken, fmt.Sprintf("%q", key))
+		w.answered("lock", "-try", key, "--", "echo", "ran").expect(exitTaken, fmt.Sprintf("%q", key))
 	}
 	require.NoError(t, both.stdin.Close())
 	both.wait().expect(1)
@@ -35,8 +35,8 @@ func TestLockOnSeveralKeysAndPlaces(t *testing.T) {
 		holders = append(holders, r)
 	}
 	assert.Equal(t, map[string]bool{"k/1": true, "k/2": true}, places)
-	w.run("lock", "-try", "-n", "2", "k", "--", "true").expect(exitTaken)
-	w.run("inspect", "k/2").expect(exitDone)
+	w.answered("lock", "-try", "-n", "2", "k", "--", "true").expect(exitTaken)
+	w.answered("inspect", "k/2").expect(exitDone)
 	waiter := w.start("lock", "-n", "2", "k", "--", "echo", "ran")
 	for _, r := range holders {
 		require.NoError(t, r.stdin.Close())

@@ -33,14 +33,19 @@ const PythonEnv = "REDLOCK_REQUIRE_PYTHON"
 func Python(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")
-	switch {
-	case err == nil:
-	case os.Getenv(PythonEnv) == "1":
-		t.Fatalf("%v, and %s=1 asks for it", err, PythonEnv)
-	default:
-		t.Skipf("%v; install it to run this test", err)
+	if err != nil {
+		missing(t, err, PythonEnv)
 	}
 	return path
+}
+
+// missing skips the test without a program, or fails it if the environment asks for the program.
+func missing(t testing.TB, err error, env string) {
+	t.Helper()
+	if os.Getenv(env) == "1" {
+		t.Fatalf("%v, and %s=1 asks for it", err, env)
+	}
+	t.Skip(err)
 }
 
 // Config says what to start. The zero Config is redis-server on a free port of
@@ -67,12 +72,9 @@ func Start(t testing.TB, cfg Config) *Server {
 func check(t testing.TB, err error) {
 	t.Helper()
 	switch {
-	case err == nil:
-	case errors.Is(err, redisproc.ErrMissing) && os.Getenv(RequireEnv) == "1":
-		t.Fatalf("%v, and %s=1 asks for it", err, RequireEnv)
 	case errors.Is(err, redisproc.ErrMissing):
-		t.Skip(err)
-	default:
+		missing(t, err, RequireEnv)
+	case err != nil:
 		t.Fatal(err)
 	}
 }
@@ -83,13 +85,8 @@ func Since(t testing.TB, major, minor int) bool {
 	t.Helper()
 	product, err := Config{}.Product()
 	check(t, err)
-	var kind string
-	var isMajor, isMinor int
-	_, err = fmt.Sscanf(product, "%s %d.%d", &kind, &isMajor, &isMinor)
-	check(t, err)
-	if kind != "redis" {
-		isMajor, isMinor = 7, 2
-	}
+	isMajor, isMinor := 7, 2
+	_, _ = fmt.Sscanf(product, "redis %d.%d", &isMajor, &isMinor)
 	return isMajor > major || isMajor == major && isMinor >= minor
 }
 

@@ -17,28 +17,18 @@ import (
 const askTimeout = startTimeout
 
 // Ask sends one command over a new connection and returns the first line of the reply, or the
-// text of a bulk string. A reply that begins with "-" is an error. Ask uses no client library,
+// text of a bulk string. A reply that begins with "-" is an error of the server. Ask uses no client library,
 // so that it is independent of the client under test.
 func (s *Server) Ask(args ...string) (string, error) {
-	return dialAndAsk(s.Network(), s.addr, s.cfg.Password, args...)
-}
-
-// AskAt is MustAsk for the server at a TCP address that needs no password.
-func AskAt(addr string, args ...string) (string, error) {
-	reply, err := dialAndAsk("tcp", addr, "", args...)
-	return checked(addr, args, reply, err)
-}
-
-func dialAndAsk(network, addr, password string, args ...string) (string, error) {
-	conn, err := net.DialTimeout(network, addr, askTimeout)
+	conn, err := net.DialTimeout(s.Network(), s.addr, askTimeout)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(askTimeout))
 	rd := bufio.NewReader(conn)
-	if password != "" {
-		if line, err := ask(conn, rd, "AUTH", password); err != nil || line != "+OK" {
+	if s.cfg.Password != "" {
+		if line, err := ask(conn, rd, "AUTH", s.cfg.Password); err != nil || line != "+OK" {
 			return line, errors.Join(errors.New("AUTH failed"), err)
 		}
 	}
@@ -56,34 +46,30 @@ func ask(conn net.Conn, rd *bufio.Reader, args ...string) (string, error) {
 	}
 	line, err := rd.ReadString('\n')
 	line = strings.TrimRight(line, "\r\n")
-	if err != nil || !strings.HasPrefix(line, "$") || line == "$-1" {
-		return line, err
-	}
 	var n int
-	if _, err := fmt.Sscanf(line, "$%d", &n); err != nil {
+	if _, other := fmt.Sscanf(line, "$%d", &n); err != nil || other != nil || n < 0 {
 		return line, err
 	}
 	text := make([]byte, n)
-	if _, err := io.ReadFull(rd, text); err != nil {
-		return "", err
-	}
-	return string(text), nil
+	_, err = io.ReadFull(rd, text)
+	return string(text), err
 }
 
 // MustAsk is Ask for a command that must succeed: it returns an error reply as an error.
 func (s *Server) MustAsk(args ...string) (string, error) {
 	reply, err := s.Ask(args...)
-	return checked(s.addr, args, reply, err)
-}
-
-func checked(addr string, args []string, reply string, err error) (string, error) {
 	switch {
 	case err != nil:
-		return reply, fmt.Errorf("redisproc: %s: %v: %w", addr, args, err)
+		return reply, fmt.Errorf("redisproc: %s: %v: %w", s.addr, args, err)
 	case strings.HasPrefix(reply, "-"):
-		return reply, fmt.Errorf("redisproc: %s: %v answered %s", addr, args, reply)
+		return reply, fmt.Errorf("redisproc: %s: %v answered %s", s.addr, args, reply)
 	}
 	return reply, nil
+}
+
+// AskAt is MustAsk for the server at a TCP address that needs no password.
+func AskAt(addr string, args ...string) (string, error) {
+	return (&Server{addr: addr}).MustAsk(args...)
 }
 
 // Info returns one field of INFO, as in Info("run_id").

@@ -10,16 +10,6 @@ import (
 	"time"
 )
 
-// gate is what a Link does with the data in one direction.
-type gate uint8
-
-// The gates.
-const (
-	open gate = iota
-	held
-	shut
-)
-
 // direction is a direction over a Link.
 type direction uint8
 
@@ -30,6 +20,20 @@ const (
 	// Replies go from the server to the client.
 	Replies
 )
+
+// gate is what a Link does with the pieces in one direction.
+type gate struct {
+	holds, drops, misses  bool // misses: drops the next piece only
+	waiting, passed, lost int  // pieces that are held now, were passed on, were dropped
+}
+
+// trap catches the first request for which is returns true.
+type trap struct {
+	is     func(piece []byte) bool
+	caught chan struct{} // closed when it has a piece
+	sprung bool
+	freed  bool
+}
 
 // Link stands between clients and a server. It passes on bytes as they come. A client's write
 // is one piece if the client waits for each reply.
@@ -44,18 +48,11 @@ type Link struct {
 	changed *sync.Cond
 	conns   map[net.Conn]struct{}
 	refuses bool // new connections
+	closed  bool
 	target  string
 	trip    time.Duration // see Far
 	gates   [2]gate
-	closed  bool
-	waiting [2]int  // pieces that are held, each way
-	passed  [2]int  // pieces that were passed on, each way
-	lost    [2]int  // pieces that were dropped at a gate, each way
-	misses  [2]bool // the next piece is dropped, see Miss
-
-	trap   func(piece []byte) bool // nil: none is set
-	caught chan struct{}           // closed when the trap has a piece
-	freed  chan struct{}           // closed when the piece is freed
+	trap    *trap // nil: none is set
 }
 
 // NewLink starts a Link to a server's TCP address.
@@ -86,30 +83,30 @@ func (l *Link) do(change func()) {
 func (l *Link) Far(roundTrip time.Duration) { l.do(func() { l.trip = roundTrip }) }
 
 // Hold holds back what goes in one direction, in order, until Reopen or Drop.
-func (l *Link) Hold(way direction) { l.do(func() { l.gates[way] = held }) }
+func (l *Link) Hold(way direction) { l.do(func() { l.gates[way].holds = true }) }
 
 // Drop drops everything in one direction, also what was held, until Reopen.
-func (l *Link) Drop(way direction) { l.do(func() { l.gates[way] = shut }) }
+func (l *Link) Drop(way direction) {
+	l.do(func() { l.gates[way].holds, l.gates[way].drops = false, true })
+}
 
 // Miss drops the next piece in one direction, and no other.
-func (l *Link) Miss(way direction) { l.do(func() { l.misses[way] = true }) }
+func (l *Link) Miss(way direction) { l.do(func() { l.gates[way].misses = true }) }
 
 // Trap catches the first request for which is returns true, and holds back what follows on
 // its connection. It closes the channel when it has caught one. is gets the bytes as they are
 // on the wire. Other connections are not affected.
 func (l *Link) Trap(is func(piece []byte) bool) (caught <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.trap, l.caught, l.freed = is, make(chan struct{}), make(chan struct{})
-	return l.caught
+	t := &trap{is: is, caught: make(chan struct{})}
+	l.do(func() { l.trap = t })
+	return t.caught
 }
 
 // Free passes on what the trap has caught. It removes an empty trap, and does nothing without one.
 func (l *Link) Free() {
 	l.do(func() {
-		if l.freed != nil {
-			close(l.freed)
-			l.trap, l.freed = nil, nil
+		if l.trap != nil {
+			l.trap.freed, l.trap = true, nil
 		}
 	})
 }
@@ -124,7 +121,12 @@ func (l *Link) Cut() {
 
 // Reopen accepts new connections again, and passes everything on, first what was held.
 func (l *Link) Reopen() {
-	l.do(func() { l.refuses, l.gates, l.misses = l.closed, [2]gate{}, [2]bool{} })
+	l.do(func() {
+		l.refuses = l.closed
+		for i := range l.gates {
+			l.gates[i].holds, l.gates[i].drops, l.gates[i].misses = false, false, false
+		}
+	})
 }
 
 // Switch leads new connections to another server. Existing ones stay with the old one, as
@@ -150,14 +152,14 @@ func (l *Link) hangUp() {
 func (l *Link) Waiting(way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.waiting[way]
+	return l.gates[way].waiting
 }
 
 // Passed returns how many pieces that way were passed on.
 func (l *Link) Passed(way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.passed[way]
+	return l.gates[way].passed
 }
 
 // Close closes all connections and returns when its goroutines have ended. A second call does
@@ -167,7 +169,6 @@ func (l *Link) Close() error {
 		l.closed, l.refuses = true, true
 		l.hangUp()
 	})
-	l.Free()
 	_ = l.listener.Close()
 	l.all.Wait()
 	return nil
@@ -180,20 +181,20 @@ func (l *Link) accept() {
 		if err != nil {
 			return // closed
 		}
-		if l.keep(client) {
-			l.all.Go(func() {
-				defer l.drop(client)
-				l.serve(client)
-			})
+		l.mu.Lock()
+		target, trip := l.target, l.trip
+		l.mu.Unlock()
+		if l.keep(client, target) {
+			l.all.Go(func() { l.serve(client, target, trip) })
 		}
 	}
 }
 
-// keep records a connection for hangUp. It closes it if connections are refused.
-func (l *Link) keep(conn net.Conn) bool {
+// keep records a connection for hangUp. It closes it if connections are refused, or if it leads to an earlier target.
+func (l *Link) keep(conn net.Conn, target string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.refuses {
+	if l.refuses || target != l.target {
 		_ = conn.Close()
 		return false
 	}
@@ -210,22 +211,14 @@ func (l *Link) drop(conn net.Conn) {
 }
 
 // serve carries one connection until it ends.
-func (l *Link) serve(client net.Conn) {
-	l.mu.Lock()
-	target, trip := l.target, l.trip
-	l.mu.Unlock()
+func (l *Link) serve(client net.Conn, target string, trip time.Duration) {
+	defer l.drop(client)
 	time.Sleep(trip)
 	server, err := net.Dial("tcp", target)
-	if err != nil || !l.keep(server) {
+	if err != nil || !l.keep(server, target) {
 		return
 	}
 	defer l.drop(server)
-	l.mu.Lock()
-	moved := l.target != target
-	l.mu.Unlock()
-	if moved { // while it was dialed
-		return
-	}
 	var both sync.WaitGroup
 	both.Go(func() {
 		l.carry(Requests, server, client, trip/2)
@@ -243,12 +236,12 @@ func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Dura
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(piece)
-		if n > 0 && l.escapes(way, piece[:n]) && l.passes(way) {
+		if n > 0 && l.passes(way, piece[:n]) {
 			time.Sleep(late)
 			if _, failed := to.Write(piece[:n]); failed != nil {
 				return
 			}
-			l.do(func() { l.passed[way]++ })
+			l.do(func() { l.gates[way].passed++ })
 		}
 		if err != nil {
 			return
@@ -256,36 +249,27 @@ func (l *Link) carry(way direction, to io.Writer, from io.Reader, late time.Dura
 	}
 }
 
-// escapes waits while the piece is in the trap, and reports whether it goes on.
-func (l *Link) escapes(way direction, piece []byte) bool {
+// passes waits while a piece is in the trap or held at its gate, and reports whether it is passed on then.
+func (l *Link) passes(way direction, piece []byte) bool {
 	l.mu.Lock()
-	if way != Requests || l.trap == nil || !l.trap(piece) {
-		l.mu.Unlock()
-		return true
+	defer l.mu.Unlock()
+	if t := l.trap; way == Requests && t != nil && !t.sprung && t.is(piece) {
+		t.sprung = true
+		close(t.caught)
+		for !t.freed && !l.closed {
+			l.changed.Wait()
+		}
 	}
-	l.trap = nil
-	freed := l.freed
-	close(l.caught)
-	l.mu.Unlock()
-	<-freed
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.closed
-}
-
-// passes waits while the gate is held, and reports whether it is open then.
-func (l *Link) passes(way direction) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting[way]++
-	for l.gates[way] == held && !l.closed {
+	g := &l.gates[way]
+	g.waiting++
+	for g.holds && !l.closed {
 		l.changed.Wait()
 	}
-	l.waiting[way]--
-	if l.gates[way] == open && !l.misses[way] && !l.closed {
-		return true
+	g.waiting--
+	if g.drops || g.misses || l.closed {
+		g.misses = false
+		g.lost++
+		return false
 	}
-	l.misses[way] = false
-	l.lost[way]++
-	return false
+	return true
 }

@@ -100,7 +100,7 @@ func eventually(t *testing.T, is func() bool) {
 func lost(l *Link, way direction) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lost[way]
+	return l.gates[way].lost
 }
 
 func TestLinkHoldsAndLoses(t *testing.T) {

@@ -5,8 +5,12 @@ package redisproc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -20,6 +24,10 @@ type Process struct {
 	cmd    *exec.Cmd
 	target int // of signals
 }
+
+// diesWithParent makes the kernel end a child process when the process that started it dies without
+// doing so. Linux alone can.
+var diesWithParent = func(*syscall.SysProcAttr) {}
 
 // StartProcess starts a process. On Linux the kernel ends it when the process that started it dies
 // without doing so.
@@ -49,20 +57,27 @@ func StartProcess(cmd *exec.Cmd) (*Process, error) {
 // State says how it ended. It must have ended.
 func (p *Process) State() string { return p.cmd.ProcessState.String() }
 
-// signal fails if it has ended.
-func (p *Process) signal(sig syscall.Signal) error {
+func (p *Process) ended() bool {
 	select {
 	case <-p.Exited:
-		return os.ErrProcessDone
+		return true
 	default:
-		return syscall.Kill(p.target, sig)
+		return false
 	}
+}
+
+// signal fails if it has ended.
+func (p *Process) signal(sig syscall.Signal) error {
+	if p.ended() {
+		return os.ErrProcessDone
+	}
+	return syscall.Kill(p.target, sig)
 }
 
 // Pause stops it (SIGSTOP), and returns when it has stopped.
 func (p *Process) Pause() error {
 	err := p.signal(syscall.SIGSTOP)
-	if err == nil && !AwaitStop(p.cmd.Process.Pid, p.Exited) {
+	if err == nil && !AwaitStop(p.cmd.Process.Pid) {
 		err = errors.New("it doesn't stop")
 	}
 	return err
@@ -86,18 +101,28 @@ func (p *Process) End(sig syscall.Signal, limit time.Duration) {
 
 // AwaitStop waits until a process has come to a stop after a SIGSTOP, or is gone. It reports
 // whether it has stopped.
-func AwaitStop(pid int, gone <-chan struct{}) bool {
+func AwaitStop(pid int) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
+	state := ""
 	err := Poll(ctx, func() bool {
-		select {
-		case <-gone:
-			return true
-		default:
-			return stopped(pid)
-		}
+		state = stateOf(pid)
+		return strings.Contains("TZX", state)
 	})
-	return err == nil && stopped(pid)
+	return err == nil && state == "T"
+}
+
+// stateOf is a process's state, as Linux has it: T if it is stopped, Z or X if it has ended, "" if it is gone.
+// Elsewhere it is T, by the kernel's word: a signal that was sent is delivered before the process runs on.
+func stateOf(pid int) string {
+	if runtime.GOOS != "linux" {
+		return "T"
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // without the file it is gone
+	// The state follows the name, which is in parentheses.
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	state, _, _ := strings.Cut(rest, " ")
+	return state
 }
 
 // Poll waits until a condition is true about which no message is sent.
@@ -112,4 +137,29 @@ func Poll(ctx context.Context, is func() bool) error {
 		}
 	}
 	return nil
+}
+
+// maxOutput limits what is kept of a process's output, in bytes.
+const maxOutput = 1 << 20
+
+// Output keeps the end of a process's output.
+type Output struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.text) > maxOutput {
+		o.text = append([]byte(nil), o.text[len(o.text)-maxOutput/2:]...)
+	}
+	o.text = append(o.text, p...)
+	return len(p), nil
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text)
 }

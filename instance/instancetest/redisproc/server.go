@@ -1,5 +1,12 @@
 //go:build unix
 
+// Package redisproc runs real redis-server processes, and proxies in front of them, for
+// programs. Package instancetest does the same for tests. Each server has its own process and
+// directory, and Close removes both. On Linux the kernel ends the server when the program that
+// started it dies without calling Close.
+//
+// It can break things on purpose: servers can be killed, paused, resumed and restarted, with
+// or without their data on disk, and a Link can hold back, drop and cut what goes over it.
 package redisproc
 
 import (
@@ -28,10 +35,10 @@ type Server struct {
 	dir     string
 	addr    string
 	release func() // gives the port up
+	output  Output
 
 	mu      sync.Mutex
 	process *Process // nil while it doesn't run
-	output  *Output
 	closed  bool
 }
 
@@ -46,9 +53,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: making the server's directory: %w", err)
 	}
-	s := &Server{cfg: cfg, binary: path, dir: dir, release: func() {}, output: &Output{}}
-	// The port of a node's cluster bus isn't reserved, and outside of Linux no port is.
-	for range 5 {
+	s := &Server{cfg: cfg, binary: path, dir: dir, release: func() {}}
+	// The port of a node's cluster bus isn't reserved, and may be too high. Outside of Linux no port is reserved.
+	for range 10 {
 		if err = s.choose(); err == nil {
 			err = s.Restart(ctx)
 		}
@@ -68,13 +75,10 @@ func (s *Server) choose() (err error) {
 		return nil
 	}
 	s.release()
-	s.release = func() {}
-	addr, release, err := Reserve()
-	if err != nil {
-		return err
+	if s.addr, s.release, err = Reserve(); err != nil {
+		s.release = func() {}
 	}
-	s.addr, s.release = addr, release
-	return nil
+	return err
 }
 
 // Addr returns host:port, or the socket's path. A restart doesn't change it.
@@ -103,12 +107,8 @@ func (s *Server) URL() string {
 // Dir returns the server's working directory.
 func (s *Server) Dir() string { return s.dir }
 
-// Log returns the server's output since its last start.
-func (s *Server) Log() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.output.String()
-}
+// Log returns the end of the server's output.
+func (s *Server) Log() string { return s.output.String() }
 
 func (s *Server) args() []string {
 	args := []string{"--dir", s.dir, "--save", "", "--daemonize", "no", "--bind", "127.0.0.1"}
@@ -128,48 +128,41 @@ func (s *Server) args() []string {
 	return args
 }
 
-func (s *Server) start() error {
+func (s *Server) start() (*Process, error) {
 	if s.cfg.ConfigFile != "" {
 		file, err := os.OpenFile(s.cfg.ConfigFile, os.O_CREATE|os.O_RDONLY, 0o600)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		_ = file.Close()
 	}
 	cmd := exec.Command(s.binary, s.args()...)
-	out := &Output{}
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Stdout, cmd.Stderr = &s.output, &s.output
 	if len(s.cfg.Env) > 0 {
 		cmd.Env = append(os.Environ(), s.cfg.Env...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return fmt.Errorf("redisproc: %s is closed", s.addr)
+		return nil, fmt.Errorf("redisproc: %s is closed", s.addr)
 	}
 	process, err := StartProcess(cmd)
 	if err != nil {
-		return fmt.Errorf("redisproc: starting %s: %w", s.binary, err)
+		return nil, fmt.Errorf("redisproc: starting %s: %w", s.binary, err)
 	}
-	s.process, s.output = process, out
-	return nil
-}
-
-// running returns the process, and false while it doesn't run.
-func (s *Server) running() (*Process, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.process, s.process != nil
+	s.process = process
+	return process, nil
 }
 
 // Restart stops the process, if it runs, starts it again at the same address in the same
 // directory, and returns when it answers.
 func (s *Server) Restart(ctx context.Context) error {
 	s.Stop()
-	if err := s.start(); err != nil {
+	process, err := s.start()
+	if err != nil {
 		return err
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx, process); err != nil {
 		s.Kill()
 		return err
 	}
@@ -181,33 +174,25 @@ func (s *Server) Restart(ctx context.Context) error {
 // Invariant: it is this process that replies. Another one may have the address, and this one
 // then ends. A test that used the other one would break it, and be broken by it: it may be a
 // server of a test that runs at the same time, or a Link to one.
-func (s *Server) ready(ctx context.Context) error {
+func (s *Server) ready(ctx context.Context, process *Process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	process, ok := s.running()
-	if !ok {
-		return fmt.Errorf("redisproc: %s was ended meanwhile", s.addr)
-	}
 	var reply string
 	var err error
 	failed := Poll(ctx, func() bool {
-		select {
-		case <-process.Exited:
+		if process.ended() {
 			return true
-		default:
-			reply, err = s.Ask("PING")
-			return err == nil && !strings.HasPrefix(reply, "-LOADING") && s.isProcess(process.cmd.Process.Pid)
 		}
+		reply, err = s.Ask("PING")
+		return err == nil && !strings.HasPrefix(reply, "-LOADING") && s.isProcess(process.cmd.Process.Pid)
 	})
-	select {
-	case <-process.Exited:
+	switch {
+	case process.ended():
 		return fmt.Errorf("redisproc: %s ended at once:\n%s", s.binary, s.Log())
-	default:
-		if failed != nil {
-			return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, reply, err, failed, s.Log())
-		}
-		return nil
+	case failed != nil:
+		return fmt.Errorf("redisproc: %s doesn't answer (%q, %v): %w:\n%s", s.binary, reply, err, failed, s.Log())
 	}
+	return nil
 }
 
 // isProcess reports whether the process answers at the address. A server that knows no INFO
@@ -225,8 +210,10 @@ func (s *Server) Pause() error { return s.do((*Process).Pause) }
 func (s *Server) Resume() error { return s.do((*Process).Resume) }
 
 func (s *Server) do(do func(*Process) error) error {
-	process, ok := s.running()
-	if !ok {
+	s.mu.Lock()
+	process := s.process
+	s.mu.Unlock()
+	if process == nil {
 		return fmt.Errorf("redisproc: %s is not running", s.addr)
 	}
 	if err := do(process); err != nil {

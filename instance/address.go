@@ -12,7 +12,17 @@ const noHost = " \t@%,;"
 
 // isHost reports whether a text can be a host's name or address.
 func isHost(host string) bool {
-	return host != "" && validateName(host) == nil && !strings.ContainsAny(host, noHost+"/") && !hasColon(host)
+	plain := withoutZone(host)
+	return host != "" && validateName(host) == nil && !strings.ContainsAny(plain, noHost+"/") && !hasColon(plain)
+}
+
+// withoutZone is a host without the zone that an IPv6 address may have, as in fe80::1%eth0.
+func withoutZone(host string) string {
+	addr, zone, found := strings.Cut(host, "%")
+	if !found || zone == "" || strings.ContainsAny(zone, noHost+"/:") || !strings.Contains(addr, ":") || net.ParseIP(addr) == nil {
+		return host
+	}
+	return addr
 }
 
 // hasColon reports whether a host has a colon and is no IPv6 address.
@@ -28,9 +38,11 @@ func isPort(port string) bool {
 
 // normal returns an address in its one normal spelling, so that equal ones are recognized.
 func normal(host, port string) string {
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	plain := withoutZone(host)
+	zone := host[len(plain):] // the interface's name, in which case matters
+	host = strings.TrimSuffix(strings.ToLower(plain), ".")
 	if ip := net.ParseIP(host); ip != nil {
-		host = ip.String()
+		host = ip.String() + zone
 	}
 	if n, err := strconv.Atoi(port); err == nil {
 		port = strconv.Itoa(n)

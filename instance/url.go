@@ -149,15 +149,15 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		}
 		plain.Path = path.Clean(u.Path)
 	} else {
-		db, port := strings.Trim(u.Path, "/"), u.Port()
+		db, host, port := strings.Trim(u.Path, "/"), withoutZone(u.Hostname()), u.Port()
 		switch {
 		case db != "" && !isDatabase(db):
 			return bad("its path: want the database's number, like 0")
 		case port != "" && !isPort(port):
 			return bad("its port must be 1 to 65535")
-		case strings.ContainsAny(u.Hostname(), noHost):
+		case strings.ContainsAny(host, noHost):
 			return bad("its host has a character that no host has; list one server per URL, or the other addresses of one deployment as addr=host:port")
-		case hasColon(u.Hostname()):
+		case hasColon(host):
 			return bad("its host has a colon; if a password stands before it, write an @ between password and host, as in redis://user:password@host:6379")
 		}
 	}

@@ -107,7 +107,7 @@ func (c *greeted) Read(p []byte) (int, error) {
 		}
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 		// Redis's TLS port does this. So does a server that is shutting down.
-		return 0, &dialError{&refusal{ErrConnection, err, "it took the connection and closed it without a word; if the port speaks TLS, use rediss:// (" + err.Error() + ")"}}
+		return 0, &dialError{&refusal{ErrConnection, err, "it took the connection and closed it without a word, as a port that speaks TLS does (use rediss://), or a proxy that refuses HELLO (" + err.Error() + ")"}}
 	}
 	return n, err
 }

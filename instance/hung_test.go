@@ -214,7 +214,7 @@ func TestTheWrongPort(t *testing.T) {
 	r := open(t, strings.Replace(secured, "rediss://", "redis://", 1), Config{})
 	v := r.Do(within(t), acquire("k", value()))
 	require.True(t, v.Unsent)
-	require.ErrorContains(t, v.Err, "if the port speaks TLS, use rediss://")
+	require.ErrorContains(t, v.Err, "a port that speaks TLS does (use rediss://), or a proxy that refuses HELLO")
 	require.ErrorIs(t, v.Err, ErrConnection)
 	require.False(t, isPermanent(v.Err), "a server that goes down does the same")
 

@@ -26,8 +26,7 @@ func envOf(flag string) string {
 // serversEnv is the environment variable with the servers' URLs.
 var serversEnv = envOf("servers")
 
-// options are what the command line and the environment say. Errors don't repeat it, because it may be a URL with
-// a password that stands in the wrong place.
+// options are what the command line and the environment say.
 type options struct {
 	servers, ca     string
 	set             quorum.Set
@@ -58,7 +57,7 @@ type options struct {
 // newFlags are the flags of a command. Each says its environment variable.
 func (c command) newFlags(o *options) *flag.FlagSet {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is reported once, and without values
+	flags.SetOutput(io.Discard) // an error is reported once, see wrongValue
 	o.maxTTL = 30 * time.Second
 	flags.StringVar(&o.servers, "servers", "", "the servers' `URLs`, separated by commas")
 	timeVar(flags, &o.maxTTL, "max-ttl", "MaxTTL, as your programs have it")
@@ -138,7 +137,7 @@ func (o *options) readArguments(c command, flags *flag.FlagSet, args []string) e
 		case errors.Is(err, flag.ErrHelp):
 			return err
 		case err != nil:
-			return badUsage("%s; redlockctl %s -h lists the flags", withoutValue(err), c.name)
+			return badUsage("%s; redlockctl %s -h lists the flags", wrongValue(err), c.name)
 		case flags.NArg() == 0:
 			return nil
 		case len(o.keys) == c.keys:
@@ -148,14 +147,25 @@ func (o *options) readArguments(c command, flags *flag.FlagSet, args []string) e
 	}
 }
 
-// withoutValue is an error of package flag without the value that it quotes.
-func withoutValue(err error) string {
+// wrongValue is an error of package flag in this program's words. A URL, which may have a password, isn't repeated.
+func wrongValue(err error) string {
 	const ends = `" for `
 	text := err.Error()
-	if i := strings.LastIndex(text, ends); i >= 0 {
-		return strings.TrimPrefix(text[i+len(ends):], "flag ")
+	i := strings.LastIndex(text, ends)
+	if i < 0 {
+		return text // it has no value
 	}
-	return text
+	value := text[strings.Index(text, `"`) : i+1]
+	name, why, _ := strings.Cut(strings.TrimPrefix(text[i+len(ends):], "flag "), ": ")
+	if why == "parse error" {
+		if why = "want a whole number"; strings.Contains(text[:i], "boolean") {
+			why = "want true or false"
+		}
+	}
+	if strings.Contains(value, "://") {
+		return name + ": " + why
+	}
+	return fmt.Sprintf("%s is %s: %s", name, value, why)
 }
 
 // readEnvironment sets the flags that the command line doesn't have.
@@ -168,7 +178,7 @@ func readEnvironment(flags *flag.FlagSet) (err error) {
 			return
 		}
 		if wrong := flags.Set(f.Name, value); wrong != nil {
-			err = badUsage("%s: %w", envOf(f.Name), wrong)
+			err = badUsage("%s", wrongValue(fmt.Errorf("invalid value %q for flag %s: %w", value, envOf(f.Name), wrong)))
 		}
 	})
 	return err

@@ -113,8 +113,7 @@ func TestOwnLeftovers(t *testing.T) {
 	require.EqualValues(t, 0, ask("EXISTS", "a"))
 }
 
-// TestLeftoversOfMany: one script deletes what many requests delete. A value that one of them sets is deleted
-// only after that.
+// TestLeftoversOfMany: each request deletes its own leftovers, also a value that one before it has set.
 func TestLeftoversOfMany(t *testing.T) {
 	r, ask, _ := fresh(t)
 	ask("MSET", "a", "mine", "b", "theirs", "c", "mine")

@@ -16,33 +16,50 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// meaning is what a server's error reply means.
+// meaning is what a server's error reply means, by how it begins after the ERR that many have.
 type meaning struct {
-	kind error
-	// todo says what to do, if the kind doesn't say it.
-	todo string
+	begins string
+	kind   error
+	todo   string // what to do, if the kind doesn't say it
 }
 
-// codes are the meanings of the first words of error replies.
-var codes = map[string]meaning{
-	"NOAUTH":      {ErrAuth, unasked},
-	"WRONGPASS":   {ErrAuth, wrong},
-	"NOPERM":      {kind: ErrPermission},
-	"READONLY":    {wire.ErrNotMaster, demoted},
-	"MASTERDOWN":  {wire.ErrNotMaster, demoted},
-	"OOM":         {kind: ErrOutOfMemory},
-	"BUSY":        {kind: ErrBusy},
-	"LOADING":     {kind: ErrLoading},
-	"MISCONF":     {kind: ErrMisconf},
-	"NOREPLICAS":  {kind: ErrMisconf},
-	"MOVED":       {kind: ErrCluster},
-	"ASK":         {kind: ErrCluster},
-	"TRYAGAIN":    {kind: ErrCluster},
-	"CLUSTERDOWN": {kind: ErrCluster},
-	"CROSSSLOT":   {kind: ErrCluster},
-	"WRONGTYPE":   {kind: ErrWrongType},
-	badCounter:    {wire.ErrCounter, "see its key {resource}:redlock; delete it when nobody has held the lock for MaxTTL, and no sooner, or tokens may fall"},
-	"DENIED":      {kind: ErrProtected},
+var meanings = []meaning{
+	{"NOAUTH ", ErrAuth, unasked},
+	{"WRONGPASS ", ErrAuth, wrong},
+	{"NOPERM ", ErrPermission, ""},
+	{"READONLY ", wire.ErrNotMaster, demoted},
+	{"MASTERDOWN ", wire.ErrNotMaster, demoted},
+	{"OOM ", ErrOutOfMemory, ""},
+	{"BUSY ", ErrBusy, ""},
+	{"LOADING ", ErrLoading, ""},
+	{"MISCONF ", ErrMisconf, ""},
+	{"NOREPLICAS ", ErrMisconf, ""},
+	{"MOVED ", ErrCluster, ""},
+	{"ASK ", ErrCluster, ""},
+	{"TRYAGAIN ", ErrCluster, ""},
+	{"CLUSTERDOWN ", ErrCluster, ""},
+	{"CROSSSLOT ", ErrCluster, ""},
+	{"WRONGTYPE ", ErrWrongType, ""},
+	{badCounter + " ", wire.ErrCounter, "see its key {resource}:redlock; delete it when nobody has held the lock for MaxTTL, and no sooner, or tokens may fall"},
+	{"DENIED ", ErrProtected, ""},
+
+	// Without a code of their own.
+	{"Key should be of string type", ErrWrongType, ""},
+	// In scripts: servers before 7.0, and since 7.2.
+	{"The user executing the script can't ", ErrPermission, ""},
+	{"ACL failure in script", ErrPermission, ""},
+	// A client may not send as many arguments as a script has before it has authenticated.
+	{"Protocol error: unauthenticated ", ErrAuth, unasked},
+	{"unauthenticated ", ErrAuth, unasked},
+	{"invalid password", ErrAuth, wrong},
+	{"AUTH ", ErrAuth, "it has no password for this user: leave it out, or set requirepass"},
+	{"Client sent AUTH", ErrAuth, "it has no password: leave it out, or set requirepass"},
+	{"DB index is out of range", ErrDatabase, ""},
+	{"invalid DB index", ErrDatabase, ""},
+	{"SELECT is not allowed in cluster mode", ErrCluster, ""},
+	{"Script attempted to access ", ErrCluster, ""},
+	{"max number of clients", ErrMaxClients, ""},
+	{noEngine, ErrCommand, noLua},
 }
 
 // What to do about some errors.
@@ -52,30 +69,6 @@ const (
 	noLua   = "it runs no Lua scripts, and the lock needs them: load its Lua module (Valkey), and don't rename EVAL and EVALSHA"
 	demoted = "it is a replica, or was demoted to one; list masters only, and let nothing fail over between them"
 )
-
-// phrases are the meanings of errors without a code of their own, by how they begin after
-// the ERR that most of them have.
-var phrases = []struct {
-	begins string
-	meaning
-}{
-	{"Key should be of string type", meaning{kind: ErrWrongType}},
-	// In scripts: servers before 7.0, and since 7.2.
-	{"The user executing the script can't ", meaning{kind: ErrPermission}},
-	{"ACL failure in script", meaning{kind: ErrPermission}},
-	// A client may not send as many arguments as a script has before it has authenticated.
-	{"Protocol error: unauthenticated ", meaning{ErrAuth, unasked}},
-	{"unauthenticated ", meaning{ErrAuth, unasked}},
-	{"invalid password", meaning{ErrAuth, wrong}},
-	{"AUTH ", meaning{ErrAuth, "it has no password for this user: leave it out, or set requirepass"}},
-	{"Client sent AUTH", meaning{ErrAuth, "it has no password: leave it out, or set requirepass"}},
-	{"DB index is out of range", meaning{kind: ErrDatabase}},
-	{"invalid DB index", meaning{kind: ErrDatabase}},
-	{"SELECT is not allowed in cluster mode", meaning{kind: ErrCluster}},
-	{"Script attempted to access ", meaning{kind: ErrCluster}},
-	{"max number of clients", meaning{kind: ErrMaxClients}},
-	{noEngine, meaning{ErrCommand, noLua}},
-}
 
 // noEngine begins the error of an EVAL on a Valkey that was built or started without its Lua
 // module. EVALSHA answers NOSCRIPT there.
@@ -105,20 +98,16 @@ func kindOf(text string) error {
 // meaningOf looks only at how an error begins. The rest may repeat what a caller chose, for
 // example the name of a key.
 func meaningOf(text string) meaning {
-	code, _, _ := strings.Cut(text, " ")
-	if m, ok := codes[code]; ok {
-		return m
-	}
 	phrase := strings.TrimPrefix(text, "ERR ")
-	for _, p := range phrases {
+	for _, m := range meanings {
 		//guard:error-by-its-beginning  an error is known by how it begins, and not by a key in it
-		if strings.HasPrefix(phrase, p.begins) {
-			return p.meaning
+		if strings.HasPrefix(phrase, m.begins) {
+			return m
 		}
 	}
 	switch name, unknown := lacking(text); {
 	case unknown && (name == "eval" || name == "evalsha"):
-		return meaning{ErrCommand, noLua}
+		return meaning{kind: ErrCommand, todo: noLua}
 	case unknown:
 		return meaning{kind: ErrCommand}
 	}
@@ -290,10 +279,8 @@ func repair(clock time.Time, prefix string, req *wire.Request) string {
 	switch command := fmt.Sprintf("redis-cli, at its prompt: DEL %q", prefix+CounterKey(req.Key)); {
 	case clock.UnixMicro() >= int64(fencing.MaxToken):
 		return "set its clock right"
-	case len(req.Also) > 0:
+	case len(req.Also) > 0, len(command) > maxRepeated:
 		return "if its clock is right, somebody else wrote the counter {key}:redlock of one of the lease's keys; find it with redis-cli GET; " + whenToDelete(req)
-	case len(command) > maxRepeated:
-		return "if its clock is right, somebody else wrote the counter {key}:redlock; " + whenToDelete(req)
 	default:
 		return "if its clock is right, somebody else wrote the counter; " + whenToDelete(req) + " with " + command
 	}

@@ -30,11 +30,13 @@ type call struct {
 	voted   bool      // its vote was given, or nobody waits for it
 	refusal wire.Vote // what it was answered, if it asks who holds the lock
 
-	// What a reply said that is a reason to send it once more.
-	withSource bool // the server doesn't have the script
-	alone      bool // the server refused the list that it was in
-	looks      bool // it was refused, and asks who holds the lock
-	left       bool // some of several keys may be left, see undo.lua
+	// Only the exchange that it is in reads and sets the rest.
+	again    bool    // it has to be sent once more
+	alone    bool    // and that alone, because the server refused those that were sent together
+	looks    bool    // it was refused, and has to ask who holds the lock
+	slots    []*slot // of an acquisition, one for each key
+	replaced bool    // each key had one of the values in Delete
+	left     bool    // some of several keys may be left, see undo.lua
 }
 
 // keys is how many locks the request is about.

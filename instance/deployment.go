@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -122,14 +123,12 @@ func (d *deployment) open(opt *redis.Options) {
 	opt.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout(opt)) // a subscription's has no end
 		defer cancel()
-		at := d.target.Load()
-		if at == nil {
-			found, err := d.locate(ctx)
-			if err != nil {
+		if d.target.Load() == nil {
+			if _, err := d.find(ctx); err != nil {
 				return nil, err
 			}
-			at = &found
 		}
+		at := d.target.Load()
 		plain := *opt
 		plain.Dialer, plain.TLSConfig = nil, d.tlsFor(opt.TLSConfig, at.addr)
 		return dialer(&plain)(ctx, network, at.addr)
@@ -193,44 +192,35 @@ func (d *deployment) locate(ctx context.Context) (place, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type answer struct {
-		by       string
+		i        int
 		place    place
 		watchers int
 		err      error
 	}
-	answers := make(chan answer, len(d.asked))
+	answers, said := make(chan answer, len(d.asked)), make([]string, len(d.asked))
 	for i, client := range d.asked {
+		said[i] = d.addrs[i] + " doesn't answer"
 		go func() {
-			a := answer{by: d.addrs[i]}
-			defer func() {
-				if p := recover(); p != nil {
-					a.err = recovered(p)
-				}
-				answers <- a
-			}()
+			a := answer{i: i}
 			a.place, a.watchers, a.err = d.ask(ctx, client)
+			answers <- a
 		}()
 	}
-	named, watchers := map[place]int{}, len(d.asked)
-	failure := &unlocated{kind: ErrConnection}
-	var said []string
-	silent := slices.Clone(d.addrs)
-	for len(silent) > 0 && failure.kind == ErrConnection {
+	named, watchers, failure := map[place]int{}, len(d.asked), &unlocated{}
+	for n := 0; n < len(d.asked) && ctx.Err() == nil; n++ {
 		var a answer
 		select {
 		case a = <-answers:
 		case <-ctx.Done():
-			failure.kind = ctx.Err()
 			continue
 		}
-		silent = slices.DeleteFunc(silent, func(addr string) bool { return addr == a.by })
 		if a.err != nil {
-			said = append(said, d.refusal(a.by, a.err))
-			if own, ok := errors.AsType[interface {
-				error
-				Permanent() bool
-			}](a.err); ok && own.Permanent() {
-				failure.refused = a.err
+			said[a.i] = d.addrs[a.i] + ": " + a.err.Error()
+			if d.kind == wire.RoleSentinel && aboutAccount(a.err) {
+				said[a.i] = d.addrs[a.i] + ": this Sentinel refuses the account before the URL's @: " + a.err.Error()
+			}
+			if own, ok := errors.AsType[permanently](a.err); ok && own.Permanent() {
+				failure.why = append(failure.why, a.err)
 			}
 			continue
 		}
@@ -241,46 +231,31 @@ func (d *deployment) locate(ctx context.Context) (place, error) {
 		if named[a.place] >= watchers/2+1 {
 			return a.place, nil
 		}
-		said = append(said, fmt.Sprintf("%s names %s", a.by, a.place.addr))
-	}
-	for _, addr := range silent {
-		said = append(said, addr+" doesn't answer")
+		said[a.i] = d.addrs[a.i] + " names " + a.place.addr
 	}
 	slices.Sort(said)
-	failure.text = fmt.Sprintf("%d of %d have to name the same master, and the URL lists %d: %s", watchers/2+1, watchers, len(d.asked), strings.Join(said, "; "))
+	failure.why = append(failure.why, cmp.Or(ctx.Err(), ErrConnection))
+	failure.text = fmt.Sprintf("%v: %d of %d have to name the same master, and the URL lists %d: %s",
+		ErrConnection, watchers/2+1, watchers, len(d.asked), strings.Join(said, "; "))
 	return place{}, failure
 }
 
-// unlocated is why no majority names a master.
+// unlocated says what each server said where no majority names a master. It wraps ErrConnection or the
+// context's error, and what waiting doesn't cure.
 type unlocated struct {
-	kind    error  // ErrConnection, or the context's error
-	text    string // what each server said
-	refused error  // what waiting doesn't cure
+	text string
+	why  []error
 }
 
-func (e *unlocated) Error() string { return ErrConnection.Error() + ": " + e.text }
-
-// Unwrap returns the kind, and the refusal.
-func (e *unlocated) Unwrap() []error {
-	if e.refused == nil {
-		return []error{e.kind}
-	}
-	return []error{e.kind, e.refused}
-}
+func (e *unlocated) Error() string   { return e.text }
+func (e *unlocated) Unwrap() []error { return e.why }
 
 func isUnlocated(err error) bool {
 	_, is := errors.AsType[*unlocated](err)
 	return is
 }
 
-// refusal says why one of them didn't name a master. Under Sentinel there are two accounts.
-func (d *deployment) refusal(addr string, err error) string {
-	account := ""
-	if d.kind == wire.RoleSentinel && (errors.Is(err, ErrAuth) || errors.Is(err, ErrPermission)) {
-		account = "this Sentinel refuses the account before the URL's @: "
-	}
-	return fmt.Sprintf("%s: %s%v", addr, account, err)
-}
+func aboutAccount(err error) bool { return errors.Is(err, ErrAuth) || errors.Is(err, ErrPermission) }
 
 // blame says that it is the master that can't be used. The URL doesn't name it.
 func (d *deployment) blame(at place, err error) error {
@@ -288,7 +263,7 @@ func (d *deployment) blame(at place, err error) error {
 		return fmt.Errorf("at %s, the node with the locks' slot: %w", at.addr, err)
 	}
 	account := ""
-	if errors.Is(err, ErrAuth) || errors.Is(err, ErrPermission) {
+	if aboutAccount(err) {
 		account = ", whose account is username= and password= in the URL, or Config.Credentials"
 	}
 	return fmt.Errorf("at %s, the master that Sentinel names%s: %w", at.addr, account, err)

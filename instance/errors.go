@@ -93,6 +93,12 @@ var (
 	ErrServer = errors.New("instance: the server answered with an error")
 )
 
+// permanently is an error that says whether waiting fixes it, for quorum's Acquire.
+type permanently interface {
+	error
+	Permanent() bool
+}
+
 // permanent is a kind of error that waiting doesn't fix. If too many instances fail with
 // one, quorum's Acquire gives up at once, instead of trying until its context ends.
 type permanent string

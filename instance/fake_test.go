@@ -98,8 +98,12 @@ func grants(args []string) string {
 			return fmt.Sprintf("*%d\r\n%s", keys, strings.Repeat(":1\r\n", keys))
 		case lookScript.sha, lookScript.source:
 			return "*4\r\n:1\r\n$-1\r\n:0\r\n$-1\r\n"
+		case extendScript.sha, extendScript.source:
+			return fmt.Sprintf("*%d\r\n:1\r\n%s", 1+keys, strings.Repeat(":1\r\n", keys))
+		case tickScript.sha, tickScript.source:
+			return "*1\r\n:1\r\n"
 		}
-		return fmt.Sprintf("*%d\r\n:1\r\n%s", 1+keys, strings.Repeat(":1\r\n", keys))
+		return "*2\r\n:1\r\n:1\r\n"
 	case "EXEC":
 		return ""
 	case "WAIT", "PTTL":

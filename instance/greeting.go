@@ -18,9 +18,8 @@ import (
 // dialFunc is what redis.Options.Dialer is.
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialer returns the options' own dialer, or go-redis's. For TLS it makes one, because
-// go-redis's ignores the context. The context of a pool's dial ends with DialTimeout and not
-// with the command, so that other commands can use the connection.
+// dialer returns the options' own dialer, or go-redis's. For TLS it makes one with go-redis's settings, because
+// go-redis's ignores the context.
 func dialer(opt *redis.Options) dialFunc {
 	switch {
 	case opt.Dialer != nil:
@@ -28,23 +27,16 @@ func dialer(opt *redis.Options) dialFunc {
 	case opt.TLSConfig == nil:
 		return redis.NewDialer(opt)
 	}
-	secure := &tls.Dialer{
-		NetDialer: &net.Dialer{Timeout: opt.DialTimeout, KeepAliveConfig: keepAlive},
-		Config:    opt.TLSConfig,
-	}
-	return secure.DialContext
+	keepAlive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
+	plain := &net.Dialer{Timeout: opt.DialTimeout, KeepAliveConfig: keepAlive}
+	return (&tls.Dialer{NetDialer: plain, Config: opt.TLSConfig}).DialContext
 }
-
-// keepAlive is go-redis's own, which it doesn't export.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // explained makes go-redis see why there is no connection one step later, during the handshake.
 //
-// After Options.PoolSize failed dials go-redis stops dialing, tries again once a second in the
-// background, and fails all commands until then: a server that is back would have no votes for up to a
-// second more. It also logs each of these dials to standard error. A failed handshake has neither effect.
-// And if the server refuses the connection with an error, go-redis takes that for the reply to HELLO,
-// goes on, and finds the connection closed.
+// After Options.PoolSize failed dials go-redis fails all commands, until one dial a second succeeds in the
+// background, and it logs each. A failed handshake has neither effect. And go-redis takes a server's refusal for
+// its reply to HELLO, goes on, and finds the connection closed.
 func explained(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
@@ -60,8 +52,7 @@ func explained(dial dialFunc) dialFunc {
 	}
 }
 
-// dialError wraps a dial's error once more, because go-redis unwraps the error of a
-// handshake once.
+// dialError is wrapped around a dial's error, because go-redis unwraps the error of a handshake once.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
@@ -76,8 +67,7 @@ type noConn struct {
 func (c *noConn) Read([]byte) (int, error)  { return 0, c.err }
 func (c *noConn) Write([]byte) (int, error) { return 0, c.err }
 
-// SyscallConn is how go-redis checks a pooled connection. The error makes a noConn that was
-// dialed in advance unhealthy, so that no command uses it.
+// SyscallConn is how go-redis checks a pooled connection: no command uses one that was dialed in advance.
 func (c *noConn) SyscallConn() (syscall.RawConn, error) { return nil, c.err }
 
 // greeted is a connection of which the first bytes are looked at. They show for certain that a server
@@ -118,9 +108,7 @@ type refusal struct {
 	text        string // what the server said, and what to do if the kind doesn't say it
 }
 
-func (e *refusal) Error() string { return fmt.Sprintf("%v: %s", e.kind, e.text) }
-
-// Unwrap returns the kind and the cause.
+func (e *refusal) Error() string   { return fmt.Sprintf("%v: %s", e.kind, e.text) }
 func (e *refusal) Unwrap() []error { return []error{e.kind, e.cause} }
 
 // Permanent reports that waiting doesn't help. A server with too many clients may soon have
@@ -132,25 +120,22 @@ func (e *refusal) Permanent() bool { return e.kind == ErrNotRedis || e.kind == E
 // refusalIn checks the first bytes from a server. It returns nil if the handshake can go on.
 func refusalIn(p []byte) *refusal {
 	const types = "+-:$*_,#!=(%~>|" // of RESP2 and RESP3
-	if strings.IndexByte(types, p[0]) < 0 {
-		is := ""
-		switch {
-		case len(p) > 1 && p[0] == 0x15 && p[1] == 3: // an alert
-			is = "the port speaks TLS; use rediss://, or the server's plain port; "
-		case bytes.HasPrefix(p, []byte("HTTP/")):
-			is = "it is a web server; "
+	is := ""
+	switch {
+	case p[0] == '-':
+		line, _, _ := bytes.Cut(p[1:], []byte("\r\n"))
+		text := readable(line)
+		if kind := kindOf(text); kind == ErrProtected || kind == ErrMaxClients {
+			text, _, _ = strings.Cut(text, ".") // instructions follow, of which the kind has the best one
+			return &refusal{kind: kind, text: shortened(text)}
 		}
-		return &refusal{kind: ErrNotRedis, text: fmt.Sprintf("%sit begins with %.40q", is, p)}
-	}
-	if p[0] != '-' {
 		return nil
-	}
-	line, _, _ := bytes.Cut(p[1:], []byte("\r\n"))
-	text := readable(line)
-	kind := kindOf(text)
-	if kind != ErrProtected && kind != ErrMaxClients {
+	case strings.IndexByte(types, p[0]) >= 0:
 		return nil
+	case bytes.HasPrefix(p, []byte{0x15, 3}): // an alert
+		is = "the port speaks TLS; use rediss://, or the server's plain port; "
+	case bytes.HasPrefix(p, []byte("HTTP/")):
+		is = "it is a web server; "
 	}
-	text, _, _ = strings.Cut(text, ".") // instructions follow, of which the kind has the best one
-	return &refusal{kind: kind, text: shortened(text)}
+	return &refusal{kind: ErrNotRedis, text: fmt.Sprintf("%sit begins with %.40q", is, p)}
 }

@@ -122,8 +122,7 @@ func TestStandstill(t *testing.T) {
 		r.Send(in(run, acquire("k", value())), timeout, sent)
 		underWay(t, r, 1)
 		r.pipe.mu.Lock()
-		c := r.newCall()
-		c.req, c.to, c.deadline = in(run, acquire("other", value())), waits, time.Now().Add(timeout)
+		c := &call{req: in(run, acquire("other", value())), to: waits, deadline: time.Now().Add(timeout)}
 		r.pipe.queue[rankAcquire] = append(r.pipe.queue[rankAcquire], c)
 		time.Sleep(2 * timeout) // the timer waits for the lock
 		meanwhile()

@@ -19,13 +19,13 @@ type link struct {
 	p    *pipe
 	conn *redis.Conn
 	born drift.Instant // before its dial, or before go-redis's pool gave it away
-	wake chan struct{} // receives when there is work, or when the link is to end
-	x    exchange
+	wake chan struct{} // receives when there is work, and is closed when the idle link is to end
+	x    *exchange
 
 	// Guarded by the pipe's lock.
 	calls   []*call   // those that it has sent
 	began   time.Time // when it took them
-	retired bool      // it ends when it is idle
+	retired bool      // it ends after its exchange
 	due     []*call   // those whose votes it gives, in a buffer that is used again
 }
 
@@ -64,7 +64,7 @@ func (l *link) open(ctx context.Context) (err error) {
 	hits := r.client.PoolStats().Hits
 	l.conn = r.client.EphemeralConn()
 	//guard:mark-of-this-term  a master that Sentinel brings back in the same run has no mark of its new term
-	l.x = exchange{r: r, pipeline: l.conn.Pipeline(), markKey: r.markKey + term, transaction: newTransaction(r)}
+	l.x = newExchange(r, l.conn.Pipeline(), r.markKey+term)
 	// The handshake is over with the first reply. The second one shows how far away the server is.
 	if err := l.ping(ctx); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (p *pipe) notConnected(ctx context.Context, err error) error {
 		return explain(err)
 	case isUnlocated(err):
 		return fmt.Errorf("%w: within Options.DialTimeout, %v (%w)", wire.ErrTimeout, p.r.dialTimeout(), hideContext{err})
-	case p.r.client.Options().TLSConfig != nil && !p.connected.Load():
+	case p.r.client.Options().TLSConfig != nil && p.trip.Load() == 0:
 		return fmt.Errorf("%w: %s within %v (%w)", wire.ErrTimeout, noTLS, p.r.dialTimeout(), hideContext{err})
 	}
 	return fmt.Errorf("%w: no connection was made within Options.DialTimeout, %v; its address isn't reached, or the server doesn't answer (%w)", wire.ErrTimeout, p.r.dialTimeout(), hideContext{err})
@@ -127,13 +127,23 @@ func (l *link) tooOld() bool {
 	return !l.p.r.fixed() && l.age() > l.p.r.lifetime()
 }
 
+// rouse has an idle link take what waits. It does nothing without a link.
+func (l *link) rouse() {
+	if l != nil {
+		l.wake <- struct{}{}
+	}
+}
+
 // run sends what waits in the pipe until the link ends.
 func (l *link) run() {
 	p := l.p
 	defer func() { _ = l.conn.Close() }()
 	for {
 		select {
-		case <-l.wake:
+		case _, ok := <-l.wake:
+			if !ok {
+				return
+			}
 		case <-p.ctx.Done():
 			return
 		}
@@ -145,8 +155,8 @@ func (l *link) run() {
 			if len(calls) == 0 {
 				break
 			}
-			again, err := l.x.run(calls)
-			if p.finish(l, again, err); err != nil {
+			err := l.x.run(calls)
+			if p.finish(l, err); err != nil {
 				return
 			}
 		}

@@ -22,18 +22,12 @@ var _ wire.Notifier = (*Redis)(nil)
 
 // Enqueue puts a process into a wait queue, see wire.Notifier.
 func (r *Redis) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	r.sendWaiter(wire.Enqueue, w, timeout, to)
+	r.send(wire.Request{Op: wire.Enqueue, Key: w.Key, Clock: true}, w, timeout, to)
 }
 
 // Dequeue takes a process out of a wait queue, see wire.Notifier.
 func (r *Redis) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	r.sendWaiter(wire.Dequeue, w, timeout, to)
-}
-
-func (r *Redis) sendWaiter(op wire.Op, w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	c := r.newCall()
-	c.req, c.waiter = wire.Request{Op: op, Key: w.Key, Clock: true}, w
-	r.send(c, timeout, to)
+	r.send(wire.Request{Op: wire.Dequeue, Key: w.Key, Clock: true}, w, timeout, to)
 }
 
 // silenceLimit is how long a subscription may be silent before it sends PING, and how long
@@ -50,8 +44,7 @@ func (r *Redis) Subscribe(ctx context.Context) (wire.Subscription, error) {
 	s := &subscription{r: r, channel: channelPrefix + rand.Text()}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.sub = r.client.Subscribe(s.ctx)
-	// go-redis reads under the subscription's own context, which outlives this call. So the
-	// end of this call's context closes the subscription.
+	// go-redis reads under the subscription's own context, so the end of this call's closes it.
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	err := s.begin(ctx)
 	if !stop() && err == nil {
@@ -83,7 +76,6 @@ type subscription struct {
 
 // begin subscribes, and receives its own notification.
 func (s *subscription) begin(ctx context.Context) error {
-	// The only command that dials. If the server hangs, ctx ends it.
 	if err := s.sub.Subscribe(ctx, s.channel); err != nil {
 		return err
 	}

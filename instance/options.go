@@ -109,26 +109,21 @@ func add(a, b time.Duration) time.Duration {
 // checkClient accepts the one kind of client that can be an instance, if its options are
 // right.
 func checkClient(client redis.UniversalClient) (*redis.Client, error) {
-	refuse := func(got, why string) (*redis.Client, error) {
-		return nil, &OptionError{clientOption, got, "a *redis.Client of one master", why}
-	}
+	got, why := fmt.Sprintf("a %T", client), "its servers, retries and timeouts can't be checked; list independent masters, each with a *redis.Client of its own"
 	switch c := client.(type) {
-	case nil:
-		return refuse("nil", "there is no server to speak to")
 	case *redis.Client:
-		if c == nil {
-			return refuse("a nil *redis.Client", "there is no server to speak to")
+		if c != nil {
+			return c, checkOptions(c)
 		}
-		return c, checkOptions(c)
+		got, why = "a nil *redis.Client", "there is no server to speak to"
+	case nil:
+		got, why = "nil", "there is no server to speak to"
 	case *redis.ClusterClient:
-		return refuse("a *redis.ClusterClient", "a cluster sends each key to one master and its replicas, so a quorum of keys there is no quorum of masters; list independent masters, or make the whole Cluster one instance by its URL (instance.Open, redis://node:6379?cluster=true)")
+		why = "a cluster sends each key to one master and its replicas, so a quorum of keys there is no quorum of masters; list independent masters, or make the whole Cluster one instance by its URL (instance.Open, redis://node:6379?cluster=true)"
 	case *redis.Ring:
-		return refuse("a *redis.Ring", "a ring moves keys to another server when one is down, so two clients can ask two servers for the same vote; list its servers as instances")
-	case *redis.AutoPipeliner:
-		return refuse("a *redis.AutoPipeliner", "it makes commands wait for others, and its replies can't be tied to a context; give the client itself")
-	default:
-		return refuse(fmt.Sprintf("a %T", client), "its retries and timeouts can't be checked; give the *redis.Client itself")
+		why = "a ring moves keys to another server when one is down, so two clients can ask two servers for the same vote; list its servers as instances"
 	}
+	return nil, &OptionError{clientOption, got, "a *redis.Client of one master", why}
 }
 
 func checkOptions(client *redis.Client) error {

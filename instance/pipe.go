@@ -17,28 +17,26 @@ import (
 // idle takes all that waits and sends it as one pipeline. So a single request is sent at once, and a busy
 // instance needs one system call where each caller would need its own.
 type pipe struct {
-	r       *Redis
-	reader  *drift.Reader
-	ctx     context.Context // ends with the pipe
-	cancel  context.CancelFunc
-	trip    atomic.Int64 // the quickest exchange, in nanoseconds; 0: unknown
-	usable  atomic.Bool  // a request need not wait for a connection
-	running sync.WaitGroup
+	r      *Redis
+	reader *drift.Reader
+	ctx    context.Context // ends with the pipe
+	cancel context.CancelFunc
+	trip   atomic.Int64 // the quickest exchange, in nanoseconds; 0: unknown
+	usable atomic.Bool  // a request need not wait for a connection
 
-	mu        sync.Mutex
-	queue     [ranks][]*call
-	links     []*link
-	idle      []*link     // of these, the last one first
-	attempt   *attempt    // nil while no connection is made
-	connected atomic.Bool // once
-	dialErr   error       // of the last attempt, if it failed
-	redial    time.Time
-	timer     *time.Timer // looks for calls whose time is over
-	next      time.Time   // when it does; zero: it doesn't
-	patient   bool        // it was late the last time
-	warmer    *time.Timer // renews the connection
-	last      time.Time   // when a call came last
-	closed    bool
+	mu      sync.Mutex
+	queue   [ranks][]*call
+	links   []*link
+	idle    []*link     // of these, the last one first
+	attempt *attempt    // nil while no connection is made
+	dialErr error       // of the last attempt, if it failed
+	redial  time.Time   // no connection is made before
+	timer   *time.Timer // calls expire
+	next    time.Time   // when it does so; zero: it doesn't
+	patient bool        // it was late the last time
+	warmer  *time.Timer // renews the connection
+	last    time.Time   // when a call came last
+	closed  bool
 }
 
 // attempt is one to connect.
@@ -78,11 +76,18 @@ const (
 func (p *pipe) init(r *Redis) {
 	p.r, p.reader = r, drift.SystemReader()
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.timer, p.warmer = stopped(p.expire), stopped(p.warm)
+}
+
+// stopped makes a timer that hasn't been started.
+func stopped(do func()) *time.Timer {
+	t := time.AfterFunc(time.Hour, do)
+	t.Stop()
+	return t
 }
 
 // enter takes in a call.
-func (p *pipe) enter(c *call) {
-	now := time.Now()
+func (p *pipe) enter(c *call, now time.Time) {
 	p.mu.Lock()
 	if err := p.rejectsLocked(c, now); err != nil {
 		p.mu.Unlock()
@@ -95,9 +100,7 @@ func (p *pipe) enter(c *call) {
 	p.watchLocked(c.deadline)
 	wake := p.startLocked(now)
 	p.mu.Unlock()
-	if wake != nil {
-		wake.wake <- struct{}{}
-	}
+	wake.rouse()
 }
 
 // rejectsLocked is why a call isn't taken, nil if it is.
@@ -170,10 +173,7 @@ func (p *pipe) connectLocked() {
 		return
 	}
 	p.attempt = &attempt{ended: make(chan struct{})}
-	p.running.Go(func() {
-		l, err := p.connect()
-		p.took(l, err)
-	})
+	go func() { p.took(p.connect()) }()
 }
 
 // took takes in a new link, or why there is none.
@@ -193,15 +193,14 @@ func (p *pipe) took(l *link, err error) {
 			p.r.loaded.Store(0) // the server may be another one, or have been restarted
 		}
 		p.dialErr = nil
-		p.connected.Store(true)
 		p.links = append(p.links, l)
 		p.idle = append(p.idle, l)
-		p.running.Go(l.run)
+		go l.run()
 		p.replaceLocked(l)
 	default:
 		p.dialErr, p.redial = err, now.Add(redialPause)
 		if len(p.links) > 0 {
-			p.warmLocked(renewPause)
+			p.warmer.Reset(renewPause)
 		} else {
 			over = p.allLocked()
 		}
@@ -210,12 +209,8 @@ func (p *pipe) took(l *link, err error) {
 	wake := p.startLocked(now)
 	p.mu.Unlock()
 	close(a.ended)
-	if wake != nil {
-		wake.wake <- struct{}{}
-	}
-	for _, c := range over {
-		c.to.Receive(c.ended(err))
-	}
+	wake.rouse()
+	give(over, err)
 }
 
 // removeLocked takes out a link that is used no more.
@@ -228,11 +223,7 @@ func (p *pipe) removeLocked(l *link) {
 // dropLocked ends an idle link.
 func (p *pipe) dropLocked(l *link) {
 	p.removeLocked(l)
-	l.retired = true
-	select {
-	case l.wake <- struct{}{}:
-	default: // it is awake
-	}
+	close(l.wake)
 }
 
 // replaceLocked ends links that grow old: all that are idle, or else one that is busy, in whose place the
@@ -252,7 +243,7 @@ func (p *pipe) replaceLocked(newest *link) {
 			next = 0
 		}
 	}
-	p.warmLocked(next)
+	p.warmer.Reset(next)
 }
 
 // allLocked empties the queue.
@@ -267,12 +258,10 @@ func (p *pipe) allLocked() (all []*call) {
 	return all
 }
 
-// warmLocked has the connection renewed after some time.
-func (p *pipe) warmLocked(after time.Duration) {
-	if p.warmer == nil {
-		p.warmer = time.AfterFunc(after, p.warm)
-	} else {
-		p.warmer.Reset(after)
+// give gives calls without an answer their votes.
+func give(over []*call, why error) {
+	for _, c := range over {
+		c.to.Receive(c.ended(why))
 	}
 }
 
@@ -303,9 +292,7 @@ func (p *pipe) take(l *link) (calls []*call, end bool) {
 		p.removeLocked(l)
 		wake := p.startLocked(now)
 		p.mu.Unlock()
-		if wake != nil {
-			wake.wake <- struct{}{}
-		}
+		wake.rouse()
 		return nil, true
 	}
 	calls = l.calls[:0]
@@ -342,40 +329,35 @@ func (p *pipe) take(l *link) (calls []*call, end bool) {
 		p.idle = append(p.idle, l)
 	}
 	p.mu.Unlock()
-	for _, c := range late {
-		c.to.Receive(c.ended(errLate))
-	}
+	give(late, errLate)
 	return calls, false
 }
 
-// finish gives the votes of a link's calls. err is why the link can't be used any more.
-func (p *pipe) finish(l *link, again []*call, err error) {
+// finish gives the votes of a link's calls, or has them sent once more. err is why the link can't be used any
+// more.
+func (p *pipe) finish(l *link, err error) {
 	p.mu.Lock()
 	due := l.due[:0]
-	for _, c := range again {
-		if c.voted {
-			continue
-		}
-		//guard:again-did-nothing  a request that is sent once more, because the server did nothing, is unsent until then
-		if c.written = false; c.looks {
-			c.refusal = c.vote
-		}
-		if p.closed {
-			c.vote = c.ended(ErrClosed)
-			continue
-		}
-		rank := c.rank()
-		p.queue[rank] = slices.Insert(p.queue[rank], 0, c)
-	}
 	for _, c := range l.calls {
-		if !c.voted && (p.closed || !slices.Contains(again, c)) {
-			c.voted = true
-			due = append(due, c)
+		switch again := c.again || c.looks; {
+		case c.voted:
+			continue
+		case again:
+			//guard:again-did-nothing  a request that is sent once more, because the server did nothing, is unsent until then
+			if c.again, c.written = false, false; c.looks {
+				c.refusal = c.vote
+			}
+			if !p.closed {
+				p.queue[c.rank()] = slices.Insert(p.queue[c.rank()], 0, c)
+				continue
+			}
+			c.vote = c.ended(ErrClosed)
 		}
+		c.voted = true
+		due = append(due, c)
 	}
-	l.due = due
 	clear(l.calls)
-	l.calls = l.calls[:0]
+	l.calls, l.due = l.calls[:0], due
 	var wake *link
 	if err != nil {
 		p.redial = time.Time{}
@@ -385,13 +367,11 @@ func (p *pipe) finish(l *link, again []*call, err error) {
 		wake = p.startLocked(time.Now())
 	}
 	p.mu.Unlock()
-	if wake != nil {
-		wake.wake <- struct{}{}
-	}
+	wake.rouse()
 	for _, c := range due {
-		if c.to.Receive(c.vote); c.commands == nil { // a Probe may still want to give it up
-			p.r.recycle(c)
-		}
+		c.to.Receive(c.vote)
+		*c = call{}
+		p.r.calls.Put(c)
 	}
 	clear(due)
 }
@@ -402,14 +382,11 @@ func (p *pipe) watchLocked(deadline time.Time) {
 		return
 	}
 	p.next = deadline
-	if p.timer == nil {
-		p.timer = time.AfterFunc(time.Until(deadline), p.expire)
-	} else {
-		p.timer.Reset(time.Until(deadline))
-	}
+	p.timer.Reset(time.Until(deadline))
 }
 
-// expire gives a vote to each call whose time is over.
+// expire gives a vote to each call whose time is over, and has what is held sent on another link. The timer
+// calls it at the first deadline of all calls, and when the oldest pipeline becomes slow (startLocked).
 func (p *pipe) expire() {
 	var over []*call
 	p.mu.Lock()
@@ -441,25 +418,8 @@ func (p *pipe) expire() {
 	}
 	wake := p.startLocked(now)
 	p.mu.Unlock()
-	if wake != nil {
-		wake.wake <- struct{}{}
-	}
-	for _, c := range over {
-		c.to.Receive(c.ended(errLate))
-	}
-}
-
-// giveUp takes back a call for which nobody waits any more. It reports false if its vote is on the way.
-func (p *pipe) giveUp(c *call) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.voted {
-		return false
-	}
-	c.voted = true
-	rank := c.rank()
-	p.queue[rank] = slices.DeleteFunc(p.queue[rank], func(other *call) bool { return other == c })
-	return true
+	wake.rouse()
+	give(over, errLate)
 }
 
 // noteTrip notes how long an exchange took.
@@ -475,13 +435,9 @@ func (p *pipe) close() {
 	p.closed = true
 	over := p.allLocked()
 	p.cancel()
-	if p.warmer != nil {
-		p.warmer.Stop()
-	}
+	p.warmer.Stop()
 	p.mu.Unlock()
-	for _, c := range over {
-		c.to.Receive(c.ended(ErrClosed))
-	}
+	give(over, ErrClosed)
 }
 
 // Connected reports whether Connect has nothing to wait for, see wire.Connector.

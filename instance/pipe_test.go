@@ -211,20 +211,24 @@ func TestLateRequests(t *testing.T) {
 		require.NotContains(t, f.values(), reqs[i].Value)
 	}
 	// Send gives acquisitions and extensions half of their time to be sent.
+	f = startHeld(t, grants)
+	r = open1(t, redis.Options{Addr: f.addr, ConnMaxLifetime: maxLifetime}, Config{})
+	require.NoError(t, r.Connect(within(t)))
+	enter(t, r, func(int) wire.Receiver { return make(votes, 1) }, acquire("k", value()))
+	underWay(t, r, 1)
+	r.pipe.mu.Lock()
+	r.pipe.redial = time.Now().Add(time.Hour)
+	r.pipe.mu.Unlock()
 	for _, req := range every() {
-		c := r.newCall()
-		c.req = req
-		r.pipe.mu.Lock()
-		r.pipe.closed = true
-		r.pipe.mu.Unlock()
-		r.send(c, time.Hour, make(votes, 1))
-		require.Equal(t, req.Op == wire.Acquire || req.Op == wire.Extend, !c.stale.IsZero(), req.Op)
+		r.Send(req, time.Hour, make(votes, 1))
+	}
+	r.pipe.mu.Lock()
+	defer r.pipe.mu.Unlock()
+	for _, c := range slices.Concat(r.pipe.queue[:]...) {
+		require.Equal(t, c.req.Op == wire.Acquire || c.req.Op == wire.Extend, !c.stale.IsZero(), c.req.Op)
 		if !c.stale.IsZero() {
 			require.Equal(t, time.Hour/2, c.deadline.Sub(c.stale))
 		}
-		r.pipe.mu.Lock()
-		r.pipe.closed = false
-		r.pipe.mu.Unlock()
 	}
 }
 
@@ -349,6 +353,7 @@ func TestClosing(t *testing.T) {
 	f = startHeld(t, func([]string) string { return "-NOSCRIPT No matching script.\r\n" })
 	r = open1(t, redis.Options{Addr: f.addr}, Config{})
 	require.NoError(t, r.Connect(within(t)))
+	r.loaded.Store(^uint32(0))
 	vote := make(votes, 1)
 	enter(t, r, func(int) wire.Receiver { return vote }, request(wire.Tick, "", ""))
 	underWay(t, r, 1)

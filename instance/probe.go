@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,18 +76,14 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 		return p.commands()
 	}
 	asked := r.pipe.reader.Now()
-	r.pipe.enter(c)
-	var vote wire.Vote
+	r.pipe.enter(c, time.Now())
 	select {
-	case vote = <-done:
-	case <-ctx.Done():
-		if r.pipe.giveUp(c) {
-			return wire.Identity{}, contextEnded(ctx)
+	case vote := <-done:
+		if vote.Err != nil {
+			return wire.Identity{}, vote.Err
 		}
-		vote = <-done // it is on the way
-	}
-	if vote.Err != nil {
-		return wire.Identity{}, vote.Err
+	case <-ctx.Done():
+		return wire.Identity{}, contextEnded(ctx)
 	}
 	id, err := p.identity(r, known)
 	if err != nil {
@@ -102,11 +97,10 @@ func (r *Redis) Probe(ctx context.Context, known wire.Known) (wire.Identity, err
 }
 
 // hidden reports whether an error reply says that the server never tells, as opposed to not now.
-// essential says that the run depends on it. Servers that don't know a command say so in words of their
-// own, and such errors have no kind.
+// essential says that the run depends on it.
 //
-// Invariant: a run is hidden only if the server says so. The error of a proxy whose server is away has no
-// kind either, and the server that comes back is unknown.
+// Invariant: a run is hidden only if the server says so. Servers that don't know a command say so in words of
+// their own, which have no kind; but neither has the error of a proxy whose server is away.
 func hidden(text string, essential bool) bool {
 	switch kindOf(text) {
 	case ErrPermission, ErrCommand:
@@ -139,9 +133,12 @@ func (p *probe) told(cmd redis.Cmder, what string, essential bool) bool {
 	return false
 }
 
+// said is a field of INFO, "" if there is none.
+func said(info, name string) string { return readable(field([]byte(info), name)) }
+
 // field is a field of INFO. Without it something is hidden.
 func (p *probe) field(info *redis.StringCmd, name, what string) string {
-	value := field(info.Val(), name)
+	value := said(info.Val(), name)
 	if value == "" {
 		p.id.Hidden = append(p.id.Hidden, what+": INFO has no "+name)
 	}
@@ -172,7 +169,7 @@ func (p *probe) identity(r *Redis, known wire.Known) (wire.Identity, error) {
 		}
 		// The second ID is that of the history that the server continues, after a promotion or
 		// from its file after a restart. It is all zeros if there is none.
-		id.Promoted = strings.Trim(field(p.replication.Val(), "master_replid2"), "0") != ""
+		id.Promoted = strings.Trim(said(p.replication.Val(), "master_replid2"), "0") != ""
 	}
 	if r.deployment != nil {
 		id.Deployment = r.deployment.kind
@@ -184,7 +181,7 @@ func (p *probe) identity(r *Redis, known wire.Known) (wire.Identity, error) {
 	p.told(p.save, "save", false)
 	if p.told(p.persistence, "persistence", false) {
 		id.Persistence = p.persisted(p.field(p.persistence, "aof_enabled", "persistence"))
-		if field(p.persistence.Val(), "loading") == "1" {
+		if said(p.persistence.Val(), "loading") == "1" {
 			return *id, serverError("LOADING the server says so in INFO persistence")
 		}
 	}
@@ -218,15 +215,15 @@ func (p *probe) persisted(aof string) string {
 // software reads what the server calls itself. In compatibility mode it tells a version of Redis besides
 // its own.
 func software(id *wire.Identity, info string) {
-	id.Server, id.Version = field(info, "server_name"), field(info, "redis_version")
+	id.Server, id.Version = said(info, "server_name"), said(info, "redis_version")
 	if id.Server == "" && id.Version != "" {
 		id.Server = "redis"
 	}
-	if version := field(info, "valkey_version"); version != "" {
+	if version := said(info, "valkey_version"); version != "" {
 		id.Server, id.Version = "valkey", version
 	}
 	for _, mode := range []string{"redis_mode", "server_mode", "redict_mode"} { // Redis's, Valkey's, Redict's
-		switch field(info, mode) {
+		switch said(info, mode) {
 		case "sentinel":
 			id.Role = wire.RoleSentinel
 		case "cluster":
@@ -267,29 +264,28 @@ func (p *probe) marked(id *wire.Identity, known wire.Known) error {
 			return nil
 		}
 	}
-	l := list(reply)
-	if len(l) != 5 {
+	text := func(i int) string { s, _ := reply[i].(string); return s }
+	number := func(i int) int64 { n, _ := reply[i].(int64); return n }
+	if len(reply) != 5 {
 		return fmt.Errorf("%w: a mark was answered with %.60q", ErrReply, fmt.Sprint(reply))
 	}
 	// Invariant: an Identity is that of one server in one run. A proxy may turn to another server between
 	// two commands; only the script is one step.
 	//guard:probe-of-one-server  all answers to a probe come from one server
-	if id.RunID != "" && l.text(0) != id.RunID || id.ReplID != "" && l.text(1) != id.ReplID {
-		return fmt.Errorf("%w: INFO told the run ID %.8s and the replication ID %.8s, a script the run ID %.8s and the replication ID %.8s; the Probe is repeated",
-			errMixed, orNone(id.RunID), orNone(id.ReplID), orNone(l.text(0)), orNone(l.text(1)))
+	if id.RunID != "" && text(0) != id.RunID || id.ReplID != "" && text(1) != id.ReplID {
+		return fmt.Errorf("%w: INFO told the run ID %.8q and the replication ID %.8q, a script the run ID %.8q and the replication ID %.8q; the Probe is repeated",
+			errMixed, id.RunID, id.ReplID, text(0), text(1))
 	}
-	switch l.number(2) {
+	switch number(2) {
 	case 1:
-		id.Mark, id.Served = wire.Run(l.text(3)), time.Duration(max(0, l.number(4)))*time.Microsecond
+		id.Mark, id.Served = wire.Run(text(3)), time.Duration(max(0, number(4)))*time.Microsecond
 	case 2:
-		return &wire.SetMismatchError{Mine: known.Set, Theirs: l.text(3)}
+		return &wire.SetMismatchError{Mine: known.Set, Theirs: text(3)}
 	case 3:
 		return fmt.Errorf("%w; stop its clients on all servers, and then delete the mark: redis-cli DEL '%s'", ErrOlderVersion, p.markKey)
 	}
 	return nil
 }
-
-func orNone(id string) string { return cmp.Or(id, "none") }
 
 // tried reads which commands the server lacks, or the user may not send, and whether the server would refuse
 // a vote now.

@@ -22,7 +22,7 @@ type Redis struct {
 
 	pipe  pipe
 	clock serverClock
-	calls sync.Pool // for reuse
+	calls sync.Pool // of *call
 	// expiresAt: the server's SET knows PXAT, which Redis has from 6.2 on.
 	expiresAt atomic.Bool
 	// loaded are the scripts that the server is known to have, by their bits.
@@ -69,6 +69,7 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *depl
 	}
 	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, deployment: d, prefix: d.prefix()}
 	r.markKey = r.Key(MarkKey(name))
+	r.calls.New = func() any { return new(call) }
 	r.pipe.init(r)
 	return r, nil
 }
@@ -136,32 +137,18 @@ func (r *Redis) Send(req wire.Request, timeout time.Duration, to wire.Receiver) 
 		to.Receive(wire.Vote{Unsent: true, Err: fmt.Errorf("%w: there is no operation %v", ErrConfig, req.Op)})
 		return
 	}
-	c := r.newCall()
-	c.req = req
-	c.req.Notify = req.Notify && !r.cannotNotify.Load()
-	r.send(c, timeout, to)
+	req.Notify = req.Notify && !r.cannotNotify.Load()
+	r.send(req, wire.Waiter{}, timeout, to)
 }
 
-func (r *Redis) send(c *call, timeout time.Duration, to wire.Receiver) {
+func (r *Redis) send(req wire.Request, w wire.Waiter, timeout time.Duration, to wire.Receiver) {
 	now := time.Now()
-	c.to, c.deadline = to, now.Add(timeout)
-	if c.req.Op == wire.Acquire || c.req.Op == wire.Extend {
+	c := r.calls.Get().(*call)
+	c.req, c.waiter, c.to, c.deadline = req, w, to, now.Add(timeout)
+	if req.Op == wire.Acquire || req.Op == wire.Extend {
 		c.stale = now.Add(timeout / 2)
 	}
-	r.pipe.enter(c)
-}
-
-func (r *Redis) newCall() *call {
-	if c, ok := r.calls.Get().(*call); ok {
-		return c
-	}
-	return new(call)
-}
-
-// recycle keeps a call for reuse. Nothing may refer to it any more.
-func (r *Redis) recycle(c *call) {
-	*c = call{}
-	r.calls.Put(c)
+	r.pipe.enter(c, now)
 }
 
 // lockArg is the argument for a lock's key.
@@ -170,9 +157,4 @@ func (r *Redis) lockArg(key *string) any {
 		return key
 	}
 	return r.prefix + *key
-}
-
-// appendBeside appends the name of another key in a lock's slot.
-func (r *Redis) appendBeside(b []byte, key, suffix string) []byte {
-	return append(append(append(append(b, r.prefix...), '{'), key...), suffix...)
 }

@@ -291,7 +291,7 @@ func TestProbeAnswers(t *testing.T) {
 	for _, run := range []string{"abc another", "another def"} {
 		_, err := probe(t, with("mark", run+" def@42 "))
 		require.ErrorIs(t, err, errMixed)
-		require.ErrorContains(t, err, "the replication ID def")
+		require.ErrorContains(t, err, `the replication ID "def"`)
 	}
 	for key, answer := range map[string]string{
 		"TIME": "*2\r\n+a\r\n+b\r\n", "CONFIG GET save": "*1\r\n+save\r\n",

@@ -176,9 +176,7 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		p, known := parameters[name]
 		switch {
 		case !known:
-			return bad("a parameter is unknown; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
-		case p.valid == nil:
-			return bad("parameter %s is not taken: %s", name, p.want)
+			return bad("a parameter is unknown, or go-redis's and not taken; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
 		case len(values) > 1:
 			return bad("parameter %s is given twice", name)
 		case name == "db" && u.Scheme != "unix" && strings.Trim(u.Path, "/") != "":
@@ -208,29 +206,22 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 }
 
 // parameters are those of a URL, besides a deployment's. A value that isn't valid is refused, because go-redis
-// takes some in another sense. Without valid the parameter is refused, and want says why.
+// takes some in another sense. So are its others: a command must not be sent twice, the protocol is RESP2, and
+// connections are renewed in time.
 var parameters = map[string]struct {
 	want  string
 	valid func(value string) bool
 }{
-	"db":                {"the database's number, like 0", isDatabase},
-	"client_name":       {"printable ASCII without spaces", isClientName},
-	"dial_timeout":      {wantDuration, isDuration},
-	"read_timeout":      {wantDuration, isDuration},
-	"write_timeout":     {wantDuration, isDuration},
-	"pool_size":         {"1 to 10000", func(value string) bool { return isNumber(value, 1, 10000) }},
-	"skip_verify":       {"true or false", func(value string) bool { return value == "true" || value == "false" }},
-	"max_retries":       {want: onlyOnce},
-	"min_retry_backoff": {want: onlyOnce},
-	"max_retry_backoff": {want: onlyOnce},
-	"protocol":          {want: "the protocol is RESP2, in which a stray reply shows"},
-	"idle_timeout":      {want: "set it on a client of your own and use New"},
+	"db":            {"the database's number, like 0", isDatabase},
+	"client_name":   {"printable ASCII without spaces", isClientName},
+	"dial_timeout":  {wantDuration, isDuration},
+	"read_timeout":  {wantDuration, isDuration},
+	"write_timeout": {wantDuration, isDuration},
+	"pool_size":     {"1 to 10000", func(value string) bool { return isNumber(value, 1, 10000) }},
+	"skip_verify":   {"true or false", func(value string) bool { return value == "true" || value == "false" }},
 }
 
-const (
-	wantDuration = "a duration with its unit, above 0 and at most 1h, like 500ms"
-	onlyOnce     = "a command must not be sent twice"
-)
+const wantDuration = "a duration with its unit, above 0 and at most 1h, like 500ms"
 
 func isDuration(value string) bool {
 	d, err := time.ParseDuration(value)

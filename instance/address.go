@@ -13,7 +13,7 @@ const noHost = " \t@%,;"
 // isHost reports whether a text can be a host's name or address.
 func isHost(host string) bool {
 	plain := withoutZone(host)
-	return host != "" && validateName(host) == nil && !strings.ContainsAny(plain, noHost+"/") && !hasColon(plain)
+	return host != "" && isName(host) && !strings.ContainsAny(plain, noHost+"/") && !hasColon(plain)
 }
 
 // withoutZone is a host without the zone that an IPv6 address may have, as in fe80::1%eth0.

@@ -8,11 +8,9 @@ import (
 	"net"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -226,64 +224,23 @@ func (c *call) rejected(text, prefix string) {
 
 // runError reads the error of a script in another run: the role, the replication ID and the mark. It
 // returns nil for other ones.
-func runError(text string, asked wire.Run) *wire.RunError {
+func runError(text string, asked wire.Run) error {
 	fields := strings.SplitN(text, " ", 4)
 	if len(fields) != 4 || fields[0] != otherRun {
 		return nil
 	}
 	told := func(field string) string { return strings.TrimPrefix(field, "-") }
-	e := &wire.RunError{Asked: asked, Role: told(fields[1]), Found: wire.Run(told(fields[2]))}
-	if mark := wire.Run(fields[3]); asked.Epoch() != "" && mark.ReplID() == string(e.Found) {
-		e.Found = wire.MarkOf(mark.ReplID(), mark.Epoch(), mark.Set()) // with the space before an empty set
-	}
-	return e
+	mark := wire.Run(fields[3])
+	mark = wire.MarkOf(mark.ReplID(), mark.Epoch(), mark.Set()) // with the space before an empty set
+	return inAnother(asked, told(fields[1]), told(fields[2]), mark)
 }
 
-// counterError reads the error of a counter with a token. It returns nil for other ones.
-func counterError(text string, f *wire.Fence) *wire.CounterError {
-	// Numbers up to 2^53 are exact here, and larger ones are no tokens.
-	var token, clock uint64
-	if _, err := fmt.Sscanf(text, badCounter+" %d %d", &token, &clock); err != nil {
-		return nil
+// inAnother is the error of a request that found another run than it asked for.
+func inAnother(asked wire.Run, role, id string, mark wire.Run) *wire.RunError {
+	if asked.Epoch() == "" || mark.ReplID() != id {
+		mark = wire.Run(id)
 	}
-	return &wire.CounterError{
-		Token: fencing.Token(token), Clock: time.UnixMicro(int64(clock)), Most: f.Ahead,
-		Repair: "set the clock of this server right, and those of the others",
-	}
-}
-
-// orAnother says that it may be another key of a request for several.
-func orAnother(req *wire.Request) string {
-	if len(req.Also) == 0 {
-		return ""
-	}
-	return ", or another key of the lease"
-}
-
-// noToken is the error of a counter that is none. What it is follows from the server's words.
-func noToken(counter, said string, req *wire.Request) error {
-	return fmt.Errorf("%w: %q%s holds no token (%s); find out what wrote it; %s", wire.ErrCounter, counter, orAnother(req), said, whenToDelete(req))
-}
-
-// whenToDelete is MaxTTL, as for every lost counter: see quorum/internal/settlement. A Look doesn't know it.
-func whenToDelete(req *wire.Request) string {
-	after := "MaxTTL"
-	if req.Fence.Ahead > 0 {
-		after += fmt.Sprintf(" (%v)", 2*req.Fence.Ahead)
-	}
-	return "when nobody has held the lock for " + after + ", and no sooner, or tokens may fall, delete it on this server"
-}
-
-// repair is what to do about a counter that is too far ahead of the clock.
-func repair(clock time.Time, prefix string, req *wire.Request) string {
-	switch command := fmt.Sprintf("redis-cli, at its prompt: DEL %q", prefix+CounterKey(req.Key)); {
-	case clock.UnixMicro() >= int64(fencing.MaxToken):
-		return "set its clock right"
-	case len(req.Also) > 0, len(command) > maxRepeated:
-		return "if its clock is right, somebody else wrote the counter {key}:redlock of one of the lease's keys; find it with redis-cli GET; " + whenToDelete(req)
-	default:
-		return "if its clock is right, somebody else wrote the counter; " + whenToDelete(req) + " with " + command
-	}
+	return &wire.RunError{Asked: asked, Found: mark, Role: role}
 }
 
 // isReply reports whether an error is a server's reply.

@@ -78,20 +78,13 @@ func (c *call) ended(why error) wire.Vote {
 // errLate is the end of a request's timeout.
 var errLate = fmt.Errorf("instance: no answer before the request's time was over: %w", context.DeadlineExceeded)
 
-// The ranks of requests, in the order in which they are sent.
-//
-// Requests about leases that are held go before acquisitions, however long those have waited: a lease
-// that is extended too late is lost, a lock that is acquired later is only later. Held leases don't
-// starve acquisitions while the server keeps up: a lease has at most one request at a time at an
-// instance, and is extended a few times in its TTL. There are no more releases and raises than
-// acquisitions, because each follows one.
+// The ranks of requests, in the order in which they are sent. A lease that is extended too late is lost, a lock
+// that is acquired later is only later. Held leases don't starve acquisitions while the server keeps up: each has
+// at most one request at a time at an instance, and there are no more releases and raises than acquisitions.
 const (
-	// rankKeep: requests that keep a lease, and a Probe, because such a request may have to wait for it.
-	rankKeep = iota
-	// rankRelease: a release, which may be one of many after lost rounds.
-	rankRelease
-	// rankAcquire: an acquisition, or a hint.
-	rankAcquire
+	rankKeep    = iota // keeps a lease, or is a Probe, for which such a request may have to wait
+	rankRelease        // deletes a lease, perhaps one of many after lost rounds
+	rankAcquire        // acquires a lock, or is a hint
 	ranks
 )
 

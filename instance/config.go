@@ -11,11 +11,10 @@ import (
 
 // Config configures one instance. The zero Config is a good one.
 type Config struct {
-	// Name names the instance in errors, hooks and reports: up to 256
-	// bytes of printable UTF-8. Default: the client's address. The instances
-	// of one quorum need different names. Use the same name for a server in all clients:
-	// marks (see MarkKey) are kept by name, so clients that use different names for one
-	// server can't tell each other to which servers the name led.
+	// Name names the instance in errors, hooks and reports: up to 256 bytes of printable UTF-8.
+	// Default: the client's address. The instances of one quorum need different names. Use the
+	// same name for a server in all clients: marks (see MarkKey) are kept by name, so clients with
+	// different names can't tell each other to which servers the name led.
 	Name string
 
 	// Replicas is the number of replicas that must have a grant before it
@@ -59,16 +58,15 @@ type Config struct {
 	// Credentials returns the account for each new connection to the server, for passwords that change
 	// and for tokens of a cloud provider. Connections are renewed every few seconds. If it fails no
 	// connection is made. It must heed its context, and may be called from several goroutines at once.
-	// Only Open and OpenAll accept it, and only for URLs without a password of the server; a client given
-	// to New has its own. Of a Cluster it is also the account for the listed nodes. Under Sentinel it is the
-	// master's, and the URL's account is Sentinel's. Default: the URL's account.
+	// Only Open and OpenAll accept it, and only for URLs without a password of the server. Of a Cluster
+	// it is also the account for the listed nodes. Under Sentinel it is the master's, and the URL's
+	// account is Sentinel's. Default: the URL's account.
 	Credentials func(ctx context.Context) (username, password string, err error)
 
 	// TLS configures TLS for a rediss:// URL: RootCAs for your own CA, Certificates if the
-	// server asks for one, ServerName if the certificate has another name than the URL. Only
-	// Open and OpenAll accept it, and only for rediss://. A client given to New has its own
-	// configuration. It is copied. Default: the system's CAs, the URL's host, TLS 1.2 or
-	// later.
+	// server asks for one, ServerName if the certificate has another name than the URL. It is
+	// copied. Only Open and OpenAll accept it, and only for rediss://. Default: the system's CAs, the
+	// URL's host, TLS 1.2 or later.
 	TLS *tls.Config
 }
 
@@ -86,55 +84,38 @@ func (cfg Config) validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: Config."+format, append([]any{ErrConfig}, args...)...)
 	}
-	if err := validateName(cfg.Name); err != nil {
-		return err
+	wait, secure := cfg.ReplicaTimeout, cfg.TLS
+	if secure == nil {
+		secure = &tls.Config{}
 	}
-	wait := cfg.ReplicaTimeout
 	notInRunID := func(c rune) bool {
 		return !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
 	}
 	switch {
+	case !isName(cfg.Name):
+		return bad("Name is %.300q, want up to %d bytes of printable UTF-8", cfg.Name, maxName)
 	case cfg.Replicas < 0 || cfg.Replicas > maxReplicas:
 		return bad("Replicas is %d, want 0 (don't wait) to %d", cfg.Replicas, maxReplicas)
 	// Zero is replicaTimeout's default. WAIT itself would wait forever.
-	case wait != 0 && (wait < time.Millisecond || wait > maxReplicaTimeout):
-		return bad("ReplicaTimeout is %v, want 1ms to %v", wait, maxReplicaTimeout)
-	case wait%time.Millisecond != 0:
-		return bad("ReplicaTimeout is %v, the server counts in whole milliseconds", wait)
+	case wait != 0 && (wait < time.Millisecond || wait > maxReplicaTimeout), wait%time.Millisecond != 0:
+		return bad("ReplicaTimeout is %v, want 1ms to %v in whole milliseconds", wait, maxReplicaTimeout)
 	case cfg.AddressLag < 0:
 		return bad("AddressLag is %v, want zero or more", cfg.AddressLag)
 	case cfg.AddressLag > 0 && cfg.FixedAddress:
 		return bad("AddressLag is %v, but FixedAddress says that the address never moves; set one of them", cfg.AddressLag)
 	case len(cfg.VouchedRunID) > 64 || strings.ContainsFunc(cfg.VouchedRunID, notInRunID):
 		return bad("VouchedRunID is %.70q, copy the run_id of INFO server, which has 40 letters and digits", cfg.VouchedRunID)
-	case cfg.TLS != nil:
-		return validateTLS(cfg.TLS)
+	case secure.MinVersion != 0 && secure.MinVersion < tls.VersionTLS12:
+		return bad("TLS.MinVersion is %s, which is broken; leave it zero, or use TLS 1.2 or 1.3", tls.VersionName(secure.MinVersion))
+	case secure.MaxVersion != 0 && secure.MaxVersion < max(secure.MinVersion, tls.VersionTLS12):
+		return bad("TLS.MaxVersion is %s, below the least that is allowed (%s); leave it zero",
+			tls.VersionName(secure.MaxVersion), tls.VersionName(max(secure.MinVersion, tls.VersionTLS12)))
 	}
 	return nil
 }
 
-func validateTLS(c *tls.Config) error {
-	if c.MinVersion != 0 && c.MinVersion < tls.VersionTLS12 {
-		return fmt.Errorf("%w: Config.TLS.MinVersion is %s, which is broken; leave it zero, or use TLS 1.2 or 1.3", ErrConfig, tls.VersionName(c.MinVersion))
-	}
-	if c.MaxVersion != 0 && c.MaxVersion < max(c.MinVersion, tls.VersionTLS12) {
-		return fmt.Errorf("%w: Config.TLS.MaxVersion is %s, below the least that is allowed (%s); leave it zero",
-			ErrConfig, tls.VersionName(c.MaxVersion), tls.VersionName(max(c.MinVersion, tls.VersionTLS12)))
-	}
-	return nil
-}
-
-func validateName(name string) error {
-	if len(name) > maxName {
-		return fmt.Errorf("%w: Config.Name has %d bytes, at most %d are allowed", ErrConfig, len(name), maxName)
-	}
-	if !utf8.ValidString(name) {
-		return fmt.Errorf("%w: Config.Name %q is not UTF-8", ErrConfig, name)
-	}
-	for _, c := range name {
-		if c < ' ' || c == 0x7f {
-			return fmt.Errorf("%w: Config.Name %q has a control character, use a name that can be printed", ErrConfig, name)
-		}
-	}
-	return nil
+// isName reports whether a text can be an instance's name. An empty one stands for the address.
+func isName(name string) bool {
+	control := func(c rune) bool { return c < ' ' || c == 0x7f }
+	return len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, control)
 }

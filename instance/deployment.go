@@ -24,12 +24,8 @@ import (
 // Each new connection asks all addresses of the URL where the master is. A majority of all Sentinels,
 // or of the listed nodes of a Cluster, has to name the same one, and for Sentinel in the same term.
 // Otherwise the instance has no vote. So where a network is split, a client beside the old master
-// goes on with it for ConnLife at most, which comes off the longest TTL, and not for as long as the
-// Sentinel beside it believes in that master. A Cluster whose URL has one address has no majority: there
-// the old master stops on its own after cluster-node-timeout.
-//
-// The rest is as for a name that is moved to another server: each request names the run of the
-// server that was probed, and every other run is a quarantine.
+// goes on with it for ConnLife at most. A Cluster whose URL has one address has no majority: there the old
+// master stops on its own after cluster-node-timeout. The rest is as for a name that is moved to another server.
 type deployment struct {
 	kind   string // wire.RoleSentinel or wire.RoleCluster
 	addrs  []string
@@ -65,8 +61,7 @@ func (d *deployment) name() string {
 }
 
 // parseDeployment makes a deployment of its parameters, and of opt, the rest of its URL. opt then has the
-// master's account. It returns nil without parameters. The spelling is go-redis's, of ParseFailoverURL and
-// ParseClusterURL.
+// master's account. It returns nil without parameters.
 func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) {
 	for name, values := range query {
 		if name != "addr" && len(values) > 1 {
@@ -87,7 +82,7 @@ func parseDeployment(opt *redis.Options, query url.Values) (*deployment, error) 
 		return nil, errors.New("parameter cluster: want true, or leave it out")
 	case sentinel && cluster:
 		return nil, errors.New("parameters master_name and cluster: a deployment is of Sentinel or a Cluster, not both")
-	case sentinel && (d.master == "" || validateName(d.master) != nil):
+	case sentinel && (d.master == "" || !isName(d.master)):
 		return nil, errors.New("parameter master_name: want the master's name in Sentinel")
 	case query.Get("username") != "" && query.Get("password") == "":
 		return nil, errors.New("parameter username: the password is missing")
@@ -136,8 +131,8 @@ func (d *deployment) open(opt *redis.Options) {
 }
 
 // find looks for the master, to which connections are made from then on. It returns what its term adds to
-// the mark's key: a master that Sentinel brings back in the same run, after another one had its place, has
-// no mark of its new term, so it counts as another run. One link at a time is made.
+// the mark's key: a master that Sentinel brings back in the same run has no mark of its new term, so it
+// counts as another run.
 func (d *deployment) find(ctx context.Context) (term string, err error) {
 	at, err := d.locate(ctx)
 	if err != nil {

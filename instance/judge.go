@@ -2,10 +2,8 @@ package instance
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
@@ -77,36 +75,6 @@ func (e *evidence) judge(c *call, prefix string) (vote wire.Vote) {
 	return vote
 }
 
-// tokenOf is the token of a grant: the largest that a grant of any of its keys alone would get. It is low
-// if a counter has yet to be raised to it.
-func tokenOf(slots []*slot, f *wire.Fence, clock time.Time) (token fencing.Token, low bool, err *wire.CounterError) {
-	now := fencing.Token(clock.UnixMicro())
-	most := min(now+fencing.Token(f.Ahead.Microseconds()), fencing.MaxToken)
-	for _, s := range slots {
-		n := fencing.Token(max(s.n, 0)) // somebody may have written a negative one, which is low
-		//guard:older-counter-is-low  a counter that may be from an earlier run is lifted above the clock before it counts
-		//guard:new-counter-is-low  a counter that starts again, but not above the clock, is lifted above it before it counts
-		if (n <= f.Floor || s.made) && n <= now || s.made && s.expires != "PXAT" {
-			n, low = max(n, now+1), true
-			//guard:start-bounded  a counter starts no further ahead of the clock than the client allows
-			if f.Token > n && f.Token <= most {
-				n = f.Token
-			}
-		}
-		//guard:above-each-counter  the token of a lease on several keys is above the counter of each
-		token = max(token, n)
-	}
-	for _, s := range slots {
-		//guard:all-counters-at-token  each counter of a lease on several keys is raised to its token
-		low = low || s.n < int64(token)
-	}
-	//guard:all-bounded  a token that is too far ahead of the clock, or beyond all tokens, doesn't count
-	if token > most {
-		return 0, false, &wire.CounterError{Token: token, Clock: clock, Most: f.Ahead}
-	}
-	return token, low, nil
-}
-
 // otherRun is nil if the evidence is that of a master in the run. Otherwise it is a *wire.RunError, or a
 // *wire.SetMismatchError if only the set is another one.
 func (e *evidence) otherRun(run wire.Run) error {
@@ -126,17 +94,5 @@ func (e *evidence) otherRun(run wire.Run) error {
 		mine, _ := wire.ParseSet(run.Set())
 		return &wire.SetMismatchError{Mine: mine, Theirs: found.Set()}
 	}
-	if run.Epoch() == "" || found.ReplID() != string(id) {
-		found = wire.Run(readable(id))
-	}
-	return &wire.RunError{Asked: run, Found: found, Role: readable(role)}
-}
-
-// why is the error of a slot's command that failed, in a transaction that was carried out.
-func (s *slot) why(req *wire.Request, prefix string) error {
-	wrong := func(text string) bool { return strings.Contains(s.failure, text) }
-	if s.ofCounter && (strings.HasPrefix(s.failure, "WRONGTYPE") || wrong("not an integer") || wrong("overflow")) {
-		return noToken(string(s.counter.b), s.failure, &wire.Request{Fence: req.Fence})
-	}
-	return moving(serverError(s.failure), prefix)
+	return inAnother(run, readable(role), readable(id), found)
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-// link is a connection of the pipe, with the goroutine that sends on it. go-redis makes the connection
-// and speaks on it, but the pipe keeps it: a request that finds no young connection in go-redis's pool
-// would pay for the dial and the handshake with its own timeout.
+// link is a connection of the pipe, with the goroutine that sends on it. go-redis makes it and speaks on it, but
+// the pipe keeps it: a request that finds no young connection in go-redis's pool would pay for the dial.
 type link struct {
 	p    *pipe
 	conn *redis.Conn
@@ -99,20 +98,19 @@ func (p *pipe) notConnected(ctx context.Context, err error) error {
 	// The dialer and the connection have the same limit, and may see it pass a little before the context does.
 	deadline, _ := ctx.Deadline()
 	late := !time.Now().Before(deadline) || errors.Is(err, context.DeadlineExceeded)
+	why, todo := "no connection was made", "; its address isn't reached, or the server doesn't answer"
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ErrClosed
 	case !late:
 		return explain(err)
 	case isUnlocated(err):
-		return fmt.Errorf("%w: within Options.DialTimeout, %v (%w)", wire.ErrTimeout, p.r.dialTimeout(), hideContext{err})
+		why, todo = "no master was named", ""
 	case p.r.client.Options().TLSConfig != nil && p.trip.Load() == 0:
-		return fmt.Errorf("%w: %s within %v (%w)", wire.ErrTimeout, noTLS, p.r.dialTimeout(), hideContext{err})
+		why, todo = "the server took the connection and doesn't begin TLS", "; check that the port speaks TLS, or use redis://"
 	}
-	return fmt.Errorf("%w: no connection was made within Options.DialTimeout, %v; its address isn't reached, or the server doesn't answer (%w)", wire.ErrTimeout, p.r.dialTimeout(), hideContext{err})
+	return fmt.Errorf("%w: %s within Options.DialTimeout, %v%s (%w)", wire.ErrTimeout, why, p.r.dialTimeout(), todo, hideContext{err})
 }
-
-const noTLS = "the server took the connection and doesn't begin TLS; check that the port speaks TLS, or use redis://"
 
 // age is how long ago its dial began, as far as is known.
 func (l *link) age() time.Duration { return drift.Elapsed(l.born, l.p.reader.Now()) }

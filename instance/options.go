@@ -54,11 +54,10 @@ const (
 // RESP2, in which a server never sends a byte that was not asked for, so that any such byte shows a
 // connection that is out of step. Client-side caching and maintenance notifications take RESP3.
 //
-// Options that are not set or turned off get values: timeouts 2 s, PoolSize 64 (an instance
-// uses 9 connections at most, and keeps one while it is used), buffers 4 KiB, ConnMaxLifetime 2.5 s (also if it is above 30 s).
-//
-// It wraps the dialer, so that an instance is back as soon as its server is, and its errors say why the
-// server refuses a connection.
+// Options that are not set or turned off get values: timeouts 2 s, PoolSize 64 (an instance uses 9
+// connections at most), buffers 4 KiB, ConnMaxLifetime 2.5 s (also if it is above 30 s). It wraps the
+// dialer, so that an instance is back as soon as its server is, and its errors say why the server refuses
+// a connection.
 func Harden(opt *redis.Options) *redis.Options {
 	var hard redis.Options
 	if opt != nil {
@@ -128,36 +127,35 @@ func checkClient(client redis.UniversalClient) (*redis.Client, error) {
 
 func checkOptions(client *redis.Client) error {
 	opt := client.Options()
-	switch {
-	case opt.Addr == "FailoverClient":
-		return &OptionError{clientOption, "a failover client (Sentinel)", "a *redis.Client of one master",
-			"it turns to another server on its own, which may lack the votes of the first; list independent masters, or make the deployment one instance by its URL (instance.Open, redis://sentinel:26379?master_name=mymaster)"}
-	case !opt.ContextTimeoutEnabled:
-		return &OptionError{"ContextTimeoutEnabled", "false", "true",
-			"the client would ignore deadlines, and one hung server would hold up every lock for seconds"}
-	case opt.MaxRetries != 0:
-		return &OptionError{"MaxRetries", fmt.Sprint(opt.MaxRetries), "-1 (none)",
-			"a SET NX that is sent again is refused by its own first copy"}
-	case opt.Protocol != 2:
-		return &OptionError{"Protocol", fmt.Sprint(opt.Protocol), "2",
-			"with RESP3 a server may send what was not asked for, a cached reply is no vote, and a notification moves connections to another server"}
-	case opt.DialerRetries > 1:
-		return &OptionError{"DialerRetries", fmt.Sprint(opt.DialerRetries), "1",
-			"each refused connection would be tried again, 0.1 s apart, while the lock waits"}
-	// redis.NewClient has changed these two: -1 has become 0, and -2 has become -1.
-	case opt.ReadTimeout <= 0:
-		return &OptionError{"ReadTimeout", "off", "a positive duration",
-			"the client would wait forever for a reply that never comes, with -2 even beyond the context's deadline"}
-	case opt.WriteTimeout <= 0:
-		return &OptionError{"WriteTimeout", "off", "a positive duration",
-			"the client would wait forever for a server that reads nothing, with -2 even beyond the context's deadline"}
-	case opt.ConnMaxLifetime <= 0 || opt.ConnMaxLifetime > maxLifetime:
-		got := "unlimited"
-		if opt.ConnMaxLifetime > 0 {
-			got = opt.ConnMaxLifetime.String()
+	lifetime := "unlimited"
+	if opt.ConnMaxLifetime > 0 {
+		lifetime = opt.ConnMaxLifetime.String()
+	}
+	for _, check := range []struct {
+		bad bool
+		OptionError
+	}{
+		{opt.Addr == "FailoverClient", OptionError{clientOption, "a failover client (Sentinel)", "a *redis.Client of one master",
+			"it turns to another server on its own, which may lack the votes of the first; list independent masters, or make the deployment one instance by its URL (instance.Open, redis://sentinel:26379?master_name=mymaster)"}},
+		{!opt.ContextTimeoutEnabled, OptionError{"ContextTimeoutEnabled", "false", "true",
+			"the client would ignore deadlines, and one hung server would hold up every lock for seconds"}},
+		{opt.MaxRetries != 0, OptionError{"MaxRetries", fmt.Sprint(opt.MaxRetries), "-1 (none)",
+			"a SET NX that is sent again is refused by its own first copy"}},
+		{opt.Protocol != 2, OptionError{"Protocol", fmt.Sprint(opt.Protocol), "2",
+			"with RESP3 a server may send what was not asked for, a cached reply is no vote, and a notification moves connections to another server"}},
+		{opt.DialerRetries > 1, OptionError{"DialerRetries", fmt.Sprint(opt.DialerRetries), "1",
+			"each refused connection would be tried again, 0.1 s apart, while the lock waits"}},
+		// redis.NewClient has changed these two: -1 has become 0, and -2 has become -1.
+		{opt.ReadTimeout <= 0, OptionError{"ReadTimeout", "off", "a positive duration",
+			"the client would wait forever for a reply that never comes, with -2 even beyond the context's deadline"}},
+		{opt.WriteTimeout <= 0, OptionError{"WriteTimeout", "off", "a positive duration",
+			"the client would wait forever for a server that reads nothing, with -2 even beyond the context's deadline"}},
+		{opt.ConnMaxLifetime <= 0 || opt.ConnMaxLifetime > maxLifetime, OptionError{"ConnMaxLifetime", lifetime, "up to " + maxLifetime.String(),
+			"when the address leads to another server, as a service's does after a switch, open connections would still lead to the old one, and nothing would tell"}},
+	} {
+		if check.bad {
+			return &check.OptionError
 		}
-		return &OptionError{"ConnMaxLifetime", got, "up to " + maxLifetime.String(),
-			"when the address leads to another server, as a service's does after a switch, open connections would still lead to the old one, and nothing would tell"}
 	}
 	return nil
 }

@@ -51,10 +51,9 @@ const (
 	// maxWaiting bounds the acquisitions that wait to be sent.
 	maxWaiting = 4096
 	// There is one pipeline under way for each linkEvery of the distance, and maxLinks at most. A near server
-	// carries out one after the other, and fewer that are longer cost both sides less: with one at a time
-	// instead of three, 16 workers had a third more locks a second and 128 a tenth, on the machine of
-	// docs/reference/benchmarks.md. With a distant one a call that finds all of them under way would wait for a part
-	// of a round trip.
+	// carries out one after the other, and fewer that are longer cost both sides less (measured: with one instead
+	// of three a third more locks a second for 16 workers, a tenth for 128). With a distant one a call that finds
+	// all of them under way would wait for a part of a round trip.
 	linkEvery = 500 * time.Microsecond
 	maxLinks  = 8
 	// slow is how long what keeps or deletes a lease waits behind other requests. A pipeline takes a near
@@ -65,8 +64,7 @@ const (
 	redialPause = 50 * time.Millisecond
 	renewPause  = 250 * time.Millisecond
 	// keepWarm is how long after its last call an instance keeps a connection. A Coordinator's clock
-	// monitor calls more often (quorum.Config.Lab.ClockEvery), so that a lock after a pause of any length
-	// takes one round trip.
+	// monitor calls more often, so that a lock after a pause of any length takes one round trip.
 	keepWarm = time.Minute
 	// stoodStill is how late a timer is when this process stood still, and how long it then has to read what
 	// came meanwhile.

@@ -250,8 +250,7 @@ func (p *probe) marked(id *wire.Identity, known wire.Known) error {
 		switch kind := kindOf(text); kind {
 		//guard:no-mark-no-trust  a server on which no mark can be left now is not trusted because of that
 		case ErrOutOfMemory, ErrMisconf, wire.ErrNotMaster:
-			// There is no mark, and none can be written now. The server can't vote either;
-			// when it can again, its votes must not count sooner than with a mark.
+			// The server can't vote either. When it can again, its votes must not count sooner than with a mark.
 			id.Served = 0
 			return nil
 		default:

@@ -20,21 +20,17 @@ type Redis struct {
 	client *redis.Client
 	owned  bool // Open made the client, so Close closes it
 
+	markKey    string      // MarkKey of the name
+	prefix     string      // in front of all keys
+	deployment *deployment // where the server is looked for, nil if its address is fixed in the client
+
 	pipe  pipe
 	clock serverClock
 	calls sync.Pool // of *call
-	// expiresAt: the server's SET knows PXAT, which Redis has from 6.2 on.
-	expiresAt atomic.Bool
-	// loaded are the scripts that the server is known to have, by their bits.
-	loaded atomic.Uint32
-	// cannotNotify: this user may not use the wait queue. Until the next Probe.
-	cannotNotify atomic.Bool
-	// markKey is MarkKey of the name.
-	markKey string
-	// deployment is where the server is looked for, nil if its address is fixed in the client. prefix
-	// is in front of all keys.
-	deployment *deployment
-	prefix     string
+
+	expiresAt    atomic.Bool   // the server's SET knows PXAT, which Redis has from 6.2 on
+	loaded       atomic.Uint32 // the scripts that the server is known to have, by their bits
+	cannotNotify atomic.Bool   // this user may not use the wait queue; until the next Probe
 }
 
 var _ wire.Instance = (*Redis)(nil)
@@ -64,8 +60,8 @@ func newRedis(client *redis.Client, cfg Config, name string, owned bool, d *depl
 	}
 	if cfg.Name != "" {
 		name = cfg.Name
-	} else if err := validateName(name); err != nil {
-		return nil, fmt.Errorf("%w; the client's address can't serve as one, set Config.Name", err)
+	} else if !isName(name) {
+		return nil, fmt.Errorf("%w: the client's address %.300q can't serve as its name, set Config.Name", ErrConfig, name)
 	}
 	r := &Redis{name: name, cfg: cfg, client: client, owned: owned, deployment: d, prefix: d.prefix()}
 	r.markKey = r.Key(MarkKey(name))
@@ -84,25 +80,21 @@ func (r *Redis) ConnLife() time.Duration {
 	if r.fixed() {
 		return 0
 	}
-	return add(add(r.dialTimeout(), r.lifetime()), r.cfg.AddressLag)
+	return add(r.dialTimeout(), add(r.lifetime(), r.cfg.AddressLag))
 }
 
 // fixed reports whether the address never leads to another server.
 func (r *Redis) fixed() bool { return r.cfg.FixedAddress && r.deployment == nil }
 
-// lifetime is how old a connection may be for a request to be sent on it, and renewAfter how old it is when
-// another one is made in its place.
-func (r *Redis) lifetime() time.Duration {
-	return add(r.client.Options().ConnMaxLifetime, r.pooled())
-}
-
-func (r *Redis) renewAfter() time.Duration { return r.lifetime() / 2 }
-
-// pooled is how old a connection in the client's pool may be.
+// pooled is how old a connection in the client's pool may be, lifetime how old it may be for a request to be
+// sent on it, and renewAfter how old it is when another one is made in its place.
 func (r *Redis) pooled() time.Duration {
 	opt := r.client.Options()
 	return add(opt.ConnMaxLifetime, max(0, opt.ConnMaxLifetimeJitter))
 }
+
+func (r *Redis) lifetime() time.Duration   { return add(r.client.Options().ConnMaxLifetime, r.pooled()) }
+func (r *Redis) renewAfter() time.Duration { return r.lifetime() / 2 }
 
 func (r *Redis) dialTimeout() time.Duration { return dialTimeout(r.client.Options()) }
 

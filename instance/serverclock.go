@@ -12,9 +12,8 @@ import (
 // zero serverClock knows nothing.
 //
 // A new counter starts at this guess. A counter that doesn't start above the server's clock is lifted by
-// the request that made it, and one that starts too far ahead of the clock doesn't count. Only if the
-// counter was lost within a run, by an eviction, and the request that made it anew was lost, too, do others
-// go on from the guess.
+// the request that made it, and one that starts too far ahead of the clock doesn't count. Others go on from a
+// guess only if the counter was evicted and the request that made it anew was lost, too.
 type serverClock struct{ last atomic.Pointer[reading] }
 
 // reading is one of the server's clock.

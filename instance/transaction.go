@@ -24,9 +24,8 @@ import (
 // they are deleted again if not all were free (undo.lua). Both are seldom, and scripts, by EVAL: an EVALSHA
 // that the server doesn't know would fail in the middle.
 //
-// The transaction costs a server two short commands. Without it, two things would go unnoticed: a clock
-// that jumps forward and back, or a SWAPDB and another one, around the SET. And a pipeline that is cut in
-// the middle would leave half of it done.
+// Without MULTI a clock that jumps forward and back around the SET would go unnoticed, and so would two
+// SWAPDBs, and a pipeline that is cut in the middle would leave half of it done.
 //
 // Each link has one, whose commands are made once and used again.
 type transaction struct {

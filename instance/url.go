@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -23,17 +24,13 @@ import (
 //	unix://user:password@/path/to/socket?db=0
 //
 // User, password, port (6379), host (localhost) and database (0) are optional. Write special
-// characters in the password as %XX. Parameters:
+// characters in the password as %XX. Parameters, of go-redis's:
 //
 //	db              the database's number (unix only; elsewhere it is the path)
 //	client_name     the connections' name in CLIENT LIST
-//	dial_timeout    durations like 500ms, above 0, at most 1h
-//	read_timeout
-//	write_timeout
+//	dial_timeout    durations like 500ms, above 0, at most 1h; also read_timeout and write_timeout
 //	pool_size       the number of connections, 1 to 10000
 //	skip_verify     true or false: don't check the server's certificate (rediss)
-//
-// Other parameters of go-redis are refused. Harden sets the options.
 //
 // An instance may also be a deployment, with the spelling of go-redis (ParseFailoverURL and
 // ParseClusterURL):
@@ -44,12 +41,12 @@ import (
 //
 // The first is the master that Sentinel names. The URL's account is for Sentinel, username and
 // password are the master's. The others are a Cluster, which gives the instance one master: that of
-// one slot, in which all its locks are (deployment.go). Each new connection asks all listed
-// addresses for the master. A majority of all Sentinels, listed or not, has to name the same one, or a
-// majority of the listed nodes of a Cluster: list all Sentinels, three nodes or more, and no address
-// that is gone. A failover is another run of the server: the instance's votes don't count for
-// MaxTTL. So N deployments survive what N single servers survive, and one deployment alone gives no
-// lock for MaxTTL after each failover. List the same addresses in all clients.
+// one slot, in which all its locks are. Each new connection asks all listed addresses for the master. A
+// majority of all Sentinels, listed or not, has to name the same one, or a majority of the listed nodes
+// of a Cluster: list all Sentinels, three nodes or more, and no address that is gone, and the same in
+// all clients. A failover is another run of the server: the instance's votes don't count for MaxTTL. So N
+// deployments survive what N single servers survive, and one deployment alone gives no lock for MaxTTL
+// after each failover.
 //
 // Open does no I/O. Its error Is ErrURL or ErrConfig, and never repeats what could be a part
 // of the password.
@@ -106,13 +103,9 @@ func provide(opt *redis.Options, d *deployment, credentials func(context.Context
 // mergeTLS completes the caller's settings with those of the URL.
 func mergeTLS(own, fromURL *tls.Config) *tls.Config {
 	merged := own.Clone()
-	if merged.ServerName == "" {
-		merged.ServerName = fromURL.ServerName
-	}
-	if merged.MinVersion == 0 {
-		merged.MinVersion = fromURL.MinVersion
-	}
-	merged.InsecureSkipVerify = merged.InsecureSkipVerify || fromURL.InsecureSkipVerify
+	merged.ServerName = cmp.Or(own.ServerName, fromURL.ServerName)
+	merged.MinVersion = cmp.Or(own.MinVersion, fromURL.MinVersion)
+	merged.InsecureSkipVerify = own.InsecureSkipVerify || fromURL.InsecureSkipVerify
 	return merged
 }
 
@@ -140,26 +133,22 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		return bad("it has a user without a password; if what stands before the @ is the password, put a colon before it, as in redis://:password@host, else write redis://user:password@host")
 	}
 	plain := *u
-	if u.Scheme == "unix" {
-		switch {
-		case u.Host != "":
-			return bad("a unix:// URL has no host: the socket's path starts with a /, as in unix:///run/redis.sock")
-		case strings.TrimLeft(u.Path, "/") == "":
-			return bad("the socket's path is missing, as in unix:///run/redis.sock")
-		}
+	db, host, port, unix := strings.Trim(u.Path, "/"), withoutZone(u.Hostname()), u.Port(), u.Scheme == "unix"
+	switch {
+	case unix && u.Host != "":
+		return bad("a unix:// URL has no host: the socket's path starts with a /, as in unix:///run/redis.sock")
+	case unix && db == "":
+		return bad("the socket's path is missing, as in unix:///run/redis.sock")
+	case unix:
 		plain.Path = path.Clean(u.Path)
-	} else {
-		db, host, port := strings.Trim(u.Path, "/"), withoutZone(u.Hostname()), u.Port()
-		switch {
-		case db != "" && !isDatabase(db):
-			return bad("its path: want the database's number, like 0")
-		case port != "" && !isPort(port):
-			return bad("its port must be 1 to 65535")
-		case strings.ContainsAny(host, noHost):
-			return bad("its host has a character that no host has; list one server per URL, or the other addresses of one deployment as addr=host:port")
-		case hasColon(host):
-			return bad("its host has a colon; if a password stands before it, write an @ between password and host, as in redis://user:password@host:6379")
-		}
+	case db != "" && !isDatabase(db):
+		return bad("its path: want the database's number, like 0")
+	case port != "" && !isPort(port):
+		return bad("its port must be 1 to 65535")
+	case strings.ContainsAny(host, noHost):
+		return bad("its host has a character that no host has; list one server per URL, or the other addresses of one deployment as addr=host:port")
+	case hasColon(host):
+		return bad("its host has a colon; if a password stands before it, write an @ between password and host, as in redis://user:password@host:6379")
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -176,10 +165,12 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 		p, known := parameters[name]
 		switch {
 		case !known:
-			return bad("a parameter is unknown, or go-redis's and not taken; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
+			return bad("a parameter is unknown; there are db, client_name, dial_timeout, read_timeout, write_timeout, pool_size and skip_verify, and for deployments addr, master_name, username, password and cluster (write a ? in the password as %%3F)")
+		case p.valid == nil:
+			return bad("parameter %s is not taken: %s", name, p.want)
 		case len(values) > 1:
 			return bad("parameter %s is given twice", name)
-		case name == "db" && u.Scheme != "unix" && strings.Trim(u.Path, "/") != "":
+		case name == "db" && !unix && db != "":
 			return bad("the database is given twice, in the path and as parameter db")
 		case name == "skip_verify" && u.Scheme != "rediss":
 			return bad("parameter skip_verify: only rediss:// has a certificate to check")
@@ -192,10 +183,10 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 	if err != nil {
 		return bad("it can't be read; write it as redis://user:password@host:6379/0")
 	}
-	if u.Scheme != "unix" {
+	if !unix {
 		opt.Addr = normal(u.Hostname(), u.Port())
 	}
-	if validateName(opt.Addr) != nil {
+	if !isName(opt.Addr) {
 		return bad("its host or path has characters that can't be printed, or is longer than %d bytes", maxName)
 	}
 	d, err := parseDeployment(opt, own) // its errors repeat no value either
@@ -206,8 +197,7 @@ func parseURL(rawURL string) (*redis.Options, *deployment, error) {
 }
 
 // parameters are those of a URL, besides a deployment's. A value that isn't valid is refused, because go-redis
-// takes some in another sense. So are its others: a command must not be sent twice, the protocol is RESP2, and
-// connections are renewed in time.
+// takes some in another sense. Without valid the parameter is refused, and want says why.
 var parameters = map[string]struct {
 	want  string
 	valid func(value string) bool
@@ -219,6 +209,8 @@ var parameters = map[string]struct {
 	"write_timeout": {wantDuration, isDuration},
 	"pool_size":     {"1 to 10000", func(value string) bool { return isNumber(value, 1, 10000) }},
 	"skip_verify":   {"true or false", func(value string) bool { return value == "true" || value == "false" }},
+	"max_retries":   {want: "a command must not be sent twice"},
+	"protocol":      {want: "the protocol is RESP2, in which a stray reply shows"},
 }
 
 const wantDuration = "a duration with its unit, above 0 and at most 1h, like 500ms"

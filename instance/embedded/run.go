@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -20,7 +21,8 @@ type run struct {
 	runID    string
 	replID   string
 	started  time.Time
-	gate     gate
+	paused   atomic.Pointer[chan struct{}] // closed at the end of a pause; nil if there is none
+	over     chan struct{}                 // closed at the end of the run
 
 	ticks   sync.Mutex // held while the clock is set, so that it never goes back
 	clients sync.Map   // each *server.Peer that has sent a command
@@ -28,8 +30,7 @@ type run struct {
 
 // begin starts a run on addr, or without a port if that is empty.
 func begin(addr string) (*run, error) {
-	r := &run{mini: miniredis.NewMiniRedis(), runID: newID(), replID: newID(), started: time.Now()}
-	r.gate.over = make(chan struct{})
+	r := &run{mini: miniredis.NewMiniRedis(), runID: newID(), replID: newID(), started: time.Now(), over: make(chan struct{})}
 	r.mini.SetTime(r.started)
 	r.mini.ClockTTL(true)
 
@@ -70,7 +71,7 @@ func newID() string {
 
 // end ends the run and waits for its goroutines.
 func (r *run) end() {
-	close(r.gate.over)
+	close(r.over)
 	if r.listener != nil {
 		r.listener.Close()
 		r.accepts.Wait()
@@ -83,7 +84,7 @@ func (r *run) end() {
 func (r *run) hook(peer *server.Peer, cmd string, args ...string) bool {
 	client := r.isClient(peer)
 	if client {
-		if !r.gate.pass() {
+		if !r.pass() {
 			peer.Close()
 			return true
 		}
@@ -116,44 +117,14 @@ func (r *run) tick() {
 	r.mini.SetTime(time.Now())
 }
 
-// gate blocks commands while it is shut.
-type gate struct {
-	over chan struct{} // closed at the end of the run
-
-	mu     sync.Mutex
-	opened chan struct{} // closed when it opens; nil while it is open
-}
-
-func (g *gate) shut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.opened == nil {
-		g.opened = make(chan struct{})
-	}
-}
-
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.opened != nil {
-		close(g.opened)
-		g.opened = nil
-	}
-}
-
-// pass waits until the gate is open. It returns false if the run ends first.
-func (g *gate) pass() bool {
-	for {
-		g.mu.Lock()
-		opened := g.opened
-		g.mu.Unlock()
-		if opened == nil {
-			return true
-		}
+// pass waits for the end of a pause. It returns false if the run ends first.
+func (r *run) pass() bool {
+	for paused := r.paused.Load(); paused != nil; paused = r.paused.Load() {
 		select {
-		case <-opened:
-		case <-g.over:
+		case <-*paused:
+		case <-r.over:
 			return false
 		}
 	}
+	return true
 }

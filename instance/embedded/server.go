@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -15,13 +16,10 @@ type Server struct {
 	name  string
 	piped bool
 
-	// switching is held while the server is started or stopped.
-	switching sync.Mutex
-	closed    bool
-
-	mu   sync.Mutex // never held while waiting
-	addr string     // from the first start on
-	run  *run       // nil while it is stopped
+	mu     sync.Mutex
+	addr   string // from the first start on
+	run    *run   // nil while it is stopped
+	closed bool
 }
 
 // Name returns the name of the server's instance.
@@ -63,8 +61,8 @@ func (s *Server) Dial() (net.Conn, error) {
 // connections are refused. Stop returns when the server's goroutines have ended. It does
 // nothing if the server is stopped.
 func (s *Server) Stop() {
-	s.switching.Lock()
-	defer s.switching.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.stop()
 }
 
@@ -73,15 +71,15 @@ func (s *Server) Stop() {
 //
 // It fails if another process has taken the port meanwhile, or with ErrClosed.
 func (s *Server) Start() error {
-	s.switching.Lock()
-	defer s.switching.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.start()
 }
 
 // Restart is Stop and Start.
 func (s *Server) Restart() error {
-	s.switching.Lock()
-	defer s.switching.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.stop()
 	return s.start()
 }
@@ -91,8 +89,9 @@ func (s *Server) Restart() error {
 func (s *Server) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.run != nil {
-		s.run.gate.shut()
+	if s.run != nil && s.run.paused.Load() == nil {
+		paused := make(chan struct{})
+		s.run.paused.Store(&paused)
 	}
 }
 
@@ -102,31 +101,27 @@ func (s *Server) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run != nil {
-		s.run.gate.open()
+		if paused := s.run.paused.Swap(nil); paused != nil {
+			close(*paused)
+		}
 	}
 }
 
 func (s *Server) start() error {
-	s.mu.Lock()
-	running, addr := s.run != nil, s.addr
-	s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return fmt.Errorf("%w: %s can't be started again", ErrClosed, s.name)
-	}
-	if running {
+	case s.run != nil:
 		return nil
 	}
+	addr := cmp.Or(s.addr, "127.0.0.1:0")
 	if s.piped {
 		addr = ""
-	} else if addr == "" {
-		addr = "127.0.0.1:0"
 	}
 	r, err := begin(addr)
 	if err != nil {
 		return fmt.Errorf("embedded: starting %s: %w", s.name, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.run, s.addr = r, s.name
 	if r.listener != nil {
 		s.addr = r.listener.Addr().String()
@@ -135,18 +130,15 @@ func (s *Server) start() error {
 }
 
 func (s *Server) stop() {
-	s.mu.Lock()
-	r := s.run
-	s.run = nil
-	s.mu.Unlock()
-	if r != nil {
-		r.end()
+	if s.run != nil {
+		s.run.end()
+		s.run = nil
 	}
 }
 
 func (s *Server) close() {
-	s.switching.Lock()
-	defer s.switching.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.stop()
 	s.closed = true
 }

@@ -13,20 +13,16 @@
 -- mark, 2 and the set in the mark, if this client's set must not follow it, or 3 and '' where an earlier
 -- version has left a mark; and the mark's age.
 --
--- Another ID is another run, and the votes before it may be lost. So the mark is then written anew,
--- with another epoch. A master also draws another replication ID for its first replica, and forgets
--- nothing; but neither the server nor any client can be sure of that, because a promotion looks the
--- same once the server has dropped the trace of it.
+-- The mark is written anew, with another epoch, where
+--   - the ID is another: another run, whose earlier votes may be lost. A master also draws another
+--     replication ID for its first replica, and forgets nothing, but a promotion can look the same;
+--   - another server's vote counted for this client after the mark was written: the name has led elsewhere.
+--     If that vote was earlier, as after a restart, what it was good for ends within a quarantine of the mark;
+--   - the clock was set back behind the epoch: the mark's age would be unknown.
+-- All this is one step, so that of two first clients the second one finds the mark.
 --
--- The mark is also written anew for a client for which another server's vote counted after the mark
--- was written, because then the name has led elsewhere meanwhile. If that vote was earlier, as after
--- a restart, the client has nothing to add: what the votes from there were good for ends within a
--- quarantine of the mark. It is written anew, too, if the clock was set back behind its epoch, because its
--- age would be unknown. All this is one step, so that of two first clients the second one finds the mark.
---
--- Clients of earlier versions of this library write another text, "process/ID@epoch since", under the same
--- key, and would write theirs over ours. While one is there no client of this version has a vote, until an
--- operator deletes it. So clients of two versions never vote at once.
+-- Clients of earlier versions of this library write "process/ID@epoch since" under the same key. While that
+-- is there no client of this version has a vote, until an operator deletes it.
 local server, replication = redis.call('INFO', 'server'), redis.call('INFO', 'replication')
 local process, id = string.match(server, 'run_id:(%S+)') or '', string.match(replication, 'master_replid:(%S+)') or ''
 if not string.find(id, '[^0]') then id = '' end -- zeros are none
@@ -43,9 +39,7 @@ local marked, epoch, set = string.match(held or '', '^([^@ /]*)@(%d+) (.*)$')
 set = set or ''
 
 -- supersedes reports whether a client with the set mine takes over from the set theirs: the same name
--- and a higher version. Versions go up to 2^64-1, which is more than Lua's numbers hold. So it
--- compares the texts: the longer one is larger, and of two equally long ones the one later in the
--- alphabet.
+-- and a higher version. Versions up to 2^64-1 are more than Lua's numbers hold, so texts are compared.
 local function supersedes(mine, theirs)
   local pattern = '^([^@]*)@(%d+) '
   local theirname, their = string.match(theirs, pattern)

@@ -168,7 +168,9 @@ func TestServersThatLackCommands(t *testing.T) {
 				require.True(t, isPermanent(v.Err))
 			}
 			s.MustAsk("SET", "mine", "v")
-			if v = r.Do(within(t), request(wire.Release, "mine", "v")); c.releases {
+			release := request(wire.Release, "mine", "v")
+			release.Clock = true
+			if v = r.Do(within(t), release); c.releases {
 				granted(t, v)
 			} else {
 				failed(t, v, ErrCommand)

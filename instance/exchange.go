@@ -107,7 +107,9 @@ func (x *exchange) run(calls []*call) (err error) {
 	p := &parser{rest: x.raw.Bytes(), err: err}
 	var clock time.Time
 	if clocked {
-		clock = p.clock()
+		if _, failed := p.failure(); !failed { // a release doesn't need it
+			clock = p.clock()
+		}
 	}
 	for i := range x.lists {
 		x.lists[i].read(x.r, p, clock)

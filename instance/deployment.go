@@ -197,8 +197,13 @@ func (d *deployment) locate(ctx context.Context) (place, error) {
 		said[i] = d.addrs[i] + " doesn't answer"
 		go func() {
 			a := answer{i: i}
+			defer func() {
+				if p := recover(); p != nil { // in Config.Credentials
+					a.err = recovered(p)
+				}
+				answers <- a
+			}()
 			a.place, a.watchers, a.err = d.ask(ctx, client)
-			answers <- a
 		}()
 	}
 	named, watchers, failure := map[place]int{}, len(d.asked), &unlocated{}

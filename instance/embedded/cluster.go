@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -28,8 +27,7 @@ var (
 // methods may be called from many goroutines at once. Close it when done.
 type Cluster struct {
 	servers   []*Server
-	clients   []*redis.Client
-	instances []wire.Instance
+	instances []*instance.Redis
 }
 
 // Start starts n empty servers, 1 to 99 of them, on free ports of
@@ -69,11 +67,10 @@ func (c *Cluster) add(name string, piped bool) error {
 		opt.Dialer = func(context.Context, string, string) (net.Conn, error) { return s.Dial() }
 	}
 	client := redis.NewClient(instance.Harden(opt))
-	c.clients = append(c.clients, client)
 	// A new server has given no vote. After its first restart that may not be true.
 	inst, err := instance.New(client, instance.Config{Name: name, VouchedRunID: s.RunID(), FixedAddress: true})
 	if err != nil {
-		return fmt.Errorf("embedded: making the client of %s: %w", name, err)
+		return errors.Join(fmt.Errorf("embedded: making the client of %s: %w", name, err), client.Close())
 	}
 	c.instances = append(c.instances, inst)
 	return nil
@@ -81,7 +78,13 @@ func (c *Cluster) add(name string, piped bool) error {
 
 // Instances returns the servers' instances for a Coordinator: named embedded-1 and so on, and
 // vouched for until their first restart. Each call returns the same ones. Close closes them.
-func (c *Cluster) Instances() []wire.Instance { return slices.Clone(c.instances) }
+func (c *Cluster) Instances() []wire.Instance {
+	instances := make([]wire.Instance, len(c.instances))
+	for i, r := range c.instances {
+		instances[i] = r
+	}
+	return instances
+}
 
 // URLs returns the servers' addresses, for other clients (instance.Open). It is empty after
 // StartPiped.
@@ -107,14 +110,10 @@ func (c *Cluster) Server(i int) *Server {
 // ended. A second call does nothing.
 func (c *Cluster) Close() error {
 	var errs []error
-	for _, inst := range c.instances {
-		if r, ok := inst.(*instance.Redis); ok {
-			errs = append(errs, r.Close())
-		}
-	}
-	for i, client := range c.clients {
-		if err := client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
-			errs = append(errs, fmt.Errorf("embedded: closing the client of %s: %w", c.servers[i].name, err))
+	for _, r := range c.instances {
+		errs = append(errs, r.Close())
+		if err := r.Client().Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+			errs = append(errs, fmt.Errorf("embedded: closing the client of %s: %w", r.Name(), err))
 		}
 	}
 	for _, s := range c.servers {

@@ -26,7 +26,7 @@ type subject struct {
 }
 
 func (s subject) Put(key, value string, ttl time.Duration) {
-	require.NoError(s.t, s.cluster.clients[0].Set(context.Background(), key, value, max(0, ttl)).Err())
+	require.NoError(s.t, s.cluster.instances[0].Client().Set(context.Background(), key, value, max(0, ttl)).Err())
 }
 
 func (s subject) Restart(bool) { require.NoError(s.t, s.cluster.Server(0).Restart()) }
@@ -88,7 +88,7 @@ func TestIdentity(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	c := opened(t, StartPiped, 1)
-	client := c.clients[0]
+	client := c.instances[0].Client()
 	got, err := client.ConfigGet(t.Context(), "MAXMEMORY").Result()
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"maxmemory": "0"}, got)
@@ -172,7 +172,7 @@ func TestPause(t *testing.T) {
 // script takes.
 func TestScriptSeesOneMoment(t *testing.T) {
 	c := opened(t, Start, 1)
-	client := c.clients[0]
+	client := c.instances[0].Client()
 	const script = `
 		redis.call('SET', KEYS[1], 'v', 'PX', 1)
 		local first = redis.call('TIME')
@@ -192,7 +192,7 @@ func TestScriptSeesOneMoment(t *testing.T) {
 // A transaction is one step: it has one clock, INFO waits for its turn in it, and a counter lives until
 // the time that PXAT says.
 func TestTransaction(t *testing.T) {
-	client := opened(t, Start, 1).clients[0]
+	client := opened(t, Start, 1).instances[0].Client()
 	at := time.Now().Add(time.Hour)
 	var wait sync.WaitGroup
 	for range 2 { // at once, for the race detector

@@ -31,12 +31,13 @@ type call struct {
 	refusal wire.Vote // what it was answered, if it asks who holds the lock
 
 	// Only the exchange that it is in reads and sets the rest.
-	again    bool    // it has to be sent once more
-	alone    bool    // and that alone, because the server refused those that were sent together
-	looks    bool    // it was refused, and has to ask who holds the lock
-	slots    []*slot // of an acquisition, one for each key
-	replaced bool    // each key had one of the values in Delete
-	left     bool    // some of several keys may be left, see undo.lua
+	again       bool    // it has to be sent once more
+	alone       bool    // and that alone, because the server refused those that were sent together
+	looks       bool    // it was refused, and has to ask who holds the lock
+	slots       []*slot // of an acquisition, one for each key
+	deletesLate bool    // it deletes a value that another one in its transaction sets
+	replaced    bool    // each key had one of the values in Delete
+	left        bool    // some of several keys may be left, see undo.lua
 }
 
 // keys is how many locks the request is about.

@@ -85,6 +85,10 @@ func (t *transaction) add(c *call, now drift.Instant) {
 		}
 	}
 	c.slots = t.slots[first:t.used]
+	c.deletesLate = slices.ContainsFunc(t.calls, func(earlier *call) bool {
+		//guard:set-before-its-delete  a value that the same transaction sets is deleted after that
+		return slices.Contains(c.req.Delete, earlier.req.Value)
+	})
 	t.calls = append(t.calls, c)
 	t.asksInfo = t.asksInfo || c.req.Run != ""
 	t.asksMark = t.asksMark || c.req.Run.Epoch() != ""
@@ -96,12 +100,10 @@ func (t *transaction) commands() {
 		return
 	}
 	from := len(t.x.cmds)
-	cmds := append(t.x.cmds, t.multi)
-	for _, c := range t.calls {
-		//guard:leftovers-first  a SET goes out after the delete of the client's own earlier value
-		if len(c.req.Delete) > 0 {
-			cmds = append(cmds, t.deletes(c))
-		}
+	//guard:leftovers-first  a SET goes out after the delete of the client's own earlier value
+	cmds := t.deletes(append(t.x.cmds, t.multi), t.calls, false)
+	for i, c := range t.calls {
+		cmds = t.deletes(cmds, t.calls[i:i+1], true)
 		for _, s := range c.slots {
 			//guard:key-expires  a key whose holder died is gone after its TTL
 			//guard:free-key-only  a key is set only where it is free
@@ -129,15 +131,48 @@ func (t *transaction) commands() {
 	t.x.cmds = append(cmds, t.now, t.exec)
 }
 
-// deletes makes the command that deletes a request's leftovers.
-func (t *transaction) deletes(c *call) redis.Cmder {
+// deletes appends the script that deletes the leftovers of calls. One is for all of them, but for those that delete
+// a value which the same transaction sets: they are late, and each has its own.
+func (t *transaction) deletes(cmds []redis.Cmder, calls []*call, late bool) []redis.Cmder {
 	var keys, values []any
-	for _, value := range c.req.Delete {
-		for _, s := range c.slots {
-			keys, values = append(keys, &s.lock), append(values, value)
+	for _, c := range calls {
+		if c.deletesLate != late {
+			continue
+		}
+		for _, value := range c.req.Delete {
+			for _, s := range c.slots {
+				keys, values = append(keys, &s.lock), append(values, value)
+			}
 		}
 	}
-	return t.x.command(slices.Concat([]any{"EVAL", deleteScript.source, len(keys)}, keys, values)...)
+	if len(keys) == 0 {
+		return cmds
+	}
+	return append(cmds, t.x.command(slices.Concat([]any{"EVAL", deleteScript.source, len(keys)}, keys, values)...))
+}
+
+// deleted reads the reply to that script.
+func (t *transaction) deleted(p *parser, calls []*call, late bool) {
+	begun, failed := false, false
+	for _, c := range calls {
+		if c.deletesLate != late || len(c.req.Delete) == 0 {
+			continue
+		}
+		if !begun {
+			if _, failed = p.failure(); !failed {
+				p.array()
+			}
+			begun = true
+		}
+		deleted := 0
+		for range len(c.req.Delete) * c.keys() {
+			if !failed {
+				deleted += int(p.integer())
+			}
+		}
+		//guard:replaced-on-all-keys  a lease is resumed only where all of its keys were still there
+		c.replaced = deleted == c.keys()
+	}
 }
 
 // read reads the replies and sets the votes. After bad the connection's state isn't known.
@@ -215,18 +250,9 @@ func (t *transaction) aborted(p *parser) (aborted bool, bad error) {
 // executed reads EXEC's reply.
 func (t *transaction) executed(p *parser) *evidence {
 	p.bad = p.array() != int64(t.queued) || p.bad
-	for _, c := range t.calls {
-		if len(c.req.Delete) > 0 {
-			deleted := 0
-			if _, failed := p.failure(); !failed {
-				p.array()
-				for range len(c.req.Delete) * c.keys() {
-					deleted += int(p.integer())
-				}
-			}
-			//guard:replaced-on-all-keys  a lease is resumed only where all of its keys were still there
-			c.replaced = deleted == c.keys()
-		}
+	t.deleted(p, t.calls, false)
+	for i, c := range t.calls {
+		t.deleted(p, t.calls[i:i+1], true)
 		for _, s := range c.slots {
 			s.read(p, c.req.Fence.On)
 		}

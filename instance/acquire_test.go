@@ -331,7 +331,7 @@ func TestJudged(t *testing.T) {
 			}
 			// What keeps a lease outlives another set, and does nothing in another run.
 			s.MustAsk("SET", "k", "mine", "PX", "5000")
-			for _, op := range []wire.Op{wire.Extend, wire.Raise, wire.Restore, wire.Tick} {
+			for _, op := range []wire.Op{wire.Extend, wire.Raise, wire.Restore, wire.Pass, wire.Tick} {
 				v := r.Do(within(t), in(c.run, token(request(op, "k", "mine"), old)))
 				if c.want == nil || c.want == wire.ErrSetMismatch {
 					granted(t, v)
@@ -361,7 +361,7 @@ func TestJudged(t *testing.T) {
 	// A promotion changes the replication ID; a mark that was copied doesn't vouch for the new one.
 	s.MustAsk("SET", mark, string(run))
 	s.MustAsk("REPLICAOF", "127.0.0.1", "1")
-	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Raise, wire.Restore, wire.Tick} {
+	for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Raise, wire.Restore, wire.Pass, wire.Tick} {
 		for _, run := range []wire.Run{run, wire.Run(id)} { // it still has its old replication ID
 			v := failed(t, r.Do(within(t), in(run, token(request(op, "writable", value()), old))), wire.ErrOtherRun)
 			require.ErrorIs(t, v.Err, wire.ErrNotMaster, "writable or not")

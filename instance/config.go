@@ -18,7 +18,7 @@ type Config struct {
 	Name string
 
 	// Replicas is the number of replicas that must have a grant before it
-	// counts: 0 to 1000, default 0. With it Acquire, Raise, Extend and Restore
+	// counts: 0 to 1000, default 0. With it Acquire, Raise, Extend, Restore and Pass
 	// are followed by WAIT on the same connection, and a vote that is not
 	// acknowledged by as many fails with quorum.ErrNotReplicated.
 	//

@@ -76,17 +76,14 @@ func (l *list) command(x *exchange) redis.Cmder {
 				args = append(args, c.req.TTL.Milliseconds())
 			}
 		}
-	case wire.Raise, wire.Restore:
+	case wire.Raise, wire.Restore, wire.Pass:
 		l.script = liftScript
-		token, ttl := any(""), int64(0)
+		token := any("")
 		if f.On || req.Op == wire.Raise {
 			token = uint64(f.Token)
 			beside(counterSuffix)
 		}
-		if req.Op == wire.Restore {
-			ttl = req.TTL.Milliseconds()
-		}
-		args = append(args, n, req.Value, ttl, token, f.Ahead.Microseconds(), f.TTL.Milliseconds())
+		args = append(args, n, req.Value, req.TTL.Milliseconds(), token, f.Ahead.Microseconds(), f.TTL.Milliseconds(), req.Op.String())
 	case wire.Tick:
 		l.script = tickScript
 	case wire.Look:

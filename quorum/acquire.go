@@ -81,15 +81,17 @@ func (c *Coordinator) acquire(ctx context.Context, all keys) (*Lease, error) {
 // keys were gone. Both mean that work went on without the lock. A panic in work passes on after
 // the release.
 func (c *Coordinator) Do(ctx context.Context, key string, work func(ctx context.Context, lease *Lease) error) error {
-	return c.do(ctx, work, func() (*Lease, error) { return c.Acquire(ctx, key) })
+	return c.DoUnder(ctx, func(ctx context.Context) (*Lease, error) { return c.Acquire(ctx, key) }, work)
 }
 
-var errNoWork = fmt.Errorf("%w: the function to call under the lock is nil", ErrConfig)
-
-// do takes a lock, keeps it alive while work runs, and releases it.
-func (c *Coordinator) do(ctx context.Context, work func(ctx context.Context, lease *Lease) error, acquire func() (*Lease, error)) error {
-	if work == nil {
-		return errNoWork
+// DoUnder is Do under whichever lease acquire takes, as by another function than Acquire.
+func (c *Coordinator) DoUnder(
+	ctx context.Context,
+	acquire func(ctx context.Context) (*Lease, error),
+	work func(ctx context.Context, lease *Lease) error,
+) error {
+	if acquire == nil || work == nil {
+		return fmt.Errorf("%w: the function to call under the lock is nil", ErrConfig)
 	}
 	if err := c.none(); err != nil {
 		return err
@@ -97,7 +99,7 @@ func (c *Coordinator) do(ctx context.Context, work func(ctx context.Context, lea
 	//guard:do-before-close  Close waits until a Do that runs has released its keys
 	c.background.enter()
 	defer c.background.leave()
-	lease, err := acquire()
+	lease, err := acquire(ctx)
 	if err != nil {
 		return err
 	}

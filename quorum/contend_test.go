@@ -60,16 +60,10 @@ func TestSplitTriesAreResolved(t *testing.T) {
 		"TryAcquireAll": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) {
 			return c.TryAcquireAll(f.ctx, "k", "l")
 		},
-		"TryAcquireAny": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) { return c.TryAcquireAny(f.ctx, "k") },
 		"Acquire, MaxTries 1": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) {
 			once, err := c.WithTerms(func(t *quorum.Terms) { t.MaxTries = 1 })
 			require.NoError(f.t, err)
 			return once.Acquire(f.ctx, "k")
-		},
-		"AcquireAny, MaxTries 1": func(f *fixture, c *quorum.Coordinator) (*quorum.Lease, error) {
-			once, err := c.WithTerms(func(t *quorum.Terms) { t.MaxTries = 1 })
-			require.NoError(f.t, err)
-			return once.AcquireAny(f.ctx, "k")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +238,6 @@ func TestOwnLeaseIsSeenWithoutARound(t *testing.T) {
 		for _, try := range []func() (*quorum.Lease, error){
 			func() (*quorum.Lease, error) { return f.TryAcquire(f.ctx, "k") },
 			func() (*quorum.Lease, error) { return f.TryAcquireAll(f.ctx, "k", "l") },
-			func() (*quorum.Lease, error) { return f.TryAcquireAny(f.ctx, "k") },
 		} {
 			_, err := try()
 			require.ErrorIs(t, err, quorum.ErrTaken)
@@ -272,56 +265,6 @@ func TestFirstInstanceThatHangsIsNotAwaited(t *testing.T) {
 		require.NoError(t, err)
 		assert.Less(t, f.elapsed(), f.Config().InstanceTimeout, "it has the second instance's vote")
 		require.NoError(t, lease.Release(f.ctx))
-		f.resume()
-		f.requireNothingLeft()
-	})
-}
-
-func TestDoAny(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		keys := make([]string, 100)
-		for i := range keys {
-			keys[i] = fmt.Sprint("seat/", i)
-		}
-		for _, key := range keys[:99] {
-			f.acquire(key)
-		}
-		failed := errors.New("work failed")
-		err := f.DoAny(f.ctx, keys, func(ctx context.Context, lease *quorum.Lease) error {
-			assert.Equal(t, keys[99], lease.Key())
-			time.Sleep(8 * time.Second) // kept alive
-			assert.NoError(t, ctx.Err())
-			return failed
-		})
-		require.ErrorIs(t, err, failed)
-		synctest.Wait()
-		for _, s := range f.servers {
-			_, _, there := s.Get(keys[99])
-			assert.False(t, there)
-		}
-		require.ErrorIs(t, f.DoAny(f.ctx, keys, nil), quorum.ErrConfig)
-		many := make([]string, quorum.MaxAny+1)
-		for i := range many {
-			many[i] = fmt.Sprint(i)
-		}
-		_, err = f.TryAcquireAny(f.ctx, many...)
-		require.ErrorIs(t, err, quorum.ErrConfig)
-		require.ErrorContains(t, err, "at most 1024")
-		many = many[1:]
-		lease, err := f.TryAcquireAny(f.ctx, many...)
-		require.NoError(t, err)
-		require.NoError(t, lease.Release(f.ctx))
-	})
-}
-
-// With too many hung servers a pass over many keys costs what one key costs.
-func TestHungServersCostAnyOneTimeout(t *testing.T) {
-	play(t, 3, func(f *fixture) {
-		f.warm()
-		f.hang(0, 1)
-		_, err := f.TryAcquireAny(f.ctx, "a", "b", "c", "d", "e")
-		require.ErrorIs(t, err, quorum.ErrNoQuorum)
-		assert.Equal(t, f.Config().InstanceTimeout, f.elapsed())
 		f.resume()
 		f.requireNothingLeft()
 	})

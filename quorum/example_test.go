@@ -74,28 +74,6 @@ func ExampleCoordinator_DoAll() {
 	// quorum: bad configuration: the key "account/anna" is given twice; give each key once
 }
 
-// Two keys let two in.
-func ExampleCoordinator_TryAcquireAny() {
-	c, _ := newExample(5, quorum.Config{})
-	ctx := context.Background()
-	defer c.Close(ctx) //nolint:errcheck // an example
-
-	places := []string{"export/1", "export/2"}
-	for range 3 {
-		lease, err := c.TryAcquireAny(ctx, places...)
-		if err != nil {
-			fmt.Println("full:", errors.Is(err, quorum.ErrTaken))
-			continue
-		}
-		defer lease.Release(ctx) //nolint:errcheck // an example
-		fmt.Println("in:", lease.Key() != "")
-	}
-	// Output:
-	// in: true
-	// in: true
-	// full: true
-}
-
 func ExampleCoordinator_TryAcquire() {
 	c, _ := newExample(3, quorum.Config{Owner: "worker-7"})
 	ctx := context.Background()

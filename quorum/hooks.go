@@ -94,7 +94,7 @@ type RoundEnd struct {
 // WaitStart is the beginning of an Acquire.
 type WaitStart struct {
 	Key string
-	// Also are the other keys, of an AcquireAll or AcquireAny.
+	// Also are the other keys, of an AcquireAll.
 	Also []string
 	// Waiters is how many goroutines are in the wait queue for Key, this one included.
 	Waiters int

@@ -196,13 +196,14 @@ func TestLeaseIsPrintedByItsName(t *testing.T) {
 // a mistake, but doesn't panic: methods return an error if they can, and zero values otherwise.
 func TestNilAndZero(t *testing.T) {
 	args := map[reflect.Type]reflect.Value{
-		reflect.TypeFor[time.Duration]():                              reflect.ValueOf(time.Second),
-		reflect.TypeFor[context.Context]():                            reflect.ValueOf(fencing.NewContext(t.Context(), 7)),
-		reflect.TypeFor[string]():                                     reflect.ValueOf("k"),
-		reflect.TypeFor[[]string]():                                   reflect.ValueOf([]string{"k", "l"}),
-		reflect.TypeFor[quorum.Handle]():                              reflect.ValueOf(quorum.Handle{}),
-		reflect.TypeFor[func(*quorum.Terms)]():                        reflect.ValueOf(func(*quorum.Terms) {}),
-		reflect.TypeFor[func(context.Context, *quorum.Lease) error](): reflect.ValueOf(func(context.Context, *quorum.Lease) error { return nil }),
+		reflect.TypeFor[func(context.Context) (*quorum.Lease, error)](): reflect.ValueOf(func(context.Context) (*quorum.Lease, error) { return nil, nil }),
+		reflect.TypeFor[time.Duration]():                                reflect.ValueOf(time.Second),
+		reflect.TypeFor[context.Context]():                              reflect.ValueOf(fencing.NewContext(t.Context(), 7)),
+		reflect.TypeFor[string]():                                       reflect.ValueOf("k"),
+		reflect.TypeFor[[]string]():                                     reflect.ValueOf([]string{"k", "l"}),
+		reflect.TypeFor[quorum.Handle]():                                reflect.ValueOf(quorum.Handle{}),
+		reflect.TypeFor[func(*quorum.Terms)]():                          reflect.ValueOf(func(*quorum.Terms) {}),
+		reflect.TypeFor[func(context.Context, *quorum.Lease) error]():   reflect.ValueOf(func(context.Context, *quorum.Lease) error { return nil }),
 	}
 	closed := func(done <-chan struct{}) bool {
 		select {
@@ -272,6 +273,7 @@ func TestNilFunctions(t *testing.T) {
 		for text, err := range map[string]error{
 			"call under the lock is nil":    f.Do(f.ctx, "k", nil),
 			"to call under the lock is nil": f.DoAll(f.ctx, []string{"k", "l"}, nil),
+			"function to call under":        f.DoUnder(f.ctx, nil, func(context.Context, *quorum.Lease) error { return nil }),
 			"changes the terms is nil":      func() error { _, err := f.WithTerms(nil); return err }(),
 		} {
 			require.ErrorIs(t, err, quorum.ErrConfig)

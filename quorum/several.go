@@ -63,12 +63,11 @@ func (c *Coordinator) TryAcquireAll(ctx context.Context, keys ...string) (*Lease
 
 // DoAll is Do under one lease on all of the keys, see AcquireAll.
 func (c *Coordinator) DoAll(ctx context.Context, keys []string, work func(ctx context.Context, lease *Lease) error) error {
-	return c.do(ctx, work, func() (*Lease, error) { return c.AcquireAll(ctx, keys...) })
+	return c.DoUnder(ctx, func(ctx context.Context) (*Lease, error) { return c.AcquireAll(ctx, keys...) }, work)
 }
 
 func (c *Coordinator) readyAll(ctx context.Context, names []string) (all keys, err error) {
-	const why = "a server serves nobody else while it looks at them all; lock something that stands for several of them"
-	if all, err = keysOf(names, wire.MaxKeys, why); err != nil {
+	if all, err = keysOf(names); err != nil {
 		return keys{}, err
 	}
 	return all, c.ready(ctx, wire.Acquire, all)
@@ -80,13 +79,14 @@ type keys struct {
 	also []string // nil if there is one
 }
 
-// keysOf sorts and checks the keys that a caller named. why says why there may be no more than most.
-func keysOf(names []string, most int, why string) (keys, error) {
+// keysOf sorts and checks the keys that a caller named.
+func keysOf(names []string) (keys, error) {
 	switch n := len(names); {
 	case n == 0:
 		return keys{}, fmt.Errorf("%w: no keys; name the resources that the lease is for", ErrConfig)
-	case n > most:
-		return keys{}, fmt.Errorf("%w: %d keys, at most %d are allowed: %s", ErrConfig, n, most, why)
+	case n > wire.MaxKeys:
+		return keys{}, fmt.Errorf("%w: %d keys, at most %d are allowed: a server serves nobody else while it looks at them all; "+
+			"lock something that stands for several of them", ErrConfig, n, wire.MaxKeys)
 	}
 	sorted := slices.Sorted(slices.Values(names))
 	for i, key := range sorted {

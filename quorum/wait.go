@@ -36,7 +36,6 @@ type wait struct {
 	inherited *inheritance // that was passed on to this waiter; guarded by the queue's lock
 
 	here, elsewhere bool // see WaitEnd
-	partOfAny       bool // of an AcquireAny, which calls the hooks of waits itself
 }
 
 // acquire waits in the queue of this process, and returns the lease.
@@ -44,11 +43,11 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 	waiters := w.enter()
 	defer func() { // also if a hook panics
 		w.leave(lease)
-		if w.c.cfg.Hooks.WaitEnded != nil && !w.partOfAny {
+		if w.c.cfg.Hooks.WaitEnded != nil {
 			w.reportEnd(caller, lease, err)
 		}
 	}()
-	if started := w.c.cfg.Hooks.WaitStarted; started != nil && !w.partOfAny {
+	if started := w.c.cfg.Hooks.WaitStarted; started != nil {
 		started(caller, WaitStart{Key: w.all.key, Also: slices.Clone(w.all.also), Waiters: waiters})
 	}
 	return w.run(caller)

@@ -14,7 +14,7 @@
 // # How it works
 //
 // The lock has 16 places. Each is the key of an ordinary lock. A reader has a lease on one of them
-// (Coordinator.AcquireAny), and a writer has one lease on all of them (AcquireAll). One more key,
+// (package anyof), and a writer has one lease on all of them (AcquireAll). One more key,
 // NAME#next, is the turn. A new caller looks whether the turn is free (Free). If it is, and so are the
 // places, the caller takes them. Otherwise it queues for the turn, waits for its places while it has the
 // turn, and then releases it.

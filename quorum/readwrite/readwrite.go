@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/anyof"
 )
 
 // MaxReaders is the number of places, and so the largest Config.Readers. It is how many keys a lease
@@ -34,7 +35,15 @@ type Lock struct {
 type side struct {
 	verb      string
 	keys      []string
-	try, wait func(*quorum.Coordinator, context.Context, ...string) (*quorum.Lease, error)
+	try, wait func(context.Context, *quorum.Coordinator, ...string) (*quorum.Lease, error)
+}
+
+func tryAll(ctx context.Context, locks *quorum.Coordinator, keys ...string) (*quorum.Lease, error) {
+	return locks.TryAcquireAll(ctx, keys...)
+}
+
+func acquireAll(ctx context.Context, locks *quorum.Coordinator, keys ...string) (*quorum.Lease, error) {
+	return locks.AcquireAll(ctx, keys...)
 }
 
 // New makes a Lock on a Coordinator, with its terms. Locks of the same name on the same servers are one
@@ -62,9 +71,9 @@ func New(locks *quorum.Coordinator, name string, cfg Config) (*Lock, error) {
 		l.places = append(l.places, fmt.Sprintf("%s#%d", name, i+1))
 	}
 	//guard:readers-keep-to-their-setting  no more callers read at once than Readers
-	l.reading = side{"read", l.places[:cfg.Readers], (*quorum.Coordinator).TryAcquireAny, (*quorum.Coordinator).AcquireAny}
+	l.reading = side{"read", l.places[:cfg.Readers], anyof.TryAcquire, anyof.Acquire}
 	//guard:writer-has-all-places  a writer takes all places, however few of them readers use
-	l.writing = side{"write", l.places, (*quorum.Coordinator).TryAcquireAll, (*quorum.Coordinator).AcquireAll}
+	l.writing = side{"write", l.places, tryAll, acquireAll}
 	return l, nil
 }
 
@@ -79,7 +88,7 @@ var errNoLock = fmt.Errorf("%w: readwrite: the Lock is nil, or was not made by N
 // the round; if the caller had to wait for its turn, one more round trip has gone since. Hooks see each
 // step under its own keys.
 //
-// Errors: those of Coordinator.AcquireAny; ErrHeldByCaller if ctx belongs to a lease on this lock.
+// Errors: those of anyof.Acquire; ErrHeldByCaller if ctx belongs to a lease on this lock.
 func (l *Lock) Read(ctx context.Context) (*quorum.Lease, error) {
 	if l.none() {
 		return nil, errNoLock
@@ -100,7 +109,7 @@ func (l *Lock) Write(ctx context.Context) (*quorum.Lease, error) {
 // TryRead is Read without a wait. ErrTaken means that all places are taken, or that another caller
 // waits.
 //
-// Errors: those of Coordinator.TryAcquireAny; ErrHeldByCaller as with Read.
+// Errors: those of anyof.TryAcquire; ErrHeldByCaller as with Read.
 func (l *Lock) TryRead(ctx context.Context) (*quorum.Lease, error) {
 	if l.none() {
 		return nil, errNoLock
@@ -130,7 +139,7 @@ func (l *Lock) try(ctx context.Context, s side) (*quorum.Lease, error) {
 	if err != nil {
 		return nil, l.failed(s, err)
 	}
-	lease, err := s.try(l.locks, ctx, s.keys...)
+	lease, err := s.try(ctx, l.locks, s.keys...)
 	if err != nil {
 		return nil, l.failed(s, err)
 	}
@@ -224,7 +233,7 @@ func (l *Lock) waitForPlaces(ctx context.Context, s side, bounded func(*quorum.T
 	of := view.Config()
 	//guard:turn-needs-no-step-back  where processes poll, the caller that has the turn doesn't step back for others, who can't go first
 	if of.Lab.Notifications == quorum.On || of.MaxTries == 1 {
-		return s.wait(view, ctx, s.keys...)
+		return s.wait(ctx, view, s.keys...)
 	}
 	began, trying := of.Lab.Clock.Now(), ctx
 	if of.MaxWait > 0 {
@@ -235,7 +244,7 @@ func (l *Lock) waitForPlaces(ctx context.Context, s side, bounded func(*quorum.T
 	last := func(t *quorum.Terms) { bounded(t); t.MaxTries = 1 }
 	pause := of.Lab.BackoffMin
 	for tries := 1; tries != of.MaxTries && (of.MaxWait == 0 || of.Lab.Clock.Since(began)+pause < of.MaxWait); tries++ {
-		lease, err := s.try(view, trying, s.keys...)
+		lease, err := s.try(trying, view, s.keys...)
 		if err == nil {
 			return lease, nil
 		}
@@ -252,7 +261,7 @@ func (l *Lock) waitForPlaces(ctx context.Context, s side, bounded func(*quorum.T
 	if view, err = l.locks.WithTerms(last); err != nil {
 		return nil, err
 	}
-	return s.wait(view, ctx, s.keys...) // it says why there is no lease, as in other cases
+	return s.wait(ctx, view, s.keys...) // it says why there is no lease, as in other cases
 }
 
 func (l *Lock) failed(s side, err error) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redlock/fencing"
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/anyof"
 	"github.com/redquorum/redlock/quorum/election"
 	"github.com/redquorum/redlock/quorum/once"
 )
@@ -45,14 +46,16 @@ func runLock(ctx context.Context, c *client, o *options, s streams) error {
 	switch {
 	case o.try && o.wait > 0:
 		return badUsage("-try doesn't wait, and -wait is %v; give one of them", o.wait)
-	case o.places < 0 || o.places > quorum.MaxAny:
-		return badUsage("-n is %d, want 1 to %d", o.places, quorum.MaxAny)
+	case o.places < 0 || o.places > anyof.Max:
+		return badUsage("-n is %d, want 1 to %d", o.places, anyof.Max)
 	case o.places > 0 && len(o.keys) > 1:
 		return badUsage("-n is for one key, and there are %d", len(o.keys))
 	}
 	do, keys := c.DoAll, o.keys
 	if o.places > 0 {
-		do, keys = c.DoAny, nil
+		do, keys = func(ctx context.Context, keys []string, work func(context.Context, *quorum.Lease) error) error {
+			return anyof.Do(ctx, c.Coordinator, keys, work)
+		}, nil
 		for i := range o.places {
 			keys = append(keys, fmt.Sprintf("%s/%d", o.keys[0], i+1))
 		}

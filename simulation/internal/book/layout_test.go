@@ -44,7 +44,8 @@ var policy = map[string][]string{
 	// Uses of a lock, built on its public functions alone.
 	"quorum/election":  {"fencing", "quorum", "github.com/benbjohnson/clock"},
 	"quorum/once":      {"quorum"},
-	"quorum/readwrite": {"quorum"},
+	"quorum/anyof":     {"quorum"},
+	"quorum/readwrite": {"quorum", "quorum/anyof"},
 
 	"quorum/quorumslog": {"fencing", "quorum", "quorum/wire"},
 
@@ -63,7 +64,7 @@ var policy = map[string][]string{
 	"instance/redlock": {"instance", "quorum", "quorum/memory"},
 
 	// The operator's command, on public functions alone. Only it needs the terminal.
-	"instance/cmd/redlockctl": {"fencing", "instance", "quorum", "quorum/election", "quorum/once", "quorum/wire", "golang.org/x/sys"},
+	"instance/cmd/redlockctl": {"fencing", "instance", "quorum", "quorum/anyof", "quorum/election", "quorum/once", "quorum/wire", "golang.org/x/sys"},
 
 	// It starts servers and knows nothing of the protocol.
 	"instance/instancetest/redisproc": {},
@@ -78,7 +79,7 @@ var policy = map[string][]string{
 	"simulation/internal/long":      {},
 	"simulation/internal/lockfiles": {},
 	"simulation/designs":            {"drift", "fencing", "quorum", "quorum/wire", "simulation", "simulation/redismodel", "github.com/benbjohnson/clock"},
-	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/readwrite", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
+	"simulation/internal/scenarios": {"drift", "fencing", "quorum", "quorum/anyof", "quorum/readwrite", "quorum/wire", "simulation", "simulation/designs", "simulation/fault", "simulation/record"},
 
 	// The argument why tokens rise reads logs, and knows no design.
 	"simulation/internal/machine": {"fencing", "quorum/wire", "simulation/fault", "simulation/record"},

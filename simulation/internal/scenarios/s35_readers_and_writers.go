@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redlock/quorum"
+	"github.com/redquorum/redlock/quorum/anyof"
 	"github.com/redquorum/redlock/quorum/readwrite"
 	"github.com/redquorum/redlock/simulation"
 	"github.com/redquorum/redlock/simulation/designs"
@@ -17,7 +18,7 @@ import (
 var places = []string{"book#1", "book#2"}
 
 func (p *performer) AwaitBook(writes bool) bool {
-	enter := func(ctx context.Context) (*quorum.Lease, error) { return p.Coordinator.AcquireAny(ctx, places...) }
+	enter := func(ctx context.Context) (*quorum.Lease, error) { return anyof.Acquire(ctx, p.Coordinator, places...) }
 	if writes {
 		enter = func(ctx context.Context) (*quorum.Lease, error) { return p.Coordinator.AcquireAll(ctx, places...) }
 	}

@@ -1,14 +1,18 @@
 package quorum
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/redquorum/redlock/drift"
 	"github.com/redquorum/redlock/fencing"
@@ -35,33 +39,49 @@ import (
 // the sender. It is got as with every acquisition, so the argument for the order of tokens (package
 // settlement) covers Resume, too. The new token must also be above the handle's.
 type Handle struct {
-	key      string
-	value    *atomic.Pointer[string] // by reflection, as testify and go-cmp print, an address
-	token    fencing.Token
-	ttl      time.Duration
-	deadline time.Time
-	set      wire.Set
-
-	// MaxLife, 0 for no bound; how long the lease had been held when it was handed off; and
-	// when that was, by the sender's wall clock.
-	maxLife, lived time.Duration
-	sent           time.Time
+	secret *atomic.Pointer[handleFields] // by reflection, as testify and go-cmp print, an address
 }
 
-func secret(value string) *atomic.Pointer[string] {
-	p := new(atomic.Pointer[string])
-	p.Store(&value)
-	return p
+// handleFields are those of a handle's text, in its order.
+type handleFields struct {
+	Version  int           `json:"redlock_handle"` // handleVersion
+	Key      string        `json:"key"`
+	Value    string        `json:"value"`
+	Token    fencing.Token `json:"token"`
+	TTL      time.Duration `json:"ttl_ns"`
+	Deadline time.Time     `json:"deadline"`
+	Set      string        `json:"set"`         // Set.String
+	MaxLife  time.Duration `json:"max_life_ns"` // 0 for no bound
+	Lived    time.Duration `json:"lived_ns"`    // how long the lease had been held when it was handed off
+	Sent     time.Time     `json:"sent"`        // when that was, by the sender's wall clock
+}
+
+// handleVersion is the first field of the text, so that a later form can be told from this one.
+const handleVersion = 2
+
+func newHandle(f handleFields) Handle {
+	f.Version = handleVersion
+	h := Handle{new(atomic.Pointer[handleFields])}
+	h.secret.Store(&f)
+	return h
+}
+
+// fields are the handle's, zero for the zero Handle.
+func (h Handle) fields() handleFields {
+	if h.secret == nil {
+		return handleFields{}
+	}
+	return *h.secret.Load()
 }
 
 // Key is the resource.
-func (h Handle) Key() string { return h.key }
+func (h Handle) Key() string { return h.fields().Key }
 
 // Token is the fencing token of the lease. Resume gets a larger one.
-func (h Handle) Token() fencing.Token { return h.token }
+func (h Handle) Token() fencing.Token { return h.fields().Token }
 
 // Deadline is when the lease ends unless it is resumed, by the sender's wall clock.
-func (h Handle) Deadline() time.Time { return h.deadline }
+func (h Handle) Deadline() time.Time { return h.fields().Deadline }
 
 // HandOff ends the lease in this process, without releasing it, and returns a handle for
 // another process. It waits for an extension that is under way and for answers that are still
@@ -103,15 +123,15 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		l.mu.Unlock()
 		return Handle{}, l.extendError(ErrReleased, nil, nil)
 	}
+	h := newHandle(handleFields{
+		Key: l.value.key, Value: l.value.text, Token: l.token, TTL: l.terms.TTL, Deadline: l.start.Wall.Add(l.length), Set: c.cfg.Set.String(),
+		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
+		MaxLife: l.terms.MaxLife, Lived: drift.Elapsed(l.acquired, now), Sent: now.Wall,
+	})
 	// In one step, so that a release at the same time either comes before this, or finds
 	// that the lease was handed off.
 	//guard:handoff-ends-lease  handing a lease off ends it for its holder
 	ends, _ := l.moveToLocked(released, ErrHandedOff)
-	h := Handle{
-		key: l.value.key, value: secret(l.value.text), token: l.token, ttl: l.terms.TTL, deadline: l.start.Wall.Add(l.length),
-		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
-		set: c.cfg.Set, maxLife: l.terms.MaxLife, lived: drift.Elapsed(l.acquired, now), sent: now.Wall,
-	}
 	l.mu.Unlock()
 	l.endEach(ends, ErrHandedOff)
 	// From now on waiters of this process must ask the instances.
@@ -131,22 +151,27 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 // except ErrHeldByCaller and ErrTaken. After an error from the instances the lease is lost:
 // replaced values have been deleted again. ReleaseHandle deletes the rest before it expires.
 func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error) {
-	terms, lived, err := c.termsFor(handle)
+	h := handle.fields()
+	if err := c.checkHandle(h); err != nil {
+		return nil, err
+	}
+	lived := h.heldBy(c.reader.Now().Wall)
+	terms, err := c.termsFor(h, lived)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ready(ctx, wire.Extend, keys{key: handle.key}); err != nil {
+	if err := c.ready(ctx, wire.Extend, keys{key: h.Key}); err != nil {
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
-	lease, roundErr := (&attempt{c: view, keys: keys{key: handle.key}, try: 1, decider: -1, handle: *handle.value.Load()}).run(ctx)
+	lease, roundErr := (&attempt{c: view, keys: keys{key: h.Key}, try: 1, decider: -1, handle: h.Value}).run(ctx)
 	if roundErr != nil {
 		return nil, roundErr
 	}
 	//guard:handle-token-below  a handle's token must be below the token of the resumed lease
-	if lease.token <= handle.token && c.cfg.Lab.Fencing == On {
+	if lease.token <= h.Token && c.cfg.Lab.Fencing == On {
 		c.discard(lease)
-		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, handle.token, lease.token)
+		return nil, fmt.Errorf("%w: the handle has the token %d, but the instances' counters have only come to %d: they have lost data, or the handle was altered", ErrConfig, h.Token, lease.token)
 	}
 	lease.backdate(lived)
 	c.queues.acquired(lease, "", c.reader.Now().Mono)
@@ -156,22 +181,23 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 // ReleaseHandle releases a lease by its handle. Errors: ErrConfig for a handle of another
 // set of instances, ErrNotHeld, ErrUnreachable, ErrClosed.
 func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
-	if err := c.checkHandle(handle); err != nil {
+	h := handle.fields()
+	if err := c.checkHandle(h); err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := c.ready(ctx, wire.Release, keys{key: handle.key}); err != nil {
+	if err := c.ready(ctx, wire.Release, keys{key: h.Key}); err != nil {
 		return err
 	}
-	v := newValue(c.core, keys{key: handle.key}, *handle.value.Load())
+	v := newValue(c.core, keys{key: h.Key}, h.Value)
 	for i := range v.places {
 		v.places[i].presence.There = true // as far as is known; an instance without it will say so
 	}
 	v.won = true
 	now := c.reader.Now()
-	lease := newLease(ctx, v, handle.token, &c.terms, now)
-	lease.length = min(max(0, handle.deadline.Sub(now.Wall)), c.cfg.MaxTTL)
-	lease.backdate(handle.heldBy(now.Wall))
+	lease := newLease(ctx, v, h.Token, &c.terms, now)
+	lease.length = min(max(0, h.Deadline.Sub(now.Wall)), c.cfg.MaxTTL)
+	lease.backdate(h.heldBy(now.Wall))
 	// Not by Lease.Release: this process never had the lease, so it can't have lost it.
 	before := lease.event(nil)
 	lease.end(ErrReleased)
@@ -181,61 +207,56 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 }
 
 // checkHandle returns an error unless the handle is for these instances.
-func (c *Coordinator) checkHandle(h Handle) error {
+func (c *Coordinator) checkHandle(h handleFields) error {
 	if err := cmp.Or(c.none(), h.validate()); err != nil {
 		return err
 	}
-	if h.set != c.cfg.Set {
-		return fmt.Errorf("%w: %w: the handle is of the set %q, this is %q", ErrConfig, ErrSetMismatch, h.set, c.cfg.Set)
+	if h.Set != c.cfg.Set.String() {
+		return fmt.Errorf("%w: %w: the handle is of the set %q, this is %q", ErrConfig, ErrSetMismatch, h.Set, c.cfg.Set)
 	}
-	if c.cfg.Lab.Fencing == On && !h.token.Valid() {
+	if c.cfg.Lab.Fencing == On && !h.Token.Valid() {
 		return fmt.Errorf("%w: the handle has no fencing token, but this Coordinator has Fencing on; set it the same in all clients", ErrConfig)
 	}
 	return nil
 }
 
-// termsFor returns the terms on which a handle is resumed, and how long its lease has been held.
-func (c *Coordinator) termsFor(h Handle) (terms Terms, lived time.Duration, err error) {
-	if err := c.checkHandle(h); err != nil {
-		return Terms{}, 0, err
-	}
-	now := c.reader.Now().Wall
+// termsFor returns the terms on which a handle is resumed whose lease has been held for so long.
+func (c *Coordinator) termsFor(h handleFields, lived time.Duration) (Terms, error) {
 	expired := func(why string) error {
-		return &RoundError{Op: wire.Extend, Key: h.key, Verdict: fmt.Errorf("%w: %s", ErrExpired, why), Quorum: c.majority.Q}
+		return &RoundError{Op: wire.Extend, Key: h.Key, Verdict: fmt.Errorf("%w: %s", ErrExpired, why), Quorum: c.majority.Q}
 	}
-	if !now.Before(h.deadline) {
-		return Terms{}, 0, expired("by the handle's deadline, " + h.deadline.Format(time.RFC3339Nano))
+	if !c.reader.Now().Wall.Before(h.Deadline) {
+		return Terms{}, expired("by the handle's deadline, " + h.Deadline.Format(time.RFC3339Nano))
 	}
-	terms = c.terms
-	terms.TTL = h.ttl
-	if h.maxLife > 0 && (terms.MaxLife == 0 || h.maxLife < terms.MaxLife) {
-		terms.MaxLife = h.maxLife
+	terms := c.terms
+	terms.TTL = h.TTL
+	if h.MaxLife > 0 && (terms.MaxLife == 0 || h.MaxLife < terms.MaxLife) {
+		terms.MaxLife = h.MaxLife
 	}
 	fit := c.covers(terms.TTL)
 	if terms.MaxLife == 0 { // a lease near its MaxLife may have any TTL
 		fit = c.validate(terms)
 	}
 	if fit != nil {
-		return Terms{}, 0, fmt.Errorf("handle: %w", fit)
+		return Terms{}, fmt.Errorf("handle: %w", fit)
+	}
+	if terms.MaxLife == 0 {
+		return terms, nil
 	}
 	// The time since the hand-off is known only from two processes' clocks. If they disagree
 	// the lease may exceed MaxLife, by less than a TTL, because its keys expire.
-	lived = h.heldBy(now)
-	if terms.MaxLife == 0 {
-		return terms, lived, nil
-	}
 	terms.TTL = min(terms.TTL, terms.MaxLife-lived).Truncate(time.Millisecond)
 	if c.cfg.Lab.Drift.Validity(terms.TTL, 0) <= terms.MinValidity {
-		return Terms{}, 0, expired(fmt.Sprintf("%v are left of its MaxLife, %v, and MinValidity is %v", max(0, terms.TTL), terms.MaxLife, terms.MinValidity))
+		return Terms{}, expired(fmt.Sprintf("%v are left of its MaxLife, %v, and MinValidity is %v", max(0, terms.TTL), terms.MaxLife, terms.MinValidity))
 	}
-	return terms, lived, nil
+	return terms, nil
 }
 
 // heldBy is how long the lease has been held at that time of this process's wall clock. A forged
 // handle may name another millennium.
-func (h Handle) heldBy(now time.Time) time.Duration {
+func (h handleFields) heldBy(now time.Time) time.Duration {
 	//guard:max-life-forged  a handle from another millennium doesn't escape MaxLife
-	return h.lived + min(max(0, now.Sub(h.sent)), math.MaxInt64/4)
+	return h.Lived + min(max(0, now.Sub(h.Sent)), math.MaxInt64/4)
 }
 
 // backdate counts the time for which the lease was held before this process had it.
@@ -246,7 +267,8 @@ func (l *Lease) backdate(lived time.Duration) {
 
 // String hides the value.
 func (h Handle) String() string {
-	return fmt.Sprintf("handle of %q, token %d, until %s", h.key, h.token, h.deadline.Format(time.RFC3339Nano))
+	f := h.fields()
+	return fmt.Sprintf("handle of %q, token %d, until %s", f.Key, f.Token, f.Deadline.Format(time.RFC3339Nano))
 }
 
 // GoString hides the value from %#v as well.
@@ -254,12 +276,13 @@ func (h Handle) GoString() string { return "quorum.Handle(" + h.String() + ")" }
 
 // LogValue hides the value from log/slog.
 func (h Handle) LogValue() slog.Value {
+	f := h.fields()
 	return slog.GroupValue(
-		slog.String("key", h.key),
-		slog.Uint64("token", uint64(h.token)),
-		slog.Duration("ttl", h.ttl),
-		slog.Time("deadline", h.deadline),
-		slog.String("set", h.set.String()),
+		slog.String("key", f.Key),
+		slog.Uint64("token", uint64(f.Token)),
+		slog.Duration("ttl", f.TTL),
+		slog.Time("deadline", f.Deadline),
+		slog.String("set", f.Set),
 	)
 }
 
@@ -272,60 +295,91 @@ func (h Handle) MarshalJSON() ([]byte, error) {
 // Text returns the handle with its secret, for ParseHandle. Errors are ErrConfig: for the zero
 // Handle, and for a key that isn't UTF-8, which JSON can't carry, or has control characters.
 func (h Handle) Text() (string, error) {
-	if err := h.validate(); err != nil {
+	f := h.fields()
+	if err := f.validate(); err != nil {
 		return "", err
 	}
-	return handleText{
-		Key: h.key, Value: *h.value.Load(), Token: h.token, TTL: h.ttl, Deadline: h.deadline,
-		Set: h.set.String(), MaxLife: h.maxLife, Lived: h.lived, Sent: h.sent,
-	}.write()
+	return f.write()
 }
 
-// ParseHandle reads what Handle.Text wrote, perhaps with other spaces, and accepts nothing else. Errors
-// are ErrConfig.
+func (h handleFields) write() (string, error) {
+	if err := h.validKey(); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return "", fmt.Errorf("%w: the handle can't be written: %w", ErrConfig, err)
+	}
+	return string(text), nil
+}
+
+// ParseHandle reads what Handle.Text wrote, perhaps with other spaces, and accepts nothing else: no
+// unknown field, no missing field, none twice or in other letters, nothing after the end. Errors
+// are ErrConfig, and don't quote what can't be read, because it could be the secret.
 func ParseHandle(text string) (Handle, error) {
-	f, err := readHandleText(text)
-	if err != nil {
+	const most = 16 << 10
+	if len(text) > most {
+		return Handle{}, fmt.Errorf("%w: the handle has %d bytes, at most %d are possible", ErrConfig, len(text), most)
+	}
+	var f handleFields
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(text)) != nil || json.Unmarshal(compact.Bytes(), &f) != nil {
+		return Handle{}, fmt.Errorf("%w: the handle can't be read: it is cut off, or is no JSON object with its fields", ErrConfig)
+	}
+	if f.Version != handleVersion {
+		return Handle{}, fmt.Errorf("%w: the handle has version %d, this library reads %d; use the same library in both processes", ErrConfig, f.Version, handleVersion)
+	}
+	if err := f.validKey(); err != nil {
 		return Handle{}, err
 	}
-	set, err := wire.ParseSet(f.Set)
-	if err != nil {
-		return Handle{}, fmt.Errorf("%w: the handle's set: %w", ErrConfig, err)
+	// encoding/json takes the last of several fields of a name, in upper or lower case.
+	if again, err := f.write(); err != nil || again != compact.String() {
+		return Handle{}, fmt.Errorf("%w: the handle isn't what Handle.Text wrote: it has a field too many or too few, or in another form; send it unchanged", ErrConfig)
 	}
-	h := Handle{
-		key: f.Key, value: secret(f.Value), token: f.Token, ttl: f.TTL, deadline: f.Deadline, set: set,
-		maxLife: f.MaxLife, lived: f.Lived, sent: f.Sent,
-	}
-	if err := h.validate(); err != nil {
+	if err := f.validate(); err != nil {
 		return Handle{}, err
 	}
-	return h, nil
+	return newHandle(f), nil
 }
 
-func (h Handle) validate() error {
-	if h.value == nil {
+// validKey refuses a key that isn't UTF-8, and one with control characters, which the receiver's
+// terminal would execute.
+func (h handleFields) validKey() error {
+	switch {
+	case !utf8.ValidString(h.Key):
+		return fmt.Errorf("%w: the handle's key %q is not UTF-8, and would be another one when it is read; use keys in UTF-8", ErrConfig, h.Key)
+	case strings.ContainsFunc(h.Key, unicode.IsControl):
+		return fmt.Errorf("%w: the handle's key %q has control characters; use keys without them", ErrConfig, h.Key)
+	}
+	return nil
+}
+
+func (h handleFields) validate() error {
+	if h == (handleFields{}) {
 		return fmt.Errorf("%w: the handle is empty; Lease.HandOff and ParseHandle make one", ErrConfig)
 	}
-	if err := ValidateKey(h.key); err != nil {
+	if err := ValidateKey(h.Key); err != nil {
 		return fmt.Errorf("handle: %w", err)
 	}
-	if err := validMillis("the handle's TTL", h.ttl); err != nil {
+	if err := validMillis("the handle's TTL", h.TTL); err != nil {
 		return err
 	}
-	if h.token > fencing.MaxToken {
-		return fmt.Errorf("%w: the handle's token is %d, at most %d is possible", ErrConfig, h.token, fencing.MaxToken)
+	if h.Token > fencing.MaxToken {
+		return fmt.Errorf("%w: the handle's token is %d, at most %d is possible", ErrConfig, h.Token, fencing.MaxToken)
 	}
-	if h.maxLife < 0 || h.lived < 0 || h.lived > math.MaxInt64/4 || h.maxLife > maxMaxLife {
-		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.lived, h.maxLife)
+	if h.MaxLife < 0 || h.Lived < 0 || h.Lived > math.MaxInt64/4 || h.MaxLife > maxMaxLife {
+		return fmt.Errorf("%w: the handle's lease has lived for %v of %v, which can't be", ErrConfig, h.Lived, h.MaxLife)
 	}
-	value := *h.value.Load()
-	random, owner, note := readValue(value)
+	random, owner, note := readValue(h.Value)
 	if len(random) != 40 || strings.Trim(random, "0123456789abcdef") != "" || validOwner(owner) != nil || validNote(note) != nil ||
-		value != writeValue(random, owner, note) {
+		h.Value != writeValue(random, owner, note) {
 		return fmt.Errorf("%w: the handle's value is not one that this library draws", ErrConfig)
 	}
-	if h.deadline.IsZero() || h.sent.IsZero() {
+	if h.Deadline.IsZero() || h.Sent.IsZero() {
 		return fmt.Errorf("%w: the handle has no deadline, or doesn't say when it was sent", ErrConfig)
 	}
-	return h.set.ValidateName()
+	if _, err := wire.ParseSet(h.Set); err != nil {
+		return fmt.Errorf("%w: the handle's set: %w", ErrConfig, err)
+	}
+	return nil
 }

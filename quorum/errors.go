@@ -430,53 +430,104 @@ func (e *QuarantineError) fix() string {
 
 func (e *QuarantineError) Unwrap() error { return ErrQuarantined }
 
-// RoleError is the vote of an instance whose server is no independent master. It Is
-// ErrNotMaster.
-type RoleError struct {
-	// Role is what the server says it is, as in Identity.Role.
-	Role string
-}
+// unfitError is the failure of an instance that can't become fit for votes on its own.
+type unfitError struct{ error }
 
-func (e *RoleError) Error() string {
-	switch e.Role {
-	case wire.RoleSentinel:
-		return fmt.Sprintf("%v but a Sentinel; list independent masters, or make what it watches one instance (master_name in the URL)", ErrNotMaster)
-	case wire.RoleCluster:
-		return fmt.Sprintf("%v of its own but a node of a cluster, which can give keys to other nodes; list independent servers (cluster-enabled no), or make the whole cluster one instance (cluster=true in the URL)", ErrNotMaster)
-	case "slave":
-		return fmt.Sprintf("%v but a replica (slave), or was demoted to one; list masters only, and don't let anything fail over between them", ErrNotMaster)
-	default:
-		return fmt.Sprintf("%v but a %s; list masters only", ErrNotMaster, e.Role)
-	}
-}
+func (e unfitError) Unwrap() error { return e.error }
 
-func (e *RoleError) Unwrap() error { return ErrNotMaster }
+// Permanent says that waiting doesn't help.
+func (unfitError) Permanent() bool { return true }
 
-// Permanent reports whether it can't become a master. A Sentinel or a node of a cluster can't.
-// A replica may be promoted, or its name may come to lead to another server.
-func (e *RoleError) Permanent() bool {
-	return e.Role == wire.RoleSentinel || e.Role == wire.RoleCluster
-}
-
-// roleError is nil for a master, and for a server that hides its role.
+// roleError is nil for a master, and for a server that hides its role. A Sentinel or a node of a cluster can't
+// become a master. A replica may be promoted, or its name may come to lead to another server.
 func roleError(id wire.Identity) error {
-	if id.Role == "" || id.Role == wire.RoleMaster {
+	switch id.Role {
+	case "", wire.RoleMaster:
 		return nil
+	case wire.RoleSentinel:
+		return unfitError{fmt.Errorf("%w but a Sentinel; list independent masters, or make what it watches one instance (master_name in the URL)", ErrNotMaster)}
+	case wire.RoleCluster:
+		return unfitError{fmt.Errorf("%w of its own but a node of a cluster; list independent servers (cluster-enabled no), or make the whole cluster one instance (cluster=true in the URL)", ErrNotMaster)}
+	case "slave":
+		return fmt.Errorf("%w but a replica (slave), or was demoted to one; list masters only, and don't let anything fail over between them", ErrNotMaster)
+	default:
+		return fmt.Errorf("%w but a %s; list masters only", ErrNotMaster, id.Role)
 	}
-	return &RoleError{Role: id.Role}
 }
 
-// DuplicateError is the vote of an instance that is the same server as another
-// one. It Is ErrDuplicate.
-type DuplicateError struct {
-	// Instance and Other are the two names. RunID is the server's run ID or, if that is
-	// hidden, its replication ID.
-	Instance, Other, RunID string
+// Retryable reports whether waiting and making the same call again can help. Acquire and Do wait
+// on their own. So it is for TryAcquire, Extend, Inspect, Verify and Trust, and for a caller that
+// goes on after Terms.MaxTries or Terms.MaxWait.
+//
+// It is false for nil, and if
+//   - the program or its configuration has to change, or an operator has to do something: ErrConfig,
+//     ErrHeldByCaller, ErrSetMismatch, ErrDuplicate, ErrCounter (unless a clock catches up soon),
+//     ErrEviction, ErrHidden, or so many instances that fail for good, as with a wrong password, that
+//     the others are no quorum;
+//   - the caller's context ended (ErrInterrupted) or the Coordinator was closed (ErrClosed);
+//   - it is about a lease that is over: ErrLost, ErrExpired, ErrReleased, ErrHandedOff, ErrNotHeld,
+//     ErrUnreachable. Do then has called the work already: whether that may be repeated is the
+//     caller's to decide;
+//   - it is not an error of this package, such as the work's own in Do.
+//
+// Errors that are joined must all be retryable.
+func Retryable(err error) bool {
+	switch err {
+	case nil:
+		return false
+	case ErrTaken, ErrSplit, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrExhausted, ErrNotExtended, ErrQuarantined, ErrPending,
+		ErrTimeout, ErrOverloaded, ErrOtherRun, ErrNotReplicated, ErrNotMaster:
+		return true
+	}
+	switch e := err.(type) {
+	case *WaitError:
+		// Acquire would have waited on. But its last round may have failed for good as its time ended.
+		round, ok := e.Last.(*RoundError)
+		return e.Verdict == ErrExhausted && (!ok || round.permanentFailures() < round.blocking())
+	case *RoundError:
+		// If only some instances refuse because of the set, the others may be enough.
+		asked := len(e.Votes) > 0 && e.Verdict == ErrSetMismatch
+		return (asked || Retryable(e.Verdict)) && !e.hopeless(e.blocking())
+	case *InstanceError:
+		//guard:trust-is-not-repeated  a loop doesn't vouch for a run that nobody has looked at
+		if e.Op == wire.Probe && errors.Is(e.Err, ErrOtherRun) {
+			return false
+		}
+		return !permanent(e.Err) && !errors.Is(e.Err, ErrInterrupted) && !errors.Is(e.Err, ErrEviction) && !errors.Is(e.Err, ErrHidden) && !errors.Is(e.Err, ErrConfig)
+	case interface{ Permanent() bool }:
+		return !e.Permanent()
+	case interface{ Unwrap() []error }:
+		parts := e.Unwrap()
+		for _, part := range parts {
+			if !Retryable(part) {
+				return false
+			}
+		}
+		return len(parts) > 0
+	}
+	return Retryable(errors.Unwrap(err))
 }
 
-func (e *DuplicateError) Error() string {
-	return fmt.Sprintf("%v: %q and %q have the run id %s; list each server once",
-		ErrDuplicate, e.Instance, e.Other, e.RunID)
+// hopeless reports whether so many instances failed permanently that no waiting helps, or none was
+// asked for another reason than too much load or a lock that this process has.
+func (e *RoundError) hopeless(blocking int) bool {
+	//guard:overload-is-waited-for  a try whose turn didn't come may be repeated
+	unasked := len(e.Votes) == 0 && !errors.Is(e.Verdict, ErrTaken) && !errors.Is(e.Verdict, ErrOverloaded)
+	return e.permanentFailures() >= blocking || unasked
 }
 
-func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
+// permanentFailures is how many requests failed for good.
+func (e *RoundError) permanentFailures() (n int) {
+	//guard:failed-raises-count  raises that fail for good are not waited for
+	for _, ballots := range [][]Ballot{e.Votes, e.Raises} {
+		for _, ballot := range ballots {
+			if ballot.Vote.Err != nil && permanent(ballot.Vote.Err) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// blocking is how many instances can keep the others from being a quorum.
+func (e *RoundError) blocking() int { return max(1, len(e.Votes)-e.Quorum+1) }

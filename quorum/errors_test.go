@@ -259,7 +259,6 @@ func TestTypedErrorsUnwrapAndSpeak(t *testing.T) {
 		{&quorum.QuarantineError{Reason: quorum.Restarted, Detail: "seen", Remaining: 1500 * ms}, quorum.ErrQuarantined, []string{"restarted", "seen", "1.5s", "Trust"}},
 		{&quorum.QuarantineError{Reason: quorum.ClockJumped, Detail: "seen"}, quorum.ErrQuarantined, []string{"clock jumped", "time service"}},
 		{&wire.SetMismatchError{Mine: wire.Set{Name: "a", N: 5, Q: 3}, Theirs: "b@1 N=3 Q=2"}, wire.ErrSetMismatch, []string{"a@0 N=5 Q=3", "b@1 N=3 Q=2", "Config.Set.Version"}},
-		{&quorum.DuplicateError{Instance: "a", Other: "b", RunID: "r"}, quorum.ErrDuplicate, []string{`"a"`, `"b"`, "run id r"}},
 	} {
 		assert.ErrorIs(t, c.err, c.is)
 		for _, text := range c.says {

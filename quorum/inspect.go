@@ -101,29 +101,39 @@ func (h *Holder) text() string {
 // holderIn is the holder of the lock, as far as refused votes show it; nil if none does.
 func holderIn(votes []Ballot, keys keys, m majority.Majority) *Holder {
 	at := inTheWay(votes)
-	values := make(map[string]int) // the instances that have each
-	most := ""
-	for _, ballot := range votes {
-		if value := ballot.Vote.Holder; refusedFor(ballot.Vote, at) {
-			if values[value]++; values[value] > values[most] || most == "" {
-				most = value
-			}
-		}
-	}
-	if len(values) == 0 {
+	refused := slices.DeleteFunc(slices.Clone(votes), func(b Ballot) bool { return !refusedFor(b.Vote, at) })
+	found := holdersIn(refused, m)
+	if len(found) == 0 {
 		return nil
 	}
-	h := Holder{Key: keys.at(at)}
-	_, h.Owner, h.Note = readValue(most)
-	var times []time.Duration
+	h := &found[0]
+	h.Key, h.Value = keys.at(at), ""
+	return h
+}
+
+// holdersIn are the values that refused votes show, the one on most instances first.
+func holdersIn(votes []Ballot, m majority.Majority) (found []Holder) {
+	times := make(map[string][]time.Duration)
 	for _, ballot := range votes {
-		if vote := ballot.Vote; refusedFor(vote, at) && vote.Holder == most {
-			h.Instances = append(h.Instances, ballot.Instance)
-			times = append(times, vote.Remaining)
+		vote := ballot.Vote
+		if vote.Outcome != wire.Refused {
+			continue
 		}
+		i := slices.IndexFunc(found, func(h Holder) bool { return h.Value == vote.Holder })
+		if i < 0 {
+			_, owner, note := readValue(vote.Holder)
+			found = append(found, Holder{Owner: owner, Note: note, Value: vote.Holder})
+			i = len(found) - 1
+		}
+		found[i].Instances = append(found[i].Instances, ballot.Instance)
+		times[vote.Holder] = append(times[vote.Holder], vote.Remaining)
 	}
-	h.Remaining, h.Held = m.Lasts(times), values[most] >= m.Q
-	return &h
+	for i := range found {
+		h := &found[i]
+		h.Held, h.Remaining = len(h.Instances) >= m.Q, m.Lasts(times[h.Value])
+	}
+	slices.SortStableFunc(found, func(a, b Holder) int { return len(b.Instances) - len(a.Instances) })
+	return found
 }
 
 // Inspect reports on a lock without taking it: who holds it, on which instances, for how long.
@@ -141,13 +151,15 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 	ballots, runs := c.lookAtAll(ctx, cmd, func([]Ballot) bool { return false })
 	found := inspection(key, c.majority, ballots)
 	found.Runs = runs
-	if ctx.Err() != nil {
-		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrInterrupted, Cause: causeOf(ctx), Quorum: c.majority.Q, Votes: ballots}
+	err := c.roundError(wire.Look, keys{key: key}, ErrNoQuorum)
+	err.Votes = ballots
+	switch {
+	case ctx.Err() != nil:
+		err.Verdict, err.Cause = ErrInterrupted, causeOf(ctx)
+	case len(c.servers)-len(found.Failed) >= c.majority.Q:
+		return found, nil
 	}
-	if len(c.servers)-len(found.Failed) < c.majority.Q {
-		return found, &RoundError{Op: wire.Look, Key: key, Verdict: ErrNoQuorum, Quorum: c.majority.Q, Votes: ballots}
-	}
-	return found, nil
+	return found, err
 }
 
 // Free looks whether the lock on key is free: it is nil if a quorum of instances says so. While a client has a
@@ -233,34 +245,18 @@ func (s *server) look(ctx context.Context, req wire.Request) (Ballot, wire.Run) 
 }
 
 func inspection(key string, m majority.Majority, ballots []Ballot) Inspection {
-	found := Inspection{Key: key, Quorum: m.Q, Votes: ballots}
-	times := make(map[string][]time.Duration)
+	found := Inspection{Key: key, Quorum: m.Q, Votes: ballots, Holders: holdersIn(ballots, m)}
 	for _, ballot := range ballots {
-		vote := ballot.Vote
-		switch vote.Outcome {
+		switch ballot.Vote.Outcome {
 		case wire.Granted:
 			found.Free = append(found.Free, ballot.Instance)
 		case wire.Refused:
-			i := slices.IndexFunc(found.Holders, func(h Holder) bool { return h.Value == vote.Holder })
-			if i < 0 {
-				_, owner, note := readValue(vote.Holder)
-				found.Holders = append(found.Holders, Holder{Owner: owner, Note: note, Value: vote.Holder})
-				i = len(found.Holders) - 1
-			}
-			found.Holders[i].Instances = append(found.Holders[i].Instances, ballot.Instance)
-			times[vote.Holder] = append(times[vote.Holder], vote.Remaining)
 		default:
 			found.Failed = append(found.Failed, ballot)
 			continue
 		}
-		found.Token = max(found.Token, vote.Token)
+		found.Token = max(found.Token, ballot.Vote.Token)
 	}
-	for i := range found.Holders {
-		h := &found.Holders[i]
-		h.Held = len(h.Instances) >= m.Q
-		h.Remaining = m.Lasts(times[h.Value])
-	}
-	slices.SortStableFunc(found.Holders, func(a, b Holder) int { return len(b.Instances) - len(a.Instances) })
 	return found
 }
 

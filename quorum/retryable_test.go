@@ -56,8 +56,6 @@ var retryables = map[string]struct {
 	"RoundError":      {&quorum.RoundError{Verdict: quorum.ErrTaken}, true},
 	"WaitError":       {&quorum.WaitError{Verdict: quorum.ErrExhausted}, true},
 	"QuarantineError": {&quorum.QuarantineError{Reason: quorum.Restarted}, true},
-	"RoleError":       {&quorum.RoleError{Role: "slave"}, true},
-	"DuplicateError":  {&quorum.DuplicateError{}, false},
 }
 
 func TestRetryableKnowsEveryError(t *testing.T) {
@@ -130,7 +128,7 @@ func TestRetryable(t *testing.T) {
 		"a wait that was cancelled":      {&quorum.WaitError{Verdict: quorum.ErrInterrupted, Cause: context.Canceled, Last: round(quorum.ErrTaken)}, false},
 		"a wait until Close":             {&quorum.WaitError{Verdict: quorum.ErrClosed, Last: round(quorum.ErrTaken)}, false},
 		"a wait with wrong passwords":    {&quorum.WaitError{Verdict: quorum.ErrExhausted, Last: round(quorum.ErrNoQuorum, denied, denied, nil)}, false},
-		"a Sentinel":                     {&quorum.RoleError{Role: wire.RoleSentinel}, false},
+		"a Sentinel":                     {fmt.Errorf("wrapped: %w", permanentError{true}), false},
 		"another run":                    {&wire.RunError{Role: "slave"}, true},
 		"an instance that fails":         {&quorum.InstanceError{Err: denied}, false},
 		"an instance that evicts":        {&quorum.InstanceError{Err: fmt.Errorf("%w: allkeys-lru", quorum.ErrEviction)}, false},

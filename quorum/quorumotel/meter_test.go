@@ -337,7 +337,7 @@ func TestErrorTypes(t *testing.T) {
 		"timeout":        quorum.ErrTimeout,
 		"overloaded":     quorum.ErrOverloaded,
 		"quarantined":    &quorum.QuarantineError{Reason: quorum.Restarted},
-		"duplicate":      &quorum.DuplicateError{},
+		"duplicate":      fmt.Errorf("wrapped: %w", quorum.ErrDuplicate),
 		"set_mismatch":   &wire.SetMismatchError{},
 		"not_replicated": fmt.Errorf("wrapped: %w", quorum.ErrNotReplicated),
 		"not_master":     quorum.ErrNotMaster,

@@ -145,7 +145,7 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
 		return err
 	}
 	//guard:no-self-deadlock  a caller that asks for a lock that it has is told so
-	if held := c.heldUnder(ctx, all); op == wire.Acquire && held != "" {
+	if held := c.heldUnder(ctx, all.each()); op == wire.Acquire && held != "" {
 		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, held)
 	}
 	c.startClockMonitor()

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/redquorum/redlock/fencing"
@@ -52,13 +53,6 @@ func (l *Lease) Within(parent context.Context) context.Context {
 		return inner
 	}
 	ctx := &leaseContext{Context: inner, lease: l, end: cancel}
-	l.endWith(ctx)
-	l.watch()
-	return ctx
-}
-
-// endWith ends the context when the lease ends.
-func (l *Lease) endWith(ctx *leaseContext) {
 	l.mu.Lock()
 	over := l.over
 	if l.stage == held {
@@ -72,8 +66,10 @@ func (l *Lease) endWith(ctx *leaseContext) {
 	}
 	l.mu.Unlock()
 	if over != nil {
-		ctx.end(over)
+		cancel(over)
 	}
+	l.watch()
+	return ctx
 }
 
 // leaseContext reads the clocks at each call of Err, so that a holder that checks it before it
@@ -111,13 +107,13 @@ func (c *leaseContext) Value(key any) any {
 // Holds reports whether ctx belongs to a lease on one of the keys that isn't over (Lease.Context, Lease.Within, or
 // the context that Do passes to its work). If so, Acquire returns ErrHeldByCaller.
 func (c *Coordinator) Holds(ctx context.Context, keys ...string) bool {
-	return c.none() == nil && slices.ContainsFunc(keys, func(key string) bool { return ctx.Value(heldKey{c.core, key}) != nil })
+	return c.none() == nil && c.heldUnder(ctx, slices.Values(keys)) != ""
 }
 
 // heldUnder is the first of the keys on which the context's user has a lease that isn't over, empty if
 // there is none.
-func (c *core) heldUnder(ctx context.Context, all keys) string {
-	for key := range all.each() {
+func (c *core) heldUnder(ctx context.Context, keys iter.Seq[string]) string {
+	for key := range keys {
 		if ctx.Value(heldKey{c, key}) != nil {
 			return key
 		}

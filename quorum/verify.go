@@ -73,8 +73,8 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 		return Report{}, fmt.Errorf("%w (verify)", ErrClosed)
 	}
 	c.startClockMonitor()
-	report := Report{Instances: make([]InstanceReport, len(c.servers))}
-	c.probeAll(ctx, c.servers, func(i int, r InstanceReport, _ error) { report.Instances[i] = r })
+	var report Report
+	report.Instances, _ = c.probeAll(ctx, c.servers)
 	if ctx.Err() != nil {
 		return report, fmt.Errorf("%w: verify: %w", ErrInterrupted, causeOf(ctx))
 	}
@@ -82,8 +82,9 @@ func (c *Coordinator) Verify(ctx context.Context) (Report, error) {
 	return report, report.join()
 }
 
-// probeAll probes servers on ctx, each under its own timeout. err says why a probe had no answer.
-func (c *core) probeAll(ctx context.Context, servers []*server, done func(i int, r InstanceReport, err error)) {
+// probeAll probes servers on ctx, each under its own timeout. unanswered says why a probe had no answer.
+func (c *core) probeAll(ctx context.Context, servers []*server) (reports []InstanceReport, unanswered []error) {
+	reports, unanswered = make([]InstanceReport, len(servers)), make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, s := range servers {
 		all.Go(func() {
@@ -107,10 +108,11 @@ func (c *core) probeAll(ctx context.Context, servers []*server, done func(i int,
 			}
 			r := s.report(id, err)
 			r.Latency = drift.Elapsed(began, c.reader.Now())
-			done(i, r, err)
+			reports[i], unanswered[i] = r, err
 		})
 	}
 	all.Wait()
+	return reports, unanswered
 }
 
 // verifyTimeout is the least time that Verify and Trust give an instance, because at the start
@@ -210,22 +212,20 @@ func (c *Coordinator) Trust(ctx context.Context, names ...string) error {
 		}
 	}
 	var errs []error
-	var mu sync.Mutex
-	c.probeAll(ctx, chosen, func(i int, r InstanceReport, err error) {
-		s := chosen[i]
-		mu.Lock()
-		defer mu.Unlock()
+	reports, unanswered := c.probeAll(ctx, chosen)
+	for i, s := range chosen {
+		id, err := reports[i].Identity, unanswered[i]
 		switch {
 		case err != nil:
-			errs = append(errs, &InstanceError{Instance: s.name, Op: wire.Probe, Err: err})
-		case r.Identity.RunID != "" || r.Identity.ReplID != "":
-			if err := s.trust(r.Identity); err != nil {
-				errs = append(errs, &InstanceError{Instance: s.name, Op: wire.Probe, Err: err})
-			}
+		case id.RunID == "" && id.ReplID == "":
+			err = fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)
 		default:
-			errs = append(errs, &InstanceError{Instance: s.name, Op: wire.Probe, Err: fmt.Errorf("%w: without its run ID and its replication ID it can't be vouched for", ErrHidden)})
+			err = s.trust(id)
 		}
-	})
+		if err != nil {
+			errs = append(errs, &InstanceError{Instance: s.name, Op: wire.Probe, Err: err})
+		}
+	}
 	return errors.Join(errs...)
 }
 

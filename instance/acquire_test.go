@@ -113,6 +113,24 @@ func TestOwnLeftovers(t *testing.T) {
 	require.EqualValues(t, 0, ask("EXISTS", "a"))
 }
 
+// TestMayNotRead: a release that may not read the key fails, so that the client tries again; and of several keys that
+// can't be looked at, the vote doesn't say that none is left.
+func TestMayNotRead(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	s.MustAsk("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all")
+	r := open(t, strings.Replace(s.URL(), "redis://", "redis://app:secret@", 1), Config{})
+	granted(t, r.Do(within(t), acquire("k", "mine")))
+	s.MustAsk("ACL", "SETUSER", "app", "-get")
+	failed(t, r.Do(within(t), request(wire.Release, "k", "mine")), ErrPermission)
+	require.Equal(t, ":1", s.MustAsk("EXISTS", "k"))
+	several := acquire("a", "mine")
+	several.Also = []string{"k"}
+	require.False(t, failed(t, r.Do(within(t), several), ErrServer).Unsent)
+	require.Equal(t, ":1", s.MustAsk("EXISTS", "a"))
+	s.MustAsk("ACL", "SETUSER", "app", "+get")
+	require.Equal(t, wire.Granted, r.Do(within(t), request(wire.Release, "k", "mine")).Outcome)
+}
+
 // TestLeftoversOfMany: each request deletes its own leftovers, also a value that one before it has set.
 func TestLeftoversOfMany(t *testing.T) {
 	r, ask, _ := fresh(t)
@@ -225,7 +243,7 @@ func TestRefusedBeforeItBegan(t *testing.T) {
 	}
 	// Without MULTI the commands are carried out one by one. Without EXEC none is. A Probe says it.
 	for _, right := range []string{"multi", "exec"} {
-		s.MustAsk("ACL", "SETUSER", "single", "reset", "on", ">pw", "~*", "&*", "+@all", "-"+right)
+		s.MustAsk("ACL", "SETUSER", "single", "reset", "on", ">pw", "~*", "+@all", "-"+right)
 		r = open(t, "redis://single:pw@"+s.Addr(), Config{})
 		v := failed(t, r.Do(within(t), acquire(right, value())), ErrPermission)
 		require.Equal(t, right == "multi", s.MustAsk("EXISTS", right) == ":1")

@@ -63,6 +63,31 @@ func TestMark(t *testing.T) {
 	}
 }
 
+// TestEarlierMark: a client that finds a mark earlier than the one that it knows of the same process leaves it anew, because
+// other data is there than before.
+func TestEarlierMark(t *testing.T) {
+	s := instancetest.Start(t, instancetest.Config{})
+	first := open(t, s.URL(), Config{Name: "a"})
+	probe := func(known wire.Known) wire.Identity {
+		t.Helper()
+		id, err := first.Probe(within(t), known)
+		require.NoError(t, err)
+		return id
+	}
+	before := probe(wire.Known{})
+	s.MustAsk("SWAPDB", "0", "1")
+	time.Sleep(time.Millisecond)
+	later := probe(wire.Known{RunID: before.RunID, Epoch: before.Epoch()})
+	require.NotEqual(t, before.Epoch(), later.Epoch())
+	s.MustAsk("SWAPDB", "0", "1")
+	anew := probe(wire.Known{RunID: later.RunID, Epoch: later.Epoch()})
+	require.Zero(t, anew.Served)
+	require.NotEqual(t, before.Epoch(), anew.Epoch())
+	require.Equal(t, anew.Epoch(), probe(wire.Known{RunID: anew.RunID, Epoch: anew.Epoch()}).Epoch())
+	require.Equal(t, anew.Epoch(), probe(wire.Known{RunID: before.RunID, Epoch: before.Epoch()}).Epoch(), "it knows an earlier one")
+	require.Equal(t, anew.Epoch(), probe(wire.Known{RunID: "other", Epoch: "9999999999999999"}).Epoch(), "of another process")
+}
+
 // TestMarkOfAnOlderVersion: clients of two versions never vote at once, and don't write over each other's mark.
 func TestMarkOfAnOlderVersion(t *testing.T) {
 	r, s := real(t, Config{Name: "a"})

@@ -18,6 +18,7 @@
 --     replication ID for its first replica, and forgets nothing, but a promotion can look the same;
 --   - another server's vote counted for this client after the mark was written: the name has led elsewhere.
 --     If that vote was earlier, as after a restart, what it was good for ends within a quarantine of the mark;
+--   - this client knows a later one of the same process: other data is there, as after SWAPDB;
 --   - the clock was set back behind the epoch: the mark's age would be unknown.
 -- All this is one step, so that of two first clients the second one finds the mark.
 --
@@ -61,6 +62,8 @@ local elsewhere = ARGV[3] ~= '' and ARGV[3] ~= process and not (ARGV[1] == proce
 --guard:mark-of-this-name  a client that had another server's votes meanwhile leaves the mark anew
 --guard:mark-stays-for-late-clients  a client that learns of a restart late keeps the mark of the clients that learned of it first
 local anew = elsewhere and clock - (tonumber(epoch) or clock) >= tonumber(ARGV[4])
+--guard:earlier-mark-is-replaced  a mark that is earlier than one that the client knows of the same process isn't trusted
+anew = anew or ARGV[1] == process and (tonumber(ARGV[2]) or 0) > (tonumber(epoch) or 0)
 if id == '' then id = process end
 --guard:mark-of-this-run  a mark counts only in the run in which it was left
 --guard:mark-is-kept  a mark says when the first client came, not when the last one did

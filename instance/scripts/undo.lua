@@ -3,7 +3,9 @@
 -- KEYS: the locks. ARGV: the value. Reply: how many were deleted.
 local call, mine = redis.call, {}
 for _, key in ipairs(KEYS) do
-  if redis.pcall('GET', key) == ARGV[1] then mine[#mine + 1] = key end
+  local held = redis.pcall('GET', key)
+  if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
+  if held == ARGV[1] then mine[#mine + 1] = key end
 end
 --guard:all-or-none  of several locks none is kept unless all are free
 if #mine == #KEYS or #mine == 0 then return 0 end

@@ -42,6 +42,9 @@ func (m *Mark) Probe(id *wire.Identity, known wire.Known, now time.Time) error {
 	now = time.UnixMicro(now.UnixMicro()) // as the epoch tells it
 	since := m.text.Since()
 	elsewhere := known.Voter != "" && known.Voter != id.RunID && !(known.RunID == id.RunID && known.Epoch == m.text.Epoch())
+	if earlier, err := strconv.ParseInt(known.Epoch, 10, 64); err == nil && known.RunID == id.RunID && earlier > since.UnixMicro() {
+		since = now
+	}
 	if m.Of(*id) == "" || since.After(now) || elsewhere && now.Sub(since) >= known.Ago {
 		since = now
 	}

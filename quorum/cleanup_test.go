@@ -175,6 +175,9 @@ func TestTooManyPendingDeletesStopTheVotes(t *testing.T) {
 
 		f.resume(0)
 		time.Sleep(time.Second)
+		for _, e := range f.log(0) {
+			assert.NotEqual(t, "k", e.Request.Key, "it isn't asked for a vote")
+		}
 		f.requireNothingOf("k0", "k1", "k2", "k3")
 		time.Sleep(3 * maxTTL)
 		lease = f.acquire("k")

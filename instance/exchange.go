@@ -53,12 +53,17 @@ func (x *exchange) beside(key, suffix string) *keyArg {
 	}
 	name := x.names[x.named]
 	x.named++
-	name.b = append(append(append(append(name.b[:0], x.r.prefix...), '{'), key...), suffix...)
+	name.set(x.r.prefix, key, suffix)
 	return name
 }
 
 // keyArg is the name of a key in a buffer that is used again.
 type keyArg struct{ b []byte }
+
+// set sets it to the key beside a lock's, see CounterKey and WaitersKey.
+func (a *keyArg) set(prefix, key, suffix string) {
+	a.b = append(append(append(append(a.b[:0], prefix...), '{'), key...), suffix...)
+}
 
 // MarshalBinary returns the name to go-redis.
 func (a *keyArg) MarshalBinary() ([]byte, error) { return a.b, nil }

@@ -74,7 +74,7 @@ func (t *transaction) add(c *call, now drift.Instant) {
 		s.lock.b = append(append(s.lock.b[:0], r.prefix...), *c.key(i)...)
 		s.value, s.ttl = c.req.Value, c.req.TTL.Milliseconds()
 		if f.On {
-			s.counter.b = append(append(append(append(s.counter.b[:0], r.prefix...), '{'), *c.key(i)...), counterSuffix...)
+			s.counter.set(r.prefix, *c.key(i), counterSuffix)
 			start, known := r.clock.start(f, now)
 			s.start, s.expires, s.expiry = start-1, "PX", f.Ahead.Milliseconds()+f.TTL.Milliseconds()
 			if known && r.expiresAt.Load() {

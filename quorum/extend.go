@@ -124,14 +124,21 @@ func (l *Lease) newExtension(ctx context.Context, keep, timeout time.Duration) (
 	//guard:restore-is-no-grant  an instance where the lease is put back doesn't count for the extension
 	req := v.request(wire.Extend)
 	req.TTL = ttl
-	e := &extension{
-		lease: l, req: req, length: length, capped: capped, calls: v.calls(req, nil),
-		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
-	}
+	e := l.asking(req, length)
+	e.capped = capped
 	for i := range e.calls {
 		e.calls[i].timeout = timeout
 	}
 	return e, nil
+}
+
+// asking is the extension with that request, which nobody has been asked for.
+func (l *Lease) asking(req *wire.Request, length time.Duration) *extension {
+	c := l.value.c
+	return &extension{
+		lease: l, req: req, length: length, calls: l.value.calls(req, nil),
+		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
+	}
 }
 
 // nextTTL is the TTL for an extension, within Terms.MaxLife; more is false if that leaves nothing to

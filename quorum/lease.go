@@ -166,9 +166,14 @@ func (l *Lease) leftLocked() time.Duration {
 	if l.stage != held {
 		return 0
 	}
+	return max(0, l.untilDeadlineLocked())
+}
+
+// untilDeadlineLocked is the time until the deadline, below zero after it, also of a lease that has ended.
+func (l *Lease) untilDeadlineLocked() time.Duration {
 	// Elapsed is the larger of two clocks, because the monotonic clock stands still while
 	// the machine is suspended, and the wall clock can be stepped back.
-	return max(0, l.length-drift.Elapsed(l.start, l.value.c.reader.Now()))
+	return l.length - drift.Elapsed(l.start, l.value.c.reader.Now())
 }
 
 // Deadline is when the validity is used up, by the wall clock. If the lease is over it is when

@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"slices"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -50,10 +49,7 @@ func (l *Lease) pass() bool {
 	}
 	req := v.request(wire.Pass)
 	req.TTL, req.Fence.Token = l.terms.TTL, token
-	e := &extension{
-		lease: l, req: req, length: c.cfg.Lab.Drift.Validity(req.TTL, 0), calls: v.calls(req, nil),
-		votes: slices.Clone(c.pending), tally: majority.Tally{Majority: c.majority},
-	}
+	e := l.asking(req, c.cfg.Lab.Drift.Validity(req.TTL, 0))
 	answers := make(inbox, len(c.servers))
 	c.sendExtensions([]*extension{e}, answers)
 	for !e.decided() { // soon, because every request is under a timeout
@@ -85,7 +81,7 @@ func (l *Lease) pass() bool {
 func (l *Lease) unreleased() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.length - drift.Elapsed(l.start, l.value.c.reader.Now())
+	return l.untilDeadlineLocked()
 }
 
 // passes reports whether the value can be passed on.
@@ -152,23 +148,22 @@ func (w *wait) inherits() (lease *Lease, late bool) {
 		return nil, false
 	}
 	defer w.c.background.finish()
-	defer func() { // also if a hook panics
-		if lease == nil {
-			w.c.discard(i.lease)
-		}
-	}()
 	//guard:ended-heir-gets-nothing  a waiter whose wait is over gets no lease
 	if w.over() {
+		w.c.discard(i.lease)
 		return nil, true
 	}
 	w.c.noteRound(w.ctx, w.key, drift.Instant{}, nil)
 	// The hooks are the waiter's, and the release before doesn't wait for them.
-	w.c.tellStart(w.ctx, wire.Pass, w.all, i.end.Try)
-	if decided := w.c.cfg.Hooks.RoundDecided; decided != nil {
-		decided(w.ctx, i.end)
-	}
+	w.c.withHook(i.lease, func() {
+		w.c.tellStart(w.ctx, wire.Pass, w.all, i.end.Try)
+		if decided := w.c.cfg.Hooks.RoundDecided; decided != nil {
+			decided(w.ctx, i.end)
+		}
+	})
 	//guard:inherited-in-time  a waiter gets no lease whose validity is used up
 	if left := i.lease.leftNow(); left <= 0 || left < w.c.terms.MinValidity {
+		w.c.discard(i.lease)
 		return nil, true
 	}
 	return i.lease, false

@@ -99,10 +99,19 @@ func TestDisagreement(t *testing.T) {
 	}
 	cases := named(t, "S7c")
 	cases[0].Designs, cases[0].Args = []string{"redlock"}, []string{"--appendonly", "yes", "--appendfsync", "no"}
-	report, err := Run(t.Context(), Options{Cases: cases})
-	require.NoError(t, err)
-	require.Equal(t, 1, report.Disagreements)
+	var report Report
+	for range 5 {
+		// On a busy machine c2 may learn only from its request that its connection to C has ended. It then lacks C's
+		// vote, as in the simulation.
+		var err error
+		report, err = Run(t.Context(), Options{Cases: cases})
+		require.NoError(t, err)
+		if report.Disagreements > 0 {
+			break
+		}
+	}
 	line := report.Lines[0]
+	require.Equal(t, 1, report.Disagreements, "%+v", line)
 	require.False(t, line.OK())
 	require.Empty(t, line.Err)
 	require.Equal(t, tries, line.Plays)

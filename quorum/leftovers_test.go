@@ -235,6 +235,7 @@ func TestAnOwnValueIsNotTheLeaseThatIsResumed(t *testing.T) {
 		require.Error(t, mine.Release(f.ctx))
 		_, err = f.Resume(f.ctx, handle)
 		require.ErrorIs(t, err, quorum.ErrLost)
+		synctest.Wait() // two answers end Resume, the third delete may be under way
 		for i := range f.servers {
 			assert.Equal(t, []string{lease.Value()}, f.deletes(i, "k"))
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,10 +189,10 @@ func TestOneKeyIsKept(t *testing.T) {
 // A hook's panic reaches the caller, who keeps nothing.
 func TestAPanicOfAHook(t *testing.T) {
 	play(t, false, func(w *world) {
-		rounds := 0
+		var rounds atomic.Int64 // both keys' rounds are under way at once
 		c := w.client(func(cfg *quorum.Config) {
 			cfg.Hooks.RoundStarted = func(context.Context, quorum.RoundStart) {
-				if rounds++; rounds > 2 {
+				if rounds.Add(1) > 2 {
 					panic("a hook's")
 				}
 			}

@@ -30,7 +30,7 @@ func TestAcquire(t *testing.T) {
 	r, ask, run := fresh(t)
 	for _, req := range []wire.Request{acquire("k", value()), bare(acquire("bare", value())), also(acquire("a", value()), "b", "c")} {
 		v := granted(t, r.Do(within(t), in(run, req)))
-		for i, key := range append([]string{req.Key}, req.Also...) {
+		for i, key := range req.Keys {
 			require.Equal(t, req.Value, ask("GET", key))
 			require.InDelta(t, 60_000, ask("PTTL", key), 20_000)
 			if !req.Fence.On {
@@ -44,7 +44,7 @@ func TestAcquire(t *testing.T) {
 			left := time.Duration(ask("PTTL", CounterKey(key)).(int64)) * time.Millisecond
 			require.InDelta(t, time.Hour+ahead, left, float64(patience))
 		}
-		require.Equal(t, len(req.Also) > 0, v.Keys == 3)
+		require.Equal(t, len(req.Keys) > 1, v.Keys == 3)
 
 		other := req
 		other.Value = value()
@@ -52,7 +52,7 @@ func TestAcquire(t *testing.T) {
 		require.Equal(t, req.Value, v.Holder)
 		require.InDelta(t, time.Minute, v.Remaining, float64(patience))
 		require.Zero(t, v.Token)
-		require.Equal(t, req.Value, ask("GET", req.Key))
+		require.Equal(t, req.Value, ask("GET", req.Keys[0]))
 	}
 	ask("SET", "forever", "x")
 	require.Equal(t, wire.NoExpiry, refused(t, r.Do(within(t), acquire("forever", value()))).Remaining)
@@ -123,8 +123,7 @@ func TestMayNotRead(t *testing.T) {
 	s.MustAsk("ACL", "SETUSER", "app", "-get")
 	failed(t, r.Do(within(t), request(wire.Release, "k", "mine")), ErrPermission)
 	require.Equal(t, ":1", s.MustAsk("EXISTS", "k"))
-	several := acquire("a", "mine")
-	several.Also = []string{"k"}
+	several := also(acquire("a", "mine"), "k")
 	require.False(t, failed(t, r.Do(within(t), several), ErrServer).Unsent)
 	require.Equal(t, ":1", s.MustAsk("EXISTS", "a"))
 	s.MustAsk("ACL", "SETUSER", "app", "+get")
@@ -169,7 +168,7 @@ func TestStateBeside(t *testing.T) {
 	}
 	got := map[string]wire.Vote{}
 	for i, v := range together(t, r, reqs...) {
-		got[reqs[i].Key] = v
+		got[reqs[i].Keys[0]] = v
 	}
 	for _, key := range []string{"first", "better"} {
 		granted(t, got[key])
@@ -533,7 +532,7 @@ func TestLargeTransactions(t *testing.T) {
 	for i := range maxBatch {
 		req := in(run, acquire(fmt.Sprintf("k%02d.00", i), value()))
 		for j := 1; j < wire.MaxKeys; j++ {
-			req.Also = append(req.Also, fmt.Sprintf("k%02d.%02d", i, j))
+			req.Keys = append(req.Keys, fmt.Sprintf("k%02d.%02d", i, j))
 		}
 		reqs = append(reqs, req)
 	}

@@ -209,11 +209,15 @@ func (c *call) rejected(text, prefix string) {
 		c.unsent(counter)
 		return
 	}
-	key := c.req.Key
+	err := moving(serverError(text), prefix)
+	if c.req.Op == wire.Tick {
+		c.fail(err)
+		return
+	}
+	key := c.req.Keys[0]
 	if c.req.Op == wire.Enqueue || c.req.Op == wire.Dequeue {
 		key = WaitersKey(key)
 	}
-	err := moving(serverError(text), prefix)
 	if said, counter := strings.CutPrefix(inner, badCounter+" "); counter {
 		err = noToken(prefix+CounterKey(key), said, &c.req)
 	} else if kindOf(text) == ErrWrongType {

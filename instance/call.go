@@ -40,17 +40,6 @@ type call struct {
 	left        bool    // some of several keys may be left, see undo.lua
 }
 
-// keys is how many locks the request is about.
-func (c *call) keys() int { return 1 + len(c.req.Also) }
-
-// key is one of them.
-func (c *call) key(i int) *string {
-	if i == 0 {
-		return &c.req.Key
-	}
-	return &c.req.Also[i-1]
-}
-
 // fail sets the vote of a request that may have been carried out.
 func (c *call) fail(err error) { c.vote = wire.Vote{Err: err} }
 

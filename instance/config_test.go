@@ -10,7 +10,7 @@ import (
 	"github.com/redquorum/redlock/quorum/wire"
 )
 
-func every1() wire.Request { return wire.Request{Op: wire.Look, Key: "k"} }
+func every1() wire.Request { return wire.Request{Op: wire.Look, Keys: []string{"k"}} }
 
 // TestBadConfig names the field.
 func TestBadConfig(t *testing.T) {

@@ -63,7 +63,7 @@ func counterError(text string, f *wire.Fence) *wire.CounterError {
 
 // orAnother says that it may be another key of a request for several.
 func orAnother(req *wire.Request) string {
-	if len(req.Also) == 0 {
+	if len(req.Keys) < 2 {
 		return ""
 	}
 	return ", or another key of the lease"
@@ -85,10 +85,10 @@ func whenToDelete(req *wire.Request) string {
 
 // repair is what to do about a counter that is too far ahead of the clock.
 func repair(clock time.Time, prefix string, req *wire.Request) string {
-	switch command := fmt.Sprintf("redis-cli, at its prompt: DEL %q", prefix+CounterKey(req.Key)); {
+	switch command := fmt.Sprintf("redis-cli, at its prompt: DEL %q", prefix+CounterKey(req.Keys[0])); {
 	case clock.UnixMicro() >= int64(fencing.MaxToken):
 		return "set its clock right"
-	case len(req.Also) > 0, len(command) > maxRepeated:
+	case len(req.Keys) > 1, len(command) > maxRepeated:
 		return "if its clock is right, somebody else wrote the counter {key}:redlock of one of the lease's keys; find it with redis-cli GET; " + whenToDelete(req)
 	default:
 		return "if its clock is right, somebody else wrote the counter; " + whenToDelete(req) + " with " + command

@@ -180,7 +180,7 @@ func (x *exchange) reset() {
 
 // inTheWay is the key that was in the way of an acquisition. Who holds it is asked in an exchange of its own,
 // because few acquisitions are refused, and each would pay for the question.
-func (c *call) inTheWay() *string { return c.key(max(0, int(c.vote.InTheWay)-1)) }
+func (c *call) inTheWay() *string { return &c.req.Keys[max(0, int(c.vote.InTheWay)-1)] }
 
 // answered reads who holds the lock, and for how long. Without a reply the vote stays a refusal.
 func (c *call) answered(p *parser) {

@@ -119,12 +119,16 @@ const ahead = 15 * time.Second
 func acquire(key, value string) wire.Request { return request(wire.Acquire, key, value) }
 
 func request(op wire.Op, key, value string) wire.Request {
-	return wire.Request{Op: op, Key: key, Value: value, TTL: time.Minute, Clock: op == wire.Acquire, Fence: wire.Fence{On: true, Floor: floor, TTL: time.Hour, Ahead: ahead}}
+	req := wire.Request{Op: op, Value: value, TTL: time.Minute, Clock: op == wire.Acquire, Fence: wire.Fence{On: true, Floor: floor, TTL: time.Hour, Ahead: ahead}}
+	if op != wire.Tick {
+		req.Keys = []string{key}
+	}
+	return req
 }
 
 // also makes a request for several keys.
 func also(req wire.Request, keys ...string) wire.Request {
-	req.Also = keys
+	req.Keys = append(req.Keys, keys...)
 	return req
 }
 

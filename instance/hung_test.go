@@ -32,7 +32,9 @@ func TestHungServer(t *testing.T) {
 			}
 			s.Pause()
 			for i, req := range every() {
-				req.Key = "hung"
+				if req.Op != wire.Tick {
+					req.Keys = []string{"hung"}
+				}
 				vote := make(votes, 1)
 				if warm && i == 0 {
 					late := pending(t, r, req, vote)

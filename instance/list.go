@@ -51,20 +51,21 @@ func (l *list) command(x *exchange) redis.Cmder {
 		args = append(args, (*string)(&req.Run))
 	}
 	for _, c := range l.calls {
-		for i := range c.keys() {
-			if req.Op != wire.Tick {
-				keys = append(keys, r.lockArg(c.key(i)))
-			}
+		for i := range c.req.Keys {
+			keys = append(keys, r.lockArg(&c.req.Keys[i]))
 			if req.Op == wire.Extend || req.Op == wire.Release {
 				args = append(args, &c.req.Value)
 			}
 		}
-		n += c.keys()
+		n += len(c.req.Keys)
 	}
 	beside := func(suffix string) {
 		for _, c := range l.calls {
-			for i := 0; i < c.keys() && (c.req.Notify || req.Op != wire.Release); i++ {
-				keys = append(keys, x.beside(*c.key(i), suffix))
+			if req.Op == wire.Release && !c.req.Notify {
+				continue
+			}
+			for _, key := range c.req.Keys {
+				keys = append(keys, x.beside(key, suffix))
 			}
 		}
 	}
@@ -72,7 +73,7 @@ func (l *list) command(x *exchange) redis.Cmder {
 	case wire.Extend:
 		l.script = extendScript
 		for _, c := range l.calls {
-			for range c.keys() {
+			for range c.req.Keys {
 				args = append(args, c.req.TTL.Milliseconds())
 			}
 		}
@@ -141,8 +142,8 @@ func (l *list) read(r *Redis, p *parser, clock time.Time) {
 		if c.req.Clock || c.req.Op == wire.Tick {
 			c.vote.Clock = clock
 		}
-		if c.vote.Outcome == wire.Granted && c.keys() > 1 {
-			c.vote.Keys = uint8(c.keys())
+		if c.vote.Outcome == wire.Granted && len(c.req.Keys) > 1 {
+			c.vote.Keys = uint8(len(c.req.Keys))
 		}
 	}
 	if !p.bad {
@@ -165,7 +166,7 @@ func (c *call) read(p *parser) {
 			vote.Token = parseToken(counter)
 		}
 	case wire.Release:
-		for range c.keys() {
+		for range c.req.Keys {
 			done := p.integer()
 			granted = granted && done&1 == 1
 			vote.Notified = vote.Notified || done&2 == 2
@@ -174,7 +175,7 @@ func (c *call) read(p *parser) {
 		done := p.integer()
 		granted, vote.Notified = done == 1, done == 2
 	case wire.Extend:
-		for range c.keys() {
+		for range c.req.Keys {
 			granted = p.integer() == 1 && granted
 		}
 	default:

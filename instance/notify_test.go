@@ -20,7 +20,7 @@ func enqueue(ctx context.Context, r *Redis, key, address string) wire.Vote {
 }
 
 func wake(key, value string) wire.Request {
-	return wire.Request{Op: wire.Release, Key: key, Value: value, Notify: true}
+	return wire.Request{Op: wire.Release, Keys: []string{key}, Value: value, Notify: true}
 }
 
 // subscribers counts the connections subscribed to a channel.

@@ -474,7 +474,7 @@ func TestEveryRequestHasOneVote(t *testing.T) {
 							t.Error("no error")
 						}
 						release := request(wire.Release, key, holder)
-						release.Also = req.Also
+						release.Keys = req.Keys
 						send(release, time.Minute)
 						send(request(wire.Look, key, ""), time.Millisecond)
 					}

@@ -150,7 +150,7 @@ func (p *player) request(t *testing.T, at string, vars variables, step vectorSte
 	p.rec.reset()
 	done := make(chan wire.Vote, 1)
 	if w, ok := step.Request["waiter"]; ok {
-		waiter := wire.Waiter{Key: req.Key, Address: w.(string), TTL: req.TTL}
+		waiter := wire.Waiter{Key: req.Keys[0], Address: w.(string), TTL: req.TTL}
 		send := p.r.Enqueue
 		if step.Request["op"] == "dequeue" {
 			send = p.r.Dequeue
@@ -224,10 +224,8 @@ func (v variables) request(t *testing.T, fields map[string]any) (req wire.Reques
 					req.Op = op
 				}
 			}
-		case "key":
-			req.Key = value.(string)
-		case "also":
-			req.Also = texts(value)
+		case "keys":
+			req.Keys = texts(value)
 		case "value":
 			req.Value = value.(string)
 		case "ttl":

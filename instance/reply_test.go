@@ -37,8 +37,8 @@ func FuzzTransaction(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		x := newExchange(&Redis{}, nil, "mark")
-		one := &call{req: wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute, Run: "r@1 ", Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}}
-		several := &call{req: wire.Request{Op: wire.Acquire, Key: "a", Also: []string{"b"}, Value: "v", TTL: time.Minute, Delete: []string{"u"}}}
+		one := &call{req: wire.Request{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Minute, Run: "r@1 ", Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}}
+		several := &call{req: wire.Request{Op: wire.Acquire, Keys: []string{"a", "b"}, Value: "v", TTL: time.Minute, Delete: []string{"u"}}}
 		calls := []*call{one, several}
 		for _, c := range calls {
 			x.transaction.add(c, drift.Instant{})

@@ -137,7 +137,7 @@ func TestExtendAndRelease(t *testing.T) {
 		list := reqs(op)
 		for i := range list { // with values of their own, as leases have
 			list[i].Value = fmt.Sprint("v", i)
-			for _, key := range append([]string{list[i].Key}, list[i].Also...) {
+			for _, key := range list[i].Keys {
 				if ask("TYPE", key) == "string" && ask("GET", key) == "v" {
 					ask("SET", key, list[i].Value, "KEEPTTL")
 				}

@@ -69,13 +69,13 @@ func TestReplica(t *testing.T) {
 			req := acquire(fmt.Sprint("r", n, fence), holder)
 			req.Fence.On = fence
 			v := r.Do(within(t), req)
-			extend := r.Do(within(t), request(wire.Extend, req.Key, holder))
+			extend := r.Do(within(t), request(wire.Extend, req.Keys[0], holder))
 			if kind == nil {
 				granted(t, v)
 				granted(t, extend)
-				require.Equal(t, holder, replica.MustAsk("GET", req.Key))
+				require.Equal(t, holder, replica.MustAsk("GET", req.Keys[0]))
 				refused(t, r.Do(within(t), req))
-				granted(t, r.Do(within(t), request(wire.Release, req.Key, holder)))
+				granted(t, r.Do(within(t), request(wire.Release, req.Keys[0], holder)))
 			} else {
 				require.False(t, failed(t, v, kind).Unsent, "the key is there")
 				failed(t, extend, kind)
@@ -95,7 +95,7 @@ func TestOutOfMemory(t *testing.T) {
 		v := failed(t, r.Do(within(t), req), ErrOutOfMemory)
 		require.ErrorAs(t, v.Err, new(redis.Error))
 		require.Equal(t, req.Op == wire.Acquire, v.Unsent, "nothing to delete")
-		granted(t, r.Do(within(t), request(wire.Look, req.Key, "")))
+		granted(t, r.Do(within(t), request(wire.Look, req.Keys[0], "")))
 	}
 	require.Equal(t, ":0", s.MustAsk("EXISTS", CounterKey("k")), "nothing was half done")
 	granted(t, r.Do(within(t), request(wire.Extend, "mine", holder)))

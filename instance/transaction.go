@@ -61,7 +61,7 @@ func (t *transaction) init(x *exchange) {
 // add adds an acquisition.
 func (t *transaction) add(c *call, now drift.Instant) {
 	r, f, first := t.x.r, &c.req.Fence, t.used
-	for i := range c.keys() {
+	for _, key := range c.req.Keys {
 		if t.used == len(t.slots) {
 			s := &slot{}
 			s.set = t.x.command("SET", &s.lock, &s.value, "NX", "PX", &s.ttl)
@@ -71,10 +71,10 @@ func (t *transaction) add(c *call, now drift.Instant) {
 		}
 		s := t.slots[t.used]
 		t.used++
-		s.lock.b = append(append(s.lock.b[:0], r.prefix...), *c.key(i)...)
+		s.lock.b = append(append(s.lock.b[:0], r.prefix...), key...)
 		s.value, s.ttl = c.req.Value, c.req.TTL.Milliseconds()
 		if f.On {
-			s.counter.set(r.prefix, *c.key(i), counterSuffix)
+			s.counter.set(r.prefix, key, counterSuffix)
 			start, known := r.clock.start(f, now)
 			s.start, s.expires, s.expiry = start-1, "PX", f.Ahead.Milliseconds()+f.TTL.Milliseconds()
 			if known && r.expiresAt.Load() {
@@ -165,13 +165,13 @@ func (t *transaction) deleted(p *parser, calls []*call, late bool) {
 			begun = true
 		}
 		deleted := 0
-		for range len(c.req.Delete) * c.keys() {
+		for range len(c.req.Delete) * len(c.req.Keys) {
 			if !failed {
 				deleted += int(p.integer())
 			}
 		}
 		//guard:replaced-on-all-keys  a lease is resumed only where all of its keys were still there
-		c.replaced = deleted == c.keys()
+		c.replaced = deleted == len(c.req.Keys)
 	}
 }
 

@@ -25,14 +25,14 @@ import (
 // key is deleted on every instance that granted it. A delete may still be under way, if the grant
 // came late or the call was interrupted. It stays pending on an instance that doesn't answer.
 func (c *Coordinator) TryAcquire(ctx context.Context, key string) (*Lease, error) {
-	if err := c.ready(ctx, wire.Acquire, keys{key: key}); err != nil {
-		return nil, err
-	}
-	return c.tryAcquire(ctx, keys{key: key})
+	return c.tryAcquire(ctx, keys{key})
 }
 
 // tryAcquire is TryAcquire and TryAcquireAll.
 func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) {
+	if err := c.ready(ctx, wire.Acquire, all); err != nil {
+		return nil, err
+	}
 	lease, err := c.contend(ctx, all, 1)
 	if err != nil {
 		return nil, err
@@ -51,15 +51,15 @@ func (c *Coordinator) tryAcquire(ctx context.Context, all keys) (*Lease, error) 
 // *WaitError, which Is ErrExhausted for the bounds, ErrInterrupted (with ctx's error) for the
 // context, or ErrClosed for Close, and also Is the last round's error.
 func (c *Coordinator) Acquire(ctx context.Context, key string) (*Lease, error) {
-	if err := c.ready(ctx, wire.Acquire, keys{key: key}); err != nil {
-		return nil, err
-	}
-	return c.acquire(ctx, keys{key: key})
+	return c.acquire(ctx, keys{key})
 }
 
 // acquire is Acquire and AcquireAll.
 func (c *Coordinator) acquire(ctx context.Context, all keys) (*Lease, error) {
-	w := &wait{c: c, key: all.key, all: all, began: c.reader.Now(), ctx: ctx}
+	if err := c.ready(ctx, wire.Acquire, all); err != nil {
+		return nil, err
+	}
+	w := &wait{c: c, key: all[0], all: all, began: c.reader.Now(), ctx: ctx}
 	if c.terms.MaxWait > 0 {
 		bounded, cancel := c.clock.WithTimeout(ctx, c.terms.MaxWait)
 		defer cancel()
@@ -133,7 +133,7 @@ func (c *Coordinator) DoUnder(
 
 // ready makes the checks that are common to all calls.
 func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
-	if err := cmp.Or(c.none(), ValidateKey(all.key)); err != nil {
+	if err := cmp.Or(c.none(), ValidateKey(all[0])); err != nil {
 		return err
 	}
 	if c.closed() {
@@ -145,7 +145,7 @@ func (c *Coordinator) ready(ctx context.Context, op wire.Op, all keys) error {
 		return err
 	}
 	//guard:no-self-deadlock  a caller that asks for a lock that it has is told so
-	if held := c.heldUnder(ctx, all.each()); op == wire.Acquire && held != "" {
+	if held := c.heldUnder(ctx, all); op == wire.Acquire && held != "" {
 		return fmt.Errorf("%w (%s %q): it would wait for itself; use the lease that it has, or release it first", ErrHeldByCaller, op, held)
 	}
 	c.startClockMonitor()

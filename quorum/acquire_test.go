@@ -49,7 +49,7 @@ func (f *fixture) rounds(key string) []triedRound {
 	var rounds []triedRound
 	for i := range f.servers {
 		for _, e := range f.log(i) {
-			if e.Request.Op != wire.Acquire || e.Request.Key != key {
+			if e.Request.Op != wire.Acquire || e.Request.Keys[0] != key {
 				continue
 			}
 			at := 0

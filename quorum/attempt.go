@@ -70,11 +70,11 @@ func (a *attempt) run(ctx context.Context) (*Lease, *RoundError) {
 	why := a.result(validity)
 	admitted = false
 	c.admission.end(why == nil, why == nil || why == ErrTaken, entered.Mono, now.Mono)
-	end := RoundEnd{Op: wire.Acquire, Key: a.keys.key, Also: slices.Clone(a.keys.also), Try: a.try, Started: a.start.Wall, Took: took}
+	end := RoundEnd{Op: wire.Acquire, Key: a.keys[0], Also: a.keys.others(), Try: a.try, Started: a.start.Wall, Took: took}
 	if why != nil {
 		return nil, a.lose(ctx, end, cause)
 	}
-	c.noteRound(ctx, a.keys.key, a.start, nil)
+	c.noteRound(ctx, a.keys[0], a.start, nil)
 	a.v.wins(a.round.token)
 	//guard:lease-has-its-token  a lease has the token that its round settled
 	//guard:validity-from-the-start  a lease's validity counts from before its first request
@@ -188,7 +188,7 @@ func (a *attempt) lose(ctx context.Context, end RoundEnd, cause error) *RoundErr
 		end.Err, end.Ballots = err, err.Votes
 		decided(ctx, end)
 	}
-	c.noteRound(ctx, a.keys.key, a.start, err)
+	c.noteRound(ctx, a.keys[0], a.start, err)
 	return err
 }
 
@@ -237,7 +237,7 @@ func (a *attempt) notAdmitted(ctx context.Context, why error) *RoundError {
 	}
 	a.c.tellStart(ctx, wire.Acquire, a.keys, a.try)
 	if decided := a.c.cfg.Hooks.RoundDecided; decided != nil {
-		decided(ctx, RoundEnd{Op: wire.Acquire, Key: a.keys.key, Also: slices.Clone(a.keys.also), Try: a.try, Started: a.c.reader.Now().Wall, Err: err})
+		decided(ctx, RoundEnd{Op: wire.Acquire, Key: a.keys[0], Also: a.keys.others(), Try: a.try, Started: a.c.reader.Now().Wall, Err: err})
 	}
 	return err
 }
@@ -245,7 +245,7 @@ func (a *attempt) notAdmitted(ctx context.Context, why error) *RoundError {
 // tellStart calls Hooks.RoundStarted.
 func (c *core) tellStart(ctx context.Context, op wire.Op, all keys, try int) {
 	if started := c.cfg.Hooks.RoundStarted; started != nil {
-		started(ctx, RoundStart{Op: op, Key: all.key, Also: slices.Clone(all.also), Try: try})
+		started(ctx, RoundStart{Op: op, Key: all[0], Also: all.others(), Try: try})
 	}
 }
 

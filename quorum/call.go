@@ -242,8 +242,8 @@ func otherRun(err error) *wire.RunError {
 func (c *call) implausible() error {
 	vote, fence := &c.ballot.Vote, &c.req.Fence
 	//guard:grant-of-all-keys  a grant of one key isn't taken for one of several
-	if n := len(c.req.Also); n > 0 && int(vote.Keys) != 1+n {
-		return fmt.Errorf("%w: it granted %d keys of %d; the Instance doesn't know wire.Request.Also", ErrConfig, vote.Keys, 1+n)
+	if n := len(c.req.Keys); n > 1 && int(vote.Keys) != n {
+		return fmt.Errorf("%w: it granted %d keys of %d; the Instance must grant all of wire.Request.Keys", ErrConfig, vote.Keys, n)
 	}
 	if c.req.Op != wire.Acquire || !fence.On {
 		return nil

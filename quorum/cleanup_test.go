@@ -119,7 +119,7 @@ func TestAPendingDeleteThatFailsDoesNotBlockTheOthers(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		f.servers[0].SetFate(func(cmd wire.Request) quorumtest.Fate {
-			if cmd.Op == wire.Release && cmd.Key == "bad" {
+			if cmd.Op == wire.Release && cmd.Keys[0] == "bad" {
 				return quorumtest.Fate{Err: errors.New("NOPERM")}
 			}
 			return quorumtest.Fate{}
@@ -176,7 +176,7 @@ func TestTooManyPendingDeletesStopTheVotes(t *testing.T) {
 		f.resume(0)
 		time.Sleep(time.Second)
 		for _, e := range f.log(0) {
-			assert.NotEqual(t, "k", e.Request.Key, "it isn't asked for a vote")
+			assert.NotContains(t, e.Request.Keys, "k", "it isn't asked for a vote")
 		}
 		f.requireNothingOf("k0", "k1", "k2", "k3")
 		time.Sleep(3 * maxTTL)
@@ -305,7 +305,7 @@ func TestPendingDeletesOfTheLastPassAreTried(t *testing.T) {
 				return quorumtest.Fate{}
 			case !closing.Load():
 				return quorumtest.Fate{End: quorumtest.LoseRequest}
-			case cmd.Key == "first":
+			case cmd.Keys[0] == "first":
 				return quorumtest.Fate{Before: 60 * ms}
 			case tries.Add(1) == 1:
 				return quorumtest.Fate{End: quorumtest.ResetBefore}

@@ -20,7 +20,7 @@ import (
 func (f *fixture) notices() (n int) {
 	for i := range f.servers {
 		for _, e := range f.log(i) {
-			if e.Request.Op == wire.Release && e.Request.Key == "k" && e.Request.Notify {
+			if e.Request.Op == wire.Release && e.Request.Keys[0] == "k" && e.Request.Notify {
 				n++
 			}
 		}

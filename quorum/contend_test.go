@@ -330,7 +330,7 @@ func TestNothingIsSentAfterTheRollback(t *testing.T) {
 		defer cancel()
 		n, instances := 0, f.instances()
 		instances[others[0]] = slowSender{f.servers[others[0]], func(req wire.Request) {
-			if req.Op != wire.Acquire || req.Key != "k" {
+			if req.Op != wire.Acquire || req.Keys[0] != "k" {
 				return
 			}
 			if n++; n == 2 { // of the round that asks the others after the first

@@ -130,7 +130,7 @@ func (v *value) deletedAgain(i int, vote wire.Vote) (absent bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := &v.places[i]
-	p.note(v.several(), wire.Release, vote)
+	p.note(len(v.keys) > 1, wire.Release, vote)
 	return p.presence.Absent()
 }
 
@@ -161,7 +161,7 @@ func (d *deletes) before(req *wire.Request) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var found []string
-	for key := range (keys{req.Key, req.Also}).each() {
+	for _, key := range req.Keys {
 		for _, text := range d.byKey[key] {
 			if text != req.Value && !slices.Contains(req.Delete, text) && !slices.Contains(found, text) {
 				found = append(found, text)
@@ -180,7 +180,7 @@ func (d *deletes) addEarly(v *value) {
 	if d.byKey == nil {
 		d.byKey = make(map[string][]string)
 	}
-	for key := range v.each() {
+	for _, key := range v.keys {
 		d.byKey[key] = append(d.byKey[key], v.text)
 	}
 	d.early.Add(1)
@@ -205,7 +205,7 @@ func (d *deletes) add(p *pendingDelete) {
 func (d *deletes) forget(v *value) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for key := range v.each() {
+	for _, key := range v.keys {
 		//guard:deleted-is-forgotten  a value whose deletion is over isn't deleted by later acquisitions
 		left := slices.DeleteFunc(d.byKey[key], func(text string) bool { return text == v.text })
 		if d.byKey[key] = left; len(left) == 0 {

@@ -153,7 +153,7 @@ type RoundError struct {
 
 // roundError makes a RoundError that has yet to get its votes.
 func (c *core) roundError(op wire.Op, all keys, verdict error) *RoundError {
-	return &RoundError{Op: op, Key: all.key, Also: slices.Clone(all.also), Verdict: verdict, Quorum: c.majority.Q}
+	return &RoundError{Op: op, Key: all[0], Also: all.others(), Verdict: verdict, Quorum: c.majority.Q}
 }
 
 // Ballot is one instance's part in a round.
@@ -192,7 +192,7 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	text := fmt.Sprintf("%v (%v: %s in %v)", e.Verdict, keys{e.Key, e.Also}, count(e.Tries, "try", "tries"), e.Waited.Round(time.Millisecond))
+	text := fmt.Sprintf("%v (%v: %s in %v)", e.Verdict, append(keys{e.Key}, e.Also...), count(e.Tries, "try", "tries"), e.Waited.Round(time.Millisecond))
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
@@ -248,7 +248,7 @@ func permanent(err error) bool {
 
 func (e *RoundError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v (%s %v", e.Verdict, e.Op, keys{e.Key, e.Also})
+	fmt.Fprintf(&b, "%v (%s %v", e.Verdict, e.Op, append(keys{e.Key}, e.Also...))
 	switch {
 	case len(e.Votes) > 0:
 		t := outcomesOf(e.Votes)

@@ -207,7 +207,7 @@ func (e *extension) conclude(ctx context.Context, err error) error {
 	hooks := &c.cfg.Hooks
 	if hooks.RoundDecided != nil {
 		took := drift.Elapsed(e.start, c.reader.Now())
-		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.value.key, Also: slices.Clone(l.value.also), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.votes.values(), Err: err})
+		hooks.RoundDecided(ctx, RoundEnd{Op: wire.Extend, Key: l.value.keys[0], Also: l.value.keys.others(), Try: 1, Started: e.start.Wall, Took: took, Validity: l.Validity(), Ballots: e.votes.values(), Err: err})
 	}
 	if err == nil && hooks.Extended != nil {
 		hooks.Extended(ctx, l.event(nil))

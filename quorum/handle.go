@@ -99,7 +99,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		return Handle{}, errNoLease
 	}
 	//guard:several-not-handed-off  a lease on several keys isn't handed off as one on the first of them
-	if l.value.several() {
+	if len(l.value.keys) > 1 {
 		return Handle{}, fmt.Errorf("%w: a lease on several keys (%v) can't be handed off; release it", ErrConfig, l.value.keys)
 	}
 	//guard:handoff-after-extension  a lease is handed off only after an extension under way has ended
@@ -124,7 +124,7 @@ func (l *Lease) HandOff(ctx context.Context) (Handle, error) {
 		return Handle{}, l.extendError(ErrReleased, nil, nil)
 	}
 	h := newHandle(handleFields{
-		Key: l.value.key, Value: l.value.text, Token: l.token, TTL: l.terms.TTL, Deadline: l.start.Wall.Add(l.length), Set: c.cfg.Set.String(),
+		Key: l.value.keys[0], Value: l.value.text, Token: l.token, TTL: l.terms.TTL, Deadline: l.start.Wall.Add(l.length), Set: c.cfg.Set.String(),
 		//guard:max-life-goes-along  MaxLife counts the time before a hand-off, too
 		MaxLife: l.terms.MaxLife, Lived: drift.Elapsed(l.acquired, now), Sent: now.Wall,
 	})
@@ -160,11 +160,12 @@ func (c *Coordinator) Resume(ctx context.Context, handle Handle) (*Lease, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ready(ctx, wire.Extend, keys{key: h.Key}); err != nil {
+	all := keys{h.Key}
+	if err := c.ready(ctx, wire.Extend, all); err != nil {
 		return nil, err
 	}
 	view := &Coordinator{core: c.core, terms: terms}
-	lease, roundErr := (&attempt{c: view, keys: keys{key: h.Key}, try: 1, decider: -1, handle: h.Value}).run(ctx)
+	lease, roundErr := (&attempt{c: view, keys: all, try: 1, decider: -1, handle: h.Value}).run(ctx)
 	if roundErr != nil {
 		return nil, roundErr
 	}
@@ -186,10 +187,11 @@ func (c *Coordinator) ReleaseHandle(ctx context.Context, handle Handle) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := c.ready(ctx, wire.Release, keys{key: h.Key}); err != nil {
+	all := keys{h.Key}
+	if err := c.ready(ctx, wire.Release, all); err != nil {
 		return err
 	}
-	v := newValue(c.core, keys{key: h.Key}, h.Value)
+	v := newValue(c.core, all, h.Value)
 	for i := range v.places {
 		v.places[i].presence.There = true // as far as is known; an instance without it will say so
 	}

@@ -414,7 +414,7 @@ func TestNothingLateOfTheSenderHurtsTheReceiver(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait()
 		for _, s := range f.servers {
-			late := wire.Request{Key: "k", Value: value, TTL: ms, Fence: wire.Fence{TTL: 24 * time.Hour, Ahead: time.Second, Token: 1}}
+			late := wire.Request{Keys: []string{"k"}, Value: value, TTL: ms, Fence: wire.Fence{TTL: 24 * time.Hour, Ahead: time.Second, Token: 1}}
 			for _, op := range []wire.Op{wire.Acquire, wire.Extend, wire.Restore, wire.Raise, wire.Release} {
 				late.Op = op
 				assert.Equal(t, wire.Refused, s.Do(f.ctx, late).Outcome, "%v", op)

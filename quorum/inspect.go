@@ -144,14 +144,15 @@ func holdersIn(votes []Ballot, m majority.Majority) (found []Holder) {
 // The error is ErrConfig for the key, ErrNoQuorum as *RoundError if fewer than a quorum
 // count (the Inspection has what was found), ErrInterrupted, or ErrClosed.
 func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, error) {
-	if err := c.ready(ctx, wire.Look, keys{key: key}); err != nil {
+	all := keys{key}
+	if err := c.ready(ctx, wire.Look, all); err != nil {
 		return Inspection{}, err
 	}
-	cmd := wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: c.cfg.Lab.Fencing == On}}
+	cmd := wire.Request{Op: wire.Look, Keys: all, Fence: wire.Fence{On: c.cfg.Lab.Fencing == On}}
 	ballots, runs := c.lookAtAll(ctx, cmd, func([]Ballot) bool { return false })
 	found := inspection(key, c.majority, ballots)
 	found.Runs = runs
-	err := c.roundError(wire.Look, keys{key: key}, ErrNoQuorum)
+	err := c.roundError(wire.Look, all, ErrNoQuorum)
 	err.Votes = ballots
 	switch {
 	case ctx.Err() != nil:
@@ -170,14 +171,14 @@ func (c *Coordinator) Inspect(ctx context.Context, key string) (Inspection, erro
 // Errors: ErrConfig for the key, ErrClosed, and as *RoundError ErrTaken with the holder, ErrNoQuorum if too
 // few instances answer to tell, and ErrInterrupted.
 func (c *Coordinator) Free(ctx context.Context, key string) error {
-	all := keys{key: key}
+	all := keys{key}
 	if err := c.ready(ctx, wire.Look, all); err != nil {
 		return err
 	}
 	if err := c.takenHere(all); err != nil {
 		return err
 	}
-	votes, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Key: key}, func(votes []Ballot) bool {
+	votes, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Keys: all}, func(votes []Ballot) bool {
 		t := outcomesOf(votes)
 		//guard:free-decided-early  a look whether a lock is free doesn't wait for an instance that hangs
 		return t.granted >= c.majority.Q || t.refused >= c.majority.Blocking()

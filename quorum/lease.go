@@ -72,7 +72,7 @@ func (l *Lease) Key() string {
 	if l.none() {
 		return ""
 	}
-	return l.value.key
+	return l.value.keys[0]
 }
 
 // Keys are all resources of the lease, in ascending order.
@@ -80,7 +80,7 @@ func (l *Lease) Keys() []string {
 	if l.none() {
 		return nil
 	}
-	return slices.Collect(l.value.each())
+	return slices.Clone(l.value.keys)
 }
 
 // String names the lease, without its value.
@@ -99,9 +99,9 @@ func (l *Lease) LogValue() slog.Value {
 	if l.none() {
 		return slog.StringValue(l.String())
 	}
-	attrs := []slog.Attr{slog.String("key", l.value.key), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity())}
-	if l.value.several() {
-		attrs = append(attrs, slog.Any("also", l.value.also))
+	attrs := []slog.Attr{slog.String("key", l.value.keys[0]), slog.Uint64("token", uint64(l.token)), slog.Duration("validity", l.Validity())}
+	if len(l.value.keys) > 1 {
+		attrs = append(attrs, slog.Any("also", l.value.keys.others()))
 	}
 	return slog.GroupValue(attrs...)
 }
@@ -363,7 +363,7 @@ func (l *Lease) event(err error) LeaseEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return LeaseEvent{
-		Key: l.value.key, Also: slices.Clone(l.value.also), Token: l.token, Validity: l.leftLocked(), Err: err,
+		Key: l.value.keys[0], Also: l.value.keys.others(), Token: l.token, Validity: l.leftLocked(), Err: err,
 		Held: drift.Elapsed(l.acquired, l.value.c.reader.Now()),
 	}
 }

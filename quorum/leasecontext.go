@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"context"
-	"iter"
 	"slices"
 
 	"github.com/redquorum/redlock/fencing"
@@ -98,7 +97,7 @@ type heldKey struct {
 // Value is the parent's, except under heldKey while the lease lasts.
 func (c *leaseContext) Value(key any) any {
 	//guard:expired-is-not-held  a caller whose lease is over may ask for the lock again
-	if held, ok := key.(heldKey); ok && held.c == c.lease.value.c && c.lease.value.has(held.key) && c.lease.leftNow() > 0 {
+	if held, ok := key.(heldKey); ok && held.c == c.lease.value.c && slices.Contains(c.lease.value.keys, held.key) && c.lease.leftNow() > 0 {
 		return c.lease
 	}
 	return c.Context.Value(key)
@@ -107,13 +106,13 @@ func (c *leaseContext) Value(key any) any {
 // Holds reports whether ctx belongs to a lease on one of the keys that isn't over (Lease.Context, Lease.Within, or
 // the context that Do passes to its work). If so, Acquire returns ErrHeldByCaller.
 func (c *Coordinator) Holds(ctx context.Context, keys ...string) bool {
-	return c.none() == nil && c.heldUnder(ctx, slices.Values(keys)) != ""
+	return c.none() == nil && c.heldUnder(ctx, keys) != ""
 }
 
 // heldUnder is the first of the keys on which the context's user has a lease that isn't over, empty if
 // there is none.
-func (c *core) heldUnder(ctx context.Context, keys iter.Seq[string]) string {
-	for key := range keys {
+func (c *core) heldUnder(ctx context.Context, keys []string) string {
+	for _, key := range keys {
 		if ctx.Value(heldKey{c, key}) != nil {
 			return key
 		}

@@ -21,7 +21,7 @@ import (
 // deletes are the values that a server was asked to delete before its last acquisition of a key.
 func (f *fixture) deletes(i int, key string) []string {
 	for _, e := range slices.Backward(f.log(i)) {
-		if e.Request.Op == wire.Acquire && e.Request.Key == key {
+		if e.Request.Op == wire.Acquire && e.Request.Keys[0] == key {
 			return e.Request.Delete
 		}
 	}

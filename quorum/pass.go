@@ -72,7 +72,7 @@ func (l *Lease) pass() bool {
 	//guard:passed-from-send  the validity of a lease that is passed on counts from before the pass was sent
 	next := newLease(heir.ctx, v, token, &heir.c.terms, e.start)
 	return c.queues.inherit(l, heir, &inheritance{next, RoundEnd{
-		Op: wire.Pass, Key: v.key, Try: 1, Started: e.start.Wall, Took: took,
+		Op: wire.Pass, Key: v.keys[0], Try: 1, Started: e.start.Wall, Took: took,
 		Token: token, Validity: e.length - took, Ballots: e.votes.values(),
 	}})
 }
@@ -105,13 +105,13 @@ type inheritance struct {
 // heir is the waiter that a lease can be passed on to: the first one for its key, if that wants no other keys, and
 // on the same terms. Nil if there is none. Whether its context has ended is for the waiter to look at.
 func (qs *queues) heir(l *Lease) *wait {
-	q := qs.lockOf(l.value.key, l)
+	q := qs.lockOf(l.value.keys[0], l)
 	if q == nil {
 		return nil
 	}
 	defer q.mu.Unlock()
 	w := q.First()
-	if w == nil || w.all.several() || l.value.several() || w.c.terms != *l.terms {
+	if w == nil || len(w.all) > 1 || len(l.value.keys) > 1 || w.c.terms != *l.terms {
 		return nil
 	}
 	return w
@@ -119,7 +119,7 @@ func (qs *queues) heir(l *Lease) *wait {
 
 // inherit gives the heir its lease, unless it has left meanwhile.
 func (qs *queues) inherit(before *Lease, heir *wait, next *inheritance) bool {
-	q := qs.lockOf(before.value.key, before)
+	q := qs.lockOf(before.value.keys[0], before)
 	if q == nil {
 		return false
 	}

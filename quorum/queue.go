@@ -269,7 +269,7 @@ func (q *queue) passOnLocked() {
 // acquired notes that this process won a round, so that its waiters need not ask the instances. The
 // caller notes it in the queue for the key except, unless that is empty.
 func (qs *queues) acquired(lease *Lease, except string, now time.Duration) {
-	for key := range lease.value.each() {
+	for _, key := range lease.value.keys {
 		if key != except {
 			q := qs.lock(key)
 			q.acquiredLocked(lease, now)
@@ -287,7 +287,7 @@ func (q *queue) acquiredLocked(lease *Lease, now time.Duration) {
 // its turns, so that no other process is to be notified. Otherwise wanted says that a goroutine of this
 // process waits for the lock, or another process may.
 func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
-	for key := range lease.value.each() {
+	for _, key := range lease.value.keys {
 		q := qs.lockOf(key, lease)
 		if q == nil {
 			continue
@@ -299,7 +299,7 @@ func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
 				q.Yield(q.now())
 			}
 		//guard:several-let-others-in  the release of several keys notifies other processes, because the next waiter for each may be another one
-		case !lease.value.several() && q.GoOn():
+		case len(lease.value.keys) == 1 && q.GoOn():
 			goesOn = true
 		default:
 			wanted = wanted || q.Waiting() > 0 || q.Contested(q.timeIfNeeded())
@@ -311,7 +311,7 @@ func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
 
 // freed notes that the lease is over, and notifies the first waiter for each of its keys.
 func (qs *queues) freed(lease *Lease) {
-	for key := range lease.value.each() {
+	for _, key := range lease.value.keys {
 		if q := qs.lockOf(key, lease); q != nil {
 			q.Freed().notifyLocked()
 			q.passOnLocked()

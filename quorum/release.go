@@ -59,7 +59,7 @@ func (l *Lease) free(passed bool) error {
 	if !goesOn {
 		notify = v.notifiers()
 	}
-	r := v.release(notify, c.queueInstance(v.key))
+	r := v.release(notify, c.queueInstance(v.keys[0]))
 	v.deleteEarly()
 	select {
 	case <-r.queueAnswered:

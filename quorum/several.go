@@ -3,7 +3,6 @@ package quorum
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +43,7 @@ import (
 // Errors: those of Acquire. ErrConfig also if there are no keys, too many, or one twice.
 // RoundError.Holder says which key is in the way. With a single key it is Acquire.
 func (c *Coordinator) AcquireAll(ctx context.Context, keys ...string) (*Lease, error) {
-	all, err := c.readyAll(ctx, keys)
+	all, err := keysOf(keys)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +53,7 @@ func (c *Coordinator) AcquireAll(ctx context.Context, keys ...string) (*Lease, e
 // TryAcquireAll tries once to take one lease on all of the keys, see AcquireAll. Errors are those
 // of TryAcquire, and ErrConfig as with AcquireAll.
 func (c *Coordinator) TryAcquireAll(ctx context.Context, keys ...string) (*Lease, error) {
-	all, err := c.readyAll(ctx, keys)
+	all, err := keysOf(keys)
 	if err != nil {
 		return nil, err
 	}
@@ -66,85 +65,59 @@ func (c *Coordinator) DoAll(ctx context.Context, keys []string, work func(ctx co
 	return c.DoUnder(ctx, func(ctx context.Context) (*Lease, error) { return c.AcquireAll(ctx, keys...) }, work)
 }
 
-func (c *Coordinator) readyAll(ctx context.Context, names []string) (all keys, err error) {
-	if all, err = keysOf(names); err != nil {
-		return keys{}, err
-	}
-	return all, c.ready(ctx, wire.Acquire, all)
-}
-
-// keys are the resources of a round or a lease: one, or several in ascending order.
-type keys struct {
-	key  string
-	also []string // nil if there is one
-}
+// keys are the resources of a round or a lease: one, or several in ascending order. Its requests share them, see
+// wire.Request.Keys.
+type keys []string
 
 // keysOf sorts and checks the keys that a caller named.
 func keysOf(names []string) (keys, error) {
 	switch n := len(names); {
 	case n == 0:
-		return keys{}, fmt.Errorf("%w: no keys; name the resources that the lease is for", ErrConfig)
+		return nil, fmt.Errorf("%w: no keys; name the resources that the lease is for", ErrConfig)
 	case n > wire.MaxKeys:
-		return keys{}, fmt.Errorf("%w: %d keys, at most %d are allowed: a server serves nobody else while it looks at them all; "+
+		return nil, fmt.Errorf("%w: %d keys, at most %d are allowed: a server serves nobody else while it looks at them all; "+
 			"lock something that stands for several of them", ErrConfig, n, wire.MaxKeys)
 	}
 	sorted := slices.Sorted(slices.Values(names))
 	for i, key := range sorted {
 		if err := ValidateKey(key); err != nil {
-			return keys{}, err
+			return nil, err
 		}
 		//guard:each-key-once  a key that is named twice is refused
 		if i > 0 && key == sorted[i-1] {
-			return keys{}, fmt.Errorf("%w: the key %q is given twice; give each key once", ErrConfig, key)
+			return nil, fmt.Errorf("%w: the key %q is given twice; give each key once", ErrConfig, key)
 		}
 	}
-	if len(sorted) == 1 {
-		return keys{key: sorted[0]}, nil
-	}
-	return keys{sorted[0], sorted[1:]}, nil
+	return sorted, nil
 }
 
-func (k keys) several() bool { return k.also != nil }
-
-// each iterates over all keys.
-func (k keys) each() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if !yield(k.key) {
-			return
-		}
-		for _, key := range k.also {
-			if !yield(key) {
-				return
-			}
-		}
+// others are all keys but the first, for an event: nil if there is one key.
+func (k keys) others() []string {
+	if len(k) == 1 {
+		return nil
 	}
+	return slices.Clone(k[1:])
 }
-
-func (k keys) has(key string) bool { return k.key == key || slices.Contains(k.also, key) }
 
 // String is the keys in quotes, the first of them if they are more than a lease can have.
 func (k keys) String() string {
-	var b strings.Builder
-	b.WriteString(strconv.Quote(k.key))
-	for i, key := range k.also {
-		if i+1 == wire.MaxKeys {
-			fmt.Fprintf(&b, " and %d others", len(k.also)-i)
-			break
-		}
-		b.WriteString(", " + strconv.Quote(key))
+	named := make([]string, min(len(k), wire.MaxKeys))
+	for i := range named {
+		named[i] = strconv.Quote(k[i])
 	}
-	return b.String()
+	text := strings.Join(named, ", ")
+	if others := len(k) - len(named); others > 0 {
+		text += fmt.Sprintf(" and %d others", others)
+	}
+	return text
 }
 
 // at is the key with a number of Vote.InTheWay, empty for 0 and for a number that no key has.
 func (k keys) at(n uint8) string {
-	switch {
-	case n == 1 && k.several():
-		return k.key
-	case n > 1 && int(n) <= 1+len(k.also):
-		return k.also[n-2]
+	if n == 0 || len(k) == 1 || int(n) > len(k) {
+		return ""
 	}
-	return ""
+	return k[n-1]
 }
 
 // refusedFor reports whether a vote was refused because of the key with a number of
@@ -190,4 +163,4 @@ func (w *wait) changeQueue(err *RoundError) {
 
 // rests reports whether the waiter rests before it looks at its queue. A waiter for several keys
 // that has just moved to another queue, and isn't its first, waits in it.
-func (w *wait) rests() bool { return !w.all.several() || w.look(false).First }
+func (w *wait) rests() bool { return len(w.all) == 1 || w.look(false).First }

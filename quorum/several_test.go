@@ -557,7 +557,7 @@ func TestHooksNameAllKeys(t *testing.T) {
 type oneKey struct{ wire.Instance }
 
 func (i oneKey) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	cmd.Also = nil
+	cmd.Keys = cmd.Keys[:min(1, len(cmd.Keys))]
 	i.Instance.Send(cmd, timeout, to)
 }
 
@@ -573,7 +573,7 @@ func TestAGrantOfOneKeyIsNoneOfSeveral(t *testing.T) {
 		_, err := c.AcquireAll(f.ctx, "a", "b") // it doesn't wait in vain
 		require.ErrorIs(t, err, quorum.ErrConfig)
 		assert.Zero(t, f.elapsed())
-		assert.Contains(t, err.Error(), "it granted 0 keys of 2; the Instance doesn't know wire.Request.Also")
+		assert.Contains(t, err.Error(), "it granted 0 keys of 2; the Instance must grant all of wire.Request.Keys")
 		f.requireNothingLeft()
 		lease, err := c.Acquire(f.ctx, "a")
 		require.NoError(t, err)

@@ -149,9 +149,9 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 	at := all.at(inTheWay(votes))
 	key := at
 	if key == "" {
-		key = all.key
+		key = all[0]
 	}
-	ballots, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Key: key}, func(ballots []Ballot) bool {
+	ballots, _ := c.lookAtAll(ctx, wire.Request{Op: wire.Look, Keys: []string{key}}, func(ballots []Ballot) bool {
 		return rivalsIn(ballots).most >= c.majority.Q
 	})
 	found := inspection(key, c.majority, ballots)
@@ -163,7 +163,7 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 
 // takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
 func (c *core) takenHere(all keys) *RoundError {
-	for key := range all.each() {
+	for _, key := range all {
 		_, holder := c.queues.peek(key)
 		if holder == nil {
 			continue
@@ -174,7 +174,7 @@ func (c *core) takenHere(all keys) *RoundError {
 		}
 		err := c.roundError(wire.Acquire, all, ErrTaken)
 		err.Holder = c.holderHere(holder, left)
-		if all.several() {
+		if len(all) > 1 {
 			err.Holder.Key = key
 		}
 		return err

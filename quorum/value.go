@@ -19,7 +19,7 @@ import (
 // late answers, either: what has to follow from them (follow) is looked at when they have come. What has turned
 // out to be pointless by its turn isn't sent.
 type value struct {
-	keys
+	keys    keys
 	text    string
 	c       *core
 	resumed bool // it replaces the value of a lease that was handed off
@@ -63,7 +63,7 @@ func newValue(c *core, keys keys, text string) *value {
 // request is a request about all keys of the value.
 func (v *value) request(op wire.Op) *wire.Request {
 	//guard:all-keys-in-one  each request about a lease on several keys is about all of them
-	req := &wire.Request{Op: op, Key: v.key, Also: v.also, Value: v.text}
+	req := &wire.Request{Op: op, Keys: v.keys, Value: v.text}
 	if op != wire.Extend && op != wire.Release {
 		cfg := &v.c.cfg
 		req.Fence = wire.Fence{On: cfg.Lab.Fencing == On, TTL: cfg.counterTTL(), Ahead: cfg.ahead()}
@@ -143,7 +143,7 @@ func (v *value) answered(c *call) {
 	v.mu.Lock()
 	p := &v.places[i]
 	if !c.skipped {
-		p.note(v.several(), op, vote)
+		p.note(len(v.keys) > 1, op, vote)
 	}
 	granted := vote.Outcome == wire.Granted
 	switch {
@@ -332,7 +332,7 @@ func (v *value) leave() {
 // notifiers says which servers are to notify waiters for the keys: those at which processes queue.
 func (v *value) notifiers() []bool {
 	at := make([]bool, len(v.places))
-	for key := range v.each() {
+	for _, key := range v.keys {
 		//guard:each-key-notifies  the release of several keys notifies a waiter for each of them
 		if i := v.c.notifiesAt(key); i >= 0 {
 			at[i] = true
@@ -344,9 +344,9 @@ func (v *value) notifiers() []bool {
 // letIn notes that a server notified other processes. Where processes queue for several of the
 // keys, the answer doesn't say for which of them it did. Then this process's waiters don't step back.
 func (v *value) letIn(i int) {
-	notified, n := v.key, 0
-	for key := range v.each() {
-		if !v.several() || v.c.queueInstance(key) == i {
+	notified, n := v.keys[0], 0
+	for _, key := range v.keys {
+		if len(v.keys) == 1 || v.c.queueInstance(key) == i {
 			notified, n = key, n+1
 		}
 	}

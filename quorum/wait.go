@@ -48,7 +48,7 @@ func (w *wait) acquire(caller context.Context) (lease *Lease, err error) {
 		}
 	}()
 	if started := w.c.cfg.Hooks.WaitStarted; started != nil {
-		started(caller, WaitStart{Key: w.all.key, Also: slices.Clone(w.all.also), Waiters: waiters})
+		started(caller, WaitStart{Key: w.all[0], Also: w.all.others(), Waiters: waiters})
 	}
 	return w.run(caller)
 }
@@ -59,7 +59,7 @@ var errPanicked = errors.New("quorum: a hook panicked")
 // reportEnd calls Hooks.WaitEnded.
 func (w *wait) reportEnd(caller context.Context, lease *Lease, err error) {
 	e := WaitEnd{
-		Key: w.all.key, Also: slices.Clone(w.all.also), Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
+		Key: w.all[0], Also: w.all.others(), Started: w.began.Wall, Waited: drift.Elapsed(w.began, w.c.reader.Now()),
 		Tries: w.tries, Here: w.here, Elsewhere: w.elsewhere, Err: err,
 	}
 	if lease == nil {
@@ -169,8 +169,8 @@ func (w *wait) lookError(holder *Lease) *RoundError {
 	} else {
 		err.Holder = &Holder{Here: true, Owner: w.c.cfg.Owner}
 	}
-	err.Key, err.Also = w.all.key, slices.Clone(w.all.also)
-	if w.all.several() && err.Holder != nil {
+	err.Key, err.Also = w.all[0], w.all.others()
+	if len(w.all) > 1 && err.Holder != nil {
 		err.Holder.Key = w.key
 	}
 	return err
@@ -238,7 +238,7 @@ func freeIn(votes []Ballot, quarantines []*QuarantineError, quorum int) time.Dur
 // gaveUp says why the wait is over.
 func (w *wait) gaveUp(caller context.Context) error {
 	err := &WaitError{
-		Key: w.all.key, Also: slices.Clone(w.all.also), Tries: w.tries, Verdict: ErrExhausted,
+		Key: w.all[0], Also: w.all.others(), Tries: w.tries, Verdict: ErrExhausted,
 		Waited: drift.Elapsed(w.began, w.c.reader.Now()),
 	}
 	if w.last != nil {

@@ -55,7 +55,7 @@ func (f *fixture) sent(key string, ops ...wire.Op) int {
 	n := 0
 	for i := range f.servers {
 		for _, e := range f.log(i) {
-			if e.Request.Key == key && (len(ops) == 0 || slices.Contains(ops, e.Request.Op)) {
+			if slices.Index(e.Request.Keys, key) == 0 && (len(ops) == 0 || slices.Contains(ops, e.Request.Op)) {
 				n++
 			}
 		}
@@ -685,7 +685,7 @@ func TestWaiterCancelledBeforeItsRound(t *testing.T) {
 		time.Sleep(100 * ms)
 		f.each(func(s *quorumtest.Server) {
 			s.Delay(func(req wire.Request) time.Duration {
-				if req.Op == wire.Acquire && strings.HasPrefix(req.Key, "z") {
+				if req.Op == wire.Acquire && strings.HasPrefix(req.Keys[0], "z") {
 					return 1500 * ms
 				}
 				return 0

@@ -91,7 +91,11 @@ func (c *call) Order() kernel.OpOrder {
 	case c.raw != nil:
 		return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: rawOp, Key: strings.Join(c.raw, " ")}
 	}
-	return kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: int(c.cmd.Op), N: uint64(c.cmd.Fence.Token), Key: c.cmd.Key, Value: c.cmd.Value}
+	order := kernel.OpOrder{Process: c.p.Index, Kind: kernel.IsCall, Place: c.place, Op: int(c.cmd.Op), N: uint64(c.cmd.Fence.Token), Value: c.cmd.Value}
+	if len(c.cmd.Keys) > 0 {
+		order.Key = c.cmd.Keys[0]
+	}
+	return order
 }
 
 // apply numbers the call and sends it, unless a fault pauses the process at this call.

@@ -45,12 +45,12 @@ func (i instance) Subscribe(ctx context.Context) (wire.Subscription, error) {
 
 // Enqueue puts the process into a wait queue.
 func (i instance) Enqueue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	i.post(&call{cmd: wire.Request{Op: wire.Enqueue, Key: w.Key, Clock: true}, waiter: w}, timeout, to)
+	i.post(&call{cmd: wire.Request{Op: wire.Enqueue, Keys: []string{w.Key}, Clock: true}, waiter: w}, timeout, to)
 }
 
 // Dequeue takes the process out of a wait queue.
 func (i instance) Dequeue(w wire.Waiter, timeout time.Duration, to wire.Receiver) {
-	i.post(&call{cmd: wire.Request{Op: wire.Dequeue, Key: w.Key, Clock: true}, waiter: w}, timeout, to)
+	i.post(&call{cmd: wire.Request{Op: wire.Dequeue, Keys: []string{w.Key}, Clock: true}, waiter: w}, timeout, to)
 }
 
 // subscription is a process's connection for notifications from one server.

@@ -125,7 +125,7 @@ func changes(op wire.Op) bool { return op != wire.Look && op != wire.Tick }
 // partly reports whether an operation changes data even if it isn't granted: an acquisition counts, and of
 // several keys some may be set, extended or released although the others aren't.
 func partly(cmd *wire.Request) bool {
-	return cmd.Op == wire.Acquire || len(cmd.Also) > 0 && (cmd.Op == wire.Extend || cmd.Op == wire.Release)
+	return cmd.Op == wire.Acquire || len(cmd.Keys) > 1 && (cmd.Op == wire.Extend || cmd.Op == wire.Release)
 }
 
 // expires reports whether an operation changes a key's end.
@@ -168,8 +168,7 @@ func (s *server) run(c *call) wire.Vote {
 	e.Token, e.Change = vote.Token, s.changed(change)
 	if vote.Outcome == wire.Granted && changes(c.cmd.Op) || partly(&c.cmd) {
 		if expires(c.cmd.Op) {
-			s.show(e, c.cmd.Key)
-			for _, key := range c.cmd.Also {
+			for _, key := range c.cmd.Keys {
 				s.show(e, key)
 			}
 		}

@@ -17,13 +17,9 @@ func (s *server) changeOf(c *call) *record.Change {
 		Value: cmd.Value, Delete: cmd.Delete, Named: cmd.Run,
 		To: cmd.Fence.Token, Ahead: s.w.cfg.Quorum.MaxTTL / 2,
 		Run: [2]string{s.id, s.replID}, Mark: s.mark.Of(*s.identity()), Marked: time.Duration(s.marked), Clock: s.clock().UnixMicro(),
-		Locks: make([]record.LockChange, 1+len(cmd.Also)),
+		Locks: make([]record.LockChange, len(cmd.Keys)),
 	}
-	for i := range change.Locks {
-		key := cmd.Key
-		if i > 0 {
-			key = cmd.Also[i-1]
-		}
+	for i, key := range cmd.Keys {
 		change.Locks[i] = record.LockChange{Key: key, Before: s.lock(key)}
 	}
 	return change

@@ -107,7 +107,7 @@ func TestSettings(t *testing.T) {
 func TestRestartForgets(t *testing.T) {
 	c := opened(t, Start, 3)
 	inst, s := c.Instances()[1], c.Server(1)
-	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute}
+	acquire := wire.Request{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Minute}
 	require.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, acquire).Outcome)
 	before, addr := s.RunID(), s.Addr()
 
@@ -143,14 +143,14 @@ func TestPause(t *testing.T) {
 			c := opened(t, start, 1)
 			inst, s := c.Instances()[0], c.Server(0)
 			// A server that wakes up asks for the text of a script that it doesn't know.
-			require.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Acquire, Key: "known", Value: "v", TTL: time.Minute}).Outcome)
+			require.Equal(t, wire.Granted, quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Acquire, Keys: []string{"known"}, Value: "v", TTL: time.Minute}).Outcome)
 			s.Pause()
 			s.Pause()
 			votes := make(chan wire.Vote, 1)
 			vote := wire.Vote{Unsent: true}
 			// On a busy machine the time may be over before it is sent.
 			for timeout := 30 * time.Millisecond; vote.Unsent && timeout < time.Minute; timeout *= 2 {
-				inst.Send(wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Minute}, timeout, wire.ReceiverFunc(func(v wire.Vote) { votes <- v }))
+				inst.Send(wire.Request{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Minute}, timeout, wire.ReceiverFunc(func(v wire.Vote) { votes <- v }))
 				vote = <-votes
 				require.Equal(t, wire.Failed, vote.Outcome)
 			}
@@ -158,7 +158,7 @@ func TestPause(t *testing.T) {
 			s.Resume()
 			s.Resume()
 			require.Eventually(t, func() bool {
-				return quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Key: "k"}).Holder == "v"
+				return quorumtest.Do(t.Context(), inst, wire.Request{Op: wire.Look, Keys: []string{"k"}}).Holder == "v"
 			}, 10*time.Second, time.Millisecond)
 			s.Pause()
 			s.Stop() // must not wait for the pause to end

@@ -23,22 +23,22 @@ func TestWhatHasExpiredIsDropped(t *testing.T) {
 	most := 0
 	for i := range 100_000 {
 		now = now.Add(10 * time.Millisecond)
-		req := wire.Request{Op: wire.Acquire, Key: fmt.Sprint(i), Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Second, Ahead: time.Second}}
+		req := wire.Request{Op: wire.Acquire, Keys: []string{fmt.Sprint(i)}, Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Second, Ahead: time.Second}}
 		require.Equal(t, wire.Granted, d.Run(req, now).Outcome)
-		require.Equal(t, wire.Granted, d.RunFor(wire.Waiter{Key: req.Key, Address: "a", TTL: time.Second}, wire.Request{Op: wire.Enqueue, Key: req.Key}, now).Outcome)
+		require.Equal(t, wire.Granted, d.RunFor(wire.Waiter{Key: req.Keys[0], Address: "a", TTL: time.Second}, wire.Request{Op: wire.Enqueue, Keys: req.Keys}, now).Outcome)
 		most = max(most, len(d.Keys), len(d.Counters), len(d.queues))
 	}
 	require.LessOrEqual(t, most, 1024)
 	require.Len(t, d.Keys.List(now), 100, "those that are alive")
 	for i := range 50_000 { // all at once
-		d.Run(wire.Request{Op: wire.Acquire, Key: fmt.Sprint("once-", i), Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Second, Ahead: time.Second}}, now)
+		d.Run(wire.Request{Op: wire.Acquire, Keys: []string{fmt.Sprint("once-", i)}, Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Second, Ahead: time.Second}}, now)
 	}
 	require.Greater(t, len(d.Keys), 50_000)
 	now = now.Add(time.Minute)
 	for range 200_000 {
-		d.Run(wire.Request{Op: wire.Look, Key: "k"}, now)
+		d.Run(wire.Request{Op: wire.Look, Keys: []string{"k"}}, now)
 	}
 	require.Empty(t, d.Keys, "they don't stay because no others come")
-	require.Less(t, fencing.Token(now.UnixMicro()), d.Run(wire.Request{Op: wire.Acquire, Key: "0", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Second}}, now).Token,
+	require.Less(t, fencing.Token(now.UnixMicro()), d.Run(wire.Request{Op: wire.Acquire, Keys: []string{"0"}, Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Second}}, now).Token,
 		"a counter that is dropped goes on from the clock")
 }

@@ -15,7 +15,7 @@ import (
 // What programs other than the library may do to a server's data.
 func TestDataFromBehind(t *testing.T) {
 	d, now := memory.NewData(), time.Unix(1000, 0)
-	acquire := wire.Request{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}
+	acquire := wire.Request{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}
 	require.Equal(t, wire.Granted, d.Run(acquire, now).Outcome)
 	d.Keys.Put("forever", "x", time.Time{})
 	d.Keys.Put("until", "x", now.Add(time.Minute))
@@ -73,7 +73,7 @@ func TestLowCounters(t *testing.T) {
 				d.Counters.Put("k", c.counter, time.Time{})
 			}
 			vote := d.Run(wire.Request{
-				Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second,
+				Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Second,
 				Fence: wire.Fence{On: true, Token: c.start, Floor: c.floor, TTL: time.Hour, Ahead: time.Minute},
 			}, now)
 			require.Equal(t, wire.Granted, vote.Outcome)
@@ -143,7 +143,7 @@ func TestAnAcquisitionDeletesWhatItNames(t *testing.T) {
 				d.Keys.Put(key, c.held[i], time.Time{})
 			}
 		}
-		vote := d.Run(wire.Request{Op: wire.Acquire, Key: "a", Also: []string{"b"}, Value: "mine", TTL: time.Second, Delete: []string{"w", "v"}}, now)
+		vote := d.Run(wire.Request{Op: wire.Acquire, Keys: []string{"a", "b"}, Value: "mine", TTL: time.Second, Delete: []string{"w", "v"}}, now)
 		assert.Equal(t, c.outcome, vote.Outcome, name)
 		assert.Equal(t, c.replaced, vote.Replaced, name)
 		assert.Equal(t, c.keys, vote.Keys, name)

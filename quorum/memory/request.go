@@ -45,8 +45,8 @@ func (d *Data) RunIn(id wire.Identity, w wire.Waiter, cmd wire.Request, now time
 	if other != nil {
 		return wire.Vote{Err: other, Unsent: vote.Outcome == wire.Refused}
 	}
-	if vote.Outcome == wire.Granted && len(cmd.Also) > 0 {
-		vote.Keys = uint8(1 + len(cmd.Also))
+	if vote.Outcome == wire.Granted && len(cmd.Keys) > 1 {
+		vote.Keys = uint8(len(cmd.Keys))
 	}
 	if vote.Outcome != wire.Failed && (cmd.Clock || cmd.Op == wire.Tick) {
 		vote.Clock = time.UnixMicro(now.UnixMicro())
@@ -75,21 +75,12 @@ func (d *Data) vote(w wire.Waiter, cmd wire.Request, now time.Time) wire.Vote {
 	}
 }
 
-// keyOf returns one of the keys that a request is about: n is 0 for Key, 1 for the first of Also.
-func keyOf(cmd wire.Request, n int) string {
-	if n == 0 {
-		return cmd.Key
-	}
-	return cmd.Also[n-1]
-}
-
 // acquire sets all keys or none, and counts all counters up. What came of it is judged afterwards.
 func (d *Data) acquire(cmd wire.Request, now time.Time) wire.Vote {
-	n, vote := 1+len(cmd.Also), wire.Vote{Outcome: wire.Granted, Replaced: true}
+	n, vote := len(cmd.Keys), wire.Vote{Outcome: wire.Granted, Replaced: true}
 	var counted [wire.MaxKeys]counter
 	var set []string
-	for i := range n {
-		key := keyOf(cmd, i)
+	for i, key := range cmd.Keys {
 		vote.Replaced = d.deleteAny(key, cmd.Delete, now) && vote.Replaced
 		held, expires, exists := d.Keys.Get(key, now)
 		switch {
@@ -207,9 +198,9 @@ func bounded(cmd wire.Request, token fencing.Token, now time.Time) error {
 
 // lift executes Raise, Restore and Pass.
 func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
-	n, restores := 1+len(cmd.Also), cmd.Op == wire.Restore
-	for i := range n {
-		held, _, exists := d.Keys.Get(keyOf(cmd, i), now)
+	restores := cmd.Op == wire.Restore
+	for _, key := range cmd.Keys {
+		held, _, exists := d.Keys.Get(key, now)
 		//guard:memory-lift-compares  in memory a Raise, a Restore or a Pass changes nothing of another holder's
 		if exists && held != cmd.Value || !exists && !restores {
 			return wire.Vote{Outcome: wire.Refused}
@@ -219,8 +210,8 @@ func (d *Data) lift(cmd wire.Request, now time.Time) wire.Vote {
 	if err := bounded(cmd, cmd.Fence.Token, now); fenced && err != nil {
 		return wire.Vote{Unsent: restores, Err: err}
 	}
-	for i := range n {
-		key, until := keyOf(cmd, i), now.Add(cmd.TTL)
+	until := now.Add(cmd.TTL)
+	for _, key := range cmd.Keys {
 		if fenced {
 			d.raise(key, cmd, now)
 		}
@@ -246,14 +237,13 @@ func (d *Data) raise(key string, cmd wire.Request, now time.Time) {
 
 // extend extends all keys, or none.
 func (d *Data) extend(cmd wire.Request, now time.Time) wire.Vote {
-	n := 1 + len(cmd.Also)
-	for i := range n {
-		if !d.holds(keyOf(cmd, i), cmd.Value, now) {
+	for _, key := range cmd.Keys {
+		if !d.holds(key, cmd.Value, now) {
 			return wire.Vote{Outcome: wire.Refused}
 		}
 	}
-	for i := range n {
-		d.Keys.Put(keyOf(cmd, i), cmd.Value, now.Add(cmd.TTL))
+	for _, key := range cmd.Keys {
+		d.Keys.Put(key, cmd.Value, now.Add(cmd.TTL))
 	}
 	return wire.Vote{Outcome: wire.Granted}
 }
@@ -261,8 +251,7 @@ func (d *Data) extend(cmd wire.Request, now time.Time) wire.Vote {
 // release deletes the keys that hold the value, and notifies a waiter for each that is free then.
 func (d *Data) release(cmd wire.Request, now time.Time) wire.Vote {
 	vote := wire.Vote{Outcome: wire.Granted}
-	for i := range 1 + len(cmd.Also) {
-		key := keyOf(cmd, i)
+	for _, key := range cmd.Keys {
 		if d.holds(key, cmd.Value, now) {
 			d.Keys.Delete(key, now)
 		} else {
@@ -283,11 +272,11 @@ func (d *Data) holds(key, value string, now time.Time) bool {
 
 func (d *Data) look(cmd wire.Request, now time.Time) wire.Vote {
 	vote := wire.Vote{Outcome: wire.Granted}
-	if held, expires, exists := d.Keys.Get(cmd.Key, now); exists {
+	if held, expires, exists := d.Keys.Get(cmd.Keys[0], now); exists {
 		vote = wire.Vote{Outcome: wire.Refused, Holder: held, Remaining: remaining(expires, now)}
 	}
 	if cmd.Fence.On {
-		vote.Token, _, _ = d.Counters.Get(cmd.Key, now)
+		vote.Token, _, _ = d.Counters.Get(cmd.Keys[0], now)
 	}
 	return vote
 }
@@ -319,20 +308,20 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 	}
 	counts := need.counter || fence.On && (cmd.Op == wire.Acquire || cmd.Op == wire.Restore || cmd.Op == wire.Pass)
 	lifts := counts && cmd.Op != wire.Acquire
-	several, ascending := len(cmd.Also) > 0, true
-	for i := range cmd.Also {
-		ascending = ascending && keyOf(cmd, i) < cmd.Also[i]
+	n, ascending := len(cmd.Keys), true
+	for i := 1; i < n; i++ {
+		ascending = ascending && cmd.Keys[i-1] < cmd.Keys[i]
 	}
 	wrong := ""
 	switch {
-	case need.key && cmd.Key == "":
-		wrong = "it has no Key"
+	case need.key && (n == 0 || cmd.Keys[0] == ""):
+		wrong = "it has no key"
 	case need.value && cmd.Value == "":
 		wrong = "it has no Value"
-	case several && !need.value:
+	case n > 1 && !need.value:
 		wrong = "it has several keys"
-	case len(cmd.Also) >= wire.MaxKeys:
-		wrong = fmt.Sprintf("it has %d keys, want at most %d", 1+len(cmd.Also), wire.MaxKeys)
+	case n > wire.MaxKeys:
+		wrong = fmt.Sprintf("it has %d keys, want at most %d", n, wire.MaxKeys)
 	case !ascending:
 		wrong = "its keys are not in ascending order"
 	case need.waiter && w.Address == "":
@@ -354,5 +343,5 @@ func validate(w wire.Waiter, cmd wire.Request) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %v of %q: %s", ErrBadRequest, cmd.Op, cmd.Key, wrong)
+	return fmt.Errorf("%w: %v of %q: %s", ErrBadRequest, cmd.Op, cmd.Keys, wrong)
 }

@@ -141,12 +141,12 @@ func (s *Server) Probe(ctx context.Context, known wire.Known) (wire.Identity, er
 
 // Enqueue puts a process into a wait queue, see wire.Notifier.
 func (s *Server) Enqueue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
-	to.Receive(s.do(w, wire.Request{Op: wire.Enqueue, Key: w.Key, Clock: true}))
+	to.Receive(s.do(w, wire.Request{Op: wire.Enqueue, Keys: []string{w.Key}, Clock: true}))
 }
 
 // Dequeue takes a process out of a wait queue, see wire.Notifier.
 func (s *Server) Dequeue(w wire.Waiter, _ time.Duration, to wire.Receiver) {
-	to.Receive(s.do(w, wire.Request{Op: wire.Dequeue, Key: w.Key, Clock: true}))
+	to.Receive(s.do(w, wire.Request{Op: wire.Dequeue, Keys: []string{w.Key}, Clock: true}))
 }
 
 // Subscribe opens a Subscription, see wire.Notifier.

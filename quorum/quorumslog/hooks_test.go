@@ -371,7 +371,7 @@ func TestValuesAreNeverWritten(t *testing.T) {
 			require.True(t, ok)
 			values = append(values, value)
 			s.SetFate(func(cmd wire.Request) quorumtest.Fate {
-				return quorumtest.Fate{Err: fmt.Errorf("ERR unknown command 'CAS', with args beginning with: '%s' '%s'", cmd.Key, cmd.Value)}
+				return quorumtest.Fate{Err: fmt.Errorf("ERR unknown command 'CAS', with args beginning with: '%s' '%s'", cmd.Keys[0], cmd.Value)}
 			})
 		}
 		_, err = c.TryAcquire(ctx, "other")

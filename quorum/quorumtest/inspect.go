@@ -31,7 +31,7 @@ func in[T any](s *Server, f func(d *memory.Data, now time.Time) T) T {
 // whether it exists.
 func (s *Server) Get(key string) (value string, left time.Duration, ok bool) {
 	vote := in(s, func(d *memory.Data, now time.Time) wire.Vote {
-		return d.Run(wire.Request{Op: wire.Look, Key: key}, now)
+		return d.Run(wire.Request{Op: wire.Look, Keys: []string{key}}, now)
 	})
 	return vote.Holder, vote.Remaining, vote.Outcome == wire.Refused
 }

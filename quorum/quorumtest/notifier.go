@@ -25,7 +25,7 @@ func (s NotifyingServer) Dequeue(w wire.Waiter, timeout time.Duration, to wire.R
 
 func (s *Server) sendWaiter(op wire.Op, w wire.Waiter, timeout time.Duration, to wire.Receiver) {
 	do := func(ctx context.Context, req wire.Request) wire.Vote { return s.do(ctx, req, w) }
-	wire.SendBlocking(s.clock, do, wire.Request{Op: op, Key: w.Key, Clock: true}, timeout, to)
+	wire.SendBlocking(s.clock, do, wire.Request{Op: op, Keys: []string{w.Key}, Clock: true}, timeout, to)
 }
 
 // Subscribe opens a Subscription, see wire.Notifier. It takes no time, fails like a request

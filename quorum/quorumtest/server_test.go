@@ -19,7 +19,7 @@ import (
 var set = wire.Set{Name: "main", Version: 1, N: 3, Q: 2}
 
 func acquire(value string) wire.Request {
-	return wire.Request{Op: wire.Acquire, Key: "k", Value: value, TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}
+	return wire.Request{Op: wire.Acquire, Keys: []string{"k"}, Value: value, TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: time.Minute}}
 }
 
 func within(t *testing.T, d time.Duration) context.Context {
@@ -75,7 +75,7 @@ func TestServerDelay(t *testing.T) {
 		_, remaining, _ := s.Get("k")
 		assert.Equal(t, 970*time.Millisecond, remaining, "the TTL counts from the arrival")
 
-		release := wire.Request{Op: wire.Release, Key: "k", Value: "v"}
+		release := wire.Request{Op: wire.Release, Keys: []string{"k"}, Value: "v"}
 		assert.Equal(t, wire.Failed, s.Do(within(t, 99*time.Millisecond), release).Outcome)
 		assert.Len(t, s.Keys(), 1)
 		time.Sleep(time.Millisecond)
@@ -232,19 +232,19 @@ func TestServerClock(t *testing.T) {
 func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 	s := quorumtest.NewServer("a", nil)
 	bad := []wire.Request{
-		{Op: 99, Key: "k"},
+		{Op: 99, Keys: []string{"k"}},
 		{Op: wire.Look},
-		{Op: wire.Release, Key: "k"},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Microsecond},
-		{Op: wire.Extend, Key: "k", Value: "v", TTL: 1500 * time.Microsecond},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true}},
-		{Op: wire.Raise, Key: "k", Value: "v", Fence: wire.Fence{TTL: time.Hour, Ahead: time.Second}},
-		{Op: wire.Raise, Key: "k", Value: "v", Fence: wire.Fence{TTL: time.Hour, Token: 5}},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: 1500}},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Second}},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Delete: []string{"w", "v"}},
-		{Op: wire.Acquire, Key: "k", Value: "v", TTL: time.Second, Delete: []string{""}},
-		{Op: wire.Extend, Key: "k", Value: "v", TTL: time.Second, Delete: []string{"w"}},
+		{Op: wire.Release, Keys: []string{"k"}},
+		{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Microsecond},
+		{Op: wire.Extend, Keys: []string{"k"}, Value: "v", TTL: 1500 * time.Microsecond},
+		{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Second, Fence: wire.Fence{On: true}},
+		{Op: wire.Raise, Keys: []string{"k"}, Value: "v", Fence: wire.Fence{TTL: time.Hour, Ahead: time.Second}},
+		{Op: wire.Raise, Keys: []string{"k"}, Value: "v", Fence: wire.Fence{TTL: time.Hour, Token: 5}},
+		{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, Floor: 1, TTL: time.Hour, Ahead: 1500}},
+		{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Second, Fence: wire.Fence{On: true, TTL: time.Hour, Ahead: time.Second}},
+		{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Second, Delete: []string{"w", "v"}},
+		{Op: wire.Acquire, Keys: []string{"k"}, Value: "v", TTL: time.Second, Delete: []string{""}},
+		{Op: wire.Extend, Keys: []string{"k"}, Value: "v", TTL: time.Second, Delete: []string{"w"}},
 	}
 	for _, cmd := range bad {
 		vote := s.Do(t.Context(), cmd)
@@ -256,7 +256,7 @@ func TestServerRejectsWhatQuorumNeverSends(t *testing.T) {
 
 func TestServerHookAndInspection(t *testing.T) {
 	s := quorumtest.NewServer("a", nil)
-	s.OnCommand(func(cmd wire.Request) { s.Put(cmd.Key, "other", wire.NoExpiry) })
+	s.OnCommand(func(cmd wire.Request) { s.Put(cmd.Keys[0], "other", wire.NoExpiry) })
 	vote := s.Do(t.Context(), acquire("v"))
 	assert.Equal(t, wire.Refused, vote.Outcome)
 	assert.Equal(t, wire.NoExpiry, vote.Remaining)

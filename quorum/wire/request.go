@@ -10,8 +10,8 @@ import (
 // Op is what a Request asks for.
 type Op uint8
 
-// The operations. Each is atomic on the server, and about all keys of the request (Request.Key
-// and Also). What is said of a resource's counter is about each of the keys.
+// The operations. Each is atomic on the server, and about all of Request.Keys. What is said of a
+// resource's counter is about each of the keys.
 //
 // A Raise, an Extend, a Restore and a Pass that are refused change nothing. Neither does a request that
 // fails with a *RunError or a *CounterError, unless it is an Acquire.
@@ -110,13 +110,11 @@ const MaxKeys = 16
 type Request struct {
 	Op Op
 
-	// Key is the name of the locked resource, and the lock's key on the server: 1 to
-	// 1024 bytes, no NUL and no braces. Empty for Tick.
-	Key string
-
-	// Also are the other keys of a lease on several (Acquire, Raise, Extend, Restore,
-	// Pass, Release): in ascending order, above Key, at most MaxKeys-1 of them. Usually nil.
-	Also []string
+	// Keys are the names of the locked resources, and the locks' keys on the server: each has 1
+	// to 1024 bytes, no NUL and no braces. There is one key, or for a lease on several (Acquire,
+	// Raise, Extend, Restore, Pass, Release) up to MaxKeys in ascending order, each once. Nil for
+	// Tick. All requests about a lease share the slice, so nobody may change its elements.
+	Keys []string
 
 	// Value is what the keys are set to or compared with: a random value that one round
 	// chose. Empty for Look and Tick.
@@ -217,12 +215,12 @@ const NoExpiry time.Duration = -1
 type Vote struct {
 	Outcome Outcome
 
-	// InTheWay is the number of the first key in the way, of a request for several (Acquire
-	// with Also, refused): 1 for Key, 2 for the first of Also, and so on. 0 otherwise.
+	// InTheWay is the number of the first key in the way, of a request for several (Acquire,
+	// refused): 1 for the first of Request.Keys, and so on. 0 otherwise.
 	InTheWay uint8
 
 	// Keys is how many keys a request for several was about (granted). 0 for a request about
-	// one. So a grant by an Instance that doesn't know Request.Also counts for nothing.
+	// one. So a grant by an Instance that reads only the first of Request.Keys counts for nothing.
 	Keys uint8
 
 	// Token is the least token that the instance can count for, of an Acquire with a Fence that

@@ -122,7 +122,7 @@ func (l *textbook) Close(context.Context) error { return nil }
 // try is one round: steps 1 to 5 of the document.
 func (l *textbook) try(ctx context.Context, key, value string) (simulation.Lease, error) {
 	start := l.reader.Now()
-	votes := l.ask(ctx, wire.Request{Op: wire.Acquire, Key: key, Value: value, TTL: l.ttl}, nil)
+	votes := l.ask(ctx, wire.Request{Op: wire.Acquire, Keys: []string{key}, Value: value, TTL: l.ttl}, nil)
 	if l.CountFromReply {
 		start = l.reader.Now()
 	}
@@ -178,7 +178,7 @@ func (l *textbook) rollBack(ctx context.Context, key, value string, votes []wire
 	if l.ReleaseGranted {
 		chosen = func(i int) bool { return votes[i].Outcome == wire.Granted }
 	}
-	l.ask(ctx, wire.Request{Op: wire.Release, Key: key, Value: value}, chosen)
+	l.ask(ctx, wire.Request{Op: wire.Release, Keys: []string{key}, Value: value}, chosen)
 }
 
 // quorum returns the number of grants that are needed.

@@ -49,7 +49,7 @@ func (l *textbookLease) Extend(ctx context.Context) error {
 		return quorum.ErrExpired
 	}
 	start := t.reader.Now()
-	votes := t.ask(ctx, wire.Request{Op: wire.Extend, Key: l.key, Value: l.value, TTL: t.ttl}, nil)
+	votes := t.ask(ctx, wire.Request{Op: wire.Extend, Keys: []string{l.key}, Value: l.value, TTL: t.ttl}, nil)
 	if t.ExtendSets {
 		votes = l.set(ctx, votes)
 	}
@@ -73,7 +73,7 @@ func (l *textbookLease) Extend(ctx context.Context) error {
 // set sets the key where an extension didn't find it. Another client's key stays.
 func (l *textbookLease) set(ctx context.Context, votes []wire.Vote) []wire.Vote {
 	missing := func(i int) bool { return votes[i].Outcome == wire.Refused }
-	set := l.lock.ask(ctx, wire.Request{Op: wire.Acquire, Key: l.key, Value: l.value, TTL: l.lock.ttl}, missing)
+	set := l.lock.ask(ctx, wire.Request{Op: wire.Acquire, Keys: []string{l.key}, Value: l.value, TTL: l.lock.ttl}, missing)
 	for i := range set {
 		if !missing(i) {
 			set[i] = votes[i]
@@ -92,7 +92,7 @@ func (l *textbookLease) Release(ctx context.Context) error {
 		return quorum.ErrReleased
 	}
 	t := l.lock
-	votes := t.ask(ctx, wire.Request{Op: wire.Release, Key: l.key, Value: l.value}, nil)
+	votes := t.ask(ctx, wire.Request{Op: wire.Release, Keys: []string{l.key}, Value: l.value}, nil)
 	switch q := len(t.instances)/2 + 1; {
 	case count(votes, wire.Granted) >= q:
 		return nil

@@ -42,7 +42,7 @@ func (i plainCounters) Send(cmd wire.Request, timeout time.Duration, to wire.Rec
 
 // number sets the token of a vote.
 func (i plainCounters) number(ctx context.Context, cmd wire.Request, vote wire.Vote) wire.Vote {
-	reply, err := i.redis.Do(ctx, "INCR", cmd.Key+":token")
+	reply, err := i.redis.Do(ctx, "INCR", cmd.Keys[0]+":token")
 	if err == nil {
 		err = reply.Err
 	}

@@ -104,7 +104,7 @@ func (i grantsAll) Send(request wire.Request, timeout time.Duration, to wire.Rec
 		return
 	}
 	go func() {
-		_, _ = i.redis.Do(context.Background(), append([]string{"DEL", request.Key}, request.Also...)...) // a server that is down grants nothing
+		_, _ = i.redis.Do(context.Background(), append([]string{"DEL"}, request.Keys...)...) // a server that is down grants nothing
 		i.Instance.Send(request, timeout, to)
 	}()
 }

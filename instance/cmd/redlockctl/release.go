@@ -162,7 +162,7 @@ func (c *client) deleteValue(s streams, key string, holder quorum.Holder) error 
 	deleted := 0
 	for _, server := range c.servers.Members() {
 		// The server compares: another holder's lock stays.
-		request := wire.Request{Op: wire.Release, Key: key, Value: holder.Value, Notify: true}
+		request := wire.Request{Op: wire.Release, Keys: []string{key}, Value: holder.Value, Notify: true}
 		answer := make(chan wire.Vote, 1)
 		server.Send(request, c.Config().InstanceTimeout, wire.ReceiverFunc(func(vote wire.Vote) { answer <- vote }))
 		switch vote := <-answer; {

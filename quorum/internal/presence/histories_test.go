@@ -24,7 +24,7 @@ func TestAbsentIsAbsent(t *testing.T) {
 		var late []wire.Request
 		released := false
 		request := func(op wire.Op) wire.Request {
-			req := wire.Request{Op: op, Key: names[0], Also: names[1:], Value: "mine", TTL: time.Hour}
+			req := wire.Request{Op: op, Keys: names, Value: "mine", TTL: time.Hour}
 			if op == wire.Raise || op == wire.Acquire || op == wire.Restore {
 				req.Fence = wire.Fence{On: true, TTL: time.Hour, Ahead: time.Hour, Token: 7, Floor: 1}
 			}

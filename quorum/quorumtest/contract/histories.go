@@ -154,7 +154,7 @@ func (h *history) draw() wire.Request {
 
 func (h *history) drawAcquire(cmd *wire.Request) {
 	held := cmd.Value
-	if cmd.Value = one(h, h.values...); len(cmd.Also) > 0 {
+	if cmd.Value = one(h, h.values...); len(cmd.Keys) > 1 {
 		cmd.Value = fmt.Sprint("of several ", h.Uint64()) // no key has it: of several keys none keeps it unless all do
 	}
 	for range one(h, 0, 0, 1, 1, 2, 3) {

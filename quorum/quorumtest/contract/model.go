@@ -23,7 +23,7 @@ func (c *check) do(cmd wire.Request) wire.Vote {
 		cmd.Clock = cmd.Clock || cmd.Fence.On
 	}
 	vote := c.both(wire.Waiter{}, cmd, c.send)
-	for _, key := range keysOf(cmd) {
+	for _, key := range cmd.Keys {
 		c.same(key)
 	}
 	return vote
@@ -32,9 +32,7 @@ func (c *check) do(cmd wire.Request) wire.Vote {
 // same looks at a key on the instance and in the model.
 func (c *check) same(key string) {
 	c.t.Helper()
-	if key != "" {
-		c.both(wire.Waiter{}, wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}, Clock: true}, c.send)
-	}
+	c.both(wire.Waiter{}, wire.Request{Op: wire.Look, Keys: []string{key}, Fence: wire.Fence{On: true}, Clock: true}, c.send)
 }
 
 func (c *check) granted(cmd wire.Request) wire.Vote { return c.ends(cmd, wire.Granted) }
@@ -50,7 +48,7 @@ func (c *check) refused(cmd wire.Request) wire.Vote {
 func (c *check) ends(cmd wire.Request, outcome wire.Outcome) wire.Vote {
 	c.t.Helper()
 	vote := c.do(cmd)
-	require.Equal(c.t, outcome.String(), vote.Outcome.String(), "%v of %q as %q: %v", cmd.Op, cmd.Key, cmd.Value, vote.Err)
+	require.Equal(c.t, outcome.String(), vote.Outcome.String(), "%v of %q as %q: %v", cmd.Op, cmd.Keys, cmd.Value, vote.Err)
 	return vote
 }
 
@@ -74,7 +72,7 @@ func (c *check) both(w wire.Waiter, cmd wire.Request, send func(wire.Request) wi
 	// An Instance may call a counter low that it has just made, for example because the server can't tie its
 	// expiry to its value.
 	want.Low = want.Low || made && got.Low
-	c.compare(cmd.Op, fmt.Sprintf("%v of %q as %q", cmd.Op, keysOf(cmd), cmd.Value), want, got)
+	c.compare(cmd.Op, fmt.Sprintf("%v of %q as %q", cmd.Op, cmd.Keys, cmd.Value), want, got)
 	return got
 }
 
@@ -87,11 +85,11 @@ func (c *check) adopt(cmd wire.Request, at time.Time) (made bool) {
 		return false
 	}
 	starts := map[string]int64{}
-	for _, key := range keysOf(cmd) {
+	for _, key := range cmd.Keys {
 		if _, _, known := c.model.Counters.Get(key, at); known {
 			continue
 		}
-		n := c.send(wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}}).Token
+		n := c.send(wire.Request{Op: wire.Look, Keys: []string{key}, Fence: wire.Fence{On: true}}).Token
 		if n != 1 && n != cmd.Fence.Token {
 			require.InDelta(c.t, at.UnixMicro(), int64(n), float64(minute), "%q: where its counter started", key)
 		}
@@ -170,10 +168,10 @@ func (c *check) expires(cmd wire.Request) {
 	sent := c.clock.Now()
 	require.Equal(c.t, wire.Granted, c.both(wire.Waiter{}, cmd, c.send).Outcome)
 	end := c.clock.Now().Add(cmd.TTL + grain + c.skew)
-	for _, key := range keysOf(cmd) {
+	for _, key := range cmd.Keys {
 		c.await(func() bool {
 			looked := c.clock.Now()
-			free := c.send(wire.Request{Op: wire.Look, Key: key}).Outcome == wire.Granted
+			free := c.send(wire.Request{Op: wire.Look, Keys: []string{key}}).Outcome == wire.Granted
 			require.True(c.t, free || !looked.After(end), "the key outlives its TTL")
 			return free
 		}, "the key didn't expire")

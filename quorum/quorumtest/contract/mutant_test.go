@@ -146,16 +146,16 @@ func grants(op wire.Op, f before) mutant {
 		f(s, &cmd)
 		*vote = wire.Vote{Outcome: wire.Granted, Keys: uint8(keysGranted(cmd)), Clock: vote.Clock}
 		if op == wire.Acquire {
-			vote.Token = s.Counter(cmd.Key)
+			vote.Token = s.Counter(cmd.Keys[0])
 		}
 	})
 }
 
 func keysGranted(cmd wire.Request) int {
-	if len(cmd.Also) == 0 {
+	if len(cmd.Keys) == 1 {
 		return 0
 	}
-	return 1 + len(cmd.Also)
+	return len(cmd.Keys)
 }
 
 // instead sends another request.
@@ -170,22 +170,22 @@ func instead(op wire.Op, f before) mutant {
 // texts changes every key.
 func texts(f func(string) string) mutant {
 	return mutant{before: func(_ *Server, cmd *wire.Request) {
-		cmd.Key, cmd.Also = f(cmd.Key), slices.Clone(cmd.Also)
-		for i := range cmd.Also {
-			cmd.Also[i] = f(cmd.Also[i])
+		cmd.Keys = slices.Clone(cmd.Keys)
+		for i, key := range cmd.Keys {
+			cmd.Keys[i] = f(key)
 		}
 	}}
 }
 
 func count(s *Server, key string, token fencing.Token) { s.PutCounter(key, token) }
 func clockOf(s *Server) fencing.Token                  { return fencing.Token(s.Clock().UnixMicro()) }
-func last(cmd wire.Request) string                     { return keysOf(cmd)[len(cmd.Also)] }
+func last(cmd wire.Request) string                     { return cmd.Keys[len(cmd.Keys)-1] }
 func value(s *Server, key string) string               { value, _, _ := s.Get(key); return value }
 
 // remakes has an operation make the counters anew, with the expiry of this request alone.
 func remakes(op wire.Op) mutant {
 	return instead(op, func(s *Server, cmd *wire.Request) {
-		for _, key := range keysOf(*cmd) {
+		for _, key := range cmd.Keys {
 			s.DeleteCounter(key)
 		}
 	})
@@ -201,34 +201,34 @@ func counting(f func(n int64, id *wire.Identity)) probing {
 // broken has for each part the mutants that it must find, those of the histories by what they are about.
 var broken = map[string]map[string]mutant{
 	"histories: acquire": {
-		"only the first of several keys is known": {before: func(_ *Server, cmd *wire.Request) { cmd.Also = nil }},
+		"only the first of several keys is known": {before: func(_ *Server, cmd *wire.Request) { cmd.Keys = cmd.Keys[:min(1, len(cmd.Keys))] }},
 		"several keys are counted as one":         granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Keys = 0 }),
 		"the token isn't the counter":             granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Token++ }),
 		"a held key is granted to its own value": refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if value(s, cmd.Key) == cmd.Value {
-				*vote = wire.Vote{Outcome: wire.Granted, Token: s.Counter(cmd.Key), Clock: vote.Clock}
+			if value(s, cmd.Keys[0]) == cmd.Value {
+				*vote = wire.Vote{Outcome: wire.Granted, Token: s.Counter(cmd.Keys[0]), Clock: vote.Clock}
 			}
 		}),
-		"a refusal sets": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"a refusal sets": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Keys[0], cmd.Value, cmd.TTL) }),
 		"a refusal prolongs": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			s.Put(cmd.Key, value(s, cmd.Key), cmd.TTL+time.Second)
+			s.Put(cmd.Keys[0], value(s, cmd.Keys[0]), cmd.TTL+time.Second)
 		}),
 		"a refused try doesn't count": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
 			if cmd.Fence.On {
 				count(s, last(cmd), s.Counter(last(cmd))-1)
 			}
 		}),
-		"a refusal has a token":   refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) { vote.Token = s.Counter(cmd.Key) }),
+		"a refusal has a token":   refused(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) { vote.Token = s.Counter(cmd.Keys[0]) }),
 		"what is left isn't told": refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Remaining = 0 }),
 		"the holder isn't told":   refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Holder = "" }),
 		"tokens don't rise": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if n := s.Counter(cmd.Key); n > 1 {
-				count(s, cmd.Key, n-1)
+			if n := s.Counter(cmd.Keys[0]); n > 1 {
+				count(s, cmd.Keys[0], n-1)
 			}
 		}),
 		"counters start anywhere": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if cmd.Fence.On && s.Counter(cmd.Key) == 0 {
-				count(s, cmd.Key, 1000)
+			if cmd.Fence.On && s.Counter(cmd.Keys[0]) == 0 {
+				count(s, cmd.Keys[0], 1000)
 			}
 		}),
 		"a waiter is said to be notified": granted(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Notified = true }),
@@ -253,7 +253,7 @@ var broken = map[string]map[string]mutant{
 		}),
 		"they are lifted at once": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
 			if vote.Low {
-				count(s, cmd.Key, vote.Token)
+				count(s, cmd.Keys[0], vote.Token)
 			}
 		}),
 	},
@@ -264,7 +264,7 @@ var broken = map[string]map[string]mutant{
 		"it is told of free keys, too": granted(wire.Acquire, func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Replaced = len(cmd.Delete) > 0 }),
 		"it is told of refusals, too":  refused(wire.Acquire, func(_ *Server, cmd wire.Request, vote *wire.Vote) { vote.Replaced = len(cmd.Delete) > 0 }),
 		"whatever is there is deleted": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if held := value(s, cmd.Key); len(cmd.Delete) > 0 && held != cmd.Value && held != "" {
+			if held := value(s, cmd.Keys[0]); len(cmd.Delete) > 0 && held != cmd.Value && held != "" {
 				cmd.Delete = []string{held}
 			}
 		}),
@@ -272,89 +272,91 @@ var broken = map[string]map[string]mutant{
 	"histories: raise": {
 		"without the holder": grants(wire.Raise, nothing),
 		"refused but done": refused(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			count(s, cmd.Key, max(cmd.Fence.Token, s.Counter(cmd.Key)))
+			count(s, cmd.Keys[0], max(cmd.Fence.Token, s.Counter(cmd.Keys[0])))
 		}),
 		"lowers": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, last(cmd), cmd.Fence.Token) }),
 		"compares text": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			if s.Counter(cmd.Key).String() < cmd.Fence.Token.String() {
-				count(s, cmd.Key, cmd.Fence.Token)
+			if s.Counter(cmd.Keys[0]).String() < cmd.Fence.Token.String() {
+				count(s, cmd.Keys[0], cmd.Fence.Token)
 			}
 		}),
-		"sets the key, too": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, 2*long) }),
+		"sets the key, too": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Keys[0], cmd.Value, 2*long) }),
 	},
 	"histories: extend": {
-		"revives": grants(wire.Extend, func(s *Server, cmd *wire.Request) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"revives": grants(wire.Extend, func(s *Server, cmd *wire.Request) { s.Put(cmd.Keys[0], cmd.Value, cmd.TTL) }),
 		"extends another's": refused(wire.Extend, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			if !free(s, cmd.Key) {
-				s.Put(cmd.Key, value(s, cmd.Key), cmd.TTL)
+			if !free(s, cmd.Keys[0]) {
+				s.Put(cmd.Keys[0], value(s, cmd.Keys[0]), cmd.TTL)
 			}
 		}),
 		"never shortens":           granted(wire.Extend, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, max(cmd.TTL, long)) }),
 		"takes the expiry away":    granted(wire.Extend, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, wire.NoExpiry) }),
-		"tells more than is asked": granted(wire.Extend, func(s *Server, cmd wire.Request, vote *wire.Vote) { vote.Token = s.Counter(cmd.Key) }),
+		"tells more than is asked": granted(wire.Extend, func(s *Server, cmd wire.Request, vote *wire.Vote) { vote.Token = s.Counter(cmd.Keys[0]) }),
 	},
 	"histories: restore": {
-		"overwrites others":                 grants(wire.Restore, func(s *Server, cmd *wire.Request) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
-		"refused but counts":                refused(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"overwrites others":                 grants(wire.Restore, func(s *Server, cmd *wire.Request) { s.Put(cmd.Keys[0], cmd.Value, cmd.TTL) }),
+		"refused but counts":                refused(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Keys[0], cmd.Fence.Token) }),
 		"doesn't count":                     instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.On = false }),
-		"lowers the counter":                granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"lowers the counter":                granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Keys[0], cmd.Fence.Token) }),
 		"shortens":                          granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, cmd.TTL) }),
-		"leaves the rest with its old time": granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, long) }),
+		"leaves the rest with its old time": granted(wire.Restore, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Keys[0], cmd.Value, long) }),
 	},
 	"histories: pass": {
-		"without the holder":            grants(wire.Pass, func(s *Server, cmd *wire.Request) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
+		"without the holder":            grants(wire.Pass, func(s *Server, cmd *wire.Request) { s.Put(cmd.Keys[0], cmd.Value, cmd.TTL) }),
 		"doesn't count":                 instead(wire.Pass, func(_ *Server, cmd *wire.Request) { cmd.Fence.On = false }),
-		"lowers the counter":            granted(wire.Pass, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"lowers the counter":            granted(wire.Pass, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Keys[0], cmd.Fence.Token) }),
 		"keeps the longer of the times": granted(wire.Pass, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(last(cmd), cmd.Value, max(cmd.TTL, 5*long)) }),
 	},
 	"histories: release": {
-		"forgets the counter":   granted(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.DeleteCounter(cmd.Key) }),
-		"without compare":       refused(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Delete(cmd.Key) }),
+		"forgets the counter":   granted(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.DeleteCounter(cmd.Keys[0]) }),
+		"without compare":       refused(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Delete(cmd.Keys[0]) }),
 		"of nothing is granted": grants(wire.Release, nothing),
 		"refused for a reason":  refused(wire.Release, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Err = errors.ErrUnsupported }),
 		"compares a prefix": refused(wire.Release, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			if strings.HasPrefix(value(s, cmd.Key), cmd.Value) {
-				s.Delete(cmd.Key)
+			if strings.HasPrefix(value(s, cmd.Keys[0]), cmd.Value) {
+				s.Delete(cmd.Keys[0])
 			}
 		}),
 	},
 	"histories: look changes nothing": {
 		"cleans up": {after: func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			s.Delete(map[bool]string{true: cmd.Key}[cmd.Op == wire.Look])
+			if cmd.Op == wire.Look {
+				s.Delete(cmd.Keys[0])
+			}
 		}},
-		"makes a counter": granted(wire.Look, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, max(1, s.Counter(cmd.Key))) }),
+		"makes a counter": granted(wire.Look, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Keys[0], max(1, s.Counter(cmd.Keys[0]))) }),
 	},
 	"histories: keys without expiry": {
 		"that looks like not told": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Remaining = max(0, vote.Remaining) }},
 	},
 	"histories: some of several keys": {
-		"a raise goes on where one is lost":     refused(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"a raise goes on where one is lost":     refused(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Keys[0], cmd.Fence.Token) }),
 		"an extension counts where one is lost": grants(wire.Extend, nothing),
 		"an extension goes on where one is lost": refused(wire.Extend, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			if value(s, cmd.Key) == cmd.Value {
-				s.Put(cmd.Key, cmd.Value, cmd.TTL)
+			if value(s, cmd.Keys[0]) == cmd.Value {
+				s.Put(cmd.Keys[0], cmd.Value, cmd.TTL)
 			}
 		}),
 		"a release counts where one is lost": grants(wire.Release, nothing),
 		"a release needs all": instead(wire.Release, func(s *Server, cmd *wire.Request) {
-			if !slices.ContainsFunc(cmd.Also, func(key string) bool { return value(s, key) != cmd.Value }) {
+			if !slices.ContainsFunc(cmd.Keys[1:], func(key string) bool { return value(s, key) != cmd.Value }) {
 				return
 			}
 			cmd.Value += " another's"
 		}),
 		"a deletion takes a held one, too": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if len(cmd.Delete) > 0 && len(cmd.Also) > 0 {
-				s.Delete(cmd.Also[0])
+			if len(cmd.Delete) > 0 && len(cmd.Keys) > 1 {
+				s.Delete(cmd.Keys[1])
 			}
 		}),
 		"one of them is enough to be told": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			vote.Replaced = vote.Replaced || len(cmd.Also) > 0 && len(cmd.Delete) > 0
+			vote.Replaced = vote.Replaced || len(cmd.Keys) > 1 && len(cmd.Delete) > 0
 		}),
 	},
 	"histories: all keys or none": {
 		"the key in the way isn't told": refused(wire.Acquire, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.InTheWay = min(vote.InTheWay, 1) }),
 		"the free ones stay set": refused(wire.Acquire, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			for _, key := range cmd.Also {
+			for _, key := range cmd.Keys[1:] {
 				if value(s, key) == "" {
 					s.Put(key, cmd.Value, cmd.TTL)
 				}
@@ -363,19 +365,19 @@ var broken = map[string]map[string]mutant{
 	},
 	"histories: the largest token of several keys": {
 		"it is the first one's": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if cmd.Fence.On && !vote.Low || len(cmd.Also) > 0 && cmd.Fence.On {
-				vote.Token = s.Counter(cmd.Key)
+			if cmd.Fence.On && !vote.Low || len(cmd.Keys) > 1 && cmd.Fence.On {
+				vote.Token = s.Counter(cmd.Keys[0])
 			}
 		}),
 		"counters that differ aren't low": granted(wire.Acquire, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if slices.ContainsFunc(keysOf(cmd), func(key string) bool { return s.Counter(key) == vote.Token }) {
+			if slices.ContainsFunc(cmd.Keys, func(key string) bool { return s.Counter(key) == vote.Token }) {
 				vote.Low = false
 			}
 		}),
 	},
 	"histories: tokens are exact to the last": {
 		"they are floating point": granted(wire.Raise, func(s *Server, cmd wire.Request, _ *wire.Vote) {
-			count(s, cmd.Key, fencing.Token(math.Round(float64(s.Counter(cmd.Key))/100)*100))
+			count(s, cmd.Keys[0], fencing.Token(math.Round(float64(s.Counter(cmd.Keys[0]))/100)*100))
 		}),
 	},
 	"histories: how far counters go ahead": {
@@ -384,14 +386,14 @@ var broken = map[string]map[string]mutant{
 		"restore lifts without a bound":  instead(wire.Restore, func(_ *Server, cmd *wire.Request) { cmd.Fence.Ahead = endless }),
 		"an acquisition takes its key back": on(wire.Acquire, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
 			if errors.Is(vote.Err, wire.ErrCounter) {
-				s.Delete(cmd.Key)
+				s.Delete(cmd.Keys[0])
 			}
 		}),
 		"an acquisition says that it has set nothing": on(wire.Acquire, wire.Failed, func(_ *Server, _ wire.Request, vote *wire.Vote) {
 			vote.Unsent = errors.Is(vote.Err, wire.ErrCounter)
 		}),
-		"restore sets the key all the same": on(wire.Restore, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Key, cmd.Value, cmd.TTL) }),
-		"raise raises all the same":         on(wire.Raise, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Key, cmd.Fence.Token) }),
+		"restore sets the key all the same": on(wire.Restore, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { s.Put(cmd.Keys[0], cmd.Value, cmd.TTL) }),
+		"raise raises all the same":         on(wire.Raise, wire.Failed, func(s *Server, cmd wire.Request, _ *wire.Vote) { count(s, cmd.Keys[0], cmd.Fence.Token) }),
 	},
 	"histories: where counters start": {
 		"from the clock alone": instead(wire.Acquire, func(_ *Server, cmd *wire.Request) { cmd.Fence.Token = 0 }),
@@ -410,13 +412,13 @@ var broken = map[string]map[string]mutant{
 		}},
 		"an acquisition says that it has set nothing": on(wire.Acquire, wire.Failed, func(_ *Server, _ wire.Request, vote *wire.Vote) { vote.Unsent = true }),
 		"an extension extends all the same": on(wire.Extend, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
-			if value(s, cmd.Key) == cmd.Value {
-				s.Put(cmd.Key, cmd.Value, cmd.TTL)
+			if value(s, cmd.Keys[0]) == cmd.Value {
+				s.Put(cmd.Keys[0], cmd.Value, cmd.TTL)
 			}
 		}),
 		"a raise raises all the same": on(wire.Raise, wire.Failed, func(s *Server, cmd wire.Request, vote *wire.Vote) {
 			if errors.Is(vote.Err, wire.ErrOtherRun) {
-				count(s, cmd.Key, max(s.Counter(cmd.Key), cmd.Fence.Token))
+				count(s, cmd.Keys[0], max(s.Counter(cmd.Keys[0]), cmd.Fence.Token))
 			}
 		}),
 		"the run that was found isn't told": {after: func(_ *Server, _ wire.Request, vote *wire.Vote) {
@@ -467,17 +469,17 @@ var broken = map[string]map[string]mutant{
 	},
 	"one of many acquires": {
 		"acquire isn't atomic": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if free(s, cmd.Key) {
+			if free(s, cmd.Keys[0]) {
 				time.Sleep(time.Microsecond)
-				s.Delete(cmd.Key)
+				s.Delete(cmd.Keys[0])
 			}
 		}),
 	},
 	"tokens of many cycles": {
 		"the counter isn't atomic": instead(wire.Acquire, func(s *Server, cmd *wire.Request) {
-			if token := s.Counter(cmd.Key); token > 0 {
+			if token := s.Counter(cmd.Keys[0]); token > 0 {
 				time.Sleep(time.Duration(token%7) * 50 * time.Microsecond)
-				count(s, cmd.Key, token)
+				count(s, cmd.Keys[0], token)
 			}
 		}),
 	},

@@ -61,7 +61,7 @@ func (c *check) dequeue(w wire.Waiter, want wire.Outcome) wire.Vote {
 
 func (c *check) queue(op wire.Op, send func(wire.Waiter, time.Duration, wire.Receiver), w wire.Waiter, want wire.Outcome) wire.Vote {
 	c.t.Helper()
-	vote := c.both(w, wire.Request{Op: op, Key: w.Key, Clock: true}, func(wire.Request) wire.Vote {
+	vote := c.both(w, wire.Request{Op: op, Keys: []string{w.Key}, Clock: true}, func(wire.Request) wire.Vote {
 		v := make(votes, 2)
 		send(w, patience, v)
 		return <-v

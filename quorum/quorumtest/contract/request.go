@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/redquorum/redlock/fencing"
@@ -33,9 +32,9 @@ func (c *check) key(name string) string { return c.prefix + name }
 
 // of makes it a request for these locks.
 func (c *check) of(cmd wire.Request, names ...string) wire.Request {
-	cmd.Key, cmd.Also = c.key(names[0]), nil
-	for _, name := range names[1:] {
-		cmd.Also = append(cmd.Also, c.key(name))
+	cmd.Keys = nil
+	for _, name := range names {
+		cmd.Keys = append(cmd.Keys, c.key(name))
 	}
 	return cmd
 }
@@ -44,11 +43,10 @@ func alone(cmd wire.Request) wire.Request { return cmd }
 
 // several makes it a request for three locks.
 func several(cmd wire.Request) wire.Request {
-	cmd.Also = []string{fmt.Sprint(cmd.Key, ".2"), fmt.Sprint(cmd.Key, ".3")}
+	key := cmd.Keys[0]
+	cmd.Keys = []string{key, key + ".2", key + ".3"}
 	return cmd
 }
-
-func keysOf(cmd wire.Request) []string { return append([]string{cmd.Key}, cmd.Also...) }
 
 func fenced(cmd wire.Request, token fencing.Token) wire.Request {
 	cmd.Fence = wire.Fence{On: true, Token: token, Floor: 1, TTL: time.Hour, Ahead: ahead}
@@ -64,25 +62,25 @@ func (c *check) acquire(name, value string) wire.Request { return fenced(c.bare(
 
 // bare is Acquire without Fence: the SET NX PX of the Redis document.
 func (c *check) bare(name, value string) wire.Request {
-	return wire.Request{Op: wire.Acquire, Key: c.key(name), Value: value, TTL: long}
+	return wire.Request{Op: wire.Acquire, Keys: []string{c.key(name)}, Value: value, TTL: long}
 }
 
 func (c *check) raise(name, value string, token fencing.Token) wire.Request {
-	return fenced(wire.Request{Op: wire.Raise, Key: c.key(name), Value: value}, token)
+	return fenced(wire.Request{Op: wire.Raise, Keys: []string{c.key(name)}, Value: value}, token)
 }
 
 func (c *check) extend(name, value string, ttl time.Duration) wire.Request {
-	return wire.Request{Op: wire.Extend, Key: c.key(name), Value: value, TTL: ttl}
+	return wire.Request{Op: wire.Extend, Keys: []string{c.key(name)}, Value: value, TTL: ttl}
 }
 
 func (c *check) restore(name, value string, token fencing.Token) wire.Request {
-	return fenced(wire.Request{Op: wire.Restore, Key: c.key(name), Value: value, TTL: long}, token)
+	return fenced(wire.Request{Op: wire.Restore, Keys: []string{c.key(name)}, Value: value, TTL: long}, token)
 }
 
 func (c *check) release(name, value string) wire.Request {
-	return wire.Request{Op: wire.Release, Key: c.key(name), Value: value}
+	return wire.Request{Op: wire.Release, Keys: []string{c.key(name)}, Value: value}
 }
 
 func (c *check) look(name string) wire.Request {
-	return wire.Request{Op: wire.Look, Key: c.key(name), Fence: wire.Fence{On: true}}
+	return wire.Request{Op: wire.Look, Keys: []string{c.key(name)}, Fence: wire.Fence{On: true}}
 }

@@ -42,7 +42,7 @@ func checkCounterTTL(c *check) {
 		return vote
 	}
 	counted := func(key string) bool { // the model doesn't know when exactly counters end
-		return c.send(wire.Request{Op: wire.Look, Key: key, Fence: wire.Fence{On: true}}).Token != 0
+		return c.send(wire.Request{Op: wire.Look, Keys: []string{key}, Fence: wire.Fence{On: true}}).Token != 0
 	}
 	now := func() fencing.Token {
 		return fencing.Token(granted(wire.Request{Op: wire.Tick, Clock: true}).Clock.UnixMicro())
@@ -84,18 +84,18 @@ func checkCounterTTL(c *check) {
 	made := now()
 	start("last", short)
 	for _, name := range []string{"none", "last"} {
-		for _, key := range keysOf(several(c.look(name))) {
+		for _, key := range several(c.look(name)).Keys {
 			c.await(func() bool { return !counted(key) }, "the counter didn't expire")
 		}
 	}
 	lived := time.Duration(now()-made) * time.Microsecond
 	require.GreaterOrEqual(c.t, lived, 2*time.Second+short-grain, "the counter expired too early")
 	for name, is := range cases {
-		for _, key := range keysOf(several(c.look(name))) {
+		for _, key := range several(c.look(name)).Keys {
 			require.Equal(c.t, is.lives, counted(key), name)
 		}
 	}
-	for _, key := range keysOf(several(c.look("endless"))) {
+	for _, key := range several(c.look("endless")).Keys {
 		c.await(func() bool { return !counted(key) }, "the counter has no expiry")
 	}
 }

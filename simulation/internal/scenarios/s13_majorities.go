@@ -76,7 +76,10 @@ type again struct{ wire.Instance }
 func (a again) Name() string { return a.Instance.Name() + " again" }
 
 func (a again) Send(cmd wire.Request, timeout time.Duration, to wire.Receiver) {
-	cmd.Key = "again/" + cmd.Key
+	cmd.Keys = slices.Clone(cmd.Keys)
+	for i, key := range cmd.Keys {
+		cmd.Keys[i] = "again/" + key
+	}
 	a.Instance.Send(cmd, timeout, to)
 }
 

@@ -105,11 +105,12 @@ type inheritance struct {
 // heir is the waiter that a lease can be passed on to: the first one for its key, if that wants no other keys, and
 // on the same terms. Nil if there is none. Whether its context has ended is for the waiter to look at.
 func (qs *queues) heir(l *Lease) *wait {
-	q := qs.lockOf(l.value.keys[0], l)
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.ofLeaseLocked(l.value.keys[0], l)
 	if q == nil {
 		return nil
 	}
-	defer q.mu.Unlock()
 	w := q.First()
 	if w == nil || len(w.all) > 1 || len(l.value.keys) > 1 || w.c.terms != *l.terms {
 		return nil
@@ -119,12 +120,10 @@ func (qs *queues) heir(l *Lease) *wait {
 
 // inherit gives the heir its lease, unless it has left meanwhile.
 func (qs *queues) inherit(before *Lease, heir *wait, next *inheritance) bool {
-	q := qs.lockOf(before.value.keys[0], before)
-	if q == nil {
-		return false
-	}
-	defer q.mu.Unlock()
-	if q.First() != heir {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.ofLeaseLocked(before.value.keys[0], before)
+	if q == nil || q.First() != heir {
 		return false
 	}
 	heir.inherited = next
@@ -132,18 +131,18 @@ func (qs *queues) inherit(before *Lease, heir *wait, next *inheritance) bool {
 	heir.c.background.add()
 	//guard:resting-heir-wakes  a lease that is passed on ends the pause of its new holder
 	q.Freed()
-	q.acquiredLocked(next.lease, q.now())
-	heir.notifyLocked()
+	q.acquired(next.lease, qs.now())
+	heir.notify()
 	return true
 }
 
 // inherits returns the lease that was passed on to the waiter, nil if there is none. late reports that there was one
 // that comes too late, and is released.
 func (w *wait) inherits() (lease *Lease, late bool) {
-	w.queue.mu.Lock()
+	w.c.queues.mu.Lock()
 	i := w.inherited
 	w.inherited = nil
-	w.queue.mu.Unlock()
+	w.c.queues.mu.Unlock()
 	if i == nil {
 		return nil, false
 	}

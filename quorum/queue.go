@@ -10,11 +10,15 @@ import (
 
 // queues has the wait queues of this process. "This process" means this Coordinator and its
 // views: two Coordinators in one program are two processes here.
+//
+// One lock guards them all, and what their waiters say is guarded by it. It is held for a few steps at a time:
+// nothing under it blocks or calls user code. A waiter's context belongs to the user, so the waiter
+// checks it, and not the goroutine that hands it a lease.
 type queues struct {
 	c     *core
 	rules handoff.Rules
 
-	mu      sync.Mutex // taken before a queue's, and not held while one is used
+	mu      sync.Mutex
 	byKey   map[string]*queue
 	sweepAt int // the number of queues at which unused ones are removed
 }
@@ -23,19 +27,12 @@ const sweepLeast = 1024
 
 // queue is the wait queue for one key: the goroutines that want it, and the lease that this process
 // has on it. It exists while a goroutine waits in it, a lease of this process is held, or another
-// process may wait for the lock. Package handoff has the rules. This type adds the clock, the lock and
+// process may wait for the lock. Package handoff has the rules. This file adds the clock, the lock and
 // the channels.
-//
-// Nothing here blocks or calls user code. A waiter's context belongs to the user, so the waiter
-// checks it, and not the goroutine that hands it a lease.
 type queue struct {
-	queues *queues
-	key    string
-
-	mu sync.Mutex
 	handoff.Queue[*wait, *Lease]
-	lost    *RoundError // the last round that was lost here, nil if one was won since
-	removed bool        // queues doesn't have it any more
+	key  string
+	lost *RoundError // the last round that was lost here, nil if one was won since
 }
 
 type position = handoff.Position
@@ -51,67 +48,31 @@ func newQueues(c *core) *queues {
 // polls reports whether processes can't notify each other.
 func (qs *queues) polls() bool { return qs.rules.Polls }
 
-// lock returns the queue for a key, locked. If there is none it makes one.
-func (qs *queues) lock(key string) *queue {
-	for {
-		qs.mu.Lock()
-		q := qs.byKey[key]
-		if q == nil {
-			if len(qs.byKey) >= qs.sweepAt {
-				qs.sweepLocked()
-				qs.sweepAt = max(sweepLeast, 2*len(qs.byKey))
-			}
-			q = &queue{queues: qs, key: key, Queue: handoff.New[*wait, *Lease](&qs.rules)}
-			qs.byKey[key] = q
-		}
-		qs.mu.Unlock()
-		if q.mu.Lock(); !q.removed {
-			return q
-		}
-		q.mu.Unlock()
-		qs.forget(q)
+// ofLocked is the queue for a key. If there is none it makes one.
+func (qs *queues) ofLocked(key string) *queue {
+	if q := qs.byKey[key]; q != nil {
+		return q
 	}
-}
-
-// lockExisting is lock, but returns nil if there is no queue for the key.
-func (qs *queues) lockExisting(key string) *queue {
-	qs.mu.Lock()
-	q := qs.byKey[key]
-	qs.mu.Unlock()
-	if q == nil {
-		return nil
+	if len(qs.byKey) >= qs.sweepAt {
+		qs.sweepLocked()
+		qs.sweepAt = max(sweepLeast, 2*len(qs.byKey))
 	}
-	if q.mu.Lock(); q.removed {
-		q.mu.Unlock()
-		return nil
-	}
+	q := &queue{key: key, Queue: handoff.New[*wait, *Lease](&qs.rules)}
+	qs.byKey[key] = q
 	return q
 }
 
-// lockOf is lockExisting for a key of a lease, if that is this process's last on it.
-func (qs *queues) lockOf(key string, lease *Lease) *queue {
-	q := qs.lockExisting(key)
-	if q != nil && q.Holder() != lease {
-		q.mu.Unlock()
-		return nil
+// ofLeaseLocked is the queue for a key of a lease, nil unless that is this process's last on it.
+func (qs *queues) ofLeaseLocked(key string, lease *Lease) *queue {
+	if q := qs.byKey[key]; q != nil && q.Holder() == lease {
+		return q
 	}
-	return q
+	return nil
 }
 
-// unlock unlocks the queue, and removes it if it is not used any more.
-func (q *queue) unlock() {
-	removed := q.Waiting() == 0 && q.Holder() == nil && q.Settled(q.timeIfNeeded())
-	q.removed = removed
-	q.mu.Unlock()
-	if removed {
-		q.queues.forget(q)
-	}
-}
-
-func (qs *queues) forget(q *queue) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if qs.byKey[q.key] == q {
+// tidyLocked removes a queue that is not used any more.
+func (qs *queues) tidyLocked(q *queue) {
+	if q.Waiting() == 0 && q.Holder() == nil && q.Settled(qs.timeIfNeeded(q)) {
 		delete(qs.byKey, q.key)
 	}
 }
@@ -119,58 +80,43 @@ func (qs *queues) forget(q *queue) {
 // sweepLocked removes queues that nothing else would ever remove: those of leases that expired
 // without a release, and those kept for other processes that were let in and didn't come.
 func (qs *queues) sweepLocked() {
-	now := qs.c.reader.Now().Mono
+	now := qs.now()
 	for key, q := range qs.byKey {
-		q.mu.Lock()
 		if holder := q.Holder(); q.Waiting() == 0 && (holder == nil || holder.leftNow() <= 0) && q.Settled(now) {
-			q.removed = true
 			delete(qs.byKey, key)
 		}
-		q.mu.Unlock()
 	}
 }
 
-func (q *queue) now() time.Duration { return q.queues.c.reader.Now().Mono }
+func (qs *queues) now() time.Duration { return qs.c.reader.Now().Mono }
 
-// timeIfNeeded is the time, if the queue depends on it. To read the clocks costs more than the rest.
-func (q *queue) timeIfNeeded() time.Duration {
+// timeIfNeeded is the time, if a queue depends on it. To read the clocks costs more than the rest.
+func (qs *queues) timeIfNeeded(q *queue) time.Duration {
 	if !q.Timed() {
 		return 0
 	}
-	return q.now()
+	return qs.now()
 }
 
 // enter puts the waiter at the end of its key's queue, and returns how many are in it then.
 func (w *wait) enter() (waiters int) {
-	q := w.c.queues.lock(w.key)
-	defer q.mu.Unlock()
-	w.queue, w.wake, w.notified = q, nil, false
-	q.Enter(w)
-	return q.Waiting()
+	qs := w.c.queues
+	w.wake = make(chan struct{}, 1)
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	w.queue = qs.ofLocked(w.key)
+	w.queue.Enter(w)
+	return w.queue.Waiting()
 }
 
-// news receives when the waiter should look at its queue.
-func (w *wait) news() <-chan struct{} {
-	w.queue.mu.Lock()
-	defer w.queue.mu.Unlock()
-	if w.wake == nil {
-		w.wake = make(chan struct{}, 1)
-		if w.notified {
-			w.wake <- struct{}{}
-		}
-	}
-	return w.wake
-}
-
-// notifyLocked notifies a waiter, if it isn't nil.
-func (w *wait) notifyLocked() {
+// notify has a waiter look at its queue, if it isn't nil.
+func (w *wait) notify() {
 	if w == nil {
 		return
 	}
-	w.notified = true
 	select {
 	case w.wake <- struct{}{}:
-	default: // it is notified already, or will be when it waits
+	default: // it was notified already
 	}
 }
 
@@ -183,14 +129,13 @@ type view struct {
 
 // look returns the waiter's view of the queue (see handoff.Queue.Look).
 func (w *wait) look(waited bool) handoff.View[*Lease] {
-	w.queue.mu.Lock()
-	defer w.queue.mu.Unlock()
+	w.c.queues.mu.Lock()
+	defer w.c.queues.mu.Unlock()
 	return w.lookLocked(waited)
 }
 
 func (w *wait) lookLocked(waited bool) handoff.View[*Lease] {
 	if waited {
-		w.notified = false
 		select {
 		case <-w.wake:
 		default:
@@ -202,9 +147,9 @@ func (w *wait) lookLocked(waited bool) handoff.View[*Lease] {
 // lookOrCompete is look, and has the waiter ask the instances if it is the first, no other process goes
 // first, and this process has no lease, or one that is over.
 func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
-	q := w.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	qs, q := w.c.queues, w.queue
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	v.View = w.lookLocked(waited)
 	if w.inherited != nil {
 		v.competes = true // it has the lock
@@ -215,27 +160,20 @@ func (w *wait) lookOrCompete(waited bool, over *Lease) (v view) {
 	}
 	// A waiter that may try only once doesn't wait.
 	if q.Yields() && w.c.terms.MaxTries != 1 { // else without a look at the clocks
-		v.yields = q.StepBack(q.now())
+		v.yields = q.StepBack(qs.now())
 	}
 	v.competes = v.yields <= 0
 	return v
 }
 
-// competed notes that the waiter's round was sent, and lost.
-func (w *wait) competed() {
-	w.queue.mu.Lock()
-	defer w.queue.mu.Unlock()
-	w.queue.Competed()
-}
-
 // leaveQueue removes the waiter, and gives up its position if no other waiter uses it. lease is the
 // waiter's, nil if it has none.
 func (w *wait) leaveQueue(lease *Lease) {
-	q := w.queue
+	qs, q := w.c.queues, w.queue
 	var now time.Duration
 	if lease != nil {
-		now = q.now()
-		q.queues.acquired(lease, q.key, now)
+		now = qs.now()
+		qs.acquired(lease, q.key, now)
 	}
 	var inherited *inheritance
 	defer func() {
@@ -245,40 +183,41 @@ func (w *wait) leaveQueue(lease *Lease) {
 			w.c.background.finish()
 		}
 	}()
-	q.mu.Lock()
-	defer q.unlock()
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	inherited, w.inherited = w.inherited, nil
 	if lease != nil {
-		q.acquiredLocked(lease, now)
+		q.acquired(lease, now)
 	}
 	wake, withdraw := q.Leave(w, lease != nil)
-	wake.notifyLocked()
+	wake.notify()
 	w.c.dequeue(q.key, withdraw) // under the lock: the next waiter here may take the same position
-	q.passOnLocked()
+	qs.passOnLocked(q)
+	qs.tidyLocked(q)
 }
 
 // passOnLocked lets another process know that the lock is free, if the waiter here that was to have it next
 // has left.
-func (q *queue) passOnLocked() {
+func (qs *queues) passOnLocked(q *queue) {
 	//guard:cancelled-waiter-passes-on  a waiter that was to have the lock next and is cancelled lets another process know
 	if q.Untold() {
-		q.queues.c.notifyNext(q.key)
+		qs.c.notifyNext(q.key)
 	}
 }
 
 // acquired notes that this process won a round, so that its waiters need not ask the instances. The
 // caller notes it in the queue for the key except, unless that is empty.
 func (qs *queues) acquired(lease *Lease, except string, now time.Duration) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	for _, key := range lease.value.keys {
 		if key != except {
-			q := qs.lock(key)
-			q.acquiredLocked(lease, now)
-			q.mu.Unlock()
+			qs.ofLocked(key).acquired(lease, now)
 		}
 	}
 }
 
-func (q *queue) acquiredLocked(lease *Lease, now time.Duration) {
+func (q *queue) acquired(lease *Lease, now time.Duration) {
 	q.Acquired(lease, lease.token, now)
 	q.lost = nil
 }
@@ -287,95 +226,102 @@ func (q *queue) acquiredLocked(lease *Lease, now time.Duration) {
 // its turns, so that no other process is to be notified. Otherwise wanted says that a goroutine of this
 // process waits for the lock, or another process may.
 func (qs *queues) endTurn(lease *Lease) (goesOn, wanted bool) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	for _, key := range lease.value.keys {
-		q := qs.lockOf(key, lease)
-		if q == nil {
-			continue
-		}
+		q := qs.ofLeaseLocked(key, lease)
 		switch {
+		case q == nil:
 		case qs.polls():
 			// Other processes must find the lock free. After the last turn this process steps back.
 			if q.EndTurn() {
-				q.Yield(q.now())
+				q.Yield(qs.now())
 			}
 		//guard:several-let-others-in  the release of several keys notifies other processes, because the next waiter for each may be another one
 		case len(lease.value.keys) == 1 && q.GoOn():
 			goesOn = true
 		default:
-			wanted = wanted || q.Waiting() > 0 || q.Contested(q.timeIfNeeded())
+			wanted = wanted || q.Waiting() > 0 || q.Contested(qs.timeIfNeeded(q))
 		}
-		q.mu.Unlock()
 	}
 	return goesOn, wanted
 }
 
 // freed notes that the lease is over, and notifies the first waiter for each of its keys.
 func (qs *queues) freed(lease *Lease) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
 	for _, key := range lease.value.keys {
-		if q := qs.lockOf(key, lease); q != nil {
-			q.Freed().notifyLocked()
-			q.passOnLocked()
-			q.unlock()
+		if q := qs.ofLeaseLocked(key, lease); q != nil {
+			q.Freed().notify()
+			qs.passOnLocked(q)
+			qs.tidyLocked(q)
 		}
 	}
 }
 
-// peek returns how many goroutines of this process wait for the key, and the lease that this process
-// has on it.
-func (qs *queues) peek(key string) (waiting int, holder *Lease) {
-	q := qs.lockExisting(key)
-	if q == nil {
-		return 0, nil
+// holder is the lease that this process has on the key, nil if it has none.
+func (qs *queues) holder(key string) *Lease {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if q := qs.byKey[key]; q != nil {
+		return q.Holder()
 	}
-	defer q.mu.Unlock()
-	return q.Waiting(), q.Holder()
+	return nil
 }
 
 // letIn notes that a release notified another process.
 func (qs *queues) letIn(key string) {
-	q := qs.lock(key)
-	defer q.mu.Unlock()
-	q.LetIn(q.now())
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	qs.ofLocked(key).LetIn(qs.now())
 }
 
-// noteLost notes a round that was lost, for the other waiters.
-func (w *wait) noteLost(err *RoundError) {
-	if errors.Is(err.Verdict, ErrInterrupted) {
-		return // it is about this caller's context, and says nothing to others
+// lost notes for the other waiters that the waiter lost a round. asked says that the round was sent.
+func (w *wait) lost(err *RoundError) {
+	qs, q := w.c.queues, w.queue
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	//guard:unsent-round-notifies-nobody  a waiter whose turn to begin a round didn't come lets another process know
+	if len(err.Votes) > 0 {
+		q.Competed()
 	}
-	q := w.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	// An interrupted one is about this caller's context, and says nothing to others.
+	if at := w.all.at(inTheWay(err.Votes)); at != "" && at != w.key || errors.Is(err.Verdict, ErrInterrupted) {
+		return
+	}
 	q.lost = err
 	if errors.Is(err.Verdict, ErrTaken) {
-		q.Taken(q.now())
+		q.Taken(qs.now())
 	}
 }
 
-// lastLost is the last round that was lost in this queue, nil if one was won since.
-func (q *queue) lastLost() *RoundError {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.lost
+// lastLost is the last round that was lost in the waiter's queue, nil if one was won since.
+func (w *wait) lastLost() *RoundError {
+	w.c.queues.mu.Lock()
+	defer w.c.queues.mu.Unlock()
+	return w.queue.lost
 }
 
 // setPosition sets this process's position, and returns the one that it had at another instance.
 func (w *wait) setPosition(p position) (before position) {
-	w.queue.mu.Lock()
-	defer w.queue.mu.Unlock()
-	return w.queue.SetPosition(p, w.queue.now())
+	w.c.queues.mu.Lock()
+	defer w.c.queues.mu.Unlock()
+	return w.queue.SetPosition(p, w.c.queues.now())
 }
 
 // notified takes in a notification at an address. If no goroutine here waits for the key, the process
 // gives up its position, which has the next one notified.
 func (qs *queues) notified(key string, instance int, address string) {
-	q := qs.lock(key)
-	defer q.unlock()
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	q := qs.ofLocked(key)
 	if wake, ok := q.Notify(instance); ok {
-		wake.notifyLocked()
-		return
+		wake.notify()
+	} else {
+		qs.c.subscriptions[instance].dequeue(key, address) // under the lock, see there
 	}
-	qs.c.subscriptions[instance].dequeue(key, address) // under the lock, see there
+	qs.tidyLocked(q)
 }
 
 // changed notifies the waiters that use the subscription at an instance: it was opened, with
@@ -384,8 +330,6 @@ func (qs *queues) changed(instance int, address string) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	for _, q := range qs.byKey {
-		q.mu.Lock()
-		q.Changed(instance, address).notifyLocked()
-		q.mu.Unlock()
+		q.Changed(instance, address).notify()
 	}
 }

@@ -164,7 +164,7 @@ func (c *core) seeHolder(ctx context.Context, all keys, votes []Ballot) Inspecti
 // takenHere is an error if this Coordinator has one of the locks. Then no instance is asked.
 func (c *core) takenHere(all keys) *RoundError {
 	for _, key := range all {
-		_, holder := c.queues.peek(key)
+		holder := c.queues.holder(key)
 		if holder == nil {
 			continue
 		}

@@ -308,8 +308,8 @@ func (w *wait) subscribe() position {
 	if s == nil {
 		at = -1
 	}
-	w.queue.mu.Lock()
-	defer w.queue.mu.Unlock()
+	w.c.queues.mu.Lock()
+	defer w.c.queues.mu.Unlock()
 	return w.queue.Subscribe(at)
 }
 

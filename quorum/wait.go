@@ -29,11 +29,9 @@ type wait struct {
 	notifiedAt   time.Duration // and the monotonic clock
 	last         *RoundError   // of the last try
 
-	queue    *queue
-	wake     chan struct{} // made by the first call of news
-	notified bool          // since the last look; news reads it when it makes wake
-
-	inherited *inheritance // that was passed on to this waiter; guarded by the queue's lock
+	queue     *queue
+	wake      chan struct{} // gets an element when the waiter should look at its queue
+	inherited *inheritance  // that was passed on to this waiter; guarded by the queues' lock
 
 	here, elsewhere bool // see WaitEnd
 }
@@ -114,13 +112,7 @@ func (w *wait) try() (*Lease, *RoundError) {
 	}
 	lease, err := round(w.ctx, w.all, w.tries)
 	if err != nil {
-		//guard:unsent-round-notifies-nobody  a waiter whose turn to begin a round didn't come lets another process know
-		if len(err.Votes) > 0 {
-			w.competed()
-		}
-		if key := w.all.at(inTheWay(err.Votes)); key == "" || key == w.key {
-			w.noteLost(err)
-		}
+		w.lost(err)
 	}
 	return lease, err
 }
@@ -131,22 +123,116 @@ func (w *wait) exhausted() bool {
 }
 
 // untilDue waits until a round is due. It reports false when the wait is over.
+//
+// The waiter looks at the queue of this process, and sleeps while this process has the lock or other waiters come
+// first. It rests between two rounds, and when it steps back for another process.
 func (w *wait) untilDue() bool {
-	i := interval{wait: w, nextIsTry: true}
-	next := look
-	if w.tries > 0 && w.rests() {
-		next = i.rest(w.last, w.pause(w.last, false), false)
+	if w.tries > 0 && w.rests() && !w.rest(w.last, w.pause(w.last, false), false) {
+		return false
 	}
+	counts, waited := true, false // the next look counts as a try; the waiter has slept since its last look
+	var nextTry <-chan time.Time  // receives when the next look counts again
+	var over *Lease               // the holder, if it is over
 	for {
-		switch next {
-		case look:
-			next = i.look()
-		case sleep:
-			next = i.sleep()
-		case compete:
+		v := w.lookOrCompete(waited, over)
+		if v.competes {
 			return true
-		case giveUp:
+		}
+		if v.yields > 0 {
+			if !w.c.queues.polls() {
+				v.yields = w.pause(nil, false) // or until it is notified
+			}
+			if waited = false; !w.rest(nil, v.yields, true) {
+				return false
+			}
+			continue
+		}
+		left := heldFor(v.Holder)
+		if v.First && left == 0 {
+			over = v.Holder
+			continue
+		}
+		waited, w.here = true, true
+		if counts {
+			if counts = false; !w.countLook(v.Holder) {
+				return false
+			}
+			if w.c.terms.MaxTries > 0 {
+				nextTry = w.c.clock.After(w.pause(w.last, w.c.notifiesAt(w.key) >= 0))
+			}
+		}
+		var holderEnd <-chan time.Time // receives when the holder may be over
+		if v.First {
+			holderEnd = w.c.clock.After(left)
+		}
+		select {
+		case <-holderEnd:
+		case <-nextTry:
+			counts = true
+		case <-w.wake:
+		case <-w.ctx.Done():
 			return false
+		case <-w.c.background.closing:
+			return false
+		}
+	}
+}
+
+// countLook counts a look at a lock that this process has as a try. It reports false if it was the last.
+func (w *wait) countLook(holder *Lease) bool {
+	//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
+	w.tries++
+	w.last = w.lookError(holder)
+	return !w.exhausted()
+}
+
+// rest waits until a pause is over or a release notifies the waiter. Meanwhile this process has a position in the
+// queue at an instance, if that can notify. lost is the round before, nil if there was none because the waiter steps
+// back (yields). It reports false when the wait is over.
+func (w *wait) rest(lost *RoundError, pause time.Duration, yields bool) bool {
+	if pause <= 0 {
+		return yields || !w.over()
+	}
+	over, address := w.c.clock.After(pause), ""
+	front := w.subscribe().Notified // it was notified before, and may queue at the front
+	for {
+		if now := w.currentAddress(); now != "" && now != address {
+			address = now
+			switch queued, free, ok := w.enqueue(now, front, yields); {
+			case !ok:
+				return false
+			case queued:
+				pause := w.pause(lost, true)
+				if yields {
+					//guard:let-in-within-a-timeout  a waiter that steps back for another process tries when that one must have asked
+					pause = min(pause, w.c.cfg.InstanceTimeout)
+				}
+				over = w.c.clock.After(pause)
+			case free && w.refusedThere(lost):
+				// It was released since that vote.
+				w.wasNotified()
+				return true
+			}
+		}
+		rested := false
+		select {
+		case <-over:
+			rested = true
+		case <-w.wake:
+		case <-w.ctx.Done():
+			return false
+		case <-w.c.background.closing:
+			return false
+		}
+		// Also at the end of the pause: a notification may have come while the waiter queued. If a lease of this
+		// process is over, or the pause, another process has the lock as a rule, or has died, or was this one.
+		// Otherwise the subscription was opened or lost.
+		switch seen := w.look(true); {
+		case seen.Notified:
+			w.wasNotified()
+			return true
+		case seen.Freed || rested:
+			return true
 		}
 	}
 }
@@ -159,7 +245,7 @@ func (w *wait) lookError(holder *Lease) *RoundError {
 	err := &RoundError{Op: wire.Acquire, Verdict: ErrTaken, Quorum: w.c.majority.Q}
 	if holder != nil {
 		err.Holder = w.c.holderHere(holder, holder.Validity())
-	} else if lost := w.queue.lastLost(); lost != nil {
+	} else if lost := w.lastLost(); lost != nil {
 		*err = *lost // what the first waiter saw
 		if lost.Holder != nil {
 			holder := *lost.Holder // the other error keeps its own
@@ -262,153 +348,6 @@ func (w *wait) gaveUp(caller context.Context) error {
 		err.Verdict = ErrClosed
 	}
 	return err
-}
-
-// interval is what a waiter does between two rounds. It looks at the queue of this process, and sleeps
-// while this process has the lock or other waiters come first. Or it rests before a round: until the
-// pause is over, or a release notifies it.
-type interval struct {
-	*wait
-	waited bool // it has slept since its last look
-
-	nextIsTry  bool             // the next look counts as a try
-	nextTry    <-chan time.Time // receives when the next look counts again
-	holderEnd  <-chan time.Time // receives when the holder may be over, while the waiter is the first
-	overHolder *Lease           // the holder, if it is over
-
-	pause   <-chan time.Time // receives when a round is due, nil if the waiter doesn't rest
-	lost    *RoundError      // the round before, nil if there was none because the waiter steps back
-	yields  bool             // it steps back for another process
-	front   bool             // it was notified before, and may queue at the front
-	address string           // of the last try to queue
-}
-
-// action is what a waiter does next.
-type action uint8
-
-const (
-	look action = iota
-	sleep
-	compete // ask the instances
-	giveUp
-)
-
-// look looks at the queue of this process.
-func (i *interval) look() action {
-	v := i.lookOrCompete(i.waited, i.overHolder)
-	switch {
-	case v.competes:
-		return compete
-	case v.yields > 0 && i.c.queues.polls():
-		return i.rest(nil, v.yields, true)
-	case v.yields > 0:
-		return i.rest(nil, i.wait.pause(nil, false), true) // or until it is notified
-	}
-	left := heldFor(v.Holder)
-	if v.First && left == 0 {
-		i.overHolder = v.Holder
-		return look
-	}
-	i.waited, i.here = true, true
-	if i.nextIsTry && !i.countLook(v.Holder) {
-		return giveUp
-	}
-	if i.holderEnd = nil; v.First {
-		i.holderEnd = i.c.clock.After(left)
-	}
-	return sleep
-}
-
-// countLook counts a look at a lock that this process has as a try. It reports false if it was the last.
-func (i *interval) countLook(holder *Lease) bool {
-	i.nextIsTry = false
-	//guard:looks-count-as-tries  a look at a lock that this process holds counts as a try
-	i.tries++
-	i.last = i.lookError(holder)
-	if i.exhausted() {
-		return false
-	}
-	if i.c.terms.MaxTries > 0 {
-		i.nextTry = i.c.clock.After(i.wait.pause(i.last, i.c.notifiesAt(i.key) >= 0))
-	}
-	return true
-}
-
-// rest begins a pause before a round. lost is the round before, nil if there was none because the
-// waiter steps back.
-func (i *interval) rest(lost *RoundError, pause time.Duration, yields bool) action {
-	i.waited = false
-	if pause <= 0 {
-		if i.over() && !yields {
-			return giveUp
-		}
-		return look
-	}
-	i.pause, i.lost, i.yields, i.address = i.c.clock.After(pause), lost, yields, ""
-	i.front = i.subscribe().Notified
-	return i.queueUp()
-}
-
-// queueUp has this process wait in the queue at an instance, if that can notify, and it doesn't yet.
-func (i *interval) queueUp() action {
-	now := i.currentAddress()
-	if now == "" || now == i.address {
-		return sleep
-	}
-	i.address = now
-	queued, free, ok := i.enqueue(now, i.front, i.yields)
-	switch {
-	case !ok:
-		return giveUp
-	case queued:
-		pause := i.wait.pause(i.lost, true)
-		if i.yields {
-			//guard:let-in-within-a-timeout  a waiter that steps back for another process tries when that one must have asked
-			pause = min(pause, i.c.cfg.InstanceTimeout)
-		}
-		i.pause = i.c.clock.After(pause)
-	case free && i.refusedThere(i.lost):
-		// It was released since that vote.
-		i.wasNotified()
-		i.pause = nil
-		return look
-	}
-	return sleep
-}
-
-// sleep sleeps until something happens.
-func (i *interval) sleep() action {
-	holderEnd, nextTry := i.holderEnd, i.nextTry
-	if i.pause != nil {
-		holderEnd, nextTry = nil, nil
-	}
-	rested := false
-	select {
-	case <-i.pause:
-		rested = true
-	case <-holderEnd:
-	case <-nextTry:
-		i.nextIsTry = true
-	case <-i.news():
-	case <-i.ctx.Done():
-		return giveUp
-	case <-i.c.background.closing:
-		return giveUp
-	}
-	if i.pause == nil {
-		return look
-	}
-	// Also at the end of the pause: a notification may have come while the waiter queued.
-	switch seen := i.wait.look(true); {
-	case seen.Notified:
-		i.wasNotified()
-	case !seen.Freed && !rested:
-		return i.queueUp() // the subscription was opened or lost
-	}
-	// If a lease of this process is over, or the pause, another process has the lock as a rule, or has
-	// died, or was this one.
-	i.pause = nil
-	return look
 }
 
 // heldFor is how long to wait for a lease of this process, 0 if it is over or there is none.

@@ -11,17 +11,21 @@ import (
 //
 // A sync.WaitGroup doesn't serve, because work is added during a Wait.
 type background struct {
-	closing chan struct{} // closed by close
+	ctx     context.Context // ends with close
+	end     context.CancelFunc
+	closing <-chan struct{} // closed by close
 
 	mu       sync.Mutex
 	n        int           // work that ends on its own: goroutines, and requests without an answer
 	standing int           // goroutines that run until close
 	calls    int           // of Do, which end and release soon after close
 	changed  chan struct{} // closed when the next goroutine ends; nil if nothing waits for that
-	closed   bool
 }
 
-func newBackground() *background { return &background{closing: make(chan struct{})} }
+func newBackground() *background {
+	ctx, end := context.WithCancel(context.Background())
+	return &background{ctx: ctx, end: end, closing: ctx.Done()}
+}
 
 // add counts one goroutine or request, whose end must call finish. It works after close, too,
 // because what is under way must be able to clean up.
@@ -67,7 +71,7 @@ func (b *background) spawn(f func()) {
 func (b *background) spawnStanding(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.isClosed() {
 		return
 	}
 	b.standing++
@@ -81,21 +85,11 @@ func (b *background) spawnStanding(f func()) {
 func (b *background) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.closed {
-		b.closed = true
-		close(b.closing)
-	}
+	b.end()
 }
 
 // isClosed reports whether close was called.
-func (b *background) isClosed() bool {
-	select {
-	case <-b.closing:
-		return true
-	default:
-		return false
-	}
-}
+func (b *background) isClosed() bool { return b.ctx.Err() != nil }
 
 // settle waits until only calls and standing goroutines are left, and wait until nothing is. They return ctx's
 // error if that ends first.

@@ -60,13 +60,13 @@ type subscription struct {
 	at       *server
 	notifier wire.Notifier
 
-	mu       sync.Mutex
-	users    int                      // goroutines that wait
-	used     time.Duration            // when the last of them left, by the monotonic clock
-	running  bool                     // run runs
-	address  string                   // at which the server notifies this process, empty without a connection
-	reported bool                     // Hooks.CannotNotify was called
-	last     map[string]chan struct{} // by key: closed when the last request about it has ended; none if it has
+	mu      sync.Mutex
+	users   int                      // goroutines that wait
+	used    time.Duration            // when the last of them left, by the monotonic clock
+	running bool                     // run runs
+	address string                   // at which the server notifies this process, empty without a connection
+	last    map[string]chan struct{} // by key: closed when the last request about it has ended; none if it has
+	report  sync.Once                // of Hooks.CannotNotify
 }
 
 const (
@@ -143,17 +143,8 @@ func (s *subscription) run() {
 }
 
 func (s *subscription) subscribe() (wire.Subscription, error) {
-	ctx, cancel := s.at.c.clock.WithTimeout(context.Background(), max(s.at.c.cfg.InstanceTimeout, verifyTimeout))
+	ctx, cancel := s.at.c.clock.WithTimeout(s.at.c.background.ctx, max(s.at.c.cfg.InstanceTimeout, verifyTimeout))
 	defer cancel()
-	finished := make(chan struct{})
-	defer close(finished)
-	go func() {
-		select {
-		case <-s.at.c.background.closing:
-			cancel()
-		case <-finished:
-		}
-	}()
 	return s.notifier.Subscribe(ctx)
 }
 
@@ -218,13 +209,11 @@ func (s *subscription) idle() bool {
 
 // reportCannotNotify calls Hooks.CannotNotify, once.
 func (s *subscription) reportCannotNotify(err error) {
-	s.mu.Lock()
-	reported := s.reported
-	s.reported = true
-	s.mu.Unlock()
-	if hook := s.at.c.cfg.Hooks.CannotNotify; hook != nil && !reported {
-		hook(CannotNotifyEvent{Instance: s.at.name, Err: err})
-	}
+	s.report.Do(func() {
+		if hook := s.at.c.cfg.Hooks.CannotNotify; hook != nil {
+			hook(CannotNotifyEvent{Instance: s.at.name, Err: err})
+		}
+	})
 }
 
 // enqueue asks for a position in the key's queue, in the background. The vote is Granted if the

@@ -16,7 +16,8 @@ import (
 // the lock. As a rule that takes two more round trips and some milliseconds; at most some six InstanceTimeouts.
 // It waits as long at most for its turn, if very many rounds of this Coordinator are under way (ErrOverloaded, see
 // Lab.MaxInFlight). If the winner has released the lock by then, another client gets it: hold the lock for longer, or use
-// package once, if the work is to be done once.
+// package once, if the work is to be done once. If a client died and left its key on that first instance, tries whose
+// votes are split get ErrSplit until the key has expired.
 //
 // Errors: ErrConfig for a key that can't be used, ErrHeldByCaller, ErrClosed; and as
 // *RoundError ErrTaken, ErrSplit if nobody was seen to get the lock, ErrNoQuorum, ErrTooSlow, ErrTokenRace, ErrSetMismatch, ErrOverloaded,

@@ -270,19 +270,45 @@ func TestFirstInstanceThatHangsIsNotAwaited(t *testing.T) {
 	})
 }
 
-// TestKeyOfADeadClientDoesNotDecide leaves the key of a client that died on the server that decides. One of the others
-// gets the lock nevertheless.
-func TestKeyOfADeadClientDoesNotDecide(t *testing.T) {
-	play(t, 3, func(f *fixture) {
+// TestKeyOfADeadClientOnTheDecider leaves the key of a client that died on the server that decides. Clients that try at
+// once, so that their votes are split, get ErrSplit until it has expired. A client that tries alone gets the lock,
+// and so do all that wait for it.
+func TestKeyOfADeadClientOnTheDecider(t *testing.T) {
+	const lives = 3 * time.Second
+	contenders := func(f *fixture) []*quorum.Coordinator {
 		order, clients := quorum.DecisionOrder(f.Coordinator), zones(f)
-		f.servers[order[0]].Put("k", strangers, time.Hour)
-		leases, errs := tryAll([]*quorum.Coordinator{clients[order[1]], clients[order[2]]},
-			func(c *quorum.Coordinator) (*quorum.Lease, error) { return c.TryAcquire(f.ctx, "k") })
-		winner := slices.IndexFunc(leases, func(l *quorum.Lease) bool { return l != nil })
-		require.GreaterOrEqual(t, winner, 0, "nobody got it: %v", errors.Join(errs...))
-		require.Nil(t, leases[1-winner], "two got it")
-		require.ErrorIs(t, errs[1-winner], quorum.ErrTaken)
-		require.NoError(t, leases[winner].Release(f.ctx))
+		f.servers[order[0]].Put("k", strangers, lives)
+		f.began = time.Now()
+		return []*quorum.Coordinator{clients[order[1]], clients[order[2]]}
+	}
+	play(t, 3, func(f *fixture) {
+		both := contenders(f)
+		try := func(c *quorum.Coordinator) (*quorum.Lease, error) { return c.TryAcquire(f.ctx, "k") }
+		_, errs := tryAll(both, try)
+		require.ErrorIs(t, errs[0], quorum.ErrSplit)
+		require.ErrorIs(t, errs[1], quorum.ErrSplit)
+		assert.LessOrEqual(t, f.elapsed(), 6*f.Config().InstanceTimeout+20*ms)
+		f.requireNothingLeft()
+
+		alone, err := try(both[0])
+		require.NoError(t, err)
+		require.NoError(t, alone.Release(f.ctx))
+
+		time.Sleep(lives - f.elapsed())
+		leases, errs := tryAll(both, try)
+		require.True(t, (leases[0] == nil) != (leases[1] == nil), "%v", errors.Join(errs...))
+	})
+	play(t, 3, func(f *fixture) {
+		leases, errs := tryAll(contenders(f), func(c *quorum.Coordinator) (*quorum.Lease, error) {
+			lease, err := c.Acquire(f.ctx, "k")
+			if err == nil {
+				err = lease.Release(f.ctx)
+			}
+			return lease, err
+		})
+		require.NoError(t, errors.Join(errs...))
+		require.NotContains(t, leases, (*quorum.Lease)(nil))
+		assert.Less(t, f.elapsed(), lives, "both had the lock before the key expired")
 	})
 }
 

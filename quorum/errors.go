@@ -23,7 +23,8 @@ var (
 
 	// ErrSplit: the votes were split between clients that tried at the same time, and in six
 	// InstanceTimeouts this one neither won nor saw who did. It isn't ErrTaken, because perhaps
-	// nobody has the lock. Try again.
+	// nobody has the lock. If a client died and left its key on the instance that decides between them, such
+	// tries get ErrSplit until that key has expired. Try again, or use Acquire, which asks all instances each time.
 	ErrSplit = errors.New("quorum: votes are split, and no client was seen to get the lock")
 
 	// ErrHeldByCaller: the caller's context belongs to a lease on the same key (Lease.Context,

@@ -39,7 +39,6 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 	}
 	pause := max(drift.Elapsed(began, c.reader.Now()), c.cfg.Lab.BackoffMin/2)
 	var votes []Ballot
-	stuck := newStuck(c.core)
 	for {
 		left := splitFor*c.cfg.InstanceTimeout - drift.Elapsed(began, c.reader.Now())
 		if left <= 0 {
@@ -57,7 +56,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 			votes = a.ballots() // with those that have come since
 		}
 		//guard:first-instance-decides  of clients whose votes were split, the one with the first instance's vote goes on
-		decider := c.decider(votes, stuck.servers)
+		decider := c.decider(votes)
 		lease, lost := (&attempt{c: c, keys: all, try: try, once: true, decider: decider}).run(ctx)
 		//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
 		if lost == nil || lost.Verdict != ErrTaken && !failedAt(decider, lost) {
@@ -75,40 +74,12 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 		if c.mayBeHeld(votes) || c.mayBeHeld(lost.Votes) || outcomesOf(votes).failed >= c.majority.Blocking() {
 			return nil, lost
 		}
-		stuck.note(decider, votes)
 	}
 }
 
 // failedAt reports whether a round was lost because the server that was asked first failed. Then the next one decides.
 func failedAt(decider int, lost *RoundError) bool {
 	return lost.Verdict == ErrNoQuorum && decider >= 0 && lost.Votes[decider].Vote.Outcome == wire.Failed
-}
-
-// stuck has the servers that don't decide a split, because they have the key of a client that died: one value for two
-// InstanceTimeouts, while a client that asks again draws a new one for each round.
-type stuck struct {
-	c       *core
-	servers map[int]bool
-	value   string        // that the deciding server had at each look
-	since   time.Duration // when it was first seen there, by the monotonic clock
-}
-
-func newStuck(c *core) *stuck { return &stuck{c: c, servers: map[int]bool{}} }
-
-// note takes in a look at all servers.
-func (s *stuck) note(decider int, votes []Ballot) {
-	if decider < 0 {
-		return
-	}
-	now, value := s.c.reader.Now().Mono, votes[decider].Vote.Holder
-	if value != s.value {
-		s.value, s.since = value, now
-		return
-	}
-	//guard:stuck-doesnt-decide  the key of a client that died doesn't keep those that try at once from the lock
-	if value != "" && now-s.since >= 2*s.c.cfg.InstanceTimeout {
-		s.servers[decider] = true
-	}
 }
 
 // mayBeHeld reports whether a single client was seen, which may have a quorum together with
@@ -125,11 +96,15 @@ func (c *core) isSplit(lost *RoundError) bool {
 	return lost.Verdict == ErrTaken && r.most < c.majority.Q && (r.granted > 0 || r.different > 1)
 }
 
-// decider is the server that decides a split: the first that voted and isn't stuck, in an order that is the same for all
+// decider is the server that decides a split: the first that voted, in an order that is the same for all
 // clients and keys. It is -1 if there is none.
-func (c *core) decider(votes []Ballot, stuck map[int]bool) int {
+//
+// If a client died and left its key there, tries whose votes are split end with ErrSplit until that key has
+// expired. The next server could decide instead, but a client would have to look for longer to tell a dead
+// client's key from those of clients that try again.
+func (c *core) decider(votes []Ballot) int {
 	for _, i := range c.deciders {
-		if votes[i].Vote.Outcome != wire.Failed && !stuck[i] {
+		if votes[i].Vote.Outcome != wire.Failed {
 			return i
 		}
 	}

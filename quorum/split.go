@@ -52,12 +52,17 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 			return nil, first.ending(ErrClosed, nil, nil)
 		}
 		pause = min(2*pause, c.cfg.InstanceTimeout/2)
-		if votes == nil {
+		if a != nil {
 			votes = a.ballots() // with those that have come since
+			//guard:winner-ends-the-split  a try whose votes were split ends when another client is seen to have the lock
+			if rivalsIn(votes).most >= c.majority.Q {
+				return nil, first.ending(ErrTaken, nil, holderIn(votes, all, c.majority))
+			}
 		}
 		//guard:first-instance-decides  of clients whose votes were split, the one with the first instance's vote goes on
 		decider := c.decider(votes)
-		lease, lost := (&attempt{c: c, keys: all, try: try, once: true, decider: decider}).run(ctx)
+		a = &attempt{c: c, keys: all, try: try, once: true, decider: decider}
+		lease, lost := a.run(ctx)
 		//guard:split-is-resolved  a try whose votes were split goes on until one of the clients has the lock
 		if lost == nil || lost.Verdict != ErrTaken && !failedAt(decider, lost) {
 			return lease, lost
@@ -65,6 +70,7 @@ func (c *Coordinator) contend(ctx context.Context, all keys, try int) (*Lease, *
 		if decider >= 0 && lost.Votes[decider].Vote.Outcome == wire.Granted && left > splitFor*c.cfg.InstanceTimeout/2 {
 			continue // keys of earlier rounds were in the way
 		}
+		a = nil
 		found := c.seeHolder(ctx, all, lost.Votes)
 		if held := found.Held(); held != nil {
 			held.Value = "" // it is enough to release the lock

@@ -20,6 +20,7 @@ type attempt struct {
 	once  bool // its caller doesn't wait for the lock
 	start drift.Instant
 	v     *value
+	after []*value      // the earlier ones under these keys that have requests without an answer
 	calls []call        // one to each server
 	done  chan struct{} // closed when the answers decide the round
 
@@ -97,6 +98,7 @@ func (a *attempt) ask(ctx context.Context) (cause error) {
 	if v.resumed = a.handle != ""; v.resumed {
 		req.Delete = []string{a.handle}
 	}
+	a.after = c.underWay.before(v.keys)
 	a.calls, a.done = v.calls(req, a), make(chan struct{})
 	r, orders := newRound(settlement.Rules{Quorum: c.majority.Q, Ahead: c.cfg.ahead()}, slices.Clone(c.pending), a.decider, v.resumed)
 	a.round = r
@@ -120,7 +122,7 @@ func (a *attempt) send(orders []order, now drift.Instant) {
 			req.Fence.Token = a.round.token
 			next = &call{s: a.c.servers[o.i], req: req, v: a.v, to: a}
 		}
-		a.v.send(next, now)
+		a.v.sendAfter(a.after, next, now)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redlock/drift"
@@ -26,9 +27,10 @@ type call struct {
 	req     *wire.Request // without Run, Clock and Fence.Floor; several calls may have the same
 	waiter  *wire.Waiter  // of an Enqueue or a Dequeue
 	timeout time.Duration
-	v       *value // that it is about, nil if it is about none
-	to      taker  // takes the call when it has ended; nil if nobody waits
-	of      int    // the number of its extension among several
+	v       *value       // that it is about, nil if it is about none
+	to      taker        // takes the call when it has ended; nil if nobody waits
+	of      int          // the number of its extension among several
+	waits   atomic.Int32 // for how many earlier values, see value.precedes
 
 	began, sent drift.Instant
 	run         wire.Run      // that it names, see Request.Run

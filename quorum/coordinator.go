@@ -43,6 +43,7 @@ type core struct {
 	random        *random
 	background    *background
 	queues        *queues
+	underWay      underWay
 	subscriptions []*subscription // per instance; nil if it cannot notify
 	admission     *admission
 	keeper        *keeper

@@ -195,6 +195,7 @@ func TestOutageIsReported(t *testing.T) {
 			f.servers[1].Resume()
 			_, err = f.TryAcquire(f.ctx, "held")
 			require.ErrorIs(t, err, quorum.ErrTaken)
+			synctest.Wait() // the next round for "k" would wait for this one's deletes
 		}
 		outage(900 * ms)
 		assert.Empty(t, told)

@@ -26,6 +26,7 @@ type value struct {
 
 	mu        sync.Mutex
 	places    []place       // per server
+	underWay  int           // requests that have not ended, on all servers
 	token     fencing.Token // of the lease that has it, once there is one
 	won       bool          // a lease has it, or had it
 	released  bool          // its deletion has begun: nothing may be set any more
@@ -39,10 +40,12 @@ type place struct {
 	raised   fencing.Token // they were to be raised to this
 	mayCome  time.Duration // the shortest TTL of the extensions that may still arrive, 0 if there is none
 
-	queued int           // requests that have not ended
-	later  []*call       // those that wait for their turn
-	after  wire.Op       // what follows then, if it isn't pointless: a Raise or a Restore
-	ttl    time.Duration // of the Restore
+	queued  int           // requests that have not ended
+	skipped bool          // the SET came too late to be sent
+	later   []*call       // those that wait for their turn
+	heirs   []*call       // acquisitions under other values that wait until these have ended
+	after   wire.Op       // what follows then, if it isn't pointless: a Raise or a Restore
+	ttl     time.Duration // of the Restore
 
 	deletion deletion // see deletes
 }
@@ -82,19 +85,47 @@ func (v *value) calls(req *wire.Request, to taker) []call {
 
 // send begins a call when all earlier ones to that server about the value have ended. now is as in call.start: to
 // read the clocks once for all servers saves a good part of the cost of a round.
-func (v *value) send(c *call, now drift.Instant) {
+func (v *value) send(c *call, now drift.Instant) { v.sendAfter(nil, c, now) }
+
+// sendAfter is send, and has the value's first request to the server wait for those about earlier values.
+func (v *value) sendAfter(earlier []*value, c *call, now drift.Instant) {
 	v.c.background.add()
 	v.mu.Lock()
 	p := &v.places[c.s.index]
 	p.queued++
+	v.underWay++
+	first := v.underWay == 1
 	//guard:delete-after-set  a delete isn't sent before the SET that it undoes has ended
-	if p.queued > 1 {
+	later := p.queued > 1
+	if later {
 		p.later = append(p.later, c)
-		v.mu.Unlock()
-		return
 	}
 	v.mu.Unlock()
-	v.begin(c, now)
+	if first {
+		v.c.underWay.add(v)
+	}
+	if later {
+		return
+	}
+	c.waits.Store(1)
+	for _, e := range earlier {
+		e.precedes(c)
+	}
+	if c.waits.Add(-1) == 0 {
+		v.begin(c, now)
+	}
+}
+
+// precedes has a call under another value wait until the requests to its server about this one have ended. It doesn't wait
+// for a server that is silent.
+func (v *value) precedes(c *call) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	//guard:own-key-is-awaited  an acquisition waits until the client's earlier requests under its keys have ended
+	if p := &v.places[c.s.index]; p.queued > 0 && !c.s.silent.Load() {
+		c.waits.Add(1)
+		p.heirs = append(p.heirs, c)
+	}
 }
 
 // begin begins a call at its turn, unless it is pointless by now. Then the vote is a refusal, which says nothing
@@ -102,7 +133,10 @@ func (v *value) send(c *call, now drift.Instant) {
 func (v *value) begin(c *call, now drift.Instant) {
 	v.mu.Lock()
 	pointless := v.pointlessLocked(c.s.index, c.req)
-	if c.req.Op == wire.Raise {
+	switch c.req.Op {
+	case wire.Acquire:
+		v.places[c.s.index].skipped = pointless
+	case wire.Raise:
 		v.places[c.s.index].raised = c.req.Fence.Token
 	}
 	v.mu.Unlock()
@@ -127,8 +161,9 @@ func (v *value) pointlessLocked(i int, req *wire.Request) bool {
 		}
 		// A SET that was refused or never sent has set nothing. But a waiter in the queue there may
 		// have been notified, and have become the holder: then the next one waits for this release.
+		// And one that came too late to be sent was this process's turn, which goes to another one.
 		//guard:keyless-release-notifies  the release of a lease also notifies where the lease has no key
-		return p.presence.Absent() && !(req.Notify && v.won)
+		return p.presence.Absent() && !(req.Notify && (v.won || p.skipped))
 	case wire.Acquire, wire.Raise, wire.Restore, wire.Pass:
 		// A round that ends while its requests are sent is rolled back at once: what it has yet to send comes too late.
 		//guard:nothing-after-release  nothing is put back once a release was queued
@@ -174,16 +209,31 @@ func (v *value) next(i int) {
 	v.mu.Lock()
 	p := &v.places[i]
 	p.queued--
+	v.underWay--
+	last := v.underWay == 0
 	var c *call
+	var heirs []*call
 	if len(p.later) > 0 {
 		c, p.later = p.later[0], p.later[1:]
 	}
+	//guard:silence-is-not-awaited  an acquisition doesn't wait until a server that hangs has answered every earlier request
+	if p.queued == 0 || v.c.servers[i].silent.Load() {
+		heirs, p.heirs = p.heirs, nil
+	}
 	v.mu.Unlock()
+	if last {
+		v.c.underWay.remove(v)
+	}
 	if c != nil {
 		v.begin(c, drift.Instant{})
-		return
+	} else {
+		v.followAt(i)
 	}
-	v.followAt(i)
+	for _, h := range heirs {
+		if h.waits.Add(-1) == 0 {
+			h.v.begin(h, drift.Instant{})
+		}
+	}
 }
 
 // follow has a Raise or a Restore follow on every server, when all earlier requests there have ended, unless it
